@@ -1,0 +1,93 @@
+# The few build rules of the project. Everything links to the LLVM and MLIR
+# dylibs; static MLIR archives are never mixed in, because two copies of MLIR
+# in one process disagree about type ids.
+
+include(CheckCXXCompilerFlag)
+
+# -fno-exceptions for MLIR-facing code; the runtime adds its own flags.
+add_library(fp8_compile_options INTERFACE)
+target_include_directories(fp8_compile_options INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+  $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_include_directories(fp8_compile_options SYSTEM INTERFACE
+  ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+if(FP8_SANITIZERS)
+  string(REPLACE ";" "," _fp8_sanitizers "${FP8_SANITIZERS}")
+  add_compile_options(-fsanitize=${_fp8_sanitizers} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=undefined -fno-sanitize=vptr,function)
+  add_link_options(-fsanitize=${_fp8_sanitizers})
+endif()
+
+add_compile_options(-Wall -Wextra -Wno-unused-parameter)
+if(FP8_WARNINGS_AS_ERRORS)
+  add_compile_options(-Werror)
+endif()
+check_cxx_compiler_flag(-Xclang=-fno-pch-timestamp FP8_HAS_PCH_TIMESTAMP)
+
+if(FP8_ENABLE_CCACHE)
+  find_program(FP8_CCACHE ccache)
+  if(FP8_CCACHE)
+    # ccache sees through a precompiled header only with these.
+    set(_fp8_launcher "${CMAKE_COMMAND};-E;env"
+      "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime"
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "CCACHE_NOHASHDIR=1" "${FP8_CCACHE}")
+    set(CMAKE_C_COMPILER_LAUNCHER "${_fp8_launcher}")
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${_fp8_launcher}")
+  endif()
+endif()
+
+# One precompiled header for every MLIR-facing library.
+function(_fp8_use_pch target)
+  if(NOT FP8_ENABLE_PCH)
+    return()
+  endif()
+  if(NOT TARGET fp8_pch)
+    file(WRITE "${PROJECT_BINARY_DIR}/fp8_pch.cpp" "")
+    add_library(fp8_pch OBJECT "${PROJECT_BINARY_DIR}/fp8_pch.cpp")
+    target_link_libraries(fp8_pch PUBLIC fp8_compile_options)
+    target_compile_options(fp8_pch PRIVATE -fno-exceptions)
+    target_precompile_headers(fp8_pch PRIVATE
+      <mlir/Dialect/Linalg/IR/Linalg.h>
+      <mlir/Dialect/Tensor/IR/Tensor.h>
+      <mlir/Dialect/Func/IR/FuncOps.h>
+      <mlir/Pass/Pass.h>
+      <mlir/Transforms/DialectConversion.h>
+      <mlir/Transforms/GreedyPatternRewriteDriver.h>)
+    if(FP8_HAS_PCH_TIMESTAMP)
+      target_compile_options(fp8_pch PRIVATE
+        "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+    endif()
+  endif()
+  if(FP8_HAS_PCH_TIMESTAMP)
+    target_compile_options(${target} PRIVATE
+      "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+  endif()
+  target_precompile_headers(${target} REUSE_FROM fp8_pch)
+endfunction()
+
+# add_fp8_library(Name SOURCES a.cpp ... [DEPENDS tablegen targets] [LINK FP8 libs])
+function(add_fp8_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  add_library(FP8::${name} ALIAS ${name})
+  target_link_libraries(${name} PUBLIC fp8_compile_options ${ARG_LINK} MLIR LLVM)
+  target_compile_options(${name} PRIVATE -fno-exceptions)
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  _fp8_use_pch(${name})
+  set_property(GLOBAL APPEND PROPERTY FP8_LIBRARIES ${name})
+  install(TARGETS ${name} EXPORT FP8Targets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+# add_fp8_tool(name SOURCES main.cpp ... LINK FP8 libs)
+function(add_fp8_tool name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE fp8_compile_options ${ARG_LINK} MLIR LLVM)
+  target_compile_options(${name} PRIVATE -fno-exceptions)
+  _fp8_use_pch(${name})
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()

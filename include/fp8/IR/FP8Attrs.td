@@ -1,0 +1,260 @@
+//===- FP8Attrs.td - Enums, scale rules and recipes ---------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_IR_FP8ATTRS_TD
+#define FP8_IR_FP8ATTRS_TD
+
+include "fp8/IR/FP8Dialect.td"
+include "fp8/IR/FP8Interfaces.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+//===----------------------------------------------------------------------===//
+// Enums
+//===----------------------------------------------------------------------===//
+
+class FP8_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::fp8";
+  let genSpecializedAttr = 0;
+}
+
+def FP8_GemmRole : FP8_Enum<"GemmRole",
+    "which GEMM of a linear layer: y = x wT, dx = dy w, dw = dyT x", [
+  I32EnumAttrCase<"Fprop", 0, "fprop">,
+  I32EnumAttrCase<"Dgrad", 1, "dgrad">,
+  I32EnumAttrCase<"Wgrad", 2, "wgrad">]>;
+
+def FP8_GemmRoleAttr : EnumAttr<FP8_Dialect, FP8_GemmRole, "role"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def FP8_OperandKind : FP8_Enum<"OperandKind",
+    "what a GEMM operand holds", [
+  I32EnumAttrCase<"Activation", 0, "activation">,
+  I32EnumAttrCase<"Weight", 1, "weight">,
+  I32EnumAttrCase<"Gradient", 2, "gradient">]>;
+
+def FP8_Format : FP8_Enum<"Format",
+    "8-bit format: hybrid is E4M3 for x and w, E5M2 for gradients", [
+  I32EnumAttrCase<"Hybrid", 0, "hybrid">,
+  I32EnumAttrCase<"E4M3", 1, "e4m3">,
+  I32EnumAttrCase<"E5M2", 2, "e5m2">]>;
+
+def FP8_Accumulate : FP8_Enum<"Accumulate",
+    "accumulator of a GEMM: f32 sum every 128 of K, or the tensor core's own", [
+  I32EnumAttrCase<"Promote", 0, "promote">,
+  I32EnumAttrCase<"Fast", 1, "fast">]>;
+
+def FP8_AccumulateAttr : EnumAttr<FP8_Dialect, FP8_Accumulate, "accumulate">;
+
+def FP8_MXMode : FP8_Enum<"MXMode", "rounding of an E8M0 scale", [
+  I32EnumAttrCase<"RCeil", 0, "rceil">,
+  I32EnumAttrCase<"Floor", 1, "floor">,
+  I32EnumAttrCase<"Ceil", 2, "ceil">,
+  I32EnumAttrCase<"Even", 3, "even">]>;
+
+def FP8_NonFinite : FP8_Enum<"NonFinite",
+    "E8M0 scale of a block whose amax is infinite", [
+  I32EnumAttrCase<"Saturate", 0, "saturate">,
+  I32EnumAttrCase<"NaN", 1, "nan">]>;
+
+def FP8_ScaleStyle : FP8_Enum<"ScaleStyle",
+    "whose corner cases an f32 scale follows", [
+  I32EnumAttrCase<"TE", 0, "te">,
+  I32EnumAttrCase<"TorchAO", 1, "torchao">]>;
+
+def FP8_AmaxComputeAlgo : FP8_Enum<"AmaxComputeAlgo",
+    "how a history becomes one amax", [
+  I32EnumAttrCase<"Max", 0, "max">,
+  I32EnumAttrCase<"MostRecent", 1, "most_recent">]>;
+
+def FP8_DelayedCompat : FP8_Enum<"DelayedCompat",
+    "whose update rule delayed scaling reproduces bit for bit", [
+  I32EnumAttrCase<"TEFused", 0, "te_fused">,
+  I32EnumAttrCase<"TEUnfused", 1, "te_unfused">,
+  I32EnumAttrCase<"Flax", 2, "flax">]>;
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+class FP8_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<FP8_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+class FP8_EnumParameter<EnumInfo info, string default = "", string desc = "">
+    : EnumParameter<info> {
+  let summary = desc;
+  let defaultValue = default;
+}
+
+/// An f32 that prints so that it parses back to the same bits.
+class FP8_F32Parameter<string default, string desc>
+    : AttrOrTypeParameter<"::mlir::fp8::Float32", desc> {
+  let defaultValue = default;
+}
+
+def FP8_ScaleRuleAttr : FP8_Attr<"ScaleRule", "scale_rule"> {
+  let summary = "how a scale follows from an amax";
+  let description = [{
+    Every choice that existing systems make differently, each by name:
+
+    | parameter | applies to | meaning |
+    | --- | --- | --- |
+    | `pow2` | f32 scales | round the scale down to a power of two |
+    | `epsilon` | f32 scales | an amax below it counts as `epsilon` |
+    | `style` | f32 scales | `te`: amax 0, Inf, NaN give scale 1, overflow gives FLT_MAX; `torchao`: `fp8_max / max(amax, 1e-12)` in f64, no further rule |
+    | `mode` | f8E8M0FNU scales | `rceil`, `floor`, `ceil` or `even` |
+    | `nonfinite` | f8E8M0FNU scales | amax Inf gives 0xFE (`saturate`) or 0xFF (`nan`) |
+
+    Example: `#fp8.scale_rule<pow2 = true>`.
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"bool", "false">:$pow2,
+    FP8_F32Parameter<"::mlir::fp8::Float32{0.0f}", "smallest amax">:$epsilon,
+    FP8_EnumParameter<FP8_ScaleStyle, "::mlir::fp8::ScaleStyle::TE">:$style,
+    FP8_EnumParameter<FP8_MXMode, "::mlir::fp8::MXMode::RCeil">:$mode,
+    FP8_EnumParameter<FP8_NonFinite, "::mlir::fp8::NonFinite::Saturate">:$nonfinite
+  );
+  let assemblyFormat = "(`<` struct(params)^ `>`)?";
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Recipes
+//===----------------------------------------------------------------------===//
+
+class FP8_Recipe<string name, string attrMnemonic, list<string> overridden = []>
+    : FP8_Attr<name, attrMnemonic,
+        [DeclareAttrInterfaceMethods<FP8_RecipeAttrInterface, overridden>]> {
+  let assemblyFormat = "(`<` struct(params)^ `>`)?";
+}
+
+def FP8_NoneAttr : FP8_Recipe<"None", "none", ["isHighPrecision"]> {
+  let summary = "stay in high precision";
+  let assemblyFormat = "";
+}
+
+def FP8_CurrentAttr : FP8_Recipe<"Current", "current", ["getAccumulate"]> {
+  let summary = "per-tensor scaling with the amax of the tensor itself";
+  let description = [{
+    One scale for a tensor, from its present amax: two reads of the tensor, no
+    state. Example: `#fp8.current<format = e4m3, pow2 = true>`.
+
+    - `format`: `hybrid` (default) or `e4m3`. Pure `e5m2` is refused: with 2
+      mantissa bits the forward pass loses too much, and E5M2 x E5M2 GEMMs do
+      not exist on the hardware.
+    - `pow2`, `amax_epsilon`, `style`: see `#fp8.scale_rule`.
+    - `accumulate`: `promote` (default) or `fast`.
+  }];
+  let parameters = (ins
+    FP8_EnumParameter<FP8_Format, "::mlir::fp8::Format::Hybrid">:$format,
+    DefaultValuedParameter<"bool", "false">:$pow2,
+    FP8_F32Parameter<"::mlir::fp8::Float32{0.0f}", "smallest amax">:$amax_epsilon,
+    FP8_EnumParameter<FP8_ScaleStyle, "::mlir::fp8::ScaleStyle::TE">:$style,
+    FP8_EnumParameter<FP8_Accumulate, "::mlir::fp8::Accumulate::Promote">:$accumulate
+  );
+  let genVerifyDecl = 1;
+}
+
+def FP8_RowwiseAttr : FP8_Recipe<"Rowwise", "rowwise", ["getAccumulate"]> {
+  let summary = "one scale for every row of A and every row of B";
+  let description = [{
+    Each operand has one f32 scale for every index of its non-contracted
+    dimension: the scale of an outlier row touches that row only. By default
+    E4M3 everywhere and scales rounded down to a power of two, as torchao's
+    row-wise recipe. Example: `#fp8.rowwise<pow2 = false>`.
+  }];
+  let parameters = (ins
+    FP8_EnumParameter<FP8_Format, "::mlir::fp8::Format::E4M3">:$format,
+    DefaultValuedParameter<"bool", "true">:$pow2,
+    FP8_F32Parameter<"::mlir::fp8::Float32{0.0f}", "smallest amax">:$amax_epsilon,
+    FP8_EnumParameter<FP8_ScaleStyle, "::mlir::fp8::ScaleStyle::TE">:$style,
+    FP8_EnumParameter<FP8_Accumulate, "::mlir::fp8::Accumulate::Promote">:$accumulate
+  );
+  let genVerifyDecl = 1;
+}
+
+def FP8_BlockAttr : FP8_Recipe<"Block", "block", ["getContractionMultiple"]> {
+  let summary = "1x128 blocks for activations and gradients, 128x128 for weights";
+  let description = [{
+    Block scaling in f32, the scale rounded down to a power of two by default.
+    `x_dim`, `w_dim` and `grad_dim` say whether a tensor is cut into 1x128 (1)
+    or 128x128 (2) blocks; no GEMM may pair two 2-D operands, so at most one of
+    the three may be 2. The accumulator is promoted at every block, where the
+    scale changes. Example: `#fp8.block<pow2 = false>`.
+  }];
+  let parameters = (ins
+    FP8_EnumParameter<FP8_Format, "::mlir::fp8::Format::E4M3">:$format,
+    DefaultValuedParameter<"bool", "true">:$pow2,
+    FP8_F32Parameter<"::mlir::fp8::Float32{0.0f}", "smallest amax">:$amax_epsilon,
+    DefaultValuedParameter<"int64_t", "1">:$x_dim,
+    DefaultValuedParameter<"int64_t", "2">:$w_dim,
+    DefaultValuedParameter<"int64_t", "1">:$grad_dim
+  );
+  let genVerifyDecl = 1;
+}
+
+def FP8_MXFP8Attr : FP8_Recipe<"MXFP8", "mxfp8", ["getContractionMultiple"]> {
+  let summary = "OCP MX: 1x32 blocks with an E8M0 scale";
+  let description = [{
+    Every 32 elements along K share one power of two, stored as an E8M0 byte.
+    `weight_2d` shares it over 32x32 tiles of a weight, so that the transposed
+    copy needs no second quantisation. `mode` and `nonfinite`: see
+    `#fp8.scale_rule`. Example: `#fp8.mxfp8<mode = floor>`.
+  }];
+  let parameters = (ins
+    FP8_EnumParameter<FP8_Format, "::mlir::fp8::Format::E4M3">:$format,
+    FP8_EnumParameter<FP8_MXMode, "::mlir::fp8::MXMode::RCeil">:$mode,
+    FP8_EnumParameter<FP8_NonFinite, "::mlir::fp8::NonFinite::Saturate">:$nonfinite,
+    DefaultValuedParameter<"bool", "false">:$weight_2d
+  );
+  let genVerifyDecl = 1;
+}
+
+def FP8_NVFP4Attr : FP8_Recipe<"NVFP4", "nvfp4", ["getContractionMultiple"]> {
+  let summary = "E2M1 with an E4M3 scale for every 16 elements and one for the tensor";
+  let description = [{
+    `x ~= q * scale_inv[block] * tensor_scale_inv`, with
+    `tensor_scale_inv = amax / (448 * 6)` and
+    `scale_inv = E4M3((amax_block / 6) / tensor_scale_inv)`. `weight_2d` shares
+    a block scale over 16x16 tiles of a weight. Rounding is to nearest even:
+    the stochastic rounding and the Hadamard transform that NVFP4 training
+    adds to gradients are not part of this recipe.
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"bool", "false">:$weight_2d
+  );
+}
+
+def FP8_DelayedAttr : FP8_Recipe<"Delayed", "delayed",
+                                 ["isStateful", "getAccumulate"]> {
+  let summary = "per-tensor scaling with the amaxes of earlier steps";
+  let description = [{
+    The scale of step t follows from the amaxes of steps t - amax_history_len
+    .. t - 1, so that quantisation reads the tensor once. Needs state.
+    Example: `#fp8.delayed<amax_history_len = 16, amax_compute_algo = max>`.
+  }];
+  let parameters = (ins
+    FP8_EnumParameter<FP8_Format, "::mlir::fp8::Format::Hybrid">:$format,
+    DefaultValuedParameter<"int64_t", "1024">:$amax_history_len,
+    FP8_EnumParameter<FP8_AmaxComputeAlgo,
+                      "::mlir::fp8::AmaxComputeAlgo::Max">:$amax_compute_algo,
+    DefaultValuedParameter<"int64_t", "0">:$margin,
+    DefaultValuedParameter<"bool", "true">:$reduce_amax,
+    FP8_EnumParameter<FP8_DelayedCompat,
+                      "::mlir::fp8::DelayedCompat::TEFused">:$compat,
+    DefaultValuedParameter<"bool", "false">:$pow2,
+    FP8_EnumParameter<FP8_Accumulate, "::mlir::fp8::Accumulate::Promote">:$accumulate
+  );
+  let genVerifyDecl = 1;
+}
+
+#endif // FP8_IR_FP8ATTRS_TD

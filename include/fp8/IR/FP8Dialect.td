@@ -1,0 +1,59 @@
+//===- FP8Dialect.td - The fp8 dialect ----------------------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_IR_FP8DIALECT_TD
+#define FP8_IR_FP8DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def FP8_Dialect : Dialect {
+  let name = "fp8";
+  let cppNamespace = "::mlir::fp8";
+  let summary = "computation on scaled 8-bit (and 4-bit) floating point tensors";
+  let description = [{
+    An 8-bit float alone covers 5 (E5M2) or 4 (E4M3) bits of exponent: too few
+    for the tensors of a network. It becomes useful with a *scale*: a tensor
+    `x` is stored as codes `q` and one dequantisation factor `scale_inv` for
+    every block of elements,
+
+    ```
+    scale     = fp8_max / amax(block of x)          (quantisation factor)
+    q         = round_to_fp8(x * scale)              (saturating)
+    scale_inv = 1 / scale                            (dequantisation factor)
+    x        ~= q * scale_inv
+    ```
+
+    The dialect makes the pair (q, scale_inv) one typed value, `!fp8.scaled`,
+    so that codes and factors cannot get out of step; it describes how factors
+    are chosen by *recipe* attributes; and its operations say where tensors are
+    quantised and multiplied. Granularity is a property of the type: the block
+    that shares one factor can be the whole tensor, a row, 1x128, 128x128, 1x32
+    (MXFP8) or 1x16 (NVFP4).
+
+    The words are those of Transformer Engine: `scale` always multiplies on the
+    way in, `scale_inv` always multiplies on the way out, `amax` is the largest
+    magnitude of the elements that share a factor.
+
+    Discardable attributes understood by the passes:
+
+    | attribute | on | meaning |
+    | --- | --- | --- |
+    | `fp8.recipe` | module, function, contraction | recipe; the innermost wins |
+    | `fp8.role` | contraction | `#fp8.role<fprop>`, `dgrad` or `wgrad` |
+    | `fp8.name` | contraction, function argument or result | stable name |
+    | `fp8.grad` | function argument | the argument is a gradient |
+    | `fp8.weight` | function argument | the argument is a weight |
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+}
+
+#endif // FP8_IR_FP8DIALECT_TD

@@ -1,0 +1,334 @@
+//===- FP8Ops.td - Operations of the fp8 dialect ------------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_IR_FP8OPS_TD
+#define FP8_IR_FP8OPS_TD
+
+include "fp8/IR/FP8Attrs.td"
+include "fp8/IR/FP8Types.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class FP8_Op<string mnemonic, list<Trait> traits = []>
+    : Op<FP8_Dialect, mnemonic, !listconcat(traits, [Pure])>;
+
+/// High-precision tensors that can be quantised.
+def FP8_HighPrecision : AnyTypeOf<[F32, BF16, F16], "f32, bf16 or f16">;
+def FP8_Tensor : RankedTensorOf<[FP8_HighPrecision]>;
+def FP8_F32Tensor : RankedTensorOf<[F32]>;
+def FP8_CodeTensor : RankedTensorOf<[F8E4M3FN, F8E5M2, F4E2M1FN]>;
+def FP8_FactorTensor : RankedTensorOf<[F32, F8E8M0FNU, F8E4M3FN]>;
+
+//===----------------------------------------------------------------------===//
+// Scales
+//===----------------------------------------------------------------------===//
+
+def FP8_AmaxOp : FP8_Op<"amax",
+    [DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>]> {
+  let summary = "largest magnitude of every block";
+  let description = [{
+    ```
+    amax[b] = max over the elements x of block b of |x|      (0 if there are none)
+    ```
+
+    NaN elements are ignored unless `propagate_nan` is given. The maximum is
+    exact and does not depend on the order of the elements.
+
+    Constraints:
+    - (C1) `block` has one entry for each dimension of `source`, each at least
+      1 or `*`.
+
+    Example:
+
+    ```mlir
+    %0 = fp8.amax %x block = [1, 128] : tensor<32x768xbf16>   // tensor<32x6xf32>
+    ```
+  }];
+  let arguments = (ins FP8_Tensor:$source, DenseI64ArrayAttr:$block,
+                       UnitAttr:$propagate_nan);
+  let results = (outs FP8_F32Tensor:$amax);
+  let assemblyFormat = [{
+    $source `block` `=` custom<Block>($block) (`propagate_nan` $propagate_nan^)?
+    attr-dict `:` type($source)
+  }];
+  let hasVerifier = 1;
+}
+
+def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [AttrSizedResultSegments,
+    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>]> {
+  let summary = "scale and scale_inv of every block from its amax";
+  let description = [{
+    With M the largest finite value of `format` (448, 57344 or 6):
+
+    - `scale_type = f32`: `scale = M / amax`, one IEEE division, with the
+      corners of the `rule`; `scale_inv = 1 / scale`, one IEEE division.
+    - `scale_type = f8E8M0FNU`: `scale_inv` is the E8M0 byte that the mode of
+      the `rule` gives, `scale = 1 / scale_inv`, exact.
+    - `scale_type = f8E4M3FN`: needs `tensor_amax`.
+      `tensor_scale_inv = tensor_amax / (448 * M)`,
+      `scale_inv = E4M3((amax / M) / tensor_scale_inv)`, saturating,
+      `scale = 1 / (scale_inv * tensor_scale_inv)`. Where a factor would be
+      zero or the tensor's amax is not finite and positive, tensor_scale_inv
+      is 1; a block whose factor rounds to zero has scale 0.
+
+    Constraints:
+    - (C1) `format` is f8E4M3FN, f8E5M2 or f4E2M1FN;
+    - (C2) `scale_type` is f32, f8E8M0FNU or f8E4M3FN;
+    - (C3) `tensor_amax` is given exactly when `scale_type` is f8E4M3FN, and
+      has one element.
+
+    Example:
+
+    ```mlir
+    %scale, %scale_inv = fp8.compute_scale %amax
+        format = f8E4M3FN scale_type = f32 : tensor<1x1xf32>
+    ```
+  }];
+  let arguments = (ins FP8_F32Tensor:$amax, Optional<FP8_F32Tensor>:$tensor_amax,
+                       TypeAttr:$format, TypeAttr:$scale_type,
+                       DefaultValuedAttr<FP8_ScaleRuleAttr,
+                         "::mlir::fp8::ScaleRuleAttr::getDefault($_builder.getContext())">:$rule);
+  let results = (outs FP8_F32Tensor:$scale, FP8_FactorTensor:$scale_inv,
+                      Optional<FP8_F32Tensor>:$tensor_scale_inv);
+  let assemblyFormat = [{
+    $amax (`tensor_amax` `(` $tensor_amax^ `:` type($tensor_amax) `)`)?
+    `format` `=` $format `scale_type` `=` $scale_type (`rule` `=` $rule^)?
+    attr-dict `:` type($amax)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Casts
+//===----------------------------------------------------------------------===//
+
+def FP8_QuantizeOp : FP8_Op<"quantize", [AttrSizedOperandSegments]> {
+  let summary = "high precision to scaled";
+  let description = [{
+    ```
+    payload[i] = round_to_nearest_even(clamp(f32(x[i]) * scale[block of i], -M, M))
+    ```
+
+    where M is the largest finite value of the element type; NaN stays NaN
+    (0x7F; E2M1 has none and gives 6). One f32 product, one rounding.
+
+    A quantize says either which `recipe` its scale follows (as inserted by
+    `fp8-apply-recipe` and resolved by `fp8-infer-scales`), or has the scale
+    itself.
+
+    Constraints:
+    - (C1) `source` and `result` have the same shape;
+    - (C2) exactly one of `recipe` and `scale` is given;
+    - (C3) `scale` has the grid shape of the result, and is f32;
+    - (C4) `scale_inv` has the grid shape and the scale type of the result;
+    - (C5) `tensor_scale_inv` is given exactly when the result has one;
+    - (C6) `recipe` is not `#fp8.none`.
+
+    Example:
+
+    ```mlir
+    %0 = fp8.quantize %x recipe = #fp8.current
+        : tensor<32x768xbf16> -> !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>
+    %1 = fp8.quantize %x scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>)
+        : tensor<32x768xbf16> -> !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>
+    ```
+  }];
+  let arguments = (ins FP8_Tensor:$source, Optional<FP8_F32Tensor>:$scale,
+                       Optional<FP8_FactorTensor>:$scale_inv,
+                       Optional<FP8_F32Tensor>:$tensor_scale_inv,
+                       OptionalAttr<FP8_RecipeAttrInterface>:$recipe);
+  let results = (outs FP8_ScaledType:$result);
+  let assemblyFormat = [{
+    $source (`recipe` `=` $recipe^)?
+    (`scale` `(` $scale^ `,` $scale_inv `:` type($scale) `,` type($scale_inv) `)`)?
+    (`tensor_scale_inv` `(` $tensor_scale_inv^ `:` type($tensor_scale_inv) `)`)?
+    attr-dict `:` type($source) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// Whether the scale is still only named by a recipe.
+    bool isUnresolved() { return !getScale(); }
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def FP8_DequantizeOp : FP8_Op<"dequantize"> {
+  let summary = "scaled to high precision";
+  let description = [{
+    `result[i] = f32(payload[i]) * f32(scale_inv[block of i])`, one f32 product,
+    then rounded to nearest even if the result is not f32. With a tensor scale
+    the factor is the f32 product `scale_inv * tensor_scale_inv`.
+
+    Constraints:
+    - (C1) `source` and `result` have the same shape.
+
+    Example:
+
+    ```mlir
+    %0 = fp8.dequantize %q
+        : !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32> -> tensor<32x768xf32>
+    ```
+  }];
+  let arguments = (ins FP8_ScaledType:$source);
+  let results = (outs FP8_Tensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+def FP8_TransposeOp : FP8_Op<"transpose",
+    [DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>]> {
+  let summary = "permute the dimensions of payload and factors together";
+  let description = [{
+    Dimension i of the result is dimension `permutation[i]` of the source, for
+    the payload, the factors and the block. No value changes.
+
+    Constraints:
+    - (C1) `permutation` is a permutation of the dimensions of `source`.
+
+    Example:
+
+    ```mlir
+    %0 = fp8.transpose %q permutation = [1, 0]
+        : !fp8.scaled<32x768xf8E4M3FN, block = [1, *], scale = f32>
+    ```
+  }];
+  let arguments = (ins FP8_ScaledType:$source, DenseI64ArrayAttr:$permutation);
+  let results = (outs FP8_ScaledType:$result);
+  let assemblyFormat =
+      "$source `permutation` `=` $permutation attr-dict `:` type($source)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def FP8_AssembleOp : FP8_Op<"assemble"> {
+  let summary = "payload and factors to one scaled value";
+  let description = [{
+    Constraints:
+    - (C1) `payload`, `scale_inv` and `tensor_scale_inv` have the types that the
+      result is made of; `tensor_scale_inv` is given exactly when it has one.
+
+    Example:
+
+    ```mlir
+    %0 = fp8.assemble %payload, %scale_inv : tensor<32x768xf8E4M3FN>, tensor<32x6xf32>
+        -> !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>
+    ```
+  }];
+  let arguments = (ins FP8_CodeTensor:$payload, FP8_FactorTensor:$scale_inv,
+                       Optional<FP8_F32Tensor>:$tensor_scale_inv);
+  let results = (outs FP8_ScaledType:$result);
+  let assemblyFormat = [{
+    $payload `,` $scale_inv (`,` $tensor_scale_inv^)? attr-dict
+    `:` type($payload) `,` type($scale_inv) (`,` type($tensor_scale_inv)^)?
+    `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def FP8_DisassembleOp : FP8_Op<"disassemble",
+    [DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>]> {
+  let summary = "a scaled value to payload and factors";
+  let description = [{
+    Example:
+
+    ```mlir
+    %payload, %scale_inv = fp8.disassemble %q
+        : !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>
+    ```
+  }];
+  let arguments = (ins FP8_ScaledType:$source);
+  let results = (outs FP8_CodeTensor:$payload, FP8_FactorTensor:$scale_inv,
+                      Optional<FP8_F32Tensor>:$tensor_scale_inv);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Matmul
+//===----------------------------------------------------------------------===//
+
+def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "product of two scaled tensors, both K-major";
+  let description = [{
+    A is `[batch x] M x K`, B is `[batch x] N x K`:
+
+    ```
+    acc[m, n]    = sum over k of value(A)[m, k] * value(B)[n, k]      (f32)
+    result[m, n] = epilogue(acc[m, n], operands[m, n]...)
+    ```
+
+    `accumulate = promote` (the default) sums every 128 of K in f32, `fast`
+    leaves the whole sum to the tensor core's own accumulator. A CPU sums in f32
+    either way.
+
+    The optional epilogue region works on one f32 accumulator and one element of
+    each epilogue operand and yields an element of the result. Epilogue operands
+    are broadcast to the result as in NumPy: aligned at the last dimension, a
+    missing or unit dimension is repeated. Without a region the accumulator is
+    rounded to the element type of the result.
+
+    Constraints:
+    - (C1) A and B have the same rank, 2 or 3;
+    - (C2) A and B agree in K and in the batch dimension;
+    - (C3) the result is `[batch x] M x N`;
+    - (C4) E5M2 x E5M2 is not supported: no tensor core multiplies it;
+    - (C5) E2M1 goes with E2M1 only;
+    - (C6) in K, A and B have the same block extent, or `*` in both; and no
+      batch dimension shares a factor unless the tensor has only one;
+    - (C7) 2-D blocks go with 1-D blocks only: at most one operand has blocks
+      that span more than 1 and less than all of its rows;
+    - (C8) block scaling accumulates with `promote`;
+    - (C9) the epilogue takes f32 and one scalar for each epilogue operand, and
+      yields the element type of the result;
+    - (C10) epilogue operands can be broadcast to the result.
+
+    Example:
+
+    ```mlir
+    %0 = fp8.matmul %a, %b epilogue(%bias : tensor<64xbf16>) {
+    ^bb0(%acc: f32, %b0: bf16):
+      %1 = arith.extf %b0 : bf16 to f32
+      %2 = arith.addf %acc, %1 : f32
+      %3 = arith.truncf %2 : f32 to bf16
+      fp8.yield %3 : bf16
+    } : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
+        !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32> -> tensor<32x64xbf16>
+    ```
+  }];
+  let arguments = (ins FP8_ScaledType:$a, FP8_ScaledType:$b,
+                       Variadic<AnyRankedTensor>:$epilogue_operands,
+                       DefaultValuedAttr<FP8_AccumulateAttr,
+                         "::mlir::fp8::Accumulate::Promote">:$accumulate);
+  let results = (outs FP8_Tensor:$result);
+  let regions = (region MaxSizedRegion<1>:$epilogue);
+  let assemblyFormat = [{
+    $a `,` $b (`accumulate` `=` $accumulate^)?
+    custom<Epilogue>($epilogue_operands, type($epilogue_operands), $epilogue)
+    attr-dict `:` type($a) `,` type($b) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// Whether the accumulator goes through a region before it is stored.
+    bool hasEpilogue() { return !getEpilogue().empty(); }
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def FP8_YieldOp : FP8_Op<"yield", [Terminator, ReturnLike,
+                                   ParentOneOf<["MatmulOp"]>]> {
+  let summary = "result of an epilogue";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif // FP8_IR_FP8OPS_TD
