@@ -1,0 +1,52 @@
+# A thin front door over CMake. `make demo` and `make test` need nothing but git,
+# make and Debian 12's package sources; everything they build lands in build/bin.
+
+PRESET ?= default
+BUILD_DIR := $(if $(filter default,$(PRESET)),build,build-$(PRESET))
+PYTHON := .venv/bin/python
+CLANG_FORMAT ?= clang-format-22
+
+.DEFAULT_GOAL := help
+.PHONY: help setup configure build demo test test-asan test-roundtrip bench \
+        format docs clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' \
+	  $(firstword $(MAKEFILE_LIST))
+
+setup: ## Install missing Debian packages and make .venv for the tests
+	@cmake/setup.sh
+
+# CMake runs again by itself when its inputs change; only the first run is ours.
+configure: setup
+	@test -f $(BUILD_DIR)/build.ninja || cmake --preset $(PRESET)
+
+build: configure ## Build everything (PRESET=default, debug or asan)
+	@cmake --build $(BUILD_DIR)
+
+demo: build ## Compile and run an MLP under every recipe, explained
+	@$(PYTHON) examples/demo.py --build-dir $(BUILD_DIR)
+
+# The summary reads what lit wrote, so an old result must not survive.
+test: build ## Run lit, unit and consumer tests
+	@rm -f $(BUILD_DIR)/test/results.json
+	@cmake --build $(BUILD_DIR) --target check-fp8; \
+	  $(PYTHON) test/summary.py $(BUILD_DIR)/test/results.json
+
+test-asan: ## Run the tests under AddressSanitizer and UBSan
+	@$(MAKE) --no-print-directory test PRESET=asan
+
+test-roundtrip: ## Run the tests with every module round-tripped first
+	@FP8_CHECK_ROUNDTRIP=1 $(MAKE) --no-print-directory test
+
+bench: build ## Measure casts, matmul, start-up and compile time
+	@$(PYTHON) benchmarks/run.py --build-dir $(BUILD_DIR)
+
+format: setup ## Format the C++ sources
+	@git ls-files -z '*.h' '*.cpp' | xargs -0 $(CLANG_FORMAT) -i
+
+docs: setup ## Regenerate docs/generated
+	@docs/generate.sh docs/generated
+
+clean: ## Remove the build directory
+	@rm -rf $(BUILD_DIR)
