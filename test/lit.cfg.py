@@ -1,0 +1,58 @@
+import os
+
+import lit.formats
+from lit.llvm import llvm_config
+from lit.llvm.subst import ToolSubst
+
+config.name = "FP8"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".py", ".test"]
+config.excludes = ["Inputs", "CMakeLists.txt", "lit.cfg.py", "lit.local.cfg.py",
+                   "summary.py"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.fp8_build_dir, "test")
+
+llvm_config.with_system_environment(["HOME", "TMPDIR", "CCACHE_DIR"])
+llvm_config.with_environment("PATH", config.fp8_tools_dir, append_path=True)
+llvm_config.use_default_substitutions()
+
+config.substitutions += [
+    ("%python", config.fp8_python),
+    ("%cmake", config.fp8_cmake),
+    ("%cxx_compiler", config.fp8_cxx_compiler),
+    ("%c_compiler", config.fp8_c_compiler),
+    ("%fp8_source", config.fp8_source_dir),
+    ("%fp8_build", config.fp8_build_dir),
+    ("%fp8_plugin", os.path.join(config.fp8_lib_dir, "fp8-plugin.so")),
+]
+
+# FP8_CHECK_ROUNDTRIP=1 turns the whole suite into a round-trip suite: whatever
+# fp8-opt reads must survive printing and parsing, as text and as bytecode.
+roundtrip = os.environ.get("FP8_CHECK_ROUNDTRIP", "0") not in ("", "0")
+if roundtrip:
+    config.available_features.add("roundtrip")
+
+llvm_config.add_tool_substitutions(
+    [
+        ToolSubst("fp8-opt", extra_args=["--verify-roundtrip"] if roundtrip else []),
+        "fp8-run",
+        "fp8-reduce",
+        "fp8-lsp-server",
+    ],
+    [config.fp8_tools_dir],
+)
+llvm_config.add_tool_substitutions(
+    ["mlir-opt", "mlir-tblgen", "mlir-translate", "mlir-runner", "split-file"],
+    [config.llvm_tools_dir],
+)
+
+# MLIR and LLVM come without sanitizers: what they allocate for good is not a
+# leak of ours, and memory that our side of an inlined allocator poisons they
+# do not unpoison.
+if config.fp8_sanitizers:
+    config.available_features.add("sanitizers")
+    config.environment["ASAN_OPTIONS"] = "detect_leaks=0:allow_user_poisoning=0"
+    config.environment["UBSAN_OPTIONS"] = "print_stacktrace=1"
+elif os.path.exists(os.path.join(config.fp8_lib_dir, "fp8-plugin.so")):
+    # A stock mlir-opt cannot load a library that needs the sanitizers' runtime.
+    config.available_features.add("plugin")
