@@ -14,6 +14,7 @@ config.test_exec_root = os.path.join(config.fp8_build_dir, "test")
 
 llvm_config.with_system_environment(["HOME", "TMPDIR", "CCACHE_DIR"])
 llvm_config.with_environment("PATH", config.fp8_tools_dir, append_path=True)
+config.environment["PYTHONPATH"] = os.path.join(config.fp8_source_dir, "python")
 llvm_config.use_default_substitutions()
 
 config.substitutions += [

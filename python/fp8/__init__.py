@@ -1,0 +1,1 @@
+"""What Python programs need to work with fp8."""
