@@ -3,7 +3,7 @@
 
 PRESET ?= default
 BUILD_DIR := $(if $(filter default,$(PRESET)),build,build-$(PRESET))
-PYTHON := .venv/bin/python
+PYTHON := PYTHONPATH=python .venv/bin/python
 CLANG_FORMAT ?= clang-format-22
 
 .DEFAULT_GOAL := help
@@ -40,13 +40,15 @@ test-roundtrip: ## Run the tests with every module round-tripped first
 	@FP8_CHECK_ROUNDTRIP=1 $(MAKE) --no-print-directory test
 
 bench: build ## Measure casts, matmul, start-up and compile time
-	@$(PYTHON) benchmarks/run.py --build-dir $(BUILD_DIR)
+	@for benchmark in benchmarks/*.py; do \
+	  $(PYTHON) $$benchmark --build-dir $(BUILD_DIR) || exit 1; \
+	done
 
 format: setup ## Format the C++ sources
 	@git ls-files -z '*.h' '*.cpp' | xargs -0 $(CLANG_FORMAT) -i
 
 docs: setup ## Regenerate docs/generated
-	@docs/generate.sh docs/generated
+	@docs/generate.sh
 
 clean: ## Remove the build directory
 	@rm -rf $(BUILD_DIR)
