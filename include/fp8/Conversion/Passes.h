@@ -11,6 +11,10 @@
 
 #include "mlir/Pass/Pass.h"
 
+namespace mlir {
+class RewritePatternSet;
+} // namespace mlir
+
 namespace mlir::fp8 {
 
 #define GEN_PASS_DECL
@@ -18,6 +22,9 @@ namespace mlir::fp8 {
 
 #define GEN_PASS_REGISTRATION
 #include "fp8/Conversion/Passes.h.inc"
+
+/// Collects the patterns of --fp8-expand-float-casts.
+void populateExpandFloatCastsPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::fp8
 

@@ -15,13 +15,33 @@ def ExpandFloatCastsPass : Pass<"fp8-expand-float-casts"> {
   let summary = "expand casts to and from 8-bit, 4-bit and bf16 floats into integer arithmetic";
   let description = [{
     LLVM 22 has no lowering of `arith.truncf` and `arith.extf` on f8E4M3FN,
-    f8E5M2, f8E8M0FNU and f4E2M1FN. This pass replaces them, and the casts
-    between f32 and bf16, by branch-free integer arithmetic that vectorises, for
-    scalars and vectors. Rounding is to nearest even, f8E8M0FNU rounds to
-    nearest power of two; nothing saturates: a caller that wants saturation
-    clamps first. A later LLVM that lowers these casts replaces this pass.
+    f8E5M2, f8E8M0FNU and f4E2M1FN, and on x86 its truncation to bf16 may flush
+    subnormals. This pass replaces the casts between these and f64, f32 and f16,
+    on scalars and vectors, by branch-free arithmetic that vectorises. A later
+    LLVM that lowers these casts replaces this pass.
+
+    ```mlir
+    %q = arith.truncf %x : f32 to f8E4M3FN
+    %y = arith.extf %q : f8E4M3FN to f32
+    ```
+
+    Extensions are exact where the target has the value. Truncations round once, to nearest even, from f64 too.
+    They do not saturate (a caller that wants that clamps first):
+
+    | beyond the largest | f8E4M3FN | f8E5M2 | f4E2M1FN | f8E8M0FNU | bf16   |
+    |--------------------|----------|--------|----------|-----------|--------|
+    | finite or Inf      | NaN 0x7F | +-Inf  | +-6      | NaN 0xFF  | +-Inf  |
+    | NaN of any sign    | 0x7F     | 0x7F   | 6 (0x7)  | 0xFF      | 0x7FC0 |
+
+    A truncation to f8E8M0FNU rounds to the nearest power of two, ties up.
+    Zeros become 2^-127 (0x00), the nearest value, and negative numbers NaN.
+
+    Casts with another rounding mode or of tensors stay as they are.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let statistics = [
+    Statistic<"numExpanded", "num-expanded", "Number of casts expanded">
+  ];
 }
 
 #endif // FP8_CONVERSION_PASSES_TD
