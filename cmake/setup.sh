@@ -24,6 +24,22 @@ is_installed() {
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
+is_offered() {
+  apt-cache show "$1" >/dev/null 2>&1
+}
+
+# Debian 12 has LLVM 22 in its security suite, which a machine made with
+# debootstrap may lack.
+add_security_suite() {
+  is_offered libmlir-22-dev && return 0
+  grep -qs '^VERSION_CODENAME=bookworm$' /etc/os-release || return 0
+  list=/etc/apt/sources.list.d/debian-security.list
+  echo "setup: adding Debian's security suite, where LLVM 22 is, in $list"
+  echo "deb http://deb.debian.org/debian-security bookworm-security main" |
+    $root tee "$list" >/dev/null
+  $root apt-get update -q || fail "apt-get update failed"
+}
+
 install_packages() {
   command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
     fail "expected Debian 12 or a relative of it, but found no apt-get; install" \
@@ -43,11 +59,11 @@ install_packages() {
   fi
   echo "setup: installing Debian packages:$missing"
   $root apt-get update -q || fail "apt-get update failed"
+  add_security_suite
   for package in $missing; do
-    apt-cache show "$package" >/dev/null 2>&1 || fail \
+    is_offered "$package" || fail \
       "no package '$package' in this machine's package sources; LLVM 22 is in" \
-      "Debian 12's security suite ('deb http://deb.debian.org/debian-security" \
-      "bookworm-security main'), and for other releases at https://apt.llvm.org"
+      "Debian 12's security suite, and for other releases at https://apt.llvm.org"
   done
   $root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -q -y --no-install-recommends $missing ||
