@@ -1,0 +1,378 @@
+//===- SafetensorsHeader.cpp - Header of a .safetensors file ---*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Untrusted bytes in, a header whose every statement has been checked out. The
+// JSON library's exceptions end in this file.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SafetensorsDetail.h"
+#include "fp8/Runtime/Safetensors.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <tuple>
+
+using namespace fp8rt;
+using nlohmann::json;
+
+//===----------------------------------------------------------------------===//
+// Element types
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct DTypeRow {
+  DType dtype;
+  std::string_view name;
+  size_t byteWidth;
+};
+} // namespace
+
+static constexpr DTypeRow kDTypes[] = {
+    {DType::F64, "F64", 8},         {DType::F32, "F32", 4},
+    {DType::F16, "F16", 2},         {DType::BF16, "BF16", 2},
+    {DType::F8_E4M3, "F8_E4M3", 1}, {DType::F8_E5M2, "F8_E5M2", 1},
+    {DType::F8_E8M0, "F8_E8M0", 1}, {DType::I64, "I64", 8},
+    {DType::I32, "I32", 4},         {DType::I16, "I16", 2},
+    {DType::I8, "I8", 1},           {DType::U8, "U8", 1},
+    {DType::BOOL, "BOOL", 1},
+};
+
+std::string_view fp8rt::stringifyDType(DType dtype) {
+  return kDTypes[static_cast<size_t>(dtype)].name;
+}
+
+size_t fp8rt::getByteWidth(DType dtype) {
+  return kDTypes[static_cast<size_t>(dtype)].byteWidth;
+}
+
+std::optional<DType> fp8rt::symbolizeDType(std::string_view name) {
+  for (const DTypeRow &row : kDTypes)
+    if (row.name == name)
+      return row.dtype;
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+std::string detail::stringifyShape(const std::vector<int64_t> &shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+std::optional<uint64_t>
+detail::computeByteSize(const std::vector<int64_t> &shape, DType dtype) {
+  // Zeros are left out of the product so that its range does not depend on
+  // where they stand: strides are products of the other dimensions too.
+  constexpr uint64_t limit = std::numeric_limits<int64_t>::max();
+  uint64_t product = getByteWidth(dtype);
+  bool empty = false;
+  for (int64_t dim : shape) {
+    if (dim == 0) {
+      empty = true;
+      continue;
+    }
+    if (static_cast<uint64_t>(dim) > limit / product)
+      return std::nullopt;
+    product *= static_cast<uint64_t>(dim);
+  }
+  return empty ? 0 : product;
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Checks one header; the first finding becomes the error.
+class HeaderParser {
+public:
+  HeaderParser(std::string_view origin, SafetensorsHeader &header,
+               std::string &error)
+      : origin(origin), header(header), error(error) {}
+
+  bool parse(const uint8_t *bytes, size_t size, uint64_t fileSize);
+
+private:
+  bool parseJSON(const char *begin, const char *end, json &root);
+  bool parseMetadata(const json &entry);
+  bool parseTensor(const std::string &name, const json &entry);
+  bool parseShape(const std::string &name, const json &shape, TensorInfo &info);
+  bool parseOffsets(const std::string &name, const json &offsets,
+                    TensorInfo &info);
+  bool checkLayout(uint64_t dataSize);
+
+  bool fail(const std::string &message) {
+    error = std::string(origin) + ": " + message;
+    return false;
+  }
+  bool fail(const std::string &tensor, const std::string &message) {
+    return fail("tensor '" + tensor + "': " + message);
+  }
+
+  std::string_view origin;
+  SafetensorsHeader &header;
+  std::string &error;
+};
+} // namespace
+
+/// Rebuilds what a reader of the file would see, but no more than a line of it.
+static std::string summarize(const json &value) {
+  // Invalid UTF-8 never gets here: the lexer refuses it.
+  std::string text = value.dump();
+  constexpr size_t limit = 60;
+  if (text.size() <= limit)
+    return text;
+  size_t cut = limit;
+  while (cut > 0 && (static_cast<uint8_t>(text[cut]) & 0xC0) == 0x80)
+    --cut;
+  return text.substr(0, cut) + "...";
+}
+
+bool HeaderParser::parseJSON(const char *begin, const char *end, json &root) {
+  // The library keeps the last of equal keys; two tools could then see two
+  // different tensors in one file. One set per open object finds them. It also
+  // prints and destroys values by recursion, so nothing deeper than a header
+  // can be is kept.
+  constexpr int maxDepth = 8;
+  std::vector<std::set<std::string>> openObjects;
+  std::optional<std::string> duplicate;
+  bool tooDeep = false;
+  json::parser_callback_t check = [&](int depth, json::parse_event_t event,
+                                      json &parsed) {
+    if (event == json::parse_event_t::object_start)
+      openObjects.emplace_back();
+    else if (event == json::parse_event_t::object_end)
+      openObjects.pop_back();
+    else if (event == json::parse_event_t::key &&
+             !openObjects.back().insert(parsed.get<std::string>()).second &&
+             !duplicate)
+      duplicate = parsed.get<std::string>();
+    tooDeep |= depth > maxDepth;
+    return depth <= maxDepth;
+  };
+  try {
+    root = json::parse(begin, end, check);
+  } catch (const json::parse_error &failure) {
+    return fail("expected the header to be JSON in UTF-8, but it is malformed "
+                "at byte " +
+                std::to_string(failure.byte + 7));
+  } catch (const std::exception &failure) {
+    // A number beyond the range of a double, or no memory for a long header.
+    return fail("expected the header to be JSON in UTF-8, but got " +
+                std::string(failure.what()));
+  }
+  if (tooDeep)
+    return fail("expected the header to nest at most " +
+                std::to_string(maxDepth) + " levels deep");
+  if (duplicate)
+    return fail("expected keys to be unique, but got '" + *duplicate +
+                "' twice");
+  return true;
+}
+
+bool HeaderParser::parseMetadata(const json &entry) {
+  if (!entry.is_object())
+    return fail("expected __metadata__ to be an object of strings, but got " +
+                summarize(entry));
+  for (const auto &[key, value] : entry.items()) {
+    if (!value.is_string())
+      return fail("expected __metadata__ '" + key +
+                  "' to be a string, but got " + summarize(value));
+    header.metadata.emplace(key, value.get<std::string>());
+  }
+  return true;
+}
+
+bool HeaderParser::parseShape(const std::string &name, const json &shape,
+                              TensorInfo &info) {
+  if (!shape.is_array())
+    return fail(name,
+                "expected shape to be an array, but got " + summarize(shape));
+  for (const json &dim : shape) {
+    constexpr uint64_t limit = std::numeric_limits<int64_t>::max();
+    if (!dim.is_number_unsigned() || dim.get<uint64_t>() > limit)
+      return fail(name, "expected dimensions to be non-negative 64-bit "
+                        "integers, but got " +
+                            summarize(dim));
+    info.shape.push_back(static_cast<int64_t>(dim.get<uint64_t>()));
+  }
+  return true;
+}
+
+bool HeaderParser::parseOffsets(const std::string &name, const json &offsets,
+                                TensorInfo &info) {
+  if (!offsets.is_array() || offsets.size() != 2 ||
+      !offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned())
+    return fail(name, "expected data_offsets to be two non-negative integers, "
+                      "but got " +
+                          summarize(offsets));
+  info.begin = offsets[0].get<uint64_t>();
+  info.end = offsets[1].get<uint64_t>();
+  if (info.begin > info.end)
+    return fail(name, "expected data_offsets in rising order, but got " +
+                          summarize(offsets));
+  return true;
+}
+
+bool HeaderParser::parseTensor(const std::string &name, const json &entry) {
+  if (!entry.is_object())
+    return fail(name, "expected an object with dtype, shape and data_offsets, "
+                      "but got " +
+                          summarize(entry));
+  for (const auto &[key, value] : entry.items())
+    if (key != "dtype" && key != "shape" && key != "data_offsets")
+      return fail(name, "expected the keys dtype, shape and data_offsets, but "
+                        "got '" +
+                            key + "'");
+  for (const char *key : {"dtype", "shape", "data_offsets"})
+    if (!entry.contains(key))
+      return fail(name, "expected the key '" + std::string(key) +
+                            "', but it is missing");
+
+  const json &dtypeName = entry["dtype"];
+  std::optional<DType> dtype =
+      dtypeName.is_string() ? symbolizeDType(dtypeName.get<std::string>())
+                            : std::nullopt;
+  if (!dtype) {
+    std::string known;
+    for (const DTypeRow &row : kDTypes)
+      known += (known.empty() ? "" : ", ") + std::string(row.name);
+    return fail(name, "expected dtype to be one of " + known + ", but got " +
+                          summarize(dtypeName));
+  }
+
+  TensorInfo info;
+  info.name = name;
+  info.dtype = *dtype;
+  if (!parseShape(name, entry["shape"], info) ||
+      !parseOffsets(name, entry["data_offsets"], info))
+    return false;
+
+  std::optional<uint64_t> byteSize =
+      detail::computeByteSize(info.shape, info.dtype);
+  std::string what = detail::stringifyShape(info.shape) + " of " +
+                     std::string(stringifyDType(info.dtype));
+  if (!byteSize)
+    return fail(name, "expected a size that fits in 63 bits, but got " + what);
+  if (*byteSize != info.getByteSize())
+    return fail(name, "expected data_offsets to span " +
+                          std::to_string(*byteSize) + " bytes (" + what +
+                          "), but got " + std::to_string(info.getByteSize()));
+  header.tensors.push_back(std::move(info));
+  return true;
+}
+
+bool HeaderParser::checkLayout(uint64_t dataSize) {
+  std::sort(header.tensors.begin(), header.tensors.end(),
+            [](const TensorInfo &a, const TensorInfo &b) {
+              return std::tie(a.begin, a.end, a.name) <
+                     std::tie(b.begin, b.end, b.name);
+            });
+  uint64_t position = 0;
+  const TensorInfo *previous = nullptr;
+  for (const TensorInfo &info : header.tensors) {
+    if (info.end > dataSize)
+      return fail(info.name, "expected data_offsets within the file's " +
+                                 std::to_string(dataSize) +
+                                 " bytes of data, but got [" +
+                                 std::to_string(info.begin) + ", " +
+                                 std::to_string(info.end) + "]");
+    if (info.begin < position)
+      return fail(info.name, "expected data of its own from byte " +
+                                 std::to_string(info.begin) +
+                                 ", but it overlaps tensor '" + previous->name +
+                                 "', which ends at " +
+                                 std::to_string(position));
+    if (info.begin > position)
+      return fail(info.name, "expected data to begin at byte " +
+                                 std::to_string(position) +
+                                 ", where the previous tensor ends, but got " +
+                                 std::to_string(info.begin));
+    position = info.end;
+    previous = &info;
+  }
+  if (position != dataSize)
+    return fail("expected the tensors to cover all " +
+                std::to_string(dataSize) + " bytes of data, but they end at " +
+                std::to_string(position));
+  return true;
+}
+
+bool HeaderParser::parse(const uint8_t *bytes, size_t size, uint64_t fileSize) {
+  header = SafetensorsHeader();
+  if (fileSize < 8 || size < 8)
+    return fail("expected a header length of 8 bytes, but the file has " +
+                std::to_string(fileSize) + " bytes");
+  uint64_t length = detail::readHeaderLength(bytes);
+  if (length > kMaxSafetensorsHeaderSize)
+    return fail("expected a header of at most " +
+                std::to_string(kMaxSafetensorsHeaderSize) +
+                " bytes, but its length field says " + std::to_string(length));
+  if (length > fileSize - 8 || length > size - 8)
+    return fail("expected a header of " + std::to_string(length) +
+                " bytes, but the file has " + std::to_string(fileSize - 8) +
+                " bytes after the length field");
+
+  const char *begin = reinterpret_cast<const char *>(bytes) + 8;
+  if (length == 0 || *begin != '{')
+    return fail("expected the header to begin with '{'");
+  json root;
+  if (!parseJSON(begin, begin + length, root))
+    return false;
+  for (const auto &[key, value] : root.items())
+    if (!(key == "__metadata__" ? parseMetadata(value)
+                                : parseTensor(key, value)))
+      return false;
+  header.dataOffset = 8 + length;
+  return checkLayout(fileSize - header.dataOffset);
+}
+
+bool fp8rt::parseSafetensorsHeader(const uint8_t *bytes, size_t size,
+                                   uint64_t fileSize, std::string_view origin,
+                                   SafetensorsHeader &header,
+                                   std::string &error) {
+  return HeaderParser(origin, header, error).parse(bytes, size, fileSize);
+}
+
+const TensorInfo *SafetensorsHeader::lookup(std::string_view name) const {
+  for (const TensorInfo &info : tensors)
+    if (info.name == name)
+      return &info;
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Printing
+//===----------------------------------------------------------------------===//
+
+std::optional<std::string>
+detail::printHeader(const std::vector<TensorInfo> &tensors,
+                    const Metadata &metadata) {
+  json root = json::object();
+  if (!metadata.empty())
+    root["__metadata__"] = metadata;
+  for (const TensorInfo &info : tensors)
+    root[info.name] = {{"dtype", stringifyDType(info.dtype)},
+                       {"shape", info.shape},
+                       {"data_offsets", {info.begin, info.end}}};
+  try {
+    std::string text = root.dump();
+    text.append((8 - text.size() % 8) % 8, ' ');
+    return text;
+  } catch (const json::exception &) {
+    return std::nullopt;
+  }
+}
