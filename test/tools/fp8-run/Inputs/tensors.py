@@ -1,0 +1,60 @@
+"""Makes and shows .safetensors files, through the reference implementation.
+
+make FILE NAME=DTYPE:SHAPE:VALUES ...   SHAPE as 2x3, empty for a scalar; VALUES
+                                        separated by commas, repeated to fill
+show FILE                               one line for each tensor, by name
+raw FILE HEADER [BYTES [LENGTH]]        HEADER and as many bytes of data, with a
+                                        header length that may be a lie
+"""
+
+import sys
+
+import ml_dtypes
+import numpy as np
+import safetensors.numpy
+
+DTYPES = {
+    "F64": np.float64,
+    "F32": np.float32,
+    "F16": np.float16,
+    "BF16": ml_dtypes.bfloat16,
+    "F8_E4M3": ml_dtypes.float8_e4m3fn,
+    "F8_E5M2": ml_dtypes.float8_e5m2,
+    "F8_E8M0": ml_dtypes.float8_e8m0fnu,
+    "I64": np.int64,
+    "I32": np.int32,
+    "I16": np.int16,
+    "I8": np.int8,
+    "U8": np.uint8,
+    "BOOL": np.bool_,
+}
+
+
+def make(path, *specs):
+    tensors = {}
+    for spec in specs:
+        name, rest = spec.split("=")
+        dtype, shape, values = rest.split(":")
+        shape = [int(dim) for dim in shape.split("x")] if shape else []
+        values = [float(value) for value in values.split(",")]
+        tensors[name] = np.resize(values, shape).astype(DTYPES[dtype])
+    safetensors.numpy.save_file(tensors, path)
+
+
+def show(path):
+    with open(path, "rb") as file:
+        entries = safetensors.deserialize(file.read())
+    for name, entry in sorted(entries):
+        dtype = entry["dtype"]
+        array = np.frombuffer(entry["data"], DTYPES[dtype])
+        values = " ".join(str(value) for value in array.tolist())
+        print(f"{name}: {dtype} {entry['shape']}: {values}")
+
+
+def raw(path, header, size="0", length=None):
+    length = len(header) if length is None else int(length)
+    with open(path, "wb") as file:
+        file.write(length.to_bytes(8, "little") + header.encode() + bytes(int(size)))
+
+
+{"make": make, "show": show, "raw": raw}[sys.argv[1]](*sys.argv[2:])

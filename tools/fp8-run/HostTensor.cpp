@@ -1,0 +1,149 @@
+//===- HostTensor.cpp - Tensors between files and programs ------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "HostTensor.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+llvm::Expected<Buffer> mlir::fp8::allocateBuffer(size_t size) {
+  constexpr size_t alignment = 64;
+  Buffer buffer(std::aligned_alloc(
+      alignment, llvm::alignTo(std::max<size_t>(size, 1), alignment)));
+  if (!buffer)
+    return llvm::createStringError("cannot allocate " + Twine(size) + " bytes");
+  return buffer;
+}
+
+int64_t HostTensor::getNumElements() const {
+  return ShapedType::getNumElements(shape);
+}
+
+/// Reports ports without a tensor and tensors without a port, both at once:
+/// often one is the other misspelt.
+static llvm::Error checkNames(ArrayRef<Port> ports,
+                              const fp8rt::SafetensorsHeader &header,
+                              const std::string &path) {
+  std::string missing, extra;
+  auto append = [](std::string &list, StringRef name) {
+    list += ((list.empty() ? "'" : ", '") + name + "'").str();
+  };
+  llvm::StringSet<> known;
+  for (const Port &port : ports) {
+    known.insert(port.name);
+    if (!header.lookup(port.name))
+      append(missing, port.name);
+  }
+  for (const fp8rt::TensorInfo &info : header.tensors)
+    if (!known.contains(info.name))
+      append(extra, info.name);
+  if (missing.empty() && extra.empty())
+    return llvm::Error::success();
+
+  std::string message = path + ": expected one tensor for each argument, but ";
+  if (!missing.empty())
+    message += "got none for " + missing;
+  if (!extra.empty())
+    message += (missing.empty() ? "found no argument for "
+                                : " and found no argument for ") +
+               extra;
+  return llvm::createStringError(message);
+}
+
+static llvm::Error checkType(const Port &port, const fp8rt::TensorInfo &info,
+                             const std::string &path) {
+  bool fits =
+      port.dtype == info.dtype && port.shape.size() == info.shape.size();
+  if (fits)
+    for (auto [expected, actual] : llvm::zip_equal(port.shape, info.shape))
+      fits &= ShapedType::isDynamic(expected) || expected == actual;
+  if (fits)
+    return llvm::Error::success();
+  return llvm::createStringError(path + ": expected tensor '" + port.name +
+                                 "' to be " + describe(port.dtype, port.shape) +
+                                 ", but got " +
+                                 describe(info.dtype, info.shape));
+}
+
+/// Bytes of types narrower than a byte: the program relies on the rest being
+/// zero.
+static llvm::Error checkCodes(const HostTensor &tensor,
+                              const std::string &path) {
+  unsigned width = tensor.elementType.isIndex()
+                       ? 64
+                       : tensor.elementType.getIntOrFloatBitWidth();
+  if (width >= 8)
+    return llvm::Error::success();
+  ArrayRef<uint8_t> codes(static_cast<const uint8_t *>(tensor.data.get()),
+                          tensor.getByteSize());
+  for (auto [index, code] : llvm::enumerate(codes))
+    if (code >> width)
+      return llvm::createStringError(
+          path + ": expected tensor '" + tensor.name +
+          "' to hold codes below " + Twine(1 << width) + ", but element " +
+          Twine(index) + " is " + Twine(static_cast<unsigned>(code)));
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::vector<HostTensor>>
+mlir::fp8::readTensors(ArrayRef<Port> ports, const std::string &path) {
+  std::vector<HostTensor> tensors;
+  if (path.empty()) {
+    if (ports.empty())
+      return tensors;
+    std::string list;
+    llvm::raw_string_ostream os(list);
+    llvm::interleaveComma(ports, os, [&](const Port &port) {
+      os << port.name << ": " << describe(port.dtype, port.shape);
+    });
+    return llvm::createStringError("expected --inputs=FILE.safetensors with " +
+                                   list);
+  }
+
+  std::string error;
+  auto reader = fp8rt::SafetensorsReader::open(path, error);
+  if (!reader)
+    return llvm::createStringError(error);
+  if (llvm::Error names = checkNames(ports, reader->getHeader(), path))
+    return names;
+  for (const Port &port : ports) {
+    const fp8rt::TensorInfo &info = *reader->getHeader().lookup(port.name);
+    if (llvm::Error type = checkType(port, info, path))
+      return type;
+    auto data = allocateBuffer(info.getByteSize());
+    if (!data)
+      return data.takeError();
+    if (!reader->read(info, data->get(), error))
+      return llvm::createStringError(error);
+    HostTensor tensor{port.name, port.getElementType(), port.dtype,
+                      SmallVector<int64_t>(ArrayRef(info.shape)),
+                      std::move(*data)};
+    if (llvm::Error codes = checkCodes(tensor, path))
+      return codes;
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+llvm::Error mlir::fp8::writeTensors(ArrayRef<HostTensor> tensors,
+                                    const std::string &path) {
+  std::vector<fp8rt::TensorData> data;
+  for (const HostTensor &tensor : tensors)
+    data.push_back({tensor.name,
+                    tensor.dtype,
+                    {tensor.shape.begin(), tensor.shape.end()},
+                    tensor.data.get()});
+  std::string error;
+  if (!fp8rt::writeSafetensors(path, std::move(data), {}, error))
+    return llvm::createStringError(error);
+  return llvm::Error::success();
+}

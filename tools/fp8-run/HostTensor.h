@@ -1,0 +1,52 @@
+//===- HostTensor.h - Tensors between files and programs --------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_TOOLS_FP8RUN_HOSTTENSOR_H
+#define FP8_TOOLS_FP8RUN_HOSTTENSOR_H
+
+#include "Signature.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+namespace mlir::fp8 {
+
+/// Memory aligned for the widest vectors.
+struct FreeDeleter {
+  void operator()(void *memory) const { std::free(memory); }
+};
+using Buffer = std::unique_ptr<void, FreeDeleter>;
+llvm::Expected<Buffer> allocateBuffer(size_t size);
+
+/// A tensor with all dimensions known, dense and row-major; a scalar has none.
+struct HostTensor {
+  std::string name;
+  Type elementType;
+  fp8rt::DType dtype;
+  SmallVector<int64_t> shape;
+  Buffer data;
+
+  int64_t getNumElements() const;
+  size_t getByteSize() const {
+    return getNumElements() * fp8rt::getByteWidth(dtype);
+  }
+};
+
+/// Reads one tensor for each of `ports` from the file at `path`, which must
+/// hold those and no others. Without a path there may be no ports.
+llvm::Expected<std::vector<HostTensor>> readTensors(ArrayRef<Port> ports,
+                                                    const std::string &path);
+
+/// Writes `tensors` to the file at `path`, or leaves it as it is.
+llvm::Error writeTensors(ArrayRef<HostTensor> tensors, const std::string &path);
+
+} // namespace mlir::fp8
+
+#endif // FP8_TOOLS_FP8RUN_HOSTTENSOR_H

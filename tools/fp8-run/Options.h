@@ -1,0 +1,38 @@
+//===- Options.h - Command line of fp8-run ----------------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_TOOLS_FP8RUN_OPTIONS_H
+#define FP8_TOOLS_FP8RUN_OPTIONS_H
+
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace mlir::fp8 {
+
+/// Empty strings are options that were not given.
+struct RunOptions {
+  std::string file;
+  std::string entry;
+  std::string recipe;
+  std::string recipeFile;
+  std::string target = "cpu";
+  std::string inputs;
+  std::string outputs;
+  std::string compileTo;
+  bool time = false;
+  bool stats = false;
+  /// The help was asked for, and printed.
+  bool help = false;
+};
+
+llvm::Expected<RunOptions> parseOptions(int argc, char **argv);
+
+} // namespace mlir::fp8
+
+#endif // FP8_TOOLS_FP8RUN_OPTIONS_H

@@ -1,0 +1,34 @@
+//===- Options.td - Command line of fp8-run ----------------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+include "llvm/Option/OptParser.td"
+
+class J<string name, string meta, string help>
+    : Joined<["--"], name # "=">, MetaVarName<meta>, HelpText<help>;
+class F<string name, string help> : Flag<["--"], name>, HelpText<help>;
+
+def entry : J<"entry", "NAME", "Function to run; needed if several are public">;
+def recipe : J<"recipe", "RECIPE",
+               "current, rowwise, block, mxfp8, nvfp4 or none[,key=value...]: "
+               "the recipe of contractions without one of their own">;
+def recipe_file : J<"recipe-file", "FILE",
+                    "JSON rules that give recipes to contractions by name">;
+def target : J<"target", "TARGET", "cpu (the default)">;
+def inputs : J<"inputs", "FILE",
+               "Arguments: a .safetensors file with one tensor for each, named "
+               "by its fp8.name, else arg0, arg1, ...">;
+def outputs : J<"outputs", "FILE",
+                "Write the results to this .safetensors file, named by their "
+                "fp8.name, else result0, ...; without it they are summarised">;
+def compile_to : J<"compile-to", "PHASE",
+                   "Print the program after import, recipe, scaling, fusion, "
+                   "buffers, kernels or host, and stop">;
+def time : F<"time", "Print the time to compile and to run, over several runs">;
+def stats : F<"stats", "Print amax, underflow, saturation and SQNR of every "
+                       "quantised tensor">;
+def help : F<"help", "Print this">;

@@ -1,0 +1,122 @@
+//===- Report.cpp - What fp8-run prints -------------------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Report.h"
+
+#include "fp8/Runtime/Stats.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatAdapters.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// The value of element `index`; 64-bit integers are rounded.
+static double getElement(const HostTensor &tensor, int64_t index) {
+  size_t width = fp8rt::getByteWidth(tensor.dtype);
+  uint64_t bits = 0;
+  std::memcpy(&bits,
+              static_cast<const char *>(tensor.data.get()) + index * width,
+              width);
+  Type type = tensor.elementType;
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    llvm::APInt code(floatType.getWidth(), bits, /*isSigned=*/false,
+                     /*implicitTrunc=*/true);
+    llvm::APFloat value(floatType.getFloatSemantics(), code);
+    bool losesInfo;
+    value.convert(llvm::APFloat::IEEEdouble(),
+                  llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    return value.convertToDouble();
+  }
+  if (type.isUnsignedInteger() || type.isInteger(1))
+    return static_cast<double>(bits);
+  return static_cast<double>(llvm::SignExtend64(bits, 8 * width));
+}
+
+void mlir::fp8::printSummary(const HostTensor &tensor, llvm::raw_ostream &os) {
+  os << tensor.name << ": " << describe(tensor.dtype, tensor.shape);
+  int64_t count = tensor.getNumElements();
+  double minimum = std::numeric_limits<double>::infinity();
+  double maximum = -minimum;
+  int64_t numNaNs = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    double value = getElement(tensor, i);
+    if (std::isnan(value))
+      ++numNaNs;
+    minimum = std::fmin(minimum, value);
+    maximum = std::fmax(maximum, value);
+  }
+  if (numNaNs < count)
+    os << llvm::format(" min %.6g max %.6g", minimum, maximum);
+  if (numNaNs > 0)
+    os << " NaNs " << numNaNs;
+  if (count > 0) {
+    constexpr int64_t shown = 4;
+    os << " values";
+    for (int64_t i = 0; i < std::min(count, shown); ++i)
+      os << llvm::format(" %.6g", getElement(tensor, i));
+    if (count > shown)
+      os << " ...";
+  }
+  os << '\n';
+}
+
+void mlir::fp8::printTimes(double compile, std::vector<double> runs,
+                           llvm::raw_ostream &os) {
+  os << llvm::format("compile: %.1f ms\n", compile * 1e3);
+  llvm::sort(runs);
+  os << llvm::format(
+      "run: min %.4g ms, median %.4g ms, max %.4g ms (%zu runs)\n",
+      runs.front() * 1e3, runs[runs.size() / 2] * 1e3, runs.back() * 1e3,
+      runs.size());
+}
+
+void mlir::fp8::printStats(ArrayRef<Attribute> names, llvm::raw_ostream &os) {
+  if (names.empty()) {
+    os << "no tensor is quantised\n";
+    return;
+  }
+  size_t width = StringRef("tensor").size();
+  for (Attribute name : names)
+    width = std::max(width, cast<StringAttr>(name).size());
+  auto printRow = [&](StringRef name, StringRef amax, StringRef underflow,
+                      StringRef saturation, StringRef sqnr) {
+    os << llvm::left_justify(name, width);
+    for (StringRef cell : {amax, underflow, saturation, sqnr})
+      os << "  " << llvm::right_justify(cell, 12);
+    os << '\n';
+  };
+  printRow("tensor", "amax", "underflow %", "saturation %", "SQNR dB");
+  for (auto [slot, name] : llvm::enumerate(names)) {
+    fp8rt_stats stats;
+    fp8rt_stats_get(slot, &stats);
+    StringRef text = cast<StringAttr>(name).getValue();
+    // A tensor in a branch that was not taken.
+    if (stats.calls == 0) {
+      printRow(text, "-", "-", "-", "-");
+      continue;
+    }
+    double count = std::max(stats.count, 1.0);
+    std::string sqnr = "inf";
+    if (stats.noise != 0)
+      sqnr =
+          llvm::formatv("{0:f2}", 10 * std::log10(stats.signal / stats.noise));
+    std::string amax;
+    llvm::raw_string_ostream(amax) << llvm::format("%.6g", stats.amax);
+    printRow(text, amax,
+             llvm::formatv("{0:f3}", 100 * stats.underflow / count).str(),
+             llvm::formatv("{0:f3}", 100 * stats.saturated / count).str(),
+             sqnr);
+  }
+}

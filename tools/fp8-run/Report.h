@@ -1,0 +1,30 @@
+//===- Report.h - What fp8-run prints ---------------------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_TOOLS_FP8RUN_REPORT_H
+#define FP8_TOOLS_FP8RUN_REPORT_H
+
+#include "HostTensor.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace mlir::fp8 {
+
+/// One line: name, dtype, shape, range and first values.
+void printSummary(const HostTensor &tensor, llvm::raw_ostream &os);
+
+/// Minimum, median and maximum of `runs`, in seconds.
+void printTimes(double compile, std::vector<double> runs,
+                llvm::raw_ostream &os);
+
+/// The table of statistics that the program has recorded, one row for each of
+/// `names`, which number the runtime's slots.
+void printStats(ArrayRef<Attribute> names, llvm::raw_ostream &os);
+
+} // namespace mlir::fp8
+
+#endif // FP8_TOOLS_FP8RUN_REPORT_H

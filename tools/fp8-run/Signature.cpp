@@ -1,0 +1,184 @@
+//===- Signature.cpp - What a program takes and gives -----------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Signature.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using fp8rt::DType;
+
+SmallVector<Port> Signature::getOutputs() const {
+  if (!results.empty())
+    return results;
+  return llvm::to_vector(llvm::make_filter_range(
+      arguments, [](const Port &port) { return port.isMemRef(); }));
+}
+
+std::string mlir::fp8::describe(DType dtype, ArrayRef<int64_t> shape) {
+  std::string text(fp8rt::stringifyDType(dtype));
+  llvm::raw_string_ostream os(text);
+  os << " [";
+  llvm::interleaveComma(shape, os, [&](int64_t dim) {
+    if (ShapedType::isDynamic(dim))
+      os << '?';
+    else
+      os << dim;
+  });
+  os << ']';
+  return text;
+}
+
+/// How elements of `type` are stored in a file. FP4 has no dtype of its own
+/// with one code per byte, which is how memory holds it: U8.
+static std::optional<DType> getDType(Type type) {
+  if (isa<Float64Type>(type))
+    return DType::F64;
+  if (isa<Float32Type>(type))
+    return DType::F32;
+  if (isa<Float16Type>(type))
+    return DType::F16;
+  if (isa<BFloat16Type>(type))
+    return DType::BF16;
+  if (isa<Float8E4M3FNType>(type))
+    return DType::F8_E4M3;
+  if (isa<Float8E5M2Type>(type))
+    return DType::F8_E5M2;
+  if (isa<Float8E8M0FNUType>(type))
+    return DType::F8_E8M0;
+  if (isa<Float4E2M1FNType>(type))
+    return DType::U8;
+  if (isa<IndexType>(type))
+    return DType::I64;
+  if (type.isUnsignedInteger())
+    return type.isUnsignedInteger(8) ? std::optional(DType::U8) : std::nullopt;
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    switch (integer.getWidth()) {
+    case 1:
+      return DType::BOOL;
+    case 8:
+      return DType::I8;
+    case 16:
+      return DType::I16;
+    case 32:
+      return DType::I32;
+    case 64:
+      return DType::I64;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Whether memory that is dense and row-major can be passed as `type`.
+static bool admitsRowMajor(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (type.getMemorySpace() ||
+      failed(type.getStridesAndOffset(strides, offset)))
+    return false;
+  if (!ShapedType::isDynamic(offset) && offset != 0)
+    return false;
+  int64_t expected = 1;
+  for (int64_t i = type.getRank() - 1; i >= 0; --i) {
+    if (!ShapedType::isDynamic(strides[i]) && strides[i] != expected)
+      return false;
+    // From a dynamic dimension outwards, a static stride would be luck.
+    if (type.isDynamicDim(i))
+      expected = ShapedType::kDynamic;
+    else if (!ShapedType::isDynamic(expected))
+      expected *= type.getDimSize(i);
+  }
+  return true;
+}
+
+/// What a port of `type` would have to do to be passed; empty if it can be.
+static StringRef findObstacle(Type type) {
+  if (isa<UnrankedTensorType, UnrankedMemRefType>(type))
+    return "have a rank";
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  auto memref = dyn_cast<MemRefType>(type);
+  if (tensor && tensor.getEncoding())
+    return "have no encoding";
+  if (memref && !admitsRowMajor(memref))
+    return "be in row-major order and the default memory space";
+  if ((isa<ShapedType>(type) && !tensor && !memref) ||
+      !getDType(getElementTypeOrSelf(type)))
+    return "be a tensor, memref or scalar of f64, f32, f16, bf16, f8E4M3FN, "
+           "f8E5M2, f8E8M0FNU, f4E2M1FN, i64, i32, i16, i8, ui8, i1 or index";
+  return "";
+}
+
+FailureOr<func::FuncOp> mlir::fp8::findEntry(ModuleOp module, StringRef name) {
+  SmallVector<func::FuncOp> candidates;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    if (!name.empty() && function.getSymName() == name)
+      return function;
+    if (function.isPublic())
+      candidates.push_back(function);
+  }
+  if (name.empty() && candidates.size() == 1)
+    return candidates.front();
+
+  InFlightDiagnostic diagnostic = module.emitError();
+  if (name.empty())
+    diagnostic << "expected one public function or --entry=NAME";
+  else
+    diagnostic << "expected a function '" << name << "' with a body";
+  if (candidates.empty())
+    return diagnostic << ", but the module has no public func.func";
+  diagnostic << ", but the module has ";
+  llvm::interleaveComma(candidates, diagnostic, [&](func::FuncOp function) {
+    diagnostic << "'" << function.getSymName() << "'";
+  });
+  return failure();
+}
+
+FailureOr<Signature> mlir::fp8::getSignature(func::FuncOp entry) {
+  Signature signature;
+  signature.entry = entry.getSymName().str();
+  auto collect = [&](TypeRange types, StringRef kind,
+                     llvm::function_ref<Attribute(unsigned)> getName,
+                     SmallVectorImpl<Port> &ports) -> LogicalResult {
+    llvm::StringSet<> names;
+    for (auto [index, type] : llvm::enumerate(types)) {
+      Port port;
+      port.name = ((kind == "argument" ? "arg" : kind) + Twine(index)).str();
+      if (auto name = dyn_cast_if_present<StringAttr>(getName(index)))
+        port.name = name.str();
+      StringRef obstacle = findObstacle(type);
+      if (!obstacle.empty())
+        return entry.emitError() << "expected " << kind << " '" << port.name
+                                 << "' to " << obstacle << ", but got " << type;
+      if (!names.insert(port.name).second)
+        return entry.emitError()
+               << "expected names of " << kind << "s to be unique, but got '"
+               << port.name << "' twice";
+      port.type = type;
+      port.dtype = *getDType(getElementTypeOrSelf(type));
+      if (auto shaped = dyn_cast<ShapedType>(type))
+        port.shape.assign(shaped.getShape().begin(), shaped.getShape().end());
+      ports.push_back(std::move(port));
+    }
+    return success();
+  };
+  if (failed(collect(
+          entry.getArgumentTypes(), "argument",
+          [&](unsigned i) { return entry.getArgAttr(i, "fp8.name"); },
+          signature.arguments)) ||
+      failed(collect(
+          entry.getResultTypes(), "result",
+          [&](unsigned i) { return entry.getResultAttr(i, "fp8.name"); },
+          signature.results)))
+    return failure();
+  return signature;
+}

@@ -1,0 +1,59 @@
+//===- Signature.h - What a program takes and gives -------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_TOOLS_FP8RUN_SIGNATURE_H
+#define FP8_TOOLS_FP8RUN_SIGNATURE_H
+
+#include "fp8/Runtime/Safetensors.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace mlir::func {
+class FuncOp;
+} // namespace mlir::func
+
+namespace mlir::fp8 {
+
+/// An argument or result of the entry function, as the user wrote it: the
+/// pipeline leaves nothing of its names and tensors.
+struct Port {
+  std::string name;
+  Type type;
+  fp8rt::DType dtype;
+  /// `ShapedType::kDynamic` for `?`; empty for a scalar.
+  SmallVector<int64_t> shape;
+
+  bool isShaped() const { return isa<ShapedType>(type); }
+  bool isMemRef() const { return isa<MemRefType>(type); }
+  Type getElementType() const { return getElementTypeOrSelf(type); }
+};
+
+struct Signature {
+  std::string entry;
+  SmallVector<Port> arguments;
+  SmallVector<Port> results;
+
+  /// What is written: the results or, for a program that has none, the memrefs
+  /// that it may have changed.
+  SmallVector<Port> getOutputs() const;
+};
+
+/// Text such as "F32 [4, ?]".
+std::string describe(fp8rt::DType dtype, ArrayRef<int64_t> shape);
+
+/// The function called `name` or, if `name` is empty, the only public one.
+/// Reports an error if there is none.
+FailureOr<func::FuncOp> findEntry(ModuleOp module, StringRef name);
+
+/// Names and types of the entry. Reports types that cannot be passed through a
+/// file.
+FailureOr<Signature> getSignature(func::FuncOp entry);
+
+} // namespace mlir::fp8
+
+#endif // FP8_TOOLS_FP8RUN_SIGNATURE_H
