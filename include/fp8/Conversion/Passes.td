@@ -11,6 +11,39 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ConvertFP8ToLinalgPass : Pass<"convert-fp8-to-linalg", "::mlir::ModuleOp"> {
+  let summary = "the executable meaning of the fp8 dialect";
+  let description = [{
+    Every operation of the dialect becomes structured operations on the parts of
+    its scaled values: `!fp8.scaled` converts to payload, scale_inv and, for
+    NVFP4, tensor_scale_inv, also across functions and control flow. Every
+    rounding step of the dialect's semantics is spelled out here once; the CPU
+    runs it, and every kernel is tested against it.
+
+    Payloads of f4E2M1FN are stored one code per i8.
+
+    A quantize that still names a recipe is an error: run fp8-infer-scales.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def LowerLinalgToLoopsPass : Pass<"fp8-lower-linalg-to-loops"> {
+  let summary = "structured operations on memrefs to loops that vectorise";
+  let description = [{
+    As upstream's `convert-linalg-to-loops`, with one difference: when the
+    innermost loops are reductions, the accumulator is carried in registers
+    instead of being stored and loaded in every iteration. LLVM could promote it
+    itself only if it knew that the memrefs do not overlap; without, no
+    reduction vectorises.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 def ExpandFloatCastsPass : Pass<"fp8-expand-float-casts"> {
   let summary = "expand casts to and from 8-bit, 4-bit and bf16 floats into integer arithmetic";
   let description = [{

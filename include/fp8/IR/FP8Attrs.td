@@ -102,6 +102,8 @@ class FP8_F32Parameter<string default, string desc>
 }
 
 def FP8_ScaleRuleAttr : FP8_Attr<"ScaleRule", "scale_rule"> {
+  let constBuilderCall =
+      "::mlir::fp8::ScaleRuleAttr::get($_builder.getContext(), $0)";
   let summary = "how a scale follows from an amax";
   let description = [{
     Every choice that existing systems make differently, each by name:
@@ -110,7 +112,8 @@ def FP8_ScaleRuleAttr : FP8_Attr<"ScaleRule", "scale_rule"> {
     | --- | --- | --- |
     | `pow2` | f32 scales | round the scale down to a power of two |
     | `epsilon` | f32 scales | an amax below it counts as `epsilon` |
-    | `style` | f32 scales | `te`: amax 0, Inf, NaN give scale 1, overflow gives FLT_MAX; `torchao`: `fp8_max / max(amax, 1e-12)` in f64, no further rule |
+    | `style` | f32 scales | `te`: amax 0, Inf, NaN give scale 1; `torchao`: `fp8_max / max(amax, 1e-12)` in f64, no further rule |
+    | `overflow` | f32 scales, `te` | replaces a scale that overflows to Inf; FLT_MAX by default |
     | `mode` | f8E8M0FNU scales | `rceil`, `floor`, `ceil` or `even` |
     | `nonfinite` | f8E8M0FNU scales | amax Inf gives 0xFE (`saturate`) or 0xFF (`nan`) |
 
@@ -120,11 +123,24 @@ def FP8_ScaleRuleAttr : FP8_Attr<"ScaleRule", "scale_rule"> {
     DefaultValuedParameter<"bool", "false">:$pow2,
     FP8_F32Parameter<"::mlir::fp8::Float32{0.0f}", "smallest amax">:$epsilon,
     FP8_EnumParameter<FP8_ScaleStyle, "::mlir::fp8::ScaleStyle::TE">:$style,
+    FP8_F32Parameter<"::mlir::fp8::Float32{std::numeric_limits<float>::max()}",
+                     "replaces an infinite scale">:$overflow,
     FP8_EnumParameter<FP8_MXMode, "::mlir::fp8::MXMode::RCeil">:$mode,
     FP8_EnumParameter<FP8_NonFinite, "::mlir::fp8::NonFinite::Saturate">:$nonfinite
   );
+  let builders = [AttrBuilder<(ins CArg<"const ::mlir::fp8::ScaleRule &",
+                                        "::mlir::fp8::ScaleRule{}">:$rule), [{
+    return $_get($_ctxt, rule.pow2, rule.epsilon, rule.style, rule.overflow,
+                 rule.mode, rule.nonfinite);
+  }]>];
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    ::mlir::fp8::ScaleRule getRule() const {
+      return {getPow2(),     getEpsilon(), getStyle(),
+              getOverflow(), getMode(),    getNonfinite()};
+    }
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -31,8 +31,10 @@ def FP8_RecipeAttrInterface : AttrInterface<"RecipeAttrInterface"> {
       "::mlir::fp8::OperandFormat", "getOperandFormat",
       (ins "::mlir::fp8::GemmRole":$role,
            "::mlir::fp8::OperandKind":$operand)>,
-    InterfaceMethod<"How a scale follows from an amax.",
-      "::mlir::fp8::ScaleRuleAttr", "getScaleRule", (ins)>,
+    InterfaceMethod<[{
+      How a scale follows from an amax, for a tensor of `sourceType` elements.
+      }],
+      "::mlir::fp8::ScaleRule", "getScaleRule", (ins "::mlir::Type":$sourceType)>,
     InterfaceMethod<"K of a contraction has to be a multiple of this.",
       "int64_t", "getContractionMultiple", (ins), [{}], [{ return 16; }]>,
     InterfaceMethod<"Accumulation policy of a GEMM of role `role`.",

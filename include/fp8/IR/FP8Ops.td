@@ -11,6 +11,7 @@
 
 include "fp8/IR/FP8Attrs.td"
 include "fp8/IR/FP8Types.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -29,7 +30,7 @@ def FP8_FactorTensor : RankedTensorOf<[F32, F8E8M0FNU, F8E4M3FN]>;
 //===----------------------------------------------------------------------===//
 
 def FP8_AmaxOp : FP8_Op<"amax",
-    [DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>]> {
+    [InferTypeOpAdaptor]> {
   let summary = "largest magnitude of every block";
   let description = [{
     ```
@@ -59,8 +60,8 @@ def FP8_AmaxOp : FP8_Op<"amax",
   let hasVerifier = 1;
 }
 
-def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [AttrSizedResultSegments,
-    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>]> {
+def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [
+    InferTypeOpAdaptor]> {
   let summary = "scale and scale_inv of every block from its amax";
   let description = [{
     With M the largest finite value of `format` (448, 57344 or 6):
@@ -92,7 +93,7 @@ def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [AttrSizedResultSegments,
   let arguments = (ins FP8_F32Tensor:$amax, Optional<FP8_F32Tensor>:$tensor_amax,
                        TypeAttr:$format, TypeAttr:$scale_type,
                        DefaultValuedAttr<FP8_ScaleRuleAttr,
-                         "::mlir::fp8::ScaleRuleAttr::getDefault($_builder.getContext())">:$rule);
+                         "::mlir::fp8::ScaleRule{}">:$rule);
   let results = (outs FP8_F32Tensor:$scale, FP8_FactorTensor:$scale_inv,
                       Optional<FP8_F32Tensor>:$tensor_scale_inv);
   let assemblyFormat = [{
@@ -180,12 +181,43 @@ def FP8_DequantizeOp : FP8_Op<"dequantize"> {
   let hasVerifier = 1;
 }
 
+def FP8_MeasureOp : FP8_Op<"measure"> {
+  let summary = "what quantisation did to a tensor";
+  let description = [{
+    Compares a tensor with its quantised form, in f64, over its finite elements:
+
+    - `amax`: largest magnitude of the source (NaN ignored);
+    - `underflow`: number of non-zero elements that became zero;
+    - `saturated`: number of elements that an unsaturated rounding would have
+      taken beyond the largest finite value, infinite ones included;
+    - `signal`, `noise`: sum of squares of the source and of the difference;
+      their ratio is the signal-to-quantisation-noise ratio.
+
+    Constraints:
+    - (C1) `source` and `quantized` have the same shape.
+
+    Example:
+
+    ```mlir
+    %amax, %underflow, %saturated, %signal, %noise = fp8.measure %x, %q
+        : tensor<32x768xbf16>, !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>
+    ```
+  }];
+  let arguments = (ins FP8_Tensor:$source, FP8_ScaledType:$quantized);
+  let results = (outs F64:$amax, F64:$underflow, F64:$saturated, F64:$signal,
+                      F64:$noise);
+  let assemblyFormat = [{
+    $source `,` $quantized attr-dict `:` type($source) `,` type($quantized)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Structure
 //===----------------------------------------------------------------------===//
 
 def FP8_TransposeOp : FP8_Op<"transpose",
-    [DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>]> {
+    [InferTypeOpAdaptor]> {
   let summary = "permute the dimensions of payload and factors together";
   let description = [{
     Dimension i of the result is dimension `permutation[i]` of the source, for
@@ -236,7 +268,7 @@ def FP8_AssembleOp : FP8_Op<"assemble"> {
 }
 
 def FP8_DisassembleOp : FP8_Op<"disassemble",
-    [DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>]> {
+    [InferTypeOpAdaptor]> {
   let summary = "a scaled value to payload and factors";
   let description = [{
     Example:
@@ -257,7 +289,7 @@ def FP8_DisassembleOp : FP8_Op<"disassemble",
 // Matmul
 //===----------------------------------------------------------------------===//
 
-def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock, RecursiveMemoryEffects]> {
+def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
   let summary = "product of two scaled tensors, both K-major";
   let description = [{
     A is `[batch x] M x K`, B is `[batch x] N x K`:

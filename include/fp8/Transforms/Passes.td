@@ -1,4 +1,4 @@
-//===- Passes.td - Tensor-level passes -*- tablegen -*-===//
+//===- Passes.td - Tensor-level passes ---------------------*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,5 +10,256 @@
 #define FP8_TRANSFORMS_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// Phase 1: import
+//===----------------------------------------------------------------------===//
+
+def AnnotateGemmsPass : Pass<"fp8-annotate-gemms", "::mlir::ModuleOp"> {
+  let summary = "give every contraction a name and a role";
+  let description = [{
+    Finds every matmul-like operation on floats, whatever its spelling
+    (`linalg.matmul`, `batch_matmul`, `matvec`, `contract`, a `generic` that
+    multiplies and adds, `tosa.matmul`), and attaches
+
+    - `fp8.name`: from a name in its location, else `function.op_index`; unique
+      in the module, and what recipe files match;
+    - `fp8.role`: fprop, dgrad or wgrad, from the arguments marked `fp8.grad`
+      and `fp8.weight`.
+
+    Attributes already there stay. No value changes.
+
+    ```mlir
+    %0 = linalg.matmul ins(%x, %w : ...) outs(%c : ...) -> ...
+    // becomes
+    %0 = linalg.matmul {fp8.name = "main.matmul_0", fp8.role = #fp8.role<fprop>} ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect", "::mlir::linalg::LinalgDialect"];
+  let statistics = [
+    Statistic<"numContractions", "num-contractions", "Contractions found">];
+}
+
+//===----------------------------------------------------------------------===//
+// Phase 2: recipe
+//===----------------------------------------------------------------------===//
+
+def ApplyRecipePass : Pass<"fp8-apply-recipe", "::mlir::ModuleOp"> {
+  let summary = "quantise the operands of contractions as their recipes say";
+  let description = [{
+    The recipe of a contraction is the innermost `fp8.recipe` attribute (on the
+    op, its function, the module), else the first matching rule of the recipe
+    file, else the pass option `recipe`, else `#fp8.none`.
+
+    A contraction in FP8 becomes `linalg.contract` on `[batch x] M x K` and
+    `[batch x] N x K` in f32, between a quantize and a dequantize whose scales
+    are still unresolved, and a cast back. K is padded with zeros to what the
+    recipe needs if that adds at most `max-padding` of K; otherwise the
+    contraction stays as it is.
+
+    Every contraction gets exactly one optimisation remark of category `fp8`:
+    what was decided, or why it stays in high precision and what would change
+    that. With `require`, staying for any reason but `#fp8.none` is an error.
+
+    ```mlir
+    %0 = linalg.matmul {fp8.recipe = #fp8.current} ins(%x, %w : tensor<32x64xbf16>, tensor<64x16xbf16>) ...
+    // becomes
+    %wt = linalg.transpose ins(%w) ... permutation = [1, 0]
+    %qx = fp8.quantize %x recipe = #fp8.current : ... -> !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+    %qw = fp8.quantize %wt recipe = #fp8.current : ... -> !fp8.scaled<16x64xf8E4M3FN, block = [*, *], scale = f32>
+    %dx = fp8.dequantize %qx : ... -> tensor<32x64xf32>
+    %dw = fp8.dequantize %qw : ... -> tensor<16x64xf32>
+    %acc = linalg.contract ... ins(%dx, %dw) outs(%zero) -> tensor<32x16xf32>
+    ```
+  }];
+  let options = [
+    Option<"recipe", "recipe", "std::string", "\"\"",
+           "Recipe of contractions that nothing else decides: name[,key=value...]">,
+    Option<"recipeFile", "recipe-file", "std::string", "\"\"",
+           "JSON file of ordered rules; see docs/Recipes/RecipeFile.md">,
+    Option<"require", "require", "bool", "false",
+           "Fail when a contraction stays in high precision unasked">,
+    Option<"maxPadding", "max-padding", "double", "0.25",
+           "Largest share of K that padding may add">];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::fp8::FP8Dialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numQuantized", "num-quantized", "Contractions in FP8">,
+    Statistic<"numHighPrecision", "num-high-precision",
+              "Contractions left in high precision">,
+    Statistic<"numPadded", "num-padded", "Contractions with padded K">];
+}
+
+//===----------------------------------------------------------------------===//
+// Phase 3: scaling
+//===----------------------------------------------------------------------===//
+
+def SimplifyCastsPass : Pass<"fp8-simplify-casts"> {
+  let summary = "share quantizes and move casts to where there are fewer";
+  let description = [{
+    - `quantize(transpose(x))` becomes `transpose(quantize(x))`, and likewise for
+      reshapes where no block straddles the reshaped dimensions, so that one
+      quantize serves every use of x (common subexpression elimination then
+      merges them);
+    - `transpose`, reshapes and slices of `dequantize(q)` become `dequantize` of
+      the same of q: bytes move instead of floats;
+    - `quantize(dequantize(q))` is q where format and blocks agree; otherwise it
+      is *double quantisation* and gets a warning: the two roundings add up,
+      the tensor should be quantised from its high-precision source.
+
+    A slice is not moved above a quantize: the amax of a tensor is not that of
+    its slice, and quantising the whole for a slice costs more.
+  }];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numMoved", "num-moved", "Casts moved through data movement">,
+    Statistic<"numRemoved", "num-removed", "Quantizes of dequantizes removed">,
+    Statistic<"numDouble", "num-double", "Double quantisations diagnosed">];
+}
+
+def InferScalesPass : Pass<"fp8-infer-scales"> {
+  let summary = "give every quantize its scale as an SSA value";
+  let description = [{
+    Resolves `fp8.quantize ... recipe = R` into `fp8.amax`,
+    `fp8.compute_scale` with the rule of R, and a quantize with that scale.
+    A recipe whose scales depend on earlier steps is an error here: its state
+    has to be allocated.
+
+    ```mlir
+    %q = fp8.quantize %x recipe = #fp8.current : tensor<32x64xbf16> -> !fp8.scaled<...>
+    // becomes
+    %amax = fp8.amax %x block = [*, *] : tensor<32x64xbf16>
+    %scale, %scale_inv = fp8.compute_scale %amax format = f8E4M3FN scale_type = f32 : tensor<1x1xf32>
+    %q = fp8.quantize %x scale(%scale, %scale_inv : tensor<1x1xf32>, tensor<1x1xf32>) : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect"];
+  let statistics = [
+    Statistic<"numResolved", "num-resolved", "Quantizes given a scale">];
+}
+
+//===----------------------------------------------------------------------===//
+// Phase 4: fusion
+//===----------------------------------------------------------------------===//
+
+def FormMatmulPass : Pass<"fp8-form-matmul"> {
+  let summary = "contraction of two dequantizes to fp8.matmul";
+  let description = [{
+    A `linalg.contract` on `[batch x] M x K` and `[batch x] N x K` whose operands
+    are both dequantized becomes `fp8.matmul`. An initial value other than zero
+    becomes an elementwise addition, which `fp8-fuse-epilogues` moves into the
+    matmul.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numMatmuls", "num-matmuls", "Matmuls formed">];
+}
+
+def GeneralizeElementwisePass : Pass<"fp8-generalize-elementwise"> {
+  let summary = "named elementwise and broadcast operations to linalg.generic";
+  let description = [{
+    Upstream's elementwise fusion and `fp8-fuse-epilogues` see `linalg.generic`
+    only. Operations with a reduction, fills and plain transposes keep their
+    names, by which other passes know them.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
+def FuseEpiloguesPass : Pass<"fp8-fuse-epilogues"> {
+  let summary = "elementwise users of a matmul into its epilogue";
+  let description = [{
+    An elementwise `linalg.generic` that is the only user of a matmul's result
+    is computed on the accumulator instead, as far as its other operands
+    broadcast to the result.
+
+    ```mlir
+    %0 = fp8.matmul %a, %b : ... -> tensor<32x64xf32>
+    %1 = linalg.generic ... ins(%0, %bias : tensor<32x64xf32>, tensor<64xbf16>) { add, truncf }
+    // becomes
+    %1 = fp8.matmul %a, %b epilogue(%bias : tensor<64xbf16>) {
+    ^bb0(%acc: f32, %b0: bf16):
+      ...
+      fp8.yield %2 : bf16
+    } : ... -> tensor<32x64xbf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numFused", "num-fused",
+              "Elementwise operations moved into an epilogue">];
+}
+
+def InstrumentQuantizePass : Pass<"fp8-instrument-quantize", "::mlir::ModuleOp"> {
+  let summary = "report amax, underflow, saturation and noise of quantized tensors";
+  let description = [{
+    After every `fp8.quantize` the program measures what it did (`fp8.measure`)
+    and hands the numbers to `fp8rt_stats_record` of the runtime, with the
+    number of the slot. The names of the slots, after the matmul that the tensor
+    feeds, become the module attribute `fp8.stats_slots`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::func::FuncDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Leaving for the CPU
+//===----------------------------------------------------------------------===//
+
+def WidenContractionsPass : Pass<"fp8-widen-contractions"> {
+  let summary = "bf16 and f16 contractions to f32 ones on K-major operands";
+  let description = [{
+    A contraction that stays in high precision is rewritten to
+    `linalg.contract` on `[batch x] M x K` and `[batch x] N x K` with f32
+    operands and accumulator, and a cast of the result. Products of bf16 or f16
+    are exact in f32 (but for f16 x f16 below 2^-149); the sum is rounded once
+    at the end instead of at every step, as every framework does it.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numWidened", "num-widened", "Contractions widened">];
+}
+
+def DecomposeAggregatesPass : Pass<"fp8-decompose-aggregates"> {
+  let summary = "decompose softmax and other aggregate linalg operations";
+  let description = [{
+    Upstream bufferises and lowers only structured operations; aggregates
+    (`linalg.softmax`, `winograd_*`) are first decomposed through their own
+    interface.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Contracts
+//===----------------------------------------------------------------------===//
+
+def VerifyStagePass : Pass<"fp8-verify-stage", "::mlir::ModuleOp"> {
+  let summary = "check what a phase promises to the next";
+  let description = [{
+    | stage | contract |
+    | --- | --- |
+    | `import` | every contraction on floats has a name and a role |
+    | `recipe` | quantizes are fed from high precision, contractions with a recipe from dequantizes |
+    | `scaling` | no unresolved quantize |
+    | `fusion` | no contraction of two dequantizes; at most one quantize per value, scale and type |
+    | `buffers` | no tensors |
+    | `kernels` | no operation of the fp8 dialect, no 8-bit float arithmetic |
+    | `host` | only the llvm dialect |
+  }];
+  let options = [
+    Option<"stage", "stage", "std::string", "\"\"", "Name of the phase">];
+}
 
 #endif // FP8_TRANSFORMS_PASSES_TD

@@ -1,0 +1,94 @@
+//===- FP8Attrs.h - Enums, scale rules and recipes --------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_IR_FP8ATTRS_H
+#define FP8_IR_FP8ATTRS_H
+
+#include "fp8/IR/FP8Dialect.h"
+#include "mlir/IR/Attributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/bit.h"
+#include <limits>
+
+#include "fp8/IR/FP8Enums.h.inc"
+
+namespace mlir::fp8 {
+
+/// An f32 attribute parameter that compares by its bits and prints so that it
+/// parses back to the same value.
+struct Float32 {
+  float value;
+
+  bool operator==(const Float32 &other) const {
+    return llvm::bit_cast<uint32_t>(value) ==
+           llvm::bit_cast<uint32_t>(other.value);
+  }
+  friend llvm::hash_code hash_value(const Float32 &f) {
+    return llvm::hash_value(llvm::bit_cast<uint32_t>(f.value));
+  }
+  friend AsmPrinter &operator<<(AsmPrinter &printer, const Float32 &f) {
+    printer.printFloat(llvm::APFloat(f.value));
+    return printer;
+  }
+};
+
+/// How a scale follows from an amax; the value of a ScaleRuleAttr.
+struct ScaleRule {
+  bool pow2 = false;
+  Float32 epsilon{0.0f};
+  ScaleStyle style = ScaleStyle::TE;
+  Float32 overflow{std::numeric_limits<float>::max()};
+  MXMode mode = MXMode::RCeil;
+  NonFinite nonfinite = NonFinite::Saturate;
+};
+
+/// How a recipe quantises one operand of a GEMM. `blockRows` and `blockK` are
+/// the block's extents in the non-contracted and in the contracted dimension,
+/// ScaledType::kWhole for all of it.
+struct OperandFormat {
+  Type elementType;
+  int64_t blockRows;
+  int64_t blockK;
+  Type scaleType;
+  bool hasTensorScale = false;
+};
+
+/// Largest finite value of the float type `type`, at most 32 bits wide.
+float getMaxFinite(Type type);
+
+} // namespace mlir::fp8
+
+template <>
+struct mlir::FieldParser<mlir::fp8::Float32> {
+  static FailureOr<mlir::fp8::Float32> parse(AsmParser &parser) {
+    double value;
+    if (parser.parseFloat(value))
+      return failure();
+    return mlir::fp8::Float32{static_cast<float>(value)};
+  }
+};
+
+#include "fp8/IR/FP8AttrInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "fp8/IR/FP8Attrs.h.inc"
+
+namespace mlir::fp8 {
+
+/// Parses a recipe as users write it on a command line or in a recipe file:
+/// `name[,key=value...]`, e.g. `current,format=e4m3,pow2=true`. Hyphens and
+/// underscores are interchangeable. Reports through `emitError` what was
+/// expected and returns null on failure.
+RecipeAttrInterface
+parseRecipe(llvm::StringRef text, MLIRContext *context,
+            llvm::function_ref<InFlightDiagnostic()> emitError);
+
+} // namespace mlir::fp8
+
+#endif // FP8_IR_FP8ATTRS_H

@@ -1,0 +1,27 @@
+//===- FP8Dialect.h - The fp8 dialect ---------------------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_IR_FP8DIALECT_H
+#define FP8_IR_FP8DIALECT_H
+
+#include "mlir/IR/Dialect.h"
+
+#include "fp8/IR/FP8Dialect.h.inc"
+
+namespace mlir::fp8 {
+
+/// Names of the discardable attributes; see the dialect's description.
+inline constexpr llvm::StringLiteral kRecipeAttrName = "fp8.recipe";
+inline constexpr llvm::StringLiteral kRoleAttrName = "fp8.role";
+inline constexpr llvm::StringLiteral kNameAttrName = "fp8.name";
+inline constexpr llvm::StringLiteral kGradAttrName = "fp8.grad";
+inline constexpr llvm::StringLiteral kWeightAttrName = "fp8.weight";
+
+} // namespace mlir::fp8
+
+#endif // FP8_IR_FP8DIALECT_H

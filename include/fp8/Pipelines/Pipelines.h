@@ -1,0 +1,62 @@
+//===- Pipelines.h - The road from bf16 to a binary -------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_PIPELINES_PIPELINES_H
+#define FP8_PIPELINES_PIPELINES_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <optional>
+#include <string>
+
+namespace mlir {
+class InFlightDiagnostic;
+class OpPassManager;
+} // namespace mlir
+
+namespace mlir::fp8 {
+
+/// The phases of docs/Pipeline.md, in order. Each is the name that
+/// `to=` and `--compile-to=` take.
+enum class Phase { Import, Recipe, Scaling, Fusion, Buffers, Kernels, Host };
+
+/// Name of `phase`, e.g. "fusion".
+StringRef stringifyPhase(Phase phase);
+
+/// The phase called `name`; nothing for another name.
+std::optional<Phase> symbolizePhase(StringRef name);
+
+struct PipelineOptions {
+  /// Recipe of contractions that neither an attribute nor the recipe file
+  /// decides: `name[,key=value...]`; empty leaves them in high precision.
+  std::string recipe;
+  /// Path of a JSON recipe file; empty for none.
+  std::string recipeFile;
+  /// Target: "cpu".
+  std::string target = "cpu";
+  /// Last phase to run, a name of `Phase`.
+  std::string to = "host";
+  /// A contraction that stays in high precision although its recipe is not
+  /// `none` is an error.
+  bool require = false;
+  /// The program reports statistics of every quantised tensor while it runs.
+  bool stats = false;
+};
+
+/// Appends the phases up to `options.to` to `pm`, a pass manager of
+/// `builtin.module`. Reports an unknown recipe, target or phase through
+/// `emitError`.
+LogicalResult buildPipeline(OpPassManager &pm, const PipelineOptions &options,
+                            llvm::function_ref<InFlightDiagnostic()> emitError);
+
+/// Registers `--fp8-pipeline="recipe=... target=cpu to=fusion"`.
+void registerPipelines();
+
+} // namespace mlir::fp8
+
+#endif // FP8_PIPELINES_PIPELINES_H

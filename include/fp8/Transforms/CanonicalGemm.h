@@ -1,0 +1,76 @@
+//===- CanonicalGemm.h - Contractions in one canonical form -----*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_TRANSFORMS_CANONICALGEMM_H
+#define FP8_TRANSFORMS_CANONICALGEMM_H
+
+#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::linalg {
+class ContractOp;
+}
+
+namespace mlir::fp8 {
+
+/// Whether `op` multiplies two floats and adds: a contraction in the sense of
+/// the passes, whatever its types and maps.
+bool isFloatContraction(linalg::LinalgOp op);
+
+/// A contraction C += A * B with its loops sorted by what they do.
+struct Contraction {
+  mutable linalg::LinalgOp op;
+  linalg::ContractionDimensions dims;
+
+  Value getA() const { return op.getDpsInputOperand(0)->get(); }
+  Value getB() const { return op.getDpsInputOperand(1)->get(); }
+  Value getInit() const { return op.getDpsInitOperand(0)->get(); }
+
+  /// Product of the extents of `loops`; kDynamic if one is dynamic.
+  int64_t getExtent(ArrayRef<unsigned> loops) const;
+};
+
+/// Matches a contraction on ranked tensors of f32, bf16 or f16 whose operands
+/// are indexed by distinct loops, each of them batch, M, N or K. On failure
+/// `reason` says what is different, as the end of a sentence that begins "the
+/// contraction".
+FailureOr<Contraction> matchContraction(linalg::LinalgOp op,
+                                        std::string &reason);
+
+/// [batch x] M x K of A, or [batch x] N x K of B, as a new value where it is
+/// not the operand itself. Several batch loops collapse into one, none gives a
+/// 2-D result; likewise for M, N and K.
+Value buildCanonicalA(RewriterBase &rewriter, const Contraction &contraction);
+Value buildCanonicalB(RewriterBase &rewriter, const Contraction &contraction);
+
+/// A canonical contraction in f32 of `a` and `b`, [batch x] M x K and
+/// [batch x] N x K in f32, accumulated onto the init of `contraction`, and the
+/// way back to the type and layout of its result.
+struct CanonicalResult {
+  linalg::ContractOp contract;
+  Value result;
+};
+CanonicalResult buildCanonicalContract(RewriterBase &rewriter,
+                                       const Contraction &contraction, Value a,
+                                       Value b);
+
+/// Whether `contract` is [batch x] M x K times [batch x] N x K to
+/// [batch x] M x N.
+bool isCanonical(linalg::ContractOp contract);
+
+/// Elementwise cast of a float tensor; the value itself if the type is right.
+Value castElements(OpBuilder &builder, Location loc, Value tensor,
+                   Type elementType);
+
+/// Whether every element of `tensor` is known to be (positive or negative)
+/// zero.
+bool isKnownZero(Value tensor);
+
+} // namespace mlir::fp8
+
+#endif // FP8_TRANSFORMS_CANONICALGEMM_H

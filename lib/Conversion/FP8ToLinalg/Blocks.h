@@ -1,0 +1,61 @@
+//===- Blocks.h - Tensors cut into blocks -----------------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_CONVERSION_FP8TOLINALG_BLOCKS_H
+#define FP8_CONVERSION_FP8TOLINALG_BLOCKS_H
+
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace mlir::fp8 {
+
+/// The loop nest over a tensor that is cut into blocks. A dimension whose block
+/// is a single element or the whole dimension is one loop; any other is two, a
+/// grid index and an index within the block. Tensors are brought into the
+/// shape of the nest and back; zeros fill up partial blocks at the upper edge.
+class BlockedNest {
+public:
+  /// The nest over tensors of the shape of `tensor`.
+  BlockedNest(OpBuilder &builder, Location loc, Value tensor,
+              ArrayRef<int64_t> block);
+
+  int64_t getNumLoops() const { return loopSizes.size(); }
+
+  /// `tensor`, of the shape the nest was made for, in the shape of the nest.
+  Value split(Value tensor) const;
+
+  /// The converse of `split`.
+  Value join(Value tensor) const;
+
+  /// An uninitialised tensor in the shape of the nest.
+  Value createEmpty(Type elementType) const;
+
+  /// An uninitialised tensor of the grid's shape: one element for each block.
+  Value createEmptyGrid(Type elementType) const;
+
+  /// Index of the element itself, and of its block in the grid.
+  AffineMap getElementMap() const;
+  AffineMap getGridMap() const;
+
+  /// Loops that run within one block, i.e. those an amax reduces over.
+  SmallVector<bool> getWithinBlock() const;
+
+private:
+  OpBuilder &builder;
+  Location loc;
+  SmallVector<int64_t> block;
+  /// Sizes of the tensor, of the tensor with whole blocks, and of the loops.
+  SmallVector<OpFoldResult> sizes, paddedSizes, loopSizes;
+  SmallVector<int64_t> shape, paddedShape, loopShape;
+  SmallVector<SmallVector<int64_t, 2>> reassociation;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_CONVERSION_FP8TOLINALG_BLOCKS_H

@@ -1,0 +1,290 @@
+//===- Casts.cpp - quantize, dequantize and measure -----------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Blocks.h"
+#include "FP8ToLinalg.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+Value fp8::constantF32(OpBuilder &builder, Location loc, float value) {
+  return arith::ConstantOp::create(builder, loc,
+                                   builder.getF32FloatAttr(value));
+}
+
+Value fp8::toF32(OpBuilder &builder, Location loc, Value value) {
+  if (value.getType().isF32())
+    return value;
+  return arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
+}
+
+Value fp8::clamp(OpBuilder &builder, Location loc, Value value, float limit) {
+  // Ordered comparisons are false for NaN, which so passes; x86's min and max
+  // instructions do exactly this.
+  ImplicitLocOpBuilder b(loc, builder);
+  Value high = constantF32(b, loc, limit), low = constantF32(b, loc, -limit);
+  Value above =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, value, high);
+  value = arith::SelectOp::create(b, above, high, value);
+  Value below = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, value, low);
+  return arith::SelectOp::create(b, below, low, value);
+}
+
+Value fp8::encode(OpBuilder &builder, Location loc, Value value,
+                  Type elementType) {
+  Value code = arith::TruncFOp::create(builder, loc, elementType, value);
+  if (!isa<Float4E2M1FNType>(elementType))
+    return code;
+  code = arith::BitcastOp::create(builder, loc, builder.getIntegerType(4), code);
+  return arith::ExtUIOp::create(builder, loc, builder.getI8Type(), code);
+}
+
+Value fp8::decode(OpBuilder &builder, Location loc, Value code,
+                  Type elementType) {
+  if (isa<Float4E2M1FNType>(elementType)) {
+    code = arith::TruncIOp::create(builder, loc, builder.getIntegerType(4),
+                                   code);
+    code = arith::BitcastOp::create(builder, loc, elementType, code);
+  }
+  return toF32(builder, loc, code);
+}
+
+/// scale_inv of a block in f32, times the tensor's where there is one.
+static Value getFactor(OpBuilder &builder, Location loc, ValueRange factors) {
+  Value factor = toF32(builder, loc, factors[0]);
+  if (factors.size() > 1)
+    factor = arith::MulFOp::create(builder, loc, factor, factors[1]);
+  return factor;
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+static SmallVector<utils::IteratorType> getParallel(int64_t rank) {
+  return SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel);
+}
+
+/// Index of the only element of a tensor of `rank` unit dimensions.
+static AffineMap getSingleMap(OpBuilder &builder, int64_t loops, int64_t rank) {
+  return AffineMap::get(
+      loops, 0,
+      SmallVector<AffineExpr>(rank, builder.getAffineConstantExpr(0)),
+      builder.getContext());
+}
+
+/// Codes (times factors) elementwise, rounded to `resultType`.
+static Value dequantize(OpBuilder &builder, Location loc, ScaledParts parts,
+                        ScaledType type, bool withFactors, Type resultType) {
+  // Without factors the blocks do not matter: one loop for each dimension.
+  SmallVector<int64_t> block(type.getBlock());
+  if (!withFactors)
+    block.assign(type.getRank(), 1);
+  BlockedNest nest(builder, loc, parts.payload, block);
+  SmallVector<Value> inputs{nest.split(parts.payload)};
+  SmallVector<AffineMap> maps{nest.getElementMap()};
+  if (withFactors) {
+    inputs.push_back(parts.scaleInv);
+    maps.push_back(nest.getGridMap());
+    if (parts.tensorScaleInv) {
+      inputs.push_back(parts.tensorScaleInv);
+      maps.push_back(
+          getSingleMap(builder, nest.getNumLoops(), type.getRank()));
+    }
+  }
+  Value empty = nest.createEmpty(resultType);
+  maps.push_back(nest.getElementMap());
+  auto generic = linalg::GenericOp::create(
+      builder, loc, empty.getType(), inputs, empty, maps,
+      getParallel(nest.getNumLoops()),
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        Value value = decode(b, loc, args[0], type.getElementType());
+        if (withFactors) {
+          Value factor = getFactor(b, loc, args.slice(1, inputs.size() - 1));
+          value = arith::MulFOp::create(b, loc, value, factor);
+        }
+        if (!resultType.isF32())
+          value = arith::TruncFOp::create(b, loc, resultType, value);
+        linalg::YieldOp::create(b, loc, value);
+      });
+  return nest.join(generic.getResult(0));
+}
+
+Value fp8::dequantizeToF32(OpBuilder &builder, Location loc, ScaledParts parts,
+                           ScaledType type, bool withFactors) {
+  return dequantize(builder, loc, parts, type, withFactors,
+                    builder.getF32Type());
+}
+
+namespace {
+
+struct ConvertQuantize : OpConversionPattern<QuantizeOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(QuantizeOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    ScaledType type = op.getResult().getType();
+    BlockedNest nest(rewriter, loc, adaptor.getSource(), type.getBlock());
+    Value empty = nest.createEmpty(getStorageType(type.getElementType()));
+    auto generic = linalg::GenericOp::create(
+        rewriter, loc, empty.getType(),
+        ValueRange{nest.split(adaptor.getSource()), adaptor.getScale()}, empty,
+        ArrayRef{nest.getElementMap(), nest.getGridMap(), nest.getElementMap()},
+        getParallel(nest.getNumLoops()),
+        [&](OpBuilder &b, Location loc, ValueRange args) {
+          Value scaled =
+              arith::MulFOp::create(b, loc, toF32(b, loc, args[0]), args[1]);
+          scaled = clamp(b, loc, scaled, getMaxFinite(type.getElementType()));
+          Value code = encode(b, loc, scaled, type.getElementType());
+          linalg::YieldOp::create(b, loc, code);
+        });
+    SmallVector<Value> parts{nest.join(generic.getResult(0)),
+                             adaptor.getScaleInv()};
+    if (adaptor.getTensorScaleInv())
+      parts.push_back(adaptor.getTensorScaleInv());
+    rewriter.replaceOpWithMultiple(op, {parts});
+    return success();
+  }
+};
+
+struct ConvertDequantize : OpConversionPattern<DequantizeOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(DequantizeOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType resultType = op.getResult().getType();
+    Value result = dequantize(
+        rewriter, op.getLoc(), ScaledParts(adaptor.getSource()),
+        op.getSource().getType(), /*withFactors=*/true,
+        resultType.getElementType());
+    if (result.getType() != resultType)
+      result = tensor::CastOp::create(rewriter, op.getLoc(), resultType, result);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+struct ConvertMeasure : OpConversionPattern<MeasureOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(MeasureOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    ScaledType type = op.getQuantized().getType();
+    ScaledParts parts(adaptor.getQuantized());
+    Value source = adaptor.getSource()[0];
+    BlockedNest nest(rewriter, loc, source, type.getBlock());
+    int64_t loops = nest.getNumLoops();
+    SmallVector<Value> inputs{nest.split(source), nest.split(parts.payload),
+                              parts.scaleInv};
+    SmallVector<AffineMap> maps{nest.getElementMap(), nest.getElementMap(),
+                                nest.getGridMap()};
+    if (parts.tensorScaleInv) {
+      inputs.push_back(parts.tensorScaleInv);
+      maps.push_back(getSingleMap(rewriter, loops, type.getRank()));
+    }
+    constexpr unsigned numResults = 5;
+    Type f64 = rewriter.getF64Type();
+    Value zero =
+        arith::ConstantOp::create(rewriter, loc, rewriter.getF64FloatAttr(0.0));
+    SmallVector<Value> inits;
+    for (unsigned i = 0; i < numResults; ++i) {
+      Value empty = tensor::EmptyOp::create(rewriter, loc,
+                                            ArrayRef<int64_t>(), f64);
+      inits.push_back(
+          linalg::FillOp::create(rewriter, loc, zero, empty).getResult(0));
+      maps.push_back(AffineMap::get(loops, 0, rewriter.getContext()));
+    }
+    auto generic = linalg::GenericOp::create(
+        rewriter, loc, TypeRange(ValueRange(inits)), inputs, inits, maps,
+        SmallVector<utils::IteratorType>(loops, utils::IteratorType::reduction),
+        [&](OpBuilder &builder, Location loc, ValueRange args) {
+          buildBody(builder, loc, args, type, inputs.size());
+        });
+    SmallVector<Value> results;
+    for (Value result : generic.getResults())
+      results.push_back(
+          tensor::ExtractOp::create(rewriter, loc, result, ValueRange()));
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+
+  static void buildBody(OpBuilder &builder, Location loc, ValueRange args,
+                        ScaledType type, unsigned numInputs) {
+    ImplicitLocOpBuilder b(loc, builder);
+    auto elementType = cast<FloatType>(type.getElementType());
+    float maxFinite = getMaxFinite(elementType);
+    // Half of the gap above the largest finite value: what rounding to nearest
+    // still takes back.
+    int exponent = llvm::ilogb(llvm::APFloat(maxFinite));
+    float halfGap = std::ldexp(
+        1.0f, exponent - static_cast<int>(elementType.getFPMantissaWidth()));
+    auto cmp = [&](arith::CmpFPredicate predicate, Value x, Value y) -> Value {
+      return arith::CmpFOp::create(b, predicate, x, y);
+    };
+    auto add = [&](Value sum, Value condition, Value value) -> Value {
+      Value next = arith::AddFOp::create(b, sum, value);
+      return arith::SelectOp::create(b, condition, next, sum);
+    };
+    auto f64 = [&](double value) -> Value {
+      return arith::ConstantOp::create(b, b.getF64FloatAttr(value));
+    };
+    auto widen = [&](Value x) -> Value {
+      return arith::ExtFOp::create(b, b.getF64Type(), x);
+    };
+    Value x = toF32(b, loc, args[0]);
+    Value code = decode(b, loc, args[1], elementType);
+    Value factor = getFactor(b, loc, args.slice(2, numInputs - 2));
+    Value value = arith::MulFOp::create(b, code, factor);
+    ValueRange sums = args.drop_front(numInputs);
+    Value zero = constantF32(b, loc, 0.0f);
+    Value magnitude = math::AbsFOp::create(b, x);
+    Value codeMagnitude = math::AbsFOp::create(b, code);
+
+    Value amax = arith::SelectOp::create(
+        b, cmp(arith::CmpFPredicate::OGT, widen(magnitude), sums[0]),
+        widen(magnitude), sums[0]);
+    Value became0 = arith::AndIOp::create(
+        b, cmp(arith::CmpFPredicate::ONE, x, zero),
+        cmp(arith::CmpFPredicate::OEQ, code, zero));
+    Value underflow = add(sums[1], became0, f64(1.0));
+    // |x| > (M + half a gap) * scale_inv, at the largest code.
+    Value limit = arith::MulFOp::create(
+        b, constantF32(b, loc, maxFinite + halfGap), factor);
+    Value beyond = arith::AndIOp::create(
+        b, cmp(arith::CmpFPredicate::OGT, magnitude, limit),
+        cmp(arith::CmpFPredicate::OEQ, codeMagnitude,
+            constantF32(b, loc, maxFinite)));
+    Value saturated = add(sums[2], beyond, f64(1.0));
+    Value isFinite = cmp(arith::CmpFPredicate::OLE, magnitude,
+                         constantF32(b, loc, std::numeric_limits<float>::max()));
+    Value wide = widen(x);
+    Value signal = add(sums[3], isFinite, arith::MulFOp::create(b, wide, wide));
+    Value error = arith::SubFOp::create(b, wide, widen(value));
+    Value noise = add(sums[4], isFinite, arith::MulFOp::create(b, error, error));
+    linalg::YieldOp::create(
+        b, ValueRange{amax, underflow, saturated, signal, noise});
+  }
+};
+
+} // namespace
+
+void fp8::populateCastPatterns(const TypeConverter &converter,
+                               RewritePatternSet &patterns) {
+  patterns.add<ConvertQuantize, ConvertDequantize, ConvertMeasure>(
+      converter, patterns.getContext());
+}

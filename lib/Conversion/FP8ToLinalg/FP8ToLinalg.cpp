@@ -1,0 +1,206 @@
+//===- FP8ToLinalg.cpp - The executable meaning of the fp8 dialect --------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The pass, its type conversion, and the operations that only take scaled
+// values apart or put them together. Scales.cpp, Casts.cpp and Matmul.cpp hold
+// the arithmetic.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FP8ToLinalg.h"
+#include "fp8/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Func/Transforms/FuncConversions.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_CONVERTFP8TOLINALGPASS
+#include "fp8/Conversion/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+Type fp8::getStorageType(Type elementType) {
+  if (isa<Float4E2M1FNType>(elementType))
+    return IntegerType::get(elementType.getContext(), 8);
+  return elementType;
+}
+
+namespace {
+
+/// Scaled values become their parts, f4E2M1FN tensors become i8 tensors.
+struct PartsConverter : TypeConverter {
+  PartsConverter() {
+    addConversion([](Type type) { return type; });
+    addConversion([](RankedTensorType type) -> Type {
+      return type.clone(getStorageType(type.getElementType()));
+    });
+    addConversion([](UnrankedTensorType type) -> Type {
+      return type.clone(getStorageType(type.getElementType()));
+    });
+    addConversion([](Float4E2M1FNType type) { return getStorageType(type); });
+    addConversion([](ScaledType type, SmallVectorImpl<Type> &types) {
+      types.push_back(type.getPayloadType().clone(
+          getStorageType(type.getElementType())));
+      types.push_back(type.getScaleInvType());
+      if (type.getHasTensorScale())
+        types.push_back(type.getTensorScaleInvType());
+      return success();
+    });
+  }
+};
+
+struct ConvertAssemble : OpConversionPattern<AssembleOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(AssembleOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    SmallVector<Value> parts;
+    for (ValueRange operand : adaptor.getOperands())
+      llvm::append_range(parts, operand);
+    rewriter.replaceOpWithMultiple(op, {parts});
+    return success();
+  }
+};
+
+struct ConvertDisassemble : OpConversionPattern<DisassembleOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(DisassembleOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, adaptor.getSource());
+    return success();
+  }
+};
+
+struct ConvertTranspose : OpConversionPattern<TransposeOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(TransposeOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    SmallVector<Value> parts;
+    for (Value part : adaptor.getSource()) {
+      auto type = cast<RankedTensorType>(part.getType());
+      SmallVector<OpFoldResult> sizes;
+      for (int64_t dim : op.getPermutation())
+        sizes.push_back(
+            tensor::getMixedSize(rewriter, op.getLoc(), part, dim));
+      Value empty = tensor::EmptyOp::create(rewriter, op.getLoc(), sizes,
+                                            type.getElementType());
+      parts.push_back(linalg::TransposeOp::create(rewriter, op.getLoc(), part,
+                                                  empty, op.getPermutation())
+                          ->getResult(0));
+    }
+    rewriter.replaceOpWithMultiple(op, {parts});
+    return success();
+  }
+};
+
+/// A constant of f4E2M1FN as its codes.
+struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(arith::ConstantOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto elements = dyn_cast<DenseFPElementsAttr>(op.getValue());
+    if (!elements)
+      return rewriter.notifyMatchFailure(op, "not a dense float constant");
+    rewriter.replaceOpWithNewOp<arith::ConstantOp>(
+        op, elements.mapValues(
+                rewriter.getI8Type(), [](const APFloat &value) {
+                  return value.bitcastToAPInt().zext(8);
+                }));
+    return success();
+  }
+};
+
+/// Any other operation that moves f4E2M1FN: the same on i8.
+struct ConvertMovement : ConversionPattern {
+  ConvertMovement(const TypeConverter &converter, MLIRContext *context)
+      : ConversionPattern(converter, MatchAnyOpTypeTag(), /*benefit=*/0,
+                          context) {}
+  LogicalResult
+  matchAndRewrite(Operation *op, ArrayRef<Value> operands,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!isa_and_present<tensor::TensorDialect, linalg::LinalgDialect>(
+            op->getDialect()))
+      return rewriter.notifyMatchFailure(op, "not a data movement");
+    SmallVector<Type> types;
+    if (failed(getTypeConverter()->convertTypes(op->getResultTypes(), types)))
+      return rewriter.notifyMatchFailure(op, "result types do not convert");
+    OperationState state(op->getLoc(), op->getName());
+    state.addOperands(operands);
+    state.addTypes(types);
+    state.addAttributes(
+        op->getDiscardableAttrDictionary().getValue());
+    state.propertiesAttr = op->getPropertiesAsAttribute();
+    for (Region &region : op->getRegions()) {
+      Region *converted = state.addRegion();
+      rewriter.inlineRegionBefore(region, *converted, converted->end());
+      if (failed(rewriter.convertRegionTypes(converted, *getTypeConverter())))
+        return rewriter.notifyMatchFailure(op, "region does not convert");
+    }
+    rewriter.replaceOp(op, rewriter.create(state));
+    return success();
+  }
+};
+
+struct ConvertFP8ToLinalg
+    : fp8::impl::ConvertFP8ToLinalgPassBase<ConvertFP8ToLinalg> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+
+} // namespace
+
+void ConvertFP8ToLinalg::runOnOperation() {
+  WalkResult unresolved = getOperation().walk([](QuantizeOp op) {
+    if (!op.isUnresolved())
+      return WalkResult::advance();
+    op.emitOpError("expected a scale, but got the recipe ")
+        << op.getRecipeAttr() << ": run fp8-infer-scales first";
+    return WalkResult::interrupt();
+  });
+  if (unresolved.wasInterrupted())
+    return signalPassFailure();
+
+  MLIRContext *context = &getContext();
+  PartsConverter converter;
+  ConversionTarget target(*context);
+  RewritePatternSet patterns(context);
+  target.addIllegalDialect<FP8Dialect>();
+  target.markUnknownOpDynamicallyLegal([&](Operation *op) {
+    return converter.isLegal(op) &&
+           llvm::all_of(op->getRegions(), [&](Region &region) {
+             return converter.isLegal(&region);
+           });
+  });
+  target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
+    return converter.isSignatureLegal(op.getFunctionType()) &&
+           converter.isLegal(&op.getBody());
+  });
+
+  populateScalePatterns(converter, patterns);
+  populateCastPatterns(converter, patterns);
+  populateMatmulPatterns(converter, patterns);
+  patterns.add<ConvertAssemble, ConvertDisassemble, ConvertTranspose,
+               ConvertConstant, ConvertMovement>(converter, context);
+  populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns,
+                                                                 converter);
+  populateCallOpTypeConversionPattern(patterns, converter);
+  populateReturnOpTypeConversionPattern(patterns, converter);
+  scf::populateSCFStructuralTypeConversions(converter, patterns);
+  if (failed(applyPartialConversion(getOperation(), target,
+                                    std::move(patterns))))
+    signalPassFailure();
+}

@@ -1,0 +1,154 @@
+//===- Matmul.cpp - matmul ------------------------------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FP8ToLinalg.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+namespace {
+
+/// Where the factors change along K they go into the operands before the sum;
+/// with one factor for all of K they multiply the sum: one rounding instead of
+/// one for each product, as the hardware does it.
+struct ConvertMatmul : OpConversionPattern<MatmulOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(MatmulOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    ScaledType aType = op.getA().getType(), bType = op.getB().getType();
+    ScaledParts a(adaptor.getA()), b(adaptor.getB());
+    int64_t rank = aType.getRank();
+    bool inOperands = aType.isBlocked(rank - 1);
+    Value aValues = dequantizeToF32(rewriter, loc, a, aType, inOperands);
+    Value bValues = dequantizeToF32(rewriter, loc, b, bType, inOperands);
+    Value acc = buildContract(rewriter, loc, aValues, bValues);
+
+    // One pass over the accumulator: factors, epilogue, cast.
+    RankedTensorType resultType = op.getResult().getType();
+    SmallVector<Value> inputs{acc};
+    SmallVector<AffineMap> maps{rewriter.getMultiDimIdentityMap(rank)};
+    if (!inOperands) {
+      for (auto [parts, type, column] :
+           {std::tuple{a, aType, false}, std::tuple{b, bType, true}}) {
+        inputs.push_back(parts.scaleInv);
+        maps.push_back(getFactorMap(rewriter, type, column));
+      }
+    }
+    size_t firstOperand = inputs.size();
+    for (ValueRange operand : adaptor.getEpilogueOperands()) {
+      auto type = cast<RankedTensorType>(operand[0].getType());
+      inputs.push_back(operand[0]);
+      maps.push_back(getBroadcastMap(rewriter, type, rank));
+    }
+    Value empty = tensor::EmptyOp::create(
+        rewriter, loc, tensor::getMixedSizes(rewriter, loc, acc),
+        resultType.getElementType());
+    maps.push_back(rewriter.getMultiDimIdentityMap(rank));
+    auto generic = linalg::GenericOp::create(
+        rewriter, loc, empty.getType(), inputs, empty, maps,
+        SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
+        [&](OpBuilder &builder, Location loc, ValueRange args) {
+          Value value = args[0];
+          if (!inOperands) {
+            Value factor = arith::MulFOp::create(builder, loc, args[1], args[2]);
+            value = arith::MulFOp::create(builder, loc, value, factor);
+          }
+          if (op.hasEpilogue()) {
+            Block &body = op.getEpilogue().front();
+            IRMapping mapping;
+            mapping.map(body.getArgument(0), value);
+            mapping.map(body.getArguments().drop_front(),
+                        args.drop_front(firstOperand).drop_back());
+            for (Operation &inner : body.without_terminator())
+              builder.clone(inner, mapping);
+            value =
+                mapping.lookupOrDefault(body.getTerminator()->getOperand(0));
+          } else if (!resultType.getElementType().isF32()) {
+            value = arith::TruncFOp::create(
+                builder, loc, resultType.getElementType(), value);
+          }
+          linalg::YieldOp::create(builder, loc, value);
+        });
+    Value result = generic.getResult(0);
+    if (result.getType() != resultType)
+      result = tensor::CastOp::create(rewriter, loc, resultType, result);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+
+  /// f32 sum over K of [batch x] M x K times [batch x] N x K.
+  static Value buildContract(ConversionPatternRewriter &rewriter, Location loc,
+                             Value a, Value b) {
+    int64_t rank = cast<RankedTensorType>(a.getType()).getRank();
+    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(rewriter, loc, a);
+    sizes.back() = tensor::getMixedSize(rewriter, loc, b, rank - 2);
+    Value empty =
+        tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getF32Type());
+    Value zero = constantF32(rewriter, loc, 0.0f);
+    Value init =
+        linalg::FillOp::create(rewriter, loc, zero, empty).getResult(0);
+    int64_t batch = rank - 2;
+    auto mapOf = [&](int64_t row, int64_t column) {
+      SmallVector<AffineExpr> exprs;
+      if (batch)
+        exprs.push_back(rewriter.getAffineDimExpr(0));
+      exprs.push_back(rewriter.getAffineDimExpr(batch + row));
+      exprs.push_back(rewriter.getAffineDimExpr(batch + column));
+      return AffineMap::get(batch + 3, 0, exprs, rewriter.getContext());
+    };
+    return linalg::ContractOp::create(
+               rewriter, loc, TypeRange{init.getType()}, ValueRange{a, b},
+               ValueRange{init},
+               rewriter.getAffineMapArrayAttr(
+                   {mapOf(0, 2), mapOf(1, 2), mapOf(0, 1)}))
+        ->getResult(0);
+  }
+
+  /// Index of the factor of A (or of B, `column`) for an element of the
+  /// result, where the factors do not change along K.
+  static AffineMap getFactorMap(OpBuilder &builder, ScaledType type,
+                                bool column) {
+    int64_t rank = type.getRank();
+    SmallVector<AffineExpr> exprs;
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      int64_t extent = type.getBlock()[dim];
+      // The rows of B are the columns of the result.
+      int64_t loop = dim == rank - 2 && column ? rank - 1 : dim;
+      if (extent == ScaledType::kWhole)
+        exprs.push_back(builder.getAffineConstantExpr(0));
+      else
+        exprs.push_back(builder.getAffineDimExpr(loop).floorDiv(extent));
+    }
+    return AffineMap::get(rank, 0, exprs, builder.getContext());
+  }
+
+  /// NumPy's broadcasting: aligned at the last dimension, unit dimensions
+  /// repeat.
+  static AffineMap getBroadcastMap(OpBuilder &builder, RankedTensorType type,
+                                   int64_t rank) {
+    SmallVector<AffineExpr> exprs;
+    for (auto [index, size] : llvm::enumerate(type.getShape())) {
+      int64_t loop = rank - type.getRank() + index;
+      exprs.push_back(size == 1 ? builder.getAffineConstantExpr(0)
+                                : builder.getAffineDimExpr(loop));
+    }
+    return AffineMap::get(rank, 0, exprs, builder.getContext());
+  }
+};
+
+} // namespace
+
+void fp8::populateMatmulPatterns(const TypeConverter &converter,
+                                 RewritePatternSet &patterns) {
+  patterns.add<ConvertMatmul>(converter, patterns.getContext());
+}

@@ -1,0 +1,339 @@
+//===- FP8Attrs.cpp - Enums, scale rules and recipes ---------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/IR/FP8Attrs.h"
+#include "fp8/IR/FP8Types.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+#include "fp8/IR/FP8Enums.cpp.inc"
+
+#include "fp8/IR/FP8AttrInterfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "fp8/IR/FP8Attrs.cpp.inc"
+
+void FP8Dialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "fp8/IR/FP8Attrs.cpp.inc"
+      >();
+}
+
+float fp8::getMaxFinite(Type type) {
+  return llvm::APFloat::getLargest(cast<FloatType>(type).getFloatSemantics())
+      .convertToFloat();
+}
+
+//===----------------------------------------------------------------------===//
+// Verification
+//===----------------------------------------------------------------------===//
+
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+/// E5M2 for forward tensors leaves 2 mantissa bits to activations and weights,
+/// and E5M2 x E5M2 exists on no tensor core.
+static LogicalResult verifyFormat(EmitError emitError, Format format) {
+  if (format == Format::E5M2)
+    return emitError() << "expected format hybrid or e4m3, but got e5m2: no "
+                          "hardware multiplies E5M2 by E5M2";
+  return success();
+}
+
+static LogicalResult verifyEpsilon(EmitError emitError, Float32 epsilon) {
+  if (!(epsilon.value >= 0.0f) ||
+      epsilon.value > std::numeric_limits<float>::max())
+    return emitError() << "expected amax_epsilon to be finite and not negative";
+  return success();
+}
+
+LogicalResult ScaleRuleAttr::verify(EmitError emitError, bool, Float32 epsilon,
+                                    ScaleStyle, Float32, MXMode, NonFinite) {
+  return verifyEpsilon(emitError, epsilon);
+}
+
+LogicalResult CurrentAttr::verify(EmitError emitError, Format format, bool,
+                                  Float32 epsilon, ScaleStyle, Accumulate) {
+  return success(succeeded(verifyFormat(emitError, format)) &&
+                 succeeded(verifyEpsilon(emitError, epsilon)));
+}
+
+LogicalResult RowwiseAttr::verify(EmitError emitError, Format format, bool,
+                                  Float32 epsilon, ScaleStyle, Accumulate) {
+  return success(succeeded(verifyFormat(emitError, format)) &&
+                 succeeded(verifyEpsilon(emitError, epsilon)));
+}
+
+LogicalResult BlockAttr::verify(EmitError emitError, Format format, bool,
+                                Float32 epsilon, int64_t xDim, int64_t wDim,
+                                int64_t gradDim) {
+  if (failed(verifyFormat(emitError, format)) ||
+      failed(verifyEpsilon(emitError, epsilon)))
+    return failure();
+  int64_t twoD = 0;
+  for (auto [name, dim] : {std::pair<StringRef, int64_t>{"x_dim", xDim},
+                           {"w_dim", wDim},
+                           {"grad_dim", gradDim}}) {
+    if (dim != 1 && dim != 2)
+      return emitError() << "expected " << name << " to be 1 or 2, but got "
+                         << dim;
+    twoD += dim == 2;
+  }
+  if (twoD > 1)
+    return emitError() << "expected at most one of x_dim, w_dim and grad_dim "
+                          "to be 2: no GEMM multiplies two 2-D scaled operands";
+  return success();
+}
+
+LogicalResult MXFP8Attr::verify(EmitError emitError, Format format, MXMode,
+                                NonFinite, bool) {
+  return verifyFormat(emitError, format);
+}
+
+LogicalResult DelayedAttr::verify(EmitError emitError, Format format,
+                                  int64_t historyLen, AmaxComputeAlgo algo,
+                                  int64_t margin, bool, DelayedCompat compat,
+                                  bool, Accumulate) {
+  if (failed(verifyFormat(emitError, format)))
+    return failure();
+  if (historyLen < 1 || historyLen > 65536)
+    return emitError()
+           << "expected amax_history_len to be in 1..65536, but got "
+           << historyLen;
+  if (margin < -64 || margin > 64)
+    return emitError() << "expected margin to be in -64..64, but got "
+                       << margin;
+  if (compat == DelayedCompat::Flax &&
+      (margin != 0 || algo != AmaxComputeAlgo::Max))
+    return emitError() << "expected margin = 0 and amax_compute_algo = max "
+                          "with compat = flax, which knows no other";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Recipes
+//===----------------------------------------------------------------------===//
+
+/// E5M2 for gradients under `hybrid`, else E4M3.
+static Type getElementType(MLIRContext *context, Format format,
+                           OperandKind operand) {
+  if (format == Format::Hybrid && operand == OperandKind::Gradient)
+    return Float8E5M2Type::get(context);
+  return Float8E4M3FNType::get(context);
+}
+
+StringRef NoneAttr::getRecipeName() const { return getMnemonic(); }
+bool NoneAttr::isHighPrecision() const { return true; }
+ScaleRule NoneAttr::getScaleRule(Type) const {
+  return {};
+}
+OperandFormat NoneAttr::getOperandFormat(GemmRole, OperandKind) const {
+  llvm_unreachable("#fp8.none quantises nothing");
+}
+
+StringRef CurrentAttr::getRecipeName() const { return getMnemonic(); }
+Accumulate CurrentAttr::getAccumulate(GemmRole) const {
+  return getAccumulate();
+}
+ScaleRule CurrentAttr::getScaleRule(Type) const {
+  return {getPow2(), getAmaxEpsilon(), getStyle()};
+}
+OperandFormat CurrentAttr::getOperandFormat(GemmRole,
+                                            OperandKind operand) const {
+  return {getElementType(getContext(), getFormat(), operand),
+          ScaledType::kWhole, ScaledType::kWhole,
+          Float32Type::get(getContext())};
+}
+
+StringRef RowwiseAttr::getRecipeName() const { return getMnemonic(); }
+Accumulate RowwiseAttr::getAccumulate(GemmRole) const {
+  return getAccumulate();
+}
+ScaleRule RowwiseAttr::getScaleRule(Type) const {
+  return {getPow2(), getAmaxEpsilon(), getStyle()};
+}
+OperandFormat RowwiseAttr::getOperandFormat(GemmRole,
+                                            OperandKind operand) const {
+  return {getElementType(getContext(), getFormat(), operand), 1,
+          ScaledType::kWhole, Float32Type::get(getContext())};
+}
+
+StringRef BlockAttr::getRecipeName() const { return getMnemonic(); }
+int64_t BlockAttr::getContractionMultiple() const { return 128; }
+ScaleRule BlockAttr::getScaleRule(Type sourceType) const {
+  // Transformer Engine's blockwise kernels replace an infinite scale by the
+  // largest finite value of the input type.
+  return {getPow2(), getAmaxEpsilon(), ScaleStyle::TE,
+          Float32{getMaxFinite(sourceType)}};
+}
+OperandFormat BlockAttr::getOperandFormat(GemmRole, OperandKind operand) const {
+  int64_t dim = operand == OperandKind::Activation ? getXDim()
+                : operand == OperandKind::Weight   ? getWDim()
+                                                   : getGradDim();
+  return {getElementType(getContext(), getFormat(), operand),
+          dim == 2 ? 128 : 1, 128, Float32Type::get(getContext())};
+}
+
+StringRef MXFP8Attr::getRecipeName() const { return getMnemonic(); }
+int64_t MXFP8Attr::getContractionMultiple() const { return 32; }
+ScaleRule MXFP8Attr::getScaleRule(Type) const {
+  ScaleRule rule;
+  rule.mode = getMode();
+  rule.nonfinite = getNonfinite();
+  return rule;
+}
+OperandFormat MXFP8Attr::getOperandFormat(GemmRole, OperandKind operand) const {
+  bool is2D = operand == OperandKind::Weight && getWeight_2d();
+  return {getElementType(getContext(), getFormat(), operand), is2D ? 32 : 1, 32,
+          Float8E8M0FNUType::get(getContext())};
+}
+
+StringRef NVFP4Attr::getRecipeName() const { return getMnemonic(); }
+int64_t NVFP4Attr::getContractionMultiple() const { return 16; }
+ScaleRule NVFP4Attr::getScaleRule(Type) const {
+  return {};
+}
+OperandFormat NVFP4Attr::getOperandFormat(GemmRole, OperandKind operand) const {
+  bool is2D = operand == OperandKind::Weight && getWeight_2d();
+  return {Float4E2M1FNType::get(getContext()), is2D ? 16 : 1, 16,
+          Float8E4M3FNType::get(getContext()), /*hasTensorScale=*/true};
+}
+
+StringRef DelayedAttr::getRecipeName() const { return getMnemonic(); }
+bool DelayedAttr::isStateful() const { return true; }
+Accumulate DelayedAttr::getAccumulate(GemmRole) const {
+  return getAccumulate();
+}
+ScaleRule DelayedAttr::getScaleRule(Type) const {
+  ScaleRule rule;
+  rule.pow2 = getPow2();
+  return rule;
+}
+OperandFormat DelayedAttr::getOperandFormat(GemmRole,
+                                            OperandKind operand) const {
+  return {getElementType(getContext(), getFormat(), operand),
+          ScaledType::kWhole, ScaledType::kWhole,
+          Float32Type::get(getContext())};
+}
+
+//===----------------------------------------------------------------------===//
+// Recipes as text
+//===----------------------------------------------------------------------===//
+
+/// The keys of every recipe, for messages: the one place that repeats the
+/// parameter names of FP8Attrs.td, checked by test/IR/recipe-text.mlir.
+static ArrayRef<StringRef> getRecipeKeys(StringRef name) {
+  static const StringRef current[] = {"format", "pow2", "amax_epsilon", "style",
+                                      "accumulate"};
+  static const StringRef block[] = {"format", "pow2",  "amax_epsilon",
+                                    "x_dim",  "w_dim", "grad_dim"};
+  static const StringRef mxfp8[] = {"format", "mode", "nonfinite", "weight_2d"};
+  static const StringRef nvfp4[] = {"weight_2d"};
+  static const StringRef delayed[] = {
+      "format",      "amax_history_len", "amax_compute_algo", "margin",
+      "reduce_amax", "compat",           "pow2",              "accumulate"};
+  return llvm::StringSwitch<ArrayRef<StringRef>>(name)
+      .Cases({"current", "rowwise"}, current)
+      .Case("block", block)
+      .Case("mxfp8", mxfp8)
+      .Case("nvfp4", nvfp4)
+      .Case("delayed", delayed)
+      .Default({});
+}
+
+RecipeAttrInterface
+fp8::parseRecipe(StringRef text, MLIRContext *context,
+                 llvm::function_ref<InFlightDiagnostic()> emitError) {
+  static constexpr StringRef names[] = {"current", "rowwise", "block",  "mxfp8",
+                                    "nvfp4",   "delayed", "none"};
+  context->getOrLoadDialect<FP8Dialect>();
+  auto [name, rest] = text.split(',');
+  name = name.trim();
+  if (!llvm::is_contained(names, name)) {
+    emitError() << "expected a recipe (" << llvm::join(ArrayRef(names), ", ")
+                << "), but got '" << name << "'";
+    return {};
+  }
+
+  ArrayRef<StringRef> keys = getRecipeKeys(name);
+  std::string attribute = ("#fp8." + name).str();
+  SmallVector<StringRef> settings;
+  rest.split(settings, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  SmallVector<std::string> assignments;
+  for (StringRef setting : settings) {
+    auto [key, value] = setting.split('=');
+    std::string normalKey = key.trim().str(), normalValue = value.trim().str();
+    llvm::replace(normalKey, '-', '_');
+    // A hyphen inside a word is a spelling, in front of a digit it is a sign.
+    for (size_t i = 1; i < normalValue.size(); ++i)
+      if (normalValue[i] == '-' && llvm::isAlpha(normalValue[i - 1]) &&
+          llvm::isAlpha(normalValue[0]))
+        normalValue[i] = '_';
+    if (!llvm::is_contained(keys, normalKey)) {
+      InFlightDiagnostic diagnostic = emitError();
+      diagnostic << "unknown key '" << key.trim() << "' of recipe '" << name
+                 << "': expected ";
+      if (keys.empty())
+        diagnostic << "no key";
+      else
+        diagnostic << "one of " << llvm::join(keys, ", ");
+      return {};
+    }
+    if (normalValue.empty()) {
+      emitError() << "expected a value for key '" << normalKey
+                  << "' of recipe '" << name << "', e.g. " << normalKey
+                  << "=...";
+      return {};
+    }
+    // Floats need a decimal point in MLIR's syntax, on a command line they
+    // should not.
+    if (normalKey == "amax_epsilon") {
+      double number;
+      if (StringRef(normalValue).getAsDouble(number)) {
+        emitError() << "expected a number for key 'amax_epsilon' of recipe '"
+                    << name << "', but got '" << normalValue << "'";
+        return {};
+      }
+      SmallString<32> digits;
+      llvm::APFloat(number).toString(digits);
+      normalValue = digits.str().str();
+      if (normalValue.find('.') == std::string::npos) {
+        size_t exponent = normalValue.find('E');
+        normalValue.insert(exponent == std::string::npos ? normalValue.size()
+                                                         : exponent,
+                           ".0");
+      }
+    }
+    assignments.push_back(normalKey + " = " + normalValue);
+  }
+  if (!assignments.empty())
+    attribute += "<" + llvm::join(assignments, ", ") + ">";
+
+  // The parser's own diagnostics point into a text the user has not written:
+  // keep the first one's words only.
+  std::string reason;
+  RecipeAttrInterface recipe;
+  {
+    ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+      if (reason.empty())
+        reason = diagnostic.str();
+      return success();
+    });
+    recipe = dyn_cast_if_present<RecipeAttrInterface>(
+        parseAttribute(attribute, context));
+  }
+  if (!recipe)
+    emitError() << "recipe '" << text << "': " << reason;
+  return recipe;
+}

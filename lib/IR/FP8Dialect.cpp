@@ -1,0 +1,84 @@
+//===- FP8Dialect.cpp - The fp8 dialect ----------------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/IR/FP8Dialect.h"
+#include "fp8/IR/FP8Attrs.h"
+#include "fp8/IR/FP8Ops.h"
+#include "fp8/IR/FP8Types.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/InliningUtils.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+#include "fp8/IR/FP8Dialect.cpp.inc"
+
+namespace {
+/// Every operation is free of side effects, so all may be inlined.
+struct FP8InlinerInterface : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+} // namespace
+
+void FP8Dialect::initialize() {
+  registerTypes();
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "fp8/IR/FP8Ops.cpp.inc"
+      >();
+  addInterfaces<FP8InlinerInterface>();
+}
+
+//===----------------------------------------------------------------------===//
+// Discardable attributes
+//===----------------------------------------------------------------------===//
+
+/// Checks the type of one of the attributes in the dialect's table.
+static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  Attribute value = attribute.getValue();
+  if (name == kRecipeAttrName && !isa<RecipeAttrInterface>(value))
+    return op->emitOpError("expected '")
+           << name << "' to be a recipe, e.g. #fp8.current, but got " << value;
+  if (name == kRoleAttrName && !isa<GemmRoleAttr>(value))
+    return op->emitOpError("expected '")
+           << name << "' to be #fp8.role<fprop>, #fp8.role<dgrad> or "
+           << "#fp8.role<wgrad>, but got " << value;
+  if (name == kNameAttrName && !isa<StringAttr>(value))
+    return op->emitOpError("expected '")
+           << name << "' to be a string, but got " << value;
+  if ((name == kGradAttrName || name == kWeightAttrName) &&
+      !isa<UnitAttr>(value))
+    return op->emitOpError("expected '")
+           << name << "' to be a unit attribute, but got " << value;
+  return success();
+}
+
+LogicalResult FP8Dialect::verifyOperationAttribute(Operation *op,
+                                                   NamedAttribute attribute) {
+  return verifyAttribute(op, attribute);
+}
+
+LogicalResult
+FP8Dialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned,
+                                     NamedAttribute attribute) {
+  return verifyAttribute(op, attribute);
+}
+
+LogicalResult
+FP8Dialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned,
+                                        NamedAttribute attribute) {
+  return verifyAttribute(op, attribute);
+}

@@ -1,0 +1,268 @@
+//===- FP8Verifiers.cpp - Verifiers, one label for each constraint --------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/IR/FP8Ops.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// Whether two shapes can be equal at run time.
+static bool areCompatible(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  return succeeded(verifyCompatibleShape(a, b));
+}
+
+//===----------------------------------------------------------------------===//
+// Scales
+//===----------------------------------------------------------------------===//
+
+LogicalResult AmaxOp::verify() {
+  // amax_c1
+  return verifyBlock(getBlock(), getSource().getType().getRank(),
+                     [&] { return emitOpError(); });
+}
+
+LogicalResult ComputeScaleOp::verify() {
+  // compute_scale_c1
+  if (!isa<Float8E4M3FNType, Float8E5M2Type, Float4E2M1FNType>(getFormat()))
+    return emitOpError(
+               "expected format f8E4M3FN, f8E5M2 or f4E2M1FN, but got ")
+           << getFormat();
+  // compute_scale_c2
+  if (!isa<Float32Type, Float8E8M0FNUType, Float8E4M3FNType>(getScaleType()))
+    return emitOpError(
+               "expected scale_type f32, f8E8M0FNU or f8E4M3FN, but got ")
+           << getScaleType();
+  // compute_scale_c3
+  bool needsTensorAmax = isa<Float8E4M3FNType>(getScaleType());
+  if (needsTensorAmax != static_cast<bool>(getTensorAmax()))
+    return emitOpError("expected tensor_amax exactly with scale_type = "
+                       "f8E4M3FN, but got scale_type = ")
+           << getScaleType() << (getTensorAmax() ? " with" : " without")
+           << " tensor_amax";
+  if (getTensorAmax()) {
+    RankedTensorType type = getTensorAmax().getType();
+    if (type.getRank() != getAmax().getType().getRank() ||
+        llvm::any_of(type.getShape(), [](int64_t dim) { return dim != 1; }))
+      return emitOpError("expected tensor_amax to have one element and the "
+                         "rank of amax, but got ")
+             << type;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Casts
+//===----------------------------------------------------------------------===//
+
+LogicalResult QuantizeOp::verify() {
+  ScaledType result = getResult().getType();
+  // quantize_c1
+  if (!areCompatible(getSource().getType().getShape(), result.getShape()))
+    return emitOpError("expected source and result to have the same shape, but "
+                       "got ")
+           << getSource().getType() << " and " << result;
+  // quantize_c2
+  if (static_cast<bool>(getRecipeAttr()) == static_cast<bool>(getScale()))
+    return emitOpError("expected exactly one of recipe and scale");
+  // quantize_c6
+  if (getRecipeAttr() && getRecipeAttr().isHighPrecision())
+    return emitOpError("expected a recipe that quantises, but got ")
+           << getRecipeAttr();
+  if (!getScale()) {
+    if (getTensorScaleInv())
+      return emitOpError("expected no tensor_scale_inv with a recipe");
+    return success();
+  }
+  // quantize_c3
+  if (!areCompatible(getScale().getType().getShape(), result.getGridShape()))
+    return emitOpError("expected scale to have one element for each block (")
+           << result.getScaleInvType() << "), but got "
+           << getScale().getType();
+  // quantize_c4
+  RankedTensorType scaleInv = getScaleInv().getType();
+  if (scaleInv.getElementType() != result.getScaleType() ||
+      !areCompatible(scaleInv.getShape(), result.getGridShape()))
+    return emitOpError("expected scale_inv to be ")
+           << result.getScaleInvType() << ", but got " << scaleInv;
+  // quantize_c5
+  if (static_cast<bool>(getTensorScaleInv()) != result.getHasTensorScale())
+    return emitOpError("expected tensor_scale_inv exactly when the result has "
+                       "a tensor_scale, but got ")
+           << (getTensorScaleInv() ? "one" : "none") << " for " << result;
+  if (getTensorScaleInv() &&
+      getTensorScaleInv().getType() != result.getTensorScaleInvType())
+    return emitOpError("expected tensor_scale_inv to be ")
+           << result.getTensorScaleInvType() << ", but got "
+           << getTensorScaleInv().getType();
+  return success();
+}
+
+LogicalResult DequantizeOp::verify() {
+  // dequantize_c1
+  if (!areCompatible(getSource().getType().getShape(),
+                     getResult().getType().getShape()))
+    return emitOpError("expected source and result to have the same shape, but "
+                       "got ")
+           << getSource().getType() << " and " << getResult().getType();
+  return success();
+}
+
+LogicalResult MeasureOp::verify() {
+  // measure_c1
+  if (!areCompatible(getSource().getType().getShape(),
+                     getQuantized().getType().getShape()))
+    return emitOpError("expected source and quantized to have the same shape, "
+                       "but got ")
+           << getSource().getType() << " and " << getQuantized().getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+LogicalResult TransposeOp::verify() {
+  // transpose_c1: checked by inferReturnTypes, which runs before.
+  return success();
+}
+
+LogicalResult AssembleOp::verify() {
+  // assemble_c1
+  ScaledType result = getResult().getType();
+  auto check = [&](StringRef name, Type actual,
+                   RankedTensorType expected) -> LogicalResult {
+    if (actual != expected)
+      return emitOpError("expected ")
+             << name << " to be " << expected << ", but got " << actual;
+    return success();
+  };
+  if (failed(check("payload", getPayload().getType(),
+                   result.getPayloadType())) ||
+      failed(check("scale_inv", getScaleInv().getType(),
+                   result.getScaleInvType())))
+    return failure();
+  if (static_cast<bool>(getTensorScaleInv()) != result.getHasTensorScale())
+    return emitOpError("expected tensor_scale_inv exactly when the result has "
+                       "a tensor_scale, but got ")
+           << (getTensorScaleInv() ? "one" : "none") << " for " << result;
+  if (getTensorScaleInv())
+    return check("tensor_scale_inv", getTensorScaleInv().getType(),
+                 result.getTensorScaleInvType());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Matmul
+//===----------------------------------------------------------------------===//
+
+/// (C6) and (C7): which blocks a tensor core, and our kernels, can multiply.
+static LogicalResult verifyBlocks(MatmulOp op, ScaledType a, ScaledType b) {
+  int64_t rank = a.getRank();
+  // matmul_c6
+  if (a.getBlock()[rank - 1] != b.getBlock()[rank - 1])
+    return op.emitOpError("expected a and b to have the same block extent in "
+                          "K, but got ")
+           << a << " and " << b;
+  for (ScaledType type : {a, b})
+    if (rank == 3 && !type.isPerTensor() &&
+        type.getBlock()[0] == ScaledType::kWhole && type.getShape()[0] != 1)
+      return op.emitOpError("expected one scale for the tensor or a block of 1 "
+                            "in the batch dimension, but got ")
+             << type;
+  // matmul_c7
+  auto is2D = [&](ScaledType type) {
+    return type.isBlocked(rank - 1) && type.getBlock()[rank - 2] != 1;
+  };
+  if (is2D(a) && is2D(b))
+    return op.emitOpError("expected at most one operand with 2-D blocks, but "
+                          "got ")
+           << a << " and " << b;
+  // matmul_c8
+  if (a.isBlocked(rank - 1) && op.getAccumulate() == Accumulate::Fast)
+    return op.emitOpError("expected accumulate = promote with block scaling: "
+                          "the scale changes within K");
+  return success();
+}
+
+LogicalResult MatmulOp::verify() {
+  ScaledType a = getA().getType(), b = getB().getType();
+  RankedTensorType result = getResult().getType();
+  int64_t rank = a.getRank();
+  // matmul_c1
+  if (rank != b.getRank() || (rank != 2 && rank != 3))
+    return emitOpError("expected a and b to have rank 2 or 3, both the same, "
+                       "but got ")
+           << a << " and " << b;
+  // matmul_c2
+  ArrayRef<int64_t> aShape = a.getShape(), bShape = b.getShape();
+  if (!areCompatible(aShape.take_back(), bShape.take_back()))
+    return emitOpError("expected a and b to agree in K, but got ")
+           << a << " and " << b;
+  if (!areCompatible(aShape.drop_back(2), bShape.drop_back(2)))
+    return emitOpError("expected a and b to agree in the batch dimension, but "
+                       "got ")
+           << a << " and " << b;
+  // matmul_c3
+  SmallVector<int64_t> expected(aShape.drop_back());
+  expected.push_back(bShape[rank - 2]);
+  if (!areCompatible(expected, result.getShape()))
+    return emitOpError("expected result to have shape ")
+           << RankedTensorType::get(expected, result.getElementType())
+           << ", but got " << result;
+  // matmul_c4
+  if (isa<Float8E5M2Type>(a.getElementType()) &&
+      isa<Float8E5M2Type>(b.getElementType()))
+    return emitOpError("expected at most one E5M2 operand: no tensor core "
+                       "multiplies E5M2 by E5M2");
+  // matmul_c5
+  if (isa<Float4E2M1FNType>(a.getElementType()) !=
+      isa<Float4E2M1FNType>(b.getElementType()))
+    return emitOpError("expected E2M1 to go with E2M1, but got ")
+           << a << " and " << b;
+  return verifyBlocks(*this, a, b);
+}
+
+LogicalResult MatmulOp::verifyRegions() {
+  RankedTensorType result = getResult().getType();
+  if (!hasEpilogue()) {
+    if (!getEpilogueOperands().empty())
+      return emitOpError("expected an epilogue region for the ")
+             << getEpilogueOperands().size() << " epilogue operands";
+    return success();
+  }
+  // matmul_c9
+  Block &body = getEpilogue().front();
+  SmallVector<Type> expected{Float32Type::get(getContext())};
+  for (Value operand : getEpilogueOperands())
+    expected.push_back(getElementTypeOrSelf(operand));
+  if (body.getArgumentTypes() != TypeRange(expected))
+    return emitOpError("expected the epilogue to take (")
+           << TypeRange(expected) << "), but got (" << body.getArgumentTypes()
+           << ")";
+  auto yield = dyn_cast<YieldOp>(body.getTerminator());
+  if (!yield || yield.getValues().size() != 1 ||
+      yield.getValues()[0].getType() != result.getElementType())
+    return emitOpError("expected the epilogue to yield one ")
+           << result.getElementType();
+  // matmul_c10
+  for (Value operand : getEpilogueOperands()) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    ArrayRef<int64_t> tail = result.getShape();
+    bool fits = type.getRank() <= result.getRank();
+    if (fits) {
+      tail = tail.take_back(type.getRank());
+      for (auto [dim, resultDim] : llvm::zip_equal(type.getShape(), tail))
+        fits &= dim == 1 || dim == resultDim || ShapedType::isDynamic(dim) ||
+                ShapedType::isDynamic(resultDim);
+    }
+    if (!fits)
+      return emitOpError("expected epilogue operand ")
+             << type << " to broadcast to " << result;
+  }
+  return success();
+}

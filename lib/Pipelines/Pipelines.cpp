@@ -1,0 +1,297 @@
+//===- Pipelines.cpp - The road from bf16 to a binary ---------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The table of contents of the compiler: one function for each phase, in order.
+// docs/Pipeline.md says what each promises.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Pipelines/Pipelines.h"
+#include "fp8/Conversion/Passes.h"
+#include "fp8/IR/FP8Attrs.h"
+#include "fp8/Transforms/Passes.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+//===----------------------------------------------------------------------===//
+// Phases
+//===----------------------------------------------------------------------===//
+
+static constexpr std::pair<StringLiteral, Phase> phases[] = {
+    {"import", Phase::Import},   {"recipe", Phase::Recipe},
+    {"scaling", Phase::Scaling}, {"fusion", Phase::Fusion},
+    {"buffers", Phase::Buffers}, {"kernels", Phase::Kernels},
+    {"host", Phase::Host}};
+
+StringRef fp8::stringifyPhase(Phase phase) {
+  return phases[static_cast<size_t>(phase)].first;
+}
+
+std::optional<Phase> fp8::symbolizePhase(StringRef name) {
+  for (auto [phaseName, phase] : phases)
+    if (phaseName == name)
+      return phase;
+  return std::nullopt;
+}
+
+static void addFuncPass(OpPassManager &pm, std::unique_ptr<Pass> pass) {
+  pm.addNestedPass<func::FuncOp>(std::move(pass));
+}
+
+/// Every phase ends in the check of what it promises.
+static void addVerifyStage(OpPassManager &pm, Phase phase) {
+  VerifyStagePassOptions options;
+  options.stage = stringifyPhase(phase).str();
+  pm.addPass(createVerifyStagePass(options));
+}
+
+/// 1: other dialects' contractions become linalg's, and get names.
+static void buildImportPipeline(OpPassManager &pm) {
+  // Names come first: raising tosa.matmul keeps its location, upstream's
+  // decompositions may not.
+  pm.addPass(createAnnotateGemmsPass());
+  TosaToLinalgOptions tosaOptions;
+  tosa::addTosaToLinalgPasses(pm, tosaOptions, TosaToLinalgNamedOptions(),
+                              /*validationOptions=*/std::nullopt);
+  addFuncPass(pm, createTosaToArithPass());
+  addFuncPass(pm, createTosaToTensorPass());
+  addFuncPass(pm, createTosaToSCFPass());
+  pm.addPass(createAnnotateGemmsPass());
+}
+
+/// 2: quantize and dequantize around contractions.
+static void buildRecipePipeline(OpPassManager &pm,
+                                const PipelineOptions &options) {
+  ApplyRecipePassOptions applyOptions;
+  applyOptions.recipe = options.recipe;
+  applyOptions.recipeFile = options.recipeFile;
+  applyOptions.require = options.require;
+  pm.addPass(createApplyRecipePass(applyOptions));
+}
+
+/// 3: every scale an SSA value.
+static void buildScalingPipeline(OpPassManager &pm) {
+  // Before scales are given: a quantize that names its recipe moves as one
+  // operation, and equal ones merge before each gets an amax of its own.
+  addFuncPass(pm, createSimplifyCastsPass());
+  pm.addPass(createCSEPass());
+  addFuncPass(pm, createInferScalesPass());
+  pm.addPass(createCSEPass());
+}
+
+/// 4: fp8.matmul with epilogues.
+static void buildFusionPipeline(OpPassManager &pm,
+                                const PipelineOptions &options) {
+  addFuncPass(pm, createFormMatmulPass());
+  // What surrounds the matmuls becomes few elementwise generics, which then
+  // move into the epilogues whole.
+  addFuncPass(pm, createConvertElementwiseToLinalgPass());
+  addFuncPass(pm, createGeneralizeElementwisePass());
+  addFuncPass(pm, createLinalgElementwiseOpFusionPass());
+  addFuncPass(pm, createFuseEpiloguesPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  if (options.stats)
+    pm.addPass(createInstrumentQuantizePass());
+}
+
+/// 5: the dialect's meaning in linalg, then memrefs.
+static void buildBufferPipeline(OpPassManager &pm) {
+  addFuncPass(pm, createWidenContractionsPass());
+  pm.addPass(createConvertFP8ToLinalgPass());
+  addFuncPass(pm, createDecomposeAggregatesPass());
+  addFuncPass(pm, createGeneralizeElementwisePass());
+  addFuncPass(pm, createLinalgElementwiseOpFusionPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  addFuncPass(pm, createConvertTensorToLinalgPass());
+
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.bufferizeFunctionBoundaries = true;
+  bufferize.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  bufferize.allowReturnAllocsFromLoops = true;
+  bufferize.bufferAlignment = 64;
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  pm.addPass(createCanonicalizerPass());
+  bufferization::BufferDeallocationPipelineOptions deallocation;
+  bufferization::buildBufferDeallocationPipeline(pm, deallocation);
+  pm.addPass(createConvertBufferizationToMemRefPass());
+}
+
+/// 6: contractions call the runtime, everything else becomes loops.
+static void buildKernelPipeline(OpPassManager &pm) {
+  // GEMMS
+  addFuncPass(pm, createLowerLinalgToLoopsPass());
+  // bf16 arithmetic in f32, one rounding after every operation: what LLVM's
+  // own legalisation promises, without the flush of denormals that some x86
+  // bf16 instructions add.
+  addFuncPass(pm, math::createMathExtendToSupportedTypes());
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"bf16", "f8E4M3FN", "f8E5M2", "f4E2M1FN"};
+  emulate.targetTypeStr = "f32";
+  addFuncPass(pm, arith::createArithEmulateUnsupportedFloats(emulate));
+  addFuncPass(pm, createExpandFloatCastsPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+/// 7: the llvm dialect.
+static void buildHostPipeline(OpPassManager &pm) {
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createSCFToControlFlowPass());
+  addFuncPass(pm, arith::createArithExpandOpsPass());
+  addFuncPass(pm, createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createCanonicalizerPass());
+}
+
+LogicalResult
+fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
+                   llvm::function_ref<InFlightDiagnostic()> emitError) {
+  if (options.target != "cpu")
+    return emitError() << "expected target to be cpu, but got '"
+                       << options.target << "'";
+  std::optional<Phase> last = symbolizePhase(options.to);
+  if (!last)
+    return emitError() << "expected a phase (import, recipe, scaling, fusion, "
+                          "buffers, kernels, host), but got '"
+                       << options.to << "'";
+  for (auto [name, phase] : phases) {
+    switch (phase) {
+    case Phase::Import:
+      buildImportPipeline(pm);
+      break;
+    case Phase::Recipe:
+      buildRecipePipeline(pm, options);
+      break;
+    case Phase::Scaling:
+      buildScalingPipeline(pm);
+      break;
+    case Phase::Fusion:
+      buildFusionPipeline(pm, options);
+      break;
+    case Phase::Buffers:
+      buildBufferPipeline(pm);
+      break;
+    case Phase::Kernels:
+      buildKernelPipeline(pm);
+      break;
+    case Phase::Host:
+      buildHostPipeline(pm);
+      break;
+    }
+    addVerifyStage(pm, phase);
+    if (phase == *last)
+      break;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Registration
+//===----------------------------------------------------------------------===//
+
+/// Splits `key=value key=value`; the values of `recipe` hold `=` and commas, so
+/// that upstream's parser of pipeline options, which would take them apart, is
+/// told that the value is one string in braces or quotes, or ends at a space.
+static LogicalResult parsePipelineOptions(
+    StringRef text, PipelineOptions &options,
+    llvm::function_ref<LogicalResult(const Twine &)> error) {
+  SmallVector<StringRef> settings;
+  text.split(settings, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef setting : settings) {
+    StringRef key = setting.split('=').first;
+    StringRef value = setting.split('=').second.trim("{}\"'");
+    auto parseBool = [&](bool &flag) -> LogicalResult {
+      if (value == "true" || value.empty() || value == "1")
+        flag = true;
+      else if (value == "false" || value == "0")
+        flag = false;
+      else
+        return error("expected option '" + key + "' to be true or false, but "
+                     "got '" + value + "'");
+      return success();
+    };
+    if (key == "recipe")
+      options.recipe = value.str();
+    else if (key == "recipe-file")
+      options.recipeFile = value.str();
+    else if (key == "target")
+      options.target = value.str();
+    else if (key == "to")
+      options.to = value.str();
+    else if (key == "require") {
+      if (failed(parseBool(options.require)))
+        return failure();
+    } else if (key == "stats") {
+      if (failed(parseBool(options.stats)))
+        return failure();
+    } else {
+      return error("unknown option '" + key + "': expected recipe, "
+                   "recipe-file, target, to, require or stats");
+    }
+  }
+  return success();
+}
+
+void fp8::registerPipelines() {
+  registerPassPipeline(
+      "fp8-pipeline",
+      "bf16 program to FP8: recipe=R recipe-file=F target=cpu to=PHASE "
+      "require stats",
+      [](OpPassManager &pm, StringRef text,
+         llvm::function_ref<LogicalResult(const Twine &)> errorHandler) {
+        PipelineOptions options;
+        if (failed(parsePipelineOptions(text, options, errorHandler)))
+          return failure();
+        // buildPipeline reports through a diagnostic, which needs a context
+        // that a pipeline under construction does not have.
+        MLIRContext context;
+        std::string message;
+        ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+          message = diagnostic.str();
+          return success();
+        });
+        auto emitError = [&] {
+          return mlir::emitError(UnknownLoc::get(&context));
+        };
+        // Recipes are checked here too: the pass would report them later, at
+        // the module.
+        if (!options.recipe.empty() &&
+            !parseRecipe(options.recipe, &context, emitError))
+          return errorHandler(message);
+        if (failed(buildPipeline(pm, options, emitError)))
+          return errorHandler(message);
+        return success();
+      },
+      [](llvm::function_ref<void(const mlir::detail::PassOptions &)>) {});
+}

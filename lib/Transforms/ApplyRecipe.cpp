@@ -1,0 +1,410 @@
+//===- ApplyRecipe.cpp - Quantise contractions as recipes say -------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Enters: contractions with names and roles. Leaves: every contraction whose
+// recipe says so between quantizes and dequantizes with unresolved scales, and
+// one remark for every contraction.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Analysis/GemmRoles.h"
+#include "fp8/IR/FP8Ops.h"
+#include "fp8/Transforms/CanonicalGemm.h"
+#include "fp8/Transforms/Passes.h"
+#include "fp8/Transforms/RecipeFile.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_APPLYRECIPEPASS
+#include "fp8/Transforms/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+namespace {
+
+/// Everything decided about one contraction before the IR is touched.
+struct Decision {
+  RecipeAttrInterface recipe;
+  GemmRole role;
+  /// Why the contraction stays in high precision, and what would change that;
+  /// empty if it does not stay.
+  std::string reason, suggestion;
+  OperandFormat a, b;
+  Accumulate accumulate = Accumulate::Promote;
+  /// Multiple that K is padded to; 1 for no padding.
+  int64_t paddedTo = 1;
+  int64_t k = ShapedType::kDynamic;
+
+  bool staysHighPrecision() const { return !reason.empty(); }
+};
+
+struct ApplyRecipe : fp8::impl::ApplyRecipePassBase<ApplyRecipe> {
+  using Base::Base;
+  void runOnOperation() override;
+
+  RecipeAttrInterface getRecipe(linalg::LinalgOp op) const;
+  Decision decide(linalg::LinalgOp op, const GemmRoles &roles,
+                  FailureOr<Contraction> &contraction);
+  void rewrite(const Contraction &contraction, const Decision &decision);
+  void remark(linalg::LinalgOp op, const Decision &decision);
+
+  RecipeAttrInterface defaultRecipe;
+  std::optional<RecipeFile> file;
+  /// Contractions that first/last-N-layers keep in high precision.
+  DenseSet<Operation *> keptLayers;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Which recipe
+//===----------------------------------------------------------------------===//
+
+static StringRef getGemmName(Operation *op) {
+  auto name = op->getAttrOfType<StringAttr>(kNameAttrName);
+  return name ? name.getValue() : StringRef();
+}
+
+/// The recipe of `op`; null if nothing names one.
+RecipeAttrInterface ApplyRecipe::getRecipe(linalg::LinalgOp op) const {
+  for (Operation *scope = op; scope; scope = scope->getParentOp())
+    if (auto recipe =
+            scope->getAttrOfType<RecipeAttrInterface>(kRecipeAttrName))
+      return recipe;
+  if (file)
+    if (RecipeAttrInterface recipe = file->lookup(getGemmName(op)))
+      return recipe;
+  return defaultRecipe;
+}
+
+//===----------------------------------------------------------------------===//
+// Decide
+//===----------------------------------------------------------------------===//
+
+/// "M=32 N=3072 K=768", with ? for a dynamic extent.
+static std::string describeShape(const Contraction &contraction) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto print = [&](StringRef name, ArrayRef<unsigned> loops) {
+    if (name == "batch" && loops.empty())
+      return;
+    int64_t extent = contraction.getExtent(loops);
+    os << (text.empty() ? "" : " ") << name << '=';
+    if (ShapedType::isDynamic(extent))
+      os << '?';
+    else
+      os << extent;
+  };
+  print("batch", contraction.dims.batch);
+  print("M", contraction.dims.m);
+  print("N", contraction.dims.n);
+  print("K", contraction.dims.k);
+  return text;
+}
+
+Decision ApplyRecipe::decide(linalg::LinalgOp op, const GemmRoles &roles,
+                             FailureOr<Contraction> &contraction) {
+  Decision decision;
+  auto roleAttr = op->getAttrOfType<GemmRoleAttr>(kRoleAttrName);
+  Value a = op.getDpsInputOperand(0)->get();
+  Value b = op.getDpsInputOperand(1)->get();
+  decision.role = roleAttr ? roleAttr.getValue() : roles.getRole(a, b);
+
+  decision.recipe = getRecipe(op);
+  auto stay = [&](const Twine &reason, const Twine &suggestion) {
+    decision.reason = reason.str();
+    decision.suggestion = suggestion.str();
+    return decision;
+  };
+  if (keptLayers.contains(op))
+    return stay("it is in one of the first or last layers, which the recipe "
+                "file keeps in high precision",
+                "lower first_layers_high_precision or "
+                "last_layers_high_precision in the recipe file");
+  if (!decision.recipe)
+    return stay("no recipe applies to it",
+                "give a recipe as pass option, in a recipe file or as "
+                "attribute fp8.recipe");
+  if (decision.recipe.isHighPrecision())
+    return stay("its recipe is none", "give it another recipe");
+
+  std::string reason;
+  contraction = matchContraction(op, reason);
+  if (failed(contraction))
+    return stay("the contraction " + reason,
+                "express it as linalg.matmul, linalg.contract or a generic "
+                "whose maps are projected permutations of f32, bf16 or f16 "
+                "tensors");
+
+  bool batched = !contraction->dims.batch.empty();
+  auto [aKind, bKind] = roles.getOperandKinds(a, b, decision.role, batched);
+  decision.a = decision.recipe.getOperandFormat(decision.role, aKind);
+  decision.b = decision.recipe.getOperandFormat(decision.role, bKind);
+  decision.accumulate = decision.recipe.getAccumulate(decision.role);
+  if (isa<Float8E5M2Type>(decision.a.elementType) &&
+      isa<Float8E5M2Type>(decision.b.elementType))
+    return stay("both operands are gradients and would be E5M2, which no "
+                "tensor core multiplies by E5M2",
+                "use format=e4m3");
+
+  // K: what the recipe's blocks and the tensor cores need.
+  int64_t multiple = decision.recipe.getContractionMultiple();
+  decision.k = contraction->getExtent(contraction->dims.k);
+  if (ShapedType::isDynamic(decision.k)) {
+    decision.paddedTo = multiple;
+    return decision;
+  }
+  int64_t padded = llvm::alignTo(decision.k, multiple);
+  if (padded == decision.k)
+    return decision;
+  if (padded - decision.k > maxPadding * decision.k)
+    return stay("K=" + Twine(decision.k) + " is not a multiple of " +
+                    Twine(multiple) + " and padding it to " + Twine(padded) +
+                    " would add more than " +
+                    Twine(static_cast<int64_t>(maxPadding * 100)) + "%",
+                "make K a multiple of " + Twine(multiple) +
+                    " or raise max-padding");
+  decision.paddedTo = multiple;
+  return decision;
+}
+
+//===----------------------------------------------------------------------===//
+// Remark
+//===----------------------------------------------------------------------===//
+
+/// "f8E4M3FN[1x128]f32": format, block (rows x K) and scale.
+static std::string describeOperand(const OperandFormat &operand) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto extent = [&](int64_t value) {
+    if (value == ScaledType::kWhole)
+      os << '*';
+    else
+      os << value;
+  };
+  os << operand.elementType << '[';
+  extent(operand.blockRows);
+  os << 'x';
+  extent(operand.blockK);
+  os << ']' << operand.scaleType;
+  if (operand.hasTensorScale)
+    os << "+f32";
+  return text;
+}
+
+static StringRef describeGranularity(const OperandFormat &operand) {
+  if (operand.blockK != ScaledType::kWhole)
+    return operand.blockRows == 1 ? "1-D block" : "2-D block";
+  return operand.blockRows == 1 ? "row" : "tensor";
+}
+
+void ApplyRecipe::remark(linalg::LinalgOp op, const Decision &decision) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  remark::RemarkOpts opts =
+      remark::RemarkOpts::name("gemm").category("fp8").function(
+          function ? function.getName() : StringRef());
+  std::string reasonUnused;
+  FailureOr<Contraction> contraction = matchContraction(op, reasonUnused);
+  auto describe = [&](auto &remark) {
+    remark << remark::detail::Remark::Arg("gemm", getGemmName(op))
+           << remark::detail::Remark::Arg("role",
+                                          stringifyGemmRole(decision.role));
+    if (succeeded(contraction))
+      remark << remark::detail::Remark::Arg("shape",
+                                            describeShape(*contraction));
+  };
+  if (decision.staysHighPrecision()) {
+    auto remark = remark::missed(op.getLoc(), opts);
+    describe(remark);
+    remark << remark::detail::Remark::Arg("recipe",
+                                          decision.recipe
+                                              ? decision.recipe.getRecipeName()
+                                              : StringRef("none"))
+           << remark::detail::Remark::Arg("Reason", decision.reason)
+           << remark::detail::Remark::Arg("Suggestion", decision.suggestion);
+    return;
+  }
+  auto remark = remark::passed(op.getLoc(), opts);
+  describe(remark);
+  using Arg = remark::detail::Remark::Arg;
+  remark << Arg("recipe", decision.recipe.getRecipeName())
+         << Arg("a", describeOperand(decision.a))
+         << Arg("b", describeOperand(decision.b))
+         << Arg("a_granularity", describeGranularity(decision.a))
+         << Arg("b_granularity", describeGranularity(decision.b))
+         << Arg("accumulate", stringifyAccumulate(decision.accumulate));
+  if (decision.paddedTo == 1)
+    remark << Arg("padding", "none");
+  else if (ShapedType::isDynamic(decision.k))
+    remark << Arg("padding", "K to a multiple of " +
+                                 std::to_string(decision.paddedTo) +
+                                 " at run time");
+  else
+    remark << Arg("padding",
+                  "K from " + std::to_string(decision.k) + " to " +
+                      std::to_string(llvm::alignTo(decision.k,
+                                                   decision.paddedTo)));
+}
+
+//===----------------------------------------------------------------------===//
+// Obey
+//===----------------------------------------------------------------------===//
+
+/// Pads the last dimension of `tensor` with zeros to a multiple of `multiple`.
+/// Zeros change neither an amax nor a product.
+static Value padK(RewriterBase &rewriter, Location loc, Value tensor,
+                  int64_t multiple) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  int64_t last = type.getRank() - 1;
+  if (multiple == 1 ||
+      (!type.isDynamicDim(last) && type.getDimSize(last) % multiple == 0))
+    return tensor;
+  AffineExpr k = rewriter.getAffineSymbolExpr(0);
+  OpFoldResult high = affine::makeComposedFoldedAffineApply(
+      rewriter, loc, k.ceilDiv(multiple) * multiple - k,
+      {tensor::getMixedSize(rewriter, loc, tensor, last)});
+  SmallVector<OpFoldResult> low(type.getRank(), rewriter.getIndexAttr(0));
+  SmallVector<OpFoldResult> highs = low;
+  highs[last] = high;
+  SmallVector<int64_t> shape(type.getShape());
+  if (!type.isDynamicDim(last))
+    shape[last] = llvm::alignTo(shape[last], multiple);
+  Value zero = arith::ConstantOp::create(
+      rewriter, loc, rewriter.getZeroAttr(type.getElementType()));
+  return tensor::PadOp::create(rewriter, loc, type.clone(shape), tensor, low,
+                               highs, zero);
+}
+
+/// `tensor`, [batch x] rows x K, quantised as `format` says and dequantised.
+static Value castThroughScaled(RewriterBase &rewriter, Location loc,
+                               Value tensor, const OperandFormat &format,
+                               RecipeAttrInterface recipe) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  // A batch dimension is one more row index, unless one scale serves all.
+  bool perTensor = format.blockRows == ScaledType::kWhole &&
+                   format.blockK == ScaledType::kWhole;
+  SmallVector<int64_t> block(type.getRank(),
+                             perTensor ? ScaledType::kWhole : 1);
+  block[type.getRank() - 2] = format.blockRows;
+  block[type.getRank() - 1] = format.blockK;
+  auto scaled = ScaledType::get(rewriter.getContext(), type.getShape(),
+                                format.elementType, block, format.scaleType,
+                                format.hasTensorScale);
+  Value quantized =
+      QuantizeOp::create(rewriter, loc, scaled, tensor, /*scale=*/Value(),
+                         /*scale_inv=*/Value(), /*tensor_scale_inv=*/Value(),
+                         recipe);
+  return DequantizeOp::create(rewriter, loc, type.clone(rewriter.getF32Type()),
+                              quantized);
+}
+
+void ApplyRecipe::rewrite(const Contraction &contraction,
+                          const Decision &decision) {
+  linalg::LinalgOp op = contraction.op;
+  Location loc = op.getLoc();
+  IRRewriter rewriter(op);
+  auto build = [&](Value tensor, const OperandFormat &format) {
+    return castThroughScaled(rewriter, loc,
+                             padK(rewriter, loc, tensor, decision.paddedTo),
+                             format, decision.recipe);
+  };
+  Value a = build(buildCanonicalA(rewriter, contraction), decision.a);
+  Value b = build(buildCanonicalB(rewriter, contraction), decision.b);
+  CanonicalResult result = buildCanonicalContract(rewriter, contraction, a, b);
+  result.contract->setAttr(kNameAttrName, op->getAttr(kNameAttrName));
+  result.contract->setAttr(
+      kRoleAttrName, GemmRoleAttr::get(&getContext(), decision.role));
+  result.contract->setAttr(kRecipeAttrName, decision.recipe);
+  result.contract->setAttr(
+      "fp8.accumulate",
+      AccumulateAttr::get(&getContext(), decision.accumulate));
+  rewriter.replaceOp(op, result.result);
+}
+
+void ApplyRecipe::runOnOperation() {
+  ModuleOp module = getOperation();
+  auto emitError = [&] { return module.emitError(); };
+  defaultRecipe = {};
+  if (!recipe.empty()) {
+    defaultRecipe = parseRecipe(recipe, &getContext(), emitError);
+    if (!defaultRecipe)
+      return signalPassFailure();
+  }
+  file.reset();
+  if (!recipeFile.empty()) {
+    FailureOr<RecipeFile> loaded =
+        RecipeFile::load(recipeFile, &getContext(), emitError);
+    if (failed(loaded))
+      return signalPassFailure();
+    file = std::move(*loaded);
+  }
+
+  bool fellBack = false;
+  SmallVector<FunctionOpInterface> functions;
+  module.walk([&](FunctionOpInterface function) {
+    functions.push_back(function);
+  });
+  for (FunctionOpInterface function : functions) {
+    SmallVector<linalg::LinalgOp> ops;
+    function->walk([&](linalg::LinalgOp op) {
+      // A contraction of dequantizes has been through this pass.
+      if (isFloatContraction(op) && !op->hasAttr("fp8.accumulate"))
+        ops.push_back(op);
+    });
+
+    keptLayers.clear();
+    if (file) {
+      SmallVector<StringRef> names =
+          llvm::map_to_vector(ops, [](Operation *op) { return getGemmName(op); });
+      int64_t numLayers;
+      SmallVector<int64_t> layers = getLayers(names, numLayers);
+      for (auto [op, layer] : llvm::zip_equal(ops, layers))
+        if (layer >= 0 &&
+            (layer < file->getFirstLayersHighPrecision() ||
+             layer >= numLayers - file->getLastLayersHighPrecision()))
+          keptLayers.insert(op);
+    }
+
+    // Decide everything first: roles are of the function as it came.
+    GemmRoles roles(function);
+    SmallVector<std::pair<Contraction, Decision>, 0> quantized;
+    for (linalg::LinalgOp op : ops) {
+      FailureOr<Contraction> contraction = failure();
+      Decision decision = decide(op, roles, contraction);
+      remark(op, decision);
+      if (!decision.staysHighPrecision()) {
+        ++numQuantized;
+        numPadded += decision.paddedTo != 1;
+        quantized.emplace_back(*contraction, decision);
+        continue;
+      }
+      ++numHighPrecision;
+      bool asked = !decision.recipe || decision.recipe.isHighPrecision() ||
+                   keptLayers.contains(op);
+      if (require && !asked) {
+        op.emitError("expected '")
+            << getGemmName(op) << "' to be in FP8, but " << decision.reason
+            << "; " << decision.suggestion;
+        fellBack = true;
+      }
+    }
+    if (fellBack)
+      continue;
+    for (auto &[contraction, decision] : quantized)
+      rewrite(contraction, decision);
+  }
+  if (fellBack)
+    signalPassFailure();
+}

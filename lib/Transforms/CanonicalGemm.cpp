@@ -1,0 +1,390 @@
+//===- CanonicalGemm.cpp - Contractions in one canonical form -------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Transforms/CanonicalGemm.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+//===----------------------------------------------------------------------===//
+// Matching
+//===----------------------------------------------------------------------===//
+
+/// Looks through conversions between float types. Upstream's matcher looks
+/// through every unary operation, also exp; that would be another computation.
+static Value skipFloatCasts(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+bool fp8::isFloatContraction(linalg::LinalgOp op) {
+  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
+      op.getNumReductionLoops() == 0)
+    return false;
+  Block *body = op.getBlock();
+  auto isArgument = [&](Value value, unsigned number) {
+    auto argument = dyn_cast<BlockArgument>(skipFloatCasts(value));
+    return argument && argument.getOwner() == body &&
+           argument.getArgNumber() == number;
+  };
+  Value yielded = skipFloatCasts(body->getTerminator()->getOperand(0));
+  auto add = yielded.getDefiningOp<arith::AddFOp>();
+  if (!add)
+    return false;
+  for (auto [sum, product] : {std::pair{add.getLhs(), add.getRhs()},
+                              std::pair{add.getRhs(), add.getLhs()}}) {
+    auto mul = skipFloatCasts(product).getDefiningOp<arith::MulFOp>();
+    if (mul && isArgument(sum, 2) &&
+        ((isArgument(mul.getLhs(), 0) && isArgument(mul.getRhs(), 1)) ||
+         (isArgument(mul.getLhs(), 1) && isArgument(mul.getRhs(), 0))))
+      return true;
+  }
+  return false;
+}
+
+int64_t Contraction::getExtent(ArrayRef<unsigned> loops) const {
+  SmallVector<int64_t> ranges = linalg::LinalgOp(op).getStaticLoopRanges();
+  int64_t product = 1;
+  for (unsigned loop : loops) {
+    if (ShapedType::isDynamic(ranges[loop]))
+      return ShapedType::kDynamic;
+    product *= ranges[loop];
+  }
+  return product;
+}
+
+FailureOr<Contraction> fp8::matchContraction(linalg::LinalgOp op,
+                                             std::string &reason) {
+  if (!op.hasPureTensorSemantics()) {
+    reason = "works on memrefs: run this pass before bufferisation";
+    return failure();
+  }
+  for (Value operand : op->getOperands()) {
+    Type type = getElementTypeOrSelf(operand);
+    if (!isa<Float32Type, BFloat16Type, Float16Type>(type)) {
+      llvm::raw_string_ostream(reason)
+          << "has operands of type " << type << ", not f32, bf16 or f16";
+      return failure();
+    }
+  }
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  for (AffineMap map : maps)
+    if (!map.isProjectedPermutation()) {
+      reason = "indexes an operand by an expression or twice by one loop";
+      return failure();
+    }
+  // Upstream's inferContractionDims wants at least one M, one N and one K; a
+  // matrix-vector product has no N.
+  Contraction contraction{op, {}};
+  auto uses = [&](unsigned operand, unsigned loop) {
+    return maps[operand].isFunctionOfDim(loop);
+  };
+  for (unsigned loop = 0, e = op.getNumLoops(); loop < e; ++loop) {
+    bool a = uses(0, loop), b = uses(1, loop), c = uses(2, loop);
+    if (a && b && c)
+      contraction.dims.batch.push_back(loop);
+    else if (a && !b && c)
+      contraction.dims.m.push_back(loop);
+    else if (!a && b && c)
+      contraction.dims.n.push_back(loop);
+    else if (a && b && !c)
+      contraction.dims.k.push_back(loop);
+    else {
+      reason = "sums or broadcasts over a loop that is not shared by both "
+               "operands";
+      return failure();
+    }
+  }
+  if (contraction.dims.k.empty()) {
+    reason = "sums over no loop";
+    return failure();
+  }
+  return contraction;
+}
+
+bool fp8::isCanonical(linalg::ContractOp contract) {
+  SmallVector<AffineMap> maps = contract.getIndexingMapsArray();
+  unsigned batch = maps[0].getNumDims() - 3;
+  if (maps[0].getNumDims() < 3 || batch > 1)
+    return false;
+  MLIRContext *context = contract.getContext();
+  auto mapOf = [&](unsigned row, unsigned column) {
+    SmallVector<AffineExpr> exprs;
+    if (batch)
+      exprs.push_back(getAffineDimExpr(0, context));
+    exprs.push_back(getAffineDimExpr(batch + row, context));
+    exprs.push_back(getAffineDimExpr(batch + column, context));
+    return AffineMap::get(batch + 3, 0, exprs, context);
+  };
+  return maps[0] == mapOf(0, 2) && maps[1] == mapOf(1, 2) &&
+         maps[2] == mapOf(0, 1);
+}
+
+//===----------------------------------------------------------------------===//
+// Building
+//===----------------------------------------------------------------------===//
+
+/// Groups of loops in the order in which they index a canonical operand.
+using LoopGroups = SmallVector<SmallVector<unsigned, 2>, 3>;
+
+/// Loops that index `operand`, outermost dimension first.
+static SmallVector<unsigned> getLoops(const Contraction &contraction,
+                                      OpOperand *operand) {
+  SmallVector<unsigned> loops;
+  linalg::LinalgOp op = contraction.op;
+  for (AffineExpr expr : op.getMatchingIndexingMap(operand).getResults())
+    loops.push_back(cast<AffineDimExpr>(expr).getPosition());
+  return loops;
+}
+
+static LoopGroups getGroups(const Contraction &contraction,
+                            ArrayRef<unsigned> rows,
+                            ArrayRef<unsigned> columns) {
+  LoopGroups groups;
+  if (!contraction.dims.batch.empty())
+    groups.emplace_back(contraction.dims.batch);
+  groups.emplace_back(rows.begin(), rows.end());
+  groups.emplace_back(columns.begin(), columns.end());
+  return groups;
+}
+
+/// Permutation p such that dimension i of the grouped operand is dimension
+/// p[i] of `operand`.
+static SmallVector<int64_t> getPermutation(ArrayRef<unsigned> loops,
+                                           const LoopGroups &groups) {
+  SmallVector<int64_t> permutation;
+  for (ArrayRef<unsigned> group : groups)
+    for (unsigned loop : group)
+      permutation.push_back(llvm::find(loops, loop) - loops.begin());
+  return permutation;
+}
+
+static Value transpose(OpBuilder &builder, Location loc, Value tensor,
+                       ArrayRef<int64_t> permutation) {
+  if (isIdentityPermutation(permutation))
+    return tensor;
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<OpFoldResult> sizes = applyPermutation(
+      tensor::getMixedSizes(builder, loc, tensor), permutation);
+  Value empty =
+      tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
+  return linalg::TransposeOp::create(builder, loc, tensor, empty, permutation)
+      .getResult()[0];
+}
+
+/// Reassociation from the grouped to the canonical shape; empty groups have no
+/// source dimension.
+static SmallVector<ReassociationIndices>
+getReassociation(const LoopGroups &groups) {
+  SmallVector<ReassociationIndices> reassociation;
+  int64_t next = 0;
+  for (ArrayRef<unsigned> group : groups) {
+    if (group.empty())
+      continue;
+    ReassociationIndices indices;
+    for (size_t i = 0; i < group.size(); ++i)
+      indices.push_back(next++);
+    reassociation.push_back(indices);
+  }
+  return reassociation;
+}
+
+/// Reassociation that inserts (or removes) a unit dimension for every empty
+/// group.
+static SmallVector<ReassociationIndices>
+getUnitReassociation(const LoopGroups &groups) {
+  SmallVector<ReassociationIndices> reassociation;
+  ReassociationIndices pending;
+  for (auto [index, group] : llvm::enumerate(groups)) {
+    pending.push_back(index);
+    if (!group.empty()) {
+      reassociation.push_back(pending);
+      pending.clear();
+    }
+  }
+  if (!pending.empty() && !reassociation.empty())
+    llvm::append_range(reassociation.back(), pending);
+  return reassociation;
+}
+
+static bool hasEmptyGroup(const LoopGroups &groups) {
+  return llvm::any_of(groups, [](const auto &group) { return group.empty(); });
+}
+
+/// The tensor of `operand` as [batch x] rows x columns.
+static Value buildCanonical(RewriterBase &rewriter,
+                            const Contraction &contraction, OpOperand *operand,
+                            const LoopGroups &groups) {
+  Location loc = contraction.op.getLoc();
+  SmallVector<unsigned> loops = getLoops(contraction, operand);
+  Value tensor = transpose(rewriter, loc, operand->get(),
+                           getPermutation(loops, groups));
+  if (loops.size() > getReassociation(groups).size())
+    tensor = tensor::CollapseShapeOp::create(rewriter, loc, tensor,
+                                             getReassociation(groups));
+  if (!hasEmptyGroup(groups))
+    return tensor;
+  // Unit dimensions for the groups that have no loop.
+  SmallVector<OpFoldResult> sizes;
+  SmallVector<OpFoldResult> present =
+      tensor::getMixedSizes(rewriter, loc, tensor);
+  SmallVector<int64_t> shape;
+  auto type = cast<RankedTensorType>(tensor.getType());
+  unsigned next = 0;
+  for (ArrayRef<unsigned> group : groups) {
+    sizes.push_back(group.empty() ? rewriter.getIndexAttr(1) : present[next]);
+    shape.push_back(group.empty() ? 1 : type.getShape()[next]);
+    next += !group.empty();
+  }
+  return tensor::ExpandShapeOp::create(rewriter, loc, type.clone(shape), tensor,
+                                       getUnitReassociation(groups), sizes);
+}
+
+Value fp8::buildCanonicalA(RewriterBase &rewriter,
+                           const Contraction &contraction) {
+  linalg::LinalgOp op = contraction.op;
+  return buildCanonical(
+      rewriter, contraction, op.getDpsInputOperand(0),
+      getGroups(contraction, contraction.dims.m, contraction.dims.k));
+}
+
+Value fp8::buildCanonicalB(RewriterBase &rewriter,
+                           const Contraction &contraction) {
+  linalg::LinalgOp op = contraction.op;
+  return buildCanonical(
+      rewriter, contraction, op.getDpsInputOperand(1),
+      getGroups(contraction, contraction.dims.n, contraction.dims.k));
+}
+
+Value fp8::castElements(OpBuilder &builder, Location loc, Value tensor,
+                        Type elementType) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (type.getElementType() == elementType)
+    return tensor;
+  Value empty =
+      tensor::EmptyOp::create(builder, loc,
+                              tensor::getMixedSizes(builder, loc, tensor),
+                              elementType);
+  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+  SmallVector<utils::IteratorType> iterators(type.getRank(),
+                                             utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    // bf16 and f16 have the same width and no cast between them: go through
+    // f32, which holds both exactly.
+    Value value = args[0];
+    if (type.getElementTypeBitWidth() < 32)
+      value = arith::ExtFOp::create(b, loc, b.getF32Type(), value);
+    if (elementType != value.getType())
+      value = arith::TruncFOp::create(b, loc, elementType, value);
+    linalg::YieldOp::create(b, loc, value);
+  };
+  return linalg::GenericOp::create(builder, loc, empty.getType(), tensor, empty,
+                                   ArrayRef{identity, identity}, iterators,
+                                   body)
+      .getResult(0);
+}
+
+bool fp8::isKnownZero(Value tensor) {
+  // Looks through what only moves zeros around.
+  while (Operation *op = tensor.getDefiningOp()) {
+    if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp,
+             linalg::TransposeOp>(op))
+      break;
+    tensor = op->getOperand(0);
+  }
+  auto isZero = [](Value value) {
+    return matchPattern(value, m_AnyZeroFloat());
+  };
+  if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
+    return isZero(fill.value());
+  return isZero(tensor);
+}
+
+/// f32 tensor of zeros, [batch x] M x N for `a` and `b`.
+static Value buildZero(OpBuilder &builder, Location loc, Value a, Value b) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, a);
+  sizes.back() = tensor::getMixedSize(builder, loc, b, sizes.size() - 2);
+  Value empty =
+      tensor::EmptyOp::create(builder, loc, sizes, builder.getF32Type());
+  Value zero = arith::ConstantOp::create(builder, loc,
+                                         builder.getF32FloatAttr(0.0f));
+  return linalg::FillOp::create(builder, loc, zero, empty).getResult(0);
+}
+
+CanonicalResult fp8::buildCanonicalContract(RewriterBase &rewriter,
+                                            const Contraction &contraction,
+                                            Value a, Value b) {
+  linalg::LinalgOp op = contraction.op;
+  Location loc = op.getLoc();
+  OpOperand *init = op.getDpsInitOperand(0);
+  auto resultType = cast<RankedTensorType>(init->get().getType());
+  LoopGroups groups =
+      getGroups(contraction, contraction.dims.m, contraction.dims.n);
+
+  Value acc;
+  if (isKnownZero(init->get())) {
+    acc = buildZero(rewriter, loc, a, b);
+  } else {
+    acc = castElements(rewriter, loc,
+                       buildCanonical(rewriter, contraction, init, groups),
+                       rewriter.getF32Type());
+  }
+
+  bool batch = !contraction.dims.batch.empty();
+  MLIRContext *context = rewriter.getContext();
+  auto mapOf = [&](unsigned row, unsigned column) {
+    SmallVector<AffineExpr> exprs;
+    if (batch)
+      exprs.push_back(getAffineDimExpr(0, context));
+    exprs.push_back(getAffineDimExpr(batch + row, context));
+    exprs.push_back(getAffineDimExpr(batch + column, context));
+    return AffineMap::get(batch + 3, 0, exprs, context);
+  };
+  auto maps = rewriter.getAffineMapArrayAttr(
+      {mapOf(0, 2), mapOf(1, 2), mapOf(0, 1)});
+  auto contract = linalg::ContractOp::create(
+      rewriter, loc, TypeRange{acc.getType()}, ValueRange{a, b},
+      ValueRange{acc}, maps);
+
+  // The way back: narrow first, so that what is moved is small.
+  Value result = castElements(rewriter, loc, contract->getResult(0),
+                              resultType.getElementType());
+  SmallVector<unsigned> loops = getLoops(contraction, init);
+  SmallVector<int64_t> permutation = getPermutation(loops, groups);
+  if (hasEmptyGroup(groups)) {
+    SmallVector<ReassociationIndices> units = getUnitReassociation(groups);
+    result = tensor::CollapseShapeOp::create(rewriter, loc, result, units);
+  }
+  SmallVector<ReassociationIndices> reassociation = getReassociation(groups);
+  if (loops.size() > reassociation.size()) {
+    SmallVector<OpFoldResult> initSizes =
+        tensor::getMixedSizes(rewriter, loc, init->get());
+    SmallVector<OpFoldResult> sizes = applyPermutation(initSizes, permutation);
+    SmallVector<int64_t> shape =
+        applyPermutation(resultType.getShape(), permutation);
+    result = tensor::ExpandShapeOp::create(rewriter, loc,
+                                           resultType.clone(shape), result,
+                                           reassociation, sizes);
+  }
+  result = transpose(rewriter, loc, result,
+                     invertPermutationVector(permutation));
+  if (result.getType() != resultType)
+    result = tensor::CastOp::create(rewriter, loc, resultType, result);
+  return {contract, result};
+}

@@ -1,0 +1,93 @@
+//===- FormMatmul.cpp - Contractions of dequantizes to fp8.matmul ---------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/IR/FP8Ops.h"
+#include "fp8/Transforms/CanonicalGemm.h"
+#include "fp8/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_FORMMATMULPASS
+#include "fp8/Transforms/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+namespace {
+
+struct FormMatmulPattern : OpRewritePattern<linalg::ContractOp> {
+  FormMatmulPattern(MLIRContext *context, llvm::Statistic &numMatmuls)
+      : OpRewritePattern(context), numMatmuls(numMatmuls) {}
+
+  LogicalResult matchAndRewrite(linalg::ContractOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics() || !isCanonical(op))
+      return rewriter.notifyMatchFailure(op, "not a canonical contraction");
+    auto a = op.getDpsInputOperand(0)->get().getDefiningOp<DequantizeOp>();
+    auto b = op.getDpsInputOperand(1)->get().getDefiningOp<DequantizeOp>();
+    if (!a || !b)
+      return rewriter.notifyMatchFailure(op, "operands are not dequantized");
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    if (!type.getElementType().isF32() ||
+        !a.getResult().getType().getElementType().isF32() ||
+        !b.getResult().getType().getElementType().isF32())
+      return rewriter.notifyMatchFailure(op, "does not accumulate in f32");
+
+    auto accumulate =
+        op->getAttrOfType<AccumulateAttr>("fp8.accumulate");
+    auto matmul = MatmulOp::create(
+        rewriter, op.getLoc(), type, a.getSource(), b.getSource(),
+        /*epilogue_operands=*/ValueRange(),
+        accumulate ? accumulate.getValue() : Accumulate::Promote);
+    for (StringRef name : {kNameAttrName, kRoleAttrName, kRecipeAttrName})
+      if (Attribute value = op->getAttr(name))
+        matmul->setAttr(name, value);
+    ++numMatmuls;
+
+    Value init = op.getDpsInitOperand(0)->get();
+    if (isKnownZero(init)) {
+      rewriter.replaceOp(op, matmul);
+      return success();
+    }
+    // The empty destination is shaped like init, not init itself, so that the
+    // addition can move into the epilogue.
+    AffineMap identity = rewriter.getMultiDimIdentityMap(type.getRank());
+    Value empty = tensor::EmptyOp::create(
+        rewriter, op.getLoc(),
+        tensor::getMixedSizes(rewriter, op.getLoc(), init),
+        type.getElementType());
+    rewriter.replaceOpWithNewOp<linalg::GenericOp>(
+        op, type, ValueRange{matmul, init}, empty,
+        ArrayRef{identity, identity, identity},
+        SmallVector<utils::IteratorType>(type.getRank(),
+                                         utils::IteratorType::parallel),
+        [](OpBuilder &b, Location loc, ValueRange args) {
+          Value sum = arith::AddFOp::create(b, loc, args[0], args[1]);
+          linalg::YieldOp::create(b, loc, sum);
+        });
+    return success();
+  }
+
+  llvm::Statistic &numMatmuls;
+};
+
+struct FormMatmul : fp8::impl::FormMatmulPassBase<FormMatmul> {
+  using Base::Base;
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<FormMatmulPattern>(&getContext(), numMatmuls);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

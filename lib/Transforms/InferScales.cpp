@@ -1,0 +1,75 @@
+//===- InferScales.cpp - Scales as SSA values -----------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Enters: quantizes that name a recipe. Leaves: quantizes with their scale.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/IR/FP8Ops.h"
+#include "fp8/Transforms/Passes.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_INFERSCALESPASS
+#include "fp8/Transforms/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+namespace {
+struct InferScales : fp8::impl::InferScalesPassBase<InferScales> {
+  using Base::Base;
+  void runOnOperation() override;
+  LogicalResult resolve(QuantizeOp op);
+};
+} // namespace
+
+LogicalResult InferScales::resolve(QuantizeOp op) {
+  RecipeAttrInterface recipe = op.getRecipeAttr();
+  if (recipe.isStateful())
+    return op.emitOpError("expected a recipe without state, but got ")
+           << recipe
+           << ": its scales come from earlier steps and need allocated state";
+
+  IRRewriter rewriter(op);
+  Location loc = op.getLoc();
+  ScaledType type = op.getResult().getType();
+  ScaleRule rule =
+      recipe.getScaleRule(op.getSource().getType().getElementType());
+  // torch.amax propagates NaN, Transformer Engine's kernels do not.
+  bool propagateNaN = rule.style == ScaleStyle::TorchAO ||
+                      rule.nonfinite == NonFinite::NaN;
+  Value amax = AmaxOp::create(rewriter, loc, op.getSource(), type.getBlock(),
+                              propagateNaN);
+  // The tensor's amax is the amax of the blocks' amaxes.
+  Value tensorAmax;
+  if (type.getHasTensorScale())
+    tensorAmax = AmaxOp::create(
+        rewriter, loc, amax,
+        SmallVector<int64_t>(type.getRank(), ScaledType::kWhole), propagateNaN);
+  auto scales = ComputeScaleOp::create(
+      rewriter, loc, amax, tensorAmax, type.getElementType(),
+      type.getScaleType(), ScaleRuleAttr::get(&getContext(), rule));
+  rewriter.replaceOpWithNewOp<QuantizeOp>(
+      op, type, op.getSource(), scales.getScale(), scales.getScaleInv(),
+      scales.getTensorScaleInv(), /*recipe=*/RecipeAttrInterface());
+  ++numResolved;
+  return success();
+}
+
+void InferScales::runOnOperation() {
+  SmallVector<QuantizeOp> unresolved;
+  getOperation()->walk([&](QuantizeOp op) {
+    if (op.isUnresolved())
+      unresolved.push_back(op);
+  });
+  for (QuantizeOp op : unresolved)
+    if (failed(resolve(op)))
+      return signalPassFailure();
+}

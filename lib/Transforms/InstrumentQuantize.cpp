@@ -1,0 +1,92 @@
+//===- InstrumentQuantize.cpp - Statistics of quantized tensors -----------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/IR/FP8Ops.h"
+#include "fp8/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_INSTRUMENTQUANTIZEPASS
+#include "fp8/Transforms/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+namespace {
+struct InstrumentQuantize
+    : fp8::impl::InstrumentQuantizePassBase<InstrumentQuantize> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+} // namespace
+
+/// Name of the first matmul that `value` feeds, with the operand's letter;
+/// empty if it feeds none.
+static std::string getUseName(Value value) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (isa<MatmulOp>(user) && use.getOperandNumber() < 2) {
+      auto name = user->getAttrOfType<StringAttr>(kNameAttrName);
+      if (name)
+        return (name.getValue() + (use.getOperandNumber() ? ".b" : ".a")).str();
+    }
+    if (isa<TransposeOp, DisassembleOp, AssembleOp>(user) ||
+        isa_and_present<tensor::TensorDialect>(user->getDialect()))
+      if (std::string name = getUseName(user->getResult(0)); !name.empty())
+        return name;
+  }
+  return {};
+}
+
+void InstrumentQuantize::runOnOperation() {
+  ModuleOp module = getOperation();
+  SmallVector<QuantizeOp> quantizes;
+  module.walk([&](QuantizeOp op) { quantizes.push_back(op); });
+  if (quantizes.empty())
+    return;
+
+  OpBuilder builder(&getContext());
+  Type i64 = builder.getI64Type(), f64 = builder.getF64Type();
+  constexpr llvm::StringLiteral hook = "fp8rt_stats_record";
+  if (!module.lookupSymbol(hook)) {
+    builder.setInsertionPointToStart(module.getBody());
+    auto type = builder.getFunctionType({i64, f64, f64, f64, f64, f64, f64}, {});
+    func::FuncOp::create(builder, module.getLoc(), hook, type).setPrivate();
+  }
+
+  SmallVector<Attribute> slots;
+  for (auto [slot, op] : llvm::enumerate(quantizes)) {
+    std::string name = getUseName(op.getResult());
+    if (name.empty())
+      name = "quantize_" + std::to_string(slot);
+    slots.push_back(builder.getStringAttr(name));
+
+    Location loc = op.getLoc();
+    builder.setInsertionPointAfter(op);
+    auto measure =
+        MeasureOp::create(builder, loc, op.getSource(), op.getResult());
+    Value count = arith::ConstantIndexOp::create(builder, loc, 1);
+    for (int64_t dim = 0; dim < op.getSource().getType().getRank(); ++dim)
+      count = arith::MulIOp::create(
+          builder, loc, count,
+          tensor::DimOp::create(builder, loc, op.getSource(), dim));
+    count = arith::IndexCastOp::create(builder, loc, i64, count);
+    count = arith::SIToFPOp::create(builder, loc, f64, count);
+    Value number = arith::ConstantIntOp::create(builder, loc, i64, slot);
+    func::CallOp::create(builder, loc, hook, TypeRange(),
+                         ValueRange{number, measure.getAmax(), count,
+                                    measure.getUnderflow(),
+                                    measure.getSaturated(), measure.getSignal(),
+                                    measure.getNoise()});
+  }
+  module->setAttr("fp8.stats_slots", builder.getArrayAttr(slots));
+}
