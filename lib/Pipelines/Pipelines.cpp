@@ -104,8 +104,7 @@ static void buildFusionPipeline(OpPassManager &pm,
   // What surrounds the matmuls becomes few elementwise generics, which then
   // move into the epilogues whole.
   addFuncPass(pm, createConvertElementwiseToLinalgPass());
-  addFuncPass(pm, createGeneralizeElementwisePass());
-  addFuncPass(pm, createLinalgElementwiseOpFusionPass());
+  addFuncPass(pm, createFuseElementwisePass());
   addFuncPass(pm, createFuseEpiloguesPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
@@ -118,8 +117,7 @@ static void buildBufferPipeline(OpPassManager &pm) {
   addFuncPass(pm, createWidenContractionsPass());
   pm.addPass(createConvertFP8ToLinalgPass());
   addFuncPass(pm, createDecomposeAggregatesPass());
-  addFuncPass(pm, createGeneralizeElementwisePass());
-  addFuncPass(pm, createLinalgElementwiseOpFusionPass());
+  addFuncPass(pm, createFuseElementwisePass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   addFuncPass(pm, createConvertTensorToLinalgPass());

@@ -161,14 +161,18 @@ def FormMatmulPass : Pass<"fp8-form-matmul"> {
     Statistic<"numMatmuls", "num-matmuls", "Matmuls formed">];
 }
 
-def GeneralizeElementwisePass : Pass<"fp8-generalize-elementwise"> {
-  let summary = "named elementwise and broadcast operations to linalg.generic";
+def FuseElementwisePass : Pass<"fp8-fuse-elementwise"> {
+  let summary = "chains of elementwise operations to one linalg.generic";
   let description = [{
-    Upstream's elementwise fusion and `fp8-fuse-epilogues` see `linalg.generic`
-    only. Operations with a reduction, fills and plain transposes keep their
-    names, by which other passes know them.
+    Named elementwise and broadcast operations become `linalg.generic`, and an
+    elementwise operation with one elementwise user is computed inside it.
+    Unlike upstream's `linalg-fuse-elementwise-ops` it leaves contractions and
+    other reductions alone: their operands are computed once, not once for
+    every use in the reduction.
   }];
-  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def FuseEpiloguesPass : Pass<"fp8-fuse-epilogues"> {
