@@ -26,6 +26,9 @@ namespace mlir::fp8 {
 /// Collects the patterns of --fp8-expand-float-casts.
 void populateExpandFloatCastsPatterns(RewritePatternSet &patterns);
 
+/// Collects the patterns of --fp8-convert-gemms-to-runtime.
+void populateGemmsToRuntimePatterns(RewritePatternSet &patterns);
+
 } // namespace mlir::fp8
 
 #endif // FP8_CONVERSION_PASSES_H

@@ -77,4 +77,38 @@ def ExpandFloatCastsPass : Pass<"fp8-expand-float-casts"> {
   ];
 }
 
+def ConvertGemmsToRuntimePass
+    : Pass<"fp8-convert-gemms-to-runtime", "::mlir::ModuleOp"> {
+  let summary = "turn f32 contractions of memrefs into calls of the runtime";
+  let description = [{
+    Replaces `linalg.matmul`, `linalg.batch_matmul`, `linalg.contract` and every
+    other linalg op that multiplies and adds f32 memrefs by a call of the
+    runtime's batched matrix product `fp8rt_gemm_f32`, which uses all cores. The
+    order of the dimensions goes into the strides: nothing is copied.
+
+    ```mlir
+    linalg.matmul ins(%a, %b : memref<4x8xf32>, memref<8x16xf32>)
+                  outs(%c : memref<4x16xf32>)
+    ```
+
+    becomes, `%a1` to `%c1` being `memref.reinterpret_cast`s of the operands,
+
+    ```mlir
+    call @fp8rt_gemm_f32(%a1, %b1, %c1)
+        : (memref<?x?x?xf32, strided<[?, ?, ?], offset: ?>>, ...) -> ()
+    ```
+
+    The product has one batch, one m, one n and one k dimension. A dimension
+    that the contraction lacks has size 1. Of those it has more than one of,
+    neighbours that are contiguous in memory become one; for the others there
+    are loops around the call. Small products are no exception: a call costs a
+    fraction of a microsecond.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect",
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 #endif // FP8_CONVERSION_PASSES_TD

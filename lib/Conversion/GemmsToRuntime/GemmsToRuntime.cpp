@@ -1,0 +1,295 @@
+//===- GemmsToRuntime.cpp - f32 contractions as runtime calls -------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Contractions of f32 memrefs go in, calls of the runtime's batched product
+// come out. The order of dimensions only shows in the strides handed over, so
+// nothing is copied. Dimensions that are one in memory become one, and where a
+// contraction still has more of a kind than the product, loops around the call
+// do the rest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_CONVERTGEMMSTORUNTIMEPASS
+#include "fp8/Conversion/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+
+/// See fp8/Runtime/Gemm.h.
+static constexpr StringLiteral kGemmFunction = "fp8rt_gemm_f32";
+
+/// memref<?x?x?xf32, strided<[?, ?, ?], offset: ?>>, which every operand fits.
+static MemRefType getCalleeOperandType(MLIRContext *context) {
+  constexpr int64_t dynamic = ShapedType::kDynamic;
+  return MemRefType::get(
+      {dynamic, dynamic, dynamic}, Float32Type::get(context),
+      StridedLayoutAttr::get(context, dynamic, {dynamic, dynamic, dynamic}));
+}
+
+/// Declares the runtime's function next to `op`; fails if its name is taken.
+static FailureOr<func::FuncOp> declareCallee(OpBuilder &builder,
+                                             Operation *op) {
+  Operation *symbolTable = SymbolTable::getNearestSymbolTable(op);
+  MemRefType operand = getCalleeOperandType(op->getContext());
+  auto type = builder.getFunctionType({operand, operand, operand}, {});
+  if (Operation *symbol =
+          SymbolTable::lookupSymbolIn(symbolTable, kGemmFunction)) {
+    auto callee = dyn_cast<func::FuncOp>(symbol);
+    if (!callee || !callee.isExternal() || callee.getFunctionType() != type)
+      return failure();
+    return callee;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&symbolTable->getRegion(0).front());
+  auto callee =
+      func::FuncOp::create(builder, op->getLoc(), kGemmFunction, type);
+  callee.setPrivate();
+  callee->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
+                  builder.getUnitAttr());
+  return callee;
+}
+
+namespace {
+/// What a loop of a contraction is to the product, by the operands it indexes.
+enum class DimKind { Batch, M, N, K };
+constexpr DimKind dimKinds[] = {DimKind::Batch, DimKind::M, DimKind::N,
+                                DimKind::K};
+
+/// A dimension of the product: its size and how far apart its elements are in
+/// A, B and C; 0 where the operand lacks it.
+struct Dim {
+  OpFoldResult size;
+  std::array<OpFoldResult, 3> strides;
+};
+
+struct ConvertGemm : OpInterfaceRewritePattern<linalg::LinalgOp> {
+  using Base::Base;
+
+  LogicalResult matchAndRewrite(linalg::LinalgOp op,
+                                PatternRewriter &rewriter) const override;
+};
+
+struct ConvertGemmsToRuntimePass
+    : fp8::impl::ConvertGemmsToRuntimePassBase<ConvertGemmsToRuntimePass> {
+  using Base::Base;
+
+  void runOnOperation() override;
+};
+} // namespace
+
+/// Whether the body is `out + a * b`. linalg's own check looks through unary
+/// operations, which the runtime does not compute.
+static bool isMultiplyAdd(Block &body) {
+  if (body.getOperations().size() != 3)
+    return false;
+  auto multiply = dyn_cast<arith::MulFOp>(body.front());
+  auto add = dyn_cast<arith::AddFOp>(*std::next(body.begin()));
+  if (!multiply || !add)
+    return false;
+  auto isPair = [](ValueRange operands, Value first, Value second) {
+    return (operands[0] == first && operands[1] == second) ||
+           (operands[0] == second && operands[1] == first);
+  };
+  return isPair(multiply->getOperands(), body.getArgument(0),
+                body.getArgument(1)) &&
+         isPair(add->getOperands(), body.getArgument(2), multiply) &&
+         body.getTerminator()->getOperand(0) == add.getResult();
+}
+
+/// Whether the call can stand for the op; says why not.
+static LogicalResult checkGemm(linalg::LinalgOp op, PatternRewriter &rewriter) {
+  if (!op.hasPureBufferSemantics())
+    return rewriter.notifyMatchFailure(op, "expected memref operands");
+  if (!linalg::isaContractionOpInterface(op))
+    return rewriter.notifyMatchFailure(op, "expected a contraction");
+  if (!isMultiplyAdd(*op.getBlock()))
+    return rewriter.notifyMatchFailure(
+        op, "expected a body of one multiplication and one addition");
+  for (Value operand : op->getOperands()) {
+    auto type = cast<MemRefType>(operand.getType());
+    if (!type.getElementType().isF32())
+      return rewriter.notifyMatchFailure(op, "expected f32 elements");
+    if (type.getMemorySpace())
+      return rewriter.notifyMatchFailure(op, "expected the default memory");
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (failed(type.getStridesAndOffset(strides, offset)))
+      return rewriter.notifyMatchFailure(op, "expected strided memrefs");
+  }
+  Value result = op.getDpsInits()[0];
+  if (llvm::is_contained(op.getDpsInputs(), result))
+    return rewriter.notifyMatchFailure(
+        op, "expected the result to be none of the operands");
+  return success();
+}
+
+/// The kind of each loop of the op.
+static FailureOr<SmallVector<DimKind>>
+getKindOfLoops(linalg::LinalgOp op, PatternRewriter &rewriter) {
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  SmallVector<DimKind> kinds;
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop) {
+    AffineExpr dim = rewriter.getAffineDimExpr(loop);
+    bool inA = maps[0].getResultPosition(dim).has_value();
+    bool inB = maps[1].getResultPosition(dim).has_value();
+    bool inC = maps[2].getResultPosition(dim).has_value();
+    if (inA && inB)
+      kinds.push_back(inC ? DimKind::Batch : DimKind::K);
+    else if (inC && (inA || inB))
+      kinds.push_back(inA ? DimKind::M : DimKind::N);
+    else
+      return rewriter.notifyMatchFailure(
+          op, "expected every loop in two operands or in all three");
+  }
+  return kinds;
+}
+
+/// Whether `outer` and `inner` are one dimension: in no operand is there
+/// anything between the end of one row and the start of the next.
+static bool areContiguous(const Dim &outer, const Dim &inner) {
+  std::optional<int64_t> size = getConstantIntValue(inner.size);
+  if (!size)
+    return false;
+  for (auto [outerStride, innerStride] :
+       llvm::zip_equal(outer.strides, inner.strides)) {
+    std::optional<int64_t> step = getConstantIntValue(outerStride);
+    std::optional<int64_t> unit = getConstantIntValue(innerStride);
+    if (!step || !unit || *step != *size * *unit)
+      return false;
+  }
+  return true;
+}
+
+/// Takes the innermost dimension of `dims`, together with those outside it that
+/// continue it in memory. What is left in `dims` has to be looped over.
+static Dim takeInnermost(OpBuilder &builder, Location loc,
+                         SmallVectorImpl<Dim> &dims) {
+  OpFoldResult zero = builder.getIndexAttr(0);
+  if (dims.empty())
+    return {builder.getIndexAttr(1), {zero, zero, zero}};
+  Dim result = dims.pop_back_val();
+  while (!dims.empty() && areContiguous(dims.back(), result)) {
+    Value outerSize =
+        getValueOrCreateConstantIndexOp(builder, loc, dims.pop_back_val().size);
+    Value innerSize =
+        getValueOrCreateConstantIndexOp(builder, loc, result.size);
+    result.size =
+        builder.createOrFold<arith::MulIOp>(loc, outerSize, innerSize);
+  }
+  return result;
+}
+
+/// `offset + index * stride`.
+static Value advance(OpBuilder &builder, Location loc, Value offset,
+                     Value index, OpFoldResult stride) {
+  Value step = arith::MulIOp::create(
+      builder, loc, index,
+      getValueOrCreateConstantIndexOp(builder, loc, stride));
+  return arith::AddIOp::create(builder, loc, offset, step);
+}
+
+LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
+                                           PatternRewriter &rewriter) const {
+  if (failed(checkGemm(op, rewriter)))
+    return failure();
+  FailureOr<SmallVector<DimKind>> kindOfLoop = getKindOfLoops(op, rewriter);
+  if (failed(kindOfLoop))
+    return failure();
+  FailureOr<func::FuncOp> callee = declareCallee(rewriter, op);
+  if (failed(callee))
+    return rewriter.notifyMatchFailure(
+        op, "expected '" + kGemmFunction + "' to name the runtime's function");
+
+  // Take the operands apart into base, offset and strides.
+  Location loc = op.getLoc();
+  OpFoldResult zero = rewriter.getIndexAttr(0);
+  SmallVector<Dim> dimOfLoop(op.getNumLoops(), Dim{{}, {zero, zero, zero}});
+  SmallVector<Value> bases, offsets;
+  for (auto [index, operand] : llvm::enumerate(op->getOpOperands())) {
+    auto metadata =
+        memref::ExtractStridedMetadataOp::create(rewriter, loc, operand.get());
+    bases.push_back(metadata.getBaseBuffer());
+    offsets.push_back(getValueOrCreateConstantIndexOp(
+        rewriter, loc, metadata.getConstifiedMixedOffset()));
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    for (auto [result, size, stride] :
+         llvm::zip_equal(map.getResults(), metadata.getConstifiedMixedSizes(),
+                         metadata.getConstifiedMixedStrides())) {
+      Dim &dim = dimOfLoop[cast<AffineDimExpr>(result).getPosition()];
+      if (!dim.size || !getConstantIntValue(dim.size))
+        dim.size = size;
+      dim.strides[index] = stride;
+    }
+  }
+
+  // One dimension of each kind is the callee's, and the others are ours.
+  SmallVector<Dim> outer;
+  std::array<Dim, 4> dims;
+  for (DimKind kind : dimKinds) {
+    SmallVector<Dim> ofKind;
+    for (auto [dim, loopKind] : llvm::zip_equal(dimOfLoop, *kindOfLoop))
+      if (loopKind == kind && !isConstantIntValue(dim.size, 1))
+        ofKind.push_back(dim);
+    dims[static_cast<unsigned>(kind)] = takeInnermost(rewriter, loc, ofKind);
+    outer.append(ofKind);
+  }
+  for (const Dim &dim : outer) {
+    auto asValue = [&](OpFoldResult value) {
+      return getValueOrCreateConstantIndexOp(rewriter, loc, value);
+    };
+    auto loop = scf::ForOp::create(
+        rewriter, loc, asValue(rewriter.getIndexAttr(0)), asValue(dim.size),
+        asValue(rewriter.getIndexAttr(1)));
+    rewriter.setInsertionPoint(loop.getBody()->getTerminator());
+    for (auto [offset, stride] : llvm::zip_equal(offsets, dim.strides))
+      offset = advance(rewriter, loc, offset, loop.getInductionVar(), stride);
+  }
+
+  // The callee's type is dynamic all over, hence so are sizes and strides.
+  const DimKind kindsOfOperand[3][3] = {
+      {DimKind::Batch, DimKind::M, DimKind::K},
+      {DimKind::Batch, DimKind::N, DimKind::K},
+      {DimKind::Batch, DimKind::M, DimKind::N}};
+  SmallVector<Value> arguments;
+  for (unsigned index = 0; index < 3; ++index) {
+    SmallVector<OpFoldResult> sizes, strides;
+    for (DimKind kind : kindsOfOperand[index]) {
+      const Dim &dim = dims[static_cast<unsigned>(kind)];
+      sizes.push_back(getValueOrCreateConstantIndexOp(rewriter, loc, dim.size));
+      strides.push_back(
+          getValueOrCreateConstantIndexOp(rewriter, loc, dim.strides[index]));
+    }
+    arguments.push_back(memref::ReinterpretCastOp::create(
+        rewriter, loc, getCalleeOperandType(getContext()), bases[index],
+        OpFoldResult(offsets[index]), sizes, strides));
+  }
+  func::CallOp::create(rewriter, loc, *callee, arguments);
+  rewriter.eraseOp(op);
+  return success();
+}
+
+void fp8::populateGemmsToRuntimePatterns(RewritePatternSet &patterns) {
+  patterns.add<ConvertGemm>(patterns.getContext());
+}
+
+void ConvertGemmsToRuntimePass::runOnOperation() {
+  RewritePatternSet patterns(&getContext());
+  fp8::populateGemmsToRuntimePatterns(patterns);
+  walkAndApplyPatterns(getOperation(), std::move(patterns));
+}
