@@ -1,0 +1,195 @@
+//===- GemmTest.cpp - Tests of the matrix product -------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compares with a loop over elements. The values are small integers, of which
+// f32 sums are exact in any order, so that results are compared for equality,
+// and with them everything around the result in its buffer.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Runtime/Gemm.h"
+
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace {
+using Triple = std::array<int64_t, 3>;
+
+/// A batch of matrices in a buffer of its own.
+struct Operand {
+  std::vector<float> buffer;
+  fp8rt_memref3d_f32 memref{};
+
+  Operand(Triple sizes, Triple strides, int64_t offset) {
+    int64_t last = offset;
+    for (int dim = 0; dim < 3; ++dim) {
+      memref.sizes[dim] = sizes[dim];
+      memref.strides[dim] = strides[dim];
+      last += std::max<int64_t>(sizes[dim] - 1, 0) * strides[dim];
+    }
+    buffer.resize(last + 1);
+    memref.offset = offset;
+    point();
+  }
+  Operand(const Operand &other) : buffer(other.buffer), memref(other.memref) {
+    point();
+  }
+
+  void point() { memref.allocated = memref.data = buffer.data(); }
+  float &at(int64_t i, int64_t j, int64_t k) {
+    return buffer[memref.offset + i * memref.strides[0] +
+                  j * memref.strides[1] + k * memref.strides[2]];
+  }
+  void fill(std::mt19937 &random) {
+    for (float &value : buffer)
+      value = float(int(random() % 9) - 4);
+  }
+};
+} // namespace
+
+/// Strides of `sizes` in memory order `order` (outermost first), with `padding`
+/// elements after each of the two inner dimensions.
+static Triple denseStrides(Triple sizes, Triple order, int64_t padding) {
+  Triple strides;
+  int64_t stride = 1;
+  for (int position = 2; position >= 0; --position) {
+    strides[order[position]] = stride;
+    stride *= std::max<int64_t>(sizes[order[position]], 1) + padding;
+  }
+  return strides;
+}
+
+static void expectProduct(Operand a, Operand b, Operand c) {
+  Operand expected = c;
+  for (int64_t i = 0; i < c.memref.sizes[0]; ++i)
+    for (int64_t m = 0; m < c.memref.sizes[1]; ++m)
+      for (int64_t n = 0; n < c.memref.sizes[2]; ++n)
+        for (int64_t k = 0; k < a.memref.sizes[2]; ++k)
+          expected.at(i, m, n) += a.at(i, m, k) * b.at(i, n, k);
+  _mlir_ciface_fp8rt_gemm_f32(&a.memref, &b.memref, &c.memref);
+  EXPECT_EQ(c.buffer, expected.buffer);
+}
+
+static void expectProduct(Operand &a, Operand &b, Operand &c,
+                          std::mt19937 &random) {
+  a.fill(random);
+  b.fill(random);
+  c.fill(random);
+  expectProduct(a, b, c);
+}
+
+static const Triple orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+
+TEST(GemmTest, AnyOrderOfDimensionsInMemory) {
+  std::mt19937 random(1);
+  for (const Triple &orderA : orders)
+    for (const Triple &orderB : orders)
+      for (const Triple &orderC : orders) {
+        Triple sizeA{3, 5, 7}, sizeB{3, 6, 7}, sizeC{3, 5, 6};
+        Operand a(sizeA, denseStrides(sizeA, orderA, 0), 0);
+        Operand b(sizeB, denseStrides(sizeB, orderB, 0), 0);
+        Operand c(sizeC, denseStrides(sizeC, orderC, 0), 0);
+        expectProduct(a, b, c, random);
+      }
+}
+
+TEST(GemmTest, RandomSizesStridesAndOffsets) {
+  std::mt19937 random(2);
+  const int64_t sizes[] = {0, 1, 2, 3, 8, 17, 33};
+  auto pick = [&](auto &array) { return array[random() % std::size(array)]; };
+  for (int repeat = 0; repeat < 400; ++repeat) {
+    int64_t batch = random() % 4, m = pick(sizes), n = pick(sizes),
+            k = pick(sizes);
+    auto make = [&](Triple shape) {
+      return Operand(shape, denseStrides(shape, pick(orders), random() % 3),
+                     random() % 5);
+    };
+    Operand a = make({batch, m, k}), b = make({batch, n, k}),
+            c = make({batch, m, n});
+    SCOPED_TRACE(testing::Message() << "repetition " << repeat);
+    expectProduct(a, b, c, random);
+  }
+}
+
+TEST(GemmTest, StrideOfUnitDimensionMeansNothing) {
+  std::mt19937 random(3);
+  for (int64_t stride : {0, 1, 3, 1000}) {
+    Operand a({1, 1, 9}, {stride, stride, 1}, 0);
+    Operand b({1, 4, 9}, {stride, 9, 1}, 0);
+    Operand c({1, 1, 4}, {stride, stride, 1}, 0);
+    expectProduct(a, b, c, random);
+    Operand column({1, 5, 1}, {stride, 2, stride}, 0);
+    Operand row({1, 6, 1}, {stride, 3, stride}, 0);
+    Operand outer({1, 5, 6}, {stride, 6, 1}, 0);
+    expectProduct(column, row, outer, random);
+  }
+}
+
+TEST(GemmTest, BroadcastBatch) {
+  std::mt19937 random(4);
+  Operand a({4, 5, 7}, {35, 7, 1}, 0), b({4, 6, 7}, {0, 7, 1}, 2),
+      c({4, 5, 6}, {30, 6, 1}, 0);
+  expectProduct(a, b, c, random);
+}
+
+TEST(GemmTest, BroadcastRowsAndColumns) {
+  std::mt19937 random(5);
+  Operand a({2, 5, 7}, {7, 0, 1}, 0), b({2, 6, 7}, {6, 1, 0}, 0),
+      c({2, 5, 6}, {30, 6, 1}, 0);
+  expectProduct(a, b, c, random);
+  Operand scalar({2, 5, 7}, {0, 0, 0}, 1);
+  expectProduct(scalar, b, c, random);
+}
+
+TEST(GemmTest, OverlappingWindows) {
+  std::mt19937 random(6);
+  Operand a({1, 20, 5}, {0, 1, 1}, 0), b({1, 6, 5}, {30, 5, 1}, 0),
+      c({1, 20, 6}, {120, 6, 1}, 0);
+  expectProduct(a, b, c, random);
+}
+
+TEST(GemmTest, LargeEnoughForThreads) {
+  std::mt19937 random(7);
+  Operand a({1, 300, 511}, {0, 511, 1}, 0), b({1, 260, 511}, {0, 1, 260}, 0),
+      c({1, 300, 260}, {0, 1, 300}, 0);
+  expectProduct(a, b, c, random);
+}
+
+TEST(GemmTest, NaNAndInfPropagate) {
+  const float inf = std::numeric_limits<float>::infinity();
+  Operand a({1, 3, 2}, {6, 2, 1}, 0), b({1, 2, 2}, {4, 2, 1}, 0),
+      c({1, 3, 2}, {6, 2, 1}, 0);
+  a.buffer = {NAN, 0, inf, 1, 1, 1};
+  b.buffer = {1, 1, 0, 1};
+  _mlir_ciface_fp8rt_gemm_f32(&a.memref, &b.memref, &c.memref);
+  EXPECT_TRUE(std::isnan(c.at(0, 0, 0)));
+  EXPECT_TRUE(std::isnan(c.at(0, 0, 1))) << "NaN * 0";
+  EXPECT_EQ(c.at(0, 1, 0), inf);
+  EXPECT_TRUE(std::isnan(c.at(0, 1, 1))) << "Inf * 0";
+  EXPECT_EQ(c.at(0, 2, 0), 2);
+  EXPECT_EQ(c.at(0, 2, 1), 1);
+}
+
+TEST(GemmTest, WithoutTermsResultStays) {
+  Operand a({1, 2, 0}, {1, 1, 1}, 0), b({1, 2, 0}, {1, 1, 1}, 0),
+      c({1, 2, 2}, {4, 2, 1}, 0);
+  c.buffer = {NAN, 1, -0.0f, 3};
+  _mlir_ciface_fp8rt_gemm_f32(&a.memref, &b.memref, &c.memref);
+  EXPECT_TRUE(std::isnan(c.at(0, 0, 0)));
+  EXPECT_EQ(c.at(0, 0, 1), 1);
+  EXPECT_TRUE(std::signbit(c.at(0, 1, 0)));
+  EXPECT_EQ(c.at(0, 1, 1), 3);
+}
