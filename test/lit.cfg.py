@@ -17,7 +17,8 @@ llvm_config.with_environment("PATH", config.fp8_tools_dir, append_path=True)
 config.environment["PYTHONPATH"] = os.path.join(config.fp8_source_dir, "python")
 llvm_config.use_default_substitutions()
 
-config.substitutions += [
+# In front: lit's own %python is the interpreter that lit runs in.
+config.substitutions[:0] = [
     ("%python", config.fp8_python),
     ("%cmake", config.fp8_cmake),
     ("%cxx_compiler", config.fp8_cxx_compiler),
