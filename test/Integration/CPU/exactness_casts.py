@@ -1,4 +1,4 @@
-# RUN: %python %s --mlir-translate mlir-translate --clang %c_compiler
+# RUN: %python %s --mlir-translate mlir-translate
 """Compares our compiled casts with ml_dtypes, an independent oracle, bit by bit.
 
 All 65,536 bf16 and f16 inputs, all codes back, f32 on 2^24 random bit patterns
@@ -6,14 +6,15 @@ and every boundary (values, midpoints, their neighbours), f64 around the same.
 """
 
 import argparse
-import ctypes
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
+import compiled  # noqa: E402
 
 # MLIR element type -> (numpy type, bits of a code, canonical NaN, largest value)
 SMALL = {
@@ -88,51 +89,6 @@ func.func @{name}(%in: memref<?x{source}>, %out: memref<?x{target}>)
   return
 }}
 """
-
-
-class MemRef(ctypes.Structure):
-    _fields_ = [
-        ("base", ctypes.c_void_p),
-        ("data", ctypes.c_void_p),
-        ("offset", ctypes.c_int64),
-        ("size", ctypes.c_int64),
-        ("stride", ctypes.c_int64),
-    ]
-
-
-def memref(array):
-    return MemRef(array.ctypes.data, array.ctypes.data, 0, array.size, 1)
-
-
-def build(module, fp8_opt, mlir_translate, clang, directory):
-    passes = [
-        "--fp8-expand-float-casts",
-        "--convert-scf-to-cf",
-        "--finalize-memref-to-llvm",
-        "--convert-to-llvm",
-        "--reconcile-unrealized-casts",
-    ]
-    lowered = subprocess.run(
-        [fp8_opt, *passes], input=module, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
-    llvm_ir = subprocess.run(
-        [mlir_translate, "--mlir-to-llvmir"],
-        input=lowered, check=True, stdout=subprocess.PIPE, text=True,
-    ).stdout
-    source, library = directory / "casts.ll", directory / "casts.so"
-    source.write_text(llvm_ir)
-    subprocess.run(
-        [clang, "-O3", "-march=native", "-fPIC", "-shared", "-Wno-override-module",
-         source, "-o", library],
-        check=True,
-    )
-    return ctypes.CDLL(str(library))
-
-
-def call(library, name, source, result):
-    function = getattr(library, f"_mlir_ciface_{name}")
-    function(ctypes.byref(memref(source)), ctypes.byref(memref(result)))
-    return result
 
 
 def magnitudes(target):
@@ -238,9 +194,7 @@ def check(what, values, got, expected):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--fp8-opt", default="fp8-opt")
-    parser.add_argument("--mlir-translate", default="mlir-translate-22")
-    parser.add_argument("--clang", default="clang-22")
+    compiled.add_arguments(parser)
     args = parser.parse_args()
 
     down = [(s, t, sat) for s in WIDE for t in SMALL for sat in (False, True)
@@ -261,7 +215,8 @@ def main():
     random["f64"] = (narrow | low_bits).view(np.float64)
     passed = True
     with tempfile.TemporaryDirectory() as directory:
-        library = build(module, args.fp8_opt, args.mlir_translate, args.clang, Path(directory))
+        passes = ["--fp8-expand-float-casts", *compiled.LOOPS_TO_LLVM]
+        library = compiled.build(module, passes, args, directory)
         for source, target, saturate, name, _ in downs:
             values = inputs(source, target, random)
             expected_from = values
@@ -269,13 +224,14 @@ def main():
                 largest = np.float32(SMALL[target][3])
                 expected_from = np.clip(values.astype(np.float32), -largest, largest)
             got = np.zeros(values.size, np.uint16 if target == "bf16" else np.uint8)
-            call(library, name, values, got)
+            compiled.bind(library, name, values, got)()
             passed &= check(name, values, got, oracle(expected_from, target))
         for source, target, name, _ in ups:
             dtype, bits, _, _ = SMALL[source]
             codes = np.arange(2**bits, dtype=np.uint16 if bits == 16 else np.uint8)
             wide, uint = WIDE[target]
-            got = call(library, name, codes, np.zeros(codes.size, wide))
+            got = np.zeros(codes.size, wide)
+            compiled.bind(library, name, codes, got)()
             # ml_dtypes converts to f32 exactly.
             expected = codes.view(dtype).astype(np.float32).astype(wide)
             both_nan = np.isnan(got) & np.isnan(expected)
