@@ -135,9 +135,7 @@ static Type getElementType(MLIRContext *context, Format format,
 
 StringRef NoneAttr::getRecipeName() const { return getMnemonic(); }
 bool NoneAttr::isHighPrecision() const { return true; }
-ScaleRule NoneAttr::getScaleRule(Type) const {
-  return {};
-}
+ScaleRule NoneAttr::getScaleRule(Type) const { return {}; }
 OperandFormat NoneAttr::getOperandFormat(GemmRole, OperandKind) const {
   llvm_unreachable("#fp8.none quantises nothing");
 }
@@ -201,9 +199,7 @@ OperandFormat MXFP8Attr::getOperandFormat(GemmRole, OperandKind operand) const {
 
 StringRef NVFP4Attr::getRecipeName() const { return getMnemonic(); }
 int64_t NVFP4Attr::getContractionMultiple() const { return 16; }
-ScaleRule NVFP4Attr::getScaleRule(Type) const {
-  return {};
-}
+ScaleRule NVFP4Attr::getScaleRule(Type) const { return {}; }
 OperandFormat NVFP4Attr::getOperandFormat(GemmRole, OperandKind operand) const {
   bool is2D = operand == OperandKind::Weight && getWeight_2d();
   return {Float4E2M1FNType::get(getContext()), is2D ? 16 : 1, 16,
@@ -241,8 +237,9 @@ static ArrayRef<StringRef> getRecipeKeys(StringRef name) {
   static const StringRef mxfp8[] = {"format", "mode", "nonfinite", "weight_2d"};
   static const StringRef nvfp4[] = {"weight_2d"};
   static const StringRef delayed[] = {
-      "format",      "amax_history_len", "amax_compute_algo", "margin",
-      "reduce_amax", "compat",           "pow2",              "accumulate"};
+      "format", "amax_history_len", "amax_compute_algo",
+      "margin", "reduce_amax",      "compat",
+      "pow2",   "accumulate"};
   return llvm::StringSwitch<ArrayRef<StringRef>>(name)
       .Cases({"current", "rowwise"}, current)
       .Case("block", block)
@@ -255,8 +252,8 @@ static ArrayRef<StringRef> getRecipeKeys(StringRef name) {
 RecipeAttrInterface
 fp8::parseRecipe(StringRef text, MLIRContext *context,
                  llvm::function_ref<InFlightDiagnostic()> emitError) {
-  static constexpr StringRef names[] = {"current", "rowwise", "block",  "mxfp8",
-                                    "nvfp4",   "delayed", "none"};
+  static constexpr StringRef names[] = {"current", "rowwise", "block", "mxfp8",
+                                        "nvfp4",   "delayed", "none"};
   context->getOrLoadDialect<FP8Dialect>();
   auto [name, rest] = text.split(',');
   name = name.trim();

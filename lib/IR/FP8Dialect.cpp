@@ -71,9 +71,9 @@ LogicalResult FP8Dialect::verifyOperationAttribute(Operation *op,
   return verifyAttribute(op, attribute);
 }
 
-LogicalResult
-FP8Dialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned,
-                                     NamedAttribute attribute) {
+LogicalResult FP8Dialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                   unsigned,
+                                                   NamedAttribute attribute) {
   return verifyAttribute(op, attribute);
 }
 

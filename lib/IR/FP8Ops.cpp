@@ -74,8 +74,7 @@ LogicalResult AmaxOp::inferReturnTypes(MLIRContext *context,
                                        SmallVectorImpl<Type> &results) {
   auto source = dyn_cast<RankedTensorType>(adaptor.getSource().getType());
   // amax_c1 comes first: the grid is computed from a legal block only.
-  if (!source ||
-      failed(verifyBlock(adaptor.getBlock(), source.getRank(), [&] {
+  if (!source || failed(verifyBlock(adaptor.getBlock(), source.getRank(), [&] {
         return mlir::emitError(location.value_or(UnknownLoc::get(context)))
                << "'fp8.amax' op ";
       })))

@@ -31,22 +31,23 @@ void FP8Dialect::registerTypes() {
 
 ParseResult fp8::parseBlock(AsmParser &parser,
                             SmallVectorImpl<int64_t> &block) {
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
-    if (succeeded(parser.parseOptionalStar())) {
-      block.push_back(ScaledType::kWhole);
-      return success();
-    }
-    SMLoc loc = parser.getCurrentLocation();
-    int64_t extent;
-    if (parser.parseInteger(extent))
-      return failure();
-    if (extent < 1)
-      return parser.emitError(loc)
-             << "expected a block extent of at least 1 or '*', but got "
-             << extent;
-    block.push_back(extent);
-    return success();
-  });
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&]() -> ParseResult {
+        if (succeeded(parser.parseOptionalStar())) {
+          block.push_back(ScaledType::kWhole);
+          return success();
+        }
+        SMLoc loc = parser.getCurrentLocation();
+        int64_t extent;
+        if (parser.parseInteger(extent))
+          return failure();
+        if (extent < 1)
+          return parser.emitError(loc)
+                 << "expected a block extent of at least 1 or '*', but got "
+                 << extent;
+        block.push_back(extent);
+        return success();
+      });
 }
 
 void fp8::printBlock(AsmPrinter &printer, ArrayRef<int64_t> block) {
@@ -110,8 +111,8 @@ Type ScaledType::parse(AsmParser &parser) {
         parser.parseType(tensorScaleType))
       return {};
     if (!tensorScaleType.isF32()) {
-      parser.emitError(loc) << "expected tensor_scale to be f32, but got "
-                            << tensorScaleType;
+      parser.emitError(loc)
+          << "expected tensor_scale to be f32, but got " << tensorScaleType;
       return {};
     }
   }
@@ -156,8 +157,7 @@ ScaledType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   if (isE4M3Scale != hasTensorScale)
     return emitError() << "expected tensor_scale = f32 exactly with scale = "
                           "f8E4M3FN, but got scale = "
-                       << scaleType
-                       << (hasTensorScale ? " with" : " without")
+                       << scaleType << (hasTensorScale ? " with" : " without")
                        << " a tensor_scale";
   if (isE4M3Scale && !isa<Float4E2M1FNType>(elementType))
     return emitError() << "expected element type f4E2M1FN with scale = "

@@ -29,8 +29,7 @@ LogicalResult AmaxOp::verify() {
 LogicalResult ComputeScaleOp::verify() {
   // compute_scale_c1
   if (!isa<Float8E4M3FNType, Float8E5M2Type, Float4E2M1FNType>(getFormat()))
-    return emitOpError(
-               "expected format f8E4M3FN, f8E5M2 or f4E2M1FN, but got ")
+    return emitOpError("expected format f8E4M3FN, f8E5M2 or f4E2M1FN, but got ")
            << getFormat();
   // compute_scale_c2
   if (!isa<Float32Type, Float8E8M0FNUType, Float8E4M3FNType>(getScaleType()))
@@ -81,8 +80,7 @@ LogicalResult QuantizeOp::verify() {
   // quantize_c3
   if (!areCompatible(getScale().getType().getShape(), result.getGridShape()))
     return emitOpError("expected scale to have one element for each block (")
-           << result.getScaleInvType() << "), but got "
-           << getScale().getType();
+           << result.getScaleInvType() << "), but got " << getScale().getType();
   // quantize_c4
   RankedTensorType scaleInv = getScaleInv().getType();
   if (scaleInv.getElementType() != result.getScaleType() ||
@@ -141,8 +139,8 @@ LogicalResult AssembleOp::verify() {
              << name << " to be " << expected << ", but got " << actual;
     return success();
   };
-  if (failed(check("payload", getPayload().getType(),
-                   result.getPayloadType())) ||
+  if (failed(
+          check("payload", getPayload().getType(), result.getPayloadType())) ||
       failed(check("scale_inv", getScaleInv().getType(),
                    result.getScaleInvType())))
     return failure();

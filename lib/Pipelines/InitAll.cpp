@@ -52,14 +52,13 @@
 using namespace mlir;
 
 void fp8::registerPipelineDialects(DialectRegistry &registry) {
-  registry
-      .insert<FP8Dialect, affine::AffineDialect, arith::ArithDialect,
-              bufferization::BufferizationDialect, cf::ControlFlowDialect,
-              func::FuncDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
-              math::MathDialect, memref::MemRefDialect,
-              ml_program::MLProgramDialect, scf::SCFDialect,
-              shape::ShapeDialect, tensor::TensorDialect, tosa::TosaDialect,
-              ub::UBDialect, vector::VectorDialect>();
+  registry.insert<FP8Dialect, affine::AffineDialect, arith::ArithDialect,
+                  bufferization::BufferizationDialect, cf::ControlFlowDialect,
+                  func::FuncDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
+                  math::MathDialect, memref::MemRefDialect,
+                  ml_program::MLProgramDialect, scf::SCFDialect,
+                  shape::ShapeDialect, tensor::TensorDialect, tosa::TosaDialect,
+                  ub::UBDialect, vector::VectorDialect>();
   arith::registerBufferDeallocationOpInterfaceExternalModels(registry);
   arith::registerBufferizableOpInterfaceExternalModels(registry);
   bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(

@@ -221,9 +221,9 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
 /// Splits `key=value key=value`; the values of `recipe` hold `=` and commas, so
 /// that upstream's parser of pipeline options, which would take them apart, is
 /// told that the value is one string in braces or quotes, or ends at a space.
-static LogicalResult parsePipelineOptions(
-    StringRef text, PipelineOptions &options,
-    llvm::function_ref<LogicalResult(const Twine &)> error) {
+static LogicalResult
+parsePipelineOptions(StringRef text, PipelineOptions &options,
+                     llvm::function_ref<LogicalResult(const Twine &)> error) {
   SmallVector<StringRef> settings;
   text.split(settings, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef setting : settings) {
@@ -235,8 +235,10 @@ static LogicalResult parsePipelineOptions(
       else if (value == "false" || value == "0")
         flag = false;
       else
-        return error("expected option '" + key + "' to be true or false, but "
-                     "got '" + value + "'");
+        return error("expected option '" + key +
+                     "' to be true or false, but "
+                     "got '" +
+                     value + "'");
       return success();
     };
     if (key == "recipe")
@@ -254,7 +256,8 @@ static LogicalResult parsePipelineOptions(
       if (failed(parseBool(options.stats)))
         return failure();
     } else {
-      return error("unknown option '" + key + "': expected recipe, "
+      return error("unknown option '" + key +
+                   "': expected recipe, "
                    "recipe-file, target, to, require or stats");
     }
   }

@@ -79,11 +79,12 @@ void AnnotateGemms::raiseTosa() {
     SmallVector<OpFoldResult> sizes =
         tensor::getMixedSizes(rewriter, loc, op.getA());
     sizes.back() = tensor::getMixedSize(rewriter, loc, op.getB(), 2);
-    Value empty = tensor::EmptyOp::create(rewriter, loc, sizes,
-                                          type.getElementType());
+    Value empty =
+        tensor::EmptyOp::create(rewriter, loc, sizes, type.getElementType());
     Value zero = arith::ConstantOp::create(
         rewriter, loc, rewriter.getZeroAttr(type.getElementType()));
-    Value init = linalg::FillOp::create(rewriter, loc, zero, empty).getResult(0);
+    Value init =
+        linalg::FillOp::create(rewriter, loc, zero, empty).getResult(0);
     auto matmul = linalg::BatchMatmulOp::create(
         rewriter, loc, ValueRange{op.getA(), op.getB()}, ValueRange{init});
     matmul->setDiscardableAttrs(op->getDiscardableAttrDictionary());
@@ -105,8 +106,8 @@ void AnnotateGemms::annotate(FunctionOpInterface function) {
     if (!op->hasAttr(kNameAttrName)) {
       std::string base = getLocationName(op.getLoc()).str();
       if (base.empty())
-        base = (function.getName() + "." +
-                op->getName().stripDialect() + "_" + Twine(index))
+        base = (function.getName() + "." + op->getName().stripDialect() + "_" +
+                Twine(index))
                    .str();
       std::string name = base;
       while (!names.insert(name).second)

@@ -170,12 +170,11 @@ Decision ApplyRecipe::decide(linalg::LinalgOp op, const GemmRoles &roles,
   if (padded == decision.k)
     return decision;
   if (padded - decision.k > maxPadding * decision.k)
-    return stay("K=" + Twine(decision.k) + " is not a multiple of " +
-                    Twine(multiple) + " and padding it to " + Twine(padded) +
-                    " would add more than " +
-                    Twine(static_cast<int64_t>(maxPadding * 100)) + "%",
-                "make K a multiple of " + Twine(multiple) +
-                    " or raise max-padding");
+    return stay(
+        "K=" + Twine(decision.k) + " is not a multiple of " + Twine(multiple) +
+            " and padding it to " + Twine(padded) + " would add more than " +
+            Twine(static_cast<int64_t>(maxPadding * 100)) + "%",
+        "make K a multiple of " + Twine(multiple) + " or raise max-padding");
   decision.paddedTo = multiple;
   return decision;
 }
@@ -228,10 +227,9 @@ void ApplyRecipe::remark(linalg::LinalgOp op, const Decision &decision) {
   if (decision.staysHighPrecision()) {
     auto remark = remark::missed(op.getLoc(), opts);
     describe(remark);
-    remark << remark::detail::Remark::Arg("recipe",
-                                          decision.recipe
-                                              ? decision.recipe.getRecipeName()
-                                              : StringRef("none"))
+    remark << remark::detail::Remark::Arg(
+                  "recipe", decision.recipe ? decision.recipe.getRecipeName()
+                                            : StringRef("none"))
            << remark::detail::Remark::Arg("Reason", decision.reason)
            << remark::detail::Remark::Arg("Suggestion", decision.suggestion);
     return;
@@ -252,10 +250,9 @@ void ApplyRecipe::remark(linalg::LinalgOp op, const Decision &decision) {
                                  std::to_string(decision.paddedTo) +
                                  " at run time");
   else
-    remark << Arg("padding",
-                  "K from " + std::to_string(decision.k) + " to " +
-                      std::to_string(llvm::alignTo(decision.k,
-                                                   decision.paddedTo)));
+    remark << Arg("padding", "K from " + std::to_string(decision.k) + " to " +
+                                 std::to_string(llvm::alignTo(
+                                     decision.k, decision.paddedTo)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -302,10 +299,9 @@ static Value castThroughScaled(RewriterBase &rewriter, Location loc,
   auto scaled = ScaledType::get(rewriter.getContext(), type.getShape(),
                                 format.elementType, block, format.scaleType,
                                 format.hasTensorScale);
-  Value quantized =
-      QuantizeOp::create(rewriter, loc, scaled, tensor, /*scale=*/Value(),
-                         /*scale_inv=*/Value(), /*tensor_scale_inv=*/Value(),
-                         recipe);
+  Value quantized = QuantizeOp::create(
+      rewriter, loc, scaled, tensor, /*scale=*/Value(),
+      /*scale_inv=*/Value(), /*tensor_scale_inv=*/Value(), recipe);
   return DequantizeOp::create(rewriter, loc, type.clone(rewriter.getF32Type()),
                               quantized);
 }
@@ -324,8 +320,8 @@ void ApplyRecipe::rewrite(const Contraction &contraction,
   Value b = build(buildCanonicalB(rewriter, contraction), decision.b);
   CanonicalResult result = buildCanonicalContract(rewriter, contraction, a, b);
   result.contract->setAttr(kNameAttrName, op->getAttr(kNameAttrName));
-  result.contract->setAttr(
-      kRoleAttrName, GemmRoleAttr::get(&getContext(), decision.role));
+  result.contract->setAttr(kRoleAttrName,
+                           GemmRoleAttr::get(&getContext(), decision.role));
   result.contract->setAttr(kRecipeAttrName, decision.recipe);
   result.contract->setAttr(
       "fp8.accumulate",
@@ -353,9 +349,8 @@ void ApplyRecipe::runOnOperation() {
 
   bool fellBack = false;
   SmallVector<FunctionOpInterface> functions;
-  module.walk([&](FunctionOpInterface function) {
-    functions.push_back(function);
-  });
+  module.walk(
+      [&](FunctionOpInterface function) { functions.push_back(function); });
   for (FunctionOpInterface function : functions) {
     SmallVector<linalg::LinalgOp> ops;
     function->walk([&](linalg::LinalgOp op) {
@@ -366,8 +361,8 @@ void ApplyRecipe::runOnOperation() {
 
     keptLayers.clear();
     if (file) {
-      SmallVector<StringRef> names =
-          llvm::map_to_vector(ops, [](Operation *op) { return getGemmName(op); });
+      SmallVector<StringRef> names = llvm::map_to_vector(
+          ops, [](Operation *op) { return getGemmName(op); });
       int64_t numLayers;
       SmallVector<int64_t> layers = getLayers(names, numLayers);
       for (auto [op, layer] : llvm::zip_equal(ops, layers))

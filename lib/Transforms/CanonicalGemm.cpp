@@ -233,8 +233,8 @@ static Value buildCanonical(RewriterBase &rewriter,
                             const LoopGroups &groups) {
   Location loc = contraction.op.getLoc();
   SmallVector<unsigned> loops = getLoops(contraction, operand);
-  Value tensor = transpose(rewriter, loc, operand->get(),
-                           getPermutation(loops, groups));
+  Value tensor =
+      transpose(rewriter, loc, operand->get(), getPermutation(loops, groups));
   if (loops.size() > getReassociation(groups).size())
     tensor = tensor::CollapseShapeOp::create(rewriter, loc, tensor,
                                              getReassociation(groups));
@@ -277,10 +277,8 @@ Value fp8::castElements(OpBuilder &builder, Location loc, Value tensor,
   auto type = cast<RankedTensorType>(tensor.getType());
   if (type.getElementType() == elementType)
     return tensor;
-  Value empty =
-      tensor::EmptyOp::create(builder, loc,
-                              tensor::getMixedSizes(builder, loc, tensor),
-                              elementType);
+  Value empty = tensor::EmptyOp::create(
+      builder, loc, tensor::getMixedSizes(builder, loc, tensor), elementType);
   AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
   SmallVector<utils::IteratorType> iterators(type.getRank(),
                                              utils::IteratorType::parallel);
@@ -322,8 +320,8 @@ static Value buildZero(OpBuilder &builder, Location loc, Value a, Value b) {
   sizes.back() = tensor::getMixedSize(builder, loc, b, sizes.size() - 2);
   Value empty =
       tensor::EmptyOp::create(builder, loc, sizes, builder.getF32Type());
-  Value zero = arith::ConstantOp::create(builder, loc,
-                                         builder.getF32FloatAttr(0.0f));
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0.0f));
   return linalg::FillOp::create(builder, loc, zero, empty).getResult(0);
 }
 
@@ -356,11 +354,11 @@ CanonicalResult fp8::buildCanonicalContract(RewriterBase &rewriter,
     exprs.push_back(getAffineDimExpr(batch + column, context));
     return AffineMap::get(batch + 3, 0, exprs, context);
   };
-  auto maps = rewriter.getAffineMapArrayAttr(
-      {mapOf(0, 2), mapOf(1, 2), mapOf(0, 1)});
-  auto contract = linalg::ContractOp::create(
-      rewriter, loc, TypeRange{acc.getType()}, ValueRange{a, b},
-      ValueRange{acc}, maps);
+  auto maps =
+      rewriter.getAffineMapArrayAttr({mapOf(0, 2), mapOf(1, 2), mapOf(0, 1)});
+  auto contract =
+      linalg::ContractOp::create(rewriter, loc, TypeRange{acc.getType()},
+                                 ValueRange{a, b}, ValueRange{acc}, maps);
 
   // The way back: narrow first, so that what is moved is small.
   Value result = castElements(rewriter, loc, contract->getResult(0),
@@ -378,12 +376,11 @@ CanonicalResult fp8::buildCanonicalContract(RewriterBase &rewriter,
     SmallVector<OpFoldResult> sizes = applyPermutation(initSizes, permutation);
     SmallVector<int64_t> shape =
         applyPermutation(resultType.getShape(), permutation);
-    result = tensor::ExpandShapeOp::create(rewriter, loc,
-                                           resultType.clone(shape), result,
-                                           reassociation, sizes);
+    result = tensor::ExpandShapeOp::create(
+        rewriter, loc, resultType.clone(shape), result, reassociation, sizes);
   }
-  result = transpose(rewriter, loc, result,
-                     invertPermutationVector(permutation));
+  result =
+      transpose(rewriter, loc, result, invertPermutationVector(permutation));
   if (result.getType() != resultType)
     result = tensor::CastOp::create(rewriter, loc, resultType, result);
   return {contract, result};

@@ -1,4 +1,5 @@
-//===- DecomposeAggregates.cpp - Aggregate linalg operations to structured ones -===//
+//===- DecomposeAggregates.cpp - Aggregate linalg operations to structured ones
+//-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -42,8 +42,7 @@ struct FormMatmulPattern : OpRewritePattern<linalg::ContractOp> {
         !b.getResult().getType().getElementType().isF32())
       return rewriter.notifyMatchFailure(op, "does not accumulate in f32");
 
-    auto accumulate =
-        op->getAttrOfType<AccumulateAttr>("fp8.accumulate");
+    auto accumulate = op->getAttrOfType<AccumulateAttr>("fp8.accumulate");
     auto matmul = MatmulOp::create(
         rewriter, op.getLoc(), type, a.getSource(), b.getSource(),
         /*epilogue_operands=*/ValueRange(),

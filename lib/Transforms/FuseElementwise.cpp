@@ -47,12 +47,13 @@ void FuseElementwise::runOnOperation() {
   }
 
   RewritePatternSet patterns(&getContext());
-  linalg::populateElementwiseOpsFusionPatterns(patterns, [](OpOperand *operand) {
-    auto producer = operand->get().getDefiningOp<linalg::LinalgOp>();
-    auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
-    return producer && consumer && hasOnlyParallelLoops(producer) &&
-           hasOnlyParallelLoops(consumer) && producer->hasOneUse();
-  });
+  linalg::populateElementwiseOpsFusionPatterns(
+      patterns, [](OpOperand *operand) {
+        auto producer = operand->get().getDefiningOp<linalg::LinalgOp>();
+        auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
+        return producer && consumer && hasOnlyParallelLoops(producer) &&
+               hasOnlyParallelLoops(consumer) && producer->hasOneUse();
+      });
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
   if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
     signalPassFailure();

@@ -1,4 +1,5 @@
-//===- FuseEpilogues.cpp - Elementwise users of a matmul into its epilogue -===//
+//===- FuseEpilogues.cpp - Elementwise users of a matmul into its epilogue
+//-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -91,7 +92,8 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
     MatmulOp matmul;
     for (Value input : op.getInputs())
       if (auto candidate = input.getDefiningOp<MatmulOp>();
-          candidate && llvm::all_of(candidate->getUsers(), [&](Operation *user) {
+          candidate &&
+          llvm::all_of(candidate->getUsers(), [&](Operation *user) {
             return user == op.getOperation();
           }))
         matmul = candidate;
@@ -128,9 +130,9 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
 
     // New matmul: the old epilogue, then the body of `op`.
     auto resultType = cast<RankedTensorType>(op.getResult(0).getType());
-    auto fused = MatmulOp::create(rewriter, op.getLoc(), resultType,
-                                  matmul.getA(), matmul.getB(), operands,
-                                  matmul.getAccumulate());
+    auto fused =
+        MatmulOp::create(rewriter, op.getLoc(), resultType, matmul.getA(),
+                         matmul.getB(), operands, matmul.getAccumulate());
     fused->setDiscardableAttrs(matmul->getDiscardableAttrDictionary());
     SmallVector<Type> argumentTypes{rewriter.getF32Type()};
     for (Value operand : operands)
@@ -159,9 +161,9 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
                   body->getArgument(argument + 1));
     for (Operation &inner : op.getBody()->without_terminator())
       rewriter.clone(inner, mapping);
-    YieldOp::create(rewriter, op.getLoc(),
-                    mapping.lookupOrDefault(
-                        op.getBody()->getTerminator()->getOperand(0)));
+    YieldOp::create(
+        rewriter, op.getLoc(),
+        mapping.lookupOrDefault(op.getBody()->getTerminator()->getOperand(0)));
     rewriter.replaceOp(op, fused);
     rewriter.eraseOp(matmul);
     ++numFused;

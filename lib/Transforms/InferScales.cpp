@@ -43,8 +43,8 @@ LogicalResult InferScales::resolve(QuantizeOp op) {
   ScaleRule rule =
       recipe.getScaleRule(op.getSource().getType().getElementType());
   // torch.amax propagates NaN, Transformer Engine's kernels do not.
-  bool propagateNaN = rule.style == ScaleStyle::TorchAO ||
-                      rule.nonfinite == NonFinite::NaN;
+  bool propagateNaN =
+      rule.style == ScaleStyle::TorchAO || rule.nonfinite == NonFinite::NaN;
   Value amax = AmaxOp::create(rewriter, loc, op.getSource(), type.getBlock(),
                               propagateNaN);
   // The tensor's amax is the amax of the blocks' amaxes.

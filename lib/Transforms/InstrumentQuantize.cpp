@@ -59,7 +59,8 @@ void InstrumentQuantize::runOnOperation() {
   constexpr llvm::StringLiteral hook = "fp8rt_stats_record";
   if (!module.lookupSymbol(hook)) {
     builder.setInsertionPointToStart(module.getBody());
-    auto type = builder.getFunctionType({i64, f64, f64, f64, f64, f64, f64}, {});
+    auto type =
+        builder.getFunctionType({i64, f64, f64, f64, f64, f64, f64}, {});
     func::FuncOp::create(builder, module.getLoc(), hook, type).setPrivate();
   }
 

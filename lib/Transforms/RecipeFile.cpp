@@ -76,8 +76,8 @@ RecipeFile::load(StringRef path, MLIRContext *context,
     llvm::Expected<llvm::GlobPattern> pattern =
         llvm::GlobPattern::create(*match, /*MaxSubPatterns=*/1024);
     if (!pattern)
-      return error(where + "key 'match': " +
-                   llvm::toString(pattern.takeError()));
+      return error(where +
+                   "key 'match': " + llvm::toString(pattern.takeError()));
     RecipeAttrInterface recipe = parseRecipe(*text, context, [&] {
       return emitError() << "recipe file '" << path << "': " << where;
     });

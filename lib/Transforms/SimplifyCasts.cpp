@@ -76,18 +76,17 @@ collapseBlock(ArrayRef<int64_t> block,
 
 /// Reshapes all parts of `source` with `reshape`, which maps a tensor and the
 /// wanted type to the reshaped tensor.
-Value reshapeParts(
-    PatternRewriter &rewriter, Location loc, Value source, ScaledType type,
-    llvm::function_ref<Value(Value, RankedTensorType)> reshape) {
+Value reshapeParts(PatternRewriter &rewriter, Location loc, Value source,
+                   ScaledType type,
+                   llvm::function_ref<Value(Value, RankedTensorType)> reshape) {
   auto parts = DisassembleOp::create(rewriter, loc, source);
   Value tensorScaleInv;
   if (type.getHasTensorScale())
     tensorScaleInv =
         reshape(parts.getTensorScaleInv(), type.getTensorScaleInvType());
-  return AssembleOp::create(rewriter, loc, type,
-                            reshape(parts.getPayload(), type.getPayloadType()),
-                            reshape(parts.getScaleInv(), type.getScaleInvType()),
-                            tensorScaleInv);
+  return AssembleOp::create(
+      rewriter, loc, type, reshape(parts.getPayload(), type.getPayloadType()),
+      reshape(parts.getScaleInv(), type.getScaleInvType()), tensorScaleInv);
 }
 
 Value collapseParts(PatternRewriter &rewriter, Location loc, Value source,
@@ -137,9 +136,9 @@ struct QuantizeOfTranspose : OpRewritePattern<QuantizeOp> {
     inner = inner.cloneWith(sourceType.getShape(), inner.getBlock());
     if (inner.permute(permutation) != type)
       return rewriter.notifyMatchFailure(op, "transpose refines the shape");
-    Value quantized = QuantizeOp::create(
-        rewriter, op.getLoc(), inner, source, Value(), Value(), Value(),
-        op.getRecipeAttr());
+    Value quantized =
+        QuantizeOp::create(rewriter, op.getLoc(), inner, source, Value(),
+                           Value(), Value(), op.getRecipeAttr());
     rewriter.replaceOpWithNewOp<TransposeOp>(op, quantized, permutation);
     ++counts.moved;
     return success();
@@ -229,9 +228,8 @@ struct TransposeOfDequantize : OpRewritePattern<linalg::TransposeOp> {
     auto dequantize = op.getInput().getDefiningOp<DequantizeOp>();
     if (!dequantize || !op.hasPureTensorSemantics())
       return rewriter.notifyMatchFailure(op, "input is not a dequantize");
-    Value moved = TransposeOp::create(rewriter, op.getLoc(),
-                                      dequantize.getSource(),
-                                      op.getPermutation());
+    Value moved = TransposeOp::create(
+        rewriter, op.getLoc(), dequantize.getSource(), op.getPermutation());
     rewriter.replaceOpWithNewOp<DequantizeOp>(op, op.getResult()[0].getType(),
                                               moved);
     ++counts.moved;
@@ -256,10 +254,10 @@ struct CollapseOfDequantize : OpRewritePattern<tensor::CollapseShapeOp> {
         collapseBlock(type.getBlock(), op.getReassociationIndices());
     if (failed(block) || block->empty())
       return rewriter.notifyMatchFailure(op, "a block straddles dimensions");
-    Value moved = collapseParts(
-        rewriter, op.getLoc(), dequantize.getSource(),
-        type.cloneWith(op.getResultType().getShape(), *block),
-        op.getReassociationIndices());
+    Value moved =
+        collapseParts(rewriter, op.getLoc(), dequantize.getSource(),
+                      type.cloneWith(op.getResultType().getShape(), *block),
+                      op.getReassociationIndices());
     rewriter.replaceOpWithNewOp<DequantizeOp>(op, op.getResultType(), moved);
     ++counts.moved;
     return success();
@@ -284,10 +282,9 @@ struct ExpandOfDequantize : OpRewritePattern<tensor::ExpandShapeOp> {
         expandBlock(type.getBlock(), op.getReassociationIndices());
     if (failed(block))
       return rewriter.notifyMatchFailure(op, "a block straddles dimensions");
-    Value moved =
-        expandParts(rewriter, op.getLoc(), dequantize.getSource(),
-                    type.cloneWith(op.getType().getShape(), *block),
-                    op.getReassociationIndices());
+    Value moved = expandParts(rewriter, op.getLoc(), dequantize.getSource(),
+                              type.cloneWith(op.getType().getShape(), *block),
+                              op.getReassociationIndices());
     rewriter.replaceOpWithNewOp<DequantizeOp>(op, op.getType(), moved);
     ++counts.moved;
     return success();
@@ -319,9 +316,10 @@ struct SliceOfDequantize : OpRewritePattern<tensor::ExtractSliceOp> {
       int64_t offset = op.getStaticOffset(dim), size = op.getStaticSize(dim);
       bool whole = extent == ScaledType::kWhole;
       // The last block of the slice may be partial only where the source ends.
-      bool aligned = whole || (offset % extent == 0 &&
-                               (size % extent == 0 ||
-                                offset + size == type.getShape()[dim]));
+      bool aligned =
+          whole ||
+          (offset % extent == 0 &&
+           (size % extent == 0 || offset + size == type.getShape()[dim]));
       if (!aligned)
         return rewriter.notifyMatchFailure(op, "slice cuts a block");
       offsets.push_back(rewriter.getIndexAttr(whole ? 0 : offset / extent));
@@ -329,7 +327,8 @@ struct SliceOfDequantize : OpRewritePattern<tensor::ExtractSliceOp> {
       sizes.push_back(rewriter.getIndexAttr(gridSizes.back()));
     }
     Location loc = op.getLoc();
-    ScaledType sliced = type.cloneWith(op.getType().getShape(), type.getBlock());
+    ScaledType sliced =
+        type.cloneWith(op.getType().getShape(), type.getBlock());
     auto parts = DisassembleOp::create(rewriter, loc, dequantize.getSource());
     SmallVector<OpFoldResult> strides = op.getMixedStrides();
     Value payload = tensor::ExtractSliceOp::create(
@@ -338,9 +337,8 @@ struct SliceOfDequantize : OpRewritePattern<tensor::ExtractSliceOp> {
     Value scaleInv = tensor::ExtractSliceOp::create(
         rewriter, loc, sliced.getScaleInvType(), parts.getScaleInv(), offsets,
         sizes, strides);
-    Value assembled =
-        AssembleOp::create(rewriter, loc, sliced, payload, scaleInv,
-                           parts.getTensorScaleInv());
+    Value assembled = AssembleOp::create(rewriter, loc, sliced, payload,
+                                         scaleInv, parts.getTensorScaleInv());
     rewriter.replaceOpWithNewOp<DequantizeOp>(op, op.getType(), assembled);
     ++counts.moved;
     return success();

@@ -70,8 +70,9 @@ static LogicalResult verifyFusion(Operation *op) {
                              "phase 'fusion': run fp8-form-matmul");
   if (auto quantize = dyn_cast<QuantizeOp>(op))
     for (Operation *other : quantize.getSource().getUsers())
-      if (other != op && OperationEquivalence::isEquivalentTo(
-                             op, other, OperationEquivalence::IgnoreLocations) &&
+      if (other != op &&
+          OperationEquivalence::isEquivalentTo(
+              op, other, OperationEquivalence::IgnoreLocations) &&
           op->getBlock() == other->getBlock())
         return op->emitOpError("expected one quantize for each value, scale "
                                "and type after phase 'fusion'");
@@ -79,8 +80,8 @@ static LogicalResult verifyFusion(Operation *op) {
 }
 
 static LogicalResult verifyBuffers(Operation *op) {
-  for (TypeRange types : {TypeRange(op->getOperandTypes()),
-                          TypeRange(op->getResultTypes())})
+  for (TypeRange types :
+       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
     for (Type type : types)
       if (isa<TensorType>(type))
         return op->emitOpError("expected no tensor after phase 'buffers', but "
@@ -96,7 +97,8 @@ static LogicalResult verifyKernels(Operation *op) {
 }
 
 static LogicalResult verifyHost(Operation *op) {
-  if (!isa<ModuleOp>(op) && !isa_and_present<LLVM::LLVMDialect>(op->getDialect()))
+  if (!isa<ModuleOp>(op) &&
+      !isa_and_present<LLVM::LLVMDialect>(op->getDialect()))
     return op->emitOpError("cannot be lowered to LLVM: it is left after phase "
                            "'host'");
   return success();

@@ -7,13 +7,56 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/InitAll.h"
+#include "fp8/Pipelines/Remarks.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
 
 int main(int argc, char **argv) {
-  mlir::DialectRegistry registry;
-  mlir::fp8::registerAllDialects(registry);
-  mlir::fp8::registerAllPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "fp8 optimiser driver\n", registry));
+  llvm::InitLLVM initLLVM(argc, argv);
+  DialectRegistry registry;
+  fp8::registerAllDialects(registry);
+  fp8::registerAllPasses();
+  static llvm::cl::opt<std::string> remarks(
+      "fp8-remarks",
+      llvm::cl::desc("Write what was decided about every contraction: "
+                     "json:FILE or text:FILE"));
+
+  auto [input, output] = registerAndParseCLIOptions(
+      argc, argv, "fp8 optimiser driver\n", registry);
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  if (!remarks.empty()) {
+    // The context is made by MlirOptMain: its first pass manager is the first
+    // place where it can be reached.
+    MlirOptMainConfig commandLine = config;
+    config.setPassPipelineSetupFn([commandLine](PassManager &pm) {
+      std::string error;
+      if (failed(fp8::enableRemarks(pm.getContext(), remarks, error))) {
+        llvm::errs() << "error: " << error << '\n';
+        return failure();
+      }
+      return commandLine.setupPassPipeline(pm);
+    });
+  }
+
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &error);
+  std::unique_ptr<llvm::ToolOutputFile> out;
+  if (file)
+    out = openOutputFile(output, &error);
+  if (!out) {
+    llvm::errs() << "error: " << error << '\n';
+    return 1;
+  }
+  if (failed(MlirOptMain(out->os(), std::move(file), registry, config)))
+    return 1;
+  out->keep();
+  return 0;
 }

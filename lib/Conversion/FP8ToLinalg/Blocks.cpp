@@ -57,7 +57,8 @@ BlockedNest::BlockedNest(OpBuilder &builder, Location loc, Value tensor,
 Value BlockedNest::split(Value tensor) const {
   auto type = cast<RankedTensorType>(tensor.getType());
   // Dynamic extents are padded too: whether by nothing shows at run time.
-  if (shape != paddedShape || llvm::any_of(llvm::zip_equal(shape, block), [](auto pair) {
+  if (shape != paddedShape ||
+      llvm::any_of(llvm::zip_equal(shape, block), [](auto pair) {
         auto [dim, extent] = pair;
         return ShapedType::isDynamic(dim) && isSplit(extent);
       })) {
@@ -86,7 +87,8 @@ Value BlockedNest::join(Value tensor) const {
   bool isPadded = false;
   for (auto [dim, paddedDim, extent] :
        llvm::zip_equal(shape, paddedShape, block))
-    isPadded |= dim != paddedDim || (ShapedType::isDynamic(dim) && isSplit(extent));
+    isPadded |=
+        dim != paddedDim || (ShapedType::isDynamic(dim) && isSplit(extent));
   if (!isPadded)
     return tensor;
   SmallVector<OpFoldResult> offsets(sizes.size(), builder.getIndexAttr(0));
@@ -115,10 +117,9 @@ AffineMap BlockedNest::getElementMap() const {
 AffineMap BlockedNest::getGridMap() const {
   SmallVector<AffineExpr> exprs;
   for (auto [dim, extent] : llvm::enumerate(block))
-    exprs.push_back(
-        extent == ScaledType::kWhole
-            ? builder.getAffineConstantExpr(0)
-            : builder.getAffineDimExpr(reassociation[dim].front()));
+    exprs.push_back(extent == ScaledType::kWhole
+                        ? builder.getAffineConstantExpr(0)
+                        : builder.getAffineDimExpr(reassociation[dim].front()));
   return AffineMap::get(getNumLoops(), 0, exprs, builder.getContext());
 }
 

@@ -48,15 +48,16 @@ Value fp8::encode(OpBuilder &builder, Location loc, Value value,
   Value code = arith::TruncFOp::create(builder, loc, elementType, value);
   if (!isa<Float4E2M1FNType>(elementType))
     return code;
-  code = arith::BitcastOp::create(builder, loc, builder.getIntegerType(4), code);
+  code =
+      arith::BitcastOp::create(builder, loc, builder.getIntegerType(4), code);
   return arith::ExtUIOp::create(builder, loc, builder.getI8Type(), code);
 }
 
 Value fp8::decode(OpBuilder &builder, Location loc, Value code,
                   Type elementType) {
   if (isa<Float4E2M1FNType>(elementType)) {
-    code = arith::TruncIOp::create(builder, loc, builder.getIntegerType(4),
-                                   code);
+    code =
+        arith::TruncIOp::create(builder, loc, builder.getIntegerType(4), code);
     code = arith::BitcastOp::create(builder, loc, elementType, code);
   }
   return toF32(builder, loc, code);
@@ -81,8 +82,7 @@ static SmallVector<utils::IteratorType> getParallel(int64_t rank) {
 /// Index of the only element of a tensor of `rank` unit dimensions.
 static AffineMap getSingleMap(OpBuilder &builder, int64_t loops, int64_t rank) {
   return AffineMap::get(
-      loops, 0,
-      SmallVector<AffineExpr>(rank, builder.getAffineConstantExpr(0)),
+      loops, 0, SmallVector<AffineExpr>(rank, builder.getAffineConstantExpr(0)),
       builder.getContext());
 }
 
@@ -101,8 +101,7 @@ static Value dequantize(OpBuilder &builder, Location loc, ScaledParts parts,
     maps.push_back(nest.getGridMap());
     if (parts.tensorScaleInv) {
       inputs.push_back(parts.tensorScaleInv);
-      maps.push_back(
-          getSingleMap(builder, nest.getNumLoops(), type.getRank()));
+      maps.push_back(getSingleMap(builder, nest.getNumLoops(), type.getRank()));
     }
   }
   Value empty = nest.createEmpty(resultType);
@@ -167,12 +166,13 @@ struct ConvertDequantize : OpConversionPattern<DequantizeOp> {
   matchAndRewrite(DequantizeOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     RankedTensorType resultType = op.getResult().getType();
-    Value result = dequantize(
-        rewriter, op.getLoc(), ScaledParts(adaptor.getSource()),
-        op.getSource().getType(), /*withFactors=*/true,
-        resultType.getElementType());
+    Value result =
+        dequantize(rewriter, op.getLoc(), ScaledParts(adaptor.getSource()),
+                   op.getSource().getType(), /*withFactors=*/true,
+                   resultType.getElementType());
     if (result.getType() != resultType)
-      result = tensor::CastOp::create(rewriter, op.getLoc(), resultType, result);
+      result =
+          tensor::CastOp::create(rewriter, op.getLoc(), resultType, result);
     rewriter.replaceOp(op, result);
     return success();
   }
@@ -203,8 +203,8 @@ struct ConvertMeasure : OpConversionPattern<MeasureOp> {
         arith::ConstantOp::create(rewriter, loc, rewriter.getF64FloatAttr(0.0));
     SmallVector<Value> inits;
     for (unsigned i = 0; i < numResults; ++i) {
-      Value empty = tensor::EmptyOp::create(rewriter, loc,
-                                            ArrayRef<int64_t>(), f64);
+      Value empty =
+          tensor::EmptyOp::create(rewriter, loc, ArrayRef<int64_t>(), f64);
       inits.push_back(
           linalg::FillOp::create(rewriter, loc, zero, empty).getResult(0));
       maps.push_back(AffineMap::get(loops, 0, rewriter.getContext()));
@@ -258,9 +258,9 @@ struct ConvertMeasure : OpConversionPattern<MeasureOp> {
     Value amax = arith::SelectOp::create(
         b, cmp(arith::CmpFPredicate::OGT, widen(magnitude), sums[0]),
         widen(magnitude), sums[0]);
-    Value became0 = arith::AndIOp::create(
-        b, cmp(arith::CmpFPredicate::ONE, x, zero),
-        cmp(arith::CmpFPredicate::OEQ, code, zero));
+    Value became0 =
+        arith::AndIOp::create(b, cmp(arith::CmpFPredicate::ONE, x, zero),
+                              cmp(arith::CmpFPredicate::OEQ, code, zero));
     Value underflow = add(sums[1], became0, f64(1.0));
     // |x| > (M + half a gap) * scale_inv, at the largest code.
     Value limit = arith::MulFOp::create(
@@ -270,12 +270,14 @@ struct ConvertMeasure : OpConversionPattern<MeasureOp> {
         cmp(arith::CmpFPredicate::OEQ, codeMagnitude,
             constantF32(b, loc, maxFinite)));
     Value saturated = add(sums[2], beyond, f64(1.0));
-    Value isFinite = cmp(arith::CmpFPredicate::OLE, magnitude,
-                         constantF32(b, loc, std::numeric_limits<float>::max()));
+    Value isFinite =
+        cmp(arith::CmpFPredicate::OLE, magnitude,
+            constantF32(b, loc, std::numeric_limits<float>::max()));
     Value wide = widen(x);
     Value signal = add(sums[3], isFinite, arith::MulFOp::create(b, wide, wide));
     Value error = arith::SubFOp::create(b, wide, widen(value));
-    Value noise = add(sums[4], isFinite, arith::MulFOp::create(b, error, error));
+    Value noise =
+        add(sums[4], isFinite, arith::MulFOp::create(b, error, error));
     linalg::YieldOp::create(
         b, ValueRange{amax, underflow, saturated, signal, noise});
   }

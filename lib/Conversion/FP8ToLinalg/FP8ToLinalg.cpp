@@ -50,8 +50,8 @@ struct PartsConverter : TypeConverter {
     });
     addConversion([](Float4E2M1FNType type) { return getStorageType(type); });
     addConversion([](ScaledType type, SmallVectorImpl<Type> &types) {
-      types.push_back(type.getPayloadType().clone(
-          getStorageType(type.getElementType())));
+      types.push_back(
+          type.getPayloadType().clone(getStorageType(type.getElementType())));
       types.push_back(type.getScaleInvType());
       if (type.getHasTensorScale())
         types.push_back(type.getTensorScaleInvType());
@@ -93,8 +93,7 @@ struct ConvertTranspose : OpConversionPattern<TransposeOp> {
       auto type = cast<RankedTensorType>(part.getType());
       SmallVector<OpFoldResult> sizes;
       for (int64_t dim : op.getPermutation())
-        sizes.push_back(
-            tensor::getMixedSize(rewriter, op.getLoc(), part, dim));
+        sizes.push_back(tensor::getMixedSize(rewriter, op.getLoc(), part, dim));
       Value empty = tensor::EmptyOp::create(rewriter, op.getLoc(), sizes,
                                             type.getElementType());
       parts.push_back(linalg::TransposeOp::create(rewriter, op.getLoc(), part,
@@ -116,10 +115,9 @@ struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
     if (!elements)
       return rewriter.notifyMatchFailure(op, "not a dense float constant");
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(
-        op, elements.mapValues(
-                rewriter.getI8Type(), [](const APFloat &value) {
-                  return value.bitcastToAPInt().zext(8);
-                }));
+        op, elements.mapValues(rewriter.getI8Type(), [](const APFloat &value) {
+          return value.bitcastToAPInt().zext(8);
+        }));
     return success();
   }
 };
@@ -141,8 +139,7 @@ struct ConvertMovement : ConversionPattern {
     OperationState state(op->getLoc(), op->getName());
     state.addOperands(operands);
     state.addTypes(types);
-    state.addAttributes(
-        op->getDiscardableAttrDictionary().getValue());
+    state.addAttributes(op->getDiscardableAttrDictionary().getValue());
     state.propertiesAttr = op->getPropertiesAsAttribute();
     for (Region &region : op->getRegions()) {
       Region *converted = state.addRegion();
@@ -200,7 +197,7 @@ void ConvertFP8ToLinalg::runOnOperation() {
   populateCallOpTypeConversionPattern(patterns, converter);
   populateReturnOpTypeConversionPattern(patterns, converter);
   scf::populateSCFStructuralTypeConversions(converter, patterns);
-  if (failed(applyPartialConversion(getOperation(), target,
-                                    std::move(patterns))))
+  if (failed(
+          applyPartialConversion(getOperation(), target, std::move(patterns))))
     signalPassFailure();
 }

@@ -60,7 +60,8 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
         [&](OpBuilder &builder, Location loc, ValueRange args) {
           Value value = args[0];
           if (!inOperands) {
-            Value factor = arith::MulFOp::create(builder, loc, args[1], args[2]);
+            Value factor =
+                arith::MulFOp::create(builder, loc, args[1], args[2]);
             value = arith::MulFOp::create(builder, loc, value, factor);
           }
           if (op.hasEpilogue()) {
@@ -74,8 +75,8 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
             value =
                 mapping.lookupOrDefault(body.getTerminator()->getOperand(0));
           } else if (!resultType.getElementType().isF32()) {
-            value = arith::TruncFOp::create(
-                builder, loc, resultType.getElementType(), value);
+            value = arith::TruncFOp::create(builder, loc,
+                                            resultType.getElementType(), value);
           }
           linalg::YieldOp::create(builder, loc, value);
         });

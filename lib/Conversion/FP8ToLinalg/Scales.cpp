@@ -41,9 +41,9 @@ struct ConvertAmax : OpConversionPattern<AmaxOp> {
     Type i32 = rewriter.getI32Type();
     BlockedNest nest(rewriter, loc, adaptor.getSource(), op.getBlock());
     Value zero = arith::ConstantIntOp::create(rewriter, loc, i32, 0);
-    Value init = linalg::FillOp::create(rewriter, loc, zero,
-                                        nest.createEmptyGrid(i32))
-                     .getResult(0);
+    Value init =
+        linalg::FillOp::create(rewriter, loc, zero, nest.createEmptyGrid(i32))
+            .getResult(0);
     bool propagate = op.getPropagateNan();
     auto bits = linalg::GenericOp::create(
         rewriter, loc, init.getType(), nest.split(adaptor.getSource()), init,
@@ -57,9 +57,8 @@ struct ConvertAmax : OpConversionPattern<AmaxOp> {
           Value x = arith::BitcastOp::create(b, i32, toF32(b, loc, args[0]));
           Value magnitude = arith::AndIOp::create(b, x, constant(0x7fffffff));
           if (!propagate) {
-            Value isNumber =
-                arith::CmpIOp::create(b, arith::CmpIPredicate::ule, magnitude,
-                                      constant(0x7f800000));
+            Value isNumber = arith::CmpIOp::create(
+                b, arith::CmpIPredicate::ule, magnitude, constant(0x7f800000));
             magnitude =
                 arith::SelectOp::create(b, isNumber, magnitude, constant(0));
           }
@@ -123,8 +122,8 @@ struct ScaleBuilder : ImplicitLocOpBuilder {
   }
   /// The largest power of two not above `x`; NaN stays NaN.
   Value floorToPow2(Value x) {
-    Value cleared = fromBits(
-        arith::AndIOp::create(*this, bits(x), i32(0xff800000)));
+    Value cleared =
+        fromBits(arith::AndIOp::create(*this, bits(x), i32(0xff800000)));
     return select(isNaN(x), x, cleared);
   }
 
@@ -136,8 +135,8 @@ struct ScaleBuilder : ImplicitLocOpBuilder {
   Value scaleTE(Value amax, float maxFinite, ScaleRule rule) {
     if (rule.epsilon.value > 0.0f) {
       Value epsilon = f32(rule.epsilon.value);
-      amax = select(cmpf(arith::CmpFPredicate::OLT, amax, epsilon), epsilon,
-                    amax);
+      amax =
+          select(cmpf(arith::CmpFPredicate::OLT, amax, epsilon), epsilon, amax);
     }
     Value scale = div(f32(maxFinite), amax);
     Value inf = f32(std::numeric_limits<float>::infinity());
@@ -156,8 +155,8 @@ struct ScaleBuilder : ImplicitLocOpBuilder {
     Value wide = arith::ExtFOp::create(*this, getF64Type(), amax);
     Value small = cmpf(arith::CmpFPredicate::OLT, wide, f64(1e-12));
     wide = select(small, f64(1e-12), wide);
-    Value scale = arith::TruncFOp::create(*this, getF32Type(),
-                                          div(f64(maxFinite), wide));
+    Value scale =
+        arith::TruncFOp::create(*this, getF32Type(), div(f64(maxFinite), wide));
     return rule.pow2 ? floorToPow2(scale) : scale;
   }
 
@@ -198,8 +197,7 @@ struct ScaleBuilder : ImplicitLocOpBuilder {
     byte = arith::MinSIOp::create(*this, byte, i32(0xfe));
     // Non-finite amaxes, on the bits before any rounding.
     Value original = bits(amax);
-    Value isInf =
-        cmpi(arith::CmpIPredicate::eq, original, i32(0x7f800000));
+    Value isInf = cmpi(arith::CmpIPredicate::eq, original, i32(0x7f800000));
     Value infByte = i32(rule.nonfinite == NonFinite::NaN ? 0xff : 0xfe);
     byte = select(isInf, infByte, byte);
     return select(isNaN(amax), i32(0xff), byte);
@@ -257,11 +255,11 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
               [&](OpBuilder &builder, Location loc, ValueRange args) {
                 ScaleBuilder b(loc, builder);
                 Value factor = b.div(args[0], b.f32(448.0f * maxFinite));
-                factor = b.select(b.isPositiveFinite(args[0]), factor,
-                                  b.f32(1.0f));
+                factor =
+                    b.select(b.isPositiveFinite(args[0]), factor, b.f32(1.0f));
                 // An amax so small that its factor underflows to zero.
-                factor = b.select(b.isPositiveFinite(factor), factor,
-                                  b.f32(1.0f));
+                factor =
+                    b.select(b.isPositiveFinite(factor), factor, b.f32(1.0f));
                 linalg::YieldOp::create(b, factor);
               })
               .getResult(0);
@@ -287,13 +285,11 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
             Value factor = b.div(b.div(args[0], b.f32(maxFinite)), args[1]);
             factor = clamp(b, loc, factor, 448.0f);
             scaleInv = arith::TruncFOp::create(b, op.getScaleType(), factor);
-            Value decoded =
-                arith::ExtFOp::create(b, b.getF32Type(), scaleInv);
+            Value decoded = arith::ExtFOp::create(b, b.getF32Type(), scaleInv);
             Value product = b.mul(decoded, args[1]);
-            Value isZero = b.cmpf(arith::CmpFPredicate::OEQ, product,
-                                  b.f32(0.0f));
-            scale = b.select(isZero, b.f32(0.0f),
-                             b.div(b.f32(1.0f), product));
+            Value isZero =
+                b.cmpf(arith::CmpFPredicate::OEQ, product, b.f32(0.0f));
+            scale = b.select(isZero, b.f32(0.0f), b.div(b.f32(1.0f), product));
           } else {
             scale = rule.style == ScaleStyle::TorchAO
                         ? b.scaleTorchAO(args[0], maxFinite, rule)
