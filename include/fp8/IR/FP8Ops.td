@@ -98,7 +98,7 @@ def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [
                       Optional<FP8_F32Tensor>:$tensor_scale_inv);
   let assemblyFormat = [{
     $amax (`tensor_amax` `(` $tensor_amax^ `:` type($tensor_amax) `)`)?
-    `format` `=` $format `scale_type` `=` $scale_type (`rule` `=` $rule^)?
+    `format` `=` $format `scale_type` `=` $scale_type (`rule` `(` $rule^ `)`)?
     attr-dict `:` type($amax)
   }];
   let hasVerifier = 1;
@@ -133,7 +133,7 @@ def FP8_QuantizeOp : FP8_Op<"quantize", [AttrSizedOperandSegments]> {
     Example:
 
     ```mlir
-    %0 = fp8.quantize %x recipe = #fp8.current
+    %0 = fp8.quantize %x recipe(#fp8.current)
         : tensor<32x768xbf16> -> !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>
     %1 = fp8.quantize %x scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>)
         : tensor<32x768xbf16> -> !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>
@@ -145,7 +145,7 @@ def FP8_QuantizeOp : FP8_Op<"quantize", [AttrSizedOperandSegments]> {
                        OptionalAttr<FP8_RecipeAttrInterface>:$recipe);
   let results = (outs FP8_ScaledType:$result);
   let assemblyFormat = [{
-    $source (`recipe` `=` $recipe^)?
+    $source (`recipe` `(` $recipe^ `)`)?
     (`scale` `(` $scale^ `,` $scale_inv `:` type($scale) `,` type($scale_inv) `)`)?
     (`tensor_scale_inv` `(` $tensor_scale_inv^ `:` type($tensor_scale_inv) `)`)?
     attr-dict `:` type($source) `->` type($result)

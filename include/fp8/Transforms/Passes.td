@@ -65,8 +65,8 @@ def ApplyRecipePass : Pass<"fp8-apply-recipe", "::mlir::ModuleOp"> {
     %0 = linalg.matmul {fp8.recipe = #fp8.current} ins(%x, %w : tensor<32x64xbf16>, tensor<64x16xbf16>) ...
     // becomes
     %wt = linalg.transpose ins(%w) ... permutation = [1, 0]
-    %qx = fp8.quantize %x recipe = #fp8.current : ... -> !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
-    %qw = fp8.quantize %wt recipe = #fp8.current : ... -> !fp8.scaled<16x64xf8E4M3FN, block = [*, *], scale = f32>
+    %qx = fp8.quantize %x recipe(#fp8.current) : ... -> !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+    %qw = fp8.quantize %wt recipe(#fp8.current) : ... -> !fp8.scaled<16x64xf8E4M3FN, block = [*, *], scale = f32>
     %dx = fp8.dequantize %qx : ... -> tensor<32x64xf32>
     %dw = fp8.dequantize %qw : ... -> tensor<16x64xf32>
     %acc = linalg.contract ... ins(%dx, %dw) outs(%zero) -> tensor<32x16xf32>
@@ -123,13 +123,13 @@ def SimplifyCastsPass : Pass<"fp8-simplify-casts"> {
 def InferScalesPass : Pass<"fp8-infer-scales"> {
   let summary = "give every quantize its scale as an SSA value";
   let description = [{
-    Resolves `fp8.quantize ... recipe = R` into `fp8.amax`,
+    Resolves `fp8.quantize ... recipe(R)` into `fp8.amax`,
     `fp8.compute_scale` with the rule of R, and a quantize with that scale.
     A recipe whose scales depend on earlier steps is an error here: its state
     has to be allocated.
 
     ```mlir
-    %q = fp8.quantize %x recipe = #fp8.current : tensor<32x64xbf16> -> !fp8.scaled<...>
+    %q = fp8.quantize %x recipe(#fp8.current) : tensor<32x64xbf16> -> !fp8.scaled<...>
     // becomes
     %amax = fp8.amax %x block = [*, *] : tensor<32x64xbf16>
     %scale, %scale_inv = fp8.compute_scale %amax format = f8E4M3FN scale_type = f32 : tensor<1x1xf32>
