@@ -1,0 +1,3 @@
+#!/bin/sh
+# Interesting to fp8-reduce (exit status 1) is a module with a quantise.
+! grep -q fp8.quantize "$1"
