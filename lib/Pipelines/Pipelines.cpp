@@ -138,7 +138,7 @@ static void buildBufferPipeline(OpPassManager &pm) {
 
 /// 6: contractions call the runtime, everything else becomes loops.
 static void buildKernelPipeline(OpPassManager &pm) {
-  // GEMMS
+  pm.addPass(createConvertGemmsToRuntimePass());
   addFuncPass(pm, createLowerLinalgToLoopsPass());
   // bf16 arithmetic in f32, one rounding after every operation: what LLVM's
   // own legalisation promises, without the flush of denormals that some x86

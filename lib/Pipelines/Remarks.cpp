@@ -139,7 +139,7 @@ LogicalResult fp8::enableRemarks(MLIRContext *context, StringRef spec,
     }
   }
   remark::RemarkCategories categories;
-  categories.all = "fp8";
+  categories.passed = categories.missed = "fp8";
   return remark::enableOptimizationRemarks(
       *context, std::make_unique<FileStreamer>(path, format == "json"),
       std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);

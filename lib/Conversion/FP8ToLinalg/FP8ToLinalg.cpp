@@ -48,7 +48,6 @@ struct PartsConverter : TypeConverter {
     addConversion([](UnrankedTensorType type) -> Type {
       return type.clone(getStorageType(type.getElementType()));
     });
-    addConversion([](Float4E2M1FNType type) { return getStorageType(type); });
     addConversion([](ScaledType type, SmallVectorImpl<Type> &types) {
       types.push_back(
           type.getPayloadType().clone(getStorageType(type.getElementType())));
@@ -122,6 +121,14 @@ struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
   }
 };
 
+/// Inside the region of an operation that only moves codes, their scalars are
+/// stored codes too. Elsewhere an f4E2M1FN scalar is a number.
+struct CodeConverter : PartsConverter {
+  CodeConverter() {
+    addConversion([](Float4E2M1FNType type) { return getStorageType(type); });
+  }
+};
+
 /// Any other operation that moves f4E2M1FN: the same on i8.
 struct ConvertMovement : ConversionPattern {
   ConvertMovement(const TypeConverter &converter, MLIRContext *context)
@@ -141,10 +148,11 @@ struct ConvertMovement : ConversionPattern {
     state.addTypes(types);
     state.addAttributes(op->getDiscardableAttrDictionary().getValue());
     state.propertiesAttr = op->getPropertiesAsAttribute();
+    CodeConverter codeConverter;
     for (Region &region : op->getRegions()) {
       Region *converted = state.addRegion();
       rewriter.inlineRegionBefore(region, *converted, converted->end());
-      if (failed(rewriter.convertRegionTypes(converted, *getTypeConverter())))
+      if (failed(rewriter.convertRegionTypes(converted, codeConverter)))
         return rewriter.notifyMatchFailure(op, "region does not convert");
     }
     rewriter.replaceOp(op, rewriter.create(state));

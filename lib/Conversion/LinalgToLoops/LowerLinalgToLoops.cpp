@@ -55,7 +55,10 @@ private:
 SmallVector<Value> NestBuilder::getIndices(OpOperand *operand,
                                            ArrayRef<Value> ivs) {
   AffineMap map = op.getMatchingIndexingMap(operand);
+  // An accumulator is addressed outside of the loops that it is carried
+  // through; its map does not depend on them.
   SmallVector<OpFoldResult> dims = getAsOpFoldResult(ivs);
+  dims.resize(map.getNumDims(), b.getIndexAttr(0));
   SmallVector<Value> indices;
   for (AffineExpr expr : map.getResults())
     indices.push_back(getValueOrCreateConstantIndexOp(
