@@ -120,7 +120,7 @@ static void buildBufferPipeline(OpPassManager &pm) {
   addFuncPass(pm, createFuseElementwisePass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  addFuncPass(pm, createConvertTensorToLinalgPass());
+  pm.addPass(createConvertTensorToLinalgPass());
 
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
@@ -155,6 +155,7 @@ static void buildKernelPipeline(OpPassManager &pm) {
 
 /// 7: the llvm dialect.
 static void buildHostPipeline(OpPassManager &pm) {
+  pm.addPass(createStripAttributesPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());

@@ -245,6 +245,14 @@ def DecomposeAggregatesPass : Pass<"fp8-decompose-aggregates"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
+def StripAttributesPass : Pass<"fp8-strip-attributes", "::mlir::ModuleOp"> {
+  let summary = "drop attributes of functions that LLVM has no use for";
+  let description = [{
+    Names, weights and what other compilers attach to functions, arguments and
+    results has served by now; LLVM's translation would warn about each.
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Contracts
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,48 @@
+//===- StripAttributes.cpp - Attributes that LLVM has no use for ----------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_STRIPATTRIBUTESPASS
+#include "fp8/Transforms/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+
+/// The attributes of `attributes` that LLVM's translation knows.
+static DictionaryAttr keepLLVM(MLIRContext *context,
+                               DictionaryAttr attributes) {
+  SmallVector<NamedAttribute> kept;
+  if (attributes)
+    for (NamedAttribute attribute : attributes)
+      if (attribute.getName().strref().starts_with("llvm."))
+        kept.push_back(attribute);
+  return DictionaryAttr::get(context, kept);
+}
+
+namespace {
+struct StripAttributes : fp8::impl::StripAttributesPassBase<StripAttributes> {
+  using Base::Base;
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    getOperation().walk([&](func::FuncOp function) {
+      function->setDiscardableAttrs(
+          keepLLVM(context, function->getDiscardableAttrDictionary()));
+      for (unsigned i = 0, e = function.getNumArguments(); i < e; ++i)
+        function.setArgAttrs(i, keepLLVM(context, function.getArgAttrDict(i)));
+      for (unsigned i = 0, e = function.getNumResults(); i < e; ++i)
+        function.setResultAttrs(
+            i, keepLLVM(context, function.getResultAttrDict(i)));
+    });
+  }
+};
+} // namespace
