@@ -1,5 +1,4 @@
-//===- consumer-opt.cpp - A compiler that uses fp8
-//-------------------------===//
+//===- consumer-opt.cpp - A compiler that uses fp8 ------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
