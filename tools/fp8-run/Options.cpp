@@ -86,6 +86,7 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
       {OPT_inputs, options.inputs},
       {OPT_outputs, options.outputs},
       {OPT_compile_to, options.compileTo},
+      {OPT_fp8_remarks, options.remarks},
   };
   for (auto &[id, value] : strings) {
     const Arg *arg = args.getLastArg(id);

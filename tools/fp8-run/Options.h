@@ -25,6 +25,7 @@ struct RunOptions {
   std::string inputs;
   std::string outputs;
   std::string compileTo;
+  std::string remarks;
   bool time = false;
   bool stats = false;
   /// The help was asked for, and printed.

@@ -15,6 +15,7 @@
 
 #include "fp8/InitAll.h"
 #include "fp8/Pipelines/Pipelines.h"
+#include "fp8/Pipelines/Remarks.h"
 #include "fp8/Runtime/Stats.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -136,6 +137,9 @@ llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
   MLIRContext context(registry);
 
   std::string message;
+  if (!options.remarks.empty() &&
+      failed(enableRemarks(&context, options.remarks, message)))
+    return llvm::createStringError(message);
   auto file = openInputFile(options.file, &message);
   if (!file)
     return llvm::createStringError(message);

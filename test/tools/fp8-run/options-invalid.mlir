@@ -8,6 +8,7 @@
 // RUN: not fp8-run %s --entry=main --compile-to=nowhere 2>&1 | FileCheck %s --check-prefix=PHASE
 // RUN: not fp8-run %s --recipe=fancy 2>&1 | FileCheck %s --check-prefix=RECIPE
 // RUN: not fp8-run %s --target=abacus 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: not fp8-run %s --fp8-remarks=csv:-  2>&1 | FileCheck %s --check-prefix=REMARKS
 // RUN: echo "func.func @f( {" > %t.syntax.mlir
 // RUN: not fp8-run %t.syntax.mlir 2>&1 | FileCheck %s --check-prefix=SYNTAX
 
@@ -21,6 +22,7 @@
 // PHASE: error: {{.*}}nowhere
 // RECIPE: error: {{.*}}fancy
 // TARGET: error: {{.*}}abacus
+// REMARKS: {{^}}fp8-run: error: expected remarks as json:FILE or text:FILE, but got 'csv:-'
 // SYNTAX: .syntax.mlir:1:14: error: expected
 
 func.func @main() {
