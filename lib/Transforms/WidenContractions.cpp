@@ -21,6 +21,43 @@ namespace mlir::fp8 {
 using namespace mlir;
 using namespace mlir::fp8;
 
+/// Whether the loops are one M, one N, one K and at most one batch, in whatever
+/// order: what a matrix product of any strides computes.
+static bool isSimple(const Contraction &contraction) {
+  const linalg::ContractionDimensions &dims = contraction.dims;
+  return dims.batch.size() <= 1 && dims.m.size() == 1 && dims.n.size() == 1 &&
+         dims.k.size() == 1;
+}
+
+/// The same contraction on f32, transposes left to the strides.
+static Value widenInPlace(RewriterBase &rewriter,
+                          const Contraction &contraction) {
+  linalg::LinalgOp op = contraction.op;
+  Location loc = op.getLoc();
+  Type f32 = rewriter.getF32Type();
+  Value init = contraction.getInit();
+  Value acc = castElements(rewriter, loc, init, f32);
+  if (isKnownZero(init)) {
+    Value empty = tensor::EmptyOp::create(
+        rewriter, loc, tensor::getMixedSizes(rewriter, loc, init), f32);
+    Value zero = arith::ConstantOp::create(rewriter, loc,
+                                           rewriter.getF32FloatAttr(0.0f));
+    acc = linalg::FillOp::create(rewriter, loc, zero, empty).getResult(0);
+  }
+  Value a = castElements(rewriter, loc, contraction.getA(), f32);
+  Value b = castElements(rewriter, loc, contraction.getB(), f32);
+  auto contract = linalg::ContractOp::create(
+      rewriter, loc, TypeRange{acc.getType()}, ValueRange{a, b},
+      ValueRange{acc},
+      rewriter.getAffineMapArrayAttr(op.getIndexingMapsArray()));
+  Value result = castElements(rewriter, loc, contract->getResult(0),
+                              getElementTypeOrSelf(init));
+  if (result.getType() != op->getResult(0).getType())
+    result = tensor::CastOp::create(rewriter, loc, op->getResult(0).getType(),
+                                    result);
+  return result;
+}
+
 namespace {
 struct WidenContractions
     : fp8::impl::WidenContractionsPassBase<WidenContractions> {
@@ -31,27 +68,28 @@ struct WidenContractions
       std::string reason;
       if (!isFloatContraction(op) || !op.hasPureTensorSemantics())
         return;
-      auto contract = dyn_cast<linalg::ContractOp>(op.getOperation());
       bool isF32 = llvm::all_of(op->getOperandTypes(), [](Type type) {
         return getElementTypeOrSelf(type).isF32();
       });
-      if (contract && isCanonical(contract) && isF32)
-        return;
       FailureOr<Contraction> contraction = matchContraction(op, reason);
-      if (succeeded(contraction))
+      if (succeeded(contraction) && !(isF32 && isSimple(*contraction)))
         contractions.push_back(*contraction);
     });
     Type f32 = Float32Type::get(&getContext());
     for (const Contraction &contraction : contractions) {
       linalg::LinalgOp op = contraction.op;
       IRRewriter rewriter(op);
+      ++numWidened;
+      if (isSimple(contraction)) {
+        rewriter.replaceOp(op, widenInPlace(rewriter, contraction));
+        continue;
+      }
       Value a = castElements(rewriter, op.getLoc(),
                              buildCanonicalA(rewriter, contraction), f32);
       Value b = castElements(rewriter, op.getLoc(),
                              buildCanonicalB(rewriter, contraction), f32);
       rewriter.replaceOp(
           op, buildCanonicalContract(rewriter, contraction, a, b).result);
-      ++numWidened;
     }
   }
 };

@@ -220,11 +220,12 @@ def InstrumentQuantizePass : Pass<"fp8-instrument-quantize", "::mlir::ModuleOp">
 //===----------------------------------------------------------------------===//
 
 def WidenContractionsPass : Pass<"fp8-widen-contractions"> {
-  let summary = "bf16 and f16 contractions to f32 ones on K-major operands";
+  let summary = "bf16 and f16 contractions to f32 ones";
   let description = [{
     A contraction that stays in high precision is rewritten to
-    `linalg.contract` on `[batch x] M x K` and `[batch x] N x K` with f32
-    operands and accumulator, and a cast of the result. Products of bf16 or f16
+    `linalg.contract` with f32 operands and accumulator and a cast of the
+    result; one with several M, N, K or batch loops is first collapsed to
+    `[batch x] M x K` times `[batch x] N x K`. Products of bf16 or f16
     are exact in f32 (but for f16 x f16 below 2^-149); the sum is rounded once
     at the end instead of at every step, as every framework does it.
   }];

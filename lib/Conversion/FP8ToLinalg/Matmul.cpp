@@ -29,9 +29,11 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
     ScaledParts a(adaptor.getA()), b(adaptor.getB());
     int64_t rank = aType.getRank();
     bool inOperands = aType.isBlocked(rank - 1);
-    Value aValues = dequantizeToF32(rewriter, loc, a, aType, inOperands);
-    Value bValues = dequantizeToF32(rewriter, loc, b, bType, inOperands);
-    Value acc = buildContract(rewriter, loc, aValues, bValues);
+    Factor lhs =
+        getFactor(rewriter, loc, op.getA(), adaptor.getA(), inOperands);
+    Factor rhs =
+        getFactor(rewriter, loc, op.getB(), adaptor.getB(), inOperands);
+    Value acc = buildContract(rewriter, loc, lhs, rhs, rank);
 
     // One pass over the accumulator: factors, epilogue, cast.
     RankedTensorType resultType = op.getResult().getType();
@@ -87,31 +89,74 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
     return success();
   }
 
+  /// One operand of the product in f32, and where its dimensions stand:
+  /// dimension i of the operand as the op sees it is `permutation[i]` of
+  /// `values`.
+  struct Factor {
+    Value values;
+    SmallVector<int64_t> permutation;
+  };
+
+  /// Looks through fp8.transpose: a contraction reads its operands in any
+  /// order, so that the transposed copy need not be made.
+  static Factor getFactor(ConversionPatternRewriter &rewriter, Location loc,
+                          Value operand, ValueRange parts, bool withFactors) {
+    auto type = cast<ScaledType>(operand.getType());
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    SmallVector<Value> sourceParts(parts);
+    if (auto transpose = operand.getDefiningOp<TransposeOp>()) {
+      SmallVector<Value> remapped;
+      if (succeeded(
+              rewriter.getRemappedValues(transpose.getSource(), remapped)) &&
+          remapped.size() == parts.size()) {
+        sourceParts = remapped;
+        type = transpose.getSource().getType();
+        permutation.assign(transpose.getPermutation().begin(),
+                           transpose.getPermutation().end());
+      }
+    }
+    return {dequantizeToF32(rewriter, loc, ScaledParts(sourceParts), type,
+                            withFactors),
+            permutation};
+  }
+
   /// f32 sum over K of [batch x] M x K times [batch x] N x K.
   static Value buildContract(ConversionPatternRewriter &rewriter, Location loc,
-                             Value a, Value b) {
-    int64_t rank = cast<RankedTensorType>(a.getType()).getRank();
-    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(rewriter, loc, a);
-    sizes.back() = tensor::getMixedSize(rewriter, loc, b, rank - 2);
+                             const Factor &lhs, const Factor &rhs,
+                             int64_t rank) {
+    auto sizeOf = [&](const Factor &factor, int64_t dim) {
+      return tensor::getMixedSize(rewriter, loc, factor.values,
+                                  factor.permutation[dim]);
+    };
+    SmallVector<OpFoldResult> sizes;
+    for (int64_t dim = 0; dim < rank - 1; ++dim)
+      sizes.push_back(sizeOf(lhs, dim));
+    sizes.push_back(sizeOf(rhs, rank - 2));
     Value empty =
         tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getF32Type());
     Value zero = constantF32(rewriter, loc, 0.0f);
     Value init =
         linalg::FillOp::create(rewriter, loc, zero, empty).getResult(0);
+
     int64_t batch = rank - 2;
-    auto mapOf = [&](int64_t row, int64_t column) {
+    auto mapOf = [&](int64_t row, int64_t column,
+                     ArrayRef<int64_t> permutation) {
       SmallVector<AffineExpr> exprs;
       if (batch)
         exprs.push_back(rewriter.getAffineDimExpr(0));
       exprs.push_back(rewriter.getAffineDimExpr(batch + row));
       exprs.push_back(rewriter.getAffineDimExpr(batch + column));
-      return AffineMap::get(batch + 3, 0, exprs, rewriter.getContext());
+      SmallVector<AffineExpr> permuted(exprs);
+      for (auto [from, to] : llvm::enumerate(permutation))
+        permuted[to] = exprs[from];
+      return AffineMap::get(batch + 3, 0, permuted, rewriter.getContext());
     };
     return linalg::ContractOp::create(
-               rewriter, loc, TypeRange{init.getType()}, ValueRange{a, b},
-               ValueRange{init},
-               rewriter.getAffineMapArrayAttr(
-                   {mapOf(0, 2), mapOf(1, 2), mapOf(0, 1)}))
+               rewriter, loc, TypeRange{init.getType()},
+               ValueRange{lhs.values, rhs.values}, ValueRange{init},
+               rewriter.getAffineMapArrayAttr({mapOf(0, 2, lhs.permutation),
+                                               mapOf(1, 2, rhs.permutation),
+                                               mapOf(0, 1, {})}))
         ->getResult(0);
   }
 
