@@ -35,6 +35,57 @@ func.func @f32_to_e5m2_overflows_to_inf(%x: f32) -> f8E5M2 {
   return %q : f8E5M2
 }
 
+// A clamp to the largest value, which NaN passes, is part of the cast.
+// CHECK-LABEL: @clamped_f32_to_e5m2_saturates
+// CHECK-SAME:    (%[[X:.*]]: f32)
+// CHECK:         %[[BITS:.*]] = arith.bitcast %[[X]] : f32 to i32
+// CHECK:         %[[MAGNITUDE:.*]] = arith.andi %[[BITS]], %c2147483647_i32
+// The f32 57344.
+// CHECK:         arith.minui %[[MAGNITUDE]], %c1197473792_i32
+// CHECK:         arith.cmpi ugt, %[[MAGNITUDE]], %c2139095040_i32
+func.func @clamped_f32_to_e5m2_saturates(%x: f32) -> f8E5M2 {
+  %high = arith.constant 57344.0 : f32
+  %low = arith.constant -57344.0 : f32
+  %above = arith.cmpf ogt, %x, %high : f32
+  %below_high = arith.select %above, %high, %x : f32
+  %below = arith.cmpf olt, %below_high, %low : f32
+  %clamped = arith.select %below, %low, %below_high : f32
+  %q = arith.truncf %clamped : f32 to f8E5M2
+  return %q : f8E5M2
+}
+
+// The bound is not the largest value.
+// CHECK-LABEL: @clamped_further
+// CHECK:         %[[CLAMPED:.*]] = arith.select
+// CHECK:         %[[CLAMPED2:.*]] = arith.select
+// CHECK:         arith.bitcast %[[CLAMPED2]] : f32 to i32
+func.func @clamped_further(%x: f32) -> f8E4M3FN {
+  %high = arith.constant 240.0 : f32
+  %low = arith.constant -240.0 : f32
+  %above = arith.cmpf ogt, %x, %high : f32
+  %below_high = arith.select %above, %high, %x : f32
+  %below = arith.cmpf olt, %below_high, %low : f32
+  %clamped = arith.select %below, %low, %below_high : f32
+  %q = arith.truncf %clamped : f32 to f8E4M3FN
+  return %q : f8E4M3FN
+}
+
+// A clamp that turns NaN into a bound is another thing.
+// CHECK-LABEL: @clamped_with_nan
+// CHECK:         %[[CLAMPED:.*]] = arith.select
+// CHECK:         %[[CLAMPED2:.*]] = arith.select
+// CHECK:         arith.bitcast %[[CLAMPED2]] : f32 to i32
+func.func @clamped_with_nan(%x: f32) -> f8E4M3FN {
+  %high = arith.constant 448.0 : f32
+  %low = arith.constant -448.0 : f32
+  %above = arith.cmpf ugt, %x, %high : f32
+  %below_high = arith.select %above, %high, %x : f32
+  %below = arith.cmpf olt, %below_high, %low : f32
+  %clamped = arith.select %below, %low, %below_high : f32
+  %q = arith.truncf %clamped : f32 to f8E4M3FN
+  return %q : f8E4M3FN
+}
+
 // CHECK-LABEL: @f32_to_e2m1_by_way_of_bytes
 // CHECK:         arith.minui %{{.*}}, %c1086324736_i32
 // CHECK:         arith.select %{{.*}}, %c7_i32

@@ -59,7 +59,8 @@ def ExpandFloatCastsPass : Pass<"fp8-expand-float-casts"> {
     ```
 
     Extensions are exact where the target has the value. Truncations round once, to nearest even, from f64 too.
-    They do not saturate (a caller that wants that clamps first):
+    They do not saturate: a caller that wants that clamps first, and a clamp by
+    `arith.cmpf ogt/olt` and `arith.select` to the largest value is folded in.
 
     | beyond the largest | f8E4M3FN | f8E5M2 | f4E2M1FN | f8E8M0FNU | bf16   |
     |--------------------|----------|--------|----------|-----------|--------|

@@ -13,11 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CastBuilder.h"
 #include "fp8/Conversion/Passes.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace mlir::fp8 {
@@ -28,6 +27,7 @@ namespace mlir::fp8 {
 using namespace mlir;
 using arith::CmpFPredicate;
 using arith::CmpIPredicate;
+using fp8::CastBuilder;
 
 static constexpr uint32_t kF32SignBit = 0x80000000;
 static constexpr uint32_t kF32InfBits = 0x7F800000;
@@ -51,73 +51,17 @@ struct SmallFormat {
 
   int minExponent() const { return 1 - bias; }
   uint32_t signBit() const { return 1u << (width - 1); }
-};
-
-/// Builds arithmetic of one shape: the scalar or vector shape of the cast.
-class CastBuilder {
-public:
-  CastBuilder(OpBuilder &builder, Location loc, Type like)
-      : builder(builder), loc(loc), vectorType(dyn_cast<VectorType>(like)) {}
-
-  Type shaped(Type element) {
-    return vectorType ? Type(vectorType.clone(element)) : element;
+  bool hasInf() const { return overflowCode != nanCode; }
+  uint32_t largestCode() const {
+    return overflowIsNaN || hasInf() ? overflowCode - 1 : overflowCode;
   }
-  Type intType(unsigned width) { return shaped(builder.getIntegerType(width)); }
-  Type f32() { return shaped(builder.getF32Type()); }
-
-  Value constant(TypedAttr element) {
-    if (vectorType)
-      element = DenseElementsAttr::get(
-          cast<ShapedType>(shaped(element.getType())), Attribute(element));
-    return arith::ConstantOp::create(builder, loc, element);
+  unsigned numDroppedBits() const { return kF32MantissaBits - mantissaBits; }
+  /// The f32 bits of a code's value. The codes of magnitudes are in order, and
+  /// the first one after the finite ones gets the value that would follow.
+  uint32_t bitsOfCode(uint32_t code) const {
+    return (code << numDroppedBits()) +
+           (uint32_t(kF32Bias - bias) << kF32MantissaBits);
   }
-  /// An integer constant of the width of `like`'s elements.
-  Value constantLike(Value like, uint64_t value) {
-    Type element = getElementTypeOrSelf(like.getType());
-    APInt bits(element.getIntOrFloatBitWidth(), value, /*isSigned=*/false,
-               /*implicitTrunc=*/true);
-    return constant(IntegerAttr::get(element, bits));
-  }
-  Value f32FromBits(uint32_t bits) {
-    return constant(FloatAttr::get(
-        builder.getF32Type(), APFloat(APFloat::IEEEsingle(), APInt(32, bits))));
-  }
-
-  template <typename OpTy>
-  Value op(Value lhs, uint64_t rhs) {
-    return OpTy::create(builder, loc, lhs, constantLike(lhs, rhs));
-  }
-  template <typename OpTy>
-  Value op(Value lhs, Value rhs) {
-    return OpTy::create(builder, loc, lhs, rhs);
-  }
-  template <typename OpTy>
-  Value convert(Type type, Value value) {
-    return OpTy::create(builder, loc, type, value);
-  }
-  Value compare(CmpIPredicate predicate, Value lhs, uint64_t rhs) {
-    return compare(predicate, lhs, constantLike(lhs, rhs));
-  }
-  Value compare(CmpIPredicate predicate, Value lhs, Value rhs) {
-    return arith::CmpIOp::create(builder, loc, predicate, lhs, rhs);
-  }
-  Value compare(CmpFPredicate predicate, Value lhs, Value rhs) {
-    return arith::CmpFOp::create(builder, loc, predicate, lhs, rhs);
-  }
-  Value select(Value condition, Value whenTrue, Value whenFalse) {
-    return arith::SelectOp::create(builder, loc, condition, whenTrue,
-                                   whenFalse);
-  }
-
-  Value bitsOf(Value f32Value) {
-    return convert<arith::BitcastOp>(intType(32), f32Value);
-  }
-  Value f32Of(Value bits) { return convert<arith::BitcastOp>(f32(), bits); }
-
-private:
-  OpBuilder &builder;
-  Location loc;
-  VectorType vectorType;
 };
 } // namespace
 
@@ -244,25 +188,20 @@ static Value toF32(CastBuilder &b, Value value) {
 /// the sum's low bits plus the sum shifted right by k, but for a constant,
 /// which the added number brings along in its own low bits.
 static Value truncateToSmallFormat(CastBuilder &b, Value value,
-                                   const SmallFormat &format) {
-  unsigned drop = kF32MantissaBits - format.mantissaBits;
-  // The f32 bits of a code's value; codes of finite magnitudes are in order.
-  auto bitsOfCode = [&](uint32_t code) {
-    return (code << drop) +
-           (uint32_t(kF32Bias - format.bias) << kF32MantissaBits);
-  };
-
+                                   const SmallFormat &format, bool saturates) {
+  unsigned drop = format.numDroppedBits();
   Value bits = b.bitsOf(value);
   Value magnitude = b.op<arith::AndIOp>(bits, kF32SignBit - 1);
-  // Where overflow is not NaN, the value that would have the overflow's code
-  // stands for all beyond. Where it is, the last select is all there is to do,
-  // past the largest value plus half a step.
+  // One value stands for all beyond it. Where those become NaN, past the
+  // largest value and half a step, the last select is all there is to do.
   Value capped = magnitude;
   uint32_t lastNonNaN = kF32InfBits;
-  if (format.overflowIsNaN)
-    lastNonNaN = bitsOfCode(format.overflowCode - 1) + (1u << (drop - 1));
+  if (format.overflowIsNaN && !saturates)
+    lastNonNaN = format.bitsOfCode(format.largestCode()) + (1u << (drop - 1));
   else
-    capped = b.op<arith::MinUIOp>(magnitude, bitsOfCode(format.overflowCode));
+    capped = b.op<arith::MinUIOp>(
+        magnitude, format.bitsOfCode(saturates ? format.largestCode()
+                                               : format.overflowCode));
 
   // Even, so that ties still go to the even q, and modulo 2^16, which leaves
   // nothing between the code and the garbage that the truncation drops.
@@ -324,6 +263,33 @@ static Value truncateToBF16(CastBuilder &b, Value value) {
   return b.select(isNaN, b.constantLike(code, 0x7FC0), code);
 }
 
+/// If `value` is x clamped to the format's largest magnitude, NaN passing, the
+/// x; the truncation saturates at less cost.
+static Value getClampSource(Value value, const SmallFormat &format) {
+  APFloat high(APFloat::IEEEsingle(),
+               APInt(32, format.bitsOfCode(format.largestCode())));
+  auto isBound = [](Value candidate, const APFloat &bound) {
+    APFloat constant(0.0f);
+    return matchPattern(candidate, m_ConstantFloat(&constant)) &&
+           constant.bitwiseIsEqual(bound);
+  };
+  // `value beyond bound ? bound : value`
+  auto peelSelect = [&](Value clamped, CmpFPredicate beyond,
+                        const APFloat &bound) -> Value {
+    auto select = clamped.getDefiningOp<arith::SelectOp>();
+    if (!select || !isBound(select.getTrueValue(), bound))
+      return nullptr;
+    auto compare = select.getCondition().getDefiningOp<arith::CmpFOp>();
+    if (!compare || compare.getPredicate() != beyond ||
+        compare.getLhs() != select.getFalseValue() ||
+        !isBound(compare.getRhs(), bound))
+      return nullptr;
+    return select.getFalseValue();
+  };
+  Value below = peelSelect(value, CmpFPredicate::OLT, -high);
+  return below ? peelSelect(below, CmpFPredicate::OGT, high) : Value();
+}
+
 /// The target of the cast from an f32 that is exact or rounded to odd. Only
 /// an f64 target is wider.
 static Value fromF32(CastBuilder &b, Type type, Value value) {
@@ -335,12 +301,16 @@ static Value fromF32(CastBuilder &b, Type type, Value value) {
   if (element.isF16())
     return b.convert<arith::TruncFOp>(type, value);
   Value code;
-  if (element.isBF16())
+  if (element.isBF16()) {
     code = truncateToBF16(b, value);
-  else if (isa<Float8E8M0FNUType>(element))
+  } else if (isa<Float8E8M0FNUType>(element)) {
     code = truncateToE8M0(b, value);
-  else
-    code = truncateToSmallFormat(b, value, *getSmallFormat(element));
+  } else {
+    SmallFormat format = *getSmallFormat(element);
+    Value unclamped = getClampSource(value, format);
+    code = truncateToSmallFormat(b, unclamped ? unclamped : value, format,
+                                 /*saturates=*/unclamped != nullptr);
+  }
   return b.convert<arith::BitcastOp>(type, code);
 }
 
