@@ -39,6 +39,11 @@ static double getSeconds() {
   return time.count();
 }
 
+static int onMessage(const char *text) {
+  llvm::errs() << text << '\n';
+  return 0;
+}
+
 /// A failed assertion has printed its message; what remains is to end without
 /// a core dump and without outputs.
 static void onAbort() {
@@ -98,6 +103,7 @@ static llvm::Error execute(ModuleOp module, const Signature &signature,
                            ArrayRef<HostTensor> arguments, double start,
                            const RunOptions &options) {
   CPUEngineOptions engineOptions;
+  engineOptions.onMessage = onMessage;
   engineOptions.onAbort = onAbort;
   auto engine = CPUEngine::create(module, engineOptions);
   if (!engine)
@@ -135,6 +141,9 @@ llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
   DialectRegistry registry;
   registerPipelineDialects(registry);
   MLIRContext context(registry);
+  // The source is shown; the operation, which may hold a whole module, says
+  // nothing to the author of the program.
+  context.printOpOnDiagnostic(false);
 
   std::string message;
   if (!options.remarks.empty() &&

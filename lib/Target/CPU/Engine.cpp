@@ -109,14 +109,17 @@ CPUEngine::create(ModuleOp module, const CPUEngineOptions &options) {
     return llvm::joinErrors(std::move(failure), engine.takeError());
   if (failure)
     return failure;
-  if (options.onAbort)
-    (*engine)->registerSymbols([&](llvm::orc::MangleAndInterner mangle) {
-      llvm::orc::SymbolMap symbols;
-      symbols[mangle("abort")] = {
-          llvm::orc::ExecutorAddr::fromPtr(options.onAbort),
-          llvm::JITSymbolFlags::Exported};
-      return symbols;
-    });
+  (*engine)->registerSymbols([&](llvm::orc::MangleAndInterner mangle) {
+    llvm::orc::SymbolMap symbols;
+    auto define = [&](StringRef name, auto *function) {
+      if (function)
+        symbols[mangle(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
+                                 llvm::JITSymbolFlags::Exported};
+    };
+    define("puts", options.onMessage);
+    define("abort", options.onAbort);
+    return symbols;
+  });
   (*engine)->initialize();
   return std::unique_ptr<CPUEngine>(new CPUEngine(std::move(*engine)));
 }

@@ -20,7 +20,8 @@
 // UNKNOWN: {{^}}fp8-run: error: unknown option '--nonsense'; see --help
 // EMPTY: {{^}}fp8-run: error: expected a value after '--inputs='
 // PHASE: error: {{.*}}nowhere
-// RECIPE: error: {{.*}}fancy
+// RECIPE: error: {{.*}}fancy'
+// RECIPE-NOT: {{.}}
 // TARGET: error: {{.*}}abacus
 // REMARKS: {{^}}fp8-run: error: expected remarks as json:FILE or text:FILE, but got 'csv:-'
 // SYNTAX: .syntax.mlir:1:14: error: expected
