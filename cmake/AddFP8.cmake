@@ -19,6 +19,12 @@ if(FP8_SANITIZERS)
   add_link_options(-fsanitize=${_fp8_sanitizers})
 endif()
 
+# LLVM's headers lay classes out by NDEBUG (pass statistics, for one), so even in
+# a debug build it must be what it was when LLVM was built.
+if(NOT LLVM_ENABLE_ASSERTIONS)
+  add_compile_definitions($<$<CONFIG:Debug>:NDEBUG>)
+endif()
+
 add_compile_options(-Wall -Wextra -Wno-unused-parameter)
 if(FP8_WARNINGS_AS_ERRORS)
   add_compile_options(-Werror)
