@@ -237,13 +237,15 @@ def WidenContractionsPass : Pass<"fp8-widen-contractions"> {
 }
 
 def DecomposeAggregatesPass : Pass<"fp8-decompose-aggregates"> {
-  let summary = "decompose softmax and other aggregate linalg operations";
+  let summary = "decompose softmax, pack and other aggregate linalg operations";
   let description = [{
     Upstream bufferises and lowers only structured operations; aggregates
     (`linalg.softmax`, `winograd_*`) are first decomposed through their own
-    interface.
+    interface, `linalg.pack` and `linalg.unpack` into padding, reshapes and
+    transposes.
   }];
-  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def StripAttributesPass : Pass<"fp8-strip-attributes", "::mlir::ModuleOp"> {

@@ -69,6 +69,15 @@ def iree_conv(image, filters, classes):
     return out.mean((1, 2)) @ classes + bias
 
 
+def iree_data_tiling(a, b):
+    return a.astype(np.float64) @ b
+
+
+def iree_loop(x, weights):
+    h = x.astype(np.float64) @ weights[0]
+    return np.maximum(np.maximum(h @ weights[1], 0) @ weights[2], 0)
+
+
 def tpp_mlp(x, bias, init):
     return np.maximum(x.astype(np.float64) @ np.full((64, 32), 0.125) + init + bias, 0)
 
@@ -105,6 +114,12 @@ PROGRAMS = {
         iree_conv,
         [(np.float32, (2, 6, 6, 4)), (np.float32, (3, 3, 4, 16)), (np.float32, (16, 8))],
     ),
+    "iree-data-tiling": (
+        "main",
+        iree_data_tiling,
+        [(np.float32, (12, 20)), (np.float32, (20, 30))],
+    ),
+    "iree-loop": ("main", iree_loop, [(np.float32, (8, 32)), (np.float32, (3, 32, 32))]),
     "tpp-mlp": (
         "entry",
         tpp_mlp,
