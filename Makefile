@@ -17,9 +17,13 @@ help: ## Show this list
 setup: ## Install missing Debian packages and make .venv for the tests
 	@cmake/setup.sh
 
-# CMake runs again by itself when its inputs change; only the first run is ours.
-configure: setup
-	@test -f $(BUILD_DIR)/build.ninja || cmake --preset $(PRESET)
+# CMake runs again by itself when its own inputs change; the presets are not
+# among them.
+$(BUILD_DIR)/configured: CMakePresets.json | setup
+	@cmake --preset $(PRESET)
+	@touch $@
+
+configure: setup $(BUILD_DIR)/configured
 
 build: configure ## Build everything (PRESET=default, debug or asan)
 	@cmake --build $(BUILD_DIR)

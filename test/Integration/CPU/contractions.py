@@ -1,4 +1,6 @@
 # RUN: %python %s --mlir-translate mlir-translate --runtime %fp8_build/lib/libfp8rt.so
+# A library built with sanitizers does not load into Python.
+# UNSUPPORTED: sanitizers
 """Compares compiled f32 contractions of every layout with numpy, exactly.
 
 The values are small integers, whose f32 sums are exact in any order.
