@@ -1,0 +1,54 @@
+// RUN: fp8-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{expected format hybrid or e4m3, but got e5m2: no hardware multiplies E5M2 by E5M2}}
+func.func private @current_e5m2() attributes {r = #fp8.current<format = e5m2>}
+
+// -----
+
+// expected-error @below {{expected format hybrid or e4m3, but got e5m2}}
+func.func private @delayed_e5m2() attributes {r = #fp8.delayed<format = e5m2>}
+
+// -----
+
+// expected-error @below {{expected amax_history_len to be in 1..65536, but got 0}}
+func.func private @delayed_history() attributes {r = #fp8.delayed<amax_history_len = 0>}
+
+// -----
+
+// expected-error @below {{expected margin = 0 and amax_compute_algo = max with compat = flax}}
+func.func private @delayed_flax() attributes {r = #fp8.delayed<margin = 1, compat = flax>}
+
+// -----
+
+// expected-error @below {{expected at most one of x_dim, w_dim and grad_dim to be 2}}
+func.func private @block_2d_2d() attributes {r = #fp8.block<x_dim = 2>}
+
+// -----
+
+// expected-error @below {{expected w_dim to be 1 or 2, but got 3}}
+func.func private @block_dim() attributes {r = #fp8.block<w_dim = 3>}
+
+// -----
+
+// expected-error @below {{expected amax_epsilon to be finite and not negative}}
+func.func private @epsilon() attributes {r = #fp8.rowwise<amax_epsilon = -1.0>}
+
+// -----
+
+// expected-error @below {{expected 'fp8.recipe' to be a recipe, e.g. #fp8.current, but got "current"}}
+func.func private @recipe_attribute() attributes {fp8.recipe = "current"}
+
+// -----
+
+// expected-error @below {{expected 'fp8.role' to be #fp8.role<fprop>, #fp8.role<dgrad> or #fp8.role<wgrad>}}
+func.func private @role_attribute() attributes {fp8.role = "fprop"}
+
+// -----
+
+// expected-error @below {{expected 'fp8.name' to be a string, but got 3}}
+func.func private @name_attribute(tensor<1xf32> {fp8.name = 3 : i64})
+
+// -----
+
+// expected-error @below {{expected 'fp8.weight' to be a unit attribute, but got true}}
+func.func private @weight_attribute(tensor<1xf32> {fp8.weight = true})

@@ -1,0 +1,241 @@
+// RUN: fp8-opt %s --split-input-file --verify-diagnostics
+
+func.func @amax_c1_rank(%x: tensor<4x4xf32>) {
+  // expected-error @below {{'fp8.amax' op expected block to have one entry for each of the 2 dimensions, but got 1}}
+  %0 = fp8.amax %x block = [*] : tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @compute_scale_c1_format(%x: tensor<1x1xf32>) {
+  // expected-error @below {{expected format f8E4M3FN, f8E5M2 or f4E2M1FN, but got 'bf16'}}
+  %0:2 = fp8.compute_scale %x format = bf16 scale_type = f32 : tensor<1x1xf32>
+  return
+}
+
+// -----
+
+func.func @compute_scale_c2_scale_type(%x: tensor<1x1xf32>) {
+  // expected-error @below {{result #1 must be ranked tensor of 32-bit float or f8E8M0FNU type or f8E4M3FN type values}}
+  %0:2 = fp8.compute_scale %x format = f8E4M3FN scale_type = f8E5M2 : tensor<1x1xf32>
+  return
+}
+
+// -----
+
+func.func @compute_scale_c3_missing(%x: tensor<1x1xf32>) {
+  // expected-error @below {{expected tensor_amax exactly with scale_type = f8E4M3FN, but got scale_type = 'f8E4M3FN' without tensor_amax}}
+  %0:2 = fp8.compute_scale %x format = f4E2M1FN scale_type = f8E4M3FN : tensor<1x1xf32>
+  return
+}
+
+// -----
+
+func.func @compute_scale_c3_shape(%x: tensor<4x4xf32>) {
+  // expected-error @below {{expected tensor_amax to have one element and the rank of amax, but got 'tensor<4x4xf32>'}}
+  %0:3 = fp8.compute_scale %x tensor_amax(%x : tensor<4x4xf32>) format = f4E2M1FN scale_type = f8E4M3FN : tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @quantize_c1_shape(%x: tensor<4x4xf32>) {
+  // expected-error @below {{expected source and result to have the same shape}}
+  %0 = fp8.quantize %x recipe(#fp8.current) : tensor<4x4xf32> -> !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
+  return
+}
+
+// -----
+
+func.func @quantize_c2_neither(%x: tensor<4x4xf32>) {
+  // expected-error @below {{expected exactly one of recipe and scale}}
+  %0 = fp8.quantize %x : tensor<4x4xf32> -> !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32>
+  return
+}
+
+// -----
+
+func.func @quantize_c3_scale(%x: tensor<4x128xf32>, %s: tensor<4x4xf32>) {
+  // expected-error @below {{expected scale to have one element for each block ('tensor<4x1xf32>'), but got 'tensor<4x4xf32>'}}
+  %0 = fp8.quantize %x scale(%s, %s : tensor<4x4xf32>, tensor<4x4xf32>) : tensor<4x128xf32> -> !fp8.scaled<4x128xf8E4M3FN, block = [1, 128], scale = f32>
+  return
+}
+
+// -----
+
+func.func @quantize_c4_scale_inv(%x: tensor<4x32xf32>, %s: tensor<4x1xf32>) {
+  // expected-error @below {{expected scale_inv to be 'tensor<4x1xf8E8M0FNU>', but got 'tensor<4x1xf32>'}}
+  %0 = fp8.quantize %x scale(%s, %s : tensor<4x1xf32>, tensor<4x1xf32>) : tensor<4x32xf32> -> !fp8.scaled<4x32xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+  return
+}
+
+// -----
+
+func.func @quantize_c5_tensor_scale(%x: tensor<4x16xf32>, %s: tensor<4x1xf32>, %si: tensor<4x1xf8E4M3FN>) {
+  // expected-error @below {{expected tensor_scale_inv exactly when the result has a tensor_scale, but got none}}
+  %0 = fp8.quantize %x scale(%s, %si : tensor<4x1xf32>, tensor<4x1xf8E4M3FN>) : tensor<4x16xf32> -> !fp8.scaled<4x16xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  return
+}
+
+// -----
+
+func.func @quantize_c6_none(%x: tensor<4x4xf32>) {
+  // expected-error @below {{expected a recipe that quantises, but got #fp8.none}}
+  %0 = fp8.quantize %x recipe(#fp8.none) : tensor<4x4xf32> -> !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32>
+  return
+}
+
+// -----
+
+func.func @dequantize_c1_shape(%q: !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32>) {
+  // expected-error @below {{expected source and result to have the same shape}}
+  %0 = fp8.dequantize %q : !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32> -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+func.func @measure_c1_shape(%x: tensor<4x5xf32>, %q: !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32>) {
+  // expected-error @below {{expected source and quantized to have the same shape}}
+  %0:5 = fp8.measure %x, %q : tensor<4x5xf32>, !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32>
+  return
+}
+
+// -----
+
+func.func @transpose_c1_permutation(%q: !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32>) {
+  // expected-error @below {{'fp8.transpose' op expected permutation to be a permutation of the 2 dimensions}}
+  %0 = fp8.transpose %q permutation = [0, 0] : !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32>
+  return
+}
+
+// -----
+
+func.func @assemble_c1_scale_inv(%p: tensor<4x128xf8E4M3FN>, %s: tensor<1x1xf32>) {
+  // expected-error @below {{expected scale_inv to be 'tensor<4x1xf32>', but got 'tensor<1x1xf32>'}}
+  %0 = fp8.assemble %p, %s : tensor<4x128xf8E4M3FN>, tensor<1x1xf32> -> !fp8.scaled<4x128xf8E4M3FN, block = [1, 128], scale = f32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<2x8x16xf8E4M3FN, block = [*, *, *], scale = f32>
+func.func @matmul_c1_rank(%a: !a, %b: !b) {
+  // expected-error @below {{expected a and b to have rank 2 or 3, both the same}}
+  %0 = fp8.matmul %a, %b : !a, !b -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<8x32xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul_c2_k(%a: !a, %b: !b) {
+  // expected-error @below {{expected a and b to agree in K}}
+  %0 = fp8.matmul %a, %b : !a, !b -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<8x16xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul_c3_result(%a: !a, %b: !b) {
+  // expected-error @below {{expected result to have shape 'tensor<4x8xf32>', but got 'tensor<8x4xf32>'}}
+  %0 = fp8.matmul %a, %b : !a, !b -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf8E5M2, block = [*, *], scale = f32>
+func.func @matmul_c4_e5m2(%a: !a) {
+  // expected-error @below {{expected at most one E5M2 operand: no tensor core multiplies E5M2 by E5M2}}
+  %0 = fp8.matmul %a, %a : !a, !a -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf4E2M1FN, block = [1, 16], scale = f8E8M0FNU>
+!b = !fp8.scaled<4x16xf8E4M3FN, block = [1, 16], scale = f8E8M0FNU>
+func.func @matmul_c5_e2m1(%a: !a, %b: !b) {
+  // expected-error @below {{expected E2M1 to go with E2M1}}
+  %0 = fp8.matmul %a, %b : !a, !b -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x128xf8E4M3FN, block = [1, 128], scale = f32>
+!b = !fp8.scaled<4x128xf8E4M3FN, block = [1, *], scale = f32>
+func.func @matmul_c6_blocks(%a: !a, %b: !b) {
+  // expected-error @below {{expected a and b to have the same block extent in K}}
+  %0 = fp8.matmul %a, %b : !a, !b -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<2x4x128xf8E4M3FN, block = [*, 1, *], scale = f32>
+func.func @matmul_c6_batch(%a: !a) {
+  // expected-error @below {{expected one scale for the tensor or a block of 1 in the batch dimension}}
+  %0 = fp8.matmul %a, %a : !a, !a -> tensor<2x4x4xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<128x128xf8E4M3FN, block = [128, 128], scale = f32>
+func.func @matmul_c7_2d_2d(%a: !a) {
+  // expected-error @below {{expected at most one operand with 2-D blocks}}
+  %0 = fp8.matmul %a, %a : !a, !a -> tensor<128x128xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x128xf8E4M3FN, block = [1, 128], scale = f32>
+func.func @matmul_c8_fast(%a: !a) {
+  // expected-error @below {{expected accumulate = promote with block scaling: the scale changes within K}}
+  %0 = fp8.matmul %a, %a accumulate = fast : !a, !a -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul_c9_arguments(%a: !a, %c: tensor<4xbf16>) {
+  // expected-error @below {{expected the epilogue to take ('f32', 'bf16'), but got ('f32')}}
+  %0 = fp8.matmul %a, %a epilogue(%c : tensor<4xbf16>) {
+  ^bb0(%acc: f32):
+    fp8.yield %acc : f32
+  } : !a, !a -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul_c9_yield(%a: !a) {
+  // expected-error @below {{expected the epilogue to yield one 'bf16'}}
+  %0 = fp8.matmul %a, %a epilogue {
+  ^bb0(%acc: f32):
+    fp8.yield %acc : f32
+  } : !a, !a -> tensor<4x4xbf16>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul_c10_broadcast(%a: !a, %c: tensor<5xf32>) {
+  // expected-error @below {{expected epilogue operand 'tensor<5xf32>' to broadcast to 'tensor<4x4xf32>'}}
+  %0 = fp8.matmul %a, %a epilogue(%c : tensor<5xf32>) {
+  ^bb0(%acc: f32, %c0: f32):
+    fp8.yield %acc : f32
+  } : !a, !a -> tensor<4x4xf32>
+  return
+}

@@ -1,0 +1,108 @@
+// RUN: fp8-opt %s --allow-unregistered-dialect | fp8-opt --allow-unregistered-dialect | FileCheck %s
+// RUN: fp8-opt %s --allow-unregistered-dialect --emit-bytecode | fp8-opt --allow-unregistered-dialect | FileCheck %s
+// RUN: fp8-opt %s --allow-unregistered-dialect --mlir-print-op-generic | fp8-opt --allow-unregistered-dialect | FileCheck %s
+
+// CHECK-LABEL: @amax
+func.func @amax(%x: tensor<32x768xbf16>, %y: tensor<?x768xf32>) {
+  // CHECK: fp8.amax %{{.*}} block = [*, *] : tensor<32x768xbf16>
+  %0 = fp8.amax %x block = [*, *] : tensor<32x768xbf16>
+  // CHECK: fp8.amax %{{.*}} block = [1, 128] propagate_nan : tensor<?x768xf32>
+  %1 = fp8.amax %y block = [1, 128] propagate_nan : tensor<?x768xf32>
+  // CHECK: "use"(%{{.*}}, %{{.*}}) : (tensor<1x1xf32>, tensor<?x6xf32>)
+  "use"(%0, %1) : (tensor<1x1xf32>, tensor<?x6xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: @compute_scale
+func.func @compute_scale(%amax: tensor<4x6xf32>, %all: tensor<1x1xf32>) {
+  // CHECK: fp8.compute_scale %{{.*}} format = f8E4M3FN scale_type = f32 : tensor<4x6xf32>
+  %s, %si = fp8.compute_scale %amax format = f8E4M3FN scale_type = f32 : tensor<4x6xf32>
+  // CHECK: fp8.compute_scale %{{.*}} format = f8E5M2 scale_type = f8E8M0FNU rule(<mode = floor, nonfinite = nan>) : tensor<4x6xf32>
+  %t, %ti = fp8.compute_scale %amax format = f8E5M2 scale_type = f8E8M0FNU
+      rule(#fp8.scale_rule<mode = floor, nonfinite = nan>) : tensor<4x6xf32>
+  // CHECK: fp8.compute_scale %{{.*}} tensor_amax(%{{.*}} : tensor<1x1xf32>) format = f4E2M1FN scale_type = f8E4M3FN : tensor<4x6xf32>
+  %u, %ui, %tensor = fp8.compute_scale %amax tensor_amax(%all : tensor<1x1xf32>)
+      format = f4E2M1FN scale_type = f8E4M3FN : tensor<4x6xf32>
+  // CHECK: (tensor<4x6xf8E8M0FNU>, tensor<4x6xf8E4M3FN>, tensor<1x1xf32>)
+  "use"(%ti, %ui, %tensor) : (tensor<4x6xf8E8M0FNU>, tensor<4x6xf8E4M3FN>, tensor<1x1xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: @quantize
+func.func @quantize(%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>,
+                    %f: tensor<32x48xf32>, %fi: tensor<32x48xf8E4M3FN>) {
+  // CHECK: fp8.quantize %{{.*}} recipe(#fp8.current<pow2 = true>) : tensor<32x768xbf16> -> <32x768xf8E4M3FN, block = [*, *], scale = f32>
+  %0 = fp8.quantize %x recipe(#fp8.current<pow2 = true>) : tensor<32x768xbf16>
+      -> !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>
+  // CHECK: fp8.quantize %{{.*}} scale(%{{.*}}, %{{.*}} : tensor<1x1xf32>, tensor<1x1xf32>) :
+  %1 = fp8.quantize %x scale(%s, %s : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<32x768xbf16>
+      -> !fp8.scaled<32x768xf8E5M2, block = [*, *], scale = f32>
+  // CHECK: tensor_scale_inv(%{{.*}} : tensor<1x1xf32>)
+  // CHECK-SAME: <32x768xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  %2 = fp8.quantize %x scale(%f, %fi : tensor<32x48xf32>, tensor<32x48xf8E4M3FN>)
+      tensor_scale_inv(%s : tensor<1x1xf32>) : tensor<32x768xbf16>
+      -> !fp8.scaled<32x768xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  return
+}
+
+// CHECK-LABEL: @dequantize_dynamic
+func.func @dequantize_dynamic(%q: !fp8.scaled<?x768xf8E4M3FN, block = [1, *], scale = f32>)
+    -> tensor<?x768xbf16> {
+  // CHECK: fp8.dequantize %{{.*}} : <?x768xf8E4M3FN, block = [1, *], scale = f32> -> tensor<?x768xbf16>
+  %0 = fp8.dequantize %q : !fp8.scaled<?x768xf8E4M3FN, block = [1, *], scale = f32> -> tensor<?x768xbf16>
+  return %0 : tensor<?x768xbf16>
+}
+
+// CHECK-LABEL: @measure
+func.func @measure(%x: tensor<32x64xf32>, %q: !fp8.scaled<32x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>) -> f64 {
+  // CHECK: fp8.measure %{{.*}}, %{{.*}} : tensor<32x64xf32>, <32x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+  %amax, %underflow, %saturated, %signal, %noise = fp8.measure %x, %q
+      : tensor<32x64xf32>, !fp8.scaled<32x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+  return %noise : f64
+}
+
+// CHECK-LABEL: @transpose
+// CHECK-SAME: -> !fp8.scaled<768x32xf8E4M3FN, block = [128, 1], scale = f32>
+func.func @transpose(%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>)
+    -> !fp8.scaled<768x32xf8E4M3FN, block = [128, 1], scale = f32> {
+  // CHECK: fp8.transpose %{{.*}} permutation = [1, 0] :
+  %0 = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>
+  return %0 : !fp8.scaled<768x32xf8E4M3FN, block = [128, 1], scale = f32>
+}
+
+// CHECK-LABEL: @parts
+func.func @parts(%p: tensor<32x64xf4E2M1FN>, %s: tensor<32x4xf8E4M3FN>, %t: tensor<1x1xf32>) -> tensor<32x64xf4E2M1FN> {
+  // CHECK: fp8.assemble %{{.*}}, %{{.*}}, %{{.*}} : tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>, tensor<1x1xf32> ->
+  %0 = fp8.assemble %p, %s, %t : tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>, tensor<1x1xf32>
+      -> !fp8.scaled<32x64xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  // CHECK: fp8.disassemble %{{.*}} : <32x64xf4E2M1FN
+  %1:3 = fp8.disassemble %0 : !fp8.scaled<32x64xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  return %1#0 : tensor<32x64xf4E2M1FN>
+}
+
+// CHECK-LABEL: @matmul
+func.func @matmul(%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
+                  %b: !fp8.scaled<64x128xf8E5M2, block = [*, *], scale = f32>) -> tensor<32x64xbf16> {
+  // CHECK: fp8.matmul %{{.*}}, %{{.*}} accumulate = fast : <32x128xf8E4M3FN, block = [*, *], scale = f32>, <64x128xf8E5M2, block = [*, *], scale = f32> -> tensor<32x64xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
+      !fp8.scaled<64x128xf8E5M2, block = [*, *], scale = f32> -> tensor<32x64xbf16>
+  return %0 : tensor<32x64xbf16>
+}
+
+// CHECK-LABEL: @matmul_epilogue_batched
+func.func @matmul_epilogue_batched(%a: !fp8.scaled<4x?x128xf8E4M3FN, block = [1, 1, 128], scale = f32>,
+                                   %b: !fp8.scaled<4x64x128xf8E4M3FN, block = [1, 128, 128], scale = f32>,
+                                   %bias: tensor<64xbf16>, %c: tensor<4x?x64xf32>) -> tensor<4x?x64xf32> {
+  // CHECK: fp8.matmul %{{.*}}, %{{.*}} epilogue(%{{.*}}, %{{.*}} : tensor<64xbf16>, tensor<4x?x64xf32>) {
+  // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: bf16, %{{.*}}: f32):
+  // CHECK: fp8.yield %{{.*}} : f32
+  %0 = fp8.matmul %a, %b epilogue(%bias, %c : tensor<64xbf16>, tensor<4x?x64xf32>) {
+  ^bb0(%acc: f32, %b0: bf16, %c0: f32):
+    %1 = arith.extf %b0 : bf16 to f32
+    %2 = arith.addf %acc, %1 : f32
+    %3 = arith.addf %2, %c0 : f32
+    fp8.yield %3 : f32
+  } : !fp8.scaled<4x?x128xf8E4M3FN, block = [1, 1, 128], scale = f32>,
+      !fp8.scaled<4x64x128xf8E4M3FN, block = [1, 128, 128], scale = f32> -> tensor<4x?x64xf32>
+  return %0 : tensor<4x?x64xf32>
+}
