@@ -10,6 +10,10 @@
 #include "Program.h"
 
 #include "llvm/Support/InitLLVM.h"
+#include <limits>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir::fp8;
@@ -22,6 +26,13 @@ static int fail(llvm::Error error) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+#ifdef __GLIBC__
+  // A program allocates its temporaries anew in every run. Kept in the process
+  // they cost nothing; returned to the system, their page faults would cost
+  // more than the arithmetic.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
   auto options = parseOptions(argc, argv);
   if (!options)
     return fail(options.takeError());

@@ -9,6 +9,7 @@
 #include "FP8ToLinalg.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -104,15 +105,19 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
     auto type = cast<ScaledType>(operand.getType());
     auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
     SmallVector<Value> sourceParts(parts);
-    if (auto transpose = operand.getDefiningOp<TransposeOp>()) {
-      SmallVector<Value> remapped;
-      if (succeeded(
-              rewriter.getRemappedValues(transpose.getSource(), remapped)) &&
-          remapped.size() == parts.size()) {
-        sourceParts = remapped;
-        type = transpose.getSource().getType();
+    // fp8.transpose has been converted before its user: all parts are copies in
+    // the same order.
+    if (auto transpose = parts[0].getDefiningOp<linalg::TransposeOp>()) {
+      SmallVector<Value> inputs;
+      for (Value part : parts)
+        if (auto copy = part.getDefiningOp<linalg::TransposeOp>();
+            copy && copy.getPermutation() == transpose.getPermutation())
+          inputs.push_back(copy.getInput());
+      if (inputs.size() == parts.size()) {
+        sourceParts = inputs;
         permutation.assign(transpose.getPermutation().begin(),
                            transpose.getPermutation().end());
+        type = type.permute(invertPermutationVector(permutation));
       }
     }
     return {dequantizeToF32(rewriter, loc, ScaledParts(sourceParts), type,
