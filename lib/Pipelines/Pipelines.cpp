@@ -65,6 +65,7 @@ static void addVerifyStage(OpPassManager &pm, Phase phase) {
 
 /// 1: other dialects' contractions become linalg's, and get names.
 static void buildImportPipeline(OpPassManager &pm) {
+  pm.addPass(createFoldGlobalsPass());
   // Names come first: raising tosa.matmul keeps its location, upstream's
   // decompositions may not.
   pm.addPass(createAnnotateGemmsPass());
@@ -116,6 +117,9 @@ static void buildFusionPipeline(OpPassManager &pm,
 static void buildBufferPipeline(OpPassManager &pm) {
   addFuncPass(pm, createWidenContractionsPass());
   pm.addPass(createConvertFP8ToLinalgPass());
+  // Extents that only show at run time are checked there; nothing is left of
+  // the checks where shapes are static.
+  pm.addPass(createGenerateRuntimeVerificationPass());
   addFuncPass(pm, createDecomposeAggregatesPass());
   addFuncPass(pm, createFuseElementwisePass());
   pm.addPass(createCanonicalizerPass());

@@ -259,29 +259,25 @@ void ApplyRecipe::remark(linalg::LinalgOp op, const Decision &decision) {
 // Obey
 //===----------------------------------------------------------------------===//
 
-/// Pads the last dimension of `tensor` with zeros to a multiple of `multiple`.
-/// Zeros change neither an amax nor a product.
+/// Pads the last dimension of `tensor` with `amount` zeros, which change
+/// neither an amax nor a product.
 static Value padK(RewriterBase &rewriter, Location loc, Value tensor,
-                  int64_t multiple) {
+                  OpFoldResult amount) {
+  if (isZeroInteger(amount))
+    return tensor;
   auto type = cast<RankedTensorType>(tensor.getType());
   int64_t last = type.getRank() - 1;
-  if (multiple == 1 ||
-      (!type.isDynamicDim(last) && type.getDimSize(last) % multiple == 0))
-    return tensor;
-  AffineExpr k = rewriter.getAffineSymbolExpr(0);
-  OpFoldResult high = affine::makeComposedFoldedAffineApply(
-      rewriter, loc, k.ceilDiv(multiple) * multiple - k,
-      {tensor::getMixedSize(rewriter, loc, tensor, last)});
   SmallVector<OpFoldResult> low(type.getRank(), rewriter.getIndexAttr(0));
-  SmallVector<OpFoldResult> highs = low;
-  highs[last] = high;
+  SmallVector<OpFoldResult> high = low;
+  high[last] = amount;
   SmallVector<int64_t> shape(type.getShape());
-  if (!type.isDynamicDim(last))
-    shape[last] = llvm::alignTo(shape[last], multiple);
+  std::optional<int64_t> constant = getConstantIntValue(amount);
+  shape[last] = constant && !type.isDynamicDim(last) ? shape[last] + *constant
+                                                     : ShapedType::kDynamic;
   Value zero = arith::ConstantOp::create(
       rewriter, loc, rewriter.getZeroAttr(type.getElementType()));
   return tensor::PadOp::create(rewriter, loc, type.clone(shape), tensor, low,
-                               highs, zero);
+                               high, zero);
 }
 
 /// `tensor`, [batch x] rows x K, quantised as `format` says and dequantised.
@@ -311,13 +307,26 @@ void ApplyRecipe::rewrite(const Contraction &contraction,
   linalg::LinalgOp op = contraction.op;
   Location loc = op.getLoc();
   IRRewriter rewriter(op);
-  auto build = [&](Value tensor, const OperandFormat &format) {
-    return castThroughScaled(rewriter, loc,
-                             padK(rewriter, loc, tensor, decision.paddedTo),
+  Value a = buildCanonicalA(rewriter, contraction);
+  Value b = buildCanonicalB(rewriter, contraction);
+  // One amount for both: if their dynamic extents of K differ by mistake they
+  // still differ afterwards, and the check at run time sees it.
+  AffineExpr k = rewriter.getAffineSymbolExpr(0);
+  OpFoldResult extent =
+      ShapedType::isDynamic(decision.k)
+          ? tensor::getMixedSize(rewriter, loc, a,
+                                 cast<RankedTensorType>(a.getType()).getRank() -
+                                     1)
+          : OpFoldResult(rewriter.getIndexAttr(decision.k));
+  OpFoldResult amount = affine::makeComposedFoldedAffineApply(
+      rewriter, loc, k.ceilDiv(decision.paddedTo) * decision.paddedTo - k,
+      {extent});
+  auto castOperand = [&](Value tensor, const OperandFormat &format) {
+    return castThroughScaled(rewriter, loc, padK(rewriter, loc, tensor, amount),
                              format, decision.recipe);
   };
-  Value a = build(buildCanonicalA(rewriter, contraction), decision.a);
-  Value b = build(buildCanonicalB(rewriter, contraction), decision.b);
+  a = castOperand(a, decision.a);
+  b = castOperand(b, decision.b);
   CanonicalResult result = buildCanonicalContract(rewriter, contraction, a, b);
   result.contract->setAttr(kNameAttrName, op->getAttr(kNameAttrName));
   result.contract->setAttr(kRoleAttrName,

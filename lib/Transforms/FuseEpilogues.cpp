@@ -1,5 +1,4 @@
-//===- FuseEpilogues.cpp - Elementwise users of a matmul into its epilogue
-//-===//
+//===- FuseEpilogues.cpp - Elementwise users of a matmul inside it --------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

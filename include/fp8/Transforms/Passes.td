@@ -40,6 +40,18 @@ def AnnotateGemmsPass : Pass<"fp8-annotate-gemms", "::mlir::ModuleOp"> {
     Statistic<"numContractions", "num-contractions", "Contractions found">];
 }
 
+def FoldGlobalsPass : Pass<"fp8-fold-globals", "::mlir::ModuleOp"> {
+  let summary = "loads of constant ml_program globals to constants";
+  let description = [{
+    `ml_program.global_load_const`, and `global_load` of a global that is not
+    mutable, becomes the `arith.constant` of its value: upstream does not
+    bufferise the former, and a weight that is visibly constant is known to be
+    one. A constant global without a value is an error.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let statistics = [Statistic<"numFolded", "num-folded", "Loads folded">];
+}
+
 //===----------------------------------------------------------------------===//
 // Phase 2: recipe
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,72 @@
+//===- FoldGlobals.cpp - Loads of constant globals to constants -----------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MLProgram/IR/MLProgram.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_FOLDGLOBALSPASS
+#include "fp8/Transforms/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+
+namespace {
+struct FoldGlobals : fp8::impl::FoldGlobalsPassBase<FoldGlobals> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+} // namespace
+
+/// The value that every load of `global` sees; null if it has none or may
+/// change.
+static ElementsAttr getConstantValue(ml_program::GlobalOp global) {
+  if (!global || global.getIsMutable())
+    return {};
+  return dyn_cast_if_present<ElementsAttr>(global.getValueAttr());
+}
+
+void FoldGlobals::runOnOperation() {
+  SymbolTableCollection symbols;
+  SmallVector<std::pair<Operation *, ElementsAttr>> loads;
+  WalkResult result = getOperation().walk([&](Operation *op) {
+    SymbolRefAttr name;
+    if (auto load = dyn_cast<ml_program::GlobalLoadConstOp>(op))
+      name = load.getGlobalAttr();
+    else if (auto load = dyn_cast<ml_program::GlobalLoadOp>(op))
+      name = load.getGlobalAttr();
+    else
+      return WalkResult::advance();
+    auto global =
+        symbols.lookupNearestSymbolFrom<ml_program::GlobalOp>(op, name);
+    ElementsAttr value = getConstantValue(global);
+    if (value && value.getType() == op->getResult(0).getType()) {
+      loads.emplace_back(op, value);
+      return WalkResult::advance();
+    }
+    // A mutable global is upstream's to bufferise; a constant one without a
+    // value has to come from somewhere.
+    if (!isa<ml_program::GlobalLoadConstOp>(op))
+      return WalkResult::advance();
+    op->emitOpError("expected the global ")
+        << name << " to be constant and to have a value of type "
+        << op->getResult(0).getType();
+    return WalkResult::interrupt();
+  });
+  if (result.wasInterrupted())
+    return signalPassFailure();
+
+  IRRewriter rewriter(&getContext());
+  for (auto [op, value] : loads) {
+    rewriter.setInsertionPoint(op);
+    rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, cast<TypedAttr>(value));
+    ++numFolded;
+  }
+}
