@@ -140,13 +140,10 @@ Decision ApplyRecipe::decide(linalg::LinalgOp op, const GemmRoles &roles,
   if (decision.recipe.isHighPrecision())
     return stay("its recipe is none", "give it another recipe");
 
-  std::string reason;
-  contraction = matchContraction(op, reason);
+  ContractionMismatch mismatch;
+  contraction = matchContraction(op, mismatch);
   if (failed(contraction))
-    return stay("the contraction " + reason,
-                "express it as linalg.matmul, linalg.contract or a generic "
-                "whose maps are projected permutations of f32, bf16 or f16 "
-                "tensors");
+    return stay("the contraction " + mismatch.reason, mismatch.suggestion);
 
   bool batched = !contraction->dims.batch.empty();
   auto [aKind, bKind] = roles.getOperandKinds(a, b, decision.role, batched);
@@ -214,8 +211,8 @@ void ApplyRecipe::remark(linalg::LinalgOp op, const Decision &decision) {
   remark::RemarkOpts opts =
       remark::RemarkOpts::name("gemm").category("fp8").function(
           function ? function.getName() : StringRef());
-  std::string reasonUnused;
-  FailureOr<Contraction> contraction = matchContraction(op, reasonUnused);
+  ContractionMismatch unused;
+  FailureOr<Contraction> contraction = matchContraction(op, unused);
   auto describe = [&](auto &remark) {
     remark << remark::detail::Remark::Arg("gemm", getGemmName(op))
            << remark::detail::Remark::Arg("role",

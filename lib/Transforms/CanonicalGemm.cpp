@@ -70,25 +70,29 @@ int64_t Contraction::getExtent(ArrayRef<unsigned> loops) const {
 }
 
 FailureOr<Contraction> fp8::matchContraction(linalg::LinalgOp op,
-                                             std::string &reason) {
-  if (!op.hasPureTensorSemantics()) {
-    reason = "works on memrefs: run this pass before bufferisation";
+                                             ContractionMismatch &mismatch) {
+  auto fail = [&](const Twine &reason, const Twine &suggestion) {
+    mismatch = {reason.str(), suggestion.str()};
     return failure();
-  }
+  };
+  if (!op.hasPureTensorSemantics())
+    return fail("works on memrefs",
+                "run the pass before bufferisation, on tensors");
   for (Value operand : op->getOperands()) {
     Type type = getElementTypeOrSelf(operand);
     if (!isa<Float32Type, BFloat16Type, Float16Type>(type)) {
-      llvm::raw_string_ostream(reason)
-          << "has operands of type " << type << ", not f32, bf16 or f16";
-      return failure();
+      std::string name;
+      llvm::raw_string_ostream(name) << type;
+      return fail("has operands of type " + name + ", not f32, bf16 or f16",
+                  "convert its operands to f32, bf16 or f16");
     }
   }
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   for (AffineMap map : maps)
-    if (!map.isProjectedPermutation()) {
-      reason = "indexes an operand by an expression or twice by one loop";
-      return failure();
-    }
+    if (!map.isProjectedPermutation())
+      return fail("indexes an operand by an expression or twice by one loop, "
+                  "as a convolution does",
+                  "express it as a matrix product, e.g. after im2col");
   // Upstream's inferContractionDims wants at least one M, one N and one K; a
   // matrix-vector product has no N.
   Contraction contraction{op, {}};
@@ -105,16 +109,13 @@ FailureOr<Contraction> fp8::matchContraction(linalg::LinalgOp op,
       contraction.dims.n.push_back(loop);
     else if (a && b && !c)
       contraction.dims.k.push_back(loop);
-    else {
-      reason = "sums or broadcasts over a loop that is not shared by both "
-               "operands";
-      return failure();
-    }
+    else
+      return fail("sums or broadcasts over a loop that is not shared by both "
+                  "operands",
+                  "broadcast or sum outside of the contraction");
   }
-  if (contraction.dims.k.empty()) {
-    reason = "sums over no loop";
-    return failure();
-  }
+  if (contraction.dims.k.empty())
+    return fail("sums over no loop", "use an elementwise operation");
   return contraction;
 }
 

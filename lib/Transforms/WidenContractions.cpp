@@ -65,13 +65,13 @@ struct WidenContractions
   void runOnOperation() override {
     SmallVector<Contraction> contractions;
     getOperation()->walk([&](linalg::LinalgOp op) {
-      std::string reason;
+      ContractionMismatch unused;
       if (!isFloatContraction(op) || !op.hasPureTensorSemantics())
         return;
       bool isF32 = llvm::all_of(op->getOperandTypes(), [](Type type) {
         return getElementTypeOrSelf(type).isF32();
       });
-      FailureOr<Contraction> contraction = matchContraction(op, reason);
+      FailureOr<Contraction> contraction = matchContraction(op, unused);
       if (succeeded(contraction) && !(isF32 && isSimple(*contraction)))
         contractions.push_back(*contraction);
     });

@@ -27,7 +27,8 @@ def outputs : J<"outputs", "FILE",
                 "fp8.name, else result0, ...; without it they are summarised">;
 def compile_to : J<"compile-to", "PHASE",
                    "Print the program after import, recipe, scaling, fusion, "
-                   "buffers, kernels or host, and stop">;
+                   "buffers, kernels or host, and stop; binary writes an "
+                   "object file to --outputs">;
 def time : F<"time", "Print the time to compile and to run, over several runs">;
 def stats : F<"stats", "Print amax, underflow, saturation and SQNR of every "
                        "quantised tensor">;

@@ -17,6 +17,7 @@
 #include "fp8/Pipelines/Pipelines.h"
 #include "fp8/Pipelines/Remarks.h"
 #include "fp8/Runtime/Stats.h"
+#include "fp8/Target/CPU/Object.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/AsmState.h"
@@ -25,6 +26,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <chrono>
@@ -72,7 +74,7 @@ static LogicalResult compile(ModuleOp module, const RunOptions &options) {
   pipeline.recipeFile = options.recipeFile;
   pipeline.target = options.target;
   pipeline.stats = options.stats;
-  if (!options.compileTo.empty())
+  if (!options.compileTo.empty() && options.compileTo != "binary")
     pipeline.to = options.compileTo;
   PassManager pm(module->getContext());
   auto reportError = [&] {
@@ -137,6 +139,31 @@ static llvm::Error execute(ModuleOp module, const Signature &signature,
   return llvm::Error::success();
 }
 
+/// Phase `binary`: an object file in place of tensors.
+static llvm::Expected<bool> writeObject(ModuleOp module,
+                                        const RunOptions &options) {
+  if (options.outputs.empty())
+    return llvm::createStringError(
+        "expected --outputs=FILE.o with --compile-to=binary");
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function.isPublic() && !function.isExternal())
+      function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
+                        UnitAttr::get(module->getContext()));
+  if (failed(compile(module, options)))
+    return false;
+  SmallVector<char> object;
+  llvm::raw_svector_ostream os(object);
+  if (llvm::Error error = emitObject(module, os))
+    return error;
+  auto write = [&](raw_ostream &file) -> llvm::Error {
+    file << os.str();
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = llvm::writeToOutput(options.outputs, write))
+    return error;
+  return true;
+}
+
 llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
   DialectRegistry registry;
   registerPipelineDialects(registry);
@@ -159,6 +186,8 @@ llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
   if (!module)
     return false;
 
+  if (options.compileTo == "binary")
+    return writeObject(*module, options);
   if (!options.compileTo.empty()) {
     if (failed(compile(*module, options)))
       return false;

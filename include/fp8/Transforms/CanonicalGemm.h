@@ -35,12 +35,17 @@ struct Contraction {
   int64_t getExtent(ArrayRef<unsigned> loops) const;
 };
 
+/// Why an operation is not a contraction that can be quantised: the end of a
+/// sentence that begins "the contraction", and what would change that.
+struct ContractionMismatch {
+  std::string reason, suggestion;
+};
+
 /// Matches a contraction on ranked tensors of f32, bf16 or f16 whose operands
 /// are indexed by distinct loops, each of them batch, M, N or K. On failure
-/// `reason` says what is different, as the end of a sentence that begins "the
-/// contraction".
+/// `mismatch` says what is different.
 FailureOr<Contraction> matchContraction(linalg::LinalgOp op,
-                                        std::string &reason);
+                                        ContractionMismatch &mismatch);
 
 /// [batch x] M x K of A, or [batch x] N x K of B, as a new value where it is
 /// not the operand itself. Several batch loops collapse into one, none gives a

@@ -7,42 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Target/CPU/Engine.h"
-
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "Host.h"
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/DynamicLibrary.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-/// The machine we run on, less what would change results.
-static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine(unsigned optLevel) {
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
-  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
-  if (!builder)
-    return builder.takeError();
-  builder->setCodeGenOptLevel(llvm::CodeGenOpt::getLevel(optLevel).value_or(
-      llvm::CodeGenOptLevel::Aggressive));
-  builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  // vcvtneps2bf16 takes subnormal numbers for zero, whatever MXCSR says; LLVM
-  // selects it for every fptrunc to bfloat.
-  if (builder->getTargetTriple().isX86()) {
-    builder->getFeatures().AddFeature("avx512bf16", false);
-    builder->getFeatures().AddFeature("avxneconvert", false);
-    builder->getFeatures().AddFeature("avx10.2", false);
-  }
-  return builder->createTargetMachine();
-}
 
 /// LLVM's JIT prints unresolved symbols and returns another error; this names
 /// them first.
@@ -60,33 +34,11 @@ static llvm::Error checkSymbols(const llvm::Module &module) {
   return llvm::Error::success();
 }
 
-/// The translation would report the same, but twice.
-static llvm::Error checkDialects(ModuleOp module) {
-  Operation *culprit = nullptr;
-  module.walk([&](Operation *op) {
-    if (isa<ModuleOp>(op) ||
-        isa_and_present<LLVM::LLVMDialect>(op->getDialect()))
-      return WalkResult::advance();
-    culprit = op;
-    return WalkResult::interrupt();
-  });
-  if (!culprit)
-    return llvm::Error::success();
-  return llvm::createStringError(
-      "expected only operations of the LLVM dialect, but got '" +
-      culprit->getName().getStringRef() + "'");
-}
-
 llvm::Expected<std::unique_ptr<CPUEngine>>
 CPUEngine::create(ModuleOp module, const CPUEngineOptions &options) {
-  if (llvm::Error error = checkDialects(module))
+  if (llvm::Error error = prepareTranslation(module))
     return error;
-  DialectRegistry registry;
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
-  module->getContext()->appendDialectRegistry(registry);
-
-  auto machine = createTargetMachine(options.optLevel);
+  auto machine = createHostMachine(options.optLevel);
   if (!machine)
     return machine.takeError();
   auto optimize = makeOptimizingTransformer(options.optLevel, /*sizeLevel=*/0,

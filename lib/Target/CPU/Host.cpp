@@ -1,0 +1,60 @@
+//===- Host.cpp - The machine that programs are compiled for --------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Host.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+fp8::createHostMachine(unsigned optLevel) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!builder)
+    return builder.takeError();
+  builder->setCodeGenOptLevel(llvm::CodeGenOpt::getLevel(optLevel).value_or(
+      llvm::CodeGenOptLevel::Aggressive));
+  builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  // vcvtneps2bf16 takes subnormal numbers for zero, whatever MXCSR says; LLVM
+  // selects it for every fptrunc to bfloat.
+  if (builder->getTargetTriple().isX86()) {
+    builder->getFeatures().AddFeature("avx512bf16", false);
+    builder->getFeatures().AddFeature("avxneconvert", false);
+    builder->getFeatures().AddFeature("avx10.2", false);
+  }
+  return builder->createTargetMachine();
+}
+
+llvm::Error fp8::prepareTranslation(ModuleOp module) {
+  // The translation itself would report a foreign operation twice.
+  Operation *culprit = nullptr;
+  module.walk([&](Operation *op) {
+    if (isa<ModuleOp>(op) ||
+        isa_and_present<LLVM::LLVMDialect>(op->getDialect()))
+      return WalkResult::advance();
+    culprit = op;
+    return WalkResult::interrupt();
+  });
+  if (culprit)
+    return llvm::createStringError(
+        "expected only operations of the LLVM dialect, but got '" +
+        culprit->getName().getStringRef() + "'");
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  module->getContext()->appendDialectRegistry(registry);
+  return llvm::Error::success();
+}

@@ -1,0 +1,36 @@
+//===- Host.h - The machine that programs are compiled for ------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_TARGET_CPU_HOST_H
+#define FP8_LIB_TARGET_CPU_HOST_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+
+namespace llvm {
+class TargetMachine;
+}
+
+namespace mlir {
+class ModuleOp;
+}
+
+namespace mlir::fp8 {
+
+/// The machine we run on, less what would change results.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createHostMachine(unsigned optLevel);
+
+/// Checks that `module` holds nothing but the LLVM dialect and registers its
+/// translation.
+llvm::Error prepareTranslation(ModuleOp module);
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_TARGET_CPU_HOST_H

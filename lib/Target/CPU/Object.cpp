@@ -1,0 +1,47 @@
+//===- Object.cpp - Object files for this machine -------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Target/CPU/Object.h"
+#include "Host.h"
+#include "mlir/ExecutionEngine/OptUtils.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+llvm::Error fp8::emitObject(ModuleOp module, llvm::raw_pwrite_stream &os,
+                            unsigned optLevel) {
+  if (llvm::Error error = prepareTranslation(module))
+    return error;
+  auto machine = createHostMachine(optLevel);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> translated =
+      translateModuleToLLVMIR(module, context);
+  if (!translated)
+    return llvm::createStringError("the module does not translate to LLVM IR");
+  translated->setTargetTriple((*machine)->getTargetTriple());
+  translated->setDataLayout((*machine)->createDataLayout());
+  auto optimize =
+      makeOptimizingTransformer(optLevel, /*sizeLevel=*/0, machine->get());
+  if (llvm::Error error = optimize(translated.get()))
+    return error;
+  llvm::legacy::PassManager pm;
+  if ((*machine)->addPassesToEmitFile(pm, os, /*DwoOut=*/nullptr,
+                                      llvm::CodeGenFileType::ObjectFile))
+    return llvm::createStringError("this machine's code generator writes no "
+                                   "object files");
+  pm.run(*translated);
+  return llvm::Error::success();
+}
