@@ -44,9 +44,7 @@ test-roundtrip: ## Run the tests with every module round-tripped first
 	@FP8_CHECK_ROUNDTRIP=1 $(MAKE) --no-print-directory test
 
 bench: build ## Measure casts, matmul, start-up and compile time
-	@for benchmark in benchmarks/*.py; do \
-	  $(PYTHON) $$benchmark --build-dir $(BUILD_DIR) || exit 1; \
-	done
+	@$(PYTHON) benchmarks/run.py --build-dir $(BUILD_DIR)
 
 format: setup ## Format the C++ sources
 	@git ls-files -z '*.h' '*.cpp' | xargs -0 $(CLANG_FORMAT) -i

@@ -14,6 +14,8 @@ import subprocess
 import tempfile
 import time
 
+import measure
+
 RECIPES = ["current", "rowwise", "block", "mxfp8", "nvfp4"]
 GOAL_S = 10.0
 
@@ -71,14 +73,15 @@ def main():
     fp8_opt = os.path.join(args.build_dir, "bin", "fp8-opt")
 
     small, large = args.matmuls, 2 * args.matmuls
-    print("# Compile time through phase fusion")
-    print(f"{'recipe':10} {small:>8} {large:>8}   ratio   goal")
+    rows, table = [], [f"{'recipe':10} {small:>8} {large:>8}   ratio"]
     with tempfile.TemporaryDirectory() as directory:
         for recipe in RECIPES:
             a = seconds(fp8_opt, recipe, small, directory)
             b = seconds(fp8_opt, recipe, large, directory)
             met = "met" if a < GOAL_S * small / 2000 and b / a < 2.5 else "missed"
-            print(f"{recipe:10} {a:7.2f}s {b:7.2f}s   {b / a:5.2f}   {met}", flush=True)
+            rows.append({"recipe": recipe, "small_s": a, "large_s": b, "ratio": b / a})
+            table.append(f"{recipe:10} {a:7.2f}s {b:7.2f}s   {b / a:5.2f}   {met}")
+    measure.write("compile_time", rows, table, matmuls=[small, large], goal_s=GOAL_S)
 
 
 if __name__ == "__main__":
