@@ -74,72 +74,180 @@ collapseBlock(ArrayRef<int64_t> block,
   return collapsed;
 }
 
-/// Reshapes all parts of `source` with `reshape`, which maps a tensor and the
-/// wanted type to the reshaped tensor.
-Value reshapeParts(PatternRewriter &rewriter, Location loc, Value source,
-                   ScaledType type,
-                   llvm::function_ref<Value(Value, RankedTensorType)> reshape) {
-  auto parts = DisassembleOp::create(rewriter, loc, source);
+//===----------------------------------------------------------------------===//
+// Data movement on scaled values
+//===----------------------------------------------------------------------===//
+
+/// Moves every part of `scaled` with `move`, which maps a tensor and the wanted
+/// type to the moved tensor.
+Value moveParts(PatternRewriter &rewriter, Location loc, Value scaled,
+                ScaledType type,
+                llvm::function_ref<Value(Value, RankedTensorType)> move) {
+  auto parts = DisassembleOp::create(rewriter, loc, scaled);
+  Value payload = move(parts.getPayload(), type.getPayloadType());
+  Value scaleInv = move(parts.getScaleInv(), type.getScaleInvType());
   Value tensorScaleInv;
   if (type.getHasTensorScale())
     tensorScaleInv =
-        reshape(parts.getTensorScaleInv(), type.getTensorScaleInvType());
-  return AssembleOp::create(
-      rewriter, loc, type, reshape(parts.getPayload(), type.getPayloadType()),
-      reshape(parts.getScaleInv(), type.getScaleInvType()), tensorScaleInv);
+        move(parts.getTensorScaleInv(), type.getTensorScaleInvType());
+  return AssembleOp::create(rewriter, loc, type, payload, scaleInv,
+                            tensorScaleInv);
 }
 
-Value collapseParts(PatternRewriter &rewriter, Location loc, Value source,
-                    ScaledType type,
-                    ArrayRef<ReassociationIndices> reassociation) {
-  return reshapeParts(rewriter, loc, source, type,
-                      [&](Value part, RankedTensorType partType) -> Value {
-                        return tensor::CollapseShapeOp::create(
-                            rewriter, loc, partType, part, reassociation);
-                      });
+// For each operation that moves data:
+//   getMovedType(op, type)  the type of the moved value, given the scaled type
+//                           of its source;
+//   getSourceType(op, type) the converse;
+//   move(rewriter, op, q)   the operation on a scaled value.
+// The types fail where a block would be cut or straddle dimensions.
+
+FailureOr<ScaledType> getMovedType(linalg::TransposeOp op, ScaledType type) {
+  return type.permute(op.getPermutation());
 }
 
-/// Expansion of static shapes only: the parts' dynamic extents would have to be
-/// computed for every part.
-Value expandParts(PatternRewriter &rewriter, Location loc, Value source,
-                  ScaledType type,
-                  ArrayRef<ReassociationIndices> reassociation) {
-  return reshapeParts(rewriter, loc, source, type,
-                      [&](Value part, RankedTensorType partType) -> Value {
-                        return tensor::ExpandShapeOp::create(
-                            rewriter, loc, partType, part, reassociation);
-                      });
+FailureOr<ScaledType> getSourceType(linalg::TransposeOp op, ScaledType type) {
+  return type.permute(invertPermutationVector(op.getPermutation()));
+}
+
+Value move(PatternRewriter &rewriter, linalg::TransposeOp op, Value scaled) {
+  return TransposeOp::create(rewriter, op.getLoc(), scaled,
+                             op.getPermutation());
+}
+
+FailureOr<ScaledType> getMovedType(tensor::CollapseShapeOp op,
+                                   ScaledType type) {
+  FailureOr<SmallVector<int64_t>> block =
+      collapseBlock(type.getBlock(), op.getReassociationIndices());
+  if (failed(block) || block->empty())
+    return failure();
+  return type.cloneWith(op.getResultType().getShape(), *block);
+}
+
+FailureOr<ScaledType> getSourceType(tensor::CollapseShapeOp op,
+                                    ScaledType type) {
+  SmallVector<ReassociationIndices> reassociation =
+      op.getReassociationIndices();
+  if (reassociation.size() != type.getBlock().size())
+    return failure();
+  FailureOr<SmallVector<int64_t>> block =
+      expandBlock(type.getBlock(), reassociation);
+  if (failed(block))
+    return failure();
+  return type.cloneWith(op.getSrcType().getShape(), *block);
+}
+
+Value move(PatternRewriter &rewriter, tensor::CollapseShapeOp op,
+           Value scaled) {
+  ScaledType type = *getMovedType(op, cast<ScaledType>(scaled.getType()));
+  return moveParts(rewriter, op.getLoc(), scaled, type,
+                   [&](Value part, RankedTensorType partType) -> Value {
+                     return tensor::CollapseShapeOp::create(
+                         rewriter, op.getLoc(), partType, part,
+                         op.getReassociationIndices());
+                   });
+}
+
+/// Static shapes only: dynamic extents would have to be computed anew for every
+/// part.
+FailureOr<ScaledType> getMovedType(tensor::ExpandShapeOp op, ScaledType type) {
+  FailureOr<SmallVector<int64_t>> block =
+      expandBlock(type.getBlock(), op.getReassociationIndices());
+  if (failed(block) || !op.getType().hasStaticShape())
+    return failure();
+  return type.cloneWith(op.getType().getShape(), *block);
+}
+
+FailureOr<ScaledType> getSourceType(tensor::ExpandShapeOp op, ScaledType type) {
+  FailureOr<SmallVector<int64_t>> block =
+      collapseBlock(type.getBlock(), op.getReassociationIndices());
+  if (failed(block) || block->empty() || !op.getType().hasStaticShape())
+    return failure();
+  return type.cloneWith(op.getSrcType().getShape(), *block);
+}
+
+Value move(PatternRewriter &rewriter, tensor::ExpandShapeOp op, Value scaled) {
+  ScaledType type = *getMovedType(op, cast<ScaledType>(scaled.getType()));
+  return moveParts(rewriter, op.getLoc(), scaled, type,
+                   [&](Value part, RankedTensorType partType) -> Value {
+                     return tensor::ExpandShapeOp::create(
+                         rewriter, op.getLoc(), partType, part,
+                         op.getReassociationIndices());
+                   });
+}
+
+/// Static slices of unit stride and full rank that cut no block. The last block
+/// may be partial only where the source ends.
+FailureOr<ScaledType> getMovedType(tensor::ExtractSliceOp op, ScaledType type) {
+  if (op.getType().getRank() != type.getRank() || !op.hasUnitStride() ||
+      ShapedType::isDynamicShape(op.getStaticOffsets()) ||
+      ShapedType::isDynamicShape(op.getStaticSizes()))
+    return failure();
+  for (auto [dim, extent] : llvm::enumerate(type.getBlock())) {
+    int64_t offset = op.getStaticOffset(dim), size = op.getStaticSize(dim);
+    if (extent != ScaledType::kWhole &&
+        (offset % extent != 0 ||
+         (size % extent != 0 && offset + size != type.getShape()[dim])))
+      return failure();
+  }
+  return type.cloneWith(op.getType().getShape(), type.getBlock());
+}
+
+Value move(PatternRewriter &rewriter, tensor::ExtractSliceOp op, Value scaled) {
+  auto sourceType = cast<ScaledType>(scaled.getType());
+  ScaledType type = *getMovedType(op, sourceType);
+  return moveParts(
+      rewriter, op.getLoc(), scaled, type,
+      [&](Value part, RankedTensorType partType) -> Value {
+        bool isPayload = partType == type.getPayloadType();
+        SmallVector<OpFoldResult> offsets, sizes;
+        for (auto [dim, extent] : llvm::enumerate(sourceType.getBlock())) {
+          int64_t offset = op.getStaticOffset(dim);
+          if (!isPayload)
+            offset = extent == ScaledType::kWhole ? 0 : offset / extent;
+          // The tensor's own factor has one element.
+          if (partType.getDimSize(dim) == 1 && part.getType() == partType)
+            offset = 0;
+          offsets.push_back(rewriter.getIndexAttr(offset));
+          sizes.push_back(rewriter.getIndexAttr(partType.getDimSize(dim)));
+        }
+        return tensor::ExtractSliceOp::create(rewriter, op.getLoc(), partType,
+                                              part, offsets, sizes,
+                                              op.getMixedStrides());
+      });
 }
 
 //===----------------------------------------------------------------------===//
-// Quantize towards the source
+// Patterns
 //===----------------------------------------------------------------------===//
 
-/// quantize(transpose(x)) -> transpose(quantize(x)): the blocks are permuted
-/// with the data, so they hold the same elements.
-struct QuantizeOfTranspose : OpRewritePattern<QuantizeOp> {
-  QuantizeOfTranspose(MLIRContext *context, Counts &counts)
+/// quantize(move(x)) -> move(quantize(x)): the blocks move with the data, so
+/// they hold the same elements.
+template <typename MoveOp>
+struct HoistQuantize : OpRewritePattern<QuantizeOp> {
+  HoistQuantize(MLIRContext *context, Counts &counts)
       : OpRewritePattern(context), counts(counts) {}
 
   LogicalResult matchAndRewrite(QuantizeOp op,
                                 PatternRewriter &rewriter) const override {
     if (!op.isUnresolved())
       return rewriter.notifyMatchFailure(op, "scale already given");
-    auto transpose = op.getSource().getDefiningOp<linalg::TransposeOp>();
-    if (!transpose)
-      return rewriter.notifyMatchFailure(op, "source is not a transpose");
-    ArrayRef<int64_t> permutation = transpose.getPermutation();
+    auto moveOp = op.getSource().template getDefiningOp<MoveOp>();
+    if (!moveOp)
+      return rewriter.notifyMatchFailure(op, "source is not moved data");
     ScaledType type = op.getResult().getType();
-    Value source = transpose.getInput();
-    auto sourceType = cast<RankedTensorType>(source.getType());
-    ScaledType inner = type.permute(invertPermutationVector(permutation));
-    inner = inner.cloneWith(sourceType.getShape(), inner.getBlock());
-    if (inner.permute(permutation) != type)
-      return rewriter.notifyMatchFailure(op, "transpose refines the shape");
+    FailureOr<ScaledType> inner = getSourceType(moveOp, type);
+    if (failed(inner))
+      return rewriter.notifyMatchFailure(op, "a block straddles dimensions");
+    Value source = moveOp->getOperand(0);
+    inner = inner->cloneWith(
+        cast<RankedTensorType>(source.getType()).getShape(), inner->getBlock());
+    FailureOr<ScaledType> moved = getMovedType(moveOp, *inner);
+    if (failed(moved) || *moved != type)
+      return rewriter.notifyMatchFailure(op, "the movement refines the shape");
     Value quantized =
-        QuantizeOp::create(rewriter, op.getLoc(), inner, source, Value(),
+        QuantizeOp::create(rewriter, op.getLoc(), *inner, source, Value(),
                            Value(), Value(), op.getRecipeAttr());
-    rewriter.replaceOpWithNewOp<TransposeOp>(op, quantized, permutation);
+    rewriter.replaceOp(op, move(rewriter, moveOp, quantized));
     ++counts.moved;
     return success();
   }
@@ -147,90 +255,21 @@ struct QuantizeOfTranspose : OpRewritePattern<QuantizeOp> {
   Counts &counts;
 };
 
-/// quantize(collapse_shape(x)) -> collapse(quantize(x)).
-struct QuantizeOfCollapse : OpRewritePattern<QuantizeOp> {
-  QuantizeOfCollapse(MLIRContext *context, Counts &counts)
-      : OpRewritePattern(context), counts(counts) {}
+/// move(dequantize(q)) -> dequantize(move(q)): bytes move instead of floats.
+template <typename MoveOp>
+struct SinkDequantize : OpRewritePattern<MoveOp> {
+  SinkDequantize(MLIRContext *context, Counts &counts)
+      : OpRewritePattern<MoveOp>(context), counts(counts) {}
 
-  LogicalResult matchAndRewrite(QuantizeOp op,
+  LogicalResult matchAndRewrite(MoveOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!op.isUnresolved())
-      return rewriter.notifyMatchFailure(op, "scale already given");
-    auto collapse = op.getSource().getDefiningOp<tensor::CollapseShapeOp>();
-    if (!collapse)
-      return rewriter.notifyMatchFailure(op, "source is not a collapse_shape");
-    ScaledType type = op.getResult().getType();
-    SmallVector<ReassociationIndices> reassociation =
-        collapse.getReassociationIndices();
-    if (reassociation.size() != static_cast<size_t>(type.getRank()))
-      return rewriter.notifyMatchFailure(op, "collapses to rank 0");
-    FailureOr<SmallVector<int64_t>> block =
-        expandBlock(type.getBlock(), reassociation);
-    if (failed(block))
-      return rewriter.notifyMatchFailure(op, "a block straddles dimensions");
-    ScaledType inner = type.cloneWith(collapse.getSrcType().getShape(), *block);
-    Value quantized =
-        QuantizeOp::create(rewriter, op.getLoc(), inner, collapse.getSrc(),
-                           Value(), Value(), Value(), op.getRecipeAttr());
-    rewriter.replaceOp(op, collapseParts(rewriter, op.getLoc(), quantized, type,
-                                         reassociation));
-    ++counts.moved;
-    return success();
-  }
-
-  Counts &counts;
-};
-
-/// quantize(expand_shape(x)) -> expand(quantize(x)), static shapes.
-struct QuantizeOfExpand : OpRewritePattern<QuantizeOp> {
-  QuantizeOfExpand(MLIRContext *context, Counts &counts)
-      : OpRewritePattern(context), counts(counts) {}
-
-  LogicalResult matchAndRewrite(QuantizeOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.isUnresolved())
-      return rewriter.notifyMatchFailure(op, "scale already given");
-    auto expand = op.getSource().getDefiningOp<tensor::ExpandShapeOp>();
-    if (!expand || !expand.getType().hasStaticShape())
-      return rewriter.notifyMatchFailure(
-          op, "source is not an expand_shape of static shape");
-    ScaledType type = op.getResult().getType();
-    FailureOr<SmallVector<int64_t>> block =
-        collapseBlock(type.getBlock(), expand.getReassociationIndices());
-    if (failed(block))
-      return rewriter.notifyMatchFailure(op, "a block straddles dimensions");
-    ScaledType inner = type.cloneWith(expand.getSrcType().getShape(), *block);
-    if (inner.getRank() == 0)
-      return rewriter.notifyMatchFailure(op, "expands a scalar");
-    Value quantized =
-        QuantizeOp::create(rewriter, op.getLoc(), inner, expand.getSrc(),
-                           Value(), Value(), Value(), op.getRecipeAttr());
-    rewriter.replaceOp(op, expandParts(rewriter, op.getLoc(), quantized, type,
-                                       expand.getReassociationIndices()));
-    ++counts.moved;
-    return success();
-  }
-
-  Counts &counts;
-};
-
-//===----------------------------------------------------------------------===//
-// Dequantize away from the source
-//===----------------------------------------------------------------------===//
-
-/// transpose(dequantize(q)) -> dequantize(transpose(q)).
-struct TransposeOfDequantize : OpRewritePattern<linalg::TransposeOp> {
-  TransposeOfDequantize(MLIRContext *context, Counts &counts)
-      : OpRewritePattern(context), counts(counts) {}
-
-  LogicalResult matchAndRewrite(linalg::TransposeOp op,
-                                PatternRewriter &rewriter) const override {
-    auto dequantize = op.getInput().getDefiningOp<DequantizeOp>();
-    if (!dequantize || !op.hasPureTensorSemantics())
-      return rewriter.notifyMatchFailure(op, "input is not a dequantize");
-    Value moved = TransposeOp::create(
-        rewriter, op.getLoc(), dequantize.getSource(), op.getPermutation());
-    rewriter.replaceOpWithNewOp<DequantizeOp>(op, op.getResult()[0].getType(),
+    auto dequantize = op->getOperand(0).template getDefiningOp<DequantizeOp>();
+    if (!dequantize || op->getNumResults() != 1)
+      return rewriter.notifyMatchFailure(op, "source is not a dequantize");
+    if (failed(getMovedType(op, dequantize.getSource().getType())))
+      return rewriter.notifyMatchFailure(op, "a block would be cut");
+    Value moved = move(rewriter, op, dequantize.getSource());
+    rewriter.replaceOpWithNewOp<DequantizeOp>(op, op->getResult(0).getType(),
                                               moved);
     ++counts.moved;
     return success();
@@ -238,118 +277,6 @@ struct TransposeOfDequantize : OpRewritePattern<linalg::TransposeOp> {
 
   Counts &counts;
 };
-
-/// collapse_shape(dequantize(q)) -> dequantize(collapse(q)).
-struct CollapseOfDequantize : OpRewritePattern<tensor::CollapseShapeOp> {
-  CollapseOfDequantize(MLIRContext *context, Counts &counts)
-      : OpRewritePattern(context), counts(counts) {}
-
-  LogicalResult matchAndRewrite(tensor::CollapseShapeOp op,
-                                PatternRewriter &rewriter) const override {
-    auto dequantize = op.getSrc().getDefiningOp<DequantizeOp>();
-    if (!dequantize)
-      return rewriter.notifyMatchFailure(op, "source is not a dequantize");
-    ScaledType type = dequantize.getSource().getType();
-    FailureOr<SmallVector<int64_t>> block =
-        collapseBlock(type.getBlock(), op.getReassociationIndices());
-    if (failed(block) || block->empty())
-      return rewriter.notifyMatchFailure(op, "a block straddles dimensions");
-    Value moved =
-        collapseParts(rewriter, op.getLoc(), dequantize.getSource(),
-                      type.cloneWith(op.getResultType().getShape(), *block),
-                      op.getReassociationIndices());
-    rewriter.replaceOpWithNewOp<DequantizeOp>(op, op.getResultType(), moved);
-    ++counts.moved;
-    return success();
-  }
-
-  Counts &counts;
-};
-
-/// expand_shape(dequantize(q)) -> dequantize(expand(q)), static shapes.
-struct ExpandOfDequantize : OpRewritePattern<tensor::ExpandShapeOp> {
-  ExpandOfDequantize(MLIRContext *context, Counts &counts)
-      : OpRewritePattern(context), counts(counts) {}
-
-  LogicalResult matchAndRewrite(tensor::ExpandShapeOp op,
-                                PatternRewriter &rewriter) const override {
-    auto dequantize = op.getSrc().getDefiningOp<DequantizeOp>();
-    if (!dequantize || !op.getType().hasStaticShape())
-      return rewriter.notifyMatchFailure(
-          op, "source is not a dequantize of static shape");
-    ScaledType type = dequantize.getSource().getType();
-    FailureOr<SmallVector<int64_t>> block =
-        expandBlock(type.getBlock(), op.getReassociationIndices());
-    if (failed(block))
-      return rewriter.notifyMatchFailure(op, "a block straddles dimensions");
-    Value moved = expandParts(rewriter, op.getLoc(), dequantize.getSource(),
-                              type.cloneWith(op.getType().getShape(), *block),
-                              op.getReassociationIndices());
-    rewriter.replaceOpWithNewOp<DequantizeOp>(op, op.getType(), moved);
-    ++counts.moved;
-    return success();
-  }
-
-  Counts &counts;
-};
-
-/// extract_slice(dequantize(q)) -> dequantize(slice(q)), where the slice cuts
-/// no block: static, unit strides, no rank reduction.
-struct SliceOfDequantize : OpRewritePattern<tensor::ExtractSliceOp> {
-  SliceOfDequantize(MLIRContext *context, Counts &counts)
-      : OpRewritePattern(context), counts(counts) {}
-
-  LogicalResult matchAndRewrite(tensor::ExtractSliceOp op,
-                                PatternRewriter &rewriter) const override {
-    auto dequantize = op.getSource().getDefiningOp<DequantizeOp>();
-    if (!dequantize)
-      return rewriter.notifyMatchFailure(op, "source is not a dequantize");
-    ScaledType type = dequantize.getSource().getType();
-    if (op.getType().getRank() != type.getRank() || !op.hasUnitStride() ||
-        ShapedType::isDynamicShape(op.getStaticOffsets()) ||
-        ShapedType::isDynamicShape(op.getStaticSizes()))
-      return rewriter.notifyMatchFailure(op, "slice is not static");
-    SmallVector<OpFoldResult> offsets, sizes;
-    SmallVector<int64_t> gridSizes;
-    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-      int64_t extent = type.getBlock()[dim];
-      int64_t offset = op.getStaticOffset(dim), size = op.getStaticSize(dim);
-      bool whole = extent == ScaledType::kWhole;
-      // The last block of the slice may be partial only where the source ends.
-      bool aligned =
-          whole ||
-          (offset % extent == 0 &&
-           (size % extent == 0 || offset + size == type.getShape()[dim]));
-      if (!aligned)
-        return rewriter.notifyMatchFailure(op, "slice cuts a block");
-      offsets.push_back(rewriter.getIndexAttr(whole ? 0 : offset / extent));
-      gridSizes.push_back(whole ? 1 : llvm::divideCeil(size, extent));
-      sizes.push_back(rewriter.getIndexAttr(gridSizes.back()));
-    }
-    Location loc = op.getLoc();
-    ScaledType sliced =
-        type.cloneWith(op.getType().getShape(), type.getBlock());
-    auto parts = DisassembleOp::create(rewriter, loc, dequantize.getSource());
-    SmallVector<OpFoldResult> strides = op.getMixedStrides();
-    Value payload = tensor::ExtractSliceOp::create(
-        rewriter, loc, sliced.getPayloadType(), parts.getPayload(),
-        op.getMixedOffsets(), op.getMixedSizes(), strides);
-    Value scaleInv = tensor::ExtractSliceOp::create(
-        rewriter, loc, sliced.getScaleInvType(), parts.getScaleInv(), offsets,
-        sizes, strides);
-    Value assembled = AssembleOp::create(rewriter, loc, sliced, payload,
-                                         scaleInv, parts.getTensorScaleInv());
-    rewriter.replaceOpWithNewOp<DequantizeOp>(op, op.getType(), assembled);
-    ++counts.moved;
-    return success();
-  }
-
-  Counts &counts;
-};
-
-//===----------------------------------------------------------------------===//
-// Quantize of dequantize
-//===----------------------------------------------------------------------===//
 
 /// quantize(dequantize(q)) is q where format and blocks agree: the scale that
 /// q has serves.
@@ -382,9 +309,14 @@ struct SimplifyCasts : fp8::impl::SimplifyCastsPassBase<SimplifyCasts> {
 void SimplifyCasts::runOnOperation() {
   Counts counts{numMoved, numRemoved};
   RewritePatternSet patterns(&getContext());
-  patterns.add<QuantizeOfTranspose, QuantizeOfCollapse, QuantizeOfExpand,
-               TransposeOfDequantize, CollapseOfDequantize, ExpandOfDequantize,
-               SliceOfDequantize, QuantizeOfDequantize>(&getContext(), counts);
+  patterns.add<HoistQuantize<linalg::TransposeOp>,
+               HoistQuantize<tensor::CollapseShapeOp>,
+               HoistQuantize<tensor::ExpandShapeOp>,
+               SinkDequantize<linalg::TransposeOp>,
+               SinkDequantize<tensor::CollapseShapeOp>,
+               SinkDequantize<tensor::ExpandShapeOp>,
+               SinkDequantize<tensor::ExtractSliceOp>, QuantizeOfDequantize>(
+      &getContext(), counts);
   if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
     return signalPassFailure();
 
