@@ -1,0 +1,215 @@
+"""Checks that README.md and docs/ say what is so.
+
+usage: documents.py programs|operations|commands SOURCE_DIR BUILD_DIR
+
+programs     every `mlir` block that is a whole program parses and verifies
+operations   every operation of the dialect has an example, and it parses
+commands     every `console` block, run in order with those of its page, prints
+             what the page shows
+
+A comment in front of a block says more: `<!-- file: NAME -->` that it is the
+file NAME, of the repository or made here for the commands that follow, and
+`<!-- output -->` that it is what the last command printed. In an output a line
+`...` stands for any lines, and numbers may differ in the last digits, as sums do
+from one processor to another.
+"""
+
+import itertools
+import math
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+# What the examples of the operations take from their surroundings.
+OPERANDS = {
+    "amax": "%x: tensor<32x768xbf16>",
+    "assemble": "%payload: tensor<32x768xf8E4M3FN>, %scale_inv: tensor<32x6xf32>",
+    "compute_scale": "%amax: tensor<1x1xf32>",
+    "dequantize": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>",
+    "disassemble": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>",
+    "matmul": "%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>, "
+    "%b: !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>, "
+    "%bias: tensor<64xbf16>",
+    "measure": "%x: tensor<32x768xbf16>, "
+    "%q: !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>",
+    "quantize": "%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>",
+    "transpose": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, *], scale = f32>",
+}
+# Operations whose example is that of another one.
+WITHOUT_EXAMPLE = {"yield"}
+
+
+class Block:
+    def __init__(self, path, line, note, language, text):
+        self.where = f"{path}:{line}"
+        self.note, self.language, self.text = note, language, text
+
+
+def read_blocks(path):
+    pattern = re.compile(
+        r"(?:^<!-- (?P<note>.*?) -->\n+)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+        re.MULTILINE | re.DOTALL,
+    )
+    page = path.read_text()
+    for match in pattern.finditer(page):
+        line = page.count("\n", 0, match.start("text"))
+        yield Block(path, line, match["note"], match["language"], match["text"])
+
+
+def get_pages(source):
+    return [source / "README.md", *sorted((source / "docs").rglob("*.md"))]
+
+
+def parse(build, where, program):
+    done = subprocess.run(
+        [build / "bin" / "fp8-opt", "-o", os.devnull],
+        input=program,
+        capture_output=True,
+        text=True,
+    )
+    return [f"{where}: {done.stderr}"] if done.returncode else []
+
+
+def check_programs(source, build):
+    errors, count = [], 0
+    for block in itertools.chain.from_iterable(map(read_blocks, get_pages(source))):
+        code = re.sub(r"^(//.*|)\n", "", block.text, flags=re.MULTILINE)
+        if block.language == "mlir" and re.match(r"func\.func|module|[#!]\w+ =", code):
+            errors += parse(build, block.where, block.text)
+            count += 1
+    return errors, count
+
+
+def check_operations(source, build):
+    path = source / "docs" / "generated" / "Dialect.md"
+    sections = re.split(r"^### `fp8\.(\w+)` \(", path.read_text(), flags=re.MULTILINE)
+    errors, count = [], 0
+    for name, section in zip(sections[1::2], sections[2::2]):
+        examples = re.findall(r"^```mlir\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+        if name in WITHOUT_EXAMPLE:
+            continue
+        if not examples:
+            errors.append(f"fp8.{name}: expected an example in its description")
+        for example in examples:
+            program = f"func.func @f({OPERANDS.get(name, '')}) {{\n{example}\nreturn\n}}"
+            errors += parse(build, f"fp8.{name}", program)
+            count += 1
+    return errors, count
+
+
+def is_same_line(actual, expected):
+    number = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+    if " ".join(number.sub("0", actual).split()) != " ".join(
+        number.sub("0", expected).split()
+    ):
+        return False
+    return all(
+        a == e
+        or ("." in a + e and math.isclose(float(a), float(e), rel_tol=1e-2, abs_tol=1e-6))
+        for a, e in zip(number.findall(actual), number.findall(expected))
+    )
+
+
+def is_same(actual, expected):
+    if not expected:
+        return not actual
+    if expected[0] == "...":
+        return any(is_same(actual[i:], expected[1:]) for i in range(len(actual) + 1))
+    return (
+        bool(actual)
+        and is_same_line(actual[0], expected[0])
+        and is_same(actual[1:], expected[1:])
+    )
+
+
+def split_lines(text):
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+def compare(where, command, actual, expected):
+    if is_same(split_lines(actual), split_lines(expected)):
+        return []
+    return [f"{where}: $ {command}\nexpected:\n{expected}\nbut got:\n{actual}"]
+
+
+class Shell:
+    """A copy of the repository, as far as commands see it."""
+
+    def __init__(self, source, build, directory):
+        self.directory = pathlib.Path(directory)
+        for name in ("examples", "python", "docs"):
+            (self.directory / name).symlink_to(source / name)
+        (self.directory / "build").symlink_to(build)
+        python = self.directory / ".venv" / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        python.chmod(0o755)
+
+    def run(self, command):
+        done = subprocess.run(
+            ["bash", "-c", "set -o pipefail\n" + command],
+            cwd=self.directory,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        return done.stdout, done.returncode
+
+
+def check_page(path, source, shell):
+    errors, count, last = [], 0, None
+    for block in read_blocks(path):
+        if block.note == "output":
+            errors += compare(block.where, last[0], last[1], block.text)
+        elif block.note and block.note.startswith("file: "):
+            name = block.note.removeprefix("file: ")
+            if not (source / name).exists():
+                (shell.directory / name).write_text(block.text)
+            elif block.text.strip() not in (source / name).read_text():
+                errors.append(f"{block.where}: differs from {name}")
+        elif block.language == "console":
+            for step in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+                command, expected = re.fullmatch(
+                    r"((?:[^\n]*\\\n)*[^\n]*\n)(.*)", step, re.DOTALL
+                ).groups()
+                output, status = shell.run(command)
+                last = (command, output)
+                count += 1
+                if (status != 0) != ("error:" in output):
+                    errors.append(f"{block.where}: $ {command}exits with {status}\n{output}")
+                if expected:
+                    errors += compare(block.where, command, output, expected)
+    return errors, count
+
+
+def check_commands(source, build):
+    errors, count = [], 0
+    for path in get_pages(source):
+        with tempfile.TemporaryDirectory() as directory:
+            shell = Shell(source, build, directory)
+            page_errors, page_count = check_page(path, source, shell)
+            errors += page_errors
+            count += page_count
+    return errors, count
+
+
+def main():
+    what, source, build = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
+    check = {
+        "programs": check_programs,
+        "operations": check_operations,
+        "commands": check_commands,
+    }[what]
+    errors, count = check(source, build)
+    print(*errors, sep="\n\n")
+    # A page whose blocks are no longer found must not look like success.
+    if errors or not count:
+        sys.exit(f"{len(errors)} errors in {count} {what}")
+    print(f"{count} {what}")
+
+
+if __name__ == "__main__":
+    main()
