@@ -99,5 +99,6 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
   }
   options.time = args.hasArg(OPT_time);
   options.stats = args.hasArg(OPT_stats);
+  options.require = args.hasArg(OPT_fp8_require);
   return options;
 }

@@ -28,6 +28,7 @@ struct RunOptions {
   std::string remarks;
   bool time = false;
   bool stats = false;
+  bool require = false;
   /// The help was asked for, and printed.
   bool help = false;
 };

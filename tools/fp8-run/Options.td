@@ -32,6 +32,8 @@ def compile_to : J<"compile-to", "PHASE",
 def time : F<"time", "Print the time to compile and to run, over several runs">;
 def stats : F<"stats", "Print amax, underflow, saturation and SQNR of every "
                        "quantised tensor">;
+def fp8_require : F<"fp8-require", "Fail when a contraction stays in high "
+                                   "precision although its recipe is not none">;
 def fp8_remarks : J<"fp8-remarks", "FORMAT:FILE",
                     "Write what was decided about every contraction: json:FILE "
                     "or text:FILE, - for the standard output">;

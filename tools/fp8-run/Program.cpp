@@ -74,6 +74,7 @@ static LogicalResult compile(ModuleOp module, const RunOptions &options) {
   pipeline.recipeFile = options.recipeFile;
   pipeline.target = options.target;
   pipeline.stats = options.stats;
+  pipeline.require = options.require;
   if (!options.compileTo.empty() && options.compileTo != "binary")
     pipeline.to = options.compileTo;
   PassManager pm(module->getContext());
