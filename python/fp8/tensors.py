@@ -8,7 +8,8 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-_DTYPES = {
+# NumPy type of every dtype that fp8-run reads and writes.
+DTYPES = {
     "F64": np.float64,
     "F32": np.float32,
     "F16": np.float16,
@@ -18,6 +19,7 @@ _DTYPES = {
     "F8_E8M0": ml_dtypes.float8_e8m0fnu,
     "I64": np.int64,
     "I32": np.int32,
+    "I16": np.int16,
     "I8": np.int8,
     "U8": np.uint8,
     "BOOL": np.bool_,
@@ -29,7 +31,7 @@ def load(path):
     with open(path, "rb") as file:
         entries = safetensors.deserialize(file.read())
     return {
-        name: np.frombuffer(entry["data"], _DTYPES[entry["dtype"]]).reshape(
+        name: np.frombuffer(entry["data"], DTYPES[entry["dtype"]]).reshape(
             entry["shape"]
         )
         for name, entry in entries

@@ -9,25 +9,9 @@ raw FILE HEADER [BYTES [LENGTH]]        HEADER and as many bytes of data, with a
 
 import sys
 
-import ml_dtypes
 import numpy as np
-import safetensors.numpy
-
-DTYPES = {
-    "F64": np.float64,
-    "F32": np.float32,
-    "F16": np.float16,
-    "BF16": ml_dtypes.bfloat16,
-    "F8_E4M3": ml_dtypes.float8_e4m3fn,
-    "F8_E5M2": ml_dtypes.float8_e5m2,
-    "F8_E8M0": ml_dtypes.float8_e8m0fnu,
-    "I64": np.int64,
-    "I32": np.int32,
-    "I16": np.int16,
-    "I8": np.int8,
-    "U8": np.uint8,
-    "BOOL": np.bool_,
-}
+import safetensors
+from fp8.tensors import DTYPES, save
 
 
 def make(path, *specs):
@@ -38,7 +22,7 @@ def make(path, *specs):
         shape = [int(dim) for dim in shape.split("x")] if shape else []
         values = [float(value) for value in values.split(",")]
         tensors[name] = np.resize(values, shape).astype(DTYPES[dtype])
-    safetensors.numpy.save_file(tensors, path)
+    save(path, tensors)
 
 
 def show(path):
