@@ -4,7 +4,7 @@
 // RUN: echo old > %t/out
 // RUN: not fp8-run %s --entry=fails --outputs=%t/out 2>&1 | FileCheck %s --check-prefix=ABORT
 // RUN: not fp8-run %s --entry=calls --outputs=%t/out 2>&1 | FileCheck %s --check-prefix=SYMBOL
-// RUN: cat %t/out | FileCheck %s --check-prefix=OLD
+// RUN: FileCheck %s --check-prefix=OLD --input-file=%t/out
 // RUN: ls -A %t | count 1
 // RUN: fp8-run %s --entry=fine --outputs=%t/out
 // RUN: %python %S/Inputs/tensors.py show %t/out | FileCheck %s --check-prefix=NEW
