@@ -75,7 +75,8 @@ def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [
       `scale_inv = E4M3((amax / M) / tensor_scale_inv)`, saturating,
       `scale = 1 / (scale_inv * tensor_scale_inv)`. Where a factor would be
       zero or the tensor's amax is not finite and positive, tensor_scale_inv
-      is 1; a block whose factor rounds to zero has scale 0.
+      is 1; a block whose factor rounds to zero has scale 0, and a scale that
+      overflows is FLT_MAX.
 
     Constraints:
     - (C1) `format` is f8E4M3FN, f8E5M2 or f4E2M1FN;

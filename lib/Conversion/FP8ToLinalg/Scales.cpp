@@ -289,7 +289,12 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
             Value product = b.mul(decoded, args[1]);
             Value isZero =
                 b.cmpf(arith::CmpFPredicate::OEQ, product, b.f32(0.0f));
-            scale = b.select(isZero, b.f32(0.0f), b.div(b.f32(1.0f), product));
+            // An infinite scale would make NaN of the zeros in a block.
+            Value max = b.f32(std::numeric_limits<float>::max());
+            scale = b.div(b.f32(1.0f), product);
+            scale = b.select(b.cmpf(arith::CmpFPredicate::OGT, scale, max), max,
+                             scale);
+            scale = b.select(isZero, b.f32(0.0f), scale);
           } else {
             scale = rule.style == ScaleStyle::TorchAO
                         ? b.scaleTorchAO(args[0], maxFinite, rule)
