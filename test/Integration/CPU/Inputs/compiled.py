@@ -4,6 +4,8 @@ import ctypes
 import subprocess
 from pathlib import Path
 
+import numpy as np
+
 LOOPS_TO_LLVM = [
     "--convert-linalg-to-loops",
     "--convert-scf-to-cf",
@@ -19,7 +21,7 @@ def add_arguments(parser):
     parser.add_argument("--clang", default="clang-22")
 
 
-def build(module, passes, tools, directory, libraries=()):
+def build(module, passes, tools, directory, libraries=(), optimize="-O3"):
     """Runs `passes` on MLIR text that has `llvm.emit_c_interface` functions."""
     commands = [
         [tools.fp8_opt, *passes],
@@ -32,7 +34,7 @@ def build(module, passes, tools, directory, libraries=()):
     source, library = Path(directory, "module.ll"), Path(directory, "module.so")
     source.write_text(module)
     subprocess.run(
-        [tools.clang, "-O3", "-march=native", "-fPIC", "-shared", "-Wno-override-module"]
+        [tools.clang, optimize, "-march=native", "-fPIC", "-shared", "-Wno-override-module"]
         + [str(source), "-o", str(library), *map(str, libraries)]
         + [f"-Wl,-rpath,{Path(path).parent}" for path in libraries],
         check=True,
@@ -71,3 +73,29 @@ def bind(library, name, *arguments):
         for a in arguments
     ]
     return lambda: function(*held)
+
+
+def call(library, name, arguments, results):
+    """Calls a function of tensors; `results` has the dtype and rank of each."""
+    words = (ctypes.c_int64 * sum(3 + 2 * rank for _, rank in results))()
+    held = [memref(array) for array in arguments]
+    function = getattr(library, f"_mlir_ciface_{name}")
+    function(ctypes.byref(words), *map(ctypes.byref, held))
+    outputs, allocations, at = [], set(), 0
+    for dtype, rank in results:
+        allocated, data, offset = words[at : at + 3]
+        shape = words[at + 3 : at + 3 + rank]
+        itemsize = np.dtype(dtype).itemsize
+        strides = [s * itemsize for s in words[at + 3 + rank : at + 3 + 2 * rank]]
+        at += 3 + 2 * rank
+        # Everything up to the last element, wherever that is.
+        extent = itemsize + sum(max(d - 1, 0) * s for d, s in zip(shape, strides))
+        raw = ctypes.string_at(data + offset * itemsize, extent if 0 not in shape else 0)
+        outputs.append(np.ndarray(shape, dtype, bytearray(raw), strides=strides).copy())
+        allocations.add(allocated)
+    # A function may return an argument.
+    allocations -= {array.ctypes.data for array in arguments}
+    libc = ctypes.CDLL(None)
+    for address in allocations:
+        libc.free(ctypes.c_void_p(address))
+    return outputs
