@@ -36,16 +36,16 @@ GemmRoles::GemmRoles(FunctionOpInterface function) : function(function) {
       });
       if (!depends)
         return;
+      auto addAll = [&](Operation *dependent) {
+        llvm::for_each(dependent->getResults(), add);
+        if (!isa<linalg::LinalgOp>(dependent))
+          for (Region &region : dependent->getRegions())
+            llvm::for_each(region.getArguments(), add);
+      };
+      addAll(op);
       if (op->hasTrait<OpTrait::IsTerminator>() &&
           op->getParentOp() != function.getOperation())
-        llvm::for_each(op->getParentOp()->getResults(), add);
-      if (op == function.getOperation())
-        return;
-      llvm::for_each(op->getResults(), add);
-      if (!isa<linalg::LinalgOp>(op))
-        for (Region &region : op->getRegions())
-          for (BlockArgument argument : region.getArguments())
-            add(argument);
+        addAll(op->getParentOp());
     });
   }
 }

@@ -99,7 +99,7 @@ void AnnotateGemms::annotate(FunctionOpInterface function) {
   GemmRoles roles(function);
   unsigned position = 0;
   function->walk([&](linalg::LinalgOp op) {
-    if (!isFloatContraction(op))
+    if (!isContraction(op))
       return;
     ++numContractions;
     unsigned index = position++;
@@ -110,8 +110,9 @@ void AnnotateGemms::annotate(FunctionOpInterface function) {
                 Twine(index))
                    .str();
       std::string name = base;
+      // Not a component of its own, which might look like a layer's number.
       while (!names.insert(name).second)
-        name = base + "." + std::to_string(++copies[base]);
+        name = base + "_" + std::to_string(++copies[base]);
       op->setAttr(kNameAttrName, StringAttr::get(&getContext(), name));
     }
     if (!op->hasAttr(kRoleAttrName)) {

@@ -22,40 +22,47 @@ using namespace mlir::fp8;
 // Matching
 //===----------------------------------------------------------------------===//
 
-/// Looks through conversions between float types. Upstream's matcher looks
-/// through every unary operation, also exp; that would be another computation.
-static Value skipFloatCasts(Value value) {
+/// Looks through conversions between types of floats or of integers. Upstream's
+/// matcher looks through every unary operation, also exp; that would be another
+/// computation.
+static Value skipCasts(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
+    if (!isa<arith::ExtFOp, arith::TruncFOp, arith::ExtSIOp, arith::ExtUIOp,
+             arith::TruncIOp>(op))
       break;
     value = op->getOperand(0);
   }
   return value;
 }
 
-bool fp8::isFloatContraction(linalg::LinalgOp op) {
-  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
-      op.getNumReductionLoops() == 0)
-    return false;
-  Block *body = op.getBlock();
+/// Whether `body` yields argument 2 plus the product of arguments 0 and 1.
+template <typename AddOp, typename MulOp>
+static bool multipliesAndAdds(Block *body) {
   auto isArgument = [&](Value value, unsigned number) {
-    auto argument = dyn_cast<BlockArgument>(skipFloatCasts(value));
-    return argument && argument.getOwner() == body &&
-           argument.getArgNumber() == number;
+    return skipCasts(value) == body->getArgument(number);
   };
-  Value yielded = skipFloatCasts(body->getTerminator()->getOperand(0));
-  auto add = yielded.getDefiningOp<arith::AddFOp>();
+  auto add =
+      skipCasts(body->getTerminator()->getOperand(0)).getDefiningOp<AddOp>();
   if (!add)
     return false;
   for (auto [sum, product] : {std::pair{add.getLhs(), add.getRhs()},
                               std::pair{add.getRhs(), add.getLhs()}}) {
-    auto mul = skipFloatCasts(product).getDefiningOp<arith::MulFOp>();
+    auto mul = skipCasts(product).template getDefiningOp<MulOp>();
     if (mul && isArgument(sum, 2) &&
         ((isArgument(mul.getLhs(), 0) && isArgument(mul.getRhs(), 1)) ||
          (isArgument(mul.getLhs(), 1) && isArgument(mul.getRhs(), 0))))
       return true;
   }
   return false;
+}
+
+bool fp8::isContraction(linalg::LinalgOp op) {
+  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
+      op.getNumReductionLoops() == 0)
+    return false;
+  Block *body = op.getBlock();
+  return multipliesAndAdds<arith::AddFOp, arith::MulFOp>(body) ||
+         multipliesAndAdds<arith::AddIOp, arith::MulIOp>(body);
 }
 
 int64_t Contraction::getExtent(ArrayRef<unsigned> loops) const {

@@ -66,7 +66,7 @@ struct WidenContractions
     SmallVector<Contraction> contractions;
     getOperation()->walk([&](linalg::LinalgOp op) {
       ContractionMismatch unused;
-      if (!isFloatContraction(op) || !op.hasPureTensorSemantics())
+      if (!isContraction(op) || !op.hasPureTensorSemantics())
         return;
       bool isF32 = llvm::all_of(op->getOperandTypes(), [](Type type) {
         return getElementTypeOrSelf(type).isF32();

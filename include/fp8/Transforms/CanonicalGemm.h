@@ -18,9 +18,9 @@ class ContractOp;
 
 namespace mlir::fp8 {
 
-/// Whether `op` multiplies two floats and adds: a contraction in the sense of
-/// the passes, whatever its types and maps.
-bool isFloatContraction(linalg::LinalgOp op);
+/// Whether `op` multiplies two floats or integers and adds: a contraction in
+/// the sense of the passes, whatever its types and maps.
+bool isContraction(linalg::LinalgOp op);
 
 /// A contraction C += A * B with its loops sorted by what they do.
 struct Contraction {
