@@ -158,71 +158,83 @@ LogicalResult AssembleOp::verify() {
 // Matmul
 //===----------------------------------------------------------------------===//
 
-/// (C6) and (C7): which blocks a tensor core, and our kernels, can multiply.
-static LogicalResult verifyBlocks(MatmulOp op, ScaledType a, ScaledType b) {
+/// (C6) to (C8): which blocks a tensor core, and our kernels, can multiply.
+static void describeBlockMismatch(llvm::raw_ostream &os, ScaledType a,
+                                  ScaledType b, Accumulate accumulate) {
   int64_t rank = a.getRank();
   // matmul_c6
-  if (a.getBlock()[rank - 1] != b.getBlock()[rank - 1])
-    return op.emitOpError("expected a and b to have the same block extent in "
-                          "K, but got ")
-           << a << " and " << b;
+  if (a.getBlock()[rank - 1] != b.getBlock()[rank - 1]) {
+    os << "expected a and b to have the same block extent in K, but got '" << a
+       << "' and '" << b << "'";
+    return;
+  }
   for (ScaledType type : {a, b})
     if (rank == 3 && !type.isPerTensor() &&
-        type.getBlock()[0] == ScaledType::kWhole && type.getShape()[0] != 1)
-      return op.emitOpError("expected one scale for the tensor or a block of 1 "
-                            "in the batch dimension, but got ")
-             << type;
+        type.getBlock()[0] == ScaledType::kWhole && type.getShape()[0] != 1) {
+      os << "expected one scale for the tensor or a block of 1 in the batch "
+            "dimension, but got '"
+         << type << "'";
+      return;
+    }
   // matmul_c7
   auto is2D = [&](ScaledType type) {
     return type.isBlocked(rank - 1) && type.getBlock()[rank - 2] != 1;
   };
   if (is2D(a) && is2D(b))
-    return op.emitOpError("expected at most one operand with 2-D blocks, but "
-                          "got ")
-           << a << " and " << b;
+    os << "expected at most one operand with 2-D blocks, but got '" << a
+       << "' and '" << b << "'";
   // matmul_c8
-  if (a.isBlocked(rank - 1) && op.getAccumulate() == Accumulate::Fast)
-    return op.emitOpError("expected accumulate = promote with block scaling: "
-                          "the scale changes within K");
-  return success();
+  else if (a.isBlocked(rank - 1) && accumulate == Accumulate::Fast)
+    os << "expected accumulate = promote with block scaling: the scale changes "
+          "within K";
+}
+
+std::string MatmulOp::describeMismatch(ScaledType a, ScaledType b,
+                                       Accumulate accumulate) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  int64_t rank = a.getRank();
+  ArrayRef<int64_t> aShape = a.getShape(), bShape = b.getShape();
+  // matmul_c1
+  if (rank != b.getRank() || (rank != 2 && rank != 3))
+    os << "expected a and b to have rank 2 or 3, both the same, but got '" << a
+       << "' and '" << b << "'";
+  // matmul_c2
+  else if (!areCompatible(aShape.take_back(), bShape.take_back()))
+    os << "expected a and b to agree in K, but got '" << a << "' and '" << b
+       << "'";
+  else if (!areCompatible(aShape.drop_back(2), bShape.drop_back(2)))
+    os << "expected a and b to agree in the batch dimension, but got '" << a
+       << "' and '" << b << "'";
+  // matmul_c4
+  else if (isa<Float8E5M2Type>(a.getElementType()) &&
+           isa<Float8E5M2Type>(b.getElementType()))
+    os << "expected at most one E5M2 operand: no tensor core multiplies E5M2 "
+          "by E5M2";
+  // matmul_c5
+  else if (isa<Float4E2M1FNType>(a.getElementType()) !=
+           isa<Float4E2M1FNType>(b.getElementType()))
+    os << "expected E2M1 to go with E2M1, but got '" << a << "' and '" << b
+       << "'";
+  else
+    describeBlockMismatch(os, a, b, accumulate);
+  return text;
 }
 
 LogicalResult MatmulOp::verify() {
   ScaledType a = getA().getType(), b = getB().getType();
   RankedTensorType result = getResult().getType();
-  int64_t rank = a.getRank();
-  // matmul_c1
-  if (rank != b.getRank() || (rank != 2 && rank != 3))
-    return emitOpError("expected a and b to have rank 2 or 3, both the same, "
-                       "but got ")
-           << a << " and " << b;
-  // matmul_c2
-  ArrayRef<int64_t> aShape = a.getShape(), bShape = b.getShape();
-  if (!areCompatible(aShape.take_back(), bShape.take_back()))
-    return emitOpError("expected a and b to agree in K, but got ")
-           << a << " and " << b;
-  if (!areCompatible(aShape.drop_back(2), bShape.drop_back(2)))
-    return emitOpError("expected a and b to agree in the batch dimension, but "
-                       "got ")
-           << a << " and " << b;
+  std::string mismatch = describeMismatch(a, b, getAccumulate());
+  if (!mismatch.empty())
+    return emitOpError(mismatch);
   // matmul_c3
-  SmallVector<int64_t> expected(aShape.drop_back());
-  expected.push_back(bShape[rank - 2]);
+  SmallVector<int64_t> expected(a.getShape().drop_back());
+  expected.push_back(b.getShape()[b.getRank() - 2]);
   if (!areCompatible(expected, result.getShape()))
     return emitOpError("expected result to have shape ")
            << RankedTensorType::get(expected, result.getElementType())
            << ", but got " << result;
-  // matmul_c4
-  if (isa<Float8E5M2Type>(a.getElementType()) &&
-      isa<Float8E5M2Type>(b.getElementType()))
-    return emitOpError("expected at most one E5M2 operand: no tensor core "
-                       "multiplies E5M2 by E5M2");
-  // matmul_c5
-  if (isa<Float4E2M1FNType>(a.getElementType()) !=
-      isa<Float4E2M1FNType>(b.getElementType()))
-    return emitOpError("expected E2M1 to go with E2M1, but got ")
-           << a << " and " << b;
-  return verifyBlocks(*this, a, b);
+  return success();
 }
 
 LogicalResult MatmulOp::verifyRegions() {

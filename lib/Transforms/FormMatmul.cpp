@@ -42,11 +42,17 @@ struct FormMatmulPattern : OpRewritePattern<linalg::ContractOp> {
         !b.getResult().getType().getElementType().isF32())
       return rewriter.notifyMatchFailure(op, "does not accumulate in f32");
 
-    auto accumulate = op->getAttrOfType<AccumulateAttr>("fp8.accumulate");
+    auto attribute = op->getAttrOfType<AccumulateAttr>("fp8.accumulate");
+    Accumulate accumulate =
+        attribute ? attribute.getValue() : Accumulate::Promote;
+    // What the user dequantised need not fit together.
+    std::string mismatch = MatmulOp::describeMismatch(
+        a.getSource().getType(), b.getSource().getType(), accumulate);
+    if (!mismatch.empty())
+      return rewriter.notifyMatchFailure(op, mismatch);
     auto matmul = MatmulOp::create(
         rewriter, op.getLoc(), type, a.getSource(), b.getSource(),
-        /*epilogue_operands=*/ValueRange(),
-        accumulate ? accumulate.getValue() : Accumulate::Promote);
+        /*epilogue_operands=*/ValueRange(), accumulate);
     for (StringRef name : {kNameAttrName, kRoleAttrName, kRecipeAttrName})
       if (Attribute value = op->getAttr(name))
         matmul->setAttr(name, value);

@@ -9,8 +9,10 @@
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/CanonicalGemm.h"
 #include "fp8/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_VERIFYSTAGEPASS
@@ -28,14 +30,14 @@ struct VerifyStage : fp8::impl::VerifyStagePassBase<VerifyStage> {
 } // namespace
 
 static bool isContractionOfDequantizes(linalg::LinalgOp op) {
-  return isFloatContraction(op) && llvm::all_of(op.getDpsInputs(), [](Value v) {
+  return isContraction(op) && llvm::all_of(op.getDpsInputs(), [](Value v) {
            return v.getDefiningOp<DequantizeOp>() != nullptr;
          });
 }
 
 static LogicalResult verifyImport(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  if (!linalgOp || !isFloatContraction(linalgOp))
+  if (!linalgOp || !isContraction(linalgOp))
     return success();
   if (!op->hasAttr(kNameAttrName) || !op->hasAttr(kRoleAttrName))
     return op->emitOpError("expected ")
@@ -64,10 +66,10 @@ static LogicalResult verifyScaling(Operation *op) {
 }
 
 static LogicalResult verifyFusion(Operation *op) {
-  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-    if (isContractionOfDequantizes(linalgOp))
-      return op->emitOpError("expected no contraction of two dequantizes after "
-                             "phase 'fusion': run fp8-form-matmul");
+  // Others of dequantizes are the user's own and stay in high precision.
+  if (isa<linalg::ContractOp>(op) && op->hasAttr("fp8.accumulate"))
+    return op->emitOpError("expected no contraction with a recipe after phase "
+                           "'fusion': run fp8-form-matmul");
   if (auto quantize = dyn_cast<QuantizeOp>(op))
     for (Operation *other : quantize.getSource().getUsers())
       if (other != op &&
@@ -79,21 +81,44 @@ static LogicalResult verifyFusion(Operation *op) {
   return verifyScaling(op);
 }
 
+/// Calls `check` on the type of every operand, result and block argument of
+/// `op`.
+static LogicalResult
+verifyTypes(Operation *op, llvm::function_ref<LogicalResult(Type)> check) {
+  SmallVector<Type> types(op->getOperandTypes());
+  llvm::append_range(types, op->getResultTypes());
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      llvm::append_range(types, block.getArgumentTypes());
+  return success(
+      llvm::all_of(types, [&](Type type) { return succeeded(check(type)); }));
+}
+
 static LogicalResult verifyBuffers(Operation *op) {
-  for (TypeRange types :
-       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
-    for (Type type : types)
-      if (isa<TensorType>(type))
-        return op->emitOpError("expected no tensor after phase 'buffers', but "
-                               "got ")
-               << type;
-  return success();
+  return verifyTypes(op, [&](Type type) -> LogicalResult {
+    if (isa<TensorType>(type))
+      return op->emitOpError("expected no tensor after phase 'buffers', but "
+                             "got ")
+             << type;
+    return success();
+  });
 }
 
 static LogicalResult verifyKernels(Operation *op) {
   if (isa_and_present<FP8Dialect>(op->getDialect()))
     return op->emitOpError("expected no fp8 operation after phase 'kernels'");
-  return success();
+  // What only moves codes is fine.
+  if (!isa_and_present<arith::ArithDialect, math::MathDialect>(
+          op->getDialect()) ||
+      isa<arith::BitcastOp, arith::ConstantOp, arith::SelectOp>(op))
+    return success();
+  return verifyTypes(op, [&](Type type) -> LogicalResult {
+    auto floatType = dyn_cast<FloatType>(getElementTypeOrSelf(type));
+    if (floatType && floatType.getWidth() <= 8)
+      return op->emitOpError("expected no arithmetic on ")
+             << floatType << " after phase 'kernels'";
+    return success();
+  });
 }
 
 static LogicalResult verifyHost(Operation *op) {
@@ -114,9 +139,10 @@ void VerifyStage::runOnOperation() {
   auto *check = llvm::find_if(
       checks, [&](const auto &entry) { return entry.first == stage; });
   if (check == std::end(checks)) {
-    getOperation().emitError("expected stage to be one of import, recipe, "
-                             "scaling, fusion, buffers, kernels and host, but "
-                             "got '")
+    emitError(getOperation().getLoc(),
+              "expected stage to be one of import, recipe, "
+              "scaling, fusion, buffers, kernels and host, but "
+              "got '")
         << stage << "'";
     return signalPassFailure();
   }

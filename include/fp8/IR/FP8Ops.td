@@ -352,6 +352,11 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
   let extraClassDeclaration = [{
     /// Whether the accumulator goes through a region before it is stored.
     bool hasEpilogue() { return !getEpilogue().empty(); }
+
+    /// Why `a` and `b` cannot be multiplied (C1, C2, C4 to C8); empty if they
+    /// can.
+    static std::string describeMismatch(ScaledType a, ScaledType b,
+                                        Accumulate accumulate);
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;

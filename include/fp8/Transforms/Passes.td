@@ -18,7 +18,7 @@ include "mlir/Pass/PassBase.td"
 def AnnotateGemmsPass : Pass<"fp8-annotate-gemms", "::mlir::ModuleOp"> {
   let summary = "give every contraction a name and a role";
   let description = [{
-    Finds every matmul-like operation on floats, whatever its spelling
+    Finds every matmul-like operation, whatever its spelling
     (`linalg.matmul`, `batch_matmul`, `matvec`, `contract`, a `generic` that
     multiplies and adds, `tosa.matmul`), and attaches
 
@@ -60,8 +60,9 @@ def ApplyRecipePass : Pass<"fp8-apply-recipe", "::mlir::ModuleOp"> {
   let summary = "quantise the operands of contractions as their recipes say";
   let description = [{
     The recipe of a contraction is the innermost `fp8.recipe` attribute (on the
-    op, its function, the module), else the first matching rule of the recipe
-    file, else the pass option `recipe`, else `#fp8.none`.
+    op, its function, the module), else what the recipe file says (its first and
+    last layers, then the first matching rule), else the pass option `recipe`,
+    else `#fp8.none`.
 
     A contraction in FP8 becomes `linalg.contract` on `[batch x] M x K` and
     `[batch x] N x K` in f32, between a quantize and a dequantize whose scales
@@ -161,7 +162,8 @@ def FormMatmulPass : Pass<"fp8-form-matmul"> {
   let summary = "contraction of two dequantizes to fp8.matmul";
   let description = [{
     A `linalg.contract` on `[batch x] M x K` and `[batch x] N x K` whose operands
-    are both dequantized becomes `fp8.matmul`. An initial value other than zero
+    are both dequantized becomes `fp8.matmul`, if their formats and blocks can be
+    multiplied. An initial value other than zero
     becomes an elementwise addition, which `fp8-fuse-epilogues` moves into the
     matmul.
   }];
@@ -191,8 +193,8 @@ def FuseEpiloguesPass : Pass<"fp8-fuse-epilogues"> {
   let summary = "elementwise users of a matmul into its epilogue";
   let description = [{
     An elementwise `linalg.generic` that is the only user of a matmul's result
-    is computed on the accumulator instead, as far as its other operands
-    broadcast to the result.
+    is computed on the accumulator instead, if it is in the same block and its
+    other operands are scalars or broadcast to the result.
 
     ```mlir
     %0 = fp8.matmul %a, %b : ... -> tensor<32x64xf32>
@@ -277,10 +279,10 @@ def VerifyStagePass : Pass<"fp8-verify-stage", "::mlir::ModuleOp"> {
   let description = [{
     | stage | contract |
     | --- | --- |
-    | `import` | every contraction on floats has a name and a role |
+    | `import` | every contraction has a name and a role |
     | `recipe` | quantizes are fed from high precision, contractions with a recipe from dequantizes |
     | `scaling` | no unresolved quantize |
-    | `fusion` | no contraction of two dequantizes; at most one quantize per value, scale and type |
+    | `fusion` | no contraction with a recipe; at most one quantize per value, scale and type |
     | `buffers` | no tensors |
     | `kernels` | no operation of the fp8 dialect, no 8-bit float arithmetic |
     | `host` | only the llvm dialect |
