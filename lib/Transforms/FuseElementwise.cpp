@@ -51,8 +51,10 @@ void FuseElementwise::runOnOperation() {
       patterns, [](OpOperand *operand) {
         auto producer = operand->get().getDefiningOp<linalg::LinalgOp>();
         auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
+        // A producer outside of the consumer's loop is computed once there.
         return producer && consumer && hasOnlyParallelLoops(producer) &&
-               hasOnlyParallelLoops(consumer) && producer->hasOneUse();
+               hasOnlyParallelLoops(consumer) && producer->hasOneUse() &&
+               producer->getBlock() == consumer->getBlock();
       });
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
   if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

@@ -24,13 +24,14 @@ using namespace mlir::fp8;
 
 namespace {
 
-/// How an operand indexed by `map` in a generic is aligned with the result at
-/// the last dimension: as it is, or after unit dimensions are inserted. Nothing
-/// for a map that permutes or repeats dimensions.
+/// How an operand of `type` indexed by `map` in a generic is aligned with the
+/// result at the last dimension: as it is, or after unit dimensions are
+/// inserted. Nothing for a map that permutes, repeats or picks.
 ///
 /// Returns, for each loop from the first indexed one on, whether the operand
 /// has a dimension of its own for it.
-std::optional<SmallVector<bool>> getAlignment(AffineMap map) {
+std::optional<SmallVector<bool>> getAlignment(AffineMap map,
+                                              RankedTensorType type) {
   SmallVector<bool> present(map.getNumDims(), false);
   int64_t last = -1;
   for (auto [position, expr] : llvm::enumerate(map.getResults())) {
@@ -39,7 +40,7 @@ std::optional<SmallVector<bool>> getAlignment(AffineMap map) {
       loop = dim.getPosition();
     } else if (auto zero = dyn_cast<AffineConstantExpr>(expr)) {
       // A unit dimension: aligned only in its own place from the right.
-      if (zero.getValue() != 0)
+      if (zero.getValue() != 0 || type.getDimSize(position) != 1)
         return std::nullopt;
       loop = map.getNumDims() - (map.getNumResults() - position);
     } else {
@@ -91,14 +92,15 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
     MatmulOp matmul;
     for (Value input : op.getInputs())
       if (auto candidate = input.getDefiningOp<MatmulOp>();
-          candidate &&
+          candidate && candidate->getBlock() == op->getBlock() &&
           llvm::all_of(candidate->getUsers(), [&](Operation *user) {
             return user == op.getOperation();
           }))
         matmul = candidate;
+    // In another block, a loop perhaps, the matmul would run more often.
     if (!matmul)
       return rewriter.notifyMatchFailure(
-          op, "not the only user of a matmul's result");
+          op, "not the only user of a matmul's result in its block");
     if (failed(checkShape(op, rewriter)))
       return failure();
 
@@ -106,6 +108,7 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
     SmallVector<Value> operands(matmul.getEpilogueOperands());
     SmallVector<std::pair<unsigned, unsigned>> newArguments;
     SmallVector<unsigned> accumulators;
+    IRMapping mapping;
     SmallVector<std::pair<Value, SmallVector<bool>>> toAlign;
     for (OpOperand *input : op.getDpsInputOperands()) {
       AffineMap map = op.getMatchingIndexingMap(input);
@@ -117,8 +120,13 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
         continue;
       }
       auto type = dyn_cast<RankedTensorType>(input->get().getType());
-      std::optional<SmallVector<bool>> alignment = getAlignment(map);
-      if (!type || !alignment)
+      if (!type) {
+        // A scalar serves as it is: the epilogue may use what surrounds it.
+        mapping.map(op.getBody()->getArgument(number), input->get());
+        continue;
+      }
+      std::optional<SmallVector<bool>> alignment = getAlignment(map, type);
+      if (!alignment)
         return rewriter.notifyMatchFailure(op, "an operand does not broadcast");
       newArguments.emplace_back(number, operands.size() + toAlign.size());
       toAlign.emplace_back(input->get(), *alignment);
@@ -140,7 +148,6 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
     Block *body = rewriter.createBlock(&fused.getEpilogue(), {}, argumentTypes,
                                        locations);
 
-    IRMapping mapping;
     Value value = body->getArgument(0);
     Type storedType = matmul.getResult().getType().getElementType();
     if (matmul.hasEpilogue()) {

@@ -1,0 +1,128 @@
+// RUN: fp8-opt %s --fp8-fuse-epilogues --split-input-file | FileCheck %s
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (j)>
+#column = affine_map<(i, j) -> (i)>
+#none = affine_map<(i, j) -> ()>
+!a = !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<16x64xf8E4M3FN, block = [*, *], scale = f32>
+!t = tensor<32x16xf32>
+
+// Bias, then residual, then a cast: one epilogue, attributes kept.
+// CHECK-LABEL: func.func @chain
+// CHECK: fp8.matmul %{{.*}}, %{{.*}} accumulate = fast epilogue(%[[BIAS:.*]], %[[RESIDUAL:.*]] : tensor<16xbf16>, tensor<32x16xf32>) {
+// CHECK-NEXT: ^bb0(%[[ACC:.*]]: f32, %[[B0:.*]]: bf16, %[[R0:.*]]: f32):
+// CHECK-NEXT: %[[WIDE:.*]] = arith.extf %[[B0]]
+// CHECK-NEXT: %[[S0:.*]] = arith.addf %[[ACC]], %[[WIDE]]
+// CHECK-NEXT: %[[S1:.*]] = arith.addf %[[S0]], %[[R0]]
+// CHECK-NEXT: %[[S2:.*]] = arith.truncf %[[S1]]
+// CHECK-NEXT: fp8.yield %[[S2]] : bf16
+// CHECK-NEXT: } {fp8.name = "fc"} : {{.*}} -> tensor<32x16xbf16>
+// CHECK-NEXT: return
+func.func @chain(%a: !a, %b: !b, %bias: tensor<16xbf16>, %residual: !t) -> tensor<32x16xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast {fp8.name = "fc"} : !a, !b -> !t
+  %e = tensor.empty() : !t
+  %1 = linalg.generic {indexing_maps = [#row, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%bias, %0 : tensor<16xbf16>, !t) outs(%e : !t) {
+  ^bb0(%x: bf16, %y: f32, %o: f32):
+    %w = arith.extf %x : bf16 to f32
+    %z = arith.addf %y, %w : f32
+    linalg.yield %z : f32
+  } -> !t
+  %f = tensor.empty() : tensor<32x16xbf16>
+  %2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%1, %residual : !t, !t) outs(%f : tensor<32x16xbf16>) {
+  ^bb0(%x: f32, %y: f32, %o: bf16):
+    %z = arith.addf %x, %y : f32
+    %n = arith.truncf %z : f32 to bf16
+    linalg.yield %n : bf16
+  } -> tensor<32x16xbf16>
+  return %2 : tensor<32x16xbf16>
+}
+
+// What the matmul rounded stays rounded.
+// CHECK-LABEL: func.func @rounded_between
+// CHECK: ^bb0(%[[ACC:[^:]*]]: f32):
+// CHECK-NEXT: %[[N:.*]] = arith.truncf %[[ACC]] : f32 to bf16
+// CHECK-NEXT: arith.negf %[[N]] : bf16
+func.func @rounded_between(%a: !a, %b: !b) -> tensor<32x16xbf16> {
+  %0 = fp8.matmul %a, %b : !a, !b -> tensor<32x16xbf16>
+  %e = tensor.empty() : tensor<32x16xbf16>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0 : tensor<32x16xbf16>) outs(%e : tensor<32x16xbf16>) {
+  ^bb0(%x: bf16, %o: bf16):
+    %z = arith.negf %x : bf16
+    linalg.yield %z : bf16
+  } -> tensor<32x16xbf16>
+  return %1 : tensor<32x16xbf16>
+}
+
+// A vector along the rows gets a unit dimension.
+// CHECK-LABEL: func.func @column
+// CHECK-SAME: %[[C:[^: ]*]]: tensor<32xf32>
+// CHECK: %[[E:.*]] = tensor.expand_shape %[[C]] {{\[}}[0, 1]] output_shape [32, 1]
+// CHECK: epilogue(%[[E]] : tensor<32x1xf32>)
+func.func @column(%a: !a, %b: !b, %c: tensor<32xf32>) -> !t {
+  %0 = fp8.matmul %a, %b : !a, !b -> !t
+  %e = tensor.empty() : !t
+  %1 = linalg.generic {indexing_maps = [#id, #column, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %c : !t, tensor<32xf32>) outs(%e : !t) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %z = arith.mulf %x, %y : f32
+    linalg.yield %z : f32
+  } -> !t
+  return %1 : !t
+}
+
+// CHECK-LABEL: func.func @scalars
+// CHECK-SAME: %[[S:[^: ]*]]: f32, %[[T:[^: ]*]]: tensor<f32>
+// CHECK: epilogue(%[[T]] : tensor<f32>)
+// CHECK-NEXT: ^bb0(%[[ACC:.*]]: f32, %[[T0:.*]]: f32):
+// CHECK-NEXT: %[[P:.*]] = arith.mulf %[[ACC]], %[[S]]
+// CHECK-NEXT: arith.addf %[[P]], %[[T0]]
+func.func @scalars(%a: !a, %b: !b, %s: f32, %t: tensor<f32>) -> !t {
+  %0 = fp8.matmul %a, %b : !a, !b -> !t
+  %e = tensor.empty() : !t
+  %1 = linalg.generic {indexing_maps = [#id, #none, #none, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %s, %t : !t, f32, tensor<f32>) outs(%e : !t) {
+  ^bb0(%x: f32, %y: f32, %w: f32, %o: f32):
+    %z = arith.mulf %x, %y : f32
+    %v = arith.addf %z, %w : f32
+    linalg.yield %v : f32
+  } -> !t
+  return %1 : !t
+}
+
+// GELU-like: the result is read twice by one user.
+// CHECK-LABEL: func.func @twice_in_one_user
+// CHECK: fp8.matmul {{.*}} epilogue {
+// CHECK-NEXT: ^bb0(%[[ACC:.*]]: f32):
+// CHECK-NEXT: arith.mulf %[[ACC]], %[[ACC]]
+func.func @twice_in_one_user(%a: !a, %b: !b) -> !t {
+  %0 = fp8.matmul %a, %b : !a, !b -> !t
+  %e = tensor.empty() : !t
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %0 : !t, !t) outs(%e : !t) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %z = arith.mulf %x, %y : f32
+    linalg.yield %z : f32
+  } -> !t
+  return %1 : !t
+}
+
+// A product of two matmuls: one becomes an operand of the other's epilogue.
+// CHECK-LABEL: func.func @gate
+// CHECK: %[[FIRST:.*]] = fp8.matmul
+// CHECK: fp8.matmul {{.*}} epilogue(%[[FIRST]] : tensor<32x16xf32>)
+func.func @gate(%a: !a, %b: !b, %c: !b) -> !t {
+  %0 = fp8.matmul %a, %b : !a, !b -> !t
+  %1 = fp8.matmul %a, %c : !a, !b -> !t
+  %e = tensor.empty() : !t
+  %2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %1 : !t, !t) outs(%e : !t) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %z = arith.mulf %x, %y : f32
+    linalg.yield %z : f32
+  } -> !t
+  return %2 : !t
+}
