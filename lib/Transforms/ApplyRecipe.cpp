@@ -22,7 +22,10 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_APPLYRECIPEPASS
@@ -54,6 +57,8 @@ struct ApplyRecipe : fp8::impl::ApplyRecipePassBase<ApplyRecipe> {
   using Base::Base;
   void runOnOperation() override;
 
+  /// The innermost attribute around `op`.
+  static RecipeAttrInterface getRecipeAttribute(linalg::LinalgOp op);
   RecipeAttrInterface getRecipe(linalg::LinalgOp op) const;
   Decision decide(linalg::LinalgOp op, const GemmRoles &roles,
                   FailureOr<Contraction> &contraction);
@@ -78,11 +83,17 @@ static StringRef getGemmName(Operation *op) {
 }
 
 /// The recipe of `op`; null if nothing names one.
-RecipeAttrInterface ApplyRecipe::getRecipe(linalg::LinalgOp op) const {
+RecipeAttrInterface ApplyRecipe::getRecipeAttribute(linalg::LinalgOp op) {
   for (Operation *scope = op; scope; scope = scope->getParentOp())
     if (auto recipe =
             scope->getAttrOfType<RecipeAttrInterface>(kRecipeAttrName))
       return recipe;
+  return {};
+}
+
+RecipeAttrInterface ApplyRecipe::getRecipe(linalg::LinalgOp op) const {
+  if (RecipeAttrInterface recipe = getRecipeAttribute(op))
+    return recipe;
   if (file)
     if (RecipeAttrInterface recipe = file->lookup(getGemmName(op)))
       return recipe;
@@ -170,7 +181,7 @@ Decision ApplyRecipe::decide(linalg::LinalgOp op, const GemmRoles &roles,
     return stay(
         "K=" + Twine(decision.k) + " is not a multiple of " + Twine(multiple) +
             " and padding it to " + Twine(padded) + " would add more than " +
-            Twine(static_cast<int64_t>(maxPadding * 100)) + "%",
+            llvm::to_string(llvm::format("%g", maxPadding * 100)) + "%",
         "make K a multiple of " + Twine(multiple) + " or raise max-padding");
   decision.paddedTo = multiple;
   return decision;
@@ -337,12 +348,19 @@ void ApplyRecipe::rewrite(const Contraction &contraction,
 
 void ApplyRecipe::runOnOperation() {
   ModuleOp module = getOperation();
-  auto emitError = [&] { return module.emitError(); };
+  // At the location only: nobody wants the module with it.
+  auto emitError = [&] { return mlir::emitError(module.getLoc()); };
   defaultRecipe = {};
   if (!recipe.empty()) {
     defaultRecipe = parseRecipe(recipe, &getContext(), emitError);
     if (!defaultRecipe)
       return signalPassFailure();
+  }
+  if (!(maxPadding >= 0.0)) {
+    emitError() << "expected max-padding to be a number that is not negative, "
+                   "but got "
+                << llvm::to_string(llvm::format("%g", double(maxPadding)));
+    return signalPassFailure();
   }
   file.reset();
   if (!recipeFile.empty()) {
@@ -361,7 +379,7 @@ void ApplyRecipe::runOnOperation() {
     SmallVector<linalg::LinalgOp> ops;
     function->walk([&](linalg::LinalgOp op) {
       // A contraction of dequantizes has been through this pass.
-      if (isFloatContraction(op) && !op->hasAttr("fp8.accumulate"))
+      if (isContraction(op) && !op->hasAttr("fp8.accumulate"))
         ops.push_back(op);
     });
 
@@ -372,7 +390,7 @@ void ApplyRecipe::runOnOperation() {
       int64_t numLayers;
       SmallVector<int64_t> layers = getLayers(names, numLayers);
       for (auto [op, layer] : llvm::zip_equal(ops, layers))
-        if (layer >= 0 &&
+        if (layer >= 0 && !getRecipeAttribute(op) &&
             (layer < file->getFirstLayersHighPrecision() ||
              layer >= numLayers - file->getLastLayersHighPrecision()))
           keptLayers.insert(op);
