@@ -16,6 +16,7 @@
 #include "fp8/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/Transforms/StructuralTypeConversions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Func/Transforms/FuncConversions.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -104,6 +105,23 @@ struct ConvertTranspose : OpConversionPattern<TransposeOp> {
   }
 };
 
+/// The canonicaliser makes it of scf.if.
+struct ConvertSelect : OpConversionPattern<arith::SelectOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(arith::SelectOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    SmallVector<Value> parts;
+    for (auto [ifTrue, ifFalse] :
+         llvm::zip_equal(adaptor.getTrueValue(), adaptor.getFalseValue()))
+      parts.push_back(arith::SelectOp::create(rewriter, op.getLoc(),
+                                              adaptor.getCondition().front(),
+                                              ifTrue, ifFalse));
+    rewriter.replaceOpWithMultiple(op, {parts});
+    return success();
+  }
+};
+
 /// A constant of f4E2M1FN as its codes.
 struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
   using Base::Base;
@@ -160,6 +178,37 @@ struct ConvertMovement : ConversionPattern {
   }
 };
 
+/// Attributes of the arguments and results that a function has once scaled
+/// values are parts: those of a scaled value stay with its payload. Upstream's
+/// conversion of signatures leaves them at their old positions.
+class PartAttributes {
+public:
+  PartAttributes(func::FuncOp op, const TypeConverter &converter) {
+    for (auto [index, type] : llvm::enumerate(op.getArgumentTypes()))
+      spread(op.getArgAttrDict(index), type, converter, arguments);
+    for (auto [index, type] : llvm::enumerate(op.getResultTypes()))
+      spread(op.getResultAttrDict(index), type, converter, results);
+  }
+
+  void apply(func::FuncOp op) const {
+    op.setAllArgAttrs(arguments);
+    op.setAllResultAttrs(results);
+  }
+
+private:
+  static void spread(DictionaryAttr attributes, Type type,
+                     const TypeConverter &converter,
+                     SmallVectorImpl<DictionaryAttr> &parts) {
+    auto none = DictionaryAttr::get(type.getContext());
+    SmallVector<Type> types;
+    (void)converter.convertType(type, types);
+    parts.push_back(attributes ? attributes : none);
+    parts.resize(parts.size() + types.size() - 1, none);
+  }
+
+  SmallVector<DictionaryAttr> arguments, results;
+};
+
 struct ConvertFP8ToLinalg
     : fp8::impl::ConvertFP8ToLinalgPassBase<ConvertFP8ToLinalg> {
   using Base::Base;
@@ -199,13 +248,22 @@ void ConvertFP8ToLinalg::runOnOperation() {
   populateCastPatterns(converter, patterns);
   populateMatmulPatterns(converter, patterns);
   patterns.add<ConvertAssemble, ConvertDisassemble, ConvertTranspose,
-               ConvertConstant, ConvertMovement>(converter, context);
+               ConvertConstant, ConvertMovement, ConvertSelect>(converter,
+                                                                context);
   populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns,
                                                                  converter);
   populateCallOpTypeConversionPattern(patterns, converter);
   populateReturnOpTypeConversionPattern(patterns, converter);
   scf::populateSCFStructuralTypeConversions(converter, patterns);
+  cf::populateCFStructuralTypeConversions(converter, patterns);
+
+  SmallVector<std::pair<func::FuncOp, PartAttributes>> attributes;
+  getOperation().walk([&](func::FuncOp op) {
+    attributes.emplace_back(op, PartAttributes(op, converter));
+  });
   if (failed(
           applyPartialConversion(getOperation(), target, std::move(patterns))))
-    signalPassFailure();
+    return signalPassFailure();
+  for (auto &[op, partAttributes] : attributes)
+    partAttributes.apply(op);
 }
