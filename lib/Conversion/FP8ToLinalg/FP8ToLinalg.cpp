@@ -178,35 +178,47 @@ struct ConvertMovement : ConversionPattern {
   }
 };
 
-/// Attributes of the arguments and results that a function has once scaled
-/// values are parts: those of a scaled value stay with its payload. Upstream's
-/// conversion of signatures leaves them at their old positions.
-class PartAttributes {
-public:
-  PartAttributes(func::FuncOp op, const TypeConverter &converter) {
+/// Unlike upstream's pattern this one converts all blocks of the body, not the
+/// first only, and keeps the attributes of arguments and results in step: those
+/// of a scaled value stay with its payload.
+struct ConvertFunction : OpConversionPattern<func::FuncOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(func::FuncOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    const TypeConverter &converter = *getTypeConverter();
+    TypeConverter::SignatureConversion signature(op.getNumArguments());
+    SmallVector<Type> results;
+    if (failed(
+            converter.convertSignatureArgs(op.getArgumentTypes(), signature)) ||
+        failed(converter.convertTypes(op.getResultTypes(), results)))
+      return rewriter.notifyMatchFailure(op, "signature does not convert");
+    SmallVector<DictionaryAttr> argumentAttrs, resultAttrs;
     for (auto [index, type] : llvm::enumerate(op.getArgumentTypes()))
-      spread(op.getArgAttrDict(index), type, converter, arguments);
+      spread(op.getArgAttrDict(index), type, argumentAttrs);
     for (auto [index, type] : llvm::enumerate(op.getResultTypes()))
-      spread(op.getResultAttrDict(index), type, converter, results);
+      spread(op.getResultAttrDict(index), type, resultAttrs);
+    if (!op.isExternal() && failed(rewriter.convertRegionTypes(
+                                &op.getBody(), converter, &signature)))
+      return rewriter.notifyMatchFailure(op, "body does not convert");
+    rewriter.modifyOpInPlace(op, [&] {
+      op.setType(
+          rewriter.getFunctionType(signature.getConvertedTypes(), results));
+      op.setAllArgAttrs(argumentAttrs);
+      op.setAllResultAttrs(resultAttrs);
+    });
+    return success();
   }
 
-  void apply(func::FuncOp op) const {
-    op.setAllArgAttrs(arguments);
-    op.setAllResultAttrs(results);
-  }
-
-private:
-  static void spread(DictionaryAttr attributes, Type type,
-                     const TypeConverter &converter,
-                     SmallVectorImpl<DictionaryAttr> &parts) {
-    auto none = DictionaryAttr::get(type.getContext());
+  /// Appends `attributes` and then nothing for the other parts of `type`.
+  void spread(DictionaryAttr attributes, Type type,
+              SmallVectorImpl<DictionaryAttr> &parts) const {
+    auto none = DictionaryAttr::get(getContext());
     SmallVector<Type> types;
-    (void)converter.convertType(type, types);
+    (void)getTypeConverter()->convertType(type, types);
     parts.push_back(attributes ? attributes : none);
     parts.resize(parts.size() + types.size() - 1, none);
   }
-
-  SmallVector<DictionaryAttr> arguments, results;
 };
 
 struct ConvertFP8ToLinalg
@@ -247,23 +259,15 @@ void ConvertFP8ToLinalg::runOnOperation() {
   populateScalePatterns(converter, patterns);
   populateCastPatterns(converter, patterns);
   populateMatmulPatterns(converter, patterns);
-  patterns.add<ConvertAssemble, ConvertDisassemble, ConvertTranspose,
-               ConvertConstant, ConvertMovement, ConvertSelect>(converter,
-                                                                context);
-  populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns,
-                                                                 converter);
+  patterns
+      .add<ConvertAssemble, ConvertDisassemble, ConvertTranspose,
+           ConvertConstant, ConvertFunction, ConvertMovement, ConvertSelect>(
+          converter, context);
   populateCallOpTypeConversionPattern(patterns, converter);
   populateReturnOpTypeConversionPattern(patterns, converter);
   scf::populateSCFStructuralTypeConversions(converter, patterns);
   cf::populateCFStructuralTypeConversions(converter, patterns);
-
-  SmallVector<std::pair<func::FuncOp, PartAttributes>> attributes;
-  getOperation().walk([&](func::FuncOp op) {
-    attributes.emplace_back(op, PartAttributes(op, converter));
-  });
   if (failed(
           applyPartialConversion(getOperation(), target, std::move(patterns))))
-    return signalPassFailure();
-  for (auto &[op, partAttributes] : attributes)
-    partAttributes.apply(op);
+    signalPassFailure();
 }

@@ -1,0 +1,15 @@
+// RUN: fp8-opt %s --convert-fp8-to-linalg --split-input-file --verify-diagnostics
+
+func.func @unresolved(%x: tensor<4x8xf32>) -> !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32> {
+  // expected-error @below {{'fp8.quantize' op expected a scale, but got the recipe #fp8.current: run fp8-infer-scales first}}
+  %0 = fp8.quantize %x recipe(#fp8.current) : tensor<4x8xf32> -> !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
+  return %0 : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
+}
+
+// -----
+
+func.func @unknown_operation(%x: !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>) {
+  // expected-error @below {{failed to legalize operation 'builtin.unrealized_conversion_cast'}}
+  %0 = builtin.unrealized_conversion_cast %x : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32> to i32
+  return
+}
