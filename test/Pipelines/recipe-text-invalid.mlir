@@ -1,0 +1,38 @@
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=fancy 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=Current 2>&1 | FileCheck %s --check-prefix=CASE
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,fromat=e4m3 2>&1 | FileCheck %s --check-prefix=KEY
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=none,format=e4m3 2>&1 | FileCheck %s --check-prefix=NOKEY
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=rowwise,format= 2>&1 | FileCheck %s --check-prefix=EMPTY
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=rowwise,pow2 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,pow2=true,pow2=false 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,pow2=7 2>&1 | FileCheck %s --check-prefix=BOOL
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=block,x_dim=two 2>&1 | FileCheck %s --check-prefix=INT
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=block,x_dim=3 2>&1 | FileCheck %s --check-prefix=RANGE
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=mxfp8,mode=Floor 2>&1 | FileCheck %s --check-prefix=ENUM
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=mxfp8,format=e5m2 2>&1 | FileCheck %s --check-prefix=FORMAT
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=tiny 2>&1 | FileCheck %s --check-prefix=FLOAT
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=inf 2>&1 | FileCheck %s --check-prefix=INF
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not fp8-opt %s --fp8-apply-recipe="recipe=current max-padding=-1" 2>&1 | FileCheck %s --check-prefix=PADDING
+
+// NAME: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, none), but got 'fancy'
+// NAME-NOT: current operation
+// CASE: but got 'Current'
+// KEY: error: unknown key 'fromat' of recipe 'current': expected one of format, pow2, amax_epsilon, style, accumulate
+// NOKEY: error: unknown key 'format' of recipe 'none': expected no key
+// EMPTY: error: expected a value for key 'format' of recipe 'rowwise'
+// MISSING: error: expected a value for key 'pow2' of recipe 'rowwise'
+// TWICE: error: expected key 'pow2' of recipe 'current' once, but got it twice
+// BOOL: error: expected true or false for key 'pow2' of recipe 'current', but got '7'
+// INT: error: expected an integer for key 'x_dim' of recipe 'block', but got 'two'
+// RANGE: error: recipe 'block,x_dim=3': expected x_dim to be 1 or 2, but got 3
+// ENUM: error: expected one of rceil, floor, ceil, even for key 'mode' of recipe 'mxfp8', but got 'Floor'
+// FORMAT: error: recipe 'mxfp8,format=e5m2': expected format hybrid or e4m3, but got e5m2
+// FLOAT: error: expected a finite number for key 'amax_epsilon' of recipe 'current', but got 'tiny'
+// INF: error: expected a finite number for key 'amax_epsilon' of recipe 'current', but got 'inf'
+// NEGATIVE: error: recipe 'current,amax_epsilon=-1': expected amax_epsilon to be finite and not negative
+// PADDING: error: expected max-padding to be a number that is not negative, but got -1
+
+func.func @f() {
+  return
+}
