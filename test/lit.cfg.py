@@ -1,4 +1,5 @@
 import os
+import shutil
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -47,6 +48,9 @@ llvm_config.add_tool_substitutions(
     ["mlir-opt", "mlir-tblgen", "mlir-translate", "mlir-runner", "split-file"],
     [config.llvm_tools_dir],
 )
+
+if shutil.which("gcc"):
+    config.available_features.add("gcc")
 
 # MLIR and LLVM come without sanitizers: what they allocate for good is not a
 # leak of ours, and memory that our side of an inlined allocator poisons they

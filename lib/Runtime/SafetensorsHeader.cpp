@@ -12,16 +12,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "SafetensorsDetail.h"
+#include "StrictJSON.h"
 #include "fp8/Runtime/Safetensors.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <tuple>
 
 using namespace fp8rt;
+using detail::parseStrictJSON;
+using detail::summarize;
 using nlohmann::json;
 
 //===----------------------------------------------------------------------===//
@@ -106,7 +106,6 @@ public:
   bool parse(const uint8_t *bytes, size_t size, uint64_t fileSize);
 
 private:
-  bool parseJSON(const char *begin, const char *end, json &root);
   bool parseMetadata(const json &entry);
   bool parseTensor(const std::string &name, const json &entry);
   bool parseShape(const std::string &name, const json &shape, TensorInfo &info);
@@ -127,61 +126,6 @@ private:
   std::string &error;
 };
 } // namespace
-
-/// Rebuilds what a reader of the file would see, but no more than a line of it.
-static std::string summarize(const json &value) {
-  // Invalid UTF-8 never gets here: the lexer refuses it.
-  std::string text = value.dump();
-  constexpr size_t limit = 60;
-  if (text.size() <= limit)
-    return text;
-  size_t cut = limit;
-  while (cut > 0 && (static_cast<uint8_t>(text[cut]) & 0xC0) == 0x80)
-    --cut;
-  return text.substr(0, cut) + "...";
-}
-
-bool HeaderParser::parseJSON(const char *begin, const char *end, json &root) {
-  // The library keeps the last of equal keys; two tools could then see two
-  // different tensors in one file. One set per open object finds them. It also
-  // prints and destroys values by recursion, so nothing deeper than a header
-  // can be is kept.
-  constexpr int maxDepth = 8;
-  std::vector<std::set<std::string>> openObjects;
-  std::optional<std::string> duplicate;
-  bool tooDeep = false;
-  json::parser_callback_t check = [&](int depth, json::parse_event_t event,
-                                      json &parsed) {
-    if (event == json::parse_event_t::object_start)
-      openObjects.emplace_back();
-    else if (event == json::parse_event_t::object_end)
-      openObjects.pop_back();
-    else if (event == json::parse_event_t::key &&
-             !openObjects.back().insert(parsed.get<std::string>()).second &&
-             !duplicate)
-      duplicate = parsed.get<std::string>();
-    tooDeep |= depth > maxDepth;
-    return depth <= maxDepth;
-  };
-  try {
-    root = json::parse(begin, end, check);
-  } catch (const json::parse_error &failure) {
-    return fail("expected the header to be JSON in UTF-8, but it is malformed "
-                "at byte " +
-                std::to_string(failure.byte + 7));
-  } catch (const std::exception &failure) {
-    // A number beyond the range of a double, or no memory for a long header.
-    return fail("expected the header to be JSON in UTF-8, but got " +
-                std::string(failure.what()));
-  }
-  if (tooDeep)
-    return fail("expected the header to nest at most " +
-                std::to_string(maxDepth) + " levels deep");
-  if (duplicate)
-    return fail("expected keys to be unique, but got '" + *duplicate +
-                "' twice");
-  return true;
-}
 
 bool HeaderParser::parseMetadata(const json &entry) {
   if (!entry.is_object())
@@ -330,8 +274,9 @@ bool HeaderParser::parse(const uint8_t *bytes, size_t size, uint64_t fileSize) {
   if (length == 0 || *begin != '{')
     return fail("expected the header to begin with '{'");
   json root;
-  if (!parseJSON(begin, begin + length, root))
-    return false;
+  std::string message;
+  if (!parseStrictJSON({begin, length}, "the header", 7, root, message))
+    return fail(message);
   for (const auto &[key, value] : root.items())
     if (!(key == "__metadata__" ? parseMetadata(value)
                                 : parseTensor(key, value)))

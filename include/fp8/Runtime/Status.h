@@ -1,0 +1,59 @@
+//===- Status.h - How libfp8rt's functions end ------------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Part of libfp8rt's C interface.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_RUNTIME_STATUS_H
+#define FP8_RUNTIME_STATUS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// The version of the interface in these headers. A library answers for
+/// programs compiled with the same major and the same or a smaller minor.
+#define FP8RT_VERSION_MAJOR 0
+#define FP8RT_VERSION_MINOR 1
+#define FP8RT_VERSION (FP8RT_VERSION_MAJOR * 1000 + FP8RT_VERSION_MINOR)
+
+/// The FP8RT_VERSION that the library was compiled with.
+uint32_t fp8rt_get_version(void);
+
+/// A function that does not return FP8RT_OK has changed nothing, unless it says
+/// otherwise.
+typedef int32_t fp8rt_status;
+enum {
+  FP8RT_OK = 0,
+  FP8RT_ERROR_INVALID_ARGUMENT = 1, /* null, or out of range */
+  FP8RT_ERROR_INVALID_HANDLE = 2,   /* never given out, or destroyed */
+  FP8RT_ERROR_BUSY = 3,             /* another thread is using the object */
+  FP8RT_ERROR_NOT_FOUND = 4,        /* no slot of that name */
+  FP8RT_ERROR_INVALID_MANIFEST = 5,
+  FP8RT_ERROR_FILE = 6,     /* cannot be read or written, malformed */
+  FP8RT_ERROR_VERSION = 7,  /* a file of another version */
+  FP8RT_ERROR_MISMATCH = 8, /* a file of another program */
+  FP8RT_ERROR_OUT_OF_MEMORY = 9,
+  FP8RT_ERROR_INTERNAL = 10 /* a bug in the library */
+};
+
+/// The name of a status, e.g. "FP8RT_ERROR_BUSY"; a static string.
+const char *fp8rt_stringify_status(fp8rt_status status);
+
+/// One line about the last call of this thread that failed; empty before the
+/// first. Owned by the thread, valid until its next call that fails.
+const char *fp8rt_get_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // FP8_RUNTIME_STATUS_H

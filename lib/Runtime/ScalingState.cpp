@@ -1,0 +1,101 @@
+//===- ScalingState.cpp - The state of delayed scaling ----------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScalingStateDetail.h"
+
+#include <algorithm>
+
+using namespace fp8rt;
+using namespace fp8rt::detail;
+
+ScalingState::ScalingState(Manifest source)
+    : manifest(std::move(source)), manifestText(printManifest(manifest)),
+      staging(getNumSlots()), scale(getNumSlots(), 1.0f),
+      scaleInv(getNumSlots(), 1.0f), lastAmax(getNumSlots()),
+      recorded(getNumSlots()), nonFinite(getNumSlots()),
+      rings(getNumSlots() * getRingLength()), oldest(getNumSlots()),
+      ringMax(getNumSlots()) {
+  slotIndex.reserve(getNumSlots());
+  for (size_t i = 0; i < getNumSlots(); ++i)
+    slotIndex.emplace(manifest.slots[i].name, i);
+}
+
+/// In place: the rows' addresses are promised.
+template <typename T>
+static void fill(std::vector<T> &values, T value) {
+  std::fill(values.begin(), values.end(), value);
+}
+
+static void clear(Staging &staging) {
+  fill(staging.amax, 0.0f);
+  fill<int64_t>(staging.underflow, 0);
+  fill<int64_t>(staging.saturated, 0);
+}
+
+void ScalingState::reset() {
+  clear(staging);
+  if (suspended)
+    clear(*suspended);
+  fill(scale, 1.0f);
+  fill(scaleInv, 1.0f);
+  fill(lastAmax, 0.0f);
+  fill<int64_t>(recorded, 0);
+  fill<int64_t>(nonFinite, 0);
+  fill<AmaxBits>(rings, 0);
+  fill<uint32_t>(oldest, 0);
+  fill<AmaxBits>(ringMax, 0);
+  steps = 0;
+}
+
+void ScalingState::clearStaging() { clear(staging); }
+
+void ScalingState::freeze() {
+  if (suspended)
+    return;
+  suspended = staging;
+  clear(staging);
+}
+
+void ScalingState::unfreeze() {
+  if (!suspended)
+    return;
+  std::copy(suspended->amax.begin(), suspended->amax.end(),
+            staging.amax.begin());
+  std::copy(suspended->underflow.begin(), suspended->underflow.end(),
+            staging.underflow.begin());
+  std::copy(suspended->saturated.begin(), suspended->saturated.end(),
+            staging.saturated.begin());
+  suspended.reset();
+}
+
+void ScalingState::readHistory(size_t slot, float *history,
+                               size_t stride) const {
+  // Both orders have the oldest at 1 and go on towards newer ones; they differ
+  // in what is at 0.
+  size_t length = getRingLength();
+  std::vector<float> past(length);
+  readRing(slot, past.data(), length);
+  if (isFlax()) {
+    history[0] = past.back();
+    past.pop_back();
+  } else {
+    history[0] = makeAmax(getAmaxBits(getPending().amax[slot]));
+  }
+  for (size_t i = 0; i < past.size(); ++i)
+    history[(i + 1) * stride] = past[i];
+}
+
+void ScalingState::writeHistory(size_t slot, const float *history) {
+  std::vector<float> past(history + 1,
+                          history + manifest.recipe.amaxHistoryLen);
+  if (isFlax())
+    past.push_back(history[0]);
+  else
+    getPending().amax[slot] = makeAmax(getAmaxBits(history[0]));
+  writeRing(slot, past.data(), past.size());
+}

@@ -1,0 +1,327 @@
+//===- ScalingStateABI.cpp - The C interface of states ----------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Checks arguments, takes the right to use the state, and reports.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScalingStateHandles.h"
+
+#include <cmath>
+
+using namespace fp8rt;
+using namespace fp8rt::detail;
+
+static fp8rt_status failNull(const char *argument) {
+  return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+              "expected " + std::string(argument) + ", but got null");
+}
+
+static fp8rt_status report(const FileResult &result) {
+  return result.status == FP8RT_OK ? FP8RT_OK
+                                   : fail(result.status, result.message);
+}
+
+/// Runs `body` on the state that `handle` names.
+template <typename Body>
+static fp8rt_status withState(fp8rt_state handle, Access::Kind kind,
+                              Body &&body) {
+  return guard([&]() -> fp8rt_status {
+    Access access(handle, kind);
+    return access.getStatus() == FP8RT_OK ? body(*access) : access.getStatus();
+  });
+}
+
+/// Runs `body` on a state and one of its slots.
+template <typename Body>
+static fp8rt_status withSlot(fp8rt_state handle, Access::Kind kind,
+                             const char *name, Body &&body) {
+  if (!name)
+    return failNull("name");
+  return withState(handle, kind, [&](ScalingState &state) -> fp8rt_status {
+    auto slot = state.slotIndex.find(name);
+    if (slot == state.slotIndex.end())
+      return fail(FP8RT_ERROR_NOT_FOUND, "expected the name of a slot, but got "
+                                         "'" +
+                                             std::string(name) + "'");
+    return body(state, slot->second);
+  });
+}
+
+static fp8rt_status checkLength(int64_t length, int64_t expected) {
+  if (length == expected)
+    return FP8RT_OK;
+  return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+              "expected length to be " + std::to_string(expected) +
+                  ", but got " + std::to_string(length));
+}
+
+static fp8rt_status checkIndex(const ScalingState &state, int64_t index) {
+  if (index >= 0 && static_cast<size_t>(index) < state.getNumSlots())
+    return FP8RT_OK;
+  return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+              "expected the index of one of " +
+                  std::to_string(state.getNumSlots()) + " slots, but got " +
+                  std::to_string(index));
+}
+
+//===----------------------------------------------------------------------===//
+// Life
+//===----------------------------------------------------------------------===//
+
+fp8rt_status fp8rt_state_create(const char *text, size_t size,
+                                fp8rt_state *state) {
+  if (!text)
+    return failNull("manifest");
+  if (!state)
+    return failNull("state");
+  return guard([&]() -> fp8rt_status {
+    Manifest manifest;
+    std::string error;
+    if (!parseManifest({text, size}, manifest, error))
+      return fail(FP8RT_ERROR_INVALID_MANIFEST, error);
+    *state = addState(std::make_unique<ScalingState>(std::move(manifest)));
+    return FP8RT_OK;
+  });
+}
+
+fp8rt_status fp8rt_state_create_from_file(const char *path,
+                                          fp8rt_state *state) {
+  if (!path)
+    return failNull("path");
+  if (!state)
+    return failNull("state");
+  return guard([&]() -> fp8rt_status {
+    Manifest manifest;
+    FileResult result = readManifest(path, manifest);
+    if (result.status != FP8RT_OK)
+      return report(result);
+    auto made = std::make_unique<ScalingState>(std::move(manifest));
+    result = loadState(*made, path, FP8RT_LOAD_STRICT, nullptr);
+    if (result.status != FP8RT_OK)
+      return report(result);
+    *state = addState(std::move(made));
+    return FP8RT_OK;
+  });
+}
+
+fp8rt_status fp8rt_state_clone(fp8rt_state state, fp8rt_state *clone) {
+  if (!clone)
+    return failNull("clone");
+  return withState(state, Access::Read, [&](const ScalingState &source) {
+    *clone = addState(std::make_unique<ScalingState>(source));
+    return FP8RT_OK;
+  });
+}
+
+fp8rt_status fp8rt_state_destroy(fp8rt_state state) {
+  return guard([&] { return removeState(state); });
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+fp8rt_status fp8rt_state_get_rows(fp8rt_state handle, fp8rt_state_rows *rows) {
+  if (!rows)
+    return failNull("rows");
+  return withState(handle, Access::Read, [&](ScalingState &state) {
+    *rows = {static_cast<int64_t>(state.getNumSlots()),
+             state.staging.amax.data(),
+             state.scale.data(),
+             state.scaleInv.data(),
+             state.staging.underflow.data(),
+             state.staging.saturated.data()};
+    return FP8RT_OK;
+  });
+}
+
+static fp8rt_status run(fp8rt_state handle, void (ScalingState::*method)()) {
+  return withState(handle, Access::Write, [&](ScalingState &state) {
+    (state.*method)();
+    return FP8RT_OK;
+  });
+}
+
+fp8rt_status fp8rt_state_update(fp8rt_state state) {
+  return run(state, &ScalingState::update);
+}
+
+fp8rt_status fp8rt_state_freeze(fp8rt_state state) {
+  return run(state, &ScalingState::freeze);
+}
+
+fp8rt_status fp8rt_state_unfreeze(fp8rt_state state) {
+  return run(state, &ScalingState::unfreeze);
+}
+
+fp8rt_status fp8rt_state_reset(fp8rt_state state) {
+  return run(state, &ScalingState::reset);
+}
+
+//===----------------------------------------------------------------------===//
+// Contents
+//===----------------------------------------------------------------------===//
+
+fp8rt_status fp8rt_state_get_info(fp8rt_state handle, fp8rt_state_info *info) {
+  if (!info)
+    return failNull("info");
+  return withState(handle, Access::Read, [&](const ScalingState &state) {
+    const Recipe &recipe = state.manifest.recipe;
+    *info = {static_cast<int64_t>(state.getNumSlots()),
+             recipe.amaxHistoryLen,
+             state.steps,
+             state.suspended.has_value(),
+             recipe.reduceAmax,
+             state.manifestText.c_str()};
+    return FP8RT_OK;
+  });
+}
+
+fp8rt_status fp8rt_state_get_slot(fp8rt_state handle, int64_t index,
+                                  fp8rt_state_slot *slot) {
+  if (!slot)
+    return failNull("slot");
+  return withState(handle, Access::Read, [&](const ScalingState &state) {
+    fp8rt_status status = checkIndex(state, index);
+    if (status == FP8RT_OK) {
+      const Slot &found = state.manifest.slots[static_cast<size_t>(index)];
+      *slot = {found.name.c_str(), stringifyFormat(found.format),
+               found.role.c_str(), found.operand.c_str()};
+    }
+    return status;
+  });
+}
+
+fp8rt_status fp8rt_state_find_slot(fp8rt_state handle, const char *name,
+                                   int64_t *index) {
+  if (!index)
+    return failNull("index");
+  return withSlot(handle, Access::Read, name,
+                  [&](const ScalingState &, size_t slot) {
+                    *index = static_cast<int64_t>(slot);
+                    return FP8RT_OK;
+                  });
+}
+
+fp8rt_status fp8rt_state_get_scale(fp8rt_state handle, const char *name,
+                                   float *scale) {
+  if (!scale)
+    return failNull("scale");
+  return withSlot(handle, Access::Read, name,
+                  [&](const ScalingState &state, size_t slot) {
+                    *scale = state.scale[slot];
+                    return FP8RT_OK;
+                  });
+}
+
+fp8rt_status fp8rt_state_set_scale(fp8rt_state handle, const char *name,
+                                   float scale) {
+  if (!std::isfinite(scale) || scale <= 0)
+    return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                "expected a scale that is finite and above 0, but got " +
+                    std::to_string(scale));
+  return withSlot(handle, Access::Write, name,
+                  [&](ScalingState &state, size_t slot) {
+                    state.setScale(slot, scale);
+                    return FP8RT_OK;
+                  });
+}
+
+fp8rt_status fp8rt_state_get_history(fp8rt_state handle, const char *name,
+                                     float *history, int64_t length) {
+  if (!history)
+    return failNull("history");
+  return withSlot(
+      handle, Access::Read, name, [&](const ScalingState &state, size_t slot) {
+        fp8rt_status status =
+            checkLength(length, state.manifest.recipe.amaxHistoryLen);
+        if (status == FP8RT_OK)
+          state.readHistory(slot, history, 1);
+        return status;
+      });
+}
+
+fp8rt_status fp8rt_state_set_history(fp8rt_state handle, const char *name,
+                                     const float *history, int64_t length) {
+  if (!history)
+    return failNull("history");
+  return withSlot(handle, Access::Write, name,
+                  [&](ScalingState &state, size_t slot) -> fp8rt_status {
+                    fp8rt_status status = checkLength(
+                        length, state.manifest.recipe.amaxHistoryLen);
+                    if (status != FP8RT_OK)
+                      return status;
+                    for (int64_t i = 0; i < length; ++i)
+                      if (history[i] < 0)
+                        return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                                    "expected amaxes of at least 0, but got " +
+                                        std::to_string(history[i]));
+                    state.writeHistory(slot, history);
+                    return FP8RT_OK;
+                  });
+}
+
+fp8rt_status fp8rt_state_get_histories(fp8rt_state handle, float *histories,
+                                       int64_t length) {
+  if (!histories)
+    return failNull("histories");
+  return withState(handle, Access::Read, [&](const ScalingState &state) {
+    size_t count = state.getNumSlots();
+    fp8rt_status status =
+        checkLength(length, state.manifest.recipe.amaxHistoryLen *
+                                static_cast<int64_t>(count));
+    if (status == FP8RT_OK)
+      for (size_t slot = 0; slot < count; ++slot)
+        state.readHistory(slot, histories + slot, count);
+    return status;
+  });
+}
+
+fp8rt_status fp8rt_state_get_statistics(fp8rt_state handle, int64_t index,
+                                        fp8rt_state_statistics *statistics) {
+  if (!statistics)
+    return failNull("statistics");
+  return withState(handle, Access::Read, [&](const ScalingState &state) {
+    fp8rt_status status = checkIndex(state, index);
+    if (status == FP8RT_OK) {
+      auto slot = static_cast<size_t>(index);
+      const Staging &pending = state.getPending();
+      *statistics = {state.lastAmax[slot],   state.scale[slot],
+                     state.scaleInv[slot],   state.recorded[slot],
+                     state.nonFinite[slot],  pending.underflow[slot],
+                     pending.saturated[slot]};
+    }
+    return status;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+fp8rt_status fp8rt_state_save(fp8rt_state handle, const char *path) {
+  if (!path)
+    return failNull("path");
+  return withState(handle, Access::Read, [&](const ScalingState &state) {
+    return report(saveState(state, path));
+  });
+}
+
+fp8rt_status fp8rt_state_load(fp8rt_state handle, const char *path,
+                              uint32_t flags, fp8rt_load_report *loadReport) {
+  if (!path)
+    return failNull("path");
+  if (flags & ~static_cast<uint32_t>(FP8RT_LOAD_STRICT))
+    return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                "expected flags to be 0 or FP8RT_LOAD_STRICT, but got " +
+                    std::to_string(flags));
+  return withState(handle, Access::Write, [&](ScalingState &state) {
+    return report(loadState(state, path, flags, loadReport));
+  });
+}

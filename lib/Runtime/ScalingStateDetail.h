@@ -1,0 +1,160 @@
+//===- ScalingStateDetail.h - Inside a scaling state ------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_RUNTIME_SCALINGSTATEDETAIL_H
+#define FP8_LIB_RUNTIME_SCALINGSTATEDETAIL_H
+
+#include "StatusDetail.h"
+#include "fp8/Runtime/ScalingState.h"
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace fp8rt::detail {
+
+enum class Algo { Max, MostRecent };
+enum class Compat { TEFused, TEUnfused, Flax };
+enum class Format { E4M3, E5M2 };
+
+struct Recipe {
+  int64_t amaxHistoryLen = 1024;
+  Algo algo = Algo::Max;
+  int64_t margin = 0;
+  bool pow2 = false;
+  Compat compat = Compat::TEFused;
+  bool reduceAmax = true;
+};
+
+struct Slot {
+  std::string name, role, operand;
+  Format format = Format::E4M3;
+};
+
+struct Manifest {
+  Recipe recipe;
+  std::vector<Slot> slots;
+};
+
+const char *stringifyAlgo(Algo algo);
+const char *stringifyCompat(Compat compat);
+const char *stringifyFormat(Format format);
+
+bool parseManifest(std::string_view text, Manifest &manifest,
+                   std::string &error);
+/// With every key; equal manifests give equal texts.
+std::string printManifest(const Manifest &manifest);
+
+/// An amax is kept as the bits of its magnitude: integers order them as the
+/// values are ordered, NaN above all, and integer maxima vectorise.
+using AmaxBits = int32_t;
+inline constexpr AmaxBits kInfBits = 0x7f800000;
+
+inline AmaxBits getAmaxBits(float amax) {
+  uint32_t bits;
+  std::memcpy(&bits, &amax, sizeof(bits));
+  return static_cast<AmaxBits>(bits & 0x7fffffff);
+}
+
+inline float makeAmax(AmaxBits bits) {
+  float amax;
+  std::memcpy(&amax, &bits, sizeof(amax));
+  return amax;
+}
+
+/// What compiled code writes during a step.
+struct Staging {
+  explicit Staging(size_t numSlots)
+      : amax(numSlots), underflow(numSlots), saturated(numSlots) {}
+
+  std::vector<float> amax;
+  std::vector<int64_t> underflow, saturated;
+};
+
+/// A slot's past amaxes lie together, in a ring: an update replaces the oldest,
+/// whatever the length, and slots turn on their own, as te_fused asks for when
+/// an amax is 0. The maximum of each ring is kept beside it, so that a ring is
+/// only read again when its maximum leaves.
+class ScalingState {
+public:
+  explicit ScalingState(Manifest manifest);
+
+  size_t getNumSlots() const { return manifest.slots.size(); }
+  /// TE counts the amax that waits for the update as part of the history.
+  size_t getRingLength() const {
+    return static_cast<size_t>(manifest.recipe.amaxHistoryLen) -
+           (isFlax() ? 0 : 1);
+  }
+  bool isFlax() const { return manifest.recipe.compat == Compat::Flax; }
+
+  /// Freezing puts aside what waits for an update.
+  const Staging &getPending() const { return suspended ? *suspended : staging; }
+  Staging &getPending() { return suspended ? *suspended : staging; }
+
+  void update();
+  void reset();
+  void freeze();
+  void unfreeze();
+  void clearStaging();
+
+  /// The `length` newest past amaxes of a slot, oldest first.
+  void readRing(size_t slot, float *amaxes, size_t length) const;
+  /// Makes `amaxes`, oldest first, the newest of a slot, and the others 0.
+  void writeRing(size_t slot, const float *amaxes, size_t length);
+  /// The same in the order of the ABI, `stride` elements apart.
+  void readHistory(size_t slot, float *history, size_t stride) const;
+  void writeHistory(size_t slot, const float *history);
+
+  void setScale(size_t slot, float value);
+
+  Manifest manifest;
+  std::string manifestText;
+  std::unordered_map<std::string, size_t> slotIndex;
+
+  Staging staging;
+  std::optional<Staging> suspended;
+  std::vector<float> scale, scaleInv;
+  std::vector<float> lastAmax;
+  std::vector<int64_t> recorded, nonFinite;
+  int64_t steps = 0;
+  std::string loadReport;
+
+private:
+  AmaxBits *getRing(size_t slot) {
+    return rings.data() + slot * getRingLength();
+  }
+  const AmaxBits *getRing(size_t slot) const {
+    return rings.data() + slot * getRingLength();
+  }
+  template <Compat compat>
+  void updateSlots();
+  template <Compat compat>
+  void push(size_t slot, AmaxBits amax);
+
+  std::vector<AmaxBits> rings;
+  /// Where the oldest amax of each ring is.
+  std::vector<uint32_t> oldest;
+  std::vector<AmaxBits> ringMax;
+};
+
+/// How reading or writing a file ended; `message` is empty with FP8RT_OK.
+struct FileResult {
+  fp8rt_status status;
+  std::string message;
+};
+FileResult saveState(const ScalingState &state, const std::string &path);
+FileResult loadState(ScalingState &state, const std::string &path,
+                     uint32_t flags, fp8rt_load_report *report);
+FileResult readManifest(const std::string &path, Manifest &manifest);
+
+} // namespace fp8rt::detail
+
+#endif // FP8_LIB_RUNTIME_SCALINGSTATEDETAIL_H

@@ -1,0 +1,363 @@
+//===- ScalingStateFile.cpp - Saving and loading states ---------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A saved state is a .safetensors file with one element (or row) per slot in
+// each tensor. Past amaxes are stored oldest first whatever `compat` is, so
+// that reading and adapting need no case for it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScalingStateDetail.h"
+#include "fp8/Runtime/Safetensors.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+using namespace fp8rt;
+using namespace fp8rt::detail;
+
+static constexpr const char *kVersionKey = "fp8.scaling_state.version";
+static constexpr const char *kManifestKey = "fp8.scaling_state.manifest";
+static constexpr const char *kVersion = "1";
+
+namespace {
+/// The tensors of a file. Histories have as many columns as a ring.
+struct Contents {
+  std::vector<float> amax, scale, amaxHistory, lastAmax;
+  std::vector<int64_t> underflow, saturated, recorded, nonFinite;
+  std::vector<int64_t> steps;
+
+  /// Calls `visit(name, values, shape)` for each.
+  template <typename Visitor>
+  void visit(size_t numSlots, size_t ringLength, Visitor &&visitor) {
+    auto n = static_cast<int64_t>(numSlots);
+    visitor("amax", amax, {n});
+    visitor("amax_history", amaxHistory, {n, static_cast<int64_t>(ringLength)});
+    visitor("last_amax", lastAmax, {n});
+    visitor("non_finite", nonFinite, {n});
+    visitor("recorded", recorded, {n});
+    visitor("saturated", saturated, {n});
+    visitor("scale", scale, {n});
+    visitor("steps", steps, {});
+    visitor("underflow", underflow, {n});
+  }
+};
+
+/// A file that has been opened and checked, but not been taken over.
+class StateReader {
+public:
+  explicit StateReader(const std::string &path) : path(path) {}
+
+  FileResult open();
+  FileResult read();
+
+  Manifest manifest;
+  Contents contents;
+  size_t ringLength = 0;
+
+private:
+  FileResult checkTensors();
+  FileResult checkValues();
+  FileResult fail(fp8rt_status status, const std::string &message) {
+    return {status, path + ": " + message};
+  }
+
+  const std::string &path;
+  std::optional<SafetensorsReader> file;
+};
+} // namespace
+
+static constexpr DType getDType(const std::vector<float> &) {
+  return DType::F32;
+}
+static constexpr DType getDType(const std::vector<int64_t> &) {
+  return DType::I64;
+}
+
+static size_t getRingLength(const Recipe &recipe) {
+  return static_cast<size_t>(recipe.amaxHistoryLen) -
+         (recipe.compat == Compat::Flax ? 0 : 1);
+}
+
+//===----------------------------------------------------------------------===//
+// Saving
+//===----------------------------------------------------------------------===//
+
+FileResult detail::saveState(const ScalingState &state,
+                             const std::string &path) {
+  size_t numSlots = state.getNumSlots(), ringLength = state.getRingLength();
+  const Staging &pending = state.getPending();
+  Contents contents{pending.amax,   state.scale,       {},
+                    state.lastAmax, pending.underflow, pending.saturated,
+                    state.recorded, state.nonFinite,   {state.steps}};
+  for (float &amax : contents.amax)
+    amax = makeAmax(getAmaxBits(amax));
+  contents.amaxHistory.resize(numSlots * ringLength);
+  for (size_t slot = 0; slot < numSlots; ++slot)
+    state.readRing(slot, contents.amaxHistory.data() + slot * ringLength,
+                   ringLength);
+
+  std::vector<TensorData> tensors;
+  contents.visit(
+      numSlots, ringLength,
+      [&](const char *name, auto &values, std::vector<int64_t> shape) {
+        tensors.push_back(
+            {name, getDType(values), std::move(shape), values.data()});
+      });
+  std::string error;
+  if (!writeSafetensors(
+          path, std::move(tensors),
+          {{kVersionKey, kVersion}, {kManifestKey, state.manifestText}}, error))
+    return {FP8RT_ERROR_FILE, error};
+  return {FP8RT_OK, {}};
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+FileResult StateReader::open() {
+  std::string error;
+  std::optional<SafetensorsReader> opened =
+      SafetensorsReader::open(path, error);
+  if (!opened)
+    return {FP8RT_ERROR_FILE, error};
+  file.emplace(std::move(*opened));
+  const Metadata &metadata = file->getHeader().metadata;
+  auto version = metadata.find(kVersionKey);
+  if (version == metadata.end())
+    return fail(FP8RT_ERROR_FILE, "expected a scaling state, but the metadata "
+                                  "has no " +
+                                      std::string(kVersionKey));
+  if (version->second != kVersion)
+    return fail(FP8RT_ERROR_VERSION,
+                "expected version " + std::string(kVersion) +
+                    " of a scaling state, but got '" + version->second + "'");
+  auto text = metadata.find(kManifestKey);
+  if (text == metadata.end())
+    return fail(FP8RT_ERROR_FILE, "expected the metadata " +
+                                      std::string(kManifestKey) +
+                                      ", but it is missing");
+  if (!parseManifest(text->second, manifest, error))
+    return fail(FP8RT_ERROR_FILE, error);
+  ringLength = ::getRingLength(manifest.recipe);
+  return checkTensors();
+}
+
+FileResult StateReader::checkTensors() {
+  const SafetensorsHeader &header = file->getHeader();
+  FileResult result{FP8RT_OK, {}};
+  size_t count = 0;
+  contents.visit(
+      manifest.slots.size(), ringLength,
+      [&](const char *name, auto &values, const std::vector<int64_t> &shape) {
+        ++count;
+        const TensorInfo *info = header.lookup(name);
+        if (result.status != FP8RT_OK)
+          return;
+        std::string what = "tensor '" + std::string(name) + "'";
+        if (!info)
+          result = fail(FP8RT_ERROR_FILE,
+                        "expected a " + what + ", but it is missing");
+        else if (info->dtype != getDType(values))
+          result =
+              fail(FP8RT_ERROR_FILE,
+                   what + ": expected " +
+                       std::string(stringifyDType(getDType(values))) +
+                       ", but got " + std::string(stringifyDType(info->dtype)));
+        else if (info->shape != shape)
+          result = fail(FP8RT_ERROR_FILE,
+                        what +
+                            ": expected the shape that the manifest gives, "
+                            "of " +
+                            std::to_string(manifest.slots.size()) +
+                            " slots and " + std::to_string(ringLength) +
+                            " past amaxes, but got another");
+      });
+  if (result.status == FP8RT_OK && header.tensors.size() != count)
+    return fail(FP8RT_ERROR_FILE, "expected " + std::to_string(count) +
+                                      " tensors, but got " +
+                                      std::to_string(header.tensors.size()));
+  return result;
+}
+
+FileResult StateReader::read() {
+  std::string error;
+  bool done = true;
+  contents.visit(manifest.slots.size(), ringLength,
+                 [&](const char *name, auto &values, std::vector<int64_t>) {
+                   const TensorInfo *info = file->getHeader().lookup(name);
+                   values.resize(info->getByteSize() / sizeof(values[0]));
+                   done = done && file->read(*info, values.data(), error);
+                 });
+  if (!done)
+    return {FP8RT_ERROR_FILE, error};
+  return checkValues();
+}
+
+FileResult StateReader::checkValues() {
+  bool flax = manifest.recipe.compat == Compat::Flax;
+  for (size_t slot = 0; slot < contents.scale.size(); ++slot) {
+    // An update makes 0 of huge amaxes with a large margin, and in flax Inf of
+    // tiny ones.
+    float scale = contents.scale[slot];
+    if (std::signbit(scale) || !(scale <= (flax ? INFINITY : FLT_MAX)))
+      return fail(FP8RT_ERROR_FILE, "slot '" + manifest.slots[slot].name +
+                                        "': expected a scale of at least 0, "
+                                        "but got " +
+                                        std::to_string(scale));
+  }
+  for (const std::vector<float> *amaxes :
+       {&contents.amax, &contents.amaxHistory, &contents.lastAmax})
+    for (float amax : *amaxes)
+      if (std::signbit(amax))
+        return fail(FP8RT_ERROR_FILE,
+                    "expected amaxes of at least 0, but got " +
+                        std::to_string(amax));
+  for (const std::vector<int64_t> *counts :
+       {&contents.underflow, &contents.saturated, &contents.recorded,
+        &contents.nonFinite, &contents.steps})
+    for (int64_t count : *counts)
+      if (count < 0)
+        return fail(FP8RT_ERROR_FILE,
+                    "expected counts of at least 0, but got " +
+                        std::to_string(count));
+  return {FP8RT_OK, {}};
+}
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+/// What keeps the values of one from having a meaning in the other; empty if
+/// nothing does.
+static std::string compareRecipes(const Recipe &ours, const Recipe &theirs) {
+  auto differ = [](const char *key, const std::string &expected,
+                   const std::string &got) {
+    return expected == got ? std::string()
+                           : "expected " + std::string(key) + " to be " +
+                                 expected + ", but got " + got;
+  };
+  auto stringifyBool = [](bool value) { return value ? "true" : "false"; };
+  for (std::string difference :
+       {differ("compat", stringifyCompat(ours.compat),
+               stringifyCompat(theirs.compat)),
+        differ("amax_compute_algo", stringifyAlgo(ours.algo),
+               stringifyAlgo(theirs.algo)),
+        differ("margin", std::to_string(ours.margin),
+               std::to_string(theirs.margin)),
+        differ("pow2", stringifyBool(ours.pow2), stringifyBool(theirs.pow2)),
+        differ("reduce_amax", stringifyBool(ours.reduceAmax),
+               stringifyBool(theirs.reduceAmax))})
+    if (!difference.empty())
+      return difference;
+  return {};
+}
+
+static std::string compareSlots(const Slot &ours, const Slot &theirs) {
+  auto differ = [&](const char *key, const std::string &expected,
+                    const std::string &got) {
+    return "slot '" + ours.name + "': expected " + key + " '" + expected +
+           "', but got '" + got + "'";
+  };
+  if (ours.format != theirs.format)
+    return differ("format", stringifyFormat(ours.format),
+                  stringifyFormat(theirs.format));
+  if (ours.role != theirs.role)
+    return differ("role", ours.role, theirs.role);
+  if (ours.operand != theirs.operand)
+    return differ("operand", ours.operand, theirs.operand);
+  return {};
+}
+
+static void takeOver(ScalingState &state, size_t slot,
+                     const StateReader &reader, size_t source) {
+  const Contents &contents = reader.contents;
+  Staging &pending = state.getPending();
+  pending.amax[slot] = contents.amax[source];
+  pending.underflow[slot] = contents.underflow[source];
+  pending.saturated[slot] = contents.saturated[source];
+  state.setScale(slot, contents.scale[source]);
+  state.lastAmax[slot] = contents.lastAmax[source];
+  state.recorded[slot] = contents.recorded[source];
+  state.nonFinite[slot] = contents.nonFinite[source];
+  size_t length = std::min(reader.ringLength, state.getRingLength());
+  state.writeRing(slot,
+                  contents.amaxHistory.data() +
+                      (source + 1) * reader.ringLength - length,
+                  length);
+}
+
+FileResult detail::loadState(ScalingState &state, const std::string &path,
+                             uint32_t flags, fp8rt_load_report *report) {
+  StateReader reader(path);
+  if (FileResult result = reader.open(); result.status != FP8RT_OK)
+    return result;
+
+  auto mismatch = [&](const std::string &difference) -> FileResult {
+    return {FP8RT_ERROR_MISMATCH, path + ": " + difference};
+  };
+  const Recipe &ours = state.manifest.recipe, &theirs = reader.manifest.recipe;
+  if (std::string difference = compareRecipes(ours, theirs);
+      !difference.empty())
+    return mismatch(difference);
+  std::string text;
+  if (theirs.amaxHistoryLen != ours.amaxHistoryLen)
+    text += "amax_history_len: expected " +
+            std::to_string(ours.amaxHistoryLen) + ", but got " +
+            std::to_string(theirs.amaxHistoryLen) + "\n";
+
+  std::vector<std::pair<size_t, size_t>> matches;
+  std::vector<bool> found(state.getNumSlots());
+  for (size_t source = 0; source < reader.manifest.slots.size(); ++source) {
+    const Slot &slot = reader.manifest.slots[source];
+    auto match = state.slotIndex.find(slot.name);
+    if (match == state.slotIndex.end()) {
+      text += "slot '" + slot.name + "' is extra\n";
+      continue;
+    }
+    std::string difference =
+        compareSlots(state.manifest.slots[match->second], slot);
+    if (!difference.empty())
+      return mismatch(difference);
+    matches.push_back({match->second, source});
+    found[match->second] = true;
+  }
+  for (size_t slot = 0; slot < found.size(); ++slot)
+    if (!found[slot])
+      text += "slot '" + state.manifest.slots[slot].name + "' is missing\n";
+  if ((flags & FP8RT_LOAD_STRICT) && !text.empty())
+    return mismatch("expected no difference, but " +
+                    text.substr(0, text.find('\n')));
+  if (matches.empty() && !found.empty())
+    return mismatch("expected the state of this program, but no slot has a "
+                    "name in common");
+
+  if (FileResult result = reader.read(); result.status != FP8RT_OK)
+    return result;
+  // From here on nothing fails.
+  for (auto [slot, source] : matches)
+    takeOver(state, slot, reader, source);
+  state.steps = reader.contents.steps[0];
+  state.loadReport = std::move(text);
+  if (report)
+    *report = {
+        static_cast<int64_t>(matches.size()),
+        static_cast<int64_t>(found.size() - matches.size()),
+        static_cast<int64_t>(reader.manifest.slots.size() - matches.size()),
+        theirs.amaxHistoryLen, state.loadReport.c_str()};
+  return {FP8RT_OK, {}};
+}
+
+FileResult detail::readManifest(const std::string &path, Manifest &manifest) {
+  StateReader reader(path);
+  FileResult result = reader.open();
+  manifest = std::move(reader.manifest);
+  return result;
+}

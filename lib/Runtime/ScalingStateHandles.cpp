@@ -1,0 +1,122 @@
+//===- ScalingStateHandles.cpp - Who may use which state --------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A handle is the number of an entry and the entry's generation, which goes up
+// whenever a state is destroyed: a stale handle is known by its generation, and
+// no memory is looked at that may be gone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScalingStateHandles.h"
+
+#include <mutex>
+
+using namespace fp8rt;
+using namespace fp8rt::detail;
+
+namespace {
+struct Entry {
+  std::unique_ptr<ScalingState> state;
+  /// From 1, so that no handle is 0.
+  uint32_t generation = 1;
+  /// The number of readers, or -1 for a writer.
+  int64_t users = 0;
+};
+
+struct Table {
+  std::mutex mutex;
+  std::vector<Entry> entries;
+  std::vector<uint32_t> unused;
+
+  Entry *lookup(fp8rt_state handle) {
+    size_t index = handle & UINT32_MAX;
+    if (index >= entries.size() || !entries[index].state ||
+        entries[index].generation != handle >> 32)
+      return nullptr;
+    return &entries[index];
+  }
+};
+} // namespace
+
+/// Never destroyed: threads may outlive main.
+static Table &getTable() {
+  static Table *table = new Table;
+  return *table;
+}
+
+static fp8rt_status failInvalid(fp8rt_state handle) {
+  return fail(FP8RT_ERROR_INVALID_HANDLE,
+              handle == 0
+                  ? "expected a state, but got 0"
+                  : "expected a state, but got " + std::to_string(handle) +
+                        ", which was destroyed or never given out");
+}
+
+static fp8rt_status failBusy() {
+  return fail(FP8RT_ERROR_BUSY,
+              "expected the state to be idle, but another thread is using it");
+}
+
+fp8rt_state detail::addState(std::unique_ptr<ScalingState> state) {
+  Table &table = getTable();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  if (table.unused.empty()) {
+    // Room for its return, so that destroying cannot fail.
+    table.unused.reserve(table.entries.size() + 1);
+    table.entries.emplace_back();
+    table.unused.push_back(static_cast<uint32_t>(table.entries.size() - 1));
+  }
+  uint32_t index = table.unused.back();
+  table.unused.pop_back();
+  Entry &entry = table.entries[index];
+  entry.state = std::move(state);
+  return static_cast<fp8rt_state>(entry.generation) << 32 | index;
+}
+
+fp8rt_status detail::removeState(fp8rt_state handle) {
+  Table &table = getTable();
+  std::unique_ptr<ScalingState> state;
+  std::lock_guard<std::mutex> lock(table.mutex);
+  Entry *entry = table.lookup(handle);
+  if (!entry)
+    return failInvalid(handle);
+  if (entry->users != 0)
+    return failBusy();
+  state = std::move(entry->state);
+  // An entry whose generations are used up is not used again.
+  if (entry->generation++ != UINT32_MAX)
+    table.unused.push_back(static_cast<uint32_t>(handle & UINT32_MAX));
+  return FP8RT_OK;
+}
+
+Access::Access(fp8rt_state handle, Kind kind) : handle(handle), kind(kind) {
+  Table &table = getTable();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  Entry *entry = table.lookup(handle);
+  if (!entry) {
+    status = failInvalid(handle);
+    return;
+  }
+  if (kind == Write ? entry->users != 0 : entry->users < 0) {
+    status = failBusy();
+    return;
+  }
+  entry->users = kind == Write ? -1 : entry->users + 1;
+  status = FP8RT_OK;
+  state = entry->state.get();
+}
+
+Access::~Access() {
+  if (!state)
+    return;
+  Table &table = getTable();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  // The table may have grown, but a state in use is not removed.
+  Entry *entry = table.lookup(handle);
+  entry->users = kind == Write ? 0 : entry->users - 1;
+}
