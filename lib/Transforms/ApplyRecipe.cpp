@@ -104,6 +104,11 @@ RecipeAttrInterface ApplyRecipe::getRecipe(linalg::LinalgOp op) const {
 // Decide
 //===----------------------------------------------------------------------===//
 
+/// Whether blocks extend along rows and K.
+static bool is2D(const OperandFormat &operand) {
+  return operand.blockRows != 1 && operand.blockK != ScaledType::kWhole;
+}
+
 /// "M=32 N=3072 K=768", with ? for a dynamic extent.
 static std::string describeShape(const Contraction &contraction) {
   std::string text;
@@ -166,6 +171,10 @@ Decision ApplyRecipe::decide(linalg::LinalgOp op, const GemmRoles &roles,
     return stay("both operands are gradients and would be E5M2, which no "
                 "tensor core multiplies by E5M2",
                 "use format=e4m3");
+  if (is2D(decision.a) && is2D(decision.b))
+    return stay("both operands would have 2-D blocks, which no tensor core "
+                "multiplies by each other",
+                "use x_dim=1 and grad_dim=1");
 
   // K: what the recipe's blocks and the tensor cores need.
   int64_t multiple = decision.recipe.getContractionMultiple();
@@ -213,7 +222,7 @@ static std::string describeOperand(const OperandFormat &operand) {
 
 static StringRef describeGranularity(const OperandFormat &operand) {
   if (operand.blockK != ScaledType::kWhole)
-    return operand.blockRows == 1 ? "1-D block" : "2-D block";
+    return is2D(operand) ? "2-D block" : "1-D block";
   return operand.blockRows == 1 ? "row" : "tensor";
 }
 

@@ -1,5 +1,6 @@
 // RUN: fp8-opt %s --fp8-apply-recipe=recipe=block | FileCheck %s
 // RUN: fp8-opt %s --fp8-apply-recipe=recipe=block,w_dim=1,x_dim=2 | FileCheck %s --check-prefix=XDIM
+// RUN: fp8-opt %s --fp8-apply-recipe=recipe=block,w_dim=1,x_dim=2 --fp8-remarks=text:- -o /dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: fp8-opt %s --fp8-apply-recipe=recipe=block,w_dim=1,grad_dim=2 | FileCheck %s --check-prefix=GDIM
 
 // 1x128 for activations and gradients, 128x128 for weights.
@@ -45,3 +46,12 @@ func.func @batched(%q: tensor<4x32x128xbf16>, %k: tensor<4x64x128xbf16>, %c: ten
       ins(%q, %k : tensor<4x32x128xbf16>, tensor<4x64x128xbf16>) outs(%c : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
   return %0 : tensor<4x32x64xf32>
 }
+
+// Two activations with 2-D blocks: no tensor core multiplies these.
+// XDIM-LABEL: func.func @batched_2d
+// XDIM-NOT: fp8.quantize
+func.func @batched_2d(%q: tensor<4x32x128xbf16>, %k: tensor<4x128x64xbf16>, %c: tensor<4x32x64xf32>) -> tensor<4x32x64xf32> {
+  %0 = linalg.batch_matmul ins(%q, %k : tensor<4x32x128xbf16>, tensor<4x128x64xbf16>) outs(%c : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  return %0 : tensor<4x32x64xf32>
+}
+// REMARK: high precision; {{.*}} K=128, recipe block, reason both operands would have 2-D blocks
