@@ -273,6 +273,7 @@ func.func @{name}(%a: {a_type}{grad}, %b: {b_type}, %bias: {bias_type}, %residua
             k = self.sizes["k"]
             # Sum, factors, and factors that are subnormal.
             bound = (k + 8) * 2.0**-24 * (abs(left) @ abs(right)) + (k + 1) * 2.0**-116
+            bound = np.where(np.isfinite(exact), bound, 0)
             limits = []
             for value in (exact - bound, exact + bound):
                 value = value.astype(np.float32).astype(got.dtype)
@@ -312,6 +313,8 @@ def matmul_cases():
     number = 0
     for recipe in RECIPES:
         for variant in variants:
+            if "x_dim=2" in recipe and "b" in variant["spelling"]:
+                continue  # two activations with 2-D blocks stay as they are
             source = list(model.INPUTS)[number % 3]
             result = source if number % 2 else "f32"
             yield Matmul(recipe=recipe, source=source, result=result, **variant)

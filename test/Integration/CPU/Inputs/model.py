@@ -219,11 +219,11 @@ class Scaled:
         return parts + [tensor] if self.has_tensor_scale else parts
 
     def value(self, x):
-        """`x` as it comes back, without a rounding of the last product."""
+        """`x` as fp8.dequantize gives it back in f32, here in f64 to go on with."""
         codes, *scale_parts = self.quantize(x)
         factor = factors(scale_parts[0], self.scale, *scale_parts[1:])
-        values = decode(codes, self.element).astype(np.float64)
-        return values * spread(factor.astype(np.float64), x.shape, self.block)
+        values = decode(codes, self.element) * spread(factor, x.shape, self.block)
+        return values.astype(np.float64)
 
 
 def describe(recipe, source="bf16", operand="activation", batch=False):
