@@ -15,7 +15,7 @@
 // RUN: not fp8-opt %t/program.mlir --fp8-pipeline="recipe-file=%t/recipe.json to=recipe" 2>&1 | FileCheck %s --check-prefix=RECIPE
 
 // ABSENT: error: recipe file '{{.*}}absent.json': No such file or directory
-// SYNTAX: error: recipe file '{{.*}}syntax.json': [2:0, byte=14]: Expected JSON value
+// SYNTAX: error: recipe file '{{.*}}syntax.json': [2:0, byte=15]: Expected object key
 // ARRAY: error: recipe file '{{.*}}array.json': expected a JSON object
 // KEY: error: recipe file '{{.*}}key.json': unknown key 'rule': expected version, rules, first_layers_high_precision or last_layers_high_precision
 // VERSION: error: recipe file '{{.*}}version.json': expected key 'version' to be 1
