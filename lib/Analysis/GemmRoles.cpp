@@ -18,9 +18,12 @@ using namespace mlir::fp8;
 GemmRoles::GemmRoles(FunctionOpInterface function) : function(function) {
   if (function.isExternal())
     return;
-  for (BlockArgument argument : function.getArguments())
-    if (function.getArgAttr(argument.getArgNumber(), kGradAttrName))
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    hasMarkedArguments |= !!function.getArgAttr(number, kWeightAttrName);
+    if (function.getArgAttr(number, kGradAttrName))
       gradients.insert(argument);
+  }
   if (gradients.empty())
     return;
   // Whatever is computed from a gradient is one. Values of a region also
@@ -99,8 +102,9 @@ GemmRole GemmRoles::getRole(Value a, Value b) const {
   auto argument = dyn_cast<BlockArgument>(source);
   bool isArgument =
       argument && argument.getOwner()->getParentOp() == function.getOperation();
-  return isMarkedWeight(other) || isArgument ? GemmRole::Dgrad
-                                             : GemmRole::Wgrad;
+  return isMarkedWeight(other) || (isArgument && !hasMarkedArguments)
+             ? GemmRole::Dgrad
+             : GemmRole::Wgrad;
 }
 
 std::pair<OperandKind, OperandKind>

@@ -17,6 +17,17 @@ func.func @linear(%x: !m, %w: !m {fp8.weight}, %dy: !m {fp8.grad}, %c: !m) -> (!
   return %y, %dx, %dxt, %dw : !m, !m, !m, !m
 }
 
+// An activation saved by the forward pass, an argument here, is no weight where
+// weights are marked.
+// CHECK-LABEL: func.func @saved
+func.func @saved(%x: !m, %w: !m {fp8.weight}, %dy: !m {fp8.grad}, %c: !m) -> (!m, !m) {
+  // CHECK: fp8.role = #fp8.role<dgrad>
+  %dx = linalg.matmul ins(%dy, %w : !m, !m) outs(%c : !m) -> !m
+  // CHECK: fp8.role = #fp8.role<wgrad>
+  %dw = linalg.matmul ins(%dy, %x : !m, !m) outs(%c : !m) -> !m
+  return %dx, %dw : !m, !m
+}
+
 // What is computed from a gradient is one, also around a loop.
 // CHECK-LABEL: func.func @derived
 func.func @derived(%w: !m {fp8.weight}, %dy: !m {fp8.grad}, %c: !m, %n: index) -> (!m, !m) {

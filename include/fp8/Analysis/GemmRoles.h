@@ -33,8 +33,9 @@ public:
   bool isMarkedWeight(Value value) const;
 
   /// Role of a contraction of `a` and `b` without an `fp8.role`: fprop if
-  /// neither is a gradient; else dgrad if the other operand is a weight (or
-  /// any argument of the function), wgrad if it is not.
+  /// neither is a gradient; else dgrad if the other operand is a weight (or, in
+  /// a function that marks no argument as one, any argument), wgrad if it is
+  /// not.
   GemmRole getRole(Value a, Value b) const;
 
   /// What the two operands of a contraction of role `role` hold. In fprop and
@@ -46,6 +47,7 @@ public:
 private:
   mutable FunctionOpInterface function;
   DenseSet<Value> gradients;
+  bool hasMarkedArguments = false;
 };
 
 } // namespace mlir::fp8
