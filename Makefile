@@ -7,8 +7,8 @@ PYTHON := PYTHONPATH=python .venv/bin/python
 CLANG_FORMAT ?= clang-format-22
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test test-asan test-roundtrip bench \
-        format docs clean
+.PHONY: help setup configure build demo test test-asan test-tsan test-roundtrip \
+        fuzz bench format docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' \
@@ -39,6 +39,16 @@ test: build ## Run lit, unit and consumer tests
 
 test-asan: ## Run the tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory test PRESET=asan
+
+test-tsan: ## Run the runtime's unit tests under ThreadSanitizer
+	@$(MAKE) --no-print-directory configure PRESET=tsan
+	@cmake --build --preset tsan
+	@build-tsan/test/Unit/FP8RuntimeTests
+
+# libFuzzer; each fuzzer runs for FP8_FUZZ_SECONDS of the cache, 60.
+fuzz: configure ## Fuzz what reads files, a minute each
+	@cmake -S . -B $(BUILD_DIR) -DFP8_BUILD_FUZZERS=ON >$(BUILD_DIR)/fuzz.log
+	@cmake --build $(BUILD_DIR) --target fuzz
 
 test-roundtrip: ## Run the tests with every module round-tripped first
 	@FP8_CHECK_ROUNDTRIP=1 $(MAKE) --no-print-directory test
