@@ -1,0 +1,110 @@
+//===- ScalingStateFileTest.cpp - Saved states and threads ------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What test/Runtime/scaling-state-file.py cannot show: saving and loading
+// beside other threads, and under the sanitizers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Runtime/ScalingState.h"
+
+#include "gtest/gtest.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+static const char kManifest[] = R"({"version": 1, "amax_history_len": 17,
+  "slots": [{"name": "a", "format": "e4m3"}, {"name": "b", "format": "e5m2"}]})";
+
+namespace {
+class ScalingStateFile : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "fp8-state-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory = pattern;
+    path = directory + "/state";
+    ASSERT_EQ(fp8rt_state_create(kManifest, std::strlen(kManifest), &state),
+              FP8RT_OK);
+    ASSERT_EQ(fp8rt_state_get_rows(state, &rows), FP8RT_OK);
+  }
+
+  void TearDown() override {
+    fp8rt_state_destroy(state);
+    ::unlink(path.c_str());
+    ::rmdir(directory.c_str());
+  }
+
+  std::string directory, path;
+  fp8rt_state state = 0;
+  fp8rt_state_rows rows;
+};
+} // namespace
+
+TEST_F(ScalingStateFile, RoundTrips) {
+  rows.amax[0] = 2;
+  ASSERT_EQ(fp8rt_state_update(state), FP8RT_OK);
+  ASSERT_EQ(fp8rt_state_save(state, path.c_str()), FP8RT_OK);
+  fp8rt_state copy;
+  ASSERT_EQ(fp8rt_state_create_from_file(path.c_str(), &copy), FP8RT_OK)
+      << fp8rt_get_last_error();
+  float scale;
+  ASSERT_EQ(fp8rt_state_get_scale(copy, "a", &scale), FP8RT_OK);
+  EXPECT_EQ(scale, 224);
+  fp8rt_state_info info;
+  ASSERT_EQ(fp8rt_state_get_info(copy, &info), FP8RT_OK);
+  EXPECT_EQ(info.steps, 1);
+  EXPECT_EQ(info.amax_history_len, 17);
+  ASSERT_EQ(fp8rt_state_destroy(copy), FP8RT_OK);
+}
+
+TEST_F(ScalingStateFile, MakesNoStateOfABadFile) {
+  fp8rt_state copy = 7;
+  EXPECT_EQ(fp8rt_state_create_from_file(path.c_str(), &copy),
+            FP8RT_ERROR_FILE);
+  EXPECT_EQ(fp8rt_get_last_error(),
+            path + ": cannot open: No such file or directory");
+  EXPECT_EQ(copy, 7u);
+}
+
+TEST_F(ScalingStateFile, RefusesUnknownFlags) {
+  EXPECT_EQ(fp8rt_state_load(state, path.c_str(), 2, nullptr),
+            FP8RT_ERROR_INVALID_ARGUMENT);
+  EXPECT_STREQ(fp8rt_get_last_error(),
+               "expected flags to be 0 or FP8RT_LOAD_STRICT, but got 2");
+}
+
+TEST_F(ScalingStateFile, IsWholeBesideAnotherThread) {
+  ASSERT_EQ(fp8rt_state_save(state, path.c_str()), FP8RT_OK);
+  std::atomic<bool> stop{false};
+  std::thread updater([&] {
+    while (!stop) {
+      fp8rt_status status = fp8rt_state_update(state);
+      EXPECT_TRUE(status == FP8RT_OK || status == FP8RT_ERROR_BUSY);
+    }
+  });
+  int saved = 0, loaded = 0;
+  for (int attempt = 0; attempt < 100'000 && (saved < 20 || loaded < 20);
+       ++attempt) {
+    fp8rt_status save = fp8rt_state_save(state, path.c_str());
+    fp8rt_status load =
+        fp8rt_state_load(state, path.c_str(), FP8RT_LOAD_STRICT, nullptr);
+    ASSERT_TRUE(save == FP8RT_OK || save == FP8RT_ERROR_BUSY);
+    ASSERT_TRUE(load == FP8RT_OK || load == FP8RT_ERROR_BUSY);
+    saved += save == FP8RT_OK;
+    loaded += load == FP8RT_OK;
+  }
+  stop = true;
+  updater.join();
+  EXPECT_GE(saved, 20);
+  EXPECT_GE(loaded, 20);
+}
