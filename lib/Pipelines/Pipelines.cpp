@@ -85,6 +85,7 @@ static void buildRecipePipeline(OpPassManager &pm,
   applyOptions.recipe = options.recipe;
   applyOptions.recipeFile = options.recipeFile;
   applyOptions.require = options.require;
+  applyOptions.maxPadding = options.maxPadding;
   pm.addPass(createApplyRecipePass(applyOptions));
 }
 
@@ -260,10 +261,14 @@ parsePipelineOptions(StringRef text, PipelineOptions &options,
     } else if (key == "stats") {
       if (failed(parseBool(options.stats)))
         return failure();
+    } else if (key == "max-padding") {
+      if (value.getAsDouble(options.maxPadding))
+        return error("expected option 'max-padding' to be a number, but got '" +
+                     value + "'");
     } else {
       return error("unknown option '" + key +
-                   "': expected recipe, "
-                   "recipe-file, target, to, require or stats");
+                   "': expected recipe, recipe-file, target, to, require, "
+                   "max-padding or stats");
     }
   }
   return success();
@@ -273,7 +278,7 @@ void fp8::registerPipelines() {
   registerPassPipeline(
       "fp8-pipeline",
       "bf16 program to FP8: recipe=R recipe-file=F target=cpu to=PHASE "
-      "require stats",
+      "require max-padding=X stats",
       [](OpPassManager &pm, StringRef text,
          llvm::function_ref<LogicalResult(const Twine &)> errorHandler) {
         PipelineOptions options;

@@ -104,7 +104,9 @@ SmallVector<int64_t> fp8::getLayers(ArrayRef<StringRef> names,
     name.split(components, '.');
     for (StringRef component : components) {
       int64_t number;
-      if (component.getAsInteger(10, number) || number < 0)
+      // A larger number is no layer's, but a date or an identifier.
+      constexpr int64_t maxLayer = 1 << 20;
+      if (component.getAsInteger(10, number) || number < 0 || number > maxLayer)
         continue;
       layer = number;
       last = std::max(last, number);

@@ -99,6 +99,11 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
   }
   options.time = args.hasArg(OPT_time);
   options.stats = args.hasArg(OPT_stats);
+  if (const Arg *arg = args.getLastArg(OPT_max_padding))
+    if (llvm::StringRef(arg->getValue()).getAsDouble(options.maxPadding))
+      return llvm::createStringError(
+          "expected a number after '--max-padding=', but got '" +
+          llvm::Twine(arg->getValue()) + "'");
   options.require = args.hasArg(OPT_fp8_require);
   return options;
 }

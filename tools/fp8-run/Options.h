@@ -26,6 +26,7 @@ struct RunOptions {
   std::string outputs;
   std::string compileTo;
   std::string remarks;
+  double maxPadding = 0.25;
   bool time = false;
   bool stats = false;
   bool require = false;

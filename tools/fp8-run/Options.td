@@ -34,6 +34,8 @@ def stats : F<"stats", "Print amax, underflow, saturation and SQNR of every "
                        "quantised tensor">;
 def fp8_require : F<"fp8-require", "Fail when a contraction stays in high "
                                    "precision although its recipe is not none">;
+def max_padding : J<"max-padding", "SHARE",
+                    "Pad K where that adds at most this share of it (0.25)">;
 def fp8_remarks : J<"fp8-remarks", "FORMAT:FILE",
                     "Write what was decided about every contraction: json:FILE "
                     "or text:FILE, - for the standard output">;

@@ -75,6 +75,7 @@ static LogicalResult compile(ModuleOp module, const RunOptions &options) {
   pipeline.target = options.target;
   pipeline.stats = options.stats;
   pipeline.require = options.require;
+  pipeline.maxPadding = options.maxPadding;
   if (!options.compileTo.empty() && options.compileTo != "binary")
     pipeline.to = options.compileTo;
   PassManager pm(module->getContext());

@@ -44,6 +44,9 @@ struct PipelineOptions {
   /// A contraction that stays in high precision although its recipe is not
   /// `none` is an error.
   bool require = false;
+  /// Largest share of K that padding may add before a contraction stays in
+  /// high precision instead.
+  double maxPadding = 0.25;
   /// The program reports statistics of every quantised tensor while it runs.
   bool stats = false;
 };

@@ -9,6 +9,7 @@
 // RUN: not fp8-run %s --recipe=fancy 2>&1 | FileCheck %s --check-prefix=RECIPE
 // RUN: not fp8-run %s --target=abacus 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: not fp8-run %s --fp8-remarks=csv:-  2>&1 | FileCheck %s --check-prefix=REMARKS
+// RUN: not fp8-run %s --max-padding=much 2>&1 | FileCheck %s --check-prefix=PADDING
 // RUN: echo "func.func @f( {" > %t.syntax.mlir
 // RUN: not fp8-run %t.syntax.mlir 2>&1 | FileCheck %s --check-prefix=SYNTAX
 
@@ -24,6 +25,7 @@
 // RECIPE-NOT: {{.}}
 // TARGET: error: {{.*}}abacus
 // REMARKS: {{^}}fp8-run: error: expected remarks as json:FILE or text:FILE, but got 'csv:-'
+// PADDING: {{^}}fp8-run: error: expected a number after '--max-padding=', but got 'much'
 // SYNTAX: .syntax.mlir:1:14: error: expected
 
 func.func @main() {

@@ -1,4 +1,5 @@
 // RUN: not fp8-run %s --recipe=block --fp8-require 2>&1 | FileCheck %s
+// RUN: fp8-run %s --recipe=current --max-padding=3 --fp8-require | FileCheck %s --check-prefix=NONE
 // RUN: fp8-run %s --recipe=none --fp8-require | FileCheck %s --check-prefix=NONE
 
 // CHECK: error: expected 'f.matmul_0' to be in FP8, but K=4 is not a multiple of 128 and padding it to 128 would add more than 25%
