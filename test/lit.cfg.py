@@ -45,7 +45,7 @@ llvm_config.add_tool_substitutions(
     [config.fp8_tools_dir],
 )
 llvm_config.add_tool_substitutions(
-    ["mlir-opt", "mlir-tblgen", "mlir-translate", "mlir-runner", "split-file"],
+    ["llvm-nm", "mlir-opt", "mlir-tblgen", "mlir-translate", "mlir-runner", "split-file"],
     [config.llvm_tools_dir],
 )
 
