@@ -13,6 +13,7 @@
 
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string_view>
 
 namespace fp8rt::detail {
@@ -27,6 +28,8 @@ fp8rt_status guard(Body &&body) noexcept {
     return body();
   } catch (const std::bad_alloc &) {
     return fail(FP8RT_ERROR_OUT_OF_MEMORY, "not enough memory");
+  } catch (const std::length_error &) {
+    return fail(FP8RT_ERROR_OUT_OF_MEMORY, "not enough address space");
   } catch (const std::exception &failure) {
     return fail(FP8RT_ERROR_INTERNAL, failure.what());
   }

@@ -196,7 +196,7 @@ def test_recipes():
         ("pow2", True, False),
         ("reduce_amax", False, True),
     ):
-        text = message.format(key, *(str(v).replace("T", "t").replace("F", "f") for v in (ours, theirs)))
+        text = message.format(key, *(str(value).lower() for value in (ours, theirs)))
         refuses(make("a", **{key: ours}), folder / "a", libfp8rt.MISMATCH, text)
     text = "slot 'a': expected format 'e5m2', but got 'e4m3'"
     refuses(make("a", formats=["e5m2"]), folder / "a", libfp8rt.MISMATCH, text)
@@ -216,7 +216,8 @@ def test_bad_files():
 
     manifest = json.loads(info[MANIFEST])
     f32 = lambda *v: np.array(v, F32)
-    bad(libfp8rt.FILE, f"expected a scaling state, but the metadata has no {VERSION}", drop=[VERSION])
+    text = f"expected a scaling state, but the metadata has no {VERSION}"
+    bad(libfp8rt.FILE, text, drop=[VERSION])
     bad(libfp8rt.VERSION, "expected version 1 of a scaling state, but got '2'", meta={VERSION: "2"})
     bad(libfp8rt.FILE, f"expected the metadata {MANIFEST}, but it is missing", drop=[MANIFEST])
     text = "expected the manifest to be JSON in UTF-8, but it is malformed at byte 1"
@@ -226,7 +227,8 @@ def test_bad_files():
     bad(libfp8rt.FILE, "expected a tensor 'scale', but it is missing", drop=["scale"])
     bad(libfp8rt.FILE, "expected 9 tensors, but got 10", {"more": f32(1)})
     bad(libfp8rt.FILE, "tensor 'steps': expected I64, but got F32", {"steps": f32(1)})
-    text = "expected the shape that the manifest gives, of 2 slots and 3 past amaxes, but got another"
+    text = "expected the shape that the manifest gives, of 2 slots and 3 past amaxes"
+    text += ", but got another"
     bad(libfp8rt.FILE, f"tensor 'amax_history': {text}", {"amax_history": np.zeros((2, 4), F32)})
     bad(libfp8rt.FILE, f"tensor 'scale': {text}", {"scale": f32(1)})
     for value, shown in ((-1, "-1.000000"), (np.nan, "nan"), (np.inf, "inf")):

@@ -19,10 +19,8 @@ F32 = np.float32
 FLT_MAX = np.finfo(F32).max
 STEPS = 100
 SLOTS = 48
-SPECIAL = np.array(
-    [0, np.inf, np.nan, 1e-45, 1e-40, 1.17549435e-38, 1.3e-36, 1.7e-34, 1e-30, 448, 57344, 1e38, FLT_MAX],
-    F32,
-)
+SMALL = [1e-45, 1e-40, 1.17549435e-38, 1.3e-36, 1.7e-34, 1e-30]
+SPECIAL = np.array([0, np.inf, np.nan, *SMALL, 448, 57344, 1e38, FLT_MAX], F32)
 
 
 def floor_pow2(scale):
