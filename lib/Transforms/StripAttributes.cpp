@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -42,6 +43,14 @@ struct StripAttributes : fp8::impl::StripAttributesPassBase<StripAttributes> {
       for (unsigned i = 0, e = function.getNumResults(); i < e; ++i)
         function.setResultAttrs(
             i, keepLLVM(context, function.getResultAttrDict(i)));
+    });
+    // Upstream's widening of math puts a flag on casts, for which LLVM's casts
+    // have no place: it would stay as an attribute of another dialect.
+    getOperation().walk([](Operation *op) {
+      if (auto cast = dyn_cast<arith::ExtFOp>(op))
+        cast.removeFastmathAttr();
+      else if (auto cast = dyn_cast<arith::TruncFOp>(op))
+        cast.removeFastmathAttr();
     });
   }
 };
