@@ -161,6 +161,7 @@ static void buildKernelPipeline(OpPassManager &pm) {
 /// 7: the llvm dialect.
 static void buildHostPipeline(OpPassManager &pm) {
   pm.addPass(createStripAttributesPass());
+  addFuncPass(pm, createLowerDynamicExpandShapePass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());

@@ -262,6 +262,17 @@ def DecomposeAggregatesPass : Pass<"fp8-decompose-aggregates"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def LowerDynamicExpandShapePass : Pass<"fp8-lower-dynamic-expand-shape"> {
+  let summary = "memref.expand_shape to several unknown extents, as a cast";
+  let description = [{
+    Upstream's `expand-strided-metadata` allows one unknown extent for each
+    dimension that is expanded, and crashes if there are more. These become
+    `memref.reinterpret_cast`, with the extents that the operation gives.
+  }];
+  let dependentDialects = ["affine::AffineDialect", "arith::ArithDialect",
+                           "memref::MemRefDialect"];
+}
+
 def StripAttributesPass : Pass<"fp8-strip-attributes", "::mlir::ModuleOp"> {
   let summary = "drop attributes of functions that LLVM has no use for";
   let description = [{
