@@ -104,7 +104,7 @@ def run_cases(cases, args):
         for case in cases:
             text = case.check(library, remarks)
             if text:
-                print(f"{case.name} ({case.recipe}): {text}")
+                print(f"{case.name} ({case.recipe}): {text}", flush=True)
                 failures += 1
         return failures
 
