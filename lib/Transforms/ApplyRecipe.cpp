@@ -350,7 +350,7 @@ void ApplyRecipe::rewrite(const Contraction &contraction,
                            GemmRoleAttr::get(&getContext(), decision.role));
   result.contract->setAttr(kRecipeAttrName, decision.recipe);
   result.contract->setAttr(
-      "fp8.accumulate",
+      kAccumulateAttrName,
       AccumulateAttr::get(&getContext(), decision.accumulate));
   rewriter.replaceOp(op, result.result);
 }
@@ -388,7 +388,7 @@ void ApplyRecipe::runOnOperation() {
     SmallVector<linalg::LinalgOp> ops;
     function->walk([&](linalg::LinalgOp op) {
       // A contraction of dequantizes has been through this pass.
-      if (isContraction(op) && !op->hasAttr("fp8.accumulate"))
+      if (isContraction(op) && !op->hasAttr(kAccumulateAttrName))
         ops.push_back(op);
     });
 

@@ -42,7 +42,7 @@ struct FormMatmulPattern : OpRewritePattern<linalg::ContractOp> {
         !b.getResult().getType().getElementType().isF32())
       return rewriter.notifyMatchFailure(op, "does not accumulate in f32");
 
-    auto attribute = op->getAttrOfType<AccumulateAttr>("fp8.accumulate");
+    auto attribute = op->getAttrOfType<AccumulateAttr>(kAccumulateAttrName);
     Accumulate accumulate =
         attribute ? attribute.getValue() : Accumulate::Promote;
     // What the user dequantised need not fit together.

@@ -89,5 +89,5 @@ void InstrumentQuantize::runOnOperation() {
                                     measure.getSaturated(), measure.getSignal(),
                                     measure.getNoise()});
   }
-  module->setAttr("fp8.stats_slots", builder.getArrayAttr(slots));
+  module->setAttr(kStatsSlotsAttrName, builder.getArrayAttr(slots));
 }

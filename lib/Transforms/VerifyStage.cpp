@@ -49,7 +49,7 @@ static LogicalResult verifyImport(Operation *op) {
 static LogicalResult verifyRecipe(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   auto recipe = op->getAttrOfType<RecipeAttrInterface>(kRecipeAttrName);
-  if (!linalgOp || !recipe || !op->hasAttr("fp8.accumulate"))
+  if (!linalgOp || !recipe || !op->hasAttr(kAccumulateAttrName))
     return success();
   if (!isContractionOfDequantizes(linalgOp))
     return op->emitOpError("expected operands from fp8.dequantize after phase "
@@ -67,7 +67,7 @@ static LogicalResult verifyScaling(Operation *op) {
 
 static LogicalResult verifyFusion(Operation *op) {
   // Others of dequantizes are the user's own and stay in high precision.
-  if (isa<linalg::ContractOp>(op) && op->hasAttr("fp8.accumulate"))
+  if (isa<linalg::ContractOp>(op) && op->hasAttr(kAccumulateAttrName))
     return op->emitOpError("expected no contraction with a recipe after phase "
                            "'fusion': run fp8-form-matmul");
   if (auto quantize = dyn_cast<QuantizeOp>(op))

@@ -13,6 +13,7 @@
 #include "Report.h"
 #include "Signature.h"
 
+#include "fp8/IR/FP8Dialect.h"
 #include "fp8/InitAll.h"
 #include "fp8/Pipelines/Pipelines.h"
 #include "fp8/Pipelines/Remarks.h"
@@ -129,7 +130,7 @@ static llvm::Error execute(ModuleOp module, const Signature &signature,
       printSummary(output, llvm::outs());
   }
   if (options.stats) {
-    auto names = module->getAttrOfType<ArrayAttr>("fp8.stats_slots");
+    auto names = module->getAttrOfType<ArrayAttr>(kStatsSlotsAttrName);
     printStats(names ? names.getValue() : ArrayRef<Attribute>(), llvm::outs());
   }
   if (options.time) {

@@ -19,8 +19,10 @@ namespace mlir::fp8 {
 inline constexpr llvm::StringLiteral kRecipeAttrName = "fp8.recipe";
 inline constexpr llvm::StringLiteral kRoleAttrName = "fp8.role";
 inline constexpr llvm::StringLiteral kNameAttrName = "fp8.name";
+inline constexpr llvm::StringLiteral kAccumulateAttrName = "fp8.accumulate";
 inline constexpr llvm::StringLiteral kGradAttrName = "fp8.grad";
 inline constexpr llvm::StringLiteral kWeightAttrName = "fp8.weight";
+inline constexpr llvm::StringLiteral kStatsSlotsAttrName = "fp8.stats_slots";
 
 } // namespace mlir::fp8
 

@@ -48,6 +48,8 @@ def FP8_Dialect : Dialect {
     | `fp8.name` | contraction, function argument or result | stable name |
     | `fp8.grad` | function argument | the argument is a gradient |
     | `fp8.weight` | function argument | the argument is a weight |
+    | `fp8.accumulate` | canonical contraction | set by `fp8-apply-recipe`, read by `fp8-form-matmul` |
+    | `fp8.stats_slots` | module | names of the statistics, set by `fp8-instrument-quantize` |
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
