@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Transforms/RecipeFile.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -73,8 +74,10 @@ RecipeFile::load(StringRef path, MLIRContext *context,
     std::optional<llvm::StringRef> text = rule->getString("recipe");
     if (!match || !text)
       return error(where + "expected strings 'match' and 'recipe'");
-    llvm::Expected<llvm::GlobPattern> pattern =
-        llvm::GlobPattern::create(*match, /*MaxSubPatterns=*/1024);
+    // A pattern refers to its text, which the context keeps: the JSON that it
+    // comes from is gone by the time of the first match.
+    llvm::Expected<llvm::GlobPattern> pattern = llvm::GlobPattern::create(
+        StringAttr::get(context, *match).getValue(), /*MaxSubPatterns=*/1024);
     if (!pattern)
       return error(where +
                    "key 'match': " + llvm::toString(pattern.takeError()));
