@@ -112,7 +112,7 @@ def FP8_ScaleRuleAttr : FP8_Attr<"ScaleRule", "scale_rule"> {
     | --- | --- | --- |
     | `pow2` | f32 scales | round the scale down to a power of two |
     | `epsilon` | f32 scales | an amax below it counts as `epsilon` |
-    | `style` | f32 scales | `te`: amax 0, Inf, NaN give scale 1; `torchao`: `fp8_max / max(amax, 1e-12)` in f64, no further rule |
+    | `style` | f32 scales | `te`: amax 0, Inf, NaN give scale 1; `torchao`: `fp8_max / max(amax, epsilon)` in f64 with an `epsilon` of 1e-12 unless given, no further rule |
     | `overflow` | f32 scales, `te` | replaces a scale that overflows to Inf; FLT_MAX by default |
     | `mode` | f8E8M0FNU scales | `rceil`, `floor`, `ceil` or `even` |
     | `nonfinite` | f8E8M0FNU scales | amax Inf gives 0xFE (`saturate`) or 0xFF (`nan`) |

@@ -153,8 +153,9 @@ struct ScaleBuilder : ImplicitLocOpBuilder {
       return arith::ConstantOp::create(*this, getF64FloatAttr(value));
     };
     Value wide = arith::ExtFOp::create(*this, getF64Type(), amax);
-    Value small = cmpf(arith::CmpFPredicate::OLT, wide, f64(1e-12));
-    wide = select(small, f64(1e-12), wide);
+    double epsilon = rule.epsilon.value > 0.0f ? rule.epsilon.value : 1e-12;
+    Value small = cmpf(arith::CmpFPredicate::OLT, wide, f64(epsilon));
+    wide = select(small, f64(epsilon), wide);
     Value scale =
         arith::TruncFOp::create(*this, getF32Type(), div(f64(maxFinite), wide));
     return rule.pow2 ? floorToPow2(scale) : scale;

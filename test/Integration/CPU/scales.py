@@ -54,7 +54,8 @@ def scale_cases():
         ):
             yield element, "f8E8M0FNU", model.Rule(mode=mode, nonfinite=nonfinite)
         for pow2 in (False, True):
-            yield element, "f32", model.Rule(pow2=pow2, style="torchao")
+            for epsilon in (0.0, 2.0**-20):
+                yield element, "f32", model.Rule(pow2=pow2, epsilon=epsilon, style="torchao")
             # The last: Inf replaced by the largest finite f16.
             for epsilon, overflow in [(0.0, float(model.F32_MAX)),
                                       (2.0**-20, float(model.F32_MAX)), (0.0, 65504.0)]:

@@ -86,7 +86,8 @@ def floor_to_pow2(x):
 def f32_scale(a, fmt, rule):
     if rule.style == "torchao":
         # A maximum like torch.clamp's: NaN stays.
-        a = np.maximum(a.astype(np.float64), 1e-12)
+        epsilon = np.float64(np.float32(rule.epsilon)) or 1e-12
+        a = np.maximum(a.astype(np.float64), epsilon)
         scale = (np.float64(fmt.largest) / a).astype(np.float32)
         return floor_to_pow2(scale) if rule.pow2 else scale
     epsilon = np.float32(rule.epsilon)
