@@ -126,12 +126,9 @@ FailureOr<Contraction> fp8::matchContraction(linalg::LinalgOp op,
   return contraction;
 }
 
-bool fp8::isCanonical(linalg::ContractOp contract) {
-  SmallVector<AffineMap> maps = contract.getIndexingMapsArray();
-  unsigned batch = maps[0].getNumDims() - 3;
-  if (maps[0].getNumDims() < 3 || batch > 1)
-    return false;
-  MLIRContext *context = contract.getContext();
+/// Maps of A, B and the result over the loops (batch, m, n, k).
+static SmallVector<AffineMap> getCanonicalMaps(MLIRContext *context,
+                                               bool batch) {
   auto mapOf = [&](unsigned row, unsigned column) {
     SmallVector<AffineExpr> exprs;
     if (batch)
@@ -140,8 +137,14 @@ bool fp8::isCanonical(linalg::ContractOp contract) {
     exprs.push_back(getAffineDimExpr(batch + column, context));
     return AffineMap::get(batch + 3, 0, exprs, context);
   };
-  return maps[0] == mapOf(0, 2) && maps[1] == mapOf(1, 2) &&
-         maps[2] == mapOf(0, 1);
+  return {mapOf(0, 2), mapOf(1, 2), mapOf(0, 1)};
+}
+
+bool fp8::isCanonical(linalg::ContractOp contract) {
+  SmallVector<AffineMap> maps = contract.getIndexingMapsArray();
+  unsigned loops = maps[0].getNumDims();
+  return (loops == 3 || loops == 4) &&
+         maps == getCanonicalMaps(contract.getContext(), loops == 4);
 }
 
 //===----------------------------------------------------------------------===//
@@ -352,18 +355,8 @@ CanonicalResult fp8::buildCanonicalContract(RewriterBase &rewriter,
                        rewriter.getF32Type());
   }
 
-  bool batch = !contraction.dims.batch.empty();
-  MLIRContext *context = rewriter.getContext();
-  auto mapOf = [&](unsigned row, unsigned column) {
-    SmallVector<AffineExpr> exprs;
-    if (batch)
-      exprs.push_back(getAffineDimExpr(0, context));
-    exprs.push_back(getAffineDimExpr(batch + row, context));
-    exprs.push_back(getAffineDimExpr(batch + column, context));
-    return AffineMap::get(batch + 3, 0, exprs, context);
-  };
-  auto maps =
-      rewriter.getAffineMapArrayAttr({mapOf(0, 2), mapOf(1, 2), mapOf(0, 1)});
+  ArrayAttr maps = rewriter.getAffineMapArrayAttr(
+      getCanonicalMaps(rewriter.getContext(), !contraction.dims.batch.empty()));
   auto contract =
       linalg::ContractOp::create(rewriter, loc, TypeRange{acc.getType()},
                                  ValueRange{a, b}, ValueRange{acc}, maps);
