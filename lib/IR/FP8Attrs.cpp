@@ -11,6 +11,7 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -121,6 +122,34 @@ LogicalResult DelayedAttr::verify(EmitError emitError, Format format,
   return success();
 }
 
+LogicalResult SlotAttr::verify(EmitError emitError, StringRef name, Type format,
+                               GemmRole, OperandKind) {
+  if (name.empty())
+    return emitError() << "expected a slot to have a name";
+  if (!isa<Float8E4M3FNType, Float8E5M2Type>(format))
+    return emitError() << "expected the format of slot '" << name
+                       << "' to be f8E4M3FN or f8E5M2, but got " << format;
+  return success();
+}
+
+LogicalResult StateTableAttr::verify(EmitError emitError,
+                                     RecipeAttrInterface recipe,
+                                     ArrayAttr slots) {
+  if (!recipe.isStateful())
+    return emitError() << "expected a recipe with state, but got " << recipe;
+  llvm::StringSet<> names;
+  for (Attribute attribute : slots) {
+    auto slot = dyn_cast<SlotAttr>(attribute);
+    if (!slot)
+      return emitError() << "expected slots to be #fp8.slot, but got "
+                         << attribute;
+    if (!names.insert(slot.getName()).second)
+      return emitError() << "expected one slot with the name '"
+                         << slot.getName() << "', but got several";
+  }
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Recipes
 //===----------------------------------------------------------------------===//
@@ -141,6 +170,10 @@ OperandFormat NoneAttr::getOperandFormat(GemmRole, OperandKind) const {
 }
 
 StringRef CurrentAttr::getRecipeName() const { return getMnemonic(); }
+// torch.amax propagates NaN, Transformer Engine's kernels do not.
+bool CurrentAttr::propagatesNaN() const {
+  return getStyle() == ScaleStyle::TorchAO;
+}
 Accumulate CurrentAttr::getAccumulate(GemmRole) const {
   return getAccumulate();
 }
@@ -155,6 +188,9 @@ OperandFormat CurrentAttr::getOperandFormat(GemmRole,
 }
 
 StringRef RowwiseAttr::getRecipeName() const { return getMnemonic(); }
+bool RowwiseAttr::propagatesNaN() const {
+  return getStyle() == ScaleStyle::TorchAO;
+}
 Accumulate RowwiseAttr::getAccumulate(GemmRole) const {
   return getAccumulate();
 }
@@ -184,6 +220,9 @@ OperandFormat BlockAttr::getOperandFormat(GemmRole, OperandKind operand) const {
 }
 
 StringRef MXFP8Attr::getRecipeName() const { return getMnemonic(); }
+bool MXFP8Attr::propagatesNaN() const {
+  return getNonfinite() == NonFinite::NaN;
+}
 int64_t MXFP8Attr::getContractionMultiple() const { return 32; }
 ScaleRule MXFP8Attr::getScaleRule(Type) const {
   ScaleRule rule;
@@ -207,7 +246,16 @@ OperandFormat NVFP4Attr::getOperandFormat(GemmRole, OperandKind operand) const {
 }
 
 StringRef DelayedAttr::getRecipeName() const { return getMnemonic(); }
-bool DelayedAttr::isStateful() const { return true; }
+RecipeAttrInterface DelayedAttr::getStateRecipe() const {
+  return DelayedAttr::get(getContext(), Format::Hybrid, getAmaxHistoryLen(),
+                          getAmaxComputeAlgo(), getMargin(), getReduceAmax(),
+                          getCompat(), getPow2(), Accumulate::Promote);
+}
+bool DelayedAttr::recordsAmax() const { return true; }
+bool DelayedAttr::propagatesNaN() const {
+  // jnp.max in Flax; the kernels of Transformer Engine pass over NaN.
+  return getCompat() == DelayedCompat::Flax;
+}
 Accumulate DelayedAttr::getAccumulate(GemmRole) const {
   return getAccumulate();
 }

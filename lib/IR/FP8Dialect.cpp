@@ -59,10 +59,20 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
   if (name == kNameAttrName && !isa<StringAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a string, but got " << value;
-  if ((name == kGradAttrName || name == kWeightAttrName) &&
+  if ((name == kGradAttrName || name == kWeightAttrName ||
+       name == kRecomputeAttrName) &&
       !isa<UnitAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a unit attribute, but got " << value;
+  if (name == kStateAttrName && !isa<StateTableAttr>(value))
+    return op->emitOpError("expected '")
+           << name << "' to be a #fp8.state_table, but got " << value;
+  if (name == kSlotsAttrName) {
+    auto text = dyn_cast<StringAttr>(value);
+    if (!text || !llvm::is_contained({"separate", "shared"}, text.getValue()))
+      return op->emitOpError("expected '")
+             << name << "' to be \"separate\" or \"shared\", but got " << value;
+  }
   return success();
 }
 

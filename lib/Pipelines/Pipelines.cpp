@@ -90,11 +90,15 @@ static void buildRecipePipeline(OpPassManager &pm,
 }
 
 /// 3: every scale an SSA value.
-static void buildScalingPipeline(OpPassManager &pm) {
+static void buildScalingPipeline(OpPassManager &pm,
+                                 const PipelineOptions &options) {
   // Before scales are given: a quantize that names its recipe moves as one
   // operation, and equal ones merge before each gets an amax of its own.
   addFuncPass(pm, createSimplifyCastsPass());
   pm.addPass(createCSEPass());
+  AllocateStatePassOptions stateOptions;
+  stateOptions.counts = options.stats;
+  pm.addPass(createAllocateStatePass(stateOptions));
   addFuncPass(pm, createInferScalesPass());
   pm.addPass(createCSEPass());
 }
@@ -199,7 +203,7 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
       buildRecipePipeline(pm, options);
       break;
     case Phase::Scaling:
-      buildScalingPipeline(pm);
+      buildScalingPipeline(pm, options);
       break;
     case Phase::Fusion:
       buildFusionPipeline(pm, options);

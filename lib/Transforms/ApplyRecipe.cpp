@@ -44,6 +44,7 @@ struct Decision {
   /// Why the contraction stays in high precision, and what would change that;
   /// empty if it does not stay.
   std::string reason, suggestion;
+  OperandKind aKind, bKind;
   OperandFormat a, b;
   Accumulate accumulate = Accumulate::Promote;
   /// Multiple that K is padded to; 1 for no padding.
@@ -162,9 +163,10 @@ Decision ApplyRecipe::decide(linalg::LinalgOp op, const GemmRoles &roles,
     return stay("the contraction " + mismatch.reason, mismatch.suggestion);
 
   bool batched = !contraction->dims.batch.empty();
-  auto [aKind, bKind] = roles.getOperandKinds(a, b, decision.role, batched);
-  decision.a = decision.recipe.getOperandFormat(decision.role, aKind);
-  decision.b = decision.recipe.getOperandFormat(decision.role, bKind);
+  std::tie(decision.aKind, decision.bKind) =
+      roles.getOperandKinds(a, b, decision.role, batched);
+  decision.a = decision.recipe.getOperandFormat(decision.role, decision.aKind);
+  decision.b = decision.recipe.getOperandFormat(decision.role, decision.bKind);
   decision.accumulate = decision.recipe.getAccumulate(decision.role);
   if (isa<Float8E5M2Type>(decision.a.elementType) &&
       isa<Float8E5M2Type>(decision.b.elementType))
@@ -345,10 +347,17 @@ void ApplyRecipe::rewrite(const Contraction &contraction,
   a = castOperand(a, decision.a);
   b = castOperand(b, decision.b);
   CanonicalResult result = buildCanonicalContract(rewriter, contraction, a, b);
-  result.contract->setAttr(kNameAttrName, op->getAttr(kNameAttrName));
+  for (StringRef name : {kNameAttrName, kRecomputeAttrName})
+    if (Attribute attribute = op->getAttr(name))
+      result.contract->setAttr(name, attribute);
   result.contract->setAttr(kRoleAttrName,
                            GemmRoleAttr::get(&getContext(), decision.role));
   result.contract->setAttr(kRecipeAttrName, decision.recipe);
+  result.contract->setAttr(
+      kOperandsAttrName,
+      rewriter.getArrayAttr(
+          {OperandKindAttr::get(&getContext(), decision.aKind),
+           OperandKindAttr::get(&getContext(), decision.bKind)}));
   result.contract->setAttr(
       kAccumulateAttrName,
       AccumulateAttr::get(&getContext(), decision.accumulate));

@@ -35,16 +35,14 @@ LogicalResult InferScales::resolve(QuantizeOp op) {
   if (recipe.isStateful())
     return op.emitOpError("expected a recipe without state, but got ")
            << recipe
-           << ": its scales come from earlier steps and need allocated state";
+           << ": its scales come from a state, run fp8-allocate-state first";
 
   IRRewriter rewriter(op);
   Location loc = op.getLoc();
   ScaledType type = op.getResult().getType();
   ScaleRule rule =
       recipe.getScaleRule(op.getSource().getType().getElementType());
-  // torch.amax propagates NaN, Transformer Engine's kernels do not.
-  bool propagateNaN =
-      rule.style == ScaleStyle::TorchAO || rule.nonfinite == NonFinite::NaN;
+  bool propagateNaN = recipe.propagatesNaN();
   Value amax = AmaxOp::create(rewriter, loc, op.getSource(), type.getBlock(),
                               propagateNaN);
   // The tensor's amax is the amax of the blocks' amaxes.

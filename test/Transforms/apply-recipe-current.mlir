@@ -13,10 +13,10 @@ func.func @fprop(%x: tensor<32x64xbf16>, %w: tensor<64x16xbf16>) -> tensor<32x16
   // CHECK-DAG: %[[QW:.*]] = fp8.quantize %[[WT]] recipe([[R]]) : {{.*}} -> <16x64xf8E4M3FN, block = [*, *], scale = f32>
   // CHECK-DAG: %[[DW:.*]] = fp8.dequantize %[[QW]] : {{.*}} -> tensor<16x64xf32>
   // CHECK: %[[ZERO:.*]] = linalg.fill {{.*}} -> tensor<32x16xf32>
-  // CHECK: %[[ACC:.*]] = linalg.contract indexing_maps = [#[[A:.*]], #[[B:.*]], #[[C:.*]]]
+  // CHECK: %[[ACC:.*]] = linalg.contract indexing_maps = [#[[A:[a-z0-9]+]], #[[B:[a-z0-9]+]], #[[C:[a-z0-9]+]]]
   // HYBRID-SAME: fp8.accumulate = #fp8<accumulate promote>
   // E4M3-SAME: fp8.accumulate = #fp8<accumulate fast>
-  // CHECK-SAME: fp8.name = "fc"
+  // CHECK-SAME: fp8.name = "fc", fp8.operands = [#fp8.operand<activation>, #fp8.operand<weight>]
   // CHECK-SAME: fp8.recipe = [[R]], fp8.role = #fp8.role<fprop>
   // CHECK-SAME: ins(%[[DX]], %[[DW]] : {{.*}} outs(%[[ZERO]] :
   // CHECK: linalg.generic {{.*}} ins(%[[ACC]] : {{.*}} outs(%{{.*}} : tensor<32x16xbf16>)

@@ -6,21 +6,21 @@
 
 // The first rule that matches decides, then the pass option; an attribute wins
 // over both.
-// RULES: linalg.contract {{.*}}fp8.name = "layers.0.up", fp8.recipe = #fp8.mxfp8<mode = floor>
-// RULES: linalg.contract {{.*}}fp8.name = "layers.0.down", fp8.recipe = #fp8.current
-// RULES: linalg.contract {{.*}}fp8.name = "layers.1.up", fp8.recipe = #fp8.mxfp8<mode = floor>
-// RULES: linalg.contract {{.*}}fp8.name = "layers.2.up", fp8.recipe = #fp8.nvfp4
+// RULES: linalg.contract {{.*}}fp8.name = "layers.0.up"{{.*}} fp8.recipe = #fp8.mxfp8<mode = floor>
+// RULES: linalg.contract {{.*}}fp8.name = "layers.0.down"{{.*}} fp8.recipe = #fp8.current
+// RULES: linalg.contract {{.*}}fp8.name = "layers.1.up"{{.*}} fp8.recipe = #fp8.mxfp8<mode = floor>
+// RULES: linalg.contract {{.*}}fp8.name = "layers.2.up"{{.*}} fp8.recipe = #fp8.nvfp4
 // RULES: linalg.matmul {fp8.name = "layers.2.lm_head"}
-// RULES: linalg.contract {{.*}}fp8.name = "other", fp8.recipe = #fp8.rowwise
+// RULES: linalg.contract {{.*}}fp8.name = "other"{{.*}} fp8.recipe = #fp8.rowwise
 
 // The first and the last layer stay, but not against an attribute; what has no
 // number is in no layer.
 // ENDS: linalg.matmul {fp8.name = "layers.0.up"}
 // ENDS: linalg.matmul {fp8.name = "layers.0.down"}
-// ENDS: linalg.contract {{.*}}fp8.name = "layers.1.up", fp8.recipe = #fp8.rowwise
-// ENDS: linalg.contract {{.*}}fp8.name = "layers.2.up", fp8.recipe = #fp8.nvfp4
+// ENDS: linalg.contract {{.*}}fp8.name = "layers.1.up"{{.*}} fp8.recipe = #fp8.rowwise
+// ENDS: linalg.contract {{.*}}fp8.name = "layers.2.up"{{.*}} fp8.recipe = #fp8.nvfp4
 // ENDS: linalg.matmul {fp8.name = "layers.2.lm_head"}
-// ENDS: linalg.contract {{.*}}fp8.name = "other", fp8.recipe = #fp8.rowwise
+// ENDS: linalg.contract {{.*}}fp8.name = "other"{{.*}} fp8.recipe = #fp8.rowwise
 
 // Without any number every contraction is a layer.
 // UNNUMBERED: linalg.matmul {fp8.name = "a"}

@@ -1,7 +1,7 @@
 // RUN: fp8-opt %s --fp8-infer-scales --verify-diagnostics
 
 func.func @stateful(%x: tensor<4x64xf32>) -> !fp8.scaled<4x64xf8E4M3FN, block = [*, *], scale = f32> {
-  // expected-error @below {{'fp8.quantize' op expected a recipe without state, but got #fp8.delayed: its scales come from earlier steps and need allocated state}}
+  // expected-error @below {{'fp8.quantize' op expected a recipe without state, but got #fp8.delayed: its scales come from a state, run fp8-allocate-state first}}
   %0 = fp8.quantize %x recipe(#fp8.delayed) : tensor<4x64xf32> -> !fp8.scaled<4x64xf8E4M3FN, block = [*, *], scale = f32>
   return %0 : !fp8.scaled<4x64xf8E4M3FN, block = [*, *], scale = f32>
 }

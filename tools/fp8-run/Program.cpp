@@ -107,6 +107,9 @@ static llvm::Expected<std::vector<double>> measure(Invocation &invocation) {
 static llvm::Error execute(ModuleOp module, const Signature &signature,
                            ArrayRef<HostTensor> arguments, double start,
                            const RunOptions &options) {
+  if (module->hasAttr(kStateAttrName))
+    return llvm::createStringError("expected a recipe without state, such as "
+                                   "current: fp8-run keeps none yet");
   CPUEngineOptions engineOptions;
   engineOptions.onMessage = onMessage;
   engineOptions.onAbort = onAbort;

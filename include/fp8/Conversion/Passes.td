@@ -20,14 +20,15 @@ def ConvertFP8ToLinalgPass : Pass<"convert-fp8-to-linalg", "::mlir::ModuleOp"> {
     rounding step of the dialect's semantics is spelled out here once; the CPU
     runs it, and every kernel is tested against it.
 
-    Payloads of f4E2M1FN are stored one code per i8.
+    Payloads of f4E2M1FN are stored one code per i8. A `!fp8.state` becomes a
+    pointer to the runtime's `fp8rt_state_rows`.
 
     A quantize that still names a recipe is an error: run fp8-infer-scales.
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def LowerLinalgToLoopsPass : Pass<"fp8-lower-linalg-to-loops"> {

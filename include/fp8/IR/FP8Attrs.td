@@ -40,6 +40,11 @@ def FP8_OperandKind : FP8_Enum<"OperandKind",
   I32EnumAttrCase<"Weight", 1, "weight">,
   I32EnumAttrCase<"Gradient", 2, "gradient">]>;
 
+def FP8_OperandKindAttr
+    : EnumAttr<FP8_Dialect, FP8_OperandKind, "operand"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def FP8_Format : FP8_Enum<"Format",
     "8-bit format: hybrid is E4M3 for x and w, E5M2 for gradients", [
   I32EnumAttrCase<"Hybrid", 0, "hybrid">,
@@ -158,7 +163,8 @@ def FP8_NoneAttr : FP8_Recipe<"None", "none", ["isHighPrecision"]> {
   let assemblyFormat = "";
 }
 
-def FP8_CurrentAttr : FP8_Recipe<"Current", "current", ["getAccumulate"]> {
+def FP8_CurrentAttr : FP8_Recipe<"Current", "current",
+                                 ["getAccumulate", "propagatesNaN"]> {
   let summary = "per-tensor scaling with the amax of the tensor itself";
   let description = [{
     One scale for a tensor, from its present amax: two reads of the tensor, no
@@ -180,7 +186,8 @@ def FP8_CurrentAttr : FP8_Recipe<"Current", "current", ["getAccumulate"]> {
   let genVerifyDecl = 1;
 }
 
-def FP8_RowwiseAttr : FP8_Recipe<"Rowwise", "rowwise", ["getAccumulate"]> {
+def FP8_RowwiseAttr : FP8_Recipe<"Rowwise", "rowwise",
+                                 ["getAccumulate", "propagatesNaN"]> {
   let summary = "one scale for every row of A and every row of B";
   let description = [{
     Each operand has one f32 scale for every index of its non-contracted
@@ -218,7 +225,8 @@ def FP8_BlockAttr : FP8_Recipe<"Block", "block", ["getContractionMultiple"]> {
   let genVerifyDecl = 1;
 }
 
-def FP8_MXFP8Attr : FP8_Recipe<"MXFP8", "mxfp8", ["getContractionMultiple"]> {
+def FP8_MXFP8Attr : FP8_Recipe<"MXFP8", "mxfp8",
+                               ["getContractionMultiple", "propagatesNaN"]> {
   let summary = "OCP MX: 1x32 blocks with an E8M0 scale";
   let description = [{
     Every 32 elements along K share one power of two, stored as an E8M0 byte.
@@ -251,7 +259,7 @@ def FP8_NVFP4Attr : FP8_Recipe<"NVFP4", "nvfp4", ["getContractionMultiple"]> {
 }
 
 def FP8_DelayedAttr : FP8_Recipe<"Delayed", "delayed",
-                                 ["isStateful", "getAccumulate"]> {
+    ["getStateRecipe", "recordsAmax", "propagatesNaN", "getAccumulate"]> {
   let summary = "per-tensor scaling with the amaxes of earlier steps";
   let description = [{
     The scale of step t follows from the amaxes of steps t - amax_history_len
@@ -271,6 +279,47 @@ def FP8_DelayedAttr : FP8_Recipe<"Delayed", "delayed",
     FP8_EnumParameter<FP8_Accumulate, "::mlir::fp8::Accumulate::Promote">:$accumulate
   );
   let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Scaling state
+//===----------------------------------------------------------------------===//
+
+def FP8_SlotAttr : FP8_Attr<"Slot", "slot"> {
+  let summary = "one quantised tensor of the scaling state";
+  let description = [{
+    Example: `#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>`. The name is the
+    contraction's with `.x`, `.w` or `.dy` and does not depend on where it
+    stands; `role` and `operand` say of which contraction and what it holds.
+  }];
+  let parameters = (ins
+    StringRefParameter<"stable name">:$name,
+    "::mlir::Type":$format,
+    FP8_EnumParameter<FP8_GemmRole>:$role,
+    FP8_EnumParameter<FP8_OperandKind>:$operand
+  );
+  let assemblyFormat = "`<` $name `:` $format `,` $role $operand `>`";
+  let genVerifyDecl = 1;
+}
+
+def FP8_StateTableAttr : FP8_Attr<"StateTable", "state_table"> {
+  let summary = "the slots of a program, in the order of their offsets";
+  let description = [{
+    The module's `fp8.state` attribute, set by `fp8-allocate-state`: the recipe
+    by which all slots are updated, and the slots. Names are unique.
+
+    Example: `#fp8.state_table<#fp8.delayed, [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>]>`.
+  }];
+  let parameters = (ins
+    "::mlir::fp8::RecipeAttrInterface":$recipe,
+    "::mlir::ArrayAttr":$slots
+  );
+  let assemblyFormat = "`<` $recipe `,` $slots `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getNumSlots() const { return getSlots().size(); }
+    auto getSlotRange() const { return getSlots().getAsRange<SlotAttr>(); }
+  }];
 }
 
 #endif // FP8_IR_FP8ATTRS_TD

@@ -23,6 +23,10 @@ inline constexpr llvm::StringLiteral kAccumulateAttrName = "fp8.accumulate";
 inline constexpr llvm::StringLiteral kGradAttrName = "fp8.grad";
 inline constexpr llvm::StringLiteral kWeightAttrName = "fp8.weight";
 inline constexpr llvm::StringLiteral kStatsSlotsAttrName = "fp8.stats_slots";
+inline constexpr llvm::StringLiteral kOperandsAttrName = "fp8.operands";
+inline constexpr llvm::StringLiteral kRecomputeAttrName = "fp8.recompute";
+inline constexpr llvm::StringLiteral kSlotsAttrName = "fp8.slots";
+inline constexpr llvm::StringLiteral kStateAttrName = "fp8.state";
 
 } // namespace mlir::fp8
 

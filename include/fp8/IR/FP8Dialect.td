@@ -45,10 +45,14 @@ def FP8_Dialect : Dialect {
     | --- | --- | --- |
     | `fp8.recipe` | module, function, contraction | recipe; the innermost wins |
     | `fp8.role` | contraction | `#fp8.role<fprop>`, `dgrad` or `wgrad` |
-    | `fp8.name` | contraction, function argument or result | stable name |
+    | `fp8.name` | contraction, quantize, call, loop, function argument or result | stable name |
     | `fp8.grad` | function argument | the argument is a gradient |
     | `fp8.weight` | function argument | the argument is a weight |
+    | `fp8.recompute` | contraction, call | repeats the forward of the same name: it reads the scales of its slots and records nothing |
+    | `fp8.slots` | private function, `scf.for` | `"separate"`: slots of its own for every call or iteration; `"shared"`: the same for all. Default: separate for calls, shared for iterations |
     | `fp8.accumulate` | canonical contraction | set by `fp8-apply-recipe`, read by `fp8-form-matmul` |
+    | `fp8.operands` | canonical contraction | what A and B hold, e.g. `[#fp8.operand<activation>, #fp8.operand<weight>]`; set by `fp8-apply-recipe`, read by `fp8-allocate-state` |
+    | `fp8.state` | module | `#fp8.state_table` of the scaling state, set by `fp8-allocate-state` |
     | `fp8.stats_slots` | module | names of the statistics, set by `fp8-instrument-quantize` |
   }];
   let useDefaultTypePrinterParser = 1;

@@ -22,8 +22,17 @@ def FP8_RecipeAttrInterface : AttrInterface<"RecipeAttrInterface"> {
       "::llvm::StringRef", "getRecipeName", (ins)>,
     InterfaceMethod<"Whether the op keeps its high-precision type.",
       "bool", "isHighPrecision", (ins), [{}], [{ return false; }]>,
-    InterfaceMethod<"Whether scales depend on earlier steps (amax histories).",
-      "bool", "isStateful", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
+      What has to be equal for tensors to share a scaling state: this recipe
+      without what it says of a single operand. Null if scales depend on nothing
+      but the present tensor.
+      }],
+      "::mlir::fp8::RecipeAttrInterface", "getStateRecipe", (ins), [{}],
+      [{ return {}; }]>,
+    InterfaceMethod<"Whether the state learns from the tensors of a step.",
+      "bool", "recordsAmax", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<"Whether the amax of a tensor that has a NaN is NaN.",
+      "bool", "propagatesNaN", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
       How an operand of kind `operand` in a GEMM of role `role` is quantised.
       Only called when `isHighPrecision` is false.
@@ -42,6 +51,10 @@ def FP8_RecipeAttrInterface : AttrInterface<"RecipeAttrInterface"> {
       (ins "::mlir::fp8::GemmRole":$role), [{}],
       [{ return ::mlir::fp8::Accumulate::Promote; }]>,
   ];
+  let extraSharedClassDeclaration = [{
+    /// Whether scales come from a scaling state (amax histories).
+    bool isStateful() const { return !!$_attr.getStateRecipe(); }
+  }];
 }
 
 #endif // FP8_IR_FP8INTERFACES_TD

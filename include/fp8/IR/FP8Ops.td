@@ -9,21 +9,8 @@
 #ifndef FP8_IR_FP8OPS_TD
 #define FP8_IR_FP8OPS_TD
 
-include "fp8/IR/FP8Attrs.td"
-include "fp8/IR/FP8Types.td"
-include "mlir/Interfaces/ControlFlowInterfaces.td"
-include "mlir/Interfaces/InferTypeOpInterface.td"
-include "mlir/Interfaces/SideEffectInterfaces.td"
-
-class FP8_Op<string mnemonic, list<Trait> traits = []>
-    : Op<FP8_Dialect, mnemonic, !listconcat(traits, [Pure])>;
-
-/// High-precision tensors that can be quantised.
-def FP8_HighPrecision : AnyTypeOf<[F32, BF16, F16], "f32, bf16 or f16">;
-def FP8_Tensor : RankedTensorOf<[FP8_HighPrecision]>;
-def FP8_F32Tensor : RankedTensorOf<[F32]>;
-def FP8_CodeTensor : RankedTensorOf<[F8E4M3FN, F8E5M2, F4E2M1FN]>;
-def FP8_FactorTensor : RankedTensorOf<[F32, F8E8M0FNU, F8E4M3FN]>;
+include "fp8/IR/FP8OpBase.td"
+include "fp8/IR/FP8StateOps.td"
 
 //===----------------------------------------------------------------------===//
 // Scales

@@ -80,4 +80,15 @@ def FP8_ScaledType : TypeDef<FP8_Dialect, "Scaled"> {
   }];
 }
 
+def FP8_StateType : TypeDef<FP8_Dialect, "State"> {
+  let mnemonic = "state";
+  let summary = "the scaling state of one instance of a model";
+  let description = [{
+    Scales and amaxes of a step, by slot: what the functions of a program that
+    uses delayed scaling take as their last argument. What the slots are is the
+    module's `fp8.state` attribute. Compiled, it is a pointer to the runtime's
+    `fp8rt_state_rows`.
+  }];
+}
+
 #endif // FP8_IR_FP8TYPES_TD

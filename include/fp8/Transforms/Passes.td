@@ -133,6 +133,48 @@ def SimplifyCastsPass : Pass<"fp8-simplify-casts"> {
     Statistic<"numDouble", "num-double", "Double quantisations diagnosed">];
 }
 
+def AllocateStatePass : Pass<"fp8-allocate-state", "::mlir::ModuleOp"> {
+  let summary = "give every tensor that needs state a slot";
+  let description = [{
+    A quantize whose recipe has state (`delayed`) gets a slot of the scaling
+    state: its scale comes from there and its amax goes there. Functions with
+    slots, and those that call them, take the state as their last argument; the
+    module's `fp8.state` says what the slots are.
+
+    ```mlir
+    %q = fp8.quantize %x recipe(#fp8.delayed) : tensor<32x64xbf16> -> !fp8.scaled<...>
+    // becomes, with %state the last argument of the function
+    %c0 = arith.constant 0 : index
+    %scale, %scale_inv = fp8.read_scale %state[%c0] : tensor<1x1xf32>
+    %q = fp8.quantize %x scale(%scale, %scale_inv : tensor<1x1xf32>, tensor<1x1xf32>) : ...
+    %amax = fp8.amax %x block = [*, *] : tensor<32x64xbf16>
+    fp8.record_amax %amax, %state[%c0] : tensor<1x1xf32>
+    ```
+
+    Slots go by name, so that unrelated code does not move them: `<gemm>.x`, `.w`
+    or `.dy`, after the contraction that the tensor feeds, the forward's if there
+    are several; `.a` and `.b` if both operands hold the same; or the quantize's
+    own `fp8.name`.
+
+    - A private function has slots of its own for every call, named after the
+      call's `fp8.name`, else the callee's; with `fp8.slots = "shared"` one set
+      for all. A public function is its own entry: others that call it share its
+      slots. Public functions share slots of the same name.
+    - The iterations of a loop share their slots, whose amax is the largest of
+      all; an `scf.for` with constant bounds and `fp8.slots = "separate"` has a set
+      for each.
+    - A contraction or call with `fp8.recompute` reads the slots of the forward of
+      the same name.
+  }];
+  let options = [
+    Option<"counts", "counts", "bool", "false",
+           "Count underflow and saturation in every slot">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect"];
+  let statistics = [
+    Statistic<"numSlots", "num-slots", "Slots allocated">];
+}
+
 def InferScalesPass : Pass<"fp8-infer-scales"> {
   let summary = "give every quantize its scale as an SSA value";
   let description = [{

@@ -19,6 +19,7 @@
 #include "mlir/Dialect/ControlFlow/Transforms/StructuralTypeConversions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Func/Transforms/FuncConversions.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -39,7 +40,8 @@ Type fp8::getStorageType(Type elementType) {
 
 namespace {
 
-/// Scaled values become their parts, f4E2M1FN tensors become i8 tensors.
+/// Scaled values become their parts, f4E2M1FN tensors become i8 tensors, and
+/// the state a pointer.
 struct PartsConverter : TypeConverter {
   PartsConverter() {
     addConversion([](Type type) { return type; });
@@ -48,6 +50,9 @@ struct PartsConverter : TypeConverter {
     });
     addConversion([](UnrankedTensorType type) -> Type {
       return type.clone(getStorageType(type.getElementType()));
+    });
+    addConversion([](StateType type) -> Type {
+      return LLVM::LLVMPointerType::get(type.getContext());
     });
     addConversion([](ScaledType type, SmallVectorImpl<Type> &types) {
       types.push_back(
@@ -256,6 +261,7 @@ void ConvertFP8ToLinalg::runOnOperation() {
            converter.isLegal(&op.getBody());
   });
 
+  populateStatePatterns(converter, patterns);
   populateScalePatterns(converter, patterns);
   populateCastPatterns(converter, patterns);
   populateMatmulPatterns(converter, patterns);

@@ -45,6 +45,8 @@ Value constantF32(OpBuilder &builder, Location loc, float value);
 Value dequantizeToF32(OpBuilder &builder, Location loc, ScaledParts parts,
                       ScaledType type, bool withFactors);
 
+void populateStatePatterns(const TypeConverter &converter,
+                           RewritePatternSet &patterns);
 void populateScalePatterns(const TypeConverter &converter,
                            RewritePatternSet &patterns);
 void populateCastPatterns(const TypeConverter &converter,

@@ -1,0 +1,38 @@
+//===- QuantizeUses.h - Which GEMMs a quantised tensor feeds ----*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_ANALYSIS_QUANTIZEUSES_H
+#define FP8_ANALYSIS_QUANTIZEUSES_H
+
+#include "fp8/IR/FP8Ops.h"
+
+namespace mlir::fp8 {
+
+/// Operand 0 or 1 of a GEMM: an fp8.matmul, or a contraction of dequantizes
+/// that fp8-apply-recipe made.
+struct GemmUse {
+  Operation *gemm;
+  unsigned operand;
+
+  /// The GEMM's fp8.name; empty without one.
+  StringRef getName() const;
+  /// The GEMM's fp8.role; fprop without one.
+  GemmRole getRole() const;
+  /// What the operand holds; nothing if the GEMM does not say.
+  std::optional<OperandKind> getKind() const;
+  /// Whether both operands of the GEMM hold the same, as in attention.
+  bool isAmbiguous() const;
+};
+
+/// The GEMMs that `quantized` feeds in its function, through data movement and
+/// dequantizes, in no particular order.
+SmallVector<GemmUse> getGemmUses(Value quantized);
+
+} // namespace mlir::fp8
+
+#endif // FP8_ANALYSIS_QUANTIZEUSES_H

@@ -1,0 +1,110 @@
+//===- FP8StateOps.td - Operations on scaling state ---------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_IR_FP8STATEOPS_TD
+#define FP8_IR_FP8STATEOPS_TD
+
+include "fp8/IR/FP8OpBase.td"
+
+def FP8_ReadScaleOp : FP8_Op<"read_scale",
+    [AllTypesMatch<["scale", "scale_inv"]>]> {
+  let summary = "the scale of a slot in the present step";
+  let description = [{
+    The factors that a slot of the scaling state has throughout a step. They
+    change between steps only, so that the operation has no effect and gives the
+    same values wherever it stands: a recomputation reads what the first forward
+    read.
+
+    Constraints:
+    - (C1) `scale` has one element.
+
+    Example:
+
+    ```mlir
+    %scale, %scale_inv = fp8.read_scale %state[%slot] : tensor<1x1xf32>
+    ```
+  }];
+  let arguments = (ins FP8_StateType:$state, Index:$slot);
+  let results = (outs FP8_F32Tensor:$scale, FP8_F32Tensor:$scale_inv);
+  let assemblyFormat = "$state `[` $slot `]` attr-dict `:` type($scale)";
+  let hasVerifier = 1;
+}
+
+def FP8_RecordAmaxOp : FP8_EffectOp<"record_amax",
+    [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "tell the state the amax of a tensor in this step";
+  let description = [{
+    ```
+    state.amax[slot] = max(state.amax[slot], amax)     (NaN is the largest)
+    state.underflow[slot] += counts[0];  state.saturated[slot] += counts[1]
+    ```
+
+    A maximum does not depend on the order and stays the same if it is taken
+    again: layers that share a slot, the iterations of a loop and micro-batches
+    all add to the one update that ends the step, and that is the host's
+    (`fp8rt_state_update`), so that ranks can reduce the amaxes before it.
+
+    `counts`, underflow and saturation as `fp8.measure` found them, are given in
+    programs that are compiled with statistics.
+
+    Constraints:
+    - (C1) `amax` has one element;
+    - (C2) there are two `counts` or none.
+
+    Example:
+
+    ```mlir
+    fp8.record_amax %amax, %state[%slot] : tensor<1x1xf32>
+    ```
+  }];
+  let arguments = (ins FP8_F32Tensor:$amax, FP8_StateType:$state, Index:$slot,
+                       Variadic<F64>:$counts);
+  let assemblyFormat = [{
+    $amax `,` $state `[` $slot `]` (`counts` `(` $counts^ `)`)?
+    attr-dict `:` type($amax)
+  }];
+  let hasVerifier = 1;
+}
+
+def FP8_UpdateScalesOp : FP8_Op<"update_scales", [
+    AllTypesMatch<["scale", "amax", "new_scale"]>,
+    AllTypesMatch<["amax_history", "new_amax_history"]>]> {
+  let summary = "the update that ends a step, as a function of tensors";
+  let description = [{
+    What `fp8rt_state_update` does with all slots, bit for bit, for programs
+    whose state is ordinary tensors: the `table` has the recipe and the formats,
+    `amax` is that of the step, 0 for a slot that was not used. Histories are
+    laid out as their system does, see the page on delayed scaling; row 0, which
+    waits for the update there, is 0 with `te_fused` and `te_unfused`.
+
+    Constraints:
+    - (C1) `scale` and `amax` have one element for each slot of the table;
+    - (C2) `amax_history` is `amax_history_len x slots`;
+    - (C3) the recipe of the table is `#fp8.delayed`.
+
+    Example:
+
+    ```mlir
+    %new_scale, %new_history = fp8.update_scales %scale, %amax, %history
+        table(#fp8.state_table<#fp8.delayed<amax_history_len = 16>,
+                               [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>]>)
+        : tensor<1xf32>, tensor<16x1xf32>
+    ```
+  }];
+  let arguments = (ins FP8_F32Tensor:$scale, FP8_F32Tensor:$amax,
+                       FP8_F32Tensor:$amax_history, FP8_StateTableAttr:$table);
+  let results = (outs FP8_F32Tensor:$new_scale,
+                      FP8_F32Tensor:$new_amax_history);
+  let assemblyFormat = [{
+    $scale `,` $amax `,` $amax_history `table` `(` $table `)` attr-dict
+    `:` type($scale) `,` type($amax_history)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // FP8_IR_FP8STATEOPS_TD

@@ -1,0 +1,24 @@
+//===- StateManifest.h - A state table for the runtime ----------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_TARGET_STATEMANIFEST_H
+#define FP8_TARGET_STATEMANIFEST_H
+
+#include "fp8/IR/FP8Attrs.h"
+#include <string>
+
+namespace mlir::fp8 {
+
+/// The manifest that fp8rt_state_create takes, JSON, for the slots of `table`,
+/// whose recipe is #fp8.delayed: slots in the order of their offsets, every
+/// option of the recipe spelled out.
+std::string getStateManifest(StateTableAttr table);
+
+} // namespace mlir::fp8
+
+#endif // FP8_TARGET_STATEMANIFEST_H

@@ -1,0 +1,65 @@
+//===- QuantizeUses.cpp - Which GEMMs a quantised tensor feeds ------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Analysis/QuantizeUses.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+StringRef GemmUse::getName() const {
+  auto name = gemm->getAttrOfType<StringAttr>(kNameAttrName);
+  return name ? name.getValue() : StringRef();
+}
+
+GemmRole GemmUse::getRole() const {
+  auto role = gemm->getAttrOfType<GemmRoleAttr>(kRoleAttrName);
+  return role ? role.getValue() : GemmRole::Fprop;
+}
+
+std::optional<OperandKind> GemmUse::getKind() const {
+  auto kinds = gemm->getAttrOfType<ArrayAttr>(kOperandsAttrName);
+  return kinds ? std::optional(cast<OperandKindAttr>(kinds[operand]).getValue())
+               : std::nullopt;
+}
+
+bool GemmUse::isAmbiguous() const {
+  auto kinds = gemm->getAttrOfType<ArrayAttr>(kOperandsAttrName);
+  return kinds && kinds[0] == kinds[1];
+}
+
+static bool isGemm(Operation *op) {
+  return isa<MatmulOp>(op) ||
+         (isa<linalg::ContractOp>(op) && op->hasAttr(kAccumulateAttrName));
+}
+
+SmallVector<GemmUse> fp8::getGemmUses(Value quantized) {
+  SmallVector<GemmUse> uses;
+  SmallVector<Value> worklist{quantized};
+  llvm::SmallPtrSet<Value, 8> visited;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!visited.insert(value).second)
+      continue;
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (isGemm(user)) {
+        if (use.getOperandNumber() < 2)
+          uses.push_back({user, use.getOperandNumber()});
+        continue;
+      }
+      if (isa<DequantizeOp, TransposeOp, AssembleOp, DisassembleOp,
+              linalg::TransposeOp>(user) ||
+          isa_and_present<tensor::TensorDialect>(user->getDialect()))
+        llvm::append_range(worklist, user->getResults());
+    }
+  }
+  return uses;
+}

@@ -1,0 +1,60 @@
+//===- FP8StateOps.cpp - Verifiers of the operations on scaling state -----===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/IR/FP8Ops.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+static bool hasOneElement(RankedTensorType type) {
+  return type.hasStaticShape() && type.getNumElements() == 1;
+}
+
+LogicalResult ReadScaleOp::verify() {
+  // read_scale_c1
+  if (!hasOneElement(getScale().getType()))
+    return emitOpError("expected scale to have one element, but got ")
+           << getScale().getType();
+  return success();
+}
+
+LogicalResult RecordAmaxOp::verify() {
+  // record_amax_c1
+  if (!hasOneElement(getAmax().getType()))
+    return emitOpError("expected amax to have one element, but got ")
+           << getAmax().getType();
+  // record_amax_c2
+  if (!getCounts().empty() && getCounts().size() != 2)
+    return emitOpError("expected counts to be underflow and saturation, but "
+                       "got ")
+           << getCounts().size() << " of them";
+  return success();
+}
+
+LogicalResult UpdateScalesOp::verify() {
+  StateTableAttr table = getTable();
+  // update_scales_c3
+  auto recipe = dyn_cast<DelayedAttr>(table.getRecipe());
+  if (!recipe)
+    return emitOpError("expected the recipe of the table to be #fp8.delayed, "
+                       "but got ")
+           << table.getRecipe();
+  // update_scales_c1
+  int64_t slots = table.getNumSlots();
+  if (getScale().getType().getShape() != ArrayRef{slots})
+    return emitOpError("expected scale and amax to have one element for each "
+                       "of the ")
+           << slots << " slots, but got " << getScale().getType();
+  // update_scales_c2
+  int64_t expected[] = {recipe.getAmaxHistoryLen(), slots};
+  if (getAmaxHistory().getType().getShape() != ArrayRef(expected))
+    return emitOpError("expected amax_history to be ")
+           << expected[0] << "x" << expected[1] << ", but got "
+           << getAmaxHistory().getType();
+  return success();
+}

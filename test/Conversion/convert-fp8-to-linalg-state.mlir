@@ -1,0 +1,58 @@
+// RUN: fp8-opt %s --convert-fp8-to-linalg | FileCheck %s
+
+// A state is a pointer to the runtime's rows.
+// CHECK-LABEL: func.func @read_scale(
+// CHECK-SAME: %[[STATE:.*]]: !llvm.ptr, %[[SLOT:.*]]: index)
+// CHECK: %[[FIELD:.*]] = llvm.getelementptr %[[STATE]][0, 2] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, ptr, ptr, ptr, ptr, ptr)>
+// CHECK: %[[ROW:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[INDEX:.*]] = arith.index_cast %[[SLOT]] : index to i64
+// CHECK: %[[ADDRESS:.*]] = llvm.getelementptr %[[ROW]][%[[INDEX]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+// CHECK: %[[VALUE:.*]] = llvm.load %[[ADDRESS]] : !llvm.ptr -> f32
+// CHECK: %[[SCALE:.*]] = tensor.from_elements %[[VALUE]] : tensor<1x1xf32>
+// CHECK: llvm.getelementptr %[[STATE]][0, 3]
+// CHECK: %[[SCALE_INV:.*]] = tensor.from_elements
+// CHECK: return %[[SCALE]], %[[SCALE_INV]]
+func.func @read_scale(%state: !fp8.state, %slot: index) -> (tensor<1x1xf32>, tensor<1x1xf32>) {
+  %scale, %scale_inv = fp8.read_scale %state[%slot] : tensor<1x1xf32>
+  return %scale, %scale_inv : tensor<1x1xf32>, tensor<1x1xf32>
+}
+
+// The larger magnitude, by its bits.
+// CHECK-LABEL: func.func @record_amax(
+// CHECK-SAME: %[[STATE:.*]]: !llvm.ptr, %{{.*}}: index, %[[AMAX:.*]]: tensor<1x1xf32>)
+// CHECK: %[[X:.*]] = tensor.extract %[[AMAX]]
+// CHECK: %[[BITS:.*]] = arith.bitcast %[[X]] : f32 to i32
+// CHECK: llvm.getelementptr %[[STATE]][0, 1]
+// CHECK: %[[OLD:.*]] = llvm.load %[[ADDRESS:.*]] : !llvm.ptr -> i32
+// CHECK: %[[NEW:.*]] = arith.maxui %[[OLD]], %[[BITS]]
+// CHECK: llvm.store %[[NEW]], %[[ADDRESS]] : i32, !llvm.ptr
+// CHECK-NOT: llvm.store
+func.func @record_amax(%state: !fp8.state, %slot: index, %amax: tensor<1x1xf32>) {
+  fp8.record_amax %amax, %state[%slot] : tensor<1x1xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @counts(
+// CHECK: llvm.store
+// CHECK: %[[U:.*]] = arith.fptosi %{{.*}} : f64 to i64
+// CHECK: llvm.getelementptr %{{.*}}[0, 4]
+// CHECK: arith.addi %{{.*}}, %[[U]] : i64
+// CHECK: llvm.store
+// CHECK: %[[S:.*]] = arith.fptosi %{{.*}} : f64 to i64
+// CHECK: llvm.getelementptr %{{.*}}[0, 5]
+// CHECK: arith.addi %{{.*}}, %[[S]] : i64
+// CHECK: llvm.store
+func.func @counts(%state: !fp8.state, %slot: index, %amax: tensor<1x1xf32>, %u: f64, %s: f64) {
+  fp8.record_amax %amax, %state[%slot] counts(%u, %s) : tensor<1x1xf32>
+  return
+}
+
+// Across calls and control flow.
+// CHECK-LABEL: func.func @call(
+// CHECK-SAME: %[[STATE:.*]]: !llvm.ptr
+// CHECK: call @callee(%[[STATE]]) : (!llvm.ptr) -> ()
+func.func private @callee(%state: !fp8.state)
+func.func @call(%state: !fp8.state) {
+  call @callee(%state) : (!fp8.state) -> ()
+  return
+}
