@@ -101,6 +101,7 @@ static void buildScalingPipeline(OpPassManager &pm,
   pm.addPass(createAllocateStatePass(stateOptions));
   addFuncPass(pm, createInferScalesPass());
   pm.addPass(createCSEPass());
+  pm.addPass(createVerifyStatePass());
 }
 
 /// 4: fp8.matmul with epilogues.

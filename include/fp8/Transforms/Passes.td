@@ -327,6 +327,26 @@ def StripAttributesPass : Pass<"fp8-strip-attributes", "::mlir::ModuleOp"> {
 // Contracts
 //===----------------------------------------------------------------------===//
 
+def VerifyStatePass : Pass<"fp8-verify-state", "::mlir::ModuleOp"> {
+  let summary = "prove that every tensor updates a slot of its own";
+  let description = [{
+    Follows one step of each public function, through calls, branches and loops,
+    and proves that
+
+    - every slot that is read or recorded is known and in the module's table;
+    - a quantize takes scale and scale_inv of one slot, of its own format;
+    - what is recorded in a slot is the amax of the tensor that is quantised with
+      its scale;
+    - no two tensors of a step record the same slot, but on branches that exclude
+      each other. The iterations of a loop and the calls of a function may, if
+      the slot does not depend on them, which is what `fp8.slots = "shared"` says;
+      and so may a call with `fp8.recompute`, which repeats another.
+
+    So the one update that ends a step (`fp8rt_state_update`) sees for every slot
+    the amax of one tensor, or the largest of those that share it by intent.
+  }];
+}
+
 def VerifyStagePass : Pass<"fp8-verify-stage", "::mlir::ModuleOp"> {
   let summary = "check what a phase promises to the next";
   let description = [{
