@@ -52,6 +52,29 @@ void ScalingState::reset() {
   steps = 0;
 }
 
+void ScalingState::resetSlot(size_t slot) {
+  for (Staging *rows : {&staging, suspended ? &*suspended : nullptr})
+    if (rows) {
+      rows->amax[slot] = 0;
+      rows->underflow[slot] = rows->saturated[slot] = 0;
+    }
+  setScale(slot, 1);
+  lastAmax[slot] = 0;
+  recorded[slot] = nonFinite[slot] = 0;
+  writeRing(slot, nullptr, 0);
+}
+
+void ScalingState::renameSlot(size_t slot, const std::string &name) {
+  // What may run out of memory comes first, and changes nothing.
+  Manifest renamed = manifest;
+  renamed.slots[slot].name = name;
+  std::string text = printManifest(renamed);
+  slotIndex.emplace(name, slot);
+  slotIndex.erase(manifest.slots[slot].name);
+  manifest = std::move(renamed);
+  manifestText = std::move(text);
+}
+
 void ScalingState::clearStaging() { clear(staging); }
 
 void ScalingState::freeze() {

@@ -164,6 +164,14 @@ fp8rt_status fp8rt_state_reset(fp8rt_state state) {
   return run(state, &ScalingState::reset);
 }
 
+fp8rt_status fp8rt_state_reset_slot(fp8rt_state handle, const char *name) {
+  return withSlot(handle, Access::Write, name,
+                  [](ScalingState &state, size_t slot) {
+                    state.resetSlot(slot);
+                    return FP8RT_OK;
+                  });
+}
+
 //===----------------------------------------------------------------------===//
 // Contents
 //===----------------------------------------------------------------------===//
@@ -207,6 +215,28 @@ fp8rt_status fp8rt_state_find_slot(fp8rt_state handle, const char *name,
                     *index = static_cast<int64_t>(slot);
                     return FP8RT_OK;
                   });
+}
+
+fp8rt_status fp8rt_state_rename_slot(fp8rt_state handle, const char *name,
+                                     const char *newName) {
+  if (!newName)
+    return failNull("new_name");
+  return withSlot(
+      handle, Access::Write, name,
+      [&](ScalingState &state, size_t slot) -> fp8rt_status {
+        std::string wanted = newName;
+        if (!isSlotName(wanted))
+          return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                      "expected new_name to be UTF-8 and not empty");
+        auto found = state.slotIndex.find(wanted);
+        if (found == state.slotIndex.end())
+          state.renameSlot(slot, wanted);
+        else if (found->second != slot)
+          return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                      "expected a name that no slot has, but got '" + wanted +
+                          "'");
+        return FP8RT_OK;
+      });
 }
 
 fp8rt_status fp8rt_state_get_scale(fp8rt_state handle, const char *name,

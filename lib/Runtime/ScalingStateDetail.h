@@ -48,6 +48,8 @@ const char *stringifyAlgo(Algo algo);
 const char *stringifyCompat(Compat compat);
 const char *stringifyFormat(Format format);
 
+/// Whether a manifest may have it: UTF-8 and not empty.
+bool isSlotName(const std::string &name);
 bool parseManifest(std::string_view text, Manifest &manifest,
                    std::string &error);
 /// With every key; equal manifests give equal texts.
@@ -101,6 +103,9 @@ public:
 
   void update();
   void reset();
+  void resetSlot(size_t slot);
+  /// `name` is valid and no slot's.
+  void renameSlot(size_t slot, const std::string &name);
   void freeze();
   void unfreeze();
   void clearStaging();

@@ -217,6 +217,13 @@ bool ManifestParser::parse(const json &root) {
   return true;
 }
 
+bool detail::isSlotName(const std::string &name) {
+  // Printing without what is no UTF-8 shows whether there was any.
+  std::string text =
+      json(name).dump(-1, ' ', false, json::error_handler_t::ignore);
+  return !name.empty() && json::parse(text) == name;
+}
+
 bool detail::parseManifest(std::string_view text, Manifest &manifest,
                            std::string &error) {
   json root;

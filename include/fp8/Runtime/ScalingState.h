@@ -111,6 +111,10 @@ fp8rt_status fp8rt_state_unfreeze(fp8rt_state state);
 /// Brings back the values of a new state; frozen stays frozen.
 fp8rt_status fp8rt_state_reset(fp8rt_state state);
 
+/// The same for one slot; the steps that the state counts stay.
+/// Errors: FP8RT_ERROR_NOT_FOUND.
+fp8rt_status fp8rt_state_reset_slot(fp8rt_state state, const char *name);
+
 //===----------------------------------------------------------------------===//
 // Contents
 //===----------------------------------------------------------------------===//
@@ -141,6 +145,13 @@ fp8rt_status fp8rt_state_get_slot(fp8rt_state state, int64_t index,
 /// Errors: FP8RT_ERROR_NOT_FOUND, as for all functions that take a name.
 fp8rt_status fp8rt_state_find_slot(fp8rt_state state, const char *name,
                                    int64_t *index);
+
+/// Gives a slot another name, under which a program that was changed finds it.
+/// The strings of the slot and the manifest are new ones, the old are gone.
+/// Errors: FP8RT_ERROR_INVALID_ARGUMENT unless `new_name` is UTF-8, not empty
+/// and no slot's.
+fp8rt_status fp8rt_state_rename_slot(fp8rt_state state, const char *name,
+                                     const char *new_name);
 
 fp8rt_status fp8rt_state_get_scale(fp8rt_state state, const char *name,
                                    float *scale);

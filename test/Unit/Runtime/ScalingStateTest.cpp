@@ -122,6 +122,9 @@ TEST_F(ScalingState, RefusesNull) {
   expect(fp8rt_state_create_from_file(nullptr, &state), "path");
   expect(fp8rt_state_create_from_file("x", nullptr), "state");
   expect(fp8rt_state_clone(state, nullptr), "clone");
+  expect(fp8rt_state_reset_slot(state, nullptr), "name");
+  expect(fp8rt_state_rename_slot(state, nullptr, "x"), "name");
+  expect(fp8rt_state_rename_slot(state, "x", nullptr), "new_name");
   expect(fp8rt_state_get_rows(state, nullptr), "rows");
   expect(fp8rt_state_get_info(state, nullptr), "info");
   expect(fp8rt_state_get_slot(state, 0, nullptr), "slot");
@@ -345,6 +348,62 @@ TEST_F(ScalingState, Resets) {
   // The Inf must be gone from the window too.
   step(0, 1);
   EXPECT_EQ(rows.scale[1], 57344);
+}
+
+TEST_F(ScalingState, ResetsOneSlot) {
+  step(2, 2);
+  step(4, INFINITY);
+  rows.amax[0] = rows.amax[1] = 8;
+  rows.underflow[1] = rows.saturated[1] = 3;
+  ASSERT_EQ(fp8rt_state_freeze(state), FP8RT_OK);
+  rows.amax[1] = 9;
+  ASSERT_EQ(fp8rt_state_reset_slot(state, "dy"), FP8RT_OK);
+  EXPECT_EQ(rows.amax[1], 0);
+  ASSERT_EQ(fp8rt_state_unfreeze(state), FP8RT_OK);
+  EXPECT_EQ(getHistory("x"), (History{8, 0, 2, 4}));
+  EXPECT_EQ(getHistory("dy"), (History{0, 0, 0, 0}));
+  EXPECT_EQ(rows.scale[0], 112);
+  EXPECT_EQ(rows.scale[1], 1);
+  EXPECT_EQ(rows.scale_inv[1], 1);
+  fp8rt_state_statistics statistics;
+  ASSERT_EQ(fp8rt_state_get_statistics(state, 1, &statistics), FP8RT_OK);
+  EXPECT_EQ(statistics.amax, 0);
+  EXPECT_EQ(statistics.recorded + statistics.non_finite, 0);
+  EXPECT_EQ(statistics.underflow + statistics.saturated, 0);
+  fp8rt_state_info info;
+  ASSERT_EQ(fp8rt_state_get_info(state, &info), FP8RT_OK);
+  EXPECT_EQ(info.steps, 2);
+  // The Inf must be gone from the window too.
+  step(0, 1);
+  EXPECT_EQ(rows.scale[1], 57344);
+  expectError(fp8rt_state_reset_slot(state, "z"), FP8RT_ERROR_NOT_FOUND,
+              "expected the name of a slot, but got 'z'");
+}
+
+TEST_F(ScalingState, RenamesSlots) {
+  step(2, 4);
+  ASSERT_EQ(fp8rt_state_rename_slot(state, "x", "l0.x"), FP8RT_OK);
+  EXPECT_EQ(getHistory("l0.x"), (History{0, 0, 0, 2}));
+  int64_t index;
+  EXPECT_EQ(fp8rt_state_find_slot(state, "x", &index), FP8RT_ERROR_NOT_FOUND);
+  fp8rt_state_slot slot;
+  ASSERT_EQ(fp8rt_state_get_slot(state, 0, &slot), FP8RT_OK);
+  EXPECT_STREQ(slot.name, "l0.x");
+  fp8rt_state_info info;
+  ASSERT_EQ(fp8rt_state_get_info(state, &info), FP8RT_OK);
+  EXPECT_NE(std::string(info.manifest).find("\"name\":\"l0.x\""),
+            std::string::npos);
+  EXPECT_EQ(fp8rt_state_rename_slot(state, "dy", "dy"), FP8RT_OK);
+  EXPECT_EQ(fp8rt_state_rename_slot(state, "dy", "x"), FP8RT_OK);
+  expectError(fp8rt_state_rename_slot(state, "x", "l0.x"),
+              FP8RT_ERROR_INVALID_ARGUMENT,
+              "expected a name that no slot has, but got 'l0.x'");
+  for (const char *bad : {"", "\xff", "a\xc3"})
+    expectError(fp8rt_state_rename_slot(state, "x", bad),
+                FP8RT_ERROR_INVALID_ARGUMENT,
+                "expected new_name to be UTF-8 and not empty");
+  expectError(fp8rt_state_rename_slot(state, "dy", "y"), FP8RT_ERROR_NOT_FOUND,
+              "expected the name of a slot, but got 'dy'");
 }
 
 TEST_F(ScalingState, ClonesIndependently) {
