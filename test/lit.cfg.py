@@ -41,6 +41,7 @@ llvm_config.add_tool_substitutions(
         "fp8-run",
         "fp8-reduce",
         "fp8-lsp-server",
+        "fp8-state",
     ],
     [config.fp8_tools_dir],
 )
