@@ -70,8 +70,8 @@ fp8::parseRecipe(StringRef text, MLIRContext *context,
   static constexpr StringRef names[] = {"current", "rowwise", "block", "mxfp8",
                                         "nvfp4",   "delayed", "none"};
   context->getOrLoadDialect<FP8Dialect>();
-  auto [name, rest] = text.split(',');
-  name = name.trim();
+  StringRef name = text.split(',').first.trim();
+  StringRef rest = text.split(',').second;
   if (!llvm::is_contained(names, name)) {
     emitError() << "expected a recipe (" << llvm::join(ArrayRef(names), ", ")
                 << "), but got '" << name << "'";

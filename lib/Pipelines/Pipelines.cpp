@@ -97,11 +97,13 @@ static void buildScalingPipeline(OpPassManager &pm,
   addFuncPass(pm, createSimplifyCastsPass());
   pm.addPass(createCSEPass());
   AllocateStatePassOptions stateOptions;
-  stateOptions.counts = options.stats;
+  stateOptions.counts = options.stats && !options.functionalState;
   pm.addPass(createAllocateStatePass(stateOptions));
   addFuncPass(pm, createInferScalesPass());
   pm.addPass(createCSEPass());
   pm.addPass(createVerifyStatePass());
+  if (options.functionalState)
+    pm.addPass(createFunctionalizeStatePass());
 }
 
 /// 4: fp8.matmul with epilogues.
@@ -267,6 +269,9 @@ parsePipelineOptions(StringRef text, PipelineOptions &options,
     } else if (key == "stats") {
       if (failed(parseBool(options.stats)))
         return failure();
+    } else if (key == "functional-state") {
+      if (failed(parseBool(options.functionalState)))
+        return failure();
     } else if (key == "max-padding") {
       if (value.getAsDouble(options.maxPadding))
         return error("expected option 'max-padding' to be a number, but got '" +
@@ -274,7 +279,7 @@ parsePipelineOptions(StringRef text, PipelineOptions &options,
     } else {
       return error("unknown option '" + key +
                    "': expected recipe, recipe-file, target, to, require, "
-                   "max-padding or stats");
+                   "max-padding, functional-state or stats");
     }
   }
   return success();
@@ -284,7 +289,7 @@ void fp8::registerPipelines() {
   registerPassPipeline(
       "fp8-pipeline",
       "bf16 program to FP8: recipe=R recipe-file=F target=cpu to=PHASE "
-      "require max-padding=X stats",
+      "require max-padding=X functional-state stats",
       [](OpPassManager &pm, StringRef text,
          llvm::function_ref<LogicalResult(const Twine &)> errorHandler) {
         PipelineOptions options;

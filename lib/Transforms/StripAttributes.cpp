@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fp8/IR/StateManifest.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -35,6 +36,13 @@ struct StripAttributes : fp8::impl::StripAttributesPassBase<StripAttributes> {
   using Base::Base;
   void runOnOperation() override {
     MLIRContext *context = &getContext();
+    ModuleOp module = getOperation();
+    if (auto table =
+            module->getAttrOfType<fp8::StateTableAttr>(fp8::kStateAttrName)) {
+      module->removeAttr(fp8::kStateAttrName);
+      module->setAttr(fp8::kStateManifestAttrName,
+                      StringAttr::get(context, fp8::getStateManifest(table)));
+    }
     getOperation().walk([&](func::FuncOp function) {
       function->setDiscardableAttrs(
           keepLLVM(context, function->getDiscardableAttrDictionary()));

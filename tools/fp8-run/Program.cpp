@@ -107,7 +107,7 @@ static llvm::Expected<std::vector<double>> measure(Invocation &invocation) {
 static llvm::Error execute(ModuleOp module, const Signature &signature,
                            ArrayRef<HostTensor> arguments, double start,
                            const RunOptions &options) {
-  if (module->hasAttr(kStateAttrName))
+  if (module->hasAttr(kStateManifestAttrName))
     return llvm::createStringError("expected a recipe without state, such as "
                                    "current: fp8-run keeps none yet");
   CPUEngineOptions engineOptions;

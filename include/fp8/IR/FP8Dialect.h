@@ -27,6 +27,8 @@ inline constexpr llvm::StringLiteral kOperandsAttrName = "fp8.operands";
 inline constexpr llvm::StringLiteral kRecomputeAttrName = "fp8.recompute";
 inline constexpr llvm::StringLiteral kSlotsAttrName = "fp8.slots";
 inline constexpr llvm::StringLiteral kStateAttrName = "fp8.state";
+inline constexpr llvm::StringLiteral kStateManifestAttrName =
+    "fp8.state_manifest";
 
 } // namespace mlir::fp8
 

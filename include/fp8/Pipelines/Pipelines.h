@@ -47,6 +47,9 @@ struct PipelineOptions {
   /// Largest share of K that padding may add before a contraction stays in
   /// high precision instead.
   double maxPadding = 0.25;
+  /// Scaling state is ordinary tensor arguments and results of public functions
+  /// instead of one opaque argument.
+  bool functionalState = false;
   /// The program reports statistics of every quantised tensor while it runs.
   bool stats = false;
 };

@@ -196,6 +196,26 @@ def InferScalesPass : Pass<"fp8-infer-scales"> {
     Statistic<"numResolved", "num-resolved", "Quantizes given a scale">];
 }
 
+def FunctionalizeStatePass
+    : Pass<"fp8-functionalize-state", "::mlir::ModuleOp"> {
+  let summary = "scaling state as ordinary tensor arguments and results";
+  let description = [{
+    For compilers that want no side effects. A public function takes, in place
+    of the state, `scale: tensor<slots x f32>` and `amax_history:
+    tensor<amax_history_len x slots x f32>`, and returns both as they are for
+    the next step; the update (`fp8.update_scales`) is part of the program. All
+    slots are columns, in the order of the module's table.
+
+    The amaxes of the step are one tensor that is carried through private
+    functions, `scf.for`, `scf.while` and `scf.if`; state in other regions or in
+    functions of several blocks is an error.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // Phase 4: fusion
 //===----------------------------------------------------------------------===//
@@ -319,7 +339,9 @@ def StripAttributesPass : Pass<"fp8-strip-attributes", "::mlir::ModuleOp"> {
   let summary = "drop attributes of functions that LLVM has no use for";
   let description = [{
     Names, weights and what other compilers attach to functions, arguments and
-    results has served by now; LLVM's translation would warn about each.
+    results has served by now; LLVM's translation would warn about each. The
+    module's table of scaling state becomes the manifest that the runtime takes,
+    a string, which tools that do not know the dialect can read.
   }];
 }
 

@@ -262,6 +262,7 @@ void ConvertFP8ToLinalg::runOnOperation() {
   });
 
   populateStatePatterns(converter, patterns);
+  populateStateUpdatePatterns(converter, patterns);
   populateScalePatterns(converter, patterns);
   populateCastPatterns(converter, patterns);
   populateMatmulPatterns(converter, patterns);

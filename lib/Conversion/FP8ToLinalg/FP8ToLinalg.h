@@ -47,6 +47,8 @@ Value dequantizeToF32(OpBuilder &builder, Location loc, ScaledParts parts,
 
 void populateStatePatterns(const TypeConverter &converter,
                            RewritePatternSet &patterns);
+void populateStateUpdatePatterns(const TypeConverter &converter,
+                                 RewritePatternSet &patterns);
 void populateScalePatterns(const TypeConverter &converter,
                            RewritePatternSet &patterns);
 void populateCastPatterns(const TypeConverter &converter,

@@ -61,7 +61,7 @@ class State:
 
     def __init__(self, library, handle, history_len):
         self.library, self.handle, self.history_len = library, handle, history_len
-        rows = Rows()
+        self.rows = rows = Rows()
         self.call("get_rows", ctypes.byref(rows))
         for row in ("amax", "scale", "scale_inv", "underflow", "saturated"):
             shape = (rows.num_slots,)

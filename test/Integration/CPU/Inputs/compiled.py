@@ -76,9 +76,10 @@ def bind(library, name, *arguments):
 
 
 def call(library, name, arguments, results):
-    """Calls a function of tensors; `results` has the dtype and rank of each."""
+    """Calls a function of tensors, and of structures, which it takes by pointer;
+    `results` has the dtype and rank of each."""
     words = (ctypes.c_int64 * sum(3 + 2 * rank for _, rank in results))()
-    held = [memref(array) for array in arguments]
+    held = [memref(a) if isinstance(a, np.ndarray) else a for a in arguments]
     function = getattr(library, f"_mlir_ciface_{name}")
     function(ctypes.byref(words), *map(ctypes.byref, held))
     outputs, allocations, at = [], set(), 0
@@ -94,7 +95,7 @@ def call(library, name, arguments, results):
         outputs.append(np.ndarray(shape, dtype, bytearray(raw), strides=strides).copy())
         allocations.add(allocated)
     # A function may return an argument.
-    allocations -= {array.ctypes.data for array in arguments}
+    allocations -= {a.ctypes.data for a in arguments if isinstance(a, np.ndarray)}
     libc = ctypes.CDLL(None)
     for address in allocations:
         libc.free(ctypes.c_void_p(address))

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/Target/StateManifest.h"
+#include "fp8/IR/StateManifest.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_TARGET_STATEMANIFEST_H
-#define FP8_TARGET_STATEMANIFEST_H
+#ifndef FP8_IR_STATEMANIFEST_H
+#define FP8_IR_STATEMANIFEST_H
 
 #include "fp8/IR/FP8Attrs.h"
 #include <string>
@@ -21,4 +21,4 @@ std::string getStateManifest(StateTableAttr table);
 
 } // namespace mlir::fp8
 
-#endif // FP8_TARGET_STATEMANIFEST_H
+#endif // FP8_IR_STATEMANIFEST_H

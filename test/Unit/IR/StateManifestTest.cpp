@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/Target/StateManifest.h"
+#include "fp8/IR/StateManifest.h"
 
 #include "fp8/Runtime/ScalingState.h"
 #include "mlir/AsmParser/AsmParser.h"
