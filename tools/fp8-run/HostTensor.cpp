@@ -59,18 +59,38 @@ static llvm::Error checkNames(ArrayRef<Port> ports,
   return llvm::createStringError(message);
 }
 
-static llvm::Error checkType(const Port &port, const fp8rt::TensorInfo &info,
-                             const std::string &path) {
-  bool fits =
-      port.dtype == info.dtype && port.shape.size() == info.shape.size();
-  if (fits)
-    for (auto [expected, actual] : llvm::zip_equal(port.shape, info.shape))
-      fits &= ShapedType::isDynamic(expected) || expected == actual;
-  if (fits)
-    return llvm::Error::success();
+static bool fits(ArrayRef<int64_t> expected, ArrayRef<int64_t> actual) {
+  return expected.size() == actual.size() &&
+         llvm::all_of(llvm::zip_equal(expected, actual), [](auto dims) {
+           auto [expectedDim, actualDim] = dims;
+           return ShapedType::isDynamic(expectedDim) ||
+                  expectedDim == actualDim;
+         });
+}
+
+/// Whether the tensor has a slice for each step. The ranks tell that apart
+/// from one that is the same in all.
+static llvm::Expected<bool> checkType(const Port &port,
+                                      const fp8rt::TensorInfo &info,
+                                      const std::string &path,
+                                      std::optional<int64_t> steps) {
+  SmallVector<int64_t> slices;
+  if (steps) {
+    slices.push_back(*steps);
+    llvm::append_range(slices, port.shape);
+  }
+  if (port.dtype == info.dtype) {
+    if (fits(port.shape, info.shape))
+      return false;
+    if (steps && fits(slices, info.shape))
+      return true;
+  }
+  std::string expected = describe(port.dtype, port.shape);
+  if (steps)
+    expected += ", or " + describe(port.dtype, slices) + " for " +
+                std::to_string(*steps) + " steps";
   return llvm::createStringError(path + ": expected tensor '" + port.name +
-                                 "' to be " + describe(port.dtype, port.shape) +
-                                 ", but got " +
+                                 "' to be " + expected + ", but got " +
                                  describe(info.dtype, info.shape));
 }
 
@@ -95,7 +115,8 @@ static llvm::Error checkCodes(const HostTensor &tensor,
 }
 
 llvm::Expected<std::vector<HostTensor>>
-mlir::fp8::readTensors(ArrayRef<Port> ports, const std::string &path) {
+mlir::fp8::readTensors(ArrayRef<Port> ports, const std::string &path,
+                       std::optional<int64_t> steps) {
   std::vector<HostTensor> tensors;
   if (path.empty()) {
     if (ports.empty())
@@ -117,16 +138,18 @@ mlir::fp8::readTensors(ArrayRef<Port> ports, const std::string &path) {
     return names;
   for (const Port &port : ports) {
     const fp8rt::TensorInfo &info = *reader->getHeader().lookup(port.name);
-    if (llvm::Error type = checkType(port, info, path))
-      return type;
+    auto isPerStep = checkType(port, info, path, steps);
+    if (!isPerStep)
+      return isPerStep.takeError();
     auto data = allocateBuffer(info.getByteSize());
     if (!data)
       return data.takeError();
     if (!reader->read(info, data->get(), error))
       return llvm::createStringError(error);
-    HostTensor tensor{port.name, port.getElementType(), port.dtype,
-                      SmallVector<int64_t>(ArrayRef(info.shape)),
-                      std::move(*data)};
+    HostTensor tensor{
+        port.name,        port.getElementType(),
+        port.dtype,       SmallVector<int64_t>(ArrayRef(info.shape)),
+        std::move(*data), *isPerStep};
     if (llvm::Error codes = checkCodes(tensor, path))
       return codes;
     tensors.push_back(std::move(tensor));

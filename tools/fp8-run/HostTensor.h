@@ -32,17 +32,31 @@ struct HostTensor {
   fp8rt::DType dtype;
   SmallVector<int64_t> shape;
   Buffer data;
+  /// Whether the first dimension counts steps.
+  bool isPerStep = false;
 
   int64_t getNumElements() const;
   size_t getByteSize() const {
     return getNumElements() * fp8rt::getByteWidth(dtype);
   }
+  ArrayRef<int64_t> getStepShape() const {
+    return ArrayRef(shape).drop_front(isPerStep);
+  }
+  size_t getStepByteSize() const {
+    return isPerStep ? getByteSize() / shape[0] : getByteSize();
+  }
+  const char *getStepData(int64_t step) const {
+    return static_cast<const char *>(data.get()) +
+           (isPerStep ? step * getStepByteSize() : 0);
+  }
 };
 
 /// Reads one tensor for each of `ports` from the file at `path`, which must
-/// hold those and no others. Without a path there may be no ports.
-llvm::Expected<std::vector<HostTensor>> readTensors(ArrayRef<Port> ports,
-                                                    const std::string &path);
+/// hold those and no others. Without a path there may be no ports. Given a
+/// number of `steps`, a tensor may have that as one more dimension in front.
+llvm::Expected<std::vector<HostTensor>>
+readTensors(ArrayRef<Port> ports, const std::string &path,
+            std::optional<int64_t> steps);
 
 /// Writes `tensors` to the file at `path`, or leaves it as it is.
 llvm::Error writeTensors(ArrayRef<HostTensor> tensors, const std::string &path);

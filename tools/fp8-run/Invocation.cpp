@@ -34,27 +34,29 @@ static std::pair<size_t, size_t> getLayout(const Port &port) {
   return {width, width};
 }
 
-llvm::Error Invocation::prepare() {
+llvm::Error Invocation::prepare(int64_t step) {
   copies.clear();
   descriptors.clear();
   for (auto [port, argument] :
        llvm::zip_equal(signature.arguments, arguments)) {
-    auto copy = allocateBuffer(argument.getByteSize());
+    size_t byteSize = argument.getStepByteSize();
+    auto copy = allocateBuffer(byteSize);
     if (!copy)
       return copy.takeError();
-    std::memcpy(copy->get(), argument.data.get(), argument.getByteSize());
+    std::memcpy(copy->get(), argument.getStepData(step), byteSize);
 
     SmallVector<int64_t> descriptor;
     if (port.isShaped()) {
-      int64_t rank = argument.shape.size();
+      ArrayRef<int64_t> shape = argument.getStepShape();
+      int64_t rank = shape.size();
       int64_t address = reinterpret_cast<int64_t>(copy->get());
       descriptor.append({address, address, 0});
-      llvm::append_range(descriptor, argument.shape);
+      llvm::append_range(descriptor, shape);
       descriptor.resize(3 + 2 * rank);
       int64_t stride = 1;
       for (int64_t i = rank - 1; i >= 0; --i) {
         descriptor[3 + rank + i] = stride;
-        stride *= std::max<int64_t>(argument.shape[i], 1);
+        stride *= std::max<int64_t>(shape[i], 1);
       }
     }
     copies.push_back(std::move(*copy));
@@ -89,32 +91,7 @@ static void gather(const char *source, char *&destination,
            sizes.drop_front(), strides.drop_front(), width);
 }
 
-llvm::Expected<HostTensor>
-Invocation::takeMemRef(const Port &port, const char *bytes,
-                       SmallVectorImpl<void *> &allocated) {
-  size_t rank = port.shape.size(), width = fp8rt::getByteWidth(port.dtype);
-  SmallVector<int64_t> words(3 + 2 * rank);
-  std::memcpy(words.data(), bytes, words.size() * kWord);
-  allocated.push_back(reinterpret_cast<void *>(words[0]));
-
-  ArrayRef<int64_t> sizes = ArrayRef(words).slice(3, rank);
-  ArrayRef<int64_t> strides = ArrayRef(words).slice(3 + rank, rank);
-  HostTensor tensor{port.name, port.getElementType(), port.dtype,
-                    SmallVector<int64_t>(sizes), nullptr};
-  auto data = allocateBuffer(tensor.getByteSize());
-  if (!data)
-    return data.takeError();
-  char *destination = static_cast<char *>(data->get());
-  if (tensor.getNumElements() != 0)
-    gather(reinterpret_cast<const char *>(words[1]) +
-               words[2] * static_cast<int64_t>(width),
-           destination, sizes, strides, width);
-  tensor.data = std::move(*data);
-  return tensor;
-}
-
-llvm::Expected<std::vector<HostTensor>> Invocation::takeOutputs() {
-  std::vector<HostTensor> outputs;
+llvm::Error Invocation::takeOutputs(int64_t step, Outputs &outputs) {
   SmallVector<void *> allocated;
   // Whatever happens on the way, what the program allocated is freed, each
   // allocation once; a program may also return (a part of) its argument.
@@ -127,39 +104,58 @@ llvm::Expected<std::vector<HostTensor>> Invocation::takeOutputs() {
         std::free(memory);
   });
 
-  const char *storage = static_cast<const char *>(results.get());
+  // All descriptors before the first error: each holds an allocation.
+  SmallVector<SmallVector<int64_t>> memrefs;
+  SmallVector<const char *> places;
   size_t offset = 0;
   for (const Port &port : signature.results) {
     auto [size, alignment] = getLayout(port);
     offset = llvm::alignTo(offset, alignment);
-    if (port.isShaped()) {
-      auto tensor = takeMemRef(port, storage + offset, allocated);
-      if (!tensor)
-        return tensor.takeError();
-      outputs.push_back(std::move(*tensor));
-    } else {
-      auto data = allocateBuffer(size);
-      if (!data)
-        return data.takeError();
-      std::memcpy(data->get(), storage + offset, size);
-      outputs.push_back(
-          {port.name, port.type, port.dtype, {}, std::move(*data)});
-    }
+    places.push_back(static_cast<const char *>(results.get()) + offset);
+    memrefs.emplace_back(port.isShaped() ? size / kWord : 0);
+    std::memcpy(memrefs.back().data(), places.back(),
+                memrefs.back().size() * kWord);
+    if (port.isShaped())
+      allocated.push_back(reinterpret_cast<void *>(memrefs.back()[0]));
     offset += size;
   }
-  if (!signature.results.empty())
-    return outputs;
 
+  for (auto [index, port] : llvm::enumerate(signature.results)) {
+    size_t rank = port.shape.size(), width = fp8rt::getByteWidth(port.dtype);
+    ArrayRef<int64_t> words = memrefs[index], sizes, strides;
+    if (port.isShaped()) {
+      sizes = words.slice(3, rank);
+      strides = words.slice(3 + rank, rank);
+    }
+    auto destination = outputs.place(index, port, step, sizes);
+    if (!destination)
+      return destination.takeError();
+    if (!port.isShaped())
+      std::memcpy(*destination, places[index], width);
+    else if (ShapedType::getNumElements(sizes) != 0)
+      gather(reinterpret_cast<const char *>(words[1]) +
+                 words[2] * static_cast<int64_t>(width),
+             *destination, sizes, strides, width);
+  }
+  if (!signature.results.empty())
+    return llvm::Error::success();
+
+  size_t index = 0;
   for (auto [port, argument, copy] :
-       llvm::zip_equal(signature.arguments, arguments, copies))
-    if (port.isMemRef())
-      outputs.push_back({port.name, argument.elementType, port.dtype,
-                         argument.shape, std::move(copy)});
-  return outputs;
+       llvm::zip_equal(signature.arguments, arguments, copies)) {
+    if (!port.isMemRef())
+      continue;
+    auto destination =
+        outputs.place(index++, port, step, argument.getStepShape());
+    if (!destination)
+      return destination.takeError();
+    std::memcpy(*destination, copy.get(), argument.getStepByteSize());
+  }
+  return llvm::Error::success();
 }
 
-llvm::Expected<std::vector<HostTensor>> Invocation::run(double *seconds) {
-  if (llvm::Error error = prepare())
+llvm::Expected<double> Invocation::run(int64_t step, Outputs &outputs) {
+  if (llvm::Error error = prepare(step))
     return error;
 
   ArrayRef<Port> ports = signature.results;
@@ -185,7 +181,7 @@ llvm::Expected<std::vector<HostTensor>> Invocation::run(double *seconds) {
   function(packed.data());
   std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - start;
-  if (seconds)
-    *seconds = elapsed.count();
-  return takeOutputs();
+  if (llvm::Error error = takeOutputs(step, outputs))
+    return error;
+  return elapsed.count();
 }

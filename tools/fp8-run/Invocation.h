@@ -10,26 +10,26 @@
 #define FP8_TOOLS_FP8RUN_INVOCATION_H
 
 #include "HostTensor.h"
+#include "Outputs.h"
 #include "fp8/Target/CPU/Engine.h"
 
 namespace mlir::fp8 {
 
-/// Calls of one function with the same arguments.
+/// Calls of one function with the same arguments, or slices of them.
 class Invocation {
 public:
   Invocation(const Signature &signature, ArrayRef<HostTensor> arguments,
              CPUEngine::Function function)
       : signature(signature), arguments(arguments), function(function) {}
 
-  /// Calls the function with copies of the arguments, which it may overwrite.
-  /// `seconds`, if given, is the time of the call alone.
-  llvm::Expected<std::vector<HostTensor>> run(double *seconds = nullptr);
+  /// Calls the function with copies of what the arguments hold for `step`,
+  /// which it may overwrite, and writes the results to `outputs`. Returns the
+  /// seconds of the call alone.
+  llvm::Expected<double> run(int64_t step, Outputs &outputs);
 
 private:
-  llvm::Error prepare();
-  llvm::Expected<std::vector<HostTensor>> takeOutputs();
-  llvm::Expected<HostTensor> takeMemRef(const Port &port, const char *bytes,
-                                        SmallVectorImpl<void *> &allocated);
+  llvm::Error prepare(int64_t step);
+  llvm::Error takeOutputs(int64_t step, Outputs &outputs);
 
   const Signature &signature;
   ArrayRef<HostTensor> arguments;

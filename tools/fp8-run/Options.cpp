@@ -104,6 +104,13 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
       return llvm::createStringError(
           "expected a number after '--max-padding=', but got '" +
           llvm::Twine(arg->getValue()) + "'");
+  if (const Arg *arg = args.getLastArg(OPT_steps)) {
+    llvm::StringRef text = arg->getValue();
+    if (text.getAsInteger(10, options.steps.emplace()) || *options.steps < 1)
+      return llvm::createStringError(
+          "expected an integer of at least 1 after '--steps=', but got '" +
+          text + "'");
+  }
   options.require = args.hasArg(OPT_fp8_require);
   return options;
 }

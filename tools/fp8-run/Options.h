@@ -11,6 +11,8 @@
 
 #include "llvm/Support/Error.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace mlir::fp8 {
@@ -27,6 +29,7 @@ struct RunOptions {
   std::string compileTo;
   std::string remarks;
   double maxPadding = 0.25;
+  std::optional<int64_t> steps;
   bool time = false;
   bool stats = false;
   bool require = false;

@@ -29,7 +29,11 @@ def compile_to : J<"compile-to", "PHASE",
                    "Print the program after import, recipe, scaling, fusion, "
                    "buffers, kernels or host, and stop; binary writes an "
                    "object file to --outputs">;
-def time : F<"time", "Print the time to compile and to run, over several runs">;
+def steps : J<"steps", "N",
+              "Run N times: an input with one more dimension of size N in "
+              "front gives one slice to each step, results gain it">;
+def time : F<"time", "Print the time to compile and to run, over several runs "
+                     "or the steps">;
 def stats : F<"stats", "Print amax, underflow, saturation and SQNR of every "
                        "quantised tensor">;
 def fp8_require : F<"fp8-require", "Fail when a contraction stays in high "

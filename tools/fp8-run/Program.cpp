@@ -8,16 +8,13 @@
 
 #include "Program.h"
 
-#include "HostTensor.h"
-#include "Invocation.h"
-#include "Report.h"
+#include "Execution.h"
 #include "Signature.h"
 
 #include "fp8/IR/FP8Dialect.h"
 #include "fp8/InitAll.h"
 #include "fp8/Pipelines/Pipelines.h"
 #include "fp8/Pipelines/Remarks.h"
-#include "fp8/Runtime/Stats.h"
 #include "fp8/Target/CPU/Object.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -31,29 +28,9 @@
 #include "llvm/Support/SourceMgr.h"
 
 #include <chrono>
-#include <unistd.h>
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-static double getSeconds() {
-  std::chrono::duration<double> time =
-      std::chrono::steady_clock::now().time_since_epoch();
-  return time.count();
-}
-
-static int onMessage(const char *text) {
-  llvm::errs() << text << '\n';
-  return 0;
-}
-
-/// A failed assertion has printed its message; what remains is to end without
-/// a core dump and without outputs.
-static void onAbort() {
-  std::fflush(nullptr);
-  llvm::errs() << "fp8-run: error: the program aborted\n";
-  ::_exit(1);
-}
 
 /// Leaves of the module what `entry` needs: other functions cost time, and
 /// their mistakes are not of interest.
@@ -86,63 +63,6 @@ static LogicalResult compile(ModuleOp module, const RunOptions &options) {
   if (failed(buildPipeline(pm, pipeline, reportError)))
     return failure();
   return pm.run(module);
-}
-
-/// Repeats a short program often and a long one a few times.
-static llvm::Expected<std::vector<double>> measure(Invocation &invocation) {
-  constexpr size_t minRuns = 5, maxRuns = 101;
-  constexpr double budget = 1.0;
-  std::vector<double> runs;
-  double start = getSeconds();
-  while (runs.size() < minRuns ||
-         (runs.size() < maxRuns && getSeconds() - start < budget)) {
-    double seconds;
-    if (auto outputs = invocation.run(&seconds); !outputs)
-      return outputs.takeError();
-    runs.push_back(seconds);
-  }
-  return runs;
-}
-
-static llvm::Error execute(ModuleOp module, const Signature &signature,
-                           ArrayRef<HostTensor> arguments, double start,
-                           const RunOptions &options) {
-  if (module->hasAttr(kStateManifestAttrName))
-    return llvm::createStringError("expected a recipe without state, such as "
-                                   "current: fp8-run keeps none yet");
-  CPUEngineOptions engineOptions;
-  engineOptions.onMessage = onMessage;
-  engineOptions.onAbort = onAbort;
-  auto engine = CPUEngine::create(module, engineOptions);
-  if (!engine)
-    return engine.takeError();
-  auto function = (*engine)->lookup(signature.entry);
-  if (!function)
-    return function.takeError();
-  double compileTime = getSeconds() - start;
-
-  Invocation invocation(signature, arguments, *function);
-  auto outputs = invocation.run();
-  if (!outputs)
-    return outputs.takeError();
-  if (!options.outputs.empty()) {
-    if (llvm::Error error = writeTensors(*outputs, options.outputs))
-      return error;
-  } else {
-    for (const HostTensor &output : *outputs)
-      printSummary(output, llvm::outs());
-  }
-  if (options.stats) {
-    auto names = module->getAttrOfType<ArrayAttr>(kStatsSlotsAttrName);
-    printStats(names ? names.getValue() : ArrayRef<Attribute>(), llvm::outs());
-  }
-  if (options.time) {
-    auto runs = measure(invocation);
-    if (!runs)
-      return runs.takeError();
-    printTimes(compileTime, std::move(*runs), llvm::outs());
-  }
-  return llvm::Error::success();
 }
 
 /// Phase `binary`: an object file in place of tensors.
@@ -208,10 +128,11 @@ llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
   if (failed(signature))
     return false;
   // Before the work of compiling: most mistakes are in the inputs.
-  auto arguments = readTensors(signature->arguments, options.inputs);
+  auto arguments =
+      readTensors(signature->arguments, options.inputs, options.steps);
   if (!arguments)
     return arguments.takeError();
-  double start = getSeconds();
+  auto start = std::chrono::steady_clock::now();
   if (failed(isolate(*module, *entry)) || failed(compile(*module, options)))
     return false;
   if (llvm::Error error =

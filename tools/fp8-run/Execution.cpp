@@ -1,0 +1,113 @@
+//===- Execution.cpp - Run a compiled program -----------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Execution.h"
+
+#include "Invocation.h"
+#include "Report.h"
+
+#include "fp8/IR/FP8Dialect.h"
+#include "fp8/Target/CPU/Engine.h"
+
+#include <unistd.h>
+
+using namespace mlir;
+using namespace mlir::fp8;
+using Clock = std::chrono::steady_clock;
+
+static double getSecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+static int onMessage(const char *text) {
+  llvm::errs() << text << '\n';
+  return 0;
+}
+
+/// A failed assertion has printed its message; what remains is to end without
+/// a core dump and without outputs.
+static void onAbort() {
+  std::fflush(nullptr);
+  llvm::errs() << "fp8-run: error: the program aborted\n";
+  ::_exit(1);
+}
+
+/// Repeats a short program often and a long one a few times.
+static llvm::Expected<std::vector<double>> measure(Invocation &invocation) {
+  constexpr size_t minRuns = 5, maxRuns = 101;
+  constexpr double budget = 1.0;
+  std::vector<double> runs;
+  Clock::time_point start = Clock::now();
+  while (runs.size() < minRuns ||
+         (runs.size() < maxRuns && getSecondsSince(start) < budget)) {
+    Outputs discarded(std::nullopt);
+    auto seconds = invocation.run(/*step=*/0, discarded);
+    if (!seconds)
+      return seconds.takeError();
+    runs.push_back(*seconds);
+  }
+  return runs;
+}
+
+/// The seconds of each step.
+static llvm::Expected<std::vector<double>>
+runSteps(Invocation &invocation, int64_t numSteps, Outputs &outputs) {
+  std::vector<double> runs;
+  for (int64_t step = 0; step < numSteps; ++step) {
+    auto seconds = invocation.run(step, outputs);
+    if (!seconds)
+      return seconds.takeError();
+    runs.push_back(*seconds);
+  }
+  return runs;
+}
+
+llvm::Error mlir::fp8::execute(ModuleOp module, const Signature &signature,
+                               ArrayRef<HostTensor> arguments,
+                               Clock::time_point start,
+                               const RunOptions &options) {
+  if (module->hasAttr(kStateManifestAttrName))
+    return llvm::createStringError("expected a recipe without state, such as "
+                                   "current: fp8-run keeps none yet");
+  CPUEngineOptions engineOptions;
+  engineOptions.onMessage = onMessage;
+  engineOptions.onAbort = onAbort;
+  auto engine = CPUEngine::create(module, engineOptions);
+  if (!engine)
+    return engine.takeError();
+  auto function = (*engine)->lookup(signature.entry);
+  if (!function)
+    return function.takeError();
+  double compileTime = getSecondsSince(start);
+
+  Invocation invocation(signature, arguments, *function);
+  Outputs outputs(options.steps);
+  auto runs = runSteps(invocation, options.steps.value_or(1), outputs);
+  if (!runs)
+    return runs.takeError();
+  if (!options.outputs.empty()) {
+    if (auto error = writeTensors(outputs.getTensors(), options.outputs))
+      return error;
+  } else {
+    for (const HostTensor &output : outputs.getTensors())
+      printSummary(output, llvm::outs());
+  }
+  if (options.stats) {
+    auto names = module->getAttrOfType<ArrayAttr>(kStatsSlotsAttrName);
+    printStats(names ? names.getValue() : ArrayRef<Attribute>(), llvm::outs());
+  }
+  if (!options.time)
+    return llvm::Error::success();
+  // Steps are measured as they were; a single run says little.
+  if (!options.steps)
+    runs = measure(invocation);
+  if (!runs)
+    return runs.takeError();
+  printTimes(compileTime, std::move(*runs), llvm::outs());
+  return llvm::Error::success();
+}
