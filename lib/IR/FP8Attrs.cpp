@@ -122,6 +122,13 @@ LogicalResult DelayedAttr::verify(EmitError emitError, Format format,
   return success();
 }
 
+LogicalResult StaticAttr::verify(EmitError emitError, StringRef state,
+                                 Format format, Accumulate) {
+  if (state.empty())
+    return emitError() << "expected state to be the path of a saved state";
+  return verifyFormat(emitError, format);
+}
+
 LogicalResult SlotAttr::verify(EmitError emitError, StringRef name, Type format,
                                GemmRole, OperandKind) {
   if (name.empty())
@@ -266,6 +273,20 @@ ScaleRule DelayedAttr::getScaleRule(Type) const {
 }
 OperandFormat DelayedAttr::getOperandFormat(GemmRole,
                                             OperandKind operand) const {
+  return {getElementType(getContext(), getFormat(), operand),
+          ScaledType::kWhole, ScaledType::kWhole,
+          Float32Type::get(getContext())};
+}
+
+StringRef StaticAttr::getRecipeName() const { return getMnemonic(); }
+RecipeAttrInterface StaticAttr::getStateRecipe() const {
+  return StaticAttr::get(getContext(), getState(), Format::Hybrid,
+                         Accumulate::Promote);
+}
+Accumulate StaticAttr::getAccumulate(GemmRole) const { return getAccumulate(); }
+ScaleRule StaticAttr::getScaleRule(Type) const { return {}; }
+OperandFormat StaticAttr::getOperandFormat(GemmRole,
+                                           OperandKind operand) const {
   return {getElementType(getContext(), getFormat(), operand),
           ScaledType::kWhole, ScaledType::kWhole,
           Float32Type::get(getContext())};

@@ -29,12 +29,14 @@ static ArrayRef<StringRef> getRecipeKeys(StringRef name) {
       "format", "amax_history_len", "amax_compute_algo",
       "margin", "reduce_amax",      "compat",
       "pow2",   "accumulate"};
+  static const StringRef staticKeys[] = {"state", "format", "accumulate"};
   return llvm::StringSwitch<ArrayRef<StringRef>>(name)
       .Cases({"current", "rowwise"}, current)
       .Case("block", block)
       .Case("mxfp8", mxfp8)
       .Case("nvfp4", nvfp4)
       .Case("delayed", delayed)
+      .Case("static", staticKeys)
       .Default({});
 }
 
@@ -67,8 +69,8 @@ static std::string getKeywords(StringRef key) {
 RecipeAttrInterface
 fp8::parseRecipe(StringRef text, MLIRContext *context,
                  llvm::function_ref<InFlightDiagnostic()> emitError) {
-  static constexpr StringRef names[] = {"current", "rowwise", "block", "mxfp8",
-                                        "nvfp4",   "delayed", "none"};
+  static constexpr StringRef names[] = {"current", "rowwise", "block",  "mxfp8",
+                                        "nvfp4",   "delayed", "static", "none"};
   context->getOrLoadDialect<FP8Dialect>();
   StringRef name = text.split(',').first.trim();
   StringRef rest = text.split(',').second;
@@ -88,8 +90,9 @@ fp8::parseRecipe(StringRef text, MLIRContext *context,
     auto [key, value] = setting.split('=');
     std::string normalKey = key.trim().str(), normalValue = value.trim().str();
     llvm::replace(normalKey, '-', '_');
+    bool isPath = normalKey == "state";
     // A hyphen inside a word is a spelling, in front of a digit it is a sign.
-    for (size_t i = 1; i < normalValue.size(); ++i)
+    for (size_t i = 1; i < normalValue.size() && !isPath; ++i)
       if (normalValue[i] == '-' && llvm::isAlpha(normalValue[i - 1]) &&
           llvm::isAlpha(normalValue[0]))
         normalValue[i] = '_';
@@ -120,7 +123,15 @@ fp8::parseRecipe(StringRef text, MLIRContext *context,
                   << "' once, but got it twice";
       return {};
     }
-    if (llvm::is_contained({"pow2", "reduce_amax", "weight_2d"}, normalKey)) {
+    if (isPath) {
+      std::string quoted;
+      llvm::raw_string_ostream os(quoted);
+      os << '"';
+      llvm::printEscapedString(normalValue, os);
+      os << '"';
+      normalValue = quoted;
+    } else if (llvm::is_contained({"pow2", "reduce_amax", "weight_2d"},
+                                  normalKey)) {
       if (normalValue != "true" && normalValue != "false")
         return mismatch("true or false");
     } else if (llvm::is_contained(
@@ -152,6 +163,12 @@ fp8::parseRecipe(StringRef text, MLIRContext *context,
   }
   if (!assignments.empty())
     attribute += "<" + llvm::join(assignments, ", ") + ">";
+
+  if (name == "static" && !seen.contains("state")) {
+    emitError() << "expected key 'state' of recipe 'static', the path of a "
+                   "saved state";
+    return {};
+  }
 
   // The parser's own diagnostics point into a text the user has not written:
   // keep the first one's words only.

@@ -102,6 +102,7 @@ static void buildScalingPipeline(OpPassManager &pm,
   addFuncPass(pm, createInferScalesPass());
   pm.addPass(createCSEPass());
   pm.addPass(createVerifyStatePass());
+  pm.addPass(createBindScalesPass());
   if (options.functionalState)
     pm.addPass(createFunctionalizeStatePass());
 }

@@ -303,7 +303,7 @@ LogicalResult FunctionalizeState::rewrite(func::FuncOp function) {
 void FunctionalizeState::runOnOperation() {
   ModuleOp module = getOperation();
   table = module->getAttrOfType<StateTableAttr>(kStateAttrName);
-  if (!table)
+  if (!table || !isa<DelayedAttr>(table.getRecipe()))
     return;
   rowType = RankedTensorType::get({table.getNumSlots()},
                                   Float32Type::get(&getContext()));

@@ -52,3 +52,13 @@ func.func private @name_attribute(tensor<1xf32> {fp8.name = 3 : i64})
 
 // expected-error @below {{expected 'fp8.weight' to be a unit attribute, but got true}}
 func.func private @weight_attribute(tensor<1xf32> {fp8.weight = true})
+
+// -----
+
+// expected-error @below {{expected state to be the path of a saved state}}
+func.func private @static_path() attributes {r = #fp8.static<state = "">}
+
+// -----
+
+// expected-error @below {{expected format hybrid or e4m3, but got e5m2}}
+func.func private @static_format() attributes {r = #fp8.static<state = "m", format = e5m2>}

@@ -37,3 +37,9 @@ func.func private @delayed() attributes {
 // CHECK-SAME: {fp8.name = "x", fp8.weight}
 // CHECK-SAME: fp8.recipe = #fp8.block
 func.func private @discardable(tensor<1xf32> {fp8.name = "x", fp8.weight}) attributes {fp8.recipe = #fp8.block}
+
+// CHECK-LABEL: @static
+// CHECK-SAME: r0 = #fp8.static<state = "model.safetensors">, r1 = #fp8.static<state = "m", format = e4m3, accumulate = fast>
+func.func private @static() attributes {
+  r0 = #fp8.static<state = "model.safetensors">,
+  r1 = #fp8.static<state = "m", format = e4m3, accumulate = fast>}

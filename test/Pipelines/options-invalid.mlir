@@ -9,7 +9,7 @@
 
 // PHASE: error: expected a phase (import, recipe, scaling, fusion, buffers, kernels, host), but got 'nowhere'
 // TARGET: error: expected target to be cpu, but got 'abacus'
-// RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, none), but got 'fancy'
+// RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // BOOL: error: expected option 'require' to be true or false, but got 'perhaps'
 // OPTION: error: unknown option 'recipes': expected recipe, recipe-file, target, to, require, max-padding, functional-state or stats
 // REMARKS: error: expected remarks as json:FILE or text:FILE, but got 'csv:-'

@@ -15,7 +15,7 @@
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not fp8-opt %s --fp8-apply-recipe="recipe=current max-padding=-1" 2>&1 | FileCheck %s --check-prefix=PADDING
 
-// NAME: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, none), but got 'fancy'
+// NAME: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // NAME-NOT: current operation
 // CASE: but got 'Current'
 // KEY: error: unknown key 'fromat' of recipe 'current': expected one of format, pow2, amax_epsilon, style, accumulate

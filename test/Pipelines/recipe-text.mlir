@@ -6,6 +6,7 @@
 // RUN: fp8-opt %s --fp8-apply-recipe=recipe=nvfp4,weight_2d=true | FileCheck %s --check-prefix=NVFP4
 // RUN: fp8-opt %s --fp8-apply-recipe=recipe=delayed,format=e4m3,amax_history_len=16,amax_compute_algo=most_recent,margin=-2,reduce_amax=false,compat=te_unfused,pow2=true,accumulate=fast | FileCheck %s --check-prefix=DELAYED
 // RUN: fp8-opt %s --fp8-apply-recipe=recipe=delayed,amax-history-len=16,amax-compute-algo=most-recent | FileCheck %s --check-prefix=HYPHENS
+// RUN: fp8-opt %s --fp8-apply-recipe='recipe=static,state=a-b/c\d.safetensors,format=e4m3,accumulate=fast' | FileCheck %s --check-prefix=STATIC
 // RUN: fp8-opt %s --fp8-pipeline="recipe=mxfp8,mode=ceil to=recipe" | FileCheck %s --check-prefix=PIPELINE
 
 // Every recipe with every key, as text.
@@ -18,6 +19,7 @@
 // NVFP4: recipe(#fp8.nvfp4<weight_2d = true>)
 // DELAYED: recipe(#fp8.delayed<format = e4m3, amax_history_len = 16, amax_compute_algo = most_recent, margin = -2, reduce_amax = false, compat = te_unfused, pow2 = true, accumulate = fast>)
 // HYPHENS: recipe(#fp8.delayed<amax_history_len = 16, amax_compute_algo = most_recent>)
+// STATIC: recipe(#fp8.static<state = "a-b/c\\d.safetensors", format = e4m3, accumulate = fast>)
 // PIPELINE: recipe(#fp8.mxfp8<mode = ceil>)
 
 func.func @f(%x: tensor<128x128xf32>, %c: tensor<128x128xf32>) -> tensor<128x128xf32> {

@@ -281,6 +281,25 @@ def FP8_DelayedAttr : FP8_Recipe<"Delayed", "delayed",
   let genVerifyDecl = 1;
 }
 
+def FP8_StaticAttr : FP8_Recipe<"Static", "static",
+    ["getStateRecipe", "getAccumulate"]> {
+  let summary = "per-tensor scaling with the scales of a saved state";
+  let description = [{
+    The scales that delayed scaling has learned, as constants: `state` is the
+    path of a file that the runtime saved, read when the program is compiled.
+    Slots are found by name. Nothing is recorded; constant weights are quantised
+    at compile time.
+    Example: `#fp8.static<state = "model.safetensors">`.
+  }];
+  let parameters = (ins
+    StringRefParameter<"path of a saved state">:$state,
+    FP8_EnumParameter<FP8_Format, "::mlir::fp8::Format::Hybrid">:$format,
+    FP8_EnumParameter<FP8_Accumulate, "::mlir::fp8::Accumulate::Promote">:$accumulate
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Scaling state
 //===----------------------------------------------------------------------===//

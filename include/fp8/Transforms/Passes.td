@@ -196,6 +196,22 @@ def InferScalesPass : Pass<"fp8-infer-scales"> {
     Statistic<"numResolved", "num-resolved", "Quantizes given a scale">];
 }
 
+def BindScalesPass : Pass<"fp8-bind-scales", "::mlir::ModuleOp"> {
+  let summary = "scales of a saved state as constants";
+  let description = [{
+    Under the recipe `static` the state is known when the program is compiled:
+    every `fp8.read_scale` becomes the constant that the file has for the slot of
+    that name, and the state is no argument any more. A slot that the file does
+    not have, or of another format, is an error; one that has never recorded an
+    amax gets a warning.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numBound", "num-bound", "Scales read from the file">];
+}
+
 def FunctionalizeStatePass
     : Pass<"fp8-functionalize-state", "::mlir::ModuleOp"> {
   let summary = "scaling state as ordinary tensor arguments and results";
