@@ -1,3 +1,4 @@
+import glob
 import os
 import shutil
 
@@ -26,6 +27,8 @@ config.substitutions[:0] = [
     ("%c_compiler", config.fp8_c_compiler),
     ("%fp8_source", config.fp8_source_dir),
     ("%fp8_build", config.fp8_build_dir),
+    ("%fake_cuda", os.path.join(config.fp8_build_dir, "test", "lib", "libfake_cuda.so")),
+    ("%cuda_include", "/usr/local/cuda/include"),
     ("%fp8_plugin", os.path.join(config.fp8_lib_dir, "fp8-plugin.so")),
 ]
 
@@ -52,6 +55,17 @@ llvm_config.add_tool_substitutions(
 
 if shutil.which("gcc"):
     config.available_features.add("gcc")
+
+if os.path.exists("/usr/local/cuda/include/cudaTypedefs.h"):
+    config.available_features.add("cuda-headers")
+
+# A GPU that the kernel's driver offers.
+if glob.glob("/dev/nvidia[0-9]*"):
+    config.available_features.add("cuda")
+    # Which driver, and which of its devices.
+    llvm_config.with_system_environment(
+        ["FP8_CUDA_DRIVER", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"]
+    )
 
 # MLIR and LLVM come without sanitizers: what they allocate for good is not a
 # leak of ours, and memory that our side of an inlined allocator poisons they

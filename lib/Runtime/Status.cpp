@@ -45,6 +45,13 @@ const char *fp8rt_stringify_status(fp8rt_status status) {
       "FP8RT_ERROR_MISMATCH",
       "FP8RT_ERROR_OUT_OF_MEMORY",
       "FP8RT_ERROR_INTERNAL",
+      "FP8RT_ERROR_NO_DRIVER",
+      "FP8RT_ERROR_DRIVER_TOO_OLD",
+      "FP8RT_ERROR_UNSUPPORTED_ARCH",
+      "FP8RT_ERROR_INVALID_IMAGE",
+      "FP8RT_ERROR_WRONG_DEVICE",
+      "FP8RT_ERROR_DEVICE_LOST",
+      "FP8RT_ERROR_CUDA",
   };
   constexpr int32_t count = sizeof(names) / sizeof(names[0]);
   return status >= 0 && status < count ? names[status] : "unknown status";

@@ -42,7 +42,14 @@ enum {
   FP8RT_ERROR_VERSION = 7,  /* a file of another version */
   FP8RT_ERROR_MISMATCH = 8, /* a file of another program */
   FP8RT_ERROR_OUT_OF_MEMORY = 9,
-  FP8RT_ERROR_INTERNAL = 10 /* a bug in the library */
+  FP8RT_ERROR_INTERNAL = 10,  /* a bug in the library */
+  FP8RT_ERROR_NO_DRIVER = 11, /* no CUDA driver, or no device for it */
+  FP8RT_ERROR_DRIVER_TOO_OLD = 12,
+  FP8RT_ERROR_UNSUPPORTED_ARCH = 13, /* code for another GPU */
+  FP8RT_ERROR_INVALID_IMAGE = 14,    /* neither a cubin nor PTX, malformed */
+  FP8RT_ERROR_WRONG_DEVICE = 15,     /* memory or a stream of another device */
+  FP8RT_ERROR_DEVICE_LOST = 16, /* this process cannot use the device again */
+  FP8RT_ERROR_CUDA = 17         /* any other error of the CUDA driver */
 };
 
 /// The name of a status, e.g. "FP8RT_ERROR_BUSY"; a static string.

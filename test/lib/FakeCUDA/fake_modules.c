@@ -1,0 +1,198 @@
+//===- fake_modules.c - Modules, launches and tensor maps ---------*- C -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fake_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct module {
+  context *owner;
+  char *text; /* of PTX */
+} module;
+
+typedef struct function {
+  module *owner;
+  int max_dynamic_smem;
+} function;
+
+static fake_launch last;
+
+void fake_cuda_last_launch(fake_launch *launch) {
+  pthread_mutex_lock(&fake_mutex);
+  *launch = last;
+  pthread_mutex_unlock(&fake_mutex);
+}
+
+//===----------------------------------------------------------------------===//
+// Modules
+//===----------------------------------------------------------------------===//
+
+/// What the image is for: the number after ".target sm_", or the bits of an
+/// ELF.
+static int get_arch(const char *image) {
+  const char *target = strstr(image, ".target sm_");
+  return target ? atoi(target + strlen(".target sm_")) : 0;
+}
+
+CUresult cuModuleLoadDataEx(module **result, const void *image, unsigned count,
+                            int *options, void **values) {
+  ENTER_CONTEXT(true);
+  bool is_elf = memcmp(image, "\177ELF", 4) == 0;
+  const char *text = image;
+  if (is_elf && ((const unsigned char *)image)[49] != fake_arch)
+    return 209;
+  if (!is_elf && strstr(text, ".version 99."))
+    return 222;
+  if (!is_elf && get_arch(text) > fake_arch)
+    return 218;
+  if (!is_elf && strstr(text, "syntax error")) {
+    char *log = NULL;
+    size_t size = 0;
+    for (unsigned i = 0; i < count; ++i) {
+      if (options[i] == 5)
+        log = values[i];
+      if (options[i] == 6)
+        size = (size_t)values[i];
+    }
+    if (log)
+      snprintf(log, size, "line 4; error   : unexpected 'syntax'\nfatal.\n");
+    return 218;
+  }
+  *result = calloc(1, sizeof(module));
+  (*result)->owner = current();
+  (*result)->text = is_elf ? NULL : strdup(text);
+  return 0;
+}
+
+CUresult cuModuleUnload(module *unloaded) {
+  ENTER_CONTEXT(true);
+  free(unloaded->text);
+  free(unloaded);
+  return 0;
+}
+
+CUresult cuModuleGetFunction(function **result, module *owner,
+                             const char *name) {
+  ENTER_CONTEXT(false);
+  char entry[128];
+  snprintf(entry, sizeof(entry), ".entry %s(", name);
+  if (owner->text && !strstr(owner->text, entry))
+    return 500;
+  *result = calloc(1, sizeof(function));
+  (*result)->owner = owner;
+  (*result)->max_dynamic_smem = 49152 - 1024;
+  return 0;
+}
+
+CUresult cuFuncGetAttribute(int *value, int attribute, function *f) {
+  ENTER_CONTEXT(false);
+  switch (attribute) {
+  case 0: /* threads of a block */
+    *value = 512;
+    return 0;
+  case 1: /* static shared memory */
+    *value = 1024;
+    return 0;
+  case 3: /* local memory */
+    *value = 0;
+    return 0;
+  case 4: /* registers */
+    *value = 128;
+    return 0;
+  case 6: /* architecture of the code */
+    *value = fake_arch;
+    return 0;
+  case 8:
+    *value = f->max_dynamic_smem;
+    return 0;
+  }
+  return 1;
+}
+
+CUresult cuFuncSetAttribute(function *f, int attribute, int value) {
+  ENTER_CONTEXT(false);
+  if (attribute != 8 || value > 232448 - 1024)
+    return 1;
+  f->max_dynamic_smem = value;
+  return 0;
+}
+
+typedef struct launch_attribute {
+  int id;
+  int padding;
+  union {
+    char bytes[64];
+    uint32_t cluster[3];
+    int flag;
+  } value;
+} launch_attribute;
+
+typedef struct launch_config {
+  uint32_t grid[3], block[3], dynamic_smem;
+  stream *stream;
+  launch_attribute *attributes;
+  uint32_t num_attributes;
+} launch_config;
+
+CUresult cuLaunchKernelEx(const launch_config *config, function *f,
+                          void **params, void **extra) {
+  (void)extra;
+  ENTER_CONTEXT(false);
+  context *owner = f->owner->owner;
+  if (owner != current() || (config->stream && config->stream->owner != owner))
+    return 400;
+  if ((int)config->dynamic_smem > f->max_dynamic_smem)
+    return 1;
+  pthread_mutex_lock(&fake_mutex);
+  memset(&last, 0, sizeof(last));
+  memcpy(last.grid, config->grid, sizeof(last.grid));
+  memcpy(last.block, config->block, sizeof(last.block));
+  last.dynamic_smem = config->dynamic_smem;
+  last.stream = config->stream;
+  last.device = owner->device;
+  for (uint32_t i = 0; i < config->num_attributes; ++i) {
+    const launch_attribute *attribute = &config->attributes[i];
+    if (attribute->id == 4)
+      memcpy(last.cluster, attribute->value.cluster, sizeof(last.cluster));
+    if (attribute->id == 6)
+      last.overlap = attribute->value.flag;
+  }
+  if (params)
+    memcpy(&last.first_param, params[0], sizeof(void *));
+  pthread_mutex_unlock(&fake_mutex);
+  return 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor maps
+//===----------------------------------------------------------------------===//
+
+/// Writes what it is told, so that a test can read it.
+CUresult cuTensorMapEncodeTiled(uint64_t *map, int type, uint32_t rank,
+                                void *address, const uint64_t *sizes,
+                                const uint64_t *strides, const uint32_t *box,
+                                const uint32_t *element_strides, int interleave,
+                                int swizzle, int l2_promotion, int oob_fill) {
+  ENTER_CONTEXT(false);
+  if ((uintptr_t)map % 64 != 0 || rank < 1 || rank > 5 || interleave ||
+      oob_fill)
+    return 1;
+  memset(map, 0, 128);
+  map[0] = (uintptr_t)address;
+  map[1] = (uint64_t)type << 24 | rank << 16 | swizzle << 8 | l2_promotion;
+  for (uint32_t i = 0; i < rank; ++i) {
+    map[2 + i] = sizes[i];
+    map[7 + i] = i == 0 ? 0 : strides[i - 1];
+    map[12 + i / 2] |= (uint64_t)box[i] << 32 * (i % 2);
+    if (element_strides[i] != 1)
+      return 1;
+  }
+  return 0;
+}
