@@ -73,7 +73,8 @@ static std::string makeName(StringRef base, const StateScope &scope) {
 
 static SlotAttr rename(SlotAttr slot, const Twine &prefix) {
   return SlotAttr::get(slot.getContext(), (prefix + "." + slot.getName()).str(),
-                       slot.getFormat(), slot.getRole(), slot.getOperand());
+                       slot.getFormat(), slot.getRole(), slot.getOperand(),
+                       slot.getCache());
 }
 
 //===----------------------------------------------------------------------===//
@@ -107,6 +108,8 @@ LogicalResult StateSlots::add(QuantizeOp op, StateScope &scope) {
            << type;
 
   std::optional<GemmUse> use = getNamingUse(op);
+  OperandKind kind =
+      use && use->getKind() ? *use->getKind() : OperandKind::Activation;
   bool recomputes = use && use->gemm->hasAttr(kRecomputeAttrName);
   std::string name = getGivenName(op).str();
   if (name.empty() && use)
@@ -114,17 +117,22 @@ LogicalResult StateSlots::add(QuantizeOp op, StateScope &scope) {
   if (name.empty())
     name = makeName("quantize", scope);
 
-  auto slot = SlotAttr::get(op.getContext(), name, type.getElementType(),
-                            use ? use->getRole() : GemmRole::Fprop,
-                            use && use->getKind() ? *use->getKind()
-                                                  : OperandKind::Activation);
-  if (recomputes || !op.getRecipeAttr().recordsAmax())
+  // One that only reads its slot is not cached either.
+  bool isReadOnly = recomputes || !op.getRecipeAttr().recordsAmax();
+  int64_t cache = 0;
+  if (cacheWeights && kind == OperandKind::Weight && !isReadOnly &&
+      getFirstMicrobatch(op->getParentOfType<func::FuncOp>()))
+    cache = type.getCacheSize().value_or(0);
+  auto slot =
+      SlotAttr::get(op.getContext(), name, type.getElementType(),
+                    use ? use->getRole() : GemmRole::Fprop, kind, cache);
+  if (isReadOnly)
     scope.readOnly.insert(op);
   auto [owner, isNew] = scope.owners.try_emplace(name, op);
   if (!isNew) {
     auto known = scope.offsets.find(owner->second);
     if (recomputes && known != scope.offsets.end() &&
-        scope.slots[known->second] == slot) {
+        scope.slots[known->second].getFormat() == slot.getFormat()) {
       scope.offsets[op] = known->second;
       return success();
     }
@@ -313,6 +321,14 @@ LogicalResult StateSlots::assign(func::FuncOp function) {
 //===----------------------------------------------------------------------===//
 // The whole
 //===----------------------------------------------------------------------===//
+
+Value fp8::getFirstMicrobatch(func::FuncOp function) {
+  for (BlockArgument argument : function.getArguments())
+    if (argument.getType().isInteger(1) &&
+        function.getArgAttr(argument.getArgNumber(), kFirstMicrobatchAttrName))
+      return argument;
+  return {};
+}
 
 LogicalResult StateSlots::compute(ModuleOp module) {
   SmallVector<func::FuncOp> functions;

@@ -130,12 +130,15 @@ LogicalResult StaticAttr::verify(EmitError emitError, StringRef state,
 }
 
 LogicalResult SlotAttr::verify(EmitError emitError, StringRef name, Type format,
-                               GemmRole, OperandKind) {
+                               GemmRole, OperandKind, int64_t cache) {
   if (name.empty())
     return emitError() << "expected a slot to have a name";
   if (!isa<Float8E4M3FNType, Float8E5M2Type>(format))
     return emitError() << "expected the format of slot '" << name
                        << "' to be f8E4M3FN or f8E5M2, but got " << format;
+  if (cache < 0)
+    return emitError() << "expected the cache of slot '" << name
+                       << "' to have a size, but got " << cache;
   return success();
 }
 

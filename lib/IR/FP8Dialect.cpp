@@ -60,7 +60,7 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
     return op->emitOpError("expected '")
            << name << "' to be a string, but got " << value;
   if ((name == kGradAttrName || name == kWeightAttrName ||
-       name == kRecomputeAttrName) &&
+       name == kRecomputeAttrName || name == kFirstMicrobatchAttrName) &&
       !isa<UnitAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a unit attribute, but got " << value;

@@ -36,6 +36,24 @@ LogicalResult RecordAmaxOp::verify() {
   return success();
 }
 
+static LogicalResult verifyCached(Operation *op, ScaledType type) {
+  if (!type.getCacheSize())
+    return op->emitOpError("expected a static shape, one f32 factor and codes "
+                           "of 8 bits, but got ")
+           << type;
+  return success();
+}
+
+LogicalResult StoreCachedOp::verify() {
+  // store_cached_c1
+  return verifyCached(*this, getSource().getType());
+}
+
+LogicalResult LoadCachedOp::verify() {
+  // load_cached_c1
+  return verifyCached(*this, getResult().getType());
+}
+
 LogicalResult UpdateScalesOp::verify() {
   StateTableAttr table = getTable();
   // update_scales_c3

@@ -183,6 +183,13 @@ SmallVector<int64_t> ScaledType::getGridShape() const {
   return fp8::getGridShape(getShape(), getBlock());
 }
 
+std::optional<int64_t> ScaledType::getCacheSize() const {
+  if (ShapedType::isDynamicShape(getShape()) || !isPerTensor() ||
+      !getScaleType().isF32() || getElementType().getIntOrFloatBitWidth() != 8)
+    return std::nullopt;
+  return llvm::alignTo(ShapedType::getNumElements(getShape()), 4) + 4;
+}
+
 bool ScaledType::isPerTensor() const {
   return llvm::all_of(getBlock(),
                       [](int64_t extent) { return extent == kWhole; });

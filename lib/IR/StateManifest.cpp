@@ -35,6 +35,8 @@ std::string fp8::getStateManifest(StateTableAttr table) {
                                        : "e4m3");
           json.attribute("role", stringifyEnum(slot.getRole()));
           json.attribute("operand", stringifyEnum(slot.getOperand()));
+          if (slot.getCache() != 0)
+            json.attribute("cache", slot.getCache());
         });
     });
   });

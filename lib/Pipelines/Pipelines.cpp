@@ -98,6 +98,8 @@ static void buildScalingPipeline(OpPassManager &pm,
   pm.addPass(createCSEPass());
   AllocateStatePassOptions stateOptions;
   stateOptions.counts = options.stats && !options.functionalState;
+  // Tensors have no place to keep a weight.
+  stateOptions.cacheWeights = !options.functionalState;
   pm.addPass(createAllocateStatePass(stateOptions));
   addFuncPass(pm, createInferScalesPass());
   pm.addPass(createCSEPass());

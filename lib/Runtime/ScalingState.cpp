@@ -13,13 +13,26 @@
 using namespace fp8rt;
 using namespace fp8rt::detail;
 
+Caches::Caches(const std::vector<Slot> &slots) {
+  buffers.reserve(slots.size());
+  for (const Slot &slot : slots)
+    buffers.emplace_back(static_cast<size_t>(slot.cache));
+  setPointers();
+}
+
+void Caches::setPointers() {
+  pointers.clear();
+  for (std::vector<uint8_t> &buffer : buffers)
+    pointers.push_back(buffer.empty() ? nullptr : buffer.data());
+}
+
 ScalingState::ScalingState(Manifest source)
     : manifest(std::move(source)), manifestText(printManifest(manifest)),
       staging(getNumSlots()), scale(getNumSlots(), 1.0f),
-      scaleInv(getNumSlots(), 1.0f), lastAmax(getNumSlots()),
-      recorded(getNumSlots()), nonFinite(getNumSlots()),
-      rings(getNumSlots() * getRingLength()), oldest(getNumSlots()),
-      ringMax(getNumSlots()) {
+      scaleInv(getNumSlots(), 1.0f), caches(manifest.slots),
+      lastAmax(getNumSlots()), recorded(getNumSlots()),
+      nonFinite(getNumSlots()), rings(getNumSlots() * getRingLength()),
+      oldest(getNumSlots()), ringMax(getNumSlots()) {
   slotIndex.reserve(getNumSlots());
   for (size_t i = 0; i < getNumSlots(); ++i)
     slotIndex.emplace(manifest.slots[i].name, i);

@@ -136,7 +136,8 @@ fp8rt_status fp8rt_state_get_rows(fp8rt_state handle, fp8rt_state_rows *rows) {
              state.scale.data(),
              state.scaleInv.data(),
              state.staging.underflow.data(),
-             state.staging.saturated.data()};
+             state.staging.saturated.data(),
+             state.caches.getPointers()};
     return FP8RT_OK;
   });
 }

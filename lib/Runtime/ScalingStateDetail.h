@@ -37,6 +37,8 @@ struct Recipe {
 struct Slot {
   std::string name, role, operand;
   Format format = Format::E4M3;
+  /// Bytes of the cache of the quantised tensor.
+  int64_t cache = 0;
 };
 
 struct Manifest {
@@ -79,6 +81,24 @@ struct Staging {
 
   std::vector<float> amax;
   std::vector<int64_t> underflow, saturated;
+};
+
+/// Where compiled code keeps quantised tensors from one micro-batch to the
+/// next.
+class Caches {
+public:
+  explicit Caches(const std::vector<Slot> &slots);
+  Caches(const Caches &other) : buffers(other.buffers) { setPointers(); }
+  Caches &operator=(const Caches &) = delete;
+
+  /// One for each slot; null without a cache.
+  void *const *getPointers() const { return pointers.data(); }
+
+private:
+  void setPointers();
+
+  std::vector<std::vector<uint8_t>> buffers;
+  std::vector<void *> pointers;
 };
 
 /// A slot's past amaxes lie together, in a ring: an update replaces the oldest,
@@ -127,6 +147,7 @@ public:
   Staging staging;
   std::optional<Staging> suspended;
   std::vector<float> scale, scaleInv;
+  Caches caches;
   std::vector<float> lastAmax;
   std::vector<int64_t> recorded, nonFinite;
   int64_t steps = 0;

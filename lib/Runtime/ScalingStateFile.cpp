@@ -89,6 +89,13 @@ static size_t getRingLength(const Recipe &recipe) {
 // Saving
 //===----------------------------------------------------------------------===//
 
+/// Caches belong to a process.
+static Manifest withoutCaches(Manifest manifest) {
+  for (Slot &slot : manifest.slots)
+    slot.cache = 0;
+  return manifest;
+}
+
 FileResult detail::saveState(const ScalingState &state,
                              const std::string &path) {
   size_t numSlots = state.getNumSlots(), ringLength = state.getRingLength();
@@ -113,7 +120,9 @@ FileResult detail::saveState(const ScalingState &state,
   std::string error;
   if (!writeSafetensors(
           path, std::move(tensors),
-          {{kVersionKey, kVersion}, {kManifestKey, state.manifestText}}, error))
+          {{kVersionKey, kVersion},
+           {kManifestKey, printManifest(withoutCaches(state.manifest))}},
+          error))
     return {FP8RT_ERROR_FILE, error};
   return {FP8RT_OK, {}};
 }
@@ -358,6 +367,6 @@ FileResult detail::loadState(ScalingState &state, const std::string &path,
 FileResult detail::readManifest(const std::string &path, Manifest &manifest) {
   StateReader reader(path);
   FileResult result = reader.open();
-  manifest = std::move(reader.manifest);
+  manifest = withoutCaches(std::move(reader.manifest));
   return result;
 }

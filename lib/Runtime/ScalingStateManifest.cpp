@@ -18,6 +18,8 @@ using nlohmann::json;
 
 static constexpr const char *kAlgos[] = {"max", "most_recent"};
 static constexpr const char *kCompats[] = {"te_fused", "te_unfused", "flax"};
+/// No tensor is larger; a typing error should not take all memory.
+static constexpr int64_t kMaxCache = int64_t(1) << 40;
 static constexpr const char *kFormats[] = {"e4m3", "e5m2"};
 
 const char *detail::stringifyAlgo(Algo algo) {
@@ -158,7 +160,7 @@ bool ManifestParser::parseSlot(const json &entry, size_t index) {
   if (!entry.is_object())
     return fail("expected an object, but got " + summarize(entry));
   Slot slot;
-  if (!checkKeys(entry, {"name", "format"}, {"role", "operand"}) ||
+  if (!checkKeys(entry, {"name", "format"}, {"role", "operand", "cache"}) ||
       !readString(entry, "name", slot.name))
     return false;
   if (slot.name.empty())
@@ -166,7 +168,8 @@ bool ManifestParser::parseSlot(const json &entry, size_t index) {
   where += " '" + slot.name + "'";
   if (!readEnum(entry, "format", kFormats, slot.format) ||
       !readString(entry, "role", slot.role) ||
-      !readString(entry, "operand", slot.operand))
+      !readString(entry, "operand", slot.operand) ||
+      !readInteger(entry, "cache", 0, kMaxCache, slot.cache))
     return false;
   manifest.slots.push_back(std::move(slot));
   where.clear();
@@ -236,11 +239,14 @@ bool detail::parseManifest(std::string_view text, Manifest &manifest,
 
 std::string detail::printManifest(const Manifest &manifest) {
   json slots = json::array();
-  for (const Slot &slot : manifest.slots)
+  for (const Slot &slot : manifest.slots) {
     slots.push_back({{"name", slot.name},
                      {"format", stringifyFormat(slot.format)},
                      {"role", slot.role},
                      {"operand", slot.operand}});
+    if (slot.cache != 0)
+      slots.back()["cache"] = slot.cache;
+  }
   const Recipe &recipe = manifest.recipe;
   return json({{"version", 1},
                {"slots", std::move(slots)},

@@ -69,6 +69,20 @@ void AllocateState::rewrite(QuantizeOp op, const Place &place) {
   ScaledType type = op.getResult().getType();
   RankedTensorType factor = type.getScaleInvType();
   Value slot = place.getSlot(rewriter, loc, op);
+  int64_t cache = place.scope.slots[place.scope.offsets.lookup(op)].getCache();
+  if (cache != 0) {
+    // Neither quantised nor recorded in any other micro-batch.
+    auto function = op->getParentOfType<func::FuncOp>();
+    auto first = scf::IfOp::create(rewriter, loc, getFirstMicrobatch(function),
+                                   /*withElseRegion=*/false);
+    auto cached = LoadCachedOp::create(rewriter, loc, type, place.state, slot);
+    rewriter.replaceAllUsesWith(op.getResult(), cached);
+    rewriter.moveOpBefore(op, first.thenYield());
+    rewriter.setInsertionPointAfter(op);
+    StoreCachedOp::create(rewriter, loc, op.getResult(), place.state, slot);
+    rewriter.setInsertionPoint(op);
+    ++numCached;
+  }
   auto scales =
       ReadScaleOp::create(rewriter, loc, factor, factor, place.state, slot);
   Value source = op.getSource();
@@ -155,7 +169,7 @@ void AllocateState::rewrite(func::FuncOp function, StateSlots &slots) {
 
 void AllocateState::runOnOperation() {
   ModuleOp module = getOperation();
-  StateSlots slots;
+  StateSlots slots(cacheWeights);
   if (failed(slots.compute(module)))
     return signalPassFailure();
   SmallVector<func::FuncOp> functions = llvm::filter_to_vector(

@@ -56,6 +56,8 @@ private:
   LogicalResult follow(func::CallOp op, const Environment &environment);
   LogicalResult check(ReadScaleOp op, const Environment &environment);
   LogicalResult check(RecordAmaxOp op, const Environment &environment);
+  LogicalResult check(Operation *op, Value slot, ScaledType type,
+                      const Environment &environment);
   LogicalResult check(QuantizeOp op, const Environment &environment);
   FailureOr<int64_t> getSlot(Operation *op, Value slot,
                              const Environment &environment);
@@ -127,6 +129,23 @@ FailureOr<int64_t> Step::getSlot(Operation *op, Value slot,
 
 LogicalResult Step::check(ReadScaleOp op, const Environment &environment) {
   return getSlot(op, op.getSlot(), environment);
+}
+
+/// A cache has to be of the type that is stored to it and loaded from it.
+LogicalResult Step::check(Operation *op, Value slot, ScaledType type,
+                          const Environment &environment) {
+  FailureOr<int64_t> index = getSlot(op, slot, environment);
+  if (failed(index))
+    return failure();
+  SlotAttr attribute = slots[*index];
+  if (attribute.getFormat() != type.getElementType() ||
+      attribute.getCache() != type.getCacheSize())
+    return op->emitOpError("expected slot '")
+           << attribute.getName() << "' to have a cache of "
+           << *type.getCacheSize() << " bytes of " << type.getElementType()
+           << ", but got " << attribute.getCache() << " of "
+           << attribute.getFormat();
+  return success();
 }
 
 LogicalResult Step::check(QuantizeOp op, const Environment &environment) {
@@ -228,7 +247,8 @@ static bool hasSlotsByIteration(scf::ForOp op, const Environment &environment) {
   return op.getBody()
       ->walk([&](Operation *inner) {
         // Calls hand on where slots begin as an index.
-        if (isa<ReadScaleOp, RecordAmaxOp, func::CallOp>(inner))
+        if (isa<ReadScaleOp, RecordAmaxOp, StoreCachedOp, LoadCachedOp,
+                func::CallOp>(inner))
           for (Value operand : inner->getOperands())
             if (operand.getType().isIndex() && !environment.evaluate(operand))
               return WalkResult::interrupt();
@@ -263,6 +283,12 @@ LogicalResult Step::follow(Region &region, Environment &environment) {
           return check(read, environment);
         if (auto record = dyn_cast<RecordAmaxOp>(op))
           return check(record, environment);
+        if (auto store = dyn_cast<StoreCachedOp>(op))
+          return check(op, store.getSlot(), store.getSource().getType(),
+                       environment);
+        if (auto load = dyn_cast<LoadCachedOp>(op))
+          return check(op, load.getSlot(), load.getResult().getType(),
+                       environment);
         if (auto call = dyn_cast<func::CallOp>(op))
           return follow(call, environment);
         if (auto loop = dyn_cast<scf::ForOp>(op))

@@ -3,7 +3,7 @@
 // A state is a pointer to the runtime's rows.
 // CHECK-LABEL: func.func @read_scale(
 // CHECK-SAME: %[[STATE:.*]]: !llvm.ptr, %[[SLOT:.*]]: index)
-// CHECK: %[[FIELD:.*]] = llvm.getelementptr %[[STATE]][0, 2] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, ptr, ptr, ptr, ptr, ptr)>
+// CHECK: %[[FIELD:.*]] = llvm.getelementptr %[[STATE]][0, 2] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, ptr, ptr, ptr, ptr, ptr, ptr)>
 // CHECK: %[[ROW:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr
 // CHECK: %[[INDEX:.*]] = arith.index_cast %[[SLOT]] : index to i64
 // CHECK: %[[ADDRESS:.*]] = llvm.getelementptr %[[ROW]][%[[INDEX]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
@@ -55,4 +55,23 @@ func.func private @callee(%state: !fp8.state)
 func.func @call(%state: !fp8.state) {
   call @callee(%state) : (!fp8.state) -> ()
   return
+}
+
+// Codes, then the factor, in the memory of the slot.
+// CHECK-LABEL: func.func @cached(
+// CHECK-SAME: %[[STATE:.*]]: !llvm.ptr, %{{.*}}: index, %[[PAYLOAD:.*]]: tensor<3x5xf8E4M3FN>, %[[FACTOR:.*]]: tensor<1x1xf32>)
+// CHECK: llvm.getelementptr %[[STATE]][0, 6]
+// CHECK: %[[CACHE:.*]] = llvm.load %{{.*}} : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[PAYLOADS:.*]] = builtin.unrealized_conversion_cast %{{.*}} : !llvm.struct<(ptr, ptr, i64, array<2 x i64>, array<2 x i64>)> to memref<3x5xf8E4M3FN>
+// CHECK: llvm.mlir.constant(16 : i64)
+// CHECK: %[[FACTORS:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<1x1xf32>
+// CHECK: bufferization.materialize_in_destination %[[PAYLOAD]] in restrict writable %[[PAYLOADS]]
+// CHECK: bufferization.materialize_in_destination %[[FACTOR]] in restrict writable %[[FACTORS]]
+// CHECK: bufferization.to_tensor %{{.*}} restrict : memref<3x5xf8E4M3FN> to tensor<3x5xf8E4M3FN>
+// CHECK: bufferization.to_tensor %{{.*}} restrict : memref<1x1xf32> to tensor<1x1xf32>
+func.func @cached(%state: !fp8.state, %slot: index, %q: !fp8.scaled<3x5xf8E4M3FN, block = [*, *], scale = f32>)
+    -> !fp8.scaled<3x5xf8E4M3FN, block = [*, *], scale = f32> {
+  fp8.store_cached %q, %state[%slot] : !fp8.scaled<3x5xf8E4M3FN, block = [*, *], scale = f32>
+  %0 = fp8.load_cached %state[%slot] : !fp8.scaled<3x5xf8E4M3FN, block = [*, *], scale = f32>
+  return %0 : !fp8.scaled<3x5xf8E4M3FN, block = [*, *], scale = f32>
 }

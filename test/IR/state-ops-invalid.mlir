@@ -77,3 +77,29 @@ func.func private @slots() attributes {fp8.slots = "own"}
 
 // expected-error @below {{expected 'fp8.recompute' to be a unit attribute, but got true}}
 func.func private @recompute() attributes {fp8.recompute = true}
+
+// -----
+
+func.func @store_cached_c1(%q: !fp8.scaled<?x8xf8E4M3FN, block = [*, *], scale = f32>, %state: !fp8.state, %slot: index) {
+  // expected-error @below {{'fp8.store_cached' op expected a static shape, one f32 factor and codes of 8 bits, but got '!fp8.scaled<?x8xf8E4M3FN, block = [*, *], scale = f32>'}}
+  fp8.store_cached %q, %state[%slot] : !fp8.scaled<?x8xf8E4M3FN, block = [*, *], scale = f32>
+  return
+}
+
+// -----
+
+func.func @load_cached_c1(%state: !fp8.state, %slot: index) {
+  // expected-error @below {{'fp8.load_cached' op expected a static shape, one f32 factor and codes of 8 bits, but got '!fp8.scaled<4x8xf8E4M3FN, block = [1, *], scale = f32>'}}
+  %q = fp8.load_cached %state[%slot] : !fp8.scaled<4x8xf8E4M3FN, block = [1, *], scale = f32>
+  return
+}
+
+// -----
+
+// expected-error @below {{expected the cache of slot 'x' to have a size, but got -1}}
+func.func private @slot_cache() attributes {s = #fp8.slot<"x" : f8E4M3FN, fprop weight, cache = -1>}
+
+// -----
+
+// expected-error @below {{expected 'fp8.first_microbatch' to be a unit attribute, but got 1 : i64}}
+func.func private @first(i1 {fp8.first_microbatch = 1})

@@ -2,9 +2,10 @@
 // RUN: fp8-opt %s --emit-bytecode | fp8-opt | FileCheck %s
 // RUN: fp8-opt %s --mlir-print-op-generic | fp8-opt | FileCheck %s
 
-// CHECK: module attributes {fp8.state = #fp8.state_table<#fp8.delayed<amax_history_len = 16>, [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>, #fp8.slot<"l0.dy" : f8E5M2, dgrad gradient>]>}
+// CHECK: module attributes {fp8.state = #fp8.state_table<#fp8.delayed<amax_history_len = 16>, [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>, #fp8.slot<"l0.dy" : f8E5M2, dgrad gradient>, #fp8.slot<"l0.w" : f8E4M3FN, fprop weight, cache = 36>]>}
 module attributes {fp8.state = #fp8.state_table<#fp8.delayed<amax_history_len = 16>,
-    [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>, #fp8.slot<"l0.dy" : f8E5M2, dgrad gradient>]>} {
+    [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>, #fp8.slot<"l0.dy" : f8E5M2, dgrad gradient>,
+     #fp8.slot<"l0.w" : f8E4M3FN, fprop weight, cache = 36>]>} {
   // CHECK-LABEL: @state
   // CHECK-SAME: !fp8.state
   func.func @state(%state: !fp8.state, %slot: index, %amax: tensor<1x1xf32>, %n: f64) -> tensor<1x1xf32> {
@@ -14,6 +15,10 @@ module attributes {fp8.state = #fp8.state_table<#fp8.delayed<amax_history_len = 
     fp8.record_amax %amax, %state[%slot] : tensor<1x1xf32>
     // CHECK: fp8.record_amax %{{.*}}, %{{.*}}[%{{.*}}] counts(%{{.*}}, %{{.*}}) : tensor<1x1xf32>
     fp8.record_amax %amax, %state[%slot] counts(%n, %n) : tensor<1x1xf32>
+    // CHECK: %[[Q:.*]] = fp8.load_cached %{{.*}}[%{{.*}}] : <4x8xf8E4M3FN, block = [*, *], scale = f32>
+    %q = fp8.load_cached %state[%slot] : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
+    // CHECK: fp8.store_cached %[[Q]], %{{.*}}[%{{.*}}] : <4x8xf8E4M3FN, block = [*, *], scale = f32>
+    fp8.store_cached %q, %state[%slot] : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
     return %scale : tensor<1x1xf32>
   }
 

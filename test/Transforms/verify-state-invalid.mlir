@@ -156,3 +156,15 @@ module attributes {fp8.state = #fp8.state_table<#fp8.delayed, []>} {
     return
   }
 }
+
+// -----
+
+module attributes {fp8.state = #fp8.state_table<#fp8.delayed, [#fp8.slot<"w" : f8E4M3FN, fprop weight, cache = 132>]>} {
+  func.func @cache(%state: !fp8.state) {
+    %c0 = arith.constant 0 : index
+    %0 = fp8.load_cached %state[%c0] : !fp8.scaled<8x16xf8E4M3FN, block = [*, *], scale = f32>
+    // expected-error @below {{'fp8.load_cached' op expected slot 'w' to have a cache of 260 bytes of 'f8E4M3FN', but got 132 of 'f8E4M3FN'}}
+    %1 = fp8.load_cached %state[%c0] : !fp8.scaled<16x16xf8E4M3FN, block = [*, *], scale = f32>
+    return
+  }
+}

@@ -32,6 +32,10 @@ class ForOp;
 
 namespace mlir::fp8 {
 
+/// The argument of `function` that says whether this is the first micro-batch
+/// of a step; null if there is none.
+Value getFirstMicrobatch(func::FuncOp function);
+
 /// The slots of a scope by offset, and what has which.
 struct StateScope {
   /// Names are relative to the scope.
@@ -49,6 +53,10 @@ struct StateScope {
 
 class StateSlots {
 public:
+  /// With `cacheWeights` weights get a cache in functions that know which
+  /// micro-batch is the first.
+  explicit StateSlots(bool cacheWeights) : cacheWeights(cacheWeights) {}
+
   /// Finds the slots of all functions of `module`; reports what cannot have a
   /// slot, or not one of its own, at the operation.
   LogicalResult compute(ModuleOp module);
@@ -80,6 +88,7 @@ private:
                        StateScope &scope);
   LogicalResult assign(func::FuncOp function);
 
+  bool cacheWeights;
   SymbolTableCollection symbols;
   DenseMap<Operation *, std::unique_ptr<StateScope>> scopes;
   /// Functions whose scope is being collected.

@@ -310,14 +310,19 @@ def FP8_SlotAttr : FP8_Attr<"Slot", "slot"> {
     Example: `#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>`. The name is the
     contraction's with `.x`, `.w` or `.dy` and does not depend on where it
     stands; `role` and `operand` say of which contraction and what it holds.
+    `cache` is the number of bytes that keep the quantised tensor from one
+    micro-batch to the next, 0 for none.
   }];
   let parameters = (ins
     StringRefParameter<"stable name">:$name,
     "::mlir::Type":$format,
     FP8_EnumParameter<FP8_GemmRole>:$role,
-    FP8_EnumParameter<FP8_OperandKind>:$operand
+    FP8_EnumParameter<FP8_OperandKind>:$operand,
+    DefaultValuedParameter<"int64_t", "0", "bytes">:$cache
   );
-  let assemblyFormat = "`<` $name `:` $format `,` $role $operand `>`";
+  let assemblyFormat = [{
+    `<` $name `:` $format `,` $role $operand (`,` `cache` `=` $cache^)? `>`
+  }];
   let genVerifyDecl = 1;
 }
 

@@ -25,6 +25,8 @@ inline constexpr llvm::StringLiteral kWeightAttrName = "fp8.weight";
 inline constexpr llvm::StringLiteral kStatsSlotsAttrName = "fp8.stats_slots";
 inline constexpr llvm::StringLiteral kOperandsAttrName = "fp8.operands";
 inline constexpr llvm::StringLiteral kRecomputeAttrName = "fp8.recompute";
+inline constexpr llvm::StringLiteral kFirstMicrobatchAttrName =
+    "fp8.first_microbatch";
 inline constexpr llvm::StringLiteral kSlotsAttrName = "fp8.slots";
 inline constexpr llvm::StringLiteral kStateAttrName = "fp8.state";
 inline constexpr llvm::StringLiteral kStateManifestAttrName =

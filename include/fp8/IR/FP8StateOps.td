@@ -71,6 +71,53 @@ def FP8_RecordAmaxOp : FP8_EffectOp<"record_amax",
   let hasVerifier = 1;
 }
 
+def FP8_StoreCachedOp : FP8_EffectOp<"store_cached",
+    [MemoryEffects<[MemWrite]>]> {
+  let summary = "keep a quantised tensor with its slot";
+  let description = [{
+    Copies payload and scale_inv into the cache of the slot, for the other
+    micro-batches of a step (`fp8.load_cached`).
+
+    Constraints:
+    - (C1) `source` has a static shape, one f32 factor, and codes of 8 bits.
+
+    Example:
+
+    ```mlir
+    fp8.store_cached %q, %state[%slot]
+        : !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>
+    ```
+  }];
+  let arguments = (ins FP8_ScaledType:$source, FP8_StateType:$state,
+                       Index:$slot);
+  let assemblyFormat =
+      "$source `,` $state `[` $slot `]` attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
+def FP8_LoadCachedOp : FP8_EffectOp<"load_cached",
+    [MemoryEffects<[MemRead]>]> {
+  let summary = "the quantised tensor that was kept with a slot";
+  let description = [{
+    What `fp8.store_cached` kept last; zeros if it never ran.
+
+    Constraints:
+    - (C1) `result` has a static shape, one f32 factor, and codes of 8 bits.
+
+    Example:
+
+    ```mlir
+    %q = fp8.load_cached %state[%slot]
+        : !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>
+    ```
+  }];
+  let arguments = (ins FP8_StateType:$state, Index:$slot);
+  let results = (outs FP8_ScaledType:$result);
+  let assemblyFormat =
+      "$state `[` $slot `]` attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def FP8_UpdateScalesOp : FP8_Op<"update_scales", [
     AllTypesMatch<["scale", "amax", "new_scale"]>,
     AllTypesMatch<["amax_history", "new_amax_history"]>]> {

@@ -67,6 +67,10 @@ def FP8_ScaledType : TypeDef<FP8_Dialect, "Scaled"> {
     ::mlir::RankedTensorType getTensorScaleInvType() const;
     /// ceildiv(dim, block) in each dimension, kDynamic for a dynamic one.
     ::llvm::SmallVector<int64_t> getGridShape() const;
+    /// Bytes of a cache of the value: codes, then the factor at the next
+    /// multiple of 4. Nothing if it cannot be cached: unless the shape is
+    /// static, the factor is one f32, and codes have 8 bits.
+    std::optional<int64_t> getCacheSize() const;
     /// Whether one factor serves the whole tensor.
     bool isPerTensor() const;
     /// Whether dimension `dim` is cut into more than one block.

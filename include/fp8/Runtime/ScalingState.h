@@ -51,7 +51,7 @@ typedef uint64_t fp8rt_state;
 ///   {
 ///     "version": 1,
 ///     "slots": [{"name": "l0.x", "format": "e4m3", "role": "fprop",
-///                "operand": "activation"}],
+///                "operand": "activation", "cache": 0}],
 ///     "amax_history_len": 1024,     1..65536
 ///     "amax_compute_algo": "max",   or "most_recent"
 ///     "margin": 0,                  -64..64
@@ -63,7 +63,9 @@ typedef uint64_t fp8rt_state;
 /// Names are unique; formats are e4m3 and e5m2; `role` and `operand` are any
 /// strings, kept for the reader. Only `version`, `slots` and of a slot `name`
 /// and `format` are needed: the values above are the defaults, and those of
-/// `role` and `operand` are empty. `flax` knows margin 0 and max only.
+/// `role` and `operand` are empty. `cache` is the size in bytes of memory in
+/// which compiled code keeps the quantised tensor between the micro-batches of
+/// a step, at first zeros; it is not saved. `flax` knows margin 0 and max only.
 /// Errors: FP8RT_ERROR_INVALID_MANIFEST, with a message that names the key.
 fp8rt_status fp8rt_state_create(const char *manifest, size_t size,
                                 fp8rt_state *state);
@@ -92,6 +94,7 @@ typedef struct fp8rt_state_rows {
   const float *scale_inv; /* out: 1 / scale, multiplies on dequantise */
   int64_t *underflow;     /* in: add the non-zero elements that became 0 */
   int64_t *saturated;     /* in: add the elements beyond the largest code */
+  void *const *cache;     /* both: of the slot's size in bytes; null for 0 */
 } fp8rt_state_rows;
 
 fp8rt_status fp8rt_state_get_rows(fp8rt_state state, fp8rt_state_rows *rows);

@@ -165,14 +165,23 @@ def AllocateStatePass : Pass<"fp8-allocate-state", "::mlir::ModuleOp"> {
       for each.
     - A contraction or call with `fp8.recompute` reads the slots of the forward of
       the same name.
+
+    In a function with an argument `fp8.first_microbatch` weights are quantised,
+    and recorded, if it is true; the value is kept with the slot and taken from
+    there in the other micro-batches of the step.
   }];
   let options = [
     Option<"counts", "counts", "bool", "false",
-           "Count underflow and saturation in every slot">];
+           "Count underflow and saturation in every slot">,
+    Option<"cacheWeights", "cache-weights", "bool", "true",
+           "Quantise weights once per step where fp8.first_microbatch says "
+           "which micro-batch is the first">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::fp8::FP8Dialect"];
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::scf::SCFDialect"];
   let statistics = [
-    Statistic<"numSlots", "num-slots", "Slots allocated">];
+    Statistic<"numSlots", "num-slots", "Slots allocated">,
+    Statistic<"numCached", "num-cached", "Weights kept between micro-batches">];
 }
 
 def InferScalesPass : Pass<"fp8-infer-scales"> {

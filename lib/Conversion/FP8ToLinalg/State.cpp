@@ -1,4 +1,4 @@
-//===- State.cpp - read_scale and record_amax -----------------------------===//
+//===- State.cpp - Scales, amaxes and caches of the state -----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,8 +13,10 @@
 
 #include "FP8ToLinalg.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
@@ -23,13 +25,13 @@ using namespace mlir::fp8;
 namespace {
 
 /// The fields of fp8rt_state_rows, in order.
-enum class Row { NumSlots, Amax, Scale, ScaleInv, Underflow, Saturated };
+enum class Row { NumSlots, Amax, Scale, ScaleInv, Underflow, Saturated, Cache };
 
 /// The address of an element of a row.
 Value getElementAddress(ImplicitLocOpBuilder &b, Value state, Row row,
                         Value slot, Type elementType) {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  SmallVector<Type> fields(6, pointer);
+  SmallVector<Type> fields(7, pointer);
   fields[0] = b.getI64Type();
   auto rows = LLVM::LLVMStructType::getLiteral(b.getContext(), fields);
   Value field =
@@ -92,10 +94,94 @@ struct ConvertRecordAmax : OpConversionPattern<RecordAmaxOp> {
   }
 };
 
+//===----------------------------------------------------------------------===//
+// Caches
+//===----------------------------------------------------------------------===//
+
+/// `offset` bytes into a cache, as a memref of `type`.
+Value getCachePart(ImplicitLocOpBuilder &b, Value cache, int64_t offset,
+                   RankedTensorType type) {
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  Value distance = LLVM::ConstantOp::create(b, b.getI64Type(), offset);
+  Value address = LLVM::GEPOp::create(b, pointer, b.getI8Type(), cache,
+                                      ArrayRef<LLVM::GEPArg>{distance});
+  auto memref = MemRefType::get(type.getShape(), type.getElementType());
+  Type i64 = b.getI64Type();
+  auto extents = LLVM::LLVMArrayType::get(i64, type.getRank());
+  auto descriptorType = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), {pointer, pointer, i64, extents, extents});
+  Value descriptor = LLVM::UndefOp::create(b, descriptorType);
+  auto insert = [&](Value value, ArrayRef<int64_t> position) {
+    descriptor = LLVM::InsertValueOp::create(b, descriptor, value, position);
+  };
+  auto insertNumber = [&](int64_t number, ArrayRef<int64_t> position) {
+    insert(LLVM::ConstantOp::create(b, i64, number), position);
+  };
+  insert(address, 0);
+  insert(address, 1);
+  insertNumber(0, 2);
+  SmallVector<int64_t> strides = computeSuffixProduct(type.getShape());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    insertNumber(type.getDimSize(dim), {3, dim});
+    insertNumber(strides[dim], {4, dim});
+  }
+  return UnrealizedConversionCastOp::create(b, memref, descriptor).getResult(0);
+}
+
+/// The memrefs of payload and factor in the cache of a slot.
+std::pair<Value, Value> getCacheParts(ImplicitLocOpBuilder &b, Value state,
+                                      Value slot, ScaledType type) {
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  Value address = getElementAddress(b, state, Row::Cache, slot, pointer);
+  Value cache = LLVM::LoadOp::create(b, pointer, address);
+  return {
+      getCachePart(b, cache, 0, type.getPayloadType()),
+      getCachePart(b, cache, *type.getCacheSize() - 4, type.getScaleInvType())};
+}
+
+struct ConvertStoreCached : OpConversionPattern<StoreCachedOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(StoreCachedOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto [payload, factor] =
+        getCacheParts(b, adaptor.getState().front(), adaptor.getSlot().front(),
+                      op.getSource().getType());
+    ScaledParts parts(adaptor.getSource());
+    for (auto [part, memref] :
+         {std::pair(parts.payload, payload), {parts.scaleInv, factor}})
+      bufferization::MaterializeInDestinationOp::create(
+          b, /*result=*/Type(), part, memref, /*restrict=*/true,
+          /*writable=*/true);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertLoadCached : OpConversionPattern<LoadCachedOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(LoadCachedOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    ScaledType type = op.getResult().getType();
+    auto [payload, factor] =
+        getCacheParts(b, adaptor.getState(), adaptor.getSlot(), type);
+    SmallVector<Value> parts;
+    for (auto [memref, partType] : {std::pair(payload, type.getPayloadType()),
+                                    {factor, type.getScaleInvType()}})
+      parts.push_back(bufferization::ToTensorOp::create(
+          b, partType, memref, /*restrict=*/true, /*writable=*/false));
+    rewriter.replaceOpWithMultiple(op, {parts});
+    return success();
+  }
+};
+
 } // namespace
 
 void fp8::populateStatePatterns(const TypeConverter &converter,
                                 RewritePatternSet &patterns) {
-  patterns.add<ConvertReadScale, ConvertRecordAmax>(converter,
-                                                    patterns.getContext());
+  patterns.add<ConvertReadScale, ConvertRecordAmax, ConvertStoreCached,
+               ConvertLoadCached>(converter, patterns.getContext());
 }

@@ -37,8 +37,11 @@ OPERANDS = {
     "measure": "%x: tensor<32x768xbf16>, "
     "%q: !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>",
     "quantize": "%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>",
+    "load_cached": "%state: !fp8.state, %slot: index",
     "read_scale": "%state: !fp8.state, %slot: index",
     "record_amax": "%amax: tensor<1x1xf32>, %state: !fp8.state, %slot: index",
+    "store_cached": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>, "
+    "%state: !fp8.state, %slot: index",
     "transpose": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, *], scale = f32>",
     "update_scales": "%scale: tensor<1xf32>, %amax: tensor<1xf32>, "
     "%history: tensor<16x1xf32>",

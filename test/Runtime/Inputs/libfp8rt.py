@@ -18,6 +18,7 @@ class Rows(ctypes.Structure):
         ("scale_inv", ctypes.POINTER(ctypes.c_float)),
         ("underflow", ctypes.POINTER(ctypes.c_int64)),
         ("saturated", ctypes.POINTER(ctypes.c_int64)),
+        ("cache", ctypes.POINTER(ctypes.c_void_p)),
     ]
 
 
@@ -50,10 +51,13 @@ class Library:
     def create(self, names, formats, history_len, **recipe):
         slots = [{"name": n, "format": f} for n, f in zip(names, formats)]
         manifest = {"version": 1, "slots": slots, "amax_history_len": history_len, **recipe}
+        return self.create_from(manifest)
+
+    def create_from(self, manifest):
         text = json.dumps(manifest).encode()
         handle = ctypes.c_uint64()
         self.call("create", text, ctypes.c_size_t(len(text)), ctypes.byref(handle))
-        return State(self, handle, history_len)
+        return State(self, handle, manifest["amax_history_len"])
 
 
 class State:

@@ -122,9 +122,14 @@ TEST(ScalingStateManifest, RefusesBadSlots) {
          "\"f16\"");
   expect(R"({"name": "x", "format": "e4m3", "role": 1})",
          " slot 0 'x': expected role to be a string without NUL, but got 1");
-  expect(R"({"name": "x", "format": "e4m3", "kind": 1})",
-         " slot 0: expected the keys name, format, role, operand, but got "
-         "'kind'");
+  expect(
+      R"({"name": "x", "format": "e4m3", "kind": 1})",
+      " slot 0: expected the keys name, format, role, operand, cache, but got "
+      "'kind'");
+  expect(
+      R"({"name": "x", "format": "e4m3", "cache": -1})",
+      " slot 0 'x': expected cache to be an integer in 0..1099511627776, but "
+      "got -1");
   expect(R"({"name": "x", "format": "e4m3"}, {"name": "x", "format": "e4m3"})",
          ": expected unique names of slots, but got 'x' twice");
 }

@@ -213,6 +213,28 @@ TEST_F(ScalingState, StartsWithScaleOne) {
   EXPECT_EQ(getHistory("x"), (History{0, 0, 0, 0}));
 }
 
+TEST_F(ScalingState, GivesSlotsTheirCaches) {
+  EXPECT_EQ(rows.cache[0], nullptr);
+  fp8rt_state mine, clone;
+  ASSERT_EQ(create(makeManifest(R"({"name": "x", "format": "e4m3"},
+                {"name": "w", "format": "e4m3", "cache": 5})"),
+                   mine),
+            FP8RT_OK);
+  fp8rt_state_rows own, other;
+  ASSERT_EQ(fp8rt_state_get_rows(mine, &own), FP8RT_OK);
+  EXPECT_EQ(own.cache[0], nullptr);
+  auto *bytes = static_cast<unsigned char *>(own.cache[1]);
+  EXPECT_EQ(bytes[4], 0);
+  bytes[4] = 7;
+  ASSERT_EQ(fp8rt_state_clone(mine, &clone), FP8RT_OK);
+  ASSERT_EQ(fp8rt_state_get_rows(clone, &other), FP8RT_OK);
+  EXPECT_NE(other.cache[1], own.cache[1]);
+  EXPECT_EQ(static_cast<unsigned char *>(other.cache[1])[4], 7);
+  EXPECT_EQ(fp8rt_state_destroy(mine), FP8RT_OK);
+  EXPECT_EQ(static_cast<unsigned char *>(other.cache[1])[4], 7);
+  EXPECT_EQ(fp8rt_state_destroy(clone), FP8RT_OK);
+}
+
 TEST_F(ScalingState, ScalesByTheFormatOfEachSlot) {
   step(2, 2);
   EXPECT_EQ(rows.scale[0], 224);

@@ -76,12 +76,14 @@ def bind(library, name, *arguments):
 
 
 def call(library, name, arguments, results):
-    """Calls a function of tensors, and of structures, which it takes by pointer;
-    `results` has the dtype and rank of each."""
+    """Calls a function of tensors, of structures, which it takes by pointer, and of
+    C's numbers; `results` has the dtype and rank of each."""
     words = (ctypes.c_int64 * sum(3 + 2 * rank for _, rank in results))()
     held = [memref(a) if isinstance(a, np.ndarray) else a for a in arguments]
     function = getattr(library, f"_mlir_ciface_{name}")
-    function(ctypes.byref(words), *map(ctypes.byref, held))
+    structures = (np.ndarray, ctypes.Structure)
+    function(ctypes.byref(words), *(
+        ctypes.byref(h) if isinstance(a, structures) else a for a, h in zip(arguments, held)))
     outputs, allocations, at = [], set(), 0
     for dtype, rank in results:
         allocated, data, offset = words[at : at + 3]
