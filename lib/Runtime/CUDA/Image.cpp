@@ -9,7 +9,6 @@
 #include "Image.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <elf.h>
 
@@ -31,7 +30,8 @@ static uint64_t getEnd(uint64_t offset, uint64_t count, uint64_t size) {
 }
 
 /// The flags hold the architecture, in bits that moved with CUDA 13 (EF_CUDA_SM
-/// and EF_CUDA_ACCELERATORS in LLVM's BinaryFormat/ELF.h).
+/// and EF_CUDA_ACCELERATORS in LLVM's BinaryFormat/ELF.h). CUDA 13.0's ptxas does
+/// not set the latter: its sm_90a says sm_90.
 static void readArch(const Elf64_Ehdr &header, Image &image) {
   constexpr unsigned char kFlagsMoved = 8;
   bool moved = header.e_ident[EI_ABIVERSION] >= kFlagsMoved;
@@ -87,19 +87,20 @@ static void inspectFatbin(std::string_view bytes, Image &image) {
 // PTX
 //===----------------------------------------------------------------------===//
 
-/// The first word after a directive at the beginning of a line; "" if none.
+/// The first word after a directive; "" if there is none. One in a comment may
+/// be taken for it: then the driver's compiler finds out.
 static std::string_view findDirective(std::string_view text,
                                       std::string_view directive) {
+  constexpr std::string_view blanks = " \t\r\n";
   for (size_t at = text.find(directive); at != std::string_view::npos;
        at = text.find(directive, at + 1)) {
-    size_t begin = at + directive.size();
-    if ((at != 0 && text[at - 1] != '\n') || begin >= text.size() ||
-        !std::isspace(static_cast<unsigned char>(text[begin])))
+    std::string_view rest = text.substr(at + directive.size());
+    size_t begin = rest.find_first_not_of(blanks);
+    bool isWord = at == 0 || blanks.find(text[at - 1]) != blanks.npos;
+    if (!isWord || begin == 0 || begin == rest.npos)
       continue;
-    begin = text.find_first_not_of(" \t", begin);
-    if (begin == std::string_view::npos)
-      return {};
-    return text.substr(begin, text.find_first_of(" \t\r\n,", begin) - begin);
+    rest.remove_prefix(begin);
+    return rest.substr(0, rest.find_first_of(" \t\r\n,"));
   }
   return {};
 }
@@ -135,8 +136,7 @@ Image cuda::inspectImage(std::string_view bytes) {
     inspectCubin(bytes, image);
   else if (bytes.substr(0, 4) == "\x50\xed\x55\xba")
     inspectFatbin(bytes, image);
-  else if (bytes.substr(0, bytes.find('\0')).find(".version") !=
-           std::string_view::npos)
+  else
     inspectPTX(bytes.substr(0, bytes.find('\0')), image);
   return image;
 }

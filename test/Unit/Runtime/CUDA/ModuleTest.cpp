@@ -92,6 +92,16 @@ TEST_F(Module, IsLoadedFromPTXThatDoesNotEndInZero) {
   expectOk(fp8rt_module_unload(module));
 }
 
+TEST_F(Module, IsLoadedFromPTXInAnyLayout) {
+  fp8rt_module module;
+  expectOk(load("  /* x */ .version\t8.0 .target\n\tsm_90a, debug\n"
+                ".address_size 64\n",
+                &module));
+  expectOk(fp8rt_module_unload(module));
+  expectError(load("\t.version 8.0\n\t.target sm_100a, debug\n", &module),
+              FP8RT_ERROR_UNSUPPORTED_ARCH, "PTX 8.0 for sm_100a");
+}
+
 TEST_F(Module, IsLoadedFromACubin) {
   fp8rt_module module;
   expectOk(load(getCubin(90, true), &module));
@@ -137,6 +147,10 @@ TEST_F(Module, RefusesWhatIsNoImage) {
   expectError(load("", &module), FP8RT_ERROR_INVALID_IMAGE,
               "expected image to be a cubin, a fatbin or PTX, but got 0 bytes");
   expectError(load("no image", &module), FP8RT_ERROR_INVALID_IMAGE,
+              "but got 8 bytes that are none of these");
+  expectError(load("a.version 8.0", &module), FP8RT_ERROR_INVALID_IMAGE,
+              "but got 13 bytes that are none of these");
+  expectError(load(".version", &module), FP8RT_ERROR_INVALID_IMAGE,
               "but got 8 bytes that are none of these");
   EXPECT_EQ(getCalls("cuModuleLoadDataEx"), 0);
 }
