@@ -30,8 +30,8 @@ static uint64_t getEnd(uint64_t offset, uint64_t count, uint64_t size) {
 }
 
 /// The flags hold the architecture, in bits that moved with CUDA 13 (EF_CUDA_SM
-/// and EF_CUDA_ACCELERATORS in LLVM's BinaryFormat/ELF.h). CUDA 13.0's ptxas does
-/// not set the latter: its sm_90a says sm_90.
+/// and EF_CUDA_ACCELERATORS in LLVM's BinaryFormat/ELF.h). CUDA 13.0's ptxas
+/// does not set the latter: its sm_90a says sm_90.
 static void readArch(const Elf64_Ehdr &header, Image &image) {
   constexpr unsigned char kFlagsMoved = 8;
   bool moved = header.e_ident[EI_ABIVERSION] >= kFlagsMoved;
