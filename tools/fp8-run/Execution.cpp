@@ -10,6 +10,7 @@
 
 #include "Invocation.h"
 #include "Report.h"
+#include "State.h"
 
 #include "fp8/IR/FP8Dialect.h"
 #include "fp8/Target/CPU/Engine.h"
@@ -55,14 +56,18 @@ static llvm::Expected<std::vector<double>> measure(Invocation &invocation) {
 }
 
 /// The seconds of each step.
-static llvm::Expected<std::vector<double>>
-runSteps(Invocation &invocation, int64_t numSteps, Outputs &outputs) {
+static llvm::Expected<std::vector<double>> runSteps(Invocation &invocation,
+                                                    int64_t numSteps,
+                                                    Outputs &outputs,
+                                                    State &state) {
   std::vector<double> runs;
   for (int64_t step = 0; step < numSteps; ++step) {
     auto seconds = invocation.run(step, outputs);
     if (!seconds)
       return seconds.takeError();
     runs.push_back(*seconds);
+    if (llvm::Error error = state.endStep())
+      return error;
   }
   return runs;
 }
@@ -71,9 +76,9 @@ llvm::Error mlir::fp8::execute(ModuleOp module, const Signature &signature,
                                ArrayRef<HostTensor> arguments,
                                Clock::time_point start,
                                const RunOptions &options) {
-  if (module->hasAttr(kStateManifestAttrName))
-    return llvm::createStringError("expected a recipe without state, such as "
-                                   "current: fp8-run keeps none yet");
+  auto state = State::create(module, signature, options);
+  if (!state)
+    return state.takeError();
   CPUEngineOptions engineOptions;
   engineOptions.onMessage = onMessage;
   engineOptions.onAbort = onAbort;
@@ -85,9 +90,9 @@ llvm::Error mlir::fp8::execute(ModuleOp module, const Signature &signature,
     return function.takeError();
   double compileTime = getSecondsSince(start);
 
-  Invocation invocation(signature, arguments, *function);
+  Invocation invocation(signature, arguments, *function, state->getRows());
   Outputs outputs(options.steps);
-  auto runs = runSteps(invocation, options.steps.value_or(1), outputs);
+  auto runs = runSteps(invocation, options.steps.value_or(1), outputs, *state);
   if (!runs)
     return runs.takeError();
   if (!options.outputs.empty()) {
@@ -97,9 +102,15 @@ llvm::Error mlir::fp8::execute(ModuleOp module, const Signature &signature,
     for (const HostTensor &output : outputs.getTensors())
       printSummary(output, llvm::outs());
   }
+  // Last of what is written: the state before is needed until all else is.
+  if (!options.stateOut.empty())
+    if (llvm::Error error = state->save(options.stateOut))
+      return error;
   if (options.stats) {
     auto names = module->getAttrOfType<ArrayAttr>(kStatsSlotsAttrName);
     printStats(names ? names.getValue() : ArrayRef<Attribute>(), llvm::outs());
+    if (llvm::Error error = state->print(llvm::outs()))
+      return error;
   }
   if (!options.time)
     return llvm::Error::success();

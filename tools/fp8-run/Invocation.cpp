@@ -174,6 +174,8 @@ llvm::Expected<double> Invocation::run(int64_t step, Outputs &outputs) {
     pointers.push_back(descriptor.data());
     packed.push_back(port.isShaped() ? &pointers.back() : copy.get());
   }
+  if (state)
+    packed.push_back(&state);
   if (!inStruct && !ports.empty())
     packed.push_back(storage);
 

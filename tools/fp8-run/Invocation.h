@@ -11,6 +11,7 @@
 
 #include "HostTensor.h"
 #include "Outputs.h"
+#include "fp8/Runtime/ScalingState.h"
 #include "fp8/Target/CPU/Engine.h"
 
 namespace mlir::fp8 {
@@ -19,8 +20,9 @@ namespace mlir::fp8 {
 class Invocation {
 public:
   Invocation(const Signature &signature, ArrayRef<HostTensor> arguments,
-             CPUEngine::Function function)
-      : signature(signature), arguments(arguments), function(function) {}
+             CPUEngine::Function function, fp8rt_state_rows *state)
+      : signature(signature), arguments(arguments), function(function),
+        state(state) {}
 
   /// Calls the function with copies of what the arguments hold for `step`,
   /// which it may overwrite, and writes the results to `outputs`. Returns the
@@ -34,6 +36,8 @@ private:
   const Signature &signature;
   ArrayRef<HostTensor> arguments;
   CPUEngine::Function function;
+  /// Null for a program without state.
+  fp8rt_state_rows *state;
 
   /// Per argument: the copy of its data and, for a memref, the descriptor.
   std::vector<Buffer> copies;

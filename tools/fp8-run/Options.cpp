@@ -87,6 +87,8 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
       {OPT_outputs, options.outputs},
       {OPT_compile_to, options.compileTo},
       {OPT_fp8_remarks, options.remarks},
+      {OPT_state_in, options.stateIn},
+      {OPT_state_out, options.stateOut},
   };
   for (auto &[id, value] : strings) {
     const Arg *arg = args.getLastArg(id);
@@ -99,6 +101,11 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
   }
   options.time = args.hasArg(OPT_time);
   options.stats = args.hasArg(OPT_stats);
+  options.freeze = args.hasArg(OPT_freeze);
+  options.stateStrict = args.hasArg(OPT_state_strict);
+  if (options.stateStrict && options.stateIn.empty())
+    return llvm::createStringError(
+        "expected --state-in=FILE with --state-strict");
   if (const Arg *arg = args.getLastArg(OPT_max_padding))
     if (llvm::StringRef(arg->getValue()).getAsDouble(options.maxPadding))
       return llvm::createStringError(

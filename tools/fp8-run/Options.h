@@ -30,6 +30,10 @@ struct RunOptions {
   std::string remarks;
   double maxPadding = 0.25;
   std::optional<int64_t> steps;
+  std::string stateIn;
+  std::string stateOut;
+  bool stateStrict = false;
+  bool freeze = false;
   bool time = false;
   bool stats = false;
   bool require = false;

@@ -32,6 +32,13 @@ def compile_to : J<"compile-to", "PHASE",
 def steps : J<"steps", "N",
               "Run N times: an input with one more dimension of size N in "
               "front gives one slice to each step, results gain it">;
+def state_in : J<"state-in", "FILE",
+                 "Begin with this scaling state; without it, with a new one">;
+def state_out : J<"state-out", "FILE",
+                  "Write the state after the last step, whole or not at all">;
+def state_strict : F<"state-strict", "Fail where --state-in lacks a slot, has "
+                                     "another one or another history length">;
+def freeze : F<"freeze", "Use the scales of the state and record nothing">;
 def time : F<"time", "Print the time to compile and to run, over several runs "
                      "or the steps">;
 def stats : F<"stats", "Print amax, underflow, saturation and SQNR of every "

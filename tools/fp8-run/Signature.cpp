@@ -8,6 +8,7 @@
 
 #include "Signature.h"
 
+#include "fp8/IR/FP8Types.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -171,8 +172,10 @@ FailureOr<Signature> mlir::fp8::getSignature(func::FuncOp entry) {
     }
     return success();
   };
+  TypeRange arguments = entry.getArgumentTypes();
+  signature.takesState = !arguments.empty() && isa<StateType>(arguments.back());
   if (failed(collect(
-          entry.getArgumentTypes(), "argument",
+          arguments.drop_back(signature.takesState), "argument",
           [&](unsigned i) { return entry.getArgAttr(i, "fp8.name"); },
           signature.arguments)) ||
       failed(collect(

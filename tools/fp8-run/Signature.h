@@ -37,6 +37,9 @@ struct Signature {
   std::string entry;
   SmallVector<Port> arguments;
   SmallVector<Port> results;
+  /// Whether a scaling state comes behind the arguments as they are written;
+  /// compiling adds one too.
+  bool takesState = false;
 
   /// What is written: the results or, for a program that has none, the memrefs
   /// that it may have changed.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "SavedState.h"
+#include "StateContents.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -65,7 +65,7 @@ private:
 
 class Comparison {
 public:
-  Comparison(const SavedState &a, const SavedState &b, double tolerance,
+  Comparison(const StateContents &a, const StateContents &b, double tolerance,
              llvm::raw_ostream &os)
       : a(a), b(b), tolerance(tolerance), os(os) {}
 
@@ -73,7 +73,7 @@ public:
 
 private:
   void compareRecipes();
-  void compareSlots(const SavedSlot &ours, const SavedSlot &theirs);
+  void compareSlots(const SlotContents &ours, const SlotContents &theirs);
   void print(StringRef what, StringRef difference) {
     if (difference.empty())
       return;
@@ -81,7 +81,7 @@ private:
     same = false;
   }
 
-  const SavedState &a, &b;
+  const StateContents &a, &b;
   double tolerance;
   llvm::raw_ostream &os;
   bool same = true;
@@ -96,7 +96,8 @@ void Comparison::compareRecipes() {
   print("state", differences.getText());
 }
 
-void Comparison::compareSlots(const SavedSlot &ours, const SavedSlot &theirs) {
+void Comparison::compareSlots(const SlotContents &ours,
+                              const SlotContents &theirs) {
   Differences differences(tolerance);
   differences.compare("format", ours.format, theirs.format);
   differences.compare("role", ours.role, theirs.role);
@@ -115,12 +116,12 @@ void Comparison::compareSlots(const SavedSlot &ours, const SavedSlot &theirs) {
 
 bool Comparison::run(llvm::ArrayRef<size_t> ofA, llvm::ArrayRef<size_t> ofB) {
   compareRecipes();
-  llvm::StringMap<const SavedSlot *> others;
+  llvm::StringMap<const SlotContents *> others;
   for (size_t i : ofB)
     others[b.slots[i].name] = &b.slots[i];
   llvm::StringSet<> matched;
   for (size_t i : ofA) {
-    const SavedSlot &slot = a.slots[i];
+    const SlotContents &slot = a.slots[i];
     auto other = others.find(slot.name);
     if (other == others.end()) {
       print("slot '" + slot.name + "'", "only in " + a.path);
@@ -130,17 +131,17 @@ bool Comparison::run(llvm::ArrayRef<size_t> ofA, llvm::ArrayRef<size_t> ofB) {
     compareSlots(slot, *other->second);
   }
   for (size_t i : ofB)
-    if (const SavedSlot &slot = b.slots[i]; !matched.contains(slot.name))
+    if (const SlotContents &slot = b.slots[i]; !matched.contains(slot.name))
       print("slot '" + slot.name + "'", "only in " + b.path);
   return same;
 }
 
 llvm::Expected<bool> mlir::fp8::compareStates(const StateOptions &options,
                                               llvm::raw_ostream &os) {
-  auto a = SavedState::open(options.files[0]);
+  auto a = StateContents::open(options.files[0]);
   if (!a)
     return a.takeError();
-  auto b = SavedState::open(options.files[1]);
+  auto b = StateContents::open(options.files[1]);
   if (!b)
     return b.takeError();
   auto ofA = a->select(options.slots);

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "SavedState.h"
+#include "StateContents.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -23,7 +23,7 @@ namespace json = llvm::json;
 
 /// The names of the slots that one of `globs` names.
 static llvm::Expected<llvm::StringSet<>>
-selectAll(const SavedState &state, llvm::ArrayRef<std::string> globs) {
+selectAll(const StateContents &state, llvm::ArrayRef<std::string> globs) {
   llvm::StringSet<> names;
   for (const std::string &glob : globs) {
     auto selected = state.select(glob);
@@ -35,7 +35,7 @@ selectAll(const SavedState &state, llvm::ArrayRef<std::string> globs) {
   return names;
 }
 
-static llvm::Expected<std::string> makeManifest(const SavedState &source,
+static llvm::Expected<std::string> makeManifest(const StateContents &source,
                                                 const StateOptions &options) {
   auto removed = selectAll(source, options.removals);
   if (!removed)
@@ -56,7 +56,8 @@ static llvm::Expected<std::string> makeManifest(const SavedState &source,
 }
 
 /// The error of a call that got the name of a slot.
-static llvm::Error makeSlotError(fp8rt_status status, const SavedState &source,
+static llvm::Error makeSlotError(fp8rt_status status,
+                                 const StateContents &source,
                                  llvm::StringRef name) {
   llvm::Error error = makeError(status);
   if (status != FP8RT_ERROR_NOT_FOUND)
@@ -66,7 +67,7 @@ static llvm::Error makeSlotError(fp8rt_status status, const SavedState &source,
                                  source.suggest(name));
 }
 
-static llvm::Error editSlots(const SavedState &source, fp8rt_state state,
+static llvm::Error editSlots(const StateContents &source, fp8rt_state state,
                              const StateOptions &options) {
   auto reset = selectAll(source, options.resets);
   if (!reset)
@@ -91,7 +92,7 @@ static llvm::Error editSlots(const SavedState &source, fp8rt_state state,
 
 llvm::Error mlir::fp8::editState(const StateOptions &options) {
   const std::string &path = options.files[0];
-  auto source = SavedState::open(path);
+  auto source = StateContents::open(path);
   if (!source)
     return source.takeError();
   auto manifest = makeManifest(*source, options);

@@ -7,12 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "SavedState.h"
+#include "StateContents.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
-#include "llvm/Support/FormatAdapters.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,40 +20,15 @@ using llvm::ArrayRef;
 using llvm::StringRef;
 namespace json = llvm::json;
 
-using Row = std::vector<std::string>;
-
-static std::string formatFloat(float value) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.6g", value);
-  return text;
-}
-
-/// The columns that hold text come first.
-static void printTable(ArrayRef<Row> rows, size_t numTexts,
-                       llvm::raw_ostream &os) {
-  std::vector<size_t> widths(rows.front().size());
-  for (const Row &row : rows)
-    for (size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], row[i].size());
-  for (const Row &row : rows) {
-    for (size_t i = 0; i < row.size(); ++i)
-      if (i < numTexts)
-        os << llvm::left_justify(row[i], widths[i] + 2);
-      else
-        os << llvm::right_justify(row[i], widths[i])
-           << (i + 1 < row.size() ? "  " : "");
-    os << '\n';
-  }
-}
-
 /// Equal neighbours as one, since most histories begin with zeros.
 static void printHistory(ArrayRef<float> history, llvm::raw_ostream &os) {
   StringRef separator = " ";
   while (!history.empty()) {
-    std::string text = formatFloat(history.front());
-    ArrayRef<float> rest = history.drop_while(
-        [&](float amax) { return formatFloat(amax) == text; });
-    os << separator << text;
+    float first = history.front();
+    ArrayRef<float> rest = history.drop_while([&](float amax) {
+      return amax == first || (std::isnan(amax) && std::isnan(first));
+    });
+    os << separator << formatAmax(first);
     if (size_t count = history.size() - rest.size(); count > 1)
       os << " (" << count << " times)";
     separator = ", ";
@@ -64,7 +37,7 @@ static void printHistory(ArrayRef<float> history, llvm::raw_ostream &os) {
   os << '\n';
 }
 
-static void printText(const SavedState &state, ArrayRef<size_t> selected,
+static void printText(const StateContents &state, ArrayRef<size_t> selected,
                       bool history, llvm::raw_ostream &os) {
   os << state.path << ": version " << *state.manifest.getInteger("version")
      << ", steps " << state.steps << ", slots " << state.slots.size() << '\n';
@@ -79,31 +52,15 @@ static void printText(const SavedState &state, ArrayRef<size_t> selected,
       os << *value;
   }
   os << '\n';
-  if (selected.empty())
-    return;
-
-  std::vector<Row> rows = {{"slot", "format", "role", "operand", "scale",
-                            "last amax", "recorded", "non-finite", "underflow",
-                            "saturated"}};
-  for (size_t i : selected) {
-    const SavedSlot &slot = state.slots[i];
-    const fp8rt_state_statistics &statistics = slot.statistics;
-    rows.push_back({slot.name, slot.format, slot.role, slot.operand,
-                    formatFloat(statistics.scale), formatFloat(statistics.amax),
-                    std::to_string(statistics.recorded),
-                    std::to_string(statistics.non_finite),
-                    std::to_string(statistics.underflow),
-                    std::to_string(statistics.saturated)});
-  }
-  printTable(rows, 4, os);
+  printSlots(state, selected, os);
   if (!history)
     return;
   for (size_t i : selected) {
-    const SavedSlot &slot = state.slots[i];
+    const SlotContents &slot = state.slots[i];
     os << slot.name << ':';
     printHistory(slot.history, os);
     if (slot.waiting != 0)
-      os << slot.name << " waiting: " << formatFloat(slot.waiting) << '\n';
+      os << slot.name << " waiting: " << formatAmax(slot.waiting) << '\n';
   }
 }
 
@@ -114,11 +71,11 @@ static json::Value makeNumber(float value) {
   return std::isnan(value) ? "nan" : "inf";
 }
 
-static void printJSON(const SavedState &state, ArrayRef<size_t> selected,
+static void printJSON(const StateContents &state, ArrayRef<size_t> selected,
                       llvm::raw_ostream &os) {
   json::Array slots;
   for (size_t i : selected) {
-    const SavedSlot &slot = state.slots[i];
+    const SlotContents &slot = state.slots[i];
     const fp8rt_state_statistics &statistics = slot.statistics;
     json::Array history;
     for (float amax : slot.history)
@@ -147,7 +104,7 @@ static void printJSON(const SavedState &state, ArrayRef<size_t> selected,
 
 llvm::Error mlir::fp8::printState(const StateOptions &options,
                                   llvm::raw_ostream &os) {
-  auto state = SavedState::open(options.files[0]);
+  auto state = StateContents::open(options.files[0]);
   if (!state)
     return state.takeError();
   auto selected = state->select(options.slots);

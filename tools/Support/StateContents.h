@@ -1,4 +1,4 @@
-//===- SavedState.h - A state from a file -----------------------*- C++ -*-===//
+//===- StateContents.h - What a scaling state holds -------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,12 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_TOOLS_FP8STATE_SAVEDSTATE_H
-#define FP8_TOOLS_FP8STATE_SAVEDSTATE_H
+#ifndef FP8_TOOLS_SUPPORT_STATECONTENTS_H
+#define FP8_TOOLS_SUPPORT_STATECONTENTS_H
 
 #include "fp8/Runtime/ScalingState.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <string>
 #include <utility>
@@ -45,7 +47,7 @@ private:
 };
 
 /// All that a state holds for a slot.
-struct SavedSlot {
+struct SlotContents {
   std::string name, format, role, operand;
   fp8rt_state_statistics statistics;
   /// The amax that waits for an update.
@@ -54,9 +56,10 @@ struct SavedSlot {
   std::vector<float> history;
 };
 
-/// What a file holds.
-struct SavedState {
-  static llvm::Expected<SavedState> open(const std::string &path);
+/// All that a state holds.
+struct StateContents {
+  static llvm::Expected<StateContents> open(const std::string &path);
+  static llvm::Expected<StateContents> read(fp8rt_state state);
 
   /// The indices of the slots that `glob` names; an error if there is none.
   llvm::Expected<std::vector<size_t>> select(llvm::StringRef glob) const;
@@ -64,12 +67,20 @@ struct SavedState {
   /// near.
   std::string suggest(llvm::StringRef name) const;
 
+  /// Empty for a state that is from no file.
   std::string path;
   int64_t steps;
   /// As in ScalingState.h, with every key.
   llvm::json::Object manifest;
-  std::vector<SavedSlot> slots;
+  std::vector<SlotContents> slots;
 };
+
+/// Six digits.
+std::string formatAmax(float value);
+
+/// Prints a row for each of `slots`, of the state's, with its statistics.
+void printSlots(const StateContents &state, llvm::ArrayRef<size_t> slots,
+                llvm::raw_ostream &os);
 
 /// The keys of a manifest that make up the recipe, as recipes write them.
 inline constexpr llvm::StringLiteral kRecipeKeys[] = {
@@ -79,4 +90,4 @@ inline constexpr llvm::StringLiteral kRecipeKeys[] = {
 
 } // namespace mlir::fp8
 
-#endif // FP8_TOOLS_FP8STATE_SAVEDSTATE_H
+#endif // FP8_TOOLS_SUPPORT_STATECONTENTS_H
