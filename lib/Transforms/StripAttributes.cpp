@@ -43,6 +43,7 @@ struct StripAttributes : fp8::impl::StripAttributesPassBase<StripAttributes> {
       module->setAttr(fp8::kStateManifestAttrName,
                       StringAttr::get(context, fp8::getStateManifest(table)));
     }
+    module->removeAttr(fp8::kRecipeAttrName);
     getOperation().walk([&](func::FuncOp function) {
       function->setDiscardableAttrs(
           keepLLVM(context, function->getDiscardableAttrDictionary()));
