@@ -5,10 +5,10 @@
 
 #row = affine_map<(m, n) -> (m, n)>
 
-func.func @step(%x: tensor<64x128xbf16> {fp8.name = "x"},
-                %w0: tensor<128x256xbf16> {fp8.name = "w0", fp8.weight},
-                %w1: tensor<256x64xbf16> {fp8.name = "w1", fp8.weight},
-                %dy: tensor<64x64xbf16> {fp8.name = "dy", fp8.grad})
+func.func @train(%x: tensor<64x128xbf16> {fp8.name = "x"},
+                 %w0: tensor<128x256xbf16> {fp8.name = "w0", fp8.weight},
+                 %w1: tensor<256x64xbf16> {fp8.name = "w1", fp8.weight},
+                 %dy: tensor<64x64xbf16> {fp8.name = "dy", fp8.grad})
     -> (tensor<64x64xbf16> {fp8.name = "y"}, tensor<128x256xf32> {fp8.name = "dw0"},
         tensor<256x64xf32> {fp8.name = "dw1"}) {
   %zero = arith.constant 0.0 : f32

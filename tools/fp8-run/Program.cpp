@@ -24,6 +24,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -33,17 +34,27 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 /// Leaves of the module what `entry` needs: other functions cost time, and
-/// their mistakes are not of interest.
+/// their mistakes are not of interest. What stays is public if it was: the
+/// slots of the scaling state depend on that.
 static LogicalResult isolate(ModuleOp module, func::FuncOp entry) {
-  for (auto function : module.getOps<FunctionOpInterface>())
+  llvm::StringSet<> wasPublic;
+  for (auto function : module.getOps<FunctionOpInterface>()) {
+    if (function.isPublic())
+      wasPublic.insert(function.getName());
     SymbolTable::setSymbolVisibility(function,
                                      SymbolTable::Visibility::Private);
+  }
   entry.setPublic();
   entry->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
                  UnitAttr::get(module->getContext()));
   PassManager pm(module->getContext());
   pm.addPass(createSymbolDCEPass());
-  return pm.run(module);
+  if (failed(pm.run(module)))
+    return failure();
+  for (auto function : module.getOps<FunctionOpInterface>())
+    if (wasPublic.contains(function.getName()) && !function.isExternal())
+      function.setPublic();
+  return success();
 }
 
 static LogicalResult compile(ModuleOp module, const RunOptions &options) {

@@ -43,7 +43,7 @@ GRADIENTS = ("dy", "dh")
 PROGRAM = """
 #id = affine_map<(i, j) -> (i, j)>
 module attributes {{fp8.recipe = {recipe}}} {{
-func.func @step(%x: {x}, %w0: {w0} {{fp8.weight}}, %w1: {w1} {{fp8.weight}}, %dy: {dy} {{fp8.grad}})
+func.func @train(%x: {x}, %w0: {w0} {{fp8.weight}}, %w1: {w1} {{fp8.weight}}, %dy: {dy} {{fp8.grad}})
     -> ({results}) attributes {{llvm.emit_c_interface}} {{
   %zero = arith.constant 0.0 : f32
   %zero_bf16 = arith.constant 0.0 : bf16
@@ -168,7 +168,7 @@ def relu(v):
 
 def check_step(library, state, reference, fmt, propagate_nan, tensors):
     arguments = [tensors[name].copy() for name in ("x", "w0", "w1", "dy")]
-    got = compiled.call(library, "step", arguments + [state.rows], RESULTS)
+    got = compiled.call(library, "train", arguments + [state.rows], RESULTS)
     y, tensors["h"], tensors["dh"], dw0, dw1 = got[:5]
     expect_bits("scale", state.scale, reference.scale)
     expect_bits("scale_inv", state.scale_inv, reference.scale_inv())

@@ -33,7 +33,7 @@ slots = [
         "name": name,
         "format": "e5m2" if name.endswith("dy") else "e4m3",
         "role": "dgrad" if name.endswith("dy") else "fprop",
-        "operand": name.split(".")[-1],
+        "operand": {"x": "activation", "w": "weight", "dy": "gradient"}.get(name.split(".")[-1], ""),
     }
     for name in names
 ]
