@@ -9,6 +9,7 @@
 #include "fp8/InitAll.h"
 #include "fp8/Conversion/Passes.h"
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/Pipelines/Passes.h"
 #include "fp8/Pipelines/Pipelines.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -92,6 +93,7 @@ void fp8::registerAllDialects(DialectRegistry &registry) {
 void fp8::registerFP8Passes() {
   registerFP8TransformsPasses();
   registerFP8ConversionPasses();
+  registerFP8PipelinesPasses();
   registerPipelines();
 }
 

@@ -14,6 +14,7 @@
 #include "fp8/Pipelines/Pipelines.h"
 #include "fp8/Conversion/Passes.h"
 #include "fp8/IR/FP8Attrs.h"
+#include "fp8/Pipelines/Passes.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
@@ -122,6 +123,10 @@ static void buildFusionPipeline(OpPassManager &pm,
   pm.addPass(createCSEPass());
   if (options.stats)
     pm.addPass(createInstrumentQuantizePass());
+  // Last: what is measured of a constant is constant too, and casts that have
+  // been fused or shared are evaluated once.
+  if (options.evaluateConstants)
+    pm.addPass(createEvaluateConstantsPass());
 }
 
 /// 5: the dialect's meaning in linalg, then memrefs.
@@ -187,6 +192,15 @@ static void buildHostPipeline(OpPassManager &pm) {
   pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createCanonicalizerPass());
+}
+
+void fp8::buildCPUPipeline(OpPassManager &pm) {
+  buildBufferPipeline(pm);
+  addVerifyStage(pm, Phase::Buffers);
+  buildKernelPipeline(pm);
+  addVerifyStage(pm, Phase::Kernels);
+  buildHostPipeline(pm);
+  addVerifyStage(pm, Phase::Host);
 }
 
 LogicalResult
@@ -275,14 +289,18 @@ parsePipelineOptions(StringRef text, PipelineOptions &options,
     } else if (key == "functional-state") {
       if (failed(parseBool(options.functionalState)))
         return failure();
+    } else if (key == "evaluate-constants") {
+      if (failed(parseBool(options.evaluateConstants)))
+        return failure();
     } else if (key == "max-padding") {
       if (value.getAsDouble(options.maxPadding))
         return error("expected option 'max-padding' to be a number, but got '" +
                      value + "'");
     } else {
-      return error("unknown option '" + key +
-                   "': expected recipe, recipe-file, target, to, require, "
-                   "max-padding, functional-state or stats");
+      return error(
+          "unknown option '" + key +
+          "': expected recipe, recipe-file, target, to, require, "
+          "max-padding, functional-state, evaluate-constants or stats");
     }
   }
   return success();
@@ -292,7 +310,7 @@ void fp8::registerPipelines() {
   registerPassPipeline(
       "fp8-pipeline",
       "bf16 program to FP8: recipe=R recipe-file=F target=cpu to=PHASE "
-      "require max-padding=X functional-state stats",
+      "require max-padding=X functional-state evaluate-constants=BOOL stats",
       [](OpPassManager &pm, StringRef text,
          llvm::function_ref<LogicalResult(const Twine &)> errorHandler) {
         PipelineOptions options;

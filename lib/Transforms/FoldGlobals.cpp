@@ -36,6 +36,7 @@ static ElementsAttr getConstantValue(ml_program::GlobalOp global) {
 void FoldGlobals::runOnOperation() {
   SymbolTableCollection symbols;
   SmallVector<std::pair<Operation *, ElementsAttr>> loads;
+  SetVector<Operation *> globals;
   WalkResult result = getOperation().walk([&](Operation *op) {
     SymbolRefAttr name;
     if (auto load = dyn_cast<ml_program::GlobalLoadConstOp>(op))
@@ -49,6 +50,7 @@ void FoldGlobals::runOnOperation() {
     ElementsAttr value = getConstantValue(global);
     if (value && value.getType() == op->getResult(0).getType()) {
       loads.emplace_back(op, value);
+      globals.insert(global);
       return WalkResult::advance();
     }
     // A mutable global is upstream's to bufferise; a constant one without a
@@ -69,4 +71,11 @@ void FoldGlobals::runOnOperation() {
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, cast<TypedAttr>(value));
     ++numFolded;
   }
+  // Nobody else can ask for these: a weight that is only needed in 8 bits has
+  // to leave the program.
+  for (Operation *global : globals)
+    if (SymbolTable::getSymbolVisibility(global) ==
+            SymbolTable::Visibility::Private &&
+        SymbolTable::symbolKnownUseEmpty(global, getOperation()))
+      global->erase();
 }

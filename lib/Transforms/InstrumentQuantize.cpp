@@ -9,6 +9,7 @@
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -79,7 +80,9 @@ void InstrumentQuantize::runOnOperation() {
     for (int64_t dim = 0; dim < op.getSource().getType().getRank(); ++dim)
       count = arith::MulIOp::create(
           builder, loc, count,
-          tensor::DimOp::create(builder, loc, op.getSource(), dim));
+          getValueOrCreateConstantIndexOp(
+              builder, loc,
+              tensor::getMixedSize(builder, loc, op.getSource(), dim)));
     count = arith::IndexCastOp::create(builder, loc, i64, count);
     count = arith::SIToFPOp::create(builder, loc, f64, count);
     Value number = arith::ConstantIntOp::create(builder, loc, i64, slot);

@@ -11,7 +11,7 @@
 // TARGET: error: expected target to be cpu, but got 'abacus'
 // RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // BOOL: error: expected option 'require' to be true or false, but got 'perhaps'
-// OPTION: error: unknown option 'recipes': expected recipe, recipe-file, target, to, require, max-padding, functional-state or stats
+// OPTION: error: unknown option 'recipes': expected recipe, recipe-file, target, to, require, max-padding, functional-state, evaluate-constants or stats
 // REMARKS: error: expected remarks as json:FILE or text:FILE, but got 'csv:-'
 // DIRECTORY: error: remarks file '{{.*}}.absent/remarks.json': expected a writable directory
 

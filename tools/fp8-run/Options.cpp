@@ -119,5 +119,6 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
           text + "'");
   }
   options.require = args.hasArg(OPT_fp8_require);
+  options.evaluateConstants = !args.hasArg(OPT_no_evaluate_constants);
   return options;
 }

@@ -37,6 +37,7 @@ struct RunOptions {
   bool time = false;
   bool stats = false;
   bool require = false;
+  bool evaluateConstants = true;
   /// The help was asked for, and printed.
   bool help = false;
 };

@@ -47,6 +47,9 @@ def fp8_require : F<"fp8-require", "Fail when a contraction stays in high "
                                    "precision although its recipe is not none">;
 def max_padding : J<"max-padding", "SHARE",
                     "Pad K where that adds at most this share of it (0.25)">;
+def no_evaluate_constants
+    : F<"no-evaluate-constants", "Quantise constant weights in every call, not "
+                                 "while compiling">;
 def fp8_remarks : J<"fp8-remarks", "FORMAT:FILE",
                     "Write what was decided about every contraction: json:FILE "
                     "or text:FILE, - for the standard output">;

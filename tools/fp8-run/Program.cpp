@@ -65,6 +65,7 @@ static LogicalResult compile(ModuleOp module, const RunOptions &options) {
   pipeline.stats = options.stats;
   pipeline.require = options.require;
   pipeline.maxPadding = options.maxPadding;
+  pipeline.evaluateConstants = options.evaluateConstants;
   if (!options.compileTo.empty() && options.compileTo != "binary")
     pipeline.to = options.compileTo;
   PassManager pm(module->getContext());

@@ -50,6 +50,8 @@ struct PipelineOptions {
   /// Scaling state is ordinary tensor arguments and results of public functions
   /// instead of one opaque argument.
   bool functionalState = false;
+  /// What follows from constants is quantised now, not in every call.
+  bool evaluateConstants = true;
   /// The program reports statistics of every quantised tensor while it runs.
   bool stats = false;
 };
@@ -59,6 +61,10 @@ struct PipelineOptions {
 /// `emitError`.
 LogicalResult buildPipeline(OpPassManager &pm, const PipelineOptions &options,
                             llvm::function_ref<InFlightDiagnostic()> emitError);
+
+/// Appends phases `buffers` to `host` to `pm`: from the end of `fusion` to the
+/// llvm dialect of a CPU.
+void buildCPUPipeline(OpPassManager &pm);
 
 /// Registers `--fp8-pipeline="recipe=... target=cpu to=fusion"`.
 void registerPipelines();

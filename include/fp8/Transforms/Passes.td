@@ -46,7 +46,8 @@ def FoldGlobalsPass : Pass<"fp8-fold-globals", "::mlir::ModuleOp"> {
     `ml_program.global_load_const`, and `global_load` of a global that is not
     mutable, becomes the `arith.constant` of its value: upstream does not
     bufferise the former, and a weight that is visibly constant is known to be
-    one. A constant global without a value is an error.
+    one. A private global that nothing else uses goes. A constant global without
+    a value is an error.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
   let statistics = [Statistic<"numFolded", "num-folded", "Loads folded">];

@@ -24,6 +24,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_CONVERTFP8TOLINALGPASS
@@ -134,13 +135,19 @@ struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
   LogicalResult
   matchAndRewrite(arith::ConstantOp op, OpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    auto elements = dyn_cast<DenseFPElementsAttr>(op.getValue());
-    if (!elements)
-      return rewriter.notifyMatchFailure(op, "not a dense float constant");
-    rewriter.replaceOpWithNewOp<arith::ConstantOp>(
-        op, elements.mapValues(rewriter.getI8Type(), [](const APFloat &value) {
-          return value.bitcastToAPInt().zext(8);
-        }));
+    // Attributes too store a code in the low half of a byte.
+    auto type = dyn_cast<RankedTensorType>(op.getType());
+    if (!type)
+      return rewriter.notifyMatchFailure(op, "not a tensor");
+    ShapedType stored = type.clone(rewriter.getI8Type());
+    TypedAttr codes;
+    if (auto dense = dyn_cast<DenseFPElementsAttr>(op.getValue()))
+      codes = DenseElementsAttr::getFromRawBuffer(stored, dense.getRawData());
+    else if (auto resource = dyn_cast<DenseResourceElementsAttr>(op.getValue()))
+      codes = DenseResourceElementsAttr::get(stored, resource.getRawHandle());
+    else
+      return rewriter.notifyMatchFailure(op, "not a dense constant");
+    rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, codes);
     return success();
   }
 };

@@ -1,0 +1,63 @@
+//===- Passes.td - Passes that run the pipeline ------------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_PIPELINES_PASSES_TD
+#define FP8_PIPELINES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def EvaluateConstantsPass
+    : Pass<"fp8-evaluate-constants", "::mlir::ModuleOp"> {
+  let summary = "quantise constant weights while compiling";
+  let description = [{
+    Codes and factors that follow from constants alone become constants, and the
+    weights that they came from leave the program. What computes them is taken
+    out, compiled through the rest of the pipeline for this machine, and run:
+    the bytes are those that the program would have computed, because it is the
+    program that computes them.
+
+    Evaluated are the operations of the dialect but `fp8.matmul`, and between
+    them data movement and elementwise arithmetic. Computed in every call as
+    before are
+
+    - the high-precision values on the way (a dequantized weight, a widened
+      one), which are larger than the codes, and transposed copies of codes;
+    - contractions and other reductions of `linalg`, whose sums may differ from
+      one machine to another;
+    - codes that would take more than twice the bytes of the constants that they
+      follow from, such as those of a broadcast scalar.
+
+    More than 4096 bytes become a `dense_resource`.
+
+    ```mlir
+    %w = arith.constant dense_resource<w> : tensor<128x64xbf16>
+    %amax = fp8.amax %w block = [*, *] : tensor<128x64xbf16>
+    %scale, %scale_inv = fp8.compute_scale %amax format = f8E4M3FN scale_type = f32 : tensor<1x1xf32>
+    %q = fp8.quantize %w scale(%scale, %scale_inv : tensor<1x1xf32>, tensor<1x1xf32>)
+        : tensor<128x64xbf16> -> !fp8.scaled<128x64xf8E4M3FN, block = [*, *], scale = f32>
+    // becomes
+    %codes = arith.constant dense_resource<fp8_constant> : tensor<128x64xf8E4M3FN>
+    %scale_inv = arith.constant dense<2.500000e-03> : tensor<1x1xf32>
+    %q = fp8.assemble %codes, %scale_inv : tensor<128x64xf8E4M3FN>, tensor<1x1xf32>
+        -> !fp8.scaled<128x64xf8E4M3FN, block = [*, *], scale = f32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+    "::mlir::fp8::FP8Dialect", "::mlir::func::FuncDialect",
+    "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numEvaluated", "num-evaluated", "Values evaluated">,
+    Statistic<"numFunctions", "num-functions", "Functions compiled for it">,
+    Statistic<"bytesRemoved", "bytes-removed",
+              "Bytes of constants that left the program">,
+    Statistic<"bytesAdded", "bytes-added",
+              "Bytes of codes and factors in their place">];
+}
+
+#endif // FP8_PIPELINES_PASSES_TD
