@@ -89,7 +89,8 @@ static llvm::Error makeValueError(const Arg &arg, llvm::StringRef expected) {
 }
 
 static llvm::Error parseValue(const Arg &arg, StateOptions &options) {
-  llvm::StringRef value = arg.getValue();
+  // Flags have none.
+  llvm::StringRef value = arg.getNumValues() ? arg.getValue() : "";
   switch (arg.getOption().getID()) {
   case OPT_slot:
     options.slots = value;
