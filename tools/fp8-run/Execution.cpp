@@ -55,17 +55,19 @@ static llvm::Expected<std::vector<double>> measure(Invocation &invocation) {
   return runs;
 }
 
-/// The seconds of each step.
+/// The seconds of each run.
 static llvm::Expected<std::vector<double>> runSteps(Invocation &invocation,
-                                                    int64_t numSteps,
+                                                    const RunOptions &options,
                                                     Outputs &outputs,
                                                     State &state) {
   std::vector<double> runs;
-  for (int64_t step = 0; step < numSteps; ++step) {
+  for (int64_t step = 0; step < options.steps.value_or(1); ++step) {
     auto seconds = invocation.run(step, outputs);
     if (!seconds)
       return seconds.takeError();
     runs.push_back(*seconds);
+    if ((step + 1) % options.microbatches != 0)
+      continue;
     if (llvm::Error error = state.endStep())
       return error;
   }
@@ -92,7 +94,7 @@ llvm::Error mlir::fp8::execute(ModuleOp module, const Signature &signature,
 
   Invocation invocation(signature, arguments, *function, state->getRows());
   Outputs outputs(options.steps);
-  auto runs = runSteps(invocation, options.steps.value_or(1), outputs, *state);
+  auto runs = runSteps(invocation, options, outputs, *state);
   if (!runs)
     return runs.takeError();
   if (!options.outputs.empty()) {

@@ -111,13 +111,27 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
       return llvm::createStringError(
           "expected a number after '--max-padding=', but got '" +
           llvm::Twine(arg->getValue()) + "'");
-  if (const Arg *arg = args.getLastArg(OPT_steps)) {
+  auto parseCount = [&](llvm::opt::OptSpecifier id,
+                        int64_t &count) -> llvm::Error {
+    const Arg *arg = args.getLastArg(id);
     llvm::StringRef text = arg->getValue();
-    if (text.getAsInteger(10, options.steps.emplace()) || *options.steps < 1)
+    if (text.getAsInteger(10, count) || count < 1)
       return llvm::createStringError(
-          "expected an integer of at least 1 after '--steps=', but got '" +
-          text + "'");
-  }
+          "expected an integer of at least 1 after '" + arg->getSpelling() +
+          "', but got '" + text + "'");
+    return llvm::Error::success();
+  };
+  if (args.hasArg(OPT_steps))
+    if (llvm::Error error = parseCount(OPT_steps, options.steps.emplace()))
+      return error;
+  if (args.hasArg(OPT_microbatches))
+    if (llvm::Error error = parseCount(OPT_microbatches, options.microbatches))
+      return error;
+  if (options.steps.value_or(1) % options.microbatches != 0)
+    return llvm::createStringError(
+        "expected --steps to be a multiple of --microbatches=" +
+        llvm::Twine(options.microbatches) + ", but got " +
+        llvm::Twine(options.steps.value_or(1)));
   options.require = args.hasArg(OPT_fp8_require);
   options.evaluateConstants = !args.hasArg(OPT_no_evaluate_constants);
   return options;

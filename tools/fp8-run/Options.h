@@ -30,6 +30,8 @@ struct RunOptions {
   std::string remarks;
   double maxPadding = 0.25;
   std::optional<int64_t> steps;
+  /// Runs to an update of the state; divides `steps`.
+  int64_t microbatches = 1;
   std::string stateIn;
   std::string stateOut;
   bool stateStrict = false;

@@ -32,6 +32,9 @@ def compile_to : J<"compile-to", "PHASE",
 def steps : J<"steps", "N",
               "Run N times: an input with one more dimension of size N in "
               "front gives one slice to each step, results gain it">;
+def microbatches : J<"microbatches", "K",
+                     "Every K of the N runs are a step of the scaling state, "
+                     "which is updated once at its end (1)">;
 def state_in : J<"state-in", "FILE",
                  "Begin with this scaling state; without it, with a new one">;
 def state_out : J<"state-out", "FILE",
