@@ -63,3 +63,26 @@ SmallVector<GemmUse> fp8::getGemmUses(Value quantized) {
   }
   return uses;
 }
+
+std::optional<GemmUse> fp8::getNamingUse(Value quantized) {
+  std::optional<GemmUse> best;
+  auto isBefore = [](const GemmUse &a, const GemmUse &b) {
+    bool aRecomputes = a.gemm->hasAttr(kRecomputeAttrName);
+    bool bRecomputes = b.gemm->hasAttr(kRecomputeAttrName);
+    if (aRecomputes != bRecomputes)
+      return bRecomputes;
+    if (a.getRole() != b.getRole())
+      return a.getRole() < b.getRole();
+    if (a.gemm == b.gemm)
+      return a.operand < b.operand;
+    // Of operations in other regions any order will do that does not depend on
+    // how uses are listed.
+    if (a.gemm->getBlock() == b.gemm->getBlock())
+      return a.gemm->isBeforeInBlock(b.gemm);
+    return a.getName() < b.getName();
+  };
+  for (const GemmUse &use : getGemmUses(quantized))
+    if (!use.getName().empty() && (!best || isBefore(use, *best)))
+      best = use;
+  return best;
+}

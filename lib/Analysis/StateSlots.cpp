@@ -33,31 +33,6 @@ static StringRef getSuffix(const GemmUse &use) {
   llvm_unreachable("unknown operand kind");
 }
 
-/// The use that a slot is named after: of the forward if there is one, then in
-/// program order.
-static std::optional<GemmUse> getNamingUse(QuantizeOp op) {
-  std::optional<GemmUse> best;
-  auto isBefore = [](const GemmUse &a, const GemmUse &b) {
-    bool aRecomputes = a.gemm->hasAttr(kRecomputeAttrName);
-    bool bRecomputes = b.gemm->hasAttr(kRecomputeAttrName);
-    if (aRecomputes != bRecomputes)
-      return bRecomputes;
-    if (a.getRole() != b.getRole())
-      return a.getRole() < b.getRole();
-    if (a.gemm == b.gemm)
-      return a.operand < b.operand;
-    // Of operations in other regions any order will do that does not depend on
-    // how uses are listed.
-    if (a.gemm->getBlock() == b.gemm->getBlock())
-      return a.gemm->isBeforeInBlock(b.gemm);
-    return a.getName() < b.getName();
-  };
-  for (const GemmUse &use : getGemmUses(op.getResult()))
-    if (!use.getName().empty() && (!best || isBefore(use, *best)))
-      best = use;
-  return best;
-}
-
 static StringRef getGivenName(Operation *op) {
   auto name = op->getAttrOfType<StringAttr>(kNameAttrName);
   return name ? name.getValue() : StringRef();
@@ -107,7 +82,7 @@ LogicalResult StateSlots::add(QuantizeOp op, StateScope &scope) {
                           "for the tensor, but got ")
            << type;
 
-  std::optional<GemmUse> use = getNamingUse(op);
+  std::optional<GemmUse> use = getNamingUse(op.getResult());
   OperandKind kind =
       use && use->getKind() ? *use->getKind() : OperandKind::Activation;
   bool recomputes = use && use->gemm->hasAttr(kRecomputeAttrName);

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/IR/FP8Ops.h"
+#include "fp8/Analysis/QuantizeUses.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -30,24 +30,6 @@ struct InstrumentQuantize
 };
 } // namespace
 
-/// Name of the first matmul that `value` feeds, with the operand's letter;
-/// empty if it feeds none.
-static std::string getUseName(Value value) {
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    if (isa<MatmulOp>(user) && use.getOperandNumber() < 2) {
-      auto name = user->getAttrOfType<StringAttr>(kNameAttrName);
-      if (name)
-        return (name.getValue() + (use.getOperandNumber() ? ".b" : ".a")).str();
-    }
-    if (isa<TransposeOp, DisassembleOp, AssembleOp>(user) ||
-        isa_and_present<tensor::TensorDialect>(user->getDialect()))
-      if (std::string name = getUseName(user->getResult(0)); !name.empty())
-        return name;
-  }
-  return {};
-}
-
 void InstrumentQuantize::runOnOperation() {
   ModuleOp module = getOperation();
   SmallVector<QuantizeOp> quantizes;
@@ -67,9 +49,9 @@ void InstrumentQuantize::runOnOperation() {
 
   SmallVector<Attribute> slots;
   for (auto [slot, op] : llvm::enumerate(quantizes)) {
-    std::string name = getUseName(op.getResult());
-    if (name.empty())
-      name = "quantize_" + std::to_string(slot);
+    std::string name = "quantize_" + std::to_string(slot);
+    if (std::optional<GemmUse> use = getNamingUse(op.getResult()))
+      name = (use->getName() + (use->operand ? ".b" : ".a")).str();
     slots.push_back(builder.getStringAttr(name));
 
     Location loc = op.getLoc();
