@@ -234,6 +234,19 @@ LogicalResult MatmulOp::verify() {
     return emitOpError("expected result to have shape ")
            << RankedTensorType::get(expected, result.getElementType())
            << ", but got " << result;
+  // matmul_c11
+  if (!hasEpilogue() && result.getElementType().getIntOrFloatBitWidth() == 8)
+    return emitOpError("expected an epilogue that quantises to ") << result;
+  if (!getAmax())
+    return success();
+  if (!hasEpilogue())
+    return emitOpError("expected an epilogue that yields what amax is of");
+  RankedTensorType amax = getAmax().getType();
+  if (amax.getRank() != result.getRank() || amax.getNumElements() != 1)
+    return emitOpError("expected amax to be ")
+           << RankedTensorType::get(SmallVector<int64_t>(result.getRank(), 1),
+                                    amax.getElementType())
+           << ", but got " << amax;
   return success();
 }
 
@@ -255,10 +268,12 @@ LogicalResult MatmulOp::verifyRegions() {
            << TypeRange(expected) << "), but got (" << body.getArgumentTypes()
            << ")";
   auto yield = dyn_cast<YieldOp>(body.getTerminator());
-  if (!yield || yield.getValues().size() != 1 ||
-      yield.getValues()[0].getType() != result.getElementType())
-    return emitOpError("expected the epilogue to yield one ")
-           << result.getElementType();
+  SmallVector<Type> yielded{result.getElementType()};
+  if (getAmax())
+    yielded.push_back(Float32Type::get(getContext()));
+  if (!yield || yield.getValues().getTypes() != TypeRange(yielded))
+    return emitOpError("expected the epilogue to yield (")
+           << TypeRange(yielded) << ")";
   // matmul_c10
   for (Value operand : getEpilogueOperands()) {
     auto type = cast<RankedTensorType>(operand.getType());

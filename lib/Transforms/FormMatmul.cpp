@@ -71,7 +71,7 @@ struct FormMatmulPattern : OpRewritePattern<linalg::ContractOp> {
         tensor::getMixedSizes(rewriter, op.getLoc(), init),
         type.getElementType());
     rewriter.replaceOpWithNewOp<linalg::GenericOp>(
-        op, type, ValueRange{matmul, init}, empty,
+        op, type, ValueRange{matmul.getResult(), init}, empty,
         ArrayRef{identity, identity, identity},
         SmallVector<utils::IteratorType>(type.getRank(),
                                          utils::IteratorType::parallel),

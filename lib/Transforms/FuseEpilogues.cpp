@@ -93,6 +93,7 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
     for (Value input : op.getInputs())
       if (auto candidate = input.getDefiningOp<MatmulOp>();
           candidate && candidate->getBlock() == op->getBlock() &&
+          !candidate.getAmax() &&
           llvm::all_of(candidate->getUsers(), [&](Operation *user) {
             return user == op.getOperation();
           }))

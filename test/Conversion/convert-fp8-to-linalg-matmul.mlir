@@ -65,3 +65,23 @@ func.func @transposed(%a: !fp8.scaled<8x4xf8E4M3FN, block = [*, *], scale = f32>
   %1 = fp8.matmul %0, %b : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32> -> tensor<4x4xf32>
   return %1 : tensor<4x4xf32>
 }
+
+// Codes and what their amax is of come out of one pass over the accumulator.
+
+// CHECK-LABEL: func.func @quantized
+func.func @quantized(%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>, %scale: f32) -> (tensor<32x32xf8E4M3FN>, tensor<1x1xf32>) {
+  // CHECK: %[[BOTH:.*]]:2 = linalg.generic {{.*}} outs(%{{.*}}, %{{.*}} : tensor<32x32xf8E4M3FN>, tensor<32x32xf32>)
+  // CHECK: linalg.yield %{{.*}}, %{{.*}} : f8E4M3FN, f32
+  // CHECK: linalg.generic {{.*}} ins(%[[BOTH]]#1
+  // CHECK: arith.andi
+  // CHECK: arith.maxui
+  // CHECK: return %[[BOTH]]#0
+  %0:2 = fp8.matmul %a, %a epilogue {
+  ^bb0(%acc: f32):
+    %1 = arith.mulf %acc, %scale : f32
+    %2 = arith.truncf %1 : f32 to f8E4M3FN
+    fp8.yield %2, %acc : f8E4M3FN, f32
+  } : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
+      !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32> -> tensor<32x32xf8E4M3FN>, tensor<1x1xf32>
+  return %0#0, %0#1 : tensor<32x32xf8E4M3FN>, tensor<1x1xf32>
+}

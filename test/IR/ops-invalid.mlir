@@ -220,11 +220,53 @@ func.func @matmul_c9_arguments(%a: !a, %c: tensor<4xbf16>) {
 
 !a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
 func.func @matmul_c9_yield(%a: !a) {
-  // expected-error @below {{expected the epilogue to yield one 'bf16'}}
+  // expected-error @below {{expected the epilogue to yield ('bf16')}}
   %0 = fp8.matmul %a, %a epilogue {
   ^bb0(%acc: f32):
     fp8.yield %acc : f32
   } : !a, !a -> tensor<4x4xbf16>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul_c9_yield_amax(%a: !a) {
+  // expected-error @below {{expected the epilogue to yield ('f32', 'f32')}}
+  %0:2 = fp8.matmul %a, %a epilogue {
+  ^bb0(%acc: f32):
+    fp8.yield %acc : f32
+  } : !a, !a -> tensor<4x4xf32>, tensor<1x1xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul_c11_codes(%a: !a) {
+  // expected-error @below {{expected an epilogue that quantises to 'tensor<4x4xf8E4M3FN>'}}
+  %0 = fp8.matmul %a, %a : !a, !a -> tensor<4x4xf8E4M3FN>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul_c11_amax(%a: !a) {
+  // expected-error @below {{expected an epilogue that yields what amax is of}}
+  %0:2 = fp8.matmul %a, %a : !a, !a -> tensor<4x4xf32>, tensor<1x1xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul_c11_amax_shape(%a: !a) {
+  // expected-error @below {{expected amax to be 'tensor<1x1xf32>', but got 'tensor<4x1xf32>'}}
+  %0:2 = fp8.matmul %a, %a epilogue {
+  ^bb0(%acc: f32):
+    fp8.yield %acc, %acc : f32, f32
+  } : !a, !a -> tensor<4x4xf32>, tensor<4x1xf32>
   return
 }
 

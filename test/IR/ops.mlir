@@ -89,6 +89,20 @@ func.func @matmul(%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
   return %0 : tensor<32x64xbf16>
 }
 
+// CHECK-LABEL: @matmul_quantized
+func.func @matmul_quantized(%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>, %scale: f32) -> (tensor<32x32xf8E4M3FN>, tensor<1x1xf32>) {
+  // CHECK: fp8.yield %{{.*}}, %{{.*}} : f8E4M3FN, f32
+  // CHECK: -> tensor<32x32xf8E4M3FN>, tensor<1x1xf32>
+  %0:2 = fp8.matmul %a, %a epilogue {
+  ^bb0(%acc: f32):
+    %1 = arith.mulf %acc, %scale : f32
+    %2 = arith.truncf %1 : f32 to f8E4M3FN
+    fp8.yield %2, %acc : f8E4M3FN, f32
+  } : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
+      !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32> -> tensor<32x32xf8E4M3FN>, tensor<1x1xf32>
+  return %0#0, %0#1 : tensor<32x32xf8E4M3FN>, tensor<1x1xf32>
+}
+
 // CHECK-LABEL: @matmul_epilogue_batched
 func.func @matmul_epilogue_batched(%a: !fp8.scaled<4x?x128xf8E4M3FN, block = [1, 1, 128], scale = f32>,
                                    %b: !fp8.scaled<4x64x128xf8E4M3FN, block = [1, 128, 128], scale = f32>,

@@ -297,6 +297,11 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
     missing or unit dimension is repeated. Without a region the accumulator is
     rounded to the element type of the result.
 
+    An 8-bit result holds codes: its epilogue multiplies by a scale, clamps and
+    rounds, as fp8.quantize does. With a second result, `amax`, the epilogue
+    yields a second value, an f32 in high precision, and `amax` is the largest
+    magnitude of all of them, NaN ignored.
+
     Constraints:
     - (C1) A and B have the same rank, 2 or 3;
     - (C2) A and B agree in K and in the batch dimension;
@@ -309,8 +314,10 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
       that span more than 1 and less than all of its rows;
     - (C8) block scaling accumulates with `promote`;
     - (C9) the epilogue takes f32 and one scalar for each epilogue operand, and
-      yields the element type of the result;
-    - (C10) epilogue operands can be broadcast to the result.
+      yields the element type of the result, and an f32 if there is an `amax`;
+    - (C10) epilogue operands can be broadcast to the result;
+    - (C11) an 8-bit result and an `amax` need an epilogue; `amax` has one
+      element and the rank of the result.
 
     Example:
 
@@ -329,13 +336,20 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
                        Variadic<AnyRankedTensor>:$epilogue_operands,
                        DefaultValuedAttr<FP8_AccumulateAttr,
                          "::mlir::fp8::Accumulate::Promote">:$accumulate);
-  let results = (outs FP8_Tensor:$result);
+  let results = (outs FP8_MatmulResult:$result,
+                      Optional<FP8_F32Tensor>:$amax);
   let regions = (region MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     $a `,` $b (`accumulate` `=` $accumulate^)?
     custom<Epilogue>($epilogue_operands, type($epilogue_operands), $epilogue)
-    attr-dict `:` type($a) `,` type($b) `->` type($result)
+    attr-dict `:` type($a) `,` type($b) `->` type($result) (`,` type($amax)^)?
   }];
+  let builders = [OpBuilder<(ins "Type":$result, "Value":$a, "Value":$b,
+                                 "ValueRange":$epilogueOperands,
+                                 "Accumulate":$accumulate), [{
+    build($_builder, $_state, result, /*amax=*/Type(), a, b, epilogueOperands,
+          accumulate);
+  }]>];
   let extraClassDeclaration = [{
     /// Whether the accumulator goes through a region before it is stored.
     bool hasEpilogue() { return !getEpilogue().empty(); }

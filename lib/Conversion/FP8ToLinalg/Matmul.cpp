@@ -56,9 +56,15 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
     Value empty = tensor::EmptyOp::create(
         rewriter, loc, tensor::getMixedSizes(rewriter, loc, acc),
         resultType.getElementType());
-    maps.push_back(rewriter.getMultiDimIdentityMap(rank));
+    SmallVector<Value> outputs{empty};
+    // What amax is of, in high precision.
+    if (op.getAmax())
+      outputs.push_back(tensor::EmptyOp::create(
+          rewriter, loc, tensor::getMixedSizes(rewriter, loc, acc),
+          rewriter.getF32Type()));
+    maps.append(outputs.size(), rewriter.getMultiDimIdentityMap(rank));
     auto generic = linalg::GenericOp::create(
-        rewriter, loc, empty.getType(), inputs, empty, maps,
+        rewriter, loc, TypeRange(ValueRange(outputs)), inputs, outputs, maps,
         SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
         [&](OpBuilder &builder, Location loc, ValueRange args) {
           Value value = args[0];
@@ -68,16 +74,21 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
             value = arith::MulFOp::create(builder, loc, value, factor);
           }
           if (op.hasEpilogue()) {
+            SmallVector<Value> yielded;
             Block &body = op.getEpilogue().front();
             IRMapping mapping;
             mapping.map(body.getArgument(0), value);
-            mapping.map(body.getArguments().drop_front(),
-                        args.drop_front(firstOperand).drop_back());
+            mapping.map(
+                body.getArguments().drop_front(),
+                args.drop_front(firstOperand).drop_back(outputs.size()));
             for (Operation &inner : body.without_terminator())
               builder.clone(inner, mapping);
-            value =
-                mapping.lookupOrDefault(body.getTerminator()->getOperand(0));
-          } else if (!resultType.getElementType().isF32()) {
+            for (Value inner : body.getTerminator()->getOperands())
+              yielded.push_back(mapping.lookupOrDefault(inner));
+            linalg::YieldOp::create(builder, loc, yielded);
+            return;
+          }
+          if (!resultType.getElementType().isF32()) {
             value = arith::TruncFOp::create(builder, loc,
                                             resultType.getElementType(), value);
           }
@@ -86,7 +97,13 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
     Value result = generic.getResult(0);
     if (result.getType() != resultType)
       result = tensor::CastOp::create(rewriter, loc, resultType, result);
-    rewriter.replaceOp(op, result);
+    SmallVector<Value> results{result};
+    if (op.getAmax())
+      results.push_back(AmaxOp::create(
+          rewriter, loc, op.getAmax().getType(), generic.getResult(1),
+          SmallVector<int64_t>(rank, ScaledType::kWhole),
+          /*propagate_nan=*/false));
+    rewriter.replaceOp(op, results);
     return success();
   }
 
