@@ -43,6 +43,7 @@ llvm_config.add_tool_substitutions(
         ToolSubst("fp8-opt", extra_args=["--verify-roundtrip"] if roundtrip else []),
         "fp8-run",
         "fp8-reduce",
+        "fp8-translate",
         "fp8-lsp-server",
         "fp8-state",
     ],
@@ -52,6 +53,12 @@ llvm_config.add_tool_substitutions(
     ["llvm-nm", "mlir-opt", "mlir-tblgen", "mlir-translate", "mlir-runner", "split-file"],
     [config.llvm_tools_dir],
 )
+
+# A compiler for the GPU's assembly, not a GPU.
+ptxas = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))
 
 if shutil.which("gcc"):
     config.available_features.add("gcc")

@@ -9,6 +9,7 @@
 #include "fp8/InitAll.h"
 #include "fp8/Conversion/Passes.h"
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/Kernels/Passes.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Pipelines/Pipelines.h"
 #include "fp8/Transforms/Passes.h"
@@ -94,6 +95,8 @@ void fp8::registerFP8Passes() {
   registerFP8TransformsPasses();
   registerFP8ConversionPasses();
   registerFP8PipelinesPasses();
+  registerFP8KernelsPasses();
+  registerKernelPipelines();
   registerPipelines();
 }
 

@@ -1,0 +1,65 @@
+//===- Passes.td - Selection and generation of kernels ------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_KERNELS_PASSES_TD
+#define FP8_KERNELS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SelectKernelsPass : Pass<"fp8-select-kernels", "::mlir::ModuleOp"> {
+  let summary = "decide how each matmul's kernel is built";
+  let description = [{
+    Writes `fp8.gemm_config` on every `fp8.matmul` that has none: tile, stages,
+    schedule, from the extents that are known, the types and the factors. Later
+    passes obey. A config that is there already is only checked, so that tests
+    and tables of measurements can pin one.
+
+    A matmul that no kernel computes stays as it is, with a remark that says
+    why.
+  }];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect"];
+  let statistics = [
+    Statistic<"numSelected", "num-selected", "Number of kernels chosen">
+  ];
+}
+
+def BuildKernelsPass : Pass<"fp8-build-kernels", "::mlir::ModuleOp"> {
+  let summary = "generate a GPU kernel for each matmul with a config";
+  let description = [{
+    Puts kernels for the `fp8.matmul`s that have a `fp8.gemm_config` into the
+    `gpu.module` `@fp8_kernels` and writes their symbols on the ops, as
+    `fp8.kernel`. Equal matmuls share a kernel. The kernel's interface is
+    described in docs/Kernels.md, and for each kernel by its `fp8.launch`.
+
+    A kernel is built of `scf`, `arith`, `math`, `llvm` and `nvvm` operations:
+    `fp8-lower-kernels` takes it to the LLVM dialect.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"];
+  let statistics = [
+    Statistic<"numKernels", "num-kernels", "Number of kernels generated">
+  ];
+}
+
+def LowerKernelMathPass
+    : Pass<"fp8-lower-kernel-math", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "elementwise functions of kernels without a device library";
+  let description = [{
+    `math.exp` and division become the GPU's approximate instructions (a relative
+    error of 2^-22), `math.tanh`, `math.erf` and the others polynomials, so that
+    kernels need no libdevice. f32 only; wider rounding hides in the result type.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+#endif // FP8_KERNELS_PASSES_TD

@@ -1,0 +1,48 @@
+//===- PTX.h - Kernels to PTX and machine code ------------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_TARGET_NVPTX_PTX_H
+#define FP8_TARGET_NVPTX_PTX_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include <string>
+
+namespace mlir::fp8 {
+
+struct PTXOptions {
+  std::string chip = "sm_90a";
+  /// The PTX of CUDA 13.0; LLVM's default for the chip is too old for bulk
+  /// copies.
+  std::string features = "+ptx90";
+  unsigned optLevel = 3;
+  /// Path of ptxas; if empty, it is looked for in CUDA_HOME, CUDA_PATH,
+  /// CUDA_ROOT, PATH and /usr/local/cuda.
+  std::string ptxas;
+};
+
+/// Translates the kernels of `module`, in the LLVM dialect, to PTX. Errors are
+/// emitted on the module.
+FailureOr<std::string> emitPTX(gpu::GPUModuleOp module,
+                               const PTXOptions &options = {});
+
+/// The ptxas to use, or an empty string.
+std::string findPtxas(const PTXOptions &options = {});
+
+/// Assembles PTX to a cubin. `log` receives what ptxas -v says of registers,
+/// spills and warnings. Errors go through `emitError`.
+FailureOr<SmallVector<char>>
+assemblePTX(StringRef ptx, const PTXOptions &options, std::string &log,
+            llvm::function_ref<InFlightDiagnostic()> emitError);
+
+/// Registers --kernels-to-ptx, --kernels-to-cubin and --kernels-to-json with
+/// mlir-translate-like tools.
+void registerKernelTranslations();
+
+} // namespace mlir::fp8
+
+#endif // FP8_TARGET_NVPTX_PTX_H

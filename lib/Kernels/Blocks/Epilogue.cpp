@@ -1,0 +1,288 @@
+//===- Epilogue.cpp - Accumulators to results, on fragments ---------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Epilogue.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+//===----------------------------------------------------------------------===//
+// The region
+//===----------------------------------------------------------------------===//
+
+/// x if `value` is x clamped to +-`limit`, NaN passing, as quantisation is
+/// spelled: the hardware's cast saturates by itself.
+static Value getClampSource(Value value, float limit) {
+  auto peel = [](Value clamped, arith::CmpFPredicate beyond,
+                 float bound) -> Value {
+    auto select = clamped.getDefiningOp<arith::SelectOp>();
+    auto compare = select ? select.getCondition().getDefiningOp<arith::CmpFOp>()
+                          : arith::CmpFOp();
+    FloatAttr constant;
+    if (!compare || compare.getPredicate() != beyond ||
+        compare.getLhs() != select.getFalseValue() ||
+        compare.getRhs() != select.getTrueValue() ||
+        !matchPattern(compare.getRhs(), m_Constant(&constant)) ||
+        constant.getValueAsDouble() != bound)
+      return {};
+    return select.getFalseValue();
+  };
+  using Predicate = arith::CmpFPredicate;
+  for (auto [outer, inner, sign] :
+       {std::tuple{Predicate::OLT, Predicate::OGT, -1.0f},
+        {Predicate::OGT, Predicate::OLT, 1.0f}})
+    if (Value half = peel(value, outer, sign * limit))
+      if (Value source = peel(half, inner, -sign * limit))
+        return source;
+  return {};
+}
+
+/// The f32 value whose rounding to the result type, saturating for 8-bit
+/// types, is what the region yields; null if there is none.
+static Value getUnrounded(const MatmulSpec &spec, Value yielded) {
+  if (spec.resultType.isF32())
+    return yielded;
+  auto truncate = yielded.getDefiningOp<arith::TruncFOp>();
+  if (!truncate || !truncate.getIn().getType().isF32())
+    return {};
+  if (spec.resultType.getIntOrFloatBitWidth() != 8)
+    return truncate.getIn();
+  return getClampSource(truncate.getIn(), getMaxFinite(spec.resultType));
+}
+
+LogicalResult Epilogue::check(const MatmulSpec &spec, std::string &reason) {
+  if (!spec.epilogue) {
+    if (spec.resultType.getIntOrFloatBitWidth() == 8) {
+      reason = "expected an epilogue that quantises to the 8-bit result";
+      return failure();
+    }
+    return success();
+  }
+  for (Operation &op : spec.epilogue->without_terminator())
+    if (op.getNumRegions() != 0 || !isMemoryEffectFree(&op) ||
+        !isa<arith::ArithDialect, math::MathDialect>(op.getDialect())) {
+      reason = llvm::formatv("expected an epilogue of elementwise arithmetic, "
+                             "but got {0}",
+                             op.getName());
+      return failure();
+    }
+  Value yielded = spec.epilogue->getTerminator()->getOperand(0);
+  if (spec.resultType.getIntOrFloatBitWidth() == 8 &&
+      !getUnrounded(spec, yielded)) {
+    reason = "expected an epilogue that clamps in f32 before it rounds to 8 "
+             "bits";
+    return failure();
+  }
+  return success();
+}
+
+std::pair<Value, Value> Epilogue::inlineRegion(Value accumulator,
+                                               ValueRange values) {
+  if (!spec.epilogue)
+    return {accumulator, Value()};
+  IRMapping mapping;
+  mapping.map(spec.epilogue->getArgument(0), accumulator);
+  mapping.map(spec.epilogue->getArguments().drop_front(), values);
+  mapping.map(spec.captures, captures);
+  auto get = [&](Value value) {
+    // Constants around the op are the only values left unmapped.
+    if (!mapping.contains(value) && value.getDefiningOp() &&
+        value.getDefiningOp()->getBlock() != spec.epilogue)
+      b.clone(*value.getDefiningOp(), mapping);
+    return mapping.lookup(value);
+  };
+  Operation *yield = spec.epilogue->getTerminator();
+  for (Operation &op : spec.epilogue->without_terminator()) {
+    for (Value operand : op.getOperands())
+      get(operand);
+    b.clone(op, mapping);
+  }
+  Value yielded = yield->getOperand(0);
+  Value measured = spec.amax ? get(yield->getOperand(1)) : Value();
+  if (Value unrounded = getUnrounded(spec, yielded))
+    return {get(unrounded), measured};
+  // A value of the result type as it is: widening and rounding it is exact.
+  return {arith::ExtFOp::create(b, b.getF32Type(), get(yielded)), measured};
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+Epilogue::Epilogue(KernelBuilder &b, const MatmulSpec &spec, Value m, Value n,
+                   bool vectorLoads)
+    : b(b), spec(spec), m(m), n(n), vectorLoads(vectorLoads) {
+  if (spec.amax)
+    amaxSlot =
+        LLVM::AllocaOp::create(b, LLVM::LLVMPointerType::get(b.getContext()),
+                               b.getF32Type(), b.i32(1));
+}
+
+void Epilogue::setFactors(std::optional<FragmentSource> a,
+                          std::optional<FragmentSource> b) {
+  factorA.reset();
+  factorB.reset();
+  operands.clear();
+  if (a)
+    factorA = Loaded(*a);
+  if (b)
+    factorB = Loaded(*b);
+}
+
+void Epilogue::beginWave(Fragment newFragment) {
+  fragment = newFragment;
+  // What was loaded stays valid only if it does not depend on the rows; a
+  // column's values would hold registers through the other waves.
+  auto forget = [&](Loaded &loaded) {
+    if (loaded.source.alongM || loaded.source.alongN)
+      loaded.cache.clear();
+  };
+  for (Loaded &operand : operands)
+    forget(operand);
+  if (factorA)
+    forget(*factorA);
+  if (factorB)
+    forget(*factorB);
+}
+
+Pair Epilogue::load(Loaded &loaded, int64_t j, int64_t h) {
+  const FragmentSource &source = loaded.source;
+  bool alongRow = fragment.swapped ? source.alongN : source.alongM;
+  bool alongCol = fragment.swapped ? source.alongM : source.alongN;
+  auto [entry, isNew] =
+      loaded.cache.try_emplace({alongCol ? j : -1, alongRow ? h : -1}, Pair());
+  if (!isNew)
+    return entry->second;
+
+  Type stored = source.elementType;
+  if (stored.getIntOrFloatBitWidth() == 8)
+    stored = b.getI8Type();
+  bool isVector = vectorLoads && alongCol && !fragment.swapped;
+  auto clampTo = [&](Value index, Value extent, int64_t last) {
+    return b.min(index, b.sub(extent, b.i32(last)));
+  };
+  auto address = [&](int64_t e) {
+    Value row = fragment.getRow(b, h), col = fragment.getCol(b, j, e);
+    Value indexM = fragment.swapped ? col : row;
+    Value indexN = fragment.swapped ? row : col;
+    Value index = b.i64(0);
+    if (source.alongM)
+      index = b.mul(b.widen(clampTo(indexM, m, 1)), source.strideM);
+    if (source.alongN)
+      index = b.add(index, b.widen(clampTo(indexN, n, isVector ? 2 : 1)));
+    return b.element(source.pointer, index, source.elementType);
+  };
+  Pair values;
+  if (isVector) {
+    Value both = b.loadConstant(address(0), VectorType::get({2}, stored));
+    for (int64_t e = 0; e < 2; ++e)
+      values[e] = LLVM::ExtractElementOp::create(b, both, b.i32(e));
+  } else {
+    values[0] = b.loadConstant(address(0), stored);
+    values[1] = alongCol ? b.loadConstant(address(1), stored) : values[0];
+  }
+  if (stored != source.elementType)
+    for (Value &value : values)
+      value = arith::BitcastOp::create(b, source.elementType, value);
+  return loaded.cache[{alongCol ? j : -1, alongRow ? h : -1}] = values;
+}
+
+Pair Epilogue::getFactor(int64_t j, int64_t h) {
+  if (!factorA)
+    return load(*factorB, j, h);
+  if (!factorB)
+    return load(*factorA, j, h);
+  Pair a = load(*factorA, j, h), other = load(*factorB, j, h);
+  return {b.mulF(a[0], other[0]), b.mulF(a[1], other[1])};
+}
+
+//===----------------------------------------------------------------------===//
+// Evaluation
+//===----------------------------------------------------------------------===//
+
+Value Epilogue::evaluate(int64_t j, int64_t h, Pair accumulators) {
+  if (factorA || factorB) {
+    Pair factor = getFactor(j, h);
+    for (int64_t e = 0; e < 2; ++e)
+      accumulators[e] = b.mulF(accumulators[e], factor[e]);
+  }
+  SmallVector<Pair> loaded;
+  for (Loaded &operand : operands)
+    loaded.push_back(load(operand, j, h));
+  Pair results, measured;
+  for (int64_t e = 0; e < 2; ++e) {
+    SmallVector<Value> values;
+    for (Pair &pair : loaded)
+      values.push_back(pair[e]);
+    std::tie(results[e], measured[e]) = inlineRegion(accumulators[e], values);
+  }
+  if (spec.amax)
+    measure(j, h, measured);
+  return pack(results);
+}
+
+Value Epilogue::pack(Pair values) {
+  Type type = spec.resultType;
+  if (type.isF32()) {
+    Value vector = LLVM::UndefOp::create(b, VectorType::get({2}, type));
+    for (int64_t e = 0; e < 2; ++e)
+      vector = LLVM::InsertElementOp::create(b, vector, values[e], b.i32(e));
+    return vector;
+  }
+  // The first operand goes to the upper half.
+  if (type.getIntOrFloatBitWidth() == 8)
+    return NVVM::ConvertF32x2ToF8x2Op::create(
+        b, b.getI16Type(), values[1], values[0], NVVM::FPRoundingMode::RN,
+        NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
+  Type vectorType = VectorType::get({2}, type);
+  Value vector;
+  if (type.isBF16())
+    vector = NVVM::ConvertF32x2ToBF16x2Op::create(
+        b, vectorType, values[1], values[0], /*random_bits=*/Value(),
+        NVVM::FPRoundingMode::RN);
+  else
+    vector = NVVM::ConvertF32x2ToF16x2Op::create(
+        b, vectorType, values[1], values[0], /*random_bits=*/Value(),
+        NVVM::FPRoundingMode::RN);
+  return LLVM::BitcastOp::create(b, b.getI32Type(), vector);
+}
+
+//===----------------------------------------------------------------------===//
+// Amax
+//===----------------------------------------------------------------------===//
+
+void Epilogue::resetAmax() { b.store(b.f32(0.0f), amaxSlot); }
+
+void Epilogue::measure(int64_t j, int64_t h, Pair values) {
+  Value rowInside = b.less(fragment.getRow(b, h), fragment.swapped ? n : m);
+  for (int64_t e = 0; e < 2; ++e) {
+    Value inside = b.bitAnd(
+        rowInside, b.less(fragment.getCol(b, j, e), fragment.swapped ? m : n));
+    Value magnitude =
+        b.select(inside, math::AbsFOp::create(b, values[e]), b.f32(0.0f));
+    // maxnum ignores NaN, as fp8.amax does.
+    Value sofar = b.load(amaxSlot, b.getF32Type());
+    b.store(arith::MaxNumFOp::create(b, sofar, magnitude), amaxSlot);
+  }
+}
+
+void Epilogue::storeAmax(Value pointer, Value lane) {
+  // Floats that are not negative order as their bits do.
+  Value bits = arith::BitcastOp::create(b, b.getI32Type(),
+                                        b.load(amaxSlot, b.getF32Type()));
+  Value largest = NVVM::ReduxOp::create(b, b.getI32Type(), bits,
+                                        NVVM::ReduxKind::UMAX, b.i32(-1));
+  b.ifThen(b.equal(lane, 0), [&] {
+    LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, pointer, largest,
+                              LLVM::AtomicOrdering::monotonic);
+  });
+}

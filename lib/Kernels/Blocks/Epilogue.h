@@ -1,0 +1,85 @@
+//===- Epilogue.h - Accumulators to results, on fragments -------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_BLOCKS_EPILOGUE_H
+#define FP8_LIB_KERNELS_BLOCKS_EPILOGUE_H
+
+#include "Fragment.h"
+#include "fp8/Kernels/MatmulSpec.h"
+
+namespace mlir::fp8 {
+
+/// A tensor read by the epilogue, or factors that do not change along K.
+struct FragmentSource {
+  Value pointer;
+  /// Elements (i64) from one row of the result to the next.
+  Value strideM;
+  Type elementType;
+  bool alongM, alongN;
+};
+
+/// Multiplies the accumulators of a fragment by their factors, inlines the
+/// epilogue's region on them, and keeps the largest magnitude of what it
+/// measures. Each tensor is read where the fragment needs it: once for a tile,
+/// a row or a column where it is repeated along the rest. Indices beyond the
+/// result are clamped, for what is computed there is never stored.
+class Epilogue {
+public:
+  /// `vectorLoads` promises that neighbours along N can be loaded together.
+  Epilogue(KernelBuilder &b, const MatmulSpec &spec, Value m, Value n,
+           bool vectorLoads);
+
+  /// The sources of the current tile: two factors, null where the sum has them
+  /// already, and the operands of the epilogue.
+  void setFactors(std::optional<FragmentSource> a,
+                  std::optional<FragmentSource> b);
+  void addOperand(FragmentSource source) { operands.emplace_back(source); }
+  void setCaptures(ValueRange values) { captures = llvm::to_vector(values); }
+  void beginWave(Fragment fragment);
+
+  /// Packs the results of one row and two columns: an i32 of two 16-bit
+  /// floats, an i16 of two 8-bit ones, or a vector<2xf32>.
+  Value evaluate(int64_t j, int64_t h, Pair accumulators);
+
+  /// The thread's largest magnitude, an f32 that starts as 0.
+  void resetAmax();
+  /// Combines the warp's magnitudes into `pointer`.
+  void storeAmax(Value pointer, Value lane);
+
+  /// Says why the region cannot be inlined, if it cannot.
+  static LogicalResult check(const MatmulSpec &spec, std::string &reason);
+
+private:
+  struct Loaded {
+    explicit Loaded(FragmentSource source) : source(source) {}
+
+    FragmentSource source;
+    llvm::DenseMap<std::pair<int64_t, int64_t>, Pair> cache;
+  };
+  Pair load(Loaded &loaded, int64_t j, int64_t h);
+  Pair getFactor(int64_t j, int64_t h);
+  /// The f32 result before rounding, and what is measured (may be null).
+  std::pair<Value, Value> inlineRegion(Value accumulator, ValueRange values);
+  Value pack(Pair values);
+  void measure(int64_t j, int64_t h, Pair values);
+
+  KernelBuilder &b;
+  const MatmulSpec &spec;
+  Value m, n;
+  bool vectorLoads;
+  Fragment fragment;
+  std::optional<Loaded> factorA, factorB;
+  SmallVector<Loaded> operands;
+  SmallVector<Value> captures;
+  /// A slot that LLVM turns into a register.
+  Value amaxSlot;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_BLOCKS_EPILOGUE_H

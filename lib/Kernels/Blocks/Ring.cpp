@@ -1,0 +1,83 @@
+//===- Ring.cpp - Ring of shared memory slots between warps ---------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ring.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// An mbarrier object.
+static constexpr int64_t kBarrierBytes = 8;
+
+void Ring::initialize(int64_t fullArrivals, int64_t emptyArrivals) {
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    NVVM::MBarrierInitOp::create(b, getFullBarrier(b.i32(stage)),
+                                 b.i32(fullArrivals), /*predicate=*/Value());
+    NVVM::MBarrierInitOp::create(b, getEmptyBarrier(b.i32(stage)),
+                                 b.i32(emptyArrivals), /*predicate=*/Value());
+  }
+  // Bulk copies see the barriers through the async proxy.
+  NVVM::FenceMbarrierInitOp::create(b);
+}
+
+Value Ring::getFullBarrier(Value stage) {
+  return b.offset(base, b.add(b.mul(stage, kBarrierBytes), barrierOffset));
+}
+
+Value Ring::getEmptyBarrier(Value stage) {
+  return b.offset(base, b.add(b.mul(stage, kBarrierBytes),
+                              barrierOffset + stages * kBarrierBytes));
+}
+
+void Ring::waitFull(RingPosition position) {
+  wait(getFullBarrier(position.stage), position.phase);
+}
+
+void Ring::waitEmpty(RingPosition position) {
+  wait(getEmptyBarrier(position.stage), position.phase);
+}
+
+void Ring::wait(Value barrier, Value phase) {
+  // try_wait suspends the thread for a while by itself: no back-off needed.
+  scf::WhileOp::create(
+      b, TypeRange(), ValueRange(),
+      [&](OpBuilder &, Location, ValueRange) {
+        Value done =
+            NVVM::MBarrierTryWaitOp::create(b, b.getI1Type(), barrier, phase,
+                                            /*ticks=*/Value());
+        scf::ConditionOp::create(b, b.bitXor(done, b.i1(true)), ValueRange());
+      },
+      [&](OpBuilder &, Location, ValueRange) { scf::YieldOp::create(b); });
+}
+
+void Ring::expectBytes(Value stage, int64_t bytes) {
+  NVVM::MBarrierArriveExpectTxOp::create(
+      b, /*res=*/Type(), getFullBarrier(stage), b.i32(bytes),
+      NVVM::MemScopeKind::CTA, /*relaxed=*/false, /*predicate=*/Value());
+}
+
+void Ring::release(Value stage, Value lane) {
+  b.ifThen(b.equal(lane, 0), [&] {
+    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), getEmptyBarrier(stage),
+                                   /*count=*/Value());
+  });
+}
+
+RingPosition Ring::advance(RingPosition position) {
+  Value next = b.add(position.stage, 1);
+  Value wraps = b.equal(next, stages);
+  return {b.select(wraps, b.i32(0), next),
+          b.select(wraps, b.bitXor(position.phase, b.i32(1)), position.phase)};
+}
+
+RingPosition Ring::skip(RingPosition position, Value slots) {
+  Value distance = b.add(position.stage, slots);
+  Value rounds = b.div(distance, stages);
+  return {b.rem(distance, stages),
+          b.bitXor(position.phase, b.bitAnd(rounds, 1))};
+}

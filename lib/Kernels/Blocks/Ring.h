@@ -1,0 +1,59 @@
+//===- Ring.h - Ring of shared memory slots between warps -------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_BLOCKS_RING_H
+#define FP8_LIB_KERNELS_BLOCKS_RING_H
+
+#include "KernelBuilder.h"
+
+namespace mlir::fp8 {
+
+/// Where a party is in the ring: a slot, and the parity of the round.
+struct RingPosition {
+  Value stage, phase;
+};
+
+/// Slots that a producer fills and consumers empty, each guarded by a `full`
+/// and an `empty` mbarrier (PTX ISA, "Parallel Synchronization and
+/// Communication Instructions: mbarrier"). A party waits for the parity that
+/// its round has not reached: consumers start with phase 0, the producer with
+/// 1, which passes on a fresh barrier.
+class Ring {
+public:
+  /// `base` is the start of shared memory; the barriers lie at
+  /// `barrierOffset`, all full ones first.
+  Ring(KernelBuilder &b, Value base, int64_t barrierOffset, int64_t stages)
+      : b(b), base(base), barrierOffset(barrierOffset), stages(stages) {}
+
+  /// Initialises the barriers: one thread. A slot is full after
+  /// `fullArrivals` and their bytes, empty after `emptyArrivals`.
+  void initialize(int64_t fullArrivals, int64_t emptyArrivals);
+
+  Value getFullBarrier(Value stage);
+  Value getEmptyBarrier(Value stage);
+  void waitFull(RingPosition position);
+  void waitEmpty(RingPosition position);
+  /// Announces `bytes` of bulk copies and arrives at the full barrier.
+  void expectBytes(Value stage, int64_t bytes);
+  /// One lane of the converged warp gives the slot back.
+  void release(Value stage, Value lane);
+  RingPosition advance(RingPosition position);
+  /// The position `slots` (i32) further on.
+  RingPosition skip(RingPosition position, Value slots);
+
+private:
+  void wait(Value barrier, Value phase);
+
+  KernelBuilder &b;
+  Value base;
+  int64_t barrierOffset, stages;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_BLOCKS_RING_H

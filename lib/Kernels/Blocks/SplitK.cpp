@@ -1,0 +1,63 @@
+//===- SplitK.cpp - Sums over parts of K that different blocks computed ---===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SplitK.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+void SplitK::reduce(Value tile, Value part, Value thread,
+                    ValueRange accumulators,
+                    llvm::function_ref<void(ValueRange sums)> last) {
+  Type f32 = b.getF32Type();
+  // [tile][part][register][thread]: neighbouring threads, neighbouring words.
+  Value first =
+      b.add(b.mul(b.widen(tile), shape.parts * shape.registers * shape.threads),
+            b.widen(thread));
+  auto addressOf = [&](Value part, int64_t i) {
+    Value index =
+        b.add(first, b.mul(b.widen(part), shape.registers * shape.threads));
+    return b.element(workspace, b.add(index, i * shape.threads), f32);
+  };
+  for (auto [i, value] : llvm::enumerate(accumulators))
+    b.store(value, addressOf(part, i));
+
+  // Release the part, acquire those of blocks that came before.
+  auto fence = [&] {
+    LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "device");
+  };
+  fence();
+  b.namedBarrier(barrierId, shape.threads);
+  Value isFirstThread = b.equal(thread, 0);
+  b.ifThen(isFirstThread, [&] {
+    Value counter = b.element(counters, b.widen(tile), b.getI32Type());
+    // Wraps to 0 with the last arrival: ready for the next launch.
+    Value arrived = LLVM::AtomicRMWOp::create(
+        b, LLVM::AtomicBinOp::uinc_wrap, counter, b.i32(shape.parts - 1),
+        LLVM::AtomicOrdering::acq_rel, "device");
+    b.store(arrived, flag);
+  });
+  b.namedBarrier(barrierId, shape.threads);
+  Value isLast = b.equal(b.load(flag, b.getI32Type()), shape.parts - 1);
+  b.ifThen(isLast, [&] {
+    fence();
+    SmallVector<Value> zeros(accumulators.size(), b.f32(0.0f));
+    SmallVector<Value> sums =
+        b.loop(b.i32(0), b.i32(shape.parts), b.i32(1), zeros,
+               [&](Value part, ValueRange carried) {
+                 SmallVector<Value> next;
+                 for (auto [i, sum] : llvm::enumerate(carried))
+                   next.push_back(arith::AddFOp::create(
+                       b, sum, b.load(addressOf(part, i), f32)));
+                 return next;
+               });
+    last(sums);
+  });
+  // The flag is read by all before the next tile writes it.
+  b.namedBarrier(barrierId, shape.threads);
+}

@@ -1,0 +1,48 @@
+//===- SplitK.h - Sums over parts of K that different blocks computed -*- C++
+//-*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_BLOCKS_SPLITK_H
+#define FP8_LIB_KERNELS_BLOCKS_SPLITK_H
+
+#include "KernelBuilder.h"
+
+namespace mlir::fp8 {
+
+/// Each block leaves its part of a tile in a workspace; the one that comes last
+/// adds all parts in their order, so that the result does not depend on which
+/// one that was.
+class SplitK {
+public:
+  struct Shape {
+    int64_t parts;
+    /// Threads of a block that hold accumulators, and registers in each.
+    int64_t threads, registers;
+  };
+
+  /// `flag` is a word of shared memory. The workspace has parts * registers *
+  /// threads f32 for each tile, the counters an i32 that is 0 before and after
+  /// the kernel.
+  SplitK(KernelBuilder &b, Shape shape, Value workspace, Value counters,
+         Value flag, Value barrierId)
+      : b(b), shape(shape), workspace(workspace), counters(counters),
+        flag(flag), barrierId(barrierId) {}
+
+  /// `last` runs in the block that comes last, with the sums.
+  void reduce(Value tile, Value part, Value thread, ValueRange accumulators,
+              llvm::function_ref<void(ValueRange sums)> last);
+
+private:
+  KernelBuilder &b;
+  Shape shape;
+  Value workspace, counters, flag, barrierId;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_BLOCKS_SPLITK_H

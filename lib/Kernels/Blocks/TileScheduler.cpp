@@ -1,0 +1,57 @@
+//===- TileScheduler.cpp - Which block computes which output tile ---------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileScheduler.h"
+#include "fp8/IR/FP8Attrs.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+TileScheduler::TileScheduler(KernelBuilder &b, Shape shape, Value m, Value n,
+                             Value k, Value batch)
+    : shape(shape), batched(batch != nullptr) {
+  Type i32 = b.getI32Type();
+  first = NVVM::BlockIdXOp::create(b, i32);
+  stride = NVVM::GridDimXOp::create(b, i32);
+  tilesM = b.ceilDiv(m, shape.tileM);
+  tilesN = b.ceilDiv(n, shape.tileN);
+  kBlocks = b.ceilDiv(k, GemmConfigAttr::kTileK);
+  count = b.mul(tilesM, tilesN);
+  if (batched)
+    count = b.mul(count, batch);
+  if (shape.splitK > 1)
+    count = b.mul(count, shape.splitK);
+}
+
+Tile TileScheduler::getTile(KernelBuilder &b, Value item) const {
+  Tile tile;
+  tile.index = item;
+  tile.kBegin = b.i32(0);
+  tile.kEnd = kBlocks;
+  if (shape.splitK > 1) {
+    tile.index = b.div(item, shape.splitK);
+    tile.split = b.rem(item, shape.splitK);
+    tile.kBegin = b.div(b.mul(tile.split, kBlocks), shape.splitK);
+    tile.kEnd = b.div(b.mul(b.add(tile.split, 1), kBlocks), shape.splitK);
+  }
+  Value inBatch = tile.index;
+  tile.batch = b.i32(0);
+  if (batched) {
+    Value tiles = b.mul(tilesM, tilesN);
+    tile.batch = b.div(tile.index, tiles);
+    inBatch = b.rem(tile.index, tiles);
+  }
+  // The last group may have fewer rows of tiles.
+  Value perGroup = b.mul(tilesN, shape.group);
+  Value firstM = b.mul(b.div(inBatch, perGroup), shape.group);
+  Value inGroup = b.rem(inBatch, perGroup);
+  Value rows = b.min(b.sub(tilesM, firstM), b.i32(shape.group));
+  tile.m = b.mul(b.add(firstM, b.rem(inGroup, rows)), shape.tileM);
+  tile.n = b.mul(b.div(inGroup, rows), shape.tileN);
+  return tile;
+}

@@ -1,0 +1,56 @@
+//===- TileScheduler.h - Which block computes which output tile -*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_BLOCKS_TILESCHEDULER_H
+#define FP8_LIB_KERNELS_BLOCKS_TILESCHEDULER_H
+
+#include "KernelBuilder.h"
+
+namespace mlir::fp8 {
+
+/// An output tile, or with split-K a part of one: its origin, its batch, and
+/// the K blocks [kBegin, kEnd) to be summed.
+struct Tile {
+  Value m, n, batch;
+  Value kBegin, kEnd;
+  /// Number of the tile among all tiles, and the part of K.
+  Value index, split;
+};
+
+/// Persistent: block i of g computes work items i, i + g, i + 2g, ... Items
+/// that run at the same time share their operands in L2: the tiles of `group`
+/// rows are walked down M before the next column, the parts of a tile one
+/// after another.
+class TileScheduler {
+public:
+  struct Shape {
+    int64_t tileM, tileN, group, splitK;
+  };
+
+  /// Extents `m`, `n`, `k`, `batch` are i32; `batch` is null without batches.
+  TileScheduler(KernelBuilder &b, Shape shape, Value m, Value n, Value k,
+                Value batch);
+
+  /// First item of this block, distance to its next one, and their number.
+  Value getFirst() const { return first; }
+  Value getStride() const { return stride; }
+  Value getCount() const { return count; }
+  /// Blocks of 128 along K.
+  Value getKBlocks() const { return kBlocks; }
+  Tile getTile(KernelBuilder &b, Value item) const;
+
+private:
+  Shape shape;
+  bool batched;
+  Value first, stride, count;
+  Value tilesM, tilesN, kBlocks;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_BLOCKS_TILESCHEDULER_H

@@ -1,0 +1,71 @@
+//===- TileStore.h - Fragments to memory ------------------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_BLOCKS_TILESTORE_H
+#define FP8_LIB_KERNELS_BLOCKS_TILESTORE_H
+
+#include "Fragment.h"
+
+namespace mlir::fp8 {
+
+/// Gives the packed results of row h and columns 8 j, 8 j + 1 of a fragment.
+using PackedAt = llvm::function_ref<Value(int64_t j, int64_t h)>;
+
+/// Stores waves of 64 rows through shared memory with bulk tensor copies: slabs
+/// of `slabBytes` along N, in two buffers, so that one is filled while the copy
+/// reads the other. Each consumer warpgroup has its own.
+class BulkTileStore {
+public:
+  struct Shape {
+    int64_t cols, waves, slabBytes, elementBytes, buffers;
+  };
+
+  /// `staging` (i32) is the offset of the warpgroup's buffers from `base`.
+  BulkTileStore(KernelBuilder &b, Shape shape, Value base, Value staging,
+                Value map, Value barrierId);
+
+  /// `thread` is the number in the warpgroup. `origin` are the coordinates of
+  /// the wave in the map, innermost first.
+  void storeWave(int64_t wave, Value thread, ValueRange origin,
+                 PackedAt packedAt);
+  /// Before the kernel ends.
+  void finish(Value thread);
+
+private:
+  void writeSlab(Value buffer, Value thread, int64_t firstJ, PackedAt packedAt);
+  /// Byte offset in the slab of 16-byte chunk `chunk` in row `row`, swizzled as
+  /// the bulk copy expects it (PTX ISA, "Swizzling Modes").
+  Value getSwizzled(Value row, Value chunk);
+
+  KernelBuilder &b;
+  Shape shape;
+  Value base, staging, map, barrierId;
+  int64_t slabs;
+};
+
+/// Stores each element by itself, if it lies inside of the result.
+class DirectTileStore {
+public:
+  DirectTileStore(KernelBuilder &b, Type elementType, int64_t cols, Value m,
+                  Value n, Value strideM)
+      : b(b), elementType(elementType), cols(cols), m(m), n(n),
+        strideM(strideM) {}
+
+  /// `result` points to the first element of the batch.
+  void storeWave(Value result, const Fragment &fragment, PackedAt packedAt);
+
+private:
+  KernelBuilder &b;
+  Type elementType;
+  int64_t cols;
+  Value m, n, strideM;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_BLOCKS_TILESTORE_H

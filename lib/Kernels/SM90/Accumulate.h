@@ -1,0 +1,68 @@
+//===- Accumulate.h - Sums over K of one consumer warpgroup -----*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_ACCUMULATE_H
+#define FP8_LIB_KERNELS_SM90_ACCUMULATE_H
+
+#include "../Blocks/Hazards.h"
+#include "../Blocks/Ring.h"
+#include "../Blocks/TileScheduler.h"
+#include "Wgmma.h"
+#include "fp8/Kernels/MatmulKernel.h"
+
+namespace mlir::fp8 {
+
+/// The main loop of a consumer: takes the slots of a tile from the ring and
+/// sums their products, for each of its waves of 64 rows.
+///
+/// - `fast` leaves the sum in the tensor core's accumulators (about 14
+///   significant bits on Hopper) over all of K;
+/// - `promote` adds each K block's product to f32 sums, multiplied by the
+///   block's factors if they change along K.
+class Accumulator {
+public:
+  /// `slice` is the warpgroup's number among those that share a tile, `thread`
+  /// the number of the thread in the block.
+  Accumulator(KernelBuilder &b, const MatmulSpec &spec, GemmConfigAttr config,
+              const MatmulLayout &layout, Ring ring, Value shared, Value slice,
+              Value thread);
+
+  /// Returns the registers of each wave; moves `position` past the tile.
+  SmallVector<SmallVector<Value>> accumulate(const Tile &tile,
+                                             RingPosition &position);
+
+private:
+  SmallVector<SmallVector<Value>> accumulateFast(const Tile &tile,
+                                                 RingPosition &position);
+  SmallVector<SmallVector<Value>> accumulatePromoted(const Tile &tile,
+                                                     RingPosition &position);
+  /// Issues wave `wave` of the slot.
+  Value multiply(int64_t wave, Value stage, Value accumulator, bool overwrite);
+  /// Issues all waves as one group.
+  SmallVector<Value> multiplyAll(Value stage, ValueRange accumulators,
+                                 bool overwrite);
+  /// Adds a K block's product to `sums`.
+  SmallVector<Value> promote(ArrayRef<Value> product, ValueRange sums,
+                             std::array<Value, 2> rowFactors,
+                             ArrayRef<Value> colFactors);
+  std::array<Value, 2> loadRowFactors(int64_t wave, Value stage);
+  SmallVector<Value> loadColFactors(Value stage);
+
+  KernelBuilder &b;
+  const MatmulSpec &spec;
+  GemmConfigAttr config;
+  const MatmulLayout &layout;
+  Ring ring;
+  Wgmma wgmma;
+  Value shared, slice, thread, lane;
+  Value rowsDescriptor, colsDescriptor;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_SM90_ACCUMULATE_H

@@ -1,0 +1,149 @@
+//===- PTX.cpp - Kernels to PTX and machine code --------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Target/NVPTX/PTX.h"
+#include "mlir/Target/LLVM/ModuleToObject.h"
+#include "mlir/Target/LLVM/NVVM/Utils.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// Marks inline assembly as convergent. Barriers and warpgroup instructions
+/// must be executed by all threads together, which MLIR 22 has no way to say of
+/// llvm.inline_asm; without the mark LLVM may duplicate them or sink them into
+/// branches.
+static void markAssemblyConvergent(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *call = dyn_cast<llvm::CallBase>(&instruction);
+          call && call->isInlineAsm())
+        call->setConvergent();
+}
+
+namespace {
+class KernelTranslator : public LLVM::ModuleToObject {
+public:
+  KernelTranslator(gpu::GPUModuleOp module, const PTXOptions &options)
+      : ModuleToObject(*module, "nvptx64-nvidia-cuda", options.chip,
+                       options.features, options.optLevel,
+                       markAssemblyConvergent) {}
+
+protected:
+  FailureOr<SmallVector<char, 0>>
+  moduleToObject(llvm::Module &translated) override {
+    FailureOr<llvm::TargetMachine *> machine = getOrCreateTargetMachine();
+    if (failed(machine))
+      return failure();
+    FailureOr<SmallString<0>> isa = translateModuleToISA(
+        translated, **machine, [&] { return getOperation().emitError(); });
+    if (failed(isa))
+      return failure();
+    return SmallVector<char, 0>(isa->begin(), isa->end());
+  }
+};
+} // namespace
+
+FailureOr<std::string> fp8::emitPTX(gpu::GPUModuleOp module,
+                                    const PTXOptions &options) {
+  NVVM::SerializeGPUModuleBase::init();
+  std::optional<SmallVector<char, 0>> ptx =
+      KernelTranslator(module, options).run();
+  if (!ptx)
+    return failure();
+  return std::string(ptx->begin(), ptx->end());
+}
+
+//===----------------------------------------------------------------------===//
+// ptxas
+//===----------------------------------------------------------------------===//
+
+std::string fp8::findPtxas(const PTXOptions &options) {
+  if (!options.ptxas.empty())
+    return options.ptxas;
+  SmallVector<std::string> directories;
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"})
+    if (std::optional<std::string> home = llvm::sys::Process::GetEnv(variable))
+      directories.push_back(*home + "/bin");
+  auto find = [](ArrayRef<StringRef> paths) {
+    llvm::ErrorOr<std::string> found =
+        llvm::sys::findProgramByName("ptxas", paths);
+    return found ? *found : std::string();
+  };
+  for (StringRef directory : directories)
+    if (std::string found = find(directory); !found.empty())
+      return found;
+  if (std::string found = find({}); !found.empty())
+    return found;
+  return find({"/usr/local/cuda/bin"});
+}
+
+FailureOr<SmallVector<char>>
+fp8::assemblePTX(StringRef ptx, const PTXOptions &options, std::string &log,
+                 llvm::function_ref<InFlightDiagnostic()> emitError) {
+  std::string ptxas = findPtxas(options);
+  if (ptxas.empty()) {
+    emitError() << "expected ptxas in CUDA_HOME, PATH or /usr/local/cuda, but "
+                   "got none";
+    return failure();
+  }
+  // Removed when they leave scope, whatever happens.
+  SmallVector<SmallString<128>, 3> paths;
+  SmallVector<std::unique_ptr<llvm::FileRemover>> removers;
+  for (StringRef suffix : {"ptx", "cubin", "log"}) {
+    SmallString<128> path;
+    if (std::error_code error =
+            llvm::sys::fs::createTemporaryFile("fp8", suffix, path)) {
+      emitError() << "expected to create a temporary file, but got: "
+                  << error.message();
+      return failure();
+    }
+    removers.push_back(std::make_unique<llvm::FileRemover>(path));
+    paths.push_back(path);
+  }
+  std::error_code error;
+  llvm::raw_fd_ostream input(paths[0], error);
+  input << ptx;
+  input.close();
+  if (error || input.has_error()) {
+    emitError() << "expected to write " << paths[0];
+    input.clear_error();
+    return failure();
+  }
+  std::string level = "-O" + std::to_string(options.optLevel);
+  SmallVector<StringRef> arguments{ptxas, "-v",     "-arch", options.chip,
+                                   level, paths[0], "-o",    paths[1]};
+  std::optional<StringRef> redirects[] = {StringRef(), StringRef(paths[2]),
+                                          StringRef(paths[2])};
+  std::string message;
+  int code = llvm::sys::ExecuteAndWait(ptxas, arguments, /*Env=*/std::nullopt,
+                                       redirects, /*SecondsToWait=*/0,
+                                       /*MemoryLimit=*/0, &message);
+  if (auto text = llvm::MemoryBuffer::getFile(paths[2]))
+    log = (*text)->getBuffer().str();
+  if (code != 0) {
+    emitError() << "ptxas failed: " << (message.empty() ? log : message);
+    return failure();
+  }
+  auto cubin = llvm::MemoryBuffer::getFile(paths[1]);
+  if (!cubin) {
+    emitError() << "expected ptxas to write " << paths[1];
+    return failure();
+  }
+  StringRef bytes = (*cubin)->getBuffer();
+  return SmallVector<char>(bytes.begin(), bytes.end());
+}

@@ -1,0 +1,34 @@
+// RUN: fp8-opt --fp8-build-kernels %s -o %t
+// RUN: fp8-translate --kernels-to-ptx %t | FileCheck %s
+// RUN: fp8-translate --kernels-to-json %t | FileCheck --check-prefix=JSON %s
+// RUN: not fp8-translate --kernels-to-ptx %s 2>&1 | FileCheck --check-prefix=NONE %s
+
+// NONE: error: expected one gpu.module, but got none
+
+!a = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul(%a: !a, %b: !b) -> tensor<?x4096xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>}
+    : !a, !b -> tensor<?x4096xbf16>
+  return %0 : tensor<?x4096xbf16>
+}
+
+// CHECK: .version 9.0
+// CHECK: .target sm_90a
+// CHECK: .visible .entry fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_fast_64x16_s2c1_g16(
+// CHECK: .param .align 64 .b8
+// CHECK: .reqntid 256
+// CHECK: .minnctapersm 1
+// CHECK: setmaxnreg.inc.sync.aligned.u32 232
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3
+// CHECK: cvt.rn.bf16x2.f32
+// CHECK: stmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK: cp.async.bulk.tensor.2d.global.shared::cta
+// CHECK: cp.async.bulk.tensor.2d.shared::cta.global
+
+// JSON: "fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_fast_64x16_s2c1_g16": {
+// JSON: "config": "#fp8.gemm_config<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>"
+// JSON: "a.map"
+// JSON: "shared_bytes": 36912
+// JSON: "threads": 256
