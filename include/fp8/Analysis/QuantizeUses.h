@@ -34,8 +34,8 @@ struct GemmUse {
 SmallVector<GemmUse> getGemmUses(Value quantized);
 
 /// The use that a quantised tensor is named after, of those whose GEMM has a
-/// name: the forward's if there is one and not a recomputation's, then the first
-/// in the program. Nothing if there is none.
+/// name: the forward's if there is one and not a recomputation's, then the
+/// first in the program. Nothing if there is none.
 std::optional<GemmUse> getNamingUse(Value quantized);
 
 } // namespace mlir::fp8
