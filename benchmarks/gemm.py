@@ -310,6 +310,8 @@ def fits(kernel, problem):
 def limit(spec, k):
     rounding = {"bf16": 2.0e-3, "f16": 3e-4, "f32": 2e-5, "e4m3": 3e-2, "e5m2": 6e-2}
     # The tensor core keeps about 14 bits and truncates.
+    if k < 256:  # Few values: rounding to 8 bits does not average out.
+        rounding = {dtype: 2 * error for dtype, error in rounding.items()}
     accumulator = 4e-4 + (3e-7 * k if spec["accumulate"] == "fast" else 0)
     if spec["accumulate"] == "fast":
         accumulator += 6e-4 * math.sqrt(k / 1024)
@@ -440,7 +442,7 @@ def peers(kind, problems):
     return contenders
 
 
-def run_times(kernels, shapes, rounds, kinds, with_peers=True):
+def run_times(kernels, shapes, rounds, kinds, selected, quick, with_peers=True):
     rows = []
     l2 = 120 << 20
     for m, n, k, label in shapes:
@@ -453,22 +455,36 @@ def run_times(kernels, shapes, rounds, kinds, with_peers=True):
                 continue
             problems = [Problem(KINDS[kind], m, n, k, seed) for seed in range(sets)]
             contenders = peers(kind, problems) if with_peers else {}
+            chosen, ours = selected[kind].get(f"{m}x{n}x{k}"), None
             for kernel in kernels[kind]:
                 if not fits(kernel, problems[0]):
                     continue
-                if "swap_ab" in kernel.launch_info["config"]:
+                if kernel.launch_info["config"] == chosen:
+                    pass
+                elif quick:
+                    continue
+                elif "swap_ab" in kernel.launch_info["config"]:
                     if kernel.launch_info["tile_m"] < min(m, 128) or m > 256:
                         continue
                 elif m <= 16 and kernel.launch_info["tile_m"] > 64:
                     continue
                 contenders[short(kernel)] = [kernel.bind(p) for p in problems]
+                if kernel.launch_info["config"] == chosen:
+                    ours = short(kernel)
             seconds = measure(contenders, repeats, rounds)
             flops = 2.0 * m * n * k
             ranked = sorted(seconds.items(), key=lambda item: item[1])
             rows.append({"shape": label, "m": m, "n": n, "k": k, "kind": kind,
+                         "ours": ours,
                          "microseconds": {name: t * 1e6 for name, t in ranked}})
-            print(f"{label:10s} {m:6d} {n:6d} {k:6d} {kind:16s} "
-                  + "  ".join(f"{name} {flops / t / 1e12:.0f}" for name, t in ranked[:9]),
+            peer = min((t for name, t in seconds.items() if not name[0].isdigit()),
+                       default=None)
+            ratio = f"{peer / seconds[ours]:.3f}" if peer and ours in seconds else "-"
+            rows[-1]["ratio"] = peer / seconds[ours] if ratio != "-" else None
+            print(f"{label:10s} {m:6d} {n:6d} {k:6d} {kind:16s} ours {ours} "
+                  f"{flops / seconds[ours] / 1e12 if ours in seconds else 0:.0f} "
+                  f"ratio {ratio} | "
+                  + "  ".join(f"{name} {flops / t / 1e12:.0f}" for name, t in ranked[:6]),
                   flush=True)
             del problems, contenders
             torch.cuda.empty_cache()
@@ -505,7 +521,18 @@ def main():
         shapes = [s for s in SHAPES + DECODE_SHAPES
                   if not args.shapes or s[3] in args.shapes]
         kinds = [name for name in names if name in TIMED]
-        record["rows"] = run_times(kernels, shapes, args.rounds, kinds)
+        selected = json.loads((Path(args.kernels) / "selected.json").read_text())
+        record["rows"] = run_times(kernels, shapes, args.rounds, kinds, selected,
+                                   args.quick)
+        for kind in kinds:
+            for group, test in (("M >= 1024", lambda r: r["m"] >= 1024),
+                                ("M < 1024", lambda r: r["m"] < 1024)):
+                ratios = [r["ratio"] for r in record["rows"]
+                          if r["kind"] == kind and r["ratio"] and test(r)]
+                if ratios:
+                    mean = statistics.geometric_mean(ratios)
+                    print(f"{kind:16s} {group}: geometric mean {mean:.3f}, worst "
+                          f"{min(ratios):.3f}, {len(ratios)} shapes", flush=True)
         (out / "gemm.json").write_text(json.dumps(record, indent=1))
     return any(not row["ok"] for row in record.get("checks", []))
 

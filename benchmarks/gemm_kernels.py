@@ -6,9 +6,11 @@ usage: gemm_kernels.py [--build-dir build] --out DIR
 
 import argparse
 import json
-import os
+import re
 import subprocess
 from pathlib import Path
+
+from gemm_shapes import DECODE_SHAPES, SHAPES
 
 FLOATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
 BLOCKS = {
@@ -104,51 +106,30 @@ def swapped(tile_m, split_k=1):
                   swap_ab="true", store="direct")
 
 
-FAST = [
-    config(128, 256, 4),
-    config(128, 192, 4),
-    config(128, 128, 6),
-    config(64, 256, 4, consumers=1),
-    config(64, 128, 8, consumers=1),
-    config(64, 64, 12, consumers=1),
-    config(64, 256, 4, schedule="ping_pong"),
-    config(64, 128, 8, schedule="ping_pong"),
-    config(128, 128, 6, schedule="ping_pong"),
-    config(128, 160, 5),
-    config(128, 224, 4),
-    config(256, 128, 4),
-]
-PROMOTED = [
-    config(256, 128, 4),
-    config(128, 128, 5),
-    config(64, 128, 8, consumers=1),
-    config(128, 128, 5, schedule="ping_pong"),
-    config(64, 128, 8, schedule="ping_pong"),
-]
-SMALL = [swapped(m, k) for m in (16, 64, 128) for k in (1, 2, 4, 8)]
+SMALL = [swapped(16), swapped(64), swapped(16, 4)]
 
 
 def kind(a="e4m3", b="e4m3", result="bf16", scale_a="tensor", scale_b="tensor",
          accumulate="fast", epilogue="none", batched=False, configs=(), **others):
     return {"a": a, "b": b, "result": result, "scale_a": scale_a,
             "scale_b": scale_b, "accumulate": accumulate, "epilogue": epilogue,
-            "batched": batched, "configs": list(configs), **others}
+            "batched": batched, "configs": configs, **others}
 
 
 ONE_FAST = [config(128, 256, 4)]
 ONE_PROMOTED = [config(256, 128, 4)]
 ONE_BLOCK = [config(128, 128, 5)]
 
-# What is timed, against peers; the first config of a kind is the default.
+# What is timed, against peers: every config that the selection chooses from.
+TABLE = None
 TIMED = {
-    "tensor_fast": kind(configs=FAST + SMALL),
-    "tensor_promote": kind(accumulate="promote", configs=PROMOTED + SMALL),
-    "row_fast": kind(scale_a="row", scale_b="row", configs=FAST[:7] + SMALL),
+    "tensor_fast": kind(configs=TABLE),
+    "tensor_promote": kind(accumulate="promote", configs=TABLE),
+    "row_fast": kind(scale_a="row", scale_b="row", configs=TABLE),
     "block": kind(scale_a="1x128", scale_b="128x128", accumulate="promote",
-                  configs=PROMOTED + SMALL),
+                  configs=TABLE),
     "tensor_fast_gelu": kind(epilogue="bias_gelu_quantize", result="e4m3",
-                             configs=[config(128, 256, 4)]
-                             + [config(64, 256, 4, schedule="ping_pong")]),
+                             configs=TABLE),
 }
 # What is only checked.
 CHECKED = {
@@ -184,28 +165,28 @@ CHECKED = {
 KINDS = {**TIMED, **CHECKED}
 
 
-def program(spec):
-    """One function for each config."""
+def program(spec, m=EXTENT, n=EXTENT, k=EXTENT):
+    """One function for each config, or one that leaves the choice open."""
     batch = f"{BATCHES}x" if spec["batched"] else ""
-    lead = [] if not spec["batched"] else ["1"]
 
-    def scaled(element, scale):
+    def scaled(element, scale, rows):
         block = list(BLOCKS[scale])
         if spec["batched"]:
             block.insert(0, "*" if scale == "tensor" else "1")
-        return (f"!fp8.scaled<{batch}{EXTENT}x{EXTENT}x{FLOATS[element]}, "
+        return (f"!fp8.scaled<{batch}{rows}x{k}x{FLOATS[element]}, "
                 f"block = [{', '.join(block)}], scale = f32>")
 
-    a, b = scaled(spec["a"], spec["scale_a"]), scaled(spec["b"], spec["scale_b"])
+    a = scaled(spec["a"], spec["scale_a"], m)
+    b = scaled(spec["b"], spec["scale_b"], n)
     element = FLOATS.get(spec["result"], spec["result"])
-    types = [f"tensor<{batch}{EXTENT}x{EXTENT}x{element}>"]
+    types = [f"tensor<{batch}{m}x{n}x{element}>"]
     arguments = [f"%a: {a}", f"%b: {b}"]
     region = ""
     epilogue = EPILOGUES[spec["epilogue"]]
     if epilogue:
         names, inner = [], ["%acc: f32"]
         for i, (dims, dtype) in enumerate(epilogue["operands"]):
-            shape = {"n": [EXTENT], "m": [EXTENT, 1], "mn": [EXTENT, EXTENT]}[dims]
+            shape = {"n": [n], "m": [m, 1], "mn": [m, n]}[dims]
             tensor = f"tensor<{'x'.join(map(str, shape))}x{dtype}>"
             arguments.append(f"%t{i}: {tensor}")
             names.append(f"%t{i} : {tensor}")
@@ -244,9 +225,10 @@ def program(spec):
     values = "%0" if len(types) == 1 else "%0#0, %0#1"
     count = "" if len(types) == 1 else f":{len(types)}"
     text = []
-    for i, pinned in enumerate(spec["configs"]):
+    for i, pinned in enumerate(spec["configs"] or [None]):
+        pin = f" {{fp8.gemm_config = {pinned}}}" if pinned else ""
         text.append(f"""func.func @f{i}({', '.join(arguments)}) -> ({', '.join(types)}) {{
-  %0{count} = fp8.matmul %a, %b{accumulate}{region} {{fp8.gemm_config = {pinned}}}
+  %0{count} = fp8.matmul %a, %b{accumulate}{region}{pin}
     : {a}, {b} -> {', '.join(types)}
   return {values} : {', '.join(types)}
 }}
@@ -259,13 +241,25 @@ def build(name, spec, tools, out):
     source = out / f"{name}.mlir"
     source.write_text(program(spec))
     built = out / f"{name}.built.mlir"
-    subprocess.run([tools / "fp8-opt", "--fp8-build-kernels", source, "-o", built],
-                   check=True)
+    subprocess.run([tools / "fp8-opt", "--fp8-select-kernels=every-candidate",
+                    "--fp8-build-kernels", source, "-o", built], check=True)
     for what in ("cubin", "json"):
         subprocess.run([tools / "fp8-translate", f"--kernels-to-{what}", built,
                         "-o", out / f"{name}.{what}"], check=True)
     source.unlink()
     built.unlink()
+
+
+def select(spec, shapes, tools):
+    """What the selection chooses for each shape."""
+    chosen = {}
+    for m, n, k, *_ in shapes:
+        result = subprocess.run([tools / "fp8-opt", "--fp8-select-kernels"],
+                                input=program(spec, m, n, k), text=True,
+                                capture_output=True, check=True)
+        match = re.search(r"#fp8.gemm_config<[^>]*>", result.stdout)
+        chosen[f"{m}x{n}x{k}"] = match.group(0)
+    return chosen
 
 
 def main():
@@ -279,6 +273,10 @@ def main():
     for name in args.kinds or KINDS:
         build(name, KINDS[name], Path(args.build_dir) / "bin", out)
         print(name, flush=True)
+    selected = {name: select(spec, SHAPES + DECODE_SHAPES,
+                             Path(args.build_dir) / "bin")
+                for name, spec in TIMED.items()}
+    (out / "selected.json").write_text(json.dumps(selected))
 
 
 if __name__ == "__main__":

@@ -48,9 +48,11 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   layout.rowScales = getScalesPerSlot(rowSpec.scale, config.getRows());
   layout.colScales = getScalesPerSlot(colSpec.scale, config.getCols());
   layout.threads = (consumers + 1) * 128;
-  // 512 registers per thread position of the warpgroups; multiples of 8.
-  layout.producerRegisters = consumers == 3 ? 32 : 40;
-  layout.consumerRegisters = consumers == 3 ? 160 : 232;
+  // 512 registers for one thread of each warpgroup, in multiples of 8; the warp
+  // that copies factors needs more than one that only issues bulk copies.
+  bool hasScales = layout.rowScales || layout.colScales;
+  layout.producerRegisters = consumers == 3 ? 32 : hasScales ? 40 : 24;
+  layout.consumerRegisters = consumers == 3 ? 160 : hasScales ? 232 : 240;
 
   for (auto [operand, extent, name] :
        {std::tuple{&rowSpec, config.getRows(),

@@ -24,8 +24,22 @@ struct SelectKernelsPass : fp8::impl::SelectKernelsPassBase<SelectKernelsPass> {
 
   void runOnOperation() override;
   LogicalResult select(MatmulOp op);
+  void repeat(MatmulOp op, ArrayRef<GemmConfigAttr> candidates);
 };
 } // namespace
+
+/// The first candidate goes to the op itself, whose results are used.
+void SelectKernelsPass::repeat(MatmulOp op,
+                               ArrayRef<GemmConfigAttr> candidates) {
+  OpBuilder builder(op);
+  for (GemmConfigAttr config : candidates) {
+    Operation *target = op;
+    if (op->hasAttr(kGemmConfigAttrName))
+      target = builder.clone(*op);
+    target->setAttr(kGemmConfigAttrName, config);
+    ++numSelected;
+  }
+}
 
 LogicalResult SelectKernelsPass::select(MatmulOp op) {
   std::string reason;
@@ -34,6 +48,10 @@ LogicalResult SelectKernelsPass::select(MatmulOp op) {
   if (pinned) {
     if (failed(spec) || failed(MatmulLayout::get(*spec, pinned, reason)))
       return op.emitOpError() << reason;
+    return success();
+  }
+  if (everyCandidate && succeeded(spec)) {
+    repeat(op, getMatmulCandidatesSM90(&getContext(), *spec));
     return success();
   }
   FailureOr<GemmConfigAttr> config = failure();
@@ -49,9 +67,9 @@ LogicalResult SelectKernelsPass::select(MatmulOp op) {
 }
 
 void SelectKernelsPass::runOnOperation() {
-  WalkResult result = getOperation().walk([&](MatmulOp op) {
-    return failed(select(op)) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  if (result.wasInterrupted())
-    signalPassFailure();
+  SmallVector<MatmulOp> matmuls;
+  getOperation().walk([&](MatmulOp op) { matmuls.push_back(op); });
+  for (MatmulOp op : matmuls)
+    if (failed(select(op)))
+      return signalPassFailure();
 }

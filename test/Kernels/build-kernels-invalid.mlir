@@ -13,7 +13,7 @@ func.func @shared_memory(%a: !a) -> tensor<256x256xbf16> {
 
 !a = !fp8.scaled<256x256xf8E4M3FN, block = [*, *], scale = f32>
 func.func @registers(%a: !a) -> tensor<256x256xbf16> {
-  // expected-error @below {{expected accumulators of up to 208 registers a thread, but #fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 4> need 256}}
+  // expected-error @below {{expected accumulators of up to 216 registers a thread, but #fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 4> need 256}}
   %0 = fp8.matmul %a, %a accumulate = promote
     {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 4>}
     : !a, !a -> tensor<256x256xbf16>

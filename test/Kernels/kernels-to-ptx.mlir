@@ -20,7 +20,7 @@ func.func @matmul(%a: !a, %b: !b) -> tensor<?x4096xbf16> {
 // CHECK: .param .align 64 .b8
 // CHECK: .reqntid 256
 // CHECK: .minnctapersm 1
-// CHECK: setmaxnreg.inc.sync.aligned.u32 232
+// CHECK: setmaxnreg.inc.sync.aligned.u32 240
 // CHECK: wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3
 // CHECK: cvt.rn.bf16x2.f32
 // CHECK: stmatrix.sync.aligned.m8n8.x4.shared.b16

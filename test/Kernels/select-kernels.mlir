@@ -9,14 +9,14 @@
 !m = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 
 // CHECK-LABEL: @large
-// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 4>
+// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 128, stages = 6, schedule = ping_pong>
 func.func @large(%a: !x) -> tensor<4096x4096xbf16> {
   %0 = fp8.matmul %a, %a accumulate = fast : !x, !x -> tensor<4096x4096xbf16>
   return %0 : tensor<4096x4096xbf16>
 }
 
 // CHECK-LABEL: @unknown_m
-// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 4>
+// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 128, stages = 6, schedule = ping_pong>
 func.func @unknown_m(%a: !d, %b: !x) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast : !d, !x -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>

@@ -21,7 +21,14 @@ def SelectKernelsPass : Pass<"fp8-select-kernels", "::mlir::ModuleOp"> {
 
     A matmul that no kernel computes stays as it is, with a remark that says
     why.
+
+    `every-candidate` repeats each matmul with every config of the table that
+    fits it, instead of choosing: for tuning, and for tests of the table.
   }];
+  let options = [
+    Option<"everyCandidate", "every-candidate", "bool", "false",
+           "Repeat each matmul with every config that fits">
+  ];
   let dependentDialects = ["::mlir::fp8::FP8Dialect"];
   let statistics = [
     Statistic<"numSelected", "num-selected", "Number of kernels chosen">

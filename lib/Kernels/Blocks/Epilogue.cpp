@@ -121,10 +121,15 @@ std::pair<Value, Value> Epilogue::inlineRegion(Value accumulator,
 Epilogue::Epilogue(KernelBuilder &b, const MatmulSpec &spec, Value m, Value n,
                    bool vectorLoads)
     : b(b), spec(spec), m(m), n(n), vectorLoads(vectorLoads) {
-  if (spec.amax)
-    amaxSlot =
-        LLVM::AllocaOp::create(b, LLVM::LLVMPointerType::get(b.getContext()),
-                               b.getF32Type(), b.i32(1));
+  if (!spec.amax)
+    return;
+  // LLVM looks for slots that can be registers in the entry block only.
+  OpBuilder::InsertionGuard guard(b);
+  auto function =
+      b.getInsertionBlock()->getParent()->getParentOfType<LLVM::LLVMFuncOp>();
+  b.setInsertionPointToStart(&function.getBody().front());
+  amaxSlot = LLVM::AllocaOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext()), b.getF32Type(), b.i32(1));
 }
 
 void Epilogue::setFactors(std::optional<FragmentSource> a,

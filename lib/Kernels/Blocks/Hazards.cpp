@@ -11,14 +11,21 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
+/// PTX's constraint letter for a register of `type`.
+static char getConstraint(Type type) {
+  if (type.isF32())
+    return 'f';
+  return type.isInteger(16) ? 'h' : 'r';
+}
+
 /// Volatile assembly that reads `values` and writes them back unchanged.
 static SmallVector<Value> tieRegisters(KernelBuilder &b, StringRef code,
                                        ValueRange values) {
   // "=f,=f,...,0,1,...": output i and input i share a register.
   std::string constraints;
   llvm::raw_string_ostream os(constraints);
-  for (size_t i = 0; i < values.size(); ++i)
-    os << (i ? ",=f" : "=f");
+  for (auto [i, value] : llvm::enumerate(values))
+    os << (i ? ",=" : "=") << getConstraint(value.getType());
   for (size_t i = 0; i < values.size(); ++i)
     os << ',' << i;
   auto type = LLVM::LLVMStructType::getLiteral(

@@ -143,6 +143,20 @@ void KernelBuilder::ifThenElse(Value condition,
   elseBody();
 }
 
+SmallVector<Value> KernelBuilder::choose(Value condition, Branch thenBranch,
+                                         Branch elseBranch) {
+  auto emit = [&](Branch branch) {
+    return [this, branch](OpBuilder &builder, Location) {
+      InsertionGuard guard(*this);
+      setInsertionPointToEnd(builder.getInsertionBlock());
+      scf::YieldOp::create(*this, branch());
+    };
+  };
+  auto thenBuilder = emit(thenBranch), elseBuilder = emit(elseBranch);
+  auto op = scf::IfOp::create(*this, condition, thenBuilder, elseBuilder);
+  return SmallVector<Value>(op.getResults());
+}
+
 SmallVector<Value> KernelBuilder::loop(Value lower, Value upper, Value step,
                                        ValueRange initial, LoopBody body) {
   auto op = scf::ForOp::create(

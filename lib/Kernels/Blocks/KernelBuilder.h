@@ -75,6 +75,10 @@ public:
   void ifThen(Value condition, llvm::function_ref<void()> body);
   void ifThenElse(Value condition, llvm::function_ref<void()> thenBody,
                   llvm::function_ref<void()> elseBody);
+  /// The values of one of two branches.
+  using Branch = llvm::function_ref<SmallVector<Value>()>;
+  SmallVector<Value> choose(Value condition, Branch thenBranch,
+                            Branch elseBranch);
   /// for (i = lower; i < upper; i += step); the body maps the carried values to
   /// those of the next iteration.
   using LoopBody =

@@ -8,6 +8,7 @@
 
 #include "TileStore.h"
 #include "BulkCopy.h"
+#include "Hazards.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -23,6 +24,15 @@ BulkTileStore::BulkTileStore(KernelBuilder &b, Shape shape, Value base,
 
 void BulkTileStore::storeWave(int64_t wave, Value thread, ValueRange origin,
                               PackedAt packedAt) {
+  // All results of the wave before the first barrier: what the epilogue loads
+  // is then under way at once, not slab by slab.
+  SmallVector<Value> packed;
+  for (int64_t j = 0; j < shape.cols / 8; ++j)
+    for (int64_t h = 0; h < 2; ++h)
+      packed.push_back(packedAt(j, h));
+  if (shape.elementBytes < 4)
+    packed = pinHere(b, packed);
+
   Value isFirstWarp = b.less(thread, b.i32(32));
   int64_t slabCols = shape.slabBytes / shape.elementBytes;
   for (int64_t slab = 0; slab < slabs; ++slab) {
@@ -35,7 +45,8 @@ void BulkTileStore::storeWave(int64_t wave, Value thread, ValueRange origin,
     b.namedBarrier(barrierId, 128);
     Value bufferOffset = b.add(staging, number % shape.buffers * kBufferBytes);
     Value buffer = b.offset(base, bufferOffset);
-    writeSlab(buffer, thread, slab * slabCols / 8, packedAt);
+    writeSlab(buffer, thread,
+              ArrayRef(packed).slice(slab * slabCols / 4, slabCols / 4));
     fenceForBulkCopies(b);
     b.namedBarrier(barrierId, 128);
     b.ifThen(isFirstWarp, [&] {
@@ -61,8 +72,8 @@ Value BulkTileStore::getSwizzled(Value row, Value chunk) {
   return b.bitXor(linear, b.bitAnd(b.shiftRight(linear, 3), mask));
 }
 
-void BulkTileStore::writeSlab(Value buffer, Value thread, int64_t firstJ,
-                              PackedAt packedAt) {
+void BulkTileStore::writeSlab(Value buffer, Value thread,
+                              ArrayRef<Value> packed) {
   int64_t groups = shape.slabBytes / shape.elementBytes / 8;
   Value warp = b.shiftRight(thread, 5), lane = b.bitAnd(thread, 31);
   Value warpRow = b.mul(warp, 16);
@@ -75,7 +86,7 @@ void BulkTileStore::writeSlab(Value buffer, Value thread, int64_t firstJ,
       SmallVector<Value> registers;
       for (int64_t g = 0; g < 2; ++g)
         for (int64_t h = 0; h < 2; ++h)
-          registers.push_back(packedAt(firstJ + j + g, h));
+          registers.push_back(packed[2 * (j + g) + h]);
       Value address = b.offset(buffer, getSwizzled(row, b.add(group, j)));
       NVVM::StMatrixOp::create(
           b, address, registers, NVVM::MMALayout::row,
@@ -93,7 +104,7 @@ void BulkTileStore::writeSlab(Value buffer, Value thread, int64_t firstJ,
       Value byte = b.add(b.mul(quad, 2 * shape.elementBytes), j * groupBytes);
       Value address =
           b.add(getSwizzled(row, b.shiftRight(byte, 4)), b.bitAnd(byte, 15));
-      b.store(packedAt(firstJ + j, h), b.offset(buffer, address));
+      b.store(packed[2 * j + h], b.offset(buffer, address));
     }
 }
 

@@ -37,7 +37,8 @@ public:
   void finish(Value thread);
 
 private:
-  void writeSlab(Value buffer, Value thread, int64_t firstJ, PackedAt packedAt);
+  /// `packed` are the results of columns 8 j and rows h, at 2 j + h.
+  void writeSlab(Value buffer, Value thread, ArrayRef<Value> packed);
   /// Byte offset in the slab of 16-byte chunk `chunk` in row `row`, swizzled as
   /// the bulk copy expects it (PTX ISA, "Swizzling Modes").
   Value getSwizzled(Value row, Value chunk);

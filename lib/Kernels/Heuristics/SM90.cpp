@@ -19,34 +19,42 @@ using namespace mlir::fp8;
 
 namespace {
 struct Candidate {
-  int64_t tileM, tileN, stages;
-  int64_t consumers = 2;
-  GemmSchedule schedule = GemmSchedule::Cooperative;
+  int64_t tileM, tileN, stages, consumers;
+  GemmSchedule schedule;
+  /// Measured share of the tensor core's rate that large products reach.
+  double share;
 };
 } // namespace
 
-/// m64n256 instructions read the fewest bytes of shared memory for a
-/// multiplication, and power is what limits large products.
+static constexpr auto kCooperative = GemmSchedule::Cooperative;
+static constexpr auto kPingPong = GemmSchedule::PingPong;
+
+/// With ping-pong, storing a tile costs the tensor core nothing; it wants two
+/// waves of 64 rows, which share the columns that they read. Odd widths are for
+/// results that they cut more evenly among the multiprocessors.
 static constexpr Candidate kFast[] = {
-    {128, 256, 4},
-    {128, 192, 4},
-    {128, 128, 6},
-    {64, 256, 4, 1},
-    {64, 128, 8, 1},
-    {64, 64, 12, 1},
-    {64, 256, 4, 2, GemmSchedule::PingPong},
-    {64, 128, 8, 2, GemmSchedule::PingPong},
+    {128, 128, 6, 2, kPingPong, 0.66},    {128, 256, 4, 2, kCooperative, 0.65},
+    {128, 192, 4, 2, kCooperative, 0.65}, {64, 256, 4, 2, kPingPong, 0.64},
+    {64, 192, 5, 2, kPingPong, 0.63},     {128, 224, 4, 2, kCooperative, 0.63},
+    {128, 176, 5, 2, kCooperative, 0.62}, {128, 128, 6, 2, kCooperative, 0.63},
+    {128, 160, 5, 2, kCooperative, 0.61}, {64, 128, 8, 2, kPingPong, 0.60},
+    {64, 256, 4, 1, kCooperative, 0.57},  {64, 128, 8, 1, kCooperative, 0.50},
+    {64, 64, 12, 1, kCooperative, 0.34},
 };
 
-/// Promotion needs a second set of accumulators, so that the waves of 64 rows
-/// are at most 128 wide.
+/// Promotion needs a second set of accumulators, so that waves are narrower.
+/// Three consumers, or two sets in turn, hide the additions behind the tensor
+/// core.
 static constexpr Candidate kPromoted[] = {
-    {256, 128, 4},   {128, 128, 6},   {192, 128, 4, 3},
-    {64, 128, 8, 1}, {64, 64, 12, 1},
+    {192, 128, 4, 3, kCooperative, 0.62}, {128, 192, 4, 2, kCooperative, 0.61},
+    {256, 128, 4, 2, kCooperative, 0.58}, {128, 128, 5, 2, kCooperative, 0.58},
+    {64, 128, 8, 2, kPingPong, 0.46},     {64, 128, 8, 1, kCooperative, 0.45},
+    {64, 64, 12, 1, kCooperative, 0.30},
 };
 
 /// Small M on the side of the tensor core that comes in 8s.
 static constexpr int64_t kSwappedM[] = {8, 16, 32, 64, 128};
+static constexpr int64_t kSwappedSplits[] = {1, 2, 4, 8};
 
 static GemmConfigAttr getConfig(MLIRContext *context, const Candidate &from,
                                 GemmStore store) {
@@ -62,108 +70,103 @@ static GemmStore getStore(const MatmulSpec &spec) {
   return aligned ? GemmStore::TMA : GemmStore::Direct;
 }
 
+static ArrayRef<Candidate> getTable(const MatmulSpec &spec) {
+  if (spec.accumulate == Accumulate::Fast)
+    return kFast;
+  return kPromoted;
+}
+
+static GemmConfigAttr getSwapped(MLIRContext *context, int64_t tileM,
+                                 int64_t splitK) {
+  int64_t stages = tileM <= 32 ? 12 : tileM <= 64 ? 10 : 8;
+  return GemmConfigAttr::get(context, tileM, 64, stages, /*consumers=*/1,
+                             kCooperative, /*group=*/1, splitK,
+                             /*swap_ab=*/true, GemmStore::Direct);
+}
+
+static bool fits(const MatmulSpec &spec, GemmConfigAttr config) {
+  std::string reason;
+  return succeeded(MatmulLayout::get(spec, config, reason));
+}
+
 SmallVector<GemmConfigAttr>
 fp8::getMatmulCandidatesSM90(MLIRContext *context, const MatmulSpec &spec) {
   SmallVector<GemmConfigAttr> candidates;
-  std::string reason;
-  auto add = [&](GemmConfigAttr config) {
-    if (succeeded(MatmulLayout::get(spec, config, reason)))
-      candidates.push_back(config);
-  };
-  GemmStore store = getStore(spec);
-  if (spec.accumulate == Accumulate::Fast)
-    for (const Candidate &candidate : kFast)
-      add(getConfig(context, candidate, store));
-  else
-    for (const Candidate &candidate : kPromoted)
-      add(getConfig(context, candidate, store));
+  for (const Candidate &candidate : getTable(spec))
+    candidates.push_back(getConfig(context, candidate, getStore(spec)));
   for (int64_t m : kSwappedM)
-    for (int64_t splitK : {1, 2, 4, 8})
-      add(GemmConfigAttr::get(context, m, 64,
-                              m <= 32   ? 12
-                              : m <= 64 ? 10
-                                        : 8,
-                              /*consumers=*/1, GemmSchedule::Cooperative,
-                              /*group=*/1, splitK, /*swap_ab=*/true,
-                              GemmStore::Direct));
+    for (int64_t splitK : kSwappedSplits)
+      candidates.push_back(getSwapped(context, m, splitK));
+  llvm::erase_if(candidates,
+                 [&](GemmConfigAttr config) { return !fits(spec, config); });
   return candidates;
 }
 
-/// Swapped operands for M up to 128: the smallest side that holds M, and as
-/// many parts of K as give every multiprocessor work.
+/// Swapped operands for small M: the smallest side that holds M, and parts of K
+/// only where the tiles would leave most multiprocessors idle, for adding them
+/// up takes some 3 us.
 static GemmConfigAttr selectSwapped(MLIRContext *context,
-                                    ArrayRef<GemmConfigAttr> candidates,
                                     const MatmulSpec &spec) {
-  int64_t tiles =
-      ShapedType::isDynamic(spec.n)
-          ? kSM90.multiprocessors
-          : llvm::divideCeil(spec.n, 64) * std::max<int64_t>(1, spec.batch);
-  int64_t kBlocks =
-      ShapedType::isDynamic(spec.k) ? 1 : llvm::divideCeil(spec.k, 128);
-  GemmConfigAttr best;
-  for (GemmConfigAttr config : candidates) {
-    if (!config.getSwapAb() || config.getTileM() < spec.m)
-      continue;
-    if (best && config.getTileM() != best.getTileM())
-      break;
-    // A part shorter than the ring does not hide its own latency.
-    if (!best || (tiles * config.getSplitK() <= kSM90.multiprocessors * 2 &&
-                  kBlocks >= config.getSplitK() * 4))
-      best = config;
+  const int64_t *m =
+      llvm::find_if(kSwappedM, [&](int64_t tileM) { return tileM >= spec.m; });
+  if (m == std::end(kSwappedM))
+    return {};
+  int64_t splitK = 1;
+  if (!ShapedType::isDynamic(spec.n) && !ShapedType::isDynamic(spec.k)) {
+    int64_t tiles =
+        llvm::divideCeil(spec.n, 64) * std::max<int64_t>(1, spec.batch);
+    for (int64_t parts : kSwappedSplits)
+      if (tiles * parts <= kSM90.multiprocessors && spec.k / parts >= 4096)
+        splitK = parts;
   }
-  return best;
+  GemmConfigAttr config = getSwapped(context, *m, splitK);
+  return fits(spec, config) ? config : GemmConfigAttr();
 }
 
-/// Clocks until the last multiprocessor is done, by the bytes and the products
-/// of a K block, which of the two takes longer, and the waves of tiles.
-static double getCost(GemmConfigAttr config, const MatmulSpec &spec) {
-  auto tiles = [](int64_t extent, int64_t tile) {
-    return llvm::divideCeil(extent, tile);
-  };
-  int64_t tileM = config.getTileM(), tileN = config.getTileN();
-  double count = double(tiles(spec.m, tileM)) * tiles(spec.n, tileN) *
-                 std::max<int64_t>(1, spec.batch);
+/// Clocks until the last multiprocessor is done: waves of tiles, each of which
+/// multiplies and loads its K blocks and is then stored.
+static double getCost(const Candidate &candidate, const MatmulSpec &spec) {
+  int64_t tileM = candidate.tileM, tileN = candidate.tileN;
+  double count = double(llvm::divideCeil(spec.m, tileM)) *
+                 llvm::divideCeil(spec.n, tileN) * spec.batch;
   double waves = std::ceil(count / kSM90.multiprocessors);
-  // 4096 multiply-adds a clock, on 64 rows at a time; two ping-pong tiles share
-  // the tensor core. About 46 bytes a clock come from L2.
-  double multiply = double(llvm::alignTo(tileM, 64)) * tileN * 128 / 4096;
-  double load = double(tileM + tileN) * 128 / 46;
-  // One consumer alone waits for its own results.
-  double latency = config.getConsumers() == 1 ? 150 : 0;
-  double perBlock = std::max(multiply + latency, load);
-  double epilogue = 900 + double(tileM) * tileN * 2 / 64;
-  if (config.getSchedule() == GemmSchedule::PingPong)
-    epilogue *= 0.3;
-  return waves * (tiles(spec.k, 128) * perBlock + epilogue);
+  // 4096 multiply-adds a clock; about 70 bytes from L2.
+  double multiply = double(tileM) * tileN * 128 / 4096 / candidate.share;
+  double load = double(tileM + tileN) * 128 / 70;
+  double store = 900 + double(tileM) * tileN * 2 / 64;
+  if (candidate.schedule == kPingPong)
+    store *= 0.2;
+  return waves *
+         (llvm::divideCeil(spec.k, 128) * std::max(multiply, load) + store);
 }
 
 FailureOr<GemmConfigAttr> fp8::selectMatmulConfigSM90(MLIRContext *context,
                                                       const MatmulSpec &spec,
                                                       std::string &reason) {
-  SmallVector<GemmConfigAttr> candidates =
-      getMatmulCandidatesSM90(context, spec);
-  if (candidates.empty()) {
-    reason = "no config of the table fits";
-    return failure();
-  }
   bool mKnown = !ShapedType::isDynamic(spec.m);
-  if (mKnown && spec.m <= 128)
-    if (GemmConfigAttr swapped = selectSwapped(context, candidates, spec))
+  if (mKnown && spec.m <= 32)
+    if (GemmConfigAttr swapped = selectSwapped(context, spec))
       return swapped;
-  // Nothing known: the tile that large products want.
-  if (!mKnown || ShapedType::isDynamic(spec.n) ||
-      ShapedType::isDynamic(spec.k) || ShapedType::isDynamic(spec.batch))
-    return candidates.front();
+  bool allKnown = mKnown && !ShapedType::isDynamic(spec.n) &&
+                  !ShapedType::isDynamic(spec.k) &&
+                  !ShapedType::isDynamic(spec.batch);
   GemmConfigAttr best;
   double bestCost = 0;
-  for (GemmConfigAttr config : candidates) {
-    if (config.getSwapAb())
+  for (const Candidate &candidate : getTable(spec)) {
+    GemmConfigAttr config = getConfig(context, candidate, getStore(spec));
+    if (!fits(spec, config))
       continue;
-    double cost = getCost(config, spec);
+    // Nothing known: the tile that large products want.
+    if (!allKnown)
+      return config;
+    double cost = getCost(candidate, spec);
     if (!best || cost < bestCost) {
       best = config;
       bestCost = cost;
     }
   }
-  return best;
+  if (best)
+    return best;
+  reason = "no config of the table fits";
+  return failure();
 }

@@ -37,10 +37,22 @@ Accumulator::Accumulator(KernelBuilder &b, const MatmulSpec &spec,
 }
 
 SmallVector<SmallVector<Value>>
-Accumulator::accumulate(const Tile &tile, RingPosition &position) {
-  return spec.accumulate == Accumulate::Fast
-             ? accumulateFast(tile, position)
-             : accumulatePromoted(tile, position);
+Accumulator::accumulate(const Tile &tile, RingPosition &position,
+                        llvm::function_ref<void()> issued) {
+  if (spec.accumulate == Accumulate::Fast)
+    return accumulateFast(tile, position, issued);
+  SmallVector<SmallVector<Value>> sums =
+      canOverlap() ? accumulateOverlapped(tile, position)
+                   : accumulatePromoted(tile, position);
+  issued();
+  return sums;
+}
+
+/// Gives a slot back after all lanes have read their factors.
+void Accumulator::release(Value stage) {
+  if (layout.rowScales || layout.colScales)
+    NVVM::SyncWarpOp::create(b, b.i32(-1));
+  ring.release(stage, lane);
 }
 
 Value Accumulator::multiply(int64_t wave, Value stage, Value accumulator,
@@ -70,44 +82,56 @@ Accumulator::multiplyAll(Value stage, ValueRange accumulators, bool overwrite) {
 }
 
 SmallVector<SmallVector<Value>>
-Accumulator::accumulateFast(const Tile &tile, RingPosition &position) {
+Accumulator::accumulateFast(const Tile &tile, RingPosition &position,
+                            llvm::function_ref<void()> issued) {
   int64_t waves = config.getWaves();
-  SmallVector<Value> accumulators;
-  Value begin = tile.kBegin;
-  // The other warpgroups keep the tensor cores busy while this one waits.
-  auto step = [&](RingPosition at, ValueRange current, bool overwrite) {
-    ring.waitFull(at);
-    SmallVector<Value> next = multiplyAll(at.stage, current, overwrite);
-    NVVM::WgmmaWaitGroupSyncOp::create(b, 0);
-    ring.release(at.stage, lane);
-    return next;
+  bool split = config.getSplitK() > 1;
+  // Where several warpgroups share a tile the others keep the tensor cores busy
+  // while one waits. A single one has the next block under way before it waits
+  // for the last, whose slot it then gives back.
+  int64_t pending = config.getSharers() == 1 && !split ? 1 : 0;
+  SmallVector<Value> carried;
+  Value begin = tile.kBegin, previous = b.i32(0);
+  auto settle = [&](Value stage) {
+    NVVM::WgmmaWaitGroupSyncOp::create(b, pending);
+    ring.release(stage, lane);
   };
-  if (config.getSplitK() == 1) {
+  if (split) {
+    // A part of K may have no blocks at all.
+    carried.assign(waves, wgmma.getZeros(b));
+  } else {
     // The first block overwrites: no accumulator is cleared.
     SmallVector<Value> undefined(waves, wgmma.getUndefined(b));
-    accumulators = step(position, undefined, /*overwrite=*/true);
+    ring.waitFull(position);
+    carried = multiplyAll(position.stage, undefined, /*overwrite=*/true);
+    if (pending == 0)
+      settle(position.stage);
+    previous = position.stage;
     position = ring.advance(position);
     begin = b.add(begin, 1);
-  } else {
-    // A part of K may have no blocks at all.
-    accumulators.assign(waves, wgmma.getZeros(b));
   }
-  accumulators.append({position.stage, position.phase});
+  carried.append({position.stage, position.phase, previous});
   SmallVector<Value> final = b.loop(
-      begin, tile.kEnd, b.i32(1), accumulators, [&](Value, ValueRange carried) {
+      begin, tile.kEnd, b.i32(1), carried, [&](Value, ValueRange carried) {
         RingPosition at{carried[waves], carried[waves + 1]};
+        ring.waitFull(at);
         SmallVector<Value> next =
-            step(at, carried.take_front(waves), /*overwrite=*/false);
+            multiplyAll(at.stage, carried.take_front(waves),
+                        /*overwrite=*/false);
+        settle(pending ? carried.back() : at.stage);
         RingPosition after = ring.advance(at);
-        next.append({after.stage, after.phase});
+        next.append({after.stage, after.phase, at.stage});
         return next;
       });
   position = {final[waves], final[waves + 1]};
+  issued();
 
   SmallVector<Value> registers;
   for (int64_t wave = 0; wave < waves; ++wave)
     registers.append(wgmma.getRegisters(b, final[wave]));
   registers = waitForAccumulators(b, 0, registers);
+  if (pending)
+    ring.release(final.back(), lane);
   SmallVector<SmallVector<Value>> sums;
   for (int64_t wave = 0; wave < waves; ++wave)
     sums.emplace_back(ArrayRef(registers).slice(wave * wgmma.getNumRegisters(),
@@ -202,13 +226,8 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
       NVVM::WgmmaGroupSyncAlignedOp::create(b);
       SmallVector<Value> terms =
           waitForAccumulators(b, 0, wgmma.getRegisters(b, product));
-      if (wave == waves - 1) {
-        // All lanes have read their factors before one of them gives the slot
-        // back.
-        if (layout.rowScales || layout.colScales)
-          NVVM::SyncWarpOp::create(b, b.i32(-1));
-        ring.release(at.stage, lane);
-      }
+      if (wave == waves - 1)
+        release(at.stage);
       SmallVector<Value> sums =
           promote(terms, carried.slice(wave * registers, registers), rowFactors,
                   colFactors);
@@ -227,4 +246,88 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
   for (int64_t wave = 0; wave < waves; ++wave)
     sums.emplace_back(ArrayRef(final).slice(wave * registers, registers));
   return sums;
+}
+
+//===----------------------------------------------------------------------===//
+// Promoted, overlapped
+//===----------------------------------------------------------------------===//
+
+bool Accumulator::canOverlap() const {
+  int64_t registers = 3 * wgmma.getNumRegisters();
+  if (getColSpec(spec, config).scale == ScaleBlock::Row128)
+    registers += config.getCols() / 4;
+  return config.getWaves() == 1 && config.getSplitK() == 1 &&
+         registers <= layout.consumerRegisters - 36;
+}
+
+Value Accumulator::issue(RingPosition position, Value accumulator) {
+  ring.waitFull(position);
+  NVVM::WgmmaFenceAlignedOp::create(b);
+  Value product =
+      multiply(/*wave=*/0, position.stage, accumulator, /*overwrite=*/true);
+  NVVM::WgmmaGroupSyncAlignedOp::create(b);
+  return product;
+}
+
+SmallVector<Value> Accumulator::drain(RingPosition position, Value &product,
+                                      ValueRange sums, int64_t pending) {
+  std::array<Value, 2> rowFactors = loadRowFactors(/*wave=*/0, position.stage);
+  SmallVector<Value> colFactors = loadColFactors(position.stage);
+  SmallVector<Value> terms =
+      waitForAccumulators(b, pending, wgmma.getRegisters(b, product));
+  release(position.stage);
+  // The next product goes to the registers that this one leaves.
+  product = wgmma.getUndefined(b);
+  for (auto [i, term] : llvm::enumerate(terms))
+    product = LLVM::InsertValueOp::create(b, product, term, int64_t(i));
+  return pinHere(b, promote(terms, sums, rowFactors, colFactors));
+}
+
+SmallVector<SmallVector<Value>>
+Accumulator::accumulateOverlapped(const Tile &tile, RingPosition &position) {
+  int64_t registers = wgmma.getNumRegisters();
+  // Two blocks an iteration, so that each set of accumulators has registers of
+  // its own: what is in flight cannot be moved.
+  Value rest = b.sub(b.sub(tile.kEnd, tile.kBegin), b.i32(1));
+  SmallVector<Value> carried(registers, b.f32(0.0f));
+  Value first = issue(position, wgmma.getUndefined(b));
+  carried.append({first, position.stage, position.phase});
+  carried = b.loop(b.i32(0), b.shiftRight(rest, 1), b.i32(1), carried,
+                   [&](Value, ValueRange carried) {
+                     SmallVector<Value> sums(carried.take_front(registers));
+                     Value even = carried[registers];
+                     RingPosition evenAt{carried[registers + 1],
+                                         carried[registers + 2]};
+                     RingPosition oddAt = ring.advance(evenAt);
+                     Value odd = issue(oddAt, wgmma.getUndefined(b));
+                     sums = drain(evenAt, even, sums, /*pending=*/1);
+                     evenAt = ring.advance(oddAt);
+                     even = issue(evenAt, even);
+                     sums = drain(oddAt, odd, sums, /*pending=*/1);
+                     sums.append({even, evenAt.stage, evenAt.phase});
+                     return sums;
+                   });
+  Value last = carried[registers];
+  RingPosition lastAt{carried[registers + 1], carried[registers + 2]};
+  ArrayRef<Value> sums = ArrayRef(carried).take_front(registers);
+  auto finish = [&](SmallVector<Value> sums, RingPosition at) {
+    RingPosition after = ring.advance(at);
+    sums.append({after.stage, after.phase});
+    return sums;
+  };
+  SmallVector<Value> final = b.choose(
+      b.equal(b.bitAnd(rest, 1), 1),
+      [&] {
+        RingPosition oddAt = ring.advance(lastAt);
+        Value even = last, odd = issue(oddAt, wgmma.getUndefined(b));
+        SmallVector<Value> first = drain(lastAt, even, sums, /*pending=*/1);
+        return finish(drain(oddAt, odd, first, /*pending=*/0), oddAt);
+      },
+      [&] {
+        Value even = last;
+        return finish(drain(lastAt, even, sums, /*pending=*/0), lastAt);
+      });
+  position = {final[registers], final[registers + 1]};
+  final.truncate(registers);
+  return {final};
 }

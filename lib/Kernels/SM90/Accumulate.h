@@ -33,14 +33,29 @@ public:
               Value thread);
 
   /// Returns the registers of each wave; moves `position` past the tile.
+  /// `issued` is called where the tensor core needs nothing more from this
+  /// warpgroup for the tile.
   SmallVector<SmallVector<Value>> accumulate(const Tile &tile,
-                                             RingPosition &position);
+                                             RingPosition &position,
+                                             llvm::function_ref<void()> issued);
 
 private:
-  SmallVector<SmallVector<Value>> accumulateFast(const Tile &tile,
-                                                 RingPosition &position);
+  SmallVector<SmallVector<Value>>
+  accumulateFast(const Tile &tile, RingPosition &position,
+                 llvm::function_ref<void()> issued);
   SmallVector<SmallVector<Value>> accumulatePromoted(const Tile &tile,
                                                      RingPosition &position);
+  /// One wave, with a second set of accumulators: the tensor core computes a K
+  /// block while the one before is added.
+  bool canOverlap() const;
+  SmallVector<SmallVector<Value>> accumulateOverlapped(const Tile &tile,
+                                                       RingPosition &position);
+  Value issue(RingPosition position, Value accumulator);
+  /// Waits for a product, gives its slot back and adds it to `sums`. `product`
+  /// becomes the accumulator to use next.
+  SmallVector<Value> drain(RingPosition position, Value &product,
+                           ValueRange sums, int64_t pending);
+  void release(Value stage);
   /// Issues wave `wave` of the slot.
   Value multiply(int64_t wave, Value stage, Value accumulator, bool overwrite);
   /// Issues all waves as one group.

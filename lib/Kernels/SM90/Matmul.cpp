@@ -70,9 +70,16 @@ private:
   void buildScaleProducer(Ring ring);
   void buildConsumer(Ring ring);
 
-  void copyScales(const OperandSpec &operand, StringRef name, Value origin,
-                  Value extent, Value batch, Value k, int64_t count,
-                  Value shared);
+  /// One operand's factors of a tile: the lane's first one at K block 0, bytes
+  /// to the next K block and to 32 rows further on, rows that the lane has
+  /// left; how many lie where in a slot.
+  struct ScaleCopy {
+    Value first, strideK, step, left;
+    int64_t count, offset;
+  };
+  ScaleCopy getScaleCopy(bool ofA, const Tile &tile, int64_t count,
+                         int64_t offset);
+  void copyScales(const ScaleCopy &scales, Value k, Value stage);
   FragmentSource getSource(StringRef name, Type type, bool alongM, bool alongN,
                            bool alongBatch, const Tile &tile);
   void setSources(Epilogue &epilogue, const Tile &tile);
@@ -198,27 +205,22 @@ void MatmulKernel::buildScaleProducer(Ring ring) {
   b.loop(scheduler->getFirst(), scheduler->getCount(), scheduler->getStride(),
          {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
            Tile tile = scheduler->getTile(b, item);
-           Value m = getParam("m"), n = getParam("n");
-           bool swapped = config.getSwapAb();
+           std::optional<ScaleCopy> rows, cols;
+           if (layout.rowScales)
+             rows = getScaleCopy(/*ofA=*/!config.getSwapAb(), tile,
+                                 layout.rowScales, layout.offsetRowScales);
+           if (layout.colScales)
+             cols = getScaleCopy(/*ofA=*/config.getSwapAb(), tile,
+                                 layout.colScales, layout.offsetColScales);
            return b.loop(
                tile.kBegin, tile.kEnd, b.i32(1), carried,
                [&](Value k, ValueRange carried) -> SmallVector<Value> {
                  RingPosition position{carried[0], carried[1]};
                  ring.waitEmpty(position);
-                 auto slot = [&](int64_t offset, int64_t count) {
-                   return b.offset(
-                       shared, b.add(b.mul(position.stage, count * 4), offset));
-                 };
-                 if (layout.rowScales)
-                   copyScales(getRowSpec(), getRowName(),
-                              swapped ? tile.n : tile.m, swapped ? n : m,
-                              tile.batch, k, layout.rowScales,
-                              slot(layout.offsetRowScales, layout.rowScales));
-                 if (layout.colScales)
-                   copyScales(getColSpec(), getColName(),
-                              swapped ? tile.m : tile.n, swapped ? m : n,
-                              tile.batch, k, layout.colScales,
-                              slot(layout.offsetColScales, layout.colScales));
+                 if (rows)
+                   copyScales(*rows, k, position.stage);
+                 if (cols)
+                   copyScales(*cols, k, position.stage);
                  // Arrives when this lane's copies have landed; the barrier
                  // counts it from the start (noinc).
                  NVVM::CpAsyncMBarrierArriveOp::create(
@@ -229,37 +231,53 @@ void MatmulKernel::buildScaleProducer(Ring ring) {
          });
 }
 
-/// Lane l copies factors l, l + 32, ... of the rows from `origin` on; beyond
-/// `extent` they are zero, like the rows.
-void MatmulKernel::copyScales(const OperandSpec &operand, StringRef name,
-                              Value origin, Value extent, Value batch, Value k,
-                              int64_t count, Value slot) {
-  // The addresses of all copies would otherwise be kept in registers, of which
-  // a producer has few.
-  Value lane = launder(b, this->lane);
-  int64_t rows = getScaleRows(operand.scale);
-  std::string prefix = ("scale_" + name).str();
-  Value pointer = getParam(prefix + ".ptr");
-  Value base = b.mul(b.widen(k), getParam(prefix + ".stride_k"));
+MatmulKernel::ScaleCopy MatmulKernel::getScaleCopy(bool ofA, const Tile &tile,
+                                                   int64_t count,
+                                                   int64_t offset) {
+  StringRef name = ofA ? "scale_a" : "scale_b";
+  int64_t rows = getScaleRows(ofA ? spec.a.scale : spec.b.scale);
+  Value extent = b.ceilDiv(getParam(ofA ? "m" : "n"), rows);
+  Value first = b.add(b.div(ofA ? tile.m : tile.n, rows), lane);
+  Value strideRow = getParam(name + ".stride_row");
+  Value index = b.mul(b.widen(first), strideRow);
   if (spec.batched)
-    base =
-        b.add(base, b.mul(b.widen(batch), getParam(prefix + ".stride_batch")));
-  for (int64_t i = 0; i < count; i += 32) {
-    Value local = b.add(lane, i);
+    index = b.add(index,
+                  b.mul(b.widen(tile.batch), getParam(name + ".stride_batch")));
+  Value step =
+      arith::TruncIOp::create(b, b.getI32Type(), b.mul(strideRow, 32 * 4));
+  return {b.element(getParam(name + ".ptr"), index, b.getF32Type()),
+          b.mul(getParam(name + ".stride_k"), 4),
+          step,
+          b.sub(extent, first),
+          count,
+          offset};
+}
+
+/// Lane l copies factors l, l + 32, ... of a K block; beyond the operand they
+/// are zero, like its rows. This warp must keep up with the tensor core: a few
+/// instructions for each copy.
+void MatmulKernel::copyScales(const ScaleCopy &scales, Value k, Value stage) {
+  Value slot = b.offset(
+      shared, b.add(b.add(b.mul(stage, scales.count * 4), scales.offset),
+                    b.mul(lane, 4)));
+  Value source = b.offset(scales.first, b.mul(b.widen(k), scales.strideK));
+  // What could be computed before the loop would be kept in registers, of which
+  // a producer has few.
+  Value left = launder(b, scales.left);
+  Value step = b.widen(launder(b, scales.step));
+  for (int64_t i = 0; i < scales.count; i += 32) {
     auto copy = [&] {
-      Value row = b.add(b.div(origin, rows), local);
-      Value inside = b.less(row, b.ceilDiv(extent, rows));
-      Value index = b.add(base, b.mul(b.widen(b.select(inside, row, b.i32(0))),
-                                      getParam(prefix + ".stride_row")));
-      NVVM::CpAsyncOp::create(b, b.offset(slot, b.mul(local, 4)),
-                              b.element(pointer, index, b.getF32Type()), 4,
+      Value inside =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, left, b.i32(i));
+      NVVM::CpAsyncOp::create(b, b.offset(slot, b.i32(i * 4)), source, 4,
                               NVVM::LoadCacheModifierKind::CA,
                               b.select(inside, b.i32(4), b.i32(0)));
     };
-    if (count - i >= 32)
+    if (scales.count - i >= 32)
       copy();
     else
-      b.ifThen(b.less(lane, b.i32(count - i)), copy);
+      b.ifThen(b.less(lane, b.i32(scales.count - i)), copy);
+    source = b.offset(source, step);
   }
 }
 
@@ -324,11 +342,13 @@ void MatmulKernel::buildConsumer(Ring ring) {
            if (isPingPong())
              b.namedBarrier(b.add(group, kTurnBarrier), 256);
            SmallVector<SmallVector<Value>> sums =
-               accumulator.accumulate(tile, position);
-           if (isPingPong()) {
-             b.namedBarrierArrive(b.sub(b.i32(kTurnBarrier + 1), group), 256);
+               accumulator.accumulate(tile, position, [&] {
+                 if (isPingPong())
+                   b.namedBarrierArrive(b.sub(b.i32(kTurnBarrier + 1), group),
+                                        256);
+               });
+           if (isPingPong())
              position = ring.skip(position, scheduler->getKBlocks());
-           }
            auto finish = [&](ArrayRef<SmallVector<Value>> sums) {
              setSources(epilogue, tile);
              storeTile(epilogue, bulkStore ? &*bulkStore : nullptr, tile, sums);

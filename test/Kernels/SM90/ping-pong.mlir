@@ -1,6 +1,7 @@
 // RUN: fp8-opt --fp8-build-kernels --canonicalize %s | FileCheck %s
 
-// Each warpgroup waits for its turn, and gives it away when its tile is summed.
+// Each warpgroup waits for its turn, and gives it away when it has issued a whole
+// tile.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
@@ -23,7 +24,9 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: %[[MINE:.*]] = arith.addi %[[GROUP]], %[[FOUR]]
 // CHECK: nvvm.barrier id = %[[MINE]] number_of_threads = %[[BOTH]]
 // CHECK: nvvm.wgmma.mma_async
-// CHECK: wgmma.wait_group
+// The next block is under way before the last one's slot is given back.
+// CHECK: nvvm.wgmma.wait.group.sync.aligned 1
 // CHECK: %[[OTHER:.*]] = arith.subi %[[FIVE]], %[[GROUP]]
 // CHECK: nvvm.barrier.arrive id = %[[OTHER]] number_of_threads = %[[BOTH]]
+// CHECK: wgmma.wait_group.sync.aligned 0
 // CHECK: nvvm.stmatrix
