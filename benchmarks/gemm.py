@@ -16,7 +16,6 @@ import ctypes
 import datetime
 import json
 import math
-import os
 import statistics
 import subprocess
 import sys
@@ -33,7 +32,7 @@ DTYPES = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2,
 # CUtensorMapDataType; the swizzle, of CUtensorMapSwizzle, by bytes of a box row.
 MAP_TYPES = {"e4m3": 0, "e5m2": 0, "f16": 6, "f32": 7, "bf16": 9}
 SWIZZLES = {16: 0, 32: 1, 64: 2, 128: 3}
-L2_PROMOTION_256B = 3
+L2_PROMOTION_128B = 2  # 256B loses 15 % where rows are no multiple of 128 bytes.
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
@@ -54,7 +53,7 @@ def tensor_map(tensor, dtype, dims, strides, box, swizzle):
         ctypes.c_void_p(tensor.data_ptr()), (ctypes.c_uint64 * rank)(*dims),
         (ctypes.c_uint64 * (rank - 1))(*strides), (ctypes.c_uint32 * rank)(*box),
         (ctypes.c_uint32 * rank)(*([1] * rank)), ctypes.c_int(0),
-        ctypes.c_int(swizzle), ctypes.c_int(L2_PROMOTION_256B), ctypes.c_int(0)),
+        ctypes.c_int(swizzle), ctypes.c_int(L2_PROMOTION_128B), ctypes.c_int(0)),
         "cuTensorMapEncodeTiled")
     return storage, address
 
@@ -350,7 +349,11 @@ def run_checks(kernels, quick):
         worst = max((r["error"] for r in rows if r["kind"] == name), default=0)
         print(f"check {name:24s} worst error {worst:.2e}", flush=True)
     print(f"{len(rows)} checks, {failures} failures", flush=True)
-    return rows
+    return {name: {"checks": sum(r["kind"] == name for r in rows),
+                   "failures": sum(r["kind"] == name and not r["ok"] for r in rows),
+                   "worst_error": max((r["error"] for r in rows
+                                       if r["kind"] == name), default=0)}
+            for name in kernels}
 
 
 # ---------------------------------------------------------------------------
@@ -433,7 +436,7 @@ def peers(kind, problems):
             contenders["cublaslt_slow"] = [scaled_mm(p, False) for p in problems]
         if kind == "block":
             contenders["cublaslt_block"] = [scaled_mm(p, False) for p in problems]
-    if kind == "tensor_fast":
+    if kind == "tensor_fast" and problems[0].m >= 1024:
         try:
             import gemm_triton
             contenders["triton"] = [gemm_triton.bind(p) for p in problems]
@@ -491,6 +494,26 @@ def run_times(kernels, shapes, rounds, kinds, selected, quick, with_peers=True):
     return rows
 
 
+def table(record):
+    """TFLOP/s of the kernel that the selection chose, of the best in the table
+    and of the peers; `ratio` is the best peer's time over ours."""
+    lines = [f"{record['gpu']}, torch {record['torch']}, {record['date']}",
+             f"$ {record['command']}", "", *record.get("summary", []), ""]
+    for row in record["rows"]:
+        flops = 2e-6 * row["m"] * row["n"] * row["k"]
+        times = row["microseconds"]
+        peers_ = "  ".join(f"{name} {flops / t:.0f}" for name, t in times.items()
+                           if not name[0].isdigit())
+        best = min((name for name in times if name[0].isdigit()), key=times.get)
+        ours = row["ours"]
+        mine = f"{ours} {flops / times[ours]:.0f}" if ours in times else "-"
+        ratio = f"{row['ratio']:.3f}" if row["ratio"] else "-"
+        lines.append(f"{row['shape']:11s} {row['m']:6d} {row['n']:6d} {row['k']:6d} "
+                     f"{row['kind']:16s} ratio {ratio:6s} ours {mine:18s} "
+                     f"best {best} {flops / times[best]:.0f}  {peers_}")
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kernels", required=True)
@@ -531,10 +554,14 @@ def main():
                           if r["kind"] == kind and r["ratio"] and test(r)]
                 if ratios:
                     mean = statistics.geometric_mean(ratios)
-                    print(f"{kind:16s} {group}: geometric mean {mean:.3f}, worst "
-                          f"{min(ratios):.3f}, {len(ratios)} shapes", flush=True)
+                    record.setdefault("summary", []).append(
+                        f"{kind:16s} {group:9s}: geometric mean {mean:.3f}, worst "
+                        f"{min(ratios):.3f}, {len(ratios)} shapes")
+                    print(record["summary"][-1], flush=True)
         (out / "gemm.json").write_text(json.dumps(record, indent=1))
-    return any(not row["ok"] for row in record.get("checks", []))
+        (out / "gemm.json").write_text(json.dumps(record, indent=1))
+        (out / "gemm.txt").write_text(table(record))
+    return any(kind["failures"] for kind in record.get("checks", {}).values())
 
 
 if __name__ == "__main__":
