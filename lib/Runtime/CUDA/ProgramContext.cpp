@@ -1,0 +1,257 @@
+//===- ProgramContext.cpp - Where compiled programs for GPUs run -*- C++
+//-*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Over the functions that hosts call too: a program can do nothing that its
+// host could not.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Runtime/Context.h"
+
+#include "StatusDetail.h"
+
+#include "fp8/Runtime/Memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+
+using namespace fp8rt;
+
+struct fp8rt_context {
+  fp8rt_context(int32_t device, fp8rt_stream stream, int64_t numSMs)
+      : device(device), stream(stream), numSMs(numSMs) {}
+
+  int32_t device;
+  fp8rt_stream stream;
+  int64_t numSMs;
+  fp8rt_status status = FP8RT_OK;
+  char message[1024] = "";
+
+  struct Kernel {
+    fp8rt_function function;
+    uint32_t dynamicSmem; /* the most that was asked for */
+  };
+  std::unordered_map<const fp8rt_program_image *, fp8rt_module> modules;
+  std::unordered_map<const fp8rt_program_kernel *, Kernel> kernels;
+  std::unordered_map<const void *, void *> constants;
+
+  bool isHealthy() const { return status == FP8RT_OK; }
+  void keep(fp8rt_status failure) noexcept;
+};
+
+/// What follows from the first error is no news.
+void fp8rt_context::keep(fp8rt_status failure) noexcept {
+  if (failure == FP8RT_OK || !isHealthy())
+    return;
+  status = failure;
+  const char *text = fp8rt_get_last_error();
+  size_t size = std::min(std::strlen(text), sizeof(message) - 1);
+  std::memcpy(message, text, size);
+  message[size] = '\0';
+}
+
+/// Runs `body`, which returns a status, in a context that has not failed.
+template <typename Body>
+static void inHealthy(fp8rt_context *context, Body &&body) noexcept {
+  if (context && context->isHealthy())
+    context->keep(detail::guard(body));
+}
+
+static fp8rt_status failNullContext() {
+  return detail::fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                      "expected context to be given, but got null");
+}
+
+//===----------------------------------------------------------------------===//
+// For hosts
+//===----------------------------------------------------------------------===//
+
+fp8rt_status fp8rt_context_create(int32_t device, fp8rt_stream stream,
+                                  fp8rt_context **context) {
+  return detail::guard([&]() -> fp8rt_status {
+    if (!context)
+      return failNullContext();
+    fp8rt_device_info info;
+    if (fp8rt_status status = fp8rt_device_get_info(device, &info))
+      return status;
+    *context = new fp8rt_context(device, stream, info.num_sms);
+    return FP8RT_OK;
+  });
+}
+
+fp8rt_status fp8rt_context_destroy(fp8rt_context *context) {
+  if (!context)
+    return FP8RT_OK;
+  // Kernels that are still running must not lose their code.
+  fp8rt_status first = fp8rt_device_synchronize(context->device);
+  auto keepFirst = [&](fp8rt_status status) {
+    if (first == FP8RT_OK)
+      first = status;
+  };
+  for (auto &[image, module] : context->modules)
+    keepFirst(fp8rt_module_unload(module));
+  for (auto &[data, copy] : context->constants)
+    keepFirst(fp8rt_memory_free(context->device, copy));
+  delete context;
+  return first;
+}
+
+fp8rt_status fp8rt_context_set_stream(fp8rt_context *context,
+                                      fp8rt_stream stream) {
+  if (!context)
+    return failNullContext();
+  context->stream = stream;
+  return FP8RT_OK;
+}
+
+fp8rt_status fp8rt_context_take_status(fp8rt_context *context) {
+  if (!context)
+    return failNullContext();
+  fp8rt_status status = context->status;
+  context->status = FP8RT_OK;
+  return status == FP8RT_OK ? FP8RT_OK : detail::fail(status, context->message);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+void *fp8rt_context_alloc(fp8rt_context *context, uint64_t bytes,
+                          uint32_t flags) {
+  void *ptr = nullptr;
+  inHealthy(context, [&] {
+    return fp8rt_workspace_alloc(context->device, context->stream, bytes, flags,
+                                 &ptr);
+  });
+  return ptr;
+}
+
+void fp8rt_context_free(fp8rt_context *context, void *ptr) {
+  // After an error too: it was allocated before.
+  if (context && ptr)
+    context->keep(fp8rt_workspace_free(context->device, context->stream, ptr));
+}
+
+void fp8rt_context_copy(fp8rt_context *context, void *dst, const void *src,
+                        uint64_t bytes) {
+  inHealthy(context, [&] {
+    return bytes == 0 ? FP8RT_OK
+                      : fp8rt_memory_copy(context->device, dst, src, bytes,
+                                          context->stream);
+  });
+}
+
+void fp8rt_context_read(fp8rt_context *context, void *dst, const void *src,
+                        uint64_t bytes) {
+  std::memset(dst, 0, bytes);
+  inHealthy(context, [&]() -> fp8rt_status {
+    if (fp8rt_status status = fp8rt_memory_copy(context->device, dst, src,
+                                                bytes, context->stream))
+      return status;
+    return fp8rt_stream_synchronize(context->device, context->stream);
+  });
+}
+
+void *fp8rt_context_get_constant(fp8rt_context *context, const void *data,
+                                 uint64_t bytes) {
+  void *copy = nullptr;
+  inHealthy(context, [&]() -> fp8rt_status {
+    auto [entry, isNew] = context->constants.try_emplace(data, nullptr);
+    if (isNew) {
+      fp8rt_status status =
+          fp8rt_memory_alloc(context->device, bytes, &entry->second);
+      if (status == FP8RT_OK && bytes != 0)
+        status = fp8rt_memory_copy(context->device, entry->second, data, bytes,
+                                   context->stream);
+      if (status != FP8RT_OK) {
+        fp8rt_memory_free(context->device, entry->second);
+        context->constants.erase(entry);
+        return status;
+      }
+    }
+    copy = entry->second;
+    return FP8RT_OK;
+  });
+  return copy;
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+void fp8rt_context_require(fp8rt_context *context, int32_t condition,
+                           const char *message) {
+  inHealthy(context, [&] {
+    return condition ? FP8RT_OK
+                     : detail::fail(FP8RT_ERROR_INVALID_ARGUMENT, message);
+  });
+}
+
+int64_t fp8rt_context_get_num_sms(fp8rt_context *context) {
+  return context ? context->numSMs : 1;
+}
+
+void fp8rt_context_get_tensor_map(fp8rt_context *context,
+                                  const fp8rt_tensor_map_desc *desc,
+                                  fp8rt_tensor_map *map) {
+  inHealthy(context, [&]() -> fp8rt_status {
+    for (int32_t i = 0; i < desc->rank; ++i)
+      if (desc->sizes[i] == 0) {
+        *map = {};
+        return FP8RT_OK;
+      }
+    return fp8rt_tensor_map_get(context->device, desc, map);
+  });
+}
+
+/// Finds the kernel, loading its module at first.
+static fp8rt_status getKernel(fp8rt_context &context,
+                              const fp8rt_program_kernel *kernel,
+                              fp8rt_context::Kernel *&found) {
+  auto it = context.kernels.find(kernel);
+  if (it == context.kernels.end()) {
+    fp8rt_module &module = context.modules[kernel->image];
+    if (!module)
+      if (fp8rt_status status =
+              fp8rt_module_load(context.device, kernel->image->data,
+                                kernel->image->size, &module)) {
+        context.modules.erase(kernel->image);
+        return status;
+      }
+    fp8rt_function function;
+    if (fp8rt_status status =
+            fp8rt_module_get_function(module, kernel->name, &function))
+      return status;
+    it = context.kernels.emplace(kernel, fp8rt_context::Kernel{function, 0})
+             .first;
+  }
+  found = &it->second;
+  return FP8RT_OK;
+}
+
+void fp8rt_context_launch(fp8rt_context *context,
+                          const fp8rt_program_kernel *kernel,
+                          const fp8rt_launch_config *config, void **params) {
+  inHealthy(context, [&]() -> fp8rt_status {
+    if (config->grid[0] == 0 || config->grid[1] == 0 || config->grid[2] == 0)
+      return FP8RT_OK;
+    fp8rt_context::Kernel *found;
+    if (fp8rt_status status = getKernel(*context, kernel, found))
+      return status;
+    if (config->dynamic_smem > found->dynamicSmem) {
+      if (fp8rt_status status = fp8rt_function_set_max_dynamic_smem(
+              found->function, static_cast<int32_t>(config->dynamic_smem)))
+        return status;
+      found->dynamicSmem = config->dynamic_smem;
+    }
+    return fp8rt_launch(found->function, config, params, context->stream);
+  });
+}

@@ -1,0 +1,172 @@
+//===- ContextTest.cpp - Where compiled programs for GPUs run ---*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeDriver.h"
+
+#include "fp8/Runtime/Context.h"
+#include "fp8/Runtime/Memory.h"
+
+#include <cstring>
+
+namespace {
+
+constexpr char kPTX[] = "// Made by hand.\n.version 8.0\n.target sm_90a\n"
+                        ".address_size 64\n.visible .entry kernel(\n"
+                        ".param .u64 x)\n{ ret; }\n";
+constexpr fp8rt_program_image kImage = {kPTX, sizeof(kPTX) - 1};
+constexpr fp8rt_program_kernel kKernel = {&kImage, "kernel"};
+constexpr fp8rt_program_kernel kMissing = {&kImage, "missing"};
+
+class Context : public FakeDriver {
+protected:
+  void SetUp() override {
+    FakeDriver::SetUp();
+    expectOk(fp8rt_stream_create(1, &stream));
+    expectOk(fp8rt_context_create(1, stream, &context));
+    memory = fp8rt_context_alloc(context, 64, FP8RT_WORKSPACE_ZERO);
+    ASSERT_TRUE(memory);
+  }
+  void TearDown() override {
+    fp8rt_context_free(context, memory);
+    expectOk(fp8rt_context_destroy(context));
+    expectOk(fp8rt_stream_destroy(1, stream));
+    FakeDriver::TearDown();
+  }
+
+  void launch(const fp8rt_program_kernel &kernel, uint32_t grid = 2,
+              uint32_t smem = 0) {
+    fp8rt_launch_config config = {{grid, 1, 1}, {32, 1, 1}, {}, smem, 0};
+    void *params[] = {&memory};
+    fp8rt_context_launch(context, &kernel, &config, params);
+  }
+  void takeError(fp8rt_status expected, const std::string &text) {
+    expectError(fp8rt_context_take_status(context), expected, text);
+    expectOk(fp8rt_context_take_status(context));
+  }
+
+  fp8rt_stream stream = nullptr;
+  fp8rt_context *context = nullptr;
+  void *memory = nullptr;
+};
+
+TEST_F(Context, LaunchesInItsStream) {
+  launch(kKernel);
+  expectOk(fp8rt_context_take_status(context));
+  fake_launch last = getLastLaunch();
+  EXPECT_EQ(last.grid[0], 2u);
+  EXPECT_EQ(last.device, 1);
+  EXPECT_EQ(last.stream, stream);
+  EXPECT_EQ(last.first_param, memory);
+}
+
+TEST_F(Context, LaunchesInAnotherStreamWhenTold) {
+  fp8rt_stream other = nullptr;
+  expectOk(fp8rt_stream_create(1, &other));
+  expectOk(fp8rt_context_set_stream(context, other));
+  launch(kKernel);
+  EXPECT_EQ(getLastLaunch().stream, other);
+  expectOk(fp8rt_context_set_stream(context, stream));
+  expectOk(fp8rt_stream_destroy(1, other));
+}
+
+TEST_F(Context, LoadsAModuleOnce) {
+  launch(kKernel);
+  launch(kKernel);
+  EXPECT_EQ(getCalls("cuModuleLoadDataEx"), 1);
+  EXPECT_EQ(getCalls("cuModuleGetFunction"), 1);
+  EXPECT_EQ(getCalls("cuLaunchKernelEx"), 2);
+}
+
+TEST_F(Context, LaunchesNothingWithoutBlocks) {
+  launch(kKernel, /*grid=*/0);
+  expectOk(fp8rt_context_take_status(context));
+  EXPECT_EQ(getCalls("cuLaunchKernelEx"), 0);
+}
+
+TEST_F(Context, GivesLaunchesTheirSharedMemoryOnce) {
+  launch(kKernel, 1, 200000);
+  launch(kKernel, 1, 200000);
+  expectOk(fp8rt_context_take_status(context));
+  EXPECT_EQ(getCalls("cuFuncSetAttribute"), 1);
+  EXPECT_EQ(getLastLaunch().dynamic_smem, 200000u);
+}
+
+TEST_F(Context, SkipsEverythingAfterAnError) {
+  launch(kMissing);
+  launch(kKernel);
+  char byte = 1;
+  fp8rt_context_read(context, &byte, memory, 1);
+  EXPECT_EQ(byte, 0);
+  EXPECT_EQ(fp8rt_context_alloc(context, 64, 0), nullptr);
+  EXPECT_EQ(getCalls("cuLaunchKernelEx"), 0);
+  EXPECT_EQ(getCalls("cuMemcpyAsync"), 0);
+  takeError(FP8RT_ERROR_NOT_FOUND, "missing");
+  launch(kKernel);
+  EXPECT_EQ(getCalls("cuLaunchKernelEx"), 1);
+}
+
+TEST_F(Context, KeepsTheFirstError) {
+  fp8rt_context_require(context, 1, "fine");
+  fp8rt_context_require(context, 0, "expected K to be 16, but got 17");
+  fp8rt_context_require(context, 0, "another");
+  takeError(FP8RT_ERROR_INVALID_ARGUMENT, "expected K to be 16, but got 17");
+}
+
+TEST_F(Context, FreesAfterAnError) {
+  void *more = fp8rt_context_alloc(context, 64, 0);
+  fp8rt_context_require(context, 0, "no");
+  fp8rt_context_free(context, more);
+  EXPECT_EQ(getCalls("cuMemFreeAsync"), 1);
+  takeError(FP8RT_ERROR_INVALID_ARGUMENT, "no");
+}
+
+TEST_F(Context, CopiesAConstantOnce) {
+  const float constant[] = {1, 2};
+  void *copy = fp8rt_context_get_constant(context, constant, sizeof(constant));
+  ASSERT_TRUE(copy);
+  EXPECT_NE(copy, constant);
+  EXPECT_EQ(std::memcmp(copy, constant, sizeof(constant)), 0);
+  EXPECT_EQ(fp8rt_context_get_constant(context, constant, sizeof(constant)),
+            copy);
+  EXPECT_EQ(getCalls("cuMemcpyAsync"), 1);
+}
+
+TEST_F(Context, ReadsAndWaits) {
+  int32_t number = 7;
+  fp8rt_context_read(context, &number, memory, sizeof(number));
+  EXPECT_EQ(number, 0);
+  EXPECT_EQ(getCalls("cuStreamSynchronize"), 1);
+}
+
+TEST_F(Context, SaysWhatIsWrongWithATensorMap) {
+  fp8rt_tensor_map_desc desc = {};
+  desc.address = static_cast<char *>(memory) + 8;
+  desc.rank = 2;
+  desc.sizes[0] = desc.strides[1] = 16;
+  desc.sizes[1] = 4;
+  desc.box[0] = 16;
+  desc.box[1] = 1;
+  fp8rt_tensor_map map;
+  fp8rt_context_get_tensor_map(context, &desc, &map);
+  takeError(FP8RT_ERROR_INVALID_ARGUMENT, "address");
+  desc.sizes[1] = 0;
+  fp8rt_context_get_tensor_map(context, &desc, &map);
+  expectOk(fp8rt_context_take_status(context));
+}
+
+TEST_F(Context, NullIsAContextThatHasFailed) {
+  EXPECT_EQ(fp8rt_context_alloc(nullptr, 64, 0), nullptr);
+  EXPECT_EQ(fp8rt_context_get_num_sms(nullptr), 1);
+  fp8rt_context_copy(nullptr, memory, memory, 4);
+  fp8rt_context_require(nullptr, 0, "no");
+  expectError(fp8rt_context_take_status(nullptr), FP8RT_ERROR_INVALID_ARGUMENT,
+              "context");
+  expectOk(fp8rt_context_destroy(nullptr));
+}
+
+} // namespace
