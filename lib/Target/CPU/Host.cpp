@@ -19,7 +19,8 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-fp8::createHostMachine(unsigned optLevel) {
+fp8::createHostMachine(unsigned optLevel,
+                       std::optional<llvm::Reloc::Model> relocation) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
@@ -27,6 +28,7 @@ fp8::createHostMachine(unsigned optLevel) {
     return builder.takeError();
   builder->setCodeGenOptLevel(llvm::CodeGenOpt::getLevel(optLevel).value_or(
       llvm::CodeGenOptLevel::Aggressive));
+  builder->setRelocationModel(relocation);
   builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
   // vcvtneps2bf16 takes subnormal numbers for zero, whatever MXCSR says; LLVM
   // selects it for every fptrunc to bfloat.

@@ -10,6 +10,7 @@
 #define FP8_LIB_TARGET_CPU_HOST_H
 
 #include "mlir/Support/LLVM.h"
+#include "llvm/Support/CodeGen.h"
 #include "llvm/Support/Error.h"
 #include <memory>
 
@@ -25,7 +26,8 @@ namespace mlir::fp8 {
 
 /// The machine we run on, less what would change results.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createHostMachine(unsigned optLevel);
+createHostMachine(unsigned optLevel,
+                  std::optional<llvm::Reloc::Model> relocation = std::nullopt);
 
 /// Checks that `module` holds nothing but the LLVM dialect and registers its
 /// translation.

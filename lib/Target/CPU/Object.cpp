@@ -19,11 +19,20 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
+/// Leaves only the C interface visible: a user's function named `step` or
+/// `main` would take the place of libc's.
+static void internalize(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration() &&
+        !function.getName().starts_with("_mlir_ciface_"))
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+}
+
 llvm::Error fp8::emitObject(ModuleOp module, llvm::raw_pwrite_stream &os,
                             unsigned optLevel) {
   if (llvm::Error error = prepareTranslation(module))
     return error;
-  auto machine = createHostMachine(optLevel);
+  auto machine = createHostMachine(optLevel, llvm::Reloc::PIC_);
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
@@ -31,6 +40,7 @@ llvm::Error fp8::emitObject(ModuleOp module, llvm::raw_pwrite_stream &os,
       translateModuleToLLVMIR(module, context);
   if (!translated)
     return llvm::createStringError("the module does not translate to LLVM IR");
+  internalize(*translated);
   translated->setTargetTriple((*machine)->getTargetTriple());
   translated->setDataLayout((*machine)->createDataLayout());
   auto optimize =
