@@ -10,6 +10,7 @@
 #define FP8_IR_FP8OPS_TD
 
 include "fp8/IR/FP8OpBase.td"
+include "fp8/IR/FP8KernelOps.td"
 include "fp8/IR/FP8StateOps.td"
 
 //===----------------------------------------------------------------------===//

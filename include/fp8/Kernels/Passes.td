@@ -69,4 +69,30 @@ def LowerKernelMathPass
                            "::mlir::vector::VectorDialect"];
 }
 
+def LaunchKernelsPass : Pass<"fp8-launch-kernels", "::mlir::ModuleOp"> {
+  let summary = "matmuls with a kernel to launches of it";
+  let description = [{
+    Every `fp8.matmul` with a `fp8.kernel` becomes a `fp8.launch_matmul`, which
+    has its results in destinations and so bufferises.
+
+    ```mlir
+    %y = fp8.matmul %a, %b {fp8.kernel = @fp8_kernels::@matmul}
+        : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
+          !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32> -> tensor<32x64xbf16>
+    // becomes
+    %payload, %scale_inv = fp8.disassemble %a
+    %payload_0, %scale_inv_0 = fp8.disassemble %b
+    %d = tensor.empty() : tensor<32x64xbf16>
+    %y = fp8.launch_matmul @fp8_kernels::@matmul
+        a(%payload, %scale_inv : tensor<32x128xf8E4M3FN>, tensor<1x1xf32>)
+        b(%payload_0, %scale_inv_0 : tensor<64x128xf8E4M3FN>, tensor<1x1xf32>)
+        outs(%d : tensor<32x64xbf16>) -> tensor<32x64xbf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 #endif // FP8_KERNELS_PASSES_TD

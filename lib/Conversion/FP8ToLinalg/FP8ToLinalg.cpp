@@ -258,6 +258,8 @@ void ConvertFP8ToLinalg::runOnOperation() {
   ConversionTarget target(*context);
   RewritePatternSet patterns(context);
   target.addIllegalDialect<FP8Dialect>();
+  // A matmul that is computed already, by a kernel.
+  target.addLegalOp<LaunchMatmulOp>();
   target.markUnknownOpDynamicallyLegal([&](Operation *op) {
     return converter.isLegal(op) &&
            llvm::all_of(op->getRegions(), [&](Region &region) {

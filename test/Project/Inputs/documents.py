@@ -31,6 +31,9 @@ OPERANDS = {
     "compute_scale": "%amax: tensor<1x1xf32>",
     "dequantize": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>",
     "disassemble": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>",
+    "launch_matmul": "%a: tensor<32x128xf8E4M3FN>, %a_inv: tensor<1x1xf32>, "
+    "%b: tensor<64x128xf8E4M3FN>, %b_inv: tensor<1x1xf32>, "
+    "%bias: tensor<64xbf16>, %d: tensor<32x64xbf16>",
     "matmul": "%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%b: !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%bias: tensor<64xbf16>",
