@@ -9,6 +9,7 @@
 #include "fp8/InitAll.h"
 #include "fp8/Conversion/Passes.h"
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/Kernels/BufferizableOpInterfaceImpl.h"
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Pipelines/Pipelines.h"
@@ -25,6 +26,7 @@
 #include "mlir/Dialect/ControlFlow/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Func/Extensions/AllExtensions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/AllInterfaces.h"
@@ -58,8 +60,8 @@ using namespace mlir;
 void fp8::registerPipelineDialects(DialectRegistry &registry) {
   registry.insert<FP8Dialect, affine::AffineDialect, arith::ArithDialect,
                   bufferization::BufferizationDialect, cf::ControlFlowDialect,
-                  func::FuncDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
-                  math::MathDialect, memref::MemRefDialect,
+                  func::FuncDialect, gpu::GPUDialect, linalg::LinalgDialect,
+                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
                   ml_program::MLProgramDialect, scf::SCFDialect,
                   shape::ShapeDialect, tensor::TensorDialect, tosa::TosaDialect,
                   ub::UBDialect, vector::VectorDialect>();
@@ -70,6 +72,7 @@ void fp8::registerPipelineDialects(DialectRegistry &registry) {
   cf::registerBufferDeallocationOpInterfaceExternalModels(registry);
   cf::registerBufferizableOpInterfaceExternalModels(registry);
   func::registerAllExtensions(registry);
+  fp8::registerBufferizableOpInterfaceExternalModels(registry);
   linalg::registerAllDialectInterfaceImplementations(registry);
   linalg::registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   memref::registerAllocationOpInterfaceExternalModels(registry);
@@ -89,6 +92,7 @@ void fp8::registerAllDialects(DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<FP8Dialect>();
+  fp8::registerBufferizableOpInterfaceExternalModels(registry);
 }
 
 void fp8::registerFP8Passes() {

@@ -12,19 +12,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Pipelines/Pipelines.h"
-#include "fp8/Conversion/Passes.h"
+#include "TargetPipelines.h"
 #include "fp8/IR/FP8Attrs.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
-#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
-#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -53,12 +47,7 @@ std::optional<Phase> fp8::symbolizePhase(StringRef name) {
   return std::nullopt;
 }
 
-static void addFuncPass(OpPassManager &pm, std::unique_ptr<Pass> pass) {
-  pm.addNestedPass<func::FuncOp>(std::move(pass));
-}
-
-/// Every phase ends in the check of what it promises.
-static void addVerifyStage(OpPassManager &pm, Phase phase) {
+void fp8::addVerifyStagePass(OpPassManager &pm, Phase phase) {
   VerifyStagePassOptions options;
   options.stage = stringifyPhase(phase).str();
   pm.addPass(createVerifyStagePass(options));
@@ -129,85 +118,12 @@ static void buildFusionPipeline(OpPassManager &pm,
     pm.addPass(createEvaluateConstantsPass());
 }
 
-/// 5: the dialect's meaning in linalg, then memrefs.
-static void buildBufferPipeline(OpPassManager &pm) {
-  addFuncPass(pm, createWidenContractionsPass());
-  pm.addPass(createConvertFP8ToLinalgPass());
-  // Extents that only show at run time are checked there; nothing is left of
-  // the checks where shapes are static.
-  pm.addPass(createGenerateRuntimeVerificationPass());
-  addFuncPass(pm, createDecomposeAggregatesPass());
-  addFuncPass(pm, createFuseElementwisePass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  pm.addPass(createConvertTensorToLinalgPass());
-
-  bufferization::OneShotBufferizePassOptions bufferize;
-  bufferize.bufferizeFunctionBoundaries = true;
-  bufferize.functionBoundaryTypeConversion =
-      bufferization::LayoutMapOption::IdentityLayoutMap;
-  bufferize.allowReturnAllocsFromLoops = true;
-  bufferize.bufferAlignment = 64;
-  pm.addPass(bufferization::createEmptyTensorEliminationPass());
-  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
-  pm.addPass(createCanonicalizerPass());
-  bufferization::BufferDeallocationPipelineOptions deallocation;
-  bufferization::buildBufferDeallocationPipeline(pm, deallocation);
-  pm.addPass(createConvertBufferizationToMemRefPass());
-}
-
-/// 6: contractions call the runtime, everything else becomes loops.
-static void buildKernelPipeline(OpPassManager &pm) {
-  pm.addPass(createConvertGemmsToRuntimePass());
-  addFuncPass(pm, createLowerLinalgToLoopsPass());
-  // bf16 arithmetic in f32, one rounding after every operation: what LLVM's
-  // own legalisation promises, without the flush of denormals that some x86
-  // bf16 instructions add.
-  addFuncPass(pm, math::createMathExtendToSupportedTypes());
-  arith::ArithEmulateUnsupportedFloatsOptions emulate;
-  emulate.sourceTypeStrs = {"bf16", "f8E4M3FN", "f8E5M2", "f4E2M1FN"};
-  emulate.targetTypeStr = "f32";
-  addFuncPass(pm, arith::createArithEmulateUnsupportedFloats(emulate));
-  addFuncPass(pm, createExpandFloatCastsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-}
-
-/// 7: the llvm dialect.
-static void buildHostPipeline(OpPassManager &pm) {
-  pm.addPass(createStripAttributesPass());
-  addFuncPass(pm, createLowerDynamicExpandShapePass());
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass());
-  pm.addPass(createSCFToControlFlowPass());
-  addFuncPass(pm, arith::createArithExpandOpsPass());
-  addFuncPass(pm, createConvertMathToLLVMPass());
-  pm.addPass(createConvertMathToLibmPass());
-  pm.addPass(createConvertVectorToLLVMPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createConvertFuncToLLVMPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createUBToLLVMConversionPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createCanonicalizerPass());
-}
-
-void fp8::buildCPUPipeline(OpPassManager &pm) {
-  buildBufferPipeline(pm);
-  addVerifyStage(pm, Phase::Buffers);
-  buildKernelPipeline(pm);
-  addVerifyStage(pm, Phase::Kernels);
-  buildHostPipeline(pm);
-  addVerifyStage(pm, Phase::Host);
-}
-
 LogicalResult
 fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
                    llvm::function_ref<InFlightDiagnostic()> emitError) {
-  if (options.target != "cpu")
-    return emitError() << "expected target to be cpu, but got '"
+  bool isGPU = options.target == "sm_90a";
+  if (options.target != "cpu" && !isGPU)
+    return emitError() << "expected target to be cpu or sm_90a, but got '"
                        << options.target << "'";
   std::optional<Phase> last = symbolizePhase(options.to);
   if (!last)
@@ -229,16 +145,16 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
       buildFusionPipeline(pm, options);
       break;
     case Phase::Buffers:
-      buildBufferPipeline(pm);
+      isGPU ? buildGPUBufferPipeline(pm) : buildCPUBufferPipeline(pm);
       break;
     case Phase::Kernels:
-      buildKernelPipeline(pm);
+      isGPU ? buildGPUKernelPipeline(pm) : buildCPUKernelPipeline(pm);
       break;
     case Phase::Host:
-      buildHostPipeline(pm);
+      isGPU ? buildGPUHostPipeline(pm, options) : buildCPUHostPipeline(pm);
       break;
     }
-    addVerifyStage(pm, phase);
+    addVerifyStagePass(pm, phase);
     if (phase == *last)
       break;
   }
@@ -278,6 +194,8 @@ parsePipelineOptions(StringRef text, PipelineOptions &options,
       options.recipeFile = value.str();
     else if (key == "target")
       options.target = value.str();
+    else if (key == "kernel-format")
+      options.kernelFormat = value.str();
     else if (key == "to")
       options.to = value.str();
     else if (key == "require") {
@@ -297,10 +215,10 @@ parsePipelineOptions(StringRef text, PipelineOptions &options,
         return error("expected option 'max-padding' to be a number, but got '" +
                      value + "'");
     } else {
-      return error(
-          "unknown option '" + key +
-          "': expected recipe, recipe-file, target, to, require, "
-          "max-padding, functional-state, evaluate-constants or stats");
+      return error("unknown option '" + key +
+                   "': expected recipe, recipe-file, target, to, require, "
+                   "max-padding, kernel-format, functional-state, "
+                   "evaluate-constants or stats");
     }
   }
   return success();
@@ -309,7 +227,7 @@ parsePipelineOptions(StringRef text, PipelineOptions &options,
 void fp8::registerPipelines() {
   registerPassPipeline(
       "fp8-pipeline",
-      "bf16 program to FP8: recipe=R recipe-file=F target=cpu to=PHASE "
+      "bf16 program to FP8: recipe=R recipe-file=F target=cpu|sm_90a to=PHASE "
       "require max-padding=X functional-state evaluate-constants=BOOL stats",
       [](OpPassManager &pm, StringRef text,
          llvm::function_ref<LogicalResult(const Twine &)> errorHandler) {

@@ -9,6 +9,7 @@
 #ifndef FP8_CONVERSION_PASSES_H
 #define FP8_CONVERSION_PASSES_H
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir {
@@ -22,6 +23,9 @@ namespace mlir::fp8 {
 
 #define GEN_PASS_REGISTRATION
 #include "fp8/Conversion/Passes.h.inc"
+
+/// The gpu.module of the kernels that --fp8-lower-linalg-to-gpu makes.
+inline constexpr llvm::StringLiteral kLoopKernelsName = "fp8_loops";
 
 /// Collects the patterns of --fp8-expand-float-casts.
 void populateExpandFloatCastsPatterns(RewritePatternSet &patterns);

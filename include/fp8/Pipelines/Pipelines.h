@@ -37,8 +37,11 @@ struct PipelineOptions {
   std::string recipe;
   /// Path of a JSON recipe file; empty for none.
   std::string recipeFile;
-  /// Target: "cpu".
+  /// Target: "cpu", or "sm_90a" for NVIDIA's Hopper GPUs.
   std::string target = "cpu";
+  /// What a GPU's kernels are embedded as: "cubin", which needs ptxas, "ptx",
+  /// which the driver compiles, or "auto", a cubin if there is a ptxas.
+  std::string kernelFormat = "auto";
   /// Last phase to run, a name of `Phase`.
   std::string to = "host";
   /// A contraction that stays in high precision although its recipe is not

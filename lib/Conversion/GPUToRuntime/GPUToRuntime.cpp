@@ -1,0 +1,227 @@
+//===- GPUToRuntime.cpp - Device memory and launches to calls -------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RuntimeCalls.h"
+#include "fp8/Conversion/Passes.h"
+#include "fp8/IR/FP8Ops.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_CONVERTGPUTORUNTIMEPASS
+#include "fp8/Conversion/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+struct ConvertAlloc : ConvertOpToLLVMPattern<memref::AllocOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(memref::AllocOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    MemRefType type = op.getType();
+    if (!isConvertibleAndHasIdentityMaps(type))
+      return rewriter.notifyMatchFailure(op, "not an identity layout");
+    SmallVector<Value> sizes, strides;
+    Value bytes;
+    getMemRefDescriptorSizes(op.getLoc(), type, adaptor.getDynamicSizes(),
+                             rewriter, sizes, strides, bytes);
+    RuntimeCalls calls(rewriter, op);
+    Value ptr = calls.call("alloc", calls.getPtrType(), {bytes, calls.i32(0)});
+    rewriter.replaceOp(op, {createMemRefDescriptor(op.getLoc(), type, ptr, ptr,
+                                                   sizes, strides, rewriter)});
+    return success();
+  }
+};
+
+struct ConvertDealloc : ConvertOpToLLVMPattern<memref::DeallocOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(memref::DeallocOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RuntimeCalls calls(rewriter, op);
+    calls.call("free", Type(),
+               MemRefDescriptor(adaptor.getMemref())
+                   .allocatedPtr(rewriter, op.getLoc()));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertCopy : ConvertOpToLLVMPattern<memref::CopyOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(memref::CopyOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast<MemRefType>(op.getSource().getType());
+    auto target = dyn_cast<MemRefType>(op.getTarget().getType());
+    if (!type || !target || !type.getLayout().isIdentity() ||
+        !target.getLayout().isIdentity())
+      return rewriter.notifyMatchFailure(op, "not contiguous");
+    Location loc = op.getLoc();
+    MemRefDescriptor from(adaptor.getSource()), to(adaptor.getTarget());
+    RuntimeCalls calls(rewriter, op);
+    Value bytes = calls.i64(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      bytes = LLVM::MulOp::create(calls, bytes, from.size(rewriter, loc, dim));
+    calls.call("copy", Type(),
+               {to.bufferPtr(rewriter, loc, *getTypeConverter(), target),
+                from.bufferPtr(rewriter, loc, *getTypeConverter(), type),
+                bytes});
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// The device's copy of a constant.
+struct ConvertGetGlobal : ConvertOpToLLVMPattern<memref::GetGlobalOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(memref::GetGlobalOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<MemRefType>(op.getType());
+    if (!type.hasStaticShape() || !isConvertibleAndHasIdentityMaps(type))
+      return rewriter.notifyMatchFailure(op, "not static and contiguous");
+    SmallVector<Value> sizes, strides;
+    Value bytes;
+    getMemRefDescriptorSizes(op.getLoc(), type, {}, rewriter, sizes, strides,
+                             bytes);
+    RuntimeCalls calls(rewriter, op);
+    Value data =
+        LLVM::AddressOfOp::create(calls, calls.getPtrType(), op.getName());
+    Value ptr = calls.call("get_constant", calls.getPtrType(), {data, bytes});
+    rewriter.replaceOp(op, {createMemRefDescriptor(op.getLoc(), type, ptr, ptr,
+                                                   sizes, strides, rewriter)});
+    return success();
+  }
+};
+
+/// A value that the host needs: it waits for the device.
+struct ConvertLoad : ConvertOpToLLVMPattern<memref::LoadOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(memref::LoadOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type type = getTypeConverter()->convertType(op.getType());
+    RuntimeCalls calls(rewriter, op);
+    Value from =
+        getStridedElementPtr(rewriter, op.getLoc(), op.getMemRefType(),
+                             adaptor.getMemref(), adaptor.getIndices());
+    Value to = calls.allocate(type);
+    unsigned bits = type.getIntOrFloatBitWidth();
+    calls.call("read", Type(),
+               {to, from, calls.i64(llvm::divideCeil(bits, 8))});
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, type, to);
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Checks and launches
+//===----------------------------------------------------------------------===//
+
+struct ConvertAssert : ConvertOpToLLVMPattern<cf::AssertOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(cf::AssertOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RuntimeCalls(rewriter, op).require(adaptor.getArg(), op.getMsg());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertLaunchFunc : ConvertOpToLLVMPattern<gpu::LaunchFuncOp> {
+  ConvertLaunchFunc(const LLVMTypeConverter &converter,
+                    const KernelGlobals &kernels)
+      : ConvertOpToLLVMPattern(converter), kernels(kernels) {}
+
+  LogicalResult
+  matchAndRewrite(gpu::LaunchFuncOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    const KernelGlobal *kernel = kernels.lookup(op.getKernel());
+    if (!kernel)
+      return rewriter.notifyMatchFailure(op, "no kernel of that name");
+    RuntimeCalls calls(rewriter, op);
+    SmallVector<Value> params;
+    for (Value value : getTypeConverter()->promoteOperands(
+             op.getLoc(), op.getKernelOperands(), adaptor.getKernelOperands(),
+             calls)) {
+      Value place = calls.allocate(value.getType());
+      LLVM::StoreOp::create(calls, value, place);
+      params.push_back(place);
+    }
+    auto narrow = [&](Value x, Value y, Value z) {
+      return SmallVector<Value>{calls.narrow(x), calls.narrow(y),
+                                calls.narrow(z)};
+    };
+    calls.launch(*kernel,
+                 narrow(adaptor.getGridSizeX(), adaptor.getGridSizeY(),
+                        adaptor.getGridSizeZ()),
+                 narrow(adaptor.getBlockSizeX(), adaptor.getBlockSizeY(),
+                        adaptor.getBlockSizeZ()),
+                 calls.i32(0), params);
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  const KernelGlobals &kernels;
+};
+
+struct ConvertGPUToRuntime
+    : fp8::impl::ConvertGPUToRuntimePassBase<ConvertGPUToRuntime> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+} // namespace
+
+void ConvertGPUToRuntime::runOnOperation() {
+  MLIRContext *context = &getContext();
+  ModuleOp module = getOperation();
+  // Upstream's patterns would touch the device's memory from the host.
+  WalkResult unsupported = module.walk([](Operation *op) {
+    if (!isa<memref::AllocaOp, memref::AtomicRMWOp, memref::ReallocOp,
+             memref::ReshapeOp, memref::StoreOp>(op))
+      return WalkResult::advance();
+    op->emitOpError("is not supported on the host of a GPU");
+    return WalkResult::interrupt();
+  });
+  if (unsupported.wasInterrupted())
+    return signalPassFailure();
+  KernelGlobals kernels = KernelGlobals::create(module);
+
+  LLVMTypeConverter converter(context);
+  RewritePatternSet patterns(context);
+  populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
+  // Of upstream's patterns only that of memref.global is wanted.
+  patterns.add<ConvertAlloc, ConvertDealloc, ConvertCopy, ConvertGetGlobal,
+               ConvertLoad, ConvertAssert>(converter, /*benefit=*/10);
+  patterns.add<ConvertLaunchFunc>(converter, kernels);
+  populateLaunchMatmulPatterns(converter, kernels, patterns);
+
+  ConversionTarget target(*context);
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  target.addIllegalOp<memref::AllocOp, memref::CopyOp, memref::DeallocOp,
+                      memref::GetGlobalOp, memref::GlobalOp, memref::LoadOp,
+                      cf::AssertOp, gpu::LaunchFuncOp, LaunchMatmulOp>();
+  if (failed(applyPartialConversion(module, target, std::move(patterns))))
+    return signalPassFailure();
+  for (auto binary : llvm::make_early_inc_range(module.getOps<gpu::BinaryOp>()))
+    binary.erase();
+  module->removeAttr(gpu::GPUDialect::getContainerModuleAttrName());
+}

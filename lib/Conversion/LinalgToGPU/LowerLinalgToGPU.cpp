@@ -1,0 +1,199 @@
+//===- LowerLinalgToGPU.cpp - Structured operations to launches -----------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../LinalgToLoops/ScalarBody.h"
+#include "fp8/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_LOWERLINALGTOGPUPASS
+#include "fp8/Conversion/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// Threads of a block: enough to hide latency, and no kernel here shares
+/// anything among them.
+static constexpr int64_t kBlockSize = 256;
+
+namespace {
+/// Makes launches of kernels that are outlined into one gpu.module.
+class LaunchBuilder {
+public:
+  explicit LaunchBuilder(RewriterBase &b) : b(b) {}
+
+  /// A launch with a thread for each element of `sizes`, in whose body the
+  /// builder is left; returns the element's indices.
+  SmallVector<Value> build(Location loc, StringRef name,
+                           ArrayRef<OpFoldResult> sizes);
+
+private:
+  SmallVector<Value> delinearize(Location loc, Value index,
+                                 ArrayRef<Value> sizes);
+
+  RewriterBase &b;
+  unsigned numKernels = 0;
+};
+} // namespace
+
+SmallVector<Value> LaunchBuilder::delinearize(Location loc, Value index,
+                                              ArrayRef<Value> sizes) {
+  SmallVector<Value> indices(sizes.size());
+  for (size_t dim = sizes.size(); dim-- > 1;) {
+    indices[dim] = arith::RemUIOp::create(b, loc, index, sizes[dim]);
+    index = arith::DivUIOp::create(b, loc, index, sizes[dim]);
+  }
+  if (!sizes.empty())
+    indices[0] = index;
+  return indices;
+}
+
+SmallVector<Value> LaunchBuilder::build(Location loc, StringRef name,
+                                        ArrayRef<OpFoldResult> sizes) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value one = constant(1), threads = constant(kBlockSize), count = one;
+  SmallVector<Value> extents;
+  for (OpFoldResult size : sizes) {
+    extents.push_back(getValueOrCreateConstantIndexOp(b, loc, size));
+    count = arith::MulIOp::create(b, loc, count, extents.back());
+  }
+  Value blocks = arith::CeilDivUIOp::create(b, loc, count, threads);
+  auto symbol = [&](const Twine &text) {
+    return FlatSymbolRefAttr::get(b.getContext(), text.str());
+  };
+  auto launch = gpu::LaunchOp::create(
+      b, loc, blocks, one, one, threads, one, one,
+      /*dynamicSharedMemorySize=*/Value(), /*asyncTokenType=*/Type(),
+      /*asyncDependencies=*/ValueRange(), TypeRange(), TypeRange(), Value(),
+      Value(), Value(), symbol(kLoopKernelsName),
+      symbol(name + "_" + Twine(numKernels++)));
+  b.setInsertionPointToStart(&launch.getBody().front());
+  Value index = arith::AddIOp::create(
+      b, loc, arith::MulIOp::create(b, loc, launch.getBlockIds().x, threads),
+      launch.getThreadIds().x);
+  Value inside =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, count);
+  auto ifOp = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false);
+  gpu::TerminatorOp::create(b, loc);
+  b.setInsertionPointToStart(ifOp.thenBlock());
+  return delinearize(loc, index, extents);
+}
+
+/// Whether `op` takes one unsigned maximum over several loops, as amaxes do.
+static bool isUnsignedMaximum(linalg::LinalgOp op) {
+  if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() < 2)
+    return false;
+  BlockArgument carried = op.getMatchingBlockArgument(op.getDpsInitOperand(0));
+  Operation *combiner =
+      op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
+  return isa_and_present<arith::MaxUIOp>(combiner) && carried.hasOneUse() &&
+         *carried.user_begin() == combiner && carried.getType().isInteger(32);
+}
+
+/// A maximum does not depend on the order: a thread takes that of the innermost
+/// loop, and adds it to the result atomically.
+static void lowerMaximum(RewriterBase &b, LaunchBuilder &launches,
+                         linalg::LinalgOp op) {
+  Location loc = op.getLoc();
+  SmallVector<Range> ranges = op.createLoopRanges(b, loc);
+  SmallVector<unsigned> reductions;
+  op.getReductionDims(reductions);
+  unsigned innermost = reductions.back();
+  SmallVector<OpFoldResult> sizes;
+  for (unsigned dim = 0; dim < ranges.size(); ++dim)
+    if (dim != innermost)
+      sizes.push_back(ranges[dim].size);
+  SmallVector<Value> ivs = launches.build(loc, "maximum", sizes);
+  ivs.insert(ivs.begin() + innermost, Value());
+  Value zero = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
+  ScalarBody body(b, op);
+  Value maximum = body.buildLoops(ranges, innermost, ivs, zero).front();
+  OpOperand *init = op.getDpsInitOperand(0);
+  memref::AtomicRMWOp::create(b, loc, arith::AtomicRMWKind::maxu, maximum,
+                              init->get(), body.getIndices(init, ivs));
+}
+
+/// A thread for each element of the parallel loops, in which the others run in
+/// their order: sums are those of the CPU's loops, bit by bit.
+static void lowerToLaunch(RewriterBase &b, LaunchBuilder &launches,
+                          linalg::LinalgOp op) {
+  Location loc = op.getLoc();
+  SmallVector<Range> ranges = op.createLoopRanges(b, loc);
+  SmallVector<unsigned> parallel, reductions;
+  op.getParallelDims(parallel);
+  op.getReductionDims(reductions);
+  SmallVector<OpFoldResult> sizes;
+  for (unsigned dim : parallel)
+    sizes.push_back(ranges[dim].size);
+  SmallVector<Value> indices =
+      launches.build(loc, op->getName().stripDialect(), sizes);
+  SmallVector<Value> ivs(ranges.size());
+  for (auto [dim, index] : llvm::zip_equal(parallel, indices))
+    ivs[dim] = index;
+  ScalarBody body(b, op);
+  // Outputs that a reduction only overwrites have no initial value to carry.
+  if (!body.readsInits())
+    for (unsigned dim : std::exchange(reductions, {})) {
+      auto loop = scf::ForOp::create(
+          b, loc, getValueOrCreateConstantIndexOp(b, loc, ranges[dim].offset),
+          getValueOrCreateConstantIndexOp(b, loc, ranges[dim].size),
+          getValueOrCreateConstantIndexOp(b, loc, ranges[dim].stride));
+      b.setInsertionPointToStart(loop.getBody());
+      ivs[dim] = loop.getInductionVar();
+    }
+  SmallVector<Value> values =
+      body.buildLoops(ranges, reductions, ivs, body.loadInits(ivs));
+  body.storeInits(values, ivs);
+}
+
+/// The host cannot write to the device's memory.
+static void lowerToLaunch(RewriterBase &b, LaunchBuilder &launches,
+                          memref::StoreOp op) {
+  launches.build(op.getLoc(), "store", {});
+  memref::StoreOp::create(b, op.getLoc(), op.getValue(), op.getMemRef(),
+                          op.getIndices());
+}
+
+namespace {
+struct LowerLinalgToGPU
+    : fp8::impl::LowerLinalgToGPUPassBase<LowerLinalgToGPU> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+} // namespace
+
+void LowerLinalgToGPU::runOnOperation() {
+  IRRewriter rewriter(&getContext());
+  replaceStridedCopies(rewriter, getOperation());
+  SmallVector<Operation *> ops;
+  getOperation()->walk([&](Operation *op) {
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+    if ((linalgOp && linalgOp.hasPureBufferSemantics()) ||
+        (isa<memref::StoreOp>(op) && !op->getParentOfType<gpu::LaunchOp>()))
+      ops.push_back(op);
+  });
+  LaunchBuilder launches(rewriter);
+  for (Operation *op : ops) {
+    rewriter.setInsertionPoint(op);
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+    if (linalgOp && isUnsignedMaximum(linalgOp))
+      lowerMaximum(rewriter, launches, linalgOp);
+    else if (linalgOp)
+      lowerToLaunch(rewriter, launches, linalgOp);
+    else
+      lowerToLaunch(rewriter, launches, cast<memref::StoreOp>(op));
+    rewriter.eraseOp(op);
+  }
+}

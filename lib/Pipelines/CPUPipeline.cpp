@@ -1,0 +1,109 @@
+//===- CPUPipeline.cpp - Phases 5 to 7 for a CPU --------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TargetPipelines.h"
+#include "fp8/Conversion/Passes.h"
+#include "fp8/Transforms/Passes.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// 5: the dialect's meaning in linalg, then memrefs.
+void fp8::buildCPUBufferPipeline(OpPassManager &pm) {
+  addFuncPass(pm, createWidenContractionsPass());
+  pm.addPass(createConvertFP8ToLinalgPass());
+  // Extents that only show at run time are checked there; nothing is left of
+  // the checks where shapes are static.
+  pm.addPass(createGenerateRuntimeVerificationPass());
+  addFuncPass(pm, createDecomposeAggregatesPass());
+  addFuncPass(pm, createFuseElementwisePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createConvertTensorToLinalgPass());
+
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.bufferizeFunctionBoundaries = true;
+  bufferize.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  bufferize.allowReturnAllocsFromLoops = true;
+  bufferize.bufferAlignment = 64;
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  pm.addPass(createCanonicalizerPass());
+  bufferization::BufferDeallocationPipelineOptions deallocation;
+  bufferization::buildBufferDeallocationPipeline(pm, deallocation);
+  pm.addPass(createConvertBufferizationToMemRefPass());
+}
+
+/// 6: contractions call the runtime, everything else becomes loops.
+void fp8::buildCPUKernelPipeline(OpPassManager &pm) {
+  pm.addPass(createConvertGemmsToRuntimePass());
+  addFuncPass(pm, createLowerLinalgToLoopsPass());
+  addScalarPasses(pm);
+}
+
+void fp8::addScalarPasses(OpPassManager &pm) {
+  // bf16 arithmetic in f32, one rounding after every operation: what LLVM's
+  // own legalisation promises, without the flush of denormals that some x86
+  // bf16 instructions add.
+  addFuncPass(pm, math::createMathExtendToSupportedTypes());
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"bf16", "f8E4M3FN", "f8E5M2", "f4E2M1FN"};
+  emulate.targetTypeStr = "f32";
+  addFuncPass(pm, arith::createArithEmulateUnsupportedFloats(emulate));
+  addFuncPass(pm, createExpandFloatCastsPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+/// 7: the llvm dialect.
+void fp8::buildCPUHostPipeline(OpPassManager &pm) {
+  pm.addPass(createStripAttributesPass());
+  addMetadataPasses(pm);
+  addLLVMPasses(pm);
+}
+
+void fp8::addMetadataPasses(OpPassManager &pm) {
+  addFuncPass(pm, createLowerDynamicExpandShapePass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+}
+
+void fp8::addLLVMPasses(OpPassManager &pm) {
+  pm.addPass(createSCFToControlFlowPass());
+  addFuncPass(pm, arith::createArithExpandOpsPass());
+  addFuncPass(pm, createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createCanonicalizerPass());
+}
+
+void fp8::buildCPUPipeline(OpPassManager &pm) {
+  buildCPUBufferPipeline(pm);
+  addVerifyStagePass(pm, Phase::Buffers);
+  buildCPUKernelPipeline(pm);
+  addVerifyStagePass(pm, Phase::Kernels);
+  buildCPUHostPipeline(pm);
+  addVerifyStagePass(pm, Phase::Host);
+}

@@ -1,0 +1,51 @@
+//===- GPUPipeline.cpp - Phases 5 to 7 for an NVIDIA GPU ------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TargetPipelines.h"
+#include "fp8/Conversion/Passes.h"
+#include "fp8/Kernels/Passes.h"
+#include "fp8/Pipelines/Passes.h"
+#include "fp8/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// 5: matmuls get kernels, all else its meaning in linalg; then memrefs.
+void fp8::buildGPUBufferPipeline(OpPassManager &pm) {
+  pm.addPass(createCheckGPUSupportPass());
+  pm.addPass(createSelectKernelsPass());
+  pm.addPass(createBuildKernelsPass());
+  pm.addPass(createLaunchKernelsPass());
+  buildCPUBufferPipeline(pm);
+}
+
+/// 6: what has no kernel yet becomes one.
+void fp8::buildGPUKernelPipeline(OpPassManager &pm) {
+  pm.addPass(createLowerLinalgToGPUPass());
+  // Before outlining, so that kernels and the host get the same arithmetic.
+  addScalarPasses(pm);
+  // Constants are better known to a kernel than passed to it.
+  pm.addPass(createGpuLaunchSinkIndexComputationsPass());
+  pm.addPass(createGpuKernelOutliningPass());
+}
+
+/// 7: the host calls the runtime; kernels are bytes in its module.
+void fp8::buildGPUHostPipeline(OpPassManager &pm,
+                               const PipelineOptions &options) {
+  pm.addPass(createStripAttributesPass());
+  pm.addPass(createAddContextPass());
+  SerializeKernelsPassOptions serialize;
+  serialize.format = options.kernelFormat;
+  serialize.chip = options.target;
+  pm.addPass(createSerializeKernelsPass(serialize));
+  addMetadataPasses(pm);
+  pm.addPass(createConvertGPUToRuntimePass());
+  addLLVMPasses(pm);
+}

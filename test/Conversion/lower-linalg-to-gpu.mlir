@@ -1,0 +1,95 @@
+// RUN: fp8-opt %s --fp8-lower-linalg-to-gpu --split-input-file | FileCheck %s
+
+// A thread for each element of the parallel loops, in blocks of 256.
+
+// CHECK-LABEL: func.func @fill
+// CHECK:       gpu.launch blocks(%[[BX:[a-z0-9_]+]], {{.*}}) threads(%[[TX:[a-z0-9_]+]],
+// CHECK-SAME:    module(@fp8_loops) function(@fill_0)
+// CHECK:         %[[OFFSET:.+]] = arith.muli %[[BX]], %{{.*}} : index
+// CHECK:         %[[INDEX:.+]] = arith.addi %[[OFFSET]], %[[TX]]
+// CHECK:         %[[INSIDE:.+]] = arith.cmpi ult, %[[INDEX]],
+// CHECK:         scf.if %[[INSIDE]]
+// CHECK:           %[[J:.+]] = arith.remui %[[INDEX]],
+// CHECK:           %[[I:.+]] = arith.divui %[[INDEX]],
+// CHECK:           memref.store %{{.*}}, %{{.*}}[%[[I]], %[[J]]]
+func.func @fill(%x: memref<8x16xf32>, %value: f32) {
+  linalg.fill ins(%value : f32) outs(%x : memref<8x16xf32>)
+  return
+}
+
+// -----
+
+// A reduction runs in the thread of its result, in order.
+
+// CHECK-LABEL: func.func @sum
+// CHECK:       gpu.launch
+// CHECK:         %[[INIT:.+]] = memref.load %{{.*}}[%[[I:.+]]] : memref<8xf32>
+// CHECK:         %[[SUM:.+]] = scf.for %[[K:.+]] = {{.*}} iter_args(%[[ACC:.+]] = %[[INIT]])
+// CHECK:           %[[X:.+]] = memref.load %{{.*}}[%[[I]], %[[K]]]
+// CHECK:           arith.addf %[[X]], %[[ACC]]
+// CHECK:         memref.store %[[SUM]], %{{.*}}[%[[I]]]
+func.func @sum(%x: memref<8x16xf32>, %y: memref<8xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>],
+                  iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<8x16xf32>) outs(%y : memref<8xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %0 = arith.addf %a, %acc : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// An unsigned maximum over several loops is taken by many threads.
+
+// CHECK-LABEL: func.func @maximum
+// CHECK:       gpu.launch {{.*}} function(@maximum_0)
+// CHECK:         %[[MAX:.+]] = scf.for {{.*}} iter_args(%{{.*}} = %c0_i32)
+// CHECK:         memref.atomic_rmw maxu %[[MAX]],
+func.func @maximum(%x: memref<8x16xi32>, %y: memref<1x1xi32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (0, 0)>],
+                  iterator_types = ["reduction", "reduction"]}
+      ins(%x : memref<8x16xi32>) outs(%y : memref<1x1xi32>) {
+  ^bb0(%a: i32, %acc: i32):
+    %0 = arith.maxui %acc, %a : i32
+    linalg.yield %0 : i32
+  }
+  return
+}
+
+// -----
+
+// What a reduction only overwrites is stored in every iteration.
+
+// CHECK-LABEL: func.func @overwrite
+// CHECK:       gpu.launch
+// CHECK:         scf.for
+// CHECK-NOT:     iter_args
+// CHECK:           memref.store
+func.func @overwrite(%x: memref<16xf32>, %y: memref<f32>) {
+  linalg.generic {indexing_maps = [affine_map<(k) -> (k)>, affine_map<(k) -> ()>],
+                  iterator_types = ["reduction"]}
+      ins(%x : memref<16xf32>) outs(%y : memref<f32>) {
+  ^bb0(%a: f32, %old: f32):
+    linalg.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+// The host cannot store, nor copy what is not contiguous; reads stay.
+
+// CHECK-LABEL: func.func @host
+// CHECK:       gpu.launch {{.*}} function(@copy_0)
+// CHECK:       gpu.launch {{.*}} function(@store_1)
+// CHECK:         memref.store
+// CHECK:       memref.load
+func.func @host(%x: memref<4x4xf32>, %y: memref<4x4xf32, strided<[8, 1]>>, %value: f32) -> f32 {
+  %c0 = arith.constant 0 : index
+  memref.copy %x, %y : memref<4x4xf32> to memref<4x4xf32, strided<[8, 1]>>
+  memref.store %value, %x[%c0, %c0] : memref<4x4xf32>
+  %0 = memref.load %x[%c0, %c0] : memref<4x4xf32>
+  return %0 : f32
+}

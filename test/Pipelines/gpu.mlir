@@ -1,0 +1,44 @@
+// Every example goes through the whole pipeline under every recipe. "auto"
+// assembles the kernels where there is a ptxas.
+
+// RUN: fp8-opt %fp8_source/examples/linear.mlir --fp8-pipeline="recipe=current target=sm_90a" | FileCheck %s
+// RUN: fp8-opt %fp8_source/examples/linear.mlir --fp8-pipeline="target=sm_90a recipe=none" | FileCheck %s --check-prefix=HOST
+// RUN: fp8-opt %fp8_source/examples/mlp.mlir --fp8-pipeline="target=sm_90a recipe=none" | FileCheck %s --check-prefix=HOST
+// RUN: fp8-opt %fp8_source/examples/mlp.mlir --fp8-pipeline="target=sm_90a recipe=current" | FileCheck %s --check-prefix=HOST
+// RUN: fp8-opt %fp8_source/examples/mlp.mlir --fp8-pipeline="target=sm_90a recipe=rowwise" | FileCheck %s --check-prefix=HOST
+// RUN: fp8-opt %fp8_source/examples/mlp.mlir --fp8-pipeline="target=sm_90a recipe=block" | FileCheck %s --check-prefix=HOST
+// RUN: fp8-opt %fp8_source/examples/train.mlir --fp8-pipeline="target=sm_90a recipe=current" | FileCheck %s --check-prefix=HOST
+// RUN: fp8-opt %fp8_source/examples/train.mlir --fp8-pipeline="target=sm_90a recipe=block" | FileCheck %s --check-prefix=HOST
+// RUN: fp8-opt %fp8_source/examples/train.mlir --fp8-pipeline="target=sm_90a recipe=delayed functional-state" | FileCheck %s --check-prefix=HOST
+
+// Kernels are in the host's module, and nothing else is left of the GPU.
+
+// CHECK-NOT:   gpu.
+// CHECK-DAG:   llvm.mlir.global internal constant @fp8_kernels_image_data(
+// CHECK-DAG:   llvm.mlir.global internal constant @fp8_loops_image_data(
+// CHECK-LABEL: llvm.func @linear(
+// CHECK:       llvm.call @fp8rt_context_launch(
+// CHECK-NOT:   llvm.call @malloc
+// CHECK:       llvm.return
+
+// HOST:     llvm.call @fp8rt_context_launch(
+// HOST-NOT: builtin.unrealized_conversion_cast
+
+// What no kernel computes runs as loops, with the reason.
+
+// RUN: fp8-opt %fp8_source/examples/linear.mlir --fp8-pipeline="target=sm_90a recipe=mxfp8" 2>&1 | FileCheck %s --check-prefix=MXFP8
+// MXFP8:     remark: no kernel: expected A to have f32 factors per tensor, per row, per 1x128 or per 128x128
+// MXFP8-NOT: @fp8_kernels
+// MXFP8:     llvm.call @fp8rt_context_launch(
+
+// Loops compute as the CPU does: no operation is left to be contracted.
+
+// RUN: fp8-opt %fp8_source/examples/mlp.mlir --fp8-pipeline="target=sm_90a recipe=current to=host kernel-format=ptx" | grep "@fp8_loops_image_data" | FileCheck %s --check-prefix=PTX
+// PTX-NOT: {{(add|sub|mul)\.f32|fma\.|\.approx|\.ftz}}
+// PTX:     div.rn.f32
+// PTX-NOT: {{(add|sub|mul)\.f32|fma\.|\.approx|\.ftz}}
+
+// The state's rows are the host's.
+
+// RUN: not fp8-opt %fp8_source/examples/train.mlir --fp8-pipeline="target=sm_90a recipe=delayed" 2>&1 | FileCheck %s --check-prefix=STATE
+// STATE: error: 'func.func' op expected no scaling state, which GPUs do not hold yet: give it to the program as tensors (functional-state), or choose a recipe without state
