@@ -74,13 +74,33 @@ static llvm::Expected<std::vector<double>> runSteps(Invocation &invocation,
   return runs;
 }
 
-llvm::Error mlir::fp8::execute(ModuleOp module, const Signature &signature,
-                               ArrayRef<HostTensor> arguments,
-                               Clock::time_point start,
-                               const RunOptions &options) {
+/// To a file, or as a summary.
+static llvm::Error writeOutputs(const Outputs &outputs,
+                                const RunOptions &options) {
+  if (options.quiet)
+    return llvm::Error::success();
+  if (!options.outputs.empty())
+    return writeTensors(outputs.getTensors(), options.outputs);
+  for (const HostTensor &output : outputs.getTensors())
+    printSummary(output, llvm::outs());
+  return llvm::Error::success();
+}
+
+llvm::Expected<Outputs> mlir::fp8::execute(ModuleOp module,
+                                           const Signature &signature,
+                                           ArrayRef<HostTensor> arguments,
+                                           Clock::time_point start,
+                                           const RunOptions &options) {
   auto state = State::create(module, signature, options);
   if (!state)
     return state.takeError();
+  std::unique_ptr<Device> device;
+  if (options.target != "cpu") {
+    auto created = Device::create();
+    if (!created)
+      return created.takeError();
+    device = std::move(*created);
+  }
   CPUEngineOptions engineOptions;
   engineOptions.onMessage = onMessage;
   engineOptions.onAbort = onAbort;
@@ -92,18 +112,14 @@ llvm::Error mlir::fp8::execute(ModuleOp module, const Signature &signature,
     return function.takeError();
   double compileTime = getSecondsSince(start);
 
-  Invocation invocation(signature, arguments, *function, state->getRows());
+  Invocation invocation(signature, arguments, *function, state->getRows(),
+                        device.get());
   Outputs outputs(options.steps);
   auto runs = runSteps(invocation, options, outputs, *state);
   if (!runs)
     return runs.takeError();
-  if (!options.outputs.empty()) {
-    if (auto error = writeTensors(outputs.getTensors(), options.outputs))
-      return error;
-  } else {
-    for (const HostTensor &output : outputs.getTensors())
-      printSummary(output, llvm::outs());
-  }
+  if (llvm::Error error = writeOutputs(outputs, options))
+    return error;
   // Last of what is written: the state before is needed until all else is.
   if (!options.stateOut.empty())
     if (llvm::Error error = state->save(options.stateOut))
@@ -115,12 +131,12 @@ llvm::Error mlir::fp8::execute(ModuleOp module, const Signature &signature,
       return error;
   }
   if (!options.time)
-    return llvm::Error::success();
+    return outputs;
   // Steps are measured as they were; a single run says little.
   if (!options.steps)
     runs = measure(invocation);
   if (!runs)
     return runs.takeError();
   printTimes(compileTime, std::move(*runs), llvm::outs());
-  return llvm::Error::success();
+  return outputs;
 }

@@ -11,18 +11,19 @@
 
 #include "HostTensor.h"
 #include "Options.h"
+#include "Outputs.h"
 
 #include <chrono>
 
 namespace mlir::fp8 {
 
 /// Runs the entry of a module that went through the whole pipeline, writes or
-/// prints its results, and what else `options` ask for. `start` is when
-/// compiling began.
-llvm::Error execute(ModuleOp module, const Signature &signature,
-                    ArrayRef<HostTensor> arguments,
-                    std::chrono::steady_clock::time_point start,
-                    const RunOptions &options);
+/// prints its results, and what else `options` ask for, and returns them.
+/// `start` is when compiling began.
+llvm::Expected<Outputs> execute(ModuleOp module, const Signature &signature,
+                                ArrayRef<HostTensor> arguments,
+                                std::chrono::steady_clock::time_point start,
+                                const RunOptions &options);
 
 } // namespace mlir::fp8
 

@@ -34,7 +34,30 @@ static std::pair<size_t, size_t> getLayout(const Port &port) {
   return {width, width};
 }
 
+llvm::Expected<void *> Invocation::getArgumentData(const Port &port, void *copy,
+                                                   size_t size) {
+  if (!device || !port.isShaped())
+    return copy;
+  auto memory = device->upload(copy, size);
+  if (memory && *memory)
+    onDevice.push_back(*memory);
+  return memory;
+}
+
+void Invocation::freeArguments() {
+  for (void *memory : onDevice)
+    device->free(memory);
+  onDevice.clear();
+}
+
+bool Invocation::isArgument(void *memory) const {
+  return llvm::is_contained(onDevice, memory) ||
+         llvm::any_of(copies,
+                      [&](const Buffer &copy) { return copy.get() == memory; });
+}
+
 llvm::Error Invocation::prepare(int64_t step) {
+  freeArguments();
   copies.clear();
   descriptors.clear();
   for (auto [port, argument] :
@@ -44,12 +67,15 @@ llvm::Error Invocation::prepare(int64_t step) {
     if (!copy)
       return copy.takeError();
     std::memcpy(copy->get(), argument.getStepData(step), byteSize);
+    auto data = getArgumentData(port, copy->get(), byteSize);
+    if (!data)
+      return data.takeError();
 
     SmallVector<int64_t> descriptor;
     if (port.isShaped()) {
       ArrayRef<int64_t> shape = argument.getStepShape();
       int64_t rank = shape.size();
-      int64_t address = reinterpret_cast<int64_t>(copy->get());
+      int64_t address = reinterpret_cast<int64_t>(*data);
       descriptor.append({address, address, 0});
       llvm::append_range(descriptor, shape);
       descriptor.resize(3 + 2 * rank);
@@ -91,6 +117,23 @@ static void gather(const char *source, char *&destination,
            sizes.drop_front(), strides.drop_front(), width);
 }
 
+llvm::Error Invocation::takeMemRef(ArrayRef<int64_t> words, size_t width,
+                                   char *destination) {
+  size_t rank = (words.size() - 3) / 2;
+  ArrayRef<int64_t> sizes = words.slice(3, rank),
+                    strides = words.slice(3 + rank, rank);
+  int64_t count = ShapedType::getNumElements(sizes);
+  if (count == 0)
+    return llvm::Error::success();
+  const char *data = reinterpret_cast<const char *>(words[1]) +
+                     words[2] * static_cast<int64_t>(width);
+  // The compiler gives results of public functions identity layouts.
+  if (device)
+    return device->download(destination, data, count * width);
+  gather(data, destination, sizes, strides, width);
+  return llvm::Error::success();
+}
+
 llvm::Error Invocation::takeOutputs(int64_t step, Outputs &outputs) {
   SmallVector<void *> allocated;
   // Whatever happens on the way, what the program allocated is freed, each
@@ -99,9 +142,8 @@ llvm::Error Invocation::takeOutputs(int64_t step, Outputs &outputs) {
     llvm::sort(allocated);
     allocated.erase(llvm::unique(allocated), allocated.end());
     for (void *memory : allocated)
-      if (llvm::none_of(
-              copies, [&](const Buffer &copy) { return copy.get() == memory; }))
-        std::free(memory);
+      if (!isArgument(memory))
+        device ? device->free(memory) : std::free(memory);
   });
 
   // All descriptors before the first error: each holds an allocation.
@@ -122,34 +164,32 @@ llvm::Error Invocation::takeOutputs(int64_t step, Outputs &outputs) {
 
   for (auto [index, port] : llvm::enumerate(signature.results)) {
     size_t rank = port.shape.size(), width = fp8rt::getByteWidth(port.dtype);
-    ArrayRef<int64_t> words = memrefs[index], sizes, strides;
-    if (port.isShaped()) {
+    ArrayRef<int64_t> words = memrefs[index], sizes;
+    if (port.isShaped())
       sizes = words.slice(3, rank);
-      strides = words.slice(3 + rank, rank);
-    }
     auto destination = outputs.place(index, port, step, sizes);
     if (!destination)
       return destination.takeError();
     if (!port.isShaped())
       std::memcpy(*destination, places[index], width);
-    else if (ShapedType::getNumElements(sizes) != 0)
-      gather(reinterpret_cast<const char *>(words[1]) +
-                 words[2] * static_cast<int64_t>(width),
-             *destination, sizes, strides, width);
+    else if (llvm::Error error = takeMemRef(words, width, *destination))
+      return error;
   }
   if (!signature.results.empty())
     return llvm::Error::success();
 
   size_t index = 0;
-  for (auto [port, argument, copy] :
-       llvm::zip_equal(signature.arguments, arguments, copies)) {
+  for (auto [port, argument, descriptor] :
+       llvm::zip_equal(signature.arguments, arguments, descriptors)) {
     if (!port.isMemRef())
       continue;
     auto destination =
         outputs.place(index++, port, step, argument.getStepShape());
     if (!destination)
       return destination.takeError();
-    std::memcpy(*destination, copy.get(), argument.getStepByteSize());
+    if (llvm::Error error = takeMemRef(
+            descriptor, fp8rt::getByteWidth(port.dtype), *destination))
+      return error;
   }
   return llvm::Error::success();
 }
@@ -176,11 +216,17 @@ llvm::Expected<double> Invocation::run(int64_t step, Outputs &outputs) {
   }
   if (state)
     packed.push_back(&state);
+  void *context = device ? device->getContext() : nullptr;
+  if (device)
+    packed.push_back(&context);
   if (!inStruct && !ports.empty())
     packed.push_back(storage);
 
   auto start = std::chrono::steady_clock::now();
   function(packed.data());
+  if (device)
+    if (llvm::Error error = device->finish())
+      return error;
   std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - start;
   if (llvm::Error error = takeOutputs(step, outputs))

@@ -9,6 +9,7 @@
 #ifndef FP8_TOOLS_FP8RUN_INVOCATION_H
 #define FP8_TOOLS_FP8RUN_INVOCATION_H
 
+#include "Device.h"
 #include "HostTensor.h"
 #include "Outputs.h"
 #include "fp8/Runtime/ScalingState.h"
@@ -20,9 +21,11 @@ namespace mlir::fp8 {
 class Invocation {
 public:
   Invocation(const Signature &signature, ArrayRef<HostTensor> arguments,
-             CPUEngine::Function function, fp8rt_state_rows *state)
+             CPUEngine::Function function, fp8rt_state_rows *state,
+             Device *device)
       : signature(signature), arguments(arguments), function(function),
-        state(state) {}
+        state(state), device(device) {}
+  ~Invocation() { freeArguments(); }
 
   /// Calls the function with copies of what the arguments hold for `step`,
   /// which it may overwrite, and writes the results to `outputs`. Returns the
@@ -31,16 +34,27 @@ public:
 
 private:
   llvm::Error prepare(int64_t step);
+  /// Of an argument: the copy, or on a GPU the device's.
+  llvm::Expected<void *> getArgumentData(const Port &port, void *copy,
+                                         size_t size);
+  void freeArguments();
   llvm::Error takeOutputs(int64_t step, Outputs &outputs);
+  /// Copies what a descriptor in words describes to dense memory of the host.
+  llvm::Error takeMemRef(ArrayRef<int64_t> words, size_t width,
+                         char *destination);
+  bool isArgument(void *memory) const;
 
   const Signature &signature;
   ArrayRef<HostTensor> arguments;
   CPUEngine::Function function;
   /// Null for a program without state.
   fp8rt_state_rows *state;
+  /// Null for a program on the CPU.
+  Device *device;
 
   /// Per argument: the copy of its data and, for a memref, the descriptor.
   std::vector<Buffer> copies;
+  std::vector<void *> onDevice;
   std::vector<SmallVector<int64_t>> descriptors;
   /// The results, as the function's struct of results or its scalar.
   Buffer results;

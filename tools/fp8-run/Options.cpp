@@ -83,6 +83,7 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
       {OPT_recipe, options.recipe},
       {OPT_recipe_file, options.recipeFile},
       {OPT_target, options.target},
+      {OPT_compare, options.compare},
       {OPT_inputs, options.inputs},
       {OPT_outputs, options.outputs},
       {OPT_compile_to, options.compileTo},
@@ -106,6 +107,14 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
   if (options.stateStrict && options.stateIn.empty())
     return llvm::createStringError(
         "expected --state-in=FILE with --state-strict");
+  if (!options.compare.empty() && options.compare != "cpu")
+    return llvm::createStringError(
+        "expected cpu after '--compare=', but got '" + options.compare + "'");
+  if (const Arg *arg = args.getLastArg(OPT_tolerance))
+    if (llvm::StringRef(arg->getValue()).getAsDouble(options.tolerance))
+      return llvm::createStringError(
+          "expected a number after '--tolerance=', but got '" +
+          llvm::Twine(arg->getValue()) + "'");
   if (const Arg *arg = args.getLastArg(OPT_max_padding))
     if (llvm::StringRef(arg->getValue()).getAsDouble(options.maxPadding))
       return llvm::createStringError(

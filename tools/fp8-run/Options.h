@@ -36,6 +36,11 @@ struct RunOptions {
   std::string stateOut;
   bool stateStrict = false;
   bool freeze = false;
+  /// The target to compare the results with.
+  std::string compare;
+  double tolerance = 1e-2;
+  /// Write no results.
+  bool quiet = false;
   bool time = false;
   bool stats = false;
   bool require = false;

@@ -18,7 +18,13 @@ def recipe : J<"recipe", "RECIPE",
                "the recipe of contractions without one of their own">;
 def recipe_file : J<"recipe-file", "FILE",
                     "JSON rules that give recipes to contractions by name">;
-def target : J<"target", "TARGET", "cpu (the default)">;
+def target : J<"target", "TARGET", "cpu (the default) or sm_90a">;
+def compare : J<"compare", "TARGET",
+                "Run the program for this target too (cpu), print the largest "
+                "difference of each result, and fail beyond the tolerance">;
+def tolerance : J<"tolerance", "SHARE",
+                  "Of the largest magnitude of a result, what --compare allows "
+                  "(0.01)">;
 def inputs : J<"inputs", "FILE",
                "Arguments: a .safetensors file with one tensor for each, named "
                "by its fp8.name, else arg0, arg1, ...">;

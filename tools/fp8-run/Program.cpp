@@ -8,6 +8,7 @@
 
 #include "Program.h"
 
+#include "Comparison.h"
 #include "Execution.h"
 #include "Signature.h"
 
@@ -102,6 +103,17 @@ static llvm::Expected<bool> writeObject(ModuleOp module,
   return true;
 }
 
+/// The same program for the target to compare with, whose results are not
+/// wanted for themselves.
+static RunOptions getReferenceOptions(const RunOptions &options) {
+  RunOptions reference = options;
+  reference.target = options.compare;
+  reference.quiet = true;
+  reference.time = reference.stats = false;
+  reference.stateOut.clear();
+  return reference;
+}
+
 llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
   DialectRegistry registry;
   registerPipelineDialects(registry);
@@ -145,10 +157,28 @@ llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
   if (!arguments)
     return arguments.takeError();
   auto start = std::chrono::steady_clock::now();
-  if (failed(isolate(*module, *entry)) || failed(compile(*module, options)))
+  if (failed(isolate(*module, *entry)))
     return false;
+  OwningOpRef<ModuleOp> reference;
+  if (!options.compare.empty())
+    reference = module->clone();
+  if (failed(compile(*module, options)))
+    return false;
+  auto outputs = execute(*module, *signature, *arguments, start, options);
+  if (!outputs)
+    return outputs.takeError();
+  if (!reference)
+    return true;
+  RunOptions referenceOptions = getReferenceOptions(options);
+  if (failed(compile(*reference, referenceOptions)))
+    return false;
+  auto expected = execute(*reference, *signature, *arguments,
+                          std::chrono::steady_clock::now(), referenceOptions);
+  if (!expected)
+    return expected.takeError();
   if (llvm::Error error =
-          execute(*module, *signature, *arguments, start, options))
+          compareResults(outputs->getTensors(), expected->getTensors(),
+                         options.tolerance, llvm::outs()))
     return error;
   return true;
 }

@@ -22,8 +22,7 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// The value of element `index`; 64-bit integers are rounded.
-static double getElement(const HostTensor &tensor, int64_t index) {
+double mlir::fp8::getElement(const HostTensor &tensor, int64_t index) {
   size_t width = fp8rt::getByteWidth(tensor.dtype);
   uint64_t bits = 0;
   std::memcpy(&bits,

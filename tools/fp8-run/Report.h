@@ -14,6 +14,9 @@
 
 namespace mlir::fp8 {
 
+/// The value of element `index`; 64-bit integers are rounded.
+double getElement(const HostTensor &tensor, int64_t index);
+
 /// One line: name, dtype, shape, range and first values.
 void printSummary(const HostTensor &tensor, llvm::raw_ostream &os);
 
