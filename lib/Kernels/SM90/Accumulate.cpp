@@ -11,25 +11,14 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-static const OperandSpec &getRowSpec(const MatmulSpec &spec,
-                                     GemmConfigAttr config) {
-  return config.getSwapAb() ? spec.b : spec.a;
-}
-
-static const OperandSpec &getColSpec(const MatmulSpec &spec,
-                                     GemmConfigAttr config) {
-  return config.getSwapAb() ? spec.a : spec.b;
-}
-
-Accumulator::Accumulator(KernelBuilder &b, const MatmulSpec &spec,
-                         GemmConfigAttr config, const MatmulLayout &layout,
-                         Ring ring, Value shared, Value slice, Value thread)
-    : b(b), spec(spec), config(config), layout(layout), ring(ring),
-      wgmma(b, config.getCols(), getRowSpec(spec, config).elementType,
-            getColSpec(spec, config).elementType),
-      shared(shared), slice(slice), thread(thread) {
-  lane = b.bitAnd(thread, 31);
-  Value base = LLVM::PtrToIntOp::create(b, b.getI32Type(), shared);
+Accumulator::Accumulator(const MatmulContext &kernel, Ring ring, Value slice)
+    : kernel(kernel), b(kernel.b), spec(kernel.spec), config(kernel.config),
+      layout(kernel.layout), ring(ring),
+      wgmma(b, config.getCols(), kernel.getRowSpec().elementType,
+            kernel.getColSpec().elementType),
+      slice(slice) {
+  lane = b.bitAnd(kernel.thread, 31);
+  Value base = LLVM::PtrToIntOp::create(b, b.getI32Type(), kernel.shared);
   Value sliceBytes = b.mul(slice, 64 * GemmConfigAttr::kTileK);
   rowsDescriptor = Wgmma::getDescriptor(
       b, b.add(b.add(base, sliceBytes), layout.offsetRows));
@@ -147,17 +136,17 @@ Accumulator::accumulateFast(const Tile &tile, RingPosition &position,
 std::array<Value, 2> Accumulator::loadRowFactors(int64_t wave, Value stage) {
   if (!layout.rowScales)
     return {};
-  Value slot = b.offset(shared, b.add(b.mul(stage, layout.rowScales * 4),
-                                      layout.offsetRowScales));
+  Value slot = b.offset(kernel.shared, b.add(b.mul(stage, layout.rowScales * 4),
+                                             layout.offsetRowScales));
   Value waveRow = b.add(b.mul(slice, 64), wave * config.getSharers() * 64);
   Type f32 = b.getF32Type();
-  if (getRowSpec(spec, config).scale == ScaleBlock::Block128) {
+  if (kernel.getRowSpec().scale == ScaleBlock::Block128) {
     Value factor = b.load(b.offset(slot, b.mul(b.div(waveRow, 128), 4)), f32);
     return {factor, factor};
   }
-  Value row =
-      b.add(waveRow, b.add(b.mul(b.shiftRight(b.bitAnd(thread, 127), 5), 16),
-                           b.shiftRight(lane, 2)));
+  Value row = b.add(
+      waveRow, b.add(b.mul(b.shiftRight(b.bitAnd(kernel.thread, 127), 5), 16),
+                     b.shiftRight(lane, 2)));
   Value address = b.offset(slot, b.mul(row, 4));
   return {b.load(address, f32), b.load(b.offset(address, b.i32(32)), f32)};
 }
@@ -168,11 +157,11 @@ SmallVector<Value> Accumulator::loadColFactors(Value stage) {
   SmallVector<Value> factors;
   if (!layout.colScales)
     return factors;
-  Value slot = b.offset(shared, b.add(b.mul(stage, layout.colScales * 4),
-                                      layout.offsetColScales));
+  Value slot = b.offset(kernel.shared, b.add(b.mul(stage, layout.colScales * 4),
+                                             layout.offsetColScales));
   Type f32 = b.getF32Type();
   int64_t groups = config.getCols() / 8;
-  if (getColSpec(spec, config).scale == ScaleBlock::Block128) {
+  if (kernel.getColSpec().scale == ScaleBlock::Block128) {
     SmallVector<Value> blocks;
     for (int64_t i = 0; i < layout.colScales; ++i)
       blocks.push_back(b.load(b.offset(slot, b.i32(4 * i)), f32));
@@ -254,7 +243,7 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
 
 bool Accumulator::canOverlap() const {
   int64_t registers = 3 * wgmma.getNumRegisters();
-  if (getColSpec(spec, config).scale == ScaleBlock::Row128)
+  if (kernel.getColSpec().scale == ScaleBlock::Row128)
     registers += config.getCols() / 4;
   return config.getWaves() == 1 && config.getSplitK() == 1 &&
          registers <= layout.consumerRegisters - 36;

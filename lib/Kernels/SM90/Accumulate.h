@@ -12,8 +12,8 @@
 #include "../Blocks/Hazards.h"
 #include "../Blocks/Ring.h"
 #include "../Blocks/TileScheduler.h"
+#include "MatmulContext.h"
 #include "Wgmma.h"
-#include "fp8/Kernels/MatmulKernel.h"
 
 namespace mlir::fp8 {
 
@@ -26,11 +26,8 @@ namespace mlir::fp8 {
 ///   block's factors if they change along K.
 class Accumulator {
 public:
-  /// `slice` is the warpgroup's number among those that share a tile, `thread`
-  /// the number of the thread in the block.
-  Accumulator(KernelBuilder &b, const MatmulSpec &spec, GemmConfigAttr config,
-              const MatmulLayout &layout, Ring ring, Value shared, Value slice,
-              Value thread);
+  /// `slice` is the warpgroup's number among those that share a tile.
+  Accumulator(const MatmulContext &kernel, Ring ring, Value slice);
 
   /// Returns the registers of each wave; moves `position` past the tile.
   /// `issued` is called where the tensor core needs nothing more from this
@@ -68,13 +65,14 @@ private:
   std::array<Value, 2> loadRowFactors(int64_t wave, Value stage);
   SmallVector<Value> loadColFactors(Value stage);
 
+  const MatmulContext &kernel;
   KernelBuilder &b;
   const MatmulSpec &spec;
   GemmConfigAttr config;
   const MatmulLayout &layout;
   Ring ring;
   Wgmma wgmma;
-  Value shared, slice, thread, lane;
+  Value slice, lane;
   Value rowsDescriptor, colsDescriptor;
 };
 

@@ -1,0 +1,217 @@
+//===- Consumer.cpp - The warpgroups that multiply and store --------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Consumer.h"
+#include "../Blocks/Epilogue.h"
+#include "../Blocks/SplitK.h"
+#include "../Blocks/TileStore.h"
+#include "Accumulate.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// Named barriers: 1.. are the consumers' own, these come after.
+static constexpr int64_t kTurnBarrier = 4;
+static constexpr int64_t kAllConsumersBarrier = 6;
+
+namespace {
+class Consumer {
+public:
+  Consumer(const MatmulContext &kernel, const TileScheduler &scheduler)
+      : kernel(kernel), scheduler(scheduler), b(kernel.b), spec(kernel.spec),
+        config(kernel.config), layout(kernel.layout) {}
+
+  void build(Ring ring);
+
+private:
+  FragmentSource getSource(StringRef name, Type type, bool alongM, bool alongN,
+                           bool alongBatch, const Tile &tile);
+  void setSources(Epilogue &epilogue, const Tile &tile);
+  void storeTile(Epilogue &epilogue, BulkTileStore *bulkStore, const Tile &tile,
+                 ArrayRef<SmallVector<Value>> sums);
+
+  const MatmulContext &kernel;
+  const TileScheduler &scheduler;
+  KernelBuilder &b;
+  const MatmulSpec &spec;
+  GemmConfigAttr config;
+  const MatmulLayout &layout;
+};
+} // namespace
+
+void Consumer::build(Ring ring) {
+  Value group = b.shiftRight(kernel.warp, 2);
+  // Which slice of the tile this warpgroup computes.
+  Value slice = kernel.isPingPong() ? b.i32(0) : group;
+  Value barrierId = b.add(group, 1);
+  Accumulator accumulator(kernel, ring, slice);
+
+  std::optional<BulkTileStore> bulkStore;
+  if (config.getStore() == GemmStore::TMA)
+    bulkStore.emplace(
+        b,
+        BulkTileStore::Shape{
+            config.getCols(), config.getWaves(), layout.storeBytes,
+            spec.resultType.getIntOrFloatBitWidth() / 8, layout.stagingBuffers},
+        kernel.shared,
+        b.add(b.mul(group, layout.stagingBuffers * 64 * 128),
+              layout.offsetStaging),
+        kernel.getParam("d.map"), barrierId);
+  Epilogue epilogue(b, spec, kernel.getParam("m"), kernel.getParam("n"),
+                    /*vectorLoads=*/config.getStore() == GemmStore::TMA);
+  if (spec.amax)
+    epilogue.resetAmax();
+  std::optional<SplitK> splitK;
+  int64_t registers = config.getCols() / 2;
+  if (config.getSplitK() > 1)
+    splitK.emplace(
+        b,
+        SplitK::Shape{config.getSplitK(), config.getConsumers() * 128,
+                      config.getWaves() * registers},
+        kernel.getParam("workspace.ptr"), kernel.getParam("counters.ptr"),
+        b.offset(kernel.shared,
+                 b.i32(layout.offsetBarriers + 16 * config.getStages())),
+        b.i32(kAllConsumersBarrier));
+
+  Value first = scheduler.getFirst(), stride = scheduler.getStride();
+  RingPosition position{b.i32(0), b.i32(0)};
+  if (kernel.isPingPong()) {
+    // The second warpgroup starts one tile later, in the schedule and the ring,
+    // and lets the first one begin.
+    Value isSecond = b.equal(group, 1);
+    RingPosition later = ring.skip(position, scheduler.getKBlocks());
+    position = {b.select(isSecond, later.stage, position.stage),
+                b.select(isSecond, later.phase, position.phase)};
+    first = b.add(first, b.mul(group, stride));
+    stride = b.mul(stride, 2);
+    b.ifThen(isSecond, [&] { b.namedBarrierArrive(b.i32(kTurnBarrier), 256); });
+  }
+
+  b.loop(first, scheduler.getCount(), stride, {position.stage, position.phase},
+         [&](Value item, ValueRange carried) -> SmallVector<Value> {
+           Tile tile = scheduler.getTile(b, item);
+           RingPosition position{carried[0], carried[1]};
+           // Warpgroups take turns on the tensor cores: each waits at its own
+           // barrier for the other to have issued a whole tile.
+           if (kernel.isPingPong())
+             b.namedBarrier(b.add(group, kTurnBarrier), 256);
+           SmallVector<SmallVector<Value>> sums =
+               accumulator.accumulate(tile, position, [&] {
+                 if (kernel.isPingPong())
+                   b.namedBarrierArrive(b.sub(b.i32(kTurnBarrier + 1), group),
+                                        256);
+               });
+           if (kernel.isPingPong())
+             position = ring.skip(position, scheduler.getKBlocks());
+           auto finish = [&](ArrayRef<SmallVector<Value>> sums) {
+             setSources(epilogue, tile);
+             storeTile(epilogue, bulkStore ? &*bulkStore : nullptr, tile, sums);
+           };
+           if (!splitK) {
+             finish(sums);
+           } else {
+             SmallVector<Value> flat;
+             for (ArrayRef<Value> wave : sums)
+               flat.append(wave.begin(), wave.end());
+             splitK->reduce(tile.index, tile.split, kernel.thread, flat,
+                            [&](ValueRange all) {
+                              SmallVector<SmallVector<Value>> waves;
+                              for (; !all.empty();
+                                   all = all.drop_front(registers))
+                                waves.emplace_back(all.take_front(registers));
+                              finish(waves);
+                            });
+           }
+           return {position.stage, position.phase};
+         });
+  if (bulkStore)
+    bulkStore->finish(b.bitAnd(kernel.thread, 127));
+  if (spec.amax)
+    epilogue.storeAmax(kernel.getParam("amax.ptr"), kernel.lane);
+}
+
+FragmentSource Consumer::getSource(StringRef name, Type type, bool alongM,
+                                   bool alongN, bool alongBatch,
+                                   const Tile &tile) {
+  Value pointer = kernel.getParam(name + ".ptr");
+  if (alongBatch)
+    pointer = b.element(
+        pointer,
+        b.mul(b.widen(tile.batch), kernel.getParam(name + ".stride_batch")),
+        type);
+  return {pointer, kernel.getParam(name + ".stride_m"), type, alongM, alongN};
+}
+
+void Consumer::setSources(Epilogue &epilogue, const Tile &tile) {
+  auto factor = [&](const OperandSpec &operand, StringRef name,
+                    bool isA) -> std::optional<FragmentSource> {
+    if (isBlockedAlongK(operand.scale))
+      return std::nullopt;
+    bool perRow = operand.scale == ScaleBlock::Row;
+    FragmentSource source = getSource(name, b.getF32Type(), perRow && isA,
+                                      perRow && !isA, spec.batched, tile);
+    // One factor a row, next to each other.
+    source.strideM = b.i64(1);
+    return source;
+  };
+  epilogue.setFactors(factor(spec.a, "scale_a", true),
+                      factor(spec.b, "scale_b", false));
+  for (auto [i, operand] : llvm::enumerate(spec.operands))
+    epilogue.addOperand(getSource("operand" + std::to_string(i),
+                                  operand.elementType, operand.alongM,
+                                  operand.alongN, operand.alongBatch, tile));
+  SmallVector<Value> captures;
+  for (size_t i = 0; i < spec.captures.size(); ++i)
+    captures.push_back(kernel.getParam("capture" + Twine(i)));
+  epilogue.setCaptures(captures);
+}
+
+void Consumer::storeTile(Epilogue &epilogue, BulkTileStore *bulkStore,
+                         const Tile &tile, ArrayRef<SmallVector<Value>> sums) {
+  bool swapped = config.getSwapAb();
+  // Addresses of the store would otherwise be kept in registers all through
+  // the main loop.
+  Value local = launder(b, kernel.thread);
+  Value inGroup = b.bitAnd(local, 127), laneId = b.bitAnd(local, 31);
+  Value slice = kernel.isPingPong() ? b.i32(0) : b.shiftRight(local, 7);
+  for (auto [wave, registers] : llvm::enumerate(sums)) {
+    Value waveRow = b.add(b.mul(slice, 64), wave * config.getSharers() * 64);
+    Value threadRow =
+        b.add(b.mul(b.shiftRight(inGroup, 5), 16), b.shiftRight(laneId, 2));
+    Fragment fragment;
+    fragment.row = b.add(b.add(swapped ? tile.n : tile.m, waveRow), threadRow);
+    fragment.col =
+        b.add(swapped ? tile.m : tile.n, b.mul(b.bitAnd(laneId, 3), 2));
+    fragment.swapped = swapped;
+    epilogue.beginWave(fragment);
+    auto packedAt = [&, &registers = registers](int64_t j, int64_t h) {
+      return epilogue.evaluate(
+          j, h, {registers[4 * j + 2 * h], registers[4 * j + 2 * h + 1]});
+    };
+    if (bulkStore) {
+      SmallVector<Value> origin{tile.n, b.add(tile.m, waveRow)};
+      if (spec.batched)
+        origin.push_back(tile.batch);
+      bulkStore->storeWave(wave, inGroup, origin, packedAt);
+      continue;
+    }
+    Value result = kernel.getParam("d.ptr");
+    if (spec.batched)
+      result = b.element(
+          result, b.mul(b.widen(tile.batch), kernel.getParam("d.stride_batch")),
+          spec.resultType);
+    DirectTileStore(b, spec.resultType, config.getCols(), kernel.getParam("m"),
+                    kernel.getParam("n"), kernel.getParam("d.stride_m"))
+        .storeWave(result, fragment, packedAt);
+  }
+}
+
+void fp8::buildConsumer(const MatmulContext &kernel,
+                        const TileScheduler &scheduler, Ring ring) {
+  Consumer(kernel, scheduler).build(ring);
+}

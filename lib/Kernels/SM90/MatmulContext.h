@@ -1,0 +1,57 @@
+//===- MatmulContext.h - What all parts of a matmul kernel share *- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_MATMULCONTEXT_H
+#define FP8_LIB_KERNELS_SM90_MATMULCONTEXT_H
+
+#include "../Blocks/KernelBuilder.h"
+#include "fp8/Kernels/MatmulKernel.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::fp8 {
+
+/// What is computed and how, where it lies, and which thread this is. "Rows"
+/// are the side of the tensor core that comes in 64s, "cols" the one that comes
+/// in 8s: A and B, or with swap_ab B and A.
+class MatmulContext {
+public:
+  /// Reads the thread's number, at the start of `function`; `shared` is its
+  /// dynamic shared memory.
+  MatmulContext(KernelBuilder &b, const MatmulSpec &spec, GemmConfigAttr config,
+                const MatmulLayout &layout, LLVM::LLVMFuncOp function,
+                Value shared);
+
+  bool isPingPong() const {
+    return config.getSchedule() == GemmSchedule::PingPong;
+  }
+  bool hasScalesInRing() const { return layout.rowScales || layout.colScales; }
+  const OperandSpec &getRowSpec() const {
+    return config.getSwapAb() ? spec.b : spec.a;
+  }
+  const OperandSpec &getColSpec() const {
+    return config.getSwapAb() ? spec.a : spec.b;
+  }
+  /// Parameter names of the rows' side: "a" or "b".
+  StringRef getRowName() const { return config.getSwapAb() ? "b" : "a"; }
+  StringRef getColName() const { return config.getSwapAb() ? "a" : "b"; }
+  /// A parameter by its name in docs/Kernels.md, null if there is none.
+  Value getParam(const Twine &name) const { return params.lookup(name.str()); }
+
+  KernelBuilder &b;
+  const MatmulSpec &spec;
+  GemmConfigAttr config;
+  const MatmulLayout &layout;
+  Value shared, thread, warp, lane;
+
+private:
+  llvm::StringMap<Value> params;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_SM90_MATMULCONTEXT_H

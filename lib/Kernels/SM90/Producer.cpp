@@ -1,0 +1,156 @@
+//===- Producer.cpp - The warps that fill the ring of a matmul ------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Producer.h"
+#include "../Blocks/BulkCopy.h"
+#include "../Blocks/Hazards.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+void fp8::buildOperandProducer(const MatmulContext &kernel,
+                               const TileScheduler &scheduler, Ring ring) {
+  KernelBuilder &b = kernel.b;
+  GemmConfigAttr config = kernel.config;
+  const MatmulLayout &layout = kernel.layout;
+  int64_t bytes = layout.rowsBytes + layout.colsBytes;
+  b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
+         {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
+           Tile tile = scheduler.getTile(b, item);
+           Value row = config.getSwapAb() ? tile.n : tile.m;
+           Value col = config.getSwapAb() ? tile.m : tile.n;
+           return b.loop(
+               tile.kBegin, tile.kEnd, b.i32(1), carried,
+               [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                 RingPosition position{carried[0], carried[1]};
+                 ring.waitEmpty(position);
+                 ring.expectBytes(position.stage, bytes);
+                 Value barrier = ring.getFullBarrier(position.stage);
+                 auto copy = [&](StringRef name, int64_t offset, int64_t size,
+                                 Value origin) {
+                   SmallVector<Value> coordinates{
+                       b.mul(k, GemmConfigAttr::kTileK), origin};
+                   if (kernel.spec.batched)
+                     coordinates.push_back(tile.batch);
+                   Value slot =
+                       b.offset(kernel.shared,
+                                b.add(b.mul(position.stage, size), offset));
+                   bulkLoad(b, kernel.getParam(name + ".map"), slot, barrier,
+                            coordinates);
+                 };
+                 copy(kernel.getRowName(), layout.offsetRows, layout.rowsBytes,
+                      row);
+                 copy(kernel.getColName(), layout.offsetCols, layout.colsBytes,
+                      col);
+                 RingPosition next = ring.advance(position);
+                 return {next.stage, next.phase};
+               });
+         });
+}
+
+//===----------------------------------------------------------------------===//
+// Factors
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// One operand's factors of a tile: the lane's first one at K block 0, bytes
+/// to the next K block and to 32 rows further on, rows that the lane has
+/// left; how many lie where in a slot.
+struct ScaleCopy {
+  Value first, strideK, step, left;
+  int64_t count, offset;
+};
+} // namespace
+
+static ScaleCopy getScaleCopy(const MatmulContext &kernel, bool ofA,
+                              const Tile &tile, int64_t count, int64_t offset) {
+  KernelBuilder &b = kernel.b;
+  const MatmulSpec &spec = kernel.spec;
+  StringRef name = ofA ? "scale_a" : "scale_b";
+  int64_t rows = getScaleRows(ofA ? spec.a.scale : spec.b.scale);
+  Value extent = b.ceilDiv(kernel.getParam(ofA ? "m" : "n"), rows);
+  Value first = b.add(b.div(ofA ? tile.m : tile.n, rows), kernel.lane);
+  Value strideRow = kernel.getParam(name + ".stride_row");
+  Value index = b.mul(b.widen(first), strideRow);
+  if (spec.batched)
+    index = b.add(index, b.mul(b.widen(tile.batch),
+                               kernel.getParam(name + ".stride_batch")));
+  Value step =
+      arith::TruncIOp::create(b, b.getI32Type(), b.mul(strideRow, 32 * 4));
+  return {b.element(kernel.getParam(name + ".ptr"), index, b.getF32Type()),
+          b.mul(kernel.getParam(name + ".stride_k"), 4),
+          step,
+          b.sub(extent, first),
+          count,
+          offset};
+}
+
+/// Lane l copies factors l, l + 32, ... of a K block; beyond the operand they
+/// are zero, like its rows. This warp must keep up with the tensor core: a few
+/// instructions for each copy.
+static void copyScales(const MatmulContext &kernel, const ScaleCopy &scales,
+                       Value k, Value stage) {
+  KernelBuilder &b = kernel.b;
+  Value lane = kernel.lane;
+  Value slot = b.offset(
+      kernel.shared, b.add(b.add(b.mul(stage, scales.count * 4), scales.offset),
+                           b.mul(lane, 4)));
+  Value source = b.offset(scales.first, b.mul(b.widen(k), scales.strideK));
+  // What could be computed before the loop would be kept in registers, of which
+  // a producer has few.
+  Value left = launder(b, scales.left);
+  Value step = b.widen(launder(b, scales.step));
+  for (int64_t i = 0; i < scales.count; i += 32) {
+    auto copy = [&] {
+      Value inside =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, left, b.i32(i));
+      NVVM::CpAsyncOp::create(b, b.offset(slot, b.i32(i * 4)), source, 4,
+                              NVVM::LoadCacheModifierKind::CA,
+                              b.select(inside, b.i32(4), b.i32(0)));
+    };
+    if (scales.count - i >= 32)
+      copy();
+    else
+      b.ifThen(b.less(lane, b.i32(scales.count - i)), copy);
+    source = b.offset(source, step);
+  }
+}
+
+void fp8::buildScaleProducer(const MatmulContext &kernel,
+                             const TileScheduler &scheduler, Ring ring) {
+  KernelBuilder &b = kernel.b;
+  GemmConfigAttr config = kernel.config;
+  const MatmulLayout &layout = kernel.layout;
+  b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
+         {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
+           Tile tile = scheduler.getTile(b, item);
+           std::optional<ScaleCopy> rows, cols;
+           if (layout.rowScales)
+             rows = getScaleCopy(kernel, /*ofA=*/!config.getSwapAb(), tile,
+                                 layout.rowScales, layout.offsetRowScales);
+           if (layout.colScales)
+             cols = getScaleCopy(kernel, /*ofA=*/config.getSwapAb(), tile,
+                                 layout.colScales, layout.offsetColScales);
+           return b.loop(
+               tile.kBegin, tile.kEnd, b.i32(1), carried,
+               [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                 RingPosition position{carried[0], carried[1]};
+                 ring.waitEmpty(position);
+                 if (rows)
+                   copyScales(kernel, *rows, k, position.stage);
+                 if (cols)
+                   copyScales(kernel, *cols, k, position.stage);
+                 // Arrives when this lane's copies have landed; the barrier
+                 // counts it from the start (noinc).
+                 NVVM::CpAsyncMBarrierArriveOp::create(
+                     b, ring.getFullBarrier(position.stage), /*noinc=*/true);
+                 RingPosition next = ring.advance(position);
+                 return {next.stage, next.phase};
+               });
+         });
+}
