@@ -51,6 +51,9 @@ fp8rt_status fp8rt_context_destroy(fp8rt_context *context);
 fp8rt_status fp8rt_context_set_stream(fp8rt_context *context,
                                       fp8rt_stream stream);
 
+/// The device that it was made for; -1 for null.
+int32_t fp8rt_context_get_device(const fp8rt_context *context);
+
 /// The first error since the context was made or last asked, with its message;
 /// the context works again. After an error nothing more is launched or copied.
 fp8rt_status fp8rt_context_take_status(fp8rt_context *context);

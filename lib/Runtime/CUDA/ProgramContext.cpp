@@ -112,6 +112,10 @@ fp8rt_status fp8rt_context_set_stream(fp8rt_context *context,
   return FP8RT_OK;
 }
 
+int32_t fp8rt_context_get_device(const fp8rt_context *context) {
+  return context ? context->device : -1;
+}
+
 fp8rt_status fp8rt_context_take_status(fp8rt_context *context) {
   if (!context)
     return failNullContext();

@@ -1,0 +1,283 @@
+//===- Program.cpp - Calls of compiled programs -----------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiled code believes what a descriptor says, and knows static sizes better
+// than it: everything is checked here, before it runs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Runtime/Program.h"
+
+#include "ProgramDetail.h"
+#include "StatusDetail.h"
+
+#include "fp8/Runtime/Memory.h"
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace fp8rt;
+using detail::fail;
+
+//===----------------------------------------------------------------------===//
+// Programs that give up
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Where fp8rt_program_fail goes. Between it and there is compiled code alone,
+/// which has nothing to unwind.
+struct Frame {
+  std::jmp_buf target;
+  const char *volatile message;
+  Frame *outer;
+};
+} // namespace
+
+static thread_local Frame *innermost = nullptr;
+
+/// Apart from everything with a destructor. Null, or why the program gave up.
+static const char *runInFrame(const fp8rt_program_function *function,
+                              void **arguments) {
+  Frame frame;
+  frame.message = nullptr;
+  frame.outer = innermost;
+  innermost = &frame;
+  if (setjmp(frame.target) == 0)
+    function->invoke(arguments);
+  innermost = frame.outer;
+  return frame.message;
+}
+
+void fp8rt_program_fail(const char *message) {
+  if (!innermost) {
+    std::fprintf(stderr, "%s\n", message);
+    std::abort();
+  }
+  innermost->message = message;
+  std::longjmp(innermost->target, 1);
+}
+
+fp8rt_status fp8rt_program_invoke(const fp8rt_program_function *function,
+                                  void **arguments) {
+  const char *message = runInFrame(function, arguments);
+  return message ? fail(FP8RT_ERROR_INVALID_ARGUMENT, message) : FP8RT_OK;
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The words of a descriptor, whatever its rank.
+struct Descriptor {
+  Descriptor(void *tensor, int32_t rank)
+      : words(static_cast<int64_t *>(tensor)), rank(rank) {}
+
+  void *&allocated() { return reinterpret_cast<void *&>(words[0]); }
+  uint64_t data() const { return words[1]; }
+  int64_t offset() const { return words[2]; }
+  int64_t size(int32_t dim) const { return words[3 + dim]; }
+  int64_t stride(int32_t dim) const { return words[3 + rank + dim]; }
+  static size_t getByteSize(int32_t rank) {
+    return (3 + 2 * static_cast<size_t>(rank)) * sizeof(int64_t);
+  }
+
+  int64_t *words;
+  int32_t rank;
+};
+
+/// One call, from its arguments as they came to its results.
+class Call {
+public:
+  Call(const fp8rt_program_function &function, fp8rt_context *context)
+      : function(function), context(context) {}
+
+  fp8rt_status check(void *const *arguments, void *const *results);
+  fp8rt_status run(void *const *arguments, void *const *results,
+                   fp8rt_state_rows *rows);
+
+private:
+  fp8rt_status checkTensor(const fp8rt_program_port &port, Descriptor tensor);
+  template <typename Expected, typename Got>
+  fp8rt_status failArgument(const fp8rt_program_port &port, Expected expected,
+                            Got got) {
+    return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                std::string("expected argument '") + port.name + "' of '" +
+                    function.name + "' to " + expected + ", but got " + got);
+  }
+  bool takes(uint32_t flag) const { return function.flags & flag; }
+  bool returnsStruct() const {
+    return function.num_results > 1 ||
+           (function.num_results == 1 && function.results[0].rank >= 0);
+  }
+
+  const fp8rt_program_function &function;
+  fp8rt_context *context;
+};
+} // namespace
+
+fp8rt_status Call::checkTensor(const fp8rt_program_port &port,
+                               Descriptor tensor) {
+  bool isEmpty = false;
+  for (int32_t dim = 0; dim < port.rank; ++dim) {
+    int64_t size = tensor.size(dim), expected = port.sizes[dim];
+    if (expected >= 0 ? size != expected : size < 0)
+      return failArgument(
+          port,
+          "have size " + (expected >= 0 ? std::to_string(expected) : "0 up") +
+              " in dimension " + std::to_string(dim),
+          std::to_string(size));
+    isEmpty |= size == 0;
+  }
+  if (tensor.offset() != 0)
+    return failArgument(port, "have offset 0", std::to_string(tensor.offset()));
+  if (isEmpty)
+    return FP8RT_OK;
+  int64_t stride = 1;
+  for (int32_t dim = port.rank - 1; dim >= 0; --dim) {
+    if (tensor.size(dim) != 1 && tensor.stride(dim) != stride)
+      return failArgument(port,
+                          "be in row-major order, with stride " +
+                              std::to_string(stride) + " in dimension " +
+                              std::to_string(dim),
+                          std::to_string(tensor.stride(dim)));
+    stride *= tensor.size(dim);
+  }
+  if (tensor.data() == 0)
+    return failArgument(port, "have data", "null");
+  if (tensor.data() % port.alignment != 0) {
+    char address[32];
+    std::snprintf(address, sizeof(address), "%#llx",
+                  static_cast<unsigned long long>(tensor.data()));
+    return failArgument(
+        port, "be aligned to " + std::to_string(port.alignment) + " bytes",
+        address);
+  }
+  if (takes(FP8RT_FUNCTION_TAKES_CONTEXT))
+    return fp8rt_memory_check(fp8rt_context_get_device(context),
+                              reinterpret_cast<void *>(tensor.data()),
+                              port.name);
+  return FP8RT_OK;
+}
+
+fp8rt_status Call::check(void *const *arguments, void *const *results) {
+  if (takes(FP8RT_FUNCTION_TAKES_CONTEXT) && !context)
+    return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                std::string("expected a context for '") + function.name +
+                    "', which runs on a GPU, but got null");
+  for (int32_t i = 0; i < function.num_arguments; ++i) {
+    const fp8rt_program_port &port = function.arguments[i];
+    if (!arguments[i])
+      return failArgument(port, "be given", "null");
+    if (port.rank < 0)
+      continue;
+    if (fp8rt_status status =
+            checkTensor(port, Descriptor(arguments[i], port.rank)))
+      return status;
+  }
+  for (int32_t i = 0; i < function.num_results; ++i)
+    if (!results[i])
+      return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                  std::string("expected a place for result '") +
+                      function.results[i].name + "' of '" + function.name +
+                      "', but got null");
+  return FP8RT_OK;
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+fp8rt_status Call::run(void *const *arguments, void *const *results,
+                       fp8rt_state_rows *rows) {
+  // The struct of results: descriptors of words, and scalars by themselves.
+  std::vector<size_t> offsets;
+  size_t size = 0;
+  for (int32_t i = 0; i < function.num_results; ++i) {
+    const fp8rt_program_port &port = function.results[i];
+    size_t alignment = port.rank < 0 ? port.width : sizeof(int64_t);
+    size = (size + alignment - 1) / alignment * alignment;
+    offsets.push_back(size);
+    size += port.rank < 0 ? port.width : Descriptor::getByteSize(port.rank);
+  }
+  std::vector<int64_t> storage(size / sizeof(int64_t) + 1);
+  char *bytes = reinterpret_cast<char *>(storage.data());
+
+  std::vector<void *> packed;
+  packed.reserve(function.num_arguments + 3);
+  if (returnsStruct())
+    packed.push_back(&bytes);
+  for (int32_t i = 0; i < function.num_arguments; ++i)
+    packed.push_back(function.arguments[i].rank < 0
+                         ? arguments[i]
+                         : const_cast<void **>(&arguments[i]));
+  if (takes(FP8RT_FUNCTION_TAKES_STATE))
+    packed.push_back(&rows);
+  if (takes(FP8RT_FUNCTION_TAKES_CONTEXT))
+    packed.push_back(&context);
+  if (!returnsStruct() && function.num_results == 1)
+    packed.push_back(bytes);
+
+  fp8rt_status status = fp8rt_program_invoke(&function, packed.data());
+  if (status == FP8RT_OK && takes(FP8RT_FUNCTION_TAKES_CONTEXT)) {
+    status = fp8rt_context_take_status(context);
+    // What was allocated before the error.
+    for (int32_t i = 0; status != FP8RT_OK && i < function.num_results; ++i)
+      if (function.results[i].rank >= 0)
+        fp8rt_context_free(
+            context, Descriptor(bytes + offsets[i], function.results[i].rank)
+                         .allocated());
+  }
+  if (status != FP8RT_OK)
+    return status;
+  for (int32_t i = 0; i < function.num_results; ++i) {
+    const fp8rt_program_port &port = function.results[i];
+    std::memcpy(results[i], bytes + offsets[i],
+                port.rank < 0 ? port.width
+                              : Descriptor::getByteSize(port.rank));
+  }
+  return FP8RT_OK;
+}
+
+static fp8rt_status checkState(const fp8rt_program_function &function,
+                               fp8rt_state state, fp8rt_state_rows &rows) {
+  if (fp8rt_status status = fp8rt_state_get_rows(state, &rows))
+    return status;
+  if (rows.num_slots != function.program->num_slots)
+    return fail(FP8RT_ERROR_MISMATCH,
+                std::string("expected a state of program '") +
+                    function.program->name + "', with " +
+                    std::to_string(function.program->num_slots) +
+                    " slots, but got " + std::to_string(rows.num_slots));
+  return FP8RT_OK;
+}
+
+fp8rt_status fp8rt_program_call(const fp8rt_program_function *function,
+                                void *const *arguments, void *const *results,
+                                fp8rt_state state, fp8rt_context *context) {
+  return detail::guard([&]() -> fp8rt_status {
+    if (!function)
+      return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                  "expected function to be given, but got null");
+    if (fp8rt_status status = detail::checkProgram(*function->program))
+      return status;
+    Call call(*function, context);
+    if (fp8rt_status status = call.check(arguments, results))
+      return status;
+    fp8rt_state_rows rows;
+    if (function->flags & FP8RT_FUNCTION_TAKES_STATE)
+      if (fp8rt_status status = checkState(*function, state, rows))
+        return status;
+    return call.run(arguments, results, &rows);
+  });
+}

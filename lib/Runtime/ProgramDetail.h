@@ -1,0 +1,21 @@
+//===- ProgramDetail.h - What programs of all sorts have in common --------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_RUNTIME_PROGRAMDETAIL_H
+#define FP8_LIB_RUNTIME_PROGRAMDETAIL_H
+
+#include "fp8/Runtime/Program.h"
+
+namespace fp8rt::detail {
+
+/// Whether this library can run a program of that description.
+fp8rt_status checkProgram(const fp8rt_program_info &info);
+
+} // namespace fp8rt::detail
+
+#endif // FP8_LIB_RUNTIME_PROGRAMDETAIL_H
