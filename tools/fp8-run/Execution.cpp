@@ -95,7 +95,7 @@ llvm::Expected<Outputs> mlir::fp8::execute(ModuleOp module,
   if (!state)
     return state.takeError();
   std::unique_ptr<Device> device;
-  if (options.target != "cpu") {
+  if (options.pipeline.target != "cpu") {
     auto created = Device::create();
     if (!created)
       return created.takeError();
@@ -124,7 +124,7 @@ llvm::Expected<Outputs> mlir::fp8::execute(ModuleOp module,
   if (!options.stateOut.empty())
     if (llvm::Error error = state->save(options.stateOut))
       return error;
-  if (options.stats) {
+  if (options.pipeline.stats) {
     auto names = module->getAttrOfType<ArrayAttr>(kStatsSlotsAttrName);
     printStats(names ? names.getValue() : ArrayRef<Attribute>(), llvm::outs());
     if (llvm::Error error = state->print(llvm::outs()))

@@ -9,7 +9,7 @@
 #ifndef FP8_TOOLS_FP8RUN_HOSTTENSOR_H
 #define FP8_TOOLS_FP8RUN_HOSTTENSOR_H
 
-#include "Signature.h"
+#include "fp8/Target/Program/Signature.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdlib>

@@ -9,6 +9,7 @@
 #ifndef FP8_TOOLS_FP8RUN_OPTIONS_H
 #define FP8_TOOLS_FP8RUN_OPTIONS_H
 
+#include "SourceProgram.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
@@ -18,17 +19,11 @@
 namespace mlir::fp8 {
 
 /// Empty strings are options that were not given.
-struct RunOptions {
-  std::string file;
+struct RunOptions : CompilerOptions {
   std::string entry;
-  std::string recipe;
-  std::string recipeFile;
-  std::string target = "cpu";
   std::string inputs;
   std::string outputs;
   std::string compileTo;
-  std::string remarks;
-  double maxPadding = 0.25;
   std::optional<int64_t> steps;
   /// Runs to an update of the state; divides `steps`.
   int64_t microbatches = 1;
@@ -42,9 +37,6 @@ struct RunOptions {
   /// Write no results.
   bool quiet = false;
   bool time = false;
-  bool stats = false;
-  bool require = false;
-  bool evaluateConstants = true;
   /// The help was asked for, and printed.
   bool help = false;
 };

@@ -6,19 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-include "llvm/Option/OptParser.td"
-
-class J<string name, string meta, string help>
-    : Joined<["--"], name # "=">, MetaVarName<meta>, HelpText<help>;
-class F<string name, string help> : Flag<["--"], name>, HelpText<help>;
+include "../Support/CompilerOptions.td"
 
 def entry : J<"entry", "NAME", "Function to run; needed if several are public">;
-def recipe : J<"recipe", "RECIPE",
-               "current, rowwise, block, mxfp8, nvfp4 or none[,key=value...]: "
-               "the recipe of contractions without one of their own">;
-def recipe_file : J<"recipe-file", "FILE",
-                    "JSON rules that give recipes to contractions by name">;
-def target : J<"target", "TARGET", "cpu (the default) or sm_90a">;
 def compare : J<"compare", "TARGET",
                 "Run the program for this target too (cpu), print the largest "
                 "difference of each result, and fail beyond the tolerance">;
@@ -52,14 +42,3 @@ def time : F<"time", "Print the time to compile and to run, over several runs "
                      "or the steps">;
 def stats : F<"stats", "Print amax, underflow, saturation and SQNR of every "
                        "quantised tensor">;
-def fp8_require : F<"fp8-require", "Fail when a contraction stays in high "
-                                   "precision although its recipe is not none">;
-def max_padding : J<"max-padding", "SHARE",
-                    "Pad K where that adds at most this share of it (0.25)">;
-def no_evaluate_constants
-    : F<"no-evaluate-constants", "Quantise constant weights in every call, not "
-                                 "while compiling">;
-def fp8_remarks : J<"fp8-remarks", "FORMAT:FILE",
-                    "Write what was decided about every contraction: json:FILE "
-                    "or text:FILE, - for the standard output">;
-def help : F<"help", "Print this">;

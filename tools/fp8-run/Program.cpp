@@ -10,24 +10,15 @@
 
 #include "Comparison.h"
 #include "Execution.h"
-#include "Signature.h"
+#include "fp8/Target/Program/Signature.h"
 
-#include "fp8/IR/FP8Dialect.h"
-#include "fp8/InitAll.h"
-#include "fp8/Pipelines/Pipelines.h"
-#include "fp8/Pipelines/Remarks.h"
 #include "fp8/Target/CPU/Object.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/AsmState.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Support/FileUtilities.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <chrono>
 
@@ -58,26 +49,6 @@ static LogicalResult isolate(ModuleOp module, func::FuncOp entry) {
   return success();
 }
 
-static LogicalResult compile(ModuleOp module, const RunOptions &options) {
-  PipelineOptions pipeline;
-  pipeline.recipe = options.recipe;
-  pipeline.recipeFile = options.recipeFile;
-  pipeline.target = options.target;
-  pipeline.stats = options.stats;
-  pipeline.require = options.require;
-  pipeline.maxPadding = options.maxPadding;
-  pipeline.evaluateConstants = options.evaluateConstants;
-  if (!options.compileTo.empty() && options.compileTo != "binary")
-    pipeline.to = options.compileTo;
-  PassManager pm(module->getContext());
-  auto reportError = [&] {
-    return emitError(UnknownLoc::get(module->getContext()));
-  };
-  if (failed(buildPipeline(pm, pipeline, reportError)))
-    return failure();
-  return pm.run(module);
-}
-
 /// Phase `binary`: an object file in place of tensors.
 static llvm::Expected<bool> writeObject(ModuleOp module,
                                         const RunOptions &options) {
@@ -88,7 +59,7 @@ static llvm::Expected<bool> writeObject(ModuleOp module,
     if (function.isPublic() && !function.isExternal())
       function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
                         UnitAttr::get(module->getContext()));
-  if (failed(compile(module, options)))
+  if (failed(compileProgram(module, options.pipeline)))
     return false;
   SmallVector<char> object;
   llvm::raw_svector_ostream os(object);
@@ -107,45 +78,34 @@ static llvm::Expected<bool> writeObject(ModuleOp module,
 /// wanted for themselves.
 static RunOptions getReferenceOptions(const RunOptions &options) {
   RunOptions reference = options;
-  reference.target = options.compare;
+  reference.pipeline.target = options.compare;
+  reference.pipeline.stats = false;
   reference.quiet = true;
-  reference.time = reference.stats = false;
+  reference.time = false;
   reference.stateOut.clear();
   return reference;
 }
 
 llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
-  DialectRegistry registry;
-  registerPipelineDialects(registry);
-  MLIRContext context(registry);
-  // The source is shown; the operation, which may hold a whole module, says
-  // nothing to the author of the program.
-  context.printOpOnDiagnostic(false);
-
-  std::string message;
-  if (!options.remarks.empty() &&
-      failed(enableRemarks(&context, options.remarks, message)))
-    return llvm::createStringError(message);
-  auto file = openInputFile(options.file, &message);
-  if (!file)
-    return llvm::createStringError(message);
-  auto sources = std::make_shared<llvm::SourceMgr>();
-  sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
-  SourceMgrDiagnosticHandler diagnostics(*sources, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
-  if (!module)
+  auto program = SourceProgram::read(options);
+  if (!program)
+    return program.takeError();
+  if (!*program)
     return false;
+  ModuleOp module = (*program)->getModule();
 
   if (options.compileTo == "binary")
-    return writeObject(*module, options);
+    return writeObject(module, options);
   if (!options.compileTo.empty()) {
-    if (failed(compile(*module, options)))
+    PipelineOptions pipeline = options.pipeline;
+    pipeline.to = options.compileTo;
+    if (failed(compileProgram(module, pipeline)))
       return false;
     module->print(llvm::outs());
     return true;
   }
 
-  FailureOr<func::FuncOp> entry = findEntry(*module, options.entry);
+  FailureOr<func::FuncOp> entry = findEntry(module, options.entry);
   if (failed(entry))
     return false;
   FailureOr<Signature> signature = getSignature(*entry);
@@ -157,20 +117,20 @@ llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
   if (!arguments)
     return arguments.takeError();
   auto start = std::chrono::steady_clock::now();
-  if (failed(isolate(*module, *entry)))
+  if (failed(isolate(module, *entry)))
     return false;
   OwningOpRef<ModuleOp> reference;
   if (!options.compare.empty())
-    reference = module->clone();
-  if (failed(compile(*module, options)))
+    reference = module.clone();
+  if (failed(compileProgram(module, options.pipeline)))
     return false;
-  auto outputs = execute(*module, *signature, *arguments, start, options);
+  auto outputs = execute(module, *signature, *arguments, start, options);
   if (!outputs)
     return outputs.takeError();
   if (!reference)
     return true;
   RunOptions referenceOptions = getReferenceOptions(options);
-  if (failed(compile(*reference, referenceOptions)))
+  if (failed(compileProgram(*reference, referenceOptions.pipeline)))
     return false;
   auto expected = execute(*reference, *signature, *arguments,
                           std::chrono::steady_clock::now(), referenceOptions);

@@ -10,8 +10,8 @@
 #define FP8_TOOLS_FP8RUN_STATE_H
 
 #include "Options.h"
-#include "Signature.h"
 #include "StateContents.h"
+#include "fp8/Target/Program/Signature.h"
 
 namespace mlir::fp8 {
 

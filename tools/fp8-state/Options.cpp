@@ -8,11 +8,9 @@
 
 #include "Options.h"
 
-#include "llvm/ADT/ArrayRef.h"
+#include "CommandLine.h"
+
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/Option/Arg.h"
-#include "llvm/Option/ArgList.h"
-#include "llvm/Option/OptTable.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
@@ -63,34 +61,20 @@ static llvm::Error checkOptions(const StateOptTable &table,
                                 const InputArgList &args,
                                 llvm::StringRef command) {
   for (const Arg *arg : args) {
-    std::string text = arg->getAsString(args);
-    if (arg->getOption().matches(OPT_UNKNOWN)) {
-      std::string nearest, hint = "; see --help";
-      if (table.findNearest(text, nearest) <= 2)
-        hint = "; did you mean '" + nearest + "'?";
-      return llvm::createStringError("unknown option '" + text + "'" + hint);
-    }
-    if (arg->getOption().matches(OPT_INPUT))
-      continue;
-    if (!arg->getOption().isRegisteredSC(command))
+    bool isKnown = !arg->getOption().matches(OPT_UNKNOWN) &&
+                   !arg->getOption().matches(OPT_INPUT);
+    if (isKnown && !arg->getOption().isRegisteredSC(command))
       return llvm::createStringError("expected an option of '" + command +
-                                     "', but got '" + text + "'; see --help");
-    if (arg->getNumValues() == 1 && *arg->getValue() == '\0')
-      return llvm::createStringError("expected a value after '" +
-                                     arg->getSpelling() + "'");
+                                     "', but got '" + arg->getAsString(args) +
+                                     "'; see --help");
+    if (llvm::Error error = checkOption(table, args, *arg))
+      return error;
   }
   return llvm::Error::success();
 }
 
-static llvm::Error makeValueError(const Arg &arg, llvm::StringRef expected) {
-  return llvm::createStringError("expected " + expected + " after '" +
-                                 arg.getSpelling() + "', but got '" +
-                                 llvm::StringRef(arg.getValue()) + "'");
-}
-
 static llvm::Error parseValue(const Arg &arg, StateOptions &options) {
-  // Flags have none.
-  llvm::StringRef value = arg.getNumValues() ? arg.getValue() : "";
+  llvm::StringRef value = getValue(arg);
   switch (arg.getOption().getID()) {
   case OPT_slot:
     options.slots = value;

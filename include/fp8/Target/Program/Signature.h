@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_TOOLS_FP8RUN_SIGNATURE_H
-#define FP8_TOOLS_FP8RUN_SIGNATURE_H
+#ifndef FP8_TARGET_PROGRAM_SIGNATURE_H
+#define FP8_TARGET_PROGRAM_SIGNATURE_H
 
 #include "fp8/Runtime/Safetensors.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -53,10 +53,13 @@ std::string describe(fp8rt::DType dtype, ArrayRef<int64_t> shape);
 /// Reports an error if there is none.
 FailureOr<func::FuncOp> findEntry(ModuleOp module, StringRef name);
 
+/// A port of that name and type; failure for a type that cannot be passed.
+FailureOr<Port> getPort(StringRef name, Type type);
+
 /// Names and types of the entry. Reports types that cannot be passed through a
 /// file.
 FailureOr<Signature> getSignature(func::FuncOp entry);
 
 } // namespace mlir::fp8
 
-#endif // FP8_TOOLS_FP8RUN_SIGNATURE_H
+#endif // FP8_TARGET_PROGRAM_SIGNATURE_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Signature.h"
+#include "fp8/Target/Program/Signature.h"
 
 #include "fp8/IR/FP8Types.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -117,6 +117,18 @@ static StringRef findObstacle(Type type) {
   return "";
 }
 
+FailureOr<Port> mlir::fp8::getPort(StringRef name, Type type) {
+  if (!findObstacle(type).empty())
+    return failure();
+  Port port;
+  port.name = name.str();
+  port.type = type;
+  port.dtype = *getDType(getElementTypeOrSelf(type));
+  if (auto shaped = dyn_cast<ShapedType>(type))
+    port.shape.assign(shaped.getShape().begin(), shaped.getShape().end());
+  return port;
+}
+
 FailureOr<func::FuncOp> mlir::fp8::findEntry(ModuleOp module, StringRef name) {
   SmallVector<func::FuncOp> candidates;
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -152,23 +164,20 @@ FailureOr<Signature> mlir::fp8::getSignature(func::FuncOp entry) {
                      SmallVectorImpl<Port> &ports) -> LogicalResult {
     llvm::StringSet<> names;
     for (auto [index, type] : llvm::enumerate(types)) {
-      Port port;
-      port.name = ((kind == "argument" ? "arg" : kind) + Twine(index)).str();
-      if (auto name = dyn_cast_if_present<StringAttr>(getName(index)))
-        port.name = name.str();
-      StringRef obstacle = findObstacle(type);
-      if (!obstacle.empty())
-        return entry.emitError() << "expected " << kind << " '" << port.name
-                                 << "' to " << obstacle << ", but got " << type;
-      if (!names.insert(port.name).second)
+      std::string name =
+          ((kind == "argument" ? "arg" : kind) + Twine(index)).str();
+      if (auto given = dyn_cast_if_present<StringAttr>(getName(index)))
+        name = given.str();
+      FailureOr<Port> port = getPort(name, type);
+      if (failed(port))
+        return entry.emitError()
+               << "expected " << kind << " '" << name << "' to "
+               << findObstacle(type) << ", but got " << type;
+      if (!names.insert(name).second)
         return entry.emitError()
                << "expected names of " << kind << "s to be unique, but got '"
-               << port.name << "' twice";
-      port.type = type;
-      port.dtype = *getDType(getElementTypeOrSelf(type));
-      if (auto shaped = dyn_cast<ShapedType>(type))
-        port.shape.assign(shaped.getShape().begin(), shaped.getShape().end());
-      ports.push_back(std::move(port));
+               << name << "' twice";
+      ports.push_back(std::move(*port));
     }
     return success();
   };

@@ -1,0 +1,61 @@
+//===- CommandLine.cpp - What the tools' command lines share --------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CommandLine.h"
+
+using namespace llvm::opt;
+using namespace mlir::fp8;
+
+llvm::Error mlir::fp8::checkOption(const OptTable &table,
+                                   const InputArgList &args, const Arg &arg) {
+  std::string text = arg.getAsString(args);
+  if (arg.getOption().getKind() == Option::UnknownClass) {
+    std::string nearest, hint = "; see --help";
+    if (table.findNearest(text, nearest) <= 2)
+      hint = "; did you mean '" + nearest + "'?";
+    return llvm::createStringError("unknown option '" + text + "'" + hint);
+  }
+  if (arg.getNumValues() == 1 && *arg.getValue() == '\0')
+    return llvm::createStringError("expected a value after '" +
+                                   arg.getSpelling() + "'");
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::string> mlir::fp8::getInputFile(const InputArgList &args) {
+  llvm::SmallVector<llvm::StringRef> files;
+  for (const Arg *arg : args)
+    if (arg->getOption().getKind() == Option::InputClass)
+      files.push_back(arg->getValue());
+  if (files.size() != 1)
+    return llvm::createStringError("expected one input file, but got " +
+                                   llvm::Twine(files.size()) + "; see --help");
+  return files.front().str();
+}
+
+llvm::StringRef mlir::fp8::getValue(const Arg &arg) {
+  return arg.getNumValues() ? arg.getValue() : "";
+}
+
+llvm::Error mlir::fp8::makeValueError(const Arg &arg,
+                                      llvm::StringRef expected) {
+  return llvm::createStringError("expected " + expected + " after '" +
+                                 arg.getSpelling() + "', but got '" +
+                                 getValue(arg) + "'");
+}
+
+llvm::Error mlir::fp8::parseNumber(const Arg &arg, double &number) {
+  if (getValue(arg).getAsDouble(number))
+    return makeValueError(arg, "a number");
+  return llvm::Error::success();
+}
+
+llvm::Error mlir::fp8::parseCount(const Arg &arg, int64_t &count) {
+  if (getValue(arg).getAsInteger(10, count) || count < 1)
+    return makeValueError(arg, "an integer of at least 1");
+  return llvm::Error::success();
+}

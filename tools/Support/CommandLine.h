@@ -1,0 +1,43 @@
+//===- CommandLine.h - What the tools' command lines share ------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Through LLVM's option tables rather than its global options: those would add
+// the hundreds that its libraries define, and collide with `--stats`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_TOOLS_SUPPORT_COMMANDLINE_H
+#define FP8_TOOLS_SUPPORT_COMMANDLINE_H
+
+#include "llvm/Option/Arg.h"
+#include "llvm/Option/ArgList.h"
+#include "llvm/Option/OptTable.h"
+#include "llvm/Support/Error.h"
+
+namespace mlir::fp8 {
+
+/// Checks that `arg` is an option of `table`, and has a value if it wants one.
+llvm::Error checkOption(const llvm::opt::OptTable &table,
+                        const llvm::opt::InputArgList &args,
+                        const llvm::opt::Arg &arg);
+
+/// The only argument that is no option.
+llvm::Expected<std::string> getInputFile(const llvm::opt::InputArgList &args);
+
+/// The value of `arg`; empty for a flag.
+llvm::StringRef getValue(const llvm::opt::Arg &arg);
+
+/// "expected EXPECTED after '--option=', but got 'value'".
+llvm::Error makeValueError(const llvm::opt::Arg &arg, llvm::StringRef expected);
+
+llvm::Error parseNumber(const llvm::opt::Arg &arg, double &number);
+llvm::Error parseCount(const llvm::opt::Arg &arg, int64_t &count);
+
+} // namespace mlir::fp8
+
+#endif // FP8_TOOLS_SUPPORT_COMMANDLINE_H

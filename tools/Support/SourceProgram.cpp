@@ -1,0 +1,88 @@
+//===- SourceProgram.cpp - Reading and compiling a program ----------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SourceProgram.h"
+
+#include "CommandLine.h"
+
+#include "fp8/InitAll.h"
+#include "fp8/Pipelines/Remarks.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+llvm::Expected<bool> fp8::parseCompilerOption(const llvm::opt::Arg &arg,
+                                              CompilerOptions &options) {
+  PipelineOptions &pipeline = options.pipeline;
+  StringRef name = arg.getOption().getName(), value = getValue(arg);
+  if (name == "recipe=") {
+    pipeline.recipe = value;
+  } else if (name == "recipe-file=") {
+    pipeline.recipeFile = value;
+  } else if (name == "target=") {
+    pipeline.target = value;
+  } else if (name == "fp8-require") {
+    pipeline.require = true;
+  } else if (name == "no-evaluate-constants") {
+    pipeline.evaluateConstants = false;
+  } else if (name == "fp8-remarks=") {
+    options.remarks = value;
+  } else if (name == "max-padding=") {
+    if (llvm::Error error = parseNumber(arg, pipeline.maxPadding))
+      return error;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+static DialectRegistry makeRegistry() {
+  DialectRegistry registry;
+  registerPipelineDialects(registry);
+  return registry;
+}
+
+SourceProgram::SourceProgram()
+    : context(makeRegistry()), sources(std::make_shared<llvm::SourceMgr>()),
+      diagnostics(*sources, &context) {
+  // The source is shown; the operation, which may hold a whole module, says
+  // nothing to the author of the program.
+  context.printOpOnDiagnostic(false);
+}
+
+llvm::Expected<std::unique_ptr<SourceProgram>>
+SourceProgram::read(const CompilerOptions &options) {
+  std::unique_ptr<SourceProgram> program(new SourceProgram);
+  std::string message;
+  if (!options.remarks.empty() &&
+      failed(enableRemarks(&program->context, options.remarks, message)))
+    return llvm::createStringError(message);
+  auto file = openInputFile(options.file, &message);
+  if (!file)
+    return llvm::createStringError(message);
+  program->sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  program->module =
+      parseSourceFile<ModuleOp>(program->sources, &program->context);
+  if (!program->module)
+    return nullptr;
+  return program;
+}
+
+LogicalResult fp8::compileProgram(ModuleOp module,
+                                  const PipelineOptions &options) {
+  PassManager pm(module->getContext());
+  auto reportError = [&] {
+    return emitError(UnknownLoc::get(module->getContext()));
+  };
+  if (failed(buildPipeline(pm, options, reportError)))
+    return failure();
+  return pm.run(module);
+}
