@@ -152,8 +152,12 @@ void SerializeKernels::runOnOperation() {
         << format << "'";
     return signalPassFailure();
   }
-  for (auto kernels :
-       llvm::make_early_inc_range(getOperation().getOps<gpu::GPUModuleOp>()))
+  auto modules = getOperation().getOps<gpu::GPUModuleOp>();
+  if (format == "auto" && !modules.empty() && findPtxas().empty())
+    emitRemark(getOperation().getLoc(),
+               "no ptxas was found: kernels are embedded as PTX, which the "
+               "driver compiles whenever it loads them");
+  for (auto kernels : llvm::make_early_inc_range(modules))
     if (failed(lower(kernels)) || failed(serialize(kernels)))
       return signalPassFailure();
 }

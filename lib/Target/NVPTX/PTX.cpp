@@ -75,18 +75,14 @@ FailureOr<std::string> fp8::emitPTX(gpu::GPUModuleOp module,
 std::string fp8::findPtxas(const PTXOptions &options) {
   if (!options.ptxas.empty())
     return options.ptxas;
-  SmallVector<std::string> directories;
-  for (const char *variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"})
-    if (std::optional<std::string> home = llvm::sys::Process::GetEnv(variable))
-      directories.push_back(*home + "/bin");
   auto find = [](ArrayRef<StringRef> paths) {
     llvm::ErrorOr<std::string> found =
         llvm::sys::findProgramByName("ptxas", paths);
     return found ? *found : std::string();
   };
-  for (StringRef directory : directories)
-    if (std::string found = find(directory); !found.empty())
-      return found;
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"})
+    if (std::optional<std::string> home = llvm::sys::Process::GetEnv(variable))
+      return find({*home + "/bin"});
   if (std::string found = find({}); !found.empty())
     return found;
   return find({"/usr/local/cuda/bin"});
@@ -97,8 +93,9 @@ fp8::assemblePTX(StringRef ptx, const PTXOptions &options, std::string &log,
                  llvm::function_ref<InFlightDiagnostic()> emitError) {
   std::string ptxas = findPtxas(options);
   if (ptxas.empty()) {
-    emitError() << "expected ptxas in CUDA_HOME, PATH or /usr/local/cuda, but "
-                   "got none";
+    emitError()
+        << "expected ptxas in the CUDA toolkit of CUDA_HOME, in PATH or "
+           "in /usr/local/cuda, but got none";
     return failure();
   }
   // Removed when they leave scope, whatever happens.

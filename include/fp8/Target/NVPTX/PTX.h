@@ -20,8 +20,9 @@ struct PTXOptions {
   /// copies.
   std::string features = "+ptx90";
   unsigned optLevel = 3;
-  /// Path of ptxas; if empty, it is looked for in CUDA_HOME, CUDA_PATH,
-  /// CUDA_ROOT, PATH and /usr/local/cuda.
+  /// Path of ptxas; if empty, it is that of the toolkit that CUDA_HOME,
+  /// CUDA_PATH or CUDA_ROOT names; without such a variable, the one in PATH or
+  /// in /usr/local/cuda.
   std::string ptxas;
 };
 
