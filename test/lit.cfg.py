@@ -41,6 +41,7 @@ if roundtrip:
 llvm_config.add_tool_substitutions(
     [
         ToolSubst("fp8-opt", extra_args=["--verify-roundtrip"] if roundtrip else []),
+        "fp8-compile",
         "fp8-run",
         "fp8-reduce",
         "fp8-translate",
@@ -50,7 +51,7 @@ llvm_config.add_tool_substitutions(
     [config.fp8_tools_dir],
 )
 llvm_config.add_tool_substitutions(
-    ["llvm-nm", "mlir-opt", "mlir-tblgen", "mlir-translate", "mlir-runner", "split-file"],
+    ["llvm-nm", "llvm-readelf", "mlir-opt", "mlir-tblgen", "mlir-translate", "mlir-runner", "split-file"],
     [config.llvm_tools_dir],
 )
 

@@ -12,27 +12,10 @@
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-/// LLVM's JIT prints unresolved symbols and returns another error; this names
-/// them first.
-static llvm::Error checkSymbols(const llvm::Module &module) {
-  // Makes the process itself searchable.
-  llvm::sys::DynamicLibrary::LoadLibraryPermanently(nullptr);
-  for (const llvm::Function &function : module)
-    if (function.isDeclaration() && !function.isIntrinsic() &&
-        !function.use_empty() &&
-        !llvm::sys::DynamicLibrary::SearchForAddressOfSymbol(
-            function.getName().str()))
-      return llvm::createStringError(
-          "expected function '" + function.getName() +
-          "' to be defined in the program or the runtime, but it is neither");
-  return llvm::Error::success();
-}
 
 llvm::Expected<std::unique_ptr<CPUEngine>>
 CPUEngine::create(ModuleOp module, const CPUEngineOptions &options) {

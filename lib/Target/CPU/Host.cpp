@@ -12,20 +12,43 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
+static bool isKnown(const llvm::Triple &triple, StringRef cpu) {
+  std::string error;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      target ? target->createMCSubtargetInfo(triple, "", "") : nullptr);
+  return info && info->isCPUStringValid(cpu);
+}
+
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 fp8::createHostMachine(unsigned optLevel,
-                       std::optional<llvm::Reloc::Model> relocation) {
+                       std::optional<llvm::Reloc::Model> relocation,
+                       StringRef cpu) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!builder)
     return builder.takeError();
+  if (cpu != "native") {
+    if (!isKnown(builder->getTargetTriple(), cpu))
+      return llvm::createStringError(
+          "expected native or a processor that LLVM knows, such as x86-64-v3, "
+          "but got '" +
+          cpu + "'");
+    builder->setCPU(cpu.str());
+    builder->getFeatures() = llvm::SubtargetFeatures();
+  }
   builder->setCodeGenOptLevel(llvm::CodeGenOpt::getLevel(optLevel).value_or(
       llvm::CodeGenOptLevel::Aggressive));
   builder->setRelocationModel(relocation);
@@ -58,5 +81,19 @@ llvm::Error fp8::prepareTranslation(ModuleOp module) {
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   module->getContext()->appendDialectRegistry(registry);
+  return llvm::Error::success();
+}
+
+llvm::Error fp8::checkSymbols(const llvm::Module &module) {
+  // Makes the process itself searchable.
+  llvm::sys::DynamicLibrary::LoadLibraryPermanently(nullptr);
+  for (const llvm::Function &function : module)
+    if (function.isDeclaration() && !function.isIntrinsic() &&
+        !function.use_empty() &&
+        !llvm::sys::DynamicLibrary::SearchForAddressOfSymbol(
+            function.getName().str()))
+      return llvm::createStringError(
+          "expected function '" + function.getName() +
+          "' to be defined in the program or the runtime, but it is neither");
   return llvm::Error::success();
 }

@@ -15,8 +15,9 @@
 #include <memory>
 
 namespace llvm {
+class Module;
 class TargetMachine;
-}
+} // namespace llvm
 
 namespace mlir {
 class ModuleOp;
@@ -24,14 +25,21 @@ class ModuleOp;
 
 namespace mlir::fp8 {
 
-/// The machine we run on, less what would change results.
+/// The machine we run on, or another processor in its place, less what would
+/// change results.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createHostMachine(unsigned optLevel,
-                  std::optional<llvm::Reloc::Model> relocation = std::nullopt);
+                  std::optional<llvm::Reloc::Model> relocation = std::nullopt,
+                  StringRef cpu = "native");
 
 /// Checks that `module` holds nothing but the LLVM dialect and registers its
 /// translation.
 llvm::Error prepareTranslation(ModuleOp module);
+
+/// Names the first function that neither `module` nor this process, which links
+/// the runtime, defines. LLVM's JIT prints such names and returns another
+/// error, and a linker would leave them to the user.
+llvm::Error checkSymbols(const llvm::Module &module);
 
 } // namespace mlir::fp8
 

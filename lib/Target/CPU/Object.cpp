@@ -29,10 +29,11 @@ static void internalize(llvm::Module &module) {
 }
 
 llvm::Error fp8::emitObject(ModuleOp module, llvm::raw_pwrite_stream &os,
-                            unsigned optLevel) {
+                            const ObjectOptions &options) {
   if (llvm::Error error = prepareTranslation(module))
     return error;
-  auto machine = createHostMachine(optLevel, llvm::Reloc::PIC_);
+  auto machine =
+      createHostMachine(options.optLevel, llvm::Reloc::PIC_, options.cpu);
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
@@ -40,13 +41,20 @@ llvm::Error fp8::emitObject(ModuleOp module, llvm::raw_pwrite_stream &os,
       translateModuleToLLVMIR(module, context);
   if (!translated)
     return llvm::createStringError("the module does not translate to LLVM IR");
-  internalize(*translated);
+  if (llvm::Error error = checkSymbols(*translated))
+    return error;
+  options.addInterface ? options.addInterface(*translated)
+                       : internalize(*translated);
   translated->setTargetTriple((*machine)->getTargetTriple());
   translated->setDataLayout((*machine)->createDataLayout());
-  auto optimize =
-      makeOptimizingTransformer(optLevel, /*sizeLevel=*/0, machine->get());
+  auto optimize = makeOptimizingTransformer(options.optLevel, /*sizeLevel=*/0,
+                                            machine->get());
   if (llvm::Error error = optimize(translated.get()))
     return error;
+  if (options.emitLLVM) {
+    translated->print(os, /*AAW=*/nullptr);
+    return llvm::Error::success();
+  }
   llvm::legacy::PassManager pm;
   if ((*machine)->addPassesToEmitFile(pm, os, /*DwoOut=*/nullptr,
                                       llvm::CodeGenFileType::ObjectFile))

@@ -13,6 +13,7 @@
 
 #include "fake_state.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ typedef struct name_state {
 int fake_num_devices = 2, fake_version = 12080, fake_arch = 90, fake_pools = 1;
 size_t fake_memory = (size_t)1 << 30;
 const char *fake_missing = "";
+static FILE *trace_file;
 pthread_mutex_t fake_mutex = PTHREAD_MUTEX_INITIALIZER;
 static context contexts[MAX_DEVICES];
 static name_state names[MAX_NAMES];
@@ -98,6 +100,8 @@ __attribute__((constructor)) static void read_environment(void) {
     fake_memory = (size_t)atoll(getenv("FAKE_CUDA_MEMORY"));
   if (getenv("FAKE_CUDA_MISSING"))
     fake_missing = getenv("FAKE_CUDA_MISSING");
+  if (getenv("FAKE_CUDA_TRACE"))
+    trace_file = fopen(getenv("FAKE_CUDA_TRACE"), "a");
   for (int i = 0; i < MAX_DEVICES; ++i)
     contexts[i].device = i;
   char name[48];
@@ -116,11 +120,23 @@ __attribute__((constructor)) static void read_environment(void) {
 
 context *current(void) { return depth ? stack[depth - 1] : NULL; }
 
+void trace(const char *format, ...) {
+  if (!trace_file)
+    return;
+  va_list arguments;
+  va_start(arguments, format);
+  vfprintf(trace_file, format, arguments);
+  va_end(arguments);
+  fputc('\n', trace_file);
+  fflush(trace_file);
+}
+
 /// Counts the call, and says if it is to fail.
 CUresult enter(const char *name, bool unsafe_in_capture) {
   pthread_mutex_lock(&fake_mutex);
   name_state *state = get_name(name);
   ++state->calls;
+  trace("%s", name);
   CUresult result = 0;
   if (state->times != 0) {
     result = state->result;

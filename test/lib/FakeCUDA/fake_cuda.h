@@ -19,6 +19,8 @@
 //   FAKE_CUDA_MEMORY=1073741824   bytes of each
 //   FAKE_CUDA_MISSING=cuXyz       a function that cuGetProcAddress lacks
 //   FAKE_CUDA_FAIL=cuXyz=2,...    functions that fail, and how
+//   FAKE_CUDA_TRACE=FILE          where to write the calls that were made, a
+//                                 line for each
 //
 //===----------------------------------------------------------------------===//
 

@@ -19,6 +19,7 @@ typedef struct module {
 
 typedef struct function {
   module *owner;
+  char name[256];
   int max_dynamic_smem;
 } function;
 
@@ -81,12 +82,13 @@ CUresult cuModuleUnload(module *unloaded) {
 CUresult cuModuleGetFunction(function **result, module *owner,
                              const char *name) {
   ENTER_CONTEXT(false);
-  char entry[128];
+  char entry[300];
   snprintf(entry, sizeof(entry), ".entry %s(", name);
   if (owner->text && !strstr(owner->text, entry))
     return 500;
   *result = calloc(1, sizeof(function));
   (*result)->owner = owner;
+  snprintf((*result)->name, sizeof((*result)->name), "%s", name);
   (*result)->max_dynamic_smem = 49152 - 1024;
   return 0;
 }
@@ -151,6 +153,9 @@ CUresult cuLaunchKernelEx(const launch_config *config, function *f,
   if ((int)config->dynamic_smem > f->max_dynamic_smem)
     return 1;
   pthread_mutex_lock(&fake_mutex);
+  trace("  %s grid %ux%ux%u block %ux%ux%u smem %u", f->name, config->grid[0],
+        config->grid[1], config->grid[2], config->block[0], config->block[1],
+        config->block[2], config->dynamic_smem);
   memset(&last, 0, sizeof(last));
   memcpy(last.grid, config->grid, sizeof(last.grid));
   memcpy(last.block, config->block, sizeof(last.block));

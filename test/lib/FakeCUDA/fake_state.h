@@ -42,6 +42,9 @@ context *current(void);
 /// Exchanges the thread's capture mode.
 void exchange_capture_mode(int *mode);
 
+/// Adds a line to the trace, if there is one.
+void trace(const char *format, ...);
+
 /// Counts the call, and says if it is to fail.
 CUresult enter(const char *name, bool unsafe_in_capture);
 /// The same for functions that need a context which is not lost.

@@ -12,9 +12,13 @@
 #include "mlir/Support/LLVM.h"
 #include "llvm/Support/Error.h"
 
+#include <functional>
+#include <string>
+
 namespace llvm {
+class Module;
 class raw_pwrite_stream;
-}
+} // namespace llvm
 
 namespace mlir {
 class ModuleOp;
@@ -22,12 +26,25 @@ class ModuleOp;
 
 namespace mlir::fp8 {
 
+struct ObjectOptions {
+  /// 0 to 3, as in -O3.
+  unsigned optLevel = 3;
+  /// The processor: "native" is this machine's, other names are LLVM's, such as
+  /// "x86-64-v3".
+  std::string cpu = "native";
+  /// Changes the translated module before it is optimised: what is to be seen
+  /// of the object. Without it, functions that had the attribute
+  /// `llvm.emit_c_interface` are, as `_mlir_ciface_NAME`.
+  std::function<void(llvm::Module &)> addInterface;
+  /// LLVM IR as text, in place of an object.
+  bool emitLLVM = false;
+};
+
 /// Compiles `module`, of the LLVM dialect, to a relocatable object for this
-/// machine at -O`optLevel` (0 to 3) and writes it to `os`. Functions that had
-/// the attribute `llvm.emit_c_interface` are called as `_mlir_ciface_NAME`; the
-/// object needs libfp8rt and libm.
+/// operating system and writes it to `os`. The object needs libfp8rt and libm;
+/// an error names a function that these and the module lack.
 llvm::Error emitObject(ModuleOp module, llvm::raw_pwrite_stream &os,
-                       unsigned optLevel = 3);
+                       const ObjectOptions &options = {});
 
 } // namespace mlir::fp8
 

@@ -1,0 +1,86 @@
+//===- Interface.h - What a compiled program offers -------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The pipeline leaves nothing of names and tensors: what a program takes and
+// gives is collected before it runs, completed after it, and then described in
+// three ways: to the runtime (fp8/Runtime/Program.h), to C, and in JSON.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_TARGET_PROGRAM_INTERFACE_H
+#define FP8_TARGET_PROGRAM_INTERFACE_H
+
+#include "fp8/Pipelines/Pipelines.h"
+#include "fp8/Target/Program/Signature.h"
+#include "llvm/Support/Error.h"
+
+#include <vector>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace mlir::fp8 {
+
+/// A public function of the program.
+struct ProgramFunction {
+  Signature signature;
+  /// What C calls it.
+  std::string symbol;
+};
+
+struct ProgramInterface {
+  /// The interface of `module`'s public functions with bodies, which get the
+  /// attribute that the rest of the road needs. `name` is what names in C begin
+  /// with. Reports types that cannot be passed.
+  static FailureOr<ProgramInterface> create(ModuleOp module, StringRef name,
+                                            const PipelineOptions &options);
+
+  /// After the pipeline: what it added.
+  LogicalResult complete(ModuleOp module);
+
+  bool isOnGPU() const { return target != "cpu"; }
+
+  std::string name;
+  std::string target;
+  std::string recipe;
+  /// "cubin" or "ptx"; empty without a GPU.
+  std::string kernelFormat;
+  /// What the host's code was compiled for.
+  std::string cpu;
+  /// As getStateManifest writes it; empty without a state.
+  std::string stateManifest;
+  int64_t numSlots = 0;
+  std::vector<ProgramFunction> functions;
+};
+
+/// `text` as an identifier of C and C++.
+std::string makeIdentifier(StringRef text);
+
+/// The alignment of `port`'s data, in bytes.
+int64_t getAlignment(const ProgramInterface &program, const Port &port);
+
+/// The description in JSON; docs/Runtime.md lists the keys.
+std::string getManifest(const ProgramInterface &program);
+
+/// The functions of a program from such a description, for hosts of shared
+/// objects. `type`s are parsed in `context`.
+llvm::Expected<std::vector<Signature>> parseManifest(StringRef manifest,
+                                                     MLIRContext &context);
+
+/// A header for C and C++; `file` is its own name.
+llvm::Expected<std::string> getCHeader(const ProgramInterface &program,
+                                       StringRef file);
+
+/// Adds to the program's host code, in LLVM IR, a function for each in the
+/// header and the fp8rt_program_info. Nothing else stays visible.
+void addCInterface(llvm::Module &module, const ProgramInterface &program);
+
+} // namespace mlir::fp8
+
+#endif // FP8_TARGET_PROGRAM_INTERFACE_H

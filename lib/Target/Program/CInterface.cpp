@@ -1,0 +1,263 @@
+//===- CInterface.cpp - Programs described to the runtime -----------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The structs of fp8/Runtime/Program.h, field by field, as LLVM constants; and
+// for each function one that C calls, which hands its arguments to the runtime.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Runtime/Program.h"
+#include "fp8/Target/Program/Interface.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+namespace {
+class CInterfaceBuilder {
+public:
+  CInterfaceBuilder(llvm::Module &module, const ProgramInterface &program)
+      : module(module), program(program), b(module.getContext()) {}
+
+  void build();
+
+private:
+  llvm::Constant *createGlobal(llvm::Constant *value, const Twine &name);
+  llvm::Constant *createString(StringRef text);
+  llvm::Constant *getNull() {
+    return llvm::Constant::getNullValue(b.getPtrTy());
+  }
+  llvm::Constant *createStruct(ArrayRef<llvm::Constant *> fields) {
+    return llvm::ConstantStruct::getAnon(module.getContext(), fields);
+  }
+
+  llvm::Constant *createPort(const Port &port);
+  llvm::Constant *createPorts(ArrayRef<Port> ports);
+  llvm::Function *createInvoke(const ProgramFunction &function);
+  llvm::Constant *createFunction(const ProgramFunction &function);
+  /// The function of the header; `description` is its entry in the table.
+  void createEntry(const ProgramFunction &function,
+                   llvm::Constant *description);
+  llvm::Type *getScalarType(const Port &port);
+
+  llvm::Module &module;
+  const ProgramInterface &program;
+  llvm::IRBuilder<> b;
+  llvm::GlobalVariable *info = nullptr;
+};
+} // namespace
+
+llvm::Constant *CInterfaceBuilder::createGlobal(llvm::Constant *value,
+                                                const Twine &name) {
+  return new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
+                                  llvm::GlobalValue::InternalLinkage, value,
+                                  name);
+}
+
+llvm::Constant *CInterfaceBuilder::createString(StringRef text) {
+  return createGlobal(
+      llvm::ConstantDataArray::getString(module.getContext(), text),
+      "fp8_string");
+}
+
+//===----------------------------------------------------------------------===//
+// Descriptions
+//===----------------------------------------------------------------------===//
+
+llvm::Constant *CInterfaceBuilder::createPort(const Port &port) {
+  SmallVector<uint64_t> sizes;
+  for (int64_t size : port.shape)
+    sizes.push_back(ShapedType::isDynamic(size) ? -1 : size);
+  int32_t rank = port.isShaped() ? static_cast<int32_t>(sizes.size()) : -1;
+  return createStruct(
+      {createString(port.name),
+       createString(StringRef(fp8rt::stringifyDType(port.dtype))),
+       sizes.empty() ? getNull()
+                     : createGlobal(llvm::ConstantDataArray::get(
+                                        module.getContext(), sizes),
+                                    "fp8_sizes"),
+       b.getInt32(rank), b.getInt32(fp8rt::getByteWidth(port.dtype)),
+       b.getInt32(getAlignment(program, port)), b.getInt32(0)});
+}
+
+llvm::Constant *CInterfaceBuilder::createPorts(ArrayRef<Port> ports) {
+  if (ports.empty())
+    return getNull();
+  SmallVector<llvm::Constant *> values;
+  for (const Port &port : ports)
+    values.push_back(createPort(port));
+  auto *type = llvm::ArrayType::get(values[0]->getType(), values.size());
+  return createGlobal(llvm::ConstantArray::get(type, values), "fp8_ports");
+}
+
+/// MLIR's C interface behind one signature for all: a pointer to each argument,
+/// and last, if there is one, to the result.
+llvm::Function *
+CInterfaceBuilder::createInvoke(const ProgramFunction &function) {
+  llvm::Function *callee =
+      module.getFunction("_mlir_ciface_" + function.signature.entry);
+  auto *type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()},
+                                       /*isVarArg=*/false);
+  auto *invoke =
+      llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
+                             function.symbol + "_invoke", module);
+  b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", invoke));
+  auto load = [&](unsigned index) {
+    return b.CreateLoad(
+        b.getPtrTy(),
+        b.CreateConstGEP1_64(b.getPtrTy(), invoke->getArg(0), index));
+  };
+  SmallVector<llvm::Value *> arguments;
+  for (llvm::Argument &argument : callee->args())
+    arguments.push_back(
+        b.CreateLoad(argument.getType(), load(argument.getArgNo())));
+  llvm::Value *result = b.CreateCall(callee, arguments);
+  if (!result->getType()->isVoidTy())
+    b.CreateStore(result, load(callee->arg_size()));
+  b.CreateRetVoid();
+  return invoke;
+}
+
+llvm::Constant *
+CInterfaceBuilder::createFunction(const ProgramFunction &function) {
+  const Signature &signature = function.signature;
+  uint32_t flags = (signature.takesState ? FP8RT_FUNCTION_TAKES_STATE : 0) |
+                   (program.isOnGPU() ? FP8RT_FUNCTION_TAKES_CONTEXT : 0);
+  return createStruct(
+      {info, createString(signature.entry), createInvoke(function),
+       createPorts(signature.arguments), createPorts(signature.results),
+       b.getInt32(signature.arguments.size()),
+       b.getInt32(signature.results.size()), b.getInt32(flags), b.getInt32(0)});
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+/// As the header has it.
+llvm::Type *CInterfaceBuilder::getScalarType(const Port &port) {
+  if (port.dtype == fp8rt::DType::F64)
+    return b.getDoubleTy();
+  if (port.dtype == fp8rt::DType::F32)
+    return b.getFloatTy();
+  return b.getIntNTy(8 * fp8rt::getByteWidth(port.dtype));
+}
+
+void CInterfaceBuilder::createEntry(const ProgramFunction &function,
+                                    llvm::Constant *description) {
+  const Signature &signature = function.signature;
+  SmallVector<llvm::Type *> types;
+  for (const Port &port : signature.arguments)
+    types.push_back(port.isShaped() ? b.getPtrTy() : getScalarType(port));
+  types.append(signature.results.size(), b.getPtrTy());
+  if (signature.takesState)
+    types.push_back(b.getInt64Ty());
+  if (program.isOnGPU())
+    types.push_back(b.getPtrTy());
+  auto *entry = llvm::Function::Create(
+      llvm::FunctionType::get(b.getInt32Ty(), types, /*isVarArg=*/false),
+      llvm::GlobalValue::ExternalLinkage, function.symbol, module);
+  b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", entry));
+
+  unsigned next = 0;
+  auto collect = [&](size_t count, bool areScalarsByValue) -> llvm::Value * {
+    llvm::Value *array = b.CreateAlloca(b.getPtrTy(), b.getInt64(count));
+    for (size_t i = 0; i < count; ++i) {
+      llvm::Value *value = entry->getArg(next++);
+      if (areScalarsByValue && !signature.arguments[i].isShaped()) {
+        llvm::Value *place = b.CreateAlloca(value->getType());
+        b.CreateStore(value, place);
+        value = place;
+      }
+      b.CreateStore(value, b.CreateConstGEP1_64(b.getPtrTy(), array, i));
+    }
+    return array;
+  };
+  llvm::Value *arguments = collect(signature.arguments.size(), true);
+  llvm::Value *results = collect(signature.results.size(), false);
+  llvm::Value *state = b.getInt64(0), *context = getNull();
+  if (signature.takesState)
+    state = entry->getArg(next++);
+  if (program.isOnGPU())
+    context = entry->getArg(next++);
+  llvm::FunctionCallee call = module.getOrInsertFunction(
+      "fp8rt_program_call", b.getInt32Ty(), b.getPtrTy(), b.getPtrTy(),
+      b.getPtrTy(), b.getInt64Ty(), b.getPtrTy());
+  b.CreateRet(
+      b.CreateCall(call, {description, arguments, results, state, context}));
+}
+
+/// A failed assertion ends the call, not the process.
+static void redirectAssertions(llvm::Module &module) {
+  llvm::Function *abort = module.getFunction("abort");
+  if (!abort)
+    return;
+  llvm::IRBuilder<> b(module.getContext());
+  llvm::FunctionCallee fail = module.getOrInsertFunction(
+      "fp8rt_program_fail", b.getVoidTy(), b.getPtrTy());
+  cast<llvm::Function>(fail.getCallee())->setDoesNotReturn();
+  for (llvm::User *user : llvm::make_early_inc_range(abort->users())) {
+    auto *call = dyn_cast<llvm::CallInst>(user);
+    auto *puts =
+        call ? dyn_cast_or_null<llvm::CallInst>(call->getPrevNode()) : nullptr;
+    if (!puts || !puts->getCalledFunction() ||
+        puts->getCalledFunction()->getName() != "puts")
+      continue;
+    b.SetInsertPoint(call);
+    b.CreateCall(fail, {puts->getArgOperand(0)});
+    call->eraseFromParent();
+    puts->eraseFromParent();
+  }
+}
+
+void CInterfaceBuilder::build() {
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration())
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+  redirectAssertions(module);
+
+  auto *infoType = llvm::StructType::get(
+      module.getContext(),
+      {llvm::ArrayType::get(b.getInt8Ty(), 8), b.getInt32Ty(), b.getInt32Ty(),
+       b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getInt64Ty()});
+  info = new llvm::GlobalVariable(module, infoType, /*isConstant=*/true,
+                                  llvm::GlobalValue::InternalLinkage,
+                                  /*Initializer=*/nullptr, "fp8_program_info");
+  SmallVector<llvm::Constant *> functions;
+  for (const ProgramFunction &function : program.functions)
+    functions.push_back(createFunction(function));
+  auto *tableType =
+      llvm::ArrayType::get(functions[0]->getType(), functions.size());
+  llvm::Constant *table = createGlobal(
+      llvm::ConstantArray::get(tableType, functions), "fp8_functions");
+  info->setInitializer(llvm::ConstantStruct::get(
+      infoType,
+      {llvm::ConstantDataArray::getString(module.getContext(),
+                                          FP8RT_PROGRAM_MAGIC),
+       b.getInt32(FP8RT_VERSION), b.getInt32(functions.size()), table,
+       createString(program.name), createString(getManifest(program)),
+       program.stateManifest.empty() ? getNull()
+                                     : createString(program.stateManifest),
+       b.getInt64(program.numSlots)}));
+  // Two programs of one process have the first name in common: it is for dlsym,
+  // and the program itself means its own by neither.
+  for (const std::string &name :
+       {std::string(FP8RT_PROGRAM_SYMBOL), program.name + "_program"})
+    llvm::GlobalAlias::create(infoType, 0, llvm::GlobalValue::ExternalLinkage,
+                              name, info, &module);
+  for (auto [index, function] : llvm::enumerate(program.functions))
+    createEntry(function, llvm::ConstantExpr::getInBoundsGetElementPtr(
+                              tableType, table,
+                              ArrayRef<llvm::Constant *>{b.getInt64(0),
+                                                         b.getInt64(index)}));
+}
+
+void fp8::addCInterface(llvm::Module &module, const ProgramInterface &program) {
+  CInterfaceBuilder(module, program).build();
+}

@@ -1,0 +1,191 @@
+//===- Options.cpp - Command line of fp8-compile ----------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Options.h"
+
+#include "CommandLine.h"
+
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm::opt;
+using namespace mlir::fp8;
+using llvm::StringRef;
+
+namespace {
+enum ID {
+  OPT_INVALID = 0,
+#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
+#include "Options.inc"
+#undef OPTION
+};
+
+#define OPTTABLE_STR_TABLE_CODE
+#include "Options.inc"
+#undef OPTTABLE_STR_TABLE_CODE
+
+#define OPTTABLE_PREFIXES_TABLE_CODE
+#include "Options.inc"
+#undef OPTTABLE_PREFIXES_TABLE_CODE
+
+constexpr OptTable::Info kInfos[] = {
+#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
+#include "Options.inc"
+#undef OPTION
+};
+
+struct CompileOptTable : GenericOptTable {
+  CompileOptTable()
+      : GenericOptTable(OptionStrTable, OptionPrefixesTable, kInfos) {}
+};
+} // namespace
+
+static llvm::Error parseValue(const Arg &arg, CompileOptions &options) {
+  StringRef value = getValue(arg);
+  switch (arg.getOption().getID()) {
+  case OPT_o:
+    options.output = value;
+    break;
+  case OPT_emit: {
+    auto emit = llvm::StringSwitch<std::optional<Emit>>(value)
+                    .Case("so", Emit::SharedObject)
+                    .Case("obj", Emit::Object)
+                    .Case("llvm", Emit::LLVM)
+                    .Case("ptx", Emit::PTX)
+                    .Case("cubin", Emit::Cubin)
+                    .Case("mlir", Emit::MLIR)
+                    .Default(std::nullopt);
+    if (!emit)
+      return makeValueError(arg, "so, obj, llvm, ptx, cubin or mlir");
+    options.emit = *emit;
+    break;
+  }
+  case OPT_compile_to:
+    options.pipeline.to = value;
+    break;
+  case OPT_name:
+    options.name = value;
+    break;
+  case OPT_header:
+    options.header = value;
+    break;
+  case OPT_kernels:
+    options.kernels = value;
+    break;
+  case OPT_kernel_format:
+    options.pipeline.kernelFormat = value;
+    break;
+  case OPT_cpu:
+    options.cpu = value;
+    break;
+  case OPT_linker:
+    options.link.linker = value;
+    break;
+  case OPT_rpath:
+    options.link.rpaths.push_back(value.str());
+    break;
+  default:
+    return parseCompilerOption(arg, options).takeError();
+  }
+  return llvm::Error::success();
+}
+
+/// Options that would have no effect are mistakes.
+static llvm::Error checkUse(const InputArgList &args,
+                            const CompileOptions &options) {
+  bool isProgram =
+      options.emit == Emit::SharedObject || options.emit == Emit::Object;
+  bool isKernels = options.emit == Emit::PTX || options.emit == Emit::Cubin;
+  bool isShared = options.emit == Emit::SharedObject;
+  bool isHost = isProgram || options.emit == Emit::LLVM;
+  const struct {
+    ID id;
+    bool isUsed;
+    StringRef emit;
+  } uses[] = {
+      {OPT_compile_to, options.emit == Emit::MLIR, "mlir"},
+      {OPT_name, isHost, "so, obj or llvm"},
+      {OPT_header, isProgram, "so or obj"},
+      {OPT_kernels, isKernels, "ptx or cubin"},
+      {OPT_kernel_format, !isKernels, "so, obj, llvm or mlir"},
+      {OPT_cpu, isHost, "so, obj or llvm"},
+      {OPT_linker, isShared, "so"},
+      {OPT_rpath, isShared, "so"},
+  };
+  for (auto [id, isUsed, emit] : uses)
+    if (const Arg *arg = args.getLastArg(id); arg && !isUsed)
+      return llvm::createStringError("expected --emit=" + emit + " with '" +
+                                     arg->getAsString(args) + "'");
+  if (isKernels && options.pipeline.target == "cpu")
+    return llvm::createStringError(
+        "expected --target=sm_90a with --emit=ptx or cubin");
+  return llvm::Error::success();
+}
+
+static llvm::Error deriveOutput(CompileOptions &options) {
+  bool isText = options.emit == Emit::LLVM || options.emit == Emit::PTX ||
+                options.emit == Emit::MLIR;
+  if (options.output.empty() && isText)
+    options.output = "-";
+  if (options.output.empty())
+    return llvm::createStringError("expected -o FILE; see --help");
+  if (options.emit == Emit::SharedObject && options.output == "-")
+    return llvm::createStringError(
+        "expected -o FILE with --emit=so, but got the standard output");
+  StringRef stem = llvm::sys::path::stem(
+      options.output == "-" ? options.file : options.output);
+  // As linkers have it: -lNAME is libNAME.so.
+  if (options.emit == Emit::SharedObject)
+    stem.consume_front("lib");
+  if (options.name.empty())
+    options.name = stem.str();
+  llvm::SmallString<256> header(llvm::sys::path::parent_path(options.output));
+  llvm::sys::path::append(header, stem + ".h");
+  if (options.header.empty() && options.output != "-")
+    options.header = header.str().str();
+  if (options.header == options.output && options.output != "-")
+    return llvm::createStringError("expected another name than '" +
+                                   options.output +
+                                   "' for the header, with --header=FILE");
+  return llvm::Error::success();
+}
+
+llvm::Expected<CompileOptions> mlir::fp8::parseOptions(int argc, char **argv) {
+  CompileOptTable table;
+  unsigned missingIndex = 0, missingCount = 0;
+  InputArgList args = table.ParseArgs(llvm::ArrayRef(argv + 1, argv + argc),
+                                      missingIndex, missingCount);
+  CompileOptions options;
+  if (args.hasArg(OPT_help)) {
+    table.printHelp(llvm::outs(), "fp8-compile FILE.mlir -o FILE [options]",
+                    "Compiles an MLIR program with FP8 matmuls to a shared "
+                    "object for C, or to what comes before");
+    options.help = true;
+    return options;
+  }
+  if (missingCount)
+    return llvm::createStringError(
+        "expected a value after '" +
+        llvm::Twine(args.getArgString(missingIndex)) + "'");
+  for (const Arg *arg : args)
+    if (llvm::Error error = checkOption(table, args, *arg))
+      return error;
+  auto file = getInputFile(args);
+  if (!file)
+    return file.takeError();
+  options.file = *file;
+  for (const Arg *arg : args)
+    if (llvm::Error error = parseValue(*arg, options))
+      return error;
+  if (llvm::Error error = checkUse(args, options))
+    return error;
+  if (llvm::Error error = deriveOutput(options))
+    return error;
+  return options;
+}
