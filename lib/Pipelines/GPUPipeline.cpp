@@ -19,7 +19,6 @@ using namespace mlir::fp8;
 
 /// 5: matmuls get kernels, all else its meaning in linalg; then memrefs.
 void fp8::buildGPUBufferPipeline(OpPassManager &pm) {
-  pm.addPass(createCheckGPUSupportPass());
   pm.addPass(createSelectKernelsPass());
   pm.addPass(createBuildKernelsPass());
   pm.addPass(createLaunchKernelsPass());
@@ -41,6 +40,7 @@ void fp8::buildGPUHostPipeline(OpPassManager &pm,
                                const PipelineOptions &options) {
   pm.addPass(createStripAttributesPass());
   pm.addPass(createAddContextPass());
+  pm.addPass(createCheckArgumentsPass());
   SerializeKernelsPassOptions serialize;
   serialize.format = options.kernelFormat;
   serialize.chip = options.target;

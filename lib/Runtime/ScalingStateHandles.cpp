@@ -20,8 +20,14 @@ using namespace fp8rt;
 using namespace fp8rt::detail;
 
 namespace {
-struct Entry {
+/// With an address of its own: the table may grow while a state is in use.
+struct OwnedState {
   std::unique_ptr<ScalingState> state;
+  std::unique_ptr<DeviceRows> deviceRows;
+};
+
+struct Entry {
+  std::unique_ptr<OwnedState> owned;
   /// From 1, so that no handle is 0.
   uint32_t generation = 1;
   /// The number of readers, or -1 for a writer.
@@ -35,7 +41,7 @@ struct Table {
 
   Entry *lookup(fp8rt_state handle) {
     size_t index = handle & UINT32_MAX;
-    if (index >= entries.size() || !entries[index].state ||
+    if (index >= entries.size() || !entries[index].owned ||
         entries[index].generation != handle >> 32)
       return nullptr;
     return &entries[index];
@@ -63,6 +69,7 @@ static fp8rt_status failBusy() {
 }
 
 fp8rt_state detail::addState(std::unique_ptr<ScalingState> state) {
+  std::unique_ptr<OwnedState> owned(new OwnedState{std::move(state), nullptr});
   Table &table = getTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   if (table.unused.empty()) {
@@ -74,20 +81,20 @@ fp8rt_state detail::addState(std::unique_ptr<ScalingState> state) {
   uint32_t index = table.unused.back();
   table.unused.pop_back();
   Entry &entry = table.entries[index];
-  entry.state = std::move(state);
+  entry.owned = std::move(owned);
   return static_cast<fp8rt_state>(entry.generation) << 32 | index;
 }
 
 fp8rt_status detail::removeState(fp8rt_state handle) {
   Table &table = getTable();
-  std::unique_ptr<ScalingState> state;
+  std::unique_ptr<OwnedState> owned;
   std::lock_guard<std::mutex> lock(table.mutex);
   Entry *entry = table.lookup(handle);
   if (!entry)
     return failInvalid(handle);
   if (entry->users != 0)
     return failBusy();
-  state = std::move(entry->state);
+  owned = std::move(entry->owned);
   // An entry whose generations are used up is not used again.
   if (entry->generation++ != UINT32_MAX)
     table.unused.push_back(static_cast<uint32_t>(handle & UINT32_MAX));
@@ -108,7 +115,8 @@ Access::Access(fp8rt_state handle, Kind kind) : handle(handle), kind(kind) {
   }
   entry->users = kind == Write ? -1 : entry->users + 1;
   status = FP8RT_OK;
-  state = entry->state.get();
+  state = entry->owned->state.get();
+  deviceRows = &entry->owned->deviceRows;
 }
 
 Access::~Access() {

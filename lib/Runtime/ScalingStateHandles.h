@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_RUNTIME_SCALINGSTATEHANDLES_H
 #define FP8_LIB_RUNTIME_SCALINGSTATEHANDLES_H
 
+#include "DeviceRows.h"
 #include "ScalingStateDetail.h"
 
 #include <memory>
@@ -34,12 +35,15 @@ public:
   /// FP8RT_OK, or why there is no state here; the error has been reported.
   fp8rt_status getStatus() const { return status; }
   ScalingState &operator*() const { return *state; }
+  /// What a device has of the state, or null; for writers.
+  std::unique_ptr<DeviceRows> &getDeviceRows() const { return *deviceRows; }
 
 private:
   fp8rt_state handle;
   Kind kind;
   fp8rt_status status;
   ScalingState *state = nullptr;
+  std::unique_ptr<DeviceRows> *deviceRows = nullptr;
 };
 
 } // namespace fp8rt::detail

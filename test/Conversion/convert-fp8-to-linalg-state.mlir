@@ -1,47 +1,52 @@
 // RUN: fp8-opt %s --convert-fp8-to-linalg | FileCheck %s
 
-// A state is a pointer to the runtime's rows.
+// A state is a pointer to the runtime's rows, whose elements are tensors.
 // CHECK-LABEL: func.func @read_scale(
 // CHECK-SAME: %[[STATE:.*]]: !llvm.ptr, %[[SLOT:.*]]: index)
 // CHECK: %[[FIELD:.*]] = llvm.getelementptr %[[STATE]][0, 2] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, ptr, ptr, ptr, ptr, ptr, ptr)>
 // CHECK: %[[ROW:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr
 // CHECK: %[[INDEX:.*]] = arith.index_cast %[[SLOT]] : index to i64
 // CHECK: %[[ADDRESS:.*]] = llvm.getelementptr %[[ROW]][%[[INDEX]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-// CHECK: %[[VALUE:.*]] = llvm.load %[[ADDRESS]] : !llvm.ptr -> f32
-// CHECK: %[[SCALE:.*]] = tensor.from_elements %[[VALUE]] : tensor<1x1xf32>
+// CHECK: llvm.insertvalue %[[ADDRESS]], %{{.*}}[1]
+// CHECK: %[[SCALES:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<1x1xf32>
+// CHECK: %[[SCALE:.*]] = bufferization.to_tensor %[[SCALES]] restrict : memref<1x1xf32> to tensor<1x1xf32>
 // CHECK: llvm.getelementptr %[[STATE]][0, 3]
-// CHECK: %[[SCALE_INV:.*]] = tensor.from_elements
+// CHECK: %[[SCALE_INV:.*]] = bufferization.to_tensor
 // CHECK: return %[[SCALE]], %[[SCALE_INV]]
 func.func @read_scale(%state: !fp8.state, %slot: index) -> (tensor<1x1xf32>, tensor<1x1xf32>) {
   %scale, %scale_inv = fp8.read_scale %state[%slot] : tensor<1x1xf32>
   return %scale, %scale_inv : tensor<1x1xf32>, tensor<1x1xf32>
 }
 
-// The larger magnitude, by its bits.
+// The larger magnitude, by its bits, where it is.
 // CHECK-LABEL: func.func @record_amax(
 // CHECK-SAME: %[[STATE:.*]]: !llvm.ptr, %{{.*}}: index, %[[AMAX:.*]]: tensor<1x1xf32>)
-// CHECK: %[[X:.*]] = tensor.extract %[[AMAX]]
-// CHECK: %[[BITS:.*]] = arith.bitcast %[[X]] : f32 to i32
 // CHECK: llvm.getelementptr %[[STATE]][0, 1]
-// CHECK: %[[OLD:.*]] = llvm.load %[[ADDRESS:.*]] : !llvm.ptr -> i32
-// CHECK: %[[NEW:.*]] = arith.maxui %[[OLD]], %[[BITS]]
-// CHECK: llvm.store %[[NEW]], %[[ADDRESS]] : i32, !llvm.ptr
-// CHECK-NOT: llvm.store
+// CHECK: %[[ROW:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<1x1xi32>
+// CHECK: %[[OLD:.*]] = bufferization.to_tensor %[[ROW]] restrict writable : memref<1x1xi32> to tensor<1x1xi32>
+// CHECK: %[[NEW:.*]] = linalg.generic {{.*}} ins(%[[AMAX]] : tensor<1x1xf32>) outs(%[[OLD]] : tensor<1x1xi32>)
+// CHECK-NEXT: ^bb0(%[[X:.*]]: f32, %[[BEFORE:.*]]: i32):
+// CHECK-NEXT: %[[BITS:.*]] = arith.bitcast %[[X]] : f32 to i32
+// CHECK-NEXT: %[[MAX:.*]] = arith.maxui %[[BEFORE]], %[[BITS]]
+// CHECK-NEXT: linalg.yield %[[MAX]]
+// CHECK: bufferization.materialize_in_destination %[[NEW]] in restrict writable %[[ROW]]
+// CHECK-NOT: linalg.generic
 func.func @record_amax(%state: !fp8.state, %slot: index, %amax: tensor<1x1xf32>) {
   fp8.record_amax %amax, %state[%slot] : tensor<1x1xf32>
   return
 }
 
 // CHECK-LABEL: func.func @counts(
-// CHECK: llvm.store
+// CHECK: bufferization.materialize_in_destination
 // CHECK: %[[U:.*]] = arith.fptosi %{{.*}} : f64 to i64
 // CHECK: llvm.getelementptr %{{.*}}[0, 4]
+// CHECK: %[[ROW:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<i64>
 // CHECK: arith.addi %{{.*}}, %[[U]] : i64
-// CHECK: llvm.store
+// CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[ROW]]
 // CHECK: %[[S:.*]] = arith.fptosi %{{.*}} : f64 to i64
 // CHECK: llvm.getelementptr %{{.*}}[0, 5]
 // CHECK: arith.addi %{{.*}}, %[[S]] : i64
-// CHECK: llvm.store
+// CHECK: bufferization.materialize_in_destination
 func.func @counts(%state: !fp8.state, %slot: index, %amax: tensor<1x1xf32>, %u: f64, %s: f64) {
   fp8.record_amax %amax, %state[%slot] counts(%u, %s) : tensor<1x1xf32>
   return

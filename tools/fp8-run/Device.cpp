@@ -59,6 +59,14 @@ void Device::free(void *memory) {
   fp8rt_workspace_free(kDevice, stream, memory);
 }
 
+llvm::Error Device::upload(fp8rt_state state, fp8rt_state_rows &rows) {
+  return makeError(fp8rt_state_upload(state, kDevice, stream, &rows));
+}
+
+llvm::Error Device::download(fp8rt_state state) {
+  return makeError(fp8rt_state_download(state, stream));
+}
+
 llvm::Error Device::finish() {
   if (auto error = makeError(fp8rt_context_take_status(context)))
     return error;

@@ -10,6 +10,7 @@
 #define FP8_TOOLS_FP8RUN_DEVICE_H
 
 #include "fp8/Runtime/Context.h"
+#include "fp8/Runtime/DeviceState.h"
 #include "llvm/Support/Error.h"
 
 #include <memory>
@@ -31,6 +32,11 @@ public:
   llvm::Expected<void *> upload(const void *data, size_t size);
   llvm::Error download(void *data, const void *source, size_t size);
   void free(void *memory);
+
+  /// The rows of a state on the device, with its present scales.
+  llvm::Error upload(fp8rt_state state, fp8rt_state_rows &rows);
+  /// Gives the state what programs recorded.
+  llvm::Error download(fp8rt_state state);
 
   /// Waits for the program, and returns the error that it ran into.
   llvm::Error finish();

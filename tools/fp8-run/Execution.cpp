@@ -100,6 +100,8 @@ llvm::Expected<Outputs> mlir::fp8::execute(ModuleOp module,
     if (!created)
       return created.takeError();
     device = std::move(*created);
+    if (llvm::Error error = state->moveTo(*device))
+      return error;
   }
   CPUEngineOptions engineOptions;
   engineOptions.onMessage = onMessage;

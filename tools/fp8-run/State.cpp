@@ -8,6 +8,7 @@
 
 #include "State.h"
 
+#include "Device.h"
 #include "fp8/IR/FP8Dialect.h"
 #include "llvm/ADT/Sequence.h"
 
@@ -71,10 +72,20 @@ llvm::Error State::load(const std::string &path, bool strict) {
   return llvm::Error::success();
 }
 
+llvm::Error State::moveTo(Device &target) {
+  device = &target;
+  return handle ? device->upload(handle, rows) : llvm::Error::success();
+}
+
 llvm::Error State::endStep() {
   if (!handle)
     return llvm::Error::success();
-  return makeError(fp8rt_state_update(handle));
+  if (device)
+    if (llvm::Error error = device->download(handle))
+      return error;
+  if (llvm::Error error = makeError(fp8rt_state_update(handle)))
+    return error;
+  return device ? device->upload(handle, rows) : llvm::Error::success();
 }
 
 llvm::Error State::save(const std::string &path) const {

@@ -15,6 +15,8 @@
 
 namespace mlir::fp8 {
 
+class Device;
+
 /// The state that a compiled program takes as its last argument; nothing for a
 /// program that takes none.
 class State {
@@ -28,6 +30,8 @@ public:
   /// What the program takes, or null.
   fp8rt_state_rows *getRows() { return handle ? &rows : nullptr; }
 
+  /// Moves the rows to a device, which is there as long as steps are made.
+  llvm::Error moveTo(Device &target);
   llvm::Error endStep();
   llvm::Error save(const std::string &path) const;
   llvm::Error print(llvm::raw_ostream &os) const;
@@ -37,6 +41,7 @@ private:
 
   StateHandle handle;
   fp8rt_state_rows rows;
+  Device *device = nullptr;
 };
 
 } // namespace mlir::fp8

@@ -172,6 +172,20 @@ def AddContextPass : Pass<"fp8-add-context", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def CheckArgumentsPass : Pass<"fp8-check-arguments", "::mlir::ModuleOp"> {
+  let summary = "arguments are memory of the context's device";
+  let description = [{
+    Every public function checks at its start, through
+    `fp8rt_context_check_memory`, that the memrefs that it was given are memory
+    which kernels of the device may use, and the rows of its scaling state as
+    well: elsewhere they would cost the process the device. Functions end in a
+    context (`fp8-add-context`).
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def ConvertGPUToRuntimePass
     : Pass<"fp8-convert-gpu-to-runtime", "::mlir::ModuleOp"> {
   let summary = "device memory and launches to calls of the runtime";

@@ -95,6 +95,11 @@ void fp8rt_context_read(fp8rt_context *context, void *dst, const void *src,
 void *fp8rt_context_get_constant(fp8rt_context *context, const void *data,
                                  uint64_t bytes);
 
+/// As fp8rt_memory_check of an argument `name` with `count` elements; with none
+/// it may be null.
+void fp8rt_context_check_memory(fp8rt_context *context, const void *ptr,
+                                int64_t count, const char *name);
+
 /// An error with that message if `condition` is 0.
 void fp8rt_context_require(fp8rt_context *context, int32_t condition,
                            const char *message);

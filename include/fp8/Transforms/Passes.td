@@ -361,14 +361,6 @@ def LowerDynamicExpandShapePass : Pass<"fp8-lower-dynamic-expand-shape"> {
                            "memref::MemRefDialect"];
 }
 
-def CheckGPUSupportPass : Pass<"fp8-check-gpu-support", "::mlir::ModuleOp"> {
-  let summary = "report what cannot run on a GPU yet";
-  let description = [{
-    Programs with an opaque scaling state: the rows of `!fp8.state` are the
-    host's memory.
-  }];
-}
-
 def StripAttributesPass : Pass<"fp8-strip-attributes", "::mlir::ModuleOp"> {
   let summary = "drop attributes of functions that LLVM has no use for";
   let description = [{

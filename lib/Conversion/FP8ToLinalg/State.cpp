@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A state is a pointer to fp8rt_state_rows of fp8/Runtime/ScalingState.h, whose
-// rows have one element for each slot.
+// rows have one element for each slot. The struct and its array of caches are
+// in the host's memory; the rows are where the program's tensors are, hence
+// they are read and written as tensors are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +17,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -27,7 +29,8 @@ namespace {
 /// The fields of fp8rt_state_rows, in order.
 enum class Row { NumSlots, Amax, Scale, ScaleInv, Underflow, Saturated, Cache };
 
-/// The address of an element of a row.
+/// The address of an element of a row. The rows' addresses are the host's to
+/// read; the elements are the target's.
 Value getElementAddress(ImplicitLocOpBuilder &b, Value state, Row row,
                         Value slot, Type elementType) {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
@@ -43,6 +46,35 @@ Value getElementAddress(ImplicitLocOpBuilder &b, Value state, Row row,
                              ArrayRef<LLVM::GEPArg>{index});
 }
 
+/// The memory at `address` as a contiguous memref.
+Value getMemRef(ImplicitLocOpBuilder &b, Value address, ArrayRef<int64_t> shape,
+                Type elementType) {
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  auto rank = static_cast<int64_t>(shape.size());
+  Type i64 = b.getI64Type();
+  SmallVector<Type> fields{pointer, pointer, i64};
+  if (rank != 0)
+    fields.append(2, LLVM::LLVMArrayType::get(i64, rank));
+  Value descriptor = LLVM::UndefOp::create(
+      b, LLVM::LLVMStructType::getLiteral(b.getContext(), fields));
+  auto insert = [&](Value value, ArrayRef<int64_t> position) {
+    descriptor = LLVM::InsertValueOp::create(b, descriptor, value, position);
+  };
+  auto insertNumber = [&](int64_t number, ArrayRef<int64_t> position) {
+    insert(LLVM::ConstantOp::create(b, i64, number), position);
+  };
+  insert(address, 0);
+  insert(address, 1);
+  insertNumber(0, 2);
+  SmallVector<int64_t> strides = computeSuffixProduct(shape);
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    insertNumber(shape[dim], {3, dim});
+    insertNumber(strides[dim], {4, dim});
+  }
+  auto type = MemRefType::get(shape, elementType);
+  return UnrealizedConversionCastOp::create(b, type, descriptor).getResult(0);
+}
+
 struct ConvertReadScale : OpConversionPattern<ReadScaleOp> {
   using Base::Base;
   LogicalResult
@@ -52,8 +84,10 @@ struct ConvertReadScale : OpConversionPattern<ReadScaleOp> {
     auto read = [&](Row row, RankedTensorType type) -> Value {
       Value address = getElementAddress(b, adaptor.getState(), row,
                                         adaptor.getSlot(), b.getF32Type());
-      Value value = LLVM::LoadOp::create(b, b.getF32Type(), address);
-      return tensor::FromElementsOp::create(b, type, value);
+      Value memref = getMemRef(b, address, type.getShape(), b.getF32Type());
+      return bufferization::ToTensorOp::create(b, type, memref,
+                                               /*restrict=*/true,
+                                               /*writable=*/false);
     };
     rewriter.replaceOp(op, {read(Row::Scale, op.getScale().getType()),
                             read(Row::ScaleInv, op.getScaleInv().getType())});
@@ -65,34 +99,68 @@ struct ConvertRecordAmax : OpConversionPattern<RecordAmaxOp> {
   using Base::Base;
   LogicalResult
   matchAndRewrite(RecordAmaxOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto update = [&](Row row, Type type,
-                      llvm::function_ref<Value(Value)> combine) {
-      Value address = getElementAddress(b, adaptor.getState(), row,
-                                        adaptor.getSlot(), type);
-      Value old = LLVM::LoadOp::create(b, type, address);
-      LLVM::StoreOp::create(b, combine(old), address);
-    };
-    Value zero = arith::ConstantIndexOp::create(b, 0);
-    SmallVector<Value> first(op.getAmax().getType().getRank(), zero);
-    Value amax = tensor::ExtractOp::create(b, adaptor.getAmax(), first);
-    // Magnitudes order as their bits do, with NaN above all.
-    Value bits = arith::BitcastOp::create(b, b.getI32Type(), amax);
-    update(Row::Amax, b.getI32Type(), [&](Value old) -> Value {
-      return arith::MaxUIOp::create(b, old, bits);
-    });
-    static constexpr Row rows[] = {Row::Underflow, Row::Saturated};
-    for (auto [row, count] : llvm::zip(rows, adaptor.getCounts())) {
-      Value number = arith::FPToSIOp::create(b, b.getI64Type(), count);
-      update(row, b.getI64Type(), [&](Value old) -> Value {
-        return arith::AddIOp::create(b, old, number);
-      });
-    }
-    rewriter.eraseOp(op);
-    return success();
-  }
+                  ConversionPatternRewriter &rewriter) const override;
 };
+
+/// Combines an element of a row with `input`, a tensor of one element or
+/// nothing, where the element is.
+void updateElement(ImplicitLocOpBuilder &b, Value address, Type type,
+                   Value input,
+                   llvm::function_ref<Value(OpBuilder &, ValueRange)> combine) {
+  SmallVector<int64_t> shape;
+  SmallVector<Value> inputs;
+  if (input) {
+    llvm::append_range(shape,
+                       cast<RankedTensorType>(input.getType()).getShape());
+    inputs.push_back(input);
+  }
+  int64_t rank = shape.size();
+  Value memref = getMemRef(b, address, shape, type);
+  Value old = bufferization::ToTensorOp::create(
+      b, RankedTensorType::get(shape, type), memref, /*restrict=*/true,
+      /*writable=*/true);
+  SmallVector<AffineMap> maps(inputs.size() + 1,
+                              b.getMultiDimIdentityMap(rank));
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
+  auto updated = linalg::GenericOp::create(
+      b, old.getType(), inputs, old, maps, loops,
+      [&](OpBuilder &body, Location loc, ValueRange arguments) {
+        linalg::YieldOp::create(body, loc, combine(body, arguments));
+      });
+  bufferization::MaterializeInDestinationOp::create(
+      b, /*result=*/Type(), updated.getResult(0), memref, /*restrict=*/true,
+      /*writable=*/true);
+}
+
+LogicalResult
+ConvertRecordAmax::matchAndRewrite(RecordAmaxOp op, OpAdaptor adaptor,
+                                   ConversionPatternRewriter &rewriter) const {
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  auto getAddress = [&](Row row, Type type) {
+    return getElementAddress(b, adaptor.getState(), row, adaptor.getSlot(),
+                             type);
+  };
+  Type i32 = b.getI32Type(), i64 = b.getI64Type();
+  // Magnitudes order as their bits do, with NaN above all.
+  updateElement(
+      b, getAddress(Row::Amax, i32), i32, adaptor.getAmax(),
+      [&](OpBuilder &body, ValueRange arguments) -> Value {
+        Value bits =
+            arith::BitcastOp::create(body, op.getLoc(), i32, arguments[0]);
+        return arith::MaxUIOp::create(body, op.getLoc(), arguments[1], bits);
+      });
+  static constexpr Row rows[] = {Row::Underflow, Row::Saturated};
+  for (auto [row, count] : llvm::zip(rows, adaptor.getCounts())) {
+    Value number = arith::FPToSIOp::create(b, i64, count);
+    updateElement(b, getAddress(row, i64), i64, /*input=*/Value(),
+                  [&](OpBuilder &body, ValueRange arguments) -> Value {
+                    return arith::AddIOp::create(body, op.getLoc(),
+                                                 arguments[0], number);
+                  });
+  }
+  rewriter.eraseOp(op);
+  return success();
+}
 
 //===----------------------------------------------------------------------===//
 // Caches
@@ -105,27 +173,7 @@ Value getCachePart(ImplicitLocOpBuilder &b, Value cache, int64_t offset,
   Value distance = LLVM::ConstantOp::create(b, b.getI64Type(), offset);
   Value address = LLVM::GEPOp::create(b, pointer, b.getI8Type(), cache,
                                       ArrayRef<LLVM::GEPArg>{distance});
-  auto memref = MemRefType::get(type.getShape(), type.getElementType());
-  Type i64 = b.getI64Type();
-  auto extents = LLVM::LLVMArrayType::get(i64, type.getRank());
-  auto descriptorType = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), {pointer, pointer, i64, extents, extents});
-  Value descriptor = LLVM::UndefOp::create(b, descriptorType);
-  auto insert = [&](Value value, ArrayRef<int64_t> position) {
-    descriptor = LLVM::InsertValueOp::create(b, descriptor, value, position);
-  };
-  auto insertNumber = [&](int64_t number, ArrayRef<int64_t> position) {
-    insert(LLVM::ConstantOp::create(b, i64, number), position);
-  };
-  insert(address, 0);
-  insert(address, 1);
-  insertNumber(0, 2);
-  SmallVector<int64_t> strides = computeSuffixProduct(type.getShape());
-  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    insertNumber(type.getDimSize(dim), {3, dim});
-    insertNumber(strides[dim], {4, dim});
-  }
-  return UnrealizedConversionCastOp::create(b, memref, descriptor).getResult(0);
+  return getMemRef(b, address, type.getShape(), type.getElementType());
 }
 
 /// The memrefs of payload and factor in the cache of a slot.

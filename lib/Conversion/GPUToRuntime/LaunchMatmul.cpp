@@ -159,7 +159,7 @@ Value LaunchBuilder::buildTensorMap(Buffer &buffer, ArrayRef<int64_t> box,
     store({5, i}, b.i32(box[i]));
   }
   store({6}, b.i32(swizzle));
-  store({7}, b.i32(FP8RT_TENSOR_MAP_L2_256B));
+  store({7}, b.i32(FP8RT_TENSOR_MAP_L2_128B));
   Value map = b.allocate(LLVM::LLVMArrayType::get(b.getI8Type(), 128),
                          /*count=*/1, /*alignment=*/64);
   b.call("get_tensor_map", Type(), {desc, map});

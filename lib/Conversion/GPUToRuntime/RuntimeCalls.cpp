@@ -138,20 +138,26 @@ Value RuntimeCalls::call(StringRef name, Type resultType,
   return call.getNumResults() ? call.getResult() : Value();
 }
 
-void RuntimeCalls::require(Value condition, const Twine &message) {
-  std::string text = message.str(), name;
+Value RuntimeCalls::text(const Twine &text) {
+  std::string bytes = text.str() + '\0', name;
   unsigned number = 0;
+  LLVM::GlobalOp existing;
   do {
-    name = "fp8_message_" + std::to_string(number++);
-  } while (module.lookupSymbol(name));
-  {
+    name = "fp8_text_" + std::to_string(number++);
+    existing = module.lookupSymbol<LLVM::GlobalOp>(name);
+  } while (existing &&
+           existing.getValueAttr() != StringAttr::get(getContext(), bytes));
+  if (!existing) {
     OpBuilder::InsertionGuard guard(*this);
     setInsertionPointToStart(module.getBody());
-    createBytes(*this, getLoc(), name, text + '\0', /*alignment=*/1);
+    createBytes(*this, getLoc(), name, bytes, /*alignment=*/1);
   }
+  return LLVM::AddressOfOp::create(*this, getPtrType(), name);
+}
+
+void RuntimeCalls::require(Value condition, const Twine &message) {
   Value flag = LLVM::ZExtOp::create(*this, getI32Type(), condition);
-  Value address = LLVM::AddressOfOp::create(*this, getPtrType(), name);
-  call("require", Type(), {flag, address});
+  call("require", Type(), {flag, text(message)});
 }
 
 void RuntimeCalls::launch(const KernelGlobal &kernel, ArrayRef<Value> grid,

@@ -60,6 +60,8 @@ public:
 
   /// fp8rt_context_NAME(context, arguments...).
   Value call(StringRef name, Type resultType, ValueRange arguments);
+  /// The address of a constant that ends in a NUL.
+  Value text(const Twine &text);
   void require(Value condition, const Twine &message);
   void launch(const KernelGlobal &kernel, ArrayRef<Value> grid,
               ArrayRef<Value> block, Value dynamicSmem, ArrayRef<Value> params);

@@ -187,6 +187,14 @@ void *fp8rt_context_get_constant(fp8rt_context *context, const void *data,
   return copy;
 }
 
+void fp8rt_context_check_memory(fp8rt_context *context, const void *ptr,
+                                int64_t count, const char *name) {
+  inHealthy(context, [&] {
+    return count == 0 ? FP8RT_OK
+                      : fp8rt_memory_check(context->device, ptr, name);
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Launches
 //===----------------------------------------------------------------------===//

@@ -169,4 +169,18 @@ TEST_F(Context, NullIsAContextThatHasFailed) {
   expectOk(fp8rt_context_destroy(nullptr));
 }
 
+TEST_F(Context, ChecksWhoseMemoryItIs) {
+  fp8rt_context_check_memory(context, memory, 16, "argument 0");
+  fp8rt_context_check_memory(context, nullptr, 0, "argument 1");
+  expectOk(fp8rt_context_take_status(context));
+  int onHost = 0;
+  fp8rt_context_check_memory(context, &onHost, 1, "argument 0");
+  launch(kKernel);
+  EXPECT_EQ(getCalls("cuLaunchKernelEx"), 0);
+  takeError(FP8RT_ERROR_WRONG_DEVICE,
+            "expected argument 0 on device 1, but got one in host memory");
+  fp8rt_context_check_memory(context, nullptr, 1, "argument 0");
+  takeError(FP8RT_ERROR_INVALID_ARGUMENT, "argument 0");
+}
+
 } // namespace

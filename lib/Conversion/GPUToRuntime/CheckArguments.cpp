@@ -1,0 +1,79 @@
+//===- CheckArguments.cpp - Arguments are memory of the device ------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RuntimeCalls.h"
+
+#include "fp8/Conversion/Passes.h"
+#include "fp8/IR/FP8Dialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_CHECKARGUMENTSPASS
+#include "fp8/Conversion/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+static void checkMemRef(RuntimeCalls &b, TypedValue<MemRefType> memref,
+                        const Twine &name) {
+  Value count = arith::ConstantIndexOp::create(b, 1);
+  for (int64_t dim = 0; dim < memref.getType().getRank(); ++dim)
+    count = b.createOrFold<arith::MulIOp>(
+        count, b.createOrFold<memref::DimOp>(memref, dim));
+  Value index = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
+  auto toI64 = [&](Value value) -> Value {
+    return arith::IndexCastOp::create(b, b.getI64Type(), value);
+  };
+  Value address = LLVM::IntToPtrOp::create(b, b.getPtrType(), toI64(index));
+  b.call("check_memory", Type(), {address, toI64(count), b.text(name)});
+}
+
+/// The amaxes stand for all rows.
+static void checkState(RuntimeCalls &b, Value state) {
+  // The first fields of fp8rt_state_rows.
+  auto rows = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), {b.getI64Type(), b.getPtrType()});
+  auto load = [&](int32_t field, Type type) -> Value {
+    Value address = LLVM::GEPOp::create(b, b.getPtrType(), rows, state,
+                                        ArrayRef<LLVM::GEPArg>{0, field});
+    return LLVM::LoadOp::create(b, type, address);
+  };
+  Value numSlots = load(0, b.getI64Type()), amax = load(1, b.getPtrType());
+  b.call("check_memory", Type(),
+         {amax, numSlots, b.text("the rows of the state")});
+}
+
+namespace {
+struct CheckArguments : fp8::impl::CheckArgumentsPassBase<CheckArguments> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+} // namespace
+
+void CheckArguments::runOnOperation() {
+  ModuleOp module = getOperation();
+  bool hasState = module->hasAttr(kStateAttrName) ||
+                  module->hasAttr(kStateManifestAttrName);
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal() || !function.isPublic())
+      continue;
+    Operation *first = &function.getBody().front().front();
+    OpBuilder builder(first);
+    RuntimeCalls b(builder, first);
+    // The last is the context.
+    for (BlockArgument argument : function.getArguments().drop_back()) {
+      if (auto memref = dyn_cast<TypedValue<MemRefType>>(argument))
+        checkMemRef(b, memref, "argument " + Twine(argument.getArgNumber()));
+      else if (hasState && isa<LLVM::LLVMPointerType>(argument.getType()))
+        checkState(b, argument);
+    }
+  }
+}
