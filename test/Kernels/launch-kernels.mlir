@@ -1,5 +1,5 @@
 // RUN: fp8-opt %s --fp8-launch-kernels | FileCheck %s
-// RUN: fp8-opt %s --fp8-launch-kernels --convert-fp8-to-linalg --one-shot-bufferize="bufferize-function-boundaries" | FileCheck %s --check-prefix=BUFFERS
+// RUN: fp8-opt %s --fp8-launch-kernels --convert-fp8-to-linalg --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" | FileCheck %s --check-prefix=BUFFERS
 
 !a = !fp8.scaled<?x128xf8E4M3FN, block = [*, *], scale = f32>
 !b = !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>
