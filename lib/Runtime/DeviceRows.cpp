@@ -27,8 +27,7 @@ static size_t alignTo(size_t value, size_t alignment) {
 
 DeviceRows::DeviceRows(const ScalingState &state, int32_t device)
     : device(device), numSlots(state.getNumSlots()),
-      size(getWrittenBytes() + getScaleBytes()),
-      staging(std::max(getWrittenBytes(), getScaleBytes())) {}
+      size(getWrittenBytes() + getScaleBytes()), written(getWrittenBytes()) {}
 
 fp8rt_status DeviceRows::create(const ScalingState &state, int32_t device,
                                 fp8rt_stream stream,
@@ -67,17 +66,24 @@ fp8rt_state_rows DeviceRows::getRows() const {
 
 fp8rt_status DeviceRows::upload(const ScalingState &state,
                                 fp8rt_stream stream) {
+  std::vector<uint8_t> scales(getScaleBytes());
   size_t bytes = numSlots * sizeof(float);
   std::copy_n(reinterpret_cast<const uint8_t *>(state.scale.data()), bytes,
-              staging.data());
+              scales.data());
   std::copy_n(reinterpret_cast<const uint8_t *>(state.scaleInv.data()), bytes,
-              staging.data() + bytes);
-  return fp8rt_memory_copy(device, memory + getWrittenBytes(), staging.data(),
-                           getScaleBytes(), stream);
+              scales.data() + bytes);
+  if (scales == uploaded)
+    return FP8RT_OK;
+  uploaded.clear();
+  if (fp8rt_status status = fp8rt_memory_copy(
+          device, memory + getWrittenBytes(), scales.data(), bytes * 2, stream))
+    return status;
+  uploaded = std::move(scales);
+  return FP8RT_OK;
 }
 
 fp8rt_status DeviceRows::download(ScalingState &state, fp8rt_stream stream) {
-  if (fp8rt_status status = fp8rt_memory_copy(device, staging.data(), memory,
+  if (fp8rt_status status = fp8rt_memory_copy(device, written.data(), memory,
                                               getWrittenBytes(), stream))
     return status;
   if (fp8rt_status status = fp8rt_stream_synchronize(device, stream))
@@ -85,7 +91,7 @@ fp8rt_status DeviceRows::download(ScalingState &state, fp8rt_stream stream) {
   if (fp8rt_status status =
           fp8rt_memory_set(device, memory, 0, getWrittenBytes(), stream))
     return status;
-  auto *underflow = reinterpret_cast<const int64_t *>(staging.data());
+  auto *underflow = reinterpret_cast<const int64_t *>(written.data());
   const int64_t *saturated = underflow + numSlots;
   auto *amax = reinterpret_cast<const float *>(saturated + numSlots);
   Staging &pending = state.staging;

@@ -49,8 +49,9 @@ private:
   /// Offsets into the memory until that is there, then pointers; null for
   /// slots without a cache.
   std::vector<void *> caches;
-  /// The host's copy of what was written, or is to be read.
-  std::vector<uint8_t> staging;
+  /// The host's copies of what programs wrote, and of the scales that the
+  /// device has; none of these at first.
+  std::vector<uint8_t> written, uploaded;
 };
 
 } // namespace fp8rt::detail

@@ -16,6 +16,7 @@
 #include "ProgramDetail.h"
 #include "StatusDetail.h"
 
+#include "fp8/Runtime/DeviceState.h"
 #include "fp8/Runtime/Memory.h"
 
 #include <algorithm>
@@ -249,8 +250,10 @@ fp8rt_status Call::run(void *const *arguments, void *const *results,
   return FP8RT_OK;
 }
 
-static fp8rt_status checkState(const fp8rt_program_function &function,
-                               fp8rt_state state, fp8rt_state_rows &rows) {
+/// The rows of the state, where the function runs.
+static fp8rt_status getRows(const fp8rt_program_function &function,
+                            fp8rt_state state, const fp8rt_context *context,
+                            fp8rt_state_rows &rows) {
   if (fp8rt_status status = fp8rt_state_get_rows(state, &rows))
     return status;
   if (rows.num_slots != function.program->num_slots)
@@ -259,6 +262,9 @@ static fp8rt_status checkState(const fp8rt_program_function &function,
                     function.program->name + "', with " +
                     std::to_string(function.program->num_slots) +
                     " slots, but got " + std::to_string(rows.num_slots));
+  if (function.flags & FP8RT_FUNCTION_TAKES_CONTEXT)
+    return fp8rt_state_upload(state, fp8rt_context_get_device(context),
+                              fp8rt_context_get_stream(context), &rows);
   return FP8RT_OK;
 }
 
@@ -276,7 +282,7 @@ fp8rt_status fp8rt_program_call(const fp8rt_program_function *function,
       return status;
     fp8rt_state_rows rows;
     if (function->flags & FP8RT_FUNCTION_TAKES_STATE)
-      if (fp8rt_status status = checkState(*function, state, rows))
+      if (fp8rt_status status = getRows(*function, state, context, rows))
         return status;
     return call.run(arguments, results, &rows);
   });

@@ -54,6 +54,9 @@ fp8rt_status fp8rt_context_set_stream(fp8rt_context *context,
 /// The device that it was made for; -1 for null.
 int32_t fp8rt_context_get_device(const fp8rt_context *context);
 
+/// The stream that work goes to; null, the default stream, for null.
+fp8rt_stream fp8rt_context_get_stream(const fp8rt_context *context);
+
 /// The first error since the context was made or last asked, with its message;
 /// the context works again. After an error nothing more is launched or copied.
 fp8rt_status fp8rt_context_take_status(fp8rt_context *context);

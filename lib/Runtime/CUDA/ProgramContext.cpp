@@ -116,6 +116,10 @@ int32_t fp8rt_context_get_device(const fp8rt_context *context) {
   return context ? context->device : -1;
 }
 
+fp8rt_stream fp8rt_context_get_stream(const fp8rt_context *context) {
+  return context ? context->stream : nullptr;
+}
+
 fp8rt_status fp8rt_context_take_status(fp8rt_context *context) {
   if (!context)
     return failNullContext();

@@ -143,7 +143,7 @@ static constexpr StringLiteral kOnGPU =
 static constexpr StringLiteral kState = R"(
 /* A state of delayed scaling: {0} slots, made by
  * fp8rt_program_create_state(&{1}_program, &state). A step ends with
- * fp8rt_state_update(state); fp8/Runtime/ScalingState.h has the rest. */
+ * {2}fp8rt_state_update(state); {3} has the rest. */
 )";
 
 llvm::Expected<std::string> fp8::getCHeader(const ProgramInterface &program,
@@ -174,7 +174,12 @@ llvm::Expected<std::string> fp8::getCHeader(const ProgramInterface &program,
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
      << "extern const fp8rt_program_info " << program.name << "_program;\n";
   if (!program.stateManifest.empty())
-    os << llvm::formatv(kState.data(), program.numSlots, program.name);
+    os << llvm::formatv(
+        kState.data(), program.numSlots, program.name,
+        program.isOnGPU() ? "fp8rt_state_download(state, stream) and then\n * "
+                          : "",
+        program.isOnGPU() ? "fp8/Runtime/DeviceState.h"
+                          : "fp8/Runtime/ScalingState.h");
   os << '\n';
   for (const ProgramFunction &function : program.functions)
     writeFunction(os, program, function);

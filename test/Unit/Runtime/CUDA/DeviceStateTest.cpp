@@ -99,6 +99,26 @@ TEST_F(DeviceState, TakesScalesAlong) {
   EXPECT_EQ(read(rows.scale_inv), (std::vector<float>{1, 0.25, 1}));
 }
 
+TEST_F(DeviceState, TakesAlongOnlyWhatChanged) {
+  upload();
+  int before = getCalls("cuMemcpyAsync");
+  upload();
+  EXPECT_EQ(getCalls("cuMemcpyAsync"), before);
+  expectOk(fp8rt_state_set_scale(state, "x", 2));
+  upload();
+  EXPECT_GT(getCalls("cuMemcpyAsync"), before);
+  EXPECT_EQ(read(rows.scale)[0], 2);
+}
+
+TEST_F(DeviceState, TakesScalesAlongAfterAFailure) {
+  upload();
+  expectOk(fp8rt_state_set_scale(state, "x", 2));
+  fail("cuMemcpyAsync", kLaunchOutOfResources, 1);
+  EXPECT_NE(fp8rt_state_upload(state, 1, stream, &rows), FP8RT_OK);
+  upload();
+  EXPECT_EQ(read(rows.scale)[0], 2);
+}
+
 TEST_F(DeviceState, BringsAmaxesBackOnce) {
   upload();
   write(rows.amax, {3, 5, 0});

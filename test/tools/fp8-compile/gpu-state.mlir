@@ -1,0 +1,39 @@
+// RUN: rm -rf %t && mkdir %t
+// RUN: fp8-compile %s --target=sm_90a --recipe=delayed,amax_history_len=2 -o %t/scaled.so
+// RUN: FileCheck %s --check-prefix=HEADER --input-file=%t/scaled.h
+// RUN: %c_compiler -std=c11 -Wall -Wextra -pedantic -Werror -I%t -I%fp8_source/include %S/Inputs/gpu_state.c %t/scaled.so -L%fp8_build/lib -lfp8rt -Wl,-rpath,%fp8_build/lib -Wl,-rpath,%t -o %t/state
+// RUN: env FP8_CUDA_DRIVER=%fake_cuda FAKE_CUDA_TRACE=%t/trace %t/state | FileCheck %s
+// RUN: FileCheck %s --check-prefix=TRACE --input-file=%t/trace
+// UNSUPPORTED: sanitizers
+
+// HEADER: A step ends with
+// HEADER-NEXT: fp8rt_state_download(state, stream) and then
+// HEADER-NEXT: fp8rt_state_update(state); fp8/Runtime/DeviceState.h has the rest.
+// HEADER: fp8rt_state state,
+// HEADER-NEXT: fp8rt_context *context);
+
+// CHECK: step 0: 0
+// CHECK-NEXT: step 1: 0
+// CHECK-NEXT: steps: 2
+
+// Scales go to the device when they have changed, and nothing waits for it but
+// the end of a step. The fake driver runs no kernels, so that they never change.
+
+// TRACE: first call
+// TRACE-NOT: cuStreamSynchronize
+// TRACE: cuMemcpyAsync
+// TRACE: cuLaunchKernelEx
+// TRACE: download
+// TRACE: cuStreamSynchronize
+// TRACE: second call
+// TRACE-NOT: {{cuMemcpyAsync|cuStreamSynchronize}}
+// TRACE: cuLaunchKernelEx
+// TRACE: download
+
+func.func @main(%x: tensor<16x32xf32> {fp8.name = "x"}, %w: tensor<32x16xf32> {fp8.name = "w", fp8.weight})
+    -> (tensor<16x16xf32> {fp8.name = "y"}) {
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %y = linalg.matmul {fp8.name = "l"} ins(%x, %w : tensor<16x32xf32>, tensor<32x16xf32>)
+                     outs(%zero : tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %y : tensor<16x16xf32>
+}
