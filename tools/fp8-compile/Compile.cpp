@@ -117,7 +117,10 @@ static llvm::Expected<bool> emitProgram(ModuleOp module,
       ProgramInterface::create(module, options.name, options.pipeline);
   if (failed(program))
     return false;
-  program->cpu = options.cpu;
+  auto processor = Processor::get(options.cpu);
+  if (!processor)
+    return processor.takeError();
+  program->processor = std::move(*processor);
   if (failed(compileProgram(module, options.pipeline)) ||
       failed(program->complete(module)))
     return false;

@@ -12,10 +12,7 @@
 #include "Report.h"
 #include "State.h"
 
-#include "fp8/IR/FP8Dialect.h"
-#include "fp8/Target/CPU/Engine.h"
-
-#include <unistd.h>
+#include <chrono>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -23,19 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 static double getSecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-static int onMessage(const char *text) {
-  llvm::errs() << text << '\n';
-  return 0;
-}
-
-/// A failed assertion has printed its message; what remains is to end without
-/// a core dump and without outputs.
-static void onAbort() {
-  std::fflush(nullptr);
-  llvm::errs() << "fp8-run: error: the program aborted\n";
-  ::_exit(1);
 }
 
 /// Repeats a short program often and a long one a few times.
@@ -86,16 +70,15 @@ static llvm::Error writeOutputs(const Outputs &outputs,
   return llvm::Error::success();
 }
 
-llvm::Expected<Outputs> mlir::fp8::execute(ModuleOp module,
-                                           const Signature &signature,
+llvm::Expected<Outputs> mlir::fp8::execute(const Executable &executable,
                                            ArrayRef<HostTensor> arguments,
-                                           Clock::time_point start,
                                            const RunOptions &options) {
-  auto state = State::create(module, signature, options);
+  auto state =
+      State::create(executable.stateManifest, executable.signature, options);
   if (!state)
     return state.takeError();
   std::unique_ptr<Device> device;
-  if (options.pipeline.target != "cpu") {
+  if (executable.isOnGPU) {
     auto created = Device::create();
     if (!created)
       return created.takeError();
@@ -103,19 +86,9 @@ llvm::Expected<Outputs> mlir::fp8::execute(ModuleOp module,
     if (llvm::Error error = state->moveTo(*device))
       return error;
   }
-  CPUEngineOptions engineOptions;
-  engineOptions.onMessage = onMessage;
-  engineOptions.onAbort = onAbort;
-  auto engine = CPUEngine::create(module, engineOptions);
-  if (!engine)
-    return engine.takeError();
-  auto function = (*engine)->lookup(signature.entry);
-  if (!function)
-    return function.takeError();
-  double compileTime = getSecondsSince(start);
 
-  Invocation invocation(signature, arguments, *function, state->getRows(),
-                        device.get());
+  Invocation invocation(executable.signature, arguments, executable.function,
+                        state->getRows(), device.get());
   Outputs outputs(options.steps);
   auto runs = runSteps(invocation, options, outputs, *state);
   if (!runs)
@@ -127,8 +100,7 @@ llvm::Expected<Outputs> mlir::fp8::execute(ModuleOp module,
     if (llvm::Error error = state->save(options.stateOut))
       return error;
   if (options.pipeline.stats) {
-    auto names = module->getAttrOfType<ArrayAttr>(kStatsSlotsAttrName);
-    printStats(names ? names.getValue() : ArrayRef<Attribute>(), llvm::outs());
+    printStats(executable.statsSlots, llvm::outs());
     if (llvm::Error error = state->print(llvm::outs()))
       return error;
   }
@@ -139,6 +111,7 @@ llvm::Expected<Outputs> mlir::fp8::execute(ModuleOp module,
     runs = measure(invocation);
   if (!runs)
     return runs.takeError();
-  printTimes(compileTime, std::move(*runs), llvm::outs());
+  printTimes(executable.making, executable.seconds, std::move(*runs),
+             llvm::outs());
   return outputs;
 }

@@ -9,20 +9,17 @@
 #ifndef FP8_TOOLS_FP8RUN_EXECUTION_H
 #define FP8_TOOLS_FP8RUN_EXECUTION_H
 
+#include "Executable.h"
 #include "HostTensor.h"
 #include "Options.h"
 #include "Outputs.h"
 
-#include <chrono>
-
 namespace mlir::fp8 {
 
-/// Runs the entry of a module that went through the whole pipeline, writes or
-/// prints its results, and what else `options` ask for, and returns them.
-/// `start` is when compiling began.
-llvm::Expected<Outputs> execute(ModuleOp module, const Signature &signature,
+/// Runs `executable`, writes or prints its results, and what else `options` ask
+/// for, and returns them.
+llvm::Expected<Outputs> execute(const Executable &executable,
                                 ArrayRef<HostTensor> arguments,
-                                std::chrono::steady_clock::time_point start,
                                 const RunOptions &options);
 
 } // namespace mlir::fp8

@@ -223,7 +223,8 @@ llvm::Expected<double> Invocation::run(int64_t step, Outputs &outputs) {
     packed.push_back(storage);
 
   auto start = std::chrono::steady_clock::now();
-  function(packed.data());
+  if (llvm::Error error = function(packed.data()))
+    return error;
   if (device)
     if (llvm::Error error = device->finish())
       return error;

@@ -13,18 +13,21 @@
 #include "HostTensor.h"
 #include "Outputs.h"
 #include "fp8/Runtime/ScalingState.h"
-#include "fp8/Target/CPU/Engine.h"
+
+#include <functional>
 
 namespace mlir::fp8 {
 
 /// Calls of one function with the same arguments, or slices of them.
 class Invocation {
 public:
+  /// Calls the function with pointers to its arguments, as Engine.h has them.
+  using Function = std::function<llvm::Error(void **arguments)>;
+
   Invocation(const Signature &signature, ArrayRef<HostTensor> arguments,
-             CPUEngine::Function function, fp8rt_state_rows *state,
-             Device *device)
-      : signature(signature), arguments(arguments), function(function),
-        state(state), device(device) {}
+             Function function, fp8rt_state_rows *state, Device *device)
+      : signature(signature), arguments(arguments),
+        function(std::move(function)), state(state), device(device) {}
   ~Invocation() { freeArguments(); }
 
   /// Calls the function with copies of what the arguments hold for `step`,
@@ -46,7 +49,7 @@ private:
 
   const Signature &signature;
   ArrayRef<HostTensor> arguments;
-  CPUEngine::Function function;
+  Function function;
   /// Null for a program without state.
   fp8rt_state_rows *state;
   /// Null for a program on the CPU.

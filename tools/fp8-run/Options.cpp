@@ -42,7 +42,8 @@ struct RunOptTable : GenericOptTable {
 };
 } // namespace
 
-static llvm::Error parseValue(const Arg &arg, RunOptions &options) {
+/// Whether it is an option that has a say in compiling.
+static llvm::Expected<bool> parseValue(const Arg &arg, RunOptions &options) {
   llvm::StringRef value = getValue(arg);
   switch (arg.getOption().getID()) {
   case OPT_entry:
@@ -52,9 +53,11 @@ static llvm::Error parseValue(const Arg &arg, RunOptions &options) {
     if (value != "cpu")
       return makeValueError(arg, "cpu");
     options.compare = value;
-    break;
+    return true;
   case OPT_tolerance:
-    return parseNumber(arg, options.tolerance);
+    if (llvm::Error error = parseNumber(arg, options.tolerance))
+      return error;
+    break;
   case OPT_inputs:
     options.inputs = value;
     break;
@@ -63,11 +66,15 @@ static llvm::Error parseValue(const Arg &arg, RunOptions &options) {
     break;
   case OPT_compile_to:
     options.compileTo = value;
-    break;
+    return true;
   case OPT_steps:
-    return parseCount(arg, options.steps.emplace());
+    if (llvm::Error error = parseCount(arg, options.steps.emplace()))
+      return error;
+    break;
   case OPT_microbatches:
-    return parseCount(arg, options.microbatches);
+    if (llvm::Error error = parseCount(arg, options.microbatches))
+      return error;
+    break;
   case OPT_state_in:
     options.stateIn = value;
     break;
@@ -85,11 +92,11 @@ static llvm::Error parseValue(const Arg &arg, RunOptions &options) {
     break;
   case OPT_stats:
     options.pipeline.stats = true;
-    break;
+    return true;
   default:
-    return parseCompilerOption(arg, options).takeError();
+    return parseCompilerOption(arg, options);
   }
-  return llvm::Error::success();
+  return false;
 }
 
 llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
@@ -99,8 +106,10 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
                                       missingIndex, missingCount);
   RunOptions options;
   if (args.hasArg(OPT_help)) {
-    table.printHelp(llvm::outs(), "fp8-run FILE.mlir [options]",
-                    "Compiles an MLIR program with FP8 matmuls and runs it");
+    table.printHelp(
+        llvm::outs(), "fp8-run FILE.mlir|FILE.so [options]",
+        "Runs an MLIR program with FP8 matmuls, or what fp8-compile "
+        "made of one");
     options.help = true;
     return options;
   }
@@ -111,9 +120,13 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
   if (!file)
     return file.takeError();
   options.file = *file;
-  for (const Arg *arg : args)
-    if (llvm::Error error = parseValue(*arg, options))
-      return error;
+  for (const Arg *arg : args) {
+    auto isCompiling = parseValue(*arg, options);
+    if (!isCompiling)
+      return isCompiling.takeError();
+    if (*isCompiling && options.compiling.empty())
+      options.compiling = arg->getAsString(args);
+  }
   if (options.stateStrict && options.stateIn.empty())
     return llvm::createStringError(
         "expected --state-in=FILE with --state-strict");

@@ -37,6 +37,8 @@ struct RunOptions : CompilerOptions {
   /// Write no results.
   bool quiet = false;
   bool time = false;
+  /// The first option, as it was given, that has a say in compiling.
+  std::string compiling;
   /// The help was asked for, and printed.
   bool help = false;
 };

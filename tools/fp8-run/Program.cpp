@@ -9,15 +9,17 @@
 #include "Program.h"
 
 #include "Comparison.h"
+#include "Executable.h"
 #include "Execution.h"
-#include "fp8/Target/Program/Signature.h"
 
 #include "fp8/Target/CPU/Object.h"
+#include "fp8/Target/Program/Signature.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Support/FileUtilities.h"
 
 #include <chrono>
@@ -86,25 +88,25 @@ static RunOptions getReferenceOptions(const RunOptions &options) {
   return reference;
 }
 
-llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
-  auto program = SourceProgram::read(options);
-  if (!program)
-    return program.takeError();
-  if (!*program)
-    return false;
-  ModuleOp module = (*program)->getModule();
+/// Compiles the entry, which is all that is left of the module.
+static llvm::Expected<std::optional<Executable>>
+compileEntry(ModuleOp module, const Signature &signature,
+             const PipelineOptions &pipeline) {
+  auto start = std::chrono::steady_clock::now();
+  if (failed(compileProgram(module, pipeline)))
+    return std::nullopt;
+  auto executable =
+      Executable::compile(module, signature, pipeline.target != "cpu");
+  if (!executable)
+    return executable.takeError();
+  std::chrono::duration<double> elapsed =
+      std::chrono::steady_clock::now() - start;
+  executable->seconds = elapsed.count();
+  return std::move(*executable);
+}
 
-  if (options.compileTo == "binary")
-    return writeObject(module, options);
-  if (!options.compileTo.empty()) {
-    PipelineOptions pipeline = options.pipeline;
-    pipeline.to = options.compileTo;
-    if (failed(compileProgram(module, pipeline)))
-      return false;
-    module->print(llvm::outs());
-    return true;
-  }
-
+static llvm::Expected<bool> runSource(ModuleOp module,
+                                      const RunOptions &options) {
   FailureOr<func::FuncOp> entry = findEntry(module, options.entry);
   if (failed(entry))
     return false;
@@ -116,29 +118,82 @@ llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
       readTensors(signature->arguments, options.inputs, options.steps);
   if (!arguments)
     return arguments.takeError();
-  auto start = std::chrono::steady_clock::now();
   if (failed(isolate(module, *entry)))
     return false;
   OwningOpRef<ModuleOp> reference;
   if (!options.compare.empty())
     reference = module.clone();
-  if (failed(compileProgram(module, options.pipeline)))
-    return false;
-  auto outputs = execute(module, *signature, *arguments, start, options);
-  if (!outputs)
-    return outputs.takeError();
-  if (!reference)
-    return true;
-  RunOptions referenceOptions = getReferenceOptions(options);
-  if (failed(compileProgram(*reference, referenceOptions.pipeline)))
-    return false;
-  auto expected = execute(*reference, *signature, *arguments,
-                          std::chrono::steady_clock::now(), referenceOptions);
-  if (!expected)
-    return expected.takeError();
+  auto run =
+      [&](ModuleOp module,
+          const RunOptions &options) -> llvm::Expected<std::optional<Outputs>> {
+    auto executable = compileEntry(module, *signature, options.pipeline);
+    if (!executable)
+      return executable.takeError();
+    if (!*executable)
+      return std::nullopt;
+    return execute(**executable, *arguments, options);
+  };
+  auto outputs = run(module, options);
+  if (!outputs || !*outputs || !reference)
+    return outputs ? llvm::Expected<bool>(outputs->has_value())
+                   : outputs.takeError();
+  auto expected = run(*reference, getReferenceOptions(options));
+  if (!expected || !*expected)
+    return expected ? llvm::Expected<bool>(false) : expected.takeError();
   if (llvm::Error error =
-          compareResults(outputs->getTensors(), expected->getTensors(),
+          compareResults((*outputs)->getTensors(), (*expected)->getTensors(),
                          options.tolerance, llvm::outs()))
     return error;
+  return true;
+}
+
+/// A shared object, by its name or by what is in it.
+static bool isCompiled(const std::string &file) {
+  llvm::file_magic magic;
+  return StringRef(file).ends_with(".so") ||
+         (!llvm::identify_magic(file, magic) && magic.is_object());
+}
+
+static llvm::Expected<bool> runCompiled(const RunOptions &options) {
+  if (!options.compiling.empty())
+    return llvm::createStringError("expected a program in MLIR with '" +
+                                   options.compiling + "', but '" +
+                                   options.file + "' is compiled already");
+  auto start = std::chrono::steady_clock::now();
+  MLIRContext context;
+  auto executable = Executable::load(options.file, options.entry, context);
+  if (!executable)
+    return executable.takeError();
+  std::chrono::duration<double> elapsed =
+      std::chrono::steady_clock::now() - start;
+  executable->seconds = elapsed.count();
+  auto arguments = readTensors(executable->signature.arguments, options.inputs,
+                               options.steps);
+  if (!arguments)
+    return arguments.takeError();
+  auto outputs = execute(*executable, *arguments, options);
+  if (!outputs)
+    return outputs.takeError();
+  return true;
+}
+
+llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
+  if (isCompiled(options.file))
+    return runCompiled(options);
+  auto program = SourceProgram::read(options);
+  if (!program)
+    return program.takeError();
+  if (!*program)
+    return false;
+  ModuleOp module = (*program)->getModule();
+  if (options.compileTo == "binary")
+    return writeObject(module, options);
+  if (options.compileTo.empty())
+    return runSource(module, options);
+  PipelineOptions pipeline = options.pipeline;
+  pipeline.to = options.compileTo;
+  if (failed(compileProgram(module, pipeline)))
+    return false;
+  module->print(llvm::outs());
   return true;
 }

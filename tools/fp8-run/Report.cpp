@@ -71,9 +71,9 @@ void mlir::fp8::printSummary(const HostTensor &tensor, llvm::raw_ostream &os) {
   os << '\n';
 }
 
-void mlir::fp8::printTimes(double compile, std::vector<double> runs,
-                           llvm::raw_ostream &os) {
-  os << llvm::format("compile: %.1f ms\n", compile * 1e3);
+void mlir::fp8::printTimes(StringRef making, double seconds,
+                           std::vector<double> runs, llvm::raw_ostream &os) {
+  os << making << llvm::format(": %.1f ms\n", seconds * 1e3);
   llvm::sort(runs);
   os << llvm::format(
       "run: min %.4g ms, median %.4g ms, max %.4g ms (%zu runs)\n",
@@ -81,14 +81,14 @@ void mlir::fp8::printTimes(double compile, std::vector<double> runs,
       runs.size());
 }
 
-void mlir::fp8::printStats(ArrayRef<Attribute> names, llvm::raw_ostream &os) {
+void mlir::fp8::printStats(ArrayRef<std::string> names, llvm::raw_ostream &os) {
   if (names.empty()) {
     os << "no tensor is quantised\n";
     return;
   }
   size_t width = StringRef("tensor").size();
-  for (Attribute name : names)
-    width = std::max(width, cast<StringAttr>(name).size());
+  for (StringRef name : names)
+    width = std::max(width, name.size());
   auto printRow = [&](StringRef name, StringRef amax, StringRef underflow,
                       StringRef saturation, StringRef sqnr) {
     os << llvm::left_justify(name, width);
@@ -97,10 +97,9 @@ void mlir::fp8::printStats(ArrayRef<Attribute> names, llvm::raw_ostream &os) {
     os << '\n';
   };
   printRow("tensor", "amax", "underflow %", "saturation %", "SQNR dB");
-  for (auto [slot, name] : llvm::enumerate(names)) {
+  for (auto [slot, text] : llvm::enumerate(names)) {
     fp8rt_stats stats;
     fp8rt_stats_get(slot, &stats);
-    StringRef text = cast<StringAttr>(name).getValue();
     // A tensor in a branch that was not taken.
     if (stats.calls == 0) {
       printRow(text, "-", "-", "-", "-");

@@ -20,13 +20,14 @@ double getElement(const HostTensor &tensor, int64_t index);
 /// One line: name, dtype, shape, range and first values.
 void printSummary(const HostTensor &tensor, llvm::raw_ostream &os);
 
-/// Minimum, median and maximum of `runs`, in seconds.
-void printTimes(double compile, std::vector<double> runs,
+/// The seconds that `making` the program took, and minimum, median and maximum
+/// of `runs`.
+void printTimes(StringRef making, double seconds, std::vector<double> runs,
                 llvm::raw_ostream &os);
 
 /// The table of statistics that the program has recorded, one row for each of
 /// `names`, which number the runtime's slots.
-void printStats(ArrayRef<Attribute> names, llvm::raw_ostream &os);
+void printStats(ArrayRef<std::string> names, llvm::raw_ostream &os);
 
 } // namespace mlir::fp8
 

@@ -37,11 +37,11 @@ static llvm::Error checkStateless(const Signature &signature,
       "delayed");
 }
 
-llvm::Expected<State> State::create(ModuleOp module, const Signature &signature,
+llvm::Expected<State> State::create(StringRef manifest,
+                                    const Signature &signature,
                                     const RunOptions &options) {
   State state;
-  auto manifest = module->getAttrOfType<StringAttr>(kStateManifestAttrName);
-  if (!manifest) {
+  if (manifest.empty()) {
     if (llvm::Error error = checkStateless(signature, options))
       return error;
     return state;

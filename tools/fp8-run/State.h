@@ -21,9 +21,10 @@ class Device;
 /// program that takes none.
 class State {
 public:
-  /// Makes the state that `module` describes, and loads and freezes it as
-  /// `options` ask for. What the file lacks or has more is a warning.
-  static llvm::Expected<State> create(ModuleOp module,
+  /// Makes the state that `manifest` describes, empty for none, and loads and
+  /// freezes it as `options` ask for. What the file lacks or has more is a
+  /// warning.
+  static llvm::Expected<State> create(StringRef manifest,
                                       const Signature &signature,
                                       const RunOptions &options);
 

@@ -7,29 +7,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "Host.h"
+#include "fp8/Target/CPU/Processor.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-static bool isKnown(const llvm::Triple &triple, StringRef cpu) {
-  std::string error;
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(triple, error);
-  std::unique_ptr<llvm::MCSubtargetInfo> info(
-      target ? target->createMCSubtargetInfo(triple, "", "") : nullptr);
-  return info && info->isCPUStringValid(cpu);
-}
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 fp8::createHostMachine(unsigned optLevel,
@@ -41,12 +31,10 @@ fp8::createHostMachine(unsigned optLevel,
   if (!builder)
     return builder.takeError();
   if (cpu != "native") {
-    if (!isKnown(builder->getTargetTriple(), cpu))
-      return llvm::createStringError(
-          "expected native or a processor that LLVM knows, such as x86-64-v3, "
-          "but got '" +
-          cpu + "'");
-    builder->setCPU(cpu.str());
+    auto processor = Processor::get(cpu);
+    if (!processor)
+      return processor.takeError();
+    builder->setCPU(processor->name);
     builder->getFeatures() = llvm::SubtargetFeatures();
   }
   builder->setCodeGenOptLevel(llvm::CodeGenOpt::getLevel(optLevel).value_or(

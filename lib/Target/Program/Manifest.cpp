@@ -51,7 +51,8 @@ std::string fp8::getManifest(const ProgramInterface &program) {
     json.attribute("abi", static_cast<int64_t>(FP8RT_VERSION));
     json.attribute("name", program.name);
     json.attribute("target", program.target);
-    json.attribute("cpu", program.cpu);
+    json.attribute("cpu", program.processor.name);
+    json.attribute("cpu_features", program.processor.features);
     json.attribute("recipe", program.recipe);
     if (program.isOnGPU())
       json.attribute("kernels", program.kernelFormat);
@@ -94,37 +95,45 @@ static llvm::Error parsePorts(const llvm::json::Array &values,
   return llvm::Error::success();
 }
 
-llvm::Expected<std::vector<Signature>>
-fp8::parseManifest(StringRef manifest, MLIRContext &context) {
-  auto value = llvm::json::parse(manifest);
+static llvm::Expected<Signature> parseFunction(const llvm::json::Value &value,
+                                               MLIRContext &context) {
+  const llvm::json::Object *function = value.getAsObject();
+  const llvm::json::Array *arguments =
+      function ? function->getArray("arguments") : nullptr;
+  const llvm::json::Array *results =
+      function ? function->getArray("results") : nullptr;
+  if (!arguments || !results || !function->getString("name"))
+    return llvm::createStringError(
+        "expected functions in the program's manifest to have a name, "
+        "arguments and results");
+  Signature signature;
+  signature.entry = function->getString("name")->str();
+  signature.takesState = function->getBoolean("takes_state").value_or(false);
+  if (llvm::Error error = parsePorts(*arguments, context, signature.arguments))
+    return error;
+  if (llvm::Error error = parsePorts(*results, context, signature.results))
+    return error;
+  return signature;
+}
+
+llvm::Expected<Manifest> fp8::parseManifest(StringRef text,
+                                            MLIRContext &context) {
+  auto value = llvm::json::parse(text);
   if (!value)
     return value.takeError();
   const llvm::json::Object *object = value->getAsObject();
-  const llvm::json::Array *functions =
-      object ? object->getArray("functions") : nullptr;
-  if (!functions)
+  if (!object || !object->getArray("functions") || !object->getString("cpu"))
     return llvm::createStringError(
-        "expected the program's manifest to have functions");
-  std::vector<Signature> signatures;
-  for (const llvm::json::Value &element : *functions) {
-    const llvm::json::Object *function = element.getAsObject();
-    const llvm::json::Array *arguments =
-        function ? function->getArray("arguments") : nullptr;
-    const llvm::json::Array *results =
-        function ? function->getArray("results") : nullptr;
-    if (!arguments || !results || !function->getString("name"))
-      return llvm::createStringError(
-          "expected functions in the program's manifest to have a name, "
-          "arguments and results");
-    Signature signature;
-    signature.entry = function->getString("name")->str();
-    signature.takesState = function->getBoolean("takes_state").value_or(false);
-    if (llvm::Error error =
-            parsePorts(*arguments, context, signature.arguments))
-      return error;
-    if (llvm::Error error = parsePorts(*results, context, signature.results))
-      return error;
-    signatures.push_back(std::move(signature));
+        "expected the program's manifest to have functions and a cpu");
+  Manifest manifest;
+  manifest.processor.name = object->getString("cpu")->str();
+  manifest.processor.features =
+      object->getString("cpu_features").value_or("").str();
+  for (const llvm::json::Value &element : *object->getArray("functions")) {
+    auto function = parseFunction(element, context);
+    if (!function)
+      return function.takeError();
+    manifest.functions.push_back(std::move(*function));
   }
-  return signatures;
+  return manifest;
 }

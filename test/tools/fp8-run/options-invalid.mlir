@@ -13,7 +13,7 @@
 // RUN: echo "func.func @f( {" > %t.syntax.mlir
 // RUN: not fp8-run %t.syntax.mlir 2>&1 | FileCheck %s --check-prefix=SYNTAX
 
-// HELP: USAGE: fp8-run FILE.mlir [options]
+// HELP: USAGE: fp8-run FILE.mlir|FILE.so [options]
 // NOFILE: {{^}}fp8-run: error: expected one input file, but got 0; see --help{{$}}
 // TWOFILES: {{^}}fp8-run: error: expected one input file, but got 2; see --help{{$}}
 // ABSENT: {{^}}fp8-run: error: cannot open input file '{{.*}}.absent.mlir': No such file or directory

@@ -29,8 +29,7 @@ namespace mlir::fp8 {
 struct ObjectOptions {
   /// 0 to 3, as in -O3.
   unsigned optLevel = 3;
-  /// The processor: "native" is this machine's, other names are LLVM's, such as
-  /// "x86-64-v3".
+  /// As Processor.h has it.
   std::string cpu = "native";
   /// Changes the translated module before it is optimised: what is to be seen
   /// of the object. Without it, functions that had the attribute

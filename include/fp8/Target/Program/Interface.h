@@ -16,6 +16,7 @@
 #define FP8_TARGET_PROGRAM_INTERFACE_H
 
 #include "fp8/Pipelines/Pipelines.h"
+#include "fp8/Target/CPU/Processor.h"
 #include "fp8/Target/Program/Signature.h"
 #include "llvm/Support/Error.h"
 
@@ -51,8 +52,8 @@ struct ProgramInterface {
   std::string recipe;
   /// "cubin" or "ptx"; empty without a GPU.
   std::string kernelFormat;
-  /// What the host's code was compiled for.
-  std::string cpu;
+  /// What the host's code is compiled for.
+  Processor processor;
   /// As getStateManifest writes it; empty without a state.
   std::string stateManifest;
   int64_t numSlots = 0;
@@ -68,10 +69,14 @@ int64_t getAlignment(const ProgramInterface &program, const Port &port);
 /// The description in JSON; docs/Runtime.md lists the keys.
 std::string getManifest(const ProgramInterface &program);
 
-/// The functions of a program from such a description, for hosts of shared
-/// objects. `type`s are parsed in `context`.
-llvm::Expected<std::vector<Signature>> parseManifest(StringRef manifest,
-                                                     MLIRContext &context);
+/// What hosts of shared objects need of such a description.
+struct Manifest {
+  Processor processor;
+  std::vector<Signature> functions;
+};
+
+/// Reads a description; types are made in `context`.
+llvm::Expected<Manifest> parseManifest(StringRef text, MLIRContext &context);
 
 /// A header for C and C++; `file` is its own name.
 llvm::Expected<std::string> getCHeader(const ProgramInterface &program,

@@ -1,0 +1,121 @@
+//===- Executable.cpp - A program that is ready to run ----------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Executable.h"
+
+#include "StateContents.h"
+
+#include "fp8/IR/FP8Dialect.h"
+#include "fp8/Target/CPU/Engine.h"
+#include "fp8/Target/CPU/Processor.h"
+#include "fp8/Target/Program/Interface.h"
+
+#include <unistd.h>
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+//===----------------------------------------------------------------------===//
+// Compiled here
+//===----------------------------------------------------------------------===//
+
+static int onMessage(const char *text) {
+  llvm::errs() << text << '\n';
+  return 0;
+}
+
+/// A failed assertion has printed its message; what remains is to end without
+/// a core dump and without outputs.
+static void onAbort() {
+  std::fflush(nullptr);
+  llvm::errs() << "fp8-run: error: the program aborted\n";
+  ::_exit(1);
+}
+
+llvm::Expected<Executable>
+Executable::compile(ModuleOp module, const Signature &signature, bool isOnGPU) {
+  CPUEngineOptions options;
+  options.onMessage = onMessage;
+  options.onAbort = onAbort;
+  auto engine = CPUEngine::create(module, options);
+  if (!engine)
+    return engine.takeError();
+  auto function = (*engine)->lookup(signature.entry);
+  if (!function)
+    return function.takeError();
+
+  Executable executable;
+  executable.signature = signature;
+  executable.isOnGPU = isOnGPU;
+  executable.making = "compile";
+  executable.function =
+      [engine = std::shared_ptr<CPUEngine>(std::move(*engine)),
+       function = *function](void **arguments) -> llvm::Error {
+    function(arguments);
+    return llvm::Error::success();
+  };
+  if (auto manifest = module->getAttrOfType<StringAttr>(kStateManifestAttrName))
+    executable.stateManifest = manifest.str();
+  if (auto slots = module->getAttrOfType<ArrayAttr>(kStatsSlotsAttrName))
+    for (auto slot : slots.getAsRange<StringAttr>())
+      executable.statsSlots.push_back(slot.str());
+  return executable;
+}
+
+//===----------------------------------------------------------------------===//
+// Compiled before
+//===----------------------------------------------------------------------===//
+
+static llvm::Expected<Signature> selectEntry(std::vector<Signature> functions,
+                                             StringRef entry) {
+  std::string names;
+  for (Signature &function : functions) {
+    if (function.entry == entry || (entry.empty() && functions.size() == 1))
+      return std::move(function);
+    names += (names.empty() ? "'" : ", '") + function.entry + "'";
+  }
+  return llvm::createStringError((entry.empty()
+                                      ? Twine("expected --entry=NAME")
+                                      : "expected a function '" + entry + "'") +
+                                 ", but the program has " + names);
+}
+
+llvm::Expected<Executable> Executable::load(const std::string &path,
+                                            StringRef entry,
+                                            MLIRContext &context) {
+  fp8rt_program *opened = nullptr;
+  if (auto error = makeError(fp8rt_program_open(path.c_str(), &opened)))
+    return error;
+  std::shared_ptr<fp8rt_program> program(opened, fp8rt_program_close);
+  const fp8rt_program_info *info;
+  if (auto error = makeError(fp8rt_program_get_info(opened, &info)))
+    return error;
+  auto manifest = parseManifest(info->manifest, context);
+  if (!manifest)
+    return manifest.takeError();
+  if (llvm::Error error = checkProcessor(manifest->processor))
+    return error;
+  auto signature = selectEntry(std::move(manifest->functions), entry);
+  if (!signature)
+    return signature.takeError();
+  const fp8rt_program_function *function;
+  if (auto error = makeError(fp8rt_program_get_function(
+          info, signature->entry.c_str(), &function)))
+    return error;
+
+  Executable executable;
+  executable.signature = std::move(*signature);
+  executable.isOnGPU = function->flags & FP8RT_FUNCTION_TAKES_CONTEXT;
+  executable.making = "load";
+  executable.function = [program, function](void **arguments) {
+    return makeError(fp8rt_program_invoke(function, arguments));
+  };
+  if (info->state_manifest)
+    executable.stateManifest = info->state_manifest;
+  return executable;
+}
