@@ -17,9 +17,7 @@
 #include "StatusDetail.h"
 
 #include "fp8/Runtime/DeviceState.h"
-#include "fp8/Runtime/Memory.h"
 
-#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
@@ -164,10 +162,6 @@ fp8rt_status Call::checkTensor(const fp8rt_program_port &port,
         port, "be aligned to " + std::to_string(port.alignment) + " bytes",
         address);
   }
-  if (takes(FP8RT_FUNCTION_TAKES_CONTEXT))
-    return fp8rt_memory_check(fp8rt_context_get_device(context),
-                              reinterpret_cast<void *>(tensor.data()),
-                              port.name);
   return FP8RT_OK;
 }
 

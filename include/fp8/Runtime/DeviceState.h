@@ -30,13 +30,14 @@
 extern "C" {
 #endif
 
-/// Copies the scales to the device, in stream order, unless it has them already,
-/// and says where the rows are: `rows->amax` and the others point to the device's memory, `rows->cache`
-/// to an array on the host of pointers to it. The rows are made at the first
-/// call, with amaxes and counts of 0 and no cached tensor, and stay where they
-/// are until the state is destroyed; a clone has none. `rows->amax` is
-/// contiguous, so that ranks take its maximum in one collective before the
-/// download. In a capture only if there is nothing to copy.
+/// Copies the scales to the device, in stream order, unless it has them
+/// already, and says where the rows are: `rows->amax` and the others point to
+/// the device's memory, `rows->cache` to an array on the host of pointers to
+/// it. The rows are made at the first call, with amaxes and counts of 0 and no
+/// cached tensor, and stay where they are until the state is destroyed; a clone
+/// has none. `rows->amax` is contiguous, so that ranks take its maximum in one
+/// collective before the download. In a capture only if there is nothing to
+/// copy.
 ///
 /// Errors:
 ///  - FP8RT_ERROR_OUT_OF_MEMORY;
