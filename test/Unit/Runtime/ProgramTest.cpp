@@ -1,0 +1,178 @@
+//===- ProgramTest.cpp - Calls of compiled programs -------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Programs written by hand, as the compiler would describe them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Runtime/Program.h"
+
+#include "gtest/gtest.h"
+
+#include <string>
+#include <thread>
+
+namespace {
+
+const int64_t kSizes[] = {-1, 2};
+const fp8rt_program_port kArguments[] = {{"x", "F32", kSizes, 2, 4, 4, 0},
+                                         {"s", "F64", nullptr, -1, 8, 8, 0}};
+const fp8rt_program_port kResults[] = {{"code", "U8", nullptr, -1, 1, 1, 0},
+                                       {"sum", "F64", nullptr, -1, 8, 8, 0},
+                                       {"y", "F32", kSizes, 2, 4, 4, 0}};
+
+/// As C++ lays out the results.
+struct Results {
+  uint8_t code;
+  double sum;
+  fp8rt_tensor2 y;
+};
+
+/// (x, s) -> (7, s + x[0], x), or a failure if s is negative.
+void invokeAdd(void **arguments) {
+  auto *results = *static_cast<Results **>(arguments[0]);
+  auto *x = *static_cast<fp8rt_tensor2 **>(arguments[1]);
+  double s = *static_cast<double *>(arguments[2]);
+  if (s < 0)
+    fp8rt_program_fail("s is negative");
+  *results = {7, s + *static_cast<float *>(x->data), *x};
+}
+
+/// () -> i32
+void invokeOne(void **arguments) { *static_cast<int32_t *>(arguments[0]) = 1; }
+
+class ProgramTest : public testing::Test {
+protected:
+  ProgramTest() : x(fp8rt_make_tensor2(data, 3, 2)) {}
+
+  fp8rt_status call(double s, fp8rt_tensor2 *tensor) {
+    void *arguments[] = {tensor, &s},
+         *results[] = {&result.code, &result.sum, &result.y};
+    return fp8rt_program_call(&functions[0], arguments, results, 0, nullptr);
+  }
+
+  float data[6] = {1, 2, 3, 4, 5, 6};
+  fp8rt_tensor2 x;
+  Results result = {};
+  const fp8rt_program_port one = {"one", "I32", nullptr, -1, 4, 4, 0};
+  fp8rt_program_function functions[2] = {
+      {&info, "add", invokeAdd, kArguments, kResults, 2, 3, 0, 0},
+      {&info, "one", invokeOne, nullptr, &one, 0, 1, 0, 0}};
+  fp8rt_program_info info = {FP8RT_PROGRAM_MAGIC,
+                             FP8RT_VERSION,
+                             2,
+                             functions,
+                             "test",
+                             "{}",
+                             nullptr,
+                             0};
+};
+
+} // namespace
+
+TEST_F(ProgramTest, TakesResultsApart) {
+  ASSERT_EQ(call(2, &x), FP8RT_OK);
+  EXPECT_EQ(result.code, 7);
+  EXPECT_EQ(result.sum, 3);
+  EXPECT_EQ(result.y.data, data);
+  EXPECT_EQ(result.y.sizes[0], 3);
+  int32_t value = 0;
+  void *place = &value;
+  EXPECT_EQ(fp8rt_program_call(&functions[1], nullptr, &place, 0, nullptr),
+            FP8RT_OK);
+  EXPECT_EQ(value, 1);
+}
+
+TEST_F(ProgramTest, EndsTheCallThatFails) {
+  EXPECT_EQ(call(-1, &x), FP8RT_ERROR_INVALID_ARGUMENT);
+  EXPECT_STREQ(fp8rt_get_last_error(), "s is negative");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(call(1, &x), FP8RT_OK);
+}
+
+TEST_F(ProgramTest, EndsTheInnermostCallOfItsThread) {
+  static ProgramTest_EndsTheInnermostCallOfItsThread_Test *outer;
+  outer = this;
+  functions[1].invoke = [](void **arguments) {
+    fp8rt_status status = FP8RT_OK;
+    std::thread([&] { status = outer->call(-1, &outer->x); }).join();
+    EXPECT_EQ(status, FP8RT_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(outer->call(-1, &outer->x), FP8RT_ERROR_INVALID_ARGUMENT);
+    invokeOne(arguments);
+  };
+  int32_t value = 0;
+  void *place = &value;
+  EXPECT_EQ(fp8rt_program_call(&functions[1], nullptr, &place, 0, nullptr),
+            FP8RT_OK);
+  EXPECT_EQ(value, 1);
+}
+
+TEST_F(ProgramTest, ChecksArguments) {
+  auto expectError = [&](fp8rt_tensor2 *tensor, const char *message) {
+    EXPECT_EQ(call(0, tensor), FP8RT_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(std::string(fp8rt_get_last_error()), message);
+  };
+  expectError(nullptr,
+              "expected argument 'x' of 'add' to be given, but got null");
+  x.sizes[1] = 3;
+  expectError(&x, "expected argument 'x' of 'add' to have size 2 in dimension "
+                  "1, but got 3");
+  x = fp8rt_make_tensor2(data, 3, 2);
+  x.strides[0] = 3;
+  expectError(&x, "expected argument 'x' of 'add' to be in row-major order, "
+                  "with stride 2 in dimension 0, but got 3");
+  // The stride of a dimension that is never stepped along is anything.
+  x.sizes[0] = 1;
+  EXPECT_EQ(call(0, &x), FP8RT_OK);
+}
+
+TEST_F(ProgramTest, RefusesOtherVersions) {
+  info.version = FP8RT_VERSION + 1;
+  EXPECT_EQ(call(0, &x), FP8RT_ERROR_VERSION);
+  info.version = FP8RT_VERSION + 1000;
+  EXPECT_EQ(call(0, &x), FP8RT_ERROR_VERSION);
+  info.version = FP8RT_VERSION - 1;
+  EXPECT_EQ(call(0, &x), FP8RT_OK);
+}
+
+TEST_F(ProgramTest, WantsAContextOnAGPU) {
+  functions[0].flags = FP8RT_FUNCTION_TAKES_CONTEXT;
+  EXPECT_EQ(call(0, &x), FP8RT_ERROR_INVALID_ARGUMENT);
+  EXPECT_STREQ(
+      fp8rt_get_last_error(),
+      "expected a context for 'add', which runs on a GPU, but got null");
+}
+
+TEST_F(ProgramTest, FindsFunctions) {
+  const fp8rt_program_function *found = nullptr;
+  EXPECT_EQ(fp8rt_program_get_function(&info, "one", &found), FP8RT_OK);
+  EXPECT_EQ(found, &functions[1]);
+  EXPECT_EQ(fp8rt_program_get_function(&info, "two", &found),
+            FP8RT_ERROR_NOT_FOUND);
+  EXPECT_STREQ(fp8rt_get_last_error(),
+               "expected a function of program 'test' ('add', 'one'), but got "
+               "'two'");
+}
+
+TEST_F(ProgramTest, MakesStates) {
+  fp8rt_state state = 0;
+  EXPECT_EQ(fp8rt_program_create_state(&info, &state),
+            FP8RT_ERROR_INVALID_ARGUMENT);
+  info.state_manifest = R"({"version": 1, "slots": []})";
+  ASSERT_EQ(fp8rt_program_create_state(&info, &state), FP8RT_OK);
+  EXPECT_EQ(fp8rt_state_destroy(state), FP8RT_OK);
+}
+
+TEST_F(ProgramTest, SurvivesNull) {
+  EXPECT_EQ(fp8rt_program_open(nullptr, nullptr), FP8RT_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(fp8rt_program_close(nullptr), FP8RT_OK);
+  EXPECT_EQ(fp8rt_program_get_info(nullptr, nullptr),
+            FP8RT_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(fp8rt_program_call(nullptr, nullptr, nullptr, 0, nullptr),
+            FP8RT_ERROR_INVALID_ARGUMENT);
+}
