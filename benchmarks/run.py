@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ["casts", "gemm_cpu", "startup", "compile_time"]
+BENCHMARKS = ["casts", "gemm_cpu", "startup", "compile_time", "compile_program"]
 
 
 def main():
