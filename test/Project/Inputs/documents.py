@@ -153,7 +153,7 @@ class Shell:
 
     def __init__(self, source, build, directory):
         self.directory = pathlib.Path(directory)
-        for name in ("examples", "python", "docs"):
+        for name in ("examples", "include", "python", "docs"):
             (self.directory / name).symlink_to(source / name)
         (self.directory / "build").symlink_to(build)
         python = self.directory / ".venv" / "bin" / "python"
