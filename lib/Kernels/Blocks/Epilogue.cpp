@@ -85,6 +85,17 @@ LogicalResult Epilogue::check(const MatmulSpec &spec, std::string &reason) {
   return success();
 }
 
+/// A product and a sum may be one instruction, with one rounding less.
+static void allowContraction(Operation *op) {
+  auto fastMath = dyn_cast<arith::ArithFastMathInterface>(op);
+  if (!fastMath || !isa<arith::AddFOp, arith::MulFOp, arith::SubFOp>(op))
+    return;
+  op->setAttr(fastMath.getFastMathAttrName(),
+              arith::FastMathFlagsAttr::get(
+                  op->getContext(), fastMath.getFastMathFlagsAttr().getValue() |
+                                        arith::FastMathFlags::contract));
+}
+
 std::pair<Value, Value> Epilogue::inlineRegion(Value accumulator,
                                                ValueRange values) {
   if (!spec.epilogue)
@@ -104,7 +115,7 @@ std::pair<Value, Value> Epilogue::inlineRegion(Value accumulator,
   for (Operation &op : spec.epilogue->without_terminator()) {
     for (Value operand : op.getOperands())
       get(operand);
-    b.clone(op, mapping);
+    allowContraction(b.clone(op, mapping));
   }
   Value yielded = yield->getOperand(0);
   Value measured = spec.amax ? get(yield->getOperand(1)) : Value();
@@ -145,6 +156,7 @@ void Epilogue::setFactors(std::optional<FragmentSource> a,
 
 void Epilogue::beginWave(Fragment newFragment) {
   fragment = newFragment;
+  rowAmax = Pair();
   // What was loaded stays valid only if it does not depend on the rows; a
   // column's values would hold registers through the other waves.
   auto forget = [&](Loaded &loaded) {
@@ -217,8 +229,10 @@ Pair Epilogue::getFactor(int64_t j, int64_t h) {
 Value Epilogue::evaluate(int64_t j, int64_t h, Pair accumulators) {
   if (factorA || factorB) {
     Pair factor = getFactor(j, h);
-    for (int64_t e = 0; e < 2; ++e)
+    for (int64_t e = 0; e < 2; ++e) {
       accumulators[e] = b.mulF(accumulators[e], factor[e]);
+      allowContraction(accumulators[e].getDefiningOp());
+    }
   }
   SmallVector<Pair> loaded;
   for (Loaded &operand : operands)
@@ -267,17 +281,39 @@ Value Epilogue::pack(Pair values) {
 
 void Epilogue::resetAmax() { b.store(b.f32(0.0f), amaxSlot); }
 
+/// maxnum ignores NaN, as fp8.amax does.
+static Value getMax(KernelBuilder &b, Value lhs, Value rhs) {
+  return lhs ? arith::MaxNumFOp::create(b, lhs, rhs) : rhs;
+}
+
 void Epilogue::measure(int64_t j, int64_t h, Pair values) {
-  Value rowInside = b.less(fragment.getRow(b, h), fragment.swapped ? n : m);
-  for (int64_t e = 0; e < 2; ++e) {
-    Value inside = b.bitAnd(
-        rowInside, b.less(fragment.getCol(b, j, e), fragment.swapped ? m : n));
-    Value magnitude =
-        b.select(inside, math::AbsFOp::create(b, values[e]), b.f32(0.0f));
-    // maxnum ignores NaN, as fp8.amax does.
-    Value sofar = b.load(amaxSlot, b.getF32Type());
-    b.store(arith::MaxNumFOp::create(b, sofar, magnitude), amaxSlot);
+  // Columns are masked one by one, or in pairs where there is an even number;
+  // rows only at the end.
+  Value cols = fragment.swapped ? m : n;
+  Value colsLeft = b.sub(cols, b.min(fragment.col, cols));
+  auto mask = [&](int64_t e, Value magnitude) {
+    return b.select(b.less(b.i32(8 * j + e), colsLeft), magnitude, b.f32(0.0f));
+  };
+  Value magnitudes[] = {math::AbsFOp::create(b, values[0]),
+                        math::AbsFOp::create(b, values[1])};
+  if (vectorLoads && !fragment.swapped) {
+    rowAmax[h] =
+        getMax(b, rowAmax[h], mask(0, getMax(b, magnitudes[0], magnitudes[1])));
+    return;
   }
+  for (int64_t e = 0; e < 2; ++e)
+    rowAmax[h] = getMax(b, rowAmax[h], mask(e, magnitudes[e]));
+}
+
+void Epilogue::endWave() {
+  if (!spec.amax)
+    return;
+  Value sofar = b.load(amaxSlot, b.getF32Type());
+  for (int64_t h = 0; h < 2; ++h) {
+    Value inside = b.less(fragment.getRow(b, h), fragment.swapped ? n : m);
+    sofar = getMax(b, sofar, b.select(inside, rowAmax[h], b.f32(0.0f)));
+  }
+  b.store(sofar, amaxSlot);
 }
 
 void Epilogue::storeAmax(Value pointer, Value lane) {

@@ -41,6 +41,8 @@ public:
   void addOperand(FragmentSource source) { operands.emplace_back(source); }
   void setCaptures(ValueRange values) { captures = llvm::to_vector(values); }
   void beginWave(Fragment fragment);
+  /// After all of its results have been evaluated.
+  void endWave();
 
   /// Packs the results of one row and two columns: an i32 of two 16-bit
   /// floats, an i16 of two 8-bit ones, or a vector<2xf32>.
@@ -76,6 +78,9 @@ private:
   std::optional<Loaded> factorA, factorB;
   SmallVector<Loaded> operands;
   SmallVector<Value> captures;
+  /// The largest magnitudes of the wave in each of the thread's two rows,
+  /// whether or not these are in the result; null before the first.
+  Pair rowAmax;
   /// A slot that LLVM turns into a register.
   Value amaxSlot;
 };

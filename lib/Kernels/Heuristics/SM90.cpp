@@ -13,6 +13,8 @@
 #include "fp8/Kernels/Heuristics.h"
 #include "fp8/Kernels/MatmulKernel.h"
 #include "fp8/Kernels/Target.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -129,8 +131,25 @@ static GemmConfigAttr selectSwapped(MLIRContext *context,
   return fits(spec, config) ? config : GemmConfigAttr();
 }
 
+/// Instructions for an element of the epilogue, roughly: what functions take in
+/// the kernel (fp8-lower-kernel-math), and one for everything else.
+static double getEpilogueCost(const MatmulSpec &spec) {
+  double cost = 1;
+  if (!spec.epilogue)
+    return cost;
+  for (Operation &op : spec.epilogue->without_terminator()) {
+    if (op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    cost += isa<math::ErfOp>(op)                                 ? 11
+            : isa<math::TanhOp, math::LogOp, math::PowFOp>(op)   ? 6
+            : isa<math::ExpOp, arith::DivFOp, math::RsqrtOp>(op) ? 3
+                                                                 : 1;
+  }
+  return cost;
+}
+
 /// Clocks until the last multiprocessor is done: waves of tiles, each of which
-/// multiplies and loads its K blocks and is then stored.
+/// multiplies and loads its K blocks, goes through the epilogue and is stored.
 static double getCost(const Candidate &candidate, const MatmulSpec &spec) {
   int64_t tileM = candidate.tileM, tileN = candidate.tileN;
   double count = double(llvm::divideCeil(spec.m, tileM)) *
@@ -141,10 +160,19 @@ static double getCost(const Candidate &candidate, const MatmulSpec &spec) {
   double multiply = double(tileM) * tileN * 128 / 4096 / candidate.share;
   double load = double(tileM + tileN) * 128 / (spec.k % 128 == 0 ? 70 : 28);
   double store = 900 + double(tileM) * tileN * 2 / 64;
-  if (candidate.schedule == kPingPong)
-    store *= 0.2;
-  return waves *
-         (llvm::divideCeil(spec.k, 128) * std::max(multiply, load) + store);
+  // Two warps a scheduler issue an instruction every other clock, one every
+  // fourth.
+  double elements = double(tileM) * tileN;
+  double issue = elements * getEpilogueCost(spec) / 128;
+  double mainLoop = llvm::divideCeil(spec.k, 128) * std::max(multiply, load);
+  if (candidate.schedule == kCooperative)
+    return waves *
+           (mainLoop + store + issue / (candidate.consumers > 1 ? 0.5 : 0.27));
+  // The epilogue of one warpgroup hides behind the main loop of the other,
+  // unless it takes longer; that of the last tile behind nothing.
+  double epilogue = store + issue / 0.27;
+  return waves * std::max(mainLoop + 0.2 * store, (mainLoop + epilogue) / 2) +
+         epilogue;
 }
 
 FailureOr<GemmConfigAttr> fp8::selectMatmulConfigSM90(MLIRContext *context,

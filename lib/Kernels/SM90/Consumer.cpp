@@ -198,6 +198,7 @@ void Consumer::storeTile(Epilogue &epilogue, BulkTileStore *bulkStore,
       if (spec.batched)
         origin.push_back(tile.batch);
       bulkStore->storeWave(wave, inGroup, origin, packedAt);
+      epilogue.endWave();
       continue;
     }
     Value result = kernel.getParam("d.ptr");
@@ -208,6 +209,7 @@ void Consumer::storeTile(Epilogue &epilogue, BulkTileStore *bulkStore,
     DirectTileStore(b, spec.resultType, config.getCols(), kernel.getParam("m"),
                     kernel.getParam("n"), kernel.getParam("d.stride_m"))
         .storeWave(result, fragment, packedAt);
+    epilogue.endWave();
   }
 }
 

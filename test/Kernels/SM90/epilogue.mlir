@@ -33,8 +33,8 @@ func.func @bias_quantize_amax(%a: !x, %b: !w, %bias: tensor<4096xbf16>, %scale: 
 // CHECK: %[[PAIR:.*]] = llvm.load %{{.*}} invariant : !llvm.ptr<1> -> vector<2xbf16>
 // CHECK: %[[FIRST:.*]] = llvm.extractelement %[[PAIR]]
 // CHECK: %[[WIDE:.*]] = arith.extf %[[FIRST]] : bf16 to f32
-// CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[WIDE]]
-// CHECK: %[[SCALED:.*]] = arith.mulf %[[SUM]], %[[SCALE]]
+// CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[WIDE]] fastmath<contract>
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[SUM]], %[[SCALE]] fastmath<contract>
 // CHECK: math.absf %[[SUM]]
 // CHECK: arith.maxnumf
 // CHECK: nvvm.convert.f32x2.to.f8x2 %{{.*}}, %[[SCALED]] {{.*}}sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
