@@ -27,10 +27,13 @@ SHAPES = [
 ]
 
 LAYERS = [(6144, 4096, "8b.qkv"), (4096, 4096, "8b.o"), (28672, 4096, "8b.gu"),
-          (4096, 14336, "8b.down"), (8192, 8192, "70b.o"),
-          (57344, 8192, "70b.gu")]
+          (4096, 14336, "8b.down"), (10240, 8192, "70b.qkv"), (8192, 8192, "70b.o"),
+          (57344, 8192, "70b.gu"), (8192, 28672, "70b.down")]
 DECODE_SHAPES = [(m, n, k, f"m{m}.{name}")
-                 for m in (1, 16, 64, 128, 512) for n, k, name in LAYERS]
+                 for m in (1, 8, 16, 32, 64, 128, 256, 512) for n, k, name in LAYERS]
 DECODE_SHAPES += [(64, 7168, 2048, "ds.m64a"), (64, 2112, 7168, "ds.m64b"),
                   (64, 24576, 1536, "ds.m64c"), (128, 7168, 16384, "ds.m128a"),
-                  (128, 4096, 7168, "ds.m128b")]
+                  (128, 4096, 7168, "ds.m128b"), (64, 2112, 7184, "odd.m64")]
+
+# The smallest on which each kind and config does all that it does.
+SANITIZED_SHAPES = [(130, 272, 400), (16, 64, 2064)]

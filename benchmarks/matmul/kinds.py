@@ -1,0 +1,88 @@
+"""The kinds of matmul that are checked and timed, and the configs of each."""
+
+def config(tile_m, tile_n, stages, **others):
+    entries = {"tile_m": tile_m, "tile_n": tile_n, "stages": stages, **others}
+    text = ", ".join(f"{key} = {value}" for key, value in entries.items())
+    return f"#fp8.gemm_config<{text}>"
+
+
+def swapped(tile_m, split_k=1):
+    stages = 12 if tile_m <= 32 else 10 if tile_m <= 64 else 8
+    return config(tile_m, 64, stages, consumers=1, group=1, split_k=split_k,
+                  swap_ab="true", store="direct")
+
+
+SMALL = [swapped(16), swapped(64), swapped(16, 4)]
+
+
+def kind(a="e4m3", b="e4m3", result="bf16", scale_a="tensor", scale_b="tensor",
+         accumulate="fast", epilogue="none", batched=False, configs=(), **others):
+    return {"a": a, "b": b, "result": result, "scale_a": scale_a,
+            "scale_b": scale_b, "accumulate": accumulate, "epilogue": epilogue,
+            "batched": batched, "configs": configs, **others}
+
+
+ONE_FAST = [config(128, 256, 4)]
+ONE_PROMOTED = [config(256, 128, 4)]
+ONE_BLOCK = [config(128, 128, 5)]
+
+# What is timed, against peers: every config that the selection chooses from.
+TABLE = None
+TIMED = {
+    "tensor_fast": kind(configs=TABLE),
+    "tensor_promote": kind(accumulate="promote", configs=TABLE),
+    "row_fast": kind(scale_a="row", scale_b="row", configs=TABLE),
+    "block": kind(scale_a="1x128", scale_b="128x128", accumulate="promote",
+                  configs=TABLE),
+    "tensor_fast_gelu": kind(epilogue="bias_gelu_quantize", result="e4m3",
+                             configs=TABLE),
+}
+OPERANDS = [("e4m3", "e4m3"), ("e5m2", "e4m3"), ("e4m3", "e5m2")]
+
+
+def every_type():
+    """Each pair of operand types with each type of the result, and each pair
+    with the other accumulators."""
+    for a, b in OPERANDS:
+        for result in ("bf16", "f16", "f32", "e4m3", "e5m2"):
+            epilogue = "quantize" if result in ("e4m3", "e5m2") else "none"
+            yield f"{a}_{b}_{result}", kind(a, b, result, epilogue=epilogue,
+                                            configs=ONE_FAST)
+        yield f"promote_{a}_{b}", kind(a, b, "f32", accumulate="promote",
+                                       configs=ONE_PROMOTED)
+        yield f"block_{a}_{b}", kind(a, b, "f32", "1x128", "128x128", "promote",
+                                     configs=ONE_BLOCK)
+
+
+# What is only checked.
+CHECKED = {
+    **dict(every_type()),
+    "row_promote": kind(scale_a="row", scale_b="row", accumulate="promote",
+                        configs=ONE_PROMOTED),
+    "row_f32": kind(scale_a="row", scale_b="row", result="f32",
+                    configs=[config(128, 192, 4)]),
+    "block_1x128": kind(scale_a="1x128", scale_b="1x128", accumulate="promote",
+                        configs=ONE_BLOCK),
+    "block_128x128_1x128": kind(scale_a="128x128", scale_b="1x128", result="f32",
+                                accumulate="promote", configs=ONE_BLOCK),
+    "direct": kind(configs=[config(128, 128, 6, store="direct"),
+                            config(128, 128, 6, split_k=2, store="direct")]),
+    "direct_f32": kind(result="f32", scale_a="row", scale_b="row",
+                       configs=[config(128, 128, 6, store="direct")]),
+    "dynamic_m": kind(dynamic=True, configs=ONE_FAST + SMALL[:1]),
+    "batch_tensor": kind(batched=True, configs=ONE_FAST + SMALL[::2]),
+    "batch": kind(batched=True, scale_a="row", scale_b="row", configs=ONE_FAST),
+    "batch_block": kind(batched=True, scale_a="1x128", scale_b="128x128",
+                        accumulate="promote", configs=ONE_BLOCK),
+    "bias_relu": kind(epilogue="bias_relu", configs=ONE_FAST + SMALL[:2]),
+    "residual_silu": kind(epilogue="residual_silu", configs=ONE_FAST + SMALL[:2]),
+    "gate": kind(epilogue="gate", configs=ONE_FAST),
+    "gelu_tanh": kind(epilogue="gelu_tanh", result="f32", configs=ONE_FAST),
+    "bias_gelu": kind(epilogue="bias_gelu", configs=ONE_FAST),
+    "quantize_direct": kind(epilogue="quantize", result="e4m3",
+                            configs=[config(128, 128, 6, store="direct")]
+                            + SMALL[:2]),
+    "accumulate": kind(epilogue="accumulate", result="f32", accumulate="promote",
+                       configs=ONE_PROMOTED),
+}
+KINDS = {**TIMED, **CHECKED}

@@ -1,0 +1,85 @@
+"""Matmuls as programs of the dialect."""
+
+from matmul.epilogues import EPILOGUES
+
+FLOATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
+BLOCKS = {
+    "tensor": ("*", "*"),
+    "row": ("1", "*"),
+    "1x128": ("1", "128"),
+    "128x128": ("128", "128"),
+}
+EXTENT = 4096  # Of every dimension in the programs; kernels take it at run time.
+BATCHES = 3
+
+
+def program(spec, m=EXTENT, n=EXTENT, k=EXTENT):
+    """One function for each config, or one that leaves the choice open."""
+    m = "?" if spec.get("dynamic") else m
+    batch = f"{BATCHES}x" if spec["batched"] else ""
+
+    def scaled(element, scale, rows):
+        block = list(BLOCKS[scale])
+        if spec["batched"]:
+            block.insert(0, "*" if scale == "tensor" else "1")
+        return (f"!fp8.scaled<{batch}{rows}x{k}x{FLOATS[element]}, "
+                f"block = [{', '.join(block)}], scale = f32>")
+
+    a = scaled(spec["a"], spec["scale_a"], m)
+    b = scaled(spec["b"], spec["scale_b"], n)
+    element = FLOATS.get(spec["result"], spec["result"])
+    types = [f"tensor<{batch}{m}x{n}x{element}>"]
+    arguments = [f"%a: {a}", f"%b: {b}"]
+    region = ""
+    epilogue = EPILOGUES[spec["epilogue"]]
+    if epilogue:
+        names, inner = [], ["%acc: f32"]
+        for i, (dims, dtype) in enumerate(epilogue["operands"]):
+            shape = {"n": [n], "m": [m, 1], "mn": [m, n]}[dims]
+            tensor = f"tensor<{'x'.join(map(str, shape))}x{dtype}>"
+            arguments.append(f"%t{i}: {tensor}")
+            names.append(f"%t{i} : {tensor}")
+            inner.append(f"%o{i}: {dtype}")
+        body, result = epilogue["body"], "%x"
+        if not body:
+            body, result = "", "%acc"
+        yields = [f"{result} : f32"]
+        if epilogue.get("quantize"):
+            arguments.append("%scale: f32")
+            limit = {"e4m3": "448.0", "e5m2": "57344.0"}[spec["result"]]
+            body += f"""
+    %high = arith.constant {limit} : f32
+    %low = arith.constant -{limit} : f32
+    %s = arith.mulf {result}, %scale : f32
+    %above = arith.cmpf ogt, %s, %high : f32
+    %s1 = arith.select %above, %high, %s : f32
+    %below = arith.cmpf olt, %s1, %low : f32
+    %s2 = arith.select %below, %low, %s1 : f32
+    %q = arith.truncf %s2 : f32 to {element}"""
+            yields = [f"%q, {result} : {element}, f32"]
+            types.append("tensor<1x1xf32>")
+        elif spec["result"] != "f32":
+            body += f"\n    %r = arith.truncf {result} : f32 to {element}"
+            yields = [f"%r : {element}"]
+        operands = []
+        shapes = []
+        for name in names:
+            value, tensor = name.split(" : ")
+            operands.append(value)
+            shapes.append(tensor)
+        listed = f"({', '.join(operands)} : {', '.join(shapes)})" if operands else ""
+        region = (f" epilogue{listed} {{\n  ^bb0({', '.join(inner)}):"
+                  f"{body}\n    fp8.yield {yields[0]}\n  }}")
+    accumulate = " accumulate = fast" if spec["accumulate"] == "fast" else ""
+    values = "%0" if len(types) == 1 else "%0#0, %0#1"
+    count = "" if len(types) == 1 else f":{len(types)}"
+    text = []
+    for i, pinned in enumerate(spec["configs"] or [None]):
+        pin = f" {{fp8.gemm_config = {pinned}}}" if pinned else ""
+        text.append(f"""func.func @f{i}({', '.join(arguments)}) -> ({', '.join(types)}) {{
+  %0{count} = fp8.matmul %a, %b{accumulate}{region}{pin}
+    : {a}, {b} -> {', '.join(types)}
+  return {values} : {', '.join(types)}
+}}
+""")
+    return "".join(text)
