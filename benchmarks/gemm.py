@@ -38,7 +38,7 @@ def arguments():
     parser.add_argument("--every-config", action="store_true",
                         help="time the whole table, not only what is selected")
     parser.add_argument("--quick", action="store_true", help="few shapes")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--kinds", nargs="*", default=[])
     parser.add_argument("--classes", nargs="*", default=list(compare.CLASSES))
     parser.add_argument("--shapes", nargs="*", default=[])

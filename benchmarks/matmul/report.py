@@ -28,6 +28,8 @@ GOALS = [
      None, None),
     ("promote / slow, M <= 512", "tensor", "tensor_promote", CUBLASLT["slow"], False,
      None, None),
+    ("per tensor, fast / PyTorch", "tensor", "tensor_fast", ("torch_fast",), True,
+     None, None),
     ("per tensor, fast / bf16", "tensor", "tensor_fast", ("bf16",), True, None, None),
 ]
 
