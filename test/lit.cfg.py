@@ -1,5 +1,6 @@
 import glob
 import os
+import platform
 import shutil
 
 import lit.formats
@@ -60,6 +61,9 @@ ptxas = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+
+if platform.machine() == "x86_64":
+    config.available_features.add("x86_64")
 
 if shutil.which("gcc"):
     config.available_features.add("gcc")

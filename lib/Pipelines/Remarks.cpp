@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Pipelines/Remarks.h"
+#include "fp8/Support/OutputFile.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
@@ -85,24 +85,16 @@ public:
   }
 
   void finalize() override {
-    auto write = [&](raw_ostream &os) -> llvm::Error {
-      if (json)
-        os << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{
-                                         {"version", 1},
-                                         {"remarks", std::move(objects)}}))
-           << '\n';
-      else
-        os << text;
-      return llvm::Error::success();
-    };
-    if (path == "-") {
-      llvm::consumeError(write(llvm::outs()));
-      return;
-    }
+    if (json)
+      *textStream << llvm::formatv(
+                         "{0:2}",
+                         llvm::json::Value(llvm::json::Object{
+                             {"version", 1}, {"remarks", std::move(objects)}}))
+                  << '\n';
     // A context that is torn down has nobody to report to but the user.
-    if (llvm::Error error = llvm::writeToOutput(path, write))
-      llvm::errs() << "error: remarks file '" << path
-                   << "': " << llvm::toString(std::move(error)) << '\n';
+    if (llvm::Error error = writeOutputFile(path, text))
+      llvm::errs() << "error: remarks file " << llvm::toString(std::move(error))
+                   << '\n';
   }
 
 private:

@@ -9,25 +9,17 @@
 #include "Compile.h"
 
 #include "fp8/Pipelines/Passes.h"
+#include "fp8/Support/OutputFile.h"
 #include "fp8/Target/CPU/Object.h"
 #include "fp8/Target/Program/Interface.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-/// To a file, whole or not at all, or to the standard output.
-static llvm::Error writeFile(StringRef path, StringRef contents) {
-  return llvm::writeToOutput(path, [&](raw_ostream &os) -> llvm::Error {
-    os << contents;
-    return llvm::Error::success();
-  });
-}
 
 //===----------------------------------------------------------------------===//
 // Kernels
@@ -81,7 +73,7 @@ static llvm::Expected<bool> emitKernels(ModuleOp module,
   auto code = selectKernels(module, options);
   if (!code)
     return code.takeError();
-  if (llvm::Error error = writeFile(options.output, *code))
+  if (llvm::Error error = writeOutputFile(options.output, *code))
     return error;
   return true;
 }
@@ -90,10 +82,9 @@ static llvm::Expected<bool> emitKernels(ModuleOp module,
 // Programs
 //===----------------------------------------------------------------------===//
 
-static llvm::Error writeProgram(StringRef code, const ProgramInterface &program,
+static llvm::Error writeProgram(std::string code,
+                                const ProgramInterface &program,
                                 const CompileOptions &options) {
-  if (options.emit == Emit::LLVM)
-    return writeFile(options.output, code);
   std::string header;
   if (!options.header.empty()) {
     auto text = getCHeader(program, llvm::sys::path::filename(options.header));
@@ -101,14 +92,20 @@ static llvm::Error writeProgram(StringRef code, const ProgramInterface &program,
       return text.takeError();
     header = std::move(*text);
   }
+  bool isShared = options.emit == Emit::SharedObject;
+  if (isShared) {
+    auto linked = linkSharedObject(
+        code, llvm::sys::path::filename(options.output), options.link);
+    if (!linked)
+      return linked.takeError();
+    code = std::move(*linked);
+  }
   // The header last: a build that waits for it finds the program.
-  if (llvm::Error error =
-          options.emit == Emit::SharedObject
-              ? linkSharedObject(code, options.output, options.link)
-              : writeFile(options.output, code))
+  if (llvm::Error error = writeOutputFile(options.output, code, isShared))
     return error;
-  return options.header.empty() ? llvm::Error::success()
-                                : writeFile(options.header, header);
+  if (options.header.empty())
+    return llvm::Error::success();
+  return writeOutputFile(options.header, header);
 }
 
 static llvm::Expected<bool> emitProgram(ModuleOp module,
@@ -130,11 +127,10 @@ static llvm::Expected<bool> emitProgram(ModuleOp module,
   object.addInterface = [&](llvm::Module &translated) {
     addCInterface(translated, *program);
   };
-  SmallVector<char> code;
-  llvm::raw_svector_ostream os(code);
-  if (llvm::Error error = emitObject(module, os, object))
-    return error;
-  if (llvm::Error error = writeProgram(os.str(), *program, options))
+  auto code = emitObject(module, object);
+  if (!code)
+    return code.takeError();
+  if (llvm::Error error = writeProgram(std::move(*code), *program, options))
     return error;
   return true;
 }
@@ -155,7 +151,7 @@ llvm::Expected<bool> mlir::fp8::compileFile(const CompileOptions &options) {
       return false;
     std::string text;
     llvm::raw_string_ostream(text) << *module << '\n';
-    if (llvm::Error error = writeFile(options.output, text))
+    if (llvm::Error error = writeOutputFile(options.output, text))
       return error;
     return true;
   }

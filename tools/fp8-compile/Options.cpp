@@ -147,7 +147,9 @@ static llvm::Error deriveOutput(CompileOptions &options) {
     options.name = stem.str();
   llvm::SmallString<256> header(llvm::sys::path::parent_path(options.output));
   llvm::sys::path::append(header, stem + ".h");
-  if (options.header.empty() && options.output != "-")
+  bool isProgram =
+      options.emit == Emit::SharedObject || options.emit == Emit::Object;
+  if (options.header.empty() && isProgram && options.output != "-")
     options.header = header.str().str();
   if (options.header == options.output && options.output != "-")
     return llvm::createStringError("expected another name than '" +

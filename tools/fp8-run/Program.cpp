@@ -12,6 +12,7 @@
 #include "Executable.h"
 #include "Execution.h"
 
+#include "fp8/Support/OutputFile.h"
 #include "fp8/Target/CPU/Object.h"
 #include "fp8/Target/Program/Signature.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -20,7 +21,6 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/BinaryFormat/Magic.h"
-#include "llvm/Support/FileUtilities.h"
 
 #include <chrono>
 
@@ -63,15 +63,10 @@ static llvm::Expected<bool> writeObject(ModuleOp module,
                         UnitAttr::get(module->getContext()));
   if (failed(compileProgram(module, options.pipeline)))
     return false;
-  SmallVector<char> object;
-  llvm::raw_svector_ostream os(object);
-  if (llvm::Error error = emitObject(module, os))
-    return error;
-  auto write = [&](raw_ostream &file) -> llvm::Error {
-    file << os.str();
-    return llvm::Error::success();
-  };
-  if (llvm::Error error = llvm::writeToOutput(options.outputs, write))
+  auto object = emitObject(module);
+  if (!object)
+    return object.takeError();
+  if (llvm::Error error = writeOutputFile(options.outputs, *object))
     return error;
   return true;
 }

@@ -40,6 +40,10 @@ fp8::createHostMachine(unsigned optLevel,
   builder->setCodeGenOptLevel(llvm::CodeGenOpt::getLevel(optLevel).value_or(
       llvm::CodeGenOptLevel::Aggressive));
   builder->setRelocationModel(relocation);
+  // Weights of a large program would not be within 2 GiB of its code.
+  if (relocation &&
+      builder->getTargetTriple().getArch() == llvm::Triple::x86_64)
+    builder->setCodeModel(llvm::CodeModel::Medium);
   builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
   // vcvtneps2bf16 takes subnormal numbers for zero, whatever MXCSR says; LLVM
   // selects it for every fptrunc to bfloat.

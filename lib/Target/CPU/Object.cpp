@@ -28,14 +28,16 @@ static void internalize(llvm::Module &module) {
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
 }
 
-llvm::Error fp8::emitObject(ModuleOp module, llvm::raw_pwrite_stream &os,
-                            const ObjectOptions &options) {
+llvm::Expected<std::string> fp8::emitObject(ModuleOp module,
+                                            const ObjectOptions &options) {
   if (llvm::Error error = prepareTranslation(module))
     return error;
   auto machine =
       createHostMachine(options.optLevel, llvm::Reloc::PIC_, options.cpu);
   if (!machine)
     return machine.takeError();
+  // What is larger goes where addresses of 64 bits reach it.
+  (*machine)->setLargeDataThreshold(65536);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> translated =
       translateModuleToLLVMIR(module, context);
@@ -51,15 +53,15 @@ llvm::Error fp8::emitObject(ModuleOp module, llvm::raw_pwrite_stream &os,
                                             machine->get());
   if (llvm::Error error = optimize(translated.get()))
     return error;
-  if (options.emitLLVM) {
-    translated->print(os, /*AAW=*/nullptr);
-    return llvm::Error::success();
-  }
+  SmallVector<char, 0> code;
+  llvm::raw_svector_ostream os(code);
   llvm::legacy::PassManager pm;
-  if ((*machine)->addPassesToEmitFile(pm, os, /*DwoOut=*/nullptr,
-                                      llvm::CodeGenFileType::ObjectFile))
+  if (options.emitLLVM)
+    translated->print(os, /*AAW=*/nullptr);
+  else if ((*machine)->addPassesToEmitFile(pm, os, /*DwoOut=*/nullptr,
+                                           llvm::CodeGenFileType::ObjectFile))
     return llvm::createStringError("this machine's code generator writes no "
                                    "object files");
   pm.run(*translated);
-  return llvm::Error::success();
+  return std::string(code.begin(), code.end());
 }

@@ -14,6 +14,7 @@
 #include "fp8/Target/Program/SharedObject.h"
 
 #include "fp8/Runtime/Status.h"
+#include "fp8/Support/OutputFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -80,35 +81,35 @@ static std::string readMessage(StringRef path) {
   return (*text)->getBuffer().trim().split('\n').first.str();
 }
 
-llvm::Error fp8::linkSharedObject(StringRef object, StringRef path,
-                                  const LinkOptions &options) {
+namespace {
+/// A temporary file that is removed whatever happens.
+struct TemporaryFile {
+  explicit TemporaryFile(StringRef suffix)
+      : error(llvm::sys::fs::createTemporaryFile("fp8", suffix, path)),
+        remover(path) {}
+
+  SmallString<128> path;
+  std::error_code error;
+  llvm::FileRemover remover;
+};
+} // namespace
+
+llvm::Expected<std::string> fp8::linkSharedObject(StringRef object,
+                                                  StringRef soname,
+                                                  const LinkOptions &options) {
   auto linker = findLinker(options);
   if (!linker)
     return linker.takeError();
   auto runtime = findRuntime();
   if (!runtime)
     return runtime.takeError();
-
-  // Beside the destination, so that it can be renamed.
-  auto output = llvm::sys::fs::TempFile::create(path + ".tmp%%%%%%");
-  if (!output)
-    return llvm::createStringError("'" + path +
-                                   "': " + llvm::toString(output.takeError()));
-  auto fail = [&](const Twine &message) -> llvm::Error {
-    return llvm::joinErrors(llvm::createStringError(message),
-                            output->discard());
-  };
-  SmallString<128> objectPath, logPath;
-  if (llvm::sys::fs::createTemporaryFile("fp8", "o", objectPath) ||
-      llvm::sys::fs::createTemporaryFile("fp8", "log", logPath))
-    return fail("expected to create temporary files");
-  llvm::FileRemover objectRemover(objectPath), logRemover(logPath);
-  if (llvm::Error error = llvm::writeToOutput(
-          objectPath, [&](llvm::raw_ostream &os) -> llvm::Error {
-            os << object;
-            return llvm::Error::success();
-          }))
-    return fail(llvm::toString(std::move(error)));
+  TemporaryFile input("o"), output("so"), log("log");
+  for (const TemporaryFile *file : {&input, &output, &log})
+    if (file->error)
+      return llvm::createStringError("cannot create a temporary file: " +
+                                     file->error.message());
+  if (llvm::Error error = writeOutputFile(input.path, object))
+    return error;
 
   std::string runtimeDirectory = llvm::sys::path::parent_path(*runtime).str();
   SmallVector<std::string> rpaths{"$ORIGIN", runtimeDirectory};
@@ -117,10 +118,9 @@ llvm::Error fp8::linkSharedObject(StringRef object, StringRef path,
   std::string libm = getLibrary(
       reinterpret_cast<const void *>(static_cast<float (*)(float)>(&::expf)));
   std::string libc = getLibrary(reinterpret_cast<const void *>(&::malloc));
-  std::string soname = llvm::sys::path::filename(path).str();
-  SmallVector<StringRef> arguments{*linker,         "-shared",  "--build-id",
-                                   "-soname",       soname,     "-o",
-                                   output->TmpName, objectPath, *runtime};
+  SmallVector<StringRef> arguments{*linker,     "-shared",  "--build-id",
+                                   "-soname",   soname,     "-o",
+                                   output.path, input.path, *runtime};
   for (StringRef library : {StringRef(libm), StringRef(libc)})
     if (library.contains(".so"))
       arguments.push_back(library);
@@ -128,16 +128,19 @@ llvm::Error fp8::linkSharedObject(StringRef object, StringRef path,
     arguments.push_back("-rpath");
     arguments.push_back(rpath);
   }
-  std::optional<StringRef> redirects[] = {StringRef(), StringRef(logPath),
-                                          StringRef(logPath)};
+  std::optional<StringRef> redirects[] = {StringRef(), StringRef(log.path),
+                                          StringRef(log.path)};
   std::string message;
   int code = llvm::sys::ExecuteAndWait(*linker, arguments, std::nullopt,
                                        redirects, 0, 0, &message);
   if (code != 0)
-    return fail("the linker " + *linker + " failed: " +
-                (message.empty() ? readMessage(logPath) : message));
-  if (llvm::Error error = output->keep(path))
-    return llvm::createStringError("'" + path +
-                                   "': " + llvm::toString(std::move(error)));
-  return llvm::Error::success();
+    return llvm::createStringError(
+        "the linker " + *linker +
+        " failed: " + (message.empty() ? readMessage(log.path) : message));
+  auto linked = llvm::MemoryBuffer::getFile(output.path);
+  if (!linked)
+    return llvm::createStringError(
+        "expected the linker " + *linker +
+        " to write a file: " + linked.getError().message());
+  return (*linked)->getBuffer().str();
 }

@@ -40,6 +40,19 @@
 // FAILS: {{^}}fp8-compile: error: the linker {{.*}}false failed
 // OLD: old
 
+// A link leads to the file that is written; a pipe is no file to replace; and
+// a full disk is an error.
+
+// RUN: echo old > %t/x.ll && ln -s x.ll %t/link.ll
+// RUN: fp8-compile %s --emit=llvm -o %t/link.ll
+// RUN: FileCheck %s --check-prefix=WRITTEN --input-file=%t/x.ll
+// RUN: mkfifo %t/pipe
+// RUN: bash -c 'fp8-compile %s --emit=llvm -o %t/pipe & FileCheck %s --check-prefix=WRITTEN < %t/pipe && wait $!'
+// RUN: test -p %t/pipe
+// RUN: bash -c 'fp8-compile %s --emit=llvm > /dev/full; test $? = 1' 2>&1 | FileCheck %s --check-prefix=DISK
+// WRITTEN: define {{.*}} @{{.*}}_e(
+// DISK: {{^}}fp8-compile: error: standard output: No space left on device{{$}}
+
 func.func @e(%x: f32) -> f32 {
   %0 = math.exp %x : f32
   return %0 : f32

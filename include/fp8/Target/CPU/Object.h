@@ -17,7 +17,6 @@
 
 namespace llvm {
 class Module;
-class raw_pwrite_stream;
 } // namespace llvm
 
 namespace mlir {
@@ -40,10 +39,10 @@ struct ObjectOptions {
 };
 
 /// Compiles `module`, of the LLVM dialect, to a relocatable object for this
-/// operating system and writes it to `os`. The object needs libfp8rt and libm;
-/// an error names a function that these and the module lack.
-llvm::Error emitObject(ModuleOp module, llvm::raw_pwrite_stream &os,
-                       const ObjectOptions &options = {});
+/// operating system. The object needs libfp8rt and libm; an error names a
+/// function that these and the module lack.
+llvm::Expected<std::string> emitObject(ModuleOp module,
+                                       const ObjectOptions &options = {});
 
 } // namespace mlir::fp8
 

@@ -25,10 +25,10 @@ struct LinkOptions {
   std::vector<std::string> rpaths;
 };
 
-/// Links an object that `emitObject` made to a shared object at `path`, which
-/// appears whole or not at all.
-llvm::Error linkSharedObject(StringRef object, StringRef path,
-                             const LinkOptions &options = {});
+/// Links an object that `emitObject` made to a shared object that is to be
+/// called `soname`, and returns the contents of the file.
+llvm::Expected<std::string> linkSharedObject(StringRef object, StringRef soname,
+                                             const LinkOptions &options = {});
 
 } // namespace mlir::fp8
 
