@@ -80,7 +80,9 @@ static void writeFunction(llvm::raw_ostream &os,
   for (StringRef name : names)
     width = std::max(width, name.size());
 
-  os << "/// The function '" << signature.entry << "'.\n///\n";
+  os << "/// The function '";
+  llvm::printEscapedString(signature.entry, os);
+  os << "'.\n///\n";
   for (auto [name, port] : llvm::zip(names, signature.arguments))
     writeRow(os, name, width,
              describePort(port) +
@@ -172,7 +174,7 @@ llvm::Expected<std::string> fp8::getCHeader(const ProgramInterface &program,
   os << "#ifndef " << guard << "\n#define " << guard
      << "\n\n#include \"fp8/Runtime/Program.h\"\n\n"
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-     << "extern const fp8rt_program_info " << program.name << "_program;\n";
+     << "extern const fp8rt_program_info " << getInfoSymbol(program) << ";\n";
   if (!program.stateManifest.empty())
     os << llvm::formatv(
         kState.data(), program.numSlots, program.name,

@@ -28,6 +28,7 @@ public:
   void build();
 
 private:
+  void hideProgram();
   llvm::Constant *createGlobal(llvm::Constant *value, const Twine &name);
   llvm::Constant *createString(StringRef text);
   llvm::Constant *getNull() {
@@ -39,8 +40,10 @@ private:
 
   llvm::Constant *createPort(const Port &port);
   llvm::Constant *createPorts(ArrayRef<Port> ports);
-  llvm::Function *createInvoke(const ProgramFunction &function);
-  llvm::Constant *createFunction(const ProgramFunction &function);
+  llvm::Function *createInvoke(const ProgramFunction &function,
+                               llvm::Function *callee);
+  llvm::Constant *createFunction(const ProgramFunction &function,
+                                 llvm::Function *callee);
   /// The function of the header; `description` is its entry in the table.
   void createEntry(const ProgramFunction &function,
                    llvm::Constant *description);
@@ -50,6 +53,8 @@ private:
   const ProgramInterface &program;
   llvm::IRBuilder<> b;
   llvm::GlobalVariable *info = nullptr;
+  /// MLIR's C interface of each function.
+  SmallVector<llvm::Function *> callees;
 };
 } // namespace
 
@@ -98,10 +103,8 @@ llvm::Constant *CInterfaceBuilder::createPorts(ArrayRef<Port> ports) {
 
 /// MLIR's C interface behind one signature for all: a pointer to each argument,
 /// and last, if there is one, to the result.
-llvm::Function *
-CInterfaceBuilder::createInvoke(const ProgramFunction &function) {
-  llvm::Function *callee =
-      module.getFunction("_mlir_ciface_" + function.signature.entry);
+llvm::Function *CInterfaceBuilder::createInvoke(const ProgramFunction &function,
+                                                llvm::Function *callee) {
   auto *type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()},
                                        /*isVarArg=*/false);
   auto *invoke =
@@ -125,12 +128,13 @@ CInterfaceBuilder::createInvoke(const ProgramFunction &function) {
 }
 
 llvm::Constant *
-CInterfaceBuilder::createFunction(const ProgramFunction &function) {
+CInterfaceBuilder::createFunction(const ProgramFunction &function,
+                                  llvm::Function *callee) {
   const Signature &signature = function.signature;
   uint32_t flags = (signature.takesState ? FP8RT_FUNCTION_TAKES_STATE : 0) |
                    (program.isOnGPU() ? FP8RT_FUNCTION_TAKES_CONTEXT : 0);
   return createStruct(
-      {info, createString(signature.entry), createInvoke(function),
+      {info, createString(signature.entry), createInvoke(function, callee),
        createPorts(signature.arguments), createPorts(signature.results),
        b.getInt32(signature.arguments.size()),
        b.getInt32(signature.results.size()), b.getInt32(flags), b.getInt32(0)});
@@ -216,10 +220,26 @@ static void redirectAssertions(llvm::Module &module) {
   }
 }
 
+void CInterfaceBuilder::hideProgram() {
+  for (llvm::GlobalValue &value : module.global_values())
+    if (!value.isDeclaration() && !value.getName().starts_with("llvm."))
+      value.setLinkage(llvm::GlobalValue::InternalLinkage);
+  // Names that the interface wants, and a function of the program may have.
+  auto free = [&](StringRef name) {
+    if (llvm::GlobalValue *value = module.getNamedValue(name))
+      value->setName(name + ".internal");
+  };
+  free(FP8RT_PROGRAM_SYMBOL);
+  free(getInfoSymbol(program));
+  for (const ProgramFunction &function : program.functions) {
+    callees.push_back(
+        module.getFunction("_mlir_ciface_" + function.signature.entry));
+    free(function.symbol);
+  }
+}
+
 void CInterfaceBuilder::build() {
-  for (llvm::Function &function : module)
-    if (!function.isDeclaration())
-      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+  hideProgram();
   redirectAssertions(module);
 
   auto *infoType = llvm::StructType::get(
@@ -230,8 +250,8 @@ void CInterfaceBuilder::build() {
                                   llvm::GlobalValue::InternalLinkage,
                                   /*Initializer=*/nullptr, "fp8_program_info");
   SmallVector<llvm::Constant *> functions;
-  for (const ProgramFunction &function : program.functions)
-    functions.push_back(createFunction(function));
+  for (auto [function, callee] : llvm::zip_equal(program.functions, callees))
+    functions.push_back(createFunction(function, callee));
   auto *tableType =
       llvm::ArrayType::get(functions[0]->getType(), functions.size());
   llvm::Constant *table = createGlobal(
@@ -248,7 +268,7 @@ void CInterfaceBuilder::build() {
   // Two programs of one process have the first name in common: it is for dlsym,
   // and the program itself means its own by neither.
   for (const std::string &name :
-       {std::string(FP8RT_PROGRAM_SYMBOL), program.name + "_program"})
+       {std::string(FP8RT_PROGRAM_SYMBOL), getInfoSymbol(program)})
     llvm::GlobalAlias::create(infoType, 0, llvm::GlobalValue::ExternalLinkage,
                               name, info, &module);
   for (auto [index, function] : llvm::enumerate(program.functions))

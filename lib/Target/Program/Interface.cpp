@@ -48,6 +48,10 @@ int64_t fp8::getAlignment(const ProgramInterface &program, const Port &port) {
   return static_cast<int64_t>(fp8rt::getByteWidth(port.dtype));
 }
 
+std::string fp8::getInfoSymbol(const ProgramInterface &program) {
+  return program.name + "_program";
+}
+
 FailureOr<ProgramInterface>
 ProgramInterface::create(ModuleOp module, StringRef name,
                          const PipelineOptions &options) {
@@ -59,7 +63,7 @@ ProgramInterface::create(ModuleOp module, StringRef name,
     program.kernelFormat = options.kernelFormat != "auto" ? options.kernelFormat
                            : findPtxas().empty()          ? "ptx"
                                                           : "cubin";
-  llvm::StringSet<> symbols;
+  llvm::StringSet<> symbols = {getInfoSymbol(program)};
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!function.isPublic() || function.isExternal())
       continue;

@@ -15,6 +15,7 @@
 // RUN: not fp8-compile %t/rank.mlir -o %t/x.so 2>&1 | FileCheck %s --check-prefix=RANK
 // RUN: not fp8-compile %t/extern.mlir -o %t/x.so 2>&1 | FileCheck %s --check-prefix=EXTERN
 // RUN: not fp8-compile %t/names.mlir -o %t/x.so 2>&1 | FileCheck %s --check-prefix=NAMES
+// RUN: not fp8-compile %t/program.mlir -o %t/x.so 2>&1 | FileCheck %s --check-prefix=PROGRAM
 // RUN: not fp8-compile %t/kernels.mlir --target=sm_90a --emit=ptx 2>&1 | FileCheck %s --check-prefix=KERNELS
 // RUN: not ls %t/x.so
 // RUN: not ls %t/x.h
@@ -24,6 +25,7 @@
 // RANK: {{^}}fp8-compile: error: expected tensors of up to 8 dimensions in the interface, but 'x' of 'f' has 9
 // EXTERN: {{^}}fp8-compile: error: expected function 'elsewhere' to be defined in the program or the runtime, but it is neither
 // NAMES: error: expected names of functions to differ in C too, but got 'x_a_b' twice
+// PROGRAM: error: expected names of functions to differ in C too, but got 'x_program' twice
 // KERNELS: {{^}}fp8-compile: error: expected a program with kernels, but it has none
 
 //--- k.mlir
@@ -55,6 +57,10 @@ func.func @a_b() {
   return
 }
 func.func @a.b() {
+  return
+}
+//--- program.mlir
+func.func @program() {
   return
 }
 //--- kernels.mlir

@@ -63,6 +63,9 @@ struct ProgramInterface {
 /// `text` as an identifier of C and C++.
 std::string makeIdentifier(StringRef text);
 
+/// What C calls the program's description.
+std::string getInfoSymbol(const ProgramInterface &program);
+
 /// The alignment of `port`'s data, in bytes.
 int64_t getAlignment(const ProgramInterface &program, const Port &port);
 
