@@ -96,6 +96,11 @@ Value KernelBuilder::select(Value condition, Value lhs, Value rhs) {
 Value KernelBuilder::mulF(Value lhs, Value rhs) {
   return arith::MulFOp::create(*this, lhs, rhs);
 }
+Value KernelBuilder::uniform(Value value) {
+  return NVVM::ShflOp::create(*this, getI32Type(), i32(-1), value, i32(0),
+                              i32(31), NVVM::ShflKind::idx,
+                              /*return_value_and_is_valid=*/UnitAttr());
+}
 
 //===----------------------------------------------------------------------===//
 // Memory

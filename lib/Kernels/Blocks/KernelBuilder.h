@@ -56,6 +56,9 @@ public:
   Value less(Value lhs, Value rhs);
   Value select(Value condition, Value lhs, Value rhs);
   Value mulF(Value lhs, Value rhs);
+  /// That of lane 0, of a value (i32) that is the same in all lanes: through a
+  /// shuffle, so that ptxas knows.
+  Value uniform(Value value);
 
   //===--- Memory
   //-----------------------------------------------------------===//

@@ -20,9 +20,6 @@ MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
                        function.getArguments()))
     params[param.name] = argument;
   thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-  // Through a shuffle, so that ptxas knows it to be uniform in a warp.
-  warp = NVVM::ShflOp::create(
-      b, b.getI32Type(), b.i32(-1), b.shiftRight(thread, 5), b.i32(0),
-      b.i32(31), NVVM::ShflKind::idx, /*return_value_and_is_valid=*/UnitAttr());
+  warp = b.uniform(b.shiftRight(thread, 5));
   lane = b.bitAnd(thread, 31);
 }

@@ -15,12 +15,12 @@ using namespace mlir::fp8;
 /// K of one instruction on 8-bit operands.
 static constexpr int64_t kInstructionK = 32;
 
-/// The fields of a shared memory matrix descriptor that never change (PTX ISA,
-/// "Matrix Descriptor"): leading dimension offset 1, which a swizzled K-major
-/// matrix ignores; stride 1024 bytes >> 4 between groups of 8 rows; 128-byte
-/// swizzle.
-static constexpr uint64_t kDescriptorFields =
-    (uint64_t(1) << 16) | (uint64_t(1024 >> 4) << 32) | (uint64_t(1) << 62);
+/// The fields of a shared memory matrix descriptor beside the address (PTX ISA,
+/// "Matrix Descriptor"). Low word: leading dimension offset 1, which a swizzled
+/// K-major matrix ignores. High word: stride 1024 bytes >> 4 between groups of
+/// 8 rows; 128-byte swizzle.
+static constexpr int64_t kDescriptorLow = 1 << 16;
+static constexpr uint64_t kDescriptorHigh = (1024 >> 4) | (uint64_t(1) << 30);
 
 static NVVM::WGMMATypes getWgmmaType(Type type) {
   return isa<Float8E5M2Type>(type) ? NVVM::WGMMATypes::e5m2
@@ -50,15 +50,24 @@ SmallVector<Value> Wgmma::getRegisters(KernelBuilder &b, Value accumulator) {
 
 Value Wgmma::getDescriptor(KernelBuilder &b, Value address) {
   Value field = b.bitAnd(b.shiftRight(address, 4), 0x3fff);
-  return arith::OrIOp::create(b, b.widen(field), b.i64(kDescriptorFields));
+  return arith::OrIOp::create(b, field, b.i32(kDescriptorLow));
 }
 
 Value Wgmma::advance(KernelBuilder &b, Value descriptor, Value bytes) {
-  return b.add(descriptor, b.widen(b.shiftRight(bytes, 4)));
+  // The instruction takes its descriptors from uniform registers. If ptxas does
+  // not know the value to be uniform it computes each in the others and moves
+  // it, four times an instruction: a second warpgroup's epilogue then delays
+  // the next one beyond the end of the last.
+  return b.uniform(b.add(descriptor, b.shiftRight(bytes, 4)));
 }
 
 Value Wgmma::advance(KernelBuilder &b, Value descriptor, int64_t bytes) {
   return b.add(descriptor, bytes >> 4);
+}
+
+/// All of a descriptor, from its low word.
+static Value complete(KernelBuilder &b, Value low) {
+  return arith::OrIOp::create(b, b.widen(low), b.i64(kDescriptorHigh << 32));
 }
 
 Value Wgmma::multiply(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
@@ -67,8 +76,10 @@ Value Wgmma::multiply(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
   for (int64_t k = 0; k < GemmConfigAttr::kTileK; k += kInstructionK) {
     // Inside of a swizzle atom, K advances the start address.
     accumulator = NVVM::WgmmaMmaAsyncOp::create(
-        b, accumulatorType, accumulator, advance(b, aDescriptor, k),
-        advance(b, bDescriptor, k), shape, aType, bType, NVVM::WGMMATypes::f32,
+        b, accumulatorType, accumulator,
+        complete(b, advance(b, aDescriptor, k)),
+        complete(b, advance(b, bDescriptor, k)), shape, aType, bType,
+        NVVM::WGMMATypes::f32,
         overwrite && k == 0 ? NVVM::WGMMAScaleOut::zero
                             : NVVM::WGMMAScaleOut::one,
         NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one, NVVM::MMALayout::row,

@@ -31,10 +31,10 @@ public:
   Value getZeros(KernelBuilder &b);
   SmallVector<Value> getRegisters(KernelBuilder &b, Value accumulator);
 
-  /// Descriptor of the matrix whose first row lies at byte `address` (i32) of
-  /// shared memory.
+  /// The low word of the descriptor of the matrix whose first row lies at byte
+  /// `address` (i32) of shared memory.
   static Value getDescriptor(KernelBuilder &b, Value address);
-  /// `descriptor` moved by `bytes`, a multiple of 16.
+  /// `descriptor` moved by `bytes`, a multiple of 16, the same for the warp.
   static Value advance(KernelBuilder &b, Value descriptor, Value bytes);
   static Value advance(KernelBuilder &b, Value descriptor, int64_t bytes);
 

@@ -1,8 +1,9 @@
 // RUN: fp8-opt --fp8-build-kernels --canonicalize --split-input-file %s | FileCheck %s
 
 // Descriptor: stride 1024 >> 4 at bit 32, leading 1 at bit 16, swizzle 1 at bit
-// 62. K advances by 32 bytes, 2 in units of 16. The first instruction of a tile
-// overwrites; the registers are read through the wait.
+// 62; its low word is made uniform for each K block. K advances by 32 bytes, 2 in
+// units of 16. The first instruction of a tile overwrites; the registers are read
+// through the wait.
 
 !x = !fp8.scaled<?x4096xf8E5M2, block = [*, *], scale = f32>
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
@@ -14,14 +15,24 @@ func.func @fast(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 }
 
 // CHECK-LABEL: llvm.func @fp8_matmul_sm90a_e5m2_e4m3_bf16_tensor_tensor_fast
-// CHECK-DAG: arith.constant 4611686293305360384 : i64
-// CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : i64
+// CHECK-DAG: %[[HIGH:.*]] = arith.constant 4611686293305294848 : i64
+// CHECK-DAG: %[[LOW:.*]] = arith.constant 65536 : i32
+// CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : i32
 // CHECK-DAG: %[[UNDEF:.*]] = llvm.mlir.undef : !llvm.struct<(f32, f32, f32, f32)>
+// CHECK: arith.ori %{{.*}}, %[[LOW]]
 // CHECK: nvvm.wgmma.fence.aligned
-// CHECK: nvvm.wgmma.mma_async %[[A:.*]], %[[B:.*]], %[[UNDEF]], <m = 64, n = 8, k = 32>, D[<f32>, <zero>], A[<e5m2>, <one>, <row>], B[<e4m3>, <one>, <col>]
-// CHECK: %[[A1:.*]] = arith.addi %[[A]], %[[TWO]]
-// CHECK: %[[B1:.*]] = arith.addi %[[B]], %[[TWO]]
-// CHECK: nvvm.wgmma.mma_async %[[A1]], %[[B1]], %{{.*}}, <m = 64, n = 8, k = 32>, D[<f32>, <one>]
+// CHECK: %[[A_LOW:.*]] = nvvm.shfl.sync {{ ?}}idx
+// CHECK: %[[B_LOW:.*]] = nvvm.shfl.sync {{ ?}}idx
+// CHECK: %[[A_WIDE:.*]] = arith.extui %[[A_LOW]] : i32 to i64
+// CHECK: %[[A:.*]] = arith.ori %[[A_WIDE]], %[[HIGH]]
+// CHECK: %[[B_WIDE:.*]] = arith.extui %[[B_LOW]] : i32 to i64
+// CHECK: %[[B:.*]] = arith.ori %[[B_WIDE]], %[[HIGH]]
+// CHECK: nvvm.wgmma.mma_async %[[A]], %[[B]], %[[UNDEF]], <m = 64, n = 8, k = 32>, D[<f32>, <zero>], A[<e5m2>, <one>, <row>], B[<e4m3>, <one>, <col>]
+// CHECK: %[[A1:.*]] = arith.addi %[[A_LOW]], %[[TWO]]
+// CHECK: %[[A1_WIDE:.*]] = arith.extui %[[A1]]
+// CHECK: %[[A1_FULL:.*]] = arith.ori %[[A1_WIDE]], %[[HIGH]]
+// CHECK: %[[B1:.*]] = arith.addi %[[B_LOW]], %[[TWO]]
+// CHECK: nvvm.wgmma.mma_async %[[A1_FULL]], %{{.*}}, %{{.*}}, <m = 64, n = 8, k = 32>, D[<f32>, <one>]
 // CHECK: nvvm.wgmma.mma_async
 // CHECK: nvvm.wgmma.mma_async
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
