@@ -29,6 +29,8 @@ config.substitutions[:0] = [
     ("%fp8_source", config.fp8_source_dir),
     ("%fp8_build", config.fp8_build_dir),
     ("%fake_cuda", os.path.join(config.fp8_build_dir, "test", "lib", "libfake_cuda.so")),
+    ("%cuda_checks", os.path.join(config.fp8_build_dir, "test", "Integration", "CUDA")),
+    ("%lit_package", os.path.dirname(lit.__file__)),
     ("%cuda_include", "/usr/local/cuda/include"),
     ("%fp8_plugin", os.path.join(config.fp8_lib_dir, "fp8-plugin.so")),
 ]
@@ -64,6 +66,9 @@ if ptxas:
 
 if platform.machine() == "x86_64":
     config.available_features.add("x86_64")
+
+if shutil.which("ld.lld") or shutil.which("ld"):
+    config.available_features.add("linker")
 
 if shutil.which("gcc"):
     config.available_features.add("gcc")

@@ -9,12 +9,13 @@
 // Plain C11, linked to libfp8rt and libdl alone. Prints one JSON object, with
 // what failed on stderr, and returns 1 if anything did; 77 without a GPU.
 //
-//   runtime            everything but
-//   runtime --illegal  a kernel that loses the device, which no later check of
-//                      the process could survive
+//   runtime-check            everything but
+//   runtime-check --illegal  a kernel that loses the device, which no later
+//                            check of the process could survive
 //
 //===----------------------------------------------------------------------===//
 
+#include "graphs.h"
 #include "runtime_kernels.h"
 
 #include "fp8/Runtime/GpuWrappers.h"
@@ -22,7 +23,6 @@
 #include "fp8/Runtime/Module.h"
 #include "fp8/Runtime/TensorMap.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +30,7 @@
 #include <time.h>
 
 enum { DEVICE = 0, COUNT = 1 << 16 };
+enum { MAX_LAUNCH_NS = 5000 }; /* the goal for the host's time */
 
 static int failures;
 
@@ -216,49 +217,21 @@ static void check_memory(void *x) {
   OK(fp8rt_stream_synchronize(DEVICE, stream));
 }
 
-/// The driver's graphs, which libfp8rt has no need of.
-typedef struct graphs {
-  int (*begin)(void *stream, int mode);
-  int (*end)(void *stream, void **graph);
-  int (*instantiate)(void **exec, void *graph, unsigned long long flags);
-  int (*launch)(void *exec, void *stream);
-  int (*retain)(void **context, int device);
-  int (*set_current)(void *context);
-} graphs;
-
-static graphs find_graphs(void) {
-  const char *path = getenv("FP8_CUDA_DRIVER");
-  void *driver = dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW);
-  graphs g = {0};
-  if (!driver)
-    return g;
-  *(void **)&g.begin = dlsym(driver, "cuStreamBeginCapture_v2");
-  *(void **)&g.end = dlsym(driver, "cuStreamEndCapture");
-  *(void **)&g.instantiate = dlsym(driver, "cuGraphInstantiateWithFlags");
-  *(void **)&g.launch = dlsym(driver, "cuGraphLaunch");
-  *(void **)&g.retain = dlsym(driver, "cuDevicePrimaryCtxRetain");
-  *(void **)&g.set_current = dlsym(driver, "cuCtxSetCurrent");
-  return g;
-}
-
 /// A graph with launches and workspace, captured in the strictest mode while
 /// modules are loaded, memory is allocated and a new tensor map is made.
 static void check_graph(void *x) {
   graphs g = find_graphs();
-  CHECK(g.begin && g.end && g.instantiate && g.launch);
-  if (!g.launch)
+  int entered = enter_graphs(&g, DEVICE);
+  CHECK(entered);
+  if (!entered)
     return;
-  // libfp8rt leaves no context current; who calls the driver needs one.
-  void *context = NULL;
-  if (g.retain && g.set_current)
-    CHECK(g.retain(&context, DEVICE) == 0 && g.set_current(context) == 0);
   fp8rt_function scale = get_kernel("scale");
   fill(x, 1.0f);
   void *graph = NULL, *exec = NULL, *workspace = NULL, *memory = NULL;
   fp8rt_module other = 0;
   fp8rt_tensor_map_desc desc = make_desc((uint8_t *)x + 256);
   fp8rt_tensor_map map;
-  CHECK(g.begin(stream, /*global*/ 0) == 0);
+  CHECK(g.begin(stream, GRAPHS_CAPTURE_GLOBAL) == 0);
   OK(launch_scale(scale, x, 2.0f, 0));
   OK(fp8rt_workspace_alloc(DEVICE, stream, 1 << 20, FP8RT_WORKSPACE_ZERO,
                            &workspace));
@@ -372,6 +345,9 @@ static int run_illegal(void) {
   fp8rt_function store = get_kernel("store");
   OK(fp8rt_launch(store, &config, params, stream));
   FAILS(fp8rt_stream_synchronize(DEVICE, stream), FP8RT_ERROR_DEVICE_LOST);
+  CHECK(strstr(fp8rt_get_last_error(),
+               "cannot synchronise a stream on device 0: "
+               "CUDA_ERROR_ILLEGAL_ADDRESS") != NULL);
   printf("{\"after\": \"%s\"}\n", fp8rt_get_last_error());
   FAILS(fp8rt_memory_alloc(DEVICE, 64, &x), FP8RT_ERROR_DEVICE_LOST);
   FAILS(fp8rt_launch(store, &config, params, stream), FP8RT_ERROR_DEVICE_LOST);
@@ -410,6 +386,7 @@ int main(int argc, char **argv) {
   check_graph(x);
   check_wrappers();
   double launch_ns = measure_launch(x, 0), maps_ns = measure_launch(x, 3);
+  CHECK(launch_ns <= MAX_LAUNCH_NS);
   printf("{\"device\": \"%s\", \"sm\": %d, \"driver\": %d, "
          "\"launch_ns\": %.0f, \"launch_with_3_tensor_maps_ns\": %.0f, "
          "\"kernel_us\": %.2f, \"failures\": %d}\n",
