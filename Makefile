@@ -8,7 +8,7 @@ CLANG_FORMAT ?= clang-format-22
 
 .DEFAULT_GOAL := help
 .PHONY: help setup configure build demo test test-asan test-tsan test-roundtrip \
-        fuzz bench format docs clean
+        fuzz bench bundle test-bundle format docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' \
@@ -55,6 +55,12 @@ test-roundtrip: ## Run the tests with every module round-tripped first
 
 bench: build ## Measure casts, matmul, start-up and compile time
 	@$(PYTHON) benchmarks/run.py --build-dir $(BUILD_DIR)
+
+bundle: build ## Make build/fp8-bundle.tar.xz, which runs elsewhere
+	@cmake --build $(BUILD_DIR) --target fp8-bundle
+
+test-bundle: bundle ## Check the bundle where nothing else is
+	@python3 bundle/test_bundle.py $(BUILD_DIR)/fp8-bundle.tar.xz .
 
 format: setup ## Format the C++ sources
 	@git ls-files -z '*.h' '*.cpp' | xargs -0 $(CLANG_FORMAT) -i
