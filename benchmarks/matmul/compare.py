@@ -8,7 +8,8 @@ from matmul.problem import Operands, Problem
 from matmul.timing import buffer_sets, launches_per_graph, measure
 
 # What is timed in the same rounds: kinds of the same operands, and their peers.
-CLASSES = {"tensor": ["tensor_fast", "tensor_promote", "tensor_fast_gelu"],
+CLASSES = {"tensor": ["tensor_fast", "tensor_promote", "tensor_fast_gelu",
+                      "tensor_fast_tanh"],
            "row": ["row_fast"], "block": ["block"]}
 AGREEMENT = 2e-2  # Relative: bf16 results of two accumulators.
 

@@ -1,5 +1,21 @@
 """Epilogues of the matmuls: their operands, and their body in the dialect."""
 
+# GELU by tanh of the f32 %in.
+GELU_TANH = """
+    %c0 = arith.constant 0.044715 : f32
+    %c1 = arith.constant 0.7978845608 : f32
+    %half = arith.constant 0.5 : f32
+    %one = arith.constant 1.0 : f32
+    %1 = arith.mulf %in, %in : f32
+    %2 = arith.mulf %1, %in : f32
+    %3 = arith.mulf %2, %c0 : f32
+    %4 = arith.addf %in, %3 : f32
+    %5 = arith.mulf %4, %c1 : f32
+    %6 = math.tanh %5 : f32
+    %7 = arith.addf %6, %one : f32
+    %8 = arith.mulf %in, %half : f32
+    %x = arith.mulf %8, %7 : f32"""
+
 # Each epilogue: operands as (dimensions, type), scalars, the body up to the f32
 # %x that is stored, and whether %x is quantised with %scale and measured.
 EPILOGUES = {
@@ -30,23 +46,6 @@ EPILOGUES = {
     %2 = arith.mulf %acc, %1 : f32
     %x = arith.addf %2, %o1 : f32""",
     },
-    "gelu_tanh": {
-        "operands": [],
-        "body": """
-    %c0 = arith.constant 0.044715 : f32
-    %c1 = arith.constant 0.7978845608 : f32
-    %half = arith.constant 0.5 : f32
-    %one = arith.constant 1.0 : f32
-    %1 = arith.mulf %acc, %acc : f32
-    %2 = arith.mulf %1, %acc : f32
-    %3 = arith.mulf %2, %c0 : f32
-    %4 = arith.addf %acc, %3 : f32
-    %5 = arith.mulf %4, %c1 : f32
-    %6 = math.tanh %5 : f32
-    %7 = arith.addf %6, %one : f32
-    %8 = arith.mulf %acc, %half : f32
-    %x = arith.mulf %8, %7 : f32""",
-    },
     "bias_gelu": {
         "operands": [("n", "bf16")],
         "body": """
@@ -61,6 +60,13 @@ EPILOGUES = {
     %6 = arith.mulf %2, %5 : f32
     %x = arith.mulf %6, %half : f32""",
     },
+    "gelu_tanh": {"operands": [], "body": GELU_TANH.replace("%in", "%acc")},
+    "bias_gelu_tanh": {
+        "operands": [("n", "bf16")],
+        "body": """
+    %wide = arith.extf %o0 : bf16 to f32
+    %in = arith.addf %acc, %wide : f32""" + GELU_TANH,
+    },
     # C += A B in place: a gradient of the weights.
     "accumulate": {
         "operands": [("mn", "f32")],
@@ -69,4 +75,5 @@ EPILOGUES = {
     },
 }
 EPILOGUES["quantize"] = {"operands": [], "body": "", "quantize": True}
-EPILOGUES["bias_gelu_quantize"] = {**EPILOGUES["bias_gelu"], "quantize": True}
+for _name in ("bias_gelu", "bias_gelu_tanh"):
+    EPILOGUES[_name + "_quantize"] = {**EPILOGUES[_name], "quantize": True}

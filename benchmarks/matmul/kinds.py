@@ -36,6 +36,8 @@ TIMED = {
                   configs=TABLE),
     "tensor_fast_gelu": kind(epilogue="bias_gelu_quantize", result="e4m3",
                              configs=TABLE),
+    "tensor_fast_tanh": kind(epilogue="bias_gelu_tanh_quantize", result="e4m3",
+                             configs=TABLE),
 }
 OPERANDS = [("e4m3", "e4m3"), ("e5m2", "e4m3"), ("e4m3", "e5m2")]
 

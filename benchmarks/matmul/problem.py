@@ -100,6 +100,7 @@ class Problem:
             "gate": lambda: x * o[0] + o[1],
             "gelu_tanh": lambda: gelu(x, approximate="tanh"),
             "bias_gelu": lambda: gelu(x + o[0]),
+            "bias_gelu_tanh": lambda: gelu(x + o[0], approximate="tanh"),
             "accumulate": lambda: x + o[0],
         }[self.spec["epilogue"].replace("_quantize", "")]()
         if not self.quantized:
