@@ -200,16 +200,23 @@ static StringRef getScaleName(ScaleBlock scale) {
   llvm_unreachable("every granularity has a name");
 }
 
+std::string fp8::getMatmulTypesName(const MatmulSpec &spec) {
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  os << getTypeName(spec.a.elementType) << '_'
+     << getTypeName(spec.b.elementType) << '_' << getTypeName(spec.resultType)
+     << '_' << getScaleName(spec.a.scale) << '_' << getScaleName(spec.b.scale)
+     << '_' << stringifyAccumulate(spec.accumulate);
+  return name;
+}
+
 std::string fp8::getMatmulKernelName(const MatmulSpec &spec,
                                      GemmConfigAttr config) {
   std::string name;
   llvm::raw_string_ostream os(name);
-  os << "fp8_matmul_sm90a_" << getTypeName(spec.a.elementType) << '_'
-     << getTypeName(spec.b.elementType) << '_' << getTypeName(spec.resultType)
-     << '_' << getScaleName(spec.a.scale) << '_' << getScaleName(spec.b.scale)
-     << '_' << stringifyAccumulate(spec.accumulate) << '_' << config.getTileM()
-     << 'x' << config.getTileN() << "_s" << config.getStages() << 'c'
-     << config.getConsumers();
+  os << "fp8_matmul_sm90a_" << getMatmulTypesName(spec) << '_'
+     << config.getTileM() << 'x' << config.getTileN() << "_s"
+     << config.getStages() << 'c' << config.getConsumers();
   if (config.getSchedule() == GemmSchedule::PingPong)
     os << "_pp";
   if (config.getSwapAb())

@@ -9,6 +9,7 @@
 #include "fp8/Kernels/Heuristics.h"
 #include "fp8/Kernels/MatmulKernel.h"
 #include "fp8/Kernels/Passes.h"
+#include "fp8/Kernels/TuningTable.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_SELECTKERNELSPASS
@@ -23,10 +24,43 @@ struct SelectKernelsPass : fp8::impl::SelectKernelsPassBase<SelectKernelsPass> {
   using Base::Base;
 
   void runOnOperation() override;
+  LogicalResult loadTable();
   LogicalResult select(MatmulOp op);
+  /// What the table has for the op, if that fits; null otherwise.
+  GemmConfigAttr lookup(MatmulOp op, const MatmulSpec &spec);
   void repeat(MatmulOp op, ArrayRef<GemmConfigAttr> candidates);
+
+  TuningTable tuned;
 };
 } // namespace
+
+LogicalResult SelectKernelsPass::loadTable() {
+  tuned = TuningTable();
+  if (table.empty())
+    return success();
+  Location loc = getOperation().getLoc();
+  FailureOr<TuningTable> loaded = TuningTable::load(
+      table, &getContext(), [&] { return emitError(loc); },
+      [&] { return emitRemark(loc); });
+  if (failed(loaded))
+    return failure();
+  tuned = std::move(*loaded);
+  return success();
+}
+
+GemmConfigAttr SelectKernelsPass::lookup(MatmulOp op, const MatmulSpec &spec) {
+  const TuningTable::Entry *entry = tuned.lookup(spec);
+  if (!entry)
+    return {};
+  std::string reason;
+  if (failed(MatmulLayout::get(spec, entry->config, reason))) {
+    op.emitRemark() << "tuning table '" << table
+                    << "': its config is ignored: " << reason;
+    return {};
+  }
+  ++numTuned;
+  return entry->config;
+}
 
 /// The first candidate goes to the op itself, whose results are used.
 void SelectKernelsPass::repeat(MatmulOp op,
@@ -55,7 +89,10 @@ LogicalResult SelectKernelsPass::select(MatmulOp op) {
     return success();
   }
   FailureOr<GemmConfigAttr> config = failure();
-  if (succeeded(spec))
+  if (GemmConfigAttr found =
+          succeeded(spec) ? lookup(op, *spec) : GemmConfigAttr())
+    config = found;
+  else if (succeeded(spec))
     config = selectMatmulConfigSM90(&getContext(), *spec, reason);
   if (failed(config)) {
     op.emitRemark() << "no kernel: " << reason;
@@ -67,6 +104,8 @@ LogicalResult SelectKernelsPass::select(MatmulOp op) {
 }
 
 void SelectKernelsPass::runOnOperation() {
+  if (failed(loadTable()))
+    return signalPassFailure();
   SmallVector<MatmulOp> matmuls;
   getOperation().walk([&](MatmulOp op) { matmuls.push_back(op); });
   for (MatmulOp op : matmuls)

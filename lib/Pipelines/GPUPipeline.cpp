@@ -18,8 +18,11 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 /// 5: matmuls get kernels, all else its meaning in linalg; then memrefs.
-void fp8::buildGPUBufferPipeline(OpPassManager &pm) {
-  pm.addPass(createSelectKernelsPass());
+void fp8::buildGPUBufferPipeline(OpPassManager &pm,
+                                 const PipelineOptions &options) {
+  SelectKernelsPassOptions select;
+  select.table = options.kernelTable;
+  pm.addPass(createSelectKernelsPass(select));
   pm.addPass(createBuildKernelsPass());
   pm.addPass(createLaunchKernelsPass());
   buildCPUBufferPipeline(pm);

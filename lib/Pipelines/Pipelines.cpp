@@ -145,7 +145,7 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
       buildFusionPipeline(pm, options);
       break;
     case Phase::Buffers:
-      isGPU ? buildGPUBufferPipeline(pm) : buildCPUBufferPipeline(pm);
+      isGPU ? buildGPUBufferPipeline(pm, options) : buildCPUBufferPipeline(pm);
       break;
     case Phase::Kernels:
       isGPU ? buildGPUKernelPipeline(pm) : buildCPUKernelPipeline(pm);
@@ -196,6 +196,8 @@ parsePipelineOptions(StringRef text, PipelineOptions &options,
       options.target = value.str();
     else if (key == "kernel-format")
       options.kernelFormat = value.str();
+    else if (key == "kernel-table")
+      options.kernelTable = value.str();
     else if (key == "to")
       options.to = value.str();
     else if (key == "require") {
@@ -217,8 +219,8 @@ parsePipelineOptions(StringRef text, PipelineOptions &options,
     } else {
       return error("unknown option '" + key +
                    "': expected recipe, recipe-file, target, to, require, "
-                   "max-padding, kernel-format, functional-state, "
-                   "evaluate-constants or stats");
+                   "max-padding, kernel-format, kernel-table, "
+                   "functional-state, evaluate-constants or stats");
     }
   }
   return success();
@@ -228,7 +230,9 @@ void fp8::registerPipelines() {
   registerPassPipeline(
       "fp8-pipeline",
       "bf16 program to FP8: recipe=R recipe-file=F target=cpu|sm_90a to=PHASE "
-      "require max-padding=X functional-state evaluate-constants=BOOL stats",
+      "require max-padding=X kernel-format=F kernel-table=FILE "
+      "functional-state "
+      "evaluate-constants=BOOL stats",
       [](OpPassManager &pm, StringRef text,
          llvm::function_ref<LogicalResult(const Twine &)> errorHandler) {
         PipelineOptions options;

@@ -19,7 +19,7 @@ void buildCPUBufferPipeline(OpPassManager &pm);
 void buildCPUKernelPipeline(OpPassManager &pm);
 void buildCPUHostPipeline(OpPassManager &pm);
 
-void buildGPUBufferPipeline(OpPassManager &pm);
+void buildGPUBufferPipeline(OpPassManager &pm, const PipelineOptions &options);
 void buildGPUKernelPipeline(OpPassManager &pm);
 void buildGPUHostPipeline(OpPassManager &pm, const PipelineOptions &options);
 

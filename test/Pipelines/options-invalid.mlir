@@ -12,7 +12,7 @@
 // TARGET: error: expected target to be cpu or sm_90a, but got 'abacus'
 // RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // BOOL: error: expected option 'require' to be true or false, but got 'perhaps'
-// OPTION: error: unknown option 'recipes': expected recipe, recipe-file, target, to, require, max-padding, kernel-format, functional-state, evaluate-constants or stats
+// OPTION: error: unknown option 'recipes': expected recipe, recipe-file, target, to, require, max-padding, kernel-format, kernel-table, functional-state, evaluate-constants or stats
 // FORMAT: error: expected kernel-format to be auto, cubin or ptx, but got 'tar'
 // REMARKS: error: expected remarks as json:FILE or text:FILE, but got 'csv:-'
 // DIRECTORY: error: remarks file '{{.*}}.absent/remarks.json': expected a writable directory

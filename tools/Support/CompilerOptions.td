@@ -25,6 +25,9 @@ def max_padding : J<"max-padding", "SHARE",
 def no_evaluate_constants
     : F<"no-evaluate-constants", "Quantise constant weights in every call, not "
                                  "while compiling">;
+def kernel_table : J<"kernel-table", "FILE",
+                     "Kernel configs that fp8-tune measured; without it, and "
+                     "for matmuls that it lacks, a heuristic chooses">;
 def fp8_remarks : J<"fp8-remarks", "FORMAT:FILE",
                     "Write what was decided about every contraction: json:FILE "
                     "or text:FILE, - for the standard output">;

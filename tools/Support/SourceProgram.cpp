@@ -29,6 +29,8 @@ llvm::Expected<bool> fp8::parseCompilerOption(const llvm::opt::Arg &arg,
     pipeline.recipeFile = value;
   } else if (name == "target=") {
     pipeline.target = value;
+  } else if (name == "kernel-table=") {
+    pipeline.kernelTable = value;
   } else if (name == "fp8-require") {
     pipeline.require = true;
   } else if (name == "no-evaluate-constants") {
@@ -60,15 +62,22 @@ SourceProgram::SourceProgram()
 
 llvm::Expected<std::unique_ptr<SourceProgram>>
 SourceProgram::read(const CompilerOptions &options) {
+  std::string message;
+  auto file = openInputFile(options.file, &message);
+  if (!file)
+    return llvm::createStringError(message);
+  return read(options, std::move(file));
+}
+
+llvm::Expected<std::unique_ptr<SourceProgram>>
+SourceProgram::read(const CompilerOptions &options,
+                    std::unique_ptr<llvm::MemoryBuffer> text) {
   std::unique_ptr<SourceProgram> program(new SourceProgram);
   std::string message;
   if (!options.remarks.empty() &&
       failed(enableRemarks(&program->context, options.remarks, message)))
     return llvm::createStringError(message);
-  auto file = openInputFile(options.file, &message);
-  if (!file)
-    return llvm::createStringError(message);
-  program->sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  program->sources->AddNewSourceBuffer(std::move(text), llvm::SMLoc());
   program->module =
       parseSourceFile<ModuleOp>(program->sources, &program->context);
   if (!program->module)

@@ -46,6 +46,11 @@ public:
   static llvm::Expected<std::unique_ptr<SourceProgram>>
   read(const CompilerOptions &options);
 
+  /// The same of a text that is no file.
+  static llvm::Expected<std::unique_ptr<SourceProgram>>
+  read(const CompilerOptions &options,
+       std::unique_ptr<llvm::MemoryBuffer> text);
+
   MLIRContext &getContext() { return context; }
   ModuleOp getModule() const { return *module; }
 

@@ -56,6 +56,10 @@ SmallVector<KernelParam> getMatmulParams(MLIRContext *context,
                                          const MatmulSpec &spec,
                                          GemmConfigAttr config);
 
+/// e4m3_e4m3_bf16_tensor_tensor_fast: types of A, B and the result, factors,
+/// accumulation.
+std::string getMatmulTypesName(const MatmulSpec &spec);
+
 /// fp8_matmul_sm90a_e4m3_e4m3_bf16_128x256_s4...: unique among kernels without
 /// epilogues.
 std::string getMatmulKernelName(const MatmulSpec &spec, GemmConfigAttr config);

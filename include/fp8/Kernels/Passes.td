@@ -24,14 +24,21 @@ def SelectKernelsPass : Pass<"fp8-select-kernels", "::mlir::ModuleOp"> {
 
     `every-candidate` repeats each matmul with every config of the table that
     fits it, instead of choosing: for tuning, and for tests of the table.
+
+    `table` is a file that `fp8-tune` wrote. A matmul that it has takes the
+    config that was fastest there; one that it has not, or whose config no
+    longer fits, is chosen for as without it, the latter with a remark.
   }];
   let options = [
+    Option<"table", "table", "std::string", "\"\"",
+           "File of measured choices, written by fp8-tune">,
     Option<"everyCandidate", "every-candidate", "bool", "false",
            "Repeat each matmul with every config that fits">
   ];
   let dependentDialects = ["::mlir::fp8::FP8Dialect"];
   let statistics = [
-    Statistic<"numSelected", "num-selected", "Number of kernels chosen">
+    Statistic<"numSelected", "num-selected", "Number of kernels chosen">,
+    Statistic<"numTuned", "num-tuned", "Number of kernels from the table">
   ];
 }
 

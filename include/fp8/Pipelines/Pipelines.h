@@ -42,6 +42,8 @@ struct PipelineOptions {
   /// What a GPU's kernels are embedded as: "cubin", which needs ptxas, "ptx",
   /// which the driver compiles, or "auto", a cubin if there is a ptxas.
   std::string kernelFormat = "auto";
+  /// Path of a table of measured kernel configs, from fp8-tune; empty for none.
+  std::string kernelTable;
   /// Last phase to run, a name of `Phase`.
   std::string to = "host";
   /// A contraction that stays in high precision although its recipe is not

@@ -1,0 +1,92 @@
+// RUN: split-file %s %t
+// RUN: fp8-opt %t/program.mlir --fp8-select-kernels="table=%t/table.json" --verify-diagnostics | FileCheck %s
+// RUN: fp8-opt %t/program.mlir --fp8-select-kernels="table=%t/elsewhere.json" 2>&1 | FileCheck %s --check-prefix=ELSEWHERE
+// RUN: fp8-opt %t/program.mlir --fp8-select-kernels="table=%t/unknown.json" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+
+// What a table has is taken; what it has not, or what does not fit, is chosen as
+// without it.
+
+// CHECK-LABEL: @known
+// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 128, stages = 8, consumers = 1>
+// CHECK-LABEL: @other_extents
+// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 16, {{.*}}swap_ab = true
+// CHECK-LABEL: @other_accumulator
+// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 16, {{.*}}swap_ab = true
+// CHECK-LABEL: @other_epilogue
+// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 5, consumers = 1>
+// CHECK-LABEL: @pinned
+// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 4, consumers = 1>
+// CHECK-LABEL: @stale
+// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 8, {{.*}}swap_ab = true
+
+// ELSEWHERE: remark: tuning table '{{.*}}elsewhere.json': ignored, for it is for sm_100a
+// ELSEWHERE-LABEL: @known
+// ELSEWHERE: fp8.gemm_config = #fp8.gemm_config<tile_m = 16, {{.*}}swap_ab = true
+
+// UNKNOWN: remark: tuning table '{{.*}}unknown.json': matmul 0: ignored, for its config is not known: {{.*}}colour
+// UNKNOWN: remark: tuning table '{{.*}}unknown.json': matmul 1: ignored, for its config is not known: expected a #fp8.gemm_config
+// UNKNOWN-LABEL: @known
+// UNKNOWN: fp8.gemm_config = #fp8.gemm_config<tile_m = 16, {{.*}}swap_ab = true
+
+//--- program.mlir
+!a = !fp8.scaled<16x512xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<256x512xf8E4M3FN, block = [*, *], scale = f32>
+!c = !fp8.scaled<8x512xf8E4M3FN, block = [*, *], scale = f32>
+!d = !fp8.scaled<128x512xf8E4M3FN, block = [*, *], scale = f32>
+
+func.func @known(%a: !a, %b: !b) -> tensor<16x256xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast : !a, !b -> tensor<16x256xbf16>
+  return %0 : tensor<16x256xbf16>
+}
+
+func.func @other_extents(%a: !a, %b: !d) -> tensor<16x128xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast : !a, !d -> tensor<16x128xbf16>
+  return %0 : tensor<16x128xbf16>
+}
+
+func.func @other_accumulator(%a: !a, %b: !b) -> tensor<16x256xbf16> {
+  %0 = fp8.matmul %a, %b : !a, !b -> tensor<16x256xbf16>
+  return %0 : tensor<16x256xbf16>
+}
+
+func.func @other_epilogue(%a: !a, %b: !b, %bias: tensor<256xbf16>) -> tensor<16x256xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast epilogue(%bias : tensor<256xbf16>) {
+  ^bb0(%acc: f32, %x: bf16):
+    %1 = arith.extf %x : bf16 to f32
+    %2 = arith.addf %acc, %1 : f32
+    %3 = arith.truncf %2 : f32 to bf16
+    fp8.yield %3 : bf16
+  } : !a, !b -> tensor<16x256xbf16>
+  return %0 : tensor<16x256xbf16>
+}
+
+func.func @pinned(%a: !a, %b: !b) -> tensor<16x256xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 4, consumers = 1>}
+    : !a, !b -> tensor<16x256xbf16>
+  return %0 : tensor<16x256xbf16>
+}
+
+func.func @stale(%a: !c, %b: !b) -> tensor<8x256xbf16> {
+  // expected-remark @+1 {{its config is ignored: expected}}
+  %0 = fp8.matmul %a, %b accumulate = fast : !c, !b -> tensor<8x256xbf16>
+  return %0 : tensor<8x256xbf16>
+}
+
+//--- table.json
+{"version": 1, "target": "sm_90a", "device": "a GPU", "matmuls": [
+  {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512", "microseconds": 3,
+   "config": "#fp8.gemm_config<tile_m = 64, tile_n = 128, stages = 8, consumers = 1>"},
+  {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512 n:bf16 extf addf truncf",
+   "microseconds": 4.5, "config": "#fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 5, consumers = 1>"},
+  {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x8x256x512", "microseconds": 3,
+   "config": "#fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 16>"}]}
+//--- elsewhere.json
+{"version": 1, "target": "sm_100a", "device": "another GPU", "matmuls": [
+  {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512", "microseconds": 3,
+   "config": "#fp8.gemm_config<tile_m = 64, tile_n = 128, stages = 8, consumers = 1>"}]}
+//--- unknown.json
+{"version": 1, "target": "sm_90a", "device": "a GPU", "matmuls": [
+  {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512", "microseconds": 3,
+   "config": "#fp8.gemm_config<colour = red>"},
+  {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512", "microseconds": 3,
+   "config": "f32"}]}

@@ -1,0 +1,120 @@
+//===- fp8-tune.cpp - Measure kernels and remember the fastest ------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Measure.h"
+#include "Options.h"
+
+#include "fp8/Kernels/Heuristics.h"
+#include "fp8/Kernels/TuningTable.h"
+#include "fp8/Support/OutputFile.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+static int fail(llvm::Error error) {
+  llvm::errs() << "fp8-tune: error: " << llvm::toString(std::move(error))
+               << '\n';
+  return 1;
+}
+
+/// Null if what is wrong with the program has been reported.
+static llvm::Expected<std::unique_ptr<SourceProgram>>
+readProgram(const TuneOptions &options) {
+  if (options.shapes.extents.empty())
+    return SourceProgram::read(options);
+  return SourceProgram::read(
+      options, llvm::MemoryBuffer::getMemBufferCopy(getProgram(options.shapes),
+                                                    "--shape"));
+}
+
+/// The table to add to.
+static FailureOr<TuningTable> startTable(const TuneOptions &options,
+                                         MLIRContext &context) {
+  Location loc = UnknownLoc::get(&context);
+  if (options.pipeline.kernelTable.empty())
+    return TuningTable();
+  return TuningTable::load(
+      options.pipeline.kernelTable, &context, [&] { return emitError(loc); },
+      [&] { return emitRemark(loc); });
+}
+
+/// Measures one matmul, adds the fastest config and says how far the heuristic
+/// is from it. False if what is wrong has been reported.
+static llvm::Expected<bool> tune(const TunedMatmul &matmul, int64_t rounds,
+                                 GPU &gpu, TuningTable &table) {
+  FailureOr<Candidates> candidates = buildCandidates(matmul);
+  if (failed(candidates))
+    return false;
+  auto times = measure(matmul.spec, *candidates, rounds, gpu);
+  if (!times)
+    return times.takeError();
+  auto *best = llvm::min_element(*times);
+  const Candidate &fastest = candidates->list[best - times->begin()];
+  table.insert(matmul.spec, {fastest.config, *best});
+
+  std::string reason;
+  FailureOr<GemmConfigAttr> chosen =
+      selectMatmulConfigSM90(matmul.op->getContext(), matmul.spec, reason);
+  llvm::errs() << table.describe(matmul.spec) << ": " << fastest.config
+               << llvm::formatv(", {0:f2} us", *best);
+  for (auto [candidate, time] : llvm::zip_equal(candidates->list, *times))
+    if (succeeded(chosen) && candidate.config == *chosen)
+      llvm::errs() << llvm::formatv(", {0:f2} us without a table", time);
+  llvm::errs() << llvm::formatv(", {0} configs\n", times->size());
+  return true;
+}
+
+static llvm::Expected<bool> tuneProgram(const TuneOptions &options) {
+  auto source = readProgram(options);
+  if (!source)
+    return source.takeError();
+  if (!*source)
+    return false;
+  FailureOr<TuningTable> table = startTable(options, (*source)->getContext());
+  if (failed(table))
+    return false;
+  PipelineOptions pipeline = options.pipeline;
+  pipeline.to = stringifyPhase(Phase::Fusion).str();
+  ModuleOp module = (*source)->getModule();
+  if (failed(compileProgram(module, pipeline)))
+    return false;
+  SmallVector<TunedMatmul> matmuls = collectMatmuls(module);
+  if (matmuls.empty())
+    return llvm::createStringError(
+        "expected a program with matmuls that have kernels, but it has none");
+  auto gpu = GPU::create();
+  if (!gpu)
+    return gpu.takeError();
+  table->device = (*gpu)->getInfo().name;
+  for (const TunedMatmul &matmul : matmuls) {
+    auto done = tune(matmul, options.rounds, **gpu, *table);
+    if (!done || !*done)
+      return done;
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  table->write(os);
+  if (auto error = writeOutputFile(options.output, text))
+    return error;
+  return true;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  auto options = parseOptions(argc, argv);
+  if (!options)
+    return fail(options.takeError());
+  if (options->help)
+    return 0;
+  auto succeeded = tuneProgram(*options);
+  if (!succeeded)
+    return fail(succeeded.takeError());
+  return *succeeded ? 0 : 1;
+}
