@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Threading.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
@@ -60,10 +61,10 @@ struct SerializeKernels
   void getDependentDialects(DialectRegistry &registry) const override;
   void runOnOperation() override;
   LogicalResult lower(gpu::GPUModuleOp kernels);
-  LogicalResult serialize(gpu::GPUModuleOp kernels);
-  /// The module's code, and what kind it is.
-  FailureOr<std::string> getCode(gpu::GPUModuleOp kernels,
-                                 gpu::CompilationTarget &kind);
+  /// The module's code, assembled if there is a path to ptxas.
+  FailureOr<std::string> getCode(gpu::GPUModuleOp kernels, StringRef ptxas);
+  void replace(gpu::GPUModuleOp kernels, StringRef code,
+               gpu::CompilationTarget kind);
 };
 } // namespace
 
@@ -101,15 +102,13 @@ LogicalResult SerializeKernels::lower(gpu::GPUModuleOp kernels) {
 }
 
 FailureOr<std::string> SerializeKernels::getCode(gpu::GPUModuleOp kernels,
-                                                 gpu::CompilationTarget &kind) {
+                                                 StringRef ptxas) {
   PTXOptions options;
   options.chip = chip;
-  kind = gpu::CompilationTarget::Assembly;
+  options.ptxas = ptxas.str();
   FailureOr<std::string> ptx = emitPTX(kernels, options);
-  if (failed(ptx) || format == "ptx" ||
-      (format == "auto" && findPtxas(options).empty()))
+  if (failed(ptx) || ptxas.empty())
     return ptx;
-  kind = gpu::CompilationTarget::Binary;
   std::string log;
   FailureOr<SmallVector<char>> cubin = assemblePTX(
       *ptx, options, log, [&] { return emitError(kernels.getLoc()); });
@@ -118,7 +117,8 @@ FailureOr<std::string> SerializeKernels::getCode(gpu::GPUModuleOp kernels,
   return std::string(cubin->begin(), cubin->end());
 }
 
-LogicalResult SerializeKernels::serialize(gpu::GPUModuleOp kernels) {
+void SerializeKernels::replace(gpu::GPUModuleOp kernels, StringRef code,
+                               gpu::CompilationTarget kind) {
   SmallVector<gpu::KernelMetadataAttr> table;
   for (auto function : kernels.getOps<LLVM::LLVMFuncOp>()) {
     if (!function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
@@ -128,21 +128,16 @@ LogicalResult SerializeKernels::serialize(gpu::GPUModuleOp kernels) {
         function.getNameAttr(), function.getFunctionType(),
         /*argAttrs=*/ArrayAttr(), launch));
   }
-  gpu::CompilationTarget kind;
-  FailureOr<std::string> code = getCode(kernels, kind);
-  if (failed(code))
-    return failure();
   OpBuilder builder(kernels);
   auto object = gpu::ObjectAttr::get(
       NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3,
                                 "nvptx64-nvidia-cuda", chip),
-      kind, builder.getStringAttr(*code), /*properties=*/DictionaryAttr(),
+      kind, builder.getStringAttr(code), /*properties=*/DictionaryAttr(),
       gpu::KernelTableAttr::get(&getContext(), table));
   gpu::BinaryOp::create(builder, kernels.getLoc(), kernels.getName(),
                         /*offloadingHandler=*/Attribute(),
                         ArrayRef<Attribute>{object});
   kernels.erase();
-  return success();
 }
 
 void SerializeKernels::runOnOperation() {
@@ -152,12 +147,33 @@ void SerializeKernels::runOnOperation() {
         << format << "'";
     return signalPassFailure();
   }
-  auto modules = getOperation().getOps<gpu::GPUModuleOp>();
-  if (format == "auto" && !modules.empty() && findPtxas().empty())
-    emitRemark(getOperation().getLoc(),
-               "no ptxas was found: kernels are embedded as PTX, which the "
-               "driver compiles whenever it loads them");
-  for (auto kernels : llvm::make_early_inc_range(modules))
-    if (failed(lower(kernels)) || failed(serialize(kernels)))
+  SmallVector<gpu::GPUModuleOp> modules(
+      getOperation().getOps<gpu::GPUModuleOp>());
+  std::string ptxas;
+  if (format != "ptx" && !modules.empty())
+    ptxas = findPtxas();
+  if (ptxas.empty() && !modules.empty()) {
+    if (format == "cubin") {
+      emitError(getOperation().getLoc(), kNoPtxas);
       return signalPassFailure();
+    }
+    if (format == "auto")
+      emitRemark(getOperation().getLoc(),
+                 "no ptxas was found: kernels are embedded as PTX, which the "
+                 "driver compiles whenever it loads them");
+  }
+  for (gpu::GPUModuleOp kernels : modules)
+    if (failed(lower(kernels)))
+      return signalPassFailure();
+  // Most of the time is spent in ptxas, a process for each module.
+  SmallVector<FailureOr<std::string>> codes(modules.size());
+  parallelFor(&getContext(), 0, modules.size(),
+              [&](size_t i) { codes[i] = getCode(modules[i], ptxas); });
+  auto kind = ptxas.empty() ? gpu::CompilationTarget::Assembly
+                            : gpu::CompilationTarget::Binary;
+  for (auto [kernels, code] : llvm::zip_equal(modules, codes)) {
+    if (failed(code))
+      return signalPassFailure();
+    replace(kernels, *code, kind);
+  }
 }

@@ -93,9 +93,7 @@ fp8::assemblePTX(StringRef ptx, const PTXOptions &options, std::string &log,
                  llvm::function_ref<InFlightDiagnostic()> emitError) {
   std::string ptxas = findPtxas(options);
   if (ptxas.empty()) {
-    emitError()
-        << "expected ptxas in the CUDA toolkit of CUDA_HOME, in PATH or "
-           "in /usr/local/cuda, but got none";
+    emitError() << kNoPtxas;
     return failure();
   }
   // Removed when they leave scope, whatever happens.

@@ -31,6 +31,11 @@ struct PTXOptions {
 FailureOr<std::string> emitPTX(gpu::GPUModuleOp module,
                                const PTXOptions &options = {});
 
+/// What there is to say without it.
+inline constexpr llvm::StringLiteral kNoPtxas =
+    "expected ptxas in the CUDA toolkit of CUDA_HOME, in PATH or in "
+    "/usr/local/cuda, but got none";
+
 /// The ptxas to use, or an empty string.
 std::string findPtxas(const PTXOptions &options = {});
 
