@@ -46,6 +46,16 @@ def remove_earlier(stage):
             path.unlink()
 
 
+def describe_version(args):
+    """The version, and the commit where there is one."""
+    try:
+        commit = subprocess.run(["git", "-C", args.source, "describe", "--always", "--dirty"],
+                                check=True, text=True, capture_output=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return args.version
+    return f"{args.version} ({commit})"
+
+
 def copy_sources(args):
     for pattern in SOURCES:
         for path in sorted(args.source.glob(pattern)):
@@ -58,7 +68,7 @@ def copy_sources(args):
         copy(path, args.stage / "share" / "gpucheck" / path.name)
     for path in args.lit.glob("lit/**/*.py"):
         copy(path, args.stage / "share" / path.relative_to(args.lit))
-    (args.stage / "VERSION").write_text(args.version + "\n")
+    (args.stage / "VERSION").write_text(describe_version(args) + "\n")
 
 
 def copy_built(args):

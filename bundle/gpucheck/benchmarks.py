@@ -51,7 +51,7 @@ def make_kernels(root, out, limit):
         raise Failed(outcome.message(limit))
 
 
-def run_gemm(*options):
+def run_gemm(name, *options):
     """A benchmark: our matmul kernels in benchmarks/gemm.py with these options."""
 
     def measure(root, scratch, limit):
@@ -63,11 +63,12 @@ def run_gemm(*options):
         if not find_tool("ptxas"):
             raise Skipped("expected ptxas in CUDA_HOME, PATH or /usr/local/cuda, but got none")
         make_kernels(root, scratch / "kernels", end - time.monotonic())
-        results = scratch / "gemm.json"
-        results.unlink(missing_ok=True)
+        out = scratch / name
+        out.mkdir()
         outcome = run([sys.executable, root / "benchmarks/gemm.py", "--kernels",
-                       scratch / "kernels", "--out", scratch, *options],
+                       scratch / "kernels", "--out", out, *options],
                       end - time.monotonic())
+        results = out / "gemm.json"
         data = json.loads(results.read_text()) if results.exists() else None
         if outcome.code != 0:
             raise Failed(outcome.message(limit), data)
@@ -80,14 +81,14 @@ def measure_sanitized(root, scratch, limit):
     if not find_tool("compute-sanitizer"):
         raise Skipped("expected compute-sanitizer in CUDA_HOME, PATH or /usr/local/cuda, but got "
                       "none")
-    return run_gemm("--sanitize")(root, scratch, limit)
+    return run_gemm("gemm-sanitize", "--sanitize")(root, scratch, limit)
 
 
 # Seconds that each may take, in the order in which they run.
 BENCHMARKS = {
     "launch": (measure_launch, 30),
-    "gemm-check": (run_gemm("--check", "--determinism"), 120),
-    "gemm-time": (run_gemm("--time"), 300),
+    "gemm-check": (run_gemm("gemm-check", "--check", "--determinism"), 120),
+    "gemm-time": (run_gemm("gemm-time", "--time"), 300),
     "gemm-sanitize": (measure_sanitized, 120),
 }
 

@@ -1,6 +1,7 @@
 """What to run, in which order, and the report."""
 
 import argparse
+import contextlib
 import datetime
 import fnmatch
 import json
@@ -24,6 +25,8 @@ def parse(doc):
                         help="run what has a name like this; may be repeated")
     parser.add_argument("--limit", type=float, default=470, metavar="SECONDS",
                         help="for everything together (470)")
+    parser.add_argument("--keep", type=Path, metavar="DIR",
+                        help="leave there what tests and benchmarks write; a new directory")
     parser.add_argument("--list", action="store_true", help="print what there is to run")
     return parser.parse_args()
 
@@ -42,18 +45,16 @@ def plan(root, patterns):
             if not patterns or any(fnmatch.fnmatch(step[0], p) for p in patterns)]
 
 
-def run_all(steps, seconds):
+def run_all(steps, scratch, seconds):
     """Rows of the report; what fails does not stop what follows."""
     end = time.monotonic() + seconds
-    with tempfile.TemporaryDirectory(prefix="fp8-check-") as scratch:
-        for name, limit, step in steps:
-            limit = min(limit, end - time.monotonic())
-            if limit > 0:
-                row = step(Path(scratch), limit)
-            else:
-                row = {"name": name, "status": "failed", "seconds": 0.0,
-                       "message": f"no time was left of {seconds:.0f} s"}
-            yield row
+    for name, limit, step in steps:
+        limit = min(limit, end - time.monotonic())
+        if limit > 0:
+            yield step(scratch, limit)
+        else:
+            yield {"name": name, "status": "failed", "seconds": 0.0,
+                   "message": f"no time was left of {seconds:.0f} s"}
 
 
 def show(row):
@@ -65,11 +66,15 @@ def show(row):
 def main(root, doc):
     args = parse(doc)
     steps = plan(root, args.only)
+    if args.keep and args.keep.exists():
+        sys.exit(f"error: expected a new directory for --keep, but {args.keep} exists")
     if args.list:
         print("\n".join(name for name, *_ in steps))
         return 0
     if not steps:
         sys.exit("error: nothing to run has a name like those of --only")
+    if args.keep:
+        args.keep.mkdir(parents=True)
     report = {"date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
               "version": (root / "VERSION").read_text().strip()}
     try:
@@ -82,11 +87,14 @@ def main(root, doc):
     print(f"{report['gpu']}, driver {report['driver']}, CUDA {report['cuda']}", flush=True)
     os.environ["PATH"] = f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     rows = report["rows"] = []
-    for row in run_all(steps, args.limit):
-        rows.append(row)
-        show(row)
-        # Whatever happens next, this is kept.
-        args.out.write_text(json.dumps(report, indent=1) + "\n")
+    with contextlib.ExitStack() as stack:
+        scratch = args.keep or Path(stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="fp8-check-")))
+        for row in run_all(steps, scratch.resolve(), args.limit):
+            rows.append(row)
+            show(row)
+            # Whatever happens next, this is kept.
+            args.out.write_text(json.dumps(report, indent=1) + "\n")
     counts = {status: sum(row["status"] == status for row in rows)
               for status in ("passed", "failed", "skipped")}
     print(", ".join(f"{count} {status}" for status, count in counts.items()))

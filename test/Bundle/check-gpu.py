@@ -94,6 +94,15 @@ class CheckGPU(unittest.TestCase):
         self.assertIn("/nowhere/libcuda.so", report["error"])
         self.assertIn("error: no GPU to check on: ", self.errors)
 
+    def test_keeps_what_was_written(self):
+        keep = self.root / "keep"
+        status, _, _ = self.check("--only=*/pass.test", f"--keep={keep}")
+        self.assertEqual(status, 0)
+        self.assertTrue((keep / "lit.json").exists())
+        status, _, _ = self.check("--only=*/pass.test", f"--keep={keep}")
+        self.assertEqual(status, 1)
+        self.assertIn("expected a new directory for --keep", self.errors)
+
     def test_another_gpu(self):
         status, report, _ = self.check(FAKE_CUDA_ARCH="80")
         self.assertEqual(status, 2)
