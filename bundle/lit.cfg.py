@@ -1,5 +1,5 @@
 """The GPU tests of a bundle, which check_gpu runs: with the bundle's tools, and
-nothing of LLVM's but lit."""
+nothing of LLVM's but lit and FileCheck."""
 
 import os
 import shutil
@@ -14,7 +14,8 @@ config.suffixes = [".test"]
 config.test_source_root = os.path.join(root, "test")
 config.test_exec_root = lit_config.params["exec_root"]
 
-path = os.pathsep.join([os.path.join(root, "bin"), os.environ.get("PATH", "")])
+path = os.pathsep.join([os.path.join(root, "bin"), os.path.join(root, "libexec"),
+                        os.environ.get("PATH", "")])
 config.environment["PATH"] = path
 for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_VISIBLE_DEVICES", "FP8_CUDA_DRIVER",
              "HOME", "LD_LIBRARY_PATH", "TMPDIR"):

@@ -38,7 +38,7 @@ def copy(source, target):
 def remove_earlier(stage):
     """Leaves what the linker put there."""
     for path in [*stage.iterdir(), *(stage / "lib").iterdir()]:
-        if path.name in ("bin", "lib", "libfp8tools.so"):
+        if path.name in ("bin", "lib", "libexec", "libfp8tools.so"):
             continue
         if path.is_dir():
             shutil.rmtree(path)

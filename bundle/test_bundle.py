@@ -140,6 +140,14 @@ class Unpacked(unittest.TestCase):
         text = self.run_tool("fp8-translate", "--kernels-to-ptx", "/tmp/kernels.mlir")
         self.assertIn(".target sm_90a", text)
 
+    def test_checks_files(self):
+        check = self.root / "tmp/check"
+        check.write_text("AFTER: {{[0-9]+}} of\nAFTER-NEXT: x\n")
+        for text, code in (("12 of\nx\n", 0), ("12 of\n\nx\n", 1), ("", 2)):
+            (self.root / "tmp/input").write_text(text)
+            self.run_tool("../libexec/FileCheck", "/tmp/check", "--check-prefix=AFTER",
+                          "--input-file=/tmp/input", code=code)
+
     def test_says_what_a_gpu_needs(self):
         text = self.run_tool("fp8-run", "/opt/fp8-bundle/examples/linear.mlir",
                              "--target=sm_90a", "--inputs=/tmp/in.safetensors", code=1)
