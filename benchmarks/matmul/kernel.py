@@ -17,7 +17,8 @@ class Arguments:
 
     def __init__(self, info, problem):
         self.info, self.p = info, problem
-        self.tiles = (math.ceil(problem.m / info["tile_m"])
+        # A cluster takes tiles that are neighbours along M.
+        self.tiles = (math.ceil(problem.m / (info["tile_m"] * info["cluster"]))
                       * math.ceil(problem.n / info["tile_n"]) * problem.batch)
         self.keep = []
         self.addresses = [self.address(name) for name in info["params"]]
@@ -43,6 +44,8 @@ class Arguments:
     def operand_map(self, name):
         tensor, rows = (self.p.a, self.p.m) if name == "a" else (self.p.b, self.p.n)
         tile = self.info["tile_m" if name == "a" else "tile_n"]
+        if name == "b":  # Each block of a cluster brings a part.
+            tile //= self.info["cluster"]
         return self.map(tensor, 0, [self.p.k, rows], [self.p.k], [128, tile],
                         SWIZZLES[128])
 
@@ -91,7 +94,8 @@ class Kernel:
     def label(self):
         marks = "pp" * ("ping_pong" in self.config) + "swap" * self.swapped
         split = f"k{self.split}" if self.split > 1 else ""
-        return f"{self.info['tile_m']}x{self.info['tile_n']}{marks}{split}"
+        cluster = f"x{self.info['cluster']}" if self.info["cluster"] > 1 else ""
+        return f"{self.info['tile_m']}x{self.info['tile_n']}{marks}{split}{cluster}"
 
     def fits(self, problem):
         """Bulk stores need rows of 16 bytes."""
@@ -105,7 +109,8 @@ class Kernel:
         arguments = Arguments(self.info, problem)
         array = (ctypes.c_void_p * len(arguments.addresses))(*arguments.addresses)
         sms = torch.cuda.get_device_properties(0).multi_processor_count
-        grid = min(sms, arguments.tiles * self.split)
+        cluster = self.info["cluster"]
+        grid = min(sms // cluster, arguments.tiles * self.split) * cluster
         function, threads = self.function, self.info["threads"]
         shared = self.info["shared_bytes"]
 

@@ -101,7 +101,7 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
                                      int64_t tileN, int64_t stages,
                                      int64_t consumers, GemmSchedule schedule,
                                      int64_t group, int64_t splitK, bool swapAB,
-                                     GemmStore store) {
+                                     GemmStore store, int64_t cluster) {
   bool pingPong = schedule == GemmSchedule::PingPong;
   int64_t rows = swapAB ? tileN : tileM, cols = swapAB ? tileM : tileN;
   StringRef rowsName = swapAB ? "tile_n" : "tile_m";
@@ -112,7 +112,8 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
                                                          16},
         {"consumers", consumers, 1, 3},
         {"group", group, 1, 64},
-        {"split_k", splitK, 1, 64}})
+        {"split_k", splitK, 1, 64},
+        {"cluster", cluster, 1, 2}})
     if (value < low || value > high)
       return emitError() << "expected " << name << " to be in " << low << ".."
                          << high << ", but got " << value;
@@ -134,6 +135,14 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
   // gemm_config_c5
   if (swapAB && store != GemmStore::Direct)
     return emitError() << "expected store = direct with swap_ab";
+  // gemm_config_c6
+  if (cluster == 2 && (splitK != 1 || swapAB))
+    return emitError() << "expected neither split_k nor swap_ab with cluster";
+  if (cluster == 2 && cols % 16 != 0)
+    return emitError()
+           << "expected tile_n to be a multiple of 16 with cluster, "
+              "but got "
+           << cols;
   return success();
 }
 

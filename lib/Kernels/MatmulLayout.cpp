@@ -225,6 +225,8 @@ std::string fp8::getMatmulKernelName(const MatmulSpec &spec,
     os << "_k" << config.getSplitK();
   if (config.getStore() == GemmStore::Direct && !config.getSwapAb())
     os << "_direct";
+  if (config.getCluster() > 1)
+    os << "_cluster" << config.getCluster();
   os << "_g" << config.getGroup();
   if (spec.batched)
     os << "_batch";
@@ -247,6 +249,7 @@ DictionaryAttr fp8::getMatmulLaunchInfo(MLIRContext *context,
       builder.getNamedAttr("tile_m", i64(config.getTileM())),
       builder.getNamedAttr("tile_n", i64(config.getTileN())),
       builder.getNamedAttr("split_k", i64(config.getSplitK())),
+      builder.getNamedAttr("cluster", i64(config.getCluster())),
       builder.getNamedAttr("store_bytes", i64(layout.storeBytes)),
       builder.getNamedAttr("config", config)};
   if (config.getSplitK() > 1)

@@ -65,13 +65,41 @@ module attributes {gpu.container_module} {
                 "scale_a.ptr", "scale_a.stride_row", "scale_b.stride_k", "operand0.ptr",
                 "capture0", "counters.ptr", "m", "n", "k"],
       threads = 384 : i64, shared_bytes = 200000 : i64, tile_m = 128 : i64,
-      tile_n = 256 : i64, split_k = 2 : i64, store_bytes = 0 : i64}>]>, assembly = "PTX">]
+      tile_n = 256 : i64, split_k = 2 : i64, cluster = 1 : i64, store_bytes = 0 : i64}>]>, assembly = "PTX">]
   func.func @matmul(%a: memref<32x128xf8E4M3FN>, %inv: memref<1x1xf32>,
                     %b: memref<64x128xf8E4M3FN>, %bias: memref<64xbf16>, %s: f32,
                     %d: memref<32x64xbf16>, %context: !llvm.ptr) {
     fp8.launch_matmul @kernels::@k a(%a, %inv : memref<32x128xf8E4M3FN>, memref<1x1xf32>)
         b(%b, %inv : memref<64x128xf8E4M3FN>, memref<1x1xf32>)
         operands(%bias : memref<64xbf16>) captures(%s : f32)
+        outs(%d : memref<32x64xbf16>)
+    return
+  }
+}
+
+// -----
+
+// Clusters of two blocks: as many as fit, each block with a box of half a tile
+// of B.
+
+// CHECK-LABEL: func.func @clusters
+// CHECK:       llvm.mlir.constant(48 : i32)
+// CHECK:       %[[SMS:.+]] = llvm.call @fp8rt_context_get_num_sms
+// CHECK-NEXT:  %[[TWO:.+]] = llvm.mlir.constant(2 : i64)
+// CHECK-NEXT:  %[[MOST:.+]] = llvm.udiv %[[SMS]], %[[TWO]]
+// CHECK-NEXT:  %[[CLUSTERS:.+]] = llvm.intr.umin(%{{.*}}, %[[MOST]])
+// CHECK:       llvm.mul %[[CLUSTERS]], %{{.*}} : i64
+// CHECK:       llvm.call @fp8rt_context_launch
+module attributes {gpu.container_module} {
+  gpu.binary @kernels [#gpu.object<#nvvm.target, kernels = <[
+    #gpu.kernel_metadata<"k", !llvm.func<void (ptr)>, metadata = {
+      params = ["a.map", "b.map", "d.ptr", "m", "n", "k"],
+      threads = 384 : i64, shared_bytes = 200000 : i64, tile_m = 128 : i64,
+      tile_n = 96 : i64, split_k = 1 : i64, cluster = 2 : i64, store_bytes = 0 : i64}>]>, assembly = "PTX">]
+  func.func @clusters(%a: memref<32x144xf8E4M3FN>, %inv: memref<1x1xf32>,
+                      %b: memref<64x144xf8E4M3FN>, %d: memref<32x64xbf16>, %context: !llvm.ptr) {
+    fp8.launch_matmul @kernels::@k a(%a, %inv : memref<32x144xf8E4M3FN>, memref<1x1xf32>)
+        b(%b, %inv : memref<64x144xf8E4M3FN>, memref<1x1xf32>)
         outs(%d : memref<32x64xbf16>)
     return
   }

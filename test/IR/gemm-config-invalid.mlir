@@ -40,5 +40,20 @@
 
 // -----
 
+// expected-error @+1 {{expected cluster to be in 1..2, but got 4}}
+"test.c6"() {a = #fp8.gemm_config<tile_m = 128, tile_n = 128, stages = 4, cluster = 4>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected neither split_k nor swap_ab with cluster}}
+"test.c6_split"() {a = #fp8.gemm_config<tile_m = 128, tile_n = 128, stages = 4, split_k = 2, cluster = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected tile_n to be a multiple of 16 with cluster, but got 8}}
+"test.c6_tile_n"() {a = #fp8.gemm_config<tile_m = 128, tile_n = 8, stages = 4, cluster = 2>} : () -> ()
+
+// -----
+
 // expected-error @+1 {{expected 'fp8.gemm_config' to be a #fp8.gemm_config, but got 1 : i64}}
 "test.type"() {fp8.gemm_config = 1} : () -> ()

@@ -6,6 +6,8 @@
 !n = !fp8.scaled<4095x4096xf8E4M3FN, block = [*, *], scale = f32>
 !r = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, 128], scale = f32>
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [128, 128], scale = f32>
+!u = !fp8.scaled<8191x7184xf8E4M3FN, block = [*, *], scale = f32>
+!v = !fp8.scaled<2112x7184xf8E4M3FN, block = [*, *], scale = f32>
 !m = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 
 // CHECK-LABEL: @large
@@ -41,6 +43,14 @@ func.func @small_m(%a: !t, %b: !x) -> tensor<16x4096xbf16> {
 func.func @odd_rows(%a: !x, %b: !n) -> tensor<4096x4095xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast : !x, !n -> tensor<4096x4095xbf16>
   return %0 : tensor<4096x4095xbf16>
+}
+
+// Rows that do not start at cache lines are shared by two blocks.
+// CHECK-LABEL: @unaligned_rows
+// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 176, stages = 5, cluster = 2>
+func.func @unaligned_rows(%a: !u, %b: !v) -> tensor<8191x2112xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast : !u, !v -> tensor<8191x2112xbf16>
+  return %0 : tensor<8191x2112xbf16>
 }
 
 // CHECK-LABEL: @pinned

@@ -24,7 +24,7 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 int64_t fp8::getTiles(const MatmulSpec &spec, GemmConfigAttr config) {
-  return llvm::divideCeil(spec.m, config.getTileM()) *
+  return llvm::divideCeil(spec.m, config.getTileM() * config.getCluster()) *
          llvm::divideCeil(spec.n, config.getTileN()) * spec.batch;
 }
 

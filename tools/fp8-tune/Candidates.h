@@ -22,7 +22,7 @@ struct Candidate {
   int64_t workspaceBytesPerTile = 0;
 };
 
-/// Tiles of the result in all batches.
+/// Tiles of the result in all batches, or what clusters compute together.
 int64_t getTiles(const MatmulSpec &spec, GemmConfigAttr config);
 
 /// The candidates of one matmul, and the machine code or PTX that has them all.

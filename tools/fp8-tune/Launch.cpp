@@ -61,9 +61,10 @@ llvm::Error Launch::makeMap(StringRef name, fp8rt_tensor_map &map) const {
   uint64_t columns = isResult ? spec.n : spec.k;
   uint64_t rows = isResult || isA ? spec.m : spec.n;
   uint64_t rowBytes = isResult ? candidate.storeBytes : 128;
-  uint64_t boxRows = isResult ? 64
-                     : isA    ? candidate.config.getTileM()
-                              : candidate.config.getTileN();
+  uint64_t boxRows =
+      isResult ? 64
+      : isA    ? candidate.config.getTileM()
+               : candidate.config.getTileN() / candidate.config.getCluster();
   fp8rt_tensor_map_desc desc{};
   desc.address = isResult ? buffers.result : isA ? buffers.a : buffers.b;
   desc.type = getMapType(type);
@@ -163,10 +164,11 @@ Launch::Launch(const Candidate &candidate, const Problem &problem,
                GPU &gpu)
     : candidate(candidate), problem(problem), spec(problem.getSpec()),
       buffers(buffers), gpu(gpu), function(function) {
-  int64_t blocks = std::min<int64_t>(gpu.getInfo().num_sms,
-                                     getTiles(spec, candidate.config) *
-                                         candidate.config.getSplitK());
-  config.grid[0] = blocks;
+  int64_t cluster = candidate.config.getCluster();
+  int64_t clusters = std::min<int64_t>(gpu.getInfo().num_sms / cluster,
+                                       getTiles(spec, candidate.config) *
+                                           candidate.config.getSplitK());
+  config.grid[0] = clusters * cluster;
   config.grid[1] = config.grid[2] = 1;
   config.block[0] = candidate.threads;
   config.block[1] = config.block[2] = 1;

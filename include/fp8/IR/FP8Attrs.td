@@ -376,6 +376,7 @@ def FP8_GemmConfigAttr : FP8_Attr<"GemmConfig", "gemm_config"> {
     | `split_k` | parts of K that are summed in different blocks, in f32 and in a fixed order |
     | `swap_ab` | computes the transposed product, so that a small M takes the side of the tensor core that shrinks to 8 |
     | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
+    | `cluster` | 2: two blocks compute tiles that are neighbours along M, and each brings half of the tile of B for both |
 
     Constraints:
     - (C1) the extent that the tensor core takes in 64s (`tile_m`, with
@@ -385,7 +386,9 @@ def FP8_GemmConfigAttr : FP8_Attr<"GemmConfig", "gemm_config"> {
     - (C3) `stages` is in 2..16, `consumers` in 1..3, `group` in 1..64,
       `split_k` in 1..64;
     - (C4) `ping_pong` has 2 consumers and neither `split_k` nor `swap_ab`;
-    - (C5) `swap_ab` stores `direct`.
+    - (C5) `swap_ab` stores `direct`;
+    - (C6) `cluster` is 1 or 2; with 2, there is neither `split_k` nor
+      `swap_ab`, and `tile_n` is a multiple of 16.
 
     Example: `#fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 4>`.
   }];
@@ -398,7 +401,8 @@ def FP8_GemmConfigAttr : FP8_Attr<"GemmConfig", "gemm_config"> {
     DefaultValuedParameter<"int64_t", "16">:$group,
     DefaultValuedParameter<"int64_t", "1">:$split_k,
     DefaultValuedParameter<"bool", "false">:$swap_ab,
-    FP8_EnumParameter<FP8_GemmStore, "::mlir::fp8::GemmStore::TMA">:$store
+    FP8_EnumParameter<FP8_GemmStore, "::mlir::fp8::GemmStore::TMA">:$store,
+    DefaultValuedParameter<"int64_t", "1">:$cluster
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

@@ -118,8 +118,10 @@ void LaunchBuilder::buildSizes() {
   n = bBuffer.getSize(2);
   k = a.getSize(1);
   batch = batched ? a.getSize(3) : b.i64(1);
-  tiles = LLVM::MulOp::create(b, ceilDiv(m, getInt("tile_m")),
-                              ceilDiv(n, getInt("tile_n")));
+  // A cluster takes tiles that are neighbours along M.
+  tiles =
+      LLVM::MulOp::create(b, ceilDiv(m, getInt("tile_m") * getInt("cluster")),
+                          ceilDiv(n, getInt("tile_n")));
   tiles = LLVM::MulOp::create(b, tiles, batch);
 }
 
@@ -201,7 +203,8 @@ Value LaunchBuilder::getParam(StringRef name) {
   if (name == "a.map")
     return buildTensorMap(a, {128, getInt("tile_m"), 1}, swizzle);
   if (name == "b.map")
-    return buildTensorMap(bBuffer, {128, getInt("tile_n"), 1}, swizzle);
+    return buildTensorMap(
+        bBuffer, {128, getInt("tile_n") / getInt("cluster"), 1}, swizzle);
   if (name == "d.map")
     return buildStoreMap();
   if (head == "d")
@@ -272,8 +275,14 @@ LogicalResult LaunchBuilder::build() {
   requireAlignment();
   // Persistent blocks: no more than fit on the device at once.
   Value blocks = LLVM::MulOp::create(b, tiles, b.i64(getInt("split_k")));
-  blocks = LLVM::UMinOp::create(b, blocks,
-                                b.call("get_num_sms", b.getI64Type(), {}));
+  Value most = b.call("get_num_sms", b.getI64Type(), {});
+  if (int64_t cluster = getInt("cluster"); cluster > 1) {
+    most = LLVM::UDivOp::create(b, most, b.i64(cluster));
+    blocks = LLVM::UMinOp::create(b, blocks, most);
+    blocks = LLVM::MulOp::create(b, blocks, b.i64(cluster));
+  } else {
+    blocks = LLVM::UMinOp::create(b, blocks, most);
+  }
   b.launch(kernel, {b.narrow(blocks), b.i32(1), b.i32(1)},
            {b.i32(getInt("threads")), b.i32(1), b.i32(1)},
            b.i32(getInt("shared_bytes")), params);

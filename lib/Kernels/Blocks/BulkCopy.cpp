@@ -20,6 +20,19 @@ void fp8::bulkLoad(KernelBuilder &b, Value map, Value shared, Value barrier,
       /*predicate=*/Value());
 }
 
+void fp8::bulkLoadToCluster(KernelBuilder &b, Value map, Value shared,
+                            Value barrier, ValueRange coordinates) {
+  // This block's shared memory in the window of the cluster.
+  Value destination = LLVM::AddrSpaceCastOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), 7), shared);
+  Value bothBlocks =
+      arith::ConstantOp::create(b, b.getI16IntegerAttr(/*mask=*/0b11));
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+      b, destination, map, coordinates, barrier, /*im2colOffsets=*/ValueRange(),
+      bothBlocks, /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+      /*isCTAOnly=*/false, /*group=*/nullptr, /*predicate=*/Value());
+}
+
 void fp8::bulkStore(KernelBuilder &b, Value map, Value shared,
                     ValueRange coordinates) {
   NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(

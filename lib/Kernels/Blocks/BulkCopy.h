@@ -19,6 +19,11 @@ namespace mlir::fp8 {
 void bulkLoad(KernelBuilder &b, Value map, Value shared, Value barrier,
               ValueRange coordinates);
 
+/// Copies the box to the same place in both blocks of a cluster, and completes
+/// its bytes at the barrier of each.
+void bulkLoadToCluster(KernelBuilder &b, Value map, Value shared, Value barrier,
+                       ValueRange coordinates);
+
 /// Copies `shared` to the box at `coordinates` of `map`, without what lies
 /// outside of the tensor, and commits it as a group.
 void bulkStore(KernelBuilder &b, Value map, Value shared,

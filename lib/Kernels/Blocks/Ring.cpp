@@ -62,8 +62,17 @@ void Ring::expectBytes(Value stage, int64_t bytes) {
 }
 
 void Ring::release(Value stage, Value lane) {
-  b.ifThen(b.equal(lane, 0), [&] {
-    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), getEmptyBarrier(stage),
+  // Lane i arrives in block i of the cluster.
+  b.ifThen(b.less(lane, b.i32(cluster)), [&] {
+    Value barrier = getEmptyBarrier(stage);
+    if (cluster > 1)
+      barrier = NVVM::MapaOp::create(
+          b, LLVM::LLVMPointerType::get(b.getContext(), 7), barrier, lane);
+    // There are no writes to publish: what the warp has read of the slot is in
+    // registers. The scope of a cluster would cost a fence of all of global
+    // memory, a third to a half of the kernel's speed; CUTLASS arrives like
+    // this too.
+    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), barrier,
                                    /*count=*/Value());
   });
 }

@@ -26,9 +26,12 @@ struct RingPosition {
 class Ring {
 public:
   /// `base` is the start of shared memory; the barriers lie at
-  /// `barrierOffset`, all full ones first.
-  Ring(KernelBuilder &b, Value base, int64_t barrierOffset, int64_t stages)
-      : b(b), base(base), barrierOffset(barrierOffset), stages(stages) {}
+  /// `barrierOffset`, all full ones first. The producers of a cluster fill
+  /// each other's slots, so that a consumer gives its slot back to all of them.
+  Ring(KernelBuilder &b, Value base, int64_t barrierOffset, int64_t stages,
+       int64_t cluster)
+      : b(b), base(base), barrierOffset(barrierOffset), stages(stages),
+        cluster(cluster) {}
 
   /// Initialises the barriers: one thread. A slot is full after
   /// `fullArrivals` and their bytes, empty after `emptyArrivals`.
@@ -51,7 +54,7 @@ private:
 
   KernelBuilder &b;
   Value base;
-  int64_t barrierOffset, stages;
+  int64_t barrierOffset, stages, cluster;
 };
 
 } // namespace mlir::fp8

@@ -16,9 +16,15 @@ TileScheduler::TileScheduler(KernelBuilder &b, Shape shape, Value m, Value n,
                              Value k, Value batch)
     : shape(shape), batched(batch != nullptr) {
   Type i32 = b.getI32Type();
-  first = NVVM::BlockIdXOp::create(b, i32);
-  stride = NVVM::GridDimXOp::create(b, i32);
-  tilesM = b.ceilDiv(m, shape.tileM);
+  if (shape.cluster > 1) {
+    first = NVVM::ClusterIdXOp::create(b, i32);
+    stride = NVVM::ClusterDimXOp::create(b, i32);
+    rank = NVVM::ClusterId::create(b, i32);
+  } else {
+    first = NVVM::BlockIdXOp::create(b, i32);
+    stride = NVVM::GridDimXOp::create(b, i32);
+  }
+  tilesM = b.ceilDiv(m, shape.tileM * shape.cluster);
   tilesN = b.ceilDiv(n, shape.tileN);
   kBlocks = b.ceilDiv(k, GemmConfigAttr::kTileK);
   count = b.mul(tilesM, tilesN);
@@ -47,11 +53,15 @@ Tile TileScheduler::getTile(KernelBuilder &b, Value item) const {
     inBatch = b.rem(tile.index, tiles);
   }
   // The last group may have fewer rows of tiles.
-  Value perGroup = b.mul(tilesN, shape.group);
-  Value firstM = b.mul(b.div(inBatch, perGroup), shape.group);
+  int64_t group = llvm::divideCeil(shape.group, shape.cluster);
+  Value perGroup = b.mul(tilesN, group);
+  Value firstM = b.mul(b.div(inBatch, perGroup), group);
   Value inGroup = b.rem(inBatch, perGroup);
-  Value rows = b.min(b.sub(tilesM, firstM), b.i32(shape.group));
-  tile.m = b.mul(b.add(firstM, b.rem(inGroup, rows)), shape.tileM);
+  Value rows = b.min(b.sub(tilesM, firstM), b.i32(group));
+  tile.m =
+      b.mul(b.add(firstM, b.rem(inGroup, rows)), shape.tileM * shape.cluster);
+  if (rank)
+    tile.m = b.add(tile.m, b.mul(rank, shape.tileM));
   tile.n = b.mul(b.div(inGroup, rows), shape.tileN);
   return tile;
 }

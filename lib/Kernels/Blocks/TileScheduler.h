@@ -22,32 +22,37 @@ struct Tile {
   Value index, split;
 };
 
-/// Persistent: block i of g computes work items i, i + g, i + 2g, ... Items
+/// Persistent: block i of g computes work items i, i + g, i + 2g, ..., or a
+/// cluster of two blocks pairs of tiles that are neighbours along M. Items
 /// that run at the same time share their operands in L2: the tiles of `group`
 /// rows are walked down M before the next column, the parts of a tile one
 /// after another.
 class TileScheduler {
 public:
   struct Shape {
-    int64_t tileM, tileN, group, splitK;
+    int64_t tileM, tileN, group, splitK, cluster;
   };
 
   /// Extents `m`, `n`, `k`, `batch` are i32; `batch` is null without batches.
   TileScheduler(KernelBuilder &b, Shape shape, Value m, Value n, Value k,
                 Value batch);
 
-  /// First item of this block, distance to its next one, and their number.
+  /// First item of this block or cluster, distance to its next one, and their
+  /// number.
   Value getFirst() const { return first; }
   Value getStride() const { return stride; }
   Value getCount() const { return count; }
   /// Blocks of 128 along K.
   Value getKBlocks() const { return kBlocks; }
+  /// Number of this block in its cluster, null without clusters.
+  Value getRank() const { return rank; }
+  /// With clusters, the second tile of a pair may lie below the result.
   Tile getTile(KernelBuilder &b, Value item) const;
 
 private:
   Shape shape;
   bool batched;
-  Value first, stride, count;
+  Value first, stride, count, rank;
   Value tilesM, tilesN, kBlocks;
 };
 

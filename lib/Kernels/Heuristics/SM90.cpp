@@ -25,6 +25,7 @@ struct Candidate {
   GemmSchedule schedule;
   /// Measured share of the tensor core's rate that large products reach.
   double share;
+  int64_t cluster = 1;
 };
 } // namespace
 
@@ -54,6 +55,20 @@ static constexpr Candidate kPromoted[] = {
     {64, 64, 12, 1, kCooperative, 0.30},
 };
 
+/// Where rows do not start at cache lines, each row of a box takes two of them,
+/// and L2 becomes the limit: two blocks share what they read of B. Elsewhere
+/// that gains nothing.
+static constexpr Candidate kFastClusters[] = {
+    {128, 128, 6, 2, kPingPong, 0.66, 2},
+    {128, 256, 4, 2, kCooperative, 0.65, 2},
+    {128, 192, 4, 2, kCooperative, 0.65, 2},
+    {128, 224, 4, 2, kCooperative, 0.63, 2},
+    {128, 176, 5, 2, kCooperative, 0.62, 2},
+};
+static constexpr Candidate kPromotedClusters[] = {
+    {128, 192, 4, 2, kCooperative, 0.61, 2},
+};
+
 /// Small M on the side of the tensor core that comes in 8s.
 static constexpr int64_t kSwappedM[] = {8, 16, 32, 64, 128};
 static constexpr int64_t kSwappedSplits[] = {1, 2, 4, 8};
@@ -62,7 +77,8 @@ static GemmConfigAttr getConfig(MLIRContext *context, const Candidate &from,
                                 GemmStore store) {
   return GemmConfigAttr::get(context, from.tileM, from.tileN, from.stages,
                              from.consumers, from.schedule, /*group=*/16,
-                             /*split_k=*/1, /*swap_ab=*/false, store);
+                             /*split_k=*/1, /*swap_ab=*/false, store,
+                             from.cluster);
 }
 
 /// Rows of the result must be multiples of 16 bytes for bulk copies.
@@ -72,10 +88,21 @@ static GemmStore getStore(const MatmulSpec &spec) {
   return aligned ? GemmStore::TMA : GemmStore::Direct;
 }
 
+static bool isFast(const MatmulSpec &spec) {
+  return spec.accumulate == Accumulate::Fast;
+}
+
 static ArrayRef<Candidate> getTable(const MatmulSpec &spec) {
-  if (spec.accumulate == Accumulate::Fast)
-    return kFast;
-  return kPromoted;
+  return isFast(spec) ? ArrayRef(kFast) : ArrayRef(kPromoted);
+}
+
+static ArrayRef<Candidate> getClusters(const MatmulSpec &spec) {
+  return isFast(spec) ? ArrayRef(kFastClusters) : ArrayRef(kPromotedClusters);
+}
+
+/// Whether rows of the operands start at multiples of a cache line.
+static bool isAligned(const MatmulSpec &spec) {
+  return ShapedType::isDynamic(spec.k) || spec.k % 128 == 0;
 }
 
 static GemmConfigAttr getSwapped(MLIRContext *context, int64_t tileM,
@@ -83,7 +110,8 @@ static GemmConfigAttr getSwapped(MLIRContext *context, int64_t tileM,
   int64_t stages = tileM <= 32 ? 12 : tileM <= 64 ? 10 : 8;
   return GemmConfigAttr::get(context, tileM, 64, stages, /*consumers=*/1,
                              kCooperative, /*group=*/1, splitK,
-                             /*swap_ab=*/true, GemmStore::Direct);
+                             /*swap_ab=*/true, GemmStore::Direct,
+                             /*cluster=*/1);
 }
 
 static bool fits(const MatmulSpec &spec, GemmConfigAttr config) {
@@ -94,8 +122,9 @@ static bool fits(const MatmulSpec &spec, GemmConfigAttr config) {
 SmallVector<GemmConfigAttr>
 fp8::getMatmulCandidatesSM90(MLIRContext *context, const MatmulSpec &spec) {
   SmallVector<GemmConfigAttr> candidates;
-  for (const Candidate &candidate : getTable(spec))
-    candidates.push_back(getConfig(context, candidate, getStore(spec)));
+  for (ArrayRef<Candidate> table : {getTable(spec), getClusters(spec)})
+    for (const Candidate &candidate : table)
+      candidates.push_back(getConfig(context, candidate, getStore(spec)));
   for (int64_t m : kSwappedM)
     for (int64_t splitK : kSwappedSplits)
       candidates.push_back(getSwapped(context, m, splitK));
@@ -152,13 +181,15 @@ static double getEpilogueCost(const MatmulSpec &spec) {
 /// multiplies and loads its K blocks, goes through the epilogue and is stored.
 static double getCost(const Candidate &candidate, const MatmulSpec &spec) {
   int64_t tileM = candidate.tileM, tileN = candidate.tileN;
-  double count = double(llvm::divideCeil(spec.m, tileM)) *
+  int64_t cluster = candidate.cluster;
+  double count = double(llvm::divideCeil(spec.m, tileM * cluster)) *
                  llvm::divideCeil(spec.n, tileN) * spec.batch;
-  double waves = std::ceil(count / kSM90.multiprocessors);
+  double waves = std::ceil(count * cluster / kSM90.multiprocessors);
   // 4096 multiply-adds a clock; 70 bytes from L2, or 28 where rows do not start
   // at cache lines.
   double multiply = double(tileM) * tileN * 128 / 4096 / candidate.share;
-  double load = double(tileM + tileN) * 128 / (spec.k % 128 == 0 ? 70 : 28);
+  double load =
+      double(tileM + tileN / cluster) * 128 / (isAligned(spec) ? 70 : 28);
   double store = 900 + double(tileM) * tileN * 2 / 64;
   // Two warps a scheduler issue an instruction every other clock, one every
   // fourth.
@@ -185,7 +216,10 @@ FailureOr<GemmConfigAttr> fp8::selectMatmulConfigSM90(MLIRContext *context,
       !ShapedType::isDynamic(spec.k) && !ShapedType::isDynamic(spec.batch);
   GemmConfigAttr best;
   double bestCost = 0;
-  for (const Candidate &candidate : getTable(spec)) {
+  SmallVector<Candidate> candidates(getTable(spec));
+  if (!isAligned(spec))
+    llvm::append_range(candidates, getClusters(spec));
+  for (const Candidate &candidate : candidates) {
     GemmConfigAttr config = getConfig(context, candidate, getStore(spec));
     if (!fits(spec, config))
       continue;

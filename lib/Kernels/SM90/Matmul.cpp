@@ -38,10 +38,11 @@ static void buildBarriers(const MatmulContext &kernel, Ring &ring) {
       // The factors arrive with one asynchronous copy per lane.
       ring.initialize(
           /*fullArrivals=*/1 + (kernel.hasScalesInRing() ? 32 : 0),
-          /*emptyArrivals=*/kernel.config.getSharers() * 4);
+          /*emptyArrivals=*/kernel.config.getCluster() *
+              kernel.config.getSharers() * 4);
     });
   });
-  NVVM::BarrierOp::create(b);
+  kernel.synchronize();
   // With programmatic dependent launch, the kernel before has finished here.
   NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
 }
@@ -50,13 +51,15 @@ static void buildBody(const MatmulContext &kernel) {
   KernelBuilder &b = kernel.b;
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
-  Ring ring(b, kernel.shared, layout.offsetBarriers, config.getStages());
+  Ring ring(b, kernel.shared, layout.offsetBarriers, config.getStages(),
+            config.getCluster());
   buildBarriers(kernel, ring);
 
   TileScheduler scheduler(
       b,
       TileScheduler::Shape{config.getTileM(), config.getTileN(),
-                           config.getGroup(), config.getSplitK()},
+                           config.getGroup(), config.getSplitK(),
+                           config.getCluster()},
       kernel.getParam("m"), kernel.getParam("n"), kernel.getParam("k"),
       kernel.getParam("batch"));
   int64_t producerWarp = config.getConsumers() * 4;
@@ -77,6 +80,9 @@ static void buildBody(const MatmulContext &kernel) {
           b.ifThen(b.equal(kernel.warp, producerWarp + 1),
                    [&] { buildScaleProducer(kernel, scheduler, ring); });
       });
+  // Until both are done, a block's shared memory is written by the other one.
+  if (kernel.isClustered())
+    kernel.synchronize();
   LLVM::ReturnOp::create(b, ValueRange());
 }
 
@@ -133,6 +139,10 @@ fp8::buildMatmulSM90(OpBuilder &builder, Location loc, const MatmulSpec &spec,
   // and ignores setmaxnreg.
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     builder.getI32IntegerAttr(1));
+  if (config.getCluster() > 1)
+    function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
+                      builder.getDenseI32ArrayAttr(
+                          {static_cast<int32_t>(config.getCluster()), 1, 1}));
   function->setAttr(kLaunchAttrName,
                     getMatmulLaunchInfo(context, spec, config, *layout));
 

@@ -23,3 +23,12 @@ MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
   warp = b.uniform(b.shiftRight(thread, 5));
   lane = b.bitAnd(thread, 31);
 }
+
+void MatmulContext::synchronize() const {
+  if (!isClustered()) {
+    NVVM::BarrierOp::create(b);
+    return;
+  }
+  NVVM::ClusterArriveOp::create(b, /*aligned=*/UnitAttr());
+  NVVM::ClusterWaitOp::create(b, /*aligned=*/UnitAttr());
+}

@@ -29,6 +29,7 @@ public:
   bool isPingPong() const {
     return config.getSchedule() == GemmSchedule::PingPong;
   }
+  bool isClustered() const { return config.getCluster() > 1; }
   bool hasScalesInRing() const { return layout.rowScales || layout.colScales; }
   const OperandSpec &getRowSpec() const {
     return config.getSwapAb() ? spec.b : spec.a;
@@ -41,6 +42,8 @@ public:
   StringRef getColName() const { return config.getSwapAb() ? "a" : "b"; }
   /// A parameter by its name in docs/Kernels.md, null if there is none.
   Value getParam(const Twine &name) const { return params.lookup(name.str()); }
+  /// A barrier for all threads of the block, or of its cluster.
+  void synchronize() const;
 
   KernelBuilder &b;
   const MatmulSpec &spec;

@@ -31,22 +31,31 @@ void fp8::buildOperandProducer(const MatmulContext &kernel,
                  ring.waitEmpty(position);
                  ring.expectBytes(position.stage, bytes);
                  Value barrier = ring.getFullBarrier(position.stage);
-                 auto copy = [&](StringRef name, int64_t offset, int64_t size,
+                 auto place = [&](int64_t offset, int64_t size) {
+                   return b.add(b.mul(position.stage, size), offset);
+                 };
+                 auto copy = [&](auto load, StringRef name, Value place,
                                  Value origin) {
                    SmallVector<Value> coordinates{
                        b.mul(k, GemmConfigAttr::kTileK), origin};
                    if (kernel.spec.batched)
                      coordinates.push_back(tile.batch);
-                   Value slot =
-                       b.offset(kernel.shared,
-                                b.add(b.mul(position.stage, size), offset));
-                   bulkLoad(b, kernel.getParam(name + ".map"), slot, barrier,
-                            coordinates);
+                   load(b, kernel.getParam(name + ".map"),
+                        b.offset(kernel.shared, place), barrier, coordinates);
                  };
-                 copy(kernel.getRowName(), layout.offsetRows, layout.rowsBytes,
-                      row);
-                 copy(kernel.getColName(), layout.offsetCols, layout.colsBytes,
-                      col);
+                 copy(bulkLoad, kernel.getRowName(),
+                      place(layout.offsetRows, layout.rowsBytes), row);
+                 Value cols = place(layout.offsetCols, layout.colsBytes);
+                 if (!kernel.isClustered()) {
+                   copy(bulkLoad, kernel.getColName(), cols, col);
+                 } else {
+                   // This block's part of the columns, for all of the cluster.
+                   int64_t part = config.getCols() / config.getCluster();
+                   Value first = b.mul(scheduler.getRank(), part);
+                   copy(bulkLoadToCluster, kernel.getColName(),
+                        b.add(cols, b.mul(first, GemmConfigAttr::kTileK)),
+                        b.add(col, first));
+                 }
                  RingPosition next = ring.advance(position);
                  return {next.stage, next.phase};
                });

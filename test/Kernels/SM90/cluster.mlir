@@ -1,0 +1,63 @@
+// RUN: fp8-opt --fp8-build-kernels --canonicalize %s | FileCheck %s
+// RUN: fp8-opt --fp8-build-kernels %s -o %t
+// RUN: fp8-translate --kernels-to-ptx %t | FileCheck --check-prefix=PTX %s
+
+// Two blocks with tiles of 64 x 32, which are neighbours along M. The 32 rows of
+// B are 4096 bytes of a slot: each block brings 16 of them to both.
+
+!x = !fp8.scaled<?x4000xf8E4M3FN, block = [*, *], scale = f32>
+!w = !fp8.scaled<4096x4000xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 32, stages = 2, consumers = 1, cluster = 2>}
+    : !x, !w -> tensor<?x4096xbf16>
+  return %0 : tensor<?x4096xbf16>
+}
+
+// CHECK-LABEL: llvm.func @fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_fast_64x32_s2c1_cluster2_g16(
+// CHECK-SAME: %[[A:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}}, %[[B:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}}, %[[D:[a-z0-9]+]]: !llvm.ptr
+// CHECK-SAME: cluster = 2 : i64
+// CHECK-SAME: nvvm.cluster_dim = array<i32: 2, 1, 1>
+
+// A slot is empty when the consumer warps of both blocks have given it back.
+// CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : i32
+// CHECK-DAG: %[[WARPS:.*]] = arith.constant 8 : i32
+// CHECK-DAG: %[[PAIR:.*]] = arith.constant 128 : i32
+// CHECK-DAG: %[[HALF:.*]] = arith.constant 16 : i32
+// CHECK-DAG: %[[BOTH:.*]] = arith.constant 3 : i16
+// CHECK: nvvm.mbarrier.init %{{.*}}, %[[WARPS]]
+
+// No block touches the other's barriers before they are there.
+// CHECK: nvvm.fence.mbarrier.init
+// CHECK-NOT: nvvm.barrier
+// CHECK: nvvm.cluster.arrive
+// CHECK-NEXT: nvvm.cluster.wait
+
+// CHECK: nvvm.read.ptx.sreg.clusterid.x
+// CHECK: nvvm.read.ptx.sreg.nclusterid.x
+// CHECK: %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctarank
+
+// Lane i of a consumer warp arrives in block i.
+// CHECK: nvvm.setmaxregister increase
+// CHECK: %[[MINE:.*]] = arith.cmpi ult, %[[LANE:.*]], %[[TWO]]
+// CHECK: scf.if %[[MINE]]
+// CHECK: %[[THERE:.*]] = nvvm.mapa %{{.*}}, %[[LANE]] : !llvm.ptr<3> -> !llvm.ptr<7>
+// CHECK-NEXT: nvvm.mbarrier.arrive %[[THERE]] : !llvm.ptr<7>
+
+// Each block takes its own A, and its half of B for both.
+// CHECK: nvvm.setmaxregister decrease
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[A]], %{{.*}} {isCTAOnly = true}
+// CHECK: %[[FIRST:.*]] = arith.muli %[[RANK]], %[[HALF]]
+// CHECK: %[[THEIRS:.*]] = llvm.addrspacecast %{{.*}} : !llvm.ptr<3> to !llvm.ptr<7>
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[THEIRS]], %[[B]], %{{.*}} multicast_mask = %[[BOTH]] : !llvm.ptr<7>
+
+// Nor does one end while the other may still write to it.
+// CHECK: nvvm.cluster.arrive
+// CHECK-NEXT: nvvm.cluster.wait
+// CHECK-NEXT: llvm.return
+
+// The arrival has no fence of the scope of the cluster.
+// PTX: .explicitcluster
+// PTX: .reqnctapercluster 2, 1, 1
+// PTX: mbarrier.arrive.shared::cluster.b64
+// PTX: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster
