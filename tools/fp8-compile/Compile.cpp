@@ -101,11 +101,10 @@ static llvm::Error writeProgram(std::string code,
     code = std::move(*linked);
   }
   // The header last: a build that waits for it finds the program.
-  if (llvm::Error error = writeOutputFile(options.output, code, isShared))
-    return error;
-  if (options.header.empty())
-    return llvm::Error::success();
-  return writeOutputFile(options.header, header);
+  SmallVector<OutputFile> files{{options.output, code, isShared}};
+  if (!options.header.empty())
+    files.push_back({options.header, header});
+  return writeOutputFiles(files);
 }
 
 static llvm::Expected<bool> emitProgram(ModuleOp module,

@@ -14,11 +14,20 @@
 
 namespace mlir::fp8 {
 
-/// Writes `contents` to the file at `path`, which holds all of it or what it
-/// held before, or to the standard output for "-". Devices and pipes are
-/// written to, not replaced. The error names the file.
-llvm::Error writeOutputFile(StringRef path, StringRef contents,
-                            bool isExecutable = false);
+/// What a file is to hold; "-" is the standard output.
+struct OutputFile {
+  StringRef path;
+  StringRef contents;
+  bool isExecutable = false;
+};
+
+/// Writes files that belong together: after an error all of them are as they
+/// were before. Devices and pipes are written to, not replaced, and before any
+/// file is. The error names the file.
+llvm::Error writeOutputFiles(ArrayRef<OutputFile> files);
+
+/// The same of one file.
+llvm::Error writeOutputFile(StringRef path, StringRef contents);
 
 } // namespace mlir::fp8
 

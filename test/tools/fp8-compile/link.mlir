@@ -29,7 +29,8 @@
 // FOLDER: {{^}}fp8-compile: error: '{{.*}}nowhere/x.{{.*}}': No such file or directory{{$}}
 // DIRECTORY: {{^}}fp8-compile: error: '{{.*}}directory.so': Is a directory{{$}}
 
-// What was there stays, and nothing else is left, when the linker fails.
+// What was there stays, and nothing else is left, when the linker fails or the
+// header cannot be written.
 
 // RUN: echo old > %t/empty/x.so
 // RUN: echo old > %t/empty/x.h
@@ -37,6 +38,13 @@
 // RUN: ls %t/empty | count 2
 // RUN: FileCheck %s --check-prefix=OLD --input-file=%t/empty/x.so
 // RUN: FileCheck %s --check-prefix=OLD --input-file=%t/empty/x.h
+// RUN: not fp8-compile %s -o %t/empty/x.so --header=/dev/full 2>&1 | FileCheck %s --check-prefix=FULL
+// RUN: ls %t/empty | count 2
+// RUN: FileCheck %s --check-prefix=OLD --input-file=%t/empty/x.so
+// RUN: not fp8-compile %s -o %t/empty/x.so --header=%t/directory.so 2>&1 | FileCheck %s --check-prefix=DIRECTORY
+// RUN: ls %t/empty | count 2
+// RUN: FileCheck %s --check-prefix=OLD --input-file=%t/empty/x.so
+// FULL: {{^}}fp8-compile: error: '/dev/full': No space left on device{{$}}
 // FAILS: {{^}}fp8-compile: error: the linker {{.*}}false failed
 // OLD: old
 
