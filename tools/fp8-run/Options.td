@@ -23,8 +23,7 @@ def outputs : J<"outputs", "FILE",
                 "fp8.name, else result0, ...; without it they are summarised">;
 def compile_to : J<"compile-to", "PHASE",
                    "Print the program after import, recipe, scaling, fusion, "
-                   "buffers, kernels or host, and stop; binary writes an "
-                   "object file to --outputs">;
+                   "buffers, kernels or host, and stop">;
 def steps : J<"steps", "N",
               "Run N times: an input with one more dimension of size N in "
               "front gives one slice to each step, results gain it">;

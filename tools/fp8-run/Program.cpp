@@ -12,8 +12,6 @@
 #include "Executable.h"
 #include "Execution.h"
 
-#include "fp8/Support/OutputFile.h"
-#include "fp8/Target/CPU/Object.h"
 #include "fp8/Target/Program/Signature.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -49,26 +47,6 @@ static LogicalResult isolate(ModuleOp module, func::FuncOp entry) {
     if (wasPublic.contains(function.getName()) && !function.isExternal())
       function.setPublic();
   return success();
-}
-
-/// Phase `binary`: an object file in place of tensors.
-static llvm::Expected<bool> writeObject(ModuleOp module,
-                                        const RunOptions &options) {
-  if (options.outputs.empty())
-    return llvm::createStringError(
-        "expected --outputs=FILE.o with --compile-to=binary");
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function.isPublic() && !function.isExternal())
-      function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
-                        UnitAttr::get(module->getContext()));
-  if (failed(compileProgram(module, options.pipeline)))
-    return false;
-  auto object = emitObject(module);
-  if (!object)
-    return object.takeError();
-  if (llvm::Error error = writeOutputFile(options.outputs, *object))
-    return error;
-  return true;
 }
 
 /// The same program for the target to compare with, whose results are not
@@ -181,8 +159,6 @@ llvm::Expected<bool> mlir::fp8::runProgram(const RunOptions &options) {
   if (!*program)
     return false;
   ModuleOp module = (*program)->getModule();
-  if (options.compileTo == "binary")
-    return writeObject(module, options);
   if (options.compileTo.empty())
     return runSource(module, options);
   PipelineOptions pipeline = options.pipeline;

@@ -19,15 +19,6 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Leaves only the C interface visible: a user's function named `step` or
-/// `main` would take the place of libc's.
-static void internalize(llvm::Module &module) {
-  for (llvm::Function &function : module)
-    if (!function.isDeclaration() &&
-        !function.getName().starts_with("_mlir_ciface_"))
-      function.setLinkage(llvm::GlobalValue::InternalLinkage);
-}
-
 llvm::Expected<std::string> fp8::emitObject(ModuleOp module,
                                             const ObjectOptions &options) {
   if (llvm::Error error = prepareTranslation(module))
@@ -45,8 +36,8 @@ llvm::Expected<std::string> fp8::emitObject(ModuleOp module,
     return llvm::createStringError("the module does not translate to LLVM IR");
   if (llvm::Error error = checkSymbols(*translated))
     return error;
-  options.addInterface ? options.addInterface(*translated)
-                       : internalize(*translated);
+  if (options.addInterface)
+    options.addInterface(*translated);
   translated->setTargetTriple((*machine)->getTargetTriple());
   translated->setDataLayout((*machine)->createDataLayout());
   auto optimize = makeOptimizingTransformer(options.optLevel, /*sizeLevel=*/0,

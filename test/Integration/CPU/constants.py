@@ -177,8 +177,7 @@ def check_object(args, recipe, random):
         source.write_text(text)
         found = []
         for flags in ([], ["--no-evaluate-constants"]):
-            subprocess.run(["fp8-run", source, "--compile-to=binary", f"--outputs={binary}", *flags],
-                           check=True)
+            subprocess.run(["fp8-compile", source, "--emit=obj", "-o", binary, *flags], check=True)
             data = binary.read_bytes()
             codes = model.describe(recipe, "bf16", "weight", False).quantize(weight)[0]
             found.append((data.count(weight[7].tobytes()), data.count(codes[7].tobytes())))

@@ -31,8 +31,7 @@ struct ObjectOptions {
   /// As Processor.h has it.
   std::string cpu = "native";
   /// Changes the translated module before it is optimised: what is to be seen
-  /// of the object. Without it, functions that had the attribute
-  /// `llvm.emit_c_interface` are, as `_mlir_ciface_NAME`.
+  /// of the object.
   std::function<void(llvm::Module &)> addInterface;
   /// LLVM IR as text, in place of an object.
   bool emitLLVM = false;
