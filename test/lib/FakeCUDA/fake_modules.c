@@ -20,8 +20,12 @@ typedef struct module {
 typedef struct function {
   module *owner;
   char name[256];
-  int max_dynamic_smem;
+  int static_smem, max_dynamic_smem;
 } function;
+
+/// Bytes of shared memory of a block: 48 KiB, or 227 KiB for a kernel that asks
+/// for them; of an SM's 228 KiB the system keeps 1 KiB for each block.
+enum { DEFAULT_SMEM = 49152, MAX_SMEM = 232448 };
 
 static fake_launch last;
 
@@ -40,6 +44,19 @@ void fake_cuda_last_launch(fake_launch *launch) {
 static int get_arch(const char *image) {
   const char *target = strstr(image, ".target sm_");
   return target ? atoi(target + strlen(".target sm_")) : 0;
+}
+
+/// What the kernels of the image have before a launch adds to it; cubins are
+/// taken to have nothing.
+static int get_static_smem(const char *text) {
+  const char *declaration = text;
+  int bytes = 0, size;
+  while (declaration && (declaration = strstr(declaration, "\n.shared "))) {
+    ++declaration;
+    if (sscanf(declaration, ".shared .align %*d .b8 %*[^[][%d]", &size) == 1)
+      bytes += size;
+  }
+  return bytes;
 }
 
 CUresult cuModuleLoadDataEx(module **result, const void *image, unsigned count,
@@ -89,7 +106,8 @@ CUresult cuModuleGetFunction(function **result, module *owner,
   *result = calloc(1, sizeof(function));
   (*result)->owner = owner;
   snprintf((*result)->name, sizeof((*result)->name), "%s", name);
-  (*result)->max_dynamic_smem = 49152 - 1024;
+  (*result)->static_smem = get_static_smem(owner->text);
+  (*result)->max_dynamic_smem = DEFAULT_SMEM - (*result)->static_smem;
   return 0;
 }
 
@@ -100,7 +118,7 @@ CUresult cuFuncGetAttribute(int *value, int attribute, function *f) {
     *value = 512;
     return 0;
   case 1: /* static shared memory */
-    *value = 1024;
+    *value = f->static_smem;
     return 0;
   case 3: /* local memory */
     *value = 0;
@@ -120,7 +138,7 @@ CUresult cuFuncGetAttribute(int *value, int attribute, function *f) {
 
 CUresult cuFuncSetAttribute(function *f, int attribute, int value) {
   ENTER_CONTEXT(false);
-  if (attribute != 8 || value > 232448 - 1024)
+  if (attribute != 8 || value > MAX_SMEM - f->static_smem)
     return 1;
   f->max_dynamic_smem = value;
   return 0;

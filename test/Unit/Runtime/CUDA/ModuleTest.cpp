@@ -231,8 +231,8 @@ TEST_F(Module, HasKernelsByName) {
   EXPECT_EQ(info.device, 0);
   EXPECT_EQ(info.num_registers, 128);
   EXPECT_EQ(info.local_bytes, 0);
-  EXPECT_EQ(info.static_smem, 1024);
-  EXPECT_EQ(info.max_dynamic_smem, 49152 - 1024);
+  EXPECT_EQ(info.static_smem, 0);
+  EXPECT_EQ(info.max_dynamic_smem, 49152);
   EXPECT_EQ(info.max_threads_per_block, 512);
   EXPECT_EQ(info.binary_version, 90);
   expectOk(fp8rt_module_unload(module));
@@ -314,17 +314,36 @@ TEST_F(Launch, NamesTheFieldThatIsImpossible) {
 TEST_F(Launch, HasTheSharedMemoryItWasGiven) {
   config.dynamic_smem = 200 * 1024;
   expectError(launch(), FP8RT_ERROR_INVALID_ARGUMENT,
-              "expected config.dynamic_smem to be at most 48128, what kernel "
+              "expected config.dynamic_smem to be at most 49152, what kernel "
               "'kernel' was given, but got 204800");
   expectOk(fp8rt_function_set_max_dynamic_smem(function, 200 * 1024));
   expectOk(launch());
+  expectOk(fp8rt_function_set_max_dynamic_smem(function, 232448));
+  expectError(fp8rt_function_set_max_dynamic_smem(function, 232449),
+              FP8RT_ERROR_INVALID_ARGUMENT,
+              "expected bytes to be from 0 to 232448, what device 1 (Fake GPU "
+              "1, sm_90) has for kernel 'kernel', but got 232449");
+  expectError(fp8rt_function_set_max_dynamic_smem(function, -1),
+              FP8RT_ERROR_INVALID_ARGUMENT, "but got -1");
+}
+
+// What the kernel declares itself comes out of the same 227 KiB.
+TEST_F(Launch, HasWhatTheKernelLeavesOfTheSharedMemory) {
+  fp8rt_module other;
+  expectOk(load(getPTX() + ".shared .align 16 .b8 table[1000];\n"
+                           ".shared .align 4 .b8 sums[24];\n"
+                           ".extern .shared .align 16 .b8 rest[];\n",
+                &other, 1));
+  expectOk(fp8rt_module_get_function(other, "kernel", &function));
+  fp8rt_function_info info;
+  expectOk(fp8rt_function_get_info(function, &info));
+  EXPECT_EQ(info.static_smem, 1024);
+  EXPECT_EQ(info.max_dynamic_smem, 49152 - 1024);
   expectOk(fp8rt_function_set_max_dynamic_smem(function, 232448 - 1024));
   expectError(fp8rt_function_set_max_dynamic_smem(function, 232448 - 1023),
               FP8RT_ERROR_INVALID_ARGUMENT,
-              "expected bytes to be from 0 to 231424, what device 1 (Fake GPU "
-              "1, sm_90) has for kernel 'kernel', but got 231425");
-  expectError(fp8rt_function_set_max_dynamic_smem(function, -1),
-              FP8RT_ERROR_INVALID_ARGUMENT, "but got -1");
+              "expected bytes to be from 0 to 231424");
+  expectOk(fp8rt_module_unload(other));
 }
 
 TEST_F(Launch, KnowsAStreamOfAnotherDevice) {
