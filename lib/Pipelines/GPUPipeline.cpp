@@ -41,9 +41,10 @@ void fp8::buildGPUKernelPipeline(OpPassManager &pm) {
 /// 7: the host calls the runtime; kernels are bytes in its module.
 void fp8::buildGPUHostPipeline(OpPassManager &pm,
                                const PipelineOptions &options) {
-  pm.addPass(createStripAttributesPass());
   pm.addPass(createAddContextPass());
+  // While arguments have their names.
   pm.addPass(createCheckArgumentsPass());
+  pm.addPass(createStripAttributesPass());
   SerializeKernelsPassOptions serialize;
   serialize.format = options.kernelFormat;
   serialize.chip = options.target;

@@ -1,10 +1,10 @@
 // RUN: fp8-opt %s --fp8-check-arguments --split-input-file | FileCheck %s
 
-// CHECK-DAG: llvm.mlir.global internal constant @[[X:.+]]("argument 0\00")
-// CHECK-DAG: llvm.mlir.global internal constant @[[Y:.+]]("argument 2\00")
+// CHECK-DAG: llvm.mlir.global internal constant @[[X:.+]]("argument 'x' of 'memrefs'\00")
+// CHECK-DAG: llvm.mlir.global internal constant @[[Y:.+]]("argument 'arg2' of 'memrefs'\00")
 
 // CHECK-LABEL: func.func @memrefs(
-// CHECK-SAME: %[[X_ARG:.+]]: memref<4x2xf32>, %{{.+}}: f32, %[[Y_ARG:.+]]: memref<?x8xf32>, %[[CONTEXT:.+]]: !llvm.ptr)
+// CHECK-SAME: %[[X_ARG:.+]]: memref<4x2xf32> {{.*}}, %{{.+}}: f32, %[[Y_ARG:.+]]: memref<?x8xf32>, %[[CONTEXT:.+]]: !llvm.ptr)
 // CHECK-DAG: %[[C8:.+]] = arith.constant 8 : index
 // CHECK: %[[X_INDEX:.+]] = memref.extract_aligned_pointer_as_index %[[X_ARG]]
 // CHECK: %[[X_ADDRESS:.+]] = arith.index_cast %[[X_INDEX]] : index to i64
@@ -17,7 +17,7 @@
 // CHECK: %[[Y_COUNT:.+]] = arith.index_cast %[[COUNT]]
 // CHECK: %[[Y_NAME:.+]] = llvm.mlir.addressof @[[Y]]
 // CHECK: llvm.call @fp8rt_context_check_memory(%[[CONTEXT]], %{{.+}}, %[[Y_COUNT]], %[[Y_NAME]])
-func.func @memrefs(%x: memref<4x2xf32>, %s: f32, %y: memref<?x8xf32>, %context: !llvm.ptr) {
+func.func @memrefs(%x: memref<4x2xf32> {fp8.name = "x"}, %s: f32, %y: memref<?x8xf32>, %context: !llvm.ptr) {
   return
 }
 

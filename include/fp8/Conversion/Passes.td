@@ -178,8 +178,9 @@ def CheckArgumentsPass : Pass<"fp8-check-arguments", "::mlir::ModuleOp"> {
     Every public function checks at its start, through
     `fp8rt_context_check_memory`, that the memrefs that it was given are memory
     which kernels of the device may use, and the rows of its scaling state as
-    well: elsewhere they would cost the process the device. Functions end in a
-    context (`fp8-add-context`).
+    well: elsewhere they would cost the process the device. Errors name an
+    argument by its `fp8.name`, else as `arg0`, ..., and the function. Functions
+    end in a context (`fp8-add-context`).
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect",

@@ -10,6 +10,7 @@
 
 #include "fp8/Conversion/Passes.h"
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/IR/PortNames.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -71,7 +72,11 @@ void CheckArguments::runOnOperation() {
     // The last is the context.
     for (BlockArgument argument : function.getArguments().drop_back()) {
       if (auto memref = dyn_cast<TypedValue<MemRefType>>(argument))
-        checkMemRef(b, memref, "argument " + Twine(argument.getArgNumber()));
+        checkMemRef(
+            b, memref,
+            "argument '" +
+                fp8::getArgumentName(function, argument.getArgNumber()) +
+                "' of '" + function.getName() + "'");
       else if (hasState && isa<LLVM::LLVMPointerType>(argument.getType()))
         checkState(b, argument);
     }

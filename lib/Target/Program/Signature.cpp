@@ -9,6 +9,7 @@
 #include "fp8/Target/Program/Signature.h"
 
 #include "fp8/IR/FP8Types.h"
+#include "fp8/IR/PortNames.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -159,15 +160,11 @@ FailureOr<func::FuncOp> mlir::fp8::findEntry(ModuleOp module, StringRef name) {
 FailureOr<Signature> mlir::fp8::getSignature(func::FuncOp entry) {
   Signature signature;
   signature.entry = entry.getSymName().str();
-  auto collect = [&](TypeRange types, StringRef kind,
-                     llvm::function_ref<Attribute(unsigned)> getName,
+  auto collect = [&](TypeRange types, StringRef kind, auto getName,
                      SmallVectorImpl<Port> &ports) -> LogicalResult {
     llvm::StringSet<> names;
     for (auto [index, type] : llvm::enumerate(types)) {
-      std::string name =
-          ((kind == "argument" ? "arg" : kind) + Twine(index)).str();
-      if (auto given = dyn_cast_if_present<StringAttr>(getName(index)))
-        name = given.str();
+      std::string name = getName(entry, index);
       FailureOr<Port> port = getPort(name, type);
       if (failed(port))
         return entry.emitError()
@@ -183,14 +180,10 @@ FailureOr<Signature> mlir::fp8::getSignature(func::FuncOp entry) {
   };
   TypeRange arguments = entry.getArgumentTypes();
   signature.takesState = !arguments.empty() && isa<StateType>(arguments.back());
-  if (failed(collect(
-          arguments.drop_back(signature.takesState), "argument",
-          [&](unsigned i) { return entry.getArgAttr(i, "fp8.name"); },
-          signature.arguments)) ||
-      failed(collect(
-          entry.getResultTypes(), "result",
-          [&](unsigned i) { return entry.getResultAttr(i, "fp8.name"); },
-          signature.results)))
+  if (failed(collect(arguments.drop_back(signature.takesState), "argument",
+                     getArgumentName, signature.arguments)) ||
+      failed(collect(entry.getResultTypes(), "result", getResultName,
+                     signature.results)))
     return failure();
   return signature;
 }

@@ -12,7 +12,7 @@
 // RUN: env FP8_CUDA_DRIVER=%fake_cuda FAKE_CUDA_TRACE=%t/trace %t/gpu | FileCheck %s
 // CHECK: call: 0: [32, 64]
 // CHECK-NEXT: call: 0: [32, 64]
-// CHECK-NEXT: host: 15: expected argument 0 on device 0, but got one in host memory
+// CHECK-NEXT: host: 15: expected argument 'x' of 'linear' on device 0, but got one in host memory
 // CHECK-NEXT: misaligned: 1: expected argument 'x' of 'linear' to be aligned to 16 bytes
 
 // The trace: the first call loads its kernels, the second launches the same
