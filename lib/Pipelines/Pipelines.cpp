@@ -125,12 +125,19 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
   if (options.target != "cpu" && !isGPU)
     return emitError() << "expected target to be cpu or sm_90a, but got '"
                        << options.target << "'";
+  std::optional<Phase> first = symbolizePhase(options.from);
   std::optional<Phase> last = symbolizePhase(options.to);
-  if (!last)
+  if (!first || !last)
     return emitError() << "expected a phase (import, recipe, scaling, fusion, "
                           "buffers, kernels, host), but got '"
+                       << (first ? options.to : options.from) << "'";
+  if (*last < *first)
+    return emitError() << "expected phase '" << options.from
+                       << "' or a later one to end with, but got '"
                        << options.to << "'";
   for (auto [name, phase] : phases) {
+    if (phase < *first)
+      continue;
     switch (phase) {
     case Phase::Import:
       buildImportPipeline(pm);
@@ -198,6 +205,8 @@ parsePipelineOptions(StringRef text, PipelineOptions &options,
       options.kernelFormat = value.str();
     else if (key == "kernel-table")
       options.kernelTable = value.str();
+    else if (key == "from")
+      options.from = value.str();
     else if (key == "to")
       options.to = value.str();
     else if (key == "require") {
@@ -218,8 +227,8 @@ parsePipelineOptions(StringRef text, PipelineOptions &options,
                      value + "'");
     } else {
       return error("unknown option '" + key +
-                   "': expected recipe, recipe-file, target, to, require, "
-                   "max-padding, kernel-format, kernel-table, "
+                   "': expected recipe, recipe-file, target, from, to, "
+                   "require, max-padding, kernel-format, kernel-table, "
                    "functional-state, evaluate-constants or stats");
     }
   }
@@ -229,8 +238,9 @@ parsePipelineOptions(StringRef text, PipelineOptions &options,
 void fp8::registerPipelines() {
   registerPassPipeline(
       "fp8-pipeline",
-      "bf16 program to FP8: recipe=R recipe-file=F target=cpu|sm_90a to=PHASE "
-      "require max-padding=X kernel-format=F kernel-table=FILE "
+      "bf16 program to FP8: recipe=R recipe-file=F target=cpu|sm_90a "
+      "from=PHASE "
+      "to=PHASE require max-padding=X kernel-format=F kernel-table=FILE "
       "functional-state "
       "evaluate-constants=BOOL stats",
       [](OpPassManager &pm, StringRef text,

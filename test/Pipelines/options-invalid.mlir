@@ -1,4 +1,6 @@
 // RUN: not fp8-opt %s --fp8-pipeline="to=nowhere" 2>&1 | FileCheck %s --check-prefix=PHASE
+// RUN: not fp8-opt %s --fp8-pipeline="from=nowhere" 2>&1 | FileCheck %s --check-prefix=PHASE
+// RUN: not fp8-opt %s --fp8-pipeline="from=fusion to=recipe" 2>&1 | FileCheck %s --check-prefix=ORDER
 // RUN: not fp8-opt %s --fp8-pipeline="target=abacus" 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: not fp8-opt %s --fp8-pipeline="recipe=fancy" 2>&1 | FileCheck %s --check-prefix=RECIPE
 // RUN: not fp8-opt %s --fp8-pipeline="require=perhaps" 2>&1 | FileCheck %s --check-prefix=BOOL
@@ -9,10 +11,11 @@
 // RUN: not fp8-opt %s --pass-pipeline="builtin.module(fp8-pipeline{to=nowhere})" 2>&1 | FileCheck %s --check-prefix=PHASE
 
 // PHASE: error: expected a phase (import, recipe, scaling, fusion, buffers, kernels, host), but got 'nowhere'
+// ORDER: error: expected phase 'fusion' or a later one to end with, but got 'recipe'
 // TARGET: error: expected target to be cpu or sm_90a, but got 'abacus'
 // RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // BOOL: error: expected option 'require' to be true or false, but got 'perhaps'
-// OPTION: error: unknown option 'recipes': expected recipe, recipe-file, target, to, require, max-padding, kernel-format, kernel-table, functional-state, evaluate-constants or stats
+// OPTION: error: unknown option 'recipes': expected recipe, recipe-file, target, from, to, require, max-padding, kernel-format, kernel-table, functional-state, evaluate-constants or stats
 // FORMAT: error: expected kernel-format to be auto, cubin or ptx, but got 'tar'
 // REMARKS: error: expected remarks as json:FILE or text:FILE, but got 'csv:-'
 // DIRECTORY: error: remarks file '{{.*}}.absent/remarks.json': expected a writable directory

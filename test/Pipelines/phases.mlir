@@ -7,6 +7,9 @@
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current to=kernels" | FileCheck %s --check-prefix=KERNELS
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current to=host" | FileCheck %s --check-prefix=HOST
 // RUN: fp8-opt %s --pass-pipeline="builtin.module(fp8-pipeline{recipe=current to=fusion})" | FileCheck %s --check-prefix=FUSION
+// RUN: fp8-opt %s --fp8-pipeline="recipe=current to=scaling" | fp8-opt --fp8-pipeline="from=fusion to=fusion" | FileCheck %s --check-prefix=FUSION
+// RUN: fp8-opt %s --fp8-pipeline="recipe=current to=scaling" | fp8-opt --fp8-pipeline="from=fusion" > %t.halves
+// RUN: fp8-opt %s --fp8-pipeline="recipe=current" | diff - %t.halves
 
 // What leaves each phase, for x w and xT dy, which share the quantised x.
 

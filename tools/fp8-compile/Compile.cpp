@@ -109,6 +109,15 @@ static llvm::Error writeProgram(std::string code,
 
 static llvm::Expected<bool> emitProgram(ModuleOp module,
                                         const CompileOptions &options) {
+  PipelineOptions pipeline = options.pipeline;
+  if (pipeline.functionalState) {
+    // The tensors of the state are part of the interface.
+    pipeline.to = stringifyPhase(Phase::Scaling).str();
+    if (failed(compileProgram(module, pipeline)))
+      return false;
+    pipeline.from = stringifyPhase(Phase::Fusion).str();
+    pipeline.to = options.pipeline.to;
+  }
   FailureOr<ProgramInterface> program =
       ProgramInterface::create(module, options.name, options.pipeline);
   if (failed(program))
@@ -117,7 +126,7 @@ static llvm::Expected<bool> emitProgram(ModuleOp module,
   if (!processor)
     return processor.takeError();
   program->processor = std::move(*processor);
-  if (failed(compileProgram(module, options.pipeline)) ||
+  if (failed(compileProgram(module, pipeline)) ||
       failed(program->complete(module)))
     return false;
   ObjectOptions object;

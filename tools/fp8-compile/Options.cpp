@@ -75,6 +75,9 @@ static llvm::Error parseValue(const Arg &arg, CompileOptions &options) {
   case OPT_header:
     options.header = value;
     break;
+  case OPT_functional_state:
+    options.pipeline.functionalState = true;
+    break;
   case OPT_kernels:
     options.kernels = value;
     break;

@@ -44,6 +44,9 @@ struct PipelineOptions {
   std::string kernelFormat = "auto";
   /// Path of a table of measured kernel configs, from fp8-tune; empty for none.
   std::string kernelTable;
+  /// First phase to run, a name of `Phase`: the program is what the one before
+  /// left.
+  std::string from = "import";
   /// Last phase to run, a name of `Phase`.
   std::string to = "host";
   /// A contraction that stays in high precision although its recipe is not
@@ -61,9 +64,9 @@ struct PipelineOptions {
   bool stats = false;
 };
 
-/// Appends the phases up to `options.to` to `pm`, a pass manager of
-/// `builtin.module`. Reports an unknown recipe, target or phase through
-/// `emitError`.
+/// Appends the phases from `options.from` to `options.to` to `pm`, a pass
+/// manager of `builtin.module`. Reports an unknown recipe, target or phase
+/// through `emitError`.
 LogicalResult buildPipeline(OpPassManager &pm, const PipelineOptions &options,
                             llvm::function_ref<InFlightDiagnostic()> emitError);
 
