@@ -13,8 +13,8 @@ class J<string name, string meta, string help>
 class F<string name, string help> : Flag<["--"], name>, HelpText<help>;
 
 def recipe : J<"recipe", "RECIPE",
-               "current, rowwise, block, mxfp8, nvfp4 or none[,key=value...]: "
-               "the recipe of contractions without one of their own">;
+               "current, rowwise, block, mxfp8, nvfp4, delayed, static or "
+               "none[,key=value...]: the recipe of contractions without one of their own">;
 def recipe_file : J<"recipe-file", "FILE",
                     "JSON rules that give recipes to contractions by name">;
 def target : J<"target", "TARGET", "cpu (the default) or sm_90a">;
