@@ -8,6 +8,8 @@
 
 #include "CommandLine.h"
 
+#include "llvm/Support/raw_ostream.h"
+
 using namespace llvm::opt;
 using namespace mlir::fp8;
 
@@ -24,6 +26,24 @@ llvm::Error mlir::fp8::checkOption(const OptTable &table,
     return llvm::createStringError("expected a value after '" +
                                    arg.getSpelling() + "'");
   return llvm::Error::success();
+}
+
+llvm::Expected<InputArgList> mlir::fp8::parseArguments(const OptTable &table,
+                                                       int argc, char **argv,
+                                                       OptSpecifier help) {
+  unsigned missingIndex = 0, missingCount = 0;
+  InputArgList args = table.ParseArgs(llvm::ArrayRef(argv + 1, argv + argc),
+                                      missingIndex, missingCount);
+  if (args.hasArg(help))
+    return args;
+  if (missingCount)
+    return llvm::createStringError(
+        "expected a value after '" +
+        llvm::Twine(args.getArgString(missingIndex)) + "'");
+  for (const Arg *arg : args)
+    if (llvm::Error error = checkOption(table, args, *arg))
+      return error;
+  return args;
 }
 
 llvm::Expected<std::string> mlir::fp8::getInputFile(const InputArgList &args) {
@@ -58,4 +78,12 @@ llvm::Error mlir::fp8::parseCount(const Arg &arg, int64_t &count) {
   if (getValue(arg).getAsInteger(10, count) || count < 1)
     return makeValueError(arg, "an integer of at least 1");
   return llvm::Error::success();
+}
+
+int mlir::fp8::finish(llvm::StringRef tool, llvm::Expected<bool> succeeded) {
+  if (succeeded)
+    return *succeeded ? 0 : 1;
+  llvm::errs() << tool << ": error: " << llvm::toString(succeeded.takeError())
+               << '\n';
+  return 1;
 }

@@ -26,6 +26,12 @@ llvm::Error checkOption(const llvm::opt::OptTable &table,
                         const llvm::opt::InputArgList &args,
                         const llvm::opt::Arg &arg);
 
+/// `argv` as options of `table`, all of which it has. Where the help is asked
+/// for, by the option `help`, the others do not matter.
+llvm::Expected<llvm::opt::InputArgList>
+parseArguments(const llvm::opt::OptTable &table, int argc, char **argv,
+               llvm::opt::OptSpecifier help);
+
 /// The only argument that is no option.
 llvm::Expected<std::string> getInputFile(const llvm::opt::InputArgList &args);
 
@@ -37,6 +43,10 @@ llvm::Error makeValueError(const llvm::opt::Arg &arg, llvm::StringRef expected);
 
 llvm::Error parseNumber(const llvm::opt::Arg &arg, double &number);
 llvm::Error parseCount(const llvm::opt::Arg &arg, int64_t &count);
+
+/// The exit status of `tool`: 1, not 0, after an error. What is false has been
+/// reported, errors are now.
+int finish(llvm::StringRef tool, llvm::Expected<bool> succeeded);
 
 } // namespace mlir::fp8
 

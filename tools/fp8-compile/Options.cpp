@@ -9,6 +9,7 @@
 #include "Options.h"
 
 #include "CommandLine.h"
+#include "OptionTable.inc"
 
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Path.h"
@@ -17,34 +18,6 @@
 using namespace llvm::opt;
 using namespace mlir::fp8;
 using llvm::StringRef;
-
-namespace {
-enum ID {
-  OPT_INVALID = 0,
-#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
-#include "Options.inc"
-#undef OPTION
-};
-
-#define OPTTABLE_STR_TABLE_CODE
-#include "Options.inc"
-#undef OPTTABLE_STR_TABLE_CODE
-
-#define OPTTABLE_PREFIXES_TABLE_CODE
-#include "Options.inc"
-#undef OPTTABLE_PREFIXES_TABLE_CODE
-
-constexpr OptTable::Info kInfos[] = {
-#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
-#include "Options.inc"
-#undef OPTION
-};
-
-struct CompileOptTable : GenericOptTable {
-  CompileOptTable()
-      : GenericOptTable(OptionStrTable, OptionPrefixesTable, kInfos) {}
-};
-} // namespace
 
 static llvm::Error parseValue(const Arg &arg, CompileOptions &options) {
   StringRef value = getValue(arg);
@@ -162,10 +135,11 @@ static llvm::Error deriveOutput(CompileOptions &options) {
 }
 
 llvm::Expected<CompileOptions> mlir::fp8::parseOptions(int argc, char **argv) {
-  CompileOptTable table;
-  unsigned missingIndex = 0, missingCount = 0;
-  InputArgList args = table.ParseArgs(llvm::ArrayRef(argv + 1, argv + argc),
-                                      missingIndex, missingCount);
+  ToolOptTable table;
+  auto parsed = parseArguments(table, argc, argv, OPT_help);
+  if (!parsed)
+    return parsed.takeError();
+  const InputArgList &args = *parsed;
   CompileOptions options;
   if (args.hasArg(OPT_help)) {
     table.printHelp(llvm::outs(), "fp8-compile FILE.mlir -o FILE [options]",
@@ -174,13 +148,6 @@ llvm::Expected<CompileOptions> mlir::fp8::parseOptions(int argc, char **argv) {
     options.help = true;
     return options;
   }
-  if (missingCount)
-    return llvm::createStringError(
-        "expected a value after '" +
-        llvm::Twine(args.getArgString(missingIndex)) + "'");
-  for (const Arg *arg : args)
-    if (llvm::Error error = checkOption(table, args, *arg))
-      return error;
   auto file = getInputFile(args);
   if (!file)
     return file.takeError();

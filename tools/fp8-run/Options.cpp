@@ -9,38 +9,12 @@
 #include "Options.h"
 
 #include "CommandLine.h"
+#include "OptionTable.inc"
+
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm::opt;
 using namespace mlir::fp8;
-
-namespace {
-enum ID {
-  OPT_INVALID = 0,
-#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
-#include "Options.inc"
-#undef OPTION
-};
-
-#define OPTTABLE_STR_TABLE_CODE
-#include "Options.inc"
-#undef OPTTABLE_STR_TABLE_CODE
-
-#define OPTTABLE_PREFIXES_TABLE_CODE
-#include "Options.inc"
-#undef OPTTABLE_PREFIXES_TABLE_CODE
-
-constexpr OptTable::Info kInfos[] = {
-#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
-#include "Options.inc"
-#undef OPTION
-};
-
-struct RunOptTable : GenericOptTable {
-  RunOptTable()
-      : GenericOptTable(OptionStrTable, OptionPrefixesTable, kInfos) {}
-};
-} // namespace
 
 /// Whether it is an option that has a say in compiling.
 static llvm::Expected<bool> parseValue(const Arg &arg, RunOptions &options) {
@@ -100,10 +74,11 @@ static llvm::Expected<bool> parseValue(const Arg &arg, RunOptions &options) {
 }
 
 llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
-  RunOptTable table;
-  unsigned missingIndex = 0, missingCount = 0;
-  InputArgList args = table.ParseArgs(llvm::ArrayRef(argv + 1, argv + argc),
-                                      missingIndex, missingCount);
+  ToolOptTable table;
+  auto parsed = parseArguments(table, argc, argv, OPT_help);
+  if (!parsed)
+    return parsed.takeError();
+  const InputArgList &args = *parsed;
   RunOptions options;
   if (args.hasArg(OPT_help)) {
     table.printHelp(
@@ -113,9 +88,6 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
     options.help = true;
     return options;
   }
-  for (const Arg *arg : args)
-    if (llvm::Error error = checkOption(table, args, *arg))
-      return error;
   auto file = getInputFile(args);
   if (!file)
     return file.takeError();

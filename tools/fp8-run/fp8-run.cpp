@@ -6,23 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CommandLine.h"
 #include "Options.h"
 #include "Program.h"
 
 #include "llvm/Support/InitLLVM.h"
+
 #include <limits>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir::fp8;
-
-static int fail(llvm::Error error) {
-  llvm::errs() << "fp8-run: error: " << llvm::toString(std::move(error))
-               << '\n';
-  return 1;
-}
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
@@ -34,12 +29,8 @@ int main(int argc, char **argv) {
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 #endif
   auto options = parseOptions(argc, argv);
-  if (!options)
-    return fail(options.takeError());
-  if (options->help)
+  if (options && options->help)
     return 0;
-  auto succeeded = runProgram(*options);
-  if (!succeeded)
-    return fail(succeeded.takeError());
-  return *succeeded ? 0 : 1;
+  return finish("fp8-run",
+                options ? runProgram(*options) : options.takeError());
 }

@@ -9,6 +9,7 @@
 #include "Options.h"
 
 #include "CommandLine.h"
+#include "OptionTable.inc"
 
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/raw_ostream.h"
@@ -19,22 +20,6 @@ using namespace llvm::opt;
 using namespace mlir::fp8;
 using llvm::Twine;
 
-namespace {
-enum ID {
-  OPT_INVALID = 0,
-#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
-#include "Options.inc"
-#undef OPTION
-};
-
-#define OPTTABLE_STR_TABLE_CODE
-#include "Options.inc"
-#undef OPTTABLE_STR_TABLE_CODE
-
-#define OPTTABLE_PREFIXES_TABLE_CODE
-#include "Options.inc"
-#undef OPTTABLE_PREFIXES_TABLE_CODE
-
 #define OPTTABLE_SUBCOMMAND_IDS_TABLE_CODE
 #include "Options.inc"
 #undef OPTTABLE_SUBCOMMAND_IDS_TABLE_CODE
@@ -43,22 +28,7 @@ enum ID {
 #include "Options.inc"
 #undef OPTTABLE_SUBCOMMANDS_CODE
 
-constexpr OptTable::Info kInfos[] = {
-#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
-#include "Options.inc"
-#undef OPTION
-};
-
-struct StateOptTable : GenericOptTable {
-  StateOptTable()
-      : GenericOptTable(OptionStrTable, OptionPrefixesTable, kInfos,
-                        /*IgnoreCase=*/false, OptionSubCommands,
-                        OptionSubCommandIDsTable) {}
-};
-} // namespace
-
-static llvm::Error checkOptions(const StateOptTable &table,
-                                const InputArgList &args,
+static llvm::Error checkOptions(const OptTable &table, const InputArgList &args,
                                 llvm::StringRef command) {
   for (const Arg *arg : args) {
     bool isKnown = !arg->getOption().matches(OPT_UNKNOWN) &&
@@ -124,7 +94,7 @@ static llvm::Error parseValue(const Arg &arg, StateOptions &options) {
 }
 
 llvm::Expected<StateOptions> mlir::fp8::parseOptions(int argc, char **argv) {
-  StateOptTable table;
+  ToolOptTable table(OptionSubCommands, OptionSubCommandIDsTable);
   unsigned missingIndex = 0, missingCount = 0;
   InputArgList args = table.ParseArgs(llvm::ArrayRef(argv + 1, argv + argc),
                                       missingIndex, missingCount);

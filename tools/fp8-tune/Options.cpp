@@ -9,6 +9,7 @@
 #include "Options.h"
 
 #include "CommandLine.h"
+#include "OptionTable.inc"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -16,34 +17,6 @@
 using namespace llvm::opt;
 using namespace mlir::fp8;
 using llvm::StringRef;
-
-namespace {
-enum ID {
-  OPT_INVALID = 0,
-#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
-#include "Options.inc"
-#undef OPTION
-};
-
-#define OPTTABLE_STR_TABLE_CODE
-#include "Options.inc"
-#undef OPTTABLE_STR_TABLE_CODE
-
-#define OPTTABLE_PREFIXES_TABLE_CODE
-#include "Options.inc"
-#undef OPTTABLE_PREFIXES_TABLE_CODE
-
-constexpr OptTable::Info kInfos[] = {
-#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
-#include "Options.inc"
-#undef OPTION
-};
-
-struct TuneOptTable : GenericOptTable {
-  TuneOptTable()
-      : GenericOptTable(OptionStrTable, OptionPrefixesTable, kInfos) {}
-};
-} // namespace
 
 static llvm::Error parseShape(const Arg &arg, ShapeOptions &shapes) {
   llvm::SmallVector<StringRef> parts;
@@ -111,10 +84,11 @@ static llvm::Error checkUse(const InputArgList &args,
 }
 
 llvm::Expected<TuneOptions> mlir::fp8::parseOptions(int argc, char **argv) {
-  TuneOptTable table;
-  unsigned missingIndex = 0, missingCount = 0;
-  InputArgList args = table.ParseArgs(llvm::ArrayRef(argv + 1, argv + argc),
-                                      missingIndex, missingCount);
+  ToolOptTable table;
+  auto parsed = parseArguments(table, argc, argv, OPT_help);
+  if (!parsed)
+    return parsed.takeError();
+  const InputArgList &args = *parsed;
   TuneOptions options;
   options.pipeline.target = "sm_90a";
   if (args.hasArg(OPT_help)) {
@@ -126,13 +100,6 @@ llvm::Expected<TuneOptions> mlir::fp8::parseOptions(int argc, char **argv) {
     options.help = true;
     return options;
   }
-  if (missingCount)
-    return llvm::createStringError(
-        "expected a value after '" +
-        llvm::Twine(args.getArgString(missingIndex)) + "'");
-  for (const Arg *arg : args)
-    if (llvm::Error error = checkOption(table, args, *arg))
-      return error;
   for (const Arg *arg : args)
     if (llvm::Error error = parseValue(*arg, options))
       return error;

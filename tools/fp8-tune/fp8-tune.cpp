@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CommandLine.h"
 #include "Measure.h"
 #include "Options.h"
 
@@ -17,12 +18,6 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-static int fail(llvm::Error error) {
-  llvm::errs() << "fp8-tune: error: " << llvm::toString(std::move(error))
-               << '\n';
-  return 1;
-}
 
 /// Null if what is wrong with the program has been reported.
 static llvm::Expected<std::unique_ptr<SourceProgram>>
@@ -109,12 +104,8 @@ static llvm::Expected<bool> tuneProgram(const TuneOptions &options) {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   auto options = parseOptions(argc, argv);
-  if (!options)
-    return fail(options.takeError());
-  if (options->help)
+  if (options && options->help)
     return 0;
-  auto succeeded = tuneProgram(*options);
-  if (!succeeded)
-    return fail(succeeded.takeError());
-  return *succeeded ? 0 : 1;
+  return finish("fp8-tune",
+                options ? tuneProgram(*options) : options.takeError());
 }
