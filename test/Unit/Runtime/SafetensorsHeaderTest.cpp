@@ -6,23 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SafetensorsBytes.h"
+
 #include "fp8/Runtime/Safetensors.h"
 
 #include "gtest/gtest.h"
 
 using namespace fp8rt;
-
-/// The bytes of a file whose length field says `length`.
-static std::string makeFile(uint64_t length, const std::string &rest) {
-  std::string bytes;
-  for (int i = 0; i < 8; ++i)
-    bytes += static_cast<char>(length >> (8 * i));
-  return bytes + rest;
-}
-
-static std::string makeFile(const std::string &header, size_t dataSize) {
-  return makeFile(header.size(), header + std::string(dataSize, '\1'));
-}
 
 static bool parse(const std::string &bytes, SafetensorsHeader &header,
                   std::string &error) {
