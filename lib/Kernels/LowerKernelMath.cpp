@@ -33,6 +33,52 @@ using namespace mlir;
 
 static constexpr float kLog2E = 1.44269504088896340736f;
 
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What a value is a product of: constants, and other values.
+struct Product {
+  SmallVector<float> constants;
+  SmallVector<Value> factors;
+
+  float getConstant() const { return llvm::product_of(constants, 1.0f); }
+};
+} // namespace
+
+/// Looks into a few products in products only: their number may double with
+/// each.
+static void addFactors(Value value, Product &product, int64_t depth = 3) {
+  FloatAttr constant;
+  auto op = value.getDefiningOp<arith::MulFOp>();
+  if (matchPattern(value, m_Constant(&constant))) {
+    product.constants.push_back(constant.getValue().convertToFloat());
+  } else if (op && depth > 0) {
+    addFactors(op.getLhs(), product, depth - 1);
+    addFactors(op.getRhs(), product, depth - 1);
+  } else {
+    product.factors.push_back(value);
+  }
+}
+
+static Product getProduct(Value value) {
+  Product product;
+  addFactors(value, product);
+  return product;
+}
+
+/// x and c if `value` is x * c, c being a constant; else `value` and 1.
+static std::pair<Value, float> splitFactor(Value value) {
+  FloatAttr constant;
+  if (auto product = value.getDefiningOp<arith::MulFOp>())
+    for (auto [x, factor] : {std::pair(product.getLhs(), product.getRhs()),
+                             std::pair(product.getRhs(), product.getLhs())})
+      if (matchPattern(factor, m_Constant(&constant)))
+        return {x, constant.getValue().convertToFloat()};
+  return {value, 1.0f};
+}
+
 namespace {
 /// f32 arithmetic for the approximations below.
 class Approximation {
@@ -55,21 +101,40 @@ public:
       value = fma(value, x, constant(coefficient));
     return value;
   }
-  /// x times `factor`, into which a factor that x already has goes.
+  Value multiply(ArrayRef<Value> factors) {
+    Value value = factors.front();
+    for (Value factor : factors.drop_front())
+      value = mul(value, factor);
+    return value;
+  }
+  /// x times `factor`, into which a factor that x already has goes. A sum
+  /// v + v r is v (1 + r), and takes the factor along in 1 + r.
   Value scale(Value x, float factor) {
-    auto product = x.getDefiningOp<arith::MulFOp>();
-    FloatAttr inner;
-    if (product && matchPattern(product.getRhs(), m_Constant(&inner)))
-      return mul(product.getLhs(),
-                 constant(factor * inner.getValue().convertToFloat()));
-    return mul(x, constant(factor));
+    auto [inner, innerFactor] = splitFactor(x);
+    factor *= innerFactor;
+    if (auto sum = inner.getDefiningOp<arith::AddFOp>())
+      for (auto [v, term] : {std::pair(sum.getLhs(), sum.getRhs()),
+                             std::pair(sum.getRhs(), sum.getLhs())}) {
+        Product rest = getProduct(term);
+        auto *found = llvm::find(rest.factors, v);
+        if (found == rest.factors.end() || rest.factors.size() == 1)
+          continue;
+        rest.factors.erase(found);
+        return mul(v, fma(multiply(rest.factors),
+                          constant(rest.getConstant() * factor),
+                          constant(factor)));
+      }
+    return factor == 1.0f ? inner : mul(inner, constant(factor));
   }
   /// One instruction each; 2 ulp off at most, and 1. What is below the smallest
   /// normal number is 0, as for the others.
   Value exp2(Value x) { return call("llvm.nvvm.ex2.approx.ftz.f32", x); }
   Value reciprocal(Value x) { return call("llvm.nvvm.rcp.approx.ftz.f", x); }
-  /// An error of 2^-11.
-  Value roughTanh(Value x) { return call("llvm.nvvm.tanh.approx.f32", x); }
+  /// One instruction, with an error of 2^-11: what LLVM makes of this function
+  /// where an approximation will do.
+  Value roughTanh(Value x) {
+    return call("llvm.tanh.f32", x, LLVM::FastmathFlags::afn);
+  }
   Value exp(Value x) { return exp2(scale(x, kLog2E)); }
   /// 2 ulp off at most; an IEEE division is a call on the GPU.
   Value divide(Value lhs, Value rhs) {
@@ -89,9 +154,11 @@ public:
   }
 
 private:
-  Value call(StringRef name, ValueRange arguments) {
-    return LLVM::CallIntrinsicOp::create(b, b.getF32Type(),
-                                         b.getStringAttr(name), arguments)
+  Value call(StringRef name, ValueRange arguments,
+             LLVM::FastmathFlags fastMath = LLVM::FastmathFlags::none) {
+    return LLVM::CallIntrinsicOp::create(
+               b, b.getF32Type(), b.getStringAttr(name), arguments,
+               LLVM::FastmathFlagsAttr::get(b.getContext(), fastMath))
         .getResult(0);
   }
 
@@ -116,8 +183,9 @@ Op getOtherThanOne(Value value) {
   return {};
 }
 
-/// erfc(|x|) for x <= 0, else 2 less that; the logarithm of erfc is a
-/// polynomial that goes to minus infinity. An error of 8e-8.
+/// erfc(|x|) for x <= 0, else 2 less that; the logarithm of erfc is |x| times a
+/// polynomial, and goes to minus infinity. A factor of x goes into the
+/// coefficients. Their error is 2e-8, or 1.7e-4 if an approximation will do.
 struct LowerOnePlusErf : OpRewritePattern<arith::AddFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::AddFOp op,
@@ -126,11 +194,26 @@ struct LowerOnePlusErf : OpRewritePattern<arith::AddFOp> {
     if (!erf)
       return rewriter.notifyMatchFailure(op, "expected 1 + erf(x)");
     Approximation b(rewriter, op.getLoc());
-    Value x = erf.getOperand(), t = b.abs(x);
-    Value log = b.polynomial(t, {-4.5356643e-5f, 4.4548890e-4f, -1.4893736e-3f,
-                                 -7.7475025e-4f, 2.8253794e-2f, -1.4848167e-1f,
-                                 -9.1841638e-1f, -1.6279086f});
-    Value erfc = b.exp2(b.mul(log, t));
+    static constexpr double kFine[] = {
+        -4.535860496e-05, 4.455077214e-04,  -1.489441938e-03, -7.746290605e-04,
+        2.825368048e-02,  -1.484816148e-01, -9.184163933e-01, -1.627908593};
+    static constexpr double kRough[] = {-9.097777746e-02, -9.537150198e-01,
+                                        -1.622178614};
+    bool isRough =
+        bitEnumContainsAll(erf.getFastmath(), arith::FastMathFlags::afn);
+    auto [x, factor] = splitFactor(erf.getOperand());
+    if (!(factor > 0x1p-8f && factor < 0x1p8f)) {
+      x = erf.getOperand();
+      factor = 1.0f;
+    }
+    Value t = b.abs(x);
+    SmallVector<float> coefficients;
+    double power = 1.0;
+    for (double coefficient :
+         llvm::reverse(isRough ? ArrayRef(kRough) : ArrayRef(kFine)))
+      coefficients.push_back(coefficient * (power *= factor));
+    std::reverse(coefficients.begin(), coefficients.end());
+    Value erfc = b.exp2(b.mul(b.polynomial(t, coefficients), t));
     Value rest = b.fma(erfc, b.constant(-1.0f), b.constant(2.0f));
     rewriter.replaceOp(op, b.ifPositive(x, rest, erfc));
     return success();
@@ -149,7 +232,25 @@ struct LowerOnePlusTanh : OpRewritePattern<arith::AddFOp> {
     Approximation b(rewriter, op.getLoc());
     Value power = b.exp2(b.scale(tanh.getOperand(), -2.0f * kLog2E));
     Value half = b.reciprocal(b.add(power, b.constant(1.0f)));
-    rewriter.replaceOp(op, b.add(half, half));
+    rewriter.replaceOp(op, b.mul(half, b.constant(2.0f)));
+    return success();
+  }
+};
+
+/// The factors 2 and 1/2 of a product are one, or none at all.
+struct MergeFactors : OpRewritePattern<arith::MulFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::MulFOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return rewriter.notifyMatchFailure(op, "expected f32");
+    Product product = getProduct(op);
+    if (product.constants.size() != 2 || product.factors.empty() ||
+        product.getConstant() != 1.0f ||
+        !llvm::is_contained(product.constants, 2.0f))
+      return rewriter.notifyMatchFailure(op, "expected factors 2 and 1/2");
+    Approximation b(rewriter, op.getLoc());
+    rewriter.replaceOp(op, b.multiply(product.factors));
     return success();
   }
 };
@@ -220,9 +321,9 @@ Value approximateErf(Approximation &b, math::ErfOp op) {
 
 /// 1 - 2 / (exp(2 |x|) + 1), around 0 a polynomial: an error of 2 ulp.
 Value approximateTanh(Approximation &b, math::TanhOp op) {
-  Value x = op.getOperand(), s = b.mul(x, x), one = b.constant(1.0f);
   if (bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn))
-    return b.roughTanh(x);
+    return b.roughTanh(b.scale(op.getOperand(), 1.0f));
+  Value x = op.getOperand(), s = b.mul(x, x), one = b.constant(1.0f);
   Value series = b.polynomial(s, {1.57394409e-2f, -5.23025580e-2f,
                                   1.33152470e-1f, -3.33327681e-1f, 0.0f});
   Value small = b.fma(series, x, x);
@@ -244,7 +345,8 @@ void LowerKernelMathPass::runOnOperation() {
   MLIRContext *context = &getContext();
   // Before the functions in them are gone.
   RewritePatternSet sums(context);
-  sums.add<LowerLogistic, LowerOnePlusErf, LowerOnePlusTanh>(context);
+  sums.add<LowerLogistic, LowerOnePlusErf, LowerOnePlusTanh, MergeFactors>(
+      context);
   RewritePatternSet functions(context);
   functions.add<LowerFunction<math::ExpOp>>(context, approximateExp);
   functions.add<LowerFunction<arith::DivFOp>>(context, approximateDivision);

@@ -8,8 +8,12 @@
 !a = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
 !b = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 func.func @matmul(%a: !a, %b: !b) -> tensor<?x4096xbf16> {
-  %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>}
+  %0 = fp8.matmul %a, %b accumulate = fast epilogue {
+  ^bb0(%acc: f32):
+    %1 = math.tanh %acc fastmath<afn> : f32
+    %2 = arith.truncf %1 : f32 to bf16
+    fp8.yield %2 : bf16
+  } {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>}
     : !a, !b -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
@@ -22,6 +26,7 @@ func.func @matmul(%a: !a, %b: !b) -> tensor<?x4096xbf16> {
 // CHECK: .minnctapersm 1
 // CHECK: setmaxnreg.inc.sync.aligned.u32 240
 // CHECK: wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3
+// CHECK: tanh.approx.f32
 // CHECK: cvt.rn.bf16x2.f32
 // CHECK: stmatrix.sync.aligned.m8n8.x4.shared.b16
 // CHECK: cp.async.bulk.tensor.2d.global.shared::cta

@@ -283,7 +283,7 @@ void Epilogue::resetAmax() { b.store(b.f32(0.0f), amaxSlot); }
 
 /// maxnum ignores NaN, as fp8.amax does.
 static Value getMax(KernelBuilder &b, Value lhs, Value rhs) {
-  return lhs ? arith::MaxNumFOp::create(b, lhs, rhs) : rhs;
+  return arith::MaxNumFOp::create(b, lhs, rhs);
 }
 
 void Epilogue::measure(int64_t j, int64_t h, Pair values) {
@@ -291,18 +291,21 @@ void Epilogue::measure(int64_t j, int64_t h, Pair values) {
   // rows only at the end.
   Value cols = fragment.swapped ? m : n;
   Value colsLeft = b.sub(cols, b.min(fragment.col, cols));
-  auto mask = [&](int64_t e, Value magnitude) {
-    return b.select(b.less(b.i32(8 * j + e), colsLeft), magnitude, b.f32(0.0f));
+  Value &sofar = rowAmax[h];
+  if (!sofar)
+    sofar = b.f32(0.0f);
+  // What is beyond is not included, rather than 0: that takes a predicate on
+  // the maximum, not an instruction of its own.
+  auto include = [&](int64_t e, Value magnitude) {
+    Value isInside = b.less(b.i32(8 * j + e), colsLeft);
+    sofar = b.select(isInside, getMax(b, sofar, magnitude), sofar);
   };
   Value magnitudes[] = {math::AbsFOp::create(b, values[0]),
                         math::AbsFOp::create(b, values[1])};
-  if (vectorLoads && !fragment.swapped) {
-    rowAmax[h] =
-        getMax(b, rowAmax[h], mask(0, getMax(b, magnitudes[0], magnitudes[1])));
-    return;
-  }
+  if (vectorLoads && !fragment.swapped)
+    return include(0, getMax(b, magnitudes[0], magnitudes[1]));
   for (int64_t e = 0; e < 2; ++e)
-    rowAmax[h] = getMax(b, rowAmax[h], mask(e, magnitudes[e]));
+    include(e, magnitudes[e]);
 }
 
 void Epilogue::endWave() {
