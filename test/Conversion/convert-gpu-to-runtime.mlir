@@ -83,11 +83,19 @@ module attributes {gpu.container_module} {
 // of B.
 
 // CHECK-LABEL: func.func @clusters
+// CHECK:       llvm.extractvalue %{{.*}}[3, 1]
+// CHECK-NEXT:  %[[BATCH:.+]] = llvm.mlir.constant(1 : i64)
+// CHECK:       %[[PAIR:.+]] = llvm.mlir.constant(256 : i64)
+// CHECK-NEXT:  %[[PAIRS_M:.+]] = llvm.udiv %{{.*}}, %[[PAIR]]
+// CHECK:       %[[TILES_N:.+]] = llvm.udiv
+// CHECK-NEXT:  %[[PAIRS:.+]] = llvm.mul %[[PAIRS_M]], %[[TILES_N]]
+// CHECK-NEXT:  %[[ALL:.+]] = llvm.mul %[[PAIRS]], %[[BATCH]]
 // CHECK:       llvm.mlir.constant(48 : i32)
-// CHECK:       %[[SMS:.+]] = llvm.call @fp8rt_context_get_num_sms
+// CHECK:       %[[BLOCKS:.+]] = llvm.mul %[[ALL]],
+// CHECK-NEXT:  %[[SMS:.+]] = llvm.call @fp8rt_context_get_num_sms
 // CHECK-NEXT:  %[[TWO:.+]] = llvm.mlir.constant(2 : i64)
 // CHECK-NEXT:  %[[MOST:.+]] = llvm.udiv %[[SMS]], %[[TWO]]
-// CHECK-NEXT:  %[[CLUSTERS:.+]] = llvm.intr.umin(%{{.*}}, %[[MOST]])
+// CHECK-NEXT:  %[[CLUSTERS:.+]] = llvm.intr.umin(%[[BLOCKS]], %[[MOST]])
 // CHECK:       llvm.mul %[[CLUSTERS]], %{{.*}} : i64
 // CHECK:       llvm.call @fp8rt_context_launch
 module attributes {gpu.container_module} {

@@ -14,6 +14,8 @@
 // CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 16, {{.*}}swap_ab = true
 // CHECK-LABEL: @other_epilogue
 // CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 5, consumers = 1>
+// CHECK-LABEL: @with_amax
+// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 3, consumers = 1>
 // CHECK-LABEL: @pinned
 // CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 4, consumers = 1>
 // CHECK-LABEL: @stale
@@ -22,11 +24,13 @@
 // ELSEWHERE: remark: tuning table '{{.*}}elsewhere.json': ignored, for it is for sm_100a
 // ELSEWHERE-LABEL: @known
 // ELSEWHERE: fp8.gemm_config = #fp8.gemm_config<tile_m = 16, {{.*}}swap_ab = true
+// ELSEWHERE-LABEL: @other_extents
 
 // UNKNOWN: remark: tuning table '{{.*}}unknown.json': matmul 0: ignored, for its config is not known: {{.*}}colour
 // UNKNOWN: remark: tuning table '{{.*}}unknown.json': matmul 1: ignored, for its config is not known: expected a #fp8.gemm_config
 // UNKNOWN-LABEL: @known
 // UNKNOWN: fp8.gemm_config = #fp8.gemm_config<tile_m = 16, {{.*}}swap_ab = true
+// UNKNOWN-LABEL: @other_extents
 
 //--- program.mlir
 !a = !fp8.scaled<16x512xf8E4M3FN, block = [*, *], scale = f32>
@@ -60,6 +64,14 @@ func.func @other_epilogue(%a: !a, %b: !b, %bias: tensor<256xbf16>) -> tensor<16x
   return %0 : tensor<16x256xbf16>
 }
 
+func.func @with_amax(%a: !a, %b: !b) -> (tensor<16x256xf32>, tensor<1x1xf32>) {
+  %0, %amax = fp8.matmul %a, %b accumulate = fast epilogue {
+  ^bb0(%acc: f32):
+    fp8.yield %acc, %acc : f32, f32
+  } : !a, !b -> tensor<16x256xf32>, tensor<1x1xf32>
+  return %0, %amax : tensor<16x256xf32>, tensor<1x1xf32>
+}
+
 func.func @pinned(%a: !a, %b: !b) -> tensor<16x256xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 4, consumers = 1>}
     : !a, !b -> tensor<16x256xbf16>
@@ -78,6 +90,8 @@ func.func @stale(%a: !c, %b: !b) -> tensor<8x256xbf16> {
    "config": "#fp8.gemm_config<tile_m = 64, tile_n = 128, stages = 8, consumers = 1>"},
   {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512 n:bf16 extf addf truncf",
    "microseconds": 4.5, "config": "#fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 5, consumers = 1>"},
+  {"matmul": "e4m3_e4m3_f32_tensor_tensor_fast 1x16x256x512 amax", "microseconds": 5,
+   "config": "#fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 3, consumers = 1>"},
   {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x8x256x512", "microseconds": 3,
    "config": "#fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 16>"}]}
 //--- elsewhere.json
