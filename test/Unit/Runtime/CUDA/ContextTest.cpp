@@ -125,6 +125,13 @@ TEST_F(Context, FreesAfterAnError) {
   takeError(FP8RT_ERROR_INVALID_ARGUMENT, "no");
 }
 
+TEST_F(Context, KeepsAnErrorWhenFreeingFailsToo) {
+  fp8rt_context_require(context, 0, "no");
+  fail("cuMemFreeAsync", kOutOfMemory, /*times=*/1);
+  fp8rt_context_free(context, memory);
+  takeError(FP8RT_ERROR_INVALID_ARGUMENT, "no");
+}
+
 TEST_F(Context, CopiesAConstantOnce) {
   const float constant[] = {1, 2};
   void *copy = fp8rt_context_get_constant(context, constant, sizeof(constant));
