@@ -14,6 +14,7 @@
 #include "fp8/Support/OutputFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <optional>
@@ -55,16 +56,22 @@ static std::error_code writeTo(llvm::raw_fd_ostream &os, StringRef contents) {
 static llvm::Expected<std::optional<std::string>> getTarget(StringRef path) {
   if (path == "-")
     return std::nullopt;
+  SmallString<256> target;
   llvm::sys::fs::file_status status;
   if (llvm::sys::fs::status(path, status) ||
-      status.type() == llvm::sys::fs::file_type::file_not_found)
-    return path.str();
+      status.type() == llvm::sys::fs::file_type::file_not_found) {
+    StringRef folder = llvm::sys::path::parent_path(path);
+    if (std::error_code error =
+            llvm::sys::fs::real_path(folder.empty() ? "." : folder, target))
+      return llvm::errorCodeToError(error);
+    llvm::sys::path::append(target, llvm::sys::path::filename(path));
+    return target.str().str();
+  }
   if (status.type() == llvm::sys::fs::file_type::directory_file)
     return llvm::errorCodeToError(
         std::make_error_code(std::errc::is_a_directory));
   if (status.type() != llvm::sys::fs::file_type::regular_file)
     return std::nullopt;
-  SmallString<256> target;
   if (std::error_code error = llvm::sys::fs::real_path(path, target))
     return llvm::errorCodeToError(error);
   return target.str().str();
@@ -109,6 +116,11 @@ writeReplacements(ArrayRef<OutputFile> outputs,
       others.push_back(&output);
       continue;
     }
+    for (const Replacement &other : replacements)
+      if (other.target == **target)
+        return nameFile(output.path,
+                        llvm::createStringError("expected another file than '" +
+                                                other.path + "'"));
     auto file = writeBeside(**target, output);
     if (!file)
       return nameFile(output.path, file.takeError());

@@ -21,9 +21,9 @@ struct OutputFile {
   bool isExecutable = false;
 };
 
-/// Writes files that belong together: after an error all of them are as they
-/// were before. Devices and pipes are written to, not replaced, and before any
-/// file is. The error names the file.
+/// Writes files, each another one, that belong together: after an error all of
+/// them are as they were before. Devices and pipes are written to, not
+/// replaced, and before any file is. The error names the file.
 llvm::Error writeOutputFiles(ArrayRef<OutputFile> files);
 
 /// The same of one file.

@@ -78,6 +78,18 @@ TEST_F(OutputFileTest, ReplacesNothingWhenOneCannotBeWritten) {
   EXPECT_EQ(list(), std::set<std::string>{"a"});
 }
 
+TEST_F(OutputFileTest, ReplacesNothingWhenTwoAreOne) {
+  std::string a = getPath("a"), same = getPath("./a");
+  EXPECT_EQ(llvm::toString(writeOutputFiles({{a, "new"}, {same, "newer"}})),
+            "'" + same + "': expected another file than '" + a + "'");
+  EXPECT_EQ(list(), std::set<std::string>{});
+  write("a", "old");
+  EXPECT_EQ(llvm::toString(writeOutputFiles({{a, "new"}, {same, "newer"}})),
+            "'" + same + "': expected another file than '" + a + "'");
+  EXPECT_EQ(read("a"), "old");
+  EXPECT_EQ(list(), std::set<std::string>{"a"});
+}
+
 TEST_F(OutputFileTest, ReplacesNothingWhenADeviceIsFull) {
   write("a", "old");
   std::string a = getPath("a"), b = getPath("b");
