@@ -10,6 +10,7 @@
 
 #include "fp8/Runtime/Context.h"
 #include "fp8/Runtime/Memory.h"
+#include "fp8/Runtime/Program.h"
 
 #include <cstring>
 
@@ -130,6 +131,36 @@ TEST_F(Context, KeepsAnErrorWhenFreeingFailsToo) {
   fail("cuMemFreeAsync", kOutOfMemory, /*times=*/1);
   fp8rt_context_free(context, memory);
   takeError(FP8RT_ERROR_INVALID_ARGUMENT, "no");
+}
+
+/// () -> (y), which has been allocated when something turns out to be wrong.
+static void invokeFailing(void **arguments) {
+  auto *results = *static_cast<fp8rt_tensor1 **>(arguments[0]);
+  auto *context = *static_cast<fp8rt_context **>(arguments[1]);
+  *results = fp8rt_make_tensor1(fp8rt_context_alloc(context, 64, 0), 16);
+  fp8rt_context_require(context, 0, "no");
+}
+
+TEST_F(Context, FreesTheResultsOfACallThatFails) {
+  const int64_t size = 16;
+  const fp8rt_program_port port = {"y", "F32", &size, 1, 4, 16, 0};
+  fp8rt_program_info info = {};
+  const fp8rt_program_function function = {&info,
+                                           "f",
+                                           invokeFailing,
+                                           nullptr,
+                                           &port,
+                                           0,
+                                           1,
+                                           FP8RT_FUNCTION_TAKES_CONTEXT,
+                                           0};
+  fp8rt_tensor1 y = {};
+  void *place = &y;
+  int live = getLiveBlocks();
+  expectError(fp8rt_program_call(&function, nullptr, &place, 0, context),
+              FP8RT_ERROR_INVALID_ARGUMENT, "no");
+  EXPECT_EQ(y.data, nullptr);
+  EXPECT_EQ(getLiveBlocks(), live);
 }
 
 TEST_F(Context, CopiesAConstantOnce) {
