@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from matmul.driver import (MAP_TYPES, SWIZZLES, check, driver, get_function,
+from matmul.driver import (MAP_TYPES, SWIZZLES, get_function, launch_kernel,
                            load_module, tensor_map)
 
 
@@ -17,9 +17,8 @@ class Arguments:
 
     def __init__(self, info, problem):
         self.info, self.p = info, problem
-        # A cluster takes tiles that are neighbours along M.
-        self.tiles = (math.ceil(problem.m / (info["tile_m"] * info["cluster"]))
-                      * math.ceil(problem.n / info["tile_n"]) * problem.batch)
+        self.tiles = (math.ceil(problem.m / info["cluster_m"])
+                      * math.ceil(problem.n / info["cluster_n"]) * problem.batch)
         self.keep = []
         self.addresses = [self.address(name) for name in info["params"]]
 
@@ -43,10 +42,8 @@ class Arguments:
 
     def operand_map(self, name):
         tensor, rows = (self.p.a, self.p.m) if name == "a" else (self.p.b, self.p.n)
-        tile = self.info["tile_m" if name == "a" else "tile_n"]
-        if name == "b":  # Each block of a cluster brings a part.
-            tile //= self.info["cluster"]
-        return self.map(tensor, 0, [self.p.k, rows], [self.p.k], [128, tile],
+        box = self.info["box_m" if name == "a" else "box_n"]
+        return self.map(tensor, 0, [self.p.k, rows], [self.p.k], [128, box],
                         SWIZZLES[128])
 
     def result_map(self):
@@ -115,9 +112,8 @@ class Kernel:
         shared = self.info["shared_bytes"]
 
         def launch():
-            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-            check(driver.cuLaunchKernel(function, grid, 1, 1, threads, 1, 1, shared,
-                                        stream, array, None), "cuLaunchKernel")
+            stream = torch.cuda.current_stream().cuda_stream
+            launch_kernel(function, grid, threads, shared, stream, array)
 
         launch.keep = (arguments, array)
         return launch

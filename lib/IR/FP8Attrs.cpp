@@ -136,13 +136,12 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
   if (swapAB && store != GemmStore::Direct)
     return emitError() << "expected store = direct with swap_ab";
   // gemm_config_c6
-  if (cluster == 2 && (splitK != 1 || swapAB))
-    return emitError() << "expected neither split_k nor swap_ab with cluster";
+  if (cluster == 2 && splitK != 1)
+    return emitError() << "expected no split_k with cluster";
   if (cluster == 2 && cols % 16 != 0)
-    return emitError()
-           << "expected tile_n to be a multiple of 16 with cluster, "
-              "but got "
-           << cols;
+    return emitError() << "expected " << colsName
+                       << " to be a multiple of 16 with cluster, but got "
+                       << cols;
   return success();
 }
 

@@ -70,7 +70,15 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   // Factors of columns live through all waves of a k-block.
   if (colSpec.scale == ScaleBlock::Row128)
     accumulators += config.getCols() / 4;
-  // What addresses, factors and the epilogue need beside them.
+  // An epilogue holds results of one wave beside the sums of the next; factors
+  // per row take some registers, too.
+  int64_t sums = config.getWaves() * config.getCols() / 2;
+  bool perRow =
+      rowSpec.scale == ScaleBlock::Row || colSpec.scale == ScaleBlock::Row;
+  accumulators = std::max(accumulators, sums + (spec.epilogue ? 64
+                                                : perRow      ? 44
+                                                              : 0));
+  // What addresses and factors need beside them.
   int64_t limit = layout.consumerRegisters - 24;
   if (accumulators > limit) {
     reason = llvm::formatv("expected accumulators of up to {0} registers a "
@@ -80,10 +88,11 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   }
 
   if (config.getStore() == GemmStore::TMA) {
-    // The widest swizzle that cuts the tile's rows evenly.
+    // The widest swizzle that writes no more than a quarter of the tile twice.
     int64_t bytes = config.getTileN() * getByteWidth(spec.resultType);
     for (int64_t width : {128, 64, 32, 16})
-      if (!layout.storeBytes && bytes % width == 0)
+      if (!layout.storeBytes && width <= bytes &&
+          llvm::alignTo(bytes, width) * 4 <= bytes * 5)
         layout.storeBytes = width;
     if (!layout.storeBytes) {
       reason = llvm::formatv("expected the rows of a tile to have a multiple "
@@ -250,6 +259,10 @@ DictionaryAttr fp8::getMatmulLaunchInfo(MLIRContext *context,
       builder.getNamedAttr("tile_n", i64(config.getTileN())),
       builder.getNamedAttr("split_k", i64(config.getSplitK())),
       builder.getNamedAttr("cluster", i64(config.getCluster())),
+      builder.getNamedAttr("cluster_m", i64(config.getClusterM())),
+      builder.getNamedAttr("cluster_n", i64(config.getClusterN())),
+      builder.getNamedAttr("box_m", i64(config.getBoxM())),
+      builder.getNamedAttr("box_n", i64(config.getBoxN())),
       builder.getNamedAttr("store_bytes", i64(layout.storeBytes)),
       builder.getNamedAttr("config", config)};
   if (config.getSplitK() > 1)

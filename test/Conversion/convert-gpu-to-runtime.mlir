@@ -48,7 +48,8 @@ func.func @constant(%ok: i1, %context: !llvm.ptr) -> memref<4xf32> {
 
 // -----
 
-// A matmul kernel gets its tensor maps, strides and a grid that fits.
+// A matmul kernel gets its tensor maps, strides and a grid that fits, and may
+// start before the launch before has ended (the last field, 1).
 
 // CHECK-LABEL: func.func @matmul
 // CHECK:       llvm.call @fp8rt_context_get_tensor_map
@@ -56,6 +57,10 @@ func.func @constant(%ok: i1, %context: !llvm.ptr) -> memref<4xf32> {
 // CHECK:       llvm.call @fp8rt_context_alloc
 // CHECK:       %[[SMS:.+]] = llvm.call @fp8rt_context_get_num_sms
 // CHECK:       llvm.intr.umin(%{{.*}}, %[[SMS]])
+// CHECK:       llvm.mlir.constant(200000 : i32)
+// CHECK:       %[[OVERLAP:.+]] = llvm.mlir.constant(1 : i32)
+// CHECK:       %[[FLAGS:.+]] = llvm.getelementptr %{{.*}}[0, 10] : {{.*}}, !llvm.array<11 x i32>
+// CHECK-NEXT:  llvm.store %[[OVERLAP]], %[[FLAGS]]
 // CHECK:       llvm.call @fp8rt_context_launch
 // CHECK:       llvm.call @fp8rt_context_free
 module attributes {gpu.container_module} {
@@ -65,7 +70,8 @@ module attributes {gpu.container_module} {
                 "scale_a.ptr", "scale_a.stride_row", "scale_b.stride_k", "operand0.ptr",
                 "capture0", "counters.ptr", "m", "n", "k"],
       threads = 384 : i64, shared_bytes = 200000 : i64, tile_m = 128 : i64,
-      tile_n = 256 : i64, split_k = 2 : i64, cluster = 1 : i64, store_bytes = 0 : i64}>]>, assembly = "PTX">]
+      tile_n = 256 : i64, split_k = 2 : i64, cluster = 1 : i64, cluster_m = 128 : i64,
+      cluster_n = 256 : i64, box_m = 128 : i64, box_n = 256 : i64, store_bytes = 0 : i64}>]>, assembly = "PTX">]
   func.func @matmul(%a: memref<32x128xf8E4M3FN>, %inv: memref<1x1xf32>,
                     %b: memref<64x128xf8E4M3FN>, %bias: memref<64xbf16>, %s: f32,
                     %d: memref<32x64xbf16>, %context: !llvm.ptr) {
@@ -103,7 +109,8 @@ module attributes {gpu.container_module} {
     #gpu.kernel_metadata<"k", !llvm.func<void (ptr)>, metadata = {
       params = ["a.map", "b.map", "d.ptr", "m", "n", "k"],
       threads = 384 : i64, shared_bytes = 200000 : i64, tile_m = 128 : i64,
-      tile_n = 96 : i64, split_k = 1 : i64, cluster = 2 : i64, store_bytes = 0 : i64}>]>, assembly = "PTX">]
+      tile_n = 96 : i64, split_k = 1 : i64, cluster = 2 : i64, cluster_m = 256 : i64,
+      cluster_n = 96 : i64, box_m = 128 : i64, box_n = 48 : i64, store_bytes = 0 : i64}>]>, assembly = "PTX">]
   func.func @clusters(%a: memref<32x144xf8E4M3FN>, %inv: memref<1x1xf32>,
                       %b: memref<64x144xf8E4M3FN>, %d: memref<32x64xbf16>, %context: !llvm.ptr) {
     fp8.launch_matmul @kernels::@k a(%a, %inv : memref<32x144xf8E4M3FN>, memref<1x1xf32>)

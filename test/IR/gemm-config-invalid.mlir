@@ -45,18 +45,18 @@
 
 // -----
 
-// expected-error @+1 {{expected neither split_k nor swap_ab with cluster}}
+// expected-error @+1 {{expected no split_k with cluster}}
 "test.c6_split"() {a = #fp8.gemm_config<tile_m = 128, tile_n = 128, stages = 4, split_k = 2, cluster = 2>} : () -> ()
-
-// -----
-
-// expected-error @+1 {{expected neither split_k nor swap_ab with cluster}}
-"test.c6_swap_ab"() {a = #fp8.gemm_config<tile_m = 16, tile_n = 64, stages = 4, consumers = 1, swap_ab = true, store = direct, cluster = 2>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{expected tile_n to be a multiple of 16 with cluster, but got 8}}
 "test.c6_tile_n"() {a = #fp8.gemm_config<tile_m = 128, tile_n = 8, stages = 4, cluster = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected tile_m to be a multiple of 16 with cluster, but got 8}}
+"test.c6_tile_m"() {a = #fp8.gemm_config<tile_m = 8, tile_n = 64, stages = 4, consumers = 1, swap_ab = true, store = direct, cluster = 2>} : () -> ()
 
 // -----
 

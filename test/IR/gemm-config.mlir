@@ -12,3 +12,6 @@
 
 // CHECK: #fp8.gemm_config<tile_m = 16, tile_n = 64, stages = 12, consumers = 1, group = 1, split_k = 4, swap_ab = true, store = direct>
 "test.op"() {fp8.gemm_config = #fp8.gemm_config<tile_m = 16, tile_n = 64, stages = 12, consumers = 1, group = 1, split_k = 4, swap_ab = true, store = direct>} : () -> ()
+
+// CHECK: #fp8.gemm_config<tile_m = 128, tile_n = 64, stages = 8, consumers = 1, swap_ab = true, store = direct, cluster = 2>
+"test.op"() {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 64, stages = 8, consumers = 1, swap_ab = true, store = direct, cluster = 2>} : () -> ()

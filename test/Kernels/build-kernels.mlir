@@ -41,7 +41,7 @@ func.func @no_config_no_kernel(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: llvm.mlir.global external @fp8_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
 // CHECK: llvm.func @[[PLAIN]](
 // CHECK-SAME: llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant
-// CHECK-SAME: fp8.launch = {cluster = 1 : i64, config = #fp8.gemm_config<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>
+// CHECK-SAME: fp8.launch = {box_m = 64 : i64, box_n = 16 : i64, cluster = 1 : i64, cluster_m = 64 : i64, cluster_n = 16 : i64, config = #fp8.gemm_config<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>
 // CHECK-SAME: params = ["a.map", "b.map", "d.map", "scale_a.ptr"
 // CHECK-SAME: "m", "n", "k"], shared_bytes = 36912 : i64, split_k = 1 : i64, store_bytes = 32 : i64, threads = 256 : i64
 // CHECK-SAME: nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 256, 1, 1>

@@ -24,8 +24,8 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 int64_t fp8::getTiles(const MatmulSpec &spec, GemmConfigAttr config) {
-  return llvm::divideCeil(spec.m, config.getTileM() * config.getCluster()) *
-         llvm::divideCeil(spec.n, config.getTileN()) * spec.batch;
+  return llvm::divideCeil(spec.m, config.getClusterM()) *
+         llvm::divideCeil(spec.n, config.getClusterN()) * spec.batch;
 }
 
 static Candidate readLaunch(StringRef kernel, DictionaryAttr launch) {

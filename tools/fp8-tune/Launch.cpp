@@ -61,10 +61,9 @@ llvm::Error Launch::makeMap(StringRef name, fp8rt_tensor_map &map) const {
   uint64_t columns = isResult ? spec.n : spec.k;
   uint64_t rows = isResult || isA ? spec.m : spec.n;
   uint64_t rowBytes = isResult ? candidate.storeBytes : 128;
-  uint64_t boxRows =
-      isResult ? 64
-      : isA    ? candidate.config.getTileM()
-               : candidate.config.getTileN() / candidate.config.getCluster();
+  uint64_t boxRows = isResult ? 64
+                     : isA    ? candidate.config.getBoxM()
+                              : candidate.config.getBoxN();
   fp8rt_tensor_map_desc desc{};
   desc.address = isResult ? buffers.result : isA ? buffers.a : buffers.b;
   desc.type = getMapType(type);
@@ -172,6 +171,7 @@ Launch::Launch(const Candidate &candidate, const Problem &problem,
   config.grid[1] = config.grid[2] = 1;
   config.block[0] = candidate.threads;
   config.block[1] = config.block[2] = 1;
+  config.flags = FP8RT_LAUNCH_OVERLAP;
   config.dynamic_smem = candidate.sharedBytes;
   values.reserve(candidate.params.size());
   maps.reserve(candidate.params.size());

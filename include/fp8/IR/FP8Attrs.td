@@ -376,7 +376,7 @@ def FP8_GemmConfigAttr : FP8_Attr<"GemmConfig", "gemm_config"> {
     | `split_k` | parts of K that are summed in different blocks, in f32 and in a fixed order |
     | `swap_ab` | computes the transposed product, so that a small M takes the side of the tensor core that shrinks to 8 |
     | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
-    | `cluster` | 2: two blocks compute tiles that are neighbours along M, and each brings half of the tile of B for both |
+    | `cluster` | 2: two blocks compute tiles that are neighbours along M, and each brings half of the tile of B for both; with `swap_ab`, along N, and half of the tile of A |
 
     Constraints:
     - (C1) the extent that the tensor core takes in 64s (`tile_m`, with
@@ -387,8 +387,8 @@ def FP8_GemmConfigAttr : FP8_Attr<"GemmConfig", "gemm_config"> {
       `split_k` in 1..64;
     - (C4) `ping_pong` has 2 consumers and neither `split_k` nor `swap_ab`;
     - (C5) `swap_ab` stores `direct`;
-    - (C6) `cluster` is 1 or 2; with 2, there is neither `split_k` nor
-      `swap_ab`, and `tile_n` is a multiple of 16.
+    - (C6) `cluster` is 1 or 2; with 2, there is no `split_k`, and the extent
+      of (C2) is a multiple of 16.
 
     Example: `#fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 4>`.
   }];
@@ -420,6 +420,20 @@ def FP8_GemmConfigAttr : FP8_Attr<"GemmConfig", "gemm_config"> {
     }
     /// 64-row slices of the tile that one consumer computes.
     int64_t getWaves() const { return getRows() / (64 * getSharers()); }
+    /// Extents of the result that a cluster computes at a time.
+    int64_t getClusterM() const {
+      return getTileM() * (getSwapAb() ? 1 : getCluster());
+    }
+    int64_t getClusterN() const {
+      return getTileN() * (getSwapAb() ? getCluster() : 1);
+    }
+    /// Rows of A and of B that a block copies at a time.
+    int64_t getBoxM() const {
+      return getTileM() / (getSwapAb() ? getCluster() : 1);
+    }
+    int64_t getBoxN() const {
+      return getTileN() / (getSwapAb() ? 1 : getCluster());
+    }
   }];
 }
 

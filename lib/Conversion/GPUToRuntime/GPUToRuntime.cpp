@@ -175,7 +175,7 @@ struct ConvertLaunchFunc : ConvertOpToLLVMPattern<gpu::LaunchFuncOp> {
                         adaptor.getGridSizeZ()),
                  narrow(adaptor.getBlockSizeX(), adaptor.getBlockSizeY(),
                         adaptor.getBlockSizeZ()),
-                 calls.i32(0), params);
+                 calls.i32(0), /*flags=*/0, params);
     rewriter.eraseOp(op);
     return success();
   }

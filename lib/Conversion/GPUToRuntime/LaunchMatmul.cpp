@@ -8,6 +8,7 @@
 
 #include "RuntimeCalls.h"
 #include "fp8/IR/FP8Ops.h"
+#include "fp8/Runtime/Module.h"
 #include "fp8/Runtime/TensorMap.h"
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
@@ -118,10 +119,8 @@ void LaunchBuilder::buildSizes() {
   n = bBuffer.getSize(2);
   k = a.getSize(1);
   batch = batched ? a.getSize(3) : b.i64(1);
-  // A cluster takes tiles that are neighbours along M.
-  tiles =
-      LLVM::MulOp::create(b, ceilDiv(m, getInt("tile_m") * getInt("cluster")),
-                          ceilDiv(n, getInt("tile_n")));
+  tiles = LLVM::MulOp::create(b, ceilDiv(m, getInt("cluster_m")),
+                              ceilDiv(n, getInt("cluster_n")));
   tiles = LLVM::MulOp::create(b, tiles, batch);
 }
 
@@ -201,10 +200,9 @@ Value LaunchBuilder::getParam(StringRef name) {
   auto [head, field] = name.split('.');
   unsigned index = 0;
   if (name == "a.map")
-    return buildTensorMap(a, {128, getInt("tile_m"), 1}, swizzle);
+    return buildTensorMap(a, {128, getInt("box_m"), 1}, swizzle);
   if (name == "b.map")
-    return buildTensorMap(
-        bBuffer, {128, getInt("tile_n") / getInt("cluster"), 1}, swizzle);
+    return buildTensorMap(bBuffer, {128, getInt("box_n"), 1}, swizzle);
   if (name == "d.map")
     return buildStoreMap();
   if (head == "d")
@@ -285,7 +283,7 @@ LogicalResult LaunchBuilder::build() {
   }
   b.launch(kernel, {b.narrow(blocks), b.i32(1), b.i32(1)},
            {b.i32(getInt("threads")), b.i32(1), b.i32(1)},
-           b.i32(getInt("shared_bytes")), params);
+           b.i32(getInt("shared_bytes")), FP8RT_LAUNCH_OVERLAP, params);
   for (Value temporary : temporaries)
     b.call("free", Type(), temporary);
   return success();

@@ -162,7 +162,7 @@ void RuntimeCalls::require(Value condition, const Twine &message) {
 
 void RuntimeCalls::launch(const KernelGlobal &kernel, ArrayRef<Value> grid,
                           ArrayRef<Value> block, Value dynamicSmem,
-                          ArrayRef<Value> params) {
+                          int32_t flags, ArrayRef<Value> params) {
   // fp8rt_launch_config: grid, block, cluster, shared memory, flags.
   auto configType = LLVM::LLVMArrayType::get(getI32Type(), 11);
   Value config = allocate(configType);
@@ -170,7 +170,7 @@ void RuntimeCalls::launch(const KernelGlobal &kernel, ArrayRef<Value> grid,
   llvm::append_range(fields, block);
   // The cluster that the kernel was compiled with, or none.
   fields.append(3, i32(0));
-  fields.append({dynamicSmem, /*flags=*/i32(0)});
+  fields.append({dynamicSmem, i32(flags)});
   for (auto [index, field] : llvm::enumerate(fields))
     storeField(configType, config, {static_cast<int32_t>(index)}, field);
 

@@ -63,8 +63,10 @@ public:
   /// The address of a constant that ends in a NUL.
   Value text(const Twine &text);
   void require(Value condition, const Twine &message);
+  /// `flags` as in fp8rt_launch_config.
   void launch(const KernelGlobal &kernel, ArrayRef<Value> grid,
-              ArrayRef<Value> block, Value dynamicSmem, ArrayRef<Value> params);
+              ArrayRef<Value> block, Value dynamicSmem, int32_t flags,
+              ArrayRef<Value> params);
 
 private:
   Value constant(Type type, int64_t value);

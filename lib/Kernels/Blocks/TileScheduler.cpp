@@ -16,7 +16,7 @@ TileScheduler::TileScheduler(KernelBuilder &b, Shape shape, Value m, Value n,
                              Value k, Value batch)
     : shape(shape), batched(batch != nullptr) {
   Type i32 = b.getI32Type();
-  if (shape.cluster > 1) {
+  if (shape.clusterM != shape.tileM || shape.clusterN != shape.tileN) {
     first = NVVM::ClusterIdXOp::create(b, i32);
     stride = NVVM::ClusterDimXOp::create(b, i32);
     rank = NVVM::ClusterId::create(b, i32);
@@ -24,8 +24,8 @@ TileScheduler::TileScheduler(KernelBuilder &b, Shape shape, Value m, Value n,
     first = NVVM::BlockIdXOp::create(b, i32);
     stride = NVVM::GridDimXOp::create(b, i32);
   }
-  tilesM = b.ceilDiv(m, shape.tileM * shape.cluster);
-  tilesN = b.ceilDiv(n, shape.tileN);
+  tilesM = b.ceilDiv(m, shape.clusterM);
+  tilesN = b.ceilDiv(n, shape.clusterN);
   kBlocks = b.ceilDiv(k, GemmConfigAttr::kTileK);
   count = b.mul(tilesM, tilesN);
   if (batched)
@@ -53,15 +53,16 @@ Tile TileScheduler::getTile(KernelBuilder &b, Value item) const {
     inBatch = b.rem(tile.index, tiles);
   }
   // The last group may have fewer rows of tiles.
-  int64_t group = llvm::divideCeil(shape.group, shape.cluster);
+  int64_t group = llvm::divideCeil(shape.group * shape.tileM, shape.clusterM);
   Value perGroup = b.mul(tilesN, group);
   Value firstM = b.mul(b.div(inBatch, perGroup), group);
   Value inGroup = b.rem(inBatch, perGroup);
   Value rows = b.min(b.sub(tilesM, firstM), b.i32(group));
-  tile.m =
-      b.mul(b.add(firstM, b.rem(inGroup, rows)), shape.tileM * shape.cluster);
-  if (rank)
+  tile.m = b.mul(b.add(firstM, b.rem(inGroup, rows)), shape.clusterM);
+  if (shape.clusterM != shape.tileM)
     tile.m = b.add(tile.m, b.mul(rank, shape.tileM));
-  tile.n = b.mul(b.div(inGroup, rows), shape.tileN);
+  tile.n = b.mul(b.div(inGroup, rows), shape.clusterN);
+  if (shape.clusterN != shape.tileN)
+    tile.n = b.add(tile.n, b.mul(rank, shape.tileN));
   return tile;
 }

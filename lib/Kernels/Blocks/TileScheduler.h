@@ -23,14 +23,17 @@ struct Tile {
 };
 
 /// Persistent: block i of g computes work items i, i + g, i + 2g, ..., or a
-/// cluster of two blocks pairs of tiles that are neighbours along M. Items
+/// cluster of two blocks pairs of tiles that are neighbours along M or N. Items
 /// that run at the same time share their operands in L2: the tiles of `group`
 /// rows are walked down M before the next column, the parts of a tile one
 /// after another.
 class TileScheduler {
 public:
   struct Shape {
-    int64_t tileM, tileN, group, splitK, cluster;
+    int64_t tileM, tileN;
+    /// What a cluster of two computes, along M or N; else as above.
+    int64_t clusterM, clusterN;
+    int64_t group, splitK;
   };
 
   /// Extents `m`, `n`, `k`, `batch` are i32; `batch` is null without batches.
@@ -46,7 +49,7 @@ public:
   Value getKBlocks() const { return kBlocks; }
   /// Number of this block in its cluster, null without clusters.
   Value getRank() const { return rank; }
-  /// With clusters, the second tile of a pair may lie below the result.
+  /// With clusters, the second tile of a pair may lie outside the result.
   Tile getTile(KernelBuilder &b, Value item) const;
 
 private:

@@ -20,7 +20,8 @@ BulkTileStore::BulkTileStore(KernelBuilder &b, Shape shape, Value base,
                              Value staging, Value map, Value barrierId)
     : b(b), shape(shape), base(base), staging(staging), map(map),
       barrierId(barrierId),
-      slabs(shape.cols * shape.elementBytes / shape.slabBytes) {}
+      slabs(
+          llvm::divideCeil(shape.cols * shape.elementBytes, shape.slabBytes)) {}
 
 void BulkTileStore::storeWave(int64_t wave, Value thread, ValueRange origin,
                               PackedAt packedAt) {
@@ -37,6 +38,9 @@ void BulkTileStore::storeWave(int64_t wave, Value thread, ValueRange origin,
   int64_t slabCols = shape.slabBytes / shape.elementBytes;
   for (int64_t slab = 0; slab < slabs; ++slab) {
     int64_t number = wave * slabs + slab;
+    // The last slab ends with the tile: what it shares with the one before is
+    // written twice, the same.
+    int64_t col = std::min(slab * slabCols, shape.cols - slabCols);
     // Buffers alternate; where a tile has an odd number of slabs, its first one
     // meets the buffer that the last tile used last.
     bool repeats =
@@ -45,14 +49,13 @@ void BulkTileStore::storeWave(int64_t wave, Value thread, ValueRange origin,
     b.namedBarrier(barrierId, 128);
     Value bufferOffset = b.add(staging, number % shape.buffers * kBufferBytes);
     Value buffer = b.offset(base, bufferOffset);
-    writeSlab(buffer, thread,
-              ArrayRef(packed).slice(slab * slabCols / 4, slabCols / 4));
+    writeSlab(buffer, thread, ArrayRef(packed).slice(col / 4, slabCols / 4));
     fenceForBulkCopies(b);
     b.namedBarrier(barrierId, 128);
     b.ifThen(isFirstWarp, [&] {
       b.electOne([&] {
         SmallVector<Value> coordinates(origin);
-        coordinates[0] = b.add(coordinates[0], slab * slabCols);
+        coordinates[0] = b.add(coordinates[0], col);
         bulkStore(b, map, buffer, coordinates);
       });
     });

@@ -17,8 +17,9 @@ namespace mlir::fp8 {
 using PackedAt = llvm::function_ref<Value(int64_t j, int64_t h)>;
 
 /// Stores waves of 64 rows through shared memory with bulk tensor copies: slabs
-/// of `slabBytes` along N, in two buffers, so that one is filled while the copy
-/// reads the other. Each consumer warpgroup has its own.
+/// of `slabBytes` along N, no more than a row has, in two buffers, so that one
+/// is filled while the copy reads the other. Each consumer warpgroup has its
+/// own.
 class BulkTileStore {
 public:
   struct Shape {

@@ -43,8 +43,11 @@ static void buildBarriers(const MatmulContext &kernel, Ring &ring) {
     });
   });
   kernel.synchronize();
-  // With programmatic dependent launch, the kernel before has finished here.
+  // With programmatic dependent launch (PTX ISA, griddepcontrol), the kernel
+  // before has finished here, and the blocks of the next one may take the place
+  // of this one's as they end. They wait here, too.
   NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
 }
 
 static void buildBody(const MatmulContext &kernel) {
@@ -58,8 +61,8 @@ static void buildBody(const MatmulContext &kernel) {
   TileScheduler scheduler(
       b,
       TileScheduler::Shape{config.getTileM(), config.getTileN(),
-                           config.getGroup(), config.getSplitK(),
-                           config.getCluster()},
+                           config.getClusterM(), config.getClusterN(),
+                           config.getGroup(), config.getSplitK()},
       kernel.getParam("m"), kernel.getParam("n"), kernel.getParam("k"),
       kernel.getParam("batch"));
   int64_t producerWarp = config.getConsumers() * 4;

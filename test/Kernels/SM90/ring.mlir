@@ -33,6 +33,7 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: nvvm.fence.mbarrier.init
 // CHECK: nvvm.barrier
 // CHECK: nvvm.griddepcontrol wait
+// CHECK: nvvm.griddepcontrol launch_dependents
 
 // Consumers start with phase 0.
 // CHECK: nvvm.setmaxregister increase 240

@@ -32,6 +32,29 @@ func.func @bulk(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 
 // -----
 
+// 112 columns: the second slab of 64 ends with the tile, and begins at 48.
+
+!x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
+!w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
+func.func @overlapping_slabs(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 112, stages = 2, consumers = 1>}
+    : !x, !w -> tensor<?x4096xbf16>
+  return %0 : tensor<?x4096xbf16>
+}
+
+// CHECK-LABEL: llvm.func @fp8_matmul
+// CHECK-SAME: store_bytes = 128 : i64
+// CHECK: %[[LAST:.*]] = arith.constant 48 : i32
+// CHECK-COUNT-4: nvvm.stmatrix
+// CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta
+// CHECK-COUNT-4: nvvm.stmatrix
+// CHECK: %[[COL:.*]] = arith.addi %{{.*}}, %[[LAST]]
+// CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %{{.*}}, %{{.*}}, box[%[[COL]], %{{.*}}]
+// CHECK-NOT: nvvm.stmatrix
+
+// -----
+
 // Rows of 1001 elements: no bulk copy can store them.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>

@@ -14,7 +14,7 @@
 // The first of the table, as all are equally fast there; the heuristic would
 // have swapped operands.
 
-// TUNED: llvm.func @fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_promote_192x128_s4c3_g16
+// TUNED: llvm.func @fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_promote_128x128_s5c2_g16
 
 func.func @same(%x: tensor<32x256xbf16>, %w: tensor<256x64xbf16>, %v: tensor<256x64xbf16>,
                 %bias: tensor<64xbf16>) -> (tensor<32x64xbf16>, tensor<32x64xbf16>) {
