@@ -115,6 +115,11 @@ std::pair<Value, Value> Epilogue::inlineRegion(Value accumulator,
   for (Operation &op : spec.epilogue->without_terminator()) {
     for (Value operand : op.getOperands())
       get(operand);
+    if (isa<arith::ExtFOp>(op) && op.getResult(0).getType().isF32())
+      if (Value wide = widened.lookup(mapping.lookup(op.getOperand(0)))) {
+        mapping.map(op.getResult(0), wide);
+        continue;
+      }
     allowContraction(b.clone(op, mapping));
   }
   Value yielded = yield->getOperand(0);
@@ -148,6 +153,7 @@ void Epilogue::setFactors(std::optional<FragmentSource> a,
   factorA.reset();
   factorB.reset();
   operands.clear();
+  widened.clear();
   if (a)
     factorA = Loaded(*a);
   if (b)
@@ -160,7 +166,7 @@ void Epilogue::beginWave(Fragment newFragment) {
   // What was loaded stays valid only if it does not depend on the rows; a
   // column's values would hold registers through the other waves.
   auto forget = [&](Loaded &loaded) {
-    if (loaded.source.alongM || loaded.source.alongN)
+    if (!loaded.isWholeTile && (loaded.source.alongM || loaded.source.alongN))
       loaded.cache.clear();
   };
   for (Loaded &operand : operands)
@@ -169,6 +175,85 @@ void Epilogue::beginWave(Fragment newFragment) {
     forget(*factorA);
   if (factorB)
     forget(*factorB);
+}
+
+void Epilogue::loadColumns(Value col, int64_t groups) {
+  // Each pair is in a register until the tile is stored.
+  int64_t registersLeft = 32;
+  for (Loaded &operand : operands) {
+    const FragmentSource &source = operand.source;
+    if (!vectorLoads || !source.alongN || source.alongM ||
+        source.elementType.getIntOrFloatBitWidth() > 16 ||
+        (registersLeft -= groups) < 0)
+      continue;
+    // Where all are in the result, one address serves them.
+    Value isInside = b.less(b.add(col, 8 * groups - 8), n);
+    SmallVector<Value> loaded = b.choose(
+        isInside, [&] { return loadPairs(source, col, groups); },
+        [&] { return loadClamped(source, col, groups); });
+    for (auto [j, both] : llvm::enumerate(loaded))
+      operand.cache[{j, -1}] = split(both, source.elementType);
+    operand.isWholeTile = true;
+  }
+}
+
+SmallVector<Value> Epilogue::loadPairs(const FragmentSource &source, Value col,
+                                       int64_t groups) {
+  unsigned width = source.elementType.getIntOrFloatBitWidth();
+  Value first = b.element(source.pointer, b.widen(col), source.elementType);
+  SmallVector<Value> pairs;
+  for (int64_t j = 0; j < groups; ++j)
+    pairs.push_back(b.loadConstant(b.offset(first, b.i64(j * width)),
+                                   b.getIntegerType(2 * width)));
+  return pairs;
+}
+
+/// One by one: loads of the same type as the others' would be made one sequence
+/// with them by LLVM, with an address for each.
+SmallVector<Value> Epilogue::loadClamped(const FragmentSource &source,
+                                         Value col, int64_t groups) {
+  unsigned width = source.elementType.getIntOrFloatBitWidth();
+  Type pair = b.getIntegerType(2 * width);
+  auto loadAt = [&](Value col) -> Value {
+    Value index = b.widen(b.min(col, b.sub(n, b.i32(1))));
+    Value element =
+        b.loadConstant(b.element(source.pointer, index, source.elementType),
+                       b.getIntegerType(width));
+    return arith::ExtUIOp::create(b, pair, element);
+  };
+  Value shift = arith::ConstantOp::create(b, b.getIntegerAttr(pair, width));
+  SmallVector<Value> pairs;
+  for (int64_t j = 0; j < groups; ++j) {
+    Value low = loadAt(b.add(col, 8 * j)), high = loadAt(b.add(col, 8 * j + 1));
+    pairs.push_back(
+        arith::OrIOp::create(b, low, arith::ShLIOp::create(b, high, shift)));
+  }
+  return pairs;
+}
+
+Pair Epilogue::split(Value both, Type element) {
+  unsigned width = element.getIntOrFloatBitWidth();
+  Pair values;
+  for (int64_t e = 0; e < 2; ++e)
+    values[e] = arith::BitcastOp::create(
+        b, element,
+        arith::TruncIOp::create(b, b.getIntegerType(width),
+                                b.shiftRight(both, e * width)));
+  // The bits of a bf16 are the upper half of those of the same f32: one
+  // instruction each, which LLVM does not find.
+  if (element.isBF16()) {
+    Value bits[] = {arith::ShLIOp::create(b, both, b.i32(16)),
+                    b.bitAnd(both, 0xffff0000)};
+    for (int64_t e = 0; e < 2; ++e)
+      widened[values[e]] = arith::BitcastOp::create(b, b.getF32Type(), bits[e]);
+  }
+  return values;
+}
+
+Value Epilogue::isInside(int64_t j, int64_t e) {
+  Value cols = fragment.swapped ? m : n;
+  Value left = b.sub(cols, b.min(fragment.col, cols));
+  return b.less(b.i32(8 * j + e), left);
 }
 
 Pair Epilogue::load(Loaded &loaded, int64_t j, int64_t h) {
@@ -289,16 +374,13 @@ static Value getMax(KernelBuilder &b, Value lhs, Value rhs) {
 void Epilogue::measure(int64_t j, int64_t h, Pair values) {
   // Columns are masked one by one, or in pairs where there is an even number;
   // rows only at the end.
-  Value cols = fragment.swapped ? m : n;
-  Value colsLeft = b.sub(cols, b.min(fragment.col, cols));
   Value &sofar = rowAmax[h];
   if (!sofar)
     sofar = b.f32(0.0f);
-  // What is beyond is not included, rather than 0: that takes a predicate on
-  // the maximum, not an instruction of its own.
+  // The choice of what to keep is a predicate on the maximum, not an
+  // instruction.
   auto include = [&](int64_t e, Value magnitude) {
-    Value isInside = b.less(b.i32(8 * j + e), colsLeft);
-    sofar = b.select(isInside, getMax(b, sofar, magnitude), sofar);
+    sofar = b.select(isInside(j, e), getMax(b, sofar, magnitude), sofar);
   };
   Value magnitudes[] = {math::AbsFOp::create(b, values[0]),
                         math::AbsFOp::create(b, values[1])};

@@ -40,6 +40,10 @@ public:
                   std::optional<FragmentSource> b);
   void addOperand(FragmentSource source) { operands.emplace_back(source); }
   void setCaptures(ValueRange values) { captures = llvm::to_vector(values); }
+  /// Loads what all rows of a tile share, for `groups` groups of 8 columns of
+  /// which the thread's first one is `col`: before the sums are waited for, so
+  /// that it is there with them. Only narrow types, for it stays in registers.
+  void loadColumns(Value col, int64_t groups);
   void beginWave(Fragment fragment);
   /// After all of its results have been evaluated.
   void endWave();
@@ -62,8 +66,18 @@ private:
 
     FragmentSource source;
     llvm::DenseMap<std::pair<int64_t, int64_t>, Pair> cache;
+    bool isWholeTile = false;
   };
+  /// Whether the tensor has that column of the fragment.
+  Value isInside(int64_t j, int64_t e);
   Pair load(Loaded &loaded, int64_t j, int64_t h);
+  /// Pairs of neighbouring columns as integers, for `loadColumns`.
+  SmallVector<Value> loadPairs(const FragmentSource &source, Value col,
+                               int64_t groups);
+  SmallVector<Value> loadClamped(const FragmentSource &source, Value col,
+                                 int64_t groups);
+  /// The two elements in an integer.
+  Pair split(Value both, Type element);
   Pair getFactor(int64_t j, int64_t h);
   /// The f32 result before rounding, and what is measured (may be null).
   std::pair<Value, Value> inlineRegion(Value accumulator, ValueRange values);
@@ -78,6 +92,8 @@ private:
   std::optional<Loaded> factorA, factorB;
   SmallVector<Loaded> operands;
   SmallVector<Value> captures;
+  /// Loaded values as f32, where that is not a conversion.
+  llvm::DenseMap<Value, Value> widened;
   /// The largest magnitudes of the wave in each of the thread's two rows,
   /// whether or not these are in the result; null before the first.
   Pair rowAmax;

@@ -32,6 +32,8 @@ private:
   FragmentSource getSource(StringRef name, Type type, bool alongM, bool alongN,
                            bool alongBatch, const Tile &tile);
   void setSources(Epilogue &epilogue, const Tile &tile);
+  /// What of the epilogue need not wait for the sums.
+  void prepare(Epilogue &epilogue, const Tile &tile);
   void storeTile(Epilogue &epilogue, BulkTileStore *bulkStore, const Tile &tile,
                  ArrayRef<SmallVector<Value>> sums);
 
@@ -105,11 +107,12 @@ void Consumer::build(Ring ring) {
                  if (kernel.isPingPong())
                    b.namedBarrierArrive(b.sub(b.i32(kTurnBarrier + 1), group),
                                         256);
+                 if (!splitK)
+                   prepare(epilogue, tile);
                });
            if (kernel.isPingPong())
              position = ring.skip(position, scheduler.getKBlocks());
            auto finish = [&](ArrayRef<SmallVector<Value>> sums) {
-             setSources(epilogue, tile);
              storeTile(epilogue, bulkStore ? &*bulkStore : nullptr, tile, sums);
            };
            if (!splitK) {
@@ -120,6 +123,7 @@ void Consumer::build(Ring ring) {
                flat.append(wave.begin(), wave.end());
              splitK->reduce(tile.index, tile.split, kernel.thread, flat,
                             [&](ValueRange all) {
+                              setSources(epilogue, tile);
                               SmallVector<SmallVector<Value>> waves;
                               for (; !all.empty();
                                    all = all.drop_front(registers))
@@ -169,6 +173,15 @@ void Consumer::setSources(Epilogue &epilogue, const Tile &tile) {
   for (size_t i = 0; i < spec.captures.size(); ++i)
     captures.push_back(kernel.getParam("capture" + Twine(i)));
   epilogue.setCaptures(captures);
+}
+
+void Consumer::prepare(Epilogue &epilogue, const Tile &tile) {
+  setSources(epilogue, tile);
+  if (config.getStore() != GemmStore::TMA)
+    return;
+  Value lane = b.bitAnd(launder(b, kernel.thread), 31);
+  epilogue.loadColumns(b.add(tile.n, b.mul(b.bitAnd(lane, 3), 2)),
+                       config.getCols() / 8);
 }
 
 void Consumer::storeTile(Epilogue &epilogue, BulkTileStore *bulkStore,

@@ -1,7 +1,8 @@
 // RUN: fp8-opt --fp8-build-kernels --canonicalize --cse --split-input-file %s | FileCheck %s
 
-// A bias is read once for two rows, in pairs of columns; what lies beyond the
-// result is clamped. The clamp before an 8-bit rounding is the hardware's.
+// A bias is read once for all rows of a tile, in pairs of columns, before the
+// sums are waited for; beyond the result it is clamped. The clamp before an
+// 8-bit rounding is the hardware's.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
@@ -28,20 +29,21 @@ func.func @bias_quantize_amax(%a: !x, %b: !w, %bias: tensor<4096xbf16>, %scale: 
 // CHECK-LABEL: llvm.func @fp8_matmul
 // CHECK-SAME: %[[BIAS:[a-z0-9]+]]: !llvm.ptr<1>, %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: i64, %[[SCALE:[a-z0-9]+]]: f32, %[[AMAX:[a-z0-9]+]]: !llvm.ptr<1>, %[[M:[a-z0-9]+]]: i32, %[[N:[a-z0-9]+]]: i32, %[[K:[a-z0-9]+]]: i32)
 // CHECK: %[[SLOT:.*]] = llvm.alloca
-// CHECK: %[[LAST:.*]] = arith.subi %[[N]], %{{.*}}
-// CHECK: arith.minui %{{.*}}, %[[LAST]]
-// CHECK: %[[PAIR:.*]] = llvm.load %{{.*}} invariant : !llvm.ptr<1> -> vector<2xbf16>
-// CHECK: %[[FIRST:.*]] = llvm.extractelement %[[PAIR]]
-// CHECK: %[[WIDE:.*]] = arith.extf %[[FIRST]] : bf16 to f32
+// CHECK: %[[PAIRS:.*]]:2 = scf.if
+// CHECK-COUNT-2: llvm.load %{{.*}} invariant : !llvm.ptr<1> -> i32
+// CHECK: } else {
+// CHECK: arith.minui
+// CHECK-COUNT-4: llvm.load %{{.*}} invariant : !llvm.ptr<1> -> i16
+// CHECK: %[[BITS:.*]] = arith.shli %[[PAIRS]]#0,
+// CHECK: %[[WIDE:.*]] = arith.bitcast %[[BITS]] : i32 to f32
+// CHECK: wgmma.wait_group.sync.aligned 0
+// CHECK-NOT: invariant : !llvm.ptr<1> -> i
 // CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[WIDE]] fastmath<contract>
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[SUM]], %[[SCALE]] fastmath<contract>
 // CHECK: math.absf %[[SUM]]
 // CHECK: arith.maxnumf
 // CHECK: nvvm.convert.f32x2.to.f8x2 %{{.*}}, %[[SCALED]] {{.*}}sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
-// The second row of the first group of columns needs no load, the second group
-// one.
-// CHECK: llvm.load %{{.*}} invariant : !llvm.ptr<1> -> vector<2xbf16>
-// CHECK-NOT: invariant : !llvm.ptr<1> -> vector<2xbf16>
+// CHECK-NOT: invariant : !llvm.ptr<1> -> i
 // CHECK: nvvm.redux.sync umax
 // CHECK: llvm.atomicrmw umax %[[AMAX]], %{{.*}} monotonic
 
