@@ -162,16 +162,36 @@ SmallVector<Value> KernelBuilder::choose(Value condition, Branch thenBranch,
   return SmallVector<Value>(op.getResults());
 }
 
-SmallVector<Value> KernelBuilder::loop(Value lower, Value upper, Value step,
-                                       ValueRange initial, LoopBody body) {
-  auto op = scf::ForOp::create(
-      *this, lower, upper, step, initial,
+static scf::ForOp buildLoop(KernelBuilder &b, Value lower, Value upper,
+                            Value step, ValueRange initial,
+                            KernelBuilder::LoopBody body) {
+  return scf::ForOp::create(
+      b, lower, upper, step, initial,
       [&](OpBuilder &, Location, Value index, ValueRange carried) {
-        InsertionGuard guard(*this);
-        setInsertionPointToEnd(index.getParentBlock());
-        scf::YieldOp::create(*this, body(index, carried));
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(index.getParentBlock());
+        scf::YieldOp::create(b, body(index, carried));
       },
       /*unsignedCmp=*/true);
+}
+
+SmallVector<Value> KernelBuilder::loop(Value lower, Value upper, Value step,
+                                       ValueRange initial, LoopBody body) {
+  return SmallVector<Value>(
+      buildLoop(*this, lower, upper, step, initial, body).getResults());
+}
+
+SmallVector<Value> KernelBuilder::loopRolled(Value lower, Value upper,
+                                             Value step, ValueRange initial,
+                                             LoopBody body) {
+  scf::ForOp op = buildLoop(*this, lower, upper, step, initial, body);
+  // The conversions hand it to the llvm.br that repeats the loop, under the
+  // name that it has there; the NVPTX backend prints it as .pragma "nounroll".
+  auto unroll = LLVM::LoopUnrollAttr::get(
+      getContext(), /*disable=*/getBoolAttr(true), {}, {}, {}, {}, {}, {});
+  op->setAttr("loop_annotation", LLVM::LoopAnnotationAttr::get(
+                                     getContext(), {}, {}, {}, unroll, {}, {},
+                                     {}, {}, {}, {}, {}, {}, {}, {}, {}));
   return SmallVector<Value>(op.getResults());
 }
 

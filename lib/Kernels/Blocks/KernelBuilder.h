@@ -88,6 +88,9 @@ public:
       llvm::function_ref<SmallVector<Value>(Value index, ValueRange carried)>;
   SmallVector<Value> loop(Value lower, Value upper, Value step,
                           ValueRange initial, LoopBody body);
+  /// A loop that neither LLVM nor ptxas unrolls.
+  SmallVector<Value> loopRolled(Value lower, Value upper, Value step,
+                                ValueRange initial, LoopBody body);
 
   //===--- Threads
   //----------------------------------------------------------===//

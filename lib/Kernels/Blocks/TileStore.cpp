@@ -23,7 +23,7 @@ BulkTileStore::BulkTileStore(KernelBuilder &b, Shape shape, Value base,
       slabs(
           llvm::divideCeil(shape.cols * shape.elementBytes, shape.slabBytes)) {}
 
-void BulkTileStore::storeWave(int64_t wave, Value thread, ValueRange origin,
+void BulkTileStore::storeWave(Value wave, Value thread, ValueRange origin,
                               PackedAt packedAt) {
   // All results of the wave before the first barrier: what the epilogue loads
   // is then under way at once, not slab by slab.
@@ -37,17 +37,19 @@ void BulkTileStore::storeWave(int64_t wave, Value thread, ValueRange origin,
   Value isFirstWarp = b.less(thread, b.i32(32));
   int64_t slabCols = shape.slabBytes / shape.elementBytes;
   for (int64_t slab = 0; slab < slabs; ++slab) {
-    int64_t number = wave * slabs + slab;
+    Value number = b.add(b.mul(wave, slabs), slab);
     // The last slab ends with the tile: what it shares with the one before is
     // written twice, the same.
     int64_t col = std::min(slab * slabCols, shape.cols - slabCols);
     // Buffers alternate; where a tile has an odd number of slabs, its first one
-    // meets the buffer that the last tile used last.
+    // meets the buffer that the last tile used last. (That of a later wave does
+    // not, but the code may serve all waves.)
     bool repeats =
-        shape.buffers == 1 || (number == 0 && (shape.waves * slabs) % 2 == 1);
+        shape.buffers == 1 || (slab == 0 && (shape.waves * slabs) % 2 == 1);
     b.ifThen(isFirstWarp, [&] { waitForReads(b, repeats ? 0 : 1); });
     b.namedBarrier(barrierId, 128);
-    Value bufferOffset = b.add(staging, number % shape.buffers * kBufferBytes);
+    Value bufferOffset =
+        b.add(staging, b.mul(b.rem(number, shape.buffers), kBufferBytes));
     Value buffer = b.offset(base, bufferOffset);
     writeSlab(buffer, thread, ArrayRef(packed).slice(col / 4, slabCols / 4));
     fenceForBulkCopies(b);

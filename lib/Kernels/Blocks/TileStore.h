@@ -30,9 +30,9 @@ public:
   BulkTileStore(KernelBuilder &b, Shape shape, Value base, Value staging,
                 Value map, Value barrierId);
 
-  /// `thread` is the number in the warpgroup. `origin` are the coordinates of
-  /// the wave in the map, innermost first.
-  void storeWave(int64_t wave, Value thread, ValueRange origin,
+  /// `wave` and `thread` are the numbers in the tile and in the warpgroup,
+  /// `origin` are the coordinates of the wave in the map, innermost first.
+  void storeWave(Value wave, Value thread, ValueRange origin,
                  PackedAt packedAt);
   /// Before the kernel ends.
   void finish(Value thread);

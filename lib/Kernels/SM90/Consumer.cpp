@@ -36,6 +36,9 @@ private:
   void prepare(Epilogue &epilogue, const Tile &tile);
   void storeTile(Epilogue &epilogue, BulkTileStore *bulkStore, const Tile &tile,
                  ArrayRef<SmallVector<Value>> sums);
+  /// `bulkStore` is null where each element is stored by itself.
+  void storeWave(Epilogue &epilogue, BulkTileStore *bulkStore, const Tile &tile,
+                 Value wave, ValueRange sums);
 
   const MatmulContext &kernel;
   const TileScheduler &scheduler;
@@ -186,34 +189,57 @@ void Consumer::prepare(Epilogue &epilogue, const Tile &tile) {
 
 void Consumer::storeTile(Epilogue &epilogue, BulkTileStore *bulkStore,
                          const Tile &tile, ArrayRef<SmallVector<Value>> sums) {
+  if (!spec.epilogue || !bulkStore || sums.size() == 1) {
+    for (auto [wave, registers] : llvm::enumerate(sums))
+      storeWave(epilogue, bulkStore, tile, b.i32(wave), registers);
+    return;
+  }
+  // The code of an epilogue, once for each sum, is long. Twice as long, it does
+  // not fit the instruction cache, and issues at half the rate: so there is a
+  // loop over the waves, and the sums move to where it expects them.
+  SmallVector<Value> initial;
+  for (ArrayRef<Value> wave : sums)
+    initial.append(wave.begin(), wave.end());
+  size_t registers = sums.front().size();
+  b.loopRolled(b.i32(0), b.i32(sums.size()), b.i32(1), initial,
+               [&](Value wave, ValueRange carried) -> SmallVector<Value> {
+                 storeWave(epilogue, bulkStore, tile, wave,
+                           carried.take_front(registers));
+                 // After the last wave, it does not matter.
+                 SmallVector<Value> next(carried.drop_front(registers));
+                 llvm::append_range(next, carried.take_back(registers));
+                 return next;
+               });
+}
+
+void Consumer::storeWave(Epilogue &epilogue, BulkTileStore *bulkStore,
+                         const Tile &tile, Value wave, ValueRange sums) {
   bool swapped = config.getSwapAb();
   // Addresses of the store would otherwise be kept in registers all through
   // the main loop.
   Value local = launder(b, kernel.thread);
   Value inGroup = b.bitAnd(local, 127), laneId = b.bitAnd(local, 31);
   Value slice = kernel.isPingPong() ? b.i32(0) : b.shiftRight(local, 7);
-  for (auto [wave, registers] : llvm::enumerate(sums)) {
-    Value waveRow = b.add(b.mul(slice, 64), wave * config.getSharers() * 64);
-    Value threadRow =
-        b.add(b.mul(b.shiftRight(inGroup, 5), 16), b.shiftRight(laneId, 2));
-    Fragment fragment;
-    fragment.row = b.add(b.add(swapped ? tile.n : tile.m, waveRow), threadRow);
-    fragment.col =
-        b.add(swapped ? tile.m : tile.n, b.mul(b.bitAnd(laneId, 3), 2));
-    fragment.swapped = swapped;
-    epilogue.beginWave(fragment);
-    auto packedAt = [&, &registers = registers](int64_t j, int64_t h) {
-      return epilogue.evaluate(
-          j, h, {registers[4 * j + 2 * h], registers[4 * j + 2 * h + 1]});
-    };
-    if (bulkStore) {
-      SmallVector<Value> origin{tile.n, b.add(tile.m, waveRow)};
-      if (spec.batched)
-        origin.push_back(tile.batch);
-      bulkStore->storeWave(wave, inGroup, origin, packedAt);
-      epilogue.endWave();
-      continue;
-    }
+  Value waveRow =
+      b.add(b.mul(slice, 64), b.mul(wave, config.getSharers() * 64));
+  Value threadRow =
+      b.add(b.mul(b.shiftRight(inGroup, 5), 16), b.shiftRight(laneId, 2));
+  Fragment fragment;
+  fragment.row = b.add(b.add(swapped ? tile.n : tile.m, waveRow), threadRow);
+  fragment.col =
+      b.add(swapped ? tile.m : tile.n, b.mul(b.bitAnd(laneId, 3), 2));
+  fragment.swapped = swapped;
+  epilogue.beginWave(fragment);
+  auto packedAt = [&](int64_t j, int64_t h) {
+    return epilogue.evaluate(j, h,
+                             {sums[4 * j + 2 * h], sums[4 * j + 2 * h + 1]});
+  };
+  if (bulkStore) {
+    SmallVector<Value> origin{tile.n, b.add(tile.m, waveRow)};
+    if (spec.batched)
+      origin.push_back(tile.batch);
+    bulkStore->storeWave(wave, inGroup, origin, packedAt);
+  } else {
     Value result = kernel.getParam("d.ptr");
     if (spec.batched)
       result = b.element(
@@ -222,8 +248,8 @@ void Consumer::storeTile(Epilogue &epilogue, BulkTileStore *bulkStore,
     DirectTileStore(b, spec.resultType, config.getCols(), kernel.getParam("m"),
                     kernel.getParam("n"), kernel.getParam("d.stride_m"))
         .storeWave(result, fragment, packedAt);
-    epilogue.endWave();
   }
+  epilogue.endWave();
 }
 
 void fp8::buildConsumer(const MatmulContext &kernel,
