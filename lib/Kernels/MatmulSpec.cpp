@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Kernels/MatmulSpec.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -96,4 +98,27 @@ FailureOr<MatmulSpec> MatmulSpec::get(MatmulOp op, std::string &reason) {
       return failure();
     }
   return spec;
+}
+
+int64_t MatmulSpec::getEpilogueInstructions() const {
+  int64_t count = 0;
+  if (!epilogue)
+    return count;
+  // What functions take in the kernel (fp8-lower-kernel-math), and one for
+  // everything else.
+  for (Operation &op : epilogue->without_terminator()) {
+    if (op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    auto math = dyn_cast<arith::ArithFastMathInterface>(op);
+    arith::FastMathFlagsAttr flags =
+        math ? math.getFastMathFlagsAttr() : arith::FastMathFlagsAttr();
+    bool isRough = flags && arith::bitEnumContainsAll(
+                                flags.getValue(), arith::FastMathFlags::afn);
+    count += isRough                                              ? 2
+             : isa<math::ErfOp>(op)                               ? 16
+             : isa<math::TanhOp, math::LogOp, math::PowFOp>(op)   ? 6
+             : isa<math::ExpOp, arith::DivFOp, math::RsqrtOp>(op) ? 3
+                                                                  : 1;
+  }
+  return count;
 }

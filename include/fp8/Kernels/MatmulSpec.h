@@ -72,6 +72,10 @@ struct MatmulSpec {
     return isBlockedAlongK(a.scale) || isBlockedAlongK(b.scale);
   }
 
+  /// Instructions for an element of the epilogue beyond those of a plain store,
+  /// roughly.
+  int64_t getEpilogueInstructions() const;
+
   /// Reads the op; says why if no kernel can compute it.
   static FailureOr<MatmulSpec> get(MatmulOp op, std::string &reason);
 };

@@ -12,8 +12,6 @@
 
 #include "SM90Cost.h"
 #include "fp8/Kernels/Target.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -40,24 +38,6 @@ static constexpr double kStoreDisturbance = 0.36;
 /// the tensor core meanwhile, with which they share the register file.
 static constexpr double kIssue = 0.5, kIssueDisturbance = 0.5;
 
-/// Instructions for an element of the epilogue beyond those of a plain store,
-/// roughly: what functions take in the kernel (fp8-lower-kernel-math), and one
-/// for everything else.
-static double getEpilogueInstructions(const MatmulSpec &spec) {
-  double count = 0;
-  if (!spec.epilogue)
-    return count;
-  for (Operation &op : spec.epilogue->without_terminator()) {
-    if (op.hasTrait<OpTrait::ConstantLike>())
-      continue;
-    count += isa<math::ErfOp>(op)                                 ? 11
-             : isa<math::TanhOp, math::LogOp, math::PowFOp>(op)   ? 6
-             : isa<math::ExpOp, arith::DivFOp, math::RsqrtOp>(op) ? 3
-                                                                  : 1;
-  }
-  return count;
-}
-
 /// Clocks of the multiprocessor with the most tiles, if memory is no limit.
 static double getTileClocks(const MatmulSpec &spec, GemmConfigAttr config,
                             double share, double waves) {
@@ -69,7 +49,7 @@ static double getTileClocks(const MatmulSpec &spec, GemmConfigAttr config,
   int64_t blocks = llvm::divideCeil(
       llvm::divideCeil(spec.k, GemmConfigAttr::kTileK), config.getSplitK());
   double mainLoop = blocks * std::max(multiply, load);
-  double issue = elements * getEpilogueInstructions(spec) / 128;
+  double issue = elements * spec.getEpilogueInstructions() / 128;
   double store = kStore + elements * 2 / kStoreRate;
   if (config.getSchedule() == GemmSchedule::Cooperative)
     return waves * (mainLoop + store + issue / kIssue);

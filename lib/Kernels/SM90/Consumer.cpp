@@ -19,6 +19,11 @@ using namespace mlir::fp8;
 static constexpr int64_t kTurnBarrier = 4;
 static constexpr int64_t kAllConsumersBarrier = 6;
 
+/// Instructions of an epilogue, as MatmulSpec counts them, beyond which waves
+/// share its code. Some 2000 that remain fit the instruction cache; what does
+/// not issues at half the rate. Below, moving the sums costs more than that.
+static constexpr int64_t kMostUnrolled = 3200;
+
 namespace {
 class Consumer {
 public:
@@ -189,14 +194,14 @@ void Consumer::prepare(Epilogue &epilogue, const Tile &tile) {
 
 void Consumer::storeTile(Epilogue &epilogue, BulkTileStore *bulkStore,
                          const Tile &tile, ArrayRef<SmallVector<Value>> sums) {
-  if (!spec.epilogue || !bulkStore || sums.size() == 1) {
+  int64_t instructions =
+      spec.getEpilogueInstructions() * sums.size() * sums.front().size();
+  if (instructions <= kMostUnrolled || !bulkStore || sums.size() == 1) {
     for (auto [wave, registers] : llvm::enumerate(sums))
       storeWave(epilogue, bulkStore, tile, b.i32(wave), registers);
     return;
   }
-  // The code of an epilogue, once for each sum, is long. Twice as long, it does
-  // not fit the instruction cache, and issues at half the rate: so there is a
-  // loop over the waves, and the sums move to where it expects them.
+  // One copy of the code for all waves: the sums move to where it expects them.
   SmallVector<Value> initial;
   for (ArrayRef<Value> wave : sums)
     initial.append(wave.begin(), wave.end());
