@@ -105,8 +105,9 @@ static constexpr Swapped kSwapped[] = {
     {128, 8, 2, 0.635, 0.485},
 };
 
-/// Where swapped operands are not worth a thought: M is then no small side.
+/// The largest M for which swapped operands, or clusters, are worth a thought.
 static constexpr int64_t kMostSwapped = 256;
+static constexpr int64_t kMostClustered = 512;
 
 static GemmConfigAttr getConfig(MLIRContext *context, const Tile &tile,
                                 GemmStore store, int64_t cluster) {
@@ -210,6 +211,10 @@ FailureOr<GemmConfigAttr> fp8::selectMatmulConfigSM90(MLIRContext *context,
   for (const Candidate &candidate : candidates) {
     GemmConfigAttr config = candidate.config;
     if (config.getSwapAb() && (spec.m > kMostSwapped || config.getTileM() < 64))
+      continue;
+    // Clusters pay where L2 is the limit: for small M, and where rows do not
+    // start at cache lines.
+    if (config.getCluster() > 1 && spec.m > kMostClustered && spec.k % 128 == 0)
       continue;
     double cost = getMatmulCostSM90(spec, config, candidate.share);
     if (!best || cost < bestCost) {
