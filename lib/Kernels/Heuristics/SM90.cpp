@@ -222,5 +222,6 @@ FailureOr<GemmConfigAttr> fp8::selectMatmulConfigSM90(MLIRContext *context,
       bestCost = cost;
     }
   }
-  return best->config;
+  // What fits is correct, worth a thought or not.
+  return best ? best->config : candidates.front().config;
 }
