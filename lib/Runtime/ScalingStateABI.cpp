@@ -323,10 +323,10 @@ fp8rt_status fp8rt_state_get_statistics(fp8rt_state handle, int64_t index,
     if (status == FP8RT_OK) {
       auto slot = static_cast<size_t>(index);
       const Staging &pending = state.getPending();
-      *statistics = {state.lastAmax[slot],   state.scale[slot],
-                     state.scaleInv[slot],   state.recorded[slot],
-                     state.nonFinite[slot],  pending.underflow[slot],
-                     pending.saturated[slot]};
+      *statistics = {state.lastAmax[slot],    state.scale[slot],
+                     state.scaleInv[slot],    /*reserved=*/0,
+                     state.recorded[slot],    state.nonFinite[slot],
+                     pending.underflow[slot], pending.saturated[slot]};
     }
     return status;
   });

@@ -184,6 +184,7 @@ typedef struct fp8rt_state_statistics {
   float amax; /* of the last update */
   float scale;
   float scale_inv;
+  int32_t reserved;   /* 0 */
   int64_t recorded;   /* updates with an amax other than 0 */
   int64_t non_finite; /* updates with an amax of Inf or NaN */
   int64_t underflow;  /* what compiled code added to the rows */

@@ -74,6 +74,7 @@ typedef struct fp8rt_tensor_map_desc {
                       16, and no more than the swizzle */
   int32_t swizzle; /* FP8RT_TENSOR_MAP_SWIZZLE_NONE, ... */
   int32_t l2_promotion; /* FP8RT_TENSOR_MAP_L2_NONE, ... */
+  int32_t reserved;     /* not looked at */
 } fp8rt_tensor_map_desc;
 
 /// Copies the map of `desc` to `*map`. It is made at the first call, and found
