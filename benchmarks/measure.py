@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
-sys.path.insert(0, str(Path(__file__).parent.parent / "test/Integration/CPU/Inputs"))
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT / "test/Integration/CPU/Inputs"), str(ROOT / "python")]
 sys.dont_write_bytecode = True
 
 

@@ -23,8 +23,8 @@ LINKED_PACKAGES = ["llvm-22-dev", "libmlir-22-dev", "llvm-22-tools", "zlib1g-dev
                    "nlohmann-json3-dev"]
 # From the source tree, as they are.
 SOURCES = ["examples/*.mlir", "examples/*_inputs.py", "benchmarks/**/*.py", "benchmarks/*.mlir",
-           "include/fp8/Runtime/*.h", "python/fp8/*.py", "test/Integration/CUDA/**/*.test",
-           "test/Integration/CUDA/Inputs/*"]
+           "include/fp8/Runtime/*.h", "include/fp8/Runtime/ABI.def", "python/fp8/*.py",
+           "test/Integration/CUDA/**/*.test", "test/Integration/CUDA/Inputs/*"]
 # 64 MiB of history pay; more blocks than one, more cores.
 COMPRESS = ["xz", "--threads=2", "--block-size=48MiB", "--x86", "--lzma2=preset=9e,dict=64MiB"]
 EPOCH = 1577836800  # 2020-01-01, of every file.

@@ -4,19 +4,7 @@ import ctypes
 import shutil
 import subprocess
 
-
-class _Info(ctypes.Structure):
-    """fp8rt_device_info of fp8/Runtime/Device.h."""
-
-    _fields_ = [
-        ("name", ctypes.c_char * 128),
-        *((name, ctypes.c_int32) for name in (
-            "compute_capability_major", "compute_capability_minor", "num_sms",
-            "max_threads_per_block", "smem_per_block", "smem_per_block_optin",
-            "smem_per_sm", "l2_cache_size", "supports_clusters",
-            "supports_memory_pools")),
-        ("total_memory", ctypes.c_int64),
-    ]
+from fp8 import abi
 
 
 class NoDevice(Exception):
@@ -25,19 +13,15 @@ class NoDevice(Exception):
 
 def describe(root):
     """Facts about device 0."""
+    version, info = ctypes.c_int32(), abi.structs.fp8rt_device_info()
     try:
-        runtime = ctypes.CDLL(str(root / "lib" / "libfp8rt.so"))
+        runtime = abi.Library(root / "lib" / "libfp8rt.so")
+        runtime.fp8rt_device_get_driver_version(ctypes.byref(version))
+        runtime.fp8rt_device_get_info(0, ctypes.byref(info))
     except OSError as error:
         raise NoDevice(f"libfp8rt cannot be loaded: {error}") from None
-    runtime.fp8rt_get_last_error.restype = ctypes.c_char_p
-
-    def call(function, *arguments):
-        if getattr(runtime, function)(*arguments):
-            raise NoDevice(runtime.fp8rt_get_last_error().decode())
-
-    version, info = ctypes.c_int32(), _Info()
-    call("fp8rt_device_get_driver_version", ctypes.byref(version))
-    call("fp8rt_device_get_info", 0, ctypes.byref(info))
+    except abi.Error as error:
+        raise NoDevice(str(error)) from None
     capability = f"{info.compute_capability_major}.{info.compute_capability_minor}"
     if capability != "9.0":
         raise NoDevice(f"expected a GPU of compute capability 9.0, but got {capability} "

@@ -29,6 +29,8 @@ class CheckGPU(unittest.TestCase):
         shutil.copy(SOURCE / "bundle/check_gpu", self.root)
         shutil.copy(SOURCE / "bundle/lit.cfg.py", self.root / "test")
         shutil.copytree(SOURCE / "bundle/gpucheck", self.root / "share/gpucheck")
+        for folder in ("python/fp8", "include/fp8/Runtime"):
+            shutil.copytree(SOURCE / folder, self.root / folder)
         (self.root / "share/lit").symlink_to(LIT)
         (self.root / "lib/libfp8rt.so").symlink_to(BUILD / "lib/libfp8rt.so")
         (self.root / "VERSION").write_text("1.2.3\n")

@@ -65,18 +65,7 @@ import ctypes
 import json
 import sys
 
-
-class Info(ctypes.Structure):
-    _fields_ = [
-        ("magic", ctypes.c_char * 8),
-        ("version", ctypes.c_uint32),
-        ("num_functions", ctypes.c_uint32),
-        ("functions", ctypes.c_void_p),
-        ("name", ctypes.c_char_p),
-        ("manifest", ctypes.c_char_p),
-        ("state_manifest", ctypes.c_char_p),
-        ("num_slots", ctypes.c_int64),
-    ]
+from fp8 import abi
 
 
 def show(value, indent):
@@ -89,7 +78,7 @@ def show(value, indent):
             print(f"{indent}{key}:", json.dumps(item) if isinstance(item, list) else str(item).lower() if isinstance(item, bool) else item)
 
 
-info = Info.in_dll(ctypes.CDLL(sys.argv[1]), "fp8rt_program")
+info = abi.structs.fp8rt_program_info.in_dll(ctypes.CDLL(sys.argv[1]), "fp8rt_program")
 manifest = json.loads(info.manifest)
 show(manifest, "")
 assert info.magic == b"FP8PROG" and info.version == manifest["abi"]

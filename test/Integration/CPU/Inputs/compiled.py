@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fp8 import abi
+
 LOOPS_TO_LLVM = [
     "--convert-linalg-to-loops",
     "--convert-scf-to-cf",
@@ -42,27 +44,17 @@ def build(module, passes, tools, directory, libraries=(), optimize="-O3"):
     return ctypes.CDLL(str(library))
 
 
+def get_descriptor(rank):
+    """The class of MLIR's descriptors of that rank."""
+    return getattr(abi.structs, f"fp8rt_tensor{rank}")
+
+
 def memref(array):
     """The descriptor of an array, which must outlive it."""
-
-    class MemRef(ctypes.Structure):
-        _fields_ = [
-            ("allocated", ctypes.c_void_p),
-            ("data", ctypes.c_void_p),
-            ("offset", ctypes.c_int64),
-            ("sizes", ctypes.c_int64 * array.ndim),
-            ("strides", ctypes.c_int64 * array.ndim),
-        ]
-
-    strides = [stride // array.itemsize for stride in array.strides]
     address = array.ctypes.data
-    return MemRef(
-        address,
-        address,
-        0,
-        (ctypes.c_int64 * array.ndim)(*array.shape),
-        (ctypes.c_int64 * array.ndim)(*strides),
-    )
+    strides = tuple(stride // array.itemsize for stride in array.strides)
+    sizes = [array.shape, strides] if array.ndim else []
+    return get_descriptor(array.ndim)(address, address, 0, *sizes)
 
 
 def bind(library, name, *arguments):
@@ -78,24 +70,25 @@ def bind(library, name, *arguments):
 def call(library, name, arguments, results):
     """Calls a function of tensors, of structures, which it takes by pointer, and of
     C's numbers; `results` has the dtype and rank of each."""
-    words = (ctypes.c_int64 * sum(3 + 2 * rank for _, rank in results))()
+    fields = [(f"result{i}", get_descriptor(rank)) for i, (_, rank) in enumerate(results)]
+    returned = type("Results", (ctypes.Structure,), {"_fields_": fields})()
     held = [memref(a) if isinstance(a, np.ndarray) else a for a in arguments]
     function = getattr(library, f"_mlir_ciface_{name}")
     structures = (np.ndarray, ctypes.Structure)
-    function(ctypes.byref(words), *(
+    function(ctypes.byref(returned), *(
         ctypes.byref(h) if isinstance(a, structures) else a for a, h in zip(arguments, held)))
-    outputs, allocations, at = [], set(), 0
-    for dtype, rank in results:
-        allocated, data, offset = words[at : at + 3]
-        shape = words[at + 3 : at + 3 + rank]
+    outputs, allocations = [], set()
+    for (dtype, rank), (field, _) in zip(results, fields):
+        result = getattr(returned, field)
         itemsize = np.dtype(dtype).itemsize
-        strides = [s * itemsize for s in words[at + 3 + rank : at + 3 + 2 * rank]]
-        at += 3 + 2 * rank
+        shape, strides = (result.sizes, result.strides) if rank else ([], [])
+        shape, strides = list(shape), [s * itemsize for s in strides]
         # Everything up to the last element, wherever that is.
         extent = itemsize + sum(max(d - 1, 0) * s for d, s in zip(shape, strides))
-        raw = ctypes.string_at(data + offset * itemsize, extent if 0 not in shape else 0)
+        start = (result.data or 0) + result.offset * itemsize
+        raw = ctypes.string_at(start, extent if 0 not in shape else 0)
         outputs.append(np.ndarray(shape, dtype, bytearray(raw), strides=strides).copy())
-        allocations.add(allocated)
+        allocations.add(result.allocated)
     # A function may return an argument.
     allocations -= {a.ctypes.data for a in arguments if isinstance(a, np.ndarray)}
     libc = ctypes.CDLL(None)
