@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Analysis/QuantizeUses.h"
+#include "fp8/Runtime/ABI/MLIR.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -39,14 +40,6 @@ void InstrumentQuantize::runOnOperation() {
 
   OpBuilder builder(&getContext());
   Type i64 = builder.getI64Type(), f64 = builder.getF64Type();
-  constexpr llvm::StringLiteral hook = "fp8rt_stats_record";
-  if (!module.lookupSymbol(hook)) {
-    builder.setInsertionPointToStart(module.getBody());
-    auto type =
-        builder.getFunctionType({i64, f64, f64, f64, f64, f64, f64}, {});
-    func::FuncOp::create(builder, module.getLoc(), hook, type).setPrivate();
-  }
-
   SmallVector<Attribute> slots;
   for (auto [slot, op] : llvm::enumerate(quantizes)) {
     std::string name = "quantize_" + std::to_string(slot);
@@ -54,6 +47,13 @@ void InstrumentQuantize::runOnOperation() {
       name = (use->getName() + (use->operand ? ".b" : ".a")).str();
     slots.push_back(builder.getStringAttr(name));
 
+    FailureOr<func::FuncOp> hook =
+        declareRuntimeFunction(builder, op, runtime::fp8rt_stats_record);
+    if (failed(hook)) {
+      op.emitOpError("expected '") << runtime::fp8rt_stats_record.name
+                                   << "' to be the runtime's function";
+      return signalPassFailure();
+    }
     Location loc = op.getLoc();
     builder.setInsertionPointAfter(op);
     auto measure =
@@ -68,7 +68,7 @@ void InstrumentQuantize::runOnOperation() {
     count = arith::IndexCastOp::create(builder, loc, i64, count);
     count = arith::SIToFPOp::create(builder, loc, f64, count);
     Value number = arith::ConstantIntOp::create(builder, loc, i64, slot);
-    func::CallOp::create(builder, loc, hook, TypeRange(),
+    func::CallOp::create(builder, loc, *hook,
                          ValueRange{number, measure.getAmax(), count,
                                     measure.getUnderflow(),
                                     measure.getSaturated(), measure.getSignal(),

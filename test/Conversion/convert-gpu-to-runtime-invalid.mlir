@@ -38,3 +38,21 @@ module attributes {gpu.container_module} {
     return
   }
 }
+
+// -----
+
+// A program's own functions and the runtime's share their names.
+// expected-error @+1 {{expected 'fp8rt_context_alloc' to be the runtime's function, '!llvm.func<ptr (ptr, i64, i32)>'}}
+func.func private @fp8rt_context_alloc(%x: f32) -> f32 {
+  return %x : f32
+}
+
+// -----
+
+// expected-error @+1 {{expected 'fp8rt_context_free' to be the runtime's function, '!llvm.func<void (ptr, ptr)>'}}
+llvm.func @fp8rt_context_free(!llvm.ptr)
+
+// -----
+
+// Those that it does not call are nobody's concern.
+llvm.func @fp8rt_state_update(!llvm.ptr)

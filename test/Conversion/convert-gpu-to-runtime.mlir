@@ -59,7 +59,7 @@ func.func @constant(%ok: i1, %context: !llvm.ptr) -> memref<4xf32> {
 // CHECK:       llvm.intr.umin(%{{.*}}, %[[SMS]])
 // CHECK:       llvm.mlir.constant(200000 : i32)
 // CHECK:       %[[OVERLAP:.+]] = llvm.mlir.constant(1 : i32)
-// CHECK:       %[[FLAGS:.+]] = llvm.getelementptr %{{.*}}[0, 10] : {{.*}}, !llvm.array<11 x i32>
+// CHECK:       %[[FLAGS:.+]] = llvm.getelementptr %{{.*}}[0, 4] : {{.*}}, !llvm.struct<(array<3 x i32>, array<3 x i32>, array<3 x i32>, i32, i32)>
 // CHECK-NEXT:  llvm.store %[[OVERLAP]], %[[FLAGS]]
 // CHECK:       llvm.call @fp8rt_context_launch
 // CHECK:       llvm.call @fp8rt_context_free

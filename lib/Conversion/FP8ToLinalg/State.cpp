@@ -14,64 +14,38 @@
 //===----------------------------------------------------------------------===//
 
 #include "FP8ToLinalg.h"
+#include "fp8/Runtime/ABI/MLIR.h"
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Utils/IndexingUtils.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
 namespace {
 
-/// The fields of fp8rt_state_rows, in order.
-enum class Row { NumSlots, Amax, Scale, ScaleInv, Underflow, Saturated, Cache };
+using Rows = runtime::Struct<fp8rt_state_rows>;
 
 /// The address of an element of a row. The rows' addresses are the host's to
 /// read; the elements are the target's.
-Value getElementAddress(ImplicitLocOpBuilder &b, Value state, Row row,
-                        Value slot, Type elementType) {
-  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  SmallVector<Type> fields(7, pointer);
-  fields[0] = b.getI64Type();
-  auto rows = LLVM::LLVMStructType::getLiteral(b.getContext(), fields);
-  Value field =
-      LLVM::GEPOp::create(b, pointer, rows, state,
-                          ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(row)});
-  Value base = LLVM::LoadOp::create(b, pointer, field);
+template <class T>
+Value getElementAddress(ImplicitLocOpBuilder &b, Value state,
+                        runtime::Field<fp8rt_state_rows, T *> row, Value slot,
+                        Type elementType) {
+  Value base = loadField(b, state, row);
   Value index = arith::IndexCastOp::create(b, b.getI64Type(), slot);
-  return LLVM::GEPOp::create(b, pointer, elementType, base,
+  return LLVM::GEPOp::create(b, base.getType(), elementType, base,
                              ArrayRef<LLVM::GEPArg>{index});
 }
 
 /// The memory at `address` as a contiguous memref.
 Value getMemRef(ImplicitLocOpBuilder &b, Value address, ArrayRef<int64_t> shape,
                 Type elementType) {
-  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  auto rank = static_cast<int64_t>(shape.size());
-  Type i64 = b.getI64Type();
-  SmallVector<Type> fields{pointer, pointer, i64};
-  if (rank != 0)
-    fields.append(2, LLVM::LLVMArrayType::get(i64, rank));
-  Value descriptor = LLVM::UndefOp::create(
-      b, LLVM::LLVMStructType::getLiteral(b.getContext(), fields));
-  auto insert = [&](Value value, ArrayRef<int64_t> position) {
-    descriptor = LLVM::InsertValueOp::create(b, descriptor, value, position);
-  };
-  auto insertNumber = [&](int64_t number, ArrayRef<int64_t> position) {
-    insert(LLVM::ConstantOp::create(b, i64, number), position);
-  };
-  insert(address, 0);
-  insert(address, 1);
-  insertNumber(0, 2);
-  SmallVector<int64_t> strides = computeSuffixProduct(shape);
-  for (int64_t dim = 0; dim < rank; ++dim) {
-    insertNumber(shape[dim], {3, dim});
-    insertNumber(strides[dim], {4, dim});
-  }
   auto type = MemRefType::get(shape, elementType);
+  Value descriptor = MemRefDescriptor::fromStaticShape(
+      b, b.getLoc(), LLVMTypeConverter(b.getContext()), type, address);
   return UnrealizedConversionCastOp::create(b, type, descriptor).getResult(0);
 }
 
@@ -81,7 +55,7 @@ struct ConvertReadScale : OpConversionPattern<ReadScaleOp> {
   matchAndRewrite(ReadScaleOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto read = [&](Row row, RankedTensorType type) -> Value {
+    auto read = [&](auto row, RankedTensorType type) -> Value {
       Value address = getElementAddress(b, adaptor.getState(), row,
                                         adaptor.getSlot(), b.getF32Type());
       Value memref = getMemRef(b, address, type.getShape(), b.getF32Type());
@@ -89,8 +63,8 @@ struct ConvertReadScale : OpConversionPattern<ReadScaleOp> {
                                                /*restrict=*/true,
                                                /*writable=*/false);
     };
-    rewriter.replaceOp(op, {read(Row::Scale, op.getScale().getType()),
-                            read(Row::ScaleInv, op.getScaleInv().getType())});
+    rewriter.replaceOp(op, {read(Rows::scale, op.getScale().getType()),
+                            read(Rows::scale_inv, op.getScaleInv().getType())});
     return success();
   }
 };
@@ -136,20 +110,21 @@ LogicalResult
 ConvertRecordAmax::matchAndRewrite(RecordAmaxOp op, OpAdaptor adaptor,
                                    ConversionPatternRewriter &rewriter) const {
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  auto getAddress = [&](Row row, Type type) {
+  auto getAddress = [&](auto row, Type type) {
     return getElementAddress(b, adaptor.getState(), row, adaptor.getSlot(),
                              type);
   };
   Type i32 = b.getI32Type(), i64 = b.getI64Type();
   // Magnitudes order as their bits do, with NaN above all.
   updateElement(
-      b, getAddress(Row::Amax, i32), i32, adaptor.getAmax(),
+      b, getAddress(Rows::amax, i32), i32, adaptor.getAmax(),
       [&](OpBuilder &body, ValueRange arguments) -> Value {
         Value bits =
             arith::BitcastOp::create(body, op.getLoc(), i32, arguments[0]);
         return arith::MaxUIOp::create(body, op.getLoc(), arguments[1], bits);
       });
-  static constexpr Row rows[] = {Row::Underflow, Row::Saturated};
+  static constexpr runtime::Field<fp8rt_state_rows, int64_t *> rows[] = {
+      Rows::underflow, Rows::saturated};
   for (auto [row, count] : llvm::zip(rows, adaptor.getCounts())) {
     Value number = arith::FPToSIOp::create(b, i64, count);
     updateElement(b, getAddress(row, i64), i64, /*input=*/Value(),
@@ -180,7 +155,7 @@ Value getCachePart(ImplicitLocOpBuilder &b, Value cache, int64_t offset,
 std::pair<Value, Value> getCacheParts(ImplicitLocOpBuilder &b, Value state,
                                       Value slot, ScaledType type) {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  Value address = getElementAddress(b, state, Row::Cache, slot, pointer);
+  Value address = getElementAddress(b, state, Rows::cache, slot, pointer);
   Value cache = LLVM::LoadOp::create(b, pointer, address);
   return {
       getCachePart(b, cache, 0, type.getPayloadType()),

@@ -34,22 +34,17 @@ static void checkMemRef(RuntimeCalls &b, TypedValue<MemRefType> memref,
     return arith::IndexCastOp::create(b, b.getI64Type(), value);
   };
   Value address = LLVM::IntToPtrOp::create(b, b.getPtrType(), toI64(index));
-  b.call("check_memory", Type(), {address, toI64(count), b.text(name)});
+  b.call(runtime::fp8rt_context_check_memory, address, toI64(count),
+         b.text(name));
 }
 
 /// The amaxes stand for all rows.
 static void checkState(RuntimeCalls &b, Value state) {
-  // The first fields of fp8rt_state_rows.
-  auto rows = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), {b.getI64Type(), b.getPtrType()});
-  auto load = [&](int32_t field, Type type) -> Value {
-    Value address = LLVM::GEPOp::create(b, b.getPtrType(), rows, state,
-                                        ArrayRef<LLVM::GEPArg>{0, field});
-    return LLVM::LoadOp::create(b, type, address);
-  };
-  Value numSlots = load(0, b.getI64Type()), amax = load(1, b.getPtrType());
-  b.call("check_memory", Type(),
-         {amax, numSlots, b.text("the rows of the state")});
+  using Rows = runtime::Struct<fp8rt_state_rows>;
+  Value numSlots = loadField(b, state, Rows::num_slots);
+  Value amax = loadField(b, state, Rows::amax);
+  b.call(runtime::fp8rt_context_check_memory, amax, numSlots,
+         b.text("the rows of the state"));
 }
 
 namespace {
@@ -61,6 +56,8 @@ struct CheckArguments : fp8::impl::CheckArgumentsPassBase<CheckArguments> {
 
 void CheckArguments::runOnOperation() {
   ModuleOp module = getOperation();
+  if (failed(verifyRuntimeSymbols(module)))
+    return signalPassFailure();
   bool hasState = module->hasAttr(kStateAttrName) ||
                   module->hasAttr(kStateManifestAttrName);
   for (auto function : module.getOps<func::FuncOp>()) {

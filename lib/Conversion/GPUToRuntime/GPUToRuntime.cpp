@@ -42,7 +42,7 @@ struct ConvertAlloc : ConvertOpToLLVMPattern<memref::AllocOp> {
     getMemRefDescriptorSizes(op.getLoc(), type, adaptor.getDynamicSizes(),
                              rewriter, sizes, strides, bytes);
     RuntimeCalls calls(rewriter, op);
-    Value ptr = calls.call("alloc", calls.getPtrType(), {bytes, calls.i32(0)});
+    Value ptr = calls.call(runtime::fp8rt_context_alloc, bytes, calls.i32(0));
     rewriter.replaceOp(op, {createMemRefDescriptor(op.getLoc(), type, ptr, ptr,
                                                    sizes, strides, rewriter)});
     return success();
@@ -55,7 +55,7 @@ struct ConvertDealloc : ConvertOpToLLVMPattern<memref::DeallocOp> {
   matchAndRewrite(memref::DeallocOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     RuntimeCalls calls(rewriter, op);
-    calls.call("free", Type(),
+    calls.call(runtime::fp8rt_context_free,
                MemRefDescriptor(adaptor.getMemref())
                    .allocatedPtr(rewriter, op.getLoc()));
     rewriter.eraseOp(op);
@@ -79,10 +79,9 @@ struct ConvertCopy : ConvertOpToLLVMPattern<memref::CopyOp> {
     Value bytes = calls.i64(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       bytes = LLVM::MulOp::create(calls, bytes, from.size(rewriter, loc, dim));
-    calls.call("copy", Type(),
-               {to.bufferPtr(rewriter, loc, *getTypeConverter(), target),
-                from.bufferPtr(rewriter, loc, *getTypeConverter(), type),
-                bytes});
+    calls.call(runtime::fp8rt_context_copy,
+               to.bufferPtr(rewriter, loc, *getTypeConverter(), target),
+               from.bufferPtr(rewriter, loc, *getTypeConverter(), type), bytes);
     rewriter.eraseOp(op);
     return success();
   }
@@ -104,7 +103,7 @@ struct ConvertGetGlobal : ConvertOpToLLVMPattern<memref::GetGlobalOp> {
     RuntimeCalls calls(rewriter, op);
     Value data =
         LLVM::AddressOfOp::create(calls, calls.getPtrType(), op.getName());
-    Value ptr = calls.call("get_constant", calls.getPtrType(), {data, bytes});
+    Value ptr = calls.call(runtime::fp8rt_context_get_constant, data, bytes);
     rewriter.replaceOp(op, {createMemRefDescriptor(op.getLoc(), type, ptr, ptr,
                                                    sizes, strides, rewriter)});
     return success();
@@ -124,8 +123,8 @@ struct ConvertLoad : ConvertOpToLLVMPattern<memref::LoadOp> {
                              adaptor.getMemref(), adaptor.getIndices());
     Value to = calls.allocate(type);
     unsigned bits = type.getIntOrFloatBitWidth();
-    calls.call("read", Type(),
-               {to, from, calls.i64(llvm::divideCeil(bits, 8))});
+    calls.call(runtime::fp8rt_context_read, to, from,
+               calls.i64(llvm::divideCeil(bits, 8)));
     rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, type, to);
     return success();
   }
@@ -202,6 +201,8 @@ void ConvertGPUToRuntime::runOnOperation() {
     return WalkResult::interrupt();
   });
   if (unsupported.wasInterrupted())
+    return signalPassFailure();
+  if (failed(verifyRuntimeSymbols(module)))
     return signalPassFailure();
   KernelGlobals kernels = KernelGlobals::create(module);
 

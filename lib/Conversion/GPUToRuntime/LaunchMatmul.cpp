@@ -8,8 +8,6 @@
 
 #include "RuntimeCalls.h"
 #include "fp8/IR/FP8Ops.h"
-#include "fp8/Runtime/Module.h"
-#include "fp8/Runtime/TensorMap.h"
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 
@@ -127,12 +125,7 @@ void LaunchBuilder::buildSizes() {
 /// fp8rt_tensor_map_desc, and the map that the runtime makes of it.
 Value LaunchBuilder::buildTensorMap(Buffer &buffer, ArrayRef<int64_t> box,
                                     int64_t swizzle) {
-  MLIRContext *context = b.getContext();
-  Type i32 = b.getI32Type(), i64 = b.getI64Type();
-  auto i64s = LLVM::LLVMArrayType::get(i64, 5);
-  auto descType = LLVM::LLVMStructType::getLiteral(
-      context, {b.getPtrType(), i32, i32, i64s, i64s,
-                LLVM::LLVMArrayType::get(i32, 5), i32, i32});
+  using Desc = runtime::Struct<fp8rt_tensor_map_desc>;
   int32_t type = FP8RT_TENSOR_MAP_U8;
   if (buffer.getElementType().isF32())
     type = FP8RT_TENSOR_MAP_F32;
@@ -141,29 +134,29 @@ Value LaunchBuilder::buildTensorMap(Buffer &buffer, ArrayRef<int64_t> box,
   else if (buffer.getElementType().isF16())
     type = FP8RT_TENSOR_MAP_F16;
 
-  Value desc = b.allocate(descType);
-  auto store = [&](ArrayRef<int32_t> field, Value value) {
-    b.storeField(descType, desc, field, value);
+  Value desc = b.allocate<fp8rt_tensor_map_desc>();
+  auto store = [&](auto field, Value value) {
+    storeField(b, desc, field, value);
   };
   int32_t rank = batched ? 3 : 2;
-  store({0}, buffer.getPointer());
-  store({1}, b.i32(type));
-  store({2}, b.i32(rank));
+  store(Desc::address, buffer.getPointer());
+  store(Desc::type, b.i32(type));
+  store(Desc::rank, b.i32(rank));
   for (int32_t i = 0; i < rank; ++i) {
-    store({3, i}, buffer.getSize(i + 1));
+    store(Desc::sizes[i], buffer.getSize(i + 1));
     Value bytes = LLVM::MulOp::create(b, buffer.getStride(i + 1),
                                       b.i64(buffer.getElementBytes()));
     // A dimension of one element has no stride; any that is allowed will do.
     Value isNone =
         LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, bytes, b.i64(0));
-    store({4, i}, LLVM::SelectOp::create(b, isNone, b.i64(16), bytes));
-    store({5, i}, b.i32(box[i]));
+    store(Desc::strides[i],
+          LLVM::SelectOp::create(b, isNone, b.i64(16), bytes));
+    store(Desc::box[i], b.i32(box[i]));
   }
-  store({6}, b.i32(swizzle));
-  store({7}, b.i32(FP8RT_TENSOR_MAP_L2_128B));
-  Value map = b.allocate(LLVM::LLVMArrayType::get(b.getI8Type(), 128),
-                         /*count=*/1, /*alignment=*/64);
-  b.call("get_tensor_map", Type(), {desc, map});
+  store(Desc::swizzle, b.i32(swizzle));
+  store(Desc::l2_promotion, b.i32(FP8RT_TENSOR_MAP_L2_128B));
+  Value map = b.allocate<fp8rt_tensor_map>();
+  b.call(runtime::fp8rt_context_get_tensor_map, desc, map);
   return map;
 }
 
@@ -178,7 +171,8 @@ Value LaunchBuilder::buildStoreMap() {
 }
 
 Value LaunchBuilder::allocateOnDevice(Value bytes, int64_t flags) {
-  temporaries.push_back(b.call("alloc", b.getPtrType(), {bytes, b.i32(flags)}));
+  temporaries.push_back(
+      b.call(runtime::fp8rt_context_alloc, bytes, b.i32(flags)));
   return temporaries.back();
 }
 
@@ -273,7 +267,7 @@ LogicalResult LaunchBuilder::build() {
   requireAlignment();
   // Persistent blocks: no more than fit on the device at once.
   Value blocks = LLVM::MulOp::create(b, tiles, b.i64(getInt("split_k")));
-  Value most = b.call("get_num_sms", b.getI64Type(), {});
+  Value most = b.call(runtime::fp8rt_context_get_num_sms);
   if (int64_t cluster = getInt("cluster"); cluster > 1) {
     most = LLVM::UDivOp::create(b, most, b.i64(cluster));
     blocks = LLVM::UMinOp::create(b, blocks, most);
@@ -285,7 +279,7 @@ LogicalResult LaunchBuilder::build() {
            {b.i32(getInt("threads")), b.i32(1), b.i32(1)},
            b.i32(getInt("shared_bytes")), FP8RT_LAUNCH_OVERLAP, params);
   for (Value temporary : temporaries)
-    b.call("free", Type(), temporary);
+    b.call(runtime::fp8rt_context_free, temporary);
   return success();
 }
 

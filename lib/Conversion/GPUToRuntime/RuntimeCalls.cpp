@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "RuntimeCalls.h"
-#include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -17,22 +16,17 @@ using namespace mlir::fp8;
 // Kernels
 //===----------------------------------------------------------------------===//
 
-/// A private constant of several words, the fields of a struct, that `build`
-/// makes.
+/// A private constant that `build` makes of an undefined one.
+template <class S>
 static void
-createStruct(OpBuilder &b, Location loc, StringRef name, ArrayRef<Type> types,
-             llvm::function_ref<SmallVector<Value>(OpBuilder &)> build) {
-  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), types);
-  auto global =
-      LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true,
-                             LLVM::Linkage::Internal, name, Attribute());
-  OpBuilder::InsertionGuard guard(b);
+createStruct(OpBuilder &builder, Location loc, StringRef name,
+             function_ref<Value(ImplicitLocOpBuilder &, Value)> build) {
+  ImplicitLocOpBuilder b(loc, builder);
+  Type type = getLLVMType<S>(b.getContext());
+  auto global = LLVM::GlobalOp::create(
+      b, type, /*isConstant=*/true, LLVM::Linkage::Internal, name, Attribute());
   b.createBlock(&global.getInitializer());
-  Value value = LLVM::UndefOp::create(b, loc, type);
-  for (auto [index, field] : llvm::enumerate(build(b)))
-    value = LLVM::InsertValueOp::create(b, loc, value, field,
-                                        static_cast<int64_t>(index));
-  LLVM::ReturnOp::create(b, loc, value);
+  LLVM::ReturnOp::create(b, build(b, LLVM::UndefOp::create(b, type)));
 }
 
 static void createBytes(OpBuilder &b, Location loc, StringRef name,
@@ -44,23 +38,28 @@ static void createBytes(OpBuilder &b, Location loc, StringRef name,
 }
 
 KernelGlobals KernelGlobals::create(ModuleOp module) {
+  using Image = runtime::Struct<fp8rt_program_image>;
+  using Kernel = runtime::Struct<fp8rt_program_kernel>;
   KernelGlobals kernels;
   OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
-  auto ptr = LLVM::LLVMPointerType::get(b.getContext());
+  auto addressOf = [](ImplicitLocOpBuilder &b, StringRef name) -> Value {
+    return LLVM::AddressOfOp::create(b, getLLVMType<void *>(b.getContext()),
+                                     name);
+  };
   for (auto binary : module.getOps<gpu::BinaryOp>()) {
     Location loc = binary.getLoc();
     auto object = cast<gpu::ObjectAttr>(binary.getObjects()[0]);
     StringRef bytes = object.getObject().getValue();
     std::string image = (binary.getName() + "_image").str();
-    auto addressOf = [&](OpBuilder &b, StringRef name) -> Value {
-      return LLVM::AddressOfOp::create(b, loc, ptr, name);
-    };
     createBytes(b, loc, image + "_data", bytes, /*alignment=*/64);
-    createStruct(b, loc, image, {ptr, b.getI64Type()}, [&](OpBuilder &b) {
-      Value size = LLVM::ConstantOp::create(b, loc, b.getI64Type(),
-                                            b.getI64IntegerAttr(bytes.size()));
-      return SmallVector<Value>{addressOf(b, image + "_data"), size};
-    });
+    createStruct<fp8rt_program_image>(
+        b, loc, image, [&](ImplicitLocOpBuilder &b, Value value) {
+          Value size = LLVM::ConstantOp::create(
+              b, b.getI64Type(), b.getI64IntegerAttr(bytes.size()));
+          value =
+              insertField(b, value, Image::data, addressOf(b, image + "_data"));
+          return insertField(b, value, Image::size, size);
+        });
     if (!object.getKernels())
       continue;
     for (gpu::KernelMetadataAttr kernel : object.getKernels()) {
@@ -69,10 +68,12 @@ KernelGlobals KernelGlobals::create(ModuleOp module) {
           kernel.getMetadata()};
       std::string text = kernel.getName().str() + '\0';
       createBytes(b, loc, global.name + "_name", text, /*alignment=*/1);
-      createStruct(b, loc, global.name, {ptr, ptr}, [&](OpBuilder &b) {
-        return SmallVector<Value>{addressOf(b, image),
-                                  addressOf(b, global.name + "_name")};
-      });
+      createStruct<fp8rt_program_kernel>(
+          b, loc, global.name, [&](ImplicitLocOpBuilder &b, Value value) {
+            value = insertField(b, value, Kernel::image, addressOf(b, image));
+            return insertField(b, value, Kernel::name,
+                               addressOf(b, global.name + "_name"));
+          });
       auto symbol = SymbolRefAttr::get(
           binary.getNameAttr(), {FlatSymbolRefAttr::get(kernel.getName())});
       kernels.globals[symbol] = std::move(global);
@@ -90,6 +91,24 @@ const KernelGlobal *KernelGlobals::lookup(SymbolRefAttr kernel) const {
 // Calls
 //===----------------------------------------------------------------------===//
 
+template <class R, class... Ps>
+static LogicalResult
+verify(ModuleOp module, runtime::Function<R(fp8rt_context *, Ps...)> function) {
+  return verifyRuntimeSymbol(module, function);
+}
+template <class F>
+static LogicalResult verify(ModuleOp, runtime::Function<F>) {
+  return success();
+}
+
+LogicalResult fp8::verifyRuntimeSymbols(ModuleOp module) {
+#define FP8RT_FUNCTION(RESULT, NAME, PARAMETERS)                               \
+  if (failed(verify(module, runtime::NAME)))                                   \
+    return failure();
+#include "fp8/Runtime/ABI.def"
+  return success();
+}
+
 RuntimeCalls::RuntimeCalls(OpBuilder &builder, Operation *op)
     : ImplicitLocOpBuilder(op->getLoc(), builder),
       function(op->getParentOfType<FunctionOpInterface>()),
@@ -103,39 +122,10 @@ Value RuntimeCalls::narrow(Value value) {
   return LLVM::TruncOp::create(*this, getI32Type(), value);
 }
 
-Value RuntimeCalls::allocate(Type type, int64_t count, int64_t alignment) {
+Value RuntimeCalls::allocate(Type type, int64_t alignment) {
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(&function.getFunctionBody().front());
-  return LLVM::AllocaOp::create(*this, getPtrType(), type, i64(count),
-                                alignment);
-}
-
-void RuntimeCalls::storeField(Type type, Value ptr, ArrayRef<int32_t> index,
-                              Value value) {
-  SmallVector<LLVM::GEPArg> path{0};
-  path.append(index.begin(), index.end());
-  Value field = LLVM::GEPOp::create(*this, getPtrType(), type, ptr, path);
-  LLVM::StoreOp::create(*this, value, field);
-}
-
-Value RuntimeCalls::call(StringRef name, Type resultType,
-                         ValueRange arguments) {
-  SmallVector<Value> operands{function.getArguments().back()};
-  llvm::append_range(operands, arguments);
-  if (!resultType)
-    resultType = LLVM::LLVMVoidType::get(getContext());
-  std::string symbol = ("fp8rt_context_" + name).str();
-  auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>(symbol);
-  if (!callee) {
-    OpBuilder::InsertionGuard guard(*this);
-    setInsertionPointToStart(module.getBody());
-    callee = LLVM::LLVMFuncOp::create(
-        *this, symbol,
-        LLVM::LLVMFunctionType::get(
-            resultType, SmallVector<Type>(ValueRange(operands).getTypes())));
-  }
-  auto call = LLVM::CallOp::create(*this, callee, operands);
-  return call.getNumResults() ? call.getResult() : Value();
+  return LLVM::AllocaOp::create(*this, getPtrType(), type, i64(1), alignment);
 }
 
 Value RuntimeCalls::text(const Twine &text) {
@@ -157,27 +147,31 @@ Value RuntimeCalls::text(const Twine &text) {
 
 void RuntimeCalls::require(Value condition, const Twine &message) {
   Value flag = LLVM::ZExtOp::create(*this, getI32Type(), condition);
-  call("require", Type(), {flag, text(message)});
+  call(runtime::fp8rt_context_require, flag, text(message));
 }
 
 void RuntimeCalls::launch(const KernelGlobal &kernel, ArrayRef<Value> grid,
                           ArrayRef<Value> block, Value dynamicSmem,
                           int32_t flags, ArrayRef<Value> params) {
-  // fp8rt_launch_config: grid, block, cluster, shared memory, flags.
-  auto configType = LLVM::LLVMArrayType::get(getI32Type(), 11);
-  Value config = allocate(configType);
-  SmallVector<Value> fields(grid);
-  llvm::append_range(fields, block);
-  // The cluster that the kernel was compiled with, or none.
-  fields.append(3, i32(0));
-  fields.append({dynamicSmem, i32(flags)});
-  for (auto [index, field] : llvm::enumerate(fields))
-    storeField(configType, config, {static_cast<int32_t>(index)}, field);
+  using Config = runtime::Struct<fp8rt_launch_config>;
+  Value config = allocate<fp8rt_launch_config>();
+  for (unsigned dim = 0; dim < 3; ++dim) {
+    storeField(*this, config, Config::grid[dim], grid[dim]);
+    storeField(*this, config, Config::block[dim], block[dim]);
+    // The cluster that the kernel was compiled with, or none.
+    storeField(*this, config, Config::cluster[dim], i32(0));
+  }
+  storeField(*this, config, Config::dynamic_smem, dynamicSmem);
+  storeField(*this, config, Config::flags, i32(flags));
 
   auto pointersType = LLVM::LLVMArrayType::get(getPtrType(), params.size());
   Value pointers = allocate(pointersType);
-  for (auto [index, param] : llvm::enumerate(params))
-    storeField(pointersType, pointers, {static_cast<int32_t>(index)}, param);
+  for (auto [index, param] : llvm::enumerate(params)) {
+    Value place = LLVM::GEPOp::create(
+        *this, getPtrType(), pointersType, pointers,
+        ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(index)});
+    LLVM::StoreOp::create(*this, param, place);
+  }
   Value address = LLVM::AddressOfOp::create(*this, getPtrType(), kernel.name);
-  call("launch", Type(), {address, config, pointers});
+  call(runtime::fp8rt_context_launch, address, config, pointers);
 }

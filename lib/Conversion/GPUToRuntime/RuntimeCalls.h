@@ -9,9 +9,8 @@
 #ifndef FP8_LIB_CONVERSION_GPUTORUNTIME_RUNTIMECALLS_H
 #define FP8_LIB_CONVERSION_GPUTORUNTIME_RUNTIMECALLS_H
 
+#include "fp8/Runtime/ABI/MLIR.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir {
 class LLVMTypeConverter;
@@ -40,7 +39,12 @@ private:
   llvm::DenseMap<Attribute, KernelGlobal> globals;
 };
 
-/// Builds calls of fp8rt_context_* (fp8/Runtime/Context.h) at one place.
+/// Fails, with an error, if a symbol has the name of a function that takes a
+/// context and is something else.
+LogicalResult verifyRuntimeSymbols(ModuleOp module);
+
+/// Builds calls of functions that take a context (fp8/Runtime/Context.h) at one
+/// place, in a module whose symbols are verified.
 class RuntimeCalls : public ImplicitLocOpBuilder {
 public:
   /// In front of `op`, in a function whose last argument is the context.
@@ -49,17 +53,24 @@ public:
   Value i32(int64_t value) { return constant(getI32Type(), value); }
   Value i64(int64_t value) { return constant(getI64Type(), value); }
   Value narrow(Value value); /* to i32 */
-  LLVM::LLVMPointerType getPtrType() {
-    return LLVM::LLVMPointerType::get(getContext());
-  }
+  Type getPtrType() { return getLLVMType<void *>(getContext()); }
 
   /// Memory in the frame of the function, so that loops do not add to it.
-  Value allocate(Type type, int64_t count = 1, int64_t alignment = 0);
-  /// Stores to field `index` of the struct, or array, of that type at `ptr`.
-  void storeField(Type type, Value ptr, ArrayRef<int32_t> index, Value value);
+  Value allocate(Type type, int64_t alignment = 0);
+  /// The same for a struct of the runtime.
+  template <class S>
+  Value allocate() {
+    return allocate(getLLVMType<S>(getContext()),
+                    runtime::Layout<S>::alignment);
+  }
 
-  /// fp8rt_context_NAME(context, arguments...).
-  Value call(StringRef name, Type resultType, ValueRange arguments);
+  /// Calls a function with the context in front of the arguments.
+  template <class R, class... Ps, class... Values>
+  Value call(runtime::Function<R(fp8rt_context *, Ps...)> callee,
+             Values... arguments) {
+    return createRuntimeCall(*this, callee, Value(getContextArgument()),
+                             arguments...);
+  }
   /// The address of a constant that ends in a NUL.
   Value text(const Twine &text);
   void require(Value condition, const Twine &message);
@@ -70,6 +81,7 @@ public:
 
 private:
   Value constant(Type type, int64_t value);
+  BlockArgument getContextArgument() { return function.getArguments().back(); }
 
   FunctionOpInterface function;
   ModuleOp module;

@@ -15,10 +15,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Conversion/Passes.h"
+#include "fp8/Runtime/ABI/MLIR.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -30,40 +30,6 @@ namespace mlir::fp8 {
 } // namespace mlir::fp8
 
 using namespace mlir;
-
-/// See fp8/Runtime/Gemm.h.
-static constexpr StringLiteral kGemmFunction = "fp8rt_gemm_f32";
-
-/// memref<?x?x?xf32, strided<[?, ?, ?], offset: ?>>, which every operand fits.
-static MemRefType getCalleeOperandType(MLIRContext *context) {
-  constexpr int64_t dynamic = ShapedType::kDynamic;
-  return MemRefType::get(
-      {dynamic, dynamic, dynamic}, Float32Type::get(context),
-      StridedLayoutAttr::get(context, dynamic, {dynamic, dynamic, dynamic}));
-}
-
-/// Declares the runtime's function next to `op`; fails if its name is taken.
-static FailureOr<func::FuncOp> declareCallee(OpBuilder &builder,
-                                             Operation *op) {
-  Operation *symbolTable = SymbolTable::getNearestSymbolTable(op);
-  MemRefType operand = getCalleeOperandType(op->getContext());
-  auto type = builder.getFunctionType({operand, operand, operand}, {});
-  if (Operation *symbol =
-          SymbolTable::lookupSymbolIn(symbolTable, kGemmFunction)) {
-    auto callee = dyn_cast<func::FuncOp>(symbol);
-    if (!callee || !callee.isExternal() || callee.getFunctionType() != type)
-      return failure();
-    return callee;
-  }
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(&symbolTable->getRegion(0).front());
-  auto callee =
-      func::FuncOp::create(builder, op->getLoc(), kGemmFunction, type);
-  callee.setPrivate();
-  callee->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
-                  builder.getUnitAttr());
-  return callee;
-}
 
 namespace {
 /// What a loop of a contraction is to the product, by the operands it indexes.
@@ -211,10 +177,11 @@ LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
   FailureOr<SmallVector<DimKind>> kindOfLoop = getKindOfLoops(op, rewriter);
   if (failed(kindOfLoop))
     return failure();
-  FailureOr<func::FuncOp> callee = declareCallee(rewriter, op);
+  FailureOr<func::FuncOp> callee = fp8::declareRuntimeFunction(
+      rewriter, op, fp8::runtime::_mlir_ciface_fp8rt_gemm_f32);
   if (failed(callee))
     return rewriter.notifyMatchFailure(
-        op, "expected '" + kGemmFunction + "' to name the runtime's function");
+        op, "expected the name of the runtime's function to be free");
 
   // Take the operands apart into base, offset and strides.
   Location loc = op.getLoc();
@@ -276,8 +243,8 @@ LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
           getValueOrCreateConstantIndexOp(rewriter, loc, dim.strides[index]));
     }
     arguments.push_back(memref::ReinterpretCastOp::create(
-        rewriter, loc, getCalleeOperandType(getContext()), bases[index],
-        OpFoldResult(offsets[index]), sizes, strides));
+        rewriter, loc, cast<MemRefType>(callee->getArgumentTypes()[index]),
+        bases[index], OpFoldResult(offsets[index]), sizes, strides));
   }
   func::CallOp::create(rewriter, loc, *callee, arguments);
   rewriter.eraseOp(op);

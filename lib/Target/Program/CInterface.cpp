@@ -11,10 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/Runtime/Program.h"
+#include "fp8/Runtime/ABI/LLVM.h"
 #include "fp8/Target/Program/Interface.h"
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/Module.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -33,9 +31,6 @@ private:
   llvm::Constant *createString(StringRef text);
   llvm::Constant *getNull() {
     return llvm::Constant::getNullValue(b.getPtrTy());
-  }
-  llvm::Constant *createStruct(ArrayRef<llvm::Constant *> fields) {
-    return llvm::ConstantStruct::getAnon(module.getContext(), fields);
   }
 
   llvm::Constant *createPort(const Port &port);
@@ -80,15 +75,19 @@ llvm::Constant *CInterfaceBuilder::createPort(const Port &port) {
   for (int64_t size : port.shape)
     sizes.push_back(ShapedType::isDynamic(size) ? -1 : size);
   int32_t rank = port.isShaped() ? static_cast<int32_t>(sizes.size()) : -1;
-  return createStruct(
-      {createString(port.name),
-       createString(StringRef(fp8rt::stringifyDType(port.dtype))),
-       sizes.empty() ? getNull()
-                     : createGlobal(llvm::ConstantDataArray::get(
-                                        module.getContext(), sizes),
-                                    "fp8_sizes"),
-       b.getInt32(rank), b.getInt32(fp8rt::getByteWidth(port.dtype)),
-       b.getInt32(getAlignment(program, port)), b.getInt32(0)});
+  using Fields = runtime::Struct<fp8rt_program_port>;
+  StructConstant<fp8rt_program_port> constant(module.getContext());
+  constant.set(Fields::name, createString(port.name))
+      .set(Fields::dtype,
+           createString(StringRef(fp8rt::stringifyDType(port.dtype))))
+      .set(Fields::rank, rank)
+      .set(Fields::width, fp8rt::getByteWidth(port.dtype))
+      .set(Fields::alignment, getAlignment(program, port));
+  if (!sizes.empty())
+    constant.set(Fields::sizes, createGlobal(llvm::ConstantDataArray::get(
+                                                 module.getContext(), sizes),
+                                             "fp8_sizes"));
+  return constant.get();
 }
 
 llvm::Constant *CInterfaceBuilder::createPorts(ArrayRef<Port> ports) {
@@ -133,11 +132,17 @@ CInterfaceBuilder::createFunction(const ProgramFunction &function,
   const Signature &signature = function.signature;
   uint32_t flags = (signature.takesState ? FP8RT_FUNCTION_TAKES_STATE : 0) |
                    (program.isOnGPU() ? FP8RT_FUNCTION_TAKES_CONTEXT : 0);
-  return createStruct(
-      {info, createString(signature.entry), createInvoke(function, callee),
-       createPorts(signature.arguments), createPorts(signature.results),
-       b.getInt32(signature.arguments.size()),
-       b.getInt32(signature.results.size()), b.getInt32(flags), b.getInt32(0)});
+  using Fields = runtime::Struct<fp8rt_program_function>;
+  StructConstant<fp8rt_program_function> constant(module.getContext());
+  return constant.set(Fields::program, info)
+      .set(Fields::name, createString(signature.entry))
+      .set(Fields::invoke, createInvoke(function, callee))
+      .set(Fields::arguments, createPorts(signature.arguments))
+      .set(Fields::results, createPorts(signature.results))
+      .set(Fields::num_arguments, signature.arguments.size())
+      .set(Fields::num_results, signature.results.size())
+      .set(Fields::flags, flags)
+      .get();
 }
 
 //===----------------------------------------------------------------------===//
@@ -190,11 +195,8 @@ void CInterfaceBuilder::createEntry(const ProgramFunction &function,
     state = entry->getArg(next++);
   if (program.isOnGPU())
     context = entry->getArg(next++);
-  llvm::FunctionCallee call = module.getOrInsertFunction(
-      "fp8rt_program_call", b.getInt32Ty(), b.getPtrTy(), b.getPtrTy(),
-      b.getPtrTy(), b.getInt64Ty(), b.getPtrTy());
-  b.CreateRet(
-      b.CreateCall(call, {description, arguments, results, state, context}));
+  b.CreateRet(createRuntimeCall(b, runtime::fp8rt_program_call, description,
+                                arguments, results, state, context));
 }
 
 /// A failed assertion ends the call, not the process.
@@ -203,9 +205,6 @@ static void redirectAssertions(llvm::Module &module) {
   if (!abort)
     return;
   llvm::IRBuilder<> b(module.getContext());
-  llvm::FunctionCallee fail = module.getOrInsertFunction(
-      "fp8rt_program_fail", b.getVoidTy(), b.getPtrTy());
-  cast<llvm::Function>(fail.getCallee())->setDoesNotReturn();
   for (llvm::User *user : llvm::make_early_inc_range(abort->users())) {
     auto *call = dyn_cast<llvm::CallInst>(user);
     auto *puts =
@@ -214,7 +213,8 @@ static void redirectAssertions(llvm::Module &module) {
         puts->getCalledFunction()->getName() != "puts")
       continue;
     b.SetInsertPoint(call);
-    b.CreateCall(fail, {puts->getArgOperand(0)});
+    createRuntimeCall(b, runtime::fp8rt_program_fail, puts->getArgOperand(0))
+        ->setDoesNotReturn();
     call->eraseFromParent();
     puts->eraseFromParent();
   }
@@ -242,10 +242,7 @@ void CInterfaceBuilder::build() {
   hideProgram();
   redirectAssertions(module);
 
-  auto *infoType = llvm::StructType::get(
-      module.getContext(),
-      {llvm::ArrayType::get(b.getInt8Ty(), 8), b.getInt32Ty(), b.getInt32Ty(),
-       b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getInt64Ty()});
+  llvm::Type *infoType = getLLVMType<fp8rt_program_info>(module.getContext());
   info = new llvm::GlobalVariable(module, infoType, /*isConstant=*/true,
                                   llvm::GlobalValue::InternalLinkage,
                                   /*Initializer=*/nullptr, "fp8_program_info");
@@ -256,15 +253,18 @@ void CInterfaceBuilder::build() {
       llvm::ArrayType::get(functions[0]->getType(), functions.size());
   llvm::Constant *table = createGlobal(
       llvm::ConstantArray::get(tableType, functions), "fp8_functions");
-  info->setInitializer(llvm::ConstantStruct::get(
-      infoType,
-      {llvm::ConstantDataArray::getString(module.getContext(),
-                                          FP8RT_PROGRAM_MAGIC),
-       b.getInt32(FP8RT_VERSION), b.getInt32(functions.size()), table,
-       createString(program.name), createString(getManifest(program)),
-       program.stateManifest.empty() ? getNull()
-                                     : createString(program.stateManifest),
-       b.getInt64(program.numSlots)}));
+  using Fields = runtime::Struct<fp8rt_program_info>;
+  StructConstant<fp8rt_program_info> constant(module.getContext());
+  constant.set(Fields::magic, FP8RT_PROGRAM_MAGIC)
+      .set(Fields::version, FP8RT_VERSION)
+      .set(Fields::num_functions, functions.size())
+      .set(Fields::functions, table)
+      .set(Fields::name, createString(program.name))
+      .set(Fields::manifest, createString(getManifest(program)))
+      .set(Fields::num_slots, program.numSlots);
+  if (!program.stateManifest.empty())
+    constant.set(Fields::state_manifest, createString(program.stateManifest));
+  info->setInitializer(constant.get());
   // Two programs of one process have the first name in common: it is for dlsym,
   // and the program itself means its own by neither.
   for (const std::string &name :
