@@ -224,13 +224,16 @@ void CInterfaceBuilder::hideProgram() {
   for (llvm::GlobalValue &value : module.global_values())
     if (!value.isDeclaration() && !value.getName().starts_with("llvm."))
       value.setLinkage(llvm::GlobalValue::InternalLinkage);
-  // Names that the interface wants, and a function of the program may have.
+  // Names that the interface wants, and a function of the program may have: its
+  // own, and those of the runtime.
   auto free = [&](StringRef name) {
     if (llvm::GlobalValue *value = module.getNamedValue(name))
       value->setName(name + ".internal");
   };
   free(FP8RT_PROGRAM_SYMBOL);
   free(getInfoSymbol(program));
+  free(runtime::fp8rt_program_call.name);
+  free(runtime::fp8rt_program_fail.name);
   for (const ProgramFunction &function : program.functions) {
     callees.push_back(
         module.getFunction("_mlir_ciface_" + function.signature.entry));
