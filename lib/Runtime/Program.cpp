@@ -18,11 +18,13 @@
 
 #include "fp8/Runtime/DeviceState.h"
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace fp8rt;
@@ -83,10 +85,23 @@ struct Descriptor {
       : words(static_cast<int64_t *>(tensor)), rank(rank) {}
 
   void *&allocated() { return reinterpret_cast<void *&>(words[0]); }
+  void *&address() { return reinterpret_cast<void *&>(words[1]); }
   uint64_t data() const { return words[1]; }
-  int64_t offset() const { return words[2]; }
+  int64_t &offset() { return words[2]; }
   int64_t size(int32_t dim) const { return words[3 + dim]; }
   int64_t stride(int32_t dim) const { return words[3 + rank + dim]; }
+  /// The first and the last element in memory, counted from `offset`; the
+  /// last comes before the first if there is none.
+  std::pair<int64_t, int64_t> span() const {
+    int64_t first = 0, last = 0;
+    for (int32_t dim = 0; dim < rank; ++dim) {
+      if (size(dim) == 0)
+        return {0, -1};
+      int64_t extent = (size(dim) - 1) * stride(dim);
+      (extent < 0 ? first : last) += extent;
+    }
+    return {first, last};
+  }
   static size_t getByteSize(int32_t rank) {
     return (3 + 2 * static_cast<size_t>(rank)) * sizeof(int64_t);
   }
@@ -107,6 +122,11 @@ public:
 
 private:
   fp8rt_status checkTensor(const fp8rt_program_port &port, Descriptor tensor);
+  /// A program may return a tensor twice, or with a part of it: gives each of
+  /// the results, at `offsets` of `bytes`, an allocation of its own.
+  fp8rt_status separate(char *bytes, const std::vector<size_t> &offsets);
+  void *allocate(int64_t size);
+  void release();
   template <typename Expected, typename Got>
   fp8rt_status failArgument(const fp8rt_program_port &port, Expected expected,
                             Got got) {
@@ -122,6 +142,8 @@ private:
 
   const fp8rt_program_function &function;
   fp8rt_context *context;
+  /// What the results hold, each once.
+  std::vector<void *> allocations;
 };
 } // namespace
 
@@ -193,6 +215,58 @@ fp8rt_status Call::check(void *const *arguments, void *const *results) {
 // Calls
 //===----------------------------------------------------------------------===//
 
+void *Call::allocate(int64_t size) {
+  if (takes(FP8RT_FUNCTION_TAKES_CONTEXT))
+    return fp8rt_context_alloc(context, size, /*flags=*/0);
+  constexpr size_t alignment = 64;
+  return std::aligned_alloc(alignment,
+                            (size + alignment) / alignment * alignment);
+}
+
+void Call::release() {
+  for (void *memory : allocations)
+    if (takes(FP8RT_FUNCTION_TAKES_CONTEXT))
+      fp8rt_context_free(context, memory);
+    else
+      std::free(memory);
+}
+
+fp8rt_status Call::separate(char *bytes, const std::vector<size_t> &offsets) {
+  std::vector<int32_t> shared;
+  for (int32_t i = 0; i < function.num_results; ++i) {
+    if (function.results[i].rank < 0)
+      continue;
+    void *memory =
+        Descriptor(bytes + offsets[i], function.results[i].rank).allocated();
+    if (std::find(allocations.begin(), allocations.end(), memory) ==
+        allocations.end())
+      allocations.push_back(memory);
+    else if (memory)
+      shared.push_back(i);
+  }
+  for (int32_t i : shared) {
+    const fp8rt_program_port &port = function.results[i];
+    Descriptor result(bytes + offsets[i], port.rank);
+    auto [first, last] = result.span();
+    int64_t size = (last + 1 - first) * port.width;
+    const char *source = static_cast<char *>(result.address()) +
+                         (result.offset() + first) * port.width;
+    void *copy = allocate(size);
+    if (takes(FP8RT_FUNCTION_TAKES_CONTEXT))
+      fp8rt_context_copy(context, copy, source, size);
+    else if (!copy)
+      return fail(FP8RT_ERROR_OUT_OF_MEMORY,
+                  "cannot allocate " + std::to_string(size) +
+                      " bytes for result '" + port.name + "'");
+    else
+      std::memcpy(copy, source, size);
+    result.allocated() = result.address() = copy;
+    result.offset() = -first;
+    allocations.push_back(copy);
+  }
+  return FP8RT_OK;
+}
+
 fp8rt_status Call::run(void *const *arguments, void *const *results,
                        fp8rt_state_rows *rows) {
   // The struct of results: descriptors of words, and scalars by themselves.
@@ -224,17 +298,15 @@ fp8rt_status Call::run(void *const *arguments, void *const *results,
     packed.push_back(bytes);
 
   fp8rt_status status = fp8rt_program_invoke(&function, packed.data());
-  if (status == FP8RT_OK && takes(FP8RT_FUNCTION_TAKES_CONTEXT)) {
-    status = fp8rt_context_take_status(context);
-    // What was allocated before the error.
-    for (int32_t i = 0; status != FP8RT_OK && i < function.num_results; ++i)
-      if (function.results[i].rank >= 0)
-        fp8rt_context_free(
-            context, Descriptor(bytes + offsets[i], function.results[i].rank)
-                         .allocated());
-  }
   if (status != FP8RT_OK)
     return status;
+  status = separate(bytes, offsets);
+  if (takes(FP8RT_FUNCTION_TAKES_CONTEXT))
+    status = fp8rt_context_take_status(context);
+  if (status != FP8RT_OK) {
+    release();
+    return status;
+  }
   for (int32_t i = 0; i < function.num_results; ++i) {
     const fp8rt_program_port &port = function.results[i];
     std::memcpy(results[i], bytes + offsets[i],

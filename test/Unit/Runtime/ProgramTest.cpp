@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 
+#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -41,6 +42,16 @@ void invokeAdd(void **arguments) {
   if (s < 0)
     fp8rt_program_fail("s is negative");
   *results = {7, s + *static_cast<float *>(x->data), *x};
+}
+
+/// () -> (y, part, y), of one allocation; `part` is the second column, upwards.
+void invokeShared(void **arguments) {
+  auto *results = *static_cast<fp8rt_tensor2 **>(arguments[0]);
+  auto *data = static_cast<float *>(std::malloc(6 * sizeof(float)));
+  for (int i = 0; i < 6; ++i)
+    data[i] = static_cast<float>(i);
+  results[0] = results[2] = fp8rt_make_tensor2(data, 3, 2);
+  results[1] = {data, data, 5, {3, 1}, {-2, 1}};
 }
 
 /// () -> i32
@@ -86,6 +97,33 @@ TEST_F(ProgramTest, TakesResultsApart) {
   EXPECT_EQ(fp8rt_program_call(&functions[1], nullptr, &place, 0, nullptr),
             FP8RT_OK);
   EXPECT_EQ(value, 1);
+}
+
+TEST_F(ProgramTest, GivesResultsAllocationsOfTheirOwn) {
+  const int64_t column[] = {3, 1};
+  const fp8rt_program_port ports[] = {{"y", "F32", kSizes, 2, 4, 4, 0},
+                                      {"part", "F32", column, 2, 4, 4, 0},
+                                      {"again", "F32", kSizes, 2, 4, 4, 0}};
+  functions[0] = {&info, "shared", invokeShared, nullptr, ports, 0, 3, 0, 0};
+  fp8rt_tensor2 y, part, again;
+  void *results[] = {&y, &part, &again};
+  ASSERT_EQ(fp8rt_program_call(&functions[0], nullptr, results, 0, nullptr),
+            FP8RT_OK);
+  auto get = [](const fp8rt_tensor2 &tensor, int64_t i, int64_t j) {
+    return static_cast<float *>(
+        tensor.data)[tensor.offset + i * tensor.strides[0] +
+                     j * tensor.strides[1]];
+  };
+  for (int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(get(part, i, 0), 5 - 2 * i);
+    for (int64_t j = 0; j < 2; ++j) {
+      EXPECT_EQ(get(y, i, j), 2 * i + j);
+      EXPECT_EQ(get(again, i, j), 2 * i + j);
+    }
+  }
+  // Twice the same would end the process.
+  for (fp8rt_tensor2 *tensor : {&y, &part, &again})
+    std::free(tensor->allocated);
 }
 
 TEST_F(ProgramTest, EndsTheCallThatFails) {
