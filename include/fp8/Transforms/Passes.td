@@ -361,6 +361,19 @@ def LowerDynamicExpandShapePass : Pass<"fp8-lower-dynamic-expand-shape"> {
                            "memref::MemRefDialect"];
 }
 
+def ProtectArgumentsPass : Pass<"fp8-protect-arguments", "::mlir::ModuleOp"> {
+  let summary = "keep bufferization from writing to what callers pass";
+  let description = [{
+    A tensor is a value, and its memory the caller's: a result that would be
+    computed in the memory of an argument, such as a sum that a matmul adds to,
+    is computed in a copy, which is then the result. Bufferization takes
+    arguments for writable where nothing is said; this pass says of every tensor
+    argument of a public function that it is not, unless the program says that
+    it is (`bufferization.writable = true`).
+  }];
+  let dependentDialects = ["bufferization::BufferizationDialect"];
+}
+
 def StripAttributesPass : Pass<"fp8-strip-attributes", "::mlir::ModuleOp"> {
   let summary = "drop attributes of functions that LLVM has no use for";
   let description = [{

@@ -15,6 +15,12 @@
 // CHECK-NEXT: calls_fill: 0: 7 7
 // CHECK-NEXT: calls_nothing: 0
 
+// Tensors among the results are the caller's, each by itself; those among the
+// arguments stay as they were.
+
+// CHECK-NEXT: calls_share: 0: 11 22, 11, 22
+// CHECK-NEXT: calls_keep: 0: 11 22 of 10 20, 5 20 of 10 20
+
 // Two programs of one process have each their own description.
 
 // CHECK-NEXT: other_add: 0: -9
@@ -54,6 +60,22 @@ func.func @fill(%m: memref<2xf32> {fp8.name = "m"}, %v: f32 {fp8.name = "int"}) 
 }
 func.func @nothing() {
   return
+}
+func.func @share(%x: tensor<2xf32>, %y: tensor<2xf32>) -> (tensor<2xf32>, tensor<1xf32>, tensor<2xf32>) {
+  %0 = arith.addf %x, %y : tensor<2xf32>
+  %1 = tensor.extract_slice %0[0] [1] [1] : tensor<2xf32> to tensor<1xf32>
+  return %0, %1, %0 : tensor<2xf32>, tensor<1xf32>, tensor<2xf32>
+}
+func.func @keep(%x: tensor<2xf32>, %y: tensor<2xf32>, %v: f32) -> (tensor<2xf32>, tensor<2xf32>) {
+  %sum = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<2xf32>) outs(%y : tensor<2xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<2xf32>
+  %zero = arith.constant 0 : index
+  %inserted = tensor.insert %v into %y[%zero] : tensor<2xf32>
+  return %sum, %inserted : tensor<2xf32>, tensor<2xf32>
 }
 func.func @join(%x: tensor<?xf32> {fp8.name = "x"}, %y: tensor<?xf32>) -> tensor<?xf32> {
   %0 = linalg.add ins(%x, %y : tensor<?xf32>, tensor<?xf32>) outs(%x : tensor<?xf32>) -> tensor<?xf32>

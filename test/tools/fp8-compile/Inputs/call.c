@@ -45,6 +45,25 @@ static void call_all(void) {
   status = calls_nothing();
   printf("calls_nothing: %d\n", (int)status);
 
+  fp8rt_tensor1 part, again;
+  tx = fp8rt_make_tensor1(x, 2);
+  ty = fp8rt_make_tensor1(y, 2);
+  status = calls_share(&tx, &ty, &sum, &part, &again);
+  data = (float *)sum.data;
+  printf("calls_share: %d: %g %g, %g, %g\n", (int)status, data[0], data[1],
+         *(float *)part.data, ((float *)again.data)[1]);
+  free(sum.allocated);
+  free(part.allocated);
+  free(again.allocated);
+  status = calls_keep(&tx, &ty, 5, &sum, &again);
+  data = (float *)sum.data;
+  printf("calls_keep: %d: %g %g of %g %g, ", (int)status, data[0], data[1],
+         y[0], y[1]);
+  data = (float *)again.data;
+  printf("%g %g of %g %g\n", data[0], data[1], y[0], y[1]);
+  free(sum.allocated);
+  free(again.allocated);
+
   tx = fp8rt_make_tensor1(x, 1);
   ty = fp8rt_make_tensor1(y, 1);
   status = other_add(&tx, &ty, &sum);

@@ -1,0 +1,39 @@
+//===- ProtectArguments.cpp - What callers pass stays as it is ------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_PROTECTARGUMENTSPASS
+#include "fp8/Transforms/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using bufferization::BufferizationDialect;
+
+namespace {
+struct ProtectArguments
+    : fp8::impl::ProtectArgumentsPassBase<ProtectArguments> {
+  using Base::Base;
+  void runOnOperation() override {
+    StringRef name = BufferizationDialect::kWritableAttrName;
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (!function.isPublic() || function.isExternal())
+        continue;
+      for (BlockArgument argument : function.getArguments())
+        if (unsigned index = argument.getArgNumber();
+            isa<TensorType>(argument.getType()) &&
+            !function.getArgAttr(index, name))
+          function.setArgAttr(index, name, BoolAttr::get(&getContext(), false));
+    }
+  }
+};
+} // namespace
