@@ -172,82 +172,50 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
 // Registration
 //===----------------------------------------------------------------------===//
 
+#define GET_PipelineOptionTable_IMPL
+#include "fp8/Pipelines/PipelineOptions.inc"
+
+ArrayRef<OptionInfo<PipelineOptions>> fp8::getPipelineOptions() {
+  return PipelineOptionTable;
+}
+
 /// Splits `key=value key=value`; the values of `recipe` hold `=` and commas, so
 /// that upstream's parser of pipeline options, which would take them apart, is
 /// told that the value is one string in braces or quotes, or ends at a space.
-static LogicalResult
-parsePipelineOptions(StringRef text, PipelineOptions &options,
-                     llvm::function_ref<LogicalResult(const Twine &)> error) {
+static llvm::Error parsePipelineOptions(StringRef text,
+                                        PipelineOptions &options) {
   SmallVector<StringRef> settings;
   text.split(settings, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef setting : settings) {
-    StringRef key = setting.split('=').first;
-    StringRef value = setting.split('=').second.trim("{}\"'");
-    auto parseBool = [&](bool &flag) -> LogicalResult {
-      if (value == "true" || value.empty() || value == "1")
-        flag = true;
-      else if (value == "false" || value == "0")
-        flag = false;
-      else
-        return error("expected option '" + key +
-                     "' to be true or false, but "
-                     "got '" +
-                     value + "'");
-      return success();
-    };
-    if (key == "recipe")
-      options.recipe = value.str();
-    else if (key == "recipe-file")
-      options.recipeFile = value.str();
-    else if (key == "target")
-      options.target = value.str();
-    else if (key == "kernel-format")
-      options.kernelFormat = value.str();
-    else if (key == "kernel-table")
-      options.kernelTable = value.str();
-    else if (key == "from")
-      options.from = value.str();
-    else if (key == "to")
-      options.to = value.str();
-    else if (key == "require") {
-      if (failed(parseBool(options.require)))
-        return failure();
-    } else if (key == "stats") {
-      if (failed(parseBool(options.stats)))
-        return failure();
-    } else if (key == "functional-state") {
-      if (failed(parseBool(options.functionalState)))
-        return failure();
-    } else if (key == "evaluate-constants") {
-      if (failed(parseBool(options.evaluateConstants)))
-        return failure();
-    } else if (key == "max-padding") {
-      if (value.getAsDouble(options.maxPadding))
-        return error("expected option 'max-padding' to be a number, but got '" +
-                     value + "'");
-    } else {
-      return error("unknown option '" + key +
-                   "': expected recipe, recipe-file, target, from, to, "
-                   "require, max-padding, kernel-format, kernel-table, "
-                   "functional-state, evaluate-constants or stats");
-    }
+    auto [key, value] = setting.split('=');
+    value = value.trim("{}\"'");
+    const auto *option = findOption(getPipelineOptions(), key);
+    if (!option)
+      return makeUnknownOptionError(key, getPipelineOptions());
+    if (StringRef expected = option->set(options, value); !expected.empty())
+      return makeOptionValueError(key, expected, value);
   }
-  return success();
+  return llvm::Error::success();
+}
+
+/// "bf16 program to FP8: recipe=RECIPE require ...".
+static std::string describePipeline() {
+  std::string text = "bf16 program to FP8:";
+  for (const OptionInfo<PipelineOptions> &option : getPipelineOptions())
+    text +=
+        (" " + option.key + (option.value.empty() ? "" : "=") + option.value)
+            .str();
+  return text;
 }
 
 void fp8::registerPipelines() {
   registerPassPipeline(
-      "fp8-pipeline",
-      "bf16 program to FP8: recipe=R recipe-file=F target=cpu|sm_90a "
-      "from=PHASE "
-      "to=PHASE require max-padding=X kernel-format=F kernel-table=FILE "
-      "functional-state "
-      "evaluate-constants=BOOL stats",
+      "fp8-pipeline", describePipeline(),
       [](OpPassManager &pm, StringRef text,
          llvm::function_ref<LogicalResult(const Twine &)> errorHandler) {
         PipelineOptions options;
-        if (failed(parsePipelineOptions(text, options, errorHandler)))
-          return failure();
+        if (llvm::Error error = parsePipelineOptions(text, options))
+          return errorHandler(llvm::toString(std::move(error)));
         // buildPipeline reports through a diagnostic, which needs a context
         // that a pipeline under construction does not have.
         MLIRContext context;

@@ -4,7 +4,9 @@
 // RUN: not fp8-opt %s --fp8-pipeline="target=abacus" 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: not fp8-opt %s --fp8-pipeline="recipe=fancy" 2>&1 | FileCheck %s --check-prefix=RECIPE
 // RUN: not fp8-opt %s --fp8-pipeline="require=perhaps" 2>&1 | FileCheck %s --check-prefix=BOOL
-// RUN: not fp8-opt %s --fp8-pipeline="recipes=current" 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not fp8-opt %s --fp8-pipeline="recipes=current" 2>&1 | FileCheck %s --check-prefix=MISSPELT
+// RUN: not fp8-opt %s --fp8-pipeline="colour=red" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not fp8-opt %s --fp8-pipeline="max-padding=much" 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not fp8-opt %s --fp8-pipeline="target=sm_90a kernel-format=tar" 2>&1 | FileCheck %s --check-prefix=FORMAT
 // RUN: not fp8-opt %s --fp8-remarks=csv:- 2>&1 | FileCheck %s --check-prefix=REMARKS
 // RUN: not fp8-opt %s --fp8-remarks=json:%t.absent/remarks.json 2>&1 | FileCheck %s --check-prefix=DIRECTORY
@@ -15,7 +17,9 @@
 // TARGET: error: expected target to be cpu or sm_90a, but got 'abacus'
 // RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // BOOL: error: expected option 'require' to be true or false, but got 'perhaps'
-// OPTION: error: unknown option 'recipes': expected recipe, recipe-file, target, from, to, require, max-padding, kernel-format, kernel-table, functional-state, evaluate-constants or stats
+// MISSPELT: error: unknown option 'recipes'; did you mean 'recipe'?
+// UNKNOWN: error: unknown option 'colour': expected one of evaluate-constants, from, functional-state, kernel-format, kernel-table, max-padding, recipe, recipe-file, require, stats, target, to
+// NUMBER: error: expected option 'max-padding' to be a number, but got 'much'
 // FORMAT: error: expected kernel-format to be auto, cubin or ptx, but got 'tar'
 // REMARKS: error: expected remarks as json:FILE or text:FILE, but got 'csv:-'
 // DIRECTORY: error: remarks file '{{.*}}.absent/remarks.json': expected a writable directory

@@ -7,27 +7,27 @@
 //===----------------------------------------------------------------------===//
 
 include "llvm/Option/OptParser.td"
+include "fp8/Pipelines/PipelineOptions.td"
 
 class J<string name, string meta, string help>
     : Joined<["--"], name # "=">, MetaVarName<meta>, HelpText<help>;
 class F<string name, string help> : Flag<["--"], name>, HelpText<help>;
 
-def recipe : J<"recipe", "RECIPE",
-               "current, rowwise, block, mxfp8, nvfp4, delayed, static or "
-               "none[,key=value...]: the recipe of contractions without one of their own">;
-def recipe_file : J<"recipe-file", "FILE",
-                    "JSON rules that give recipes to contractions by name">;
-def target : J<"target", "TARGET", "cpu (the default) or sm_90a">;
-def fp8_require : F<"fp8-require", "Fail when a contraction stays in high "
-                                   "precision although its recipe is not none">;
-def max_padding : J<"max-padding", "SHARE",
-                    "Pad K where that adds at most this share of it (0.25)">;
+// An option of the compiler under its key, or under another name that
+// parseCompilerOption knows.
+class Keyed<KeyedOption option> : J<option.Key, option.Value, option.Help>;
+class KeyedFlag<KeyedOption option, string name = option.Key>
+    : F<name, option.Help>;
+
+def recipe : Keyed<Recipe>;
+def recipe_file : Keyed<RecipeFile>;
+def target : Keyed<Target>;
+def fp8_require : KeyedFlag<Require, "fp8-require">;
+def max_padding : Keyed<MaxPadding>;
 def no_evaluate_constants
     : F<"no-evaluate-constants", "Quantise constant weights in every call, not "
                                  "while compiling">;
-def kernel_table : J<"kernel-table", "FILE",
-                     "Kernel configs that fp8-tune measured; without it, and "
-                     "for matmuls that it lacks, a heuristic chooses">;
+def kernel_table : Keyed<KernelTable>;
 def fp8_remarks : J<"fp8-remarks", "FORMAT:FILE",
                     "Write what was decided about every contraction: json:FILE "
                     "or text:FILE, - for the standard output">;

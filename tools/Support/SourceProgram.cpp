@@ -21,28 +21,21 @@ using namespace mlir::fp8;
 
 llvm::Expected<bool> fp8::parseCompilerOption(const llvm::opt::Arg &arg,
                                               CompilerOptions &options) {
-  PipelineOptions &pipeline = options.pipeline;
-  StringRef name = arg.getOption().getName(), value = getValue(arg);
-  if (name == "recipe=") {
-    pipeline.recipe = value;
-  } else if (name == "recipe-file=") {
-    pipeline.recipeFile = value;
-  } else if (name == "target=") {
-    pipeline.target = value;
-  } else if (name == "kernel-table=") {
-    pipeline.kernelTable = value;
-  } else if (name == "fp8-require") {
-    pipeline.require = true;
-  } else if (name == "no-evaluate-constants") {
-    pipeline.evaluateConstants = false;
-  } else if (name == "fp8-remarks=") {
+  StringRef key = arg.getOption().getName(), value = getValue(arg);
+  key.consume_back("=");
+  key.consume_front("fp8-");
+  if (key == "remarks") {
     options.remarks = value;
-  } else if (name == "max-padding=") {
-    if (llvm::Error error = parseNumber(arg, pipeline.maxPadding))
-      return error;
-  } else {
-    return false;
+    return true;
   }
+  if (key.consume_front("no-"))
+    value = "false";
+  const auto *option = findOption(getPipelineOptions(), key);
+  if (!option)
+    return false;
+  if (StringRef expected = option->set(options.pipeline, value);
+      !expected.empty())
+    return makeValueError(arg, expected);
   return true;
 }
 

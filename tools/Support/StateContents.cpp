@@ -8,6 +8,8 @@
 
 #include "StateContents.h"
 
+#include "fp8/Support/Suggestion.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatAdapters.h"
@@ -100,18 +102,10 @@ StateContents::select(StringRef glob) const {
 }
 
 std::string StateContents::suggest(StringRef name) const {
-  const SlotContents *nearest = nullptr;
-  // Further away, it would be another name and not a misspelt one.
-  unsigned limit = std::max<unsigned>(2, name.size() / 3);
-  for (const SlotContents &slot : slots) {
-    unsigned distance =
-        name.edit_distance(slot.name, /*AllowReplacements=*/true, limit);
-    if (distance > limit || (nearest && distance == limit))
-      continue;
-    limit = distance;
-    nearest = &slot;
-  }
-  return nearest ? "; did you mean '" + nearest->name + "'?" : "";
+  return mlir::fp8::suggest(
+      name, llvm::map_range(slots, [](const SlotContents &slot) {
+        return StringRef(slot.name);
+      }));
 }
 
 std::string mlir::fp8::formatAmax(float value) {

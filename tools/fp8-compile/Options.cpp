@@ -48,14 +48,8 @@ static llvm::Error parseValue(const Arg &arg, CompileOptions &options) {
   case OPT_header:
     options.header = value;
     break;
-  case OPT_functional_state:
-    options.pipeline.functionalState = true;
-    break;
   case OPT_kernels:
     options.kernels = value;
-    break;
-  case OPT_kernel_format:
-    options.pipeline.kernelFormat = value;
     break;
   case OPT_cpu:
     options.cpu = value;

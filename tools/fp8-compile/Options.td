@@ -20,15 +20,10 @@ def compile_to : J<"compile-to", "PHASE",
 def name : J<"name", "NAME", "What names in C begin with; that of the output">;
 def header : J<"header", "FILE",
                "Where to write the header; beside the output, as .h">;
-def functional_state
-    : F<"functional-state", "Functions take and return the scales and past "
-                            "amaxes of delayed scaling as tensors, in place of "
-                            "a state">;
+def functional_state : KeyedFlag<FunctionalState>;
 def kernels : J<"kernels", "NAME",
                 "Of several gpu.modules, the one to emit as ptx or cubin">;
-def kernel_format : J<"kernel-format", "FORMAT",
-                      "How kernels are embedded: cubin, ptx, or auto (the "
-                      "default), a cubin if there is a ptxas">;
+def kernel_format : Keyed<KernelFormat>;
 def cpu : J<"cpu", "NAME",
             "The processor of the host code: native (the default), or one that "
             "LLVM knows, such as x86-64-v3">;

@@ -9,8 +9,10 @@
 #ifndef FP8_PIPELINES_PIPELINES_H
 #define FP8_PIPELINES_PIPELINES_H
 
+#include "fp8/Support/OptionTable.h"
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
 #include <optional>
 #include <string>
 
@@ -63,6 +65,9 @@ struct PipelineOptions {
   /// The program reports statistics of every quantised tensor while it runs.
   bool stats = false;
 };
+
+/// Every member, as PipelineOptions.td has it.
+ArrayRef<OptionInfo<PipelineOptions>> getPipelineOptions();
 
 /// Appends the phases from `options.from` to `options.to` to `pm`, a pass
 /// manager of `builtin.module`. Reports an unknown recipe, target or phase

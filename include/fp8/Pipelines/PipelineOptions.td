@@ -1,0 +1,67 @@
+//===- PipelineOptions.td - Options of the pipeline --------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The members of PipelineOptions (Pipelines.h), which says more of each.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_PIPELINES_PIPELINEOPTIONS_TD
+#define FP8_PIPELINES_PIPELINEOPTIONS_TD
+
+include "fp8/Support/KeyedOption.td"
+
+class PipelineOption<string key, string member, string value, string help>
+    : KeyedOption<"PipelineOptions", key, member, value, help>;
+def PipelineOptionTable
+    : KeyedOptionTable<"PipelineOptions", "PipelineOption">;
+
+def Recipe
+    : PipelineOption<"recipe", "recipe", "RECIPE",
+                     "current, rowwise, block, mxfp8, nvfp4, delayed, static "
+                     "or none[,key=value...]: the recipe of contractions "
+                     "without one of their own">;
+def RecipeFile
+    : PipelineOption<"recipe-file", "recipeFile", "FILE",
+                     "JSON rules that give recipes to contractions by name">;
+def Target : PipelineOption<"target", "target", "TARGET",
+                            "cpu (the default) or sm_90a">;
+def From : PipelineOption<"from", "from", "PHASE",
+                          "The first phase: the program is what the one before "
+                          "left">;
+def To : PipelineOption<"to", "to", "PHASE",
+                        "The last phase: import, recipe, scaling, fusion, "
+                        "buffers, kernels or host (the default)">;
+def Require
+    : PipelineOption<"require", "require", "",
+                     "Fail when a contraction stays in high precision although "
+                     "its recipe is not none">;
+def MaxPadding
+    : PipelineOption<"max-padding", "maxPadding", "SHARE",
+                     "Pad K where that adds at most this share of it (0.25)">;
+def KernelFormat
+    : PipelineOption<"kernel-format", "kernelFormat", "FORMAT",
+                     "How kernels are embedded: cubin, ptx, or auto (the "
+                     "default), a cubin if there is a ptxas">;
+def KernelTable
+    : PipelineOption<"kernel-table", "kernelTable", "FILE",
+                     "Kernel configs that fp8-tune measured; without it, and "
+                     "for matmuls that it lacks, a heuristic chooses">;
+def FunctionalState
+    : PipelineOption<"functional-state", "functionalState", "",
+                     "Functions take and return the scales and past amaxes of "
+                     "delayed scaling as tensors, in place of a state">;
+def EvaluateConstants
+    : PipelineOption<"evaluate-constants", "evaluateConstants", "BOOL",
+                     "Quantise constant weights while compiling (the default), "
+                     "not in every call">;
+def Stats
+    : PipelineOption<"stats", "stats", "",
+                     "Record amax, underflow, saturation and SQNR of every "
+                     "quantised tensor while the program runs">;
+
+#endif // FP8_PIPELINES_PIPELINEOPTIONS_TD
