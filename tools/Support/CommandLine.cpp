@@ -8,6 +8,7 @@
 
 #include "CommandLine.h"
 
+#include "fp8/Support/ReportedError.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm::opt;
@@ -80,10 +81,18 @@ llvm::Error mlir::fp8::parseCount(const Arg &arg, int64_t &count) {
   return llvm::Error::success();
 }
 
+int mlir::fp8::finish(llvm::StringRef tool, llvm::Error error) {
+  bool failed = bool(error);
+  llvm::handleAllErrors(
+      std::move(error), [](const ReportedError &) {},
+      [&](const llvm::ErrorInfoBase &info) {
+        llvm::errs() << tool << ": error: " << info.message() << '\n';
+      });
+  return failed ? 1 : 0;
+}
+
 int mlir::fp8::finish(llvm::StringRef tool, llvm::Expected<bool> succeeded) {
   if (succeeded)
     return *succeeded ? 0 : 1;
-  llvm::errs() << tool << ": error: " << llvm::toString(succeeded.takeError())
-               << '\n';
-  return 1;
+  return finish(tool, succeeded.takeError());
 }

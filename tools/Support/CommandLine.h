@@ -44,8 +44,10 @@ llvm::Error makeValueError(const llvm::opt::Arg &arg, llvm::StringRef expected);
 llvm::Error parseNumber(const llvm::opt::Arg &arg, double &number);
 llvm::Error parseCount(const llvm::opt::Arg &arg, int64_t &count);
 
-/// The exit status of `tool`: 1, not 0, after an error. What is false has been
-/// reported, errors are now.
+/// The exit status of `tool`: 1, not 0, after an error, which is printed unless
+/// it has been reported.
+int finish(llvm::StringRef tool, llvm::Error error);
+/// The same, where false stands for what has been reported too.
 int finish(llvm::StringRef tool, llvm::Expected<bool> succeeded);
 
 } // namespace mlir::fp8

@@ -1,4 +1,4 @@
-//===- SourceProgram.h - Reading and compiling a program --------*- C++ -*-===//
+//===- SourceProgram.h - The program of a command line ----------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,13 +9,9 @@
 #ifndef FP8_TOOLS_SUPPORT_SOURCEPROGRAM_H
 #define FP8_TOOLS_SUPPORT_SOURCEPROGRAM_H
 
-#include "fp8/Pipelines/Pipelines.h"
-#include "mlir/IR/BuiltinOps.h"
+#include "fp8/Compiler/Compile.h"
+#include "fp8/Compiler/Source.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/OwningOpRef.h"
-#include "llvm/Support/Error.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <memory>
 
@@ -25,24 +21,24 @@ class Arg;
 
 namespace mlir::fp8 {
 
-/// The file, and what CompilerOptions.td has.
+/// The file, and what CompilerOptions.td and tools under the same keys have.
 struct CompilerOptions {
   std::string file;
-  PipelineOptions pipeline;
+  CompileOptions pipeline;
   /// Empty without --fp8-remarks.
   std::string remarks;
 };
 
-/// Takes `arg` if it is one of CompilerOptions.td; false for another.
+/// Takes `arg` if it is an option of the compiler, called by its key, `fp8-KEY`
+/// or, to turn it off, `no-KEY`; false for another.
 llvm::Expected<bool> parseCompilerOption(const llvm::opt::Arg &arg,
                                          CompilerOptions &options);
 
-/// A program in MLIR and the context it lives in, which reports errors with the
-/// lines of the source.
+/// A program and the context it lives in, which reports errors, with the lines
+/// of the source, on the standard error, and writes remarks.
 class SourceProgram {
 public:
-  /// Reads and verifies `options.file`. Null if what is wrong with the program
-  /// has been reported; other errors are returned.
+  /// Reads and verifies `options.file`.
   static llvm::Expected<std::unique_ptr<SourceProgram>>
   read(const CompilerOptions &options);
 
@@ -51,20 +47,18 @@ public:
   read(const CompilerOptions &options,
        std::unique_ptr<llvm::MemoryBuffer> text);
 
-  MLIRContext &getContext() { return context; }
-  ModuleOp getModule() const { return *module; }
+  MLIRContext &getContext() { return *context; }
+  ModuleOp getModule() const { return source.getModule(); }
 
 private:
-  SourceProgram();
+  explicit SourceProgram(Source source);
+  static llvm::Expected<std::unique_ptr<SourceProgram>>
+  parse(const CompilerOptions &options, Source source);
 
-  MLIRContext context;
-  std::shared_ptr<llvm::SourceMgr> sources;
+  std::unique_ptr<MLIRContext> context;
+  Source source;
   SourceMgrDiagnosticHandler diagnostics;
-  OwningOpRef<ModuleOp> module;
 };
-
-/// Runs the phases up to `options.to`.
-LogicalResult compileProgram(ModuleOp module, const PipelineOptions &options);
 
 } // namespace mlir::fp8
 

@@ -22,12 +22,6 @@ using llvm::ArrayRef;
 using llvm::StringRef;
 using Row = std::vector<std::string>;
 
-llvm::Error mlir::fp8::makeError(fp8rt_status status) {
-  if (status == FP8RT_OK)
-    return llvm::Error::success();
-  return llvm::createStringError(fp8rt_get_last_error());
-}
-
 static llvm::Expected<SlotContents> readSlot(fp8rt_state state, int64_t index,
                                              int64_t historyLength, bool flax) {
   fp8rt_state_slot names;

@@ -5,46 +5,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// libfp8rt's C interface to states, with errors and lifetimes of C++.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef FP8_TOOLS_SUPPORT_STATECONTENTS_H
 #define FP8_TOOLS_SUPPORT_STATECONTENTS_H
 
-#include "fp8/Runtime/ScalingState.h"
+#include "fp8/Support/Runtime.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace mlir::fp8 {
-
-/// The error of a call that returned `status`; none if that is FP8RT_OK.
-llvm::Error makeError(fp8rt_status status);
-
-/// A state that is destroyed with this object.
-class StateHandle {
-public:
-  StateHandle() = default;
-  StateHandle(StateHandle &&other) noexcept
-      : handle(std::exchange(other.handle, 0)) {}
-  StateHandle &operator=(StateHandle &&) = delete;
-  ~StateHandle() {
-    if (handle)
-      fp8rt_state_destroy(handle);
-  }
-  operator fp8rt_state() const { return handle; }
-  fp8rt_state *operator&() { return &handle; }
-
-private:
-  fp8rt_state handle = 0;
-};
 
 /// All that a state holds for a slot.
 struct SlotContents {

@@ -19,7 +19,7 @@ using namespace llvm::opt;
 using namespace mlir::fp8;
 using llvm::StringRef;
 
-static llvm::Error parseValue(const Arg &arg, CompileOptions &options) {
+static llvm::Error parseValue(const Arg &arg, EmitOptions &options) {
   StringRef value = getValue(arg);
   switch (arg.getOption().getID()) {
   case OPT_o:
@@ -42,23 +42,8 @@ static llvm::Error parseValue(const Arg &arg, CompileOptions &options) {
   case OPT_compile_to:
     options.pipeline.to = value;
     break;
-  case OPT_name:
-    options.name = value;
-    break;
   case OPT_header:
     options.header = value;
-    break;
-  case OPT_kernels:
-    options.kernels = value;
-    break;
-  case OPT_cpu:
-    options.cpu = value;
-    break;
-  case OPT_linker:
-    options.link.linker = value;
-    break;
-  case OPT_rpath:
-    options.link.rpaths.push_back(value.str());
     break;
   default:
     return parseCompilerOption(arg, options).takeError();
@@ -68,7 +53,7 @@ static llvm::Error parseValue(const Arg &arg, CompileOptions &options) {
 
 /// Options that would have no effect are mistakes.
 static llvm::Error checkUse(const InputArgList &args,
-                            const CompileOptions &options) {
+                            const EmitOptions &options) {
   bool isProgram =
       options.emit == Emit::SharedObject || options.emit == Emit::Object;
   bool isKernels = options.emit == Emit::PTX || options.emit == Emit::Cubin;
@@ -98,7 +83,8 @@ static llvm::Error checkUse(const InputArgList &args,
   return llvm::Error::success();
 }
 
-static llvm::Error deriveOutput(CompileOptions &options) {
+static llvm::Error deriveOutput(const InputArgList &args,
+                                EmitOptions &options) {
   bool isText = options.emit == Emit::LLVM || options.emit == Emit::PTX ||
                 options.emit == Emit::MLIR;
   if (options.output.empty() && isText)
@@ -113,8 +99,8 @@ static llvm::Error deriveOutput(CompileOptions &options) {
   // As linkers have it: -lNAME is libNAME.so.
   if (options.emit == Emit::SharedObject)
     stem.consume_front("lib");
-  if (options.name.empty())
-    options.name = stem.str();
+  if (!args.hasArg(OPT_name))
+    options.pipeline.name = stem.str();
   llvm::SmallString<256> header(llvm::sys::path::parent_path(options.output));
   llvm::sys::path::append(header, stem + ".h");
   bool isProgram =
@@ -128,13 +114,13 @@ static llvm::Error deriveOutput(CompileOptions &options) {
   return llvm::Error::success();
 }
 
-llvm::Expected<CompileOptions> mlir::fp8::parseOptions(int argc, char **argv) {
+llvm::Expected<EmitOptions> mlir::fp8::parseOptions(int argc, char **argv) {
   ToolOptTable table;
   auto parsed = parseArguments(table, argc, argv, OPT_help);
   if (!parsed)
     return parsed.takeError();
   const InputArgList &args = *parsed;
-  CompileOptions options;
+  EmitOptions options;
   if (args.hasArg(OPT_help)) {
     table.printHelp(llvm::outs(), "fp8-compile FILE.mlir -o FILE [options]",
                     "Compiles an MLIR program with FP8 matmuls to a shared "
@@ -151,7 +137,7 @@ llvm::Expected<CompileOptions> mlir::fp8::parseOptions(int argc, char **argv) {
       return error;
   if (llvm::Error error = checkUse(args, options))
     return error;
-  if (llvm::Error error = deriveOutput(options))
+  if (llvm::Error error = deriveOutput(args, options))
     return error;
   return options;
 }

@@ -10,7 +10,6 @@
 #define FP8_TOOLS_FP8COMPILE_OPTIONS_H
 
 #include "SourceProgram.h"
-#include "fp8/Target/Program/SharedObject.h"
 #include "llvm/Support/Error.h"
 
 #include <string>
@@ -20,20 +19,16 @@ namespace mlir::fp8 {
 enum class Emit { SharedObject, Object, LLVM, PTX, Cubin, MLIR };
 
 /// Empty strings are options that were not given.
-struct CompileOptions : CompilerOptions {
+struct EmitOptions : CompilerOptions {
   Emit emit = Emit::SharedObject;
   std::string output;
-  std::string name;
   std::string header;
-  std::string kernels;
-  std::string cpu = "native";
-  LinkOptions link;
   /// The help was asked for, and printed.
   bool help = false;
 };
 
 /// Every option has its final value then: what depends on others is derived.
-llvm::Expected<CompileOptions> parseOptions(int argc, char **argv);
+llvm::Expected<EmitOptions> parseOptions(int argc, char **argv);
 
 } // namespace mlir::fp8
 

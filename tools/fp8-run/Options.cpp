@@ -42,11 +42,11 @@ static llvm::Expected<bool> parseValue(const Arg &arg, RunOptions &options) {
     options.compileTo = value;
     return true;
   case OPT_steps:
-    if (llvm::Error error = parseCount(arg, options.steps.emplace()))
+    if (llvm::Error error = parseCount(arg, options.steps.steps.emplace()))
       return error;
     break;
   case OPT_microbatches:
-    if (llvm::Error error = parseCount(arg, options.microbatches))
+    if (llvm::Error error = parseCount(arg, options.steps.microbatches))
       return error;
     break;
   case OPT_state_in:
@@ -102,10 +102,11 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
   if (options.stateStrict && options.stateIn.empty())
     return llvm::createStringError(
         "expected --state-in=FILE with --state-strict");
-  if (options.steps.value_or(1) % options.microbatches != 0)
+  int64_t steps = options.steps.steps.value_or(1);
+  if (steps % options.steps.microbatches != 0)
     return llvm::createStringError(
         "expected --steps to be a multiple of --microbatches=" +
-        llvm::Twine(options.microbatches) + ", but got " +
-        llvm::Twine(options.steps.value_or(1)));
+        llvm::Twine(options.steps.microbatches) + ", but got " +
+        llvm::Twine(steps));
   return options;
 }

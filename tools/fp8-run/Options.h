@@ -10,10 +10,9 @@
 #define FP8_TOOLS_FP8RUN_OPTIONS_H
 
 #include "SourceProgram.h"
+#include "fp8/Compiler/Steps.h"
 #include "llvm/Support/Error.h"
 
-#include <cstdint>
-#include <optional>
 #include <string>
 
 namespace mlir::fp8 {
@@ -24,9 +23,7 @@ struct RunOptions : CompilerOptions {
   std::string inputs;
   std::string outputs;
   std::string compileTo;
-  std::optional<int64_t> steps;
-  /// Runs to an update of the state; divides `steps`.
-  int64_t microbatches = 1;
+  StepOptions steps;
   std::string stateIn;
   std::string stateOut;
   bool stateStrict = false;

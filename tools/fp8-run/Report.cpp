@@ -8,40 +8,20 @@
 
 #include "Report.h"
 
+#include "StateContents.h"
+
 #include "fp8/Runtime/Stats.h"
-#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatAdapters.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-double mlir::fp8::getElement(const HostTensor &tensor, int64_t index) {
-  size_t width = fp8rt::getByteWidth(tensor.dtype);
-  uint64_t bits = 0;
-  std::memcpy(&bits,
-              static_cast<const char *>(tensor.data.get()) + index * width,
-              width);
-  Type type = tensor.elementType;
-  if (auto floatType = dyn_cast<FloatType>(type)) {
-    llvm::APInt code(floatType.getWidth(), bits, /*isSigned=*/false,
-                     /*implicitTrunc=*/true);
-    llvm::APFloat value(floatType.getFloatSemantics(), code);
-    bool losesInfo;
-    value.convert(llvm::APFloat::IEEEdouble(),
-                  llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-    return value.convertToDouble();
-  }
-  if (type.isUnsignedInteger() || type.isInteger(1))
-    return static_cast<double>(bits);
-  return static_cast<double>(llvm::SignExtend64(bits, 8 * width));
-}
 
 void mlir::fp8::printSummary(const HostTensor &tensor, llvm::raw_ostream &os) {
   os << tensor.name << ": " << describe(tensor.dtype, tensor.shape);
@@ -69,6 +49,26 @@ void mlir::fp8::printSummary(const HostTensor &tensor, llvm::raw_ostream &os) {
       os << " ...";
   }
   os << '\n';
+}
+
+void mlir::fp8::printDifference(const Difference &difference,
+                                llvm::raw_ostream &os) {
+  os << difference.name
+     << llvm::format(": largest difference %.3g of %.6g (%.3g), %lld of %lld "
+                     "elements differ\n",
+                     difference.largest, difference.magnitude,
+                     difference.getShare(),
+                     static_cast<long long>(difference.numDifferent),
+                     static_cast<long long>(difference.count));
+}
+
+llvm::Error mlir::fp8::printState(fp8rt_state state, llvm::raw_ostream &os) {
+  auto contents = StateContents::read(state);
+  if (!contents)
+    return contents.takeError();
+  printSlots(*contents,
+             llvm::to_vector(llvm::seq<size_t>(contents->slots.size())), os);
+  return llvm::Error::success();
 }
 
 void mlir::fp8::printTimes(StringRef making, double seconds,

@@ -9,16 +9,21 @@
 #ifndef FP8_TOOLS_FP8RUN_REPORT_H
 #define FP8_TOOLS_FP8RUN_REPORT_H
 
-#include "HostTensor.h"
+#include "fp8/Compiler/Comparison.h"
+#include "fp8/Compiler/HostTensor.h"
+#include "fp8/Runtime/ScalingState.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace mlir::fp8 {
 
-/// The value of element `index`; 64-bit integers are rounded.
-double getElement(const HostTensor &tensor, int64_t index);
-
 /// One line: name, dtype, shape, range and first values.
 void printSummary(const HostTensor &tensor, llvm::raw_ostream &os);
+
+/// One line: the largest difference from the reference, also as a share.
+void printDifference(const Difference &difference, llvm::raw_ostream &os);
+
+/// The slots of a state, with their statistics.
+llvm::Error printState(fp8rt_state state, llvm::raw_ostream &os);
 
 /// The seconds that `making` the program took, and minimum, median and maximum
 /// of `runs`.

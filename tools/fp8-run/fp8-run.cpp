@@ -8,7 +8,7 @@
 
 #include "CommandLine.h"
 #include "Options.h"
-#include "Program.h"
+#include "Run.h"
 
 #include "llvm/Support/InitLLVM.h"
 

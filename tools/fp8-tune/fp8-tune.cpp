@@ -19,7 +19,6 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Null if what is wrong with the program has been reported.
 static llvm::Expected<std::unique_ptr<SourceProgram>>
 readProgram(const TuneOptions &options) {
   if (options.shapes.extents.empty())
@@ -70,15 +69,13 @@ static llvm::Expected<bool> tuneProgram(const TuneOptions &options) {
   auto source = readProgram(options);
   if (!source)
     return source.takeError();
-  if (!*source)
-    return false;
   FailureOr<TuningTable> table = startTable(options, (*source)->getContext());
   if (failed(table))
     return false;
   PipelineOptions pipeline = options.pipeline;
   pipeline.to = stringifyPhase(Phase::Fusion).str();
   ModuleOp module = (*source)->getModule();
-  if (failed(compileProgram(module, pipeline)))
+  if (failed(runPipeline(module, pipeline)))
     return false;
   SmallVector<TunedMatmul> matmuls = collectMatmuls(module);
   if (matmuls.empty())

@@ -28,9 +28,14 @@ CPUEngine::create(ModuleOp module, const CPUEngineOptions &options) {
                                             machine->get());
   // ExecutionEngine drops what a transformer returns.
   llvm::Error failure = llvm::Error::success();
+  SmallVector<std::pair<std::string, void *>> callees;
   auto transform = [&](llvm::Module *llvmModule) -> llvm::Error {
     failure = llvm::joinErrors(std::move(failure), optimize(llvmModule));
     failure = llvm::joinErrors(std::move(failure), checkSymbols(*llvmModule));
+    for (const llvm::Function &function : *llvmModule)
+      if (function.isDeclaration() && !function.isIntrinsic())
+        if (void *address = findSymbol(function.getName()))
+          callees.emplace_back(function.getName(), address);
     return llvm::Error::success();
   };
 
@@ -44,15 +49,12 @@ CPUEngine::create(ModuleOp module, const CPUEngineOptions &options) {
     return llvm::joinErrors(std::move(failure), engine.takeError());
   if (failure)
     return failure;
+  // The engine itself sees no more than what the program is linked to.
   (*engine)->registerSymbols([&](llvm::orc::MangleAndInterner mangle) {
     llvm::orc::SymbolMap symbols;
-    auto define = [&](StringRef name, auto *function) {
-      if (function)
-        symbols[mangle(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
-                                 llvm::JITSymbolFlags::Exported};
-    };
-    define("puts", options.onMessage);
-    define("abort", options.onAbort);
+    for (const auto &[name, address] : callees)
+      symbols[mangle(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
+                               llvm::JITSymbolFlags::Exported};
     return symbols;
   });
   (*engine)->initialize();

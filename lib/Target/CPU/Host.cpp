@@ -17,14 +17,26 @@
 #include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Scalar/LoopIdiomRecognize.h"
+
+#include <dlfcn.h>
 
 using namespace mlir;
 using namespace mlir::fp8;
+
+/// LLVM 22 looks for CRCs in loops with a few iterations, by a walk over the
+/// operands that takes each as often as there are paths to it: the arithmetic
+/// of a rounding has more than can be walked.
+static void disableSearchForCRCs() {
+  static const bool once = llvm::DisableLIRP::HashRecognize = true;
+  (void)once;
+}
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 fp8::createHostMachine(unsigned optLevel,
                        std::optional<llvm::Reloc::Model> relocation,
                        StringRef cpu) {
+  disableSearchForCRCs();
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
@@ -76,14 +88,25 @@ llvm::Error fp8::prepareTranslation(ModuleOp module) {
   return llvm::Error::success();
 }
 
+void *fp8::findSymbol(StringRef name) {
+  using llvm::sys::DynamicLibrary;
+  // What a library brings in that was loaded for itself (dlopen without
+  // RTLD_GLOBAL), as Python loads extensions, the process does not show.
+  static const bool isOpen = [] {
+    DynamicLibrary::LoadLibraryPermanently(nullptr);
+    for (const char *library : {"libfp8rt.so", "libm.so.6"})
+      if (void *handle = dlopen(library, RTLD_NOW | RTLD_NOLOAD))
+        DynamicLibrary::addPermanentLibrary(handle);
+    return true;
+  }();
+  (void)isOpen;
+  return DynamicLibrary::SearchForAddressOfSymbol(name.str());
+}
+
 llvm::Error fp8::checkSymbols(const llvm::Module &module) {
-  // Makes the process itself searchable.
-  llvm::sys::DynamicLibrary::LoadLibraryPermanently(nullptr);
   for (const llvm::Function &function : module)
     if (function.isDeclaration() && !function.isIntrinsic() &&
-        !function.use_empty() &&
-        !llvm::sys::DynamicLibrary::SearchForAddressOfSymbol(
-            function.getName().str()))
+        !function.use_empty() && !findSymbol(function.getName()))
       return llvm::createStringError(
           "expected function '" + function.getName() +
           "' to be defined in the program or the runtime, but it is neither");

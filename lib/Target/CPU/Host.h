@@ -36,6 +36,9 @@ createHostMachine(unsigned optLevel,
 /// translation.
 llvm::Error prepareTranslation(ModuleOp module);
 
+/// The address of a symbol of this process or of the runtime, or null.
+void *findSymbol(StringRef name);
+
 /// Names the first function that neither `module` nor this process, which links
 /// the runtime, defines. LLVM's JIT prints such names and returns another
 /// error, and a linker would leave them to the user.

@@ -10,7 +10,6 @@
 
 #include "fp8/IR/FP8Dialect.h"
 #include "fp8/Target/NVPTX/PTX.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -54,7 +53,7 @@ std::string fp8::getInfoSymbol(const ProgramInterface &program) {
 
 FailureOr<ProgramInterface>
 ProgramInterface::create(ModuleOp module, StringRef name,
-                         const PipelineOptions &options) {
+                         const PipelineOptions &options, func::FuncOp entry) {
   ProgramInterface program;
   program.name = makeIdentifier(name);
   program.target = options.target;
@@ -65,7 +64,8 @@ ProgramInterface::create(ModuleOp module, StringRef name,
                                                           : "cubin";
   llvm::StringSet<> symbols = {getInfoSymbol(program)};
   for (auto function : module.getOps<func::FuncOp>()) {
-    if (!function.isPublic() || function.isExternal())
+    if (!function.isPublic() || function.isExternal() ||
+        (entry && function != entry))
       continue;
     FailureOr<Signature> signature = getSignature(function);
     if (failed(signature))
@@ -102,6 +102,9 @@ LogicalResult ProgramInterface::complete(ModuleOp module) {
     if (auto value = llvm::json::parse(stateManifest))
       if (const auto *slots = value->getAsObject()->getArray("slots"))
         numSlots = slots->size();
+  if (auto slots = module->getAttrOfType<ArrayAttr>(kStatsSlotsAttrName))
+    for (auto slot : slots.getAsRange<StringAttr>())
+      statsSlots.push_back(slot.str());
   for (ProgramFunction &function : functions) {
     std::string symbol = "_mlir_ciface_" + function.signature.entry;
     auto compiled = module.lookupSymbol<LLVM::LLVMFuncOp>(symbol);

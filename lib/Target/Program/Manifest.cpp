@@ -66,6 +66,11 @@ std::string fp8::getManifest(const ProgramInterface &program) {
           writePorts("results", function.signature.results);
         });
     });
+    if (!program.statsSlots.empty())
+      json.attributeArray("stats", [&] {
+        for (StringRef slot : program.statsSlots)
+          json.value(slot);
+      });
     if (!program.stateManifest.empty())
       json.attributeBegin("state"), json.rawValue(program.stateManifest),
           json.attributeEnd();
@@ -116,24 +121,33 @@ static llvm::Expected<Signature> parseFunction(const llvm::json::Value &value,
   return signature;
 }
 
-llvm::Expected<Manifest> fp8::parseManifest(StringRef text,
-                                            MLIRContext &context) {
-  auto value = llvm::json::parse(text);
+llvm::Expected<Processor> fp8::parseProcessor(StringRef manifest) {
+  auto value = llvm::json::parse(manifest);
   if (!value)
     return value.takeError();
   const llvm::json::Object *object = value->getAsObject();
-  if (!object || !object->getArray("functions") || !object->getString("cpu"))
+  if (!object || !object->getString("cpu"))
     return llvm::createStringError(
-        "expected the program's manifest to have functions and a cpu");
-  Manifest manifest;
-  manifest.processor.name = object->getString("cpu")->str();
-  manifest.processor.features =
-      object->getString("cpu_features").value_or("").str();
+        "expected the program's manifest to have a cpu");
+  return Processor{object->getString("cpu")->str(),
+                   object->getString("cpu_features").value_or("").str()};
+}
+
+llvm::Expected<std::vector<Signature>>
+fp8::parseSignatures(StringRef manifest, MLIRContext &context) {
+  auto value = llvm::json::parse(manifest);
+  if (!value)
+    return value.takeError();
+  const llvm::json::Object *object = value->getAsObject();
+  if (!object || !object->getArray("functions"))
+    return llvm::createStringError(
+        "expected the program's manifest to have functions");
+  std::vector<Signature> signatures;
   for (const llvm::json::Value &element : *object->getArray("functions")) {
     auto function = parseFunction(element, context);
     if (!function)
       return function.takeError();
-    manifest.functions.push_back(std::move(*function));
+    signatures.push_back(std::move(*function));
   }
-  return manifest;
+  return signatures;
 }

@@ -38,7 +38,7 @@
 // ONE-NOT:  fp8_loops
 // ONE:      .version
 // ONE-NOT:  .version
-// WHICH:    {{^}}fp8-compile: error: expected --kernels to be one of fp8_loops, fp8_kernels, but got 'fp8'{{$}}
+// WHICH:    {{^}}fp8-compile: error: expected kernels to be one of fp8_loops, fp8_kernels, but got 'fp8'{{$}}
 
 func.func @linear(%x: tensor<32x256xbf16>, %w: tensor<256x64xbf16>) -> tensor<32x64xf32> {
   %zero = arith.constant 0.0 : f32

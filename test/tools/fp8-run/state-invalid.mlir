@@ -43,8 +43,7 @@
 // RUN: cp %t.state %t.before
 // RUN: %python %S/Inputs/tensors.py make %t.steps s=F32:3:1,1,-1 w=F32:16x1:0.5
 // RUN: not fp8-run %s --entry=asserts --recipe=delayed,amax_history_len=4 --inputs=%t.steps --steps=3 --state-in=%t.state --state-out=%t.state 2>&1 | FileCheck %s --check-prefix=ABORT
-// ABORT: positive
-// ABORT: fp8-run: error: the program aborted
+// ABORT: fp8-run: error: expected s to be positive
 // RUN: not fp8-run %s --entry=main --recipe=delayed,amax_history_len=4 --inputs=%t.in --state-in=%t.state --state-out=%t.state --outputs=%t.none/out 2>&1 | FileCheck %s --check-prefix=OUTPUTS
 // OUTPUTS: .none/out: cannot open its directory
 // RUN: cmp %t.before %t.state

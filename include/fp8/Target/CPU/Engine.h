@@ -30,10 +30,6 @@ namespace mlir::fp8 {
 struct CPUEngineOptions {
   /// 0 to 3, as in -O3; for the optimiser and for code generation.
   unsigned optLevel = 3;
-  /// Called in place of C's puts and abort by the compiled program: how
-  /// `cf.assert` says what is wrong, and ends. The latter must not return.
-  int (*onMessage)(const char *text) = nullptr;
-  void (*onAbort)() = nullptr;
 };
 
 class CPUEngine {

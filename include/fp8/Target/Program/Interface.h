@@ -18,6 +18,7 @@
 #include "fp8/Pipelines/Pipelines.h"
 #include "fp8/Target/CPU/Processor.h"
 #include "fp8/Target/Program/Signature.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Error.h"
 
 #include <vector>
@@ -36,11 +37,12 @@ struct ProgramFunction {
 };
 
 struct ProgramInterface {
-  /// The interface of `module`'s public functions with bodies, which get the
-  /// attribute that the rest of the road needs. `name` is what names in C begin
-  /// with. Reports types that cannot be passed.
+  /// The interface of `module`'s public functions with bodies, or of `entry`
+  /// alone, which get the attribute that the rest of the road needs. `name` is
+  /// what names in C begin with. Reports types that cannot be passed.
   static FailureOr<ProgramInterface> create(ModuleOp module, StringRef name,
-                                            const PipelineOptions &options);
+                                            const PipelineOptions &options,
+                                            func::FuncOp entry = {});
 
   /// After the pipeline: what it added.
   LogicalResult complete(ModuleOp module);
@@ -57,6 +59,8 @@ struct ProgramInterface {
   /// As getStateManifest writes it; empty without a state.
   std::string stateManifest;
   int64_t numSlots = 0;
+  /// The tensors whose statistics the program records, by their slots.
+  std::vector<std::string> statsSlots;
   std::vector<ProgramFunction> functions;
 };
 
@@ -72,14 +76,11 @@ int64_t getAlignment(const ProgramInterface &program, const Port &port);
 /// The description in JSON; docs/Runtime.md lists the keys.
 std::string getManifest(const ProgramInterface &program);
 
-/// What hosts of shared objects need of such a description.
-struct Manifest {
-  Processor processor;
-  std::vector<Signature> functions;
-};
-
-/// Reads a description; types are made in `context`.
-llvm::Expected<Manifest> parseManifest(StringRef text, MLIRContext &context);
+/// What hosts need of such a description: the processor that the program was
+/// compiled for, and its functions, whose types are made in `context`.
+llvm::Expected<Processor> parseProcessor(StringRef manifest);
+llvm::Expected<std::vector<Signature>> parseSignatures(StringRef manifest,
+                                                       MLIRContext &context);
 
 /// A header for C and C++; `file` is its own name.
 llvm::Expected<std::string> getCHeader(const ProgramInterface &program,

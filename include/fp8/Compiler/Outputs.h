@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_TOOLS_FP8RUN_OUTPUTS_H
-#define FP8_TOOLS_FP8RUN_OUTPUTS_H
+#ifndef FP8_COMPILER_OUTPUTS_H
+#define FP8_COMPILER_OUTPUTS_H
 
-#include "HostTensor.h"
+#include "fp8/Compiler/HostTensor.h"
 
 namespace mlir::fp8 {
 
@@ -34,4 +34,4 @@ private:
 
 } // namespace mlir::fp8
 
-#endif // FP8_TOOLS_FP8RUN_OUTPUTS_H
+#endif // FP8_COMPILER_OUTPUTS_H

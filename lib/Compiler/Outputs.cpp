@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Outputs.h"
+#include "fp8/Compiler/Outputs.h"
 
 #include "llvm/Support/MathExtras.h"
 

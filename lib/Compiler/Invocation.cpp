@@ -5,34 +5,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Knows how MLIR's C interface lays out arguments and results in memory. A
-// memref is its descriptor: allocated pointer, aligned pointer, offset, sizes
-// and strides, each of 8 bytes.
-//
-//===----------------------------------------------------------------------===//
 
-#include "Invocation.h"
+#include "fp8/Compiler/Invocation.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/MathExtras.h"
 
 #include <chrono>
 #include <cstring>
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-static constexpr size_t kWord = 8;
-
-/// Size and alignment of a port in the struct of results.
-static std::pair<size_t, size_t> getLayout(const Port &port) {
-  if (port.isShaped())
-    return {kWord * (3 + 2 * port.shape.size()), kWord};
-  size_t width = fp8rt::getByteWidth(port.dtype);
-  return {width, width};
-}
 
 llvm::Expected<void *> Invocation::getArgumentData(const Port &port, void *copy,
                                                    size_t size) {
@@ -50,12 +33,6 @@ void Invocation::freeArguments() {
   onDevice.clear();
 }
 
-bool Invocation::isArgument(void *memory) const {
-  return llvm::is_contained(onDevice, memory) ||
-         llvm::any_of(copies,
-                      [&](const Buffer &copy) { return copy.get() == memory; });
-}
-
 llvm::Error Invocation::prepare(int64_t step) {
   freeArguments();
   copies.clear();
@@ -71,7 +48,7 @@ llvm::Error Invocation::prepare(int64_t step) {
     if (!data)
       return data.takeError();
 
-    SmallVector<int64_t> descriptor;
+    Descriptor descriptor;
     if (port.isShaped()) {
       ArrayRef<int64_t> shape = argument.getStepShape();
       int64_t rank = shape.size();
@@ -88,17 +65,9 @@ llvm::Error Invocation::prepare(int64_t step) {
     copies.push_back(std::move(*copy));
     descriptors.push_back(std::move(descriptor));
   }
-
-  size_t size = 0;
-  for (const Port &port : signature.results) {
-    auto [portSize, alignment] = getLayout(port);
-    size = llvm::alignTo(size, alignment) + portSize;
-  }
-  auto storage = allocateBuffer(size);
-  if (!storage)
-    return storage.takeError();
-  std::memset(storage->get(), 0, size);
-  results = std::move(*storage);
+  results.clear();
+  for (const Port &port : signature.results)
+    results.emplace_back(port.isShaped() ? 3 + 2 * port.shape.size() : 1);
   return llvm::Error::success();
 }
 
@@ -117,7 +86,7 @@ static void gather(const char *source, char *&destination,
            sizes.drop_front(), strides.drop_front(), width);
 }
 
-llvm::Error Invocation::takeMemRef(ArrayRef<int64_t> words, size_t width,
+llvm::Error Invocation::takeTensor(ArrayRef<int64_t> words, size_t width,
                                    char *destination) {
   size_t rank = (words.size() - 3) / 2;
   ArrayRef<int64_t> sizes = words.slice(3, rank),
@@ -135,44 +104,22 @@ llvm::Error Invocation::takeMemRef(ArrayRef<int64_t> words, size_t width,
 }
 
 llvm::Error Invocation::takeOutputs(int64_t step, Outputs &outputs) {
-  SmallVector<void *> allocated;
-  // Whatever happens on the way, what the program allocated is freed, each
-  // allocation once; a program may also return (a part of) its argument.
   llvm::scope_exit release([&] {
-    llvm::sort(allocated);
-    allocated.erase(llvm::unique(allocated), allocated.end());
-    for (void *memory : allocated)
-      if (!isArgument(memory))
+    for (auto [port, words] : llvm::zip_equal(signature.results, results))
+      if (void *memory = reinterpret_cast<void *>(words[0]); port.isShaped())
         device ? device->free(memory) : std::free(memory);
   });
-
-  // All descriptors before the first error: each holds an allocation.
-  SmallVector<SmallVector<int64_t>> memrefs;
-  SmallVector<const char *> places;
-  size_t offset = 0;
-  for (const Port &port : signature.results) {
-    auto [size, alignment] = getLayout(port);
-    offset = llvm::alignTo(offset, alignment);
-    places.push_back(static_cast<const char *>(results.get()) + offset);
-    memrefs.emplace_back(port.isShaped() ? size / kWord : 0);
-    std::memcpy(memrefs.back().data(), places.back(),
-                memrefs.back().size() * kWord);
-    if (port.isShaped())
-      allocated.push_back(reinterpret_cast<void *>(memrefs.back()[0]));
-    offset += size;
-  }
-
   for (auto [index, port] : llvm::enumerate(signature.results)) {
     size_t rank = port.shape.size(), width = fp8rt::getByteWidth(port.dtype);
-    ArrayRef<int64_t> words = memrefs[index], sizes;
+    ArrayRef<int64_t> words = results[index], sizes;
     if (port.isShaped())
       sizes = words.slice(3, rank);
     auto destination = outputs.place(index, port, step, sizes);
     if (!destination)
       return destination.takeError();
     if (!port.isShaped())
-      std::memcpy(*destination, places[index], width);
-    else if (llvm::Error error = takeMemRef(words, width, *destination))
+      std::memcpy(*destination, words.data(), width);
+    else if (llvm::Error error = takeTensor(words, width, *destination))
       return error;
   }
   if (!signature.results.empty())
@@ -187,7 +134,7 @@ llvm::Error Invocation::takeOutputs(int64_t step, Outputs &outputs) {
         outputs.place(index++, port, step, argument.getStepShape());
     if (!destination)
       return destination.takeError();
-    if (llvm::Error error = takeMemRef(
+    if (llvm::Error error = takeTensor(
             descriptor, fp8rt::getByteWidth(port.dtype), *destination))
       return error;
   }
@@ -197,36 +144,21 @@ llvm::Error Invocation::takeOutputs(int64_t step, Outputs &outputs) {
 llvm::Expected<double> Invocation::run(int64_t step, Outputs &outputs) {
   if (llvm::Error error = prepare(step))
     return error;
-
-  ArrayRef<Port> ports = signature.results;
-  bool inStruct =
-      ports.size() > 1 || (ports.size() == 1 && ports[0].isShaped());
-  void *storage = results.get();
-  // A descriptor is passed by pointer, and every argument through a pointer to
-  // it: `descriptors` and `pointers` hold what those point to.
-  SmallVector<void *> pointers;
-  pointers.reserve(arguments.size());
-  SmallVector<void *> packed;
-  if (inStruct)
-    packed.push_back(&storage);
+  SmallVector<void *> packed, places;
   for (auto [port, copy, descriptor] :
-       llvm::zip_equal(signature.arguments, copies, descriptors)) {
-    pointers.push_back(descriptor.data());
-    packed.push_back(port.isShaped() ? &pointers.back() : copy.get());
-  }
-  if (state)
-    packed.push_back(&state);
-  void *context = device ? device->getContext() : nullptr;
-  if (device)
-    packed.push_back(&context);
-  if (!inStruct && !ports.empty())
-    packed.push_back(storage);
+       llvm::zip_equal(signature.arguments, copies, descriptors))
+    packed.push_back(port.isShaped() ? descriptor.data() : copy.get());
+  for (Descriptor &result : results)
+    places.push_back(result.data());
 
   auto start = std::chrono::steady_clock::now();
-  if (llvm::Error error = function(packed.data()))
+  if (llvm::Error error =
+          device ? program.call(function, packed.data(), places.data(), state,
+                                device->getIndex(), device->getStream())
+                 : program.call(function, packed.data(), places.data(), state))
     return error;
   if (device)
-    if (llvm::Error error = device->finish())
+    if (llvm::Error error = device->synchronize())
       return error;
   std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - start;

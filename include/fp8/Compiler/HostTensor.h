@@ -6,14 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_TOOLS_FP8RUN_HOSTTENSOR_H
-#define FP8_TOOLS_FP8RUN_HOSTTENSOR_H
+#ifndef FP8_COMPILER_HOSTTENSOR_H
+#define FP8_COMPILER_HOSTTENSOR_H
 
 #include "fp8/Target/Program/Signature.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace mlir::fp8 {
@@ -51,9 +53,12 @@ struct HostTensor {
   }
 };
 
-/// Reads one tensor for each of `ports` from the file at `path`, which must
-/// hold those and no others. Without a path there may be no ports. Given a
-/// number of `steps`, a tensor may have that as one more dimension in front.
+/// The value of element `index`; 64-bit integers are rounded.
+double getElement(const HostTensor &tensor, int64_t index);
+
+/// Reads one tensor for each of `ports` from the .safetensors file at `path`,
+/// which must hold those and no others. Given a number of `steps`, a tensor may
+/// have that as one more dimension in front.
 llvm::Expected<std::vector<HostTensor>>
 readTensors(ArrayRef<Port> ports, const std::string &path,
             std::optional<int64_t> steps);
@@ -63,4 +68,4 @@ llvm::Error writeTensors(ArrayRef<HostTensor> tensors, const std::string &path);
 
 } // namespace mlir::fp8
 
-#endif // FP8_TOOLS_FP8RUN_HOSTTENSOR_H
+#endif // FP8_COMPILER_HOSTTENSOR_H

@@ -6,11 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "HostTensor.h"
+#include "fp8/Compiler/HostTensor.h"
 
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <cstring>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -26,6 +29,27 @@ llvm::Expected<Buffer> mlir::fp8::allocateBuffer(size_t size) {
 
 int64_t HostTensor::getNumElements() const {
   return ShapedType::getNumElements(shape);
+}
+
+double mlir::fp8::getElement(const HostTensor &tensor, int64_t index) {
+  size_t width = fp8rt::getByteWidth(tensor.dtype);
+  uint64_t bits = 0;
+  std::memcpy(&bits,
+              static_cast<const char *>(tensor.data.get()) + index * width,
+              width);
+  Type type = tensor.elementType;
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    llvm::APInt code(floatType.getWidth(), bits, /*isSigned=*/false,
+                     /*implicitTrunc=*/true);
+    llvm::APFloat value(floatType.getFloatSemantics(), code);
+    bool losesInfo;
+    value.convert(llvm::APFloat::IEEEdouble(),
+                  llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    return value.convertToDouble();
+  }
+  if (type.isUnsignedInteger() || type.isInteger(1))
+    return static_cast<double>(bits);
+  return static_cast<double>(llvm::SignExtend64(bits, 8 * width));
 }
 
 /// Reports ports without a tensor and tensors without a port, both at once:
@@ -118,18 +142,6 @@ llvm::Expected<std::vector<HostTensor>>
 mlir::fp8::readTensors(ArrayRef<Port> ports, const std::string &path,
                        std::optional<int64_t> steps) {
   std::vector<HostTensor> tensors;
-  if (path.empty()) {
-    if (ports.empty())
-      return tensors;
-    std::string list;
-    llvm::raw_string_ostream os(list);
-    llvm::interleaveComma(ports, os, [&](const Port &port) {
-      os << port.name << ": " << describe(port.dtype, port.shape);
-    });
-    return llvm::createStringError("expected --inputs=FILE.safetensors with " +
-                                   list);
-  }
-
   std::string error;
   auto reader = fp8rt::SafetensorsReader::open(path, error);
   if (!reader)

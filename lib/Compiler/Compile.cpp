@@ -1,0 +1,174 @@
+//===- Compile.cpp - From a module to machine code ------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Compiler/Compile.h"
+
+#include "EmitKernels.h"
+#include "fp8/Support/OutputFile.h"
+#include "fp8/Support/ReportedError.h"
+#include "fp8/Target/CPU/Object.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+//===----------------------------------------------------------------------===//
+// Modules
+//===----------------------------------------------------------------------===//
+
+LogicalResult fp8::runPipeline(ModuleOp module,
+                               const PipelineOptions &options) {
+  PassManager pm(module->getContext());
+  auto reportError = [&] {
+    return emitError(UnknownLoc::get(module->getContext()));
+  };
+  if (failed(buildPipeline(pm, options, reportError)))
+    return failure();
+  return pm.run(module);
+}
+
+LogicalResult fp8::isolate(ModuleOp module, func::FuncOp entry) {
+  llvm::StringSet<> wasPublic;
+  for (auto function : module.getOps<FunctionOpInterface>()) {
+    if (function.isPublic())
+      wasPublic.insert(function.getName());
+    SymbolTable::setSymbolVisibility(function,
+                                     SymbolTable::Visibility::Private);
+  }
+  entry.setPublic();
+  PassManager pm(module->getContext());
+  pm.addPass(createSymbolDCEPass());
+  if (failed(pm.run(module)))
+    return failure();
+  for (auto function : module.getOps<FunctionOpInterface>())
+    if (wasPublic.contains(function.getName()) && !function.isExternal())
+      function.setPublic();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+/// The host's code as an object, or as LLVM IR.
+static llvm::Expected<CompiledProgram>
+compileHost(ModuleOp module, const CompileOptions &options, func::FuncOp entry,
+            bool emitLLVM) {
+  if (options.to != stringifyPhase(Phase::Host))
+    return llvm::createStringError(
+        "expected '" + stringifyPhase(Phase::Host) +
+        "' as the last phase of a program, but got '" + options.to + "'");
+  PipelineOptions pipeline = options;
+  if (pipeline.functionalState) {
+    // The tensors of the state are part of the interface.
+    pipeline.to = stringifyPhase(Phase::Scaling).str();
+    if (failed(runPipeline(module, pipeline)))
+      return makeReportedError();
+    pipeline.from = stringifyPhase(Phase::Fusion).str();
+    pipeline.to = options.to;
+  }
+  FailureOr<ProgramInterface> interface =
+      ProgramInterface::create(module, options.name, options, entry);
+  if (failed(interface))
+    return makeReportedError();
+  auto processor = Processor::get(options.cpu);
+  if (!processor)
+    return processor.takeError();
+  interface->processor = std::move(*processor);
+  if (failed(runPipeline(module, pipeline)) ||
+      failed(interface->complete(module)))
+    return makeReportedError();
+
+  ObjectOptions object;
+  object.cpu = options.cpu;
+  object.emitLLVM = emitLLVM;
+  object.addInterface = [&](llvm::Module &translated) {
+    addCInterface(translated, *interface);
+  };
+  auto code = emitObject(module, object);
+  if (!code)
+    return code.takeError();
+  return CompiledProgram{std::move(*interface), std::move(*code), options};
+}
+
+llvm::Expected<CompiledProgram>
+fp8::compileProgram(ModuleOp module, const CompileOptions &options,
+                    func::FuncOp entry) {
+  return compileHost(module, options, entry, /*emitLLVM=*/false);
+}
+
+/// Writes `code` to `path`, and the program's header.
+static llvm::Error writeProgram(const CompiledProgram &program, StringRef code,
+                                bool isShared, const std::string &path,
+                                const std::string &headerPath) {
+  SmallVector<OutputFile> files{{path, code, isShared}};
+  std::string header;
+  if (!headerPath.empty()) {
+    auto text = program.getHeader(llvm::sys::path::filename(headerPath));
+    if (!text)
+      return text.takeError();
+    header = std::move(*text);
+    // Last: a build that waits for it finds the program.
+    files.push_back({headerPath, header});
+  }
+  return writeOutputFiles(files);
+}
+
+llvm::Error CompiledProgram::writeObject(const std::string &path,
+                                         const std::string &header) const {
+  return writeProgram(*this, object, /*isShared=*/false, path, header);
+}
+
+llvm::Error
+CompiledProgram::writeSharedObject(const std::string &path,
+                                   const std::string &header) const {
+  auto linked = linkSharedObject(object, llvm::sys::path::filename(path), link);
+  if (!linked)
+    return linked.takeError();
+  return writeProgram(*this, *linked, /*isShared=*/true, path, header);
+}
+
+//===----------------------------------------------------------------------===//
+// Other code
+//===----------------------------------------------------------------------===//
+
+std::optional<CodeKind> fp8::symbolizeCodeKind(StringRef name) {
+  return llvm::StringSwitch<std::optional<CodeKind>>(name)
+      .Case("llvm", CodeKind::LLVM)
+      .Case("ptx", CodeKind::PTX)
+      .Case("cubin", CodeKind::Cubin)
+      .Case("mlir", CodeKind::MLIR)
+      .Default(std::nullopt);
+}
+
+llvm::Expected<std::string> fp8::emitCode(ModuleOp module, CodeKind kind,
+                                          const CompileOptions &options) {
+  switch (kind) {
+  case CodeKind::PTX:
+  case CodeKind::Cubin:
+    return emitKernels(module, kind, options);
+  case CodeKind::LLVM: {
+    auto program = compileHost(module, options, {}, /*emitLLVM=*/true);
+    if (!program)
+      return program.takeError();
+    return std::move(program->object);
+  }
+  case CodeKind::MLIR: {
+    if (failed(runPipeline(module, options)))
+      return makeReportedError();
+    std::string text;
+    llvm::raw_string_ostream(text) << module << '\n';
+    return text;
+  }
+  }
+}

@@ -1,0 +1,90 @@
+//===- Program.cpp - A program that can be called -------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Compiler/Program.h"
+
+#include "fp8/Support/Runtime.h"
+#include "fp8/Target/CPU/LoadedObject.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+llvm::Expected<std::unique_ptr<Program>>
+Program::create(CompiledProgram compiled) {
+  if (llvm::Error error = checkProcessor(compiled.interface.processor))
+    return error;
+  std::unique_ptr<Program> program(new Program);
+  program->compiled = std::make_unique<CompiledProgram>(std::move(compiled));
+  auto object = LoadedObject::load(program->compiled->object);
+  if (!object)
+    return object.takeError();
+  program->object = std::move(*object);
+  auto info = program->object->lookup(FP8RT_PROGRAM_SYMBOL);
+  if (!info)
+    return info.takeError();
+  program->info = static_cast<const fp8rt_program_info *>(*info);
+  return program;
+}
+
+llvm::Expected<std::unique_ptr<Program>>
+Program::load(const std::string &path) {
+  std::unique_ptr<Program> program(new Program);
+  fp8rt_program *library = nullptr;
+  if (auto error = makeError(fp8rt_program_open(path.c_str(), &library)))
+    return error;
+  program->library.reset(library);
+  if (auto error = makeError(fp8rt_program_get_info(library, &program->info)))
+    return error;
+  auto processor = parseProcessor(program->info->manifest);
+  if (!processor)
+    return processor.takeError();
+  if (llvm::Error error = checkProcessor(*processor))
+    return error;
+  return program;
+}
+
+Program::~Program() = default;
+
+bool Program::isOnGPU() const {
+  return llvm::any_of(ArrayRef(info->functions, info->num_functions),
+                      [](const fp8rt_program_function &function) {
+                        return function.flags & FP8RT_FUNCTION_TAKES_CONTEXT;
+                      });
+}
+
+llvm::Expected<const fp8rt_program_function *>
+Program::getFunction(const std::string &name) const {
+  const fp8rt_program_function *function = nullptr;
+  if (auto error =
+          makeError(fp8rt_program_get_function(info, name.c_str(), &function)))
+    return error;
+  return function;
+}
+
+Program::DeviceContext &Program::getContext(int32_t device) {
+  std::lock_guard<std::mutex> lock(mutex);
+  return contexts[device];
+}
+
+llvm::Error Program::call(const fp8rt_program_function &function,
+                          void *const *arguments, void *const *results,
+                          fp8rt_state state, int32_t device,
+                          fp8rt_stream stream) {
+  if (!(function.flags & FP8RT_FUNCTION_TAKES_CONTEXT))
+    return makeError(fp8rt_program_call(&function, arguments, results, state,
+                                        /*context=*/nullptr));
+  DeviceContext &place = getContext(device);
+  std::lock_guard<std::mutex> lock(place.mutex);
+  if (auto error = makeError(
+          place.context ? fp8rt_context_set_stream(place.context, stream)
+                        : fp8rt_context_create(device, stream, &place.context)))
+    return error;
+  return makeError(
+      fp8rt_program_call(&function, arguments, results, state, place.context));
+}

@@ -1,0 +1,45 @@
+//===- Source.cpp - A program as it is written ----------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Compiler/Source.h"
+
+#include "fp8/InitAll.h"
+#include "fp8/Support/ReportedError.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+std::unique_ptr<MLIRContext> fp8::createContext() {
+  DialectRegistry registry;
+  registerPipelineDialects(registry);
+  auto context = std::make_unique<MLIRContext>(registry);
+  // The source is shown; the operation, which may hold a whole module, says
+  // nothing to the author of the program.
+  context->printOpOnDiagnostic(false);
+  return context;
+}
+
+Source::Source(std::unique_ptr<llvm::MemoryBuffer> text)
+    : manager(std::make_shared<llvm::SourceMgr>()) {
+  manager->AddNewSourceBuffer(std::move(text), llvm::SMLoc());
+}
+
+llvm::Expected<Source> Source::open(const std::string &path) {
+  std::string message;
+  auto file = openInputFile(path, &message);
+  if (!file)
+    return llvm::createStringError(std::errc::io_error, message.c_str());
+  return Source(std::move(file));
+}
+
+llvm::Error Source::parse(MLIRContext &context) {
+  module = parseSourceFile<ModuleOp>(manager, &context);
+  return module ? llvm::Error::success() : makeReportedError();
+}

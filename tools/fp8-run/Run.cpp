@@ -1,0 +1,309 @@
+//===- Run.cpp - What fp8-run does ----------------------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Run.h"
+
+#include "Report.h"
+
+#include "fp8/Compiler/Comparison.h"
+#include "fp8/Compiler/State.h"
+#include "fp8/Compiler/Steps.h"
+#include "fp8/Support/ReportedError.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/BinaryFormat/Magic.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace mlir::fp8;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+/// One function of a program, and how long the program took to get.
+struct Executable {
+  const fp8rt_program_function &function;
+  const Signature &signature;
+  /// "compile" or "load".
+  StringRef making;
+  std::chrono::duration<double> elapsed;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+static llvm::Expected<std::vector<HostTensor>>
+readArguments(const Signature &signature, const RunOptions &options) {
+  ArrayRef<Port> ports = signature.arguments;
+  if (!options.inputs.empty())
+    return readTensors(ports, options.inputs, options.steps.steps);
+  if (ports.empty())
+    return std::vector<HostTensor>();
+  std::string list;
+  llvm::raw_string_ostream os(list);
+  llvm::interleaveComma(ports, os, [&](const Port &port) {
+    os << port.name << ": " << describe(port.dtype, port.shape);
+  });
+  return llvm::createStringError("expected --inputs=FILE.safetensors with " +
+                                 list);
+}
+
+/// The state to begin with. What its file lacks or has more is a warning.
+static llvm::Expected<State> startState(const Program &program,
+                                        const fp8rt_program_function &function,
+                                        const RunOptions &options) {
+  auto state = State::create(program, function);
+  if (!state)
+    return state.takeError();
+  StringRef option = !options.stateIn.empty()    ? "--state-in"
+                     : !options.stateOut.empty() ? "--state-out"
+                     : options.freeze            ? "--freeze"
+                                                 : "";
+  if (!state->getHandle() && !option.empty())
+    return llvm::createStringError(
+        "expected a program with scaling state for '" + option +
+        "', but no tensor is quantised under a recipe with state, such as "
+        "delayed");
+  if (!options.stateIn.empty()) {
+    auto differences = state->load(options.stateIn, options.stateStrict);
+    if (!differences)
+      return differences.takeError();
+    for (const std::string &line : *differences)
+      llvm::errs() << "fp8-run: warning: " << options.stateIn << ": " << line
+                   << '\n';
+  }
+  if (options.freeze)
+    if (llvm::Error error = state->freeze())
+      return error;
+  return state;
+}
+
+/// To a file, or as a summary.
+static llvm::Error writeOutputs(const Outputs &outputs,
+                                const RunOptions &options) {
+  if (options.quiet)
+    return llvm::Error::success();
+  if (!options.outputs.empty())
+    return writeTensors(outputs.getTensors(), options.outputs);
+  for (const HostTensor &output : outputs.getTensors())
+    printSummary(output, llvm::outs());
+  return llvm::Error::success();
+}
+
+static llvm::Error writeStatistics(const Program &program, const State &state) {
+  printStats(program.getCompiled()->interface.statsSlots, llvm::outs());
+  if (!state.getHandle())
+    return llvm::Error::success();
+  return printState(state.getHandle(), llvm::outs());
+}
+
+static llvm::Expected<Outputs> execute(Program &program,
+                                       const Executable &executable,
+                                       ArrayRef<HostTensor> arguments,
+                                       const RunOptions &options) {
+  auto state = startState(program, executable.function, options);
+  if (!state)
+    return state.takeError();
+  std::unique_ptr<Device> device;
+  if (program.isOnGPU()) {
+    auto created = Device::create();
+    if (!created)
+      return created.takeError();
+    device = std::move(*created);
+  }
+
+  Invocation invocation(program, executable.function, executable.signature,
+                        arguments, state->getHandle(), device.get());
+  Outputs outputs(options.steps.steps);
+  auto runs =
+      runSteps(invocation, options.steps, outputs, [&]() -> llvm::Error {
+        if (!state->getHandle())
+          return llvm::Error::success();
+        return device ? endStep(program, state->getHandle(), device->getIndex(),
+                                device->getStream())
+                      : endStep(program, state->getHandle());
+      });
+  if (!runs)
+    return runs.takeError();
+  if (llvm::Error error = writeOutputs(outputs, options))
+    return error;
+  // Last of what is written: the state before is needed until all else is.
+  if (!options.stateOut.empty())
+    if (llvm::Error error = state->save(options.stateOut))
+      return error;
+  if (options.pipeline.stats)
+    if (llvm::Error error = writeStatistics(program, *state))
+      return error;
+  if (!options.time)
+    return outputs;
+  // Steps are measured as they were; a single run says little.
+  if (!options.steps.steps)
+    runs = measure(invocation);
+  if (!runs)
+    return runs.takeError();
+  printTimes(executable.making, executable.elapsed.count(), std::move(*runs),
+             llvm::outs());
+  return outputs;
+}
+
+//===----------------------------------------------------------------------===//
+// Programs in MLIR
+//===----------------------------------------------------------------------===//
+
+/// The same program for the target to compare with, whose results are not
+/// wanted for themselves.
+static RunOptions getReferenceOptions(const RunOptions &options) {
+  RunOptions reference = options;
+  reference.pipeline.target = options.compare;
+  reference.pipeline.stats = false;
+  reference.quiet = true;
+  reference.time = false;
+  reference.stateOut.clear();
+  return reference;
+}
+
+/// Compiles the entry, which is all that is left of the module, and runs it.
+static llvm::Expected<Outputs> runModule(ModuleOp module,
+                                         const Signature &signature,
+                                         ArrayRef<HostTensor> arguments,
+                                         const RunOptions &options) {
+  Clock::time_point start = Clock::now();
+  auto compiled =
+      compileProgram(module, options.pipeline,
+                     module.lookupSymbol<func::FuncOp>(signature.entry));
+  if (!compiled)
+    return compiled.takeError();
+  auto program = Program::create(std::move(*compiled));
+  if (!program)
+    return program.takeError();
+  auto function = (*program)->getFunction(signature.entry);
+  if (!function)
+    return function.takeError();
+  return execute(**program,
+                 {**function, signature, "compile", Clock::now() - start},
+                 arguments, options);
+}
+
+static llvm::Error compare(const Outputs &outputs, const Outputs &reference,
+                           double tolerance) {
+  auto differences =
+      compareResults(outputs.getTensors(), reference.getTensors());
+  if (!differences)
+    return differences.takeError();
+  std::string beyond;
+  for (const Difference &difference : *differences) {
+    printDifference(difference, llvm::outs());
+    if (!(difference.getShare() <= tolerance))
+      beyond += (beyond.empty() ? "'" : ", '") + difference.name + "'";
+  }
+  if (beyond.empty())
+    return llvm::Error::success();
+  return llvm::createStringError(
+      Twine("expected results within ") + std::to_string(tolerance) +
+      " of those of the CPU, but not so for " + beyond);
+}
+
+static llvm::Error runSource(ModuleOp module, const RunOptions &options) {
+  FailureOr<func::FuncOp> entry = findEntry(module, options.entry);
+  if (failed(entry))
+    return makeReportedError();
+  FailureOr<Signature> signature = getSignature(*entry);
+  if (failed(signature))
+    return makeReportedError();
+  // Before the work of compiling: most mistakes are in the inputs.
+  auto arguments = readArguments(*signature, options);
+  if (!arguments)
+    return arguments.takeError();
+  if (failed(isolate(module, *entry)))
+    return makeReportedError();
+  OwningOpRef<ModuleOp> reference;
+  if (!options.compare.empty())
+    reference = module.clone();
+  auto outputs = runModule(module, *signature, *arguments, options);
+  if (!outputs)
+    return outputs.takeError();
+  if (!reference)
+    return llvm::Error::success();
+  auto expected = runModule(*reference, *signature, *arguments,
+                            getReferenceOptions(options));
+  if (!expected)
+    return expected.takeError();
+  return compare(*outputs, *expected, options.tolerance);
+}
+
+//===----------------------------------------------------------------------===//
+// Compiled programs
+//===----------------------------------------------------------------------===//
+
+/// A shared object, by its name or by what is in it.
+static bool isCompiled(const std::string &file) {
+  llvm::file_magic magic;
+  return StringRef(file).ends_with(".so") ||
+         (!llvm::identify_magic(file, magic) && magic.is_object());
+}
+
+static llvm::Expected<Signature> selectEntry(std::vector<Signature> functions,
+                                             StringRef entry) {
+  std::string names;
+  for (Signature &function : functions) {
+    if (function.entry == entry || (entry.empty() && functions.size() == 1))
+      return std::move(function);
+    names += (names.empty() ? "'" : ", '") + function.entry + "'";
+  }
+  return llvm::createStringError((entry.empty()
+                                      ? Twine("expected --entry=NAME")
+                                      : "expected a function '" + entry + "'") +
+                                 ", but the program has " + names);
+}
+
+static llvm::Error runCompiled(const RunOptions &options) {
+  if (!options.compiling.empty())
+    return llvm::createStringError("expected a program in MLIR with '" +
+                                   options.compiling + "', but '" +
+                                   options.file + "' is compiled already");
+  Clock::time_point start = Clock::now();
+  auto program = Program::load(options.file);
+  if (!program)
+    return program.takeError();
+  MLIRContext context;
+  auto functions = parseSignatures((*program)->getInfo().manifest, context);
+  if (!functions)
+    return functions.takeError();
+  auto signature = selectEntry(std::move(*functions), options.entry);
+  if (!signature)
+    return signature.takeError();
+  auto function = (*program)->getFunction(signature->entry);
+  if (!function)
+    return function.takeError();
+  Clock::duration elapsed = Clock::now() - start;
+  auto arguments = readArguments(*signature, options);
+  if (!arguments)
+    return arguments.takeError();
+  return execute(**program, {**function, *signature, "load", elapsed},
+                 *arguments, options)
+      .takeError();
+}
+
+llvm::Error fp8::runProgram(const RunOptions &options) {
+  if (isCompiled(options.file))
+    return runCompiled(options);
+  auto program = SourceProgram::read(options);
+  if (!program)
+    return program.takeError();
+  ModuleOp module = (*program)->getModule();
+  if (options.compileTo.empty())
+    return runSource(module, options);
+  PipelineOptions pipeline = options.pipeline;
+  pipeline.to = options.compileTo;
+  if (failed(runPipeline(module, pipeline)))
+    return makeReportedError();
+  module->print(llvm::outs());
+  return llvm::Error::success();
+}
