@@ -94,7 +94,8 @@ void fp8rt_context_copy(fp8rt_context *context, void *dst, const void *src,
 void fp8rt_context_read(fp8rt_context *context, void *dst, const void *src,
                         uint64_t bytes);
 
-/// The device's copy of a constant of the program, made at the first call.
+/// The device's copy of a constant of the program; the first call makes it, and
+/// waits until it is there.
 void *fp8rt_context_get_constant(fp8rt_context *context, const void *data,
                                  uint64_t bytes);
 

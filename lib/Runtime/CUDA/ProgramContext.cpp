@@ -168,6 +168,20 @@ void fp8rt_context_read(fp8rt_context *context, void *dst, const void *src,
   });
 }
 
+/// Copies to the device and waits: calls that use a constant may be in another
+/// stream than the one that brought it there.
+static fp8rt_status copyNow(int32_t device, void *dst, const void *src,
+                            uint64_t bytes) {
+  fp8rt_stream stream = nullptr;
+  if (fp8rt_status status = fp8rt_stream_create(device, &stream))
+    return status;
+  fp8rt_status status = fp8rt_memory_copy(device, dst, src, bytes, stream);
+  if (status == FP8RT_OK)
+    status = fp8rt_stream_synchronize(device, stream);
+  fp8rt_stream_destroy(device, stream);
+  return status;
+}
+
 void *fp8rt_context_get_constant(fp8rt_context *context, const void *data,
                                  uint64_t bytes) {
   void *copy = nullptr;
@@ -177,8 +191,7 @@ void *fp8rt_context_get_constant(fp8rt_context *context, const void *data,
       fp8rt_status status =
           fp8rt_memory_alloc(context->device, bytes, &entry->second);
       if (status == FP8RT_OK && bytes != 0)
-        status = fp8rt_memory_copy(context->device, entry->second, data, bytes,
-                                   context->stream);
+        status = copyNow(context->device, entry->second, data, bytes);
       if (status != FP8RT_OK) {
         fp8rt_memory_free(context->device, entry->second);
         context->constants.erase(entry);

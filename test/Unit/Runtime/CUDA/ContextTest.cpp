@@ -133,33 +133,60 @@ TEST_F(Context, KeepsAnErrorWhenFreeingFailsToo) {
   takeError(FP8RT_ERROR_INVALID_ARGUMENT, "no");
 }
 
-/// () -> (y), which has been allocated when something turns out to be wrong.
-static void invokeFailing(void **arguments) {
+/// () -> (y, y), of one allocation.
+static void invokeShared(void **arguments) {
   auto *results = *static_cast<fp8rt_tensor1 **>(arguments[0]);
   auto *context = *static_cast<fp8rt_context **>(arguments[1]);
-  *results = fp8rt_make_tensor1(fp8rt_context_alloc(context, 64, 0), 16);
-  fp8rt_context_require(context, 0, "no");
+  results[0] = results[1] =
+      fp8rt_make_tensor1(fp8rt_context_alloc(context, 64, 0), 16);
 }
 
-TEST_F(Context, FreesTheResultsOfACallThatFails) {
+/// The same, but something turns out to be wrong.
+static void invokeFailing(void **arguments) {
+  invokeShared(arguments);
+  fp8rt_context_require(*static_cast<fp8rt_context **>(arguments[1]), 0, "no");
+}
+
+class ContextCall : public Context {
+protected:
+  fp8rt_status call(void (*invoke)(void **)) {
+    const fp8rt_program_port ports[] = {{"y", "F32", &size, 1, 4, 16, 0},
+                                        {"again", "F32", &size, 1, 4, 16, 0}};
+    fp8rt_program_info info = {};
+    const fp8rt_program_function function = {
+        &info, "f", invoke, nullptr, ports, 0, 2, FP8RT_FUNCTION_TAKES_CONTEXT,
+        0};
+    void *places[] = {&y, &again};
+    return fp8rt_program_call(&function, nullptr, places, 0, context);
+  }
+
   const int64_t size = 16;
-  const fp8rt_program_port port = {"y", "F32", &size, 1, 4, 16, 0};
-  fp8rt_program_info info = {};
-  const fp8rt_program_function function = {&info,
-                                           "f",
-                                           invokeFailing,
-                                           nullptr,
-                                           &port,
-                                           0,
-                                           1,
-                                           FP8RT_FUNCTION_TAKES_CONTEXT,
-                                           0};
-  fp8rt_tensor1 y = {};
-  void *place = &y;
+  fp8rt_tensor1 y = {}, again = {};
+};
+
+TEST_F(ContextCall, GivesResultsAllocationsOfTheirOwn) {
+  expectOk(call(invokeShared));
+  EXPECT_NE(y.allocated, again.allocated);
   int live = getLiveBlocks();
-  expectError(fp8rt_program_call(&function, nullptr, &place, 0, context),
-              FP8RT_ERROR_INVALID_ARGUMENT, "no");
+  fp8rt_context_free(context, y.allocated);
+  fp8rt_context_free(context, again.allocated);
+  expectOk(fp8rt_context_take_status(context));
+  EXPECT_EQ(getLiveBlocks(), live - 2);
+}
+
+TEST_F(ContextCall, FreesTheResultsOfACallThatFails) {
+  int live = getLiveBlocks();
+  expectError(call(invokeFailing), FP8RT_ERROR_INVALID_ARGUMENT, "no");
   EXPECT_EQ(y.data, nullptr);
+  EXPECT_EQ(getLiveBlocks(), live);
+  EXPECT_EQ(getCalls("cuMemFreeAsync"), 1);
+}
+
+TEST_F(ContextCall, FreesTheResultsThatItCannotCopy) {
+  int live = getLiveBlocks();
+  fail("cuMemcpyAsync", kOutOfMemory, /*times=*/1);
+  expectError(call(invokeShared), FP8RT_ERROR_OUT_OF_MEMORY,
+              "CUDA_ERROR_OUT_OF_MEMORY");
   EXPECT_EQ(getLiveBlocks(), live);
 }
 
@@ -172,6 +199,8 @@ TEST_F(Context, CopiesAConstantOnce) {
   EXPECT_EQ(fp8rt_context_get_constant(context, constant, sizeof(constant)),
             copy);
   EXPECT_EQ(getCalls("cuMemcpyAsync"), 1);
+  // The next call may be in another stream.
+  EXPECT_EQ(getCalls("cuStreamSynchronize"), 1);
 }
 
 TEST_F(Context, ReadsAndWaits) {
