@@ -18,7 +18,7 @@ llvm::Expected<std::vector<double>>
 fp8::runSteps(Invocation &invocation, const StepOptions &options,
               Outputs &outputs, llvm::function_ref<llvm::Error()> endStep) {
   std::vector<double> runs;
-  for (int64_t step = 0; step < options.steps.value_or(1); ++step) {
+  for (int64_t step = 0; step < options.count.value_or(1); ++step) {
     auto seconds = invocation.run(step, outputs);
     if (!seconds)
       return seconds.takeError();

@@ -12,18 +12,51 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/JSON.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
-namespace {
-
 using remark::detail::Remark;
 
+//===----------------------------------------------------------------------===//
+// Remarks
+//===----------------------------------------------------------------------===//
+
+StringRef GemmRemark::get(StringRef key) const {
+  for (const auto &[name, value] : arguments)
+    if (name == key)
+      return value;
+  return "";
+}
+
+std::string GemmRemark::getText() const {
+  std::string text =
+      (get("gemm") + ": " + (isMissed ? "high precision" : "fp8")).str();
+  StringRef separator = "; ";
+  for (const auto &[key, value] : arguments) {
+    if (key == "gemm")
+      continue;
+    text += (separator + key + " " + value).str();
+    separator = ", ";
+  }
+  return text;
+}
+
+llvm::json::Object GemmRemark::getJSON() const {
+  llvm::json::Object object;
+  object["kind"] = isMissed ? "missed" : "passed";
+  object["function"] = function;
+  if (!location.empty())
+    object["location"] = location;
+  for (const auto &[key, value] : arguments)
+    object[key] = value;
+  return object;
+}
+
 /// Location as `file:line:column`; empty if it has none.
-std::string describeLocation(Location location) {
+static std::string describeLocation(Location location) {
   std::string text;
   location->walk([&](Location inner) {
     auto file = dyn_cast<FileLineColLoc>(inner);
@@ -37,60 +70,54 @@ std::string describeLocation(Location location) {
   return text;
 }
 
-/// Key of `arg` in the output: upstream's `Reason` and `Suggestion` as the
-/// other keys are spelled.
-std::string getKey(const Remark::Arg &arg) {
-  return StringRef(arg.key).lower();
-}
-
-llvm::json::Object toJSON(const Remark &remark) {
-  llvm::json::Object object;
-  object["kind"] = remark.getRemarkTypeString().contains_insensitive("missed")
-                       ? "missed"
-                       : "passed";
-  object["function"] = remark.getFunction();
-  if (std::string location = describeLocation(remark.getLocation());
-      !location.empty())
-    object["location"] = location;
+static GemmRemark convert(const Remark &remark) {
+  GemmRemark result;
+  result.isMissed = remark.getRemarkTypeString().contains_insensitive("missed");
+  result.function = remark.getFunction().str();
+  result.location = describeLocation(remark.getLocation());
+  // Upstream's `Reason` and `Suggestion` as the other keys are spelled.
   for (const Remark::Arg &arg : remark.getArgs())
-    object[getKey(arg)] = arg.val;
-  return object;
+    result.arguments.emplace_back(StringRef(arg.key).lower(), arg.val);
+  return result;
 }
 
-/// `name: fp8` or `name: high precision` and one `key value` for each argument.
-void printText(raw_ostream &os, const Remark &remark) {
-  bool missed = remark.getRemarkTypeString().contains_insensitive("missed");
-  bool first = true;
-  for (const Remark::Arg &arg : remark.getArgs()) {
-    if (arg.key == "gemm") {
-      os << arg.val << ": " << (missed ? "high precision" : "fp8");
-      continue;
-    }
-    os << (first ? "; " : ", ") << getKey(arg) << ' ' << arg.val;
-    first = false;
-  }
-  os << '\n';
-}
+//===----------------------------------------------------------------------===//
+// Where they go
+//===----------------------------------------------------------------------===//
 
-/// Collects remarks and writes them at the end, through a temporary file.
-class FileStreamer : public remark::detail::MLIRRemarkStreamerBase {
+namespace {
+class Streamer : public remark::detail::MLIRRemarkStreamerBase {
 public:
-  FileStreamer(StringRef path, bool json) : path(path), json(json) {}
+  explicit Streamer(std::function<void(GemmRemark)> handler)
+      : handler(std::move(handler)) {}
 
   void streamOptimizationRemark(const Remark &remark) override {
-    if (json)
-      objects.push_back(toJSON(remark));
-    else
-      printText(*textStream, remark);
+    handler(convert(remark));
   }
 
-  void finalize() override {
-    if (json)
-      *textStream << llvm::formatv(
-                         "{0:2}",
-                         llvm::json::Value(llvm::json::Object{
-                             {"version", 1}, {"remarks", std::move(objects)}}))
-                  << '\n';
+private:
+  std::function<void(GemmRemark)> handler;
+};
+
+/// Collects remarks and writes them at the end, through a temporary file.
+class RemarksFile {
+public:
+  RemarksFile(StringRef path, bool isJSON) : path(path), isJSON(isJSON) {}
+
+  void add(const GemmRemark &remark) {
+    if (isJSON)
+      objects.push_back(remark.getJSON());
+    else
+      text += remark.getText() + "\n";
+  }
+
+  ~RemarksFile() {
+    if (isJSON)
+      text =
+          llvm::formatv("{0:2}\n",
+                        llvm::json::Value(llvm::json::Object{
+                            {"version", 1}, {"remarks", std::move(objects)}}))
+              .str();
     // A context that is torn down has nobody to report to but the user.
     if (llvm::Error error = writeOutputFile(path, text))
       llvm::errs() << "error: remarks file " << llvm::toString(std::move(error))
@@ -99,14 +126,21 @@ public:
 
 private:
   std::string path;
-  bool json;
+  bool isJSON;
   llvm::json::Array objects;
   std::string text;
-  std::unique_ptr<llvm::raw_string_ostream> textStream =
-      std::make_unique<llvm::raw_string_ostream>(text);
 };
-
 } // namespace
+
+void fp8::enableRemarks(MLIRContext *context,
+                        std::function<void(GemmRemark)> handler) {
+  remark::RemarkCategories categories;
+  categories.passed = categories.missed = "fp8";
+  // It fails only if a category is no regular expression.
+  (void)remark::enableOptimizationRemarks(
+      *context, std::make_unique<Streamer>(std::move(handler)),
+      std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
+}
 
 LogicalResult fp8::enableRemarks(MLIRContext *context, StringRef spec,
                                  std::string &error) {
@@ -130,9 +164,8 @@ LogicalResult fp8::enableRemarks(MLIRContext *context, StringRef spec,
       return failure();
     }
   }
-  remark::RemarkCategories categories;
-  categories.passed = categories.missed = "fp8";
-  return remark::enableOptimizationRemarks(
-      *context, std::make_unique<FileStreamer>(path, format == "json"),
-      std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
+  auto file = std::make_shared<RemarksFile>(path, format == "json");
+  enableRemarks(context,
+                [file](const GemmRemark &remark) { file->add(remark); });
+  return success();
 }

@@ -42,7 +42,7 @@ static llvm::Expected<bool> parseValue(const Arg &arg, RunOptions &options) {
     options.compileTo = value;
     return true;
   case OPT_steps:
-    if (llvm::Error error = parseCount(arg, options.steps.steps.emplace()))
+    if (llvm::Error error = parseCount(arg, options.steps.count.emplace()))
       return error;
     break;
   case OPT_microbatches:
@@ -102,7 +102,7 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
   if (options.stateStrict && options.stateIn.empty())
     return llvm::createStringError(
         "expected --state-in=FILE with --state-strict");
-  int64_t steps = options.steps.steps.value_or(1);
+  int64_t steps = options.steps.count.value_or(1);
   if (steps % options.steps.microbatches != 0)
     return llvm::createStringError(
         "expected --steps to be a multiple of --microbatches=" +

@@ -43,7 +43,7 @@ static llvm::Expected<std::vector<HostTensor>>
 readArguments(const Signature &signature, const RunOptions &options) {
   ArrayRef<Port> ports = signature.arguments;
   if (!options.inputs.empty())
-    return readTensors(ports, options.inputs, options.steps.steps);
+    return readTensors(ports, options.inputs, options.steps.count);
   if (ports.empty())
     return std::vector<HostTensor>();
   std::string list;
@@ -121,7 +121,7 @@ static llvm::Expected<Outputs> execute(Program &program,
 
   Invocation invocation(program, executable.function, executable.signature,
                         arguments, state->getHandle(), device.get());
-  Outputs outputs(options.steps.steps);
+  Outputs outputs(options.steps.count);
   auto runs =
       runSteps(invocation, options.steps, outputs, [&]() -> llvm::Error {
         if (!state->getHandle())
@@ -144,7 +144,7 @@ static llvm::Expected<Outputs> execute(Program &program,
   if (!options.time)
     return outputs;
   // Steps are measured as they were; a single run says little.
-  if (!options.steps.steps)
+  if (!options.steps.count)
     runs = measure(invocation);
   if (!runs)
     return runs.takeError();

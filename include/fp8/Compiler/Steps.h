@@ -20,8 +20,8 @@ namespace mlir::fp8 {
 struct StepOptions {
   /// How often to call; without a number once, and arguments and results have
   /// no dimension for it.
-  std::optional<int64_t> steps;
-  /// Calls to a step of the scaling state; divides `steps`.
+  std::optional<int64_t> count;
+  /// Calls to a step of the scaling state; divides `count`.
   int64_t microbatches = 1;
 };
 

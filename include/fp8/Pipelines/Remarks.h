@@ -10,7 +10,11 @@
 #define FP8_PIPELINES_REMARKS_H
 
 #include "mlir/Support/LLVM.h"
+#include "llvm/Support/JSON.h"
+
+#include <functional>
 #include <string>
+#include <utility>
 
 namespace mlir {
 class MLIRContext;
@@ -18,10 +22,34 @@ class MLIRContext;
 
 namespace mlir::fp8 {
 
-/// Makes `context` write the remarks of category `fp8` as `spec` says:
-/// `json:FILE` or `text:FILE`, with `-` for the standard output. The file is
-/// written when the context is destroyed, whole or not at all. On failure
-/// `error` says what was expected.
+/// What was decided about a contraction.
+struct GemmRemark {
+  /// The value of `key`; empty without one.
+  StringRef get(StringRef key) const;
+
+  /// `name: fp8` or `name: high precision`, and `key value` for the rest.
+  std::string getText() const;
+  llvm::json::Object getJSON() const;
+
+  /// Whether it stays in high precision.
+  bool isMissed;
+  /// The function that it is in.
+  std::string function;
+  /// `file:line:column`; empty if that is not known.
+  std::string location;
+  /// `gemm`, which is its name, `role`, `shape`, `recipe`; then what it was
+  /// made to, or `reason` and `suggestion`.
+  SmallVector<std::pair<std::string, std::string>> arguments;
+};
+
+/// Makes `context` hand the remarks of category `fp8` to `handler`, as they are
+/// made. A context has one handler; a later one takes its place.
+void enableRemarks(MLIRContext *context,
+                   std::function<void(GemmRemark)> handler);
+
+/// Makes `context` write them as `spec` says: `json:FILE` or `text:FILE`, with
+/// `-` for the standard output. The file is written when the context is
+/// destroyed, whole or not at all. On failure `error` says what was expected.
 LogicalResult enableRemarks(MLIRContext *context, StringRef spec,
                             std::string &error);
 
