@@ -22,7 +22,8 @@ SYSTEM_LIBRARIES = re.compile(
 LINKED_PACKAGES = ["llvm-22-dev", "libmlir-22-dev", "llvm-22-tools", "zlib1g-dev", "libzstd-dev",
                    "nlohmann-json3-dev"]
 # From the source tree, as they are.
-SOURCES = ["examples/*.mlir", "examples/*_inputs.py", "benchmarks/**/*.py", "benchmarks/*.mlir",
+SOURCES = ["examples/*.mlir", "examples/*_inputs.py", "examples/compile_and_run.c",
+           "benchmarks/**/*.py", "benchmarks/*.mlir", "include/fp8-c/*.h",
            "include/fp8/Runtime/*.h", "include/fp8/Runtime/ABI.def", "python/fp8/*.py",
            "test/Integration/CUDA/**/*.test", "test/Integration/CUDA/Inputs/*"]
 # 64 MiB of history pay; more blocks than one, more cores.
@@ -38,7 +39,7 @@ def copy(source, target):
 def remove_earlier(stage):
     """Leaves what the linker put there."""
     for path in [*stage.iterdir(), *(stage / "lib").iterdir()]:
-        if path.name in ("bin", "lib", "libexec", "libfp8tools.so"):
+        if path.name in ("bin", "lib", "libexec", "libfp8tools.so", "libfp8c.so"):
             continue
         if path.is_dir():
             shutil.rmtree(path)

@@ -140,6 +140,17 @@ class Unpacked(unittest.TestCase):
         text = self.run_tool("fp8-translate", "--kernels-to-ptx", "/tmp/kernels.mlir")
         self.assertIn(".target sm_90a", text)
 
+    def test_compiles_for_c(self):
+        text = self.run_tool("../test/Integration/CUDA/capi-check", "cpu", "/tmp")
+        self.assertEqual(text, "ok\n")
+        # As somebody would who has nothing but the bundle and a compiler.
+        output("cc", "-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror",
+               f"-I{self.bundle}/include", self.bundle / "examples/compile_and_run.c",
+               f"-L{self.bundle}/lib", "-lfp8c", "-lfp8rt", "-Wl,-rpath,/opt/fp8-bundle/lib",
+               f"-Wl,-rpath-link,{self.bundle}/lib", "-o", self.root / "tmp/compile_and_run")
+        text = self.run_tool("../../../tmp/compile_and_run", "cpu")
+        self.assertRegex(text, r"^layer.matmul_0: fp8;.*\n196, and")
+
     def test_checks_files(self):
         check = self.root / "tmp/check"
         check.write_text("AFTER: {{[0-9]+}} of\nAFTER-NEXT: x\n")

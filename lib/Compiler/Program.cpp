@@ -15,9 +15,18 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
+/// That this processor does not run the program.
+static llvm::Error checkHost(const Processor &processor) {
+  llvm::Error error = checkProcessor(processor);
+  return error ? llvm::make_error<RuntimeError>(
+                     FP8RT_ERROR_UNSUPPORTED_ARCH,
+                     llvm::toString(std::move(error)))
+               : llvm::Error::success();
+}
+
 llvm::Expected<std::unique_ptr<Program>>
 Program::create(CompiledProgram compiled) {
-  if (llvm::Error error = checkProcessor(compiled.interface.processor))
+  if (llvm::Error error = checkHost(compiled.interface.processor))
     return error;
   std::unique_ptr<Program> program(new Program);
   program->compiled = std::make_unique<CompiledProgram>(std::move(compiled));
@@ -44,7 +53,7 @@ Program::load(const std::string &path) {
   auto processor = parseProcessor(program->info->manifest);
   if (!processor)
     return processor.takeError();
-  if (llvm::Error error = checkProcessor(*processor))
+  if (llvm::Error error = checkHost(*processor))
     return error;
   return program;
 }

@@ -30,6 +30,10 @@ fp8rt_status detail::fail(fp8rt_status status,
 
 const char *fp8rt_get_last_error(void) { return lastError; }
 
+fp8rt_status fp8rt_set_last_error(fp8rt_status status, const char *message) {
+  return detail::fail(status, message ? message : "");
+}
+
 uint32_t fp8rt_get_version(void) { return FP8RT_VERSION; }
 
 const char *fp8rt_stringify_status(fp8rt_status status) {
@@ -52,6 +56,7 @@ const char *fp8rt_stringify_status(fp8rt_status status) {
       "FP8RT_ERROR_WRONG_DEVICE",
       "FP8RT_ERROR_DEVICE_LOST",
       "FP8RT_ERROR_CUDA",
+      "FP8RT_ERROR_INVALID_PROGRAM",
   };
   constexpr int32_t count = sizeof(names) / sizeof(names[0]);
   return status >= 0 && status < count ? names[status] : "unknown status";

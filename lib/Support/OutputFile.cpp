@@ -38,8 +38,9 @@ static llvm::Error nameFile(StringRef path, llvm::Error error) {
   if (!error)
     return error;
   return llvm::createStringError(
+      std::make_error_code(std::errc::io_error),
       (path == "-" ? "standard output" : "'" + path + "'") + ": " +
-      llvm::toString(std::move(error)));
+          llvm::toString(std::move(error)));
 }
 
 /// An error that a stream kept would end the process in its destructor.

@@ -29,11 +29,11 @@ class LoadedObject;
 /// time launches on a device.
 class Program {
 public:
-  /// Makes what was compiled callable.
+  /// Makes what was compiled callable. Errors: FP8RT_ERROR_UNSUPPORTED_ARCH for
+  /// another processor.
   static llvm::Expected<std::unique_ptr<Program>>
   create(CompiledProgram compiled);
-  /// Opens a shared object. Errors: those of fp8rt_program_open; another
-  /// processor than the program was compiled for.
+  /// Opens a shared object. Errors: the same, and those of fp8rt_program_open.
   static llvm::Expected<std::unique_ptr<Program>> load(const std::string &path);
   /// Waits for the GPUs that it ran on.
   ~Program();

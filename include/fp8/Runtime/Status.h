@@ -45,11 +45,12 @@ enum {
   FP8RT_ERROR_INTERNAL = 10,  /* a bug in the library */
   FP8RT_ERROR_NO_DRIVER = 11, /* no CUDA driver, or no device for it */
   FP8RT_ERROR_DRIVER_TOO_OLD = 12,
-  FP8RT_ERROR_UNSUPPORTED_ARCH = 13, /* code for another GPU */
+  FP8RT_ERROR_UNSUPPORTED_ARCH = 13, /* code for another GPU or processor */
   FP8RT_ERROR_INVALID_IMAGE = 14,    /* neither a cubin nor PTX, malformed */
   FP8RT_ERROR_WRONG_DEVICE = 15,     /* memory or a stream of another device */
   FP8RT_ERROR_DEVICE_LOST = 16, /* this process cannot use the device again */
-  FP8RT_ERROR_CUDA = 17         /* any other error of the CUDA driver */
+  FP8RT_ERROR_CUDA = 17,        /* any other error of the CUDA driver */
+  FP8RT_ERROR_INVALID_PROGRAM = 18 /* a source with mistakes; compilers */
 };
 
 /// The name of a status, e.g. "FP8RT_ERROR_BUSY"; a static string.
@@ -58,6 +59,10 @@ const char *fp8rt_stringify_status(fp8rt_status status);
 /// One line about the last call of this thread that failed; empty before the
 /// first. Owned by the thread, valid until its next call that fails.
 const char *fp8rt_get_last_error(void);
+
+/// Makes `message` what fp8rt_get_last_error returns, and returns `status`: for
+/// libraries that tell their errors in this way. Null stands for "".
+fp8rt_status fp8rt_set_last_error(fp8rt_status status, const char *message);
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,7 @@ namespace mlir::fp8 {
 /// is not to be said again.
 class ReportedError : public llvm::ErrorInfo<ReportedError> {
 public:
-  static inline char ID = 0;
+  static char ID;
 
   void log(llvm::raw_ostream &os) const override {
     os << "the program has errors";

@@ -21,7 +21,7 @@ namespace mlir::fp8 {
 /// The error of a call of libfp8rt, with its message.
 class RuntimeError : public llvm::ErrorInfo<RuntimeError> {
 public:
-  static inline char ID = 0;
+  static char ID;
 
   RuntimeError(fp8rt_status status, std::string message)
       : status(status), text(std::move(message)) {}

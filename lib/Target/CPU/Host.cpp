@@ -88,19 +88,26 @@ llvm::Error fp8::prepareTranslation(ModuleOp module) {
   return llvm::Error::success();
 }
 
+/// The libraries that programs call, as far as they are loaded. What a library
+/// brings in that was loaded for itself (dlopen without RTLD_GLOBAL, as Python
+/// loads extensions) the process does not show.
+static SmallVector<void *> openLibraries() {
+  llvm::sys::DynamicLibrary::LoadLibraryPermanently(nullptr);
+  SmallVector<void *> libraries;
+  for (const char *name : {"libfp8rt.so", "libm.so.6"})
+    if (void *library = dlopen(name, RTLD_NOW | RTLD_NOLOAD))
+      libraries.push_back(library);
+  return libraries;
+}
+
 void *fp8::findSymbol(StringRef name) {
-  using llvm::sys::DynamicLibrary;
-  // What a library brings in that was loaded for itself (dlopen without
-  // RTLD_GLOBAL), as Python loads extensions, the process does not show.
-  static const bool isOpen = [] {
-    DynamicLibrary::LoadLibraryPermanently(nullptr);
-    for (const char *library : {"libfp8rt.so", "libm.so.6"})
-      if (void *handle = dlopen(library, RTLD_NOW | RTLD_NOLOAD))
-        DynamicLibrary::addPermanentLibrary(handle);
-    return true;
-  }();
-  (void)isOpen;
-  return DynamicLibrary::SearchForAddressOfSymbol(name.str());
+  static const SmallVector<void *> libraries = openLibraries();
+  std::string symbol = name.str();
+  void *address = llvm::sys::DynamicLibrary::SearchForAddressOfSymbol(symbol);
+  for (void *library : libraries)
+    if (!address)
+      address = dlsym(library, symbol.c_str());
+  return address;
 }
 
 llvm::Error fp8::checkSymbols(const llvm::Module &module) {

@@ -61,6 +61,8 @@ LoadedObject::load(StringRef object) {
                  .create();
   if (!jit)
     return jit.takeError();
+  // What it would print, lookup returns.
+  (*jit)->getExecutionSession().setErrorReporter(llvm::consumeError);
   (*jit)->getMainJITDylib().addGenerator(std::make_unique<ProcessSymbols>());
   if (llvm::Error error =
           (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBuffer(

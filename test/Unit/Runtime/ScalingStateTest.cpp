@@ -155,7 +155,16 @@ TEST_F(ScalingState, SaysItsVersion) {
   EXPECT_STREQ(fp8rt_stringify_status(FP8RT_ERROR_BUSY), "FP8RT_ERROR_BUSY");
   EXPECT_STREQ(fp8rt_stringify_status(-1), "unknown status");
   EXPECT_STREQ(fp8rt_stringify_status(FP8RT_ERROR_CUDA), "FP8RT_ERROR_CUDA");
-  EXPECT_STREQ(fp8rt_stringify_status(18), "unknown status");
+  EXPECT_STREQ(fp8rt_stringify_status(FP8RT_ERROR_INVALID_PROGRAM),
+               "FP8RT_ERROR_INVALID_PROGRAM");
+  EXPECT_STREQ(fp8rt_stringify_status(19), "unknown status");
+}
+
+TEST_F(ScalingState, KeepsTheMessagesOfOtherLibraries) {
+  EXPECT_EQ(fp8rt_set_last_error(FP8RT_ERROR_BUSY, "wait"), FP8RT_ERROR_BUSY);
+  EXPECT_STREQ(fp8rt_get_last_error(), "wait");
+  fp8rt_set_last_error(FP8RT_OK, nullptr);
+  EXPECT_STREQ(fp8rt_get_last_error(), "");
 }
 
 TEST_F(ScalingState, ReportsASecondThread) {
