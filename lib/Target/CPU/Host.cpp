@@ -24,21 +24,24 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// LLVM 22 looks for CRCs in loops with a few iterations, by a walk over the
-/// operands that takes each as often as there are paths to it: the arithmetic
-/// of a rounding has more than can be walked.
-static void disableSearchForCRCs() {
-  static const bool once = llvm::DisableLIRP::HashRecognize = true;
-  (void)once;
+void fp8::initializeHost() {
+  static const bool isDone = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    // LLVM 22 looks for CRCs in loops with a few iterations, by a walk over the
+    // operands that takes each as often as there are paths to it: the
+    // arithmetic of a rounding has more than can be walked.
+    llvm::DisableLIRP::HashRecognize = true;
+    return true;
+  }();
+  (void)isDone;
 }
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 fp8::createHostMachine(unsigned optLevel,
                        std::optional<llvm::Reloc::Model> relocation,
                        StringRef cpu) {
-  disableSearchForCRCs();
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
+  initializeHost();
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!builder)
     return builder.takeError();

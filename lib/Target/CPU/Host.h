@@ -25,6 +25,10 @@ class ModuleOp;
 
 namespace mlir::fp8 {
 
+/// Makes LLVM's registry know this machine. Any number of threads may ask for
+/// it at the same time.
+void initializeHost();
+
 /// The machine we run on, or another processor in its place, less what would
 /// change results.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>

@@ -13,7 +13,6 @@
 #include "llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h"
 #include "llvm/ExecutionEngine/SectionMemoryManager.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/TargetSelect.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -53,7 +52,7 @@ createLinkingLayer(ExecutionSession &session) {
 
 llvm::Expected<std::unique_ptr<LoadedObject>>
 LoadedObject::load(StringRef object) {
-  llvm::InitializeNativeTarget();
+  initializeHost();
   auto jit = LLJITBuilder()
                  .setPlatformSetUp(setUpInactivePlatform)
                  .setLinkProcessSymbolsByDefault(false)

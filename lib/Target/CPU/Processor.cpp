@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Target/CPU/Processor.h"
+#include "Host.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -19,7 +19,7 @@ using namespace mlir::fp8;
 
 static std::unique_ptr<llvm::MCSubtargetInfo>
 createSubtarget(StringRef cpu, StringRef features) {
-  llvm::InitializeNativeTarget();
+  initializeHost();
   llvm::Triple triple(llvm::sys::getProcessTriple());
   std::string error;
   const llvm::Target *target =
