@@ -25,7 +25,7 @@
 //    a null pointer where one is not said to be allowed, FP8RT_ERROR_INTERNAL
 //    for a bug, and FP8RT_ERROR_OUT_OF_MEMORY; where memory is short inside of
 //    LLVM, the process ends.
-//  - No function throws, and none writes to the standard output or error.
+//  - No function throws, or prints what it could return.
 //  - What a function gives out with `**` is the caller's, who destroys it with
 //    the function of that name. Handles are pointers and not checked: one that
 //    was destroyed is undefined behaviour.

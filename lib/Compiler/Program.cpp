@@ -18,10 +18,10 @@ using namespace mlir::fp8;
 /// That this processor does not run the program.
 static llvm::Error checkHost(const Processor &processor) {
   llvm::Error error = checkProcessor(processor);
-  return error ? llvm::make_error<RuntimeError>(
-                     FP8RT_ERROR_UNSUPPORTED_ARCH,
-                     llvm::toString(std::move(error)))
-               : llvm::Error::success();
+  return error
+             ? llvm::make_error<RuntimeError>(FP8RT_ERROR_UNSUPPORTED_ARCH,
+                                              llvm::toString(std::move(error)))
+             : llvm::Error::success();
 }
 
 llvm::Expected<std::unique_ptr<Program>>

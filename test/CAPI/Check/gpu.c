@@ -142,7 +142,8 @@ void check_gpu(int computes) {
     EXPECT_OK(fp8rt_stream_create(0, &streams[i]));
     EXPECT_OK(fp8rt_program_create_state(info, &states[i]));
   }
-  fp8c_tensor x = make_filled(7, streams[0]), w = make_filled(0.4375, streams[0]);
+  fp8c_tensor x = make_filled(7, streams[0]),
+              w = make_filled(0.4375, streams[0]);
   check_errors(program, states[0], streams[0], &x);
   // Steps that take turns in two streams.
   for (int step = 0; step < 6; ++step) {

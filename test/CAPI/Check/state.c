@@ -105,8 +105,8 @@ void check_saving(const char *directory) {
   snprintf(nowhere, sizeof(nowhere), "%s/no/directory.so", directory);
   remove(path);
   remove(header);
-  fp8c_program *program =
-      compile(text, "recipe", "current", "name", "model", NULL);
+  fp8c_program *program = compile(text, "recipe", "current", "name", "model",
+                                  "rpath", "/one", "rpath", "/two", NULL);
   EXPECT_OK(fp8c_program_save(program, path, header));
   // Saving uses nothing up.
   run(program, 0, 7, 0.4375);
