@@ -8,6 +8,7 @@ the L2 cache; the graphs are replayed in turn and the median of each is kept.
 
 usage: gemm.py --kernels DIR [--out DIR] [--check] [--perturb] [--time]
                [--determinism] [--sanitize] [--every-config] [--quick]
+               [--random COUNT] [--seed N]
 """
 
 import argparse
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import torch
 
-from gemm_shapes import DECODE_SHAPES, SHAPES
+from gemm_shapes import DECODE_SHAPES, SHAPES, random_shapes
 from matmul import check, compare, determinism, report, sanitize
 from matmul.kernel import load
 from matmul.kinds import KINDS
@@ -39,9 +40,14 @@ def arguments():
                         help="time the whole table, not only what is selected")
     parser.add_argument("--quick", action="store_true", help="few shapes")
     parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--seconds", type=float, default=3600,
+                        help="for --time, that no shape is begun after")
     parser.add_argument("--kinds", nargs="*", default=[])
     parser.add_argument("--classes", nargs="*", default=list(compare.CLASSES))
     parser.add_argument("--shapes", nargs="*", default=[])
+    parser.add_argument("--random", type=int, default=0, metavar="COUNT",
+                        help="time so many random shapes instead")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--launch-each", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -55,11 +61,13 @@ def machine():
 
 
 def times(args, kernels):
-    shapes = [s for s in SHAPES + DECODE_SHAPES
+    listed = (random_shapes(args.random, args.seed) if args.random
+              else SHAPES + DECODE_SHAPES)
+    shapes = [s for s in listed
               if not args.shapes or s[3] in args.shapes]
     selected = json.loads((args.kernels / "selected.json").read_text())
     return compare.run(kernels, shapes[::8] if args.quick else shapes, selected,
-                       args.classes, args.rounds, args.every_config)
+                       args.classes, args.rounds, args.every_config, args.seconds)
 
 
 def failed(record):

@@ -1,7 +1,8 @@
 """Makes the kernels that benchmarks/gemm.py checks and times, from programs of
 the dialect: machine code and the description of each kernel's launch.
 
-usage: gemm_kernels.py [--build-dir build] [--jobs N] --out DIR [KIND...]
+usage: gemm_kernels.py [--build-dir build] [--jobs N] [--random COUNT] [--seed N]
+                       --out DIR [KIND...]
 """
 
 import argparse
@@ -11,9 +12,12 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gemm_shapes import DECODE_SHAPES, SHAPES
+from gemm_shapes import DECODE_SHAPES, SHAPES, random_shapes
 from matmul.kinds import KINDS, TIMED
 from matmul.program import program
+
+
+TARGET = "--fp8-set-target=chip=sm_90a"
 
 
 def build(name, spec, tools, out):
@@ -21,7 +25,7 @@ def build(name, spec, tools, out):
     source = out / f"{name}.mlir"
     source.write_text(program(spec))
     built = out / f"{name}.built.mlir"
-    subprocess.run([tools / "fp8-opt", "--fp8-select-kernels=every-candidate",
+    subprocess.run([tools / "fp8-opt", TARGET, "--fp8-select-kernels=every-candidate",
                     "--fp8-build-kernels", source, "-o", built], check=True)
     for what in ("cubin", "json"):
         subprocess.run([tools / "fp8-translate", f"--kernels-to-{what}", built,
@@ -31,16 +35,16 @@ def build(name, spec, tools, out):
 
 
 def select(spec, shapes, tools):
-    """What the selection chooses for each shape."""
+    """What the selection chooses for each shape; nothing where no kernel fits."""
     extents = [shape[:3] for shape in shapes]
     text = "".join(program(spec, *extent).replace("@f0", f"@s{i}")
                    for i, extent in enumerate(extents))
-    result = subprocess.run([tools / "fp8-opt", "--fp8-select-kernels"], input=text,
+    result = subprocess.run([tools / "fp8-opt", TARGET, "--fp8-select-kernels"], input=text,
                             text=True, capture_output=True, check=True).stdout
     functions = re.split(r"func\.func @s\d+", result)[1:]
-    configs = [re.search(r"#fp8.gemm_config<[^>]*>", f).group(0) for f in functions]
-    return {"x".join(map(str, extent)): config
-            for extent, config in zip(extents, configs)}
+    configs = [re.search(r"#fp8_sm90.gemm<[^>]*>", f) for f in functions]
+    return {"x".join(map(str, extent)): config.group(0)
+            for extent, config in zip(extents, configs) if config}
 
 
 def main():
@@ -48,12 +52,15 @@ def main():
     parser.add_argument("--build-dir", default="build")
     parser.add_argument("--out", required=True)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--random", type=int, default=0, metavar="COUNT",
+                        help="choose for so many random shapes, too")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("kinds", nargs="*")
     args = parser.parse_args()
     out, tools = Path(args.out), Path(args.build_dir) / "bin"
     out.mkdir(parents=True, exist_ok=True)
     names = args.kinds or list(KINDS)
-    shapes = SHAPES + DECODE_SHAPES
+    shapes = SHAPES + DECODE_SHAPES + random_shapes(args.random, args.seed)
     with ThreadPoolExecutor(args.jobs) as pool:
         for name, _ in zip(names, pool.map(
                 lambda name: build(name, KINDS[name], tools, out), names)):

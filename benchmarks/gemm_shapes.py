@@ -1,5 +1,8 @@
 """The shapes every matmul is checked and timed on: (M, N, K[, name])."""
 
+import math
+import random
+
 CHECK_SHAPES = [
     (128, 256, 128),
     (256, 512, 1024),
@@ -34,6 +37,26 @@ DECODE_SHAPES = [(m, n, k, f"m{m}.{name}")
 DECODE_SHAPES += [(64, 7168, 2048, "ds.m64a"), (64, 2112, 7168, "ds.m64b"),
                   (64, 24576, 1536, "ds.m64c"), (128, 7168, 16384, "ds.m128a"),
                   (128, 4096, 7168, "ds.m128b"), (64, 2112, 7184, "odd.m64")]
+
+
+def random_shapes(count, seed):
+    """Half of them of a large M; those that a table was fitted to are of another
+    seed than those that it is judged by."""
+    draw = random.Random(seed)
+
+    def extent(low, high, step):
+        value = math.exp(draw.uniform(math.log(low), math.log(high)))
+        return max(step, round(value / step) * step)
+
+    shapes = []
+    while len(shapes) < count:
+        large = len(shapes) % 2 == 0
+        m = extent(1024, 16384, draw.choice((8, 128))) if large else extent(8, 512, 8)
+        n, k = (extent(512, 16384, draw.choice((16, 64, 256))) for _ in range(2))
+        if 2 * m * n * k < 1e12:  # A millisecond or two.
+            shapes.append((m, n, k, f"r{seed}.{len(shapes)}"))
+    return shapes
+
 
 # The smallest on which each kind and config does all that it does.
 SANITIZED_SHAPES = [(130, 272, 400), (16, 64, 2064)]

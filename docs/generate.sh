@@ -14,19 +14,32 @@ tblgen() {
     cat -s
 }
 
-generate() {
-  local note='<!-- Made by `make docs` from the TableGen sources in include/fp8. -->'
+note='<!-- Made by `make docs` from the TableGen sources. -->'
+
+# document_dialect PAGE NAME SOURCE
+document_dialect() {
   {
     echo "$note"
-    tblgen -gen-dialect-doc -dialect=fp8 include/fp8/IR/FP8Ops.td
-  } >"$1/Dialect.md"
+    tblgen -gen-dialect-doc -dialect="$2" "$3"
+  } >"$1"
+}
+
+generate() {
+  document_dialect "$1/Dialect.md" fp8 include/fp8/IR/FP8Ops.td
+  document_dialect "$1/GPUDialect.md" fp8_gpu include/fp8/GPU/IR/FP8GPUOps.td
+  # Of each architecture whose kernels have configs.
+  local source name
+  for source in lib/Kernels/*/*Dialect.td; do
+    name=$(basename "$source" Dialect.td)
+    document_dialect "$1/${name}Dialect.md" "fp8_${name,,}" "$source"
+  done
   {
     echo "$note"
     printf '\n# The passes\n'
-    local passes
-    for passes in include/fp8/*/Passes.td; do
-      printf '\n## %s\n\n' "$(basename "$(dirname "$passes")")"
-      tblgen -gen-pass-doc "$passes"
+    for source in $(find include/fp8 -name Passes.td | LC_ALL=C sort); do
+      name=${source#include/fp8/}
+      printf '\n## %s\n\n' "${name%/Passes.td}"
+      tblgen -gen-pass-doc "$source"
     done
   } >"$1/Passes.md"
 }

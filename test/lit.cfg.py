@@ -54,6 +54,14 @@ llvm_config.add_tool_substitutions(
     ],
     [config.fp8_tools_dir],
 )
+# What another project would build on the libraries.
+llvm_config.add_tool_substitutions(
+    [
+        ToolSubst("toy-opt", extra_args=["--verify-roundtrip"] if roundtrip else []),
+        "toy-compile",
+    ],
+    [os.path.join(config.fp8_build_dir, "test", "lib")],
+)
 llvm_config.add_tool_substitutions(
     ["llvm-nm", "llvm-readelf", "mlir-opt", "mlir-tblgen", "mlir-translate", "mlir-runner", "split-file"],
     [config.llvm_tools_dir],

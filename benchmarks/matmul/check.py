@@ -17,6 +17,9 @@ def limit(spec, k):
     """The relative error, in the Frobenius norm, that the accumulator and the
     rounding of the result leave."""
     rounding = {"bf16": 2.0e-3, "f16": 3e-4, "f32": 2e-5, "e4m3": 3e-2, "e5m2": 6e-2}
+    if spec["scale_a"] == "none":  # TF32 has a mantissa of 10 bits, and truncates.
+        accumulator = 2e-3 if spec["a"] == "f32" else 1e-5
+        return rounding[spec["result"]] + accumulator
     if k < 256:  # Few values: rounding to 8 bits does not average out.
         rounding = {dtype: 2 * error for dtype, error in rounding.items()}
     # The tensor core keeps about 14 bits and truncates.

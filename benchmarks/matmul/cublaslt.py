@@ -1,4 +1,4 @@
-"""FP8 products through cuBLASLt itself, with every algorithm that its heuristics
+"""Products through cuBLASLt itself, with every algorithm that its heuristics
 propose: PyTorch only ever runs the first.
 
 Enumerators are those of cublasLt.h. cuBLASLt is column-major: it computes the
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import torch
 
-R_32F, R_16BF, R_8F = 0, 14, {"e4m3": 28, "e5m2": 29}
-COMPUTE_32F, OP_T = 68, 1
-TRANS_A, A_SCALE, B_SCALE, FAST_ACCUM, A_MODE, B_MODE = 3, 17, 18, 25, 31, 32
+TYPES = {"f32": 0, "f16": 2, "bf16": 14, "e4m3": 28, "e5m2": 29}
+COMPUTE_32F, OP_N, OP_T = 68, 0, 1
+TRANS_A, TRANS_B, A_SCALE, B_SCALE, FAST_ACCUM, A_MODE, B_MODE = 3, 4, 17, 18, 25, 31, 32
 SCALE_MODES = {"tensor": 0, "row": 3, "1x128": 4, "128x128": 5}
 MAX_WORKSPACE_BYTES = 1  # CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES
 WORKSPACE = 64 << 20
@@ -84,22 +84,33 @@ class Product:
         spec, p = problem.spec, problem
         self.desc = ctypes.c_void_p()
         check(self.lib.cublasLtMatmulDescCreate(
-            ctypes.byref(self.desc), COMPUTE_32F, R_32F), "cublasLtMatmulDescCreate")
+            ctypes.byref(self.desc), COMPUTE_32F, TYPES["f32"]),
+            "cublasLtMatmulDescCreate")
+        self.keep = (p,)
+        if spec["scale_a"] != "none":
+            self.set_factors(problem, fast)
+        # Where K is innermost, columns of a column-major matrix are along K.
+        self.set(TRANS_A, ctypes.c_int32(OP_N if p.transposed("b") else OP_T))
+        self.set(TRANS_B, ctypes.c_int32(OP_T if p.transposed("a") else OP_N))
+        self.a, self.b = (
+            layout(self.lib, TYPES[spec[name]], *((rows, p.k) if p.transposed(name)
+                                                  else (p.k, rows)))
+            for name, rows in (("b", p.n), ("a", p.m)))
+        self.d = layout(self.lib, TYPES[spec["result"]], p.n, p.m)
+        self.pointers = [ctypes.c_void_p(t.data_ptr())
+                         for t in (p.b, p.a, p.result)]
+
+    def set_factors(self, problem, fast):
+        spec, p = problem.spec, problem
         scale_a, scale_b = p.scale_a[0].contiguous(), p.scale_b[0].contiguous()
         if spec["scale_a"] == "1x128":
             scale_a, scale_b = p.scale_a[0], block_factors(scale_b)
-        self.set(TRANS_A, ctypes.c_int32(OP_T))
         if fast:
             self.set(FAST_ACCUM, ctypes.c_int8(1))
         self.set(A_MODE, ctypes.c_int32(SCALE_MODES[spec["scale_b"]]))
         self.set(B_MODE, ctypes.c_int32(SCALE_MODES[spec["scale_a"]]))
         self.set(A_SCALE, ctypes.c_void_p(scale_b.data_ptr()))
         self.set(B_SCALE, ctypes.c_void_p(scale_a.data_ptr()))
-        self.a = layout(self.lib, R_8F[spec["b"]], p.k, p.n)
-        self.b = layout(self.lib, R_8F[spec["a"]], p.k, p.m)
-        self.d = layout(self.lib, R_16BF, p.n, p.m)
-        self.pointers = [ctypes.c_void_p(t.data_ptr())
-                         for t in (p.b, p.a, p.result)]
         self.keep = (p, scale_a, scale_b)
 
     def set(self, attribute, value):

@@ -31,8 +31,8 @@ def families(kernels):
     """One kernel of each schedule, number of consumers, split and store."""
     kept = {}
     for kernel in kernels:
-        key = ("ping_pong" in kernel.config, kernel.info["threads"], kernel.swapped,
-               kernel.split > 1, "d.map" in kernel.info["params"])
+        key = ("ping_pong" in kernel.config, kernel.launch["block"], kernel.swapped,
+               kernel.split > 1, kernel.stores_in_bulk)
         kept.setdefault(key, kernel)
     return list(kept.values())
 

@@ -1,128 +1,135 @@
-"""Our kernels: loading them, and launching one on a problem.
-
-The parameters are those that docs/Kernels.md lists."""
+"""Our kernels: loading them, and launching one on a problem, both through
+libfp8rt, which reads how a kernel is launched from what the compiler wrote."""
 
 import ctypes
 import json
-import math
+import re
+import sys
+from pathlib import Path
 
 import torch
 
-from matmul.driver import (MAP_TYPES, SWIZZLES, get_function, launch_kernel,
-                           load_module, tensor_map)
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+
+from fp8 import abi  # noqa: E402
+
+DEVICE = 0
+NUMBERS = ("tile_m", "tile_n", "stages", "consumers", "split_k", "cluster", "group")
+DEFAULTS = {"consumers": 2, "split_k": 1, "cluster": 1, "group": 16}
 
 
-class Arguments:
-    """The arguments of one launch, by the names of the parameters."""
+def open_library(path=None):
+    """That of `path`, or the one beside this folder: of a bundle or of a build."""
+    if path:
+        return abi.Library(path)
+    places = [ROOT / "lib/libfp8rt.so", ROOT / "build/lib/libfp8rt.so"]
+    found = [place for place in places if place.exists()]
+    if not found:
+        raise RuntimeError(f"expected one of {', '.join(map(str, places))}, but found none")
+    return abi.Library(found[0])
 
-    def __init__(self, info, problem):
-        self.info, self.p = info, problem
-        self.tiles = (math.ceil(problem.m / info["cluster_m"])
-                      * math.ceil(problem.n / info["cluster_n"]) * problem.batch)
-        self.keep = []
-        self.addresses = [self.address(name) for name in info["params"]]
 
-    def address(self, param):
-        name, _, field = param.partition(".")
-        if field == "map":  # Passed by what it points to.
-            return self.result_map() if name == "d" else self.operand_map(name)
-        argument = self.value(name, field)
-        if isinstance(argument, torch.Tensor):
-            self.keep.append(argument)
-            argument = ctypes.c_void_p(argument.data_ptr())
-        self.keep.append(argument)
-        return ctypes.addressof(argument)
+def describe(tensor, rank):
+    """A tensor as fp8rt_kernel_argument; dimensions beyond its own or the kernel's
+    are of one element."""
+    while tensor.dim() > rank:
+        tensor = tensor[0]
+    while tensor.dim() < rank:
+        tensor = tensor[None]
+    argument = abi.structs.fp8rt_kernel_argument(data=tensor.data_ptr())
+    for i in range(rank):
+        argument.sizes[i], argument.strides[i] = tensor.shape[i], tensor.stride(i)
+    return argument
 
-    def map(self, tensor, dtype, dims, strides, box, swizzle):
-        if self.p.spec["batched"]:
-            strides = [*strides, strides[-1] * dims[-1]]
-            dims, box = [*dims, self.p.batch], [*box, 1]
-        self.keep.append(tensor_map(tensor, dtype, dims, strides, box, swizzle))
-        return self.keep[-1][1]
 
-    def operand_map(self, name):
-        tensor, rows = (self.p.a, self.p.m) if name == "a" else (self.p.b, self.p.n)
-        box = self.info["box_m" if name == "a" else "box_n"]
-        return self.map(tensor, 0, [self.p.k, rows], [self.p.k], [128, box],
-                        SWIZZLES[128])
-
-    def result_map(self):
-        width, store = self.p.result.element_size(), self.info["store_bytes"]
-        return self.map(self.p.result, MAP_TYPES[self.p.spec["result"]],
-                        [self.p.n, self.p.m], [self.p.n * width],
-                        [store // width, 64], SWIZZLES[store])
-
-    def value(self, name, field):
-        p = self.p
-        if name in ("scale_a", "scale_b"):
-            tensor = getattr(p, name)
-            dims = {"stride_batch": 0, "stride_row": 1, "stride_k": 2}
-            return tensor if field == "ptr" else ctypes.c_int64(
-                tensor.stride(dims[field]))
-        if name == "d":
-            return p.result if field == "ptr" else ctypes.c_int64(
-                {"stride_m": p.n, "stride_batch": p.m * p.n}[field])
-        if name.startswith("operand"):
-            tensor = p.operands[int(name[7:])]
-            if p.spec["epilogue"] == "accumulate":  # In place.
-                tensor = p.result[0]
-            if field == "ptr":
-                return tensor
-            rows = field == "stride_m" and tensor.dim() == 2
-            return ctypes.c_int64(tensor.stride(0) if rows else 0)
-        if name.startswith("capture"):
-            return ctypes.c_float(p.scale)
-        if name == "amax":
-            return p.amax
-        if name == "workspace":
-            return torch.empty(self.tiles * self.info["workspace_bytes_per_tile"],
-                               device="cuda", dtype=torch.uint8)
-        if name == "counters":
-            return torch.zeros(self.tiles, device="cuda", dtype=torch.int32)
-        return ctypes.c_int32(getattr(p, name))
+def stored(problem, name):
+    """The tensor that a kernel takes for an argument."""
+    if name.startswith("operand"):
+        if problem.spec["epilogue"] == "accumulate":  # In place.
+            return problem.result[0]
+        return problem.operands[int(name[7:])]
+    if name == "d":
+        return problem.result
+    tensor = getattr(problem, name)
+    if name in ("a", "b") and problem.transposed(name):
+        return tensor.transpose(1, 2)
+    return tensor
 
 
 class Kernel:
-    def __init__(self, module, name, info):
-        self.name, self.info, self.config = name, info, info["config"]
-        self.swapped, self.split = "swap_ab" in info["config"], info["split_k"]
-        self.function = get_function(module, name, info["shared_bytes"])
+    def __init__(self, library, module, name, info):
+        self.library, self.name = library, name
+        self.config, self.launch = info["config"], info["launch"]
+        self.number = {key: self.find(rf"{key} = (\d+)") or DEFAULTS.get(key, 0)
+                       for key in NUMBERS}
+        self.swapped = "swap_ab" in self.config
+        self.split = self.number["split_k"]
+        self.stores_in_bulk = "direct" not in self.config
+        function, self.handle = ctypes.c_uint64(), ctypes.c_void_p()
+        library.fp8rt_module_get_function(module, name.encode(), ctypes.byref(function))
+        text = json.dumps(self.launch).encode()
+        library.fp8rt_kernel_create(function, text, len(text), ctypes.byref(self.handle))
+
+    def find(self, pattern):
+        found = re.search(pattern, self.config)
+        return int(found.group(1)) if found else None
 
     def label(self):
         marks = "pp" * ("ping_pong" in self.config) + "swap" * self.swapped
         split = f"k{self.split}" if self.split > 1 else ""
-        cluster = f"x{self.info['cluster']}" if self.info["cluster"] > 1 else ""
-        return f"{self.info['tile_m']}x{self.info['tile_n']}{marks}{split}{cluster}"
+        cluster = f"x{self.number['cluster']}" if self.number["cluster"] > 1 else ""
+        return f"{self.number['tile_m']}x{self.number['tile_n']}{marks}{split}{cluster}"
 
     def fits(self, problem):
-        """Bulk stores need rows of 16 bytes."""
+        """Bulk stores need rows of 16 bytes; those of operands with their rows
+        innermost, too."""
         row = problem.n * problem.result.element_size()
-        if "d.map" in self.info["params"] and row % 16:
+        if self.stores_in_bulk and row % 16:
             return False
+        for name, rows in (("a", problem.m), ("b", problem.n)):
+            if problem.transposed(name) and rows % 8:
+                return False
         return not (self.swapped and problem.m > 512)
+
+    def workspaces(self, arguments):
+        """Zeros; kernels leave those that must be zeros as they were."""
+        size = ctypes.c_uint64()
+        tensors = []
+        for i in range(self.library.fp8rt_kernel_get_num_workspaces(self.handle)):
+            self.library.fp8rt_kernel_get_workspace_bytes(
+                self.handle, arguments, i, ctypes.byref(size))
+            tensors.append(torch.zeros(size.value, device="cuda", dtype=torch.uint8))
+        return tensors
 
     def bind(self, problem):
         """A function that launches the kernel on the current stream."""
-        arguments = Arguments(self.info, problem)
-        array = (ctypes.c_void_p * len(arguments.addresses))(*arguments.addresses)
-        sms = torch.cuda.get_device_properties(0).multi_processor_count
-        cluster = self.info["cluster"]
-        grid = min(sms // cluster, arguments.tiles * self.split) * cluster
-        function, threads = self.function, self.info["threads"]
-        shared = self.info["shared_bytes"]
+        tensors = [stored(problem, entry["name"]) for entry in self.launch["arguments"]]
+        described = [describe(tensor, entry["rank"])
+                     for tensor, entry in zip(tensors, self.launch["arguments"])]
+        arguments = (abi.structs.fp8rt_kernel_argument * len(described))(*described)
+        scale = ctypes.c_float(problem.scale)  # The only scalar of any epilogue.
+        captures = (ctypes.c_void_p * 1)(ctypes.addressof(scale))
+        spaces = self.workspaces(arguments)
+        workspaces = (ctypes.c_void_p * max(1, len(spaces)))(
+            *[space.data_ptr() for space in spaces])
+        launch_kernel, handle = self.library.fp8rt_kernel_launch, self.handle
 
         def launch():
             stream = torch.cuda.current_stream().cuda_stream
-            launch_kernel(function, grid, threads, shared, stream, array)
+            launch_kernel(handle, arguments, captures, workspaces, stream)
 
-        launch.keep = (arguments, array)
+        launch.keep = (tensors, scale, spaces)
         return launch
 
 
-def load(folder, names):
+def load(folder, names, library=None):
+    """The kernels of each kind; they stay loaded as long as the process lives."""
+    library = open_library(library)
     kernels = {}
     for name in names:
-        module = load_module(folder / f"{name}.cubin")
+        code, module = (folder / f"{name}.cubin").read_bytes(), ctypes.c_uint64()
+        library.fp8rt_module_load(DEVICE, code, len(code), ctypes.byref(module))
         infos = json.loads((folder / f"{name}.json").read_text())
-        kernels[name] = [Kernel(module, key, info) for key, info in infos.items()]
+        kernels[name] = [Kernel(library, module, key, info) for key, info in infos.items()]
     return kernels

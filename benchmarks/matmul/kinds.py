@@ -3,13 +3,13 @@
 def config(tile_m, tile_n, stages, **others):
     entries = {"tile_m": tile_m, "tile_n": tile_n, "stages": stages, **others}
     text = ", ".join(f"{key} = {value}" for key, value in entries.items())
-    return f"#fp8.gemm_config<{text}>"
+    return f"#fp8_sm90.gemm<{text}>"
 
 
-def swapped(tile_m, split_k=1):
+def swapped(tile_m, split_k=1, **others):
     stages = 12 if tile_m <= 32 else 10 if tile_m <= 64 else 8
     return config(tile_m, 64, stages, consumers=1, group=1, split_k=split_k,
-                  swap_ab="true", store="direct")
+                  swap_ab="true", store="direct", **others)
 
 
 SMALL = [swapped(16), swapped(64), swapped(16, 4)]
@@ -20,6 +20,12 @@ def kind(a="e4m3", b="e4m3", result="bf16", scale_a="tensor", scale_b="tensor",
     return {"a": a, "b": b, "result": result, "scale_a": scale_a,
             "scale_b": scale_b, "accumulate": accumulate, "epilogue": epilogue,
             "batched": batched, "configs": configs, **others}
+
+
+def plain(element, layout, result=None, configs=(), **others):
+    """Operands in high precision; `layout` is that of A and B as BLAS calls it."""
+    return kind(element, element, result or element, "none", "none", layout=layout,
+                configs=configs, **others)
 
 
 ONE_FAST = [config(128, 256, 4)]
@@ -39,7 +45,10 @@ TIMED = {
     "tensor_fast_tanh": kind(epilogue="bias_gelu_tanh_quantize", result="e4m3",
                              configs=TABLE),
 }
-OPERANDS = [("e4m3", "e4m3"), ("e5m2", "e4m3"), ("e4m3", "e5m2")]
+LAYOUTS = ("nt", "nn", "tt", "tn")
+TIMED.update({f"{element}_{layout}": plain(element, layout, configs=TABLE)
+              for layout in LAYOUTS for element in ("bf16", "f16")})
+OPERANDS = [("e4m3", "e4m3"), ("e5m2", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e5m2")]
 
 
 def every_type():
@@ -56,9 +65,27 @@ def every_type():
                                      configs=ONE_BLOCK)
 
 
+def every_layout():
+    """Operands in high precision: each layout with other types of the result,
+    with batches, and with tiles that no swizzle of 128 bytes takes."""
+    some = [config(128, 256, 4), config(128, 176, 5), config(128, 160, 5, cluster=2),
+            *SMALL, swapped(8), swapped(32)]
+    for layout in LAYOUTS:
+        yield f"bf16_f32_{layout}", plain("bf16", layout, "f32", some)
+        yield f"f16_f32_{layout}", plain("f16", layout, "f32", ONE_FAST)
+        yield f"batch_bf16_{layout}", plain("bf16", layout, configs=ONE_FAST + SMALL[:1],
+                                            batched=True)
+    yield "tf32", plain("f32", "nt", configs=[config(128, 128, 4), *SMALL])
+    yield "bf16_bias_relu", plain("bf16", "nn", configs=ONE_FAST + SMALL[:1],
+                                  epilogue="bias_relu")
+    yield "bf16_quantize", plain("bf16", "nt", "e4m3", configs=ONE_FAST,
+                                 epilogue="quantize")
+
+
 # What is only checked.
 CHECKED = {
     **dict(every_type()),
+    **dict(every_layout()),
     "row_promote": kind(scale_a="row", scale_b="row", accumulate="promote",
                         configs=ONE_PROMOTED),
     "row_f32": kind(scale_a="row", scale_b="row", result="f32",

@@ -34,6 +34,11 @@ def block_mm(problem, a, b, scale_a):
                         output_dtype=torch.bfloat16)
 
 
+def mm(problem):
+    a, b, out = problem.a[0], problem.b[0].t(), problem.result[0]
+    return lambda: torch.mm(a, b, out=out)
+
+
 def bf16(problem):
     a, b = problem.a[0].bfloat16(), problem.b[0].bfloat16().t()
     out = problem.result[0]
@@ -75,6 +80,10 @@ def of_class(name, problems, repeats):
     `fast` and `slow` in a name are the accumulators; a name with a number is one
     of cuBLASLt's proposals."""
     contenders, tried = {}, {}
+    if problems[0].spec["scale_a"] == "none":
+        offered(contenders, "torch", lambda: [mm(p) for p in problems])
+        best_of_8(contenders, "cublaslt", problems, False, repeats, tried)
+        return contenders, tried
     for accumulate in {"tensor": ("fast", "slow"), "row": ("fast",),
                        "block": ("slow",)}[name]:
         fast = accumulate == "fast"

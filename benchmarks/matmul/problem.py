@@ -5,7 +5,7 @@ import math
 import torch
 
 from matmul.epilogues import EPILOGUES
-from matmul.program import BATCHES
+from matmul.program import BATCHES, is_transposed
 
 DTYPES = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2,
           "bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
@@ -20,16 +20,26 @@ class Operands:
         self.m, self.n, self.k = m, n, k
         self.batch = BATCHES if spec["batched"] else 1
         self.generator = torch.Generator("cuda").manual_seed(seed)
-        self.a = self.random(self.batch, m, k).to(DTYPES[spec["a"]])
-        self.b = self.random(self.batch, n, k).to(DTYPES[spec["b"]])
+        self.a = self.operand(spec, "a", m)
+        self.b = self.operand(spec, "b", n)
         self.scale_a = self.factors(m, spec["scale_a"])
         self.scale_b = self.factors(n, spec["scale_b"])
 
-    def random(self, *shape):
+    def random(self, *shape, dtype=None):
         return torch.randn(*shape, device="cuda", generator=self.generator,
-                           dtype=torch.bfloat16)
+                           dtype=dtype or torch.bfloat16)
+
+    def operand(self, spec, name, rows):
+        """rows x K, of which `spec` says what is innermost in memory."""
+        dtype = DTYPES[spec[name]]
+        drawn = torch.float32 if dtype.itemsize == 4 or dtype == torch.float16 else None
+        if is_transposed(spec, name):
+            return self.random(self.batch, self.k, rows, dtype=drawn).to(dtype).transpose(1, 2)
+        return self.random(self.batch, rows, self.k, dtype=drawn).to(dtype)
 
     def factors(self, rows, scale):
+        if scale == "none":
+            return torch.ones(1, 1, 1, device="cuda")
         blocks = math.ceil(self.k / 128)
         shape = {"tensor": (1, 1), "row": (rows, 1), "1x128": (rows, blocks),
                  "128x128": (math.ceil(rows / 128), blocks)}[scale]
@@ -64,6 +74,10 @@ class Problem:
         self.result = self.storage.view(dtype)[GUARD:GUARD + size].view(
             self.batch, m, n)
         self.amax = torch.zeros(1, device="cuda")
+
+    def transposed(self, name):
+        """Whether the operand's rows are innermost in memory, not K."""
+        return is_transposed(self.spec, name)
 
     def poison(self):
         self.storage.fill_(0xFF)

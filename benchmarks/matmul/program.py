@@ -13,20 +13,29 @@ EXTENT = 4096  # Of every dimension in the programs; kernels take it at run time
 BATCHES = 3
 
 
+def is_transposed(spec, name):
+    """Whether an operand's rows are innermost in memory, not K."""
+    return spec.get("layout", "nt")[name == "b"] == ("n" if name == "b" else "t")
+
+
 def program(spec, m=EXTENT, n=EXTENT, k=EXTENT):
     """One function for each config, or one that leaves the choice open."""
     m = "?" if spec.get("dynamic") else m
     batch = f"{BATCHES}x" if spec["batched"] else ""
 
-    def scaled(element, scale, rows):
+    def operand(element, scale, rows, transposed):
+        if scale == "none":
+            extents = f"{k}x{rows}" if transposed else f"{rows}x{k}"
+            return f"tensor<{batch}{extents}x{element}>"
         block = list(BLOCKS[scale])
         if spec["batched"]:
             block.insert(0, "*" if scale == "tensor" else "1")
         return (f"!fp8.scaled<{batch}{rows}x{k}x{FLOATS[element]}, "
                 f"block = [{', '.join(block)}], scale = f32>")
 
-    a = scaled(spec["a"], spec["scale_a"], m)
-    b = scaled(spec["b"], spec["scale_b"], n)
+    transposed = [name for name in "ab" if is_transposed(spec, name)]
+    a = operand(spec["a"], spec["scale_a"], m, "a" in transposed)
+    b = operand(spec["b"], spec["scale_b"], n, "b" in transposed)
     element = FLOATS.get(spec["result"], spec["result"])
     types = [f"tensor<{batch}{m}x{n}x{element}>"]
     arguments = [f"%a: {a}", f"%b: {b}"]
@@ -70,12 +79,13 @@ def program(spec, m=EXTENT, n=EXTENT, k=EXTENT):
         listed = f"({', '.join(operands)} : {', '.join(shapes)})" if operands else ""
         region = (f" epilogue{listed} {{\n  ^bb0({', '.join(inner)}):"
                   f"{body}\n    fp8.yield {yields[0]}\n  }}")
-    accumulate = " accumulate = fast" if spec["accumulate"] == "fast" else ""
+    accumulate = "".join(f" transpose_{name}" for name in transposed)
+    accumulate += " accumulate = fast" if spec["accumulate"] == "fast" else ""
     values = "%0" if len(types) == 1 else "%0#0, %0#1"
     count = "" if len(types) == 1 else f":{len(types)}"
     text = []
     for i, pinned in enumerate(spec["configs"] or [None]):
-        pin = f" {{fp8.gemm_config = {pinned}}}" if pinned else ""
+        pin = f" {{fp8_gpu.config = {pinned}}}" if pinned else ""
         text.append(f"""func.func @f{i}({', '.join(arguments)}) -> ({', '.join(types)}) {{
   %0{count} = fp8.matmul %a, %b{accumulate}{region}{pin}
     : {a}, {b} -> {', '.join(types)}

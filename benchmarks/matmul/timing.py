@@ -8,15 +8,19 @@ import torch
 L2_BYTES = 60 << 20
 
 
-def buffer_sets(m, n, k):
+def moved_bytes(m, n, k, width):
+    """By a product of elements of `width` bytes, with a result of 16 bits."""
+    return (m * k + n * k) * width + 2 * m * n
+
+
+def buffer_sets(m, n, k, width):
     """How many problems rotate, so that none finds its operands in L2."""
-    return max(2, min(16, math.ceil(2 * L2_BYTES / (m * k + n * k + 2 * m * n)) + 1))
+    return max(2, min(16, math.ceil(2 * L2_BYTES / moved_bytes(m, n, k, width)) + 1))
 
 
-def launches_per_graph(m, n, k, sets):
+def launches_per_graph(m, n, k, width, sets):
     """Launches that keep the GPU busy for some 3 ms."""
-    bytes_ = m * k + n * k + 2 * m * n
-    floor = max(2.0 * m * n * k / 1.4e15, bytes_ / 4e12, 3e-6)
+    floor = max(2.0 * m * n * k * width / 1.4e15, moved_bytes(m, n, k, width) / 4e12, 3e-6)
     return max(sets, min(400, int(3e-3 / floor)))
 
 

@@ -97,54 +97,6 @@ LogicalResult BlockAttr::verify(EmitError emitError, Format format, bool,
   return success();
 }
 
-LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
-                                     int64_t tileN, int64_t stages,
-                                     int64_t consumers, GemmSchedule schedule,
-                                     int64_t group, int64_t splitK, bool swapAB,
-                                     GemmStore store, int64_t cluster) {
-  bool pingPong = schedule == GemmSchedule::PingPong;
-  int64_t rows = swapAB ? tileN : tileM, cols = swapAB ? tileM : tileN;
-  StringRef rowsName = swapAB ? "tile_n" : "tile_m";
-  StringRef colsName = swapAB ? "tile_m" : "tile_n";
-  // gemm_config_c3, first: the others divide by these.
-  for (auto [name, value, low, high] :
-       {std::tuple<StringRef, int64_t, int64_t, int64_t>{"stages", stages, 2,
-                                                         16},
-        {"consumers", consumers, 1, 3},
-        {"group", group, 1, 64},
-        {"split_k", splitK, 1, 64},
-        {"cluster", cluster, 1, 2}})
-    if (value < low || value > high)
-      return emitError() << "expected " << name << " to be in " << low << ".."
-                         << high << ", but got " << value;
-  // gemm_config_c4
-  if (pingPong && consumers != 2)
-    return emitError() << "expected 2 consumers with ping_pong, but got "
-                       << consumers;
-  if (pingPong && (splitK != 1 || swapAB))
-    return emitError() << "expected neither split_k nor swap_ab with ping_pong";
-  // gemm_config_c1
-  int64_t slice = 64 * (pingPong ? 1 : consumers);
-  if (rows < slice || rows > 256 || rows % slice != 0)
-    return emitError() << "expected " << rowsName << " to be a multiple of "
-                       << slice << " up to 256, but got " << rows;
-  // gemm_config_c2
-  if (cols < 8 || cols > 256 || cols % 8 != 0)
-    return emitError() << "expected " << colsName
-                       << " to be a multiple of 8 up to 256, but got " << cols;
-  // gemm_config_c5
-  if (swapAB && store != GemmStore::Direct)
-    return emitError() << "expected store = direct with swap_ab";
-  // gemm_config_c6
-  if (cluster == 2 && splitK != 1)
-    return emitError() << "expected no split_k with cluster";
-  if (cluster == 2 && cols % 16 != 0)
-    return emitError() << "expected " << colsName
-                       << " to be a multiple of 16 with cluster, but got "
-                       << cols;
-  return success();
-}
-
 LogicalResult MXFP8Attr::verify(EmitError emitError, Format format, MXMode,
                                 NonFinite, bool) {
   return verifyFormat(emitError, format);

@@ -67,15 +67,6 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
   if (name == kStateAttrName && !isa<StateTableAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a #fp8.state_table, but got " << value;
-  if (name == kGemmConfigAttrName && !isa<GemmConfigAttr>(value))
-    return op->emitOpError("expected '")
-           << name << "' to be a #fp8.gemm_config, but got " << value;
-  if (name == kKernelAttrName && !isa<SymbolRefAttr>(value))
-    return op->emitOpError("expected '")
-           << name << "' to be a symbol, but got " << value;
-  if (name == kLaunchAttrName && !isa<DictionaryAttr>(value))
-    return op->emitOpError("expected '")
-           << name << "' to be a dictionary, but got " << value;
   if (name == kSlotsAttrName) {
     auto text = dyn_cast<StringAttr>(value);
     if (!text || !llvm::is_contained({"separate", "shared"}, text.getValue()))

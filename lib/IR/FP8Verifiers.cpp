@@ -189,14 +189,13 @@ static void describeBlockMismatch(llvm::raw_ostream &os, ScaledType a,
           "within K";
 }
 
-std::string MatmulOp::describeMismatch(ScaledType a, ScaledType b,
-                                       Accumulate accumulate) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  int64_t rank = a.getRank();
-  ArrayRef<int64_t> aShape = a.getShape(), bShape = b.getShape();
+/// Whether [batch x] M x K goes with [batch x] N x K; says why not, in terms of
+/// the types `a` and `b`.
+static bool areMultipliable(raw_ostream &os, ArrayRef<int64_t> aShape,
+                            ArrayRef<int64_t> bShape, Type a, Type b) {
+  size_t rank = aShape.size();
   // matmul_c1
-  if (rank != b.getRank() || (rank != 2 && rank != 3))
+  if (rank != bShape.size() || (rank != 2 && rank != 3))
     os << "expected a and b to have rank 2 or 3, both the same, but got '" << a
        << "' and '" << b << "'";
   // matmul_c2
@@ -206,9 +205,20 @@ std::string MatmulOp::describeMismatch(ScaledType a, ScaledType b,
   else if (!areCompatible(aShape.drop_back(2), bShape.drop_back(2)))
     os << "expected a and b to agree in the batch dimension, but got '" << a
        << "' and '" << b << "'";
+  else
+    return true;
+  return false;
+}
+
+std::string MatmulOp::describeMismatch(ScaledType a, ScaledType b,
+                                       Accumulate accumulate) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (!areMultipliable(os, a.getShape(), b.getShape(), a, b))
+    return text;
   // matmul_c4
-  else if (isa<Float8E5M2Type>(a.getElementType()) &&
-           isa<Float8E5M2Type>(b.getElementType()))
+  if (isa<Float8E5M2Type>(a.getElementType()) &&
+      isa<Float8E5M2Type>(b.getElementType()))
     os << "expected at most one E5M2 operand: no tensor core multiplies E5M2 "
           "by E5M2";
   // matmul_c5
@@ -221,15 +231,81 @@ std::string MatmulOp::describeMismatch(ScaledType a, ScaledType b,
   return text;
 }
 
+/// The shape with K last, whichever way it is given.
+static SmallVector<int64_t> getShapeWithKLast(Type type, bool isTransposed) {
+  ArrayRef<int64_t> given;
+  if (auto scaled = dyn_cast<ScaledType>(type))
+    given = scaled.getShape();
+  else
+    given = cast<RankedTensorType>(type).getShape();
+  SmallVector<int64_t> shape(given);
+  if (isTransposed && shape.size() >= 2)
+    std::swap(shape.back(), shape[shape.size() - 2]);
+  return shape;
+}
+
+SmallVector<int64_t> MatmulOp::getShapeOfA() {
+  return getShapeWithKLast(getA().getType(), getTransposeA());
+}
+SmallVector<int64_t> MatmulOp::getShapeOfB() {
+  return getShapeWithKLast(getB().getType(), getTransposeB());
+}
+
+static Type getElementTypeOfOperand(Type type) {
+  if (auto scaled = dyn_cast<ScaledType>(type))
+    return scaled.getElementType();
+  return cast<RankedTensorType>(type).getElementType();
+}
+
+Type MatmulOp::getElementTypeOfA() {
+  return getElementTypeOfOperand(getA().getType());
+}
+Type MatmulOp::getElementTypeOfB() {
+  return getElementTypeOfOperand(getB().getType());
+}
+
+/// What C1, C2 and C4 to C8, C12 and C13 say of the operands; empty if they are
+/// met.
+static std::string describeOperandMismatch(MatmulOp op) {
+  Type a = op.getA().getType(), b = op.getB().getType();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  // matmul_c12
+  if (isa<ScaledType>(a) != isa<ScaledType>(b) ||
+      (!op.isScaled() && op.getElementTypeOfA() != op.getElementTypeOfB())) {
+    os << "expected a and b to be scaled, or tensors of one element type, but "
+          "got '"
+       << a << "' and '" << b << "'";
+    return text;
+  }
+  if (op.isScaled()) {
+    // matmul_c13
+    if (op.getTransposeA() || op.getTransposeB())
+      return (llvm::Twine("expected scaled operands not to be transposed, but "
+                          "got ") +
+              (op.getTransposeA() ? "transpose_a" : "transpose_b"))
+          .str();
+    return MatmulOp::describeMismatch(op.getScaledA(), op.getScaledB(),
+                                      op.getAccumulate());
+  }
+  if (!areMultipliable(os, op.getShapeOfA(), op.getShapeOfB(), a, b))
+    return text;
+  // matmul_c12
+  if (op.getAccumulate() != Accumulate::Fast)
+    os << "expected accumulate = fast with operands in high precision, but "
+          "got promote";
+  return text;
+}
+
 LogicalResult MatmulOp::verify() {
-  ScaledType a = getA().getType(), b = getB().getType();
   RankedTensorType result = getResult().getType();
-  std::string mismatch = describeMismatch(a, b, getAccumulate());
+  std::string mismatch = describeOperandMismatch(*this);
   if (!mismatch.empty())
     return emitOpError(mismatch);
   // matmul_c3
-  SmallVector<int64_t> expected(a.getShape().drop_back());
-  expected.push_back(b.getShape()[b.getRank() - 2]);
+  SmallVector<int64_t> expected = getShapeOfA();
+  SmallVector<int64_t> shapeOfB = getShapeOfB();
+  expected.back() = shapeOfB[shapeOfB.size() - 2];
   if (!areCompatible(expected, result.getShape()))
     return emitOpError("expected result to have shape ")
            << RankedTensorType::get(expected, result.getElementType())

@@ -1,5 +1,4 @@
-//===- BuildKernels.cpp - Generate a GPU kernel for each matmul with a config
-//===//
+//===- BuildKernels.cpp - Generate the kernels that were chosen -----------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,13 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/Kernels/MatmulKernel.h"
+#include "TargetLookup.h"
+#include "fp8/Kernels/KernelModule.h"
+#include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/OperationSupport.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-build-kernels"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_BUILDKERNELSPASS
@@ -23,25 +27,39 @@ namespace mlir::fp8 {
 using namespace mlir;
 using namespace mlir::fp8;
 
-static constexpr StringLiteral kModuleName = "fp8_kernels";
-
 namespace {
 struct BuildKernelsPass : fp8::impl::BuildKernelsPassBase<BuildKernelsPass> {
   using Base::Base;
 
+  void getDependentDialects(DialectRegistry &registry) const override {
+    Base::getDependentDialects(registry);
+    registerKernelDialects(registry);
+  }
+
   void runOnOperation() override;
-  LogicalResult build(MatmulOp op, gpu::GPUModuleOp kernels);
+  LogicalResult build(KernelOpInterface op, const KernelTarget &target,
+                      gpu::GPUModuleOp kernels);
   /// The kernel that `function` repeats, or null.
   LLVM::LLVMFuncOp findEqual(LLVM::LLVMFuncOp function,
                              gpu::GPUModuleOp kernels);
 };
 } // namespace
 
-static gpu::GPUModuleOp getKernelModule(ModuleOp module) {
-  if (auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(kModuleName))
+gpu::GPUModuleOp fp8::getKernelModule(ModuleOp module) {
+  if (auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(kKernelModuleName))
     return kernels;
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  return gpu::GPUModuleOp::create(builder, module.getLoc(), kModuleName);
+  return gpu::GPUModuleOp::create(builder, module.getLoc(), kKernelModuleName);
+}
+
+std::string fp8::getKernelName(const KernelSpec &spec,
+                               const KernelGenerator &generator,
+                               KernelConfigAttrInterface config,
+                               GPUTargetAttr target) {
+  std::string chip = target.getChip().str();
+  llvm::erase(chip, '_');
+  return llvm::join_items('_', "fp8", spec.getKind(), chip,
+                          generator.getLabel(spec), config.getLabel());
 }
 
 LLVM::LLVMFuncOp BuildKernelsPass::findEqual(LLVM::LLVMFuncOp function,
@@ -56,22 +74,32 @@ LLVM::LLVMFuncOp BuildKernelsPass::findEqual(LLVM::LLVMFuncOp function,
   return {};
 }
 
-LogicalResult BuildKernelsPass::build(MatmulOp op, gpu::GPUModuleOp kernels) {
-  auto config = op->getAttrOfType<GemmConfigAttr>(kGemmConfigAttrName);
+LogicalResult BuildKernelsPass::build(KernelOpInterface op,
+                                      const KernelTarget &target,
+                                      gpu::GPUModuleOp kernels) {
+  auto config = op->getAttrOfType<KernelConfigAttrInterface>(kConfigAttrName);
   std::string reason;
-  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, reason);
+  FailureOr<std::unique_ptr<KernelSpec>> spec = op.getKernelSpec(reason);
   if (failed(spec))
-    return op.emitOpError() << reason;
+    return op->emitOpError() << reason;
+  const KernelGenerator *generator =
+      target.architecture->getGenerator(**spec, reason);
+  if (!generator)
+    return op->emitOpError() << reason;
   // What the name does not tell, an epilogue for one, gets a number.
-  std::string base = getMatmulKernelName(*spec, config), name = base;
+  std::string base =
+      getKernelName(**spec, *generator, config, target.attribute);
+  std::string name = base;
   for (unsigned i = 1; kernels.lookupSymbol(name); ++i)
     name = base + "_" + std::to_string(i);
   OpBuilder builder = OpBuilder::atBlockEnd(kernels.getBody());
-  FailureOr<LLVM::LLVMFuncOp> kernel =
-      buildMatmulSM90(builder, op.getLoc(), *spec, config, name, reason);
+  FailureOr<LLVM::LLVMFuncOp> kernel = generator->build(
+      builder, op.getLoc(), **spec, config, target.attribute, name, reason);
   if (failed(kernel))
-    return op.emitOpError() << reason;
+    return op->emitOpError() << reason;
+  (*kernel)->setAttr(kConfigAttrName, config);
   if (LLVM::LLVMFuncOp equal = findEqual(*kernel, kernels)) {
+    LDBG() << name << " is " << equal.getName();
     kernel->erase();
     kernel = equal;
   } else {
@@ -84,15 +112,18 @@ LogicalResult BuildKernelsPass::build(MatmulOp op, gpu::GPUModuleOp kernels) {
 }
 
 void BuildKernelsPass::runOnOperation() {
-  SmallVector<MatmulOp> matmuls;
-  getOperation().walk([&](MatmulOp op) {
-    if (op->hasAttr(kGemmConfigAttrName))
-      matmuls.push_back(op);
+  SmallVector<KernelOpInterface> ops;
+  getOperation().walk([&](KernelOpInterface op) {
+    if (op->hasAttr(kConfigAttrName))
+      ops.push_back(op);
   });
-  if (matmuls.empty())
+  if (ops.empty())
     return markAllAnalysesPreserved();
+  FailureOr<KernelTarget> target = lookupTarget(getOperation());
+  if (failed(target))
+    return signalPassFailure();
   gpu::GPUModuleOp kernels = getKernelModule(getOperation());
-  for (MatmulOp op : matmuls)
-    if (failed(build(op, kernels)))
+  for (KernelOpInterface op : ops)
+    if (failed(build(op, *target, kernels)))
       return signalPassFailure();
 }

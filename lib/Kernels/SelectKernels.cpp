@@ -1,4 +1,4 @@
-//===- SelectKernels.cpp - Decide how each matmul's kernel is built -------===//
+//===- SelectKernels.cpp - Decide how each kernel is built ----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/Kernels/Heuristics.h"
-#include "fp8/Kernels/MatmulKernel.h"
+#include "TargetLookup.h"
+#include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Kernels/TuningTable.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-select-kernels"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_SELECTKERNELSPASS
@@ -23,39 +26,46 @@ namespace {
 struct SelectKernelsPass : fp8::impl::SelectKernelsPassBase<SelectKernelsPass> {
   using Base::Base;
 
-  void runOnOperation() override;
-  LogicalResult loadTable();
-  LogicalResult select(MatmulOp op);
-  /// What the table has for the op, if that fits; null otherwise.
-  GemmConfigAttr lookup(MatmulOp op, const MatmulSpec &spec);
-  void repeat(MatmulOp op, ArrayRef<GemmConfigAttr> candidates);
+  void getDependentDialects(DialectRegistry &registry) const override {
+    Base::getDependentDialects(registry);
+    registerKernelDialects(registry);
+  }
 
-  TuningTable tuned;
+  void runOnOperation() override;
+  FailureOr<TuningTable> loadTable(GPUTargetAttr target);
+  LogicalResult select(KernelOpInterface op, const KernelTarget &target,
+                       const TuningTable &tuned);
+  /// What the table has for the op, if that fits; null otherwise.
+  KernelConfigAttrInterface lookup(Operation *op, const KernelSpec &spec,
+                                   const KernelGenerator &generator,
+                                   GPUTargetAttr target,
+                                   const TuningTable &tuned);
+  void repeat(Operation *op, ArrayRef<KernelConfigAttrInterface> candidates);
 };
 } // namespace
 
-LogicalResult SelectKernelsPass::loadTable() {
-  tuned = TuningTable();
-  if (table.empty())
-    return success();
+FailureOr<TuningTable> SelectKernelsPass::loadTable(GPUTargetAttr target) {
+  TuningTable tuned(target.getChip());
   Location loc = getOperation().getLoc();
-  FailureOr<TuningTable> loaded = TuningTable::load(
-      table, &getContext(), [&] { return emitError(loc); },
-      [&] { return emitRemark(loc); });
-  if (failed(loaded))
+  if (!table.empty() &&
+      failed(tuned.load(
+          table, &getContext(), [&] { return emitError(loc); },
+          [&] { return emitRemark(loc); })))
     return failure();
-  tuned = std::move(*loaded);
-  return success();
+  return tuned;
 }
 
-GemmConfigAttr SelectKernelsPass::lookup(MatmulOp op, const MatmulSpec &spec) {
+KernelConfigAttrInterface
+SelectKernelsPass::lookup(Operation *op, const KernelSpec &spec,
+                          const KernelGenerator &generator,
+                          GPUTargetAttr target, const TuningTable &tuned) {
   const TuningTable::Entry *entry = tuned.lookup(spec);
   if (!entry)
     return {};
   std::string reason;
-  if (failed(MatmulLayout::get(spec, entry->config, reason))) {
-    op.emitRemark() << "tuning table '" << table
-                    << "': its config is ignored: " << reason;
+  if (failed(generator.checkFit(spec, entry->config, target, reason))) {
+    op->emitRemark() << "tuning table '" << table
+                     << "': its config is ignored: " << reason;
     return {};
   }
   ++numTuned;
@@ -63,52 +73,65 @@ GemmConfigAttr SelectKernelsPass::lookup(MatmulOp op, const MatmulSpec &spec) {
 }
 
 /// The first candidate goes to the op itself, whose results are used.
-void SelectKernelsPass::repeat(MatmulOp op,
-                               ArrayRef<GemmConfigAttr> candidates) {
+void SelectKernelsPass::repeat(Operation *op,
+                               ArrayRef<KernelConfigAttrInterface> candidates) {
   OpBuilder builder(op);
-  for (GemmConfigAttr config : candidates) {
+  for (KernelConfigAttrInterface config : candidates) {
     Operation *target = op;
-    if (op->hasAttr(kGemmConfigAttrName))
+    if (op->hasAttr(kConfigAttrName))
       target = builder.clone(*op);
-    target->setAttr(kGemmConfigAttrName, config);
+    target->setAttr(kConfigAttrName, config);
     ++numSelected;
   }
 }
 
-LogicalResult SelectKernelsPass::select(MatmulOp op) {
+LogicalResult SelectKernelsPass::select(KernelOpInterface op,
+                                        const KernelTarget &target,
+                                        const TuningTable &tuned) {
   std::string reason;
-  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, reason);
-  auto pinned = op->getAttrOfType<GemmConfigAttr>(kGemmConfigAttrName);
+  FailureOr<std::unique_ptr<KernelSpec>> spec = op.getKernelSpec(reason);
+  const KernelGenerator *generator =
+      succeeded(spec) ? target.architecture->getGenerator(**spec, reason)
+                      : nullptr;
+  auto pinned = op->getAttrOfType<KernelConfigAttrInterface>(kConfigAttrName);
   if (pinned) {
-    if (failed(spec) || failed(MatmulLayout::get(*spec, pinned, reason)))
-      return op.emitOpError() << reason;
+    if (!generator ||
+        failed(generator->checkFit(**spec, pinned, target.attribute, reason)))
+      return op->emitOpError() << reason;
     return success();
   }
-  if (everyCandidate && succeeded(spec)) {
-    repeat(op, getMatmulCandidatesSM90(&getContext(), *spec));
+  FailureOr<KernelConfigAttrInterface> config = failure();
+  if (generator && everyCandidate) {
+    repeat(op, generator->getCandidates(**spec, target.attribute));
     return success();
   }
-  FailureOr<GemmConfigAttr> config = failure();
-  if (GemmConfigAttr found =
-          succeeded(spec) ? lookup(op, *spec) : GemmConfigAttr())
-    config = found;
-  else if (succeeded(spec))
-    config = selectMatmulConfigSM90(&getContext(), *spec, reason);
+  if (generator) {
+    config = lookup(op, **spec, *generator, target.attribute, tuned);
+    if (!*config)
+      config = generator->select(**spec, target.attribute, reason);
+  }
   if (failed(config)) {
-    op.emitRemark() << "no kernel: " << reason;
+    op->emitRemark() << "no kernel: " << reason;
     return success();
   }
-  op->setAttr(kGemmConfigAttrName, *config);
+  LDBG() << TuningTable::describe(**spec) << ": " << *config;
+  op->setAttr(kConfigAttrName, *config);
   ++numSelected;
   return success();
 }
 
 void SelectKernelsPass::runOnOperation() {
-  if (failed(loadTable()))
+  SmallVector<KernelOpInterface> ops;
+  getOperation().walk([&](KernelOpInterface op) { ops.push_back(op); });
+  if (ops.empty() && table.empty())
+    return markAllAnalysesPreserved();
+  FailureOr<KernelTarget> target = lookupTarget(getOperation());
+  if (failed(target))
     return signalPassFailure();
-  SmallVector<MatmulOp> matmuls;
-  getOperation().walk([&](MatmulOp op) { matmuls.push_back(op); });
-  for (MatmulOp op : matmuls)
-    if (failed(select(op)))
+  FailureOr<TuningTable> tuned = loadTable(target->attribute);
+  if (failed(tuned))
+    return signalPassFailure();
+  for (KernelOpInterface op : ops)
+    if (failed(select(op, *target, *tuned)))
       return signalPassFailure();
 }

@@ -20,6 +20,9 @@ using namespace mlir::fp8;
 /// 5: matmuls get kernels, all else its meaning in linalg; then memrefs.
 void fp8::buildGPUBufferPipeline(OpPassManager &pm,
                                  const PipelineOptions &options) {
+  SetTargetPassOptions setTarget;
+  setTarget.chip = options.target;
+  pm.addPass(createSetTargetPass(setTarget));
   SelectKernelsPassOptions select;
   select.table = options.kernelTable;
   pm.addPass(createSelectKernelsPass(select));
@@ -47,7 +50,6 @@ void fp8::buildGPUHostPipeline(OpPassManager &pm,
   pm.addPass(createStripAttributesPass());
   SerializeKernelsPassOptions serialize;
   serialize.format = options.kernelFormat;
-  serialize.chip = options.target;
   pm.addPass(createSerializeKernelsPass(serialize));
   addMetadataPasses(pm);
   pm.addPass(createConvertGPUToRuntimePass());

@@ -8,8 +8,11 @@
 
 #include "fp8/InitAll.h"
 #include "fp8/Conversion/Passes.h"
+#include "fp8/GPU/IR/FP8GPUDialect.h"
+#include "fp8/GPU/Transforms/BufferizableOpInterfaceImpl.h"
+#include "fp8/GPU/Transforms/Passes.h"
 #include "fp8/IR/FP8Dialect.h"
-#include "fp8/Kernels/BufferizableOpInterfaceImpl.h"
+#include "fp8/Kernels/Architecture.h"
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Pipelines/Pipelines.h"
@@ -57,8 +60,16 @@
 
 using namespace mlir;
 
+/// The dialects of this project, and what others need to know of them.
+static void registerOwnDialects(DialectRegistry &registry) {
+  registry.insert<fp8::FP8Dialect, fp8::FP8GPUDialect>();
+  fp8::registerKernelDialects(registry);
+  fp8::registerBufferizableOpInterfaceExternalModels(registry);
+}
+
 void fp8::registerPipelineDialects(DialectRegistry &registry) {
-  registry.insert<FP8Dialect, affine::AffineDialect, arith::ArithDialect,
+  registerOwnDialects(registry);
+  registry.insert<affine::AffineDialect, arith::ArithDialect,
                   bufferization::BufferizationDialect, cf::ControlFlowDialect,
                   func::FuncDialect, gpu::GPUDialect, linalg::LinalgDialect,
                   LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
@@ -72,7 +83,6 @@ void fp8::registerPipelineDialects(DialectRegistry &registry) {
   cf::registerBufferDeallocationOpInterfaceExternalModels(registry);
   cf::registerBufferizableOpInterfaceExternalModels(registry);
   func::registerAllExtensions(registry);
-  fp8::registerBufferizableOpInterfaceExternalModels(registry);
   linalg::registerAllDialectInterfaceImplementations(registry);
   linalg::registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   memref::registerAllocationOpInterfaceExternalModels(registry);
@@ -91,14 +101,14 @@ void fp8::registerPipelineDialects(DialectRegistry &registry) {
 void fp8::registerAllDialects(DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
-  registry.insert<FP8Dialect>();
-  fp8::registerBufferizableOpInterfaceExternalModels(registry);
+  registerOwnDialects(registry);
 }
 
 void fp8::registerFP8Passes() {
   registerFP8TransformsPasses();
   registerFP8ConversionPasses();
   registerFP8PipelinesPasses();
+  registerFP8GPUTransformsPasses();
   registerFP8KernelsPasses();
   registerKernelPipelines();
   registerPipelines();

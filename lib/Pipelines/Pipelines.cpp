@@ -14,6 +14,7 @@
 #include "fp8/Pipelines/Pipelines.h"
 #include "TargetPipelines.h"
 #include "fp8/IR/FP8Attrs.h"
+#include "fp8/Kernels/Architecture.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
@@ -22,6 +23,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -101,8 +103,13 @@ static void buildScalingPipeline(OpPassManager &pm,
 
 /// 4: fp8.matmul with epilogues.
 static void buildFusionPipeline(OpPassManager &pm,
-                                const PipelineOptions &options) {
+                                const PipelineOptions &options, bool isGPU) {
   addFuncPass(pm, createFormMatmulPass());
+  if (isGPU) {
+    FormPlainMatmulPassOptions formOptions;
+    formOptions.tf32 = options.tf32;
+    addFuncPass(pm, createFormPlainMatmulPass(formOptions));
+  }
   // What surrounds the matmuls becomes few elementwise generics, which then
   // move into the epilogues whole.
   addFuncPass(pm, createConvertElementwiseToLinalgPass());
@@ -121,9 +128,14 @@ static void buildFusionPipeline(OpPassManager &pm,
 LogicalResult
 fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
                    llvm::function_ref<InFlightDiagnostic()> emitError) {
-  bool isGPU = options.target == "sm_90a";
+  registerAllArchitectures();
+  bool isGPU = lookupArchitecture(options.target) != nullptr;
   if (options.target != "cpu" && !isGPU)
-    return emitError() << "expected target to be cpu or sm_90a, but got '"
+    return emitError() << "expected target to be one of cpu, "
+                       << llvm::join(getArchitectureChips(), ", ")
+                       << ", but got '" << options.target << "'";
+  if (options.tf32 && !isGPU)
+    return emitError() << "expected a GPU as the target with tf32, but got '"
                        << options.target << "'";
   std::optional<Phase> first = symbolizePhase(options.from);
   std::optional<Phase> last = symbolizePhase(options.to);
@@ -149,7 +161,7 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
       buildScalingPipeline(pm, options);
       break;
     case Phase::Fusion:
-      buildFusionPipeline(pm, options);
+      buildFusionPipeline(pm, options, isGPU);
       break;
     case Phase::Buffers:
       isGPU ? buildGPUBufferPipeline(pm, options) : buildCPUBufferPipeline(pm);

@@ -76,6 +76,13 @@ int64_t Contraction::getExtent(ArrayRef<unsigned> loops) const {
   return product;
 }
 
+Contraction Contraction::exchange() const {
+  Contraction other = *this;
+  std::swap(other.dims.m, other.dims.n);
+  other.isExchanged = !isExchanged;
+  return other;
+}
+
 FailureOr<Contraction> fp8::matchContraction(linalg::LinalgOp op,
                                              ContractionMismatch &mismatch) {
   auto fail = [&](const Twine &reason, const Twine &suggestion) {
@@ -269,18 +276,66 @@ static Value buildCanonical(RewriterBase &rewriter,
 
 Value fp8::buildCanonicalA(RewriterBase &rewriter,
                            const Contraction &contraction) {
-  linalg::LinalgOp op = contraction.op;
   return buildCanonical(
-      rewriter, contraction, op.getDpsInputOperand(0),
+      rewriter, contraction, contraction.getOperandA(),
       getGroups(contraction, contraction.dims.m, contraction.dims.k));
 }
 
 Value fp8::buildCanonicalB(RewriterBase &rewriter,
                            const Contraction &contraction) {
-  linalg::LinalgOp op = contraction.op;
   return buildCanonical(
-      rewriter, contraction, op.getDpsInputOperand(1),
+      rewriter, contraction, contraction.getOperandB(),
       getGroups(contraction, contraction.dims.n, contraction.dims.k));
+}
+
+/// Whether `operand` lies in memory as `groups` say.
+static bool liesAs(const Contraction &contraction, OpOperand *operand,
+                   const LoopGroups &groups) {
+  return isIdentityPermutation(
+      getPermutation(getLoops(contraction, operand), groups));
+}
+
+static StoredOperand buildStored(RewriterBase &rewriter,
+                                 const Contraction &contraction,
+                                 OpOperand *operand, ArrayRef<unsigned> rows) {
+  ArrayRef<unsigned> k = contraction.dims.k;
+  LoopGroups canonical = getGroups(contraction, rows, k);
+  LoopGroups transposed = getGroups(contraction, k, rows);
+  bool isTransposed = !liesAs(contraction, operand, canonical) &&
+                      liesAs(contraction, operand, transposed);
+  return {buildCanonical(rewriter, contraction, operand,
+                         isTransposed ? transposed : canonical),
+          isTransposed};
+}
+
+StoredOperand fp8::buildStoredA(RewriterBase &rewriter,
+                                const Contraction &contraction) {
+  return buildStored(rewriter, contraction, contraction.getOperandA(),
+                     contraction.dims.m);
+}
+
+StoredOperand fp8::buildStoredB(RewriterBase &rewriter,
+                                const Contraction &contraction) {
+  return buildStored(rewriter, contraction, contraction.getOperandB(),
+                     contraction.dims.n);
+}
+
+static LoopGroups getResultGroups(const Contraction &contraction) {
+  return getGroups(contraction, contraction.dims.m, contraction.dims.n);
+}
+
+bool fp8::hasCanonicalResult(const Contraction &contraction) {
+  return liesAs(contraction, contraction.op.getDpsInitOperand(0),
+                getResultGroups(contraction));
+}
+
+Value fp8::buildCanonicalInit(RewriterBase &rewriter,
+                              const Contraction &contraction) {
+  return castElements(rewriter, contraction.op.getLoc(),
+                      buildCanonical(rewriter, contraction,
+                                     contraction.op.getDpsInitOperand(0),
+                                     getResultGroups(contraction)),
+                      rewriter.getF32Type());
 }
 
 Value fp8::castElements(OpBuilder &builder, Location loc, Value tensor,
@@ -307,6 +362,24 @@ Value fp8::castElements(OpBuilder &builder, Location loc, Value tensor,
                                    ArrayRef{identity, identity}, iterators,
                                    body)
       .getResult(0);
+}
+
+Value fp8::addElements(OpBuilder &builder, Location loc, Value lhs, Value rhs) {
+  auto type = cast<RankedTensorType>(lhs.getType());
+  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+  Value empty = tensor::EmptyOp::create(
+      builder, loc, tensor::getMixedSizes(builder, loc, rhs),
+      type.getElementType());
+  auto sum = linalg::GenericOp::create(
+      builder, loc, empty.getType(), ValueRange{lhs, rhs}, empty,
+      ArrayRef{identity, identity, identity},
+      SmallVector<utils::IteratorType>(type.getRank(),
+                                       utils::IteratorType::parallel),
+      [](OpBuilder &b, Location loc, ValueRange args) {
+        Value sum = arith::AddFOp::create(b, loc, args[0], args[1]);
+        linalg::YieldOp::create(b, loc, sum);
+      });
+  return sum.getResult(0);
 }
 
 bool fp8::isKnownZero(Value tensor) {
@@ -336,34 +409,16 @@ static Value buildZero(OpBuilder &builder, Location loc, Value a, Value b) {
   return linalg::FillOp::create(builder, loc, zero, empty).getResult(0);
 }
 
-CanonicalResult fp8::buildCanonicalContract(RewriterBase &rewriter,
-                                            const Contraction &contraction,
-                                            Value a, Value b) {
+Value fp8::buildResult(RewriterBase &rewriter, const Contraction &contraction,
+                       Value product) {
   linalg::LinalgOp op = contraction.op;
   Location loc = op.getLoc();
   OpOperand *init = op.getDpsInitOperand(0);
   auto resultType = cast<RankedTensorType>(init->get().getType());
-  LoopGroups groups =
-      getGroups(contraction, contraction.dims.m, contraction.dims.n);
-
-  Value acc;
-  if (isKnownZero(init->get())) {
-    acc = buildZero(rewriter, loc, a, b);
-  } else {
-    acc = castElements(rewriter, loc,
-                       buildCanonical(rewriter, contraction, init, groups),
-                       rewriter.getF32Type());
-  }
-
-  ArrayAttr maps = rewriter.getAffineMapArrayAttr(
-      getCanonicalMaps(rewriter.getContext(), !contraction.dims.batch.empty()));
-  auto contract =
-      linalg::ContractOp::create(rewriter, loc, TypeRange{acc.getType()},
-                                 ValueRange{a, b}, ValueRange{acc}, maps);
-
-  // The way back: narrow first, so that what is moved is small.
-  Value result = castElements(rewriter, loc, contract->getResult(0),
-                              resultType.getElementType());
+  LoopGroups groups = getResultGroups(contraction);
+  // Narrow first, so that what is moved is small.
+  Value result =
+      castElements(rewriter, loc, product, resultType.getElementType());
   SmallVector<unsigned> loops = getLoops(contraction, init);
   SmallVector<int64_t> permutation = getPermutation(loops, groups);
   if (hasEmptyGroup(groups)) {
@@ -384,5 +439,20 @@ CanonicalResult fp8::buildCanonicalContract(RewriterBase &rewriter,
       transpose(rewriter, loc, result, invertPermutationVector(permutation));
   if (result.getType() != resultType)
     result = tensor::CastOp::create(rewriter, loc, resultType, result);
-  return {contract, result};
+  return result;
+}
+
+CanonicalResult fp8::buildCanonicalContract(RewriterBase &rewriter,
+                                            const Contraction &contraction,
+                                            Value a, Value b) {
+  Location loc = contraction.op.getLoc();
+  Value acc = isKnownZero(contraction.getInit())
+                  ? buildZero(rewriter, loc, a, b)
+                  : buildCanonicalInit(rewriter, contraction);
+  ArrayAttr maps = rewriter.getAffineMapArrayAttr(
+      getCanonicalMaps(rewriter.getContext(), !contraction.dims.batch.empty()));
+  auto contract =
+      linalg::ContractOp::create(rewriter, loc, TypeRange{acc.getType()},
+                                 ValueRange{a, b}, ValueRange{acc}, maps);
+  return {contract, buildResult(rewriter, contraction, contract->getResult(0))};
 }

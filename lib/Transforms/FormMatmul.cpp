@@ -63,22 +63,8 @@ struct FormMatmulPattern : OpRewritePattern<linalg::ContractOp> {
       rewriter.replaceOp(op, matmul);
       return success();
     }
-    // The empty destination is shaped like init, not init itself, so that the
-    // addition can move into the epilogue.
-    AffineMap identity = rewriter.getMultiDimIdentityMap(type.getRank());
-    Value empty = tensor::EmptyOp::create(
-        rewriter, op.getLoc(),
-        tensor::getMixedSizes(rewriter, op.getLoc(), init),
-        type.getElementType());
-    rewriter.replaceOpWithNewOp<linalg::GenericOp>(
-        op, type, ValueRange{matmul.getResult(), init}, empty,
-        ArrayRef{identity, identity, identity},
-        SmallVector<utils::IteratorType>(type.getRank(),
-                                         utils::IteratorType::parallel),
-        [](OpBuilder &b, Location loc, ValueRange args) {
-          Value sum = arith::AddFOp::create(b, loc, args[0], args[1]);
-          linalg::YieldOp::create(b, loc, sum);
-        });
+    rewriter.replaceOp(
+        op, addElements(rewriter, op.getLoc(), matmul.getResult(), init));
     return success();
   }
 

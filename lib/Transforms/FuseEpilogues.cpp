@@ -140,7 +140,8 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
     auto resultType = cast<RankedTensorType>(op.getResult(0).getType());
     auto fused =
         MatmulOp::create(rewriter, op.getLoc(), resultType, matmul.getA(),
-                         matmul.getB(), operands, matmul.getAccumulate());
+                         matmul.getB(), operands, matmul.getAccumulate(),
+                         matmul.getTransposeA(), matmul.getTransposeB());
     fused->setDiscardableAttrs(matmul->getDiscardableAttrDictionary());
     SmallVector<Type> argumentTypes{rewriter.getF32Type()};
     for (Value operand : operands)

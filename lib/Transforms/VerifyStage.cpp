@@ -105,8 +105,7 @@ static LogicalResult verifyBuffers(Operation *op) {
 }
 
 static LogicalResult verifyKernels(Operation *op) {
-  // A launch is for the host; what it launches is in a gpu.module.
-  if (isa_and_present<FP8Dialect>(op->getDialect()) && !isa<LaunchMatmulOp>(op))
+  if (isa_and_present<FP8Dialect>(op->getDialect()))
     return op->emitOpError("expected no fp8 operation after phase 'kernels'");
   // What only moves codes is fine.
   if (!isa_and_present<arith::ArithDialect, math::MathDialect>(

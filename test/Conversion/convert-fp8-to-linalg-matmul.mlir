@@ -7,6 +7,9 @@
 // CHECK-DAG: #[[OFA:.*]] = affine_map<(d0, d1) -> (d0, 0)>
 // CHECK-DAG: #[[OFB:.*]] = affine_map<(d0, d1) -> (d1, 0)>
 // CHECK-DAG: #[[BIAS:.*]] = affine_map<(d0, d1) -> (d1)>
+// CHECK-DAG: #[[KM:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d3, d1)>
+// CHECK-DAG: #[[KN:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d3, d2)>
+// CHECK-DAG: #[[MN:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
 
 // Factors that do not change along K come after the sum, in the pass over the
 // result that the epilogue takes anyway.
@@ -84,4 +87,32 @@ func.func @quantized(%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f3
   } : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
       !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32> -> tensor<32x32xf8E4M3FN>, tensor<1x1xf32>
   return %0#0, %0#1 : tensor<32x32xf8E4M3FN>, tensor<1x1xf32>
+}
+
+// Operands in high precision have no factors: they are widened to f32, in which
+// all is summed, and the result is rounded once.
+
+// CHECK-LABEL: func.func @plain
+// CHECK: %[[A:.*]] = linalg.generic {{.*}} ins(%arg0 : tensor<4x8xbf16>) outs(%{{.*}} : tensor<4x8xf32>)
+// CHECK: arith.extf %{{.*}} : bf16 to f32
+// CHECK: %[[B:.*]] = linalg.generic {{.*}} ins(%arg1 : tensor<6x8xbf16>) outs(%{{.*}} : tensor<6x8xf32>)
+// CHECK: arith.extf %{{.*}} : bf16 to f32
+// CHECK: %[[SUM:.*]] = linalg.contract {{.*}} ins(%[[A]], %[[B]] : tensor<4x8xf32>, tensor<6x8xf32>)
+// CHECK: linalg.generic {{.*}} ins(%[[SUM]] : tensor<4x6xf32>)
+// CHECK-NEXT: ^bb0(%[[ACC:.*]]: f32, %{{.*}}: bf16):
+// CHECK-NEXT: arith.truncf %[[ACC]] : f32 to bf16
+func.func @plain(%a: tensor<4x8xbf16>, %b: tensor<6x8xbf16>) -> tensor<4x6xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast : tensor<4x8xbf16>, tensor<6x8xbf16> -> tensor<4x6xbf16>
+  return %0 : tensor<4x6xbf16>
+}
+
+// f32 is read as it is, whichever dimension is innermost.
+
+// CHECK-LABEL: func.func @plain_transposed
+// CHECK-NOT: linalg.transpose
+// CHECK: linalg.contract indexing_maps = [#[[KM]], #[[KN]], #[[MN]]] ins(%arg0, %arg1 : tensor<2x8x4xf32>, tensor<2x8x6xf32>)
+// CHECK-NOT: linalg.contract
+func.func @plain_transposed(%a: tensor<2x8x4xf32>, %b: tensor<2x8x6xf32>) -> tensor<2x4x6xf32> {
+  %0 = fp8.matmul %a, %b transpose_a transpose_b accumulate = fast : tensor<2x8x4xf32>, tensor<2x8x6xf32> -> tensor<2x4x6xf32>
+  return %0 : tensor<2x4x6xf32>
 }

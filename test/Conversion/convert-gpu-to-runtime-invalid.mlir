@@ -9,32 +9,33 @@ func.func @store(%x: memref<8xf32>, %value: f32, %context: !llvm.ptr) {
 
 // -----
 
-module attributes {gpu.container_module} {
-  gpu.binary @kernels [#gpu.object<#nvvm.target, kernels = <[
-    #gpu.kernel_metadata<"k", !llvm.func<void (ptr)>, metadata = {params = ["tea.ptr"]}>]>, assembly = "PTX">]
-  func.func @unknown(%a: memref<32x128xf8E4M3FN>, %inv: memref<1x1xf32>,
-                     %b: memref<64x128xf8E4M3FN>, %d: memref<32x64xbf16>, %context: !llvm.ptr) {
-    // expected-error @+2 {{expected a parameter of docs/Kernels.md, but the kernel wants 'tea.ptr'}}
-    // expected-error @+1 {{failed to legalize}}
-    fp8.launch_matmul @kernels::@k a(%a, %inv : memref<32x128xf8E4M3FN>, memref<1x1xf32>)
-        b(%b, %inv : memref<64x128xf8E4M3FN>, memref<1x1xf32>)
-        outs(%d : memref<32x64xbf16>)
-    return
-  }
+// A kernel that is not in the program, and one whose launch is another.
+
+#launch = #fp8_gpu.launch<
+  arguments = [#fp8_gpu.argument<name = "y", element = f32, rank = 1, access = write, alignment = 4>],
+  extents = [], params = [], grid = affine_map<() -> (1)>, block = 32>
+func.func @absent(%y: memref<8xf32>, %context: !llvm.ptr) {
+  // expected-error @+2 {{expected a kernel of the program, but got @kernels::@k}}
+  // expected-error @+1 {{failed to legalize}}
+  fp8_gpu.launch @kernels::@k #launch outs(%y : memref<8xf32>)
+  return
 }
 
 // -----
 
+#launch = #fp8_gpu.launch<
+  arguments = [#fp8_gpu.argument<name = "y", element = f32, rank = 1, access = write, alignment = 4>],
+  extents = [], params = [], grid = affine_map<() -> (1)>, block = 32>
+#other = #fp8_gpu.launch<
+  arguments = [#fp8_gpu.argument<name = "y", element = f32, rank = 1, access = write, alignment = 4>],
+  extents = [], params = [], grid = affine_map<() -> (2)>, block = 32>
 module attributes {gpu.container_module} {
   gpu.binary @kernels [#gpu.object<#nvvm.target, kernels = <[
-    #gpu.kernel_metadata<"k", !llvm.func<void (ptr)>, metadata = {params = ["m"]}>]>, assembly = "PTX">]
-  func.func @strided(%a: memref<32x128xf8E4M3FN, strided<[256, 2]>>, %inv: memref<1x1xf32>,
-                     %b: memref<64x128xf8E4M3FN>, %d: memref<32x64xbf16>, %context: !llvm.ptr) {
-    // expected-error @+2 {{expected rows whose elements lie together, but got 'memref<32x128xf8E4M3FN, strided<[256, 2]>>'}}
+    #gpu.kernel_metadata<"k", !llvm.func<void (ptr)>, metadata = {fp8_gpu.launch = #other}>]>, assembly = "PTX">]
+  func.func @another(%y: memref<8xf32>, %context: !llvm.ptr) {
+    // expected-error @+2 {{expected the launch of @kernels::@k, but got another}}
     // expected-error @+1 {{failed to legalize}}
-    fp8.launch_matmul @kernels::@k a(%a, %inv : memref<32x128xf8E4M3FN, strided<[256, 2]>>, memref<1x1xf32>)
-        b(%b, %inv : memref<64x128xf8E4M3FN>, memref<1x1xf32>)
-        outs(%d : memref<32x64xbf16>)
+    fp8_gpu.launch @kernels::@k #launch outs(%y : memref<8xf32>)
     return
   }
 }

@@ -3,7 +3,7 @@
 // CHECK-DAG: llvm.mlir.global internal constant @loops_image_data("PTX")
 // CHECK-DAG: llvm.mlir.global internal constant @loops_image() {{.*}} : !llvm.struct<(ptr, i64)>
 // CHECK-DAG: llvm.mlir.global internal constant @loops_double_name("double\00")
-// CHECK-DAG: llvm.mlir.global internal constant @loops_double() {{.*}} : !llvm.struct<(ptr, ptr)>
+// CHECK-DAG: llvm.mlir.global internal constant @loops_double() {{.*}} : !llvm.struct<(ptr, ptr, ptr)>
 // CHECK-NOT: gpu.
 
 // CHECK-LABEL: func.func @program
@@ -48,74 +48,83 @@ func.func @constant(%ok: i1, %context: !llvm.ptr) -> memref<4xf32> {
 
 // -----
 
-// A matmul kernel gets its tensor maps, strides and a grid that fits, and may
-// start before the launch before has ended (the last field, 1).
+// A kernel whose launch is described: the description is in the program, as the
+// runtime reads it, and the call has the tensors and what was captured.
 
-// CHECK-LABEL: func.func @matmul
-// CHECK:       llvm.call @fp8rt_context_get_tensor_map
-// CHECK:       llvm.call @fp8rt_context_get_tensor_map
-// CHECK:       llvm.call @fp8rt_context_alloc
-// CHECK:       %[[SMS:.+]] = llvm.call @fp8rt_context_get_num_sms
-// CHECK:       llvm.intr.umin(%{{.*}}, %[[SMS]])
-// CHECK:       llvm.mlir.constant(200000 : i32)
-// CHECK:       %[[OVERLAP:.+]] = llvm.mlir.constant(1 : i32)
-// CHECK:       %[[FLAGS:.+]] = llvm.getelementptr %{{.*}}[0, 4] : {{.*}}, !llvm.struct<(array<3 x i32>, array<3 x i32>, array<3 x i32>, i32, i32)>
-// CHECK-NEXT:  llvm.store %[[OVERLAP]], %[[FLAGS]]
-// CHECK:       llvm.call @fp8rt_context_launch
-// CHECK:       llvm.call @fp8rt_context_free
-module attributes {gpu.container_module} {
+#launch = #fp8_gpu.launch<
+  arguments = [#fp8_gpu.argument<name = "x", element = f8E4M3FN, rank = 2, access = read, alignment = 16>,
+               #fp8_gpu.argument<name = "y", element = f32, rank = 1, access = update, alignment = 4>],
+  extents = [#fp8_gpu.extent<"m", 0, 0>],
+  params = [#fp8_gpu.pointer<0>, #fp8_gpu.stride<0, 0>, #fp8_gpu.pointer<1>,
+            #fp8_gpu.capture<0 : bf16>, #fp8_gpu.capture<1 : i32>],
+  grid = affine_map<()[m] -> (m)>, block = 128>
+
+// CHECK-DAG:   llvm.mlir.global internal constant @kernels_k_name("k\00")
+// CHECK-DAG:   llvm.mlir.global internal constant @kernels_k_launch("{\22version\22:1,\22arguments\22:[{\22name\22:\22x\22,{{.*}}}\00")
+// CHECK:       llvm.mlir.global internal constant @kernels_k() {{.*}} : !llvm.struct<(ptr, ptr, ptr)>
+// CHECK-DAG:     %[[IMAGE:.+]] = llvm.mlir.addressof @kernels_image
+// CHECK-DAG:     %[[NAME:.+]] = llvm.mlir.addressof @kernels_k_name
+// CHECK-DAG:     %[[LAUNCH:.+]] = llvm.mlir.addressof @kernels_k_launch
+// CHECK-DAG:     llvm.insertvalue %[[IMAGE]], %{{.*}}[0]
+// CHECK-DAG:     llvm.insertvalue %[[NAME]], %{{.*}}[1]
+// CHECK-DAG:     llvm.insertvalue %[[LAUNCH]], %{{.*}}[2]
+// CHECK-LABEL: func.func @described
+// CHECK-SAME:    %[[S:[a-z0-9]+]]: bf16, %[[I:[a-z0-9]+]]: i32, %[[CONTEXT:[a-z0-9]+]]: !llvm.ptr)
+// Memory is in the frame, once, wherever the launch is.
+// CHECK-DAG:   %[[TWO:.+]] = llvm.mlir.constant(2 : i64)
+// CHECK-DAG:   %[[ARGUMENTS:.+]] = llvm.alloca %{{.*}} x !llvm.struct<(ptr, array<8 x i64>, array<8 x i64>)> {alignment = 8 : i64}
+// CHECK-DAG:   %[[S_PLACE:.+]] = llvm.alloca %{{.*}} x bf16
+// CHECK-DAG:   %[[I_PLACE:.+]] = llvm.alloca %{{.*}} x i32
+// CHECK-DAG:   %[[CAPTURES:.+]] = llvm.alloca %{{.*}} x !llvm.array<2 x ptr>
+// CHECK:       cf.br
+// CHECK-NOT:   llvm.alloca
+// The address is that of the first element; sizes and strides are the memref's.
+// CHECK:       %[[X:.+]] = llvm.getelementptr %[[ARGUMENTS]][0] : {{.*}}, !llvm.struct<(ptr, array<8 x i64>, array<8 x i64>)>
+// CHECK:       %[[FIRST:.+]] = llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+// CHECK:       %[[DATA:.+]] = llvm.getelementptr %[[X]][0, 0]
+// CHECK-NEXT:  llvm.store %[[FIRST]], %[[DATA]]
+// CHECK:       llvm.getelementptr %[[X]][0, 1, 0]
+// CHECK:       llvm.getelementptr %[[X]][0, 2, 0]
+// CHECK:       llvm.getelementptr %[[X]][0, 1, 1]
+// CHECK:       llvm.getelementptr %[[X]][0, 2, 1]
+// CHECK:       %[[Y:.+]] = llvm.getelementptr %[[ARGUMENTS]][1]
+// CHECK:       llvm.getelementptr %[[Y]][0, 0]
+// CHECK:       llvm.getelementptr %[[Y]][0, 1, 0]
+// CHECK:       llvm.getelementptr %[[Y]][0, 2, 0]
+// CHECK-NOT:   llvm.getelementptr %[[Y]]
+// CHECK:       llvm.store %[[S]], %[[S_PLACE]]
+// CHECK:       llvm.store %[[I]], %[[I_PLACE]]
+// CHECK:       %[[KERNEL:.+]] = llvm.mlir.addressof @kernels_k
+// CHECK:       llvm.store %[[S_PLACE]], %{{.*}}
+// CHECK:       llvm.store %[[I_PLACE]], %{{.*}}
+// CHECK:       llvm.call @fp8rt_context_launch_kernel(%[[CONTEXT]], %[[KERNEL]], %[[ARGUMENTS]], %[[CAPTURES]])
+// CHECK-NOT:   llvm.call
+module attributes {gpu.container_module, fp8_gpu.target = #fp8_gpu.target<
+    chip = "sm_90a", compute_capability = 90, features = "", multiprocessors = 1,
+    shared_bytes = 1, registers = 1, mma_rate = 1, l2_rate = 1, memory_rate = 1>} {
   gpu.binary @kernels [#gpu.object<#nvvm.target, kernels = <[
-    #gpu.kernel_metadata<"k", !llvm.func<void (ptr)>, metadata = {
-      params = ["a.map", "b.map", "d.ptr", "d.stride_m", "d.stride_batch",
-                "scale_a.ptr", "scale_a.stride_row", "scale_b.stride_k", "operand0.ptr",
-                "capture0", "counters.ptr", "m", "n", "k"],
-      threads = 384 : i64, shared_bytes = 200000 : i64, tile_m = 128 : i64,
-      tile_n = 256 : i64, split_k = 2 : i64, cluster = 1 : i64, cluster_m = 128 : i64,
-      cluster_n = 256 : i64, box_m = 128 : i64, box_n = 256 : i64, store_bytes = 0 : i64}>]>, assembly = "PTX">]
-  func.func @matmul(%a: memref<32x128xf8E4M3FN>, %inv: memref<1x1xf32>,
-                    %b: memref<64x128xf8E4M3FN>, %bias: memref<64xbf16>, %s: f32,
-                    %d: memref<32x64xbf16>, %context: !llvm.ptr) {
-    fp8.launch_matmul @kernels::@k a(%a, %inv : memref<32x128xf8E4M3FN>, memref<1x1xf32>)
-        b(%b, %inv : memref<64x128xf8E4M3FN>, memref<1x1xf32>)
-        operands(%bias : memref<64xbf16>) captures(%s : f32)
-        outs(%d : memref<32x64xbf16>)
+    #gpu.kernel_metadata<"k", !llvm.func<void (ptr)>, metadata = {fp8_gpu.launch = #launch}>]>, assembly = "PTX">]
+  func.func @described(%x: memref<32x128xf8E4M3FN, strided<[256, 1], offset: ?>>, %y: memref<?xf32>,
+                       %s: bf16, %i: i32, %context: !llvm.ptr) {
+    cf.br ^body
+  ^body:
+    fp8_gpu.launch @kernels::@k #launch ins(%x : memref<32x128xf8E4M3FN, strided<[256, 1], offset: ?>>)
+        captures(%s, %i : bf16, i32) outs(%y : memref<?xf32>)
     return
   }
 }
 
 // -----
 
-// Clusters of two blocks: as many as fit, each block with a box of half a tile
-// of B.
+// The target is no longer anyone's concern.
 
-// CHECK-LABEL: func.func @clusters
-// CHECK:       llvm.extractvalue %{{.*}}[3, 1]
-// CHECK-NEXT:  %[[BATCH:.+]] = llvm.mlir.constant(1 : i64)
-// CHECK:       %[[PAIR:.+]] = llvm.mlir.constant(256 : i64)
-// CHECK-NEXT:  %[[PAIRS_M:.+]] = llvm.udiv %{{.*}}, %[[PAIR]]
-// CHECK:       %[[TILES_N:.+]] = llvm.udiv
-// CHECK-NEXT:  %[[PAIRS:.+]] = llvm.mul %[[PAIRS_M]], %[[TILES_N]]
-// CHECK-NEXT:  %[[ALL:.+]] = llvm.mul %[[PAIRS]], %[[BATCH]]
-// CHECK:       llvm.mlir.constant(48 : i32)
-// CHECK:       %[[BLOCKS:.+]] = llvm.mul %[[ALL]],
-// CHECK-NEXT:  %[[SMS:.+]] = llvm.call @fp8rt_context_get_num_sms
-// CHECK-NEXT:  %[[TWO:.+]] = llvm.mlir.constant(2 : i64)
-// CHECK-NEXT:  %[[MOST:.+]] = llvm.udiv %[[SMS]], %[[TWO]]
-// CHECK-NEXT:  %[[CLUSTERS:.+]] = llvm.intr.umin(%[[BLOCKS]], %[[MOST]])
-// CHECK:       llvm.mul %[[CLUSTERS]], %{{.*}} : i64
-// CHECK:       llvm.call @fp8rt_context_launch
-module attributes {gpu.container_module} {
-  gpu.binary @kernels [#gpu.object<#nvvm.target, kernels = <[
-    #gpu.kernel_metadata<"k", !llvm.func<void (ptr)>, metadata = {
-      params = ["a.map", "b.map", "d.ptr", "m", "n", "k"],
-      threads = 384 : i64, shared_bytes = 200000 : i64, tile_m = 128 : i64,
-      tile_n = 96 : i64, split_k = 1 : i64, cluster = 2 : i64, cluster_m = 256 : i64,
-      cluster_n = 96 : i64, box_m = 128 : i64, box_n = 48 : i64, store_bytes = 0 : i64}>]>, assembly = "PTX">]
-  func.func @clusters(%a: memref<32x144xf8E4M3FN>, %inv: memref<1x1xf32>,
-                      %b: memref<64x144xf8E4M3FN>, %d: memref<32x64xbf16>, %context: !llvm.ptr) {
-    fp8.launch_matmul @kernels::@k a(%a, %inv : memref<32x144xf8E4M3FN>, memref<1x1xf32>)
-        b(%b, %inv : memref<64x144xf8E4M3FN>, memref<1x1xf32>)
-        outs(%d : memref<32x64xbf16>)
+// CHECK-LABEL: module
+// CHECK-NOT:   fp8_gpu.target
+// CHECK:       func.func @nothing
+module attributes {fp8_gpu.target = #fp8_gpu.target<
+    chip = "sm_90a", compute_capability = 90, features = "", multiprocessors = 1,
+    shared_bytes = 1, registers = 1, mma_rate = 1, l2_rate = 1, memory_rate = 1>} {
+  func.func @nothing(%context: !llvm.ptr) {
     return
   }
 }

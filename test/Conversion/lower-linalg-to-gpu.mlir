@@ -4,7 +4,7 @@
 
 // CHECK-LABEL: func.func @fill
 // CHECK:       gpu.launch blocks(%[[BX:[a-z0-9_]+]], {{.*}}) threads(%[[TX:[a-z0-9_]+]],
-// CHECK-SAME:    module(@fp8_loops) function(@fill_0)
+// CHECK-SAME:    module(@fp8_kernels) function(@fill_0)
 // CHECK:         %[[OFFSET:.+]] = arith.muli %[[BX]], %{{.*}} : index
 // CHECK:         %[[INDEX:.+]] = arith.addi %[[OFFSET]], %[[TX]]
 // CHECK:         %[[INSIDE:.+]] = arith.cmpi ult, %[[INDEX]],
@@ -92,4 +92,102 @@ func.func @host(%x: memref<4x4xf32>, %y: memref<4x4xf32, strided<[8, 1]>>, %valu
   memref.store %value, %x[%c0, %c0] : memref<4x4xf32>
   %0 = memref.load %x[%c0, %c0] : memref<4x4xf32>
   return %0 : f32
+}
+
+// -----
+
+// A sum of products takes a warp for each element: lanes take turns along K, and
+// one writes.
+
+// CHECK-LABEL: func.func @matmul
+// CHECK-SAME:    %[[A:[a-z0-9]+]]: memref<4x64xf32>, %[[B:[a-z0-9]+]]: memref<64x8xf32>, %[[C:[a-z0-9]+]]: memref<4x8xf32>
+// CHECK-DAG:   %[[LANES:.+]] = arith.constant 32 : index
+// CHECK:       gpu.launch {{.*}} function(@matmul_0)
+// CHECK:         %[[LANE:.+]] = arith.remui %[[INDEX:.+]], %[[LANES]]
+// CHECK:         %[[ELEMENT:.+]] = arith.divui %[[INDEX]], %[[LANES]]
+// CHECK:         %[[N:.+]] = arith.remui %[[ELEMENT]],
+// CHECK:         %[[M:.+]] = arith.divui %[[ELEMENT]],
+// CHECK:         %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
+// CHECK:         %[[OWN:.+]] = scf.for %[[K:.+]] = %[[LANE]] to %{{.*}} step %{{.*}} iter_args(%{{.*}} = %[[ZERO]])
+// CHECK:           memref.load %[[A]][%[[M]], %[[K]]]
+// CHECK:           memref.load %[[B]][%[[K]], %[[N]]]
+// CHECK:         %[[OTHER:.+]], %{{.*}} = gpu.shuffle xor %[[OWN]],
+// CHECK:         arith.addf %[[OWN]], %[[OTHER]]
+// CHECK-COUNT-4: gpu.shuffle xor
+// CHECK:         %[[SUM:.+]] = arith.addf
+// CHECK:         %[[FIRST:.+]] = arith.cmpi eq, %[[LANE]],
+// CHECK:         scf.if %[[FIRST]]
+// CHECK:           %[[INIT:.+]] = memref.load %[[C]][%[[M]], %[[N]]]
+// CHECK:           %[[ALL:.+]] = arith.addf %[[INIT]], %[[SUM]]
+// CHECK:           memref.store %[[ALL]], %[[C]][%[[M]], %[[N]]]
+func.func @matmul(%a: memref<4x64xf32>, %b: memref<64x8xf32>, %c: memref<4x8xf32>) {
+  linalg.matmul ins(%a, %b : memref<4x64xf32>, memref<64x8xf32>) outs(%c : memref<4x8xf32>)
+  return
+}
+
+// -----
+
+// Of several reduction loops the longest is the one that is shared, here the
+// channels and not the window.
+
+// CHECK-LABEL: func.func @convolution
+// CHECK:       gpu.launch {{.*}} function(@conv_2d_nhwc_hwcf_0)
+// CHECK:         %[[LANE:.+]] = arith.remui
+// CHECK:         scf.for %{{.*}} = %c0
+// CHECK:         scf.for %{{.*}} = %c0
+// CHECK:         scf.for %{{.*}} = %[[LANE]]
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK-NOT:     gpu.shuffle
+func.func @convolution(%x: memref<1x8x8x64xf32>, %w: memref<3x3x64x4xf32>, %y: memref<1x6x6x4xf32>) {
+  linalg.conv_2d_nhwc_hwcf ins(%x, %w : memref<1x8x8x64xf32>, memref<3x3x64x4xf32>) outs(%y : memref<1x6x6x4xf32>)
+  return
+}
+
+// -----
+
+// Narrow sums meet in f32, and are rounded once.
+
+// CHECK-LABEL: func.func @narrow
+// CHECK:       gpu.launch
+// CHECK:         %[[OWN:.+]] = scf.for {{.*}} -> (bf16)
+// CHECK:         %[[WIDE:.+]] = arith.extf %[[OWN]] : bf16 to f32
+// CHECK:         gpu.shuffle xor %[[WIDE]], {{.*}} : f32
+// CHECK:         scf.if
+// CHECK:           %[[INIT:.+]] = memref.load {{.*}} : memref<4xbf16>
+// CHECK:           %[[INIT_WIDE:.+]] = arith.extf %[[INIT]]
+// CHECK:           %[[SUM:.+]] = arith.addf %[[INIT_WIDE]], %{{.*}} : f32
+// CHECK:           %[[ROUNDED:.+]] = arith.truncf %[[SUM]] : f32 to bf16
+// CHECK:           memref.store %[[ROUNDED]]
+func.func @narrow(%a: memref<4x64xbf16>, %x: memref<64xbf16>, %y: memref<4xbf16>) {
+  linalg.matvec ins(%a, %x : memref<4x64xbf16>, memref<64xbf16>) outs(%y : memref<4xbf16>)
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @integers
+// CHECK:         %[[OWN:.+]] = scf.for {{.*}} -> (i32)
+// CHECK:         %[[OTHER:.+]], %{{.*}} = gpu.shuffle xor %[[OWN]], {{.*}} : i32
+// CHECK:         arith.addi %[[OWN]], %[[OTHER]]
+func.func @integers(%a: memref<4x64xi8>, %x: memref<64xi8>, %y: memref<4xi32>) {
+  linalg.matvec ins(%a, %x : memref<4x64xi8>, memref<64xi8>) outs(%y : memref<4xi32>)
+  return
+}
+
+// -----
+
+// A product of sums is no sum of products: its thread keeps the order.
+
+// CHECK-LABEL: func.func @product
+// CHECK-NOT:   gpu.shuffle
+func.func @product(%a: memref<4x64xf32>, %b: memref<4x64xf32>, %y: memref<4xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>],
+                  iterator_types = ["parallel", "reduction"]}
+      ins(%a, %b : memref<4x64xf32>, memref<4x64xf32>) outs(%y : memref<4xf32>) {
+  ^bb0(%x: f32, %w: f32, %acc: f32):
+    %0 = arith.addf %x, %w : f32
+    %1 = arith.mulf %0, %acc : f32
+    linalg.yield %1 : f32
+  }
+  return
 }

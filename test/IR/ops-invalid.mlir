@@ -150,6 +150,46 @@ func.func @matmul_c3_result(%a: !a, %b: !b) {
 
 // -----
 
+func.func @matmul_c1_rank_of_plain(%a: tensor<2x2x4x16xf32>) {
+  // expected-error @below {{expected a and b to have rank 2 or 3, both the same, but got 'tensor<2x2x4x16xf32>' and 'tensor<2x2x4x16xf32>'}}
+  %0 = fp8.matmul %a, %a accumulate = fast : tensor<2x2x4x16xf32>, tensor<2x2x4x16xf32> -> tensor<2x2x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_c1_vector(%a: tensor<16xf32>) {
+  // expected-error @below {{expected a and b to have rank 2 or 3, both the same, but got 'tensor<16xf32>' and 'tensor<16xf32>'}}
+  %0 = fp8.matmul %a, %a transpose_a accumulate = fast : tensor<16xf32>, tensor<16xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @matmul_c2_k_transposed(%a: tensor<16x4xf16>, %b: tensor<8x16xf16>) {
+  // expected-error @below {{expected a and b to agree in K, but got 'tensor<16x4xf16>' and 'tensor<8x16xf16>'}}
+  %0 = fp8.matmul %a, %b transpose_a transpose_b accumulate = fast : tensor<16x4xf16>, tensor<8x16xf16> -> tensor<4x16xf16>
+  return
+}
+
+// -----
+
+func.func @matmul_c2_batch_of_plain(%a: tensor<2x4x16xf16>, %b: tensor<3x8x16xf16>) {
+  // expected-error @below {{expected a and b to agree in the batch dimension, but got}}
+  %0 = fp8.matmul %a, %b accumulate = fast : tensor<2x4x16xf16>, tensor<3x8x16xf16> -> tensor<2x4x8xf16>
+  return
+}
+
+// -----
+
+func.func @matmul_c3_transposed(%a: tensor<16x4xf16>, %b: tensor<16x8xf16>) {
+  // expected-error @below {{expected result to have shape 'tensor<4x8xf32>', but got 'tensor<16x16xf32>'}}
+  %0 = fp8.matmul %a, %b transpose_a transpose_b accumulate = fast : tensor<16x4xf16>, tensor<16x8xf16> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
 !a = !fp8.scaled<4x16xf8E5M2, block = [*, *], scale = f32>
 func.func @matmul_c4_e5m2(%a: !a) {
   // expected-error @below {{expected at most one E5M2 operand: no tensor core multiplies E5M2 by E5M2}}
@@ -279,5 +319,48 @@ func.func @matmul_c10_broadcast(%a: !a, %c: tensor<5xf32>) {
   ^bb0(%acc: f32, %c0: f32):
     fp8.yield %acc : f32
   } : !a, !a -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul_c12_mixed(%a: !a, %b: tensor<4x16xbf16>) {
+  // expected-error @below {{expected a and b to be scaled, or tensors of one element type, but got '!fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>' and 'tensor<4x16xbf16>'}}
+  %0 = fp8.matmul %a, %b accumulate = fast : !a, tensor<4x16xbf16> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_c12_element_types(%a: tensor<4x16xf16>, %b: tensor<4x16xbf16>) {
+  // expected-error @below {{expected a and b to be scaled, or tensors of one element type, but got 'tensor<4x16xf16>' and 'tensor<4x16xbf16>'}}
+  %0 = fp8.matmul %a, %b accumulate = fast : tensor<4x16xf16>, tensor<4x16xbf16> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_c12_promote(%a: tensor<4x16xbf16>) {
+  // expected-error @below {{expected accumulate = fast with operands in high precision, but got promote}}
+  %0 = fp8.matmul %a, %a : tensor<4x16xbf16>, tensor<4x16xbf16> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+!a = !fp8.scaled<16x4xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<8x16xf8E4M3FN, block = [*, *], scale = f32>
+func.func @matmul_c13(%a: !a, %b: !b) {
+  // expected-error @below {{expected scaled operands not to be transposed, but got transpose_a}}
+  %0 = fp8.matmul %a, %b transpose_a : !a, !b -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_operand(%a: tensor<4x16xf64>) {
+  // expected-error @below {{operand #0 must be a scaled tensor, or one of f32, bf16 or f16, but got 'tensor<4x16xf64>'}}
+  %0 = fp8.matmul %a, %a accumulate = fast : tensor<4x16xf64>, tensor<4x16xf64> -> tensor<4x4xf32>
   return
 }

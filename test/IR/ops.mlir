@@ -83,10 +83,43 @@ func.func @parts(%p: tensor<32x64xf4E2M1FN>, %s: tensor<32x4xf8E4M3FN>, %t: tens
 // CHECK-LABEL: @matmul
 func.func @matmul(%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
                   %b: !fp8.scaled<64x128xf8E5M2, block = [*, *], scale = f32>) -> tensor<32x64xbf16> {
-  // CHECK: fp8.matmul %{{.*}}, %{{.*}} accumulate = fast : <32x128xf8E4M3FN, block = [*, *], scale = f32>, <64x128xf8E5M2, block = [*, *], scale = f32> -> tensor<32x64xbf16>
+  // CHECK: fp8.matmul %{{.*}}, %{{.*}} accumulate = fast : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<64x128xf8E5M2, block = [*, *], scale = f32> -> tensor<32x64xbf16>
   %0 = fp8.matmul %a, %b accumulate = fast : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
       !fp8.scaled<64x128xf8E5M2, block = [*, *], scale = f32> -> tensor<32x64xbf16>
   return %0 : tensor<32x64xbf16>
+}
+
+// Operands in high precision, either dimension innermost.
+
+// CHECK-LABEL: @matmul_plain
+func.func @matmul_plain(%a: tensor<?x128xbf16>, %b: tensor<64x128xbf16>) -> tensor<?x64xf32> {
+  // CHECK: fp8.matmul %{{.*}}, %{{.*}} accumulate = fast : tensor<?x128xbf16>, tensor<64x128xbf16> -> tensor<?x64xf32>
+  %0 = fp8.matmul %a, %b accumulate = fast : tensor<?x128xbf16>, tensor<64x128xbf16> -> tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}
+
+// CHECK-LABEL: @matmul_transposed
+func.func @matmul_transposed(%a: tensor<4x128x32xf16>, %b: tensor<4x128x64xf16>, %c: tensor<4x64x128xf16>)
+    -> (tensor<4x32x64xf16>, tensor<4x32x64xf16>, tensor<4x128x128xf16>) {
+  // CHECK: fp8.matmul %{{.*}}, %{{.*}} transpose_a transpose_b accumulate = fast : tensor<4x128x32xf16>, tensor<4x128x64xf16> -> tensor<4x32x64xf16>
+  %0 = fp8.matmul %a, %b transpose_a transpose_b accumulate = fast : tensor<4x128x32xf16>, tensor<4x128x64xf16> -> tensor<4x32x64xf16>
+  // CHECK: fp8.matmul %{{.*}}, %{{.*}} transpose_a accumulate = fast : tensor<4x128x32xf16>, tensor<4x64x128xf16> -> tensor<4x32x64xf16>
+  %1 = fp8.matmul %a, %c transpose_a accumulate = fast : tensor<4x128x32xf16>, tensor<4x64x128xf16> -> tensor<4x32x64xf16>
+  // CHECK: fp8.matmul %{{.*}}, %{{.*}} transpose_b accumulate = fast : tensor<4x128x64xf16>, tensor<4x64x128xf16> -> tensor<4x128x128xf16>
+  %2 = fp8.matmul %b, %c transpose_b accumulate = fast : tensor<4x128x64xf16>, tensor<4x64x128xf16> -> tensor<4x128x128xf16>
+  return %0, %1, %2 : tensor<4x32x64xf16>, tensor<4x32x64xf16>, tensor<4x128x128xf16>
+}
+
+// CHECK-LABEL: @matmul_plain_epilogue
+func.func @matmul_plain_epilogue(%a: tensor<128x32xf32>, %b: tensor<64x128xf32>, %bias: tensor<64xf32>) -> (tensor<32x64xf8E5M2>, tensor<1x1xf32>) {
+  // CHECK: fp8.matmul %{{.*}}, %{{.*}} transpose_a accumulate = fast epilogue(%{{.*}} : tensor<64xf32>) {
+  %0:2 = fp8.matmul %a, %b transpose_a accumulate = fast epilogue(%bias : tensor<64xf32>) {
+  ^bb0(%acc: f32, %b0: f32):
+    %1 = arith.addf %acc, %b0 : f32
+    %2 = arith.truncf %1 : f32 to f8E5M2
+    fp8.yield %2, %1 : f8E5M2, f32
+  } : tensor<128x32xf32>, tensor<64x128xf32> -> tensor<32x64xf8E5M2>, tensor<1x1xf32>
+  return %0#0, %0#1 : tensor<32x64xf8E5M2>, tensor<1x1xf32>
 }
 
 // CHECK-LABEL: @matmul_quantized

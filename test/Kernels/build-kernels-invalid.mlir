@@ -1,10 +1,10 @@
-// RUN: fp8-opt --fp8-build-kernels --split-input-file --verify-diagnostics %s
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --split-input-file --verify-diagnostics %s
 
 !a = !fp8.scaled<256x256xf8E4M3FN, block = [*, *], scale = f32>
 func.func @shared_memory(%a: !a) -> tensor<256x256xbf16> {
-  // expected-error @below {{expected up to 232448 bytes of shared memory, but #fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 5> needs}}
+  // expected-error @below {{expected up to 232448 bytes of shared memory, but #fp8_sm90.gemm<tile_m = 128, tile_n = 256, stages = 5> needs}}
   %0 = fp8.matmul %a, %a accumulate = fast
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 5>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 256, stages = 5>}
     : !a, !a -> tensor<256x256xbf16>
   return %0 : tensor<256x256xbf16>
 }
@@ -13,9 +13,9 @@ func.func @shared_memory(%a: !a) -> tensor<256x256xbf16> {
 
 !a = !fp8.scaled<256x256xf8E4M3FN, block = [*, *], scale = f32>
 func.func @registers(%a: !a) -> tensor<256x256xbf16> {
-  // expected-error @below {{expected accumulators of up to 216 registers a thread, but #fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 4> need 256}}
+  // expected-error @below {{expected accumulators of up to 216 registers a thread, but #fp8_sm90.gemm<tile_m = 128, tile_n = 256, stages = 4> need 256}}
   %0 = fp8.matmul %a, %a accumulate = promote
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 4>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 256, stages = 4>}
     : !a, !a -> tensor<256x256xbf16>
   return %0 : tensor<256x256xbf16>
 }
@@ -27,7 +27,7 @@ func.func @registers(%a: !a) -> tensor<256x256xbf16> {
 func.func @blocks_of_columns(%a: !a, %b: !b) -> tensor<256x256xbf16> {
   // expected-error @below {{expected tile_n to divide 128 or be a multiple of it with factors of 128 rows, but got 96}}
   %0 = fp8.matmul %a, %b
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 96, stages = 4>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 96, stages = 4>}
     : !a, !b -> tensor<256x256xbf16>
   return %0 : tensor<256x256xbf16>
 }
@@ -38,7 +38,7 @@ func.func @blocks_of_columns(%a: !a, %b: !b) -> tensor<256x256xbf16> {
 func.func @mx_factors(%a: !a) -> tensor<256x256xbf16> {
   // expected-error @below {{expected A to have f32 factors per tensor, per row, per 1x128 or per 128x128}}
   %0 = fp8.matmul %a, %a
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 128, stages = 4>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4>}
     : !a, !a -> tensor<256x256xbf16>
   return %0 : tensor<256x256xbf16>
 }
@@ -47,9 +47,9 @@ func.func @mx_factors(%a: !a) -> tensor<256x256xbf16> {
 
 !a = !fp8.scaled<256x200xf8E4M3FN, block = [*, *], scale = f32>
 func.func @k_of_16(%a: !a) -> tensor<256x256xbf16> {
-  // expected-error @below {{expected K to be a multiple of 16, which bulk tensor copies need, but got 200}}
+  // expected-error @below {{expected K to be a multiple of 16, which bulk tensor copies of A need, but got 200}}
   %0 = fp8.matmul %a, %a
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 128, stages = 4>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4>}
     : !a, !a -> tensor<256x256xbf16>
   return %0 : tensor<256x256xbf16>
 }
@@ -63,7 +63,7 @@ func.func @unsaturated_rounding(%a: !a) -> tensor<256x256xf8E4M3FN> {
   ^bb0(%acc: f32):
     %1 = arith.truncf %acc : f32 to f8E4M3FN
     fp8.yield %1 : f8E4M3FN
-  } {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 128, stages = 4>}
+  } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4>}
     : !a, !a -> tensor<256x256xf8E4M3FN>
   return %0 : tensor<256x256xf8E4M3FN>
 }
@@ -78,7 +78,29 @@ func.func @tensor_captured(%a: !a, %t: tensor<4xf32>) -> tensor<256x256xf32> {
   ^bb0(%acc: f32):
     %1 = tensor.extract %t[%c0] : tensor<4xf32>
     fp8.yield %1 : f32
-  } {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 128, stages = 4>}
+  } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4>}
     : !a, !a -> tensor<256x256xf32>
+  return %0 : tensor<256x256xf32>
+}
+
+// -----
+
+!a = !fp8.scaled<256x256xf8E4M3FN, block = [*, *], scale = f32>
+func.func @registers_of_an_instruction(%a: !a) -> tensor<256x256xbf16> {
+  // expected-error @below {{expected an instruction to write up to 102 registers of 512 threads, but #fp8_sm90.gemm<tile_m = 192, tile_n = 208, stages = 3, consumers = 3> writes 104}}
+  %0 = fp8.matmul %a, %a accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 192, tile_n = 208, stages = 3, consumers = 3>}
+    : !a, !a -> tensor<256x256xbf16>
+  return %0 : tensor<256x256xbf16>
+}
+
+// -----
+
+!p = tensor<256x256xf32>
+func.func @f32_transposed(%a: !p) -> tensor<256x256xf32> {
+  // expected-error @below {{expected K to be the innermost dimension of B, which the tensor core transposes only of 16-bit elements, but they are f32}}
+  %0 = fp8.matmul %a, %a transpose_b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 3>}
+    : !p, !p -> tensor<256x256xf32>
   return %0 : tensor<256x256xf32>
 }

@@ -1,7 +1,7 @@
-// RUN: fp8-opt --fp8-build-kernels %s -o %t
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels %s -o %t
 // RUN: fp8-translate --kernels-to-ptx %t | FileCheck %s
 // RUN: fp8-translate --kernels-to-json %t | FileCheck --check-prefix=JSON %s
-// RUN: not fp8-translate --kernels-to-ptx %s 2>&1 | FileCheck --check-prefix=NONE %s
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a %s | not fp8-translate --kernels-to-ptx 2>&1 | FileCheck --check-prefix=NONE %s
 
 // NONE: error: expected one gpu.module, but got none
 
@@ -13,7 +13,7 @@ func.func @matmul(%a: !a, %b: !b) -> tensor<?x4096xbf16> {
     %1 = math.tanh %acc fastmath<afn> : f32
     %2 = arith.truncf %1 : f32 to bf16
     fp8.yield %2 : bf16
-  } {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>}
+  } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>}
     : !a, !b -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
@@ -33,7 +33,7 @@ func.func @matmul(%a: !a, %b: !b) -> tensor<?x4096xbf16> {
 // CHECK: cp.async.bulk.tensor.2d.shared::cta.global
 
 // JSON: "fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_fast_64x16_s2c1_g16": {
-// JSON: "config": "#fp8.gemm_config<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>"
-// JSON: "a.map"
-// JSON: "shared_bytes": 36912
-// JSON: "threads": 256
+// JSON-NEXT: "config": "#fp8_sm90.gemm<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>",
+// JSON-NEXT: "launch": {"version":1,"arguments":[{"name":"a","type":"u8","rank":2,"alignment":16},
+// JSON-SAME: "params":[{"tensor_map":0,"box":[128,64],"swizzle":128,"l2":128},
+// JSON-SAME: "block":256,"cluster":1,"shared_bytes":36912,"resident":1,"overlap":true}

@@ -1,35 +1,35 @@
 // RUN: split-file %s %t
-// RUN: fp8-opt %t/program.mlir --fp8-select-kernels="table=%t/table.json" --verify-diagnostics | FileCheck %s
-// RUN: fp8-opt %t/program.mlir --fp8-select-kernels="table=%t/elsewhere.json" 2>&1 | FileCheck %s --check-prefix=ELSEWHERE
-// RUN: fp8-opt %t/program.mlir --fp8-select-kernels="table=%t/unknown.json" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: fp8-opt %t/program.mlir --fp8-set-target=chip=sm_90a --fp8-select-kernels="table=%t/table.json" --verify-diagnostics | FileCheck %s
+// RUN: fp8-opt %t/program.mlir --fp8-set-target=chip=sm_90a --fp8-select-kernels="table=%t/elsewhere.json" 2>&1 | FileCheck %s --check-prefix=ELSEWHERE
+// RUN: fp8-opt %t/program.mlir --fp8-set-target=chip=sm_90a --fp8-select-kernels="table=%t/unknown.json" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
 // What a table has is taken; what it has not, or what does not fit, is chosen as
 // without it.
 
 // CHECK-LABEL: @known
-// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 128, stages = 8, consumers = 1>
+// CHECK: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 128, stages = 8, consumers = 1>
 // CHECK-LABEL: @other_extents
-// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 16, {{.*}}swap_ab = true
+// CHECK: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 16, {{.*}}swap_ab = true
 // CHECK-LABEL: @other_accumulator
-// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 16, {{.*}}swap_ab = true
+// CHECK: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 16, {{.*}}swap_ab = true
 // CHECK-LABEL: @other_epilogue
-// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 5, consumers = 1>
+// CHECK: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 5, consumers = 1>
 // CHECK-LABEL: @with_amax
-// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 3, consumers = 1>
+// CHECK: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 3, consumers = 1>
 // CHECK-LABEL: @pinned
-// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 4, consumers = 1>
+// CHECK: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 4, consumers = 1>
 // CHECK-LABEL: @stale
-// CHECK: fp8.gemm_config = #fp8.gemm_config<tile_m = 8, {{.*}}swap_ab = true
+// CHECK: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, {{.*}}swap_ab = true
 
 // ELSEWHERE: remark: tuning table '{{.*}}elsewhere.json': ignored, for it is for sm_100a
 // ELSEWHERE-LABEL: @known
-// ELSEWHERE: fp8.gemm_config = #fp8.gemm_config<tile_m = 16, {{.*}}swap_ab = true
+// ELSEWHERE: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 16, {{.*}}swap_ab = true
 // ELSEWHERE-LABEL: @other_extents
 
-// UNKNOWN: remark: tuning table '{{.*}}unknown.json': matmul 0: ignored, for its config is not known: {{.*}}colour
-// UNKNOWN: remark: tuning table '{{.*}}unknown.json': matmul 1: ignored, for its config is not known: expected a #fp8.gemm_config
+// UNKNOWN: remark: tuning table '{{.*}}unknown.json': kernel 0: ignored, for its config is not known: {{.*}}colour
+// UNKNOWN: remark: tuning table '{{.*}}unknown.json': kernel 1: ignored, for its config is not known: expected the config of a kernel
 // UNKNOWN-LABEL: @known
-// UNKNOWN: fp8.gemm_config = #fp8.gemm_config<tile_m = 16, {{.*}}swap_ab = true
+// UNKNOWN: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 16, {{.*}}swap_ab = true
 // UNKNOWN-LABEL: @other_extents
 
 //--- program.mlir
@@ -73,7 +73,7 @@ func.func @with_amax(%a: !a, %b: !b) -> (tensor<16x256xf32>, tensor<1x1xf32>) {
 }
 
 func.func @pinned(%a: !a, %b: !b) -> tensor<16x256xbf16> {
-  %0 = fp8.matmul %a, %b accumulate = fast {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 4, consumers = 1>}
+  %0 = fp8.matmul %a, %b accumulate = fast {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 4, consumers = 1>}
     : !a, !b -> tensor<16x256xbf16>
   return %0 : tensor<16x256xbf16>
 }
@@ -85,22 +85,22 @@ func.func @stale(%a: !c, %b: !b) -> tensor<8x256xbf16> {
 }
 
 //--- table.json
-{"version": 1, "target": "sm_90a", "device": "a GPU", "matmuls": [
-  {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512", "microseconds": 3,
-   "config": "#fp8.gemm_config<tile_m = 64, tile_n = 128, stages = 8, consumers = 1>"},
-  {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512 n:bf16 extf addf truncf",
-   "microseconds": 4.5, "config": "#fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 5, consumers = 1>"},
-  {"matmul": "e4m3_e4m3_f32_tensor_tensor_fast 1x16x256x512 amax", "microseconds": 5,
-   "config": "#fp8.gemm_config<tile_m = 64, tile_n = 64, stages = 3, consumers = 1>"},
-  {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x8x256x512", "microseconds": 3,
-   "config": "#fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 16>"}]}
+{"version": 2, "target": "sm_90a", "device": "a GPU", "kernels": [
+  {"kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512", "microseconds": 3,
+   "config": "#fp8_sm90.gemm<tile_m = 64, tile_n = 128, stages = 8, consumers = 1>"},
+  {"kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512 n:bf16 extf addf truncf",
+   "microseconds": 4.5, "config": "#fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 5, consumers = 1>"},
+  {"kernel": "matmul e4m3_e4m3_f32_tensor_tensor_fast 1x16x256x512 amax", "microseconds": 5,
+   "config": "#fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 3, consumers = 1>"},
+  {"kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_fast 1x8x256x512", "microseconds": 3,
+   "config": "#fp8_sm90.gemm<tile_m = 128, tile_n = 256, stages = 16>"}]}
 //--- elsewhere.json
-{"version": 1, "target": "sm_100a", "device": "another GPU", "matmuls": [
-  {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512", "microseconds": 3,
-   "config": "#fp8.gemm_config<tile_m = 64, tile_n = 128, stages = 8, consumers = 1>"}]}
+{"version": 2, "target": "sm_100a", "device": "another GPU", "kernels": [
+  {"kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512", "microseconds": 3,
+   "config": "#fp8_sm90.gemm<tile_m = 64, tile_n = 128, stages = 8, consumers = 1>"}]}
 //--- unknown.json
-{"version": 1, "target": "sm_90a", "device": "a GPU", "matmuls": [
-  {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512", "microseconds": 3,
-   "config": "#fp8.gemm_config<colour = red>"},
-  {"matmul": "e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512", "microseconds": 3,
+{"version": 2, "target": "sm_90a", "device": "a GPU", "kernels": [
+  {"kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512", "microseconds": 3,
+   "config": "#fp8_sm90.gemm<colour = red>"},
+  {"kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_fast 1x16x256x512", "microseconds": 3,
    "config": "f32"}]}

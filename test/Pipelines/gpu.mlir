@@ -2,7 +2,7 @@
 // assembles the kernels where there is a ptxas.
 
 // RUN: fp8-opt %fp8_source/examples/linear.mlir --fp8-pipeline="recipe=current target=sm_90a" | FileCheck %s
-// RUN: fp8-opt %fp8_source/examples/linear.mlir --fp8-pipeline="target=sm_90a recipe=none" | FileCheck %s --check-prefix=HOST
+// RUN: fp8-opt %fp8_source/examples/linear.mlir --fp8-pipeline="target=sm_90a recipe=none" | FileCheck %s --check-prefix=PLAIN
 // RUN: fp8-opt %fp8_source/examples/mlp.mlir --fp8-pipeline="target=sm_90a recipe=none" | FileCheck %s --check-prefix=HOST
 // RUN: fp8-opt %fp8_source/examples/mlp.mlir --fp8-pipeline="target=sm_90a recipe=current" | FileCheck %s --check-prefix=HOST
 // RUN: fp8-opt %fp8_source/examples/mlp.mlir --fp8-pipeline="target=sm_90a recipe=rowwise" | FileCheck %s --check-prefix=HOST
@@ -13,27 +13,45 @@
 
 // Kernels are in the host's module, and nothing else is left of the GPU.
 
-// CHECK-NOT:   gpu.
-// CHECK-DAG:   llvm.mlir.global internal constant @fp8_kernels_image_data(
-// CHECK-DAG:   llvm.mlir.global internal constant @fp8_loops_image_data(
+// CHECK-NOT:     gpu.
+// CHECK-COUNT-1: _image_data("
+// CHECK-NOT:     _image_data("
 // CHECK-LABEL: llvm.func @linear(
 // CHECK:       llvm.call @fp8rt_context_launch(
+// CHECK:       llvm.call @fp8rt_context_launch_kernel(
 // CHECK-NOT:   llvm.call @malloc
 // CHECK:       llvm.return
 
-// HOST:     llvm.call @fp8rt_context_launch(
+// HOST:     llvm.call @fp8rt_context_launch{{(_kernel)?}}(
 // HOST-NOT: builtin.unrealized_conversion_cast
 
-// What no kernel computes runs as loops, with the reason.
+// What a recipe leaves in high precision is computed by a kernel, too.
+
+// PLAIN:     llvm.mlir.global internal constant @fp8_kernels_fp8_matmul_sm90a_bf16_bf16_
+// PLAIN:     llvm.call @fp8rt_context_launch_kernel(
+// PLAIN-NOT: builtin.unrealized_conversion_cast
+
+// What no kernel computes runs as loops, with the reason; the only kernel moves
+// the codes of the weight, which lie as [in, out].
 
 // RUN: fp8-opt %fp8_source/examples/linear.mlir --fp8-pipeline="target=sm_90a recipe=mxfp8" 2>&1 | FileCheck %s --check-prefix=MXFP8
 // MXFP8:     remark: no kernel: expected A to have f32 factors per tensor, per row, per 1x128 or per 128x128
-// MXFP8-NOT: @fp8_kernels
+// MXFP8-NOT: fp8_matmul_sm90a
+// MXFP8:     llvm.mlir.global internal constant @fp8_kernels_fp8_transpose_sm90a_b1_w8_launch(
+// MXFP8-NOT: llvm.call @fp8rt_context_launch_kernel(
 // MXFP8:     llvm.call @fp8rt_context_launch(
+// MXFP8:     llvm.call @fp8rt_context_launch_kernel(
+// MXFP8-NOT: llvm.call @fp8rt_context_launch_kernel(
 
-// Loops compute as the CPU does: no operation is left to be contracted.
+// Loops compute as the CPU does, beside kernels that do not: no operation is left
+// to be contracted.
 
-// RUN: fp8-opt %fp8_source/examples/mlp.mlir --fp8-pipeline="target=sm_90a recipe=current to=host kernel-format=ptx" | grep "@fp8_loops_image_data" | FileCheck %s --check-prefix=PTX
+// RUN: fp8-compile %fp8_source/examples/mlp.mlir --target=sm_90a --recipe=current --emit=ptx -o %t.ptx
+// RUN: FileCheck %s --check-prefix=GENERATED --input-file=%t.ptx
+// RUN: awk '/\.entry/ { exact = !/\.entry fp8_/ } exact' %t.ptx | FileCheck %s --check-prefix=PTX
+// GENERATED: .entry fp8_matmul
+// GENERATED: .approx.ftz.f32
+// PTX-NOT: fp8_matmul{{.*}}({{$}}
 // PTX-NOT: {{(add|sub|mul)\.f32|fma\.|\.approx|\.ftz}}
 // PTX:     div.rn.f32
 // PTX-NOT: {{(add|sub|mul)\.f32|fma\.|\.approx|\.ftz}}

@@ -8,19 +8,23 @@
 // RUN: not fp8-opt %s --fp8-pipeline="colour=red" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not fp8-opt %s --fp8-pipeline="max-padding=much" 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not fp8-opt %s --fp8-pipeline="target=sm_90a kernel-format=tar" 2>&1 | FileCheck %s --check-prefix=FORMAT
+// RUN: not fp8-opt %s --fp8-pipeline="tf32" 2>&1 | FileCheck %s --check-prefix=TF32
+// RUN: not fp8-opt %s --fp8-pipeline="target=sm_90a tf32=19" 2>&1 | FileCheck %s --check-prefix=TF32-BOOL
 // RUN: not fp8-opt %s --fp8-remarks=csv:- 2>&1 | FileCheck %s --check-prefix=REMARKS
 // RUN: not fp8-opt %s --fp8-remarks=json:%t.absent/remarks.json 2>&1 | FileCheck %s --check-prefix=DIRECTORY
 // RUN: not fp8-opt %s --pass-pipeline="builtin.module(fp8-pipeline{to=nowhere})" 2>&1 | FileCheck %s --check-prefix=PHASE
 
 // PHASE: error: expected a phase (import, recipe, scaling, fusion, buffers, kernels, host), but got 'nowhere'
 // ORDER: error: expected phase 'fusion' or a later one to end with, but got 'recipe'
-// TARGET: error: expected target to be cpu or sm_90a, but got 'abacus'
+// TARGET: error: expected target to be one of cpu, sm_90a, but got 'abacus'
 // RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // BOOL: error: expected option 'require' to be true or false, but got 'perhaps'
 // MISSPELT: error: unknown option 'recipes'; did you mean 'recipe'?
-// UNKNOWN: error: unknown option 'colour': expected one of evaluate-constants, from, functional-state, kernel-format, kernel-table, max-padding, recipe, recipe-file, require, stats, target, to
+// UNKNOWN: error: unknown option 'colour': expected one of evaluate-constants, from, functional-state, kernel-format, kernel-table, max-padding, recipe, recipe-file, require, stats, target, tf32, to
 // NUMBER: error: expected option 'max-padding' to be a number, but got 'much'
 // FORMAT: error: expected kernel-format to be auto, cubin or ptx, but got 'tar'
+// TF32: error: expected a GPU as the target with tf32, but got 'cpu'
+// TF32-BOOL: error: expected option 'tf32' to be true or false, but got '19'
 // REMARKS: error: expected remarks as json:FILE or text:FILE, but got 'csv:-'
 // DIRECTORY: error: remarks file '{{.*}}.absent/remarks.json': expected a writable directory
 

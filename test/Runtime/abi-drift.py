@@ -53,6 +53,9 @@ class Drift(unittest.TestCase):
                   f"scale: {PLACE}")
         self.swap("Module.h", "uint32_t dynamic_smem;", "uint32_t flags;", f"flags: {PLACE}")
         self.swap("Program.h", "int64_t offset;", "int64_t sizes[rank];", f"sizes: {PLACE}")
+        self.swap("Kernel.h", "int64_t sizes[FP8RT_KERNEL_MAX_RANK];",
+                  "int64_t strides[FP8RT_KERNEL_MAX_RANK];", f"sizes: {PLACE}")
+        self.swap("Context.h", "const char *name;", "const char *launch;", f"name: {PLACE}")
         self.swap("ABI.def", "FP8RT_FIELD(u32[3], block)", "FP8RT_FIELD(u32[3], cluster)",
                   f"cluster: {PLACE}")
         self.swap("ABI.def", "FP8RT_FIELD(u32, version)", "FP8RT_FIELD(u32, num_functions)",
@@ -62,6 +65,8 @@ class Drift(unittest.TestCase):
         self.refuse("Module.h", "uint32_t dynamic_smem;", "int32_t dynamic_smem;",
                     f"dynamic_smem: {TYPE}")
         self.refuse("Module.h", "uint32_t cluster[3];", "uint32_t cluster[4];", f"cluster: {TYPE}")
+        self.refuse("Kernel.h", "#define FP8RT_KERNEL_MAX_RANK 8",
+                    "#define FP8RT_KERNEL_MAX_RANK 5", f"sizes: {TYPE}")
         self.refuse("ScalingState.h", "float *amax; ", "double *amax; ", f"amax: {TYPE}")
         self.refuse("Program.h", "void (*invoke)(void **arguments);",
                     "void (*invoke)(const void **arguments);", f"invoke: {TYPE}")
@@ -89,8 +94,11 @@ class Drift(unittest.TestCase):
                   "const void *src,", f"fp8rt_context_copy: {TYPE}")
         self.refuse("Context.h", "int32_t condition,", "int64_t condition,",
                     f"fp8rt_context_require: {TYPE}")
-        self.refuse("Context.h", "int64_t fp8rt_context_get_num_sms",
-                    "int32_t fp8rt_context_get_num_sms", f"fp8rt_context_get_num_sms: {TYPE}")
+        self.refuse("Kernel.h", "int32_t fp8rt_kernel_get_num_workspaces",
+                    "int64_t fp8rt_kernel_get_num_workspaces",
+                    f"fp8rt_kernel_get_num_workspaces: {TYPE}")
+        self.refuse("Context.h", "const fp8rt_kernel_argument *arguments,",
+                    "fp8rt_kernel_argument *arguments,", f"fp8rt_context_launch_kernel: {TYPE}")
         self.refuse("ABI.def", "i64 count, str name))\nFP8RT_FUNCTION(void, fp8rt_context_require",
                     "str name, i64 count))\nFP8RT_FUNCTION(void, fp8rt_context_require",
                     f"fp8rt_context_check_memory: {TYPE}")

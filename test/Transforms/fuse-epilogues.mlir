@@ -126,3 +126,28 @@ func.func @gate(%a: !a, %b: !b, %c: !b) -> !t {
   } -> !t
   return %2 : !t
 }
+
+// A matmul in high precision keeps the layout of its operands.
+
+// CHECK-LABEL: func.func @transposed
+// CHECK: fp8.matmul %{{.*}}, %{{.*}} transpose_a accumulate = fast epilogue {
+// CHECK: fp8.matmul %{{.*}}, %{{.*}} transpose_b accumulate = fast epilogue {
+func.func @transposed(%a: tensor<64x32xbf16>, %b: tensor<16x64xbf16>, %c: tensor<32x64xbf16>, %d: tensor<64x16xbf16>) -> (!t, !t) {
+  %0 = fp8.matmul %a, %b transpose_a accumulate = fast : tensor<64x32xbf16>, tensor<16x64xbf16> -> !t
+  %e = tensor.empty() : !t
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0 : !t) outs(%e : !t) {
+  ^bb0(%x: f32, %o: f32):
+    %z = arith.negf %x : f32
+    linalg.yield %z : f32
+  } -> !t
+  %2 = fp8.matmul %c, %d transpose_b accumulate = fast : tensor<32x64xbf16>, tensor<64x16xbf16> -> !t
+  %f = tensor.empty() : !t
+  %3 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%2 : !t) outs(%f : !t) {
+  ^bb0(%x: f32, %o: f32):
+    %z = arith.negf %x : f32
+    linalg.yield %z : f32
+  } -> !t
+  return %1, %3 : !t, !t
+}

@@ -22,7 +22,6 @@ def header : J<"header", "FILE",
                "Where to write the header; beside the output, as .h">;
 def name : Keyed<Name>;
 def functional_state : KeyedFlag<FunctionalState>;
-def kernels : Keyed<Kernels>;
 def kernel_format : Keyed<KernelFormat>;
 def cpu : Keyed<Cpu>;
 def linker : Keyed<Linker>;

@@ -1,4 +1,4 @@
-//===- Candidates.cpp - Every kernel that may compute a matmul ------------===//
+//===- Candidates.cpp - Every kernel for an operation ---------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,93 +8,61 @@
 
 #include "Candidates.h"
 
-#include "fp8/IR/FP8Dialect.h"
-#include "fp8/Kernels/Heuristics.h"
-#include "fp8/Kernels/MatmulKernel.h"
-#include "fp8/Kernels/Target.h"
+#include "fp8/GPU/IR/LaunchJSON.h"
+#include "fp8/Kernels/KernelModule.h"
+#include "fp8/Kernels/Passes.h"
 #include "fp8/Pipelines/Passes.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
-int64_t fp8::getTiles(const MatmulSpec &spec, GemmConfigAttr config) {
-  return llvm::divideCeil(spec.m, config.getClusterM()) *
-         llvm::divideCeil(spec.n, config.getClusterN()) * spec.batch;
-}
-
-static Candidate readLaunch(StringRef kernel, DictionaryAttr launch) {
-  auto number = [&](StringRef key) {
-    auto value = launch.getAs<IntegerAttr>(key);
-    return value ? value.getInt() : 0;
-  };
-  Candidate candidate;
-  candidate.kernel = kernel;
-  candidate.config = launch.getAs<GemmConfigAttr>("config");
-  for (auto param : launch.getAs<ArrayAttr>("params").getAsRange<StringAttr>())
-    candidate.params.push_back(param.str());
-  candidate.threads = number("threads");
-  candidate.sharedBytes = number("shared_bytes");
-  candidate.storeBytes = number("store_bytes");
-  candidate.workspaceBytesPerTile = number("workspace_bytes_per_tile");
-  return candidate;
-}
-
-/// All that fit, but for parts of K where there are tiles enough without.
-static SmallVector<GemmConfigAttr> getConfigs(const TunedMatmul &matmul) {
-  SmallVector<GemmConfigAttr> configs =
-      getMatmulCandidatesSM90(matmul.op->getContext(), matmul.spec);
-  llvm::erase_if(configs, [&](GemmConfigAttr config) {
-    return config.getSplitK() > 1 &&
-           getTiles(matmul.spec, config) >= kSM90.multiprocessors;
-  });
-  return configs;
-}
-
-/// Puts the kernels of all configs into `module`.
-static LogicalResult buildKernels(const TunedMatmul &matmul,
-                                  ArrayRef<GemmConfigAttr> configs,
-                                  gpu::GPUModuleOp module) {
-  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  for (GemmConfigAttr config : configs) {
+/// Puts the kernels of all configs into `kernels`, whose names the candidates
+/// get.
+static LogicalResult buildKernels(const TunedKernel &tuned,
+                                  MutableArrayRef<Candidate> candidates,
+                                  gpu::GPUModuleOp kernels) {
+  OpBuilder builder = OpBuilder::atBlockEnd(kernels.getBody());
+  for (auto [i, candidate] : llvm::enumerate(candidates)) {
+    // The label of a config need not tell it from all others.
+    candidate.name = getKernelName(*tuned.spec, *tuned.generator,
+                                   candidate.config, tuned.target);
+    if (kernels.lookupSymbol(candidate.name))
+      candidate.name += "_" + std::to_string(i);
     std::string reason;
-    if (failed(buildMatmulSM90(builder, matmul.op->getLoc(), matmul.spec,
-                               config, getMatmulKernelName(matmul.spec, config),
-                               reason)))
-      return matmul.op->emitOpError() << reason;
+    FailureOr<LLVM::LLVMFuncOp> kernel = tuned.generator->build(
+        builder, tuned.op->getLoc(), *tuned.spec, candidate.config,
+        tuned.target, candidate.name, reason);
+    if (failed(kernel))
+      return tuned.op->emitOpError() << reason;
+    candidate.launch =
+        getLaunchJSON((*kernel)->getAttrOfType<LaunchAttr>(kLaunchAttrName));
   }
   return success();
 }
 
-FailureOr<Candidates> fp8::buildCandidates(const TunedMatmul &matmul) {
-  MLIRContext *context = matmul.op->getContext();
+FailureOr<Candidates> fp8::buildCandidates(const TunedKernel &tuned,
+                                           bool exhaustive) {
+  MLIRContext *context = tuned.op->getContext();
   PassManager pm(context);
   pm.addPass(createSerializeKernelsPass());
-  context->loadDialect<arith::ArithDialect, gpu::GPUDialect, LLVM::LLVMDialect,
-                       math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect>();
-  Location loc = matmul.op->getLoc();
-  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
-  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  auto kernels = gpu::GPUModuleOp::create(builder, loc, "fp8_kernels");
-  SmallVector<GemmConfigAttr> configs = getConfigs(matmul);
-  if (failed(buildKernels(matmul, configs, kernels)) || failed(pm.run(*module)))
-    return failure();
+  // Generators make operations of the dialects that this pass depends on.
+  DialectRegistry registry;
+  createBuildKernelsPass()->getDependentDialects(registry);
+  context->appendDialectRegistry(registry);
+  context->loadAllAvailableDialects();
 
-  auto binary = *module->getOps<gpu::BinaryOp>().begin();
-  auto object = cast<gpu::ObjectAttr>(binary.getObjects()[0]);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(tuned.op->getLoc());
+  (*module)->setAttr(kTargetAttrName, tuned.target);
   Candidates candidates;
-  candidates.code = object.getObject().str();
-  for (gpu::KernelMetadataAttr kernel : object.getKernels())
-    candidates.list.push_back(
-        readLaunch(kernel.getName(), kernel.getMetadata()));
-  // The order of the heuristics, which decides where times are equal.
-  llvm::sort(candidates.list, [&](const Candidate &a, const Candidate &b) {
-    return llvm::find(configs, a.config) < llvm::find(configs, b.config);
-  });
+  for (KernelConfigAttrInterface config :
+       tuned.generator->getCandidates(*tuned.spec, tuned.target, exhaustive))
+    candidates.list.push_back({config, {}, {}});
+  if (failed(buildKernels(tuned, candidates.list, getKernelModule(*module))) ||
+      failed(pm.run(*module)))
+    return failure();
+  auto binary = *module->getOps<gpu::BinaryOp>().begin();
+  candidates.code =
+      cast<gpu::ObjectAttr>(binary.getObjects()[0]).getObject().str();
   return candidates;
 }

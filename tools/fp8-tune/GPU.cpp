@@ -12,15 +12,16 @@
 
 using namespace mlir::fp8;
 
-llvm::Expected<std::unique_ptr<GPU>> GPU::create() {
+llvm::Expected<std::unique_ptr<GPU>> GPU::create(int64_t capability) {
   std::unique_ptr<GPU> gpu(new GPU);
   if (auto error = makeError(fp8rt_device_get_info(kDevice, &gpu->info)))
     return error;
   int32_t major = gpu->info.compute_capability_major;
   int32_t minor = gpu->info.compute_capability_minor;
-  if (major != 9 || minor != 0)
+  if (major * 10 + minor != capability)
     return llvm::createStringError(
-        "expected a GPU of compute capability 9.0, but got " +
+        "expected a GPU of compute capability " + llvm::Twine(capability / 10) +
+        "." + llvm::Twine(capability % 10) + ", but got " +
         llvm::Twine(gpu->info.name) + " of " + llvm::Twine(major) + "." +
         llvm::Twine(minor));
   if (auto error = makeError(fp8rt_stream_create(kDevice, &gpu->stream)))

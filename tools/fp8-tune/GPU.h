@@ -1,5 +1,4 @@
-//===- GPU.h - The GPU that is measured ---------------------------*- C++
-//-*-===//
+//===- GPU.h - The GPU that is measured -------------------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,8 +23,9 @@ class GPU {
 public:
   static constexpr int32_t kDevice = 0;
 
-  /// Says what is missing if there is none that kernels can run on.
-  static llvm::Expected<std::unique_ptr<GPU>> create();
+  /// Says what is missing if there is none that kernels for this compute
+  /// capability can run on: 10 times the major number, plus the minor one.
+  static llvm::Expected<std::unique_ptr<GPU>> create(int64_t capability);
   ~GPU();
   GPU(const GPU &) = delete;
 

@@ -8,7 +8,7 @@
 
 #include "Measure.h"
 
-#include "Launch.h"
+#include "Problem.h"
 #include "StateContents.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -25,27 +25,37 @@ static constexpr int64_t kMostLaunches = 1000;
 static constexpr double kHopeless = 1.5;
 
 namespace {
-/// A candidate on every set of buffers in turn.
+/// A candidate on every set of arguments in turn.
 struct Contender {
-  SmallVector<std::unique_ptr<Launch>> launches;
+  Contender() = default;
+  Contender(const Contender &) = delete;
+  ~Contender() { fp8rt_kernel_destroy(kernel); }
+
+  fp8rt_kernel *kernel = nullptr;
+  Problem *problem = nullptr;
+  SmallVector<void *> workspaces;
   int64_t repeats = 0;
   /// The time of the first launches.
   double estimate = 0;
   SmallVector<double> microseconds;
 
-  llvm::Error run(int64_t count) {
+  llvm::Error run(int64_t count, GPU &gpu) {
+    ArrayRef<Problem::Arguments> sets = problem->getSets();
     for (int64_t i = 0; i < count; ++i)
-      if (auto error = launches[i % launches.size()]->run())
+      if (auto error = makeError(
+              fp8rt_kernel_launch(kernel, sets[i % sets.size()].data(),
+                                  problem->getCaptures().data(),
+                                  workspaces.data(), gpu.getStream())))
         return error;
     return llvm::Error::success();
   }
 
   /// Once as warm-up, then to learn how many launches make a sample.
   llvm::Error prepare(GPU &gpu) {
-    int64_t sets = launches.size();
-    if (auto error = run(sets))
+    int64_t sets = problem->getSets().size();
+    if (auto error = run(sets, gpu))
       return error;
-    auto time = gpu.time([&] { return run(sets); });
+    auto time = gpu.time([&] { return run(sets, gpu); });
     if (!time)
       return time.takeError();
     estimate = *time * 1000 / sets;
@@ -55,7 +65,7 @@ struct Contender {
   }
 
   llvm::Error sample(GPU &gpu) {
-    auto time = gpu.time([&] { return run(repeats); });
+    auto time = gpu.time([&] { return run(repeats, gpu); });
     if (!time)
       return time.takeError();
     microseconds.push_back(*time * 1000 / repeats);
@@ -73,24 +83,24 @@ struct Contender {
 } // namespace
 
 static llvm::Error bind(Contender &contender, const Candidate &candidate,
-                        const Problem &problem, fp8rt_module module, GPU &gpu) {
+                        Problem &problem, fp8rt_module module) {
   fp8rt_function function;
-  if (auto error = makeError(fp8rt_module_get_function(
-          module, candidate.kernel.c_str(), &function)))
+  if (auto error = makeError(
+          fp8rt_module_get_function(module, candidate.name.c_str(), &function)))
     return error;
   if (auto error = makeError(
-          fp8rt_function_set_max_dynamic_smem(function, candidate.sharedBytes)))
+          fp8rt_kernel_create(function, candidate.launch.data(),
+                              candidate.launch.size(), &contender.kernel)))
     return error;
-  for (const Problem::Buffers &buffers : problem.getBuffers()) {
-    auto launch = Launch::create(candidate, problem, buffers, function, gpu);
-    if (!launch)
-      return launch.takeError();
-    contender.launches.push_back(std::move(*launch));
-  }
+  auto workspaces = problem.getWorkspaces(contender.kernel);
+  if (!workspaces)
+    return workspaces.takeError();
+  contender.workspaces.assign(workspaces->begin(), workspaces->end());
+  contender.problem = &problem;
   return llvm::Error::success();
 }
 
-llvm::Expected<SmallVector<double>> fp8::measure(const MatmulSpec &spec,
+llvm::Expected<SmallVector<double>> fp8::measure(const TunedKernel &tuned,
                                                  const Candidates &candidates,
                                                  int64_t rounds, GPU &gpu) {
   fp8rt_module module;
@@ -99,13 +109,13 @@ llvm::Expected<SmallVector<double>> fp8::measure(const MatmulSpec &spec,
                                       candidates.code.size(), &module)))
     return error;
   llvm::scope_exit unload([&] { fp8rt_module_unload(module); });
-  auto problem = Problem::create(spec, candidates.list, gpu);
+  auto problem = Problem::create(tuned, gpu);
   if (!problem)
     return problem.takeError();
   std::vector<Contender> contenders(candidates.list.size());
   for (auto [contender, candidate] :
        llvm::zip_equal(contenders, candidates.list)) {
-    if (auto error = bind(contender, candidate, **problem, module, gpu))
+    if (auto error = bind(contender, candidate, **problem, module))
       return error;
     if (auto error = contender.prepare(gpu))
       return error;

@@ -11,6 +11,7 @@
 #include "CommandLine.h"
 #include "OptionTable.inc"
 
+#include "fp8/Kernels/Architecture.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -60,6 +61,9 @@ static llvm::Error parseValue(const Arg &arg, TuneOptions &options) {
     return parseChoice(arg, shapes.accumulate, {"promote", "fast"});
   case OPT_rounds:
     return parseCount(arg, options.rounds);
+  case OPT_exhaustive:
+    options.exhaustive = true;
+    return llvm::Error::success();
   default:
     return parseCompilerOption(arg, options).takeError();
   }
@@ -77,9 +81,10 @@ static llvm::Error checkUse(const InputArgList &args,
   if (hasShape && args.hasArg(OPT_INPUT))
     return llvm::createStringError(
         "expected a file or --shape=MxNxK, but got both");
-  if (options.pipeline.target != "sm_90a")
-    return llvm::createStringError("expected --target=sm_90a, but got '" +
-                                   options.pipeline.target + "'");
+  if (!lookupArchitecture(options.pipeline.target))
+    return llvm::createStringError(
+        "expected --target=" + llvm::join(getArchitectureChips(), " or ") +
+        ", but got '" + options.pipeline.target + "'");
   return llvm::Error::success();
 }
 
@@ -90,13 +95,15 @@ llvm::Expected<TuneOptions> mlir::fp8::parseOptions(int argc, char **argv) {
     return parsed.takeError();
   const InputArgList &args = *parsed;
   TuneOptions options;
-  options.pipeline.target = "sm_90a";
+  registerAllArchitectures();
+  options.pipeline.target = getArchitectureChips().front();
   if (args.hasArg(OPT_help)) {
-    table.printHelp(llvm::outs(),
-                    "fp8-tune {FILE.mlir | --shape=MxNxK...} -o TABLE.json "
-                    "[options]",
-                    "Measures the kernels of matmuls on this machine's GPU and "
-                    "writes which are fastest");
+    table.printHelp(
+        llvm::outs(),
+        "fp8-tune {FILE.mlir | --shape=MxNxK...} -o TABLE.json "
+        "[options]",
+        "Measures the kernels of a program on this machine's GPU and "
+        "writes which are fastest");
     options.help = true;
     return options;
   }

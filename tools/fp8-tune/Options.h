@@ -30,6 +30,8 @@ struct TuneOptions : CompilerOptions {
   ShapeOptions shapes;
   std::string output = "-";
   int64_t rounds = 9;
+  /// Measure also what selection decides by rule.
+  bool exhaustive = false;
   /// The help was asked for, and printed.
   bool help = false;
 };

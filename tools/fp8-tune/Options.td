@@ -26,3 +26,6 @@ def accumulate : J<"accumulate", "MODE",
                    "With --shape, promote (the default) or fast">;
 def rounds : J<"rounds", "N",
                "How often each config is timed, of which the median counts (9)">;
+def exhaustive : F<"exhaustive",
+                   "Try other decisions of each config's schedule too, "
+                   "which are made by rule without a table">;

@@ -1,4 +1,4 @@
-//===- Problem.cpp - Operands of a matmul on a GPU ------------------------===//
+//===- Problem.cpp - Arguments of a kernel on a GPU -----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,6 +8,10 @@
 
 #include "Problem.h"
 
+#include "StateContents.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <random>
@@ -15,129 +19,121 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Of a byte that is repeated: 0.747 in f32 and bf16, 1.8 in f16, finite and
-/// positive in every type.
-static constexpr uint8_t kFill = 0x3f;
+/// Repeated for larger tensors; a multiple of every element's size.
 static constexpr size_t kRandomBytes = 16 << 20;
-static constexpr int64_t kMostBuffers = 16;
+static constexpr int64_t kMostSets = 16;
 
-ScaleExtents fp8::getScaleExtents(ScaleBlock block, int64_t rows, int64_t k) {
-  int64_t blocksOfRows = llvm::divideCeil(rows, 128);
-  int64_t blocksOfK = llvm::divideCeil(k, 128);
-  switch (block) {
-  case ScaleBlock::Tensor:
-    return {1, 1};
-  case ScaleBlock::Row:
-    return {rows, 1};
-  case ScaleBlock::Row128:
-    return {rows, blocksOfK};
-  case ScaleBlock::Block128:
-    return {blocksOfRows, blocksOfK};
-  }
-  llvm_unreachable("every granularity has extents");
+/// The bits of a random element; of types that are no floats, 1.
+static uint64_t getRandomBits(Type type, std::mt19937_64 &random) {
+  auto floatType = dyn_cast<FloatType>(type);
+  if (!floatType)
+    return 1;
+  const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
+  unsigned mantissaBits = llvm::APFloat::semanticsPrecision(semantics) - 1;
+  uint64_t bits = random();
+  uint64_t one =
+      llvm::APFloat::getOne(semantics).bitcastToAPInt().getZExtValue();
+  uint64_t exponent = (one >> mantissaBits) - 3 + (bits & 0xff) % 5;
+  uint64_t mantissa =
+      bits >> 12 & llvm::maskTrailingOnes<uint64_t>(mantissaBits);
+  uint64_t code = exponent << mantissaBits | mantissa;
+  if (llvm::APFloat::semanticsHasSignedRepr(semantics))
+    code |= (bits >> 8 & 1) << (floatType.getWidth() - 1);
+  return code;
 }
 
-/// Codes of both signs and of magnitudes from 1/8 to 4: constants would cost
-/// less power and run at higher clocks.
-static std::vector<uint8_t> getRandomCodes(Type type, unsigned seed) {
-  bool isE4M3 = isa<Float8E4M3FNType>(type);
-  unsigned mantissaBits = isE4M3 ? 3 : 2, bias = isE4M3 ? 7 : 15;
+static std::vector<uint8_t> getRandomData(Type type, uint64_t bytes,
+                                          unsigned seed) {
   std::mt19937_64 random(seed);
-  std::vector<uint8_t> codes(kRandomBytes);
-  for (uint8_t &code : codes) {
-    uint64_t bits = random();
-    unsigned exponent = bias - 3 + (bits >> 8) % 5;
-    unsigned mantissa = bits & ((1u << mantissaBits) - 1);
-    code = (bits >> 16 & 1) << 7 | exponent << mantissaBits | mantissa;
+  size_t size = llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+  std::vector<uint8_t> data(std::min<uint64_t>(bytes, kRandomBytes));
+  for (size_t at = 0; at + size <= data.size(); at += size) {
+    // Little-endian: narrower values are the first bytes.
+    uint64_t bits = getRandomBits(type, random);
+    std::memcpy(data.data() + at, &bits, size);
   }
-  return codes;
+  return data;
 }
 
-static size_t getBytes(Type type) {
-  return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+static uint64_t getBytes(RankedTensorType type) {
+  return type.getNumElements() *
+         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
-static int64_t getCount(const MatmulSpec &spec,
-                        const EpilogueOperandSpec &operand) {
-  return (operand.alongBatch ? spec.batch : 1) * (operand.alongM ? spec.m : 1) *
-         (operand.alongN ? spec.n : 1);
+/// A dense tensor.
+static fp8rt_kernel_argument getArgument(RankedTensorType type, void *data) {
+  fp8rt_kernel_argument argument{};
+  argument.data = data;
+  int64_t stride = 1;
+  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+    argument.sizes[dim] = type.getDimSize(dim);
+    argument.strides[dim] = stride;
+    stride *= type.getDimSize(dim);
+  }
+  return argument;
 }
 
-/// Bytes of one set of buffers but for factors, which are few.
-static int64_t getBufferBytes(const MatmulSpec &spec) {
-  int64_t bytes = spec.batch * ((spec.m + spec.n) * spec.k +
-                                spec.m * spec.n * getBytes(spec.resultType));
-  for (const EpilogueOperandSpec &operand : spec.operands)
-    bytes += getCount(spec, operand) * getBytes(operand.elementType);
-  return bytes;
-}
-
-llvm::Error Problem::addBuffers(ArrayRef<uint8_t> codesA,
-                                ArrayRef<uint8_t> codesB) {
-  Buffers added;
-  auto take = [](void *&place, llvm::Expected<void *> block) -> llvm::Error {
+llvm::Error Problem::addSet(ArrayRef<RankedTensorType> types,
+                            ArrayRef<std::vector<uint8_t>> inputs) {
+  Arguments &arguments = sets.emplace_back();
+  for (auto [i, type] : llvm::enumerate(types)) {
+    auto block = i < inputs.size()
+                     ? memory.allocate(getBytes(type), inputs[i])
+                     : memory.allocate(getBytes(type), uint8_t(0));
     if (!block)
       return block.takeError();
-    place = *block;
-    return llvm::Error::success();
-  };
-  auto takeScales = [&](void *&place, ScaleBlock block, int64_t rows) {
-    ScaleExtents extents = getScaleExtents(block, rows, spec.k);
-    return take(place, memory.allocate(
-                           spec.batch * extents.rows * extents.k * 4, kFill));
-  };
-  if (auto error =
-          take(added.a, memory.allocate(spec.batch * spec.m * spec.k, codesA)))
-    return error;
-  if (auto error =
-          take(added.b, memory.allocate(spec.batch * spec.n * spec.k, codesB)))
-    return error;
-  if (auto error = takeScales(added.scaleA, spec.a.scale, spec.m))
-    return error;
-  if (auto error = takeScales(added.scaleB, spec.b.scale, spec.n))
-    return error;
-  if (auto error =
-          take(added.result, memory.allocate(spec.batch * spec.m * spec.n *
-                                                 getBytes(spec.resultType),
-                                             uint8_t(0))))
-    return error;
-  if (auto error = take(added.amax, memory.allocate(4, uint8_t(0))))
-    return error;
-  for (const EpilogueOperandSpec &operand : spec.operands)
-    if (auto error = take(added.operands.emplace_back(),
-                          memory.allocate(getCount(spec, operand) *
-                                              getBytes(operand.elementType),
-                                          kFill)))
-      return error;
-  buffers.push_back(std::move(added));
+    arguments.push_back(getArgument(type, *block));
+  }
   return llvm::Error::success();
 }
 
 llvm::Expected<std::unique_ptr<Problem>>
-Problem::create(const MatmulSpec &spec, ArrayRef<Candidate> candidates,
-                GPU &gpu) {
-  std::unique_ptr<Problem> problem(new Problem(spec, gpu));
-  int64_t workspaceBytes = 0, counters = 0;
-  for (const Candidate &candidate : candidates) {
-    int64_t tiles = getTiles(spec, candidate.config);
-    workspaceBytes =
-        std::max(workspaceBytes, tiles * candidate.workspaceBytesPerTile);
-    counters = std::max(counters, tiles);
-  }
-  for (auto [place, bytes] : {std::pair{&problem->workspace, workspaceBytes},
-                              {&problem->counters, counters * 4}}) {
-    auto block = problem->memory.allocate(bytes, uint8_t(0));
-    if (!block)
-      return block.takeError();
-    *place = *block;
-  }
-  int64_t bytes = getBufferBytes(spec);
-  int64_t count = llvm::divideCeil(2 * gpu.getInfo().l2_cache_size, bytes) + 1;
-  std::vector<uint8_t> codesA = getRandomCodes(spec.a.elementType, /*seed=*/1);
-  std::vector<uint8_t> codesB = getRandomCodes(spec.b.elementType, /*seed=*/2);
-  for (int64_t i = 0, e = std::clamp<int64_t>(count, 2, kMostBuffers); i < e;
-       ++i)
-    if (auto error = problem->addBuffers(codesA, codesB))
+Problem::create(const TunedKernel &tuned, GPU &gpu) {
+  std::unique_ptr<Problem> problem(new Problem(gpu));
+  OpBuilder builder(tuned.op);
+  KernelOpInterface op = tuned.op;
+  KernelOperands operands = op.getKernelOperands(builder);
+  SmallVector<RankedTensorType> types;
+  for (Value value : llvm::concat<Value>(operands.ins, operands.outs))
+    types.push_back(cast<RankedTensorType>(value.getType()));
+  uint64_t bytes = 0;
+  for (RankedTensorType type : types)
+    bytes += getBytes(type);
+  std::mt19937_64 random;
+  for (Value capture : operands.captures)
+    problem->scalars.push_back(getRandomBits(capture.getType(), random));
+  for (uint64_t &bits : problem->scalars)
+    problem->captures.push_back(&bits);
+  std::vector<std::vector<uint8_t>> inputs;
+  for (auto [i, value] : llvm::enumerate(operands.ins))
+    inputs.push_back(getRandomData(types[i].getElementType(),
+                                   getBytes(types[i]), /*seed=*/i + 1));
+  int64_t count = llvm::divideCeil(2 * gpu.getInfo().l2_cache_size,
+                                   std::max<uint64_t>(bytes, 1)) +
+                  1;
+  for (int64_t i = 0, e = std::clamp<int64_t>(count, 2, kMostSets); i < e; ++i)
+    if (auto error = problem->addSet(types, inputs))
       return error;
   return problem;
+}
+
+llvm::Expected<ArrayRef<void *>>
+Problem::getWorkspaces(const fp8rt_kernel *kernel) {
+  size_t count = fp8rt_kernel_get_num_workspaces(kernel);
+  workspaces.resize(std::max(workspaces.size(), count));
+  workspaceBytes.resize(workspaces.size());
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t bytes = 0;
+    if (auto error = makeError(fp8rt_kernel_get_workspace_bytes(
+            kernel, sets.front().data(), i, &bytes)))
+      return error;
+    if (bytes <= workspaceBytes[i])
+      continue;
+    auto block = memory.allocate(bytes, uint8_t(0));
+    if (!block)
+      return block.takeError();
+    workspaces[i] = *block;
+    workspaceBytes[i] = bytes;
+  }
+  return ArrayRef<void *>(workspaces).take_front(count);
 }

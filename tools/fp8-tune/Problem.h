@@ -1,5 +1,4 @@
-//===- Problem.h - Operands of a matmul on a GPU ------------------*- C++
-//-*-===//
+//===- Problem.h - Arguments of a kernel on a GPU ---------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,49 +9,44 @@
 #ifndef FP8_TOOLS_FP8TUNE_PROBLEM_H
 #define FP8_TOOLS_FP8TUNE_PROBLEM_H
 
-#include "Candidates.h"
 #include "GPU.h"
+#include "Kernels.h"
+#include "fp8/Runtime/Kernel.h"
 
 namespace mlir::fp8 {
 
-/// What a matmul reads and writes, several times over, so that together it
-/// exceeds the L2 cache: a kernel that finds its operands there is measured too
-/// fast.
+/// What the kernels of an operation read and write, several times over, so that
+/// together it exceeds the L2 cache: a kernel that finds its operands there is
+/// measured too fast.
 class Problem {
 public:
-  struct Buffers {
-    void *a = nullptr, *b = nullptr, *scaleA = nullptr, *scaleB = nullptr;
-    void *result = nullptr, *amax = nullptr;
-    SmallVector<void *> operands;
-  };
+  using Arguments = SmallVector<fp8rt_kernel_argument>;
 
-  /// Random codes; what else an epilogue reads is the same everywhere, for no
-  /// kernel's time depends on it.
+  /// Random floats, of both signs and of magnitudes from 1/8 to 4: constants
+  /// would cost less power and run at higher clocks.
   static llvm::Expected<std::unique_ptr<Problem>>
-  create(const MatmulSpec &spec, ArrayRef<Candidate> candidates, GPU &gpu);
+  create(const TunedKernel &tuned, GPU &gpu);
 
-  const MatmulSpec &getSpec() const { return spec; }
-  ArrayRef<Buffers> getBuffers() const { return buffers; }
-  /// For the parts of K of any of the candidates.
-  void *getWorkspace() const { return workspace; }
-  void *getCounters() const { return counters; }
+  ArrayRef<Arguments> getSets() const { return sets; }
+  ArrayRef<const void *> getCaptures() const { return captures; }
+
+  /// Zeros for each of the workspaces that `kernel` needs.
+  llvm::Expected<ArrayRef<void *>> getWorkspaces(const fp8rt_kernel *kernel);
 
 private:
-  Problem(const MatmulSpec &spec, GPU &gpu) : spec(spec), memory(gpu) {}
+  explicit Problem(GPU &gpu) : memory(gpu) {}
 
-  llvm::Error addBuffers(ArrayRef<uint8_t> codesA, ArrayRef<uint8_t> codesB);
+  llvm::Error addSet(ArrayRef<RankedTensorType> types,
+                     ArrayRef<std::vector<uint8_t>> inputs);
 
-  const MatmulSpec &spec;
   GPUMemory memory;
-  SmallVector<Buffers> buffers;
-  void *workspace = nullptr, *counters = nullptr;
+  SmallVector<Arguments> sets;
+  /// The bits of scalars, which stay where they are.
+  std::vector<uint64_t> scalars;
+  SmallVector<const void *> captures;
+  SmallVector<void *> workspaces;
+  SmallVector<uint64_t> workspaceBytes;
 };
-
-/// Factors of an operand with so many rows, of one batch.
-struct ScaleExtents {
-  int64_t rows, k;
-};
-ScaleExtents getScaleExtents(ScaleBlock block, int64_t rows, int64_t k);
 
 } // namespace mlir::fp8
 

@@ -10,9 +10,10 @@
 #include "Measure.h"
 #include "Options.h"
 
-#include "fp8/Kernels/Heuristics.h"
+#include "fp8/Kernels/Passes.h"
 #include "fp8/Kernels/TuningTable.h"
 #include "fp8/Support/OutputFile.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 
@@ -32,31 +33,35 @@ readProgram(const TuneOptions &options) {
 static FailureOr<TuningTable> startTable(const TuneOptions &options,
                                          MLIRContext &context) {
   Location loc = UnknownLoc::get(&context);
-  if (options.pipeline.kernelTable.empty())
-    return TuningTable();
-  return TuningTable::load(
-      options.pipeline.kernelTable, &context, [&] { return emitError(loc); },
-      [&] { return emitRemark(loc); });
+  TuningTable table(options.pipeline.target);
+  if (!options.pipeline.kernelTable.empty() &&
+      failed(table.load(
+          options.pipeline.kernelTable, &context,
+          [&] { return emitError(loc); }, [&] { return emitRemark(loc); })))
+    return failure();
+  return table;
 }
 
-/// Measures one matmul, adds the fastest config and says how far the heuristic
-/// is from it. False if what is wrong has been reported.
-static llvm::Expected<bool> tune(const TunedMatmul &matmul, int64_t rounds,
-                                 GPU &gpu, TuningTable &table) {
-  FailureOr<Candidates> candidates = buildCandidates(matmul);
+/// Measures the kernels of one operation, adds the fastest config and says how
+/// far the one that is chosen without a table is from it. False if what is
+/// wrong has been reported.
+static llvm::Expected<bool> tune(const TunedKernel &tuned,
+                                 const TuneOptions &options, GPU &gpu,
+                                 TuningTable &table) {
+  FailureOr<Candidates> candidates = buildCandidates(tuned, options.exhaustive);
   if (failed(candidates))
     return false;
-  auto times = measure(matmul.spec, *candidates, rounds, gpu);
+  auto times = measure(tuned, *candidates, options.rounds, gpu);
   if (!times)
     return times.takeError();
   auto *best = llvm::min_element(*times);
   const Candidate &fastest = candidates->list[best - times->begin()];
-  table.insert(matmul.spec, {fastest.config, *best});
+  table.insert(*tuned.spec, {fastest.config, *best});
 
   std::string reason;
-  FailureOr<GemmConfigAttr> chosen =
-      selectMatmulConfigSM90(matmul.op->getContext(), matmul.spec, reason);
-  llvm::errs() << table.describe(matmul.spec) << ": " << fastest.config
+  FailureOr<KernelConfigAttrInterface> chosen =
+      tuned.generator->select(*tuned.spec, tuned.target, reason);
+  llvm::errs() << table.describe(*tuned.spec) << ": " << fastest.config
                << llvm::formatv(", {0:f2} us", *best);
   for (auto [candidate, time] : llvm::zip_equal(candidates->list, *times))
     if (succeeded(chosen) && candidate.config == *chosen)
@@ -75,18 +80,23 @@ static llvm::Expected<bool> tuneProgram(const TuneOptions &options) {
   PipelineOptions pipeline = options.pipeline;
   pipeline.to = stringifyPhase(Phase::Fusion).str();
   ModuleOp module = (*source)->getModule();
-  if (failed(runPipeline(module, pipeline)))
+  PassManager pm(module.getContext());
+  SetTargetPassOptions setTarget;
+  setTarget.chip = options.pipeline.target;
+  pm.addPass(createSetTargetPass(setTarget));
+  if (failed(runPipeline(module, pipeline)) || failed(pm.run(module)))
     return false;
-  SmallVector<TunedMatmul> matmuls = collectMatmuls(module);
-  if (matmuls.empty())
+  SmallVector<TunedKernel> kernels = collectKernels(module);
+  if (kernels.empty())
     return llvm::createStringError(
-        "expected a program with matmuls that have kernels, but it has none");
-  auto gpu = GPU::create();
+        "expected a program with operations that have kernels, but it has "
+        "none");
+  auto gpu = GPU::create(kernels.front().target.getComputeCapability());
   if (!gpu)
     return gpu.takeError();
   table->device = (*gpu)->getInfo().name;
-  for (const TunedMatmul &matmul : matmuls) {
-    auto done = tune(matmul, options.rounds, **gpu, *table);
+  for (const TunedKernel &tuned : kernels) {
+    auto done = tune(tuned, options, **gpu, *table);
     if (!done || !*done)
       return done;
   }

@@ -31,8 +31,6 @@ struct CompileOptions : PipelineOptions, LinkOptions {
   std::string name = "program";
   /// The processor of the host's code, as Processor.h has it.
   std::string cpu = "native";
-  /// Of several gpu.modules, the one to emit; empty for all.
-  std::string kernels;
 };
 
 /// The members that PipelineOptions lacks.

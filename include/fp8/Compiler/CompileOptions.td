@@ -25,9 +25,6 @@ def Name : CompileOption<"name", "name", "NAME",
 def Cpu : CompileOption<"cpu", "cpu", "NAME",
                         "The processor of the host code: native (the default), "
                         "or one that LLVM knows, such as x86-64-v3">;
-def Kernels
-    : CompileOption<"kernels", "kernels", "NAME",
-                    "Of several gpu.modules, the one to emit as ptx or cubin">;
 def Linker : CompileOption<"linker", "linker", "FILE",
                            "In place of ld.lld or ld of PATH">;
 def Rpath : CompileOption<"rpath", "rpaths", "DIR",

@@ -24,9 +24,6 @@ namespace mlir::fp8 {
 #define GEN_PASS_REGISTRATION
 #include "fp8/Conversion/Passes.h.inc"
 
-/// The gpu.module of the kernels that --fp8-lower-linalg-to-gpu makes.
-inline constexpr llvm::StringLiteral kLoopKernelsName = "fp8_loops";
-
 /// Collects the patterns of --fp8-expand-float-casts.
 void populateExpandFloatCastsPatterns(RewritePatternSet &patterns);
 

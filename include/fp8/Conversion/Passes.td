@@ -52,15 +52,17 @@ def LowerLinalgToGPUPass : Pass<"fp8-lower-linalg-to-gpu", "::mlir::ModuleOp"> {
   let description = [{
     Every structured operation becomes a launch with one thread for each element
     of its parallel loops; reductions run in that thread, in order. So do copies
-    between strided memrefs and, in a single thread, stores of the host. Kernels
-    go to `gpu.module @fp8_loops` when they are outlined.
+    between strided memrefs and, in a single thread, stores of the host. Sums of
+    products, those of convolutions for example, get a warp for each element:
+    its lanes share the longest reduction loop and add up in a fixed order.
+    Kernels go to `gpu.module @fp8_kernels` when they are outlined.
 
     ```mlir
     linalg.fill ins(%zero : f32) outs(%x : memref<8x16xf32>)
     // becomes
     gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
                threads(%tx, %ty, %tz) in (%sx = %c256, %sy = %c1, %sz = %c1)
-               module(@fp8_loops) function(@fill_0) {
+               module(@fp8_kernels) function(@fill_0) {
       %0 = arith.muli %bx, %c256 : index
       %index = arith.addi %0, %tx : index
       %inside = arith.cmpi ult, %index, %c128 : index
@@ -78,21 +80,6 @@ def LowerLinalgToGPUPass : Pass<"fp8-lower-linalg-to-gpu", "::mlir::ModuleOp"> {
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect",
                            "::mlir::scf::SCFDialect"];
-}
-
-def LowerLoopMathPass
-    : Pass<"fp8-lower-loop-math", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "functions of kernels without a device library";
-  let description = [{
-    `math.exp`, `math.tanh`, `math.erf` and others on f32 become polynomials, a
-    few ulp off, so that kernels need no libdevice; square roots and roundings
-    are instructions. Division stays exact, other than in `fp8-lower-kernel-math`:
-    scales are quotients. A function on f64 is an error.
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::LLVM::LLVMDialect",
-                           "::mlir::math::MathDialect",
-                           "::mlir::vector::VectorDialect"];
 }
 
 def ExpandFloatCastsPass : Pass<"fp8-expand-float-casts"> {
@@ -193,7 +180,7 @@ def ConvertGPUToRuntimePass
   let description = [{
     On the host of a GPU every memref is the device's memory. This pass replaces
     what touches it by calls of `fp8rt_context_*`: allocation and deallocation
-    in stream order, copies, `gpu.launch_func` and `fp8.launch_matmul`. Constants
+    in stream order, copies, `gpu.launch_func` and `fp8_gpu.launch`. Constants
     are copied to the device at the first call, kernels (`gpu.binary`) become
     constants of the host's module. `cf.assert` records an error in the context
     and goes on: what follows is skipped by the runtime. A `memref.load` is a

@@ -85,16 +85,6 @@ def FP8_DelayedCompat : FP8_Enum<"DelayedCompat",
   I32EnumAttrCase<"TEUnfused", 1, "te_unfused">,
   I32EnumAttrCase<"Flax", 2, "flax">]>;
 
-def FP8_GemmSchedule : FP8_Enum<"GemmSchedule",
-    "how consumer warpgroups share output tiles: all work on one, or one each in turn", [
-  I32EnumAttrCase<"Cooperative", 0, "cooperative">,
-  I32EnumAttrCase<"PingPong", 1, "ping_pong">]>;
-
-def FP8_GemmStore : FP8_Enum<"GemmStore",
-    "how results reach memory: bulk tensor copies, or a predicated store each", [
-  I32EnumAttrCase<"TMA", 0, "tma">,
-  I32EnumAttrCase<"Direct", 1, "direct">]>;
-
 //===----------------------------------------------------------------------===//
 // Attributes
 //===----------------------------------------------------------------------===//
@@ -353,87 +343,6 @@ def FP8_StateTableAttr : FP8_Attr<"StateTable", "state_table"> {
   let extraClassDeclaration = [{
     int64_t getNumSlots() const { return getSlots().size(); }
     auto getSlotRange() const { return getSlots().getAsRange<SlotAttr>(); }
-  }];
-}
-
-//===----------------------------------------------------------------------===//
-// Kernels
-//===----------------------------------------------------------------------===//
-
-def FP8_GemmConfigAttr : FP8_Attr<"GemmConfig", "gemm_config"> {
-  let summary = "how a generated matmul kernel is built";
-  let description = [{
-    Written by `fp8-select-kernels`, obeyed by `fp8-build-kernels`. K is walked
-    in blocks of 128, the width of one 128-byte swizzle atom of 8-bit elements.
-
-    | parameter | meaning |
-    | --- | --- |
-    | `tile_m`, `tile_n` | extents of an output tile |
-    | `stages` | slots of the ring between the TMA producer and the consumers |
-    | `consumers` | consumer warpgroups, beside one producer warpgroup |
-    | `schedule` | `cooperative`: they share a tile; `ping_pong`: two of them take tiles in turn, one multiplies while the other stores |
-    | `group` | tiles along M that are walked before the next one along N, for reuse in L2 |
-    | `split_k` | parts of K that are summed in different blocks, in f32 and in a fixed order |
-    | `swap_ab` | computes the transposed product, so that a small M takes the side of the tensor core that shrinks to 8 |
-    | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
-    | `cluster` | 2: two blocks compute tiles that are neighbours along M, and each brings half of the tile of B for both; with `swap_ab`, along N, and half of the tile of A |
-
-    Constraints:
-    - (C1) the extent that the tensor core takes in 64s (`tile_m`, with
-      `swap_ab` `tile_n`) is a multiple of 64 for every consumer that shares a
-      tile, and at most 256;
-    - (C2) the other extent is a multiple of 8, and at most 256;
-    - (C3) `stages` is in 2..16, `consumers` in 1..3, `group` in 1..64,
-      `split_k` in 1..64;
-    - (C4) `ping_pong` has 2 consumers and neither `split_k` nor `swap_ab`;
-    - (C5) `swap_ab` stores `direct`;
-    - (C6) `cluster` is 1 or 2; with 2, there is no `split_k`, and the extent
-      of (C2) is a multiple of 16.
-
-    Example: `#fp8.gemm_config<tile_m = 128, tile_n = 256, stages = 4>`.
-  }];
-  let parameters = (ins
-    "int64_t":$tile_m,
-    "int64_t":$tile_n,
-    "int64_t":$stages,
-    DefaultValuedParameter<"int64_t", "2">:$consumers,
-    FP8_EnumParameter<FP8_GemmSchedule, "::mlir::fp8::GemmSchedule::Cooperative">:$schedule,
-    DefaultValuedParameter<"int64_t", "16">:$group,
-    DefaultValuedParameter<"int64_t", "1">:$split_k,
-    DefaultValuedParameter<"bool", "false">:$swap_ab,
-    FP8_EnumParameter<FP8_GemmStore, "::mlir::fp8::GemmStore::TMA">:$store,
-    DefaultValuedParameter<"int64_t", "1">:$cluster
-  );
-  let assemblyFormat = "`<` struct(params) `>`";
-  let genVerifyDecl = 1;
-  let extraClassDeclaration = [{
-    /// K extent of one slot of the ring.
-    static constexpr int64_t kTileK = 128;
-
-    /// Extent of the tile on the tensor core's M side, in 64s.
-    int64_t getRows() const { return getSwapAb() ? getTileN() : getTileM(); }
-    /// Extent on its N side, in 8s.
-    int64_t getCols() const { return getSwapAb() ? getTileM() : getTileN(); }
-    /// Consumer warpgroups that share one tile.
-    int64_t getSharers() const {
-      return getSchedule() == GemmSchedule::PingPong ? 1 : getConsumers();
-    }
-    /// 64-row slices of the tile that one consumer computes.
-    int64_t getWaves() const { return getRows() / (64 * getSharers()); }
-    /// Extents of the result that a cluster computes at a time.
-    int64_t getClusterM() const {
-      return getTileM() * (getSwapAb() ? 1 : getCluster());
-    }
-    int64_t getClusterN() const {
-      return getTileN() * (getSwapAb() ? getCluster() : 1);
-    }
-    /// Rows of A and of B that a block copies at a time.
-    int64_t getBoxM() const {
-      return getTileM() / (getSwapAb() ? getCluster() : 1);
-    }
-    int64_t getBoxN() const {
-      return getTileN() / (getSwapAb() ? 1 : getCluster());
-    }
   }];
 }
 

@@ -31,9 +31,6 @@ inline constexpr llvm::StringLiteral kSlotsAttrName = "fp8.slots";
 inline constexpr llvm::StringLiteral kStateAttrName = "fp8.state";
 inline constexpr llvm::StringLiteral kStateManifestAttrName =
     "fp8.state_manifest";
-inline constexpr llvm::StringLiteral kGemmConfigAttrName = "fp8.gemm_config";
-inline constexpr llvm::StringLiteral kKernelAttrName = "fp8.kernel";
-inline constexpr llvm::StringLiteral kLaunchAttrName = "fp8.launch";
 
 } // namespace mlir::fp8
 

@@ -54,9 +54,6 @@ def FP8_Dialect : Dialect {
     | `fp8.accumulate` | canonical contraction | set by `fp8-apply-recipe`, read by `fp8-form-matmul` |
     | `fp8.operands` | canonical contraction | what A and B hold, e.g. `[#fp8.operand<activation>, #fp8.operand<weight>]`; set by `fp8-apply-recipe`, read by `fp8-allocate-state` |
     | `fp8.state` | module | `#fp8.state_table` of the scaling state, set by `fp8-allocate-state` |
-    | `fp8.gemm_config` | `fp8.matmul` | `#fp8.gemm_config`, set by `fp8-select-kernels`, read by `fp8-build-kernels` |
-    | `fp8.kernel` | `fp8.matmul` | symbol of its kernel, set by `fp8-build-kernels` |
-    | `fp8.launch` | kernel function | parameters and launch, set by `fp8-build-kernels` |
     | `fp8.stats_slots` | module | names of the statistics, set by `fp8-instrument-quantize` |
   }];
   let useDefaultTypePrinterParser = 1;

@@ -24,6 +24,8 @@ class FP8_Op<string mnemonic, list<Trait> traits = []>
 def FP8_HighPrecision : AnyTypeOf<[F32, BF16, F16], "f32, bf16 or f16">;
 def FP8_Tensor : RankedTensorOf<[FP8_HighPrecision]>;
 def FP8_F32Tensor : RankedTensorOf<[F32]>;
+def FP8_MatmulOperand : AnyTypeOf<[FP8_ScaledType, FP8_Tensor],
+    "a scaled tensor, or one of f32, bf16 or f16">;
 def FP8_MatmulResult
     : RankedTensorOf<[FP8_HighPrecision, F8E4M3FN, F8E5M2]>;
 def FP8_CodeTensor : RankedTensorOf<[F8E4M3FN, F8E5M2, F4E2M1FN]>;

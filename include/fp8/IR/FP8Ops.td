@@ -10,7 +10,6 @@
 #define FP8_IR_FP8OPS_TD
 
 include "fp8/IR/FP8OpBase.td"
-include "fp8/IR/FP8KernelOps.td"
 include "fp8/IR/FP8StateOps.td"
 
 //===----------------------------------------------------------------------===//
@@ -279,7 +278,7 @@ def FP8_DisassembleOp : FP8_Op<"disassemble",
 //===----------------------------------------------------------------------===//
 
 def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
-  let summary = "product of two scaled tensors, both K-major";
+  let summary = "product of two tensors, scaled or in high precision";
   let description = [{
     A is `[batch x] M x K`, B is `[batch x] N x K`:
 
@@ -291,6 +290,12 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
     `accumulate = promote` (the default) sums every 128 of K in f32, `fast`
     leaves the whole sum to the tensor core's own accumulator. A CPU sums in f32
     either way.
+
+    A and B are scaled, or both in one of f32, bf16 and f16: what a recipe leaves
+    in high precision. The latter may be given with the other dimension innermost,
+    `transpose_a` as `[batch x] K x M` and `transpose_b` as `[batch x] K x N`,
+    which tensor cores read as well. Those multiply f32 as TF32, with 10 bits of
+    mantissa.
 
     The optional epilogue region works on one f32 accumulator and one element of
     each epilogue operand and yields an element of the result. Epilogue operands
@@ -318,7 +323,10 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
       yields the element type of the result, and an f32 if there is an `amax`;
     - (C10) epilogue operands can be broadcast to the result;
     - (C11) an 8-bit result and an `amax` need an epilogue; `amax` has one
-      element and the rank of the result.
+      element and the rank of the result;
+    - (C12) A and B are scaled, or tensors of the same element type, which
+      accumulate with `fast`;
+    - (C13) only the latter are transposed.
 
     Example:
 
@@ -333,30 +341,48 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
         !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32> -> tensor<32x64xbf16>
     ```
   }];
-  let arguments = (ins FP8_ScaledType:$a, FP8_ScaledType:$b,
+  let arguments = (ins FP8_MatmulOperand:$a, FP8_MatmulOperand:$b,
                        Variadic<AnyRankedTensor>:$epilogue_operands,
                        DefaultValuedAttr<FP8_AccumulateAttr,
-                         "::mlir::fp8::Accumulate::Promote">:$accumulate);
+                         "::mlir::fp8::Accumulate::Promote">:$accumulate,
+                       UnitAttr:$transpose_a, UnitAttr:$transpose_b);
   let results = (outs FP8_MatmulResult:$result,
                       Optional<FP8_F32Tensor>:$amax);
   let regions = (region MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
-    $a `,` $b (`accumulate` `=` $accumulate^)?
+    $a `,` $b (`transpose_a` $transpose_a^)? (`transpose_b` $transpose_b^)?
+    (`accumulate` `=` $accumulate^)?
     custom<Epilogue>($epilogue_operands, type($epilogue_operands), $epilogue)
     attr-dict `:` type($a) `,` type($b) `->` type($result) (`,` type($amax)^)?
   }];
   let builders = [OpBuilder<(ins "Type":$result, "Value":$a, "Value":$b,
                                  "ValueRange":$epilogueOperands,
-                                 "Accumulate":$accumulate), [{
+                                 "Accumulate":$accumulate,
+                                 CArg<"bool", "false">:$transposeA,
+                                 CArg<"bool", "false">:$transposeB), [{
     build($_builder, $_state, result, /*amax=*/Type(), a, b, epilogueOperands,
-          accumulate);
+          accumulate, transposeA, transposeB);
   }]>];
   let extraClassDeclaration = [{
     /// Whether the accumulator goes through a region before it is stored.
     bool hasEpilogue() { return !getEpilogue().empty(); }
 
-    /// Why `a` and `b` cannot be multiplied (C1, C2, C4 to C8); empty if they
-    /// can.
+    /// Whether A and B are scaled, and not in high precision.
+    bool isScaled() { return ::llvm::isa<ScaledType>(getA().getType()); }
+    ScaledType getScaledA() {
+      return ::llvm::cast<ScaledType>(getA().getType());
+    }
+    ScaledType getScaledB() {
+      return ::llvm::cast<ScaledType>(getB().getType());
+    }
+    /// [batch x] M x K and [batch x] N x K, whichever way they are given.
+    ::llvm::SmallVector<int64_t> getShapeOfA();
+    ::llvm::SmallVector<int64_t> getShapeOfB();
+    ::mlir::Type getElementTypeOfA();
+    ::mlir::Type getElementTypeOfB();
+
+    /// Why the scaled `a` and `b` cannot be multiplied (C1, C2, C4 to C8); empty
+    /// if they can.
     static std::string describeMismatch(ScaledType a, ScaledType b,
                                         Accumulate accumulate);
   }];

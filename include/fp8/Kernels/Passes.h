@@ -12,10 +12,6 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/Pass.h"
 
-namespace mlir {
-class OpPassManager;
-} // namespace mlir
-
 namespace mlir::fp8 {
 
 #define GEN_PASS_DECL
@@ -23,13 +19,6 @@ namespace mlir::fp8 {
 
 #define GEN_PASS_REGISTRATION
 #include "fp8/Kernels/Passes.h.inc"
-
-/// Takes the kernels of a gpu.module to the LLVM dialect, ready for PTX. `pm`
-/// runs on gpu.module.
-void buildLowerKernelsPipeline(OpPassManager &pm);
-
-/// Registers the above, nested under builtin.module, as --fp8-lower-kernels.
-void registerKernelPipelines();
 
 } // namespace mlir::fp8
 

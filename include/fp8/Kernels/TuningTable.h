@@ -1,4 +1,4 @@
-//===- TuningTable.h - Measured choices of configs -----*- C++ -*-===//
+//===- TuningTable.h - Measured choices of configs --------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,37 +9,40 @@
 #ifndef FP8_KERNELS_TUNINGTABLE_H
 #define FP8_KERNELS_TUNINGTABLE_H
 
-#include "fp8/Kernels/MatmulSpec.h"
+#include "fp8/GPU/IR/FP8GPUAttrs.h"
+#include "fp8/Kernels/KernelSpec.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace mlir::fp8 {
 
-/// The fastest configs that `fp8-tune` measured, as docs/Kernels.md describes
-/// the file. A table never changes what a program computes.
+/// The fastest configs that `fp8-tune` measured on GPUs of one chip, as
+/// docs/Kernels.md describes the file. A table never changes what a program
+/// computes.
 class TuningTable {
 public:
+  explicit TuningTable(StringRef chip) : chip(chip) {}
+
   struct Entry {
-    GemmConfigAttr config;
+    KernelConfigAttrInterface config;
     double microseconds = 0;
   };
 
   /// Reads a file. Reports what is malformed through `emitError`, with the file
   /// and the key; entries that this compiler does not know, those of another
-  /// target for one, are left out, with a remark through `emitRemark`.
-  static FailureOr<TuningTable>
-  load(StringRef path, MLIRContext *context,
-       llvm::function_ref<InFlightDiagnostic()> emitError,
-       llvm::function_ref<InFlightDiagnostic()> emitRemark);
+  /// chip for one, are left out, with a remark through `emitRemark`.
+  LogicalResult load(StringRef path, MLIRContext *context,
+                     llvm::function_ref<InFlightDiagnostic()> emitError,
+                     llvm::function_ref<InFlightDiagnostic()> emitRemark);
 
-  /// The entry of a matmul of these types, factors, epilogue and extents; null
-  /// for none, or if an extent is not known.
-  const Entry *lookup(const MatmulSpec &spec) const;
+  /// The entry of a kernel for `spec`; null for none, or if an extent is not
+  /// known.
+  const Entry *lookup(const KernelSpec &spec) const;
 
   /// Adds or replaces. The extents of `spec` are known.
-  void insert(const MatmulSpec &spec, Entry entry);
+  void insert(const KernelSpec &spec, Entry entry);
 
-  /// What stands for the matmul in the table.
-  static std::string describe(const MatmulSpec &spec);
+  /// What stands for the kernel in the table: its kind, and what describes it.
+  static std::string describe(const KernelSpec &spec);
 
   /// What the entries were measured on, for readers.
   std::string device;
@@ -47,7 +50,8 @@ public:
   void write(raw_ostream &os) const;
 
 private:
-  /// By what describes the matmul.
+  std::string chip;
+  /// By what describes the kernel.
   llvm::StringMap<Entry> entries;
 };
 

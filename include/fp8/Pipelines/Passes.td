@@ -63,18 +63,17 @@ def EvaluateConstantsPass
 def SerializeKernelsPass : Pass<"fp8-serialize-kernels", "::mlir::ModuleOp"> {
   let summary = "kernels to machine code";
   let description = [{
-    Takes every `gpu.module` through the LLVM dialect to PTX and, with ptxas, to
-    a cubin, and puts a `gpu.binary` in its place, whose table of kernels keeps
-    their `fp8.launch`. `@fp8_loops` computes as the CPU does: no fused
-    multiply-add, divisions and square roots rounded correctly, subnormal
-    numbers kept.
+    Takes every `gpu.module` through the LLVM dialect to PTX for the module's
+    `fp8_gpu.target` and, with ptxas, to a cubin, and puts a `gpu.binary` in its
+    place, whose table of kernels keeps their `fp8_gpu.launch`. Kernels with exact
+    math compute as the CPU does: no fused multiply-add, divisions and square
+    roots rounded correctly, subnormal numbers kept.
   }];
   let options = [
     Option<"format", "format", "std::string", /*default=*/"\"auto\"",
-           "cubin, ptx, or auto: a cubin if there is a ptxas">,
-    Option<"chip", "chip", "std::string", /*default=*/"\"sm_90a\"",
-           "the GPU's architecture">];
-  let dependentDialects = ["::mlir::gpu::GPUDialect",
+           "cubin, ptx, or auto: a cubin if there is a ptxas">];
+  let dependentDialects = ["::mlir::fp8::FP8GPUDialect",
+                           "::mlir::gpu::GPUDialect",
                            "::mlir::LLVM::LLVMDialect",
                            "::mlir::NVVM::NVVMDialect"];
 }

@@ -51,6 +51,10 @@ def KernelTable
     : PipelineOption<"kernel-table", "kernelTable", "FILE",
                      "Kernel configs that fp8-tune measured; without it, and "
                      "for matmuls that it lacks, a heuristic chooses">;
+def Tf32
+    : PipelineOption<"tf32", "tf32", "",
+                     "Multiply f32 that no recipe quantises as TF32, with "
+                     "mantissas of 10 bits, on a GPU">;
 def FunctionalState
     : PipelineOption<"functional-state", "functionalState", "",
                      "Functions take and return the scales and past amaxes of "

@@ -39,7 +39,7 @@ struct PipelineOptions {
   std::string recipe;
   /// Path of a JSON recipe file; empty for none.
   std::string recipeFile;
-  /// Target: "cpu", or "sm_90a" for NVIDIA's Hopper GPUs.
+  /// Target: "cpu", or the chip of an architecture that kernels are built for.
   std::string target = "cpu";
   /// What a GPU's kernels are embedded as: "cubin", which needs ptxas, "ptx",
   /// which the driver compiles, or "auto", a cubin if there is a ptxas.
@@ -62,6 +62,8 @@ struct PipelineOptions {
   bool functionalState = false;
   /// What follows from constants is quantised now, not in every call.
   bool evaluateConstants = true;
+  /// Let tensor cores round operands in f32 to TF32. For GPUs.
+  bool tf32 = false;
   /// The program reports statistics of every quantised tensor while it runs.
   bool stats = false;
 };

@@ -22,8 +22,7 @@
 #ifndef FP8_RUNTIME_CONTEXT_H
 #define FP8_RUNTIME_CONTEXT_H
 
-#include "fp8/Runtime/Module.h"
-#include "fp8/Runtime/TensorMap.h"
+#include "fp8/Runtime/Kernel.h"
 
 #include <stddef.h>
 
@@ -78,6 +77,7 @@ typedef struct fp8rt_program_image {
 typedef struct fp8rt_program_kernel {
   const fp8rt_program_image *image;
   const char *name;
+  const char *launch; /* as in fp8/Runtime/Kernel.h; null without one */
 } fp8rt_program_kernel;
 
 /// As fp8rt_workspace_alloc and fp8rt_workspace_free; null after an error.
@@ -108,18 +108,16 @@ void fp8rt_context_check_memory(fp8rt_context *context, const void *ptr,
 void fp8rt_context_require(fp8rt_context *context, int32_t condition,
                            const char *message);
 
-/// The number of multiprocessors; 1 after an error.
-int64_t fp8rt_context_get_num_sms(fp8rt_context *context);
-
-/// As fp8rt_tensor_map_get. A tensor without elements has no map.
-void fp8rt_context_get_tensor_map(fp8rt_context *context,
-                                  const fp8rt_tensor_map_desc *desc,
-                                  fp8rt_tensor_map *map);
-
 /// As fp8rt_launch. A grid without blocks is no launch.
 void fp8rt_context_launch(fp8rt_context *context,
                           const fp8rt_program_kernel *kernel,
                           const fp8rt_launch_config *config, void **params);
+
+/// As fp8rt_kernel_launch of a kernel whose launch is described.
+void fp8rt_context_launch_kernel(fp8rt_context *context,
+                                 const fp8rt_program_kernel *kernel,
+                                 const fp8rt_kernel_argument *arguments,
+                                 const void *const *captures);
 
 #ifdef __cplusplus
 }

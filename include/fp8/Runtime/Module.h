@@ -96,6 +96,14 @@ typedef struct fp8rt_launch_config {
   uint32_t flags;
 } fp8rt_launch_config;
 
+/// How many clusters of a kernel run at once on its device with launches like
+/// this: fewer than its multiprocessors would hold one by one, for those of a
+/// cluster are neighbours. The grid does not matter.
+fp8rt_status
+fp8rt_function_get_max_active_clusters(fp8rt_function function,
+                                       const fp8rt_launch_config *config,
+                                       int32_t *clusters);
+
 /// Launches a kernel in `stream`, a stream of the function's device, and
 /// returns at once. `params[i]` points to the value of the i-th parameter,
 /// which is copied by the call. Can be captured in a graph. Errors:

@@ -26,10 +26,17 @@ bool isContraction(linalg::LinalgOp op);
 struct Contraction {
   mutable linalg::LinalgOp op;
   linalg::ContractionDimensions dims;
+  /// Whether A is the second input of the op, and B the first.
+  bool isExchanged = false;
 
-  Value getA() const { return op.getDpsInputOperand(0)->get(); }
-  Value getB() const { return op.getDpsInputOperand(1)->get(); }
+  OpOperand *getOperandA() const { return op.getDpsInputOperand(isExchanged); }
+  OpOperand *getOperandB() const { return op.getDpsInputOperand(!isExchanged); }
+  Value getA() const { return getOperandA()->get(); }
+  Value getB() const { return getOperandB()->get(); }
   Value getInit() const { return op.getDpsInitOperand(0)->get(); }
+
+  /// The same computation with A and B, M and N in each other's place.
+  Contraction exchange() const;
 
   /// Product of the extents of `loops`; kDynamic if one is dynamic.
   int64_t getExtent(ArrayRef<unsigned> loops) const;
@@ -53,6 +60,28 @@ FailureOr<Contraction> matchContraction(linalg::LinalgOp op,
 Value buildCanonicalA(RewriterBase &rewriter, const Contraction &contraction);
 Value buildCanonicalB(RewriterBase &rewriter, const Contraction &contraction);
 
+/// An operand as above, or with K before M or N where that is how it lies in
+/// memory and the other would be a copy.
+struct StoredOperand {
+  Value value;
+  bool isTransposed;
+};
+StoredOperand buildStoredA(RewriterBase &rewriter,
+                           const Contraction &contraction);
+StoredOperand buildStoredB(RewriterBase &rewriter,
+                           const Contraction &contraction);
+
+/// Whether the result of `contraction` lies in memory as [batch x] M x N.
+bool hasCanonicalResult(const Contraction &contraction);
+
+/// [batch x] M x N of the init, in f32, as a new value.
+Value buildCanonicalInit(RewriterBase &rewriter,
+                         const Contraction &contraction);
+
+/// The type and layout of the result, from `product`, [batch x] M x N in f32.
+Value buildResult(RewriterBase &rewriter, const Contraction &contraction,
+                  Value product);
+
 /// A canonical contraction in f32 of `a` and `b`, [batch x] M x K and
 /// [batch x] N x K in f32, accumulated onto the init of `contraction`, and the
 /// way back to the type and layout of its result.
@@ -71,6 +100,10 @@ bool isCanonical(linalg::ContractOp contract);
 /// Elementwise cast of a float tensor; the value itself if the type is right.
 Value castElements(OpBuilder &builder, Location loc, Value tensor,
                    Type elementType);
+
+/// Elementwise sum of float tensors of one type. It does not write over either,
+/// so that it can move into the epilogue of the matmul that computes one.
+Value addElements(OpBuilder &builder, Location loc, Value lhs, Value rhs);
 
 /// Whether every element of `tensor` is known to be (positive or negative)
 /// zero.

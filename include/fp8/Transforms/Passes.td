@@ -263,6 +263,32 @@ def FormMatmulPass : Pass<"fp8-form-matmul"> {
     Statistic<"numMatmuls", "num-matmuls", "Matmuls formed">];
 }
 
+def FormPlainMatmulPass : Pass<"fp8-form-plain-matmul"> {
+  let summary = "contractions in high precision to fp8.matmul";
+  let description = [{
+    For GPUs: a contraction of two tensors of bf16, or two of f16, that a recipe
+    left alone becomes `fp8.matmul` with plain operands, so that a kernel for
+    tensor cores computes it and what follows moves into its epilogue. Tensors
+    that were widened to f32 before count as what they were: the products are
+    the same. An operand that lies in memory with K outermost stays so
+    (`transpose_a`, `transpose_b`), of f32 it is copied; a result that lies transposed is computed as
+    the product of the operands in each other's place.
+
+    Contractions of f32 stay as they are, unless `tf32` allows the tensor core
+    to drop 13 of the 23 bits of their operands' mantissas.
+  }];
+  let options = [
+    Option<"tf32", "tf32", "bool", "false",
+           "Multiply f32 as TF32, with mantissas of 10 bits">];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numMatmuls", "num-matmuls", "Matmuls formed">];
+}
+
 def FuseElementwisePass : Pass<"fp8-fuse-elementwise"> {
   let summary = "chains of elementwise operations to one linalg.generic";
   let description = [{

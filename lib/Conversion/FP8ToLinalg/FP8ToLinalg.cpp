@@ -14,6 +14,7 @@
 
 #include "FP8ToLinalg.h"
 #include "fp8/Conversion/Passes.h"
+#include "fp8/IR/Permutations.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -98,6 +99,10 @@ struct ConvertTranspose : OpConversionPattern<TransposeOp> {
     SmallVector<Value> parts;
     for (Value part : adaptor.getSource()) {
       auto type = cast<RankedTensorType>(part.getType());
+      if (isOwnTranspose(type, op.getPermutation())) {
+        parts.push_back(part);
+        continue;
+      }
       SmallVector<OpFoldResult> sizes;
       for (int64_t dim : op.getPermutation())
         sizes.push_back(tensor::getMixedSize(rewriter, op.getLoc(), part, dim));
@@ -258,8 +263,6 @@ void ConvertFP8ToLinalg::runOnOperation() {
   ConversionTarget target(*context);
   RewritePatternSet patterns(context);
   target.addIllegalDialect<FP8Dialect>();
-  // A matmul that is computed already, by a kernel.
-  target.addLegalOp<LaunchMatmulOp>();
   target.markUnknownOpDynamicallyLegal([&](Operation *op) {
     return converter.isLegal(op) &&
            llvm::all_of(op->getRegions(), [&](Region &region) {

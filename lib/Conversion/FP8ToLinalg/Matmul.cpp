@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FP8ToLinalg.h"
+#include "fp8/IR/Permutations.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -26,24 +27,23 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
   matchAndRewrite(MatmulOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    ScaledType aType = op.getA().getType(), bType = op.getB().getType();
-    ScaledParts a(adaptor.getA()), b(adaptor.getB());
-    int64_t rank = aType.getRank();
-    bool inOperands = aType.isBlocked(rank - 1);
-    Factor lhs =
-        getFactor(rewriter, loc, op.getA(), adaptor.getA(), inOperands);
-    Factor rhs =
-        getFactor(rewriter, loc, op.getB(), adaptor.getB(), inOperands);
+    RankedTensorType resultType = op.getResult().getType();
+    int64_t rank = resultType.getRank();
+    bool inOperands = !op.isScaled() || op.getScaledA().isBlocked(rank - 1);
+    Factor lhs = getFactor(rewriter, loc, op.getA(), adaptor.getA(),
+                           op.getTransposeA(), inOperands);
+    Factor rhs = getFactor(rewriter, loc, op.getB(), adaptor.getB(),
+                           op.getTransposeB(), inOperands);
     Value acc = buildContract(rewriter, loc, lhs, rhs, rank);
 
     // One pass over the accumulator: factors, epilogue, cast.
-    RankedTensorType resultType = op.getResult().getType();
     SmallVector<Value> inputs{acc};
     SmallVector<AffineMap> maps{rewriter.getMultiDimIdentityMap(rank)};
     if (!inOperands) {
       for (auto [parts, type, column] :
-           {std::tuple{a, aType, false}, std::tuple{b, bType, true}}) {
-        inputs.push_back(parts.scaleInv);
+           {std::tuple{adaptor.getA(), op.getScaledA(), false},
+            std::tuple{adaptor.getB(), op.getScaledB(), true}}) {
+        inputs.push_back(ScaledParts(parts).scaleInv);
         maps.push_back(getFactorMap(rewriter, type, column));
       }
     }
@@ -118,18 +118,25 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
   /// Looks through fp8.transpose: a contraction reads its operands in any
   /// order, so that the transposed copy need not be made.
   static Factor getFactor(ConversionPatternRewriter &rewriter, Location loc,
-                          Value operand, ValueRange parts, bool withFactors) {
-    auto type = cast<ScaledType>(operand.getType());
+                          Value operand, ValueRange parts, bool isTransposed,
+                          bool withFactors) {
+    auto type = dyn_cast<ScaledType>(operand.getType());
+    if (!type)
+      return getPlainFactor(rewriter, loc, parts.front(), isTransposed);
     auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
     SmallVector<Value> sourceParts(parts);
     // fp8.transpose has been converted before its user: all parts are copies in
-    // the same order.
+    // the same order, or need none.
     if (auto transpose = parts[0].getDefiningOp<linalg::TransposeOp>()) {
       SmallVector<Value> inputs;
-      for (Value part : parts)
-        if (auto copy = part.getDefiningOp<linalg::TransposeOp>();
-            copy && copy.getPermutation() == transpose.getPermutation())
+      for (Value part : parts) {
+        auto copy = part.getDefiningOp<linalg::TransposeOp>();
+        if (copy && copy.getPermutation() == transpose.getPermutation())
           inputs.push_back(copy.getInput());
+        else if (isOwnTranspose(cast<RankedTensorType>(part.getType()),
+                                transpose.getPermutation()))
+          inputs.push_back(part);
+      }
       if (inputs.size() == parts.size()) {
         sourceParts = inputs;
         permutation.assign(transpose.getPermutation().begin(),
@@ -140,6 +147,29 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
     return {dequantizeToF32(rewriter, loc, ScaledParts(sourceParts), type,
                             withFactors),
             permutation};
+  }
+
+  static Factor getPlainFactor(OpBuilder &builder, Location loc, Value operand,
+                               bool isTransposed) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    if (isTransposed)
+      std::swap(permutation.back(), permutation[permutation.size() - 2]);
+    if (type.getElementType().isF32())
+      return {operand, permutation};
+    Value empty = tensor::EmptyOp::create(
+        builder, loc, tensor::getMixedSizes(builder, loc, operand),
+        builder.getF32Type());
+    AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+    auto wide = linalg::GenericOp::create(
+        builder, loc, empty.getType(), operand, empty,
+        ArrayRef{identity, identity},
+        SmallVector<utils::IteratorType>(type.getRank(),
+                                         utils::IteratorType::parallel),
+        [](OpBuilder &b, Location loc, ValueRange args) {
+          linalg::YieldOp::create(b, loc, toF32(b, loc, args[0]));
+        });
+    return {wide.getResult(0), permutation};
   }
 
   /// f32 sum over K of [batch x] M x K times [batch x] N x K.

@@ -8,7 +8,7 @@
 
 #include "RuntimeCalls.h"
 #include "fp8/Conversion/Passes.h"
-#include "fp8/IR/FP8Ops.h"
+#include "fp8/GPU/IR/FP8GPUOps.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
@@ -213,16 +213,17 @@ void ConvertGPUToRuntime::runOnOperation() {
   patterns.add<ConvertAlloc, ConvertDealloc, ConvertCopy, ConvertGetGlobal,
                ConvertLoad, ConvertAssert>(converter, /*benefit=*/10);
   patterns.add<ConvertLaunchFunc>(converter, kernels);
-  populateLaunchMatmulPatterns(converter, kernels, patterns);
+  populateLaunchKernelPatterns(converter, kernels, patterns);
 
   ConversionTarget target(*context);
   target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
   target.addIllegalOp<memref::AllocOp, memref::CopyOp, memref::DeallocOp,
                       memref::GetGlobalOp, memref::GlobalOp, memref::LoadOp,
-                      cf::AssertOp, gpu::LaunchFuncOp, LaunchMatmulOp>();
+                      cf::AssertOp, gpu::LaunchFuncOp, LaunchOp>();
   if (failed(applyPartialConversion(module, target, std::move(patterns))))
     return signalPassFailure();
   for (auto binary : llvm::make_early_inc_range(module.getOps<gpu::BinaryOp>()))
     binary.erase();
   module->removeAttr(gpu::GPUDialect::getContainerModuleAttrName());
+  module->removeAttr(kTargetAttrName);
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RuntimeCalls.h"
+#include "fp8/GPU/IR/LaunchJSON.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -63,16 +64,27 @@ KernelGlobals KernelGlobals::create(ModuleOp module) {
     if (!object.getKernels())
       continue;
     for (gpu::KernelMetadataAttr kernel : object.getKernels()) {
+      DictionaryAttr metadata = kernel.getMetadata();
       KernelGlobal global{
           (binary.getName() + "_" + kernel.getName().getValue()).str(),
-          kernel.getMetadata()};
-      std::string text = kernel.getName().str() + '\0';
-      createBytes(b, loc, global.name + "_name", text, /*alignment=*/1);
+          metadata ? metadata.getAs<LaunchAttr>(kLaunchAttrName)
+                   : LaunchAttr()};
+      auto createText = [&](const Twine &suffix, StringRef text) {
+        std::string name = (global.name + suffix).str();
+        createBytes(b, loc, name, text.str() + '\0', /*alignment=*/1);
+        return name;
+      };
+      std::string name = createText("_name", kernel.getName()), launch;
+      if (global.launch)
+        launch = createText("_launch", getLaunchJSON(global.launch));
       createStruct<fp8rt_program_kernel>(
           b, loc, global.name, [&](ImplicitLocOpBuilder &b, Value value) {
+            Value none = LLVM::ZeroOp::create(
+                b, getLLVMType<const char *>(b.getContext()));
             value = insertField(b, value, Kernel::image, addressOf(b, image));
-            return insertField(b, value, Kernel::name,
-                               addressOf(b, global.name + "_name"));
+            value = insertField(b, value, Kernel::name, addressOf(b, name));
+            return insertField(b, value, Kernel::launch,
+                               launch.empty() ? none : addressOf(b, launch));
           });
       auto symbol = SymbolRefAttr::get(
           binary.getNameAttr(), {FlatSymbolRefAttr::get(kernel.getName())});
@@ -122,10 +134,11 @@ Value RuntimeCalls::narrow(Value value) {
   return LLVM::TruncOp::create(*this, getI32Type(), value);
 }
 
-Value RuntimeCalls::allocate(Type type, int64_t alignment) {
+Value RuntimeCalls::allocate(Type type, int64_t alignment, int64_t count) {
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(&function.getFunctionBody().front());
-  return LLVM::AllocaOp::create(*this, getPtrType(), type, i64(1), alignment);
+  return LLVM::AllocaOp::create(*this, getPtrType(), type, i64(count),
+                                alignment);
 }
 
 Value RuntimeCalls::text(const Twine &text) {
@@ -164,14 +177,30 @@ void RuntimeCalls::launch(const KernelGlobal &kernel, ArrayRef<Value> grid,
   storeField(*this, config, Config::dynamic_smem, dynamicSmem);
   storeField(*this, config, Config::flags, i32(flags));
 
-  auto pointersType = LLVM::LLVMArrayType::get(getPtrType(), params.size());
-  Value pointers = allocate(pointersType);
-  for (auto [index, param] : llvm::enumerate(params)) {
+  Value address = LLVM::AddressOfOp::create(*this, getPtrType(), kernel.name);
+  call(runtime::fp8rt_context_launch, address, config, storePointers(params));
+}
+
+Value RuntimeCalls::storePointers(ValueRange pointers) {
+  auto type = LLVM::LLVMArrayType::get(getPtrType(), pointers.size());
+  Value array = allocate(type);
+  for (auto [index, pointer] : llvm::enumerate(pointers)) {
     Value place = LLVM::GEPOp::create(
-        *this, getPtrType(), pointersType, pointers,
+        *this, getPtrType(), type, array,
         ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(index)});
-    LLVM::StoreOp::create(*this, param, place);
+    LLVM::StoreOp::create(*this, pointer, place);
+  }
+  return array;
+}
+
+void RuntimeCalls::launchKernel(const KernelGlobal &kernel, Value arguments,
+                                ValueRange captures) {
+  SmallVector<Value> places;
+  for (Value capture : captures) {
+    places.push_back(allocate(capture.getType()));
+    LLVM::StoreOp::create(*this, capture, places.back());
   }
   Value address = LLVM::AddressOfOp::create(*this, getPtrType(), kernel.name);
-  call(runtime::fp8rt_context_launch, address, config, pointers);
+  call(runtime::fp8rt_context_launch_kernel, address, arguments,
+       storePointers(places));
 }

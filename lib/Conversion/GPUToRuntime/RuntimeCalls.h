@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_CONVERSION_GPUTORUNTIME_RUNTIMECALLS_H
 #define FP8_LIB_CONVERSION_GPUTORUNTIME_RUNTIMECALLS_H
 
+#include "fp8/GPU/IR/FP8GPUAttrs.h"
 #include "fp8/Runtime/ABI/MLIR.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -20,10 +21,10 @@ class RewritePatternSet;
 namespace mlir::fp8 {
 
 /// A kernel of a gpu.binary: the fp8rt_program_kernel in the host's module, and
-/// what its builder said of it.
+/// its launch, if it is described.
 struct KernelGlobal {
   std::string name;
-  DictionaryAttr metadata;
+  LaunchAttr launch;
 };
 
 /// The kernels of a module, by @binary::@kernel.
@@ -56,12 +57,12 @@ public:
   Type getPtrType() { return getLLVMType<void *>(getContext()); }
 
   /// Memory in the frame of the function, so that loops do not add to it.
-  Value allocate(Type type, int64_t alignment = 0);
-  /// The same for a struct of the runtime.
+  Value allocate(Type type, int64_t alignment = 0, int64_t count = 1);
+  /// The same for a struct of the runtime, or so many of them.
   template <class S>
-  Value allocate() {
-    return allocate(getLLVMType<S>(getContext()),
-                    runtime::Layout<S>::alignment);
+  Value allocate(int64_t count = 1) {
+    return allocate(getLLVMType<S>(getContext()), runtime::Layout<S>::alignment,
+                    count);
   }
 
   /// Calls a function with the context in front of the arguments.
@@ -78,8 +79,14 @@ public:
   void launch(const KernelGlobal &kernel, ArrayRef<Value> grid,
               ArrayRef<Value> block, Value dynamicSmem, int32_t flags,
               ArrayRef<Value> params);
+  /// A kernel whose launch is described: `arguments` is an array of
+  /// fp8rt_kernel_argument.
+  void launchKernel(const KernelGlobal &kernel, Value arguments,
+                    ValueRange captures);
 
 private:
+  /// Pointers to the values, in an array in the frame.
+  Value storePointers(ValueRange pointers);
   Value constant(Type type, int64_t value);
   BlockArgument getContextArgument() { return function.getArguments().back(); }
 
@@ -87,7 +94,7 @@ private:
   ModuleOp module;
 };
 
-void populateLaunchMatmulPatterns(const LLVMTypeConverter &converter,
+void populateLaunchKernelPatterns(const LLVMTypeConverter &converter,
                                   const KernelGlobals &kernels,
                                   RewritePatternSet &patterns);
 

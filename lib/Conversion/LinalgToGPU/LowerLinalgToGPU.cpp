@@ -8,6 +8,7 @@
 
 #include "../LinalgToLoops/ScalarBody.h"
 #include "fp8/Conversion/Passes.h"
+#include "fp8/GPU/IR/FP8GPUDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -23,8 +24,9 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 /// Threads of a block: enough to hide latency, and no kernel here shares
-/// anything among them.
+/// anything among its warps.
 static constexpr int64_t kBlockSize = 256;
+static constexpr int64_t kWarpSize = 32;
 
 namespace {
 /// Makes launches of kernels that are outlined into one gpu.module.
@@ -77,7 +79,7 @@ SmallVector<Value> LaunchBuilder::build(Location loc, StringRef name,
       b, loc, blocks, one, one, threads, one, one,
       /*dynamicSharedMemorySize=*/Value(), /*asyncTokenType=*/Type(),
       /*asyncDependencies=*/ValueRange(), TypeRange(), TypeRange(), Value(),
-      Value(), Value(), symbol(kLoopKernelsName),
+      Value(), Value(), symbol(kKernelModuleName),
       symbol(name + "_" + Twine(numKernels++)));
   b.setInsertionPointToStart(&launch.getBody().front());
   Value index = arith::AddIOp::create(
@@ -123,6 +125,108 @@ static void lowerMaximum(RewriterBase &b, LaunchBuilder &launches,
   OpOperand *init = op.getDpsInitOperand(0);
   memref::AtomicRMWOp::create(b, loc, arith::AtomicRMWKind::maxu, maximum,
                               init->get(), body.getIndices(init, ivs));
+}
+
+static Value skipCasts(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// Whether `op` adds up what it computes of several inputs, as matrix products
+/// and convolutions do.
+static bool isSumOfProducts(linalg::LinalgOp op) {
+  if (op.getNumDpsInits() != 1 || op.getNumDpsInputs() < 2 ||
+      op.getNumReductionLoops() == 0)
+    return false;
+  BlockArgument carried = op.getMatchingBlockArgument(op.getDpsInitOperand(0));
+  Operation *sum =
+      skipCasts(op.getBlock()->getTerminator()->getOperand(0)).getDefiningOp();
+  return isa_and_present<arith::AddFOp, arith::AddIOp>(sum) &&
+         carried.hasOneUse() &&
+         llvm::any_of(sum->getOperands(),
+                      [&](Value term) { return skipCasts(term) == carried; });
+}
+
+/// The reduction loop that is longest, as far as is known; of equals the
+/// innermost, along which inputs lie closest.
+static unsigned getLongest(linalg::LinalgOp op, ArrayRef<unsigned> reductions) {
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  auto getExtent = [&](unsigned dim) {
+    return ShapedType::isDynamic(extents[dim])
+               ? std::numeric_limits<int64_t>::max()
+               : extents[dim];
+  };
+  unsigned longest = reductions.front();
+  for (unsigned dim : reductions)
+    if (getExtent(dim) >= getExtent(longest))
+      longest = dim;
+  return longest;
+}
+
+/// The sum of `value`, a float or an integer, over the lanes of a warp, in the
+/// same order in every run.
+static Value sumOverWarp(OpBuilder &b, Location loc, Value value) {
+  for (int64_t distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    Value other = gpu::ShuffleOp::create(b, loc, value, distance, kWarpSize,
+                                         gpu::ShuffleMode::XOR)
+                      .getShuffleResult();
+    value = isa<FloatType>(value.getType())
+                ? arith::AddFOp::create(b, loc, value, other).getResult()
+                : arith::AddIOp::create(b, loc, value, other).getResult();
+  }
+  return value;
+}
+
+/// A warp for each element of the parallel loops: its lanes take turns along
+/// the longest of the others, so that the sum is in another order than the
+/// CPU's.
+static void lowerSum(RewriterBase &b, LaunchBuilder &launches,
+                     linalg::LinalgOp op) {
+  Location loc = op.getLoc();
+  SmallVector<Range> ranges = op.createLoopRanges(b, loc);
+  SmallVector<unsigned> parallel, reductions;
+  op.getParallelDims(parallel);
+  op.getReductionDims(reductions);
+  SmallVector<OpFoldResult> sizes;
+  for (unsigned dim : parallel)
+    sizes.push_back(ranges[dim].size);
+  sizes.push_back(b.getIndexAttr(kWarpSize));
+  SmallVector<Value> indices =
+      launches.build(loc, op->getName().stripDialect(), sizes);
+  Value lane = indices.pop_back_val();
+  SmallVector<Value> ivs(ranges.size());
+  for (auto [dim, index] : llvm::zip_equal(parallel, indices))
+    ivs[dim] = index;
+  Range &shared = ranges[getLongest(op, reductions)];
+  shared.offset = lane;
+  shared.stride = b.getIndexAttr(kWarpSize);
+
+  ScalarBody body(b, op);
+  Type type = getElementTypeOrSelf(op.getDpsInits().front());
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  Value sum = body.buildLoops(ranges, reductions, ivs, zero).front();
+  bool isNarrow = isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
+  auto widen = [&](Value value) -> Value {
+    return isNarrow ? arith::ExtFOp::create(b, loc, b.getF32Type(), value)
+                    : value;
+  };
+  sum = sumOverWarp(b, loc, widen(sum));
+  Value isFirst =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                            arith::ConstantIndexOp::create(b, loc, 0));
+  auto ifOp = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(ifOp.thenBlock());
+  Value init = widen(body.loadInits(ivs).front());
+  sum = isa<FloatType>(type)
+            ? arith::AddFOp::create(b, loc, init, sum).getResult()
+            : arith::AddIOp::create(b, loc, init, sum).getResult();
+  if (isNarrow)
+    sum = arith::TruncFOp::create(b, loc, type, sum);
+  body.storeInits(sum, ivs);
 }
 
 /// A thread for each element of the parallel loops, in which the others run in
@@ -190,6 +294,8 @@ void LowerLinalgToGPU::runOnOperation() {
     auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
     if (linalgOp && isUnsignedMaximum(linalgOp))
       lowerMaximum(rewriter, launches, linalgOp);
+    else if (linalgOp && isSumOfProducts(linalgOp))
+      lowerSum(rewriter, launches, linalgOp);
     else if (linalgOp)
       lowerToLaunch(rewriter, launches, linalgOp);
     else

@@ -21,15 +21,14 @@ void fp8::bulkLoad(KernelBuilder &b, Value map, Value shared, Value barrier,
 }
 
 void fp8::bulkLoadToCluster(KernelBuilder &b, Value map, Value shared,
-                            Value barrier, ValueRange coordinates) {
+                            Value barrier, ValueRange coordinates,
+                            Value blocks) {
   // This block's shared memory in the window of the cluster.
   Value destination = LLVM::AddrSpaceCastOp::create(
       b, LLVM::LLVMPointerType::get(b.getContext(), 7), shared);
-  Value bothBlocks =
-      arith::ConstantOp::create(b, b.getI16IntegerAttr(/*mask=*/0b11));
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
       b, destination, map, coordinates, barrier, /*im2colOffsets=*/ValueRange(),
-      bothBlocks, /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+      blocks, /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
       /*isCTAOnly=*/false, /*group=*/nullptr, /*predicate=*/Value());
 }
 

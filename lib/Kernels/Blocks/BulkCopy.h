@@ -19,10 +19,10 @@ namespace mlir::fp8 {
 void bulkLoad(KernelBuilder &b, Value map, Value shared, Value barrier,
               ValueRange coordinates);
 
-/// Copies the box to the same place in both blocks of a cluster, and completes
-/// its bytes at the barrier of each.
+/// Copies the box to the same place in those blocks of the cluster whose bits
+/// are set in `blocks` (i16), and completes its bytes at the barrier of each.
 void bulkLoadToCluster(KernelBuilder &b, Value map, Value shared, Value barrier,
-                       ValueRange coordinates);
+                       ValueRange coordinates, Value blocks);
 
 /// Copies `shared` to the box at `coordinates` of `map`, without what lies
 /// outside of the tensor, and commits it as a group.

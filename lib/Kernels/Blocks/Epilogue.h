@@ -1,4 +1,4 @@
-//===- Epilogue.h - Accumulators to results, on fragments -------*- C++ -*-===//
+//===- Epilogue.h - What becomes of the sums of a tile ----------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,8 +9,7 @@
 #ifndef FP8_LIB_KERNELS_BLOCKS_EPILOGUE_H
 #define FP8_LIB_KERNELS_BLOCKS_EPILOGUE_H
 
-#include "Fragment.h"
-#include "fp8/Kernels/MatmulSpec.h"
+#include "EpilogueRegion.h"
 
 namespace mlir::fp8 {
 
@@ -31,34 +30,31 @@ struct FragmentSource {
 class Epilogue {
 public:
   /// `vectorLoads` promises that neighbours along N can be loaded together.
-  Epilogue(KernelBuilder &b, const MatmulSpec &spec, Value m, Value n,
-           bool vectorLoads);
+  Epilogue(KernelBuilder &b, EpilogueRegion::Shape shape, FragmentLayout layout,
+           Value m, Value n, bool vectorLoads);
 
   /// The sources of the current tile: two factors, null where the sum has them
   /// already, and the operands of the epilogue.
   void setFactors(std::optional<FragmentSource> a,
                   std::optional<FragmentSource> b);
   void addOperand(FragmentSource source) { operands.emplace_back(source); }
-  void setCaptures(ValueRange values) { captures = llvm::to_vector(values); }
-  /// Loads what all rows of a tile share, for `groups` groups of 8 columns of
-  /// which the thread's first one is `col`: before the sums are waited for, so
-  /// that it is there with them. Only narrow types, for it stays in registers.
-  void loadColumns(Value col, int64_t groups);
+  void setCaptures(ValueRange values) { region.setCaptures(values); }
+  /// Loads what all rows of a tile share, whose first column of the thread's is
+  /// `col`: before the sums are waited for, so that it is there with them. Only
+  /// narrow types, for it stays in registers.
+  void loadColumns(Value col);
   void beginWave(Fragment fragment);
   /// After all of its results have been evaluated.
   void endWave();
 
-  /// Packs the results of one row and two columns: an i32 of two 16-bit
-  /// floats, an i16 of two 8-bit ones, or a vector<2xf32>.
-  Value evaluate(int64_t j, int64_t h, Pair accumulators);
+  /// The packed results of pair `pair` of the layout.
+  Value evaluate(int64_t pair, Pair accumulators);
+  const FragmentLayout &getLayout() const { return layout; }
 
   /// The thread's largest magnitude, an f32 that starts as 0.
   void resetAmax();
   /// Combines the warp's magnitudes into `pointer`.
   void storeAmax(Value pointer, Value lane);
-
-  /// Says why the region cannot be inlined, if it cannot.
-  static LogicalResult check(const MatmulSpec &spec, std::string &reason);
 
 private:
   struct Loaded {
@@ -69,34 +65,30 @@ private:
     bool isWholeTile = false;
   };
   /// Whether the tensor has that column of the fragment.
-  Value isInside(int64_t j, int64_t e);
-  Pair load(Loaded &loaded, int64_t j, int64_t h);
+  Value isInside(int64_t col, int64_t e);
+  Pair load(Loaded &loaded, FragmentLayout::Place place);
   /// Pairs of neighbouring columns as integers, for `loadColumns`.
   SmallVector<Value> loadPairs(const FragmentSource &source, Value col,
-                               int64_t groups);
+                               ArrayRef<int64_t> offsets);
   SmallVector<Value> loadClamped(const FragmentSource &source, Value col,
-                                 int64_t groups);
+                                 ArrayRef<int64_t> offsets);
   /// The two elements in an integer.
   Pair split(Value both, Type element);
-  Pair getFactor(int64_t j, int64_t h);
-  /// The f32 result before rounding, and what is measured (may be null).
-  std::pair<Value, Value> inlineRegion(Value accumulator, ValueRange values);
-  Value pack(Pair values);
-  void measure(int64_t j, int64_t h, Pair values);
+  Pair getFactor(FragmentLayout::Place place);
+  void measure(FragmentLayout::Place place, Pair values);
 
   KernelBuilder &b;
-  const MatmulSpec &spec;
+  EpilogueRegion region;
+  bool isMeasured;
+  FragmentLayout layout;
   Value m, n;
   bool vectorLoads;
   Fragment fragment;
   std::optional<Loaded> factorA, factorB;
   SmallVector<Loaded> operands;
-  SmallVector<Value> captures;
-  /// Loaded values as f32, where that is not a conversion.
-  llvm::DenseMap<Value, Value> widened;
-  /// The largest magnitudes of the wave in each of the thread's two rows,
-  /// whether or not these are in the result; null before the first.
-  Pair rowAmax;
+  /// The largest magnitudes of the wave in each of the thread's rows, whether
+  /// or not these are in the result; null before the first.
+  SmallVector<Value> rowAmax;
   /// A slot that LLVM turns into a register.
   Value amaxSlot;
 };

@@ -1,5 +1,4 @@
-//===- Fragment.h - Where a thread's accumulators lie in the result -*- C++
-//-*-===//
+//===- Fragment.h - Which elements a thread holds ---------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,25 +10,71 @@
 #define FP8_LIB_KERNELS_BLOCKS_FRAGMENT_H
 
 #include "KernelBuilder.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::fp8 {
 
-/// One wave (64 rows) of a tile as one consumer thread holds it: registers
-/// 4 j + 2 h + e are row `row + 8 h` and column `col + 8 j + e`. Rows and
-/// columns are those of the tensor core: with `swapped` operands the row is an
-/// index of N and the column one of M.
-struct Fragment {
-  Value row, col;
-  bool swapped;
+/// Two neighbouring elements of a row.
+using Pair = std::array<Value, 2>;
 
-  Value getRow(KernelBuilder &b, int64_t h) const { return b.add(row, 8 * h); }
-  Value getCol(KernelBuilder &b, int64_t j, int64_t e) const {
-    return b.add(col, 8 * j + e);
+/// Which elements of a wave of a tile, a number of its rows, a thread gets from
+/// the tensor core: an architecture's, or a way to read its accumulators.
+struct FragmentLayout {
+  struct Place {
+    /// The number of the thread's row, and the columns from its first column.
+    int64_t row, col;
+  };
+
+  /// A warp's first row comes so many rows after the one before's, and so many
+  /// of its lanes share a row, two columns each.
+  int64_t warpRows, lanesPerRow;
+  /// Of the thread's rows, the rows from its first one.
+  SmallVector<int64_t> rows;
+  /// Where registers 2 p and 2 p + 1 are: neighbouring columns of a row.
+  SmallVector<Place> pairs;
+  /// Whether a warp holds 16 rows as 8x8 matrices, those of rows 0-7 and 8-15
+  /// after each other, that stmatrix takes as they are.
+  bool isMatrices = false;
+
+  /// Where the first element of a thread is, by its number in the warpgroup.
+  Value getFirstRow(KernelBuilder &b, Value thread) const {
+    Value lane = b.bitAnd(thread, 31);
+    return b.add(b.mul(b.shiftRight(thread, 5), warpRows),
+                 b.shiftRight(lane, llvm::Log2_64(lanesPerRow)));
+  }
+  Value getFirstCol(KernelBuilder &b, Value thread) const {
+    return b.mul(b.bitAnd(b.bitAnd(thread, 31), lanesPerRow - 1), 2);
+  }
+  int64_t getNumCols() const {
+    return 2 * lanesPerRow * static_cast<int64_t>(pairs.size() / rows.size());
+  }
+  /// The columns of the first row's pairs.
+  SmallVector<int64_t> getCols() const {
+    SmallVector<int64_t> cols;
+    for (Place place : pairs)
+      if (place.row == 0)
+        cols.push_back(place.col);
+    return cols;
   }
 };
 
-/// Two neighbouring elements of a row.
-using Pair = std::array<Value, 2>;
+/// One wave of a tile as a thread holds it. Rows and columns are those of the
+/// tensor core: with `swapped` operands the row is an index of N and the column
+/// one of M.
+struct Fragment {
+  /// Of the thread's first element.
+  Value row, col;
+  bool swapped;
+
+  Value getRow(KernelBuilder &b, const FragmentLayout &layout,
+               int64_t number) const {
+    return b.add(row, layout.rows[number]);
+  }
+  /// Element `e` of the pair at column `offset` of the thread's.
+  Value getCol(KernelBuilder &b, int64_t offset, int64_t e) const {
+    return b.add(col, offset + e);
+  }
+};
 
 } // namespace mlir::fp8
 

@@ -18,9 +18,8 @@ static char getConstraint(Type type) {
   return type.isInteger(16) ? 'h' : 'r';
 }
 
-/// Volatile assembly that reads `values` and writes them back unchanged.
-static SmallVector<Value> tieRegisters(KernelBuilder &b, StringRef code,
-                                       ValueRange values) {
+SmallVector<Value> fp8::tieRegisters(KernelBuilder &b, StringRef code,
+                                     ValueRange values) {
   // "=f,=f,...,0,1,...": output i and input i share a register.
   std::string constraints;
   llvm::raw_string_ostream os(constraints);
@@ -40,13 +39,6 @@ static SmallVector<Value> tieRegisters(KernelBuilder &b, StringRef code,
     results.push_back(
         LLVM::ExtractValueOp::create(b, assembly.getRes(), int64_t(i)));
   return results;
-}
-
-SmallVector<Value> fp8::waitForAccumulators(KernelBuilder &b, int64_t pending,
-                                            ValueRange accumulators) {
-  std::string code =
-      "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";";
-  return tieRegisters(b, code, accumulators);
 }
 
 SmallVector<Value> fp8::pinHere(KernelBuilder &b, ValueRange values) {

@@ -19,12 +19,10 @@ namespace mlir::fp8 {
 /// convergent, is closed when the kernel is translated: see
 /// lib/Target/NVPTX/PTX.cpp.)
 
-/// Waits until at most `pending` groups of wgmma are in flight, and makes
-/// `accumulators` results of the wait. The instruction names no registers
-/// (PTX ISA, wgmma.wait_group), so without the tie LLVM may read the
-/// accumulators above it.
-SmallVector<Value> waitForAccumulators(KernelBuilder &b, int64_t pending,
-                                       ValueRange accumulators);
+/// Volatile assembly `code` that reads `values`, and whose results they are
+/// afterwards, unchanged: what uses these comes after it.
+SmallVector<Value> tieRegisters(KernelBuilder &b, StringRef code,
+                                ValueRange values);
 
 /// Pins the computation of `values` above this point. LLVM sinks the
 /// promotion's additions below the next wgmma otherwise, where they need a

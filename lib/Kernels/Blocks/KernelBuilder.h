@@ -23,16 +23,14 @@ class KernelBuilder : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 
-  //===--- Constants
-  //-------------------------------------------------------===//
+  //===--- Constants ------------------------------------------------------===//
 
   Value i1(bool value);
   Value i32(int64_t value);
   Value i64(int64_t value);
   Value f32(float value);
 
-  //===--- Arithmetic; the right operand may be a constant
-  //------------------===//
+  //===--- Arithmetic; the right operand may be a constant ----------------===//
 
   Value add(Value lhs, Value rhs);
   Value sub(Value lhs, Value rhs);
@@ -60,8 +58,7 @@ public:
   /// shuffle, so that ptxas knows.
   Value uniform(Value value);
 
-  //===--- Memory
-  //-----------------------------------------------------------===//
+  //===--- Memory ---------------------------------------------------------===//
 
   /// `base` and a number of bytes, i32 in shared and i64 in global memory.
   Value offset(Value base, Value bytes);
@@ -72,8 +69,7 @@ public:
   Value loadConstant(Value pointer, Type type);
   void store(Value value, Value pointer);
 
-  //===--- Control flow
-  //-----------------------------------------------------===//
+  //===--- Control flow ---------------------------------------------------===//
 
   void ifThen(Value condition, llvm::function_ref<void()> body);
   void ifThenElse(Value condition, llvm::function_ref<void()> thenBody,
@@ -92,8 +88,7 @@ public:
   SmallVector<Value> loopRolled(Value lower, Value upper, Value step,
                                 ValueRange initial, LoopBody body);
 
-  //===--- Threads
-  //----------------------------------------------------------===//
+  //===--- Threads --------------------------------------------------------===//
 
   /// One thread of the converged warp runs `body`.
   void electOne(llvm::function_ref<void()> body);

@@ -61,13 +61,28 @@ void Ring::expectBytes(Value stage, int64_t bytes) {
       NVVM::MemScopeKind::CTA, /*relaxed=*/false, /*predicate=*/Value());
 }
 
+Value Ring::getNeighbour(Value i) {
+  if (cluster.cols == 1)
+    return i;
+  // Those that share the columns, then the others that share the rows.
+  Value ofRows = b.add(i, b.mul(cluster.rankOfCols, cluster.rows));
+  Value other = b.sub(i, b.i32(cluster.rows));
+  Value comesBefore = b.less(other, cluster.rankOfCols);
+  other = b.select(comesBefore, other, b.add(other, 1));
+  Value ofCols = b.mul(other, cluster.rows);
+  if (cluster.rows > 1)
+    ofCols = b.add(ofCols, cluster.rankOfRows);
+  return b.select(b.less(i, b.i32(cluster.rows)), ofRows, ofCols);
+}
+
 void Ring::release(Value stage, Value lane) {
-  // Lane i arrives in block i of the cluster.
-  b.ifThen(b.less(lane, b.i32(cluster)), [&] {
+  // Lane i arrives in the i-th of the blocks.
+  b.ifThen(b.less(lane, b.i32(getNeighbours())), [&] {
     Value barrier = getEmptyBarrier(stage);
-    if (cluster > 1)
-      barrier = NVVM::MapaOp::create(
-          b, LLVM::LLVMPointerType::get(b.getContext(), 7), barrier, lane);
+    if (getNeighbours() > 1)
+      barrier =
+          NVVM::MapaOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 7),
+                               barrier, getNeighbour(lane));
     // There are no writes to publish: what the warp has read of the slot is in
     // registers. The scope of a cluster would cost a fence of all of global
     // memory, a third to a half of the kernel's speed; CUTLASS arrives like

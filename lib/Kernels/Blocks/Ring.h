@@ -25,11 +25,23 @@ struct RingPosition {
 /// 1, which passes on a fresh barrier.
 class Ring {
 public:
+  /// Blocks of a cluster in two directions, and which of them this one is; the
+  /// number of a block is rankOfRows + rows * rankOfCols.
+  struct Cluster {
+    int64_t rows, cols;
+    /// Null where there is one.
+    Value rankOfRows, rankOfCols;
+
+    /// Those in either direction from a block, itself among them.
+    int64_t getNeighbours() const { return rows + cols - 1; }
+  };
+
   /// `base` is the start of shared memory; the barriers lie at
-  /// `barrierOffset`, all full ones first. The producers of a cluster fill
-  /// each other's slots, so that a consumer gives its slot back to all of them.
+  /// `barrierOffset`, all full ones first. The producers of neighbours in a
+  /// cluster fill each other's slots, so that a consumer gives its slot back to
+  /// all of them.
   Ring(KernelBuilder &b, Value base, int64_t barrierOffset, int64_t stages,
-       int64_t cluster)
+       Cluster cluster)
       : b(b), base(base), barrierOffset(barrierOffset), stages(stages),
         cluster(cluster) {}
 
@@ -37,6 +49,8 @@ public:
   /// `fullArrivals` and their bytes, empty after `emptyArrivals`.
   void initialize(int64_t fullArrivals, int64_t emptyArrivals);
 
+  /// Blocks that a slot is given back to.
+  int64_t getNeighbours() const { return cluster.getNeighbours(); }
   Value getFullBarrier(Value stage);
   Value getEmptyBarrier(Value stage);
   void waitFull(RingPosition position);
@@ -51,10 +65,13 @@ public:
 
 private:
   void wait(Value barrier, Value phase);
+  /// The block that is number `i` (i32) of this one's neighbours.
+  Value getNeighbour(Value i);
 
   KernelBuilder &b;
   Value base;
-  int64_t barrierOffset, stages, cluster;
+  int64_t barrierOffset, stages;
+  Cluster cluster;
 };
 
 } // namespace mlir::fp8

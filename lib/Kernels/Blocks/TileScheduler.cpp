@@ -7,29 +7,27 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileScheduler.h"
-#include "fp8/IR/FP8Attrs.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
-TileScheduler::TileScheduler(KernelBuilder &b, Shape shape, Value m, Value n,
-                             Value k, Value batch)
-    : shape(shape), batched(batch != nullptr) {
+TileScheduler::TileScheduler(KernelBuilder &b, Shape shape, Extents extents,
+                             Rank rank)
+    : shape(shape), batched(extents.batch != nullptr), rank(rank) {
   Type i32 = b.getI32Type();
-  if (shape.clusterM != shape.tileM || shape.clusterN != shape.tileN) {
+  if (rank.m || rank.n) {
     first = NVVM::ClusterIdXOp::create(b, i32);
     stride = NVVM::ClusterDimXOp::create(b, i32);
-    rank = NVVM::ClusterId::create(b, i32);
   } else {
     first = NVVM::BlockIdXOp::create(b, i32);
     stride = NVVM::GridDimXOp::create(b, i32);
   }
-  tilesM = b.ceilDiv(m, shape.clusterM);
-  tilesN = b.ceilDiv(n, shape.clusterN);
-  kBlocks = b.ceilDiv(k, GemmConfigAttr::kTileK);
+  tilesM = b.ceilDiv(extents.m, shape.clusterM);
+  tilesN = b.ceilDiv(extents.n, shape.clusterN);
+  kBlocks = b.ceilDiv(extents.k, shape.blockK);
   count = b.mul(tilesM, tilesN);
   if (batched)
-    count = b.mul(count, batch);
+    count = b.mul(count, extents.batch);
   if (shape.splitK > 1)
     count = b.mul(count, shape.splitK);
 }
@@ -59,10 +57,10 @@ Tile TileScheduler::getTile(KernelBuilder &b, Value item) const {
   Value inGroup = b.rem(inBatch, perGroup);
   Value rows = b.min(b.sub(tilesM, firstM), b.i32(group));
   tile.m = b.mul(b.add(firstM, b.rem(inGroup, rows)), shape.clusterM);
-  if (shape.clusterM != shape.tileM)
-    tile.m = b.add(tile.m, b.mul(rank, shape.tileM));
+  if (rank.m)
+    tile.m = b.add(tile.m, b.mul(rank.m, shape.tileM));
   tile.n = b.mul(b.div(inGroup, rows), shape.clusterN);
-  if (shape.clusterN != shape.tileN)
-    tile.n = b.add(tile.n, b.mul(rank, shape.tileN));
+  if (rank.n)
+    tile.n = b.add(tile.n, b.mul(rank.n, shape.tileN));
   return tile;
 }

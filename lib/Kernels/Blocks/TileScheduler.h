@@ -23,7 +23,7 @@ struct Tile {
 };
 
 /// Persistent: block i of g computes work items i, i + g, i + 2g, ..., or a
-/// cluster of two blocks pairs of tiles that are neighbours along M or N. Items
+/// cluster all of the neighbouring tiles of such an item. Items
 /// that run at the same time share their operands in L2: the tiles of `group`
 /// rows are walked down M before the next column, the parts of a tile one
 /// after another.
@@ -31,31 +31,39 @@ class TileScheduler {
 public:
   struct Shape {
     int64_t tileM, tileN;
-    /// What a cluster of two computes, along M or N; else as above.
+    /// What a cluster computes, as above without.
     int64_t clusterM, clusterN;
     int64_t group, splitK;
+    /// Elements of K in a block.
+    int64_t blockK;
   };
 
-  /// Extents `m`, `n`, `k`, `batch` are i32; `batch` is null without batches.
-  TileScheduler(KernelBuilder &b, Shape shape, Value m, Value n, Value k,
-                Value batch);
+  /// Of all tiles; i32, `batch` is null without batches.
+  struct Extents {
+    Value m, n, k, batch;
+  };
+  /// Which of its cluster's tiles along M and along N a block computes, null
+  /// where there is one.
+  struct Rank {
+    Value m, n;
+  };
+
+  TileScheduler(KernelBuilder &b, Shape shape, Extents extents, Rank rank);
 
   /// First item of this block or cluster, distance to its next one, and their
   /// number.
   Value getFirst() const { return first; }
   Value getStride() const { return stride; }
   Value getCount() const { return count; }
-  /// Blocks of 128 along K.
   Value getKBlocks() const { return kBlocks; }
-  /// Number of this block in its cluster, null without clusters.
-  Value getRank() const { return rank; }
-  /// With clusters, the second tile of a pair may lie outside the result.
+  /// With clusters, some tiles of an item may lie outside of the result.
   Tile getTile(KernelBuilder &b, Value item) const;
 
 private:
   Shape shape;
   bool batched;
-  Value first, stride, count, rank;
+  Rank rank;
+  Value first, stride, count;
   Value tilesM, tilesN, kBlocks;
 };
 

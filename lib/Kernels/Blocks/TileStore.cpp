@@ -16,21 +16,21 @@ using namespace mlir::fp8;
 static constexpr int64_t kWaveRows = 64;
 static constexpr int64_t kBufferBytes = kWaveRows * 128;
 
-BulkTileStore::BulkTileStore(KernelBuilder &b, Shape shape, Value base,
+BulkTileStore::BulkTileStore(KernelBuilder &b, Shape shape,
+                             const FragmentLayout &layout, Value base,
                              Value staging, Value map, Value barrierId)
-    : b(b), shape(shape), base(base), staging(staging), map(map),
-      barrierId(barrierId),
-      slabs(
-          llvm::divideCeil(shape.cols * shape.elementBytes, shape.slabBytes)) {}
+    : b(b), shape(shape), layout(layout), base(base), staging(staging),
+      map(map), barrierId(barrierId),
+      slabs(llvm::divideCeil(layout.getNumCols() * shape.elementBytes,
+                             shape.slabBytes)) {}
 
 void BulkTileStore::storeWave(Value wave, Value thread, ValueRange origin,
                               PackedAt packedAt) {
   // All results of the wave before the first barrier: what the epilogue loads
   // is then under way at once, not slab by slab.
   SmallVector<Value> packed;
-  for (int64_t j = 0; j < shape.cols / 8; ++j)
-    for (int64_t h = 0; h < 2; ++h)
-      packed.push_back(packedAt(j, h));
+  for (size_t pair = 0; pair < layout.pairs.size(); ++pair)
+    packed.push_back(packedAt(pair));
   if (shape.elementBytes < 4)
     packed = pinHere(b, packed);
 
@@ -40,7 +40,7 @@ void BulkTileStore::storeWave(Value wave, Value thread, ValueRange origin,
     Value number = b.add(b.mul(wave, slabs), slab);
     // The last slab ends with the tile: what it shares with the one before is
     // written twice, the same.
-    int64_t col = std::min(slab * slabCols, shape.cols - slabCols);
+    int64_t col = std::min(slab * slabCols, layout.getNumCols() - slabCols);
     // Buffers alternate; where a tile has an odd number of slabs, its first one
     // meets the buffer that the last tile used last. (That of a later wave does
     // not, but the code may serve all waves.)
@@ -51,7 +51,7 @@ void BulkTileStore::storeWave(Value wave, Value thread, ValueRange origin,
     Value bufferOffset =
         b.add(staging, b.mul(b.rem(number, shape.buffers), kBufferBytes));
     Value buffer = b.offset(base, bufferOffset);
-    writeSlab(buffer, thread, ArrayRef(packed).slice(col / 4, slabCols / 4));
+    writeSlab(buffer, thread, col, packed);
     fenceForBulkCopies(b);
     b.namedBarrier(barrierId, 128);
     b.ifThen(isFirstWarp, [&] {
@@ -77,40 +77,44 @@ Value BulkTileStore::getSwizzled(Value row, Value chunk) {
   return b.bitXor(linear, b.bitAnd(b.shiftRight(linear, 3), mask));
 }
 
-void BulkTileStore::writeSlab(Value buffer, Value thread,
-                              ArrayRef<Value> packed) {
-  int64_t groups = shape.slabBytes / shape.elementBytes / 8;
+void BulkTileStore::writeMatrices(Value buffer, Value thread,
+                                  ArrayRef<Value> packed) {
   Value warp = b.shiftRight(thread, 5), lane = b.bitAnd(thread, 31);
   Value warpRow = b.mul(warp, 16);
-  if (shape.elementBytes == 2 && groups % 2 == 0) {
-    // Four 8x8 matrices at once: rows 0-7 and 8-15 of two column groups. Lane l
-    // gives the address of row l % 16 of group l / 16.
-    Value row = b.add(warpRow, b.bitAnd(lane, 15));
-    Value group = b.shiftRight(lane, 4);
-    for (int64_t j = 0; j < groups; j += 2) {
-      SmallVector<Value> registers;
-      for (int64_t g = 0; g < 2; ++g)
-        for (int64_t h = 0; h < 2; ++h)
-          registers.push_back(packed[2 * (j + g) + h]);
-      Value address = b.offset(buffer, getSwizzled(row, b.add(group, j)));
-      NVVM::StMatrixOp::create(
-          b, address, registers, NVVM::MMALayout::row,
-          NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
-          NVVM::LdStMatrixEltType::B16);
-    }
-    return;
+  // Four 8x8 matrices at once: rows 0-7 and 8-15 of two column groups. Lane l
+  // gives the address of row l % 16 of group l / 16.
+  Value row = b.add(warpRow, b.bitAnd(lane, 15));
+  Value group = b.shiftRight(lane, 4);
+  for (size_t first = 0; first < packed.size(); first += 4) {
+    Value chunk = b.add(group, static_cast<int64_t>(first / 2));
+    NVVM::StMatrixOp::create(
+        b, b.offset(buffer, getSwizzled(row, chunk)), packed.slice(first, 4),
+        NVVM::MMALayout::row,
+        NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
+        NVVM::LdStMatrixEltType::B16);
   }
-  // Pairs; a quad of lanes writes neighbouring ones.
-  Value quad = b.bitAnd(lane, 3);
-  int64_t groupBytes = 8 * shape.elementBytes;
-  for (int64_t j = 0; j < groups; ++j)
-    for (int64_t h = 0; h < 2; ++h) {
-      Value row = b.add(b.add(warpRow, b.shiftRight(lane, 2)), 8 * h);
-      Value byte = b.add(b.mul(quad, 2 * shape.elementBytes), j * groupBytes);
-      Value address =
-          b.add(getSwizzled(row, b.shiftRight(byte, 4)), b.bitAnd(byte, 15));
-      b.store(packed[2 * j + h], b.offset(buffer, address));
-    }
+}
+
+void BulkTileStore::writeSlab(Value buffer, Value thread, int64_t firstCol,
+                              ArrayRef<Value> packed) {
+  int64_t slabCols = shape.slabBytes / shape.elementBytes;
+  SmallVector<std::pair<FragmentLayout::Place, Value>> inSlab;
+  for (auto [place, value] : llvm::zip_equal(layout.pairs, packed))
+    if (place.col >= firstCol && place.col < firstCol + slabCols)
+      inSlab.emplace_back(place, value);
+  if (layout.isMatrices && shape.elementBytes == 2 && slabCols % 16 == 0)
+    return writeMatrices(
+        buffer, thread,
+        llvm::map_to_vector(inSlab, [](auto &entry) { return entry.second; }));
+  Value firstRow = layout.getFirstRow(b, thread);
+  Value firstByte = b.mul(layout.getFirstCol(b, thread), shape.elementBytes);
+  for (auto [place, value] : inSlab) {
+    Value row = b.add(firstRow, layout.rows[place.row]);
+    Value byte = b.add(firstByte, (place.col - firstCol) * shape.elementBytes);
+    Value address =
+        b.add(getSwizzled(row, b.shiftRight(byte, 4)), b.bitAnd(byte, 15));
+    b.store(value, b.offset(buffer, address));
+  }
 }
 
 void DirectTileStore::storeWave(Value result, const Fragment &fragment,
@@ -118,22 +122,22 @@ void DirectTileStore::storeWave(Value result, const Fragment &fragment,
   int64_t width = elementType.getIntOrFloatBitWidth();
   // PTX has no 8-bit registers: a 16-bit one stands in.
   std::string code = "st.global.b" + std::to_string(width) + " [$0], $1;";
-  for (int64_t j = 0; j < cols / 8; ++j)
-    for (int64_t h = 0; h < 2; ++h) {
-      Value packed = packedAt(j, h);
-      for (int64_t e = 0; e < 2; ++e) {
-        Value value;
-        if (width == 32)
-          value = LLVM::ExtractElementOp::create(b, packed, b.i32(e));
-        else
-          value = LLVM::TruncOp::create(b, b.getI16Type(),
-                                        b.shiftRight(packed, e * width));
-        Value row = fragment.getRow(b, h), col = fragment.getCol(b, j, e);
-        Value indexM = fragment.swapped ? col : row;
-        Value indexN = fragment.swapped ? row : col;
-        Value inside = b.bitAnd(b.less(indexM, m), b.less(indexN, n));
-        Value index = b.add(b.mul(b.widen(indexM), strideM), b.widen(indexN));
-        b.ptx(code, {b.element(result, index, elementType), value}, inside);
-      }
+  for (auto [pair, place] : llvm::enumerate(layout.pairs)) {
+    Value packed = packedAt(pair);
+    for (int64_t e = 0; e < 2; ++e) {
+      Value value;
+      if (width == 32)
+        value = LLVM::ExtractElementOp::create(b, packed, b.i32(e));
+      else
+        value = LLVM::TruncOp::create(b, b.getI16Type(),
+                                      b.shiftRight(packed, e * width));
+      Value row = fragment.getRow(b, layout, place.row);
+      Value col = fragment.getCol(b, place.col, e);
+      Value indexM = fragment.swapped ? col : row;
+      Value indexN = fragment.swapped ? row : col;
+      Value inside = b.bitAnd(b.less(indexM, m), b.less(indexN, n));
+      Value index = b.add(b.mul(b.widen(indexM), strideM), b.widen(indexN));
+      b.ptx(code, {b.element(result, index, elementType), value}, inside);
     }
+  }
 }

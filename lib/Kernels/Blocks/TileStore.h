@@ -13,8 +13,8 @@
 
 namespace mlir::fp8 {
 
-/// Gives the packed results of row h and columns 8 j, 8 j + 1 of a fragment.
-using PackedAt = llvm::function_ref<Value(int64_t j, int64_t h)>;
+/// Gives the packed results of a pair of a fragment's layout.
+using PackedAt = llvm::function_ref<Value(int64_t pair)>;
 
 /// Stores waves of 64 rows through shared memory with bulk tensor copies: slabs
 /// of `slabBytes` along N, no more than a row has, in two buffers, so that one
@@ -23,12 +23,12 @@ using PackedAt = llvm::function_ref<Value(int64_t j, int64_t h)>;
 class BulkTileStore {
 public:
   struct Shape {
-    int64_t cols, waves, slabBytes, elementBytes, buffers;
+    int64_t waves, slabBytes, elementBytes, buffers;
   };
 
   /// `staging` (i32) is the offset of the warpgroup's buffers from `base`.
-  BulkTileStore(KernelBuilder &b, Shape shape, Value base, Value staging,
-                Value map, Value barrierId);
+  BulkTileStore(KernelBuilder &b, Shape shape, const FragmentLayout &layout,
+                Value base, Value staging, Value map, Value barrierId);
 
   /// `wave` and `thread` are the numbers in the tile and in the warpgroup,
   /// `origin` are the coordinates of the wave in the map, innermost first.
@@ -38,14 +38,18 @@ public:
   void finish(Value thread);
 
 private:
-  /// `packed` are the results of columns 8 j and rows h, at 2 j + h.
-  void writeSlab(Value buffer, Value thread, ArrayRef<Value> packed);
+  /// The pairs of columns [firstCol, firstCol + slab) from `packed`, which are
+  /// those of the layout.
+  void writeSlab(Value buffer, Value thread, int64_t firstCol,
+                 ArrayRef<Value> packed);
+  void writeMatrices(Value buffer, Value thread, ArrayRef<Value> packed);
   /// Byte offset in the slab of 16-byte chunk `chunk` in row `row`, swizzled as
   /// the bulk copy expects it (PTX ISA, "Swizzling Modes").
   Value getSwizzled(Value row, Value chunk);
 
   KernelBuilder &b;
   Shape shape;
+  const FragmentLayout &layout;
   Value base, staging, map, barrierId;
   int64_t slabs;
 };
@@ -53,9 +57,9 @@ private:
 /// Stores each element by itself, if it lies inside of the result.
 class DirectTileStore {
 public:
-  DirectTileStore(KernelBuilder &b, Type elementType, int64_t cols, Value m,
-                  Value n, Value strideM)
-      : b(b), elementType(elementType), cols(cols), m(m), n(n),
+  DirectTileStore(KernelBuilder &b, Type elementType,
+                  const FragmentLayout &layout, Value m, Value n, Value strideM)
+      : b(b), elementType(elementType), layout(layout), m(m), n(n),
         strideM(strideM) {}
 
   /// `result` points to the first element of the batch.
@@ -64,7 +68,7 @@ public:
 private:
   KernelBuilder &b;
   Type elementType;
-  int64_t cols;
+  const FragmentLayout &layout;
   Value m, n, strideM;
 };
 

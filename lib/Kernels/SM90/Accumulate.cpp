@@ -14,15 +14,14 @@ using namespace mlir::fp8;
 Accumulator::Accumulator(const MatmulContext &kernel, Ring ring, Value slice)
     : kernel(kernel), b(kernel.b), spec(kernel.spec), config(kernel.config),
       layout(kernel.layout), ring(ring),
-      wgmma(b, config.getCols(), kernel.getRowSpec().elementType,
-            kernel.getColSpec().elementType),
-      slice(slice) {
+      wgmma(b, config.getCols(), layout.rows, layout.cols), slice(slice) {
   lane = b.bitAnd(kernel.thread, 31);
   Value base = LLVM::PtrToIntOp::create(b, b.getI32Type(), kernel.shared);
-  Value sliceBytes = b.mul(slice, 64 * GemmConfigAttr::kTileK);
+  Value sliceBytes = b.mul(slice, layout.rows.getSliceBytes());
   rowsDescriptor = Wgmma::getDescriptor(
-      b, b.add(b.add(base, sliceBytes), layout.offsetRows));
-  colsDescriptor = Wgmma::getDescriptor(b, b.add(base, layout.offsetCols));
+      b, layout.rows, b.add(b.add(base, sliceBytes), layout.offsetRows));
+  colsDescriptor =
+      Wgmma::getDescriptor(b, layout.cols, b.add(base, layout.offsetCols));
 }
 
 SmallVector<SmallVector<Value>>
@@ -31,8 +30,8 @@ Accumulator::accumulate(const Tile &tile, RingPosition &position,
   if (spec.accumulate == Accumulate::Fast)
     return accumulateFast(tile, position, issued);
   SmallVector<SmallVector<Value>> sums =
-      canOverlap() ? accumulateOverlapped(tile, position)
-                   : accumulatePromoted(tile, position);
+      config.getOverlap() ? accumulateOverlapped(tile, position)
+                          : accumulatePromoted(tile, position);
   issued();
   return sums;
 }
@@ -47,12 +46,12 @@ void Accumulator::release(Value stage) {
 Value Accumulator::multiply(int64_t wave, Value stage, Value accumulator,
                             bool overwrite) {
   Value rows =
-      Wgmma::advance(b, rowsDescriptor, b.mul(stage, layout.rowsBytes));
+      Wgmma::advance(b, rowsDescriptor, b.mul(stage, layout.rows.getBytes()));
   Value cols =
-      Wgmma::advance(b, colsDescriptor, b.mul(stage, layout.colsBytes));
+      Wgmma::advance(b, colsDescriptor, b.mul(stage, layout.cols.getBytes()));
   // Waves of the warpgroups that share the tile alternate.
   rows = Wgmma::advance(
-      b, rows, wave * config.getSharers() * 64 * GemmConfigAttr::kTileK);
+      b, rows, wave * config.getSharers() * layout.rows.getSliceBytes());
   return wgmma.multiply(b, rows, cols, accumulator, overwrite);
 }
 
@@ -75,10 +74,9 @@ Accumulator::accumulateFast(const Tile &tile, RingPosition &position,
                             llvm::function_ref<void()> issued) {
   int64_t waves = config.getWaves();
   bool split = config.getSplitK() > 1;
-  // Where several warpgroups share a tile the others keep the tensor cores busy
-  // while one waits. A single one has the next block under way before it waits
-  // for the last, whose slot it then gives back.
-  int64_t pending = config.getSharers() == 1 && !split ? 1 : 0;
+  // The next block may be under way before the last is waited for, whose slot
+  // is then given back.
+  int64_t pending = config.getPending();
   SmallVector<Value> carried;
   Value begin = tile.kBegin, previous = b.i32(0);
   auto settle = [&](Value stage) {
@@ -240,14 +238,6 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
 //===----------------------------------------------------------------------===//
 // Promoted, overlapped
 //===----------------------------------------------------------------------===//
-
-bool Accumulator::canOverlap() const {
-  int64_t registers = 3 * wgmma.getNumRegisters();
-  if (kernel.getColSpec().scale == ScaleBlock::Row128)
-    registers += config.getCols() / 4;
-  return config.getWaves() == 1 && config.getSplitK() == 1 &&
-         registers <= layout.consumerRegisters - 36;
-}
 
 Value Accumulator::issue(RingPosition position, Value accumulator) {
   ring.waitFull(position);

@@ -44,7 +44,6 @@ private:
                                                      RingPosition &position);
   /// One wave, with a second set of accumulators: the tensor core computes a K
   /// block while the one before is added.
-  bool canOverlap() const;
   SmallVector<SmallVector<Value>> accumulateOverlapped(const Tile &tile,
                                                        RingPosition &position);
   Value issue(RingPosition position, Value accumulator);

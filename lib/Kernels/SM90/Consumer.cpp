@@ -10,6 +10,7 @@
 #include "../Blocks/Epilogue.h"
 #include "../Blocks/SplitK.h"
 #include "../Blocks/TileStore.h"
+#include "../Matmul/MatmulEpilogue.h"
 #include "Accumulate.h"
 
 using namespace mlir;
@@ -19,17 +20,13 @@ using namespace mlir::fp8;
 static constexpr int64_t kTurnBarrier = 4;
 static constexpr int64_t kAllConsumersBarrier = 6;
 
-/// Instructions of an epilogue, as MatmulSpec counts them, beyond which waves
-/// share its code. Some 2000 that remain fit the instruction cache; what does
-/// not issues at half the rate. Below, moving the sums costs more than that.
-static constexpr int64_t kMostUnrolled = 3200;
-
 namespace {
 class Consumer {
 public:
   Consumer(const MatmulContext &kernel, const TileScheduler &scheduler)
       : kernel(kernel), scheduler(scheduler), b(kernel.b), spec(kernel.spec),
-        config(kernel.config), layout(kernel.layout) {}
+        config(kernel.config), layout(kernel.layout),
+        fragments(Wgmma::getFragmentLayout(config.getCols())) {}
 
   void build(Ring ring);
 
@@ -51,6 +48,7 @@ private:
   const MatmulSpec &spec;
   GemmConfigAttr config;
   const MatmulLayout &layout;
+  FragmentLayout fragments;
 };
 } // namespace
 
@@ -65,14 +63,15 @@ void Consumer::build(Ring ring) {
   if (config.getStore() == GemmStore::TMA)
     bulkStore.emplace(
         b,
-        BulkTileStore::Shape{
-            config.getCols(), config.getWaves(), layout.storeBytes,
-            spec.resultType.getIntOrFloatBitWidth() / 8, layout.stagingBuffers},
-        kernel.shared,
-        b.add(b.mul(group, layout.stagingBuffers * 64 * 128),
+        BulkTileStore::Shape{config.getWaves(), layout.storeBytes,
+                             spec.resultType.getIntOrFloatBitWidth() / 8,
+                             config.getStaging()},
+        fragments, kernel.shared,
+        b.add(b.mul(group, config.getStaging() * 64 * 128),
               layout.offsetStaging),
         kernel.getParam("d.map"), barrierId);
-  Epilogue epilogue(b, spec, kernel.getParam("m"), kernel.getParam("n"),
+  Epilogue epilogue(b, getEpilogueShape(spec), fragments, kernel.getParam("m"),
+                    kernel.getParam("n"),
                     /*vectorLoads=*/config.getStore() == GemmStore::TMA);
   if (spec.amax)
     epilogue.resetAmax();
@@ -129,8 +128,8 @@ void Consumer::build(Ring ring) {
              SmallVector<Value> flat;
              for (ArrayRef<Value> wave : sums)
                flat.append(wave.begin(), wave.end());
-             splitK->reduce(tile.index, tile.split, kernel.thread, flat,
-                            [&](ValueRange all) {
+             splitK->reduce(kernel.getTileIndex(tile), tile.split,
+                            kernel.thread, flat, [&](ValueRange all) {
                               setSources(epilogue, tile);
                               SmallVector<SmallVector<Value>> waves;
                               for (; !all.empty();
@@ -162,7 +161,7 @@ FragmentSource Consumer::getSource(StringRef name, Type type, bool alongM,
 void Consumer::setSources(Epilogue &epilogue, const Tile &tile) {
   auto factor = [&](const OperandSpec &operand, StringRef name,
                     bool isA) -> std::optional<FragmentSource> {
-    if (isBlockedAlongK(operand.scale))
+    if (operand.scale == ScaleBlock::None || isBlockedAlongK(operand.scale))
       return std::nullopt;
     bool perRow = operand.scale == ScaleBlock::Row;
     FragmentSource source = getSource(name, b.getF32Type(), perRow && isA,
@@ -187,16 +186,13 @@ void Consumer::prepare(Epilogue &epilogue, const Tile &tile) {
   setSources(epilogue, tile);
   if (config.getStore() != GemmStore::TMA)
     return;
-  Value lane = b.bitAnd(launder(b, kernel.thread), 31);
-  epilogue.loadColumns(b.add(tile.n, b.mul(b.bitAnd(lane, 3), 2)),
-                       config.getCols() / 8);
+  Value local = launder(b, kernel.thread);
+  epilogue.loadColumns(b.add(tile.n, fragments.getFirstCol(b, local)));
 }
 
 void Consumer::storeTile(Epilogue &epilogue, BulkTileStore *bulkStore,
                          const Tile &tile, ArrayRef<SmallVector<Value>> sums) {
-  int64_t instructions =
-      spec.getEpilogueInstructions() * sums.size() * sums.front().size();
-  if (instructions <= kMostUnrolled || !bulkStore || sums.size() == 1) {
+  if (config.getEpilogue() == GemmEpilogue::Unrolled || sums.size() == 1) {
     for (auto [wave, registers] : llvm::enumerate(sums))
       storeWave(epilogue, bulkStore, tile, b.i32(wave), registers);
     return;
@@ -223,21 +219,19 @@ void Consumer::storeWave(Epilogue &epilogue, BulkTileStore *bulkStore,
   // Addresses of the store would otherwise be kept in registers all through
   // the main loop.
   Value local = launder(b, kernel.thread);
-  Value inGroup = b.bitAnd(local, 127), laneId = b.bitAnd(local, 31);
+  Value inGroup = b.bitAnd(local, 127);
   Value slice = kernel.isPingPong() ? b.i32(0) : b.shiftRight(local, 7);
   Value waveRow =
       b.add(b.mul(slice, 64), b.mul(wave, config.getSharers() * 64));
-  Value threadRow =
-      b.add(b.mul(b.shiftRight(inGroup, 5), 16), b.shiftRight(laneId, 2));
   Fragment fragment;
-  fragment.row = b.add(b.add(swapped ? tile.n : tile.m, waveRow), threadRow);
+  fragment.row = b.add(b.add(swapped ? tile.n : tile.m, waveRow),
+                       fragments.getFirstRow(b, inGroup));
   fragment.col =
-      b.add(swapped ? tile.m : tile.n, b.mul(b.bitAnd(laneId, 3), 2));
+      b.add(swapped ? tile.m : tile.n, fragments.getFirstCol(b, inGroup));
   fragment.swapped = swapped;
   epilogue.beginWave(fragment);
-  auto packedAt = [&](int64_t j, int64_t h) {
-    return epilogue.evaluate(j, h,
-                             {sums[4 * j + 2 * h], sums[4 * j + 2 * h + 1]});
+  auto packedAt = [&](int64_t pair) {
+    return epilogue.evaluate(pair, {sums[2 * pair], sums[2 * pair + 1]});
   };
   if (bulkStore) {
     SmallVector<Value> origin{tile.n, b.add(tile.m, waveRow)};
@@ -250,7 +244,7 @@ void Consumer::storeWave(Epilogue &epilogue, BulkTileStore *bulkStore,
       result = b.element(
           result, b.mul(b.widen(tile.batch), kernel.getParam("d.stride_batch")),
           spec.resultType);
-    DirectTileStore(b, spec.resultType, config.getCols(), kernel.getParam("m"),
+    DirectTileStore(b, spec.resultType, fragments, kernel.getParam("m"),
                     kernel.getParam("n"), kernel.getParam("d.stride_m"))
         .storeWave(result, fragment, packedAt);
   }

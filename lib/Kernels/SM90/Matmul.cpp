@@ -15,16 +15,13 @@
 //   producer:  for tile: for k: wait empty -> copy A, B (, factors) -> full
 //   consumer:  for tile: for k: wait full -> wgmma -> empty;  epilogue; store
 
-#include "../Blocks/Epilogue.h"
 #include "Consumer.h"
+#include "MatmulGenerator.h"
+#include "MatmulSignature.h"
 #include "Producer.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-/// Dynamic shared memory, whose size the launch gives.
-static constexpr StringLiteral kSharedName = "fp8_shared";
 
 static void buildBarriers(const MatmulContext &kernel, Ring &ring) {
   KernelBuilder &b = kernel.b;
@@ -38,8 +35,8 @@ static void buildBarriers(const MatmulContext &kernel, Ring &ring) {
       // The factors arrive with one asynchronous copy per lane.
       ring.initialize(
           /*fullArrivals=*/1 + (kernel.hasScalesInRing() ? 32 : 0),
-          /*emptyArrivals=*/kernel.config.getCluster() *
-              kernel.config.getSharers() * 4);
+          /*emptyArrivals=*/ring.getNeighbours() * kernel.config.getSharers() *
+              4);
     });
   });
   kernel.synchronize();
@@ -55,16 +52,19 @@ static void buildBody(const MatmulContext &kernel) {
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
   Ring ring(b, kernel.shared, layout.offsetBarriers, config.getStages(),
-            config.getCluster());
+            Ring::Cluster{config.getCluster(), config.getClusterCols(),
+                          kernel.rankOfRows, kernel.rankOfCols});
   buildBarriers(kernel, ring);
 
   TileScheduler scheduler(
       b,
       TileScheduler::Shape{config.getTileM(), config.getTileN(),
                            config.getClusterM(), config.getClusterN(),
-                           config.getGroup(), config.getSplitK()},
-      kernel.getParam("m"), kernel.getParam("n"), kernel.getParam("k"),
-      kernel.getParam("batch"));
+                           config.getGroup(), config.getSplitK(),
+                           layout.rows.getBlockK()},
+      TileScheduler::Extents{kernel.getParam("m"), kernel.getParam("n"),
+                             kernel.getParam("k"), kernel.getParam("batch")},
+      kernel.getTileRank());
   int64_t producerWarp = config.getConsumers() * 4;
   b.ifThenElse(
       b.less(kernel.warp, b.i32(producerWarp)),
@@ -89,70 +89,28 @@ static void buildBody(const MatmulContext &kernel) {
   LLVM::ReturnOp::create(b, ValueRange());
 }
 
-/// Declares dynamic shared memory once in the module around `builder`.
-static void declareShared(OpBuilder &builder, Location loc) {
-  Operation *module = builder.getInsertionBlock()
-                          ->getParent()
-                          ->getParentOfType<gpu::GPUModuleOp>();
-  if (SymbolTable::lookupSymbolIn(module, kSharedName))
-    return;
-  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
-  LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/false,
-                         LLVM::Linkage::External, kSharedName,
-                         /*value=*/Attribute(), /*alignment=*/1024,
-                         /*addrSpace=*/3);
-}
-
 FailureOr<LLVM::LLVMFuncOp>
-fp8::buildMatmulSM90(OpBuilder &builder, Location loc, const MatmulSpec &spec,
-                     GemmConfigAttr config, StringRef name,
-                     std::string &reason) {
-  FailureOr<MatmulLayout> layout = MatmulLayout::get(spec, config, reason);
-  if (failed(layout) || failed(Epilogue::check(spec, reason)))
+fp8::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
+                 GemmConfigAttr config, GPUTargetAttr target, StringRef name,
+                 std::string &reason) {
+  FailureOr<MatmulLayout> layout =
+      MatmulLayout::get(spec, config, target, reason);
+  if (failed(layout))
     return failure();
   MLIRContext *context = builder.getContext();
   OpBuilder::InsertionGuard guard(builder);
-  declareShared(builder, loc);
-
-  SmallVector<Type> types;
-  SmallVector<KernelParam> params = getMatmulParams(context, spec, config);
-  for (const KernelParam &param : params)
-    types.push_back(param.type);
-  auto type =
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types);
-  auto function = LLVM::LLVMFuncOp::create(builder, loc, name, type);
-  for (auto [i, param] : llvm::enumerate(params)) {
-    if (!param.isTensorMap)
-      continue;
-    // Read in place from the constant bank, 64-byte aligned.
-    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                        builder.getI64IntegerAttr(64));
-    function.setArgAttr(
-        i, LLVM::LLVMDialect::getByValAttrName(),
-        TypeAttr::get(LLVM::LLVMArrayType::get(builder.getI8Type(), 128)));
-    function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(),
-                        builder.getUnitAttr());
-  }
-  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
-                    builder.getUnitAttr());
-  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                    builder.getDenseI32ArrayAttr(
-                        {static_cast<int32_t>(layout->threads), 1, 1}));
+  MatmulSignature matmul(context, spec, config, *layout);
+  LLVM::LLVMFuncOp function = matmul.signature.create(
+      builder, loc, name, matmul.launch, KernelMath::Approximate);
   // Without it ptxas does not know how many registers a thread has at entry,
   // and ignores setmaxnreg.
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     builder.getI32IntegerAttr(1));
-  if (config.getCluster() > 1)
-    function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
-                      builder.getDenseI32ArrayAttr(
-                          {static_cast<int32_t>(config.getCluster()), 1, 1}));
-  function->setAttr(kLaunchAttrName,
-                    getMatmulLaunchInfo(context, spec, config, *layout));
-
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
   KernelBuilder b(loc, builder);
   Value shared = LLVM::AddressOfOp::create(
-      b, LLVM::LLVMPointerType::get(context, 3), kSharedName);
-  buildBody(MatmulContext(b, spec, config, *layout, function, shared));
+      b, LLVM::LLVMPointerType::get(context, 3), KernelSignature::kSharedName);
+  buildBody(MatmulContext(b, spec, config, *layout,
+                          matmul.signature.getParams(function), shared));
   return function;
 }

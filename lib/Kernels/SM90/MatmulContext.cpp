@@ -13,15 +13,33 @@ using namespace mlir::fp8;
 
 MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
                              GemmConfigAttr config, const MatmulLayout &layout,
-                             LLVM::LLVMFuncOp function, Value shared)
-    : b(b), spec(spec), config(config), layout(layout), shared(shared) {
-  for (auto [param, argument] :
-       llvm::zip_equal(getMatmulParams(b.getContext(), spec, config),
-                       function.getArguments()))
-    params[param.name] = argument;
+                             llvm::StringMap<Value> params, Value shared)
+    : b(b), spec(spec), config(config), layout(layout), shared(shared),
+      params(std::move(params)) {
   thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   warp = b.uniform(b.shiftRight(thread, 5));
   lane = b.bitAnd(thread, 31);
+  if (!isClustered())
+    return;
+  rankOfRows = NVVM::ClusterId::create(b, b.getI32Type());
+  if (config.getClusterCols() > 1) {
+    rankOfCols = b.div(rankOfRows, config.getCluster());
+    rankOfRows = b.rem(rankOfRows, config.getCluster());
+  }
+}
+
+TileScheduler::Rank MatmulContext::getTileRank() const {
+  Value ofRows = config.getCluster() > 1 ? rankOfRows : Value();
+  if (config.getSwapAb())
+    return {rankOfCols, ofRows};
+  return {ofRows, rankOfCols};
+}
+
+Value MatmulContext::getTileIndex(const Tile &tile) const {
+  if (!isClustered())
+    return tile.index;
+  Value rank = NVVM::ClusterId::create(b, b.getI32Type());
+  return b.add(b.mul(tile.index, config.getClusterSize()), rank);
 }
 
 void MatmulContext::synchronize() const {

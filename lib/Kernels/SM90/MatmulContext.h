@@ -9,8 +9,8 @@
 #ifndef FP8_LIB_KERNELS_SM90_MATMULCONTEXT_H
 #define FP8_LIB_KERNELS_SM90_MATMULCONTEXT_H
 
-#include "../Blocks/KernelBuilder.h"
-#include "fp8/Kernels/MatmulKernel.h"
+#include "../Blocks/TileScheduler.h"
+#include "MatmulLayout.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace mlir::fp8 {
@@ -20,16 +20,16 @@ namespace mlir::fp8 {
 /// in 8s: A and B, or with swap_ab B and A.
 class MatmulContext {
 public:
-  /// Reads the thread's number, at the start of `function`; `shared` is its
-  /// dynamic shared memory.
+  /// Reads the thread's number, at the start of the kernel with these
+  /// parameters; `shared` is its dynamic shared memory.
   MatmulContext(KernelBuilder &b, const MatmulSpec &spec, GemmConfigAttr config,
-                const MatmulLayout &layout, LLVM::LLVMFuncOp function,
+                const MatmulLayout &layout, llvm::StringMap<Value> params,
                 Value shared);
 
   bool isPingPong() const {
     return config.getSchedule() == GemmSchedule::PingPong;
   }
-  bool isClustered() const { return config.getCluster() > 1; }
+  bool isClustered() const { return config.getClusterSize() > 1; }
   bool hasScalesInRing() const { return layout.rowScales || layout.colScales; }
   const OperandSpec &getRowSpec() const {
     return config.getSwapAb() ? spec.b : spec.a;
@@ -42,6 +42,9 @@ public:
   StringRef getColName() const { return config.getSwapAb() ? "a" : "b"; }
   /// A parameter by its name in docs/Kernels.md, null if there is none.
   Value getParam(const Twine &name) const { return params.lookup(name.str()); }
+  TileScheduler::Rank getTileRank() const;
+  /// The number of this block's tile among all tiles of all clusters.
+  Value getTileIndex(const Tile &tile) const;
   /// A barrier for all threads of the block, or of its cluster.
   void synchronize() const;
 
@@ -50,6 +53,9 @@ public:
   GemmConfigAttr config;
   const MatmulLayout &layout;
   Value shared, thread, warp, lane;
+  /// With clusters: which of the `cluster` neighbours this block is, and which
+  /// of the `cluster_cols`; the number of the block counts the former first.
+  Value rankOfRows, rankOfCols;
 
 private:
   llvm::StringMap<Value> params;

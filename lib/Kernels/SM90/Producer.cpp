@@ -13,17 +13,119 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-void fp8::buildOperandProducer(const MatmulContext &kernel,
-                               const TileScheduler &scheduler, Ring ring) {
+namespace {
+/// Where the boxes of one K block go, and when they are there.
+struct Slot {
+  RingPosition position;
+  Value barrier, k, batch;
+};
+} // namespace
+
+namespace {
+/// An operand of a tile: its first row, and where it lies in slots.
+struct SharedOperand {
+  std::string map;
+  const OperandTile &tile;
+  Value origin;
+  int64_t offset;
+  /// Which of the blocks of the cluster that share it this one is, and all of
+  /// them; null for this one alone.
+  Value rank, blocks;
+};
+} // namespace
+
+/// Copies this block's part of the operand, or all of it.
+static void copyPart(const MatmulContext &kernel, const SharedOperand &operand,
+                     const Slot &slot) {
+  KernelBuilder &b = kernel.b;
+  const OperandTile &tile = operand.tile;
+  Value place =
+      b.add(b.mul(slot.position.stage, tile.getBytes()), operand.offset);
+  Value origin = operand.origin;
+  int64_t rows = tile.getPartRows();
+  if (tile.getParts() > 1) {
+    Value first = b.mul(operand.rank, rows);
+    place = b.add(place, b.mul(first, kRowBytes));
+    origin = b.add(origin, first);
+  }
+  Value k = b.mul(slot.k, tile.getBlockK());
+  for (int64_t box = 0, e = rows / tile.getBoxRows(); box < e; ++box) {
+    Value row = b.add(origin, box * tile.getBoxRows());
+    SmallVector<Value> coordinates{k, row};
+    if (tile.isTransposed())
+      std::swap(coordinates[0], coordinates[1]);
+    if (kernel.spec.batched)
+      coordinates.push_back(slot.batch);
+    Value map = kernel.getParam(operand.map);
+    Value to = b.offset(kernel.shared, b.add(place, box * tile.getBoxBytes()));
+    if (operand.blocks)
+      bulkLoadToCluster(b, map, to, slot.barrier, coordinates, operand.blocks);
+    else
+      bulkLoad(b, map, to, slot.barrier, coordinates);
+  }
+}
+
+/// Every `stride`-th bit, `count` of them, moved by `shift` if that is not
+/// null (i16).
+static Value getMask(KernelBuilder &b, int64_t count, int64_t stride,
+                     Value shift) {
+  int64_t bits = 0;
+  for (int64_t i = 0; i < count; ++i)
+    bits |= int64_t(1) << (i * stride);
+  Value mask = arith::ConstantOp::create(b, b.getI16IntegerAttr(bits));
+  if (!shift)
+    return mask;
+  shift = arith::TruncIOp::create(b, b.getI16Type(), shift);
+  return arith::ShLIOp::create(b, mask, shift);
+}
+
+static void copyOperand(const MatmulContext &kernel,
+                        const SharedOperand &operand, const Slot &slot) {
+  auto copy = [&] { copyPart(kernel, operand, slot); };
+  // Without parts, the first block brings it for all.
+  if (operand.blocks && operand.tile.getParts() == 1)
+    kernel.b.ifThen(kernel.b.equal(operand.rank, 0), copy);
+  else
+    copy();
+}
+
+static void copyOperands(const MatmulContext &kernel, const Tile &tile,
+                         const Slot &slot) {
   KernelBuilder &b = kernel.b;
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
-  int64_t bytes = layout.rowsBytes + layout.colsBytes;
+  bool swapped = config.getSwapAb();
+  int64_t cluster = config.getCluster(), clusterCols = config.getClusterCols();
+  // Blocks of one rank along the rows have the same rows, and the other way
+  // around.
+  Value rowBlocks, colBlocks;
+  if (clusterCols > 1)
+    rowBlocks = getMask(b, clusterCols, cluster,
+                        cluster > 1 ? kernel.rankOfRows : Value());
+  if (cluster > 1)
+    colBlocks =
+        getMask(b, cluster, 1,
+                clusterCols > 1 ? b.mul(kernel.rankOfCols, cluster) : Value());
+  copyOperand(kernel,
+              SharedOperand{(kernel.getRowName() + ".map").str(), layout.rows,
+                            swapped ? tile.n : tile.m, layout.offsetRows,
+                            kernel.rankOfCols, rowBlocks},
+              slot);
+  copyOperand(kernel,
+              SharedOperand{(kernel.getColName() + ".map").str(), layout.cols,
+                            swapped ? tile.m : tile.n, layout.offsetCols,
+                            kernel.rankOfRows, colBlocks},
+              slot);
+}
+
+void fp8::buildOperandProducer(const MatmulContext &kernel,
+                               const TileScheduler &scheduler, Ring ring) {
+  KernelBuilder &b = kernel.b;
+  const MatmulLayout &layout = kernel.layout;
+  int64_t bytes = layout.rows.getBytes() + layout.cols.getBytes();
   b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
          {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
            Tile tile = scheduler.getTile(b, item);
-           Value row = config.getSwapAb() ? tile.n : tile.m;
-           Value col = config.getSwapAb() ? tile.m : tile.n;
            return b.loop(
                tile.kBegin, tile.kEnd, b.i32(1), carried,
                [&](Value k, ValueRange carried) -> SmallVector<Value> {
@@ -31,31 +133,8 @@ void fp8::buildOperandProducer(const MatmulContext &kernel,
                  ring.waitEmpty(position);
                  ring.expectBytes(position.stage, bytes);
                  Value barrier = ring.getFullBarrier(position.stage);
-                 auto place = [&](int64_t offset, int64_t size) {
-                   return b.add(b.mul(position.stage, size), offset);
-                 };
-                 auto copy = [&](auto load, StringRef name, Value place,
-                                 Value origin) {
-                   SmallVector<Value> coordinates{
-                       b.mul(k, GemmConfigAttr::kTileK), origin};
-                   if (kernel.spec.batched)
-                     coordinates.push_back(tile.batch);
-                   load(b, kernel.getParam(name + ".map"),
-                        b.offset(kernel.shared, place), barrier, coordinates);
-                 };
-                 copy(bulkLoad, kernel.getRowName(),
-                      place(layout.offsetRows, layout.rowsBytes), row);
-                 Value cols = place(layout.offsetCols, layout.colsBytes);
-                 if (!kernel.isClustered()) {
-                   copy(bulkLoad, kernel.getColName(), cols, col);
-                 } else {
-                   // This block's part of the columns, for all of the cluster.
-                   int64_t part = config.getCols() / config.getCluster();
-                   Value first = b.mul(scheduler.getRank(), part);
-                   copy(bulkLoadToCluster, kernel.getColName(),
-                        b.add(cols, b.mul(first, GemmConfigAttr::kTileK)),
-                        b.add(col, first));
-                 }
+                 copyOperands(kernel, tile,
+                              Slot{position, barrier, k, tile.batch});
                  RingPosition next = ring.advance(position);
                  return {next.stage, next.phase};
                });

@@ -1,4 +1,4 @@
-//===- Wgmma.cpp - Warpgroup matrix multiply-accumulate on 8-bit floats ---===//
+//===- Wgmma.cpp - Warpgroup matrix multiply-accumulate -------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,30 +7,67 @@
 //===----------------------------------------------------------------------===//
 
 #include "Wgmma.h"
-#include "fp8/IR/FP8Attrs.h"
+#include "../Blocks/Hazards.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// K of one instruction on 8-bit operands.
-static constexpr int64_t kInstructionK = 32;
+/// Fields of a shared memory matrix descriptor (PTX ISA, "Matrix Descriptor"):
+/// byte offsets of the boxes of a tile and of its groups of 8 rows, or with
+/// rows innermost and without a swizzle the other way around.
+static int64_t getLeadingOffset(const OperandTile &tile) {
+  if (!tile.isTransposed())
+    return 16; // Ignored with a swizzle.
+  return tile.getSwizzle() == 16 ? 8 * 16 : tile.getBoxBytes();
+}
 
-/// The fields of a shared memory matrix descriptor beside the address (PTX ISA,
-/// "Matrix Descriptor"). Low word: leading dimension offset 1, which a swizzled
-/// K-major matrix ignores. High word: stride 1024 bytes >> 4 between groups of
-/// 8 rows; 128-byte swizzle.
-static constexpr int64_t kDescriptorLow = 1 << 16;
-static constexpr uint64_t kDescriptorHigh = (1024 >> 4) | (uint64_t(1) << 30);
+static int64_t getStrideOffset(const OperandTile &tile) {
+  if (tile.isTransposed() && tile.getSwizzle() == 16)
+    return tile.getBoxBytes();
+  return 8 * tile.getSwizzle();
+}
+
+static uint64_t getSwizzleMode(const OperandTile &tile) {
+  switch (tile.getSwizzle()) {
+  case 128:
+    return 1;
+  case 64:
+    return 2;
+  case 32:
+    return 3;
+  default:
+    return 0;
+  }
+}
 
 static NVVM::WGMMATypes getWgmmaType(Type type) {
+  if (type.isF32())
+    return NVVM::WGMMATypes::tf32;
+  if (type.isF16())
+    return NVVM::WGMMATypes::f16;
+  if (type.isBF16())
+    return NVVM::WGMMATypes::bf16;
   return isa<Float8E5M2Type>(type) ? NVVM::WGMMATypes::e5m2
                                    : NVVM::WGMMATypes::e4m3;
 }
 
-Wgmma::Wgmma(KernelBuilder &b, int64_t cols, Type aType, Type bType)
-    : cols(cols), aType(getWgmmaType(aType)), bType(getWgmmaType(bType)) {
+Wgmma::Wgmma(KernelBuilder &b, int64_t cols, const OperandTile &aTile,
+             const OperandTile &bTile)
+    : cols(cols), aTile(aTile), bTile(bTile) {
   accumulatorType = LLVM::LLVMStructType::getLiteral(
       b.getContext(), SmallVector<Type>(getNumRegisters(), b.getF32Type()));
+}
+
+FragmentLayout Wgmma::getFragmentLayout(int64_t cols) {
+  FragmentLayout layout;
+  layout.warpRows = 16;
+  layout.lanesPerRow = 4;
+  layout.rows = {0, 8};
+  for (int64_t col = 0; col < cols; col += 8)
+    for (int64_t row = 0; row < 2; ++row)
+      layout.pairs.push_back({row, col});
+  layout.isMatrices = true;
+  return layout;
 }
 
 Value Wgmma::getUndefined(KernelBuilder &b) {
@@ -48,9 +85,11 @@ SmallVector<Value> Wgmma::getRegisters(KernelBuilder &b, Value accumulator) {
   return registers;
 }
 
-Value Wgmma::getDescriptor(KernelBuilder &b, Value address) {
+Value Wgmma::getDescriptor(KernelBuilder &b, const OperandTile &tile,
+                           Value address) {
   Value field = b.bitAnd(b.shiftRight(address, 4), 0x3fff);
-  return arith::OrIOp::create(b, field, b.i32(kDescriptorLow));
+  return arith::OrIOp::create(b, field,
+                              b.i32(getLeadingOffset(tile) >> 4 << 16));
 }
 
 Value Wgmma::advance(KernelBuilder &b, Value descriptor, Value bytes) {
@@ -66,24 +105,38 @@ Value Wgmma::advance(KernelBuilder &b, Value descriptor, int64_t bytes) {
 }
 
 /// All of a descriptor, from its low word.
-static Value complete(KernelBuilder &b, Value low) {
-  return arith::OrIOp::create(b, b.widen(low), b.i64(kDescriptorHigh << 32));
+static Value complete(KernelBuilder &b, const OperandTile &tile, Value low) {
+  uint64_t high = getStrideOffset(tile) >> 4 | getSwizzleMode(tile) << 30;
+  return arith::OrIOp::create(b, b.widen(low), b.i64(high << 32));
 }
 
 Value Wgmma::multiply(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
                       Value accumulator, bool overwrite) {
-  auto shape = NVVM::MMAShapeAttr::get(b.getContext(), 64, cols, kInstructionK);
-  for (int64_t k = 0; k < GemmConfigAttr::kTileK; k += kInstructionK) {
+  int64_t instructionK = aTile.getInstructionK();
+  auto shape = NVVM::MMAShapeAttr::get(b.getContext(), 64, cols, instructionK);
+  auto aLayout =
+      aTile.isTransposed() ? NVVM::MMALayout::col : NVVM::MMALayout::row;
+  auto bLayout =
+      bTile.isTransposed() ? NVVM::MMALayout::row : NVVM::MMALayout::col;
+  for (int64_t i = 0, e = aTile.getBlockK() / instructionK; i < e; ++i) {
     // Inside of a swizzle atom, K advances the start address.
+    Value a = advance(b, aDescriptor, i * aTile.getStepBytes());
+    Value otherB = advance(b, bDescriptor, i * bTile.getStepBytes());
     accumulator = NVVM::WgmmaMmaAsyncOp::create(
-        b, accumulatorType, accumulator,
-        complete(b, advance(b, aDescriptor, k)),
-        complete(b, advance(b, bDescriptor, k)), shape, aType, bType,
-        NVVM::WGMMATypes::f32,
-        overwrite && k == 0 ? NVVM::WGMMAScaleOut::zero
+        b, accumulatorType, accumulator, complete(b, aTile, a),
+        complete(b, bTile, otherB), shape, getWgmmaType(aTile.getElementType()),
+        getWgmmaType(bTile.getElementType()), NVVM::WGMMATypes::f32,
+        overwrite && i == 0 ? NVVM::WGMMAScaleOut::zero
                             : NVVM::WGMMAScaleOut::one,
-        NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one, NVVM::MMALayout::row,
-        NVVM::MMALayout::col, /*satfinite=*/nullptr);
+        NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one, aLayout, bLayout,
+        /*satfinite=*/nullptr);
   }
   return accumulator;
+}
+
+SmallVector<Value> fp8::waitForAccumulators(KernelBuilder &b, int64_t pending,
+                                            ValueRange accumulators) {
+  std::string code =
+      "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";";
+  return tieRegisters(b, code, accumulators);
 }

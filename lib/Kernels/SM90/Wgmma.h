@@ -1,5 +1,4 @@
-//===- Wgmma.h - Warpgroup matrix multiply-accumulate on 8-bit floats -*- C++
-//-*-===//
+//===- Wgmma.h - Warpgroup matrix multiply-accumulate -----------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,44 +9,54 @@
 #ifndef FP8_LIB_KERNELS_SM90_WGMMA_H
 #define FP8_LIB_KERNELS_SM90_WGMMA_H
 
-#include "../Blocks/KernelBuilder.h"
+#include "../Blocks/Fragment.h"
+#include "OperandTile.h"
 
 namespace mlir::fp8 {
 
-/// D (64 x cols, f32) (+)= A (64 x 128) * B (cols x 128)^T from shared memory,
-/// both K-major and written by bulk copies with the 128-byte swizzle. NVGPU's
-/// warpgroup ops cannot express it: they take B for row-major KxN.
+/// D (64 x cols, f32) (+)= A (64 x K) * B (cols x K)^T of a slot of the ring.
+/// NVGPU's warpgroup ops cannot express it: they take B for row-major KxN.
 class Wgmma {
 public:
-  Wgmma(KernelBuilder &b, int64_t cols, Type aType, Type bType);
+  Wgmma(KernelBuilder &b, int64_t cols, const OperandTile &aTile,
+        const OperandTile &bTile);
 
-  /// The accumulator of one thread: cols / 2 registers. Thread t of warp w and
-  /// lane l holds in register i the element of row 16 w + l / 4 + 8 ((i >> 1) &
-  /// 1) and column 8 (i >> 2) + 2 (l & 3) + (i & 1) (PTX ISA, "Register
-  /// Fragments for wgmma.mma_async.m64nNk32").
+  /// The accumulator of one thread, cols / 2 registers: lane l of warp w holds
+  /// in register i the element of row 16 w + l / 4 + 8 ((i >> 1) & 1) and
+  /// column 8 (i >> 2) + 2 (l & 3) + (i & 1) (PTX ISA, "Register Fragments for
+  /// wgmma.mma_async.m64nNk32"); it is that of all operand types.
+  static FragmentLayout getFragmentLayout(int64_t cols);
   LLVM::LLVMStructType getAccumulatorType() const { return accumulatorType; }
   int64_t getNumRegisters() const { return cols / 2; }
   Value getUndefined(KernelBuilder &b);
   Value getZeros(KernelBuilder &b);
   SmallVector<Value> getRegisters(KernelBuilder &b, Value accumulator);
 
-  /// The low word of the descriptor of the matrix whose first row lies at byte
-  /// `address` (i32) of shared memory.
-  static Value getDescriptor(KernelBuilder &b, Value address);
+  /// The low word of the descriptor of the matrix that lies at byte `address`
+  /// (i32) of shared memory as `tile` says.
+  static Value getDescriptor(KernelBuilder &b, const OperandTile &tile,
+                             Value address);
   /// `descriptor` moved by `bytes`, a multiple of 16, the same for the warp.
   static Value advance(KernelBuilder &b, Value descriptor, Value bytes);
   static Value advance(KernelBuilder &b, Value descriptor, int64_t bytes);
 
-  /// Multiplies one K block of 128. `overwrite` ignores what the accumulator
+  /// Multiplies one K block. `overwrite` ignores what the accumulator
   /// held.
   Value multiply(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
                  Value accumulator, bool overwrite);
 
 private:
   int64_t cols;
-  NVVM::WGMMATypes aType, bType;
+  OperandTile aTile, bTile;
   LLVM::LLVMStructType accumulatorType;
 };
+
+/// Waits until at most `pending` groups of wgmma are in flight, and makes
+/// `accumulators` results of the wait. The instruction names no registers
+/// (PTX ISA, wgmma.wait_group), so without the tie LLVM may read the
+/// accumulators above it.
+SmallVector<Value> waitForAccumulators(KernelBuilder &b, int64_t pending,
+                                       ValueRange accumulators);
 
 } // namespace mlir::fp8
 

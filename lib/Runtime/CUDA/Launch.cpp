@@ -43,34 +43,54 @@ fp8rt_status cuda::checkLaunch(const fp8rt_launch_config &config) {
   return FP8RT_OK;
 }
 
-Result cuda::launchKernel(const Driver &driver, Function function,
-                          const fp8rt_launch_config &config, void **params,
-                          void **extra, Stream stream) {
+namespace {
+/// The driver's form of a launch.
+struct DriverLaunch {
+  DriverLaunch(const fp8rt_launch_config &from, Stream stream);
+
   LaunchAttribute attributes[2];
+  LaunchConfig config;
+};
+} // namespace
+
+DriverLaunch::DriverLaunch(const fp8rt_launch_config &from, Stream stream) {
   unsigned numAttributes = 0;
-  if (hasCluster(config)) {
+  if (hasCluster(from)) {
     LaunchAttribute &attribute = attributes[numAttributes++];
     attribute.id = LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    attribute.value.clusterDim = {config.cluster[0], config.cluster[1],
-                                  config.cluster[2]};
+    attribute.value.clusterDim = {from.cluster[0], from.cluster[1],
+                                  from.cluster[2]};
   }
-  if (config.flags & FP8RT_LAUNCH_OVERLAP) {
+  if (from.flags & FP8RT_LAUNCH_OVERLAP) {
     LaunchAttribute &attribute = attributes[numAttributes++];
     attribute.id = LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     attribute.value.programmaticStreamSerializationAllowed = 1;
   }
-  LaunchConfig launch;
-  launch.gridDimX = config.grid[0];
-  launch.gridDimY = config.grid[1];
-  launch.gridDimZ = config.grid[2];
-  launch.blockDimX = config.block[0];
-  launch.blockDimY = config.block[1];
-  launch.blockDimZ = config.block[2];
-  launch.sharedMemBytes = config.dynamic_smem;
-  launch.hStream = stream;
-  launch.attrs = attributes;
-  launch.numAttrs = numAttributes;
-  return driver.cuLaunchKernelEx(&launch, function, params, extra);
+  config.gridDimX = from.grid[0];
+  config.gridDimY = from.grid[1];
+  config.gridDimZ = from.grid[2];
+  config.blockDimX = from.block[0];
+  config.blockDimY = from.block[1];
+  config.blockDimZ = from.block[2];
+  config.sharedMemBytes = from.dynamic_smem;
+  config.hStream = stream;
+  config.attrs = attributes;
+  config.numAttrs = numAttributes;
+}
+
+Result cuda::launchKernel(const Driver &driver, Function function,
+                          const fp8rt_launch_config &config, void **params,
+                          void **extra, Stream stream) {
+  DriverLaunch launch(config, stream);
+  return driver.cuLaunchKernelEx(&launch.config, function, params, extra);
+}
+
+Result cuda::getMaxActiveClusters(const Driver &driver, Function function,
+                                  const fp8rt_launch_config &config,
+                                  int32_t &clusters) {
+  DriverLaunch launch(config, /*stream=*/nullptr);
+  return driver.cuOccupancyMaxActiveClusters(&clusters, function,
+                                             &launch.config);
 }
 
 fp8rt_status cuda::failLaunch(const Driver &driver, Result result,

@@ -28,6 +28,10 @@ Result launchKernel(const Driver &driver, Function function,
                     const fp8rt_launch_config &config, void **params,
                     void **extra, Stream stream);
 
+Result getMaxActiveClusters(const Driver &driver, Function function,
+                            const fp8rt_launch_config &config,
+                            int32_t &clusters);
+
 /// "expected config.grid[0] to be 1 or more, but got 0".
 fp8rt_status checkLaunch(const fp8rt_launch_config &config);
 

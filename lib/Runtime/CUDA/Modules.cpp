@@ -244,9 +244,11 @@ static fp8rt_status checkLimits(const LoadedFunction &function,
   return FP8RT_OK;
 }
 
-fp8rt_status fp8rt_launch(fp8rt_function handle,
-                          const fp8rt_launch_config *config, void **params,
-                          fp8rt_stream stream) {
+/// Calls `use` with a function and its context, which is current, if it can be
+/// launched like this.
+template <typename Use>
+static fp8rt_status useFunction(fp8rt_function handle,
+                                const fp8rt_launch_config *config, Use use) {
   if (!config)
     return failNull("config");
   return detail::guard([&]() -> fp8rt_status {
@@ -261,12 +263,41 @@ fp8rt_status fp8rt_launch(fp8rt_function handle,
     ScopedContext context(getDriver(), function->context);
     if (context.getStatus() != FP8RT_OK)
       return context.getStatus();
-    Result result =
-        launchKernel(*context.operator->(), function->function, *config, params,
-                     /*extra=*/nullptr, asStream(stream));
-    if (result == SUCCESS)
-      return FP8RT_OK;
-    return failLaunch(*context.operator->(), result, function->name,
-                      function->context, asStream(stream));
+    return use(*function, *context.operator->());
   });
+}
+
+fp8rt_status
+fp8rt_function_get_max_active_clusters(fp8rt_function handle,
+                                       const fp8rt_launch_config *config,
+                                       int32_t *clusters) {
+  if (!clusters)
+    return failNull("clusters");
+  return useFunction(
+      handle, config,
+      [&](const LoadedFunction &function,
+          const Driver &driver) -> fp8rt_status {
+        Result result =
+            getMaxActiveClusters(driver, function.function, *config, *clusters);
+        if (result == SUCCESS)
+          return FP8RT_OK;
+        return cuda::fail(result, "find how many clusters of kernel '" +
+                                      function.name + "' run at once");
+      });
+}
+
+fp8rt_status fp8rt_launch(fp8rt_function handle,
+                          const fp8rt_launch_config *config, void **params,
+                          fp8rt_stream stream) {
+  return useFunction(handle, config,
+                     [&](const LoadedFunction &function,
+                         const Driver &driver) -> fp8rt_status {
+                       Result result = launchKernel(
+                           driver, function.function, *config, params,
+                           /*extra=*/nullptr, asStream(stream));
+                       if (result == SUCCESS)
+                         return FP8RT_OK;
+                       return failLaunch(driver, result, function.name,
+                                         function.context, asStream(stream));
+                     });
 }

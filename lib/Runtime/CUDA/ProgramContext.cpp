@@ -26,18 +26,18 @@
 using namespace fp8rt;
 
 struct fp8rt_context {
-  fp8rt_context(int32_t device, fp8rt_stream stream, int64_t numSMs)
-      : device(device), stream(stream), numSMs(numSMs) {}
+  fp8rt_context(int32_t device, fp8rt_stream stream)
+      : device(device), stream(stream) {}
 
   int32_t device;
   fp8rt_stream stream;
-  int64_t numSMs;
   fp8rt_status status = FP8RT_OK;
   char message[1024] = "";
 
   struct Kernel {
     fp8rt_function function;
-    uint32_t dynamicSmem; /* the most that was asked for */
+    /// Null without a description of its launch.
+    fp8rt_kernel *described;
   };
   std::unordered_map<const fp8rt_program_image *, fp8rt_module> modules;
   std::unordered_map<const fp8rt_program_kernel *, Kernel> kernels;
@@ -82,7 +82,7 @@ fp8rt_status fp8rt_context_create(int32_t device, fp8rt_stream stream,
     fp8rt_device_info info;
     if (fp8rt_status status = fp8rt_device_get_info(device, &info))
       return status;
-    *context = new fp8rt_context(device, stream, info.num_sms);
+    *context = new fp8rt_context(device, stream);
     return FP8RT_OK;
   });
 }
@@ -96,6 +96,8 @@ fp8rt_status fp8rt_context_destroy(fp8rt_context *context) {
     if (first == FP8RT_OK)
       first = status;
   };
+  for (auto &[program, kernel] : context->kernels)
+    keepFirst(fp8rt_kernel_destroy(kernel.described));
   for (auto &[image, module] : context->modules)
     keepFirst(fp8rt_module_unload(module));
   for (auto &[data, copy] : context->constants)
@@ -224,23 +226,6 @@ void fp8rt_context_require(fp8rt_context *context, int32_t condition,
   });
 }
 
-int64_t fp8rt_context_get_num_sms(fp8rt_context *context) {
-  return context ? context->numSMs : 1;
-}
-
-void fp8rt_context_get_tensor_map(fp8rt_context *context,
-                                  const fp8rt_tensor_map_desc *desc,
-                                  fp8rt_tensor_map *map) {
-  inHealthy(context, [&]() -> fp8rt_status {
-    for (int32_t i = 0; i < desc->rank; ++i)
-      if (desc->sizes[i] == 0) {
-        *map = {};
-        return FP8RT_OK;
-      }
-    return fp8rt_tensor_map_get(context->device, desc, map);
-  });
-}
-
 /// Finds the kernel, loading its module at first.
 static fp8rt_status getKernel(fp8rt_context &context,
                               const fp8rt_program_kernel *kernel,
@@ -259,7 +244,14 @@ static fp8rt_status getKernel(fp8rt_context &context,
     if (fp8rt_status status =
             fp8rt_module_get_function(module, kernel->name, &function))
       return status;
-    it = context.kernels.emplace(kernel, fp8rt_context::Kernel{function, 0})
+    fp8rt_kernel *described = nullptr;
+    if (kernel->launch)
+      if (fp8rt_status status =
+              fp8rt_kernel_create(function, kernel->launch,
+                                  std::strlen(kernel->launch), &described))
+        return status;
+    it = context.kernels
+             .emplace(kernel, fp8rt_context::Kernel{function, described})
              .first;
   }
   found = &it->second;
@@ -275,12 +267,19 @@ void fp8rt_context_launch(fp8rt_context *context,
     fp8rt_context::Kernel *found;
     if (fp8rt_status status = getKernel(*context, kernel, found))
       return status;
-    if (config->dynamic_smem > found->dynamicSmem) {
-      if (fp8rt_status status = fp8rt_function_set_max_dynamic_smem(
-              found->function, static_cast<int32_t>(config->dynamic_smem)))
-        return status;
-      found->dynamicSmem = config->dynamic_smem;
-    }
     return fp8rt_launch(found->function, config, params, context->stream);
+  });
+}
+
+void fp8rt_context_launch_kernel(fp8rt_context *context,
+                                 const fp8rt_program_kernel *kernel,
+                                 const fp8rt_kernel_argument *arguments,
+                                 const void *const *captures) {
+  inHealthy(context, [&]() -> fp8rt_status {
+    fp8rt_context::Kernel *found;
+    if (fp8rt_status status = getKernel(*context, kernel, found))
+      return status;
+    return fp8rt_kernel_launch(found->described, arguments, captures,
+                               /*workspaces=*/nullptr, context->stream);
   });
 }

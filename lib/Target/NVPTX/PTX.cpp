@@ -72,9 +72,7 @@ FailureOr<std::string> fp8::emitPTX(gpu::GPUModuleOp module,
 // ptxas
 //===----------------------------------------------------------------------===//
 
-std::string fp8::findPtxas(const PTXOptions &options) {
-  if (!options.ptxas.empty())
-    return options.ptxas;
+std::string fp8::findPtxas() {
   auto find = [](ArrayRef<StringRef> paths) {
     llvm::ErrorOr<std::string> found =
         llvm::sys::findProgramByName("ptxas", paths);
@@ -91,7 +89,7 @@ std::string fp8::findPtxas(const PTXOptions &options) {
 FailureOr<SmallVector<char>>
 fp8::assemblePTX(StringRef ptx, const PTXOptions &options, std::string &log,
                  llvm::function_ref<InFlightDiagnostic()> emitError) {
-  std::string ptxas = findPtxas(options);
+  std::string ptxas = options.ptxas.empty() ? findPtxas() : options.ptxas;
   if (ptxas.empty()) {
     emitError() << kNoPtxas;
     return failure();

@@ -6,16 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/IR/FP8Dialect.h"
+#include "fp8/GPU/IR/LaunchJSON.h"
+#include "fp8/GPU/Transforms/Passes.h"
 #include "fp8/InitAll.h"
-#include "fp8/Kernels/Passes.h"
 #include "fp8/Target/NVPTX/PTX.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -40,11 +39,22 @@ static FailureOr<gpu::GPUModuleOp> lowerKernels(Operation *op) {
   return kernels;
 }
 
+static FailureOr<PTXOptions> getOptions(Operation *op) {
+  auto target = op->getAttrOfType<GPUTargetAttr>(kTargetAttrName);
+  if (!target)
+    return op->emitError("expected a module with the attribute '")
+           << kTargetAttrName << "', which fp8-set-target gives it";
+  return PTXOptions(target);
+}
+
 static LogicalResult translateToPTX(Operation *op, raw_ostream &os) {
+  FailureOr<PTXOptions> options = getOptions(op);
+  if (failed(options))
+    return failure();
   FailureOr<gpu::GPUModuleOp> kernels = lowerKernels(op);
   if (failed(kernels))
     return failure();
-  FailureOr<std::string> ptx = emitPTX(*kernels);
+  FailureOr<std::string> ptx = emitPTX(*kernels, *options);
   if (failed(ptx))
     return failure();
   os << *ptx;
@@ -57,42 +67,35 @@ static LogicalResult translateToCubin(Operation *op, raw_ostream &os) {
   if (failed(translateToPTX(op, stream)))
     return failure();
   FailureOr<SmallVector<char>> cubin =
-      assemblePTX(ptx, PTXOptions(), log, [&] { return op->emitError(); });
+      assemblePTX(ptx, *getOptions(op), log, [&] { return op->emitError(); });
   if (failed(cubin))
     return failure();
   os.write(cubin->data(), cubin->size());
   return success();
 }
 
-static llvm::json::Value toJSON(Attribute attribute) {
-  if (auto integer = dyn_cast<IntegerAttr>(attribute))
-    return integer.getInt();
-  if (auto string = dyn_cast<StringAttr>(attribute))
-    return string.getValue();
-  if (auto array = dyn_cast<ArrayAttr>(attribute)) {
-    llvm::json::Array values;
-    for (Attribute value : array)
-      values.push_back(toJSON(value));
-    return values;
-  }
-  std::string text;
-  llvm::raw_string_ostream(text) << attribute;
-  return text;
-}
-
-/// What fp8.launch says of each kernel, as JSON.
+/// By the kernel's name, how it was built and the launch as the runtime reads
+/// it.
 static LogicalResult translateToJSON(Operation *op, raw_ostream &os) {
-  llvm::json::Object kernels;
-  op->walk([&](LLVM::LLVMFuncOp function) {
-    auto launch = function->getAttrOfType<DictionaryAttr>(kLaunchAttrName);
-    if (!launch)
-      return;
-    llvm::json::Object entries;
-    for (NamedAttribute entry : launch)
-      entries[entry.getName().strref()] = toJSON(entry.getValue());
-    kernels[function.getName()] = std::move(entries);
+  llvm::json::OStream json(os, /*IndentSize=*/1);
+  json.object([&] {
+    op->walk([&](LLVM::LLVMFuncOp function) {
+      auto launch = function->getAttrOfType<LaunchAttr>(kLaunchAttrName);
+      if (!launch)
+        return;
+      json.attributeObject(function.getName(), [&] {
+        if (Attribute config = function->getAttr(kConfigAttrName)) {
+          std::string text;
+          llvm::raw_string_ostream(text) << config;
+          json.attribute("config", text);
+        }
+        json.attributeBegin("launch");
+        json.rawValue(getLaunchJSON(launch));
+        json.attributeEnd();
+      });
+    });
   });
-  os << llvm::formatv("{0:2}", llvm::json::Value(std::move(kernels))) << '\n';
+  os << '\n';
   return success();
 }
 

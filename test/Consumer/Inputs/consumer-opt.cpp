@@ -8,6 +8,8 @@
 
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/InitAll.h"
+#include "fp8/Kernels/Architecture.h"
+#include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Pipelines/Pipelines.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -18,7 +20,17 @@
 using namespace mlir;
 
 namespace {
-/// Writes the number of FP8 matmuls on the module.
+/// Whether a GPU that the project knows has a kernel for the operation.
+bool hasKernel(fp8::KernelOpInterface op) {
+  std::string reason;
+  FailureOr<std::unique_ptr<fp8::KernelSpec>> spec = op.getKernelSpec(reason);
+  return succeeded(spec) &&
+         llvm::any_of(fp8::getArchitectureChips(), [&](StringRef chip) {
+           return fp8::lookupArchitecture(chip)->getGenerator(**spec, reason);
+         });
+}
+
+/// Writes the numbers of FP8 matmuls and of those with kernels on the module.
 struct CountMatmulsPass
     : PassWrapper<CountMatmulsPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CountMatmulsPass)
@@ -26,10 +38,16 @@ struct CountMatmulsPass
   StringRef getArgument() const override { return "consumer-count-matmuls"; }
 
   void runOnOperation() override {
-    int64_t count = 0;
-    getOperation().walk([&](fp8::MatmulOp) { ++count; });
+    int64_t count = 0, withKernel = 0;
+    getOperation().walk([&](fp8::MatmulOp op) {
+      ++count;
+      withKernel += hasKernel(cast<fp8::KernelOpInterface>(*op));
+    });
+    Builder builder(&getContext());
     getOperation()->setAttr("consumer.matmuls",
-                            Builder(&getContext()).getI64IntegerAttr(count));
+                            builder.getI64IntegerAttr(count));
+    getOperation()->setAttr("consumer.kernels",
+                            builder.getI64IntegerAttr(withKernel));
   }
 };
 } // namespace

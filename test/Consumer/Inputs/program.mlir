@@ -1,4 +1,4 @@
-// CHECK: module attributes {{.*}}consumer.matmuls = 1
+// CHECK: module attributes {{.*}}consumer.kernels = 1 : i64, consumer.matmuls = 1
 // CHECK-LABEL: func.func @main
 // CHECK: fp8.quantize
 // CHECK: fp8.matmul

@@ -1,5 +1,5 @@
-// RUN: fp8-opt --fp8-build-kernels --canonicalize %s | FileCheck %s
-// RUN: fp8-opt --fp8-build-kernels %s -o %t
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --canonicalize %s | FileCheck %s
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels %s -o %t
 // RUN: fp8-translate --kernels-to-ptx %t | FileCheck --check-prefix=PTX %s
 
 // Two blocks with tiles of 64 x 32, which are neighbours along M. The 32 rows of
@@ -9,14 +9,15 @@
 !w = !fp8.scaled<4096x4000xf8E4M3FN, block = [*, *], scale = f32>
 func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 32, stages = 2, consumers = 1, group = 6, cluster = 2>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 32, stages = 2, consumers = 1, group = 6, cluster = 2>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
 
+// CHECK-DAG: #[[CLUSTERS:.*]] = affine_map<()[s0, s1, s2] -> ((s0 ceildiv 128) * (s1 ceildiv 32))>
+// CHECK: #fp8_gpu.launch<{{.*}}params = [#fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128>, #fp8_gpu.tensor_map<2, box = [128, 16], swizzle = 128, l2 = 128>, {{.*}}grid = #[[CLUSTERS]], block = 256, cluster = 2,
 // CHECK-LABEL: llvm.func @fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_fast_64x32_s2c1_cluster2_g6(
 // CHECK-SAME: %[[A:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}}, %[[B:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}}, %[[D:[a-z0-9]+]]: !llvm.ptr
-// CHECK-SAME: cluster = 2 : i64
 // CHECK-SAME: nvvm.cluster_dim = array<i32: 2, 1, 1>
 
 // A slot is empty when the consumer warps of both blocks have given it back.
@@ -28,6 +29,7 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK-DAG: %[[HALF:.*]] = arith.constant 16 : i32
 // CHECK-DAG: %[[HALF_BYTES:.*]] = arith.constant 2048 : i32
 // CHECK-DAG: %[[BOTH:.*]] = arith.constant 3 : i16
+// CHECK: %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctarank
 // CHECK: nvvm.mbarrier.init %{{.*}}, %[[WARPS]]
 
 // No block touches the other's barriers before they are there.
@@ -39,7 +41,6 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // A cluster takes pairs of tiles; a group of 6 rows of tiles is 3 of pairs.
 // CHECK: %[[CLUSTER:.*]] = nvvm.read.ptx.sreg.clusterid.x
 // CHECK: %[[CLUSTERS:.*]] = nvvm.read.ptx.sreg.nclusterid.x
-// CHECK: %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctarank
 // CHECK: %[[PAIRS_M:.*]] = arith.divui %{{.*}}, %[[PAIR]]
 // CHECK: %[[TILES_N:.*]] = arith.divui
 // CHECK: %[[PAIRS:.*]] = arith.muli %[[PAIRS_M]], %[[TILES_N]]

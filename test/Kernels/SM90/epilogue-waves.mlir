@@ -1,9 +1,9 @@
-// RUN: fp8-opt --fp8-build-kernels --canonicalize --cse --split-input-file %s | FileCheck %s
-// RUN: fp8-opt --fp8-build-kernels --split-input-file %s -o %t
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --canonicalize --cse --split-input-file %s | FileCheck %s
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --split-input-file %s -o %t
 // RUN: sed '/^\/\/ -----/,$d' %t | fp8-translate --kernels-to-ptx | FileCheck %s --check-prefix=PTX
 
-// The code of a long epilogue is there once for all waves of a tile, in a loop
-// that no one unrolls: the sums of the second wave take the place of the first
+// If the config says so, the code of an epilogue is there once for all waves of a
+// tile, in a loop that no one unrolls: the sums of the second wave take the place of the first
 // one's.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
@@ -15,7 +15,7 @@ func.func @long(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
     %2 = math.erf %1 : f32
     %3 = arith.truncf %2 : f32 to bf16
     fp8.yield %3 : bf16
-  } {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 128, stages = 2, schedule = ping_pong>}
+  } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 2, schedule = ping_pong, epilogue = looped>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
@@ -39,7 +39,7 @@ func.func @long(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 
 // -----
 
-// A short one is there for each wave.
+// Otherwise it is there for each wave.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
@@ -50,7 +50,7 @@ func.func @short(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
     %1 = arith.maximumf %acc, %zero : f32
     %2 = arith.truncf %1 : f32 to bf16
     fp8.yield %2 : bf16
-  } {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 8, stages = 2, schedule = ping_pong>}
+  } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 8, stages = 2, schedule = ping_pong>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }

@@ -1,4 +1,4 @@
-// RUN: fp8-opt --fp8-build-kernels --canonicalize --cse --split-input-file %s | FileCheck %s
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --canonicalize --cse --split-input-file %s | FileCheck %s
 
 // A bias is read once for all rows of a tile, in pairs of columns, before the
 // sums are waited for; beyond the result it is clamped. The clamp before an
@@ -21,13 +21,13 @@ func.func @bias_quantize_amax(%a: !x, %b: !w, %bias: tensor<4096xbf16>, %scale: 
     %5 = arith.select %below, %low, %4 : f32
     %6 = arith.truncf %5 : f32 to f8E4M3FN
     fp8.yield %6, %2 : f8E4M3FN, f32
-  } {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>}
+  } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>}
     : !x, !w -> tensor<?x4096xf8E4M3FN>, tensor<1x1xf32>
   return %0#0, %0#1 : tensor<?x4096xf8E4M3FN>, tensor<1x1xf32>
 }
 
 // CHECK-LABEL: llvm.func @fp8_matmul
-// CHECK-SAME: %[[BIAS:[a-z0-9]+]]: !llvm.ptr<1>, %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: i64, %[[SCALE:[a-z0-9]+]]: f32, %[[AMAX:[a-z0-9]+]]: !llvm.ptr<1>, %[[M:[a-z0-9]+]]: i32, %[[N:[a-z0-9]+]]: i32, %[[K:[a-z0-9]+]]: i32)
+// CHECK-SAME: %[[BIAS:[a-z0-9]+]]: !llvm.ptr<1>, %[[SCALE:[a-z0-9]+]]: f32, %[[AMAX:[a-z0-9]+]]: !llvm.ptr<1>, %[[M:[a-z0-9]+]]: i32, %[[N:[a-z0-9]+]]: i32, %[[K:[a-z0-9]+]]: i32)
 // CHECK: %[[SLOT:.*]] = llvm.alloca
 // CHECK: %[[PAIRS:.*]]:2 = scf.if
 // CHECK-COUNT-2: llvm.load %{{.*}} invariant : !llvm.ptr<1> -> i32
@@ -59,7 +59,7 @@ func.func @residual(%a: !x, %b: !w, %r: tensor<?x4096xf32>) -> tensor<?x4096xf32
   ^bb0(%acc: f32, %r0: f32):
     %1 = arith.addf %acc, %r0 : f32
     fp8.yield %1 : f32
-  } {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 8, stages = 2, consumers = 1>}
+  } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 8, stages = 2, consumers = 1>}
     : !x, !w -> tensor<?x4096xf32>
   return %0 : tensor<?x4096xf32>
 }

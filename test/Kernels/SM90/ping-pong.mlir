@@ -1,4 +1,4 @@
-// RUN: fp8-opt --fp8-build-kernels --canonicalize %s | FileCheck %s
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --canonicalize %s | FileCheck %s
 
 // Each warpgroup waits for its turn, and gives it away when it has issued a whole
 // tile.
@@ -7,7 +7,7 @@
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 16, stages = 4, schedule = ping_pong>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 16, stages = 4, schedule = ping_pong, pending = 1>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }

@@ -1,4 +1,4 @@
-// RUN: fp8-opt --fp8-build-kernels --canonicalize %s | FileCheck %s
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --canonicalize %s | FileCheck %s
 
 // Two slots of 8192 + 2048 bytes, 4096 of staging, then the barriers: full ones
 // at 36864, empty ones at 36880.
@@ -7,7 +7,7 @@
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }

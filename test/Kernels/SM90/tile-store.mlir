@@ -1,4 +1,4 @@
-// RUN: fp8-opt --fp8-build-kernels --canonicalize --split-input-file %s | FileCheck %s
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --canonicalize --split-input-file %s | FileCheck %s
 
 // 16-bit results: four 8x8 matrices at once; the copy is issued by one thread,
 // after what was written is visible to it.
@@ -7,7 +7,7 @@
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 func.func @bulk(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 128, stages = 2, consumers = 1>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 128, stages = 2, consumers = 1>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
@@ -38,13 +38,13 @@ func.func @bulk(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 func.func @overlapping_slabs(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 112, stages = 2, consumers = 1>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 112, stages = 2, consumers = 1>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
 
+// CHECK: #fp8_gpu.tensor_map<4, box = [64, 64], swizzle = 128, l2 = 128>
 // CHECK-LABEL: llvm.func @fp8_matmul
-// CHECK-SAME: store_bytes = 128 : i64
 // CHECK: %[[LAST:.*]] = arith.constant 48 : i32
 // CHECK-COUNT-4: nvvm.stmatrix
 // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta
@@ -61,7 +61,7 @@ func.func @overlapping_slabs(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 !w = !fp8.scaled<1001x4096xf8E4M3FN, block = [*, *], scale = f32>
 func.func @direct(%a: !x, %b: !w) -> tensor<?x1001xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 8, stages = 2, consumers = 1, store = direct>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 8, stages = 2, consumers = 1, store = direct>}
     : !x, !w -> tensor<?x1001xbf16>
   return %0 : tensor<?x1001xbf16>
 }
@@ -84,7 +84,7 @@ func.func @direct(%a: !x, %b: !w) -> tensor<?x1001xbf16> {
 !w = !fp8.scaled<4x4096x4096xf8E4M3FN, block = [1, 1, *], scale = f32>
 func.func @batch(%a: !x, %b: !w) -> tensor<4x?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>}
     : !x, !w -> tensor<4x?x4096xbf16>
   return %0 : tensor<4x?x4096xbf16>
 }

@@ -1,4 +1,4 @@
-// RUN: fp8-opt --fp8-build-kernels --canonicalize --split-input-file %s | FileCheck %s
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --canonicalize --split-input-file %s | FileCheck %s
 
 // Descriptor: stride 1024 >> 4 at bit 32, leading 1 at bit 16, swizzle 1 at bit
 // 62; its low word is made uniform for each K block. K advances by 32 bytes, 2 in
@@ -9,7 +9,7 @@
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 func.func @fast(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 64, tile_n = 8, stages = 2, consumers = 1>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 8, stages = 2, consumers = 1>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
@@ -29,10 +29,12 @@ func.func @fast(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: %[[B:.*]] = arith.ori %[[B_WIDE]], %[[HIGH]]
 // CHECK: nvvm.wgmma.mma_async %[[A]], %[[B]], %[[UNDEF]], <m = 64, n = 8, k = 32>, D[<f32>, <zero>], A[<e5m2>, <one>, <row>], B[<e4m3>, <one>, <col>]
 // CHECK: %[[A1:.*]] = arith.addi %[[A_LOW]], %[[TWO]]
+// CHECK: %[[B1:.*]] = arith.addi %[[B_LOW]], %[[TWO]]
 // CHECK: %[[A1_WIDE:.*]] = arith.extui %[[A1]]
 // CHECK: %[[A1_FULL:.*]] = arith.ori %[[A1_WIDE]], %[[HIGH]]
-// CHECK: %[[B1:.*]] = arith.addi %[[B_LOW]], %[[TWO]]
-// CHECK: nvvm.wgmma.mma_async %[[A1_FULL]], %{{.*}}, %{{.*}}, <m = 64, n = 8, k = 32>, D[<f32>, <one>]
+// CHECK: %[[B1_WIDE:.*]] = arith.extui %[[B1]]
+// CHECK: %[[B1_FULL:.*]] = arith.ori %[[B1_WIDE]], %[[HIGH]]
+// CHECK: nvvm.wgmma.mma_async %[[A1_FULL]], %[[B1_FULL]], %{{.*}}, <m = 64, n = 8, k = 32>, D[<f32>, <one>]
 // CHECK: nvvm.wgmma.mma_async
 // CHECK: nvvm.wgmma.mma_async
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
@@ -51,7 +53,7 @@ func.func @fast(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 func.func @promote(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 8, stages = 2, consumers = 1>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 8, stages = 2, consumers = 1>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
@@ -75,7 +77,7 @@ func.func @promote(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [128, 128], scale = f32>
 func.func @block(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b
-    {fp8.gemm_config = #fp8.gemm_config<tile_m = 128, tile_n = 8, stages = 2, consumers = 1>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 8, stages = 2, consumers = 1>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }

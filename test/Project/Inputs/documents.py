@@ -1,12 +1,14 @@
 """Checks that README.md and docs/ say what is so.
 
-usage: documents.py programs|operations|commands|links SOURCE_DIR BUILD_DIR
+usage: documents.py programs|operations|commands|links|adding SOURCE_DIR BUILD_DIR
 
 programs     every `mlir` block that is a whole program parses and verifies
-operations   every operation of the dialect has an example, and it parses
+operations   every operation of the dialects has an example, and examples of
+             operations and attributes parse
 commands     every `console` block, run in order with those of its page, prints
              what the page shows
 links        every link to a file or a heading leads to one
+adding       what to touch to add something is there, and said alike on both pages
 
 A comment in front of a block says more: `<!-- file: NAME -->` that it is the
 file NAME, of the repository or made here for the commands that follow, and
@@ -31,9 +33,6 @@ OPERANDS = {
     "compute_scale": "%amax: tensor<1x1xf32>",
     "dequantize": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>",
     "disassemble": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>",
-    "launch_matmul": "%a: tensor<32x128xf8E4M3FN>, %a_inv: tensor<1x1xf32>, "
-    "%b: tensor<64x128xf8E4M3FN>, %b_inv: tensor<1x1xf32>, "
-    "%bias: tensor<64xbf16>, %d: tensor<32x64xbf16>",
     "matmul": "%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%b: !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%bias: tensor<64xbf16>",
@@ -95,19 +94,25 @@ def check_programs(source, build):
 
 
 def check_operations(source, build):
-    path = source / "docs" / "generated" / "Dialect.md"
-    sections = re.split(r"^### `fp8\.(\w+)` \(", path.read_text(), flags=re.MULTILINE)
+    pages = sorted((source / "docs" / "generated").glob("*Dialect.md"))
     errors, count = [], 0
-    for name, section in zip(sections[1::2], sections[2::2]):
-        examples = re.findall(r"^```mlir\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-        if name in WITHOUT_EXAMPLE:
-            continue
-        if not examples:
-            errors.append(f"fp8.{name}: expected an example in its description")
-        for example in examples:
-            program = f"func.func @f({OPERANDS.get(name, '')}) {{\n{example}\nreturn\n}}"
-            errors += parse(build, f"fp8.{name}", program)
-            count += 1
+    for page, text in ((page, page.read_text()) for page in pages):
+        sections = re.split(r"^### `(fp8\w*\.\w+)` \(", text, flags=re.MULTILINE)
+        for name, section in zip(sections[1::2], sections[2::2]):
+            short = name.partition(".")[2]
+            examples = re.findall(r"^```mlir\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+            if not examples and short not in WITHOUT_EXAMPLE:
+                errors.append(f"{name}: expected an example in its description")
+            for example in examples:
+                if not re.match(r"[#!]\w+ =", example):
+                    operands = OPERANDS.get(short, "")
+                    example = f"func.func @f({operands}) {{\n{example}\nreturn\n}}"
+                errors += parse(build, name, example)
+                count += 1
+        for attribute in re.findall(r"`(#fp8\w*\.\w+<[^`]*>)`", text):
+            if "..." not in attribute:
+                errors += parse(build, page.name, f"#example = {' '.join(attribute.split())}")
+                count += 1
     return errors, count
 
 
@@ -228,6 +233,30 @@ def check_links(source, build):
     return errors, count
 
 
+def read_rows(page, heading):
+    """The rows of the tables below a heading, by their first cell."""
+    section = page.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+) \| (.*) \|$", section, re.MULTILINE)
+    # The pages are in different folders.
+    return {name: re.sub(r"\]\(.*?\)", "]", text) for name, text in rows}
+
+
+def check_adding(source, build):
+    contributing = read_rows(source / "CONTRIBUTING.md", "Adding things")
+    pipeline = read_rows(source / "docs" / "Pipeline.md", "Adding things")
+    errors = [
+        f"docs/Pipeline.md: expected the row '{name}' to be that of CONTRIBUTING.md"
+        for name, text in pipeline.items() if contributing.get(name) != text
+    ]
+    paths = [path for text in contributing.values() for path in re.findall(r"`([\w./-]+/[\w./-]+)`", text)]
+    for path in paths:
+        # X stands for what is added: what is around it is there.
+        known = pathlib.Path(re.sub(r"/[^/]*(?:X|SMx|-x\b|\bx[.-]).*", "", path))
+        if not (source / known).exists():
+            errors.append(f"CONTRIBUTING.md: expected '{path}' to lead somewhere")
+    return errors, len(paths)
+
+
 def main():
     what, source, build = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
     check = {
@@ -235,6 +264,7 @@ def main():
         "operations": check_operations,
         "commands": check_commands,
         "links": check_links,
+        "adding": check_adding,
     }[what]
     errors, count = check(source, build)
     print(*errors, sep="\n\n")

@@ -39,6 +39,10 @@ typedef struct fake_launch {
   int32_t device;
   void *stream;
   void *first_param; /* the value of a parameter of pointer type */
+  /* Of kernels in PTX, the parameters: their bytes, up to 128 of each. */
+  uint32_t num_params;
+  uint32_t param_bytes[64];
+  unsigned char params[64][128];
 } fake_launch;
 
 /// Without failures, counts, lost devices and captures; memory stays.

@@ -21,11 +21,19 @@ typedef struct function {
   module *owner;
   char name[256];
   int static_smem, max_dynamic_smem;
+  uint32_t cluster;
+  uint32_t num_params, param_bytes[64];
 } function;
 
 /// Bytes of shared memory of a block: 48 KiB, or 227 KiB for a kernel that asks
 /// for them; of an SM's 228 KiB the system keeps 1 KiB for each block.
-enum { DEFAULT_SMEM = 49152, MAX_SMEM = 232448 };
+enum {
+  DEFAULT_SMEM = 49152,
+  MAX_SMEM = 232448,
+  SM_SMEM = 233472,
+  RESERVED_SMEM = 1024,
+  SM_THREADS = 2048
+};
 
 static fake_launch last;
 
@@ -57,6 +65,36 @@ static int get_static_smem(const char *text) {
       bytes += size;
   }
   return bytes;
+}
+
+/// Reads the parameters that follow ".entry NAME(": their types, or of arrays
+/// of bytes the extents.
+static void get_params(const char *text, function *f) {
+  const char *end = strchr(text, ')');
+  while ((text = strstr(text, ".param ")) && text < end && f->num_params < 64) {
+    const char *stop = text + strcspn(text, ",)");
+    int bytes = 0;
+    const char *extent = memchr(text, '[', (size_t)(stop - text));
+    if (extent)
+      bytes = atoi(extent + 1);
+    for (const char *type = text + strlen(".param"); !bytes && type < stop;
+         ++type)
+      if (*type == '.' && strchr("usbf", type[1]))
+        bytes = atoi(type + 2) / 8;
+    f->param_bytes[f->num_params++] = (uint32_t)bytes;
+    text = stop;
+  }
+}
+
+/// The blocks of a cluster that the kernel was compiled for, 1 without; those of
+/// cubins are not known, 0.
+static uint32_t get_cluster(const char *entry) {
+  uint32_t x = 1, y = 1, z = 1;
+  const char *end = strchr(entry, '{');
+  const char *directive = strstr(entry, ".reqnctapercluster");
+  if (directive && end && directive < end)
+    sscanf(directive, ".reqnctapercluster %u, %u, %u", &x, &y, &z);
+  return x * y * z;
 }
 
 CUresult cuModuleLoadDataEx(module **result, const void *image, unsigned count,
@@ -106,6 +144,10 @@ CUresult cuModuleGetFunction(function **result, module *owner,
   *result = calloc(1, sizeof(function));
   (*result)->owner = owner;
   snprintf((*result)->name, sizeof((*result)->name), "%s", name);
+  if (owner->text) {
+    get_params(strstr(owner->text, entry), *result);
+    (*result)->cluster = get_cluster(strstr(owner->text, entry));
+  }
   (*result)->static_smem = get_static_smem(owner->text);
   (*result)->max_dynamic_smem = DEFAULT_SMEM - (*result)->static_smem;
   return 0;
@@ -161,6 +203,30 @@ typedef struct launch_config {
   uint32_t num_attributes;
 } launch_config;
 
+/// The launch's clusters if it says so, or the kernel's; of a cubin the grid is
+/// taken to be one. Multiprocessors are in groups of 16, of which some have 2
+/// more: 132, of which clusters of more than 2 blocks reach 128.
+CUresult cuOccupancyMaxActiveClusters(int *clusters, function *f,
+                                      const launch_config *config) {
+  ENTER_CONTEXT(false);
+  if ((int)config->dynamic_smem > f->max_dynamic_smem)
+    return 1;
+  uint32_t cluster = f->cluster ? f->cluster : config->grid[0];
+  for (uint32_t i = 0; i < config->num_attributes; ++i)
+    if (config->attributes[i].id == 4)
+      cluster = config->attributes[i].value.cluster[0] *
+                config->attributes[i].value.cluster[1] *
+                config->attributes[i].value.cluster[2];
+  uint32_t threads = config->block[0] * config->block[1] * config->block[2];
+  uint32_t bytes =
+      config->dynamic_smem + (uint32_t)f->static_smem + RESERVED_SMEM;
+  uint32_t blocks = SM_THREADS / threads;
+  if (blocks > SM_SMEM / bytes)
+    blocks = SM_SMEM / bytes;
+  *clusters = (int)((cluster > 2 ? 128 : 132) * blocks / cluster);
+  return 0;
+}
+
 CUresult cuLaunchKernelEx(const launch_config *config, function *f,
                           void **params, void **extra) {
   (void)extra;
@@ -189,6 +255,12 @@ CUresult cuLaunchKernelEx(const launch_config *config, function *f,
   }
   if (params)
     memcpy(&last.first_param, params[0], sizeof(void *));
+  last.num_params = params ? f->num_params : 0;
+  for (uint32_t i = 0; i < last.num_params; ++i) {
+    last.param_bytes[i] = f->param_bytes[i];
+    memcpy(last.params[i], params[i],
+           f->param_bytes[i] < 128 ? f->param_bytes[i] : 128);
+  }
   pthread_mutex_unlock(&fake_mutex);
   return 0;
 }

@@ -50,6 +50,7 @@ void cuMemsetD8Async(void);
 void cuModuleGetFunction(void);
 void cuModuleLoadDataEx(void);
 void cuModuleUnload(void);
+void cuOccupancyMaxActiveClusters(void);
 void cuPointerGetAttributes(void);
 void cuStreamCreate(void);
 void cuStreamDestroy_v2(void);
@@ -85,6 +86,7 @@ static const struct {
     FUNCTION(cuFuncGetAttribute, 2020),
     FUNCTION(cuFuncSetAttribute, 9000),
     FUNCTION(cuLaunchKernelEx, 11060),
+    FUNCTION(cuOccupancyMaxActiveClusters, 11070),
     FUNCTION(cuTensorMapEncodeTiled, 12000),
     FUNCTION(cuMemAllocManaged, 6000),
     FUNCTION(cuMemPoolCreate, 11020),

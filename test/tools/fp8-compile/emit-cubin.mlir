@@ -3,6 +3,16 @@
 // RUN: llvm-readelf --file-header %t.cubin | FileCheck %s
 // CHECK: NVIDIA CUDA architecture
 
+// One of generated kernels and loops, too; the assembler takes the PTX as it is.
+
+// RUN: fp8-compile %S/emit.mlir --target=sm_90a --recipe=current --emit=ptx -o %t.ptx
+// RUN: %ptxas -arch=sm_90a %t.ptx -o %t.cubin
+// RUN: llvm-readelf --symbols %t.cubin | FileCheck %s --check-prefix=BOTH
+// RUN: fp8-compile %S/emit.mlir --target=sm_90a --recipe=current --emit=cubin -o %t.cubin
+// RUN: llvm-readelf --symbols %t.cubin | FileCheck %s --check-prefix=BOTH
+// BOTH-DAG: FUNC {{.*}} fp8_matmul_sm90a_
+// BOTH-DAG: FUNC {{.*}} generic_
+
 // Without ptxas there is none; a program embeds its PTX, and says so.
 
 // RUN: not env CUDA_HOME=%t-nowhere fp8-compile %s --target=sm_90a --emit=cubin -o %t.cubin 2>&1 | FileCheck %s --check-prefix=NONE

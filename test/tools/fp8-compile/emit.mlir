@@ -24,21 +24,19 @@
 // NAMES-NOT: {{.}}
 // HEADER: fp8rt_status demo_linear(
 
-// Kernels come in modules, each of which is one file for the assembler and the
-// driver.
+// All kernels of a program are one module, which is one file for the assembler
+// and the driver: generated ones, whose math is approximate, and those of loops.
 
-// RUN: fp8-compile %s --target=sm_90a --recipe=current --emit=ptx | FileCheck %s --check-prefix=PTX
-// RUN: fp8-compile %s --target=sm_90a --recipe=current --emit=ptx --kernels=fp8_kernels -o - | FileCheck %s --check-prefix=ONE
-// RUN: not fp8-compile %s --target=sm_90a --recipe=current --emit=ptx --kernels=fp8 2>&1 | FileCheck %s --check-prefix=WHICH
-// PTX:      {{^}}// fp8_loops
+// RUN: fp8-compile %s --target=sm_90a --recipe=current --emit=ptx -o %t.ptx
+// RUN: FileCheck %s --check-prefix=PTX --input-file=%t.ptx
+// PTX:      .version
+// PTX-NOT:  .version
 // PTX:      .target sm_90a
-// PTX:      {{^}}// fp8_kernels
-// PTX:      .target sm_90a
+// PTX-NOT:  .target
 // PTX:      .entry fp8_matmul_sm90a_
-// ONE-NOT:  fp8_loops
-// ONE:      .version
-// ONE-NOT:  .version
-// WHICH:    {{^}}fp8-compile: error: expected kernels to be one of fp8_loops, fp8_kernels, but got 'fp8'{{$}}
+// PTX-NOT:  .version
+// PTX:      .entry generic_
+// PTX-NOT:  .version
 
 func.func @linear(%x: tensor<32x256xbf16>, %w: tensor<256x64xbf16>) -> tensor<32x64xf32> {
   %zero = arith.constant 0.0 : f32

@@ -4,17 +4,19 @@
 // RUN: FileCheck %s --check-prefix=REMARK --input-file=%t.err
 // RUN: fp8-opt %s --fp8-pipeline="target=sm_90a recipe=current kernel-table=%t.json to=buffers" | FileCheck %s --check-prefix=TUNED
 
-// The matmuls of a program as its recipe makes them, equal ones once, with what
-// their epilogues do.
+// What kernels of a program compute as its recipe makes it, equal ones once;
+// matmuls with what their epilogues do.
 
-// CHECK: "matmul": "e4m3_e4m3_bf16_tensor_tensor_promote 1x32x64x256 n:bf16 extf addf truncf"
-// CHECK-NOT: "matmul"
+// CHECK: "kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_promote 1x32x64x256 n:bf16 extf addf truncf"
+// CHECK-NOT: "kernel"
+// CHECK: "kernel": "transpose b1 1x256x64"
+// CHECK-NOT: "kernel"
 // REMARK: remark: not tuned, for not all of its extents are known
 
 // The first of the table, as all are equally fast there; the heuristic would
 // have swapped operands.
 
-// TUNED: llvm.func @fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_promote_128x128_s5c2_g16
+// TUNED: llvm.func @fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_promote_128x128_s5c2_overlap_g16
 
 func.func @same(%x: tensor<32x256xbf16>, %w: tensor<256x64xbf16>, %v: tensor<256x64xbf16>,
                 %bias: tensor<64xbf16>) -> (tensor<32x64xbf16>, tensor<32x64xbf16>) {

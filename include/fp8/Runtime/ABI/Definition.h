@@ -28,6 +28,7 @@
 #include "fp8/Runtime/Memory.h"
 #include "fp8/Runtime/Program.h"
 #include "fp8/Runtime/Stats.h"
+#include "fp8/Runtime/TensorMap.h"
 
 #include <type_traits>
 

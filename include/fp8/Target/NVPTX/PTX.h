@@ -9,35 +9,41 @@
 #ifndef FP8_TARGET_NVPTX_PTX_H
 #define FP8_TARGET_NVPTX_PTX_H
 
+#include "fp8/GPU/IR/FP8GPUAttrs.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include <string>
 
 namespace mlir::fp8 {
 
 struct PTXOptions {
-  std::string chip = "sm_90a";
-  /// The PTX of CUDA 13.0; LLVM's default for the chip is too old for bulk
-  /// copies.
-  std::string features = "+ptx90";
+  PTXOptions() = default;
+  explicit PTXOptions(GPUTargetAttr target)
+      : chip(target.getChip()), features(target.getFeatures()) {}
+
+  /// As LLVM and ptxas call it.
+  std::string chip;
+  /// Of LLVM: the version of PTX, since its default for a chip may be too old
+  /// for what the chip can do.
+  std::string features;
   unsigned optLevel = 3;
   /// Path of ptxas; if empty, it is that of the toolkit that CUDA_HOME,
   /// CUDA_PATH or CUDA_ROOT names; without such a variable, the one in PATH or
-  /// in /usr/local/cuda.
+  /// in /usr/local/cuda (findPtxas).
   std::string ptxas;
 };
 
 /// Translates the kernels of `module`, in the LLVM dialect, to PTX. Errors are
 /// emitted on the module.
 FailureOr<std::string> emitPTX(gpu::GPUModuleOp module,
-                               const PTXOptions &options = {});
+                               const PTXOptions &options);
 
 /// What there is to say without it.
 inline constexpr llvm::StringLiteral kNoPtxas =
     "expected ptxas in the CUDA toolkit of CUDA_HOME, in PATH or in "
     "/usr/local/cuda, but got none";
 
-/// The ptxas to use, or an empty string.
-std::string findPtxas(const PTXOptions &options = {});
+/// The ptxas to use if nobody names one, or an empty string.
+std::string findPtxas();
 
 /// Assembles PTX to a cubin. `log` receives what ptxas -v says of registers,
 /// spills and warnings. Errors go through `emitError`.

@@ -20,8 +20,8 @@ constexpr char kPTX[] = "// Made by hand.\n.version 8.0\n.target sm_90a\n"
                         ".address_size 64\n.visible .entry kernel(\n"
                         ".param .u64 x)\n{ ret; }\n";
 constexpr fp8rt_program_image kImage = {kPTX, sizeof(kPTX) - 1};
-constexpr fp8rt_program_kernel kKernel = {&kImage, "kernel"};
-constexpr fp8rt_program_kernel kMissing = {&kImage, "missing"};
+constexpr fp8rt_program_kernel kKernel = {&kImage, "kernel", nullptr};
+constexpr fp8rt_program_kernel kMissing = {&kImage, "missing", nullptr};
 
 class Context : public FakeDriver {
 protected:
@@ -39,9 +39,8 @@ protected:
     FakeDriver::TearDown();
   }
 
-  void launch(const fp8rt_program_kernel &kernel, uint32_t grid = 2,
-              uint32_t smem = 0) {
-    fp8rt_launch_config config = {{grid, 1, 1}, {32, 1, 1}, {}, smem, 0};
+  void launch(const fp8rt_program_kernel &kernel, uint32_t grid = 2) {
+    fp8rt_launch_config config = {{grid, 1, 1}, {32, 1, 1}, {}, 0, 0};
     void *params[] = {&memory};
     fp8rt_context_launch(context, &kernel, &config, params);
   }
@@ -87,14 +86,6 @@ TEST_F(Context, LaunchesNothingWithoutBlocks) {
   launch(kKernel, /*grid=*/0);
   expectOk(fp8rt_context_take_status(context));
   EXPECT_EQ(getCalls("cuLaunchKernelEx"), 0);
-}
-
-TEST_F(Context, GivesLaunchesTheirSharedMemoryOnce) {
-  launch(kKernel, 1, 200000);
-  launch(kKernel, 1, 200000);
-  expectOk(fp8rt_context_take_status(context));
-  EXPECT_EQ(getCalls("cuFuncSetAttribute"), 1);
-  EXPECT_EQ(getLastLaunch().dynamic_smem, 200000u);
 }
 
 TEST_F(Context, SkipsEverythingAfterAnError) {
@@ -210,25 +201,9 @@ TEST_F(Context, ReadsAndWaits) {
   EXPECT_EQ(getCalls("cuStreamSynchronize"), 1);
 }
 
-TEST_F(Context, SaysWhatIsWrongWithATensorMap) {
-  fp8rt_tensor_map_desc desc = {};
-  desc.address = static_cast<char *>(memory) + 8;
-  desc.rank = 2;
-  desc.sizes[0] = desc.strides[1] = 16;
-  desc.sizes[1] = 4;
-  desc.box[0] = 16;
-  desc.box[1] = 1;
-  fp8rt_tensor_map map;
-  fp8rt_context_get_tensor_map(context, &desc, &map);
-  takeError(FP8RT_ERROR_INVALID_ARGUMENT, "address");
-  desc.sizes[1] = 0;
-  fp8rt_context_get_tensor_map(context, &desc, &map);
-  expectOk(fp8rt_context_take_status(context));
-}
-
 TEST_F(Context, NullIsAContextThatHasFailed) {
   EXPECT_EQ(fp8rt_context_alloc(nullptr, 64, 0), nullptr);
-  EXPECT_EQ(fp8rt_context_get_num_sms(nullptr), 1);
+  fp8rt_context_launch_kernel(nullptr, &kKernel, nullptr, nullptr);
   fp8rt_context_copy(nullptr, memory, memory, 4);
   fp8rt_context_require(nullptr, 0, "no");
   expectError(fp8rt_context_take_status(nullptr), FP8RT_ERROR_INVALID_ARGUMENT,

@@ -346,6 +346,34 @@ TEST_F(Launch, HasWhatTheKernelLeavesOfTheSharedMemory) {
   expectOk(fp8rt_module_unload(other));
 }
 
+// Whatever the grid; blocks of a cluster are neighbours, and share the
+// multiprocessor's memory with others.
+TEST_F(Launch, KnowsHowManyClustersRunAtOnce) {
+  int32_t clusters = 0;
+  auto count = [&](uint32_t cluster) {
+    config.cluster[0] = config.grid[0] = cluster;
+    config.cluster[1] = config.cluster[2] = 1;
+    expectOk(
+        fp8rt_function_get_max_active_clusters(function, &config, &clusters));
+    return clusters;
+  };
+  expectOk(fp8rt_function_set_max_dynamic_smem(function, 200 * 1024));
+  config.dynamic_smem = 200 * 1024;
+  EXPECT_EQ(count(2), 66);
+  EXPECT_EQ(count(4), 32);
+  config.dynamic_smem = 100 * 1024;
+  EXPECT_EQ(count(2), 132);
+  expectError(
+      fp8rt_function_get_max_active_clusters(function, &config, nullptr),
+      FP8RT_ERROR_INVALID_ARGUMENT, "clusters");
+  expectError(fp8rt_function_get_max_active_clusters(0, &config, &clusters),
+              FP8RT_ERROR_INVALID_HANDLE, "expected a function, but got 0");
+  config.block[0] = 0;
+  expectError(
+      fp8rt_function_get_max_active_clusters(function, &config, &clusters),
+      FP8RT_ERROR_INVALID_ARGUMENT, "config.block");
+}
+
 TEST_F(Launch, KnowsAStreamOfAnotherDevice) {
   fp8rt_stream own = stream, other;
   expectOk(fp8rt_stream_create(0, &other));

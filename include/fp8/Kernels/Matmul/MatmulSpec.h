@@ -1,0 +1,117 @@
+//===- MatmulSpec.h - What a matmul kernel computes -------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_KERNELS_MATMUL_MATMULSPEC_H
+#define FP8_KERNELS_MATMUL_MATMULSPEC_H
+
+#include "fp8/IR/FP8Ops.h"
+#include "fp8/Kernels/KernelSpec.h"
+
+namespace mlir::fp8 {
+
+/// Which elements of an operand share a factor, rows being the operand's own:
+/// the M of A, the N of B.
+enum class ScaleBlock {
+  /// No factors: an operand in high precision.
+  None,
+  /// One factor for all of an operand, or for each of its batches.
+  Tensor,
+  /// One for each row.
+  Row,
+  /// One for each row and 128 of K.
+  Row128,
+  /// One for 128 rows and 128 of K.
+  Block128,
+};
+
+/// Rows that share a factor of a blocked operand.
+inline int64_t getScaleRows(ScaleBlock block) {
+  return block == ScaleBlock::Block128 ? 128 : 1;
+}
+
+/// Whether the factors change along K, so that sums must be promoted.
+inline bool isBlockedAlongK(ScaleBlock block) {
+  return block == ScaleBlock::Row128 || block == ScaleBlock::Block128;
+}
+
+/// Which of an operand's dimensions is innermost: K, or that of its rows.
+enum class Major { K, MN };
+
+struct OperandSpec {
+  Type elementType;
+  ScaleBlock scale = ScaleBlock::Tensor;
+  Major major = Major::K;
+
+  int64_t getElementBytes() const {
+    return elementType.getIntOrFloatBitWidth() / 8;
+  }
+};
+
+/// A tensor that the epilogue reads, and the dimensions of the result that it
+/// has; along the others it is repeated.
+struct EpilogueOperandSpec {
+  Type elementType;
+  int64_t rank;
+  bool alongBatch = false;
+  bool alongM = false;
+  bool alongN = false;
+};
+
+/// Everything about an fp8.matmul that its kernel is made from; extents are
+/// run-time values, except for what they say about the choice of a config.
+struct MatmulSpec : KernelSpec {
+  static constexpr StringLiteral kKind = "matmul";
+
+  MatmulSpec() : KernelSpec(kKind) {}
+  static bool classof(const KernelSpec *spec) {
+    return spec->getKind() == kKind;
+  }
+
+  OperandSpec a, b;
+  Accumulate accumulate = Accumulate::Promote;
+  Type resultType;
+  bool batched = false;
+  /// Whether the largest magnitude of what the epilogue yields beside the
+  /// result is wanted.
+  bool amax = false;
+  /// Body of the epilogue, null for a plain rounding to the result type.
+  Block *epilogue = nullptr;
+  SmallVector<EpilogueOperandSpec> operands;
+  /// Values from around the op that the epilogue uses, constants excepted.
+  SmallVector<Value> captures;
+  /// Extents, kDynamic where unknown.
+  int64_t m, n, k, batch;
+
+  bool isBlocked() const {
+    return isBlockedAlongK(a.scale) || isBlockedAlongK(b.scale);
+  }
+  bool isScaled() const { return a.scale != ScaleBlock::None; }
+  int64_t getRank() const { return batched ? 3 : 2; }
+
+  /// Instructions for an element of the epilogue beyond those of a plain store,
+  /// roughly.
+  int64_t getEpilogueInstructions() const;
+
+  /// e4m3_e4m3_bf16_tensor_tensor_fast: types of A, B and the result, factors,
+  /// accumulation; bf16_bf16_f32_nt: of operands in high precision their
+  /// layout, as BLAS calls it, in place of factors and accumulation.
+  std::string getTypesName() const;
+
+  bool hasKnownExtents() const override;
+  /// "e4m3_e4m3_bf16_tensor_tensor_fast 1x64x4096x4096 n:bf16 extf addf":
+  /// types, factors and accumulation, then batch, M, N and K, then what the
+  /// epilogue reads and does.
+  std::string describe() const override;
+
+  /// Reads the op; says why if no kernel can compute it.
+  static FailureOr<MatmulSpec> get(MatmulOp op, std::string &reason);
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_KERNELS_MATMUL_MATMULSPEC_H

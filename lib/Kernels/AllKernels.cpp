@@ -1,0 +1,35 @@
+//===- AllKernels.cpp - All architectures and kinds of kernels ------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Who adds an architecture, or a kind of kernels, adds a line here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SM90/SM90.h"
+#include "fp8/Kernels/Architecture.h"
+#include "fp8/Kernels/Kinds.h"
+#include "mlir/IR/DialectRegistry.h"
+
+#include <mutex>
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+void fp8::registerAllArchitectures() {
+  // Passes and pipelines ask for it, in any thread.
+  static std::once_flag once;
+  std::call_once(once, registerSM90);
+}
+
+void fp8::registerKernelDialects(DialectRegistry &registry) {
+  registerAllArchitectures();
+  for (StringRef chip : getArchitectureChips())
+    lookupArchitecture(chip)->registerDialects(registry);
+  registerMatmulKernels(registry);
+  registerTransposeKernels(registry);
+}

@@ -1,0 +1,117 @@
+//===- MatmulArguments.cpp - What a matmul is launched with ---------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulArguments.h"
+#include "fp8/Kernels/KernelOpInterface.h"
+#include "fp8/Kernels/Kinds.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
+                                                        const MatmulSpec &spec,
+                                                        bool storesInBulk,
+                                                        int64_t alignment) {
+  SmallVector<KernelArgumentAttr> arguments;
+  auto add = [&](const Twine &name, Type element, int64_t rank,
+                 KernelAccess access, int64_t alignment) {
+    int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+    arguments.push_back(KernelArgumentAttr::get(context, name.str(), element,
+                                                rank, access,
+                                                std::max(alignment, bytes)));
+  };
+  int64_t rank = spec.getRank();
+  Type f32 = Float32Type::get(context);
+  for (auto [name, operand] :
+       {std::pair<StringRef, const OperandSpec &>{"a", spec.a},
+        {"b", spec.b}}) {
+    add(name, operand.elementType, rank, KernelAccess::Read, kBulkAlignment);
+    // Factors that change along K are copied one by one.
+    if (operand.scale != ScaleBlock::None)
+      add("scale_" + name, f32, rank, KernelAccess::Read,
+          isBlockedAlongK(operand.scale) ? 4 : alignment);
+  }
+  for (auto [i, operand] : llvm::enumerate(spec.operands))
+    add("operand" + Twine(i), operand.elementType, operand.rank,
+        KernelAccess::Read, alignment);
+  add("d", spec.resultType, rank, KernelAccess::Write,
+      storesInBulk ? kBulkAlignment : 1);
+  if (spec.amax)
+    add("amax", f32, rank, KernelAccess::Update, 4);
+  return arguments;
+}
+
+/// Where the results go: for an amax, which the kernel raises, a zero.
+static SmallVector<Value> createOuts(OpBuilder &b, MatmulOp op, Value a,
+                                     Value otherB) {
+  Location loc = op.getLoc();
+  RankedTensorType type = op.getResult().getType();
+  int64_t rank = type.getRank();
+  SmallVector<OpFoldResult> sizes;
+  if (rank == 3)
+    sizes.push_back(tensor::getMixedSize(b, loc, a, 0));
+  sizes.push_back(tensor::getMixedSize(
+      b, loc, a, op.getTransposeA() ? rank - 1 : rank - 2));
+  sizes.push_back(tensor::getMixedSize(
+      b, loc, otherB, op.getTransposeB() ? rank - 1 : rank - 2));
+  Value out = tensor::EmptyOp::create(b, loc, sizes, type.getElementType());
+  if (out.getType() != type)
+    out = tensor::CastOp::create(b, loc, type, out);
+  SmallVector<Value> outs{out};
+  if (op.getAmax()) {
+    Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0f));
+    Value empty = tensor::EmptyOp::create(b, loc, op.getAmax().getType(), {});
+    outs.push_back(linalg::FillOp::create(b, loc, zero, empty).getResult(0));
+  }
+  return outs;
+}
+
+namespace {
+struct MatmulKernelOp
+    : KernelOpInterface::ExternalModel<MatmulKernelOp, MatmulOp> {
+  FailureOr<std::unique_ptr<KernelSpec>>
+  getKernelSpec(Operation *op, std::string &reason) const {
+    FailureOr<MatmulSpec> spec = MatmulSpec::get(cast<MatmulOp>(op), reason);
+    if (failed(spec))
+      return failure();
+    return std::unique_ptr<KernelSpec>(
+        std::make_unique<MatmulSpec>(std::move(*spec)));
+  }
+
+  KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
+    auto op = cast<MatmulOp>(operation);
+    KernelOperands operands;
+    auto addOperand = [&](Value value) -> Value {
+      if (!isa<ScaledType>(value.getType())) {
+        operands.ins.push_back(value);
+        return value;
+      }
+      auto parts = DisassembleOp::create(b, op.getLoc(), value);
+      operands.ins.append({parts.getPayload(), parts.getScaleInv()});
+      return parts.getPayload();
+    };
+    Value a = addOperand(op.getA()), otherB = addOperand(op.getB());
+    llvm::append_range(operands.ins, op.getEpilogueOperands());
+    std::string unused;
+    operands.captures = MatmulSpec::get(op, unused)->captures;
+    operands.outs = createOuts(b, op, a, otherB);
+    return operands;
+  }
+};
+} // namespace
+
+void fp8::registerMatmulKernels(DialectRegistry &registry) {
+  registry.insert<FP8Dialect, arith::ArithDialect, linalg::LinalgDialect,
+                  tensor::TensorDialect>();
+  registry.addExtension(+[](MLIRContext *context, FP8Dialect *) {
+    MatmulOp::attachInterface<MatmulKernelOp>(*context);
+  });
+}

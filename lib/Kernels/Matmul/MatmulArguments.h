@@ -1,0 +1,32 @@
+//===- MatmulArguments.h - What a matmul is launched with -------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_MATMUL_MATMULARGUMENTS_H
+#define FP8_LIB_KERNELS_MATMUL_MATMULARGUMENTS_H
+
+#include "fp8/GPU/IR/FP8GPUAttrs.h"
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
+
+namespace mlir::fp8 {
+
+/// What bulk tensor copies ask of addresses and strides (PTX ISA, "Tensors").
+inline constexpr int64_t kBulkAlignment = 16;
+
+/// The arguments of every matmul kernel, in order, as
+/// KernelOpInterface::getKernelOperands gives them: `a`, `scale_a`, `b`,
+/// `scale_b`, `operand0`, ..., then `d` and `amax`; what a matmul does not have
+/// is left out. A, B and, if it is written in bulk, D are aligned as bulk
+/// copies want it; factors and operands to at least `alignment` bytes.
+SmallVector<KernelArgumentAttr> getMatmulArguments(MLIRContext *context,
+                                                   const MatmulSpec &spec,
+                                                   bool storesInBulk,
+                                                   int64_t alignment);
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_MATMUL_MATMULARGUMENTS_H

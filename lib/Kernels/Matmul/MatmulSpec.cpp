@@ -1,0 +1,229 @@
+//===- MatmulSpec.cpp - What a matmul kernel computes ---------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// The granularity that kernels know for a factor block, if any.
+static std::optional<ScaleBlock> getScaleBlock(ScaledType type) {
+  if (!type.getScaleType().isF32())
+    return std::nullopt;
+  int64_t rank = type.getRank();
+  int64_t rows = type.getBlock()[rank - 2], k = type.getBlock()[rank - 1];
+  constexpr int64_t whole = ScaledType::kWhole;
+  if (rows == whole && k == whole)
+    return ScaleBlock::Tensor;
+  if (rows == 1 && k == whole)
+    return ScaleBlock::Row;
+  if (rows == 1 && k == 128)
+    return ScaleBlock::Row128;
+  if (rows == 128 && k == 128)
+    return ScaleBlock::Block128;
+  return std::nullopt;
+}
+
+/// What the op's epilogue reads beside the accumulator.
+static void getEpilogue(MatmulOp op, MatmulSpec &spec) {
+  if (!op.hasEpilogue())
+    return;
+  spec.epilogue = &op.getEpilogue().front();
+  int64_t rank = op.getResult().getType().getRank();
+  for (Value operand : op.getEpilogueOperands()) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    auto has = [&](int64_t dim) {
+      int64_t own = dim - (rank - type.getRank());
+      return own >= 0 && type.getDimSize(own) != 1;
+    };
+    spec.operands.push_back({type.getElementType(), type.getRank(),
+                             rank == 3 && has(0), has(rank - 2),
+                             has(rank - 1)});
+  }
+  llvm::SetVector<Value> captures;
+  getUsedValuesDefinedAbove(op.getEpilogue(), captures);
+  for (Value value : captures)
+    if (!matchPattern(value, m_Constant()))
+      spec.captures.push_back(value);
+}
+
+/// Types, factors and layouts of A and B; fails, with the reason, if kernels do
+/// not know them.
+static LogicalResult getOperands(MatmulOp op, MatmulSpec &spec,
+                                 std::string &reason) {
+  for (auto [name, value, type, transposed, operand] :
+       {std::tuple{"A", op.getA(), op.getElementTypeOfA(), op.getTransposeA(),
+                   &spec.a},
+        {"B", op.getB(), op.getElementTypeOfB(), op.getTransposeB(),
+         &spec.b}}) {
+    operand->elementType = type;
+    operand->major = transposed ? Major::MN : Major::K;
+    operand->scale = ScaleBlock::None;
+    auto scaled = dyn_cast<ScaledType>(value.getType());
+    if (!scaled)
+      continue;
+    std::optional<ScaleBlock> block = getScaleBlock(scaled);
+    if (!block) {
+      reason = llvm::formatv("expected {0} to have f32 factors per tensor, per "
+                             "row, per 1x128 or per 128x128",
+                             name);
+      return failure();
+    }
+    operand->scale = *block;
+  }
+  return success();
+}
+
+/// Bulk copies want rows of a multiple of 16 bytes.
+static LogicalResult checkRows(const MatmulSpec &spec, std::string &reason) {
+  for (auto [operand, rows, name, rowsName] :
+       {std::tuple{&spec.a, spec.m, "A", "M"}, {&spec.b, spec.n, "B", "N"}}) {
+    bool isKMajor = operand->major == Major::K;
+    int64_t extent = isKMajor ? spec.k : rows;
+    int64_t multiple = 16 / operand->getElementBytes();
+    if (ShapedType::isDynamic(extent) || extent % multiple == 0)
+      continue;
+    reason = llvm::formatv("expected {0} to be a multiple of {1}, which bulk "
+                           "tensor copies of {2} need, but got {3}",
+                           isKMajor ? "K" : rowsName, multiple, name, extent);
+    return failure();
+  }
+  return success();
+}
+
+FailureOr<MatmulSpec> MatmulSpec::get(MatmulOp op, std::string &reason) {
+  MatmulSpec spec;
+  if (failed(getOperands(op, spec, reason)))
+    return failure();
+  SmallVector<int64_t> a = op.getShapeOfA(), b = op.getShapeOfB();
+  size_t rank = a.size();
+  spec.accumulate = op.getAccumulate();
+  spec.resultType = op.getResult().getType().getElementType();
+  spec.amax = op.getAmax() != nullptr;
+  spec.batched = rank == 3;
+  spec.m = a[rank - 2];
+  spec.n = b[rank - 2];
+  spec.k = ShapedType::isDynamic(a.back()) ? b.back() : a.back();
+  spec.batch = spec.batched ? a[0] : 1;
+  if (failed(checkRows(spec, reason)))
+    return failure();
+  getEpilogue(op, spec);
+  for (Value capture : spec.captures)
+    if (!capture.getType().isIntOrFloat()) {
+      reason = llvm::formatv(
+          "expected the epilogue to use scalars from around it, but got {0}",
+          capture.getType());
+      return failure();
+    }
+  return spec;
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+static StringRef getTypeName(Type type) {
+  if (isa<Float8E4M3FNType>(type))
+    return "e4m3";
+  if (isa<Float8E5M2Type>(type))
+    return "e5m2";
+  return isa<BFloat16Type>(type) ? "bf16" : type.isF16() ? "f16" : "f32";
+}
+
+static StringRef getScaleName(ScaleBlock scale) {
+  switch (scale) {
+  case ScaleBlock::None:
+    return "none";
+  case ScaleBlock::Tensor:
+    return "tensor";
+  case ScaleBlock::Row:
+    return "row";
+  case ScaleBlock::Row128:
+    return "1x128";
+  case ScaleBlock::Block128:
+    return "128x128";
+  }
+  llvm_unreachable("every granularity has a name");
+}
+
+std::string MatmulSpec::getTypesName() const {
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  os << getTypeName(a.elementType) << '_' << getTypeName(b.elementType) << '_'
+     << getTypeName(resultType) << '_';
+  if (isScaled())
+    os << getScaleName(a.scale) << '_' << getScaleName(b.scale) << '_'
+       << stringifyAccumulate(accumulate);
+  else
+    os << (a.major == Major::K ? 'n' : 't')
+       << (b.major == Major::K ? 't' : 'n');
+  return name;
+}
+
+/// The epilogue as what it reads and does, e.g. "n:bf16 extf addf truncf";
+/// empty for none.
+static std::string describeEpilogue(const MatmulSpec &spec) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::ListSeparator space(" ");
+  for (const EpilogueOperandSpec &operand : spec.operands) {
+    os << space << (operand.alongBatch ? "b" : "")
+       << (operand.alongM ? "m" : "") << (operand.alongN ? "n" : "") << ':'
+       << operand.elementType;
+  }
+  if (spec.epilogue)
+    for (Operation &op : spec.epilogue->without_terminator())
+      if (!op.hasTrait<OpTrait::ConstantLike>())
+        os << space << op.getName().stripDialect();
+  if (spec.amax)
+    os << space << "amax";
+  return text;
+}
+
+bool MatmulSpec::hasKnownExtents() const {
+  return llvm::none_of(ArrayRef{batch, m, n, k}, ShapedType::isDynamic);
+}
+
+std::string MatmulSpec::describe() const {
+  std::string key =
+      llvm::formatv("{0} {1}x{2}x{3}x{4}", getTypesName(), batch, m, n, k);
+  std::string epilogueText = describeEpilogue(*this);
+  return epilogueText.empty() ? key : key + ' ' + epilogueText;
+}
+
+//===----------------------------------------------------------------------===//
+// Cost
+//===----------------------------------------------------------------------===//
+
+int64_t MatmulSpec::getEpilogueInstructions() const {
+  int64_t count = 0;
+  if (!epilogue)
+    return count;
+  // What functions take in the kernel (fp8-lower-kernel-math), and one for
+  // everything else.
+  for (Operation &op : epilogue->without_terminator()) {
+    if (op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    auto math = dyn_cast<arith::ArithFastMathInterface>(op);
+    arith::FastMathFlagsAttr flags =
+        math ? math.getFastMathFlagsAttr() : arith::FastMathFlagsAttr();
+    bool isRough = flags && arith::bitEnumContainsAll(
+                                flags.getValue(), arith::FastMathFlags::afn);
+    count += isRough                                              ? 2
+             : isa<math::ErfOp>(op)                               ? 16
+             : isa<math::TanhOp, math::LogOp, math::PowFOp>(op)   ? 6
+             : isa<math::ExpOp, arith::DivFOp, math::RsqrtOp>(op) ? 3
+                                                                  : 1;
+  }
+  return count;
+}

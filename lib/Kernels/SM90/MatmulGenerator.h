@@ -1,0 +1,50 @@
+//===- MatmulGenerator.h - Matmul kernels for Hopper ------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_MATMULGENERATOR_H
+#define FP8_LIB_KERNELS_SM90_MATMULGENERATOR_H
+
+#include "MatmulLayout.h"
+#include "fp8/Kernels/Architecture.h"
+
+namespace mlir::fp8 {
+
+/// What selects and builds matmul kernels for Hopper GPUs.
+std::unique_ptr<KernelGenerator> createMatmulGeneratorSM90();
+
+/// The configs of the heuristics' table that fit, those first that large
+/// products want; with `exhaustive` also those that differ from these in
+/// staging, pending products, epilogue and rasterisation.
+SmallVector<GemmConfigAttr> getMatmulCandidates(const MatmulSpec &spec,
+                                                GPUTargetAttr target,
+                                                bool exhaustive);
+
+/// The config to build with; says why if there is none.
+FailureOr<GemmConfigAttr> selectMatmulConfig(const MatmulSpec &spec,
+                                             GPUTargetAttr target,
+                                             std::string &reason);
+
+/// An estimate of the clocks that the matmul takes, all of whose extents are
+/// known.
+double getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
+                     GPUTargetAttr target);
+
+/// What the main loop of a config was measured to reach of the tensor core's
+/// rate; a guess for one that is not in the table.
+double getMainLoopShare(const MatmulSpec &spec, GemmConfigAttr config);
+
+/// Builds the kernel; see KernelGenerator::build.
+FailureOr<LLVM::LLVMFuncOp> buildMatmul(OpBuilder &builder, Location loc,
+                                        const MatmulSpec &spec,
+                                        GemmConfigAttr config,
+                                        GPUTargetAttr target, StringRef name,
+                                        std::string &reason);
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_SM90_MATMULGENERATOR_H

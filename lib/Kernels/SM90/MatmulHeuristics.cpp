@@ -1,0 +1,349 @@
+//===- MatmulHeuristics.cpp - Choice of configs of matmuls ----------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+// Which configs, and the choice among them. The shares are measured on an H200
+// (132 multiprocessors, 227 KiB of shared memory); see docs/Kernels.md,
+// "Selection".
+
+#include "MatmulGenerator.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+namespace {
+/// A tile that the tensor core takes as it is.
+struct TileConfig {
+  int64_t tileM, tileN, stages, consumers;
+  GemmSchedule schedule;
+  /// What its main loop reaches of the tensor core's rate.
+  double share;
+  /// One block by itself, or two that share what they read of B.
+  int64_t leastCluster = 1, mostCluster = 1;
+};
+
+/// One of 64 columns that it takes as rows: for small M.
+struct SwappedConfig {
+  int64_t tileM, stages, mostParts;
+  double share, promotedShare;
+};
+} // namespace
+
+static constexpr auto kCooperative = GemmSchedule::Cooperative;
+static constexpr auto kPingPong = GemmSchedule::PingPong;
+
+/// With ping-pong, storing a tile costs the tensor core nothing. The many
+/// widths are for results that they cut evenly among the multiprocessors, low
+/// tiles for small M.
+static constexpr TileConfig kFast[] = {
+    {128, 128, 6, 2, kPingPong, 0.563, 1, 2},
+    {128, 176, 5, 2, kPingPong, 0.552, 1, 2},
+    {128, 192, 4, 2, kPingPong, 0.575},
+    {128, 168, 5, 2, kPingPong, 0.575},
+    {128, 160, 5, 2, kPingPong, 0.510},
+    {128, 144, 6, 2, kPingPong, 0.555},
+    {128, 112, 6, 2, kPingPong, 0.554},
+    {128, 96, 7, 2, kPingPong, 0.550, 1, 2},
+    {64, 256, 4, 2, kPingPong, 0.540},
+    {64, 224, 5, 2, kPingPong, 0.548},
+    {64, 128, 8, 2, kPingPong, 0.530, 1, 2},
+    {64, 112, 8, 2, kPingPong, 0.503, 1, 2},
+    {64, 96, 9, 2, kPingPong, 0.488, 1, 2},
+    {64, 80, 10, 2, kPingPong, 0.418},
+    {128, 256, 4, 2, kCooperative, 0.556},
+    {128, 224, 4, 2, kCooperative, 0.568, 1, 2},
+    {128, 192, 4, 2, kCooperative, 0.570, 1, 2},
+    {128, 176, 5, 2, kCooperative, 0.550, 1, 2},
+    {128, 160, 5, 2, kCooperative, 0.560},
+    {128, 128, 6, 2, kCooperative, 0.545},
+    {128, 96, 7, 2, kCooperative, 0.558},
+    {128, 80, 8, 2, kCooperative, 0.558},
+    {64, 64, 12, 1, kCooperative, 0.434, 2, 2},
+    {64, 32, 16, 1, kCooperative, 0.605},
+};
+
+/// Operands in high precision: of a K block, the tensor core takes as long as
+/// with 8 bits, and there are twice as many.
+static constexpr TileConfig kPlain[] = {
+    {128, 256, 4, 2, kCooperative, 0.56, 1, 2},
+    {256, 128, 4, 2, kCooperative, 0.56, 1, 2},
+    {256, 192, 3, 2, kCooperative, 0.56, 1, 2},
+    {256, 160, 3, 2, kCooperative, 0.56},
+    {192, 192, 3, 3, kCooperative, 0.56},
+    {192, 128, 4, 3, kCooperative, 0.56},
+    {128, 224, 4, 2, kCooperative, 0.56},
+    {128, 192, 4, 2, kCooperative, 0.56, 1, 2},
+    {128, 160, 5, 2, kCooperative, 0.56},
+    {128, 128, 6, 2, kCooperative, 0.56},
+    {128, 192, 4, 2, kPingPong, 0.56, 1, 2},
+    {128, 160, 5, 2, kPingPong, 0.56},
+    {128, 128, 6, 2, kPingPong, 0.56, 1, 2},
+    {128, 96, 7, 2, kPingPong, 0.56},
+    {64, 256, 4, 2, kPingPong, 0.56, 1, 2},
+    {64, 192, 5, 2, kPingPong, 0.56},
+    {64, 128, 8, 2, kPingPong, 0.56, 1, 2},
+    {64, 96, 9, 2, kPingPong, 0.56},
+    {64, 64, 12, 1, kCooperative, 0.45, 1, 2},
+    {128, 64, 8, 2, kCooperative, 0.45},
+};
+
+/// Promotion needs a second set of accumulators, so that waves are narrower.
+static constexpr TileConfig kPromoted[] = {
+    {128, 128, 5, 2, kCooperative, 0.625},
+    {192, 128, 4, 3, kCooperative, 0.630},
+    {128, 192, 4, 2, kCooperative, 0.515, 1, 2},
+    {128, 176, 4, 2, kCooperative, 0.580},
+    {256, 128, 4, 2, kCooperative, 0.550},
+    {128, 96, 7, 2, kCooperative, 0.550},
+    {64, 128, 8, 2, kPingPong, 0.600},
+    {64, 128, 8, 1, kCooperative, 0.460},
+    {64, 64, 12, 1, kCooperative, 0.381},
+};
+
+/// Factors along K: three consumers, or two sets of rows in turn, hide the
+/// additions behind the tensor core.
+static constexpr TileConfig kBlockScaled[] = {
+    {192, 128, 4, 3, kCooperative, 0.650},
+    {256, 128, 4, 2, kCooperative, 0.610},
+    {128, 128, 5, 2, kCooperative, 0.605},
+    {64, 128, 8, 1, kCooperative, 0.525},
+    {64, 128, 8, 2, kPingPong, 0.530},
+    {64, 64, 12, 1, kCooperative, 0.381},
+};
+
+/// Small M on the side of the tensor core that comes in 8s.
+static constexpr SwappedConfig kSwapped[] = {
+    {8, 12, 8, 0.431, 0.300},  {16, 12, 8, 0.431, 0.300},
+    {32, 12, 8, 0.431, 0.300}, {64, 10, 4, 0.431, 0.300},
+    {128, 8, 2, 0.635, 0.485},
+};
+
+/// The largest M for which swapped operands, or clusters, are worth a thought.
+static constexpr int64_t kMostSwapped = 256;
+static constexpr int64_t kMostClustered = 512;
+
+/// Instructions of an epilogue, as MatmulSpec counts them, beyond which waves
+/// share its code. Some 2000 that remain fit the instruction cache; what does
+/// not issues at half the rate. Below, moving the sums costs more than that.
+static constexpr int64_t kMostUnrolled = 3200;
+
+//===----------------------------------------------------------------------===//
+// Configs
+//===----------------------------------------------------------------------===//
+
+/// Rows of the result must be multiples of 16 bytes for bulk copies.
+static GemmStore getStore(const MatmulSpec &spec) {
+  int64_t bytes = spec.resultType.getIntOrFloatBitWidth() / 8;
+  bool aligned = !ShapedType::isDynamic(spec.n) && spec.n * bytes % 16 == 0;
+  return aligned ? GemmStore::TMA : GemmStore::Direct;
+}
+
+static bool isFitting(const MatmulSpec &spec, GemmConfigAttr config,
+                      GPUTargetAttr target) {
+  std::string reason;
+  return succeeded(MatmulLayout::get(spec, config, target, reason));
+}
+
+/// `config` with other decisions of its schedule.
+static GemmConfigAttr withSchedule(GemmConfigAttr config, int64_t group,
+                                   int64_t staging, int64_t pending,
+                                   bool overlap, GemmEpilogue epilogue) {
+  return GemmConfigAttr::get(
+      config.getContext(), config.getTileM(), config.getTileN(),
+      config.getStages(), config.getConsumers(), config.getSchedule(), group,
+      config.getSplitK(), config.getSwapAb(), config.getStore(),
+      config.getCluster(), config.getClusterCols(), staging, pending, overlap,
+      epilogue);
+}
+
+/// The schedule that a config's tiles want, by rule.
+static GemmConfigAttr schedule(const MatmulSpec &spec, GemmConfigAttr config,
+                               GPUTargetAttr target) {
+  // A single warpgroup has the next block under way before it waits for the
+  // last; where several share a tile, the others keep the tensor core busy.
+  bool isFast = spec.accumulate == Accumulate::Fast;
+  int64_t pending =
+      isFast && config.getSharers() == 1 && config.getSplitK() == 1;
+  int64_t instructions =
+      spec.getEpilogueInstructions() * config.getWaves() * config.getCols() / 2;
+  bool isLooped = instructions > kMostUnrolled &&
+                  config.getStore() == GemmStore::TMA && config.getWaves() > 1;
+  auto make = [&](int64_t staging) {
+    return withSchedule(config, config.getGroup(), staging, pending,
+                        canOverlapPromotion(spec, config),
+                        isLooped ? GemmEpilogue::Looped
+                                 : GemmEpilogue::Unrolled);
+  };
+  GemmConfigAttr made = make(/*staging=*/2);
+  return isFitting(spec, made, target) ? made : make(/*staging=*/1);
+}
+
+static GemmConfigAttr getConfig(const MatmulSpec &spec, const TileConfig &tile,
+                                int64_t cluster, GPUTargetAttr target) {
+  auto config = GemmConfigAttr::get(
+      target.getContext(), tile.tileM, tile.tileN, tile.stages, tile.consumers,
+      tile.schedule, /*group=*/16, /*split_k=*/1, /*swap_ab=*/false,
+      getStore(spec), cluster, /*cluster_cols=*/1, /*staging=*/2, /*pending=*/0,
+      /*overlap=*/false, GemmEpilogue::Unrolled);
+  return schedule(spec, config, target);
+}
+
+static GemmConfigAttr getConfig(const MatmulSpec &spec,
+                                const SwappedConfig &swapped, int64_t splitK,
+                                GPUTargetAttr target) {
+  auto config = GemmConfigAttr::get(
+      target.getContext(), swapped.tileM, 64, swapped.stages, /*consumers=*/1,
+      kCooperative, /*group=*/1, splitK, /*swap_ab=*/true, GemmStore::Direct,
+      /*cluster=*/1, /*cluster_cols=*/1, /*staging=*/2, /*pending=*/0,
+      /*overlap=*/false, GemmEpilogue::Unrolled);
+  return schedule(spec, config, target);
+}
+
+static ArrayRef<TileConfig> getTileConfigs(const MatmulSpec &spec) {
+  if (!spec.isScaled())
+    return kPlain;
+  if (spec.accumulate == Accumulate::Fast)
+    return kFast;
+  if (spec.isBlocked())
+    return kBlockScaled;
+  return kPromoted;
+}
+
+/// `config` with each decision that the schedule makes by rule made otherwise,
+/// one at a time.
+static SmallVector<GemmConfigAttr> getVariants(GemmConfigAttr config) {
+  int64_t group = config.getGroup(), staging = config.getStaging(),
+          pending = config.getPending();
+  bool overlap = config.getOverlap();
+  GemmEpilogue epilogue = config.getEpilogue();
+  GemmEpilogue otherEpilogue = epilogue == GemmEpilogue::Looped
+                                   ? GemmEpilogue::Unrolled
+                                   : GemmEpilogue::Looped;
+  SmallVector<GemmConfigAttr> variants;
+  auto add = [&](int64_t group, int64_t staging, int64_t pending, bool overlap,
+                 GemmEpilogue epilogue) {
+    variants.push_back(
+        withSchedule(config, group, staging, pending, overlap, epilogue));
+  };
+  for (int64_t other : {1, 4, 8, 16, 32})
+    if (other != group)
+      add(other, staging, pending, overlap, epilogue);
+  if (config.getStore() == GemmStore::TMA) {
+    add(group, 3 - staging, pending, overlap, epilogue);
+    if (config.getWaves() > 1)
+      add(group, staging, pending, overlap, otherEpilogue);
+  }
+  if (config.getSplitK() == 1)
+    add(group, staging, 1 - pending, overlap, epilogue);
+  if (overlap)
+    add(group, staging, pending, /*overlap=*/false, epilogue);
+  return variants;
+}
+
+SmallVector<GemmConfigAttr> fp8::getMatmulCandidates(const MatmulSpec &spec,
+                                                     GPUTargetAttr target,
+                                                     bool exhaustive) {
+  SmallVector<GemmConfigAttr> candidates;
+  auto add = [&](GemmConfigAttr config) {
+    if (!isFitting(spec, config, target))
+      return;
+    candidates.push_back(config);
+    if (!exhaustive)
+      return;
+    for (GemmConfigAttr variant : getVariants(config))
+      if (isFitting(spec, variant, target))
+        candidates.push_back(variant);
+  };
+  for (const TileConfig &tile : getTileConfigs(spec))
+    for (int64_t cluster = tile.leastCluster; cluster <= tile.mostCluster;
+         ++cluster)
+      add(getConfig(spec, tile, cluster, target));
+  for (const SwappedConfig &swapped : kSwapped)
+    for (int64_t parts = 1; parts <= swapped.mostParts; parts *= 2)
+      add(getConfig(spec, swapped, parts, target));
+  return candidates;
+}
+
+double fp8::getMainLoopShare(const MatmulSpec &spec, GemmConfigAttr config) {
+  constexpr double unknown = 0.5;
+  if (config.getSwapAb()) {
+    const auto *found =
+        llvm::find_if(kSwapped, [&](const SwappedConfig &entry) {
+          return entry.tileM == config.getTileM();
+        });
+    if (found == std::end(kSwapped))
+      return unknown;
+    return spec.accumulate == Accumulate::Promote ? found->promotedShare
+                                                  : found->share;
+  }
+  ArrayRef<TileConfig> tiles = getTileConfigs(spec);
+  const auto *found = llvm::find_if(tiles, [&](const TileConfig &tile) {
+    return tile.tileM == config.getTileM() && tile.tileN == config.getTileN() &&
+           tile.consumers == config.getConsumers() &&
+           tile.schedule == config.getSchedule();
+  });
+  return found == tiles.end() ? unknown : found->share;
+}
+
+//===----------------------------------------------------------------------===//
+// The choice
+//===----------------------------------------------------------------------===//
+
+/// Up to M = 32 memory is the limit: swapped operands on the smallest side that
+/// holds M, and parts of K only where the tiles would leave most
+/// multiprocessors idle, for adding them up takes some 2 us.
+static GemmConfigAttr selectForMemory(const MatmulSpec &spec,
+                                      GPUTargetAttr target) {
+  const SwappedConfig *swapped =
+      llvm::find_if(kSwapped, [&](const SwappedConfig &entry) {
+        return entry.tileM >= spec.m;
+      });
+  int64_t splitK = 1;
+  if (!ShapedType::isDynamic(spec.n) && !ShapedType::isDynamic(spec.k) &&
+      !ShapedType::isDynamic(spec.batch)) {
+    int64_t tiles = llvm::divideCeil(spec.n, 64) * spec.batch;
+    for (int64_t parts = 1; parts <= swapped->mostParts; parts *= 2)
+      if (tiles <= 48 && tiles * parts <= target.getMultiprocessors() &&
+          spec.k / parts >= 1536)
+        splitK = parts;
+  }
+  return getConfig(spec, *swapped, splitK, target);
+}
+
+FailureOr<GemmConfigAttr> fp8::selectMatmulConfig(const MatmulSpec &spec,
+                                                  GPUTargetAttr target,
+                                                  std::string &reason) {
+  SmallVector<GemmConfigAttr> candidates =
+      getMatmulCandidates(spec, target, /*exhaustive=*/false);
+  if (candidates.empty()) {
+    reason = "no config of the table fits";
+    return failure();
+  }
+  if (!ShapedType::isDynamic(spec.m) && spec.m <= 32)
+    if (GemmConfigAttr config = selectForMemory(spec, target);
+        llvm::is_contained(candidates, config))
+      return config;
+  if (!spec.hasKnownExtents())
+    return candidates.front();
+  GemmConfigAttr best;
+  double bestCost = 0;
+  for (GemmConfigAttr config : candidates) {
+    if (config.getSwapAb() && (spec.m > kMostSwapped || config.getTileM() < 64))
+      continue;
+    // Clusters pay where L2 is the limit: for small M, and where rows do not
+    // start at cache lines.
+    if (config.getClusterSize() > 1 && spec.m > kMostClustered &&
+        spec.k % 128 == 0)
+      continue;
+    double cost = getMatmulCost(spec, config, target);
+    if (!best || cost < bestCost) {
+      best = config;
+      bestCost = cost;
+    }
+  }
+  // What fits is correct, worth a thought or not.
+  return best ? best : candidates.front();
+}

@@ -1,0 +1,175 @@
+//===- MatmulLayout.cpp - Shared memory and registers of matmuls ----------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulLayout.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// Bytes of one consumer's staging buffer: 64 rows of a 128-byte swizzle atom.
+static constexpr int64_t kStagingBytes = 64 * kRowBytes;
+
+/// Factors of one operand in a slot of the ring.
+static int64_t getScalesPerSlot(ScaleBlock scale, int64_t extent) {
+  return isBlockedAlongK(scale) ? llvm::divideCeil(extent, getScaleRows(scale))
+                                : 0;
+}
+
+/// What 512 registers, one of each warpgroup's threads, are divided into, in
+/// multiples of 8; the warp that copies factors needs more than one that only
+/// issues bulk copies.
+static std::pair<int64_t, int64_t> getRegisters(const MatmulSpec &spec,
+                                                GemmConfigAttr config) {
+  if (config.getConsumers() == 3)
+    return {32, 160};
+  return spec.isBlocked() ? std::pair<int64_t, int64_t>{40, 232}
+                          : std::pair<int64_t, int64_t>{24, 240};
+}
+
+bool fp8::canOverlapPromotion(const MatmulSpec &spec, GemmConfigAttr config) {
+  // The sums, and two products.
+  int64_t registers = 3 * config.getCols() / 2;
+  if ((config.getSwapAb() ? spec.a : spec.b).scale == ScaleBlock::Row128)
+    registers += config.getCols() / 4;
+  return spec.accumulate == Accumulate::Promote && config.getWaves() == 1 &&
+         config.getSplitK() == 1 &&
+         registers <= getRegisters(spec, config).second - 36;
+}
+
+/// The accumulator registers of one consumer thread: f32 sums of all waves
+/// and, with promotion, one more wave that the tensor core writes to.
+static int64_t getAccumulatorRegisters(const MatmulSpec &spec,
+                                       GemmConfigAttr config) {
+  int64_t wave = config.getCols() / 2;
+  int64_t accumulators =
+      wave * (config.getWaves() + (spec.accumulate == Accumulate::Promote));
+  const OperandSpec &rows = config.getSwapAb() ? spec.b : spec.a;
+  const OperandSpec &cols = config.getSwapAb() ? spec.a : spec.b;
+  // Factors of columns live through all waves of a k-block.
+  if (cols.scale == ScaleBlock::Row128)
+    accumulators += config.getCols() / 4;
+  // An epilogue holds results of one wave beside the sums of the next; factors
+  // per row take some registers, too.
+  bool perRow = rows.scale == ScaleBlock::Row || cols.scale == ScaleBlock::Row;
+  int64_t sums = config.getWaves() * wave;
+  return std::max(accumulators, sums + (spec.epilogue ? 64 : perRow ? 44 : 0));
+}
+
+/// The widest swizzle that writes no more than a quarter of the tile twice; 0
+/// if there is none.
+static int64_t getStoreBytes(const MatmulSpec &spec, GemmConfigAttr config) {
+  int64_t bytes =
+      config.getTileN() * spec.resultType.getIntOrFloatBitWidth() / 8;
+  for (int64_t width : {128, 64, 32, 16})
+    if (width <= bytes && int64_t(llvm::alignTo(bytes, width)) * 4 <= bytes * 5)
+      return width;
+  return 0;
+}
+
+LogicalResult fp8::checkOperands(const MatmulSpec &spec, std::string &reason) {
+  for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
+    if (operand->major != Major::K && operand->getElementBytes() != 2) {
+      reason = llvm::formatv("expected K to be the innermost dimension of {0}, "
+                             "which the tensor core transposes only of 16-bit "
+                             "elements, but they are {1}",
+                             name, operand->elementType);
+      return failure();
+    }
+  return success();
+}
+
+MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
+    : rows(config.getSwapAb() ? spec.b : spec.a, config.getRows(),
+           config.getClusterCols()),
+      cols(config.getSwapAb() ? spec.a : spec.b, config.getCols(),
+           config.getCluster()) {}
+
+FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
+                                          GemmConfigAttr config,
+                                          GPUTargetAttr target,
+                                          std::string &reason) {
+  if (failed(checkOperands(spec, reason)))
+    return failure();
+  MatmulLayout layout(spec, config);
+  bool swapped = config.getSwapAb();
+  const OperandSpec &rowSpec = swapped ? spec.b : spec.a;
+  const OperandSpec &colSpec = swapped ? spec.a : spec.b;
+  layout.rowScales = getScalesPerSlot(rowSpec.scale, config.getRows());
+  layout.colScales = getScalesPerSlot(colSpec.scale, config.getCols());
+  layout.threads = (config.getConsumers() + 1) * 128;
+  std::tie(layout.producerRegisters, layout.consumerRegisters) =
+      getRegisters(spec, config);
+  auto fail = [&](const auto &...parts) {
+    reason = llvm::formatv(parts...);
+    return failure();
+  };
+
+  for (auto [operand, extent, name] :
+       {std::tuple{&rowSpec, config.getRows(), swapped ? "tile_n" : "tile_m"},
+        {&colSpec, config.getCols(), swapped ? "tile_m" : "tile_n"}})
+    if (operand->scale == ScaleBlock::Block128 && extent % 128 != 0 &&
+        128 % extent != 0)
+      return fail("expected {0} to divide 128 or be a multiple of it with "
+                  "factors of 128 rows, but got {1}",
+                  name, extent);
+  if (config.getOverlap() && !canOverlapPromotion(spec, config))
+    return fail("expected promotion, and registers for a second set of "
+                "accumulators, with overlap, but got {0}",
+                config);
+  if (config.getPending() && spec.accumulate == Accumulate::Promote)
+    return fail("expected no pending products with promotion, but got {0}",
+                config);
+
+  // What addresses and factors need beside them.
+  int64_t accumulators = getAccumulatorRegisters(spec, config);
+  int64_t limit = layout.consumerRegisters - 24;
+  if (accumulators > limit)
+    return fail("expected accumulators of up to {0} registers a thread, but "
+                "{1} need {2}",
+                limit, config, accumulators);
+  // ptxas gives an instruction no more than each thread has at the start.
+  int64_t initial = target.getRegisters() / layout.threads;
+  if (config.getCols() / 2 + 26 > initial)
+    return fail("expected an instruction to write up to {0} registers of {1} "
+                "threads, but {2} writes {3}",
+                initial - 26, layout.threads, config, config.getCols() / 2);
+  if (config.getStore() == GemmStore::TMA &&
+      !(layout.storeBytes = getStoreBytes(spec, config)))
+    return fail("expected rows of a tile that can be stored in slabs of 16 to "
+                "128 bytes, but got {0} elements of {1}",
+                config.getTileN(), spec.resultType);
+  layout.place(config);
+  if (layout.sharedBytes > target.getSharedBytes())
+    return fail("expected up to {0} bytes of shared memory, but {1} needs {2}",
+                target.getSharedBytes(), config, layout.sharedBytes);
+  if ((config.getConsumers() * layout.consumerRegisters +
+       layout.producerRegisters) *
+          128 >
+      target.getRegisters())
+    return fail("expected up to {0} registers, but {1} needs more",
+                target.getRegisters(), config);
+  return layout;
+}
+
+void MatmulLayout::place(GemmConfigAttr config) {
+  int64_t stages = config.getStages();
+  offsetRows = 0;
+  offsetCols = offsetRows + stages * rows.getBytes();
+  offsetStaging = offsetCols + stages * cols.getBytes();
+  offsetRowScales = offsetStaging;
+  if (storeBytes)
+    offsetRowScales +=
+        config.getConsumers() * config.getStaging() * kStagingBytes;
+  // Factors of columns are loaded in pairs.
+  offsetColScales = llvm::alignTo(offsetRowScales + stages * rowScales * 4, 8);
+  // A full and an empty barrier for each slot; a word for the last block of a
+  // split tile.
+  offsetBarriers = llvm::alignTo(offsetColScales + stages * colScales * 4, 8);
+  sharedBytes = offsetBarriers + stages * 16 + 16;
+}

@@ -1,0 +1,56 @@
+//===- MatmulLayout.h - Shared memory and registers of matmuls --*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_MATMULLAYOUT_H
+#define FP8_LIB_KERNELS_SM90_MATMULLAYOUT_H
+
+#include "OperandTile.h"
+#include "SM90Dialect.h"
+
+namespace mlir::fp8 {
+
+/// Where a matmul kernel keeps what in shared memory. Offsets are in bytes; the
+/// ring's operands are 1024-byte aligned, as the 128-byte swizzle repeats after
+/// 8 rows of 128 bytes.
+struct MatmulLayout {
+  MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config);
+
+  /// The operands in a slot of the ring.
+  OperandTile rows, cols;
+  int64_t rowScales = 0, colScales = 0;
+  int64_t offsetRows, offsetCols, offsetStaging, offsetRowScales,
+      offsetColScales, offsetBarriers;
+  int64_t sharedBytes;
+  int64_t threads;
+  /// Registers of a producer and of a consumer thread after setmaxnreg.
+  int64_t producerRegisters, consumerRegisters;
+  /// Extent in bytes along N of one bulk tensor store, 64 rows high; 0 with
+  /// direct stores.
+  int64_t storeBytes = 0;
+
+  /// Shared memory and registers of the kernel; says why if the config does not
+  /// fit the spec on the target.
+  static FailureOr<MatmulLayout> get(const MatmulSpec &spec,
+                                     GemmConfigAttr config,
+                                     GPUTargetAttr target, std::string &reason);
+
+private:
+  /// Offsets, from the sizes.
+  void place(GemmConfigAttr config);
+};
+
+/// Fails, with the reason, if no config can compute products of such operands.
+LogicalResult checkOperands(const MatmulSpec &spec, std::string &reason);
+
+/// Whether promotion can be overlapped: there are registers for a second set of
+/// accumulators.
+bool canOverlapPromotion(const MatmulSpec &spec, GemmConfigAttr config);
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_SM90_MATMULLAYOUT_H

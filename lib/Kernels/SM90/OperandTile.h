@@ -1,0 +1,73 @@
+//===- OperandTile.h - An operand in shared memory --------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_OPERANDTILE_H
+#define FP8_LIB_KERNELS_SM90_OPERANDTILE_H
+
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
+
+namespace mlir::fp8 {
+
+/// Bytes of K in a slot of the ring where K is innermost: a row of the widest
+/// swizzle atom.
+inline constexpr int64_t kRowBytes = 128;
+
+/// How an operand's part of a slot lies in shared memory, as bulk tensor copies
+/// write it and wgmma reads it (PTX ISA, "Asynchronous Warpgroup Level Matrix
+/// Shared Memory Layout"): boxes, one after the other, whose rows are swizzled
+/// in groups of 8.
+///
+/// - K innermost: one box with a row of 128 bytes of K for each row;
+/// - rows innermost: boxes of some rows, with a line of `swizzle` bytes for
+///   each K.
+class OperandTile {
+public:
+  /// `extent` rows of an operand, a multiple of 8, that `blocks` of a cluster
+  /// share.
+  OperandTile(const OperandSpec &operand, int64_t extent, int64_t blocks);
+
+  bool isTransposed() const { return major == Major::MN; }
+  Type getElementType() const { return elementType; }
+  /// Elements of K.
+  int64_t getBlockK() const { return kRowBytes / elementBytes; }
+  int64_t getBytes() const { return bytes; }
+  /// Of the innermost side of a box: 128, 64, 32, or 16, which is not swizzled.
+  int64_t getSwizzle() const { return swizzle; }
+
+  /// Extents of a box, the innermost first, and its bytes.
+  SmallVector<int64_t> getBox() const;
+  int64_t getBoxBytes() const;
+  /// Rows that a box brings.
+  int64_t getBoxRows() const { return boxRows; }
+
+  /// How many blocks of the cluster bring a part of it: all that share it, or
+  /// one where parts would be no whole swizzle atoms.
+  int64_t getParts() const { return parts; }
+  int64_t getPartRows() const { return bytes / kRowBytes / parts; }
+
+  /// K of an instruction, of which it takes 32 bytes.
+  int64_t getInstructionK() const { return 32 / elementBytes; }
+  /// From one instruction's K to the next one's.
+  int64_t getStepBytes() const {
+    return isTransposed() ? getInstructionK() * swizzle : 32;
+  }
+  /// From one group of 64 rows to the next, where all are multiples of 64.
+  int64_t getSliceBytes() const { return 64 * kRowBytes; }
+
+private:
+  Type elementType;
+  Major major;
+  int64_t elementBytes, bytes, parts, swizzle, boxRows;
+
+  /// The widest swizzle that divides so many rows.
+  int64_t getSwizzle(int64_t rows) const;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_SM90_OPERANDTILE_H

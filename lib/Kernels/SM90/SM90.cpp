@@ -1,0 +1,48 @@
+//===- SM90.cpp - Hopper GPUs ---------------------------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SM90.h"
+#include "../Transpose/TransposeGenerator.h"
+#include "../Transpose/TransposeSpec.h"
+#include "MatmulGenerator.h"
+#include "SM90Dialect.h"
+#include "fp8/Kernels/Architecture.h"
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
+#include "mlir/IR/DialectRegistry.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+static constexpr StringLiteral kChip = "sm_90a";
+
+namespace {
+class SM90 : public Architecture {
+public:
+  SM90() : Architecture(kChip) {
+    addGenerator(MatmulSpec::kKind, createMatmulGeneratorSM90());
+    addGenerator(TransposeSpec::kKind, createTransposeGenerator());
+  }
+
+  /// H100 and H200 in the SXM form: CUDA C++ Programming Guide, technical
+  /// specifications by compute capability; the rates of L2 and memory are
+  /// fitted to an H200 (docs/Kernels.md, "Selection").
+  GPUTargetAttr getTarget(MLIRContext *context) const override {
+    return GPUTargetAttr::get(context, kChip, /*compute_capability=*/90,
+                              /*features=*/"+ptx90", /*multiprocessors=*/132,
+                              /*shared_bytes=*/232448, /*registers=*/65536,
+                              /*mma_rate=*/4096, /*l2_rate=*/49,
+                              /*memory_rate=*/34);
+  }
+
+  void registerDialects(DialectRegistry &registry) const override {
+    registry.insert<SM90Dialect>();
+  }
+};
+} // namespace
+
+void fp8::registerSM90() { registerArchitecture(std::make_unique<SM90>()); }

@@ -1,0 +1,122 @@
+//===- SM90Dialect.cpp - Configs of Hopper's kernels ----------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SM90Dialect.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+#include "SM90Dialect.cpp.inc"
+
+#include "SM90Enums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "SM90Attrs.cpp.inc"
+
+void SM90Dialect::initialize() { registerAttributes(); }
+
+void SM90Dialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "SM90Attrs.cpp.inc"
+      >();
+}
+
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+LogicalResult GemmConfigAttr::verify(
+    EmitError emitError, int64_t tileM, int64_t tileN, int64_t stages,
+    int64_t consumers, GemmSchedule schedule, int64_t group, int64_t splitK,
+    bool swapAB, GemmStore store, int64_t cluster, int64_t clusterCols,
+    int64_t staging, int64_t pending, bool overlap, GemmEpilogue) {
+  bool pingPong = schedule == GemmSchedule::PingPong;
+  int64_t rows = swapAB ? tileN : tileM, cols = swapAB ? tileM : tileN;
+  StringRef rowsName = swapAB ? "tile_n" : "tile_m";
+  StringRef colsName = swapAB ? "tile_m" : "tile_n";
+  // gemm_c3, first: the others divide by these.
+  for (auto [name, value, low, high] :
+       {std::tuple<StringRef, int64_t, int64_t, int64_t>{"stages", stages, 2,
+                                                         16},
+        {"consumers", consumers, 1, 3},
+        {"group", group, 1, 64},
+        {"split_k", splitK, 1, 64},
+        {"cluster", cluster, 1, 4},
+        {"cluster_cols", clusterCols, 1, 4},
+        {"staging", staging, 1, 2},
+        {"pending", pending, 0, 1}})
+    if (value < low || value > high)
+      return emitError() << "expected " << name << " to be in " << low << ".."
+                         << high << ", but got " << value;
+  // gemm_c4
+  if (pingPong && consumers != 2)
+    return emitError() << "expected 2 consumers with ping_pong, but got "
+                       << consumers;
+  if (pingPong && (splitK != 1 || swapAB))
+    return emitError()
+           << "expected neither split_k nor swap_ab with ping_pong, "
+              "but got "
+           << (swapAB ? "swap_ab" : "split_k");
+  // gemm_c1
+  int64_t slice = 64 * (pingPong ? 1 : consumers);
+  if (rows < slice || rows > 256 || rows % slice != 0)
+    return emitError() << "expected " << rowsName << " to be a multiple of "
+                       << slice << " up to 256, but got " << rows;
+  // gemm_c2
+  if (cols < 8 || cols > 256 || cols % 8 != 0)
+    return emitError() << "expected " << colsName
+                       << " to be a multiple of 8 up to 256, but got " << cols;
+  // gemm_c5
+  if (swapAB && store != GemmStore::Direct)
+    return emitError() << "expected store = direct with swap_ab, but got "
+                       << stringifyGemmStore(store);
+  // gemm_c6
+  if (!llvm::isPowerOf2_64(cluster) || !llvm::isPowerOf2_64(clusterCols) ||
+      cluster * clusterCols > 8)
+    return emitError() << "expected cluster and cluster_cols to be 1, 2 or 4 "
+                          "and their product to be at most 8, but got "
+                       << cluster << " and " << clusterCols;
+  // gemm_c7
+  if (splitK != 1 && (pending != 0 || overlap))
+    return emitError() << "expected neither pending nor overlap with split_k, "
+                          "but got "
+                       << (overlap ? "overlap" : "pending");
+  if (overlap && rows != slice)
+    return emitError() << "expected " << rowsName << " to be " << slice
+                       << " with overlap, but got " << rows;
+  return success();
+}
+
+std::string GemmConfigAttr::getLabel() const {
+  std::string label;
+  llvm::raw_string_ostream os(label);
+  os << getTileM() << 'x' << getTileN() << "_s" << getStages() << 'c'
+     << getConsumers();
+  if (getSchedule() == GemmSchedule::PingPong)
+    os << "_pp";
+  if (getSwapAb())
+    os << "_swap";
+  if (getSplitK() > 1)
+    os << "_k" << getSplitK();
+  if (getStore() == GemmStore::Direct && !getSwapAb())
+    os << "_direct";
+  if (getClusterSize() > 1)
+    os << "_cluster" << getCluster();
+  if (getClusterCols() > 1)
+    os << 'x' << getClusterCols();
+  if (getStaging() == 1 && getStore() == GemmStore::TMA)
+    os << "_stage1";
+  if (getPending() > 0)
+    os << "_p" << getPending();
+  if (getOverlap())
+    os << "_overlap";
+  if (getEpilogue() == GemmEpilogue::Looped)
+    os << "_loop";
+  os << "_g" << getGroup();
+  return label;
+}

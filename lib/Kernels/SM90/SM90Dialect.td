@@ -1,0 +1,138 @@
+//===- SM90Dialect.td - Configs of Hopper's kernels --------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_SM90DIALECT_TD
+#define FP8_LIB_KERNELS_SM90_SM90DIALECT_TD
+
+include "fp8/GPU/IR/FP8GPUInterfaces.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def SM90_Dialect : Dialect {
+  let name = "fp8_sm90";
+  let cppNamespace = "::mlir::fp8";
+  let summary = "how kernels for Hopper GPUs are built";
+  let description = [{
+    The configs of the kernels for Hopper (`sm_90a`): what `fp8-select-kernels`
+    decides and `fp8-tune` measures. An attribute for each kind of kernels.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+  }];
+}
+
+class SM90_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::fp8";
+  let genSpecializedAttr = 0;
+}
+
+def SM90_GemmSchedule : SM90_Enum<"GemmSchedule",
+    "how consumer warpgroups share output tiles: all work on one, or one each in turn", [
+  I32EnumAttrCase<"Cooperative", 0, "cooperative">,
+  I32EnumAttrCase<"PingPong", 1, "ping_pong">]>;
+
+def SM90_GemmStore : SM90_Enum<"GemmStore",
+    "how results reach memory: bulk tensor copies, or a predicated store each", [
+  I32EnumAttrCase<"TMA", 0, "tma">,
+  I32EnumAttrCase<"Direct", 1, "direct">]>;
+
+def SM90_GemmEpilogue : SM90_Enum<"GemmEpilogue",
+    "code of the epilogue: a copy for each wave of a tile, or one in a loop", [
+  I32EnumAttrCase<"Unrolled", 0, "unrolled">,
+  I32EnumAttrCase<"Looped", 1, "looped">]>;
+
+class SM90_EnumParameter<EnumInfo info, string default> : EnumParameter<info> {
+  let defaultValue = default;
+}
+
+def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
+    [DeclareAttrInterfaceMethods<FP8GPU_KernelConfigAttrInterface>]> {
+  let mnemonic = "gemm";
+  let summary = "how a generated matmul kernel is built";
+  let description = [{
+    Written by `fp8-select-kernels`, obeyed by `fp8-build-kernels`. K is walked
+    in blocks of 128 bytes, the width of a swizzle atom.
+
+    | parameter | meaning |
+    | --- | --- |
+    | `tile_m`, `tile_n` | extents of an output tile |
+    | `stages` | slots of the ring between the TMA producer and the consumers |
+    | `consumers` | consumer warpgroups, beside one producer warpgroup |
+    | `schedule` | `cooperative`: they share a tile; `ping_pong`: two of them take tiles in turn, one multiplies while the other stores |
+    | `group` | tiles along M that are walked before the next one along N, for reuse in L2 |
+    | `split_k` | parts of K that are summed in different blocks, in f32 and in a fixed order |
+    | `swap_ab` | computes the transposed product, so that a small M takes the side of the tensor core that shrinks to 8 |
+    | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
+    | `cluster` | blocks of a cluster that are neighbours along M, with `swap_ab` along N: each brings its part of the tile of B, with `swap_ab` of A, for all; one brings it whole where parts would be less than a swizzle atom |
+    | `cluster_cols` | blocks of a cluster that are neighbours along the other one: each brings its part of the other tile |
+    | `staging` | buffers of a consumer from which bulk copies store, 1 or 2: one is filled while the other is read |
+    | `pending` | K blocks whose products may be under way, 0 or 1, while the next one is waited for; without promotion |
+    | `overlap` | with promotion: the tensor core computes a K block while the one before is added, in a second set of accumulators |
+    | `epilogue` | `unrolled`, or `looped`: the waves of a tile share its code, where that would not fit the instruction cache |
+
+    Constraints:
+    - (C1) the extent that the tensor core takes in 64s (`tile_m`, with
+      `swap_ab` `tile_n`) is a multiple of 64 for every consumer that shares a
+      tile, and at most 256;
+    - (C2) the other extent is a multiple of 8, and at most 256;
+    - (C3) `stages` is in 2..16, `consumers` in 1..3, `group` in 1..64,
+      `split_k` in 1..64, `staging` in 1..2, `pending` in 0..1;
+    - (C4) `ping_pong` has 2 consumers and neither `split_k` nor `swap_ab`;
+    - (C5) `swap_ab` stores `direct`;
+    - (C6) `cluster` and `cluster_cols` are 1, 2 or 4, and their product is at
+      most 8;
+    - (C7) `pending` and `overlap` go without `split_k`, and `overlap` with one
+      wave: a tile of 64 rows for each consumer that shares it.
+
+    Example: `#fp8_sm90.gemm<tile_m = 128, tile_n = 256, stages = 4>`.
+  }];
+  let parameters = (ins
+    "int64_t":$tile_m,
+    "int64_t":$tile_n,
+    "int64_t":$stages,
+    DefaultValuedParameter<"int64_t", "2">:$consumers,
+    SM90_EnumParameter<SM90_GemmSchedule, "::mlir::fp8::GemmSchedule::Cooperative">:$schedule,
+    DefaultValuedParameter<"int64_t", "16">:$group,
+    DefaultValuedParameter<"int64_t", "1">:$split_k,
+    DefaultValuedParameter<"bool", "false">:$swap_ab,
+    SM90_EnumParameter<SM90_GemmStore, "::mlir::fp8::GemmStore::TMA">:$store,
+    DefaultValuedParameter<"int64_t", "1">:$cluster,
+    DefaultValuedParameter<"int64_t", "1">:$cluster_cols,
+    DefaultValuedParameter<"int64_t", "2">:$staging,
+    DefaultValuedParameter<"int64_t", "0">:$pending,
+    DefaultValuedParameter<"bool", "false">:$overlap,
+    SM90_EnumParameter<SM90_GemmEpilogue, "::mlir::fp8::GemmEpilogue::Unrolled">:$epilogue
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Extent of the tile on the tensor core's M side, in 64s.
+    int64_t getRows() const { return getSwapAb() ? getTileN() : getTileM(); }
+    /// Extent on its N side, in 8s.
+    int64_t getCols() const { return getSwapAb() ? getTileM() : getTileN(); }
+    /// Consumer warpgroups that share one tile.
+    int64_t getSharers() const {
+      return getSchedule() == GemmSchedule::PingPong ? 1 : getConsumers();
+    }
+    /// 64-row slices of the tile that one consumer computes.
+    int64_t getWaves() const { return getRows() / (64 * getSharers()); }
+    /// Blocks of a cluster.
+    int64_t getClusterSize() const { return getCluster() * getClusterCols(); }
+    /// Extents of the result that a cluster computes at a time.
+    int64_t getClusterM() const {
+      return getTileM() * (getSwapAb() ? getClusterCols() : getCluster());
+    }
+    int64_t getClusterN() const {
+      return getTileN() * (getSwapAb() ? getCluster() : getClusterCols());
+    }
+  }];
+}
+
+#endif // FP8_LIB_KERNELS_SM90_SM90DIALECT_TD

@@ -1,0 +1,31 @@
+//===- TargetLookup.cpp - The architecture of a module --------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TargetLookup.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+FailureOr<KernelTarget> fp8::lookupTarget(ModuleOp module) {
+  auto attribute = module->getAttrOfType<GPUTargetAttr>(kTargetAttrName);
+  if (!attribute) {
+    emitError(module.getLoc(), "expected a module with the attribute '")
+        << kTargetAttrName << "', which fp8-set-target gives it";
+    return failure();
+  }
+  const Architecture *architecture = lookupArchitecture(attribute.getChip());
+  if (!architecture) {
+    emitError(module.getLoc(), "expected '")
+        << kTargetAttrName << "' to be of one of the chips "
+        << llvm::join(getArchitectureChips(), ", ") << ", but got "
+        << attribute;
+    return failure();
+  }
+  return KernelTarget{attribute, architecture};
+}

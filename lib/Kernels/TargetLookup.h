@@ -1,0 +1,28 @@
+//===- TargetLookup.h - The architecture of a module ------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_TARGETLOOKUP_H
+#define FP8_LIB_KERNELS_TARGETLOOKUP_H
+
+#include "fp8/Kernels/Architecture.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::fp8 {
+
+struct KernelTarget {
+  GPUTargetAttr attribute;
+  const Architecture *architecture;
+};
+
+/// What the kernels of `module` are for; reports an error if nobody has said
+/// so, or of a chip that there is no architecture for.
+FailureOr<KernelTarget> lookupTarget(ModuleOp module);
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_TARGETLOOKUP_H

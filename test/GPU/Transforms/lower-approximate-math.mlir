@@ -1,0 +1,57 @@
+// RUN: fp8-opt %s --pass-pipeline="builtin.module(gpu.module(llvm.func(fp8-lower-approximate-math)))" | FileCheck %s
+// RUN: fp8-opt %s --pass-pipeline="builtin.module(gpu.module(llvm.func(fp8-lower-exact-math)))" | FileCheck %s --check-prefix=EXACT
+
+// Of a module's functions each pass takes those whose math it is; exact is what
+// nobody needs to ask for.
+
+// CHECK-LABEL: llvm.func @approximate
+// CHECK:       llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK:       llvm.call_intrinsic "llvm.nvvm.div.full"
+// CHECK-NOT:   math.exp
+// CHECK-NOT:   arith.divf
+// CHECK-LABEL: llvm.func @exact
+// CHECK-NOT:   llvm.call_intrinsic
+// CHECK:       math.exp
+// CHECK-NEXT:  arith.divf
+// CHECK-NEXT:  math.sqrt
+// CHECK-LABEL: llvm.func @unsaid
+// CHECK-NOT:   llvm.call_intrinsic
+// CHECK:       math.exp
+// CHECK-NEXT:  arith.divf
+// CHECK-NEXT:  math.sqrt
+
+// EXACT-LABEL: llvm.func @approximate
+// EXACT:       math.exp
+// EXACT-NEXT:  arith.divf
+// EXACT-NEXT:  math.sqrt
+// EXACT-LABEL: llvm.func @exact
+// EXACT-NOT:   math.exp
+// EXACT:       arith.divf
+// EXACT:       llvm.call_intrinsic "llvm.sqrt.f32"
+// EXACT-LABEL: llvm.func @unsaid
+// EXACT-NOT:   math.exp
+// EXACT:       arith.divf
+// EXACT:       llvm.call_intrinsic "llvm.sqrt.f32"
+gpu.module @kernels {
+  llvm.func @approximate(%x: f32, %p: !llvm.ptr<1>) attributes {fp8_gpu.math = #fp8_gpu.math<approximate>} {
+    %0 = math.exp %x : f32
+    %1 = arith.divf %0, %x : f32
+    %2 = math.sqrt %1 : f32
+    llvm.store %2, %p : f32, !llvm.ptr<1>
+    llvm.return
+  }
+  llvm.func @exact(%x: f32, %p: !llvm.ptr<1>) attributes {fp8_gpu.math = #fp8_gpu.math<exact>} {
+    %0 = math.exp %x : f32
+    %1 = arith.divf %0, %x : f32
+    %2 = math.sqrt %1 : f32
+    llvm.store %2, %p : f32, !llvm.ptr<1>
+    llvm.return
+  }
+  llvm.func @unsaid(%x: f32, %p: !llvm.ptr<1>) {
+    %0 = math.exp %x : f32
+    %1 = arith.divf %0, %x : f32
+    %2 = math.sqrt %1 : f32
+    llvm.store %2, %p : f32, !llvm.ptr<1>
+    llvm.return
+  }
+}

@@ -1,0 +1,50 @@
+# RUN: %python %s %fp8_source
+"""The chip of an architecture is named in one file of the libraries, and its
+directory is known to one other: who adds an architecture need look no further."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCE = Path(sys.argv[1])
+# Where architectures are registered.
+REGISTRY = "lib/Kernels/AllKernels.cpp"
+
+
+def read_code():
+    """C++ of the libraries by path, without comments."""
+    files = subprocess.run(
+        ["git", "-c", f"safe.directory={SOURCE}", "ls-files", "-z",
+         *(f"{folder}/*.{end}" for folder in ("include", "lib") for end in ("h", "cpp", "c", "def"))],
+        cwd=SOURCE, stdout=subprocess.PIPE, text=True, check=True).stdout.split("\0")
+    comment = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+    return {path: comment.sub(lambda match: match[1] or "", (SOURCE / path).read_text())
+            for path in files if path and (SOURCE / path).exists()}
+
+
+def main():
+    code, errors = read_code(), []
+    architectures = sorted({Path(path).parent for path, text in code.items()
+                            if re.search(r"class \w+ : public Architecture\b", text)})
+    if not architectures:
+        errors.append("expected an architecture in lib/Kernels, but found none")
+    for directory in architectures:
+        chips = {(chip, path) for path, text in code.items() if Path(path).is_relative_to(directory)
+                 for chip in re.findall(r'"(sm_\w+)"', text)}
+        if len(chips) != 1:
+            errors.append(f"{directory}: expected one file that names one chip, but got {sorted(chips)}")
+            continue
+        (chip, own), = chips
+        for path, text in code.items():
+            if chip in text and path != own:
+                errors.append(f"{path}: expected no '{chip}', which is named in {own}")
+            if (directory.name in text and path != REGISTRY
+                    and not Path(path).is_relative_to(directory)):
+                errors.append(f"{path}: expected no '{directory.name}', which {REGISTRY} registers")
+    print(*errors, sep="\n")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+// RUN: fp8-opt %s --fp8-form-plain-matmul | FileCheck %s
+// RUN: fp8-opt %s --fp8-form-plain-matmul=tf32 | FileCheck %s --check-prefix=TF32
+
+// [in, out] is how a program has weights: K is outermost, and stays so.
+
+// CHECK-LABEL: func.func @matmul
+// CHECK-SAME:    %[[A:.+]]: tensor<32x64xbf16>, %[[B:.+]]: tensor<64x48xbf16>
+// CHECK-NOT:   linalg.transpose
+// CHECK:       %[[D:.+]] = fp8.matmul %[[A]], %[[B]] transpose_b accumulate = fast {fp8.name = "mm", fp8.role = #fp8.role<fprop>} : tensor<32x64xbf16>, tensor<64x48xbf16> -> tensor<32x48xf32>
+// CHECK-NEXT:  return %[[D]]
+func.func @matmul(%a: tensor<32x64xbf16>, %b: tensor<64x48xbf16>) -> tensor<32x48xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<32x48xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<32x48xf32>) -> tensor<32x48xf32>
+  %0 = linalg.matmul {fp8.name = "mm", fp8.role = #fp8.role<fprop>}
+       ins(%a, %b : tensor<32x64xbf16>, tensor<64x48xbf16>) outs(%zeros : tensor<32x48xf32>) -> tensor<32x48xf32>
+  return %0 : tensor<32x48xf32>
+}
+
+// Both operands, of a batch.
+
+#km = affine_map<(b, m, n, k) -> (b, k, m)>
+#nk = affine_map<(b, m, n, k) -> (b, n, k)>
+#mn = affine_map<(b, m, n, k) -> (b, m, n)>
+
+// CHECK-LABEL: func.func @batch
+// CHECK:       fp8.matmul %{{.*}}, %{{.*}} transpose_a accumulate = fast : tensor<2x64x32xf16>, tensor<2x48x64xf16> -> tensor<2x32x48xf32>
+func.func @batch(%a: tensor<2x64x32xf16>, %b: tensor<2x48x64xf16>) -> tensor<2x32x48xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<2x32x48xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<2x32x48xf32>) -> tensor<2x32x48xf32>
+  %0 = linalg.contract indexing_maps = [#km, #nk, #mn]
+       ins(%a, %b : tensor<2x64x32xf16>, tensor<2x48x64xf16>) outs(%zeros : tensor<2x32x48xf32>) -> tensor<2x32x48xf32>
+  return %0 : tensor<2x32x48xf32>
+}
+
+// A result that lies as N x M is the product of B and A.
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n, k)>
+#nm = affine_map<(m, n, k) -> (n, m)>
+
+// CHECK-LABEL: func.func @transposed_result
+// CHECK-SAME:    %[[A:.+]]: tensor<32x64xbf16>, %[[B:.+]]: tensor<48x64xbf16>
+// CHECK-NOT:   linalg.transpose
+// CHECK:       %[[D:.+]] = fp8.matmul %[[B]], %[[A]] accumulate = fast : tensor<48x64xbf16>, tensor<32x64xbf16> -> tensor<48x32xf32>
+// CHECK-NEXT:  return %[[D]]
+func.func @transposed_result(%a: tensor<32x64xbf16>, %b: tensor<48x64xbf16>) -> tensor<48x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<48x32xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<48x32xf32>) -> tensor<48x32xf32>
+  %0 = linalg.contract indexing_maps = [#a, #b, #nm]
+       ins(%a, %b : tensor<32x64xbf16>, tensor<48x64xbf16>) outs(%zeros : tensor<48x32xf32>) -> tensor<48x32xf32>
+  return %0 : tensor<48x32xf32>
+}
+
+// What was widened on the way counts as what it was.
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// CHECK-LABEL: func.func @widened
+// CHECK-SAME:    %[[A:.+]]: tensor<?x64xbf16>, %[[B:.+]]: tensor<64x48xbf16>
+// CHECK:       fp8.matmul %[[A]], %[[B]] transpose_b accumulate = fast : tensor<?x64xbf16>, tensor<64x48xbf16> -> tensor<?x48xf32>
+func.func @widened(%a: tensor<?x64xbf16>, %b: tensor<64x48xbf16>, %empty: tensor<?x64xf32>, %out: tensor<?x48xf32>) -> tensor<?x48xf32> {
+  %zero = arith.constant 0.0 : f32
+  %emptyB = tensor.empty() : tensor<64x48xf32>
+  %wide = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a : tensor<?x64xbf16>) outs(%empty : tensor<?x64xf32>) {
+  ^bb0(%x: bf16, %y: f32):
+    %w = arith.extf %x : bf16 to f32
+    linalg.yield %w : f32
+  } -> tensor<?x64xf32>
+  %wideB = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%b : tensor<64x48xbf16>) outs(%emptyB : tensor<64x48xf32>) {
+  ^bb0(%x: bf16, %y: f32):
+    %w = arith.extf %x : bf16 to f32
+    linalg.yield %w : f32
+  } -> tensor<64x48xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%out : tensor<?x48xf32>) -> tensor<?x48xf32>
+  %0 = linalg.matmul ins(%wide, %wideB : tensor<?x64xf32>, tensor<64x48xf32>) outs(%zeros : tensor<?x48xf32>) -> tensor<?x48xf32>
+  return %0 : tensor<?x48xf32>
+}
+
+// What it is added onto is added once, in f32.
+
+// CHECK-LABEL: func.func @accumulated
+// CHECK-SAME:    %[[C:[a-z0-9]+]]: tensor<32x48xf32>)
+// CHECK:       %[[D:.+]] = fp8.matmul {{.*}} -> tensor<32x48xf32>
+// CHECK:       linalg.generic {{.*}} ins(%[[D]], %[[C]] : tensor<32x48xf32>, tensor<32x48xf32>)
+// CHECK:         arith.addf
+func.func @accumulated(%a: tensor<32x64xbf16>, %b: tensor<64x48xbf16>, %c: tensor<32x48xf32>) -> tensor<32x48xf32> {
+  %0 = linalg.matmul ins(%a, %b : tensor<32x64xbf16>, tensor<64x48xbf16>) outs(%c : tensor<32x48xf32>) -> tensor<32x48xf32>
+  return %0 : tensor<32x48xf32>
+}
+
+// A result in bf16 is rounded once, after the sum in f32.
+
+// CHECK-LABEL: func.func @rounded
+// CHECK:       %[[D:.+]] = fp8.matmul {{.*}} -> tensor<32x48xf32>
+// CHECK:       linalg.generic {{.*}} ins(%[[D]] : tensor<32x48xf32>)
+// CHECK:         arith.truncf
+func.func @rounded(%a: tensor<32x64xbf16>, %b: tensor<64x48xbf16>) -> tensor<32x48xbf16> {
+  %zero = arith.constant 0.0 : bf16
+  %empty = tensor.empty() : tensor<32x48xbf16>
+  %zeros = linalg.fill ins(%zero : bf16) outs(%empty : tensor<32x48xbf16>) -> tensor<32x48xbf16>
+  %0 = linalg.matmul ins(%a, %b : tensor<32x64xbf16>, tensor<64x48xbf16>) outs(%zeros : tensor<32x48xbf16>) -> tensor<32x48xbf16>
+  return %0 : tensor<32x48xbf16>
+}
+
+// f32 loses bits on tensor cores: only who asks for it gets that. They need K
+// innermost.
+
+// CHECK-LABEL: func.func @f32
+// CHECK-NOT:   fp8.matmul
+// CHECK:       linalg.matmul
+
+// TF32-LABEL: func.func @f32
+// TF32-SAME:    %[[A:.+]]: tensor<32x64xf32>, %[[B:.+]]: tensor<64x48xf32>
+// TF32:       %[[B_T:.+]] = linalg.transpose ins(%[[B]] :
+// TF32:       fp8.matmul %[[A]], %[[B_T]] accumulate = fast : tensor<32x64xf32>, tensor<48x64xf32> -> tensor<32x48xf32>
+func.func @f32(%a: tensor<32x64xf32>, %b: tensor<64x48xf32>) -> tensor<32x48xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<32x48xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<32x48xf32>) -> tensor<32x48xf32>
+  %0 = linalg.matmul ins(%a, %b : tensor<32x64xf32>, tensor<64x48xf32>) outs(%zeros : tensor<32x48xf32>) -> tensor<32x48xf32>
+  return %0 : tensor<32x48xf32>
+}
+
+// Nor is a narrow operand a reason not to, where the other one is f32.
+
+// TF32-LABEL: func.func @mixed
+// TF32:       %[[WIDE:.+]] = linalg.generic
+// TF32:       fp8.matmul %[[WIDE]], %{{.*}} accumulate = fast : tensor<32x64xf32>, tensor<48x64xf32> -> tensor<32x48xf32>
+func.func @mixed(%a: tensor<32x64xbf16>, %b: tensor<64x48xf32>, %c: tensor<32x48xf32>) -> tensor<32x48xf32> {
+  %empty = tensor.empty() : tensor<32x64xf32>
+  %wide = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a : tensor<32x64xbf16>) outs(%empty : tensor<32x64xf32>) {
+  ^bb0(%x: bf16, %y: f32):
+    %w = arith.extf %x : bf16 to f32
+    linalg.yield %w : f32
+  } -> tensor<32x64xf32>
+  %0 = linalg.matmul ins(%wide, %b : tensor<32x64xf32>, tensor<64x48xf32>) outs(%c : tensor<32x48xf32>) -> tensor<32x48xf32>
+  return %0 : tensor<32x48xf32>
+}
