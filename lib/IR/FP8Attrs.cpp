@@ -43,15 +43,6 @@ float fp8::getMaxFinite(Type type) {
 
 using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
-/// E5M2 for forward tensors leaves 2 mantissa bits to activations and weights,
-/// and E5M2 x E5M2 exists on no tensor core.
-static LogicalResult verifyFormat(EmitError emitError, Format format) {
-  if (format == Format::E5M2)
-    return emitError() << "expected format hybrid or e4m3, but got e5m2: no "
-                          "hardware multiplies E5M2 by E5M2";
-  return success();
-}
-
 static LogicalResult verifyEpsilon(EmitError emitError, Float32 epsilon) {
   if (!(epsilon.value >= 0.0f) ||
       epsilon.value > std::numeric_limits<float>::max())
@@ -64,23 +55,20 @@ LogicalResult ScaleRuleAttr::verify(EmitError emitError, bool, Float32 epsilon,
   return verifyEpsilon(emitError, epsilon);
 }
 
-LogicalResult CurrentAttr::verify(EmitError emitError, Format format, bool,
+LogicalResult CurrentAttr::verify(EmitError emitError, Format, bool,
                                   Float32 epsilon, ScaleStyle, Accumulate) {
-  return success(succeeded(verifyFormat(emitError, format)) &&
-                 succeeded(verifyEpsilon(emitError, epsilon)));
+  return verifyEpsilon(emitError, epsilon);
 }
 
-LogicalResult RowwiseAttr::verify(EmitError emitError, Format format, bool,
+LogicalResult RowwiseAttr::verify(EmitError emitError, Format, bool,
                                   Float32 epsilon, ScaleStyle, Accumulate) {
-  return success(succeeded(verifyFormat(emitError, format)) &&
-                 succeeded(verifyEpsilon(emitError, epsilon)));
+  return verifyEpsilon(emitError, epsilon);
 }
 
-LogicalResult BlockAttr::verify(EmitError emitError, Format format, bool,
+LogicalResult BlockAttr::verify(EmitError emitError, Format, bool,
                                 Float32 epsilon, int64_t xDim, int64_t wDim,
                                 int64_t gradDim) {
-  if (failed(verifyFormat(emitError, format)) ||
-      failed(verifyEpsilon(emitError, epsilon)))
+  if (failed(verifyEpsilon(emitError, epsilon)))
     return failure();
   int64_t twoD = 0;
   for (auto [name, dim] : {std::pair<StringRef, int64_t>{"x_dim", xDim},
@@ -145,17 +133,10 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
   return success();
 }
 
-LogicalResult MXFP8Attr::verify(EmitError emitError, Format format, MXMode,
-                                NonFinite, bool) {
-  return verifyFormat(emitError, format);
-}
-
-LogicalResult DelayedAttr::verify(EmitError emitError, Format format,
+LogicalResult DelayedAttr::verify(EmitError emitError, Format,
                                   int64_t historyLen, AmaxComputeAlgo algo,
                                   int64_t margin, bool, DelayedCompat compat,
                                   bool, Accumulate) {
-  if (failed(verifyFormat(emitError, format)))
-    return failure();
   if (historyLen < 1 || historyLen > 65536)
     return emitError()
            << "expected amax_history_len to be in 1..65536, but got "
@@ -170,11 +151,11 @@ LogicalResult DelayedAttr::verify(EmitError emitError, Format format,
   return success();
 }
 
-LogicalResult StaticAttr::verify(EmitError emitError, StringRef state,
-                                 Format format, Accumulate) {
+LogicalResult StaticAttr::verify(EmitError emitError, StringRef state, Format,
+                                 Accumulate) {
   if (state.empty())
     return emitError() << "expected state to be the path of a saved state";
-  return verifyFormat(emitError, format);
+  return success();
 }
 
 LogicalResult SlotAttr::verify(EmitError emitError, StringRef name, Type format,
@@ -212,10 +193,11 @@ LogicalResult StateTableAttr::verify(EmitError emitError,
 // Recipes
 //===----------------------------------------------------------------------===//
 
-/// E5M2 for gradients under `hybrid`, else E4M3.
+/// What `format` gives a tensor that holds `operand`.
 static Type getElementType(MLIRContext *context, Format format,
                            OperandKind operand) {
-  if (format == Format::Hybrid && operand == OperandKind::Gradient)
+  bool isGradient = operand == OperandKind::Gradient;
+  if (format == Format::E5M2 || (format == Format::Hybrid && isGradient))
     return Float8E5M2Type::get(context);
   return Float8E4M3FNType::get(context);
 }

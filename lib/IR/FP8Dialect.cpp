@@ -19,7 +19,8 @@ using namespace mlir::fp8;
 #include "fp8/IR/FP8Dialect.cpp.inc"
 
 namespace {
-/// Every operation is free of side effects, so all may be inlined.
+/// No operation depends on the function that it stands in: those on scaling
+/// state name the state and the slot. So all may be inlined.
 struct FP8InlinerInterface : DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
   bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
@@ -64,6 +65,16 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
       !isa<UnitAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a unit attribute, but got " << value;
+  if (name == kOperandsAttrName) {
+    auto kinds = dyn_cast<ArrayAttr>(value);
+    if (!kinds || kinds.size() != 2 ||
+        !llvm::all_of(kinds, llvm::IsaPred<OperandKindAttr>))
+      return op->emitOpError("expected '")
+             << name << "' to be two of #fp8.operand, but got " << value;
+  }
+  if (name == kStateManifestAttrName && !isa<StringAttr>(value))
+    return op->emitOpError("expected '")
+           << name << "' to be a string, but got " << value;
   if (name == kStateAttrName && !isa<StateTableAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a #fp8.state_table, but got " << value;

@@ -54,9 +54,11 @@ LogicalResult InferScales::resolve(QuantizeOp op) {
   auto scales = ComputeScaleOp::create(
       rewriter, loc, amax, tensorAmax, type.getElementType(),
       type.getScaleType(), ScaleRuleAttr::get(&getContext(), rule));
-  rewriter.replaceOpWithNewOp<QuantizeOp>(
+  DictionaryAttr attributes = op->getDiscardableAttrDictionary();
+  auto quantize = rewriter.replaceOpWithNewOp<QuantizeOp>(
       op, type, op.getSource(), scales.getScale(), scales.getScaleInv(),
       scales.getTensorScaleInv(), /*recipe=*/RecipeAttrInterface());
+  quantize->setDiscardableAttrs(attributes);
   ++numResolved;
   return success();
 }

@@ -81,10 +81,10 @@ func.func @parts(%p: tensor<32x64xf4E2M1FN>, %s: tensor<32x4xf8E4M3FN>, %t: tens
 }
 
 // CHECK-LABEL: @matmul
-func.func @matmul(%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
+func.func @matmul(%a: !fp8.scaled<32x128xf8E5M2, block = [*, *], scale = f32>,
                   %b: !fp8.scaled<64x128xf8E5M2, block = [*, *], scale = f32>) -> tensor<32x64xbf16> {
-  // CHECK: fp8.matmul %{{.*}}, %{{.*}} accumulate = fast : <32x128xf8E4M3FN, block = [*, *], scale = f32>, <64x128xf8E5M2, block = [*, *], scale = f32> -> tensor<32x64xbf16>
-  %0 = fp8.matmul %a, %b accumulate = fast : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
+  // CHECK: fp8.matmul %{{.*}}, %{{.*}} accumulate = fast : <32x128xf8E5M2, block = [*, *], scale = f32>, <64x128xf8E5M2, block = [*, *], scale = f32> -> tensor<32x64xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast : !fp8.scaled<32x128xf8E5M2, block = [*, *], scale = f32>,
       !fp8.scaled<64x128xf8E5M2, block = [*, *], scale = f32> -> tensor<32x64xbf16>
   return %0 : tensor<32x64xbf16>
 }

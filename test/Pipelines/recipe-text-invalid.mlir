@@ -9,7 +9,7 @@
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=block,x_dim=two 2>&1 | FileCheck %s --check-prefix=INT
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=block,x_dim=3 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=mxfp8,mode=Floor 2>&1 | FileCheck %s --check-prefix=ENUM
-// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=mxfp8,format=e5m2 2>&1 | FileCheck %s --check-prefix=FORMAT
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=mxfp8,format=e5m3 2>&1 | FileCheck %s --check-prefix=FORMAT
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=tiny 2>&1 | FileCheck %s --check-prefix=FLOAT
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=inf 2>&1 | FileCheck %s --check-prefix=INF
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
@@ -27,7 +27,7 @@
 // INT: error: expected an integer for key 'x_dim' of recipe 'block', but got 'two'
 // RANGE: error: recipe 'block,x_dim=3': expected x_dim to be 1 or 2, but got 3
 // ENUM: error: expected one of rceil, floor, ceil, even for key 'mode' of recipe 'mxfp8', but got 'Floor'
-// FORMAT: error: recipe 'mxfp8,format=e5m2': expected format hybrid or e4m3, but got e5m2
+// FORMAT: error: expected one of hybrid, e4m3, e5m2 for key 'format' of recipe 'mxfp8', but got 'e5m3'
 // FLOAT: error: expected a finite number for key 'amax_epsilon' of recipe 'current', but got 'tiny'
 // INF: error: expected a finite number for key 'amax_epsilon' of recipe 'current', but got 'inf'
 // NEGATIVE: error: recipe 'current,amax_epsilon=-1': expected amax_epsilon to be finite and not negative

@@ -46,7 +46,7 @@ def FP8_OperandKindAttr
 }
 
 def FP8_Format : FP8_Enum<"Format",
-    "8-bit format: hybrid is E4M3 for x and w, E5M2 for gradients", [
+    "8-bit format of all tensors; hybrid is E4M3 for x and w, E5M2 for gradients", [
   I32EnumAttrCase<"Hybrid", 0, "hybrid">,
   I32EnumAttrCase<"E4M3", 1, "e4m3">,
   I32EnumAttrCase<"E5M2", 2, "e5m2">]>;
@@ -180,9 +180,9 @@ def FP8_CurrentAttr : FP8_Recipe<"Current", "current",
     One scale for a tensor, from its present amax: two reads of the tensor, no
     state. Example: `#fp8.current<format = e4m3, pow2 = true>`.
 
-    - `format`: `hybrid` (default) or `e4m3`. Pure `e5m2` is refused: with 2
-      mantissa bits the forward pass loses too much, and E5M2 x E5M2 GEMMs do
-      not exist on the hardware.
+    - `format`: `hybrid` (default), `e4m3` or `e5m2`. With `e5m2` everywhere a
+      forward tensor has the range of a gradient, and 2 mantissa bits: it is
+      rounded by up to 2^-3 of an element where E4M3 rounds by 2^-4.
     - `pow2`, `amax_epsilon`, `style`: see `#fp8.scale_rule`.
     - `accumulate`: `promote` (default) or `fast`.
   }];
@@ -250,7 +250,6 @@ def FP8_MXFP8Attr : FP8_Recipe<"MXFP8", "mxfp8",
     FP8_EnumParameter<FP8_NonFinite, "::mlir::fp8::NonFinite::Saturate">:$nonfinite,
     DefaultValuedParameter<"bool", "false">:$weight_2d
   );
-  let genVerifyDecl = 1;
 }
 
 def FP8_NVFP4Attr : FP8_Recipe<"NVFP4", "nvfp4", ["getContractionMultiple"]> {

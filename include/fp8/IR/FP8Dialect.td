@@ -52,8 +52,9 @@ def FP8_Dialect : Dialect {
     | `fp8.recompute` | contraction, call | repeats the forward of the same name: it reads the scales of its slots and records nothing |
     | `fp8.slots` | private function, `scf.for` | `"separate"`: slots of its own for every call or iteration; `"shared"`: the same for all. Default: separate for calls, shared for iterations |
     | `fp8.accumulate` | canonical contraction | set by `fp8-apply-recipe`, read by `fp8-form-matmul` |
-    | `fp8.operands` | canonical contraction | what A and B hold, e.g. `[#fp8.operand<activation>, #fp8.operand<weight>]`; set by `fp8-apply-recipe`, read by `fp8-allocate-state` |
+    | `fp8.operands` | canonical contraction, `fp8.matmul` | what A and B hold, e.g. `[#fp8.operand<activation>, #fp8.operand<weight>]`; set by `fp8-apply-recipe`, read to name their slots and statistics |
     | `fp8.state` | module | `#fp8.state_table` of the scaling state, set by `fp8-allocate-state` |
+    | `fp8.state_manifest` | module | the same in JSON, as the runtime takes it; set by `fp8-strip-attributes`, with which the dialect ends |
     | `fp8.gemm_config` | `fp8.matmul` | `#fp8.gemm_config`, set by `fp8-select-kernels`, read by `fp8-build-kernels` |
     | `fp8.kernel` | `fp8.matmul` | symbol of its kernel, set by `fp8-build-kernels` |
     | `fp8.launch` | kernel function | parameters and launch, set by `fp8-build-kernels` |

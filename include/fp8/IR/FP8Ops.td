@@ -307,17 +307,16 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
     - (C1) A and B have the same rank, 2 or 3;
     - (C2) A and B agree in K and in the batch dimension;
     - (C3) the result is `[batch x] M x N`;
-    - (C4) E5M2 x E5M2 is not supported: no tensor core multiplies it;
-    - (C5) E2M1 goes with E2M1 only;
-    - (C6) in K, A and B have the same block extent, or `*` in both; and no
+    - (C4) E2M1 goes with E2M1 only;
+    - (C5) in K, A and B have the same block extent, or `*` in both; and no
       batch dimension shares a factor unless the tensor has only one;
-    - (C7) 2-D blocks go with 1-D blocks only: at most one operand has blocks
+    - (C6) 2-D blocks go with 1-D blocks only: at most one operand has blocks
       that span more than 1 and less than all of its rows;
-    - (C8) block scaling accumulates with `promote`;
-    - (C9) the epilogue takes f32 and one scalar for each epilogue operand, and
+    - (C7) block scaling accumulates with `promote`;
+    - (C8) the epilogue takes f32 and one scalar for each epilogue operand, and
       yields the element type of the result, and an f32 if there is an `amax`;
-    - (C10) epilogue operands can be broadcast to the result;
-    - (C11) an 8-bit result and an `amax` need an epilogue; `amax` has one
+    - (C9) epilogue operands can be broadcast to the result;
+    - (C10) an 8-bit result and an `amax` need an epilogue; `amax` has one
       element and the rank of the result.
 
     Example:
@@ -355,7 +354,7 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
     /// Whether the accumulator goes through a region before it is stored.
     bool hasEpilogue() { return !getEpilogue().empty(); }
 
-    /// Why `a` and `b` cannot be multiplied (C1, C2, C4 to C8); empty if they
+    /// Why `a` and `b` cannot be multiplied (C1, C2, C4 to C7); empty if they
     /// can.
     static std::string describeMismatch(ScaledType a, ScaledType b,
                                         Accumulate accumulate);
