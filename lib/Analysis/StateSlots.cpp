@@ -76,7 +76,8 @@ LogicalResult StateSlots::add(QuantizeOp op, StateScope &scope) {
     name = makeName("quantize", scope);
 
   // One that only reads its slot is not cached either.
-  bool isReadOnly = recomputes || !op.getRecipeAttr().recordsAmax();
+  bool isReadOnly =
+      recomputes || !isa<StateUpdateAttrInterface>(op.getRecipeAttr());
   int64_t cache = 0;
   if (cacheWeights && kind == OperandKind::Weight && !isReadOnly &&
       getFirstMicrobatch(op->getParentOfType<func::FuncOp>()))

@@ -40,6 +40,8 @@ void FP8Dialect::initialize() {
 #include "fp8/IR/FP8Ops.cpp.inc"
       >();
   addInterfaces<FP8InlinerInterface>();
+  addRecipes<CurrentAttr, RowwiseAttr, BlockAttr, MXFP8Attr, NVFP4Attr,
+             DelayedAttr, StaticAttr, NoneAttr>();
 }
 
 //===----------------------------------------------------------------------===//

@@ -51,6 +51,10 @@ LogicalResult ComputeScaleOp::verify() {
                          "rank of amax, but got ")
              << type;
   }
+  // compute_scale_c4
+  if (!needsTensorAmax && !getRule().hasScaleType(getScaleType()))
+    return emitOpError("expected a rule that has scales of ")
+           << getScaleType() << ", but got " << getRule();
   return success();
 }
 

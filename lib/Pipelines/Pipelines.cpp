@@ -260,8 +260,9 @@ void fp8::registerPipelines() {
           return mlir::emitError(UnknownLoc::get(&context));
         };
         // Recipes are checked here too: the pass would report them later, at
-        // the module.
-        if (!options.recipe.empty() &&
+        // the module. Those of other dialects are known there only.
+        bool isOurs = !StringRef(options.recipe).split(',').first.contains('.');
+        if (!options.recipe.empty() && isOurs &&
             !parseRecipe(options.recipe, &context, emitError))
           return errorHandler(message);
         if (failed(buildPipeline(pm, options, emitError)))

@@ -60,8 +60,15 @@ fp8rt_state_rows DeviceRows::getRows() const {
   int64_t *saturated = underflow + numSlots;
   auto *amax = reinterpret_cast<float *>(saturated + numSlots);
   float *scale = amax + numSlots;
-  return {static_cast<int64_t>(numSlots), amax,      scale,
-          /*scale_inv=*/scale + numSlots, underflow, saturated, caches.data()};
+  return {static_cast<int64_t>(numSlots),
+          amax,
+          scale,
+          /*scale_inv=*/scale + numSlots,
+          underflow,
+          saturated,
+          caches.data(),
+          /*num_words=*/0,
+          nullptr};
 }
 
 fp8rt_status DeviceRows::upload(const ScalingState &state,

@@ -53,6 +53,16 @@ static fp8rt_status withSlot(fp8rt_state handle, Access::Kind kind,
   });
 }
 
+/// Only the recipe `delayed` has histories.
+static fp8rt_status checkHistory(const ScalingState &state) {
+  const Recipe &recipe = state.manifest.recipe;
+  if (recipe.delayed)
+    return FP8RT_OK;
+  return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+              "expected a state of the recipe delayed, but got one of '" +
+                  recipe.name + "', which has no amax history");
+}
+
 static fp8rt_status checkLength(int64_t length, int64_t expected) {
   if (length == expected)
     return FP8RT_OK;
@@ -137,7 +147,9 @@ fp8rt_status fp8rt_state_get_rows(fp8rt_state handle, fp8rt_state_rows *rows) {
              state.scaleInv.data(),
              state.staging.underflow.data(),
              state.staging.saturated.data(),
-             state.caches.getPointers()};
+             state.caches.getPointers(),
+             state.manifest.recipe.numWords,
+             state.getWords(0)};
     return FP8RT_OK;
   });
 }
@@ -149,8 +161,20 @@ static fp8rt_status run(fp8rt_state handle, void (ScalingState::*method)()) {
   });
 }
 
-fp8rt_status fp8rt_state_update(fp8rt_state state) {
-  return run(state, &ScalingState::update);
+fp8rt_status fp8rt_state_update(fp8rt_state handle) {
+  return withState(
+      handle, Access::Write, [](ScalingState &state) -> fp8rt_status {
+        const Recipe &recipe = state.manifest.recipe;
+        if (!recipe.delayed && !state.suspended)
+          return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                      "expected a state of the recipe delayed, but got one of "
+                      "'" +
+                          recipe.name +
+                          "', whose update only its program knows: call "
+                          "fp8rt_program_update_state");
+        state.update();
+        return FP8RT_OK;
+      });
 }
 
 fp8rt_status fp8rt_state_freeze(fp8rt_state state) {
@@ -182,12 +206,14 @@ fp8rt_status fp8rt_state_get_info(fp8rt_state handle, fp8rt_state_info *info) {
     return failNull("info");
   return withState(handle, Access::Read, [&](const ScalingState &state) {
     const Recipe &recipe = state.manifest.recipe;
+    const RecipeValue *reduceAmax = recipe.lookup("reduce_amax");
     *info = {static_cast<int64_t>(state.getNumSlots()),
-             recipe.amaxHistoryLen,
+             recipe.getAmaxHistoryLen(),
              state.steps,
              state.suspended.has_value(),
-             recipe.reduceAmax,
-             state.manifestText.c_str()};
+             !reduceAmax || *reduceAmax != RecipeValue(false),
+             state.manifestText.c_str(),
+             state.recipeText.c_str()};
     return FP8RT_OK;
   });
 }
@@ -270,8 +296,10 @@ fp8rt_status fp8rt_state_get_history(fp8rt_state handle, const char *name,
     return failNull("history");
   return withSlot(
       handle, Access::Read, name, [&](const ScalingState &state, size_t slot) {
-        fp8rt_status status =
-            checkLength(length, state.manifest.recipe.amaxHistoryLen);
+        fp8rt_status status = checkHistory(state);
+        if (status == FP8RT_OK)
+          status =
+              checkLength(length, state.manifest.recipe.getAmaxHistoryLen());
         if (status == FP8RT_OK)
           state.readHistory(slot, history, 1);
         return status;
@@ -284,8 +312,10 @@ fp8rt_status fp8rt_state_set_history(fp8rt_state handle, const char *name,
     return failNull("history");
   return withSlot(handle, Access::Write, name,
                   [&](ScalingState &state, size_t slot) -> fp8rt_status {
-                    fp8rt_status status = checkLength(
-                        length, state.manifest.recipe.amaxHistoryLen);
+                    fp8rt_status status = checkHistory(state);
+                    if (status == FP8RT_OK)
+                      status = checkLength(
+                          length, state.manifest.recipe.getAmaxHistoryLen());
                     if (status != FP8RT_OK)
                       return status;
                     for (int64_t i = 0; i < length; ++i)
@@ -304,9 +334,10 @@ fp8rt_status fp8rt_state_get_histories(fp8rt_state handle, float *histories,
     return failNull("histories");
   return withState(handle, Access::Read, [&](const ScalingState &state) {
     size_t count = state.getNumSlots();
-    fp8rt_status status =
-        checkLength(length, state.manifest.recipe.amaxHistoryLen *
-                                static_cast<int64_t>(count));
+    fp8rt_status status = checkHistory(state);
+    if (status == FP8RT_OK)
+      status = checkLength(length, state.manifest.recipe.getAmaxHistoryLen() *
+                                       static_cast<int64_t>(count));
     if (status == FP8RT_OK)
       for (size_t slot = 0; slot < count; ++slot)
         state.readHistory(slot, histories + slot, count);

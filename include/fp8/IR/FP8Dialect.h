@@ -11,6 +11,10 @@
 
 #include "mlir/IR/Dialect.h"
 
+namespace fp8rt {
+struct RecipeSchema;
+} // namespace fp8rt
+
 #include "fp8/IR/FP8Dialect.h.inc"
 
 namespace mlir::fp8 {

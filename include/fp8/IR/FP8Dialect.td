@@ -66,8 +66,29 @@ def FP8_Dialect : Dialect {
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
+    /// Makes recipes known to recipe texts by their names. Other dialects do
+    /// so in an extension of this one:
+    ///
+    ///   registry.addExtension(+[](MLIRContext *context, FP8Dialect *fp8) {
+    ///     context->getOrLoadDialect<MyDialect>();
+    ///     fp8->addRecipes<MyRecipeAttr>();
+    ///   });
+    template <typename... RecipeAttrs>
+    void addRecipes() {
+      (recipes.push_back(&RecipeAttrs::getSchema()), ...);
+    }
+
+    ::llvm::ArrayRef<const ::fp8rt::RecipeSchema *> getRecipes() const {
+      return recipes;
+    }
+
+  private:
     void registerAttributes();
     void registerTypes();
+
+    ::llvm::SmallVector<const ::fp8rt::RecipeSchema *> recipes;
+
+  public:
   }];
 }
 

@@ -54,10 +54,11 @@ def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [
   let description = [{
     With M the largest finite value of `format` (448, 57344 or 6):
 
-    - `scale_type = f32`: `scale = M / amax`, one IEEE division, with the
-      corners of the `rule`; `scale_inv = 1 / scale`, one IEEE division.
-    - `scale_type = f8E8M0FNU`: `scale_inv` is the E8M0 byte that the mode of
-      the `rule` gives, `scale = 1 / scale_inv`, exact.
+    - `scale_type = f32`: `scale` is what the `rule` gives, which is
+      `M / amax`, one IEEE division, with the corners that `#fp8.scale_rule`
+      names; `scale_inv = 1 / scale`, one IEEE division.
+    - `scale_type = f8E8M0FNU`: `scale_inv` is the E8M0 byte that the `rule`
+      gives, `scale = 1 / scale_inv`, exact.
     - `scale_type = f8E4M3FN`: needs `tensor_amax`.
       `tensor_scale_inv = tensor_amax / (448 * M)`,
       `scale_inv = E4M3((amax / M) / tensor_scale_inv)`, saturating,
@@ -70,7 +71,8 @@ def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [
     - (C1) `format` is f8E4M3FN, f8E5M2 or f4E2M1FN;
     - (C2) `scale_type` is f32, f8E8M0FNU or f8E4M3FN;
     - (C3) `tensor_amax` is given exactly when `scale_type` is f8E4M3FN, and
-      has one element.
+      has one element;
+    - (C4) `rule` has scales of `scale_type`, unless that is f8E4M3FN.
 
     Example:
 
@@ -81,7 +83,7 @@ def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [
   }];
   let arguments = (ins FP8_F32Tensor:$amax, Optional<FP8_F32Tensor>:$tensor_amax,
                        TypeAttr:$format, TypeAttr:$scale_type,
-                       DefaultValuedAttr<FP8_ScaleRuleAttr,
+                       DefaultValuedAttr<FP8_AnyScaleRule,
                          "::mlir::fp8::ScaleRule{}">:$rule);
   let results = (outs FP8_F32Tensor:$scale, FP8_FactorTensor:$scale_inv,
                       Optional<FP8_F32Tensor>:$tensor_scale_inv);

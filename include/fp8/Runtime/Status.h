@@ -22,7 +22,7 @@ extern "C" {
 /// The version of the interface in these headers. A library answers for
 /// programs compiled with the same major and the same or a smaller minor.
 #define FP8RT_VERSION_MAJOR 0
-#define FP8RT_VERSION_MINOR 3
+#define FP8RT_VERSION_MINOR 4
 #define FP8RT_VERSION (FP8RT_VERSION_MAJOR * 1000 + FP8RT_VERSION_MINOR)
 
 /// The FP8RT_VERSION that the library was compiled with.

@@ -12,6 +12,7 @@
 #include "fp8/Runtime/Safetensors.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace mlir::func {
 class FuncOp;
