@@ -83,7 +83,8 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
   if (name == kGemmConfigAttrName && !isa<GemmConfigAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a #fp8.gemm_config, but got " << value;
-  if (name == kKernelAttrName && !isa<SymbolRefAttr>(value))
+  if ((name == kKernelAttrName || name == kStateUpdateAttrName) &&
+      !isa<SymbolRefAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a symbol, but got " << value;
   if (name == kLaunchAttrName && !isa<DictionaryAttr>(value))

@@ -54,6 +54,15 @@ LogicalResult LoadCachedOp::verify() {
   return verifyCached(*this, getResult().getType());
 }
 
+LogicalResult UpdateStateOp::verify() {
+  // update_state_c1
+  if (!getTable().getUpdate())
+    return emitOpError("expected the recipe of the table to learn, as "
+                       "#fp8.delayed, but got ")
+           << getTable().getRecipe();
+  return success();
+}
+
 LogicalResult UpdateScalesOp::inferReturnTypes(MLIRContext *,
                                                std::optional<Location>,
                                                Adaptor adaptor,

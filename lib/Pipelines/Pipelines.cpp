@@ -97,6 +97,8 @@ static void buildScalingPipeline(OpPassManager &pm,
   pm.addPass(createBindScalesPass());
   if (options.functionalState)
     pm.addPass(createFunctionalizeStatePass());
+  // Of a state that is left.
+  pm.addPass(createBuildStateUpdatePass());
 }
 
 /// 4: fp8.matmul with epilogues.

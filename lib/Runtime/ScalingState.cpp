@@ -33,8 +33,11 @@ ScalingState::ScalingState(Manifest source)
       caches(manifest.slots), lastAmax(getNumSlots()), recorded(getNumSlots()),
       nonFinite(getNumSlots()), words(getNumSlots() * getNumWords()) {
   slotIndex.reserve(getNumSlots());
-  for (size_t i = 0; i < getNumSlots(); ++i)
-    slotIndex.emplace(manifest.slots[i].name, i);
+  for (size_t i = 0; i < getNumSlots(); ++i) {
+    const Slot &slot = manifest.slots[i];
+    slotIndex.emplace(slot.name, i);
+    maxFinite.push_back(slot.format == Format::E4M3 ? 448.0f : 57344.0f);
+  }
 }
 
 /// In place: the rows' addresses are promised.
@@ -83,6 +86,23 @@ void ScalingState::renameSlot(size_t slot, const std::string &name) {
   slotIndex.erase(manifest.slots[slot].name);
   manifest = std::move(renamed);
   manifestText = std::move(text);
+}
+
+fp8rt_state_rows ScalingState::getRows() {
+  return {static_cast<int64_t>(getNumSlots()),
+          staging.amax.data(),
+          scale.data(),
+          scaleInv.data(),
+          staging.underflow.data(),
+          staging.saturated.data(),
+          caches.getPointers(),
+          maxFinite.data(),
+          manifest.recipe.numWords,
+          getWords(0),
+          lastAmax.data(),
+          recorded.data(),
+          nonFinite.data(),
+          &steps};
 }
 
 void ScalingState::clearStaging() { clear(staging); }

@@ -27,30 +27,39 @@ static fp8rt_status report(const FileResult &result) {
                                    : fail(result.status, result.message);
 }
 
+/// What of a state a function is about. A device may have the values, but never
+/// the names.
+enum class Part { Names, Values };
+
 /// Runs `body` on the state that `handle` names.
 template <typename Body>
 static fp8rt_status withState(fp8rt_state handle, Access::Kind kind,
-                              Body &&body) {
+                              Body &&body, Part part = Part::Values) {
   return guard([&]() -> fp8rt_status {
     Access access(handle, kind);
-    return access.getStatus() == FP8RT_OK ? body(*access) : access.getStatus();
+    fp8rt_status status = access.getStatus();
+    if (status == FP8RT_OK && part == Part::Values)
+      status = access.checkValues();
+    return status == FP8RT_OK ? body(*access) : status;
   });
 }
 
 /// Runs `body` on a state and one of its slots.
 template <typename Body>
 static fp8rt_status withSlot(fp8rt_state handle, Access::Kind kind,
-                             const char *name, Body &&body) {
+                             const char *name, Body &&body,
+                             Part part = Part::Values) {
   if (!name)
     return failNull("name");
-  return withState(handle, kind, [&](ScalingState &state) -> fp8rt_status {
+  auto findSlot = [&](ScalingState &state) -> fp8rt_status {
     auto slot = state.slotIndex.find(name);
     if (slot == state.slotIndex.end())
       return fail(FP8RT_ERROR_NOT_FOUND, "expected the name of a slot, but got "
                                          "'" +
                                              std::string(name) + "'");
     return body(state, slot->second);
-  });
+  };
+  return withState(handle, kind, findSlot, part);
 }
 
 /// Only the recipe `delayed` has histories.
@@ -141,15 +150,7 @@ fp8rt_status fp8rt_state_get_rows(fp8rt_state handle, fp8rt_state_rows *rows) {
   if (!rows)
     return failNull("rows");
   return withState(handle, Access::Read, [&](ScalingState &state) {
-    *rows = {static_cast<int64_t>(state.getNumSlots()),
-             state.staging.amax.data(),
-             state.scale.data(),
-             state.scaleInv.data(),
-             state.staging.underflow.data(),
-             state.staging.saturated.data(),
-             state.caches.getPointers(),
-             state.manifest.recipe.numWords,
-             state.getWords(0)};
+    *rows = state.getRows();
     return FP8RT_OK;
   });
 }
@@ -222,26 +223,31 @@ fp8rt_status fp8rt_state_get_slot(fp8rt_state handle, int64_t index,
                                   fp8rt_state_slot *slot) {
   if (!slot)
     return failNull("slot");
-  return withState(handle, Access::Read, [&](const ScalingState &state) {
-    fp8rt_status status = checkIndex(state, index);
-    if (status == FP8RT_OK) {
-      const Slot &found = state.manifest.slots[static_cast<size_t>(index)];
-      *slot = {found.name.c_str(), stringifyFormat(found.format),
-               found.role.c_str(), found.operand.c_str()};
-    }
-    return status;
-  });
+  return withState(
+      handle, Access::Read,
+      [&](const ScalingState &state) {
+        fp8rt_status status = checkIndex(state, index);
+        if (status == FP8RT_OK) {
+          const Slot &found = state.manifest.slots[static_cast<size_t>(index)];
+          *slot = {found.name.c_str(), stringifyFormat(found.format),
+                   found.role.c_str(), found.operand.c_str()};
+        }
+        return status;
+      },
+      Part::Names);
 }
 
 fp8rt_status fp8rt_state_find_slot(fp8rt_state handle, const char *name,
                                    int64_t *index) {
   if (!index)
     return failNull("index");
-  return withSlot(handle, Access::Read, name,
-                  [&](const ScalingState &, size_t slot) {
-                    *index = static_cast<int64_t>(slot);
-                    return FP8RT_OK;
-                  });
+  return withSlot(
+      handle, Access::Read, name,
+      [&](const ScalingState &, size_t slot) {
+        *index = static_cast<int64_t>(slot);
+        return FP8RT_OK;
+      },
+      Part::Names);
 }
 
 fp8rt_status fp8rt_state_rename_slot(fp8rt_state handle, const char *name,
@@ -263,7 +269,8 @@ fp8rt_status fp8rt_state_rename_slot(fp8rt_state handle, const char *name,
                       "expected a name that no slot has, but got '" + wanted +
                           "'");
         return FP8RT_OK;
-      });
+      },
+      Part::Names);
 }
 
 fp8rt_status fp8rt_state_get_scale(fp8rt_state handle, const char *name,

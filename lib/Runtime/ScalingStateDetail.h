@@ -13,6 +13,7 @@
 #include "fp8/Runtime/DelayedRule.h"
 #include "fp8/Runtime/ScalingState.h"
 
+#include <cfenv>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -91,6 +92,20 @@ inline float makeAmax(AmaxBits bits) {
   return amax;
 }
 
+/// IEEE arithmetic as a program starts with it: round to nearest, and no
+/// flush-to-zero, which would turn scale_inv of FLT_MAX into 0.
+class DefaultFloatEnvironment {
+public:
+  DefaultFloatEnvironment() {
+    std::fegetenv(&saved);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatEnvironment() { std::fesetenv(&saved); }
+
+private:
+  std::fenv_t saved;
+};
+
 /// What compiled code writes during a step.
 struct Staging {
   explicit Staging(size_t numSlots)
@@ -150,6 +165,8 @@ public:
     return words.data() + slot * getNumWords();
   }
 
+  fp8rt_state_rows getRows();
+
   /// The `length` newest past amaxes of a slot, oldest first.
   void readRing(size_t slot, float *amaxes, size_t length) const;
   /// Makes `amaxes`, oldest first, the newest of a slot, and the others 0.
@@ -167,6 +184,8 @@ public:
   Staging staging;
   std::optional<Staging> suspended;
   std::vector<float> scale, scaleInv;
+  /// Of each slot's format.
+  std::vector<float> maxFinite;
   Caches caches;
   std::vector<float> lastAmax;
   std::vector<int64_t> recorded, nonFinite;

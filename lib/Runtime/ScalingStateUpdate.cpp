@@ -13,26 +13,11 @@
 #include "ScalingStateDetail.h"
 
 #include <algorithm>
-#include <cfenv>
 
 using namespace fp8rt;
 using namespace fp8rt::detail;
 
 namespace {
-
-/// IEEE arithmetic as a program starts with it: round to nearest, and no
-/// flush-to-zero, which would turn scale_inv of FLT_MAX into 0.
-class DefaultFloatEnvironment {
-public:
-  DefaultFloatEnvironment() {
-    std::fegetenv(&saved);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloatEnvironment() { std::fesetenv(&saved); }
-
-private:
-  std::fenv_t saved;
-};
 
 /// The words of a slot, and arithmetic as the processor has it.
 struct HostArithmetic {
@@ -98,12 +83,10 @@ void ScalingState::updateSlots() {
     lastAmax[slot] = makeAmax(present);
     recorded[slot] += present != 0;
     nonFinite[slot] += present >= kInfBits;
-    float fp8Max =
-        manifest.slots[slot].format == Format::E4M3 ? 448.0f : 57344.0f;
     HostArithmetic arithmetic{getWords(slot)};
     scale[slot] =
         DelayedUpdate<HostArithmetic, RuleOf<compat>>(arithmetic, rule)
-            .run(present, fp8Max, scale[slot]);
+            .run(present, maxFinite[slot], scale[slot]);
     scaleInv[slot] = 1.0f / scale[slot];
   }
 }

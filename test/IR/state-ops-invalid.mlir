@@ -119,3 +119,16 @@ func.func @update_scales_c2_count(%scale: tensor<1xf32>) {
   %0 = fp8.update_scales %scale, %scale table(#fp8.state_table<#fp8.delayed, [#fp8.slot<"x" : f8E4M3FN, fprop activation>]>) : tensor<1xf32>
   return
 }
+
+// -----
+
+func.func @update_state_c1_recipe(%state: !fp8.state) {
+  // expected-error @below {{'fp8.update_state' op expected the recipe of the table to learn, as #fp8.delayed, but got #fp8.static<state = "m">}}
+  fp8.update_state %state table(<#fp8.static<state = "m">, [#fp8.slot<"x" : f8E4M3FN, fprop activation>]>)
+  return
+}
+
+// -----
+
+// expected-error @below {{expected 'fp8.state_update' to be a symbol, but got "f"}}
+func.func private @state_update() attributes {fp8.state_update = "f"}

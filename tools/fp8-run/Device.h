@@ -33,9 +33,9 @@ public:
   llvm::Error download(void *data, const void *source, size_t size);
   void free(void *memory);
 
-  /// The rows of a state on the device, with its present scales.
+  /// Gives a state to the device, and says where its rows are.
   llvm::Error upload(fp8rt_state state, fp8rt_state_rows &rows);
-  /// Gives the state what programs recorded.
+  /// Takes it back.
   llvm::Error download(fp8rt_state state);
 
   /// Waits for the program, and returns the error that it ran into.

@@ -37,6 +37,42 @@ static void onAbort() {
   ::_exit(1);
 }
 
+namespace {
+/// What the runtime has to know of a program to end a step of its state.
+struct StateProgram {
+  fp8rt_program_info info = {};
+  fp8rt_program_function function = {};
+  std::string manifest, recipe;
+};
+} // namespace
+
+static llvm::Expected<std::shared_ptr<StateProgram>>
+describeState(std::string manifest, CPUEngine::Function update, bool isOnGPU) {
+  auto program = std::make_shared<StateProgram>();
+  program->manifest = std::move(manifest);
+  StateHandle state;
+  fp8rt_state_info info;
+  fp8rt_state_rows rows;
+  for (fp8rt_status status :
+       {fp8rt_state_create(program->manifest.data(), program->manifest.size(),
+                           &state),
+        fp8rt_state_get_info(state, &info), fp8rt_state_get_rows(state, &rows)})
+    if (auto error = makeError(status))
+      return error;
+  program->recipe = info.recipe;
+  program->function.flags = isOnGPU ? FP8RT_FUNCTION_TAKES_CONTEXT : 0;
+  program->info.version = FP8RT_VERSION;
+  program->info.num_functions = 1;
+  program->info.functions = &program->function;
+  program->info.name = "fp8-run";
+  program->info.state_manifest = program->manifest.c_str();
+  program->info.num_slots = rows.num_slots;
+  program->info.num_words = rows.num_words;
+  program->info.state_recipe = program->recipe.c_str();
+  program->info.update_state = update;
+  return program;
+}
+
 llvm::Expected<Executable>
 Executable::compile(ModuleOp module, const Signature &signature, bool isOnGPU) {
   CPUEngineOptions options;
@@ -53,14 +89,29 @@ Executable::compile(ModuleOp module, const Signature &signature, bool isOnGPU) {
   executable.signature = signature;
   executable.isOnGPU = isOnGPU;
   executable.making = "compile";
+  std::shared_ptr<CPUEngine> shared = std::move(*engine);
   executable.function =
-      [engine = std::shared_ptr<CPUEngine>(std::move(*engine)),
-       function = *function](void **arguments) -> llvm::Error {
+      [shared, function = *function](void **arguments) -> llvm::Error {
     function(arguments);
     return llvm::Error::success();
   };
-  if (auto manifest = module->getAttrOfType<StringAttr>(kStateManifestAttrName))
+  if (auto manifest =
+          module->getAttrOfType<StringAttr>(kStateManifestAttrName)) {
     executable.stateManifest = manifest.str();
+    auto symbol =
+        module->getAttrOfType<FlatSymbolRefAttr>(kStateUpdateAttrName);
+    auto update = shared->lookup(symbol ? symbol.getValue() : StringRef());
+    if (!update)
+      return update.takeError();
+    auto program = describeState(manifest.str(), *update, isOnGPU);
+    if (!program)
+      return program.takeError();
+    executable.updateState = [shared, program = *program](
+                                 fp8rt_state state, fp8rt_context *context) {
+      return makeError(
+          fp8rt_program_update_state(&program->info, state, context));
+    };
+  }
   if (auto slots = module->getAttrOfType<ArrayAttr>(kStatsSlotsAttrName))
     for (auto slot : slots.getAsRange<StringAttr>())
       executable.statsSlots.push_back(slot.str());
@@ -115,7 +166,12 @@ llvm::Expected<Executable> Executable::load(const std::string &path,
   executable.function = [program, function](void **arguments) {
     return makeError(fp8rt_program_invoke(function, arguments));
   };
-  if (info->state_manifest)
+  if (info->state_manifest) {
     executable.stateManifest = info->state_manifest;
+    executable.updateState = [program, info](fp8rt_state state,
+                                             fp8rt_context *context) {
+      return makeError(fp8rt_program_update_state(info, state, context));
+    };
+  }
   return executable;
 }

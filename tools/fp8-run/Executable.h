@@ -27,6 +27,8 @@ struct Executable {
 
   Signature signature;
   Invocation::Function function;
+  /// Ends a step of the scaling state; null without one.
+  std::function<llvm::Error(fp8rt_state, fp8rt_context *)> updateState;
   bool isOnGPU = false;
   /// Empty for a program without state.
   std::string stateManifest;

@@ -73,8 +73,7 @@ static llvm::Error writeOutputs(const Outputs &outputs,
 llvm::Expected<Outputs> mlir::fp8::execute(const Executable &executable,
                                            ArrayRef<HostTensor> arguments,
                                            const RunOptions &options) {
-  auto state =
-      State::create(executable.stateManifest, executable.signature, options);
+  auto state = State::create(executable, options);
   if (!state)
     return state.takeError();
   std::unique_ptr<Device> device;
@@ -94,6 +93,8 @@ llvm::Expected<Outputs> mlir::fp8::execute(const Executable &executable,
   if (!runs)
     return runs.takeError();
   if (llvm::Error error = writeOutputs(outputs, options))
+    return error;
+  if (llvm::Error error = state->moveToHost())
     return error;
   // Last of what is written: the state before is needed until all else is.
   if (!options.stateOut.empty())

@@ -9,6 +9,7 @@
 #include "State.h"
 
 #include "Device.h"
+#include "Executable.h"
 #include "fp8/IR/FP8Dialect.h"
 #include "llvm/ADT/Sequence.h"
 
@@ -37,15 +38,16 @@ static llvm::Error checkStateless(const Signature &signature,
       "delayed");
 }
 
-llvm::Expected<State> State::create(StringRef manifest,
-                                    const Signature &signature,
+llvm::Expected<State> State::create(const Executable &executable,
                                     const RunOptions &options) {
   State state;
+  const std::string &manifest = executable.stateManifest;
   if (manifest.empty()) {
-    if (llvm::Error error = checkStateless(signature, options))
+    if (llvm::Error error = checkStateless(executable.signature, options))
       return error;
     return state;
   }
+  state.update = executable.updateState;
   if (auto error = makeError(
           fp8rt_state_create(manifest.data(), manifest.size(), &state.handle)))
     return error;
@@ -80,12 +82,11 @@ llvm::Error State::moveTo(Device &target) {
 llvm::Error State::endStep() {
   if (!handle)
     return llvm::Error::success();
-  if (device)
-    if (llvm::Error error = device->download(handle))
-      return error;
-  if (llvm::Error error = makeError(fp8rt_state_update(handle)))
-    return error;
-  return device ? device->upload(handle, rows) : llvm::Error::success();
+  return update(handle, device ? device->getContext() : nullptr);
+}
+
+llvm::Error State::moveToHost() {
+  return handle && device ? device->download(handle) : llvm::Error::success();
 }
 
 llvm::Error State::save(const std::string &path) const {

@@ -11,29 +11,34 @@
 
 #include "Options.h"
 #include "StateContents.h"
+#include "fp8/Runtime/Context.h"
 #include "fp8/Target/Program/Signature.h"
+
+#include <functional>
 
 namespace mlir::fp8 {
 
 class Device;
+struct Executable;
 
 /// The state that a compiled program takes as its last argument; nothing for a
 /// program that takes none.
 class State {
 public:
-  /// Makes the state that `manifest` describes, empty for none, and loads and
-  /// freezes it as `options` ask for. What the file lacks or has more is a
+  /// Makes the state that the program takes, if any, and loads and freezes it
+  /// as `options` ask for. What the file lacks or has more is a
   /// warning.
-  static llvm::Expected<State> create(StringRef manifest,
-                                      const Signature &signature,
+  static llvm::Expected<State> create(const Executable &executable,
                                       const RunOptions &options);
 
   /// What the program takes, or null.
   fp8rt_state_rows *getRows() { return handle ? &rows : nullptr; }
 
-  /// Moves the rows to a device, which is there as long as steps are made.
+  /// Moves the state to a device, which is there as long as steps are made.
   llvm::Error moveTo(Device &target);
   llvm::Error endStep();
+  /// To look at the state, or to save it.
+  llvm::Error moveToHost();
   llvm::Error save(const std::string &path) const;
   llvm::Error print(llvm::raw_ostream &os) const;
 
@@ -42,6 +47,7 @@ private:
 
   StateHandle handle;
   fp8rt_state_rows rows;
+  std::function<llvm::Error(fp8rt_state, fp8rt_context *)> update;
   Device *device = nullptr;
 };
 

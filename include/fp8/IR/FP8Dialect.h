@@ -33,6 +33,7 @@ inline constexpr llvm::StringLiteral kFirstMicrobatchAttrName =
     "fp8.first_microbatch";
 inline constexpr llvm::StringLiteral kSlotsAttrName = "fp8.slots";
 inline constexpr llvm::StringLiteral kStateAttrName = "fp8.state";
+inline constexpr llvm::StringLiteral kStateUpdateAttrName = "fp8.state_update";
 inline constexpr llvm::StringLiteral kStateManifestAttrName =
     "fp8.state_manifest";
 inline constexpr llvm::StringLiteral kGemmConfigAttrName = "fp8.gemm_config";

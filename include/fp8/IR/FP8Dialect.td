@@ -54,6 +54,7 @@ def FP8_Dialect : Dialect {
     | `fp8.accumulate` | canonical contraction | set by `fp8-apply-recipe`, read by `fp8-form-matmul` |
     | `fp8.operands` | canonical contraction, `fp8.matmul` | what A and B hold, e.g. `[#fp8.operand<activation>, #fp8.operand<weight>]`; set by `fp8-apply-recipe`, read to name their slots and statistics |
     | `fp8.state` | module | `#fp8.state_table` of the scaling state, set by `fp8-allocate-state` |
+    | `fp8.state_update` | module | symbol of the function that ends a step of the scaling state, set by `fp8-build-state-update` |
     | `fp8.state_manifest` | module | the same in JSON, as the runtime takes it; set by `fp8-strip-attributes`, with which the dialect ends |
     | `fp8.gemm_config` | `fp8.matmul` | `#fp8.gemm_config`, set by `fp8-select-kernels`, read by `fp8-build-kernels` |
     | `fp8.kernel` | `fp8.matmul` | symbol of its kernel, set by `fp8-build-kernels` |

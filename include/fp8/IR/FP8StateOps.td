@@ -46,8 +46,8 @@ def FP8_RecordAmaxOp : FP8_EffectOp<"record_amax",
 
     A maximum does not depend on the order and stays the same if it is taken
     again: layers that share a slot, the iterations of a loop and micro-batches
-    all add to the one update that ends the step, and that is the host's
-    (`fp8rt_state_update`), so that ranks can reduce the amaxes before it.
+    all add to the one update that ends the step. When that is, is up to the
+    host, so that ranks can reduce the amaxes before it.
 
     `counts`, underflow and saturation as `fp8.measure` found them, are given in
     programs that are compiled with statistics.
@@ -115,6 +115,31 @@ def FP8_LoadCachedOp : FP8_EffectOp<"load_cached",
   let results = (outs FP8_ScaledType:$result);
   let assemblyFormat =
       "$state `[` $slot `]` attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def FP8_UpdateStateOp : FP8_EffectOp<"update_state",
+    [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the update that ends a step, in place";
+  let description = [{
+    Every slot of the `table` gets the scale of the next step, as the table's
+    recipe says; its amax goes where the last one is kept, and is 0 again; and
+    the step is counted. No slot looks at another: on a GPU it is one kernel with
+    a thread for each, so that a step, update included, is work in a stream.
+
+    Constraints:
+    - (C1) the recipe of the table learns, as `#fp8.delayed`.
+
+    Example:
+
+    ```mlir
+    fp8.update_state %state
+        table(<#fp8.delayed<amax_history_len = 16>,
+               [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>]>)
+    ```
+  }];
+  let arguments = (ins FP8_StateType:$state, FP8_StateTableAttr:$table);
+  let assemblyFormat = "$state `table` `(` $table `)` attr-dict";
   let hasVerifier = 1;
 }
 

@@ -7,13 +7,18 @@
 //===----------------------------------------------------------------------===//
 //
 // Part of libfp8rt's C interface. A state holds, for each quantised tensor (a
-// slot), the scale of the present step and the amaxes of earlier ones. A step:
+// slot), the scale of the present step and what its recipe keeps of earlier
+// ones. A step:
 //
 //   1. Quantise with `scale`, and put each tensor's amax into its place of the
 //      row `amax` (fp8rt_state_get_rows).
 //   2. With several ranks: one all-reduce MAX over the row, in place.
-//   3. fp8rt_state_update: amaxes enter the histories, the row is cleared, and
-//      the scales become those of the next step.
+//   3. fp8rt_program_update_state (fp8/Runtime/Program.h), or without a program
+//      fp8rt_state_update: the row is cleared, and the scales become those of
+//      the next step.
+//
+// A device may have the values of a state (fp8/Runtime/DeviceState.h). Then all
+// functions here that read or change them return FP8RT_ERROR_ON_DEVICE.
 //
 // Threads: every function may be called from any thread. Those that only read
 // may overlap on one state; any other overlap on one state does no harm, one of
@@ -96,24 +101,29 @@ fp8rt_status fp8rt_state_destroy(fp8rt_state state);
 /// Owned by the state; the addresses stay the same until it is destroyed.
 typedef struct fp8rt_state_rows {
   int64_t num_slots;
-  float *amax;            /* in: of this step; 0 where there was none */
-  const float *scale;     /* out: multiplies on quantise */
-  const float *scale_inv; /* out: 1 / scale, multiplies on dequantise */
-  int64_t *underflow;     /* in: add the non-zero elements that became 0 */
-  int64_t *saturated;     /* in: add the elements beyond the largest code */
-  void *const *cache;     /* both: of the slot's size in bytes; null for 0 */
-  int64_t num_words;      /* of a slot */
-  int32_t *words;         /* what slots keep for the update, a slot after the
-                             other */
+  float *amax;             /* of this step; 0 where there was none */
+  float *scale;            /* multiplies on quantise */
+  float *scale_inv;        /* 1 / scale, multiplies on dequantise */
+  int64_t *underflow;      /* add the non-zero elements that became 0 */
+  int64_t *saturated;      /* add the elements beyond the largest code */
+  void *const *cache;      /* of the slot's size in bytes; null for 0 */
+  const float *max_finite; /* the largest value of the slot's format */
+  int64_t num_words;       /* of a slot */
+  int32_t *words;          /* a slot's after the other's */
+  float *last_amax;
+  int64_t *recorded;
+  int64_t *non_finite;
+  int64_t *steps; /* one number */
 } fp8rt_state_rows;
 
 fp8rt_status fp8rt_state_get_rows(fp8rt_state state, fp8rt_state_rows *rows);
 
-/// Ends a step. The sign of an amax is ignored. The result depends on the state
+/// Ends a step of delayed scaling, for hosts without a program. The sign of an
+/// amax is ignored. The result depends on the state
 /// alone, not on the thread's rounding mode or on flush-to-zero. On a frozen
-/// state only clears the rows that compiled code writes. Errors:
-/// FP8RT_ERROR_INVALID_ARGUMENT for a state of another recipe than delayed,
-/// whose program has the update.
+/// state only clears the rows that compiled code records in. Errors:
+/// FP8RT_ERROR_INVALID_ARGUMENT for a state of another recipe, whose update
+/// only its program has.
 fp8rt_status fp8rt_state_update(fp8rt_state state);
 
 /// Until fp8rt_state_unfreeze nothing is recorded: evaluation uses the scales,

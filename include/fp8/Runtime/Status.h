@@ -49,7 +49,8 @@ enum {
   FP8RT_ERROR_INVALID_IMAGE = 14,    /* neither a cubin nor PTX, malformed */
   FP8RT_ERROR_WRONG_DEVICE = 15,     /* memory or a stream of another device */
   FP8RT_ERROR_DEVICE_LOST = 16, /* this process cannot use the device again */
-  FP8RT_ERROR_CUDA = 17         /* any other error of the CUDA driver */
+  FP8RT_ERROR_CUDA = 17,        /* any other error of the CUDA driver */
+  FP8RT_ERROR_ON_DEVICE = 18    /* a state whose values a device has */
 };
 
 /// The name of a status, e.g. "FP8RT_ERROR_BUSY"; a static string.

@@ -154,8 +154,9 @@ TEST_F(ScalingState, SaysItsVersion) {
   EXPECT_EQ(fp8rt_get_version(), uint32_t(FP8RT_VERSION));
   EXPECT_STREQ(fp8rt_stringify_status(FP8RT_ERROR_BUSY), "FP8RT_ERROR_BUSY");
   EXPECT_STREQ(fp8rt_stringify_status(-1), "unknown status");
-  EXPECT_STREQ(fp8rt_stringify_status(FP8RT_ERROR_CUDA), "FP8RT_ERROR_CUDA");
-  EXPECT_STREQ(fp8rt_stringify_status(18), "unknown status");
+  EXPECT_STREQ(fp8rt_stringify_status(FP8RT_ERROR_ON_DEVICE),
+               "FP8RT_ERROR_ON_DEVICE");
+  EXPECT_STREQ(fp8rt_stringify_status(19), "unknown status");
 }
 
 TEST_F(ScalingState, ReportsASecondThread) {
