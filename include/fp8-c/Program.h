@@ -109,14 +109,13 @@ fp8rt_status fp8c_program_run_into(fp8c_program *program, const char *function,
                                    size_t num_results, fp8rt_state state,
                                    fp8rt_stream stream);
 
-/// Ends a step of a state of the program, after one run or several: what they
-/// recorded enters the histories, and the scales are those of the next step. On
-/// a GPU this is where `stream` of `device`, with the runs, is waited for; on
-/// the CPU neither is looked at. Errors: those of fp8rt_state_update,
-/// fp8rt_state_upload and fp8rt_state_download.
-fp8rt_status fp8c_program_end_step(const fp8c_program *program,
-                                   fp8rt_state state, int32_t device,
-                                   fp8rt_stream stream);
+/// Ends a step of a state of the program, after one run or several: the scales
+/// become those of the next step. On a GPU this is work in `stream` of
+/// `device`, as the runs are, for which nothing waits; after a first time it
+/// may be captured with them. On the CPU neither is looked at. Errors: those of
+/// fp8rt_program_update_state.
+fp8rt_status fp8c_program_end_step(fp8c_program *program, fp8rt_state state,
+                                   int32_t device, fp8rt_stream stream);
 
 #ifdef __cplusplus
 }

@@ -30,11 +30,6 @@ std::optional<OperandKind> GemmUse::getKind() const {
                : std::nullopt;
 }
 
-bool GemmUse::isAmbiguous() const {
-  auto kinds = gemm->getAttrOfType<ArrayAttr>(kOperandsAttrName);
-  return kinds && kinds[0] == kinds[1];
-}
-
 static bool isGemm(Operation *op) {
   return isa<MatmulOp>(op) ||
          (isa<linalg::ContractOp>(op) && op->hasAttr(kAccumulateAttrName));
@@ -85,4 +80,28 @@ std::optional<GemmUse> fp8::getNamingUse(Value quantized) {
     if (!use.getName().empty() && (!best || isBefore(use, *best)))
       best = use;
   return best;
+}
+
+static StringRef getSuffix(const GemmUse &use) {
+  std::optional<OperandKind> kind = use.getKind();
+  GemmUse other{use.gemm, 1 - use.operand};
+  if (!kind || kind == other.getKind())
+    return use.operand == 0 ? "a" : "b";
+  switch (*kind) {
+  case OperandKind::Activation:
+    return "x";
+  case OperandKind::Weight:
+    return "w";
+  case OperandKind::Gradient:
+    return "dy";
+  }
+  llvm_unreachable("unknown operand kind");
+}
+
+std::string fp8::getTensorName(QuantizeOp op) {
+  if (auto name = op->getAttrOfType<StringAttr>(kNameAttrName);
+      name && !name.empty())
+    return name.str();
+  std::optional<GemmUse> use = getNamingUse(op.getResult());
+  return use ? (use->getName() + "." + getSuffix(*use)).str() : std::string();
 }

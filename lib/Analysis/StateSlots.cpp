@@ -18,21 +18,6 @@ using namespace mlir::fp8;
 // Names
 //===----------------------------------------------------------------------===//
 
-static StringRef getSuffix(const GemmUse &use) {
-  std::optional<OperandKind> kind = use.getKind();
-  if (!kind || use.isAmbiguous())
-    return use.operand == 0 ? "a" : "b";
-  switch (*kind) {
-  case OperandKind::Activation:
-    return "x";
-  case OperandKind::Weight:
-    return "w";
-  case OperandKind::Gradient:
-    return "dy";
-  }
-  llvm_unreachable("unknown operand kind");
-}
-
 static StringRef getGivenName(Operation *op) {
   auto name = op->getAttrOfType<StringAttr>(kNameAttrName);
   return name ? name.getValue() : StringRef();
@@ -86,14 +71,13 @@ LogicalResult StateSlots::add(QuantizeOp op, StateScope &scope) {
   OperandKind kind =
       use && use->getKind() ? *use->getKind() : OperandKind::Activation;
   bool recomputes = use && use->gemm->hasAttr(kRecomputeAttrName);
-  std::string name = getGivenName(op).str();
-  if (name.empty() && use)
-    name = (use->getName() + "." + getSuffix(*use)).str();
+  std::string name = getTensorName(op);
   if (name.empty())
     name = makeName("quantize", scope);
 
   // One that only reads its slot is not cached either.
-  bool isReadOnly = recomputes || !op.getRecipeAttr().recordsAmax();
+  bool isReadOnly =
+      recomputes || !isa<StateUpdateAttrInterface>(op.getRecipeAttr());
   int64_t cache = 0;
   if (cacheWeights && kind == OperandKind::Weight && !isReadOnly &&
       getFirstMicrobatch(op->getParentOfType<func::FuncOp>()))

@@ -54,13 +54,13 @@ fp8rt_status fp8c_program_get_info(const fp8c_program *program,
   return FP8RT_OK;
 }
 
-fp8rt_status fp8c_program_end_step(const fp8c_program *program,
-                                   fp8rt_state state, int32_t device,
-                                   fp8rt_stream stream) {
+fp8rt_status fp8c_program_end_step(fp8c_program *program, fp8rt_state state,
+                                   int32_t device, fp8rt_stream stream) {
   return guard([&]() -> fp8rt_status {
     if (!program)
       return failNull();
-    if (llvm::Error error = endStep(*program->program, state, device, stream))
+    if (llvm::Error error =
+            program->program->updateState(state, device, stream))
       return fail(std::move(error));
     return FP8RT_OK;
   });

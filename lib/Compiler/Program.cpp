@@ -76,24 +76,41 @@ Program::getFunction(const std::string &name) const {
   return function;
 }
 
-Program::DeviceContext &Program::getContext(int32_t device) {
-  std::lock_guard<std::mutex> lock(mutex);
-  return contexts[device];
+llvm::Error
+Program::withContext(int32_t device, fp8rt_stream stream,
+                     llvm::function_ref<fp8rt_status(fp8rt_context *)> body) {
+  DeviceContext *place;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    place = &contexts[device];
+  }
+  std::lock_guard<std::mutex> lock(place->mutex);
+  if (auto error = makeError(
+          place->context
+              ? fp8rt_context_set_stream(place->context, stream)
+              : fp8rt_context_create(device, stream, &place->context)))
+    return error;
+  return makeError(body(place->context));
 }
 
 llvm::Error Program::call(const fp8rt_program_function &function,
                           void *const *arguments, void *const *results,
                           fp8rt_state state, int32_t device,
                           fp8rt_stream stream) {
+  auto run = [&](fp8rt_context *context) {
+    return fp8rt_program_call(&function, arguments, results, state, context);
+  };
   if (!(function.flags & FP8RT_FUNCTION_TAKES_CONTEXT))
-    return makeError(fp8rt_program_call(&function, arguments, results, state,
-                                        /*context=*/nullptr));
-  DeviceContext &place = getContext(device);
-  std::lock_guard<std::mutex> lock(place.mutex);
-  if (auto error = makeError(
-          place.context ? fp8rt_context_set_stream(place.context, stream)
-                        : fp8rt_context_create(device, stream, &place.context)))
-    return error;
-  return makeError(
-      fp8rt_program_call(&function, arguments, results, state, place.context));
+    return makeError(run(/*context=*/nullptr));
+  return withContext(device, stream, run);
+}
+
+llvm::Error Program::updateState(fp8rt_state state, int32_t device,
+                                 fp8rt_stream stream) {
+  auto run = [&](fp8rt_context *context) {
+    return fp8rt_program_update_state(info, state, context);
+  };
+  if (!isOnGPU())
+    return makeError(run(/*context=*/nullptr));
+  return withContext(device, stream, run);
 }

@@ -43,22 +43,10 @@ llvm::Expected<std::vector<std::string>> State::load(const std::string &path,
 
 llvm::Error State::freeze() { return makeError(fp8rt_state_freeze(handle)); }
 
-llvm::Error State::save(const std::string &path) const {
-  return makeError(fp8rt_state_save(handle, path.c_str()));
+llvm::Error State::download(fp8rt_stream stream) {
+  return makeError(fp8rt_state_download(handle, stream));
 }
 
-llvm::Error fp8::endStep(const Program &program, fp8rt_state state,
-                         int32_t device, fp8rt_stream stream) {
-  if (!program.isOnGPU())
-    return makeError(fp8rt_state_update(state));
-  // Before, for a step without a call that takes the state; and after, for the
-  // next call may be in a capture.
-  fp8rt_state_rows rows;
-  if (auto error = makeError(fp8rt_state_upload(state, device, stream, &rows)))
-    return error;
-  if (auto error = makeError(fp8rt_state_download(state, stream)))
-    return error;
-  if (auto error = makeError(fp8rt_state_update(state)))
-    return error;
-  return makeError(fp8rt_state_upload(state, device, stream, &rows));
+llvm::Error State::save(const std::string &path) const {
+  return makeError(fp8rt_state_save(handle, path.c_str()));
 }

@@ -1,4 +1,4 @@
-//===- FP8Attrs.cpp - Enums, scale rules and recipes ---------------------===//
+//===- FP8Attrs.cpp - Enums, scale rules and states ----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -43,90 +43,13 @@ float fp8::getMaxFinite(Type type) {
 
 using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
-/// E5M2 for forward tensors leaves 2 mantissa bits to activations and weights,
-/// and E5M2 x E5M2 exists on no tensor core.
-static LogicalResult verifyFormat(EmitError emitError, Format format) {
-  if (format == Format::E5M2)
-    return emitError() << "expected format hybrid or e4m3, but got e5m2: no "
-                          "hardware multiplies E5M2 by E5M2";
-  return success();
-}
-
-static LogicalResult verifyEpsilon(EmitError emitError, Float32 epsilon) {
-  if (!(epsilon.value >= 0.0f) ||
-      epsilon.value > std::numeric_limits<float>::max())
-    return emitError() << "expected amax_epsilon to be finite and not negative";
-  return success();
-}
-
 LogicalResult ScaleRuleAttr::verify(EmitError emitError, bool, Float32 epsilon,
                                     ScaleStyle, Float32, MXMode, NonFinite) {
-  return verifyEpsilon(emitError, epsilon);
-}
-
-LogicalResult CurrentAttr::verify(EmitError emitError, Format format, bool,
-                                  Float32 epsilon, ScaleStyle, Accumulate) {
-  return success(succeeded(verifyFormat(emitError, format)) &&
-                 succeeded(verifyEpsilon(emitError, epsilon)));
-}
-
-LogicalResult RowwiseAttr::verify(EmitError emitError, Format format, bool,
-                                  Float32 epsilon, ScaleStyle, Accumulate) {
-  return success(succeeded(verifyFormat(emitError, format)) &&
-                 succeeded(verifyEpsilon(emitError, epsilon)));
-}
-
-LogicalResult BlockAttr::verify(EmitError emitError, Format format, bool,
-                                Float32 epsilon, int64_t xDim, int64_t wDim,
-                                int64_t gradDim) {
-  if (failed(verifyFormat(emitError, format)) ||
-      failed(verifyEpsilon(emitError, epsilon)))
-    return failure();
-  int64_t twoD = 0;
-  for (auto [name, dim] : {std::pair<StringRef, int64_t>{"x_dim", xDim},
-                           {"w_dim", wDim},
-                           {"grad_dim", gradDim}}) {
-    if (dim != 1 && dim != 2)
-      return emitError() << "expected " << name << " to be 1 or 2, but got "
-                         << dim;
-    twoD += dim == 2;
-  }
-  if (twoD > 1)
-    return emitError() << "expected at most one of x_dim, w_dim and grad_dim "
-                          "to be 2: no GEMM multiplies two 2-D scaled operands";
-  return success();
-}
-
-LogicalResult MXFP8Attr::verify(EmitError emitError, Format format, MXMode,
-                                NonFinite, bool) {
-  return verifyFormat(emitError, format);
-}
-
-LogicalResult DelayedAttr::verify(EmitError emitError, Format format,
-                                  int64_t historyLen, AmaxComputeAlgo algo,
-                                  int64_t margin, bool, DelayedCompat compat,
-                                  bool, Accumulate) {
-  if (failed(verifyFormat(emitError, format)))
-    return failure();
-  if (historyLen < 1 || historyLen > 65536)
+  if (!(epsilon.value >= 0.0f) ||
+      epsilon.value > std::numeric_limits<float>::max())
     return emitError()
-           << "expected amax_history_len to be in 1..65536, but got "
-           << historyLen;
-  if (margin < -64 || margin > 64)
-    return emitError() << "expected margin to be in -64..64, but got "
-                       << margin;
-  if (compat == DelayedCompat::Flax &&
-      (margin != 0 || algo != AmaxComputeAlgo::Max))
-    return emitError() << "expected margin = 0 and amax_compute_algo = max "
-                          "with compat = flax, which knows no other";
+           << "expected epsilon to be a finite number of at least 0";
   return success();
-}
-
-LogicalResult StaticAttr::verify(EmitError emitError, StringRef state,
-                                 Format format, Accumulate) {
-  if (state.empty())
-    return emitError() << "expected state to be the path of a saved state";
-  return verifyFormat(emitError, format);
 }
 
 LogicalResult SlotAttr::verify(EmitError emitError, StringRef name, Type format,
@@ -158,139 +81,4 @@ LogicalResult StateTableAttr::verify(EmitError emitError,
                          << slot.getName() << "', but got several";
   }
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Recipes
-//===----------------------------------------------------------------------===//
-
-/// E5M2 for gradients under `hybrid`, else E4M3.
-static Type getElementType(MLIRContext *context, Format format,
-                           OperandKind operand) {
-  if (format == Format::Hybrid && operand == OperandKind::Gradient)
-    return Float8E5M2Type::get(context);
-  return Float8E4M3FNType::get(context);
-}
-
-StringRef NoneAttr::getRecipeName() const { return getMnemonic(); }
-bool NoneAttr::isHighPrecision() const { return true; }
-ScaleRule NoneAttr::getScaleRule(Type) const { return {}; }
-OperandFormat NoneAttr::getOperandFormat(GemmRole, OperandKind) const {
-  llvm_unreachable("#fp8.none quantises nothing");
-}
-
-StringRef CurrentAttr::getRecipeName() const { return getMnemonic(); }
-// torch.amax propagates NaN, Transformer Engine's kernels do not.
-bool CurrentAttr::propagatesNaN() const {
-  return getStyle() == ScaleStyle::TorchAO;
-}
-Accumulate CurrentAttr::getAccumulate(GemmRole) const {
-  return getAccumulate();
-}
-ScaleRule CurrentAttr::getScaleRule(Type) const {
-  return {getPow2(), getAmaxEpsilon(), getStyle()};
-}
-OperandFormat CurrentAttr::getOperandFormat(GemmRole,
-                                            OperandKind operand) const {
-  return {getElementType(getContext(), getFormat(), operand),
-          ScaledType::kWhole, ScaledType::kWhole,
-          Float32Type::get(getContext())};
-}
-
-StringRef RowwiseAttr::getRecipeName() const { return getMnemonic(); }
-bool RowwiseAttr::propagatesNaN() const {
-  return getStyle() == ScaleStyle::TorchAO;
-}
-Accumulate RowwiseAttr::getAccumulate(GemmRole) const {
-  return getAccumulate();
-}
-ScaleRule RowwiseAttr::getScaleRule(Type) const {
-  return {getPow2(), getAmaxEpsilon(), getStyle()};
-}
-OperandFormat RowwiseAttr::getOperandFormat(GemmRole,
-                                            OperandKind operand) const {
-  return {getElementType(getContext(), getFormat(), operand), 1,
-          ScaledType::kWhole, Float32Type::get(getContext())};
-}
-
-StringRef BlockAttr::getRecipeName() const { return getMnemonic(); }
-int64_t BlockAttr::getContractionMultiple() const { return 128; }
-ScaleRule BlockAttr::getScaleRule(Type sourceType) const {
-  // Transformer Engine's blockwise kernels replace an infinite scale by the
-  // largest finite value of the input type.
-  return {getPow2(), getAmaxEpsilon(), ScaleStyle::TE,
-          Float32{getMaxFinite(sourceType)}};
-}
-OperandFormat BlockAttr::getOperandFormat(GemmRole, OperandKind operand) const {
-  int64_t dim = operand == OperandKind::Activation ? getXDim()
-                : operand == OperandKind::Weight   ? getWDim()
-                                                   : getGradDim();
-  return {getElementType(getContext(), getFormat(), operand),
-          dim == 2 ? 128 : 1, 128, Float32Type::get(getContext())};
-}
-
-StringRef MXFP8Attr::getRecipeName() const { return getMnemonic(); }
-bool MXFP8Attr::propagatesNaN() const {
-  return getNonfinite() == NonFinite::NaN;
-}
-int64_t MXFP8Attr::getContractionMultiple() const { return 32; }
-ScaleRule MXFP8Attr::getScaleRule(Type) const {
-  ScaleRule rule;
-  rule.mode = getMode();
-  rule.nonfinite = getNonfinite();
-  return rule;
-}
-OperandFormat MXFP8Attr::getOperandFormat(GemmRole, OperandKind operand) const {
-  bool is2D = operand == OperandKind::Weight && getWeight_2d();
-  return {getElementType(getContext(), getFormat(), operand), is2D ? 32 : 1, 32,
-          Float8E8M0FNUType::get(getContext())};
-}
-
-StringRef NVFP4Attr::getRecipeName() const { return getMnemonic(); }
-int64_t NVFP4Attr::getContractionMultiple() const { return 16; }
-ScaleRule NVFP4Attr::getScaleRule(Type) const { return {}; }
-OperandFormat NVFP4Attr::getOperandFormat(GemmRole, OperandKind operand) const {
-  bool is2D = operand == OperandKind::Weight && getWeight_2d();
-  return {Float4E2M1FNType::get(getContext()), is2D ? 16 : 1, 16,
-          Float8E4M3FNType::get(getContext()), /*hasTensorScale=*/true};
-}
-
-StringRef DelayedAttr::getRecipeName() const { return getMnemonic(); }
-RecipeAttrInterface DelayedAttr::getStateRecipe() const {
-  return DelayedAttr::get(getContext(), Format::Hybrid, getAmaxHistoryLen(),
-                          getAmaxComputeAlgo(), getMargin(), getReduceAmax(),
-                          getCompat(), getPow2(), Accumulate::Promote);
-}
-bool DelayedAttr::recordsAmax() const { return true; }
-bool DelayedAttr::propagatesNaN() const {
-  // jnp.max in Flax; the kernels of Transformer Engine pass over NaN.
-  return getCompat() == DelayedCompat::Flax;
-}
-Accumulate DelayedAttr::getAccumulate(GemmRole) const {
-  return getAccumulate();
-}
-ScaleRule DelayedAttr::getScaleRule(Type) const {
-  ScaleRule rule;
-  rule.pow2 = getPow2();
-  return rule;
-}
-OperandFormat DelayedAttr::getOperandFormat(GemmRole,
-                                            OperandKind operand) const {
-  return {getElementType(getContext(), getFormat(), operand),
-          ScaledType::kWhole, ScaledType::kWhole,
-          Float32Type::get(getContext())};
-}
-
-StringRef StaticAttr::getRecipeName() const { return getMnemonic(); }
-RecipeAttrInterface StaticAttr::getStateRecipe() const {
-  return StaticAttr::get(getContext(), getState(), Format::Hybrid,
-                         Accumulate::Promote);
-}
-Accumulate StaticAttr::getAccumulate(GemmRole) const { return getAccumulate(); }
-ScaleRule StaticAttr::getScaleRule(Type) const { return {}; }
-OperandFormat StaticAttr::getOperandFormat(GemmRole,
-                                           OperandKind operand) const {
-  return {getElementType(getContext(), getFormat(), operand),
-          ScaledType::kWhole, ScaledType::kWhole,
-          Float32Type::get(getContext())};
 }

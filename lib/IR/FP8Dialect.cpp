@@ -19,7 +19,8 @@ using namespace mlir::fp8;
 #include "fp8/IR/FP8Dialect.cpp.inc"
 
 namespace {
-/// Every operation is free of side effects, so all may be inlined.
+/// No operation depends on the function that it stands in: those on scaling
+/// state name the state and the slot. So all may be inlined.
 struct FP8InlinerInterface : DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
   bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
@@ -39,6 +40,8 @@ void FP8Dialect::initialize() {
 #include "fp8/IR/FP8Ops.cpp.inc"
       >();
   addInterfaces<FP8InlinerInterface>();
+  addRecipes<CurrentAttr, RowwiseAttr, BlockAttr, MXFP8Attr, NVFP4Attr,
+             DelayedAttr, StaticAttr, NoneAttr>();
 }
 
 //===----------------------------------------------------------------------===//
@@ -64,9 +67,22 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
       !isa<UnitAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a unit attribute, but got " << value;
+  if (name == kOperandsAttrName) {
+    auto kinds = dyn_cast<ArrayAttr>(value);
+    if (!kinds || kinds.size() != 2 ||
+        !llvm::all_of(kinds, llvm::IsaPred<OperandKindAttr>))
+      return op->emitOpError("expected '")
+             << name << "' to be two of #fp8.operand, but got " << value;
+  }
+  if (name == kStateManifestAttrName && !isa<StringAttr>(value))
+    return op->emitOpError("expected '")
+           << name << "' to be a string, but got " << value;
   if (name == kStateAttrName && !isa<StateTableAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a #fp8.state_table, but got " << value;
+  if (name == kStateUpdateAttrName && !isa<SymbolRefAttr>(value))
+    return op->emitOpError("expected '")
+           << name << "' to be a symbol, but got " << value;
   if (name == kSlotsAttrName) {
     auto text = dyn_cast<StringAttr>(value);
     if (!text || !llvm::is_contained({"separate", "shared"}, text.getValue()))

@@ -54,13 +54,31 @@ LogicalResult LoadCachedOp::verify() {
   return verifyCached(*this, getResult().getType());
 }
 
+LogicalResult UpdateStateOp::verify() {
+  // update_state_c1
+  if (!getTable().getUpdate())
+    return emitOpError("expected the recipe of the table to learn, as "
+                       "#fp8.delayed, but got ")
+           << getTable().getRecipe();
+  return success();
+}
+
+LogicalResult UpdateScalesOp::inferReturnTypes(MLIRContext *,
+                                               std::optional<Location>,
+                                               Adaptor adaptor,
+                                               SmallVectorImpl<Type> &results) {
+  results.push_back(adaptor.getScale().getType());
+  llvm::append_range(results, adaptor.getState().getTypes());
+  return success();
+}
+
 LogicalResult UpdateScalesOp::verify() {
   StateTableAttr table = getTable();
   // update_scales_c3
-  auto recipe = dyn_cast<DelayedAttr>(table.getRecipe());
-  if (!recipe)
-    return emitOpError("expected the recipe of the table to be #fp8.delayed, "
-                       "but got ")
+  StateUpdateAttrInterface update = table.getUpdate();
+  if (!update)
+    return emitOpError("expected the recipe of the table to learn, as "
+                       "#fp8.delayed, but got ")
            << table.getRecipe();
   // update_scales_c1
   int64_t slots = table.getNumSlots();
@@ -69,10 +87,13 @@ LogicalResult UpdateScalesOp::verify() {
                        "of the ")
            << slots << " slots, but got " << getScale().getType();
   // update_scales_c2
-  int64_t expected[] = {recipe.getAmaxHistoryLen(), slots};
-  if (getAmaxHistory().getType().getShape() != ArrayRef(expected))
-    return emitOpError("expected amax_history to be ")
-           << expected[0] << "x" << expected[1] << ", but got "
-           << getAmaxHistory().getType();
+  SmallVector<StateTensor> expected = update.getStateTensors(slots);
+  if (getState().size() != expected.size())
+    return emitOpError("expected state to be ")
+           << expected.size() << " tensors, but got " << getState().size();
+  for (auto [tensor, type] : llvm::zip_equal(expected, getState().getTypes()))
+    if (type != tensor.type)
+      return emitOpError("expected ")
+             << tensor.name << " to be " << tensor.type << ", but got " << type;
   return success();
 }

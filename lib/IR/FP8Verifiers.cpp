@@ -51,6 +51,10 @@ LogicalResult ComputeScaleOp::verify() {
                          "rank of amax, but got ")
              << type;
   }
+  // compute_scale_c4
+  if (!needsTensorAmax && !getRule().hasScaleType(getScaleType()))
+    return emitOpError("expected a rule that has scales of ")
+           << getScaleType() << ", but got " << getRule();
   return success();
 }
 
@@ -158,11 +162,11 @@ LogicalResult AssembleOp::verify() {
 // Matmul
 //===----------------------------------------------------------------------===//
 
-/// (C6) to (C8): which blocks a tensor core, and our kernels, can multiply.
+/// (C5) to (C7): which blocks a tensor core, and our kernels, can multiply.
 static void describeBlockMismatch(llvm::raw_ostream &os, ScaledType a,
                                   ScaledType b, Accumulate accumulate) {
   int64_t rank = a.getRank();
-  // matmul_c6
+  // matmul_c5
   if (a.getBlock()[rank - 1] != b.getBlock()[rank - 1]) {
     os << "expected a and b to have the same block extent in K, but got '" << a
        << "' and '" << b << "'";
@@ -176,14 +180,14 @@ static void describeBlockMismatch(llvm::raw_ostream &os, ScaledType a,
          << type << "'";
       return;
     }
-  // matmul_c7
+  // matmul_c6
   auto is2D = [&](ScaledType type) {
     return type.isBlocked(rank - 1) && type.getBlock()[rank - 2] != 1;
   };
   if (is2D(a) && is2D(b))
     os << "expected at most one operand with 2-D blocks, but got '" << a
        << "' and '" << b << "'";
-  // matmul_c8
+  // matmul_c7
   else if (a.isBlocked(rank - 1) && accumulate == Accumulate::Fast)
     os << "expected accumulate = promote with block scaling: the scale changes "
           "within K";
@@ -217,13 +221,8 @@ std::string MatmulOp::describeMismatch(ScaledType a, ScaledType b,
   if (!areMultipliable(os, a.getShape(), b.getShape(), a, b))
     return text;
   // matmul_c4
-  if (isa<Float8E5M2Type>(a.getElementType()) &&
-      isa<Float8E5M2Type>(b.getElementType()))
-    os << "expected at most one E5M2 operand: no tensor core multiplies E5M2 "
-          "by E5M2";
-  // matmul_c5
-  else if (isa<Float4E2M1FNType>(a.getElementType()) !=
-           isa<Float4E2M1FNType>(b.getElementType()))
+  if (isa<Float4E2M1FNType>(a.getElementType()) !=
+      isa<Float4E2M1FNType>(b.getElementType()))
     os << "expected E2M1 to go with E2M1, but got '" << a << "' and '" << b
        << "'";
   else
@@ -264,13 +263,13 @@ Type MatmulOp::getElementTypeOfB() {
   return getElementTypeOfOperand(getB().getType());
 }
 
-/// What C1, C2 and C4 to C8, C12 and C13 say of the operands; empty if they are
+/// What C1, C2, C4 to C7, C11 and C12 say of the operands; empty if they are
 /// met.
 static std::string describeOperandMismatch(MatmulOp op) {
   Type a = op.getA().getType(), b = op.getB().getType();
   std::string text;
   llvm::raw_string_ostream os(text);
-  // matmul_c12
+  // matmul_c11
   if (isa<ScaledType>(a) != isa<ScaledType>(b) ||
       (!op.isScaled() && op.getElementTypeOfA() != op.getElementTypeOfB())) {
     os << "expected a and b to be scaled, or tensors of one element type, but "
@@ -279,7 +278,7 @@ static std::string describeOperandMismatch(MatmulOp op) {
     return text;
   }
   if (op.isScaled()) {
-    // matmul_c13
+    // matmul_c12
     if (op.getTransposeA() || op.getTransposeB())
       return (llvm::Twine("expected scaled operands not to be transposed, but "
                           "got ") +
@@ -290,7 +289,7 @@ static std::string describeOperandMismatch(MatmulOp op) {
   }
   if (!areMultipliable(os, op.getShapeOfA(), op.getShapeOfB(), a, b))
     return text;
-  // matmul_c12
+  // matmul_c11
   if (op.getAccumulate() != Accumulate::Fast)
     os << "expected accumulate = fast with operands in high precision, but "
           "got promote";
@@ -310,7 +309,7 @@ LogicalResult MatmulOp::verify() {
     return emitOpError("expected result to have shape ")
            << RankedTensorType::get(expected, result.getElementType())
            << ", but got " << result;
-  // matmul_c11
+  // matmul_c10
   if (!hasEpilogue() && result.getElementType().getIntOrFloatBitWidth() == 8)
     return emitOpError("expected an epilogue that quantises to ") << result;
   if (!getAmax())
@@ -334,7 +333,7 @@ LogicalResult MatmulOp::verifyRegions() {
              << getEpilogueOperands().size() << " epilogue operands";
     return success();
   }
-  // matmul_c9
+  // matmul_c8
   Block &body = getEpilogue().front();
   SmallVector<Type> expected{Float32Type::get(getContext())};
   for (Value operand : getEpilogueOperands())
@@ -350,7 +349,7 @@ LogicalResult MatmulOp::verifyRegions() {
   if (!yield || yield.getValues().getTypes() != TypeRange(yielded))
     return emitOpError("expected the epilogue to yield (")
            << TypeRange(yielded) << ")";
-  // matmul_c10
+  // matmul_c9
   for (Value operand : getEpilogueOperands()) {
     auto type = cast<RankedTensorType>(operand.getType());
     ArrayRef<int64_t> tail = result.getShape();

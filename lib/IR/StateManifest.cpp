@@ -13,19 +13,20 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 std::string fp8::getStateManifest(StateTableAttr table) {
-  auto recipe = cast<DelayedAttr>(table.getRecipe());
+  RecipeAttrInterface recipe = table.getRecipe();
   std::string text;
   llvm::raw_string_ostream os(text);
   llvm::json::OStream json(os);
   json.object([&] {
     json.attribute("version", 1);
-    json.attribute("amax_history_len", recipe.getAmaxHistoryLen());
-    json.attribute("amax_compute_algo",
-                   stringifyEnum(recipe.getAmaxComputeAlgo()));
-    json.attribute("margin", recipe.getMargin());
-    json.attribute("pow2", recipe.getPow2());
-    json.attribute("compat", stringifyEnum(recipe.getCompat()));
-    json.attribute("reduce_amax", recipe.getReduceAmax());
+    json.attribute("recipe", recipe.getRecipeName());
+    json.attribute("words", table.getUpdate().getNumWords());
+    for (const auto &[key, value] :
+         llvm::zip_equal(recipe.getSchema(), recipe.getSettings()))
+      if (key.inState)
+        std::visit([&, name = key.name](
+                       const auto &known) { json.attribute(name, known); },
+                   value);
     json.attributeArray("slots", [&] {
       for (SlotAttr slot : table.getSlotRange())
         json.object([&] {

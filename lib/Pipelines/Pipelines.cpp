@@ -99,6 +99,8 @@ static void buildScalingPipeline(OpPassManager &pm,
   pm.addPass(createBindScalesPass());
   if (options.functionalState)
     pm.addPass(createFunctionalizeStatePass());
+  // Of a state that is left.
+  pm.addPass(createBuildStateUpdatePass());
 }
 
 /// 4: fp8.matmul with epilogues.
@@ -240,8 +242,9 @@ void fp8::registerPipelines() {
           return mlir::emitError(UnknownLoc::get(&context));
         };
         // Recipes are checked here too: the pass would report them later, at
-        // the module.
-        if (!options.recipe.empty() &&
+        // the module. Those of other dialects are known there only.
+        bool isOurs = !StringRef(options.recipe).split(',').first.contains('.');
+        if (!options.recipe.empty() && isOurs &&
             !parseRecipe(options.recipe, &context, emitError))
           return errorHandler(message);
         if (failed(buildPipeline(pm, options, emitError)))

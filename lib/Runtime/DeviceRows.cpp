@@ -1,4 +1,4 @@
-//===- DeviceRows.cpp - The rows of a state on a device -------------------===//
+//===- DeviceRows.cpp - A state in the memory of a device -----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,7 +12,7 @@
 
 #include "fp8/Runtime/Memory.h"
 
-#include <algorithm>
+#include <cstring>
 
 using namespace fp8rt;
 using namespace fp8rt::detail;
@@ -25,88 +25,176 @@ static size_t alignTo(size_t value, size_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
+//===----------------------------------------------------------------------===//
+// Layout
+//===----------------------------------------------------------------------===//
+
+/// Calls `visitor(values, count)` for each row of the host's, in the order of
+/// the device's. What compiled code records lies together.
+template <typename State, typename Visitor>
+static void visitRows(State &state, Visitor &&visitor) {
+  size_t numSlots = state.getNumSlots();
+  visitor(state.recorded.data(), numSlots);
+  visitor(state.nonFinite.data(), numSlots);
+  visitor(&state.steps, 1);
+  visitor(state.staging.underflow.data(), numSlots);
+  visitor(state.staging.saturated.data(), numSlots);
+  visitor(state.staging.amax.data(), numSlots);
+  visitor(state.scale.data(), numSlots);
+  visitor(state.scaleInv.data(), numSlots);
+  visitor(state.maxFinite.data(), numSlots);
+  visitor(state.lastAmax.data(), numSlots);
+  visitor(state.getWords(0), numSlots * state.getNumWords());
+}
+
+fp8rt_state_rows DeviceRows::getRows() const {
+  fp8rt_state_rows rows;
+  uint8_t *next = memory;
+  auto take = [&](auto *&row, size_t count) {
+    row = reinterpret_cast<std::remove_reference_t<decltype(row)>>(next);
+    next += count * sizeof(*row);
+  };
+  rows.num_slots = static_cast<int64_t>(numSlots);
+  rows.num_words = static_cast<int64_t>(numWords);
+  rows.cache = caches.data();
+  take(rows.recorded, numSlots);
+  take(rows.non_finite, numSlots);
+  take(rows.steps, 1);
+  take(rows.underflow, numSlots);
+  take(rows.saturated, numSlots);
+  take(rows.amax, numSlots);
+  take(rows.scale, numSlots);
+  take(rows.scale_inv, numSlots);
+  take(rows.max_finite, numSlots);
+  take(rows.last_amax, numSlots);
+  take(rows.words, numSlots * numWords);
+  return rows;
+}
+
+static std::vector<uint8_t> pack(const ScalingState &state) {
+  size_t size = 0;
+  visitRows(state, [&](const auto *values, size_t count) {
+    size += count * sizeof(*values);
+  });
+  std::vector<uint8_t> packed(size);
+  uint8_t *next = packed.data();
+  visitRows(state, [&](const auto *values, size_t count) {
+    std::memcpy(next, values, count * sizeof(*values));
+    next += count * sizeof(*values);
+  });
+  return packed;
+}
+
+static void unpack(ScalingState &state, const std::vector<uint8_t> &packed) {
+  const uint8_t *next = packed.data();
+  visitRows(state, [&](auto *values, size_t count) {
+    std::memcpy(values, next, count * sizeof(*values));
+    next += count * sizeof(*values);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Life
+//===----------------------------------------------------------------------===//
+
 DeviceRows::DeviceRows(const ScalingState &state, int32_t device)
     : device(device), numSlots(state.getNumSlots()),
-      size(getWrittenBytes() + getScaleBytes()), written(getWrittenBytes()) {}
+      numWords(state.getNumWords()) {}
 
 fp8rt_status DeviceRows::create(const ScalingState &state, int32_t device,
                                 fp8rt_stream stream,
                                 std::unique_ptr<DeviceRows> &rows) {
   std::unique_ptr<DeviceRows> made(new DeviceRows(state, device));
+  size_t valuesSize = pack(state).size(), size = valuesSize;
   std::vector<size_t> offsets;
   for (const Slot &slot : state.manifest.slots) {
-    made->size = alignTo(made->size, kAlignment);
-    offsets.push_back(made->size);
-    made->size += static_cast<size_t>(slot.cache);
+    size = alignTo(size, kAlignment);
+    offsets.push_back(size);
+    size += static_cast<size_t>(slot.cache);
   }
   void *memory;
-  if (fp8rt_status status = fp8rt_memory_alloc(device, made->size, &memory))
+  if (fp8rt_status status = fp8rt_memory_alloc(device, size, &memory))
     return status;
   made->memory = static_cast<uint8_t *>(memory);
   for (size_t i = 0; i < offsets.size(); ++i)
     made->caches.push_back(
         state.manifest.slots[i].cache ? made->memory + offsets[i] : nullptr);
-  if (fp8rt_status status =
-          fp8rt_memory_set(device, memory, 0, made->getWrittenBytes(), stream))
-    return status;
+  if (size != valuesSize)
+    if (fp8rt_status status = fp8rt_memory_set(
+            device, made->memory + valuesSize, 0, size - valuesSize, stream))
+      return status;
   rows = std::move(made);
   return FP8RT_OK;
 }
 
 DeviceRows::~DeviceRows() { fp8rt_memory_free(device, memory); }
 
-fp8rt_state_rows DeviceRows::getRows() const {
-  auto *underflow = reinterpret_cast<int64_t *>(memory);
-  int64_t *saturated = underflow + numSlots;
-  auto *amax = reinterpret_cast<float *>(saturated + numSlots);
-  float *scale = amax + numSlots;
-  return {static_cast<int64_t>(numSlots), amax,      scale,
-          /*scale_inv=*/scale + numSlots, underflow, saturated, caches.data()};
-}
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
 
 fp8rt_status DeviceRows::upload(const ScalingState &state,
                                 fp8rt_stream stream) {
-  std::vector<uint8_t> scales(getScaleBytes());
-  size_t bytes = numSlots * sizeof(float);
-  std::copy_n(reinterpret_cast<const uint8_t *>(state.scale.data()), bytes,
-              scales.data());
-  std::copy_n(reinterpret_cast<const uint8_t *>(state.scaleInv.data()), bytes,
-              scales.data() + bytes);
-  if (scales == uploaded)
+  if (ahead)
     return FP8RT_OK;
-  uploaded.clear();
-  if (fp8rt_status status = fp8rt_memory_copy(
-          device, memory + getWrittenBytes(), scales.data(), bytes * 2, stream))
-    return status;
-  uploaded = std::move(scales);
+  std::vector<uint8_t> values = pack(state);
+  if (values != common) {
+    common.clear();
+    if (fp8rt_status status = fp8rt_memory_copy(device, memory, values.data(),
+                                                values.size(), stream))
+      return status;
+    common = std::move(values);
+  }
+  ahead = true;
   return FP8RT_OK;
 }
 
 fp8rt_status DeviceRows::download(ScalingState &state, fp8rt_stream stream) {
-  if (fp8rt_status status = fp8rt_memory_copy(device, written.data(), memory,
-                                              getWrittenBytes(), stream))
+  std::vector<uint8_t> values = ahead ? common : pack(state);
+  if (values != common)
+    return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                "expected an upload of what the host has changed in the state "
+                "since the last download, before another");
+  if (fp8rt_status status = fp8rt_memory_copy(device, values.data(), memory,
+                                              values.size(), stream))
     return status;
   if (fp8rt_status status = fp8rt_stream_synchronize(device, stream))
     return status;
-  if (fp8rt_status status =
-          fp8rt_memory_set(device, memory, 0, getWrittenBytes(), stream))
-    return status;
-  auto *underflow = reinterpret_cast<const int64_t *>(written.data());
-  const int64_t *saturated = underflow + numSlots;
-  auto *amax = reinterpret_cast<const float *>(saturated + numSlots);
-  Staging &pending = state.staging;
-  for (size_t i = 0; i < numSlots; ++i) {
-    pending.amax[i] =
-        makeAmax(std::max(getAmaxBits(pending.amax[i]), getAmaxBits(amax[i])));
-    pending.underflow[i] += underflow[i];
-    pending.saturated[i] += saturated[i];
-  }
+  unpack(state, values);
+  common = std::move(values);
+  ahead = false;
   return FP8RT_OK;
+}
+
+fp8rt_status DeviceRows::clearStaging(fp8rt_stream stream) {
+  fp8rt_state_rows rows = getRows();
+  auto *first = reinterpret_cast<uint8_t *>(rows.underflow);
+  auto *last = reinterpret_cast<uint8_t *>(rows.amax + numSlots);
+  return fp8rt_memory_set(device, first, 0, static_cast<size_t>(last - first),
+                          stream);
 }
 
 //===----------------------------------------------------------------------===//
 // The C functions
 //===----------------------------------------------------------------------===//
+
+fp8rt_status detail::uploadState(const Access &access, int32_t device,
+                                 fp8rt_stream stream, fp8rt_state_rows &rows) {
+  std::unique_ptr<DeviceRows> &onDevice = access.getDeviceRows();
+  if (onDevice && onDevice->getDevice() != device)
+    return fail(FP8RT_ERROR_WRONG_DEVICE,
+                "expected device " + std::to_string(onDevice->getDevice()) +
+                    ", which has the rows of the state, but got " +
+                    std::to_string(device));
+  if (!onDevice)
+    if (fp8rt_status status =
+            DeviceRows::create(*access, device, stream, onDevice))
+      return status;
+  if (fp8rt_status status = onDevice->upload(*access, stream))
+    return status;
+  rows = onDevice->getRows();
+  return FP8RT_OK;
+}
 
 fp8rt_status fp8rt_state_upload(fp8rt_state handle, int32_t device,
                                 fp8rt_stream stream, fp8rt_state_rows *rows) {
@@ -116,20 +204,7 @@ fp8rt_status fp8rt_state_upload(fp8rt_state handle, int32_t device,
     Access access(handle, Access::Write);
     if (access.getStatus() != FP8RT_OK)
       return access.getStatus();
-    std::unique_ptr<DeviceRows> &onDevice = access.getDeviceRows();
-    if (onDevice && onDevice->getDevice() != device)
-      return fail(FP8RT_ERROR_WRONG_DEVICE,
-                  "expected device " + std::to_string(onDevice->getDevice()) +
-                      ", which has the rows of the state, but got " +
-                      std::to_string(device));
-    if (!onDevice)
-      if (fp8rt_status status =
-              DeviceRows::create(*access, device, stream, onDevice))
-        return status;
-    if (fp8rt_status status = onDevice->upload(*access, stream))
-      return status;
-    *rows = onDevice->getRows();
-    return FP8RT_OK;
+    return uploadState(access, device, stream, *rows);
   });
 }
 

@@ -1,4 +1,4 @@
-//===- DeviceRows.h - The rows of a state on a device -----------*- C++ -*-===//
+//===- DeviceRows.h - A state in the memory of a device ---------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,8 +17,9 @@
 
 namespace fp8rt::detail {
 
-/// The rows of one state in the memory of a device, in one allocation: what
-/// programs write (counts, then amaxes), the scales, the caches.
+/// All values of one state in the memory of a device, in one allocation: its
+/// rows, one after the other, and the caches. Either the host has the values or
+/// the device, which may be ahead: nobody sees what a stream does to them.
 class DeviceRows {
 public:
   static fp8rt_status create(const ScalingState &state, int32_t device,
@@ -30,28 +31,28 @@ public:
 
   int32_t getDevice() const { return device; }
   fp8rt_state_rows getRows() const;
+  /// Whether the values of the host may be old.
+  bool isAhead() const { return ahead; }
 
+  /// Makes the device's values the state's, copying those of the host if they
+  /// are others.
   fp8rt_status upload(const ScalingState &state, fp8rt_stream stream);
+  /// Makes the host's values the state's.
   fp8rt_status download(ScalingState &state, fp8rt_stream stream);
+  /// Zeros for what compiled code records in a step.
+  fp8rt_status clearStaging(fp8rt_stream stream);
 
 private:
   DeviceRows(const ScalingState &state, int32_t device);
 
-  size_t getWrittenBytes() const {
-    return numSlots * (2 * sizeof(int64_t) + sizeof(float));
-  }
-  size_t getScaleBytes() const { return numSlots * 2 * sizeof(float); }
-
   int32_t device;
-  size_t numSlots;
+  size_t numSlots, numWords;
   uint8_t *memory = nullptr;
-  size_t size;
-  /// Offsets into the memory until that is there, then pointers; null for
-  /// slots without a cache.
+  /// Pointers to the device's memory; null for slots without a cache.
   std::vector<void *> caches;
-  /// The host's copies of what programs wrote, and of the scales that the
-  /// device has; none of these at first.
-  std::vector<uint8_t> written, uploaded;
+  /// The values that both had last; none at first.
+  std::vector<uint8_t> common;
+  bool ahead = false;
 };
 
 } // namespace fp8rt::detail

@@ -14,9 +14,8 @@
 #include "fp8/Runtime/Program.h"
 
 #include "ProgramDetail.h"
+#include "ScalingStateHandles.h"
 #include "StatusDetail.h"
-
-#include "fp8/Runtime/DeviceState.h"
 
 #include <algorithm>
 #include <csetjmp>
@@ -316,21 +315,54 @@ fp8rt_status Call::run(void *const *arguments, void *const *results,
   return FP8RT_OK;
 }
 
-/// The rows of the state, where the function runs.
-static fp8rt_status getRows(const fp8rt_program_function &function,
-                            fp8rt_state state, const fp8rt_context *context,
-                            fp8rt_state_rows &rows) {
-  if (fp8rt_status status = fp8rt_state_get_rows(state, &rows))
-    return status;
-  if (rows.num_slots != function.program->num_slots)
+static std::string describeState(const std::string &recipe, int64_t numSlots,
+                                 int64_t numWords) {
+  return std::to_string(numSlots) + " slots of " + std::to_string(numWords) +
+         " words and the recipe '" + recipe + "'";
+}
+
+/// Whether the state is one of the program, which goes by its layout.
+static fp8rt_status checkState(const fp8rt_program_info &program,
+                               const detail::ScalingState &state) {
+  auto numSlots = static_cast<int64_t>(state.getNumSlots());
+  int64_t numWords = state.manifest.recipe.numWords;
+  bool isSame = numSlots == program.num_slots;
+  // Programs for earlier versions say no more, and need no more.
+  if (program.version % 1000 < detail::kMinorWithUpdate) {
+    if (isSame)
+      return FP8RT_OK;
     return fail(FP8RT_ERROR_MISMATCH,
-                std::string("expected a state of program '") +
-                    function.program->name + "', with " +
-                    std::to_string(function.program->num_slots) +
-                    " slots, but got " + std::to_string(rows.num_slots));
-  if (function.flags & FP8RT_FUNCTION_TAKES_CONTEXT)
-    return fp8rt_state_upload(state, fp8rt_context_get_device(context),
-                              fp8rt_context_get_stream(context), &rows);
+                std::string("expected a state of program '") + program.name +
+                    "', with " + std::to_string(program.num_slots) +
+                    " slots, but got " + std::to_string(numSlots));
+  }
+  if (isSame && numWords == program.num_words &&
+      state.recipeText == program.state_recipe)
+    return FP8RT_OK;
+  return fail(
+      FP8RT_ERROR_MISMATCH,
+      std::string("expected a state of program '") + program.name + "', with " +
+          describeState(program.state_recipe, program.num_slots,
+                        program.num_words) +
+          ", but got " + describeState(state.recipeText, numSlots, numWords));
+}
+
+/// The rows of the state, where the program runs: on the device of `context`,
+/// or on the host without one.
+static fp8rt_status getRows(const fp8rt_program_info &program,
+                            const detail::Access &access,
+                            const fp8rt_context *context,
+                            fp8rt_state_rows &rows) {
+  if (access.getStatus() != FP8RT_OK)
+    return access.getStatus();
+  if (fp8rt_status status = checkState(program, *access))
+    return status;
+  if (context)
+    return detail::uploadState(access, fp8rt_context_get_device(context),
+                               fp8rt_context_get_stream(context), rows);
+  if (fp8rt_status status = access.checkValues())
+    return status;
+  rows = (*access).getRows();
   return FP8RT_OK;
 }
 
@@ -347,9 +379,86 @@ fp8rt_status fp8rt_program_call(const fp8rt_program_function *function,
     if (fp8rt_status status = call.check(arguments, results))
       return status;
     fp8rt_state_rows rows;
-    if (function->flags & FP8RT_FUNCTION_TAKES_STATE)
-      if (fp8rt_status status = getRows(*function, state, context, rows))
+    if (function->flags & FP8RT_FUNCTION_TAKES_STATE) {
+      bool isOnGPU = function->flags & FP8RT_FUNCTION_TAKES_CONTEXT;
+      // Only to find the rows: functions read the state, and may overlap.
+      detail::Access access(state, isOnGPU ? detail::Access::Write
+                                           : detail::Access::Read);
+      if (fp8rt_status status = getRows(*function->program, access,
+                                        isOnGPU ? context : nullptr, rows))
         return status;
+    }
     return call.run(arguments, results, &rows);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The end of a step
+//===----------------------------------------------------------------------===//
+
+static fp8rt_status checkUpdate(const fp8rt_program_info *info,
+                                const fp8rt_context *context, bool &isOnGPU) {
+  if (!info)
+    return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                "expected info to be given, but got null");
+  if (fp8rt_status status = detail::checkProgram(*info))
+    return status;
+  std::string program = std::string("program '") + info->name + "'";
+  if (!info->state_manifest)
+    return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                "expected " + program + " to have a scaling state");
+  if (info->version % 1000 < detail::kMinorWithUpdate)
+    return fail(FP8RT_ERROR_VERSION,
+                "expected " + program +
+                    " to have the update of its state, but it is for an "
+                    "earlier version of libfp8rt; compile it again");
+  if (!info->update_state)
+    return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                "expected " + program +
+                    " to have the update of its state, but got null");
+  isOnGPU = info->functions[0].flags & FP8RT_FUNCTION_TAKES_CONTEXT;
+  if (isOnGPU && !context)
+    return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                "expected a context for " + program +
+                    ", which runs on a GPU, but got null");
+  return FP8RT_OK;
+}
+
+/// Runs the program's function on the rows.
+static fp8rt_status runUpdate(const fp8rt_program_info &info,
+                              fp8rt_state_rows *rows, fp8rt_context *context) {
+  fp8rt_program_function function = {};
+  function.invoke = info.update_state;
+  void *arguments[] = {&rows, &context};
+  if (fp8rt_status status = fp8rt_program_invoke(&function, arguments))
+    return status;
+  return context ? fp8rt_context_take_status(context) : FP8RT_OK;
+}
+
+fp8rt_status fp8rt_program_update_state(const fp8rt_program_info *info,
+                                        fp8rt_state state,
+                                        fp8rt_context *context) {
+  return detail::guard([&]() -> fp8rt_status {
+    bool isOnGPU = false;
+    if (fp8rt_status status = checkUpdate(info, context, isOnGPU))
+      return status;
+    if (!isOnGPU)
+      context = nullptr;
+    detail::Access access(state, detail::Access::Write);
+    fp8rt_state_rows rows;
+    if (fp8rt_status status = getRows(*info, access, context, rows))
+      return status;
+    if (isOnGPU) {
+      if ((*access).suspended)
+        return access.getDeviceRows()->clearStaging(
+            fp8rt_context_get_stream(context));
+      return runUpdate(*info, &rows, context);
+    }
+    if ((*access).suspended) {
+      (*access).clearStaging();
+      return FP8RT_OK;
+    }
+    detail::DefaultFloatEnvironment environment;
+    return runUpdate(*info, &rows, /*context=*/nullptr);
   });
 }

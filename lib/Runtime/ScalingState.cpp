@@ -1,4 +1,4 @@
-//===- ScalingState.cpp - The state of delayed scaling ----------*- C++ -*-===//
+//===- ScalingState.cpp - What is kept from step to step --------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,14 +28,16 @@ void Caches::setPointers() {
 
 ScalingState::ScalingState(Manifest source)
     : manifest(std::move(source)), manifestText(printManifest(manifest)),
-      staging(getNumSlots()), scale(getNumSlots(), 1.0f),
-      scaleInv(getNumSlots(), 1.0f), caches(manifest.slots),
-      lastAmax(getNumSlots()), recorded(getNumSlots()),
-      nonFinite(getNumSlots()), rings(getNumSlots() * getRingLength()),
-      oldest(getNumSlots()), ringMax(getNumSlots()) {
+      recipeText(printRecipe(manifest.recipe)), staging(getNumSlots()),
+      scale(getNumSlots(), 1.0f), scaleInv(getNumSlots(), 1.0f),
+      caches(manifest.slots), lastAmax(getNumSlots()), recorded(getNumSlots()),
+      nonFinite(getNumSlots()), words(getNumSlots() * getNumWords()) {
   slotIndex.reserve(getNumSlots());
-  for (size_t i = 0; i < getNumSlots(); ++i)
-    slotIndex.emplace(manifest.slots[i].name, i);
+  for (size_t i = 0; i < getNumSlots(); ++i) {
+    const Slot &slot = manifest.slots[i];
+    slotIndex.emplace(slot.name, i);
+    maxFinite.push_back(slot.format == Format::E4M3 ? 448.0f : 57344.0f);
+  }
 }
 
 /// In place: the rows' addresses are promised.
@@ -59,9 +61,7 @@ void ScalingState::reset() {
   fill(lastAmax, 0.0f);
   fill<int64_t>(recorded, 0);
   fill<int64_t>(nonFinite, 0);
-  fill<AmaxBits>(rings, 0);
-  fill<uint32_t>(oldest, 0);
-  fill<AmaxBits>(ringMax, 0);
+  fill<AmaxBits>(words, 0);
   steps = 0;
 }
 
@@ -74,7 +74,7 @@ void ScalingState::resetSlot(size_t slot) {
   setScale(slot, 1);
   lastAmax[slot] = 0;
   recorded[slot] = nonFinite[slot] = 0;
-  writeRing(slot, nullptr, 0);
+  std::fill_n(getWords(slot), getNumWords(), 0);
 }
 
 void ScalingState::renameSlot(size_t slot, const std::string &name) {
@@ -86,6 +86,23 @@ void ScalingState::renameSlot(size_t slot, const std::string &name) {
   slotIndex.erase(manifest.slots[slot].name);
   manifest = std::move(renamed);
   manifestText = std::move(text);
+}
+
+fp8rt_state_rows ScalingState::getRows() {
+  return {static_cast<int64_t>(getNumSlots()),
+          staging.amax.data(),
+          scale.data(),
+          scaleInv.data(),
+          staging.underflow.data(),
+          staging.saturated.data(),
+          caches.getPointers(),
+          maxFinite.data(),
+          manifest.recipe.numWords,
+          getWords(0),
+          lastAmax.data(),
+          recorded.data(),
+          nonFinite.data(),
+          &steps};
 }
 
 void ScalingState::clearStaging() { clear(staging); }
@@ -116,7 +133,7 @@ void ScalingState::readHistory(size_t slot, float *history,
   size_t length = getRingLength();
   std::vector<float> past(length);
   readRing(slot, past.data(), length);
-  if (isFlax()) {
+  if (manifest.recipe.isFlax()) {
     history[0] = past.back();
     past.pop_back();
   } else {
@@ -128,8 +145,8 @@ void ScalingState::readHistory(size_t slot, float *history,
 
 void ScalingState::writeHistory(size_t slot, const float *history) {
   std::vector<float> past(history + 1,
-                          history + manifest.recipe.amaxHistoryLen);
-  if (isFlax())
+                          history + manifest.recipe.getAmaxHistoryLen());
+  if (manifest.recipe.isFlax())
     past.push_back(history[0]);
   else
     getPending().amax[slot] = makeAmax(getAmaxBits(history[0]));

@@ -27,30 +27,49 @@ static fp8rt_status report(const FileResult &result) {
                                    : fail(result.status, result.message);
 }
 
+/// What of a state a function is about. A device may have the values, but never
+/// the names.
+enum class Part { Names, Values };
+
 /// Runs `body` on the state that `handle` names.
 template <typename Body>
 static fp8rt_status withState(fp8rt_state handle, Access::Kind kind,
-                              Body &&body) {
+                              Body &&body, Part part = Part::Values) {
   return guard([&]() -> fp8rt_status {
     Access access(handle, kind);
-    return access.getStatus() == FP8RT_OK ? body(*access) : access.getStatus();
+    fp8rt_status status = access.getStatus();
+    if (status == FP8RT_OK && part == Part::Values)
+      status = access.checkValues();
+    return status == FP8RT_OK ? body(*access) : status;
   });
 }
 
 /// Runs `body` on a state and one of its slots.
 template <typename Body>
 static fp8rt_status withSlot(fp8rt_state handle, Access::Kind kind,
-                             const char *name, Body &&body) {
+                             const char *name, Body &&body,
+                             Part part = Part::Values) {
   if (!name)
     return failNull("name");
-  return withState(handle, kind, [&](ScalingState &state) -> fp8rt_status {
+  auto findSlot = [&](ScalingState &state) -> fp8rt_status {
     auto slot = state.slotIndex.find(name);
     if (slot == state.slotIndex.end())
       return fail(FP8RT_ERROR_NOT_FOUND, "expected the name of a slot, but got "
                                          "'" +
                                              std::string(name) + "'");
     return body(state, slot->second);
-  });
+  };
+  return withState(handle, kind, findSlot, part);
+}
+
+/// Only the recipe `delayed` has histories.
+static fp8rt_status checkHistory(const ScalingState &state) {
+  const Recipe &recipe = state.manifest.recipe;
+  if (recipe.delayed)
+    return FP8RT_OK;
+  return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+              "expected a state of the recipe delayed, but got one of '" +
+                  recipe.name + "', which has no amax history");
 }
 
 static fp8rt_status checkLength(int64_t length, int64_t expected) {
@@ -131,13 +150,7 @@ fp8rt_status fp8rt_state_get_rows(fp8rt_state handle, fp8rt_state_rows *rows) {
   if (!rows)
     return failNull("rows");
   return withState(handle, Access::Read, [&](ScalingState &state) {
-    *rows = {static_cast<int64_t>(state.getNumSlots()),
-             state.staging.amax.data(),
-             state.scale.data(),
-             state.scaleInv.data(),
-             state.staging.underflow.data(),
-             state.staging.saturated.data(),
-             state.caches.getPointers()};
+    *rows = state.getRows();
     return FP8RT_OK;
   });
 }
@@ -149,8 +162,20 @@ static fp8rt_status run(fp8rt_state handle, void (ScalingState::*method)()) {
   });
 }
 
-fp8rt_status fp8rt_state_update(fp8rt_state state) {
-  return run(state, &ScalingState::update);
+fp8rt_status fp8rt_state_update(fp8rt_state handle) {
+  return withState(
+      handle, Access::Write, [](ScalingState &state) -> fp8rt_status {
+        const Recipe &recipe = state.manifest.recipe;
+        if (!recipe.delayed && !state.suspended)
+          return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                      "expected a state of the recipe delayed, but got one of "
+                      "'" +
+                          recipe.name +
+                          "', whose update only its program knows: call "
+                          "fp8rt_program_update_state");
+        state.update();
+        return FP8RT_OK;
+      });
 }
 
 fp8rt_status fp8rt_state_freeze(fp8rt_state state) {
@@ -182,12 +207,14 @@ fp8rt_status fp8rt_state_get_info(fp8rt_state handle, fp8rt_state_info *info) {
     return failNull("info");
   return withState(handle, Access::Read, [&](const ScalingState &state) {
     const Recipe &recipe = state.manifest.recipe;
+    const RecipeValue *reduceAmax = recipe.lookup("reduce_amax");
     *info = {static_cast<int64_t>(state.getNumSlots()),
-             recipe.amaxHistoryLen,
+             recipe.getAmaxHistoryLen(),
              state.steps,
              state.suspended.has_value(),
-             recipe.reduceAmax,
-             state.manifestText.c_str()};
+             !reduceAmax || *reduceAmax != RecipeValue(false),
+             state.manifestText.c_str(),
+             state.recipeText.c_str()};
     return FP8RT_OK;
   });
 }
@@ -196,26 +223,31 @@ fp8rt_status fp8rt_state_get_slot(fp8rt_state handle, int64_t index,
                                   fp8rt_state_slot *slot) {
   if (!slot)
     return failNull("slot");
-  return withState(handle, Access::Read, [&](const ScalingState &state) {
-    fp8rt_status status = checkIndex(state, index);
-    if (status == FP8RT_OK) {
-      const Slot &found = state.manifest.slots[static_cast<size_t>(index)];
-      *slot = {found.name.c_str(), stringifyFormat(found.format),
-               found.role.c_str(), found.operand.c_str()};
-    }
-    return status;
-  });
+  return withState(
+      handle, Access::Read,
+      [&](const ScalingState &state) {
+        fp8rt_status status = checkIndex(state, index);
+        if (status == FP8RT_OK) {
+          const Slot &found = state.manifest.slots[static_cast<size_t>(index)];
+          *slot = {found.name.c_str(), stringifyFormat(found.format),
+                   found.role.c_str(), found.operand.c_str()};
+        }
+        return status;
+      },
+      Part::Names);
 }
 
 fp8rt_status fp8rt_state_find_slot(fp8rt_state handle, const char *name,
                                    int64_t *index) {
   if (!index)
     return failNull("index");
-  return withSlot(handle, Access::Read, name,
-                  [&](const ScalingState &, size_t slot) {
-                    *index = static_cast<int64_t>(slot);
-                    return FP8RT_OK;
-                  });
+  return withSlot(
+      handle, Access::Read, name,
+      [&](const ScalingState &, size_t slot) {
+        *index = static_cast<int64_t>(slot);
+        return FP8RT_OK;
+      },
+      Part::Names);
 }
 
 fp8rt_status fp8rt_state_rename_slot(fp8rt_state handle, const char *name,
@@ -237,7 +269,8 @@ fp8rt_status fp8rt_state_rename_slot(fp8rt_state handle, const char *name,
                       "expected a name that no slot has, but got '" + wanted +
                           "'");
         return FP8RT_OK;
-      });
+      },
+      Part::Names);
 }
 
 fp8rt_status fp8rt_state_get_scale(fp8rt_state handle, const char *name,
@@ -270,8 +303,10 @@ fp8rt_status fp8rt_state_get_history(fp8rt_state handle, const char *name,
     return failNull("history");
   return withSlot(
       handle, Access::Read, name, [&](const ScalingState &state, size_t slot) {
-        fp8rt_status status =
-            checkLength(length, state.manifest.recipe.amaxHistoryLen);
+        fp8rt_status status = checkHistory(state);
+        if (status == FP8RT_OK)
+          status =
+              checkLength(length, state.manifest.recipe.getAmaxHistoryLen());
         if (status == FP8RT_OK)
           state.readHistory(slot, history, 1);
         return status;
@@ -284,8 +319,10 @@ fp8rt_status fp8rt_state_set_history(fp8rt_state handle, const char *name,
     return failNull("history");
   return withSlot(handle, Access::Write, name,
                   [&](ScalingState &state, size_t slot) -> fp8rt_status {
-                    fp8rt_status status = checkLength(
-                        length, state.manifest.recipe.amaxHistoryLen);
+                    fp8rt_status status = checkHistory(state);
+                    if (status == FP8RT_OK)
+                      status = checkLength(
+                          length, state.manifest.recipe.getAmaxHistoryLen());
                     if (status != FP8RT_OK)
                       return status;
                     for (int64_t i = 0; i < length; ++i)
@@ -304,9 +341,10 @@ fp8rt_status fp8rt_state_get_histories(fp8rt_state handle, float *histories,
     return failNull("histories");
   return withState(handle, Access::Read, [&](const ScalingState &state) {
     size_t count = state.getNumSlots();
-    fp8rt_status status =
-        checkLength(length, state.manifest.recipe.amaxHistoryLen *
-                                static_cast<int64_t>(count));
+    fp8rt_status status = checkHistory(state);
+    if (status == FP8RT_OK)
+      status = checkLength(length, state.manifest.recipe.getAmaxHistoryLen() *
+                                       static_cast<int64_t>(count));
     if (status == FP8RT_OK)
       for (size_t slot = 0; slot < count; ++slot)
         state.readHistory(slot, histories + slot, count);

@@ -10,8 +10,10 @@
 #define FP8_LIB_RUNTIME_SCALINGSTATEDETAIL_H
 
 #include "StatusDetail.h"
+#include "fp8/Runtime/DelayedRule.h"
 #include "fp8/Runtime/ScalingState.h"
 
+#include <cfenv>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -21,17 +23,31 @@
 
 namespace fp8rt::detail {
 
-enum class Algo { Max, MostRecent };
-enum class Compat { TEFused, TEUnfused, Flax };
 enum class Format { E4M3, E5M2 };
 
+/// What decides on the values of a state. Only the recipe `delayed` is known
+/// here; of others the compiled program has the update, and its options are
+/// what the compiler wrote.
 struct Recipe {
-  int64_t amaxHistoryLen = 1024;
-  Algo algo = Algo::Max;
-  int64_t margin = 0;
-  bool pow2 = false;
-  Compat compat = Compat::TEFused;
-  bool reduceAmax = true;
+  std::string name;
+  /// Of `delayed` in the order of its schema, of others in that of their names.
+  std::vector<std::pair<std::string, RecipeValue>> settings;
+  /// 32-bit words that a slot keeps.
+  int64_t numWords = 0;
+  std::optional<DelayedRule> delayed;
+
+  /// Null if there is no such option.
+  const RecipeValue *lookup(std::string_view key) const;
+  int64_t getAmaxHistoryLen() const {
+    return delayed ? delayed->amaxHistoryLen : 0;
+  }
+  /// Past amaxes of a slot.
+  size_t getRingLength() const {
+    return delayed ? static_cast<size_t>(delayed->getRingLength()) : 0;
+  }
+  bool isFlax() const {
+    return delayed && delayed->compat == DelayedCompat::Flax;
+  }
 };
 
 struct Slot {
@@ -46,9 +62,11 @@ struct Manifest {
   std::vector<Slot> slots;
 };
 
-const char *stringifyAlgo(Algo algo);
-const char *stringifyCompat(Compat compat);
 const char *stringifyFormat(Format format);
+/// A setting's value, as in the text of a recipe.
+std::string stringifyValue(const RecipeValue &value);
+/// As on a command line: `delayed,amax_history_len=16,...`.
+std::string printRecipe(const Recipe &recipe);
 
 /// Whether a manifest may have it: UTF-8 and not empty.
 bool isSlotName(const std::string &name);
@@ -73,6 +91,20 @@ inline float makeAmax(AmaxBits bits) {
   std::memcpy(&amax, &bits, sizeof(amax));
   return amax;
 }
+
+/// IEEE arithmetic as a program starts with it: round to nearest, and no
+/// flush-to-zero, which would turn scale_inv of FLT_MAX into 0.
+class DefaultFloatEnvironment {
+public:
+  DefaultFloatEnvironment() {
+    std::fegetenv(&saved);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatEnvironment() { std::fesetenv(&saved); }
+
+private:
+  std::fenv_t saved;
+};
 
 /// What compiled code writes during a step.
 struct Staging {
@@ -101,26 +133,21 @@ private:
   std::vector<void *> pointers;
 };
 
-/// A slot's past amaxes lie together, in a ring: an update replaces the oldest,
-/// whatever the length, and slots turn on their own, as te_fused asks for when
-/// an amax is 0. The maximum of each ring is kept beside it, so that a ring is
-/// only read again when its maximum leaves.
 class ScalingState {
 public:
   explicit ScalingState(Manifest manifest);
 
   size_t getNumSlots() const { return manifest.slots.size(); }
-  /// TE counts the amax that waits for the update as part of the history.
-  size_t getRingLength() const {
-    return static_cast<size_t>(manifest.recipe.amaxHistoryLen) -
-           (isFlax() ? 0 : 1);
+  size_t getNumWords() const {
+    return static_cast<size_t>(manifest.recipe.numWords);
   }
-  bool isFlax() const { return manifest.recipe.compat == Compat::Flax; }
+  size_t getRingLength() const { return manifest.recipe.getRingLength(); }
 
   /// Freezing puts aside what waits for an update.
   const Staging &getPending() const { return suspended ? *suspended : staging; }
   Staging &getPending() { return suspended ? *suspended : staging; }
 
+  /// Only of the recipe `delayed`, or frozen.
   void update();
   void reset();
   void resetSlot(size_t slot);
@@ -129,6 +156,16 @@ public:
   void freeze();
   void unfreeze();
   void clearStaging();
+
+  /// What a slot keeps for its recipe.
+  AmaxBits *getWords(size_t slot) {
+    return words.data() + slot * getNumWords();
+  }
+  const AmaxBits *getWords(size_t slot) const {
+    return words.data() + slot * getNumWords();
+  }
+
+  fp8rt_state_rows getRows();
 
   /// The `length` newest past amaxes of a slot, oldest first.
   void readRing(size_t slot, float *amaxes, size_t length) const;
@@ -141,12 +178,14 @@ public:
   void setScale(size_t slot, float value);
 
   Manifest manifest;
-  std::string manifestText;
+  std::string manifestText, recipeText;
   std::unordered_map<std::string, size_t> slotIndex;
 
   Staging staging;
   std::optional<Staging> suspended;
   std::vector<float> scale, scaleInv;
+  /// Of each slot's format.
+  std::vector<float> maxFinite;
   Caches caches;
   std::vector<float> lastAmax;
   std::vector<int64_t> recorded, nonFinite;
@@ -154,21 +193,10 @@ public:
   std::string loadReport;
 
 private:
-  AmaxBits *getRing(size_t slot) {
-    return rings.data() + slot * getRingLength();
-  }
-  const AmaxBits *getRing(size_t slot) const {
-    return rings.data() + slot * getRingLength();
-  }
-  template <Compat compat>
+  template <DelayedCompat compat>
   void updateSlots();
-  template <Compat compat>
-  void push(size_t slot, AmaxBits amax);
 
-  std::vector<AmaxBits> rings;
-  /// Where the oldest amax of each ring is.
-  std::vector<uint32_t> oldest;
-  std::vector<AmaxBits> ringMax;
+  std::vector<AmaxBits> words;
 };
 
 /// How reading or writing a file ended; `message` is empty with FP8RT_OK.

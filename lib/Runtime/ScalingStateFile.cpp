@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A saved state is a .safetensors file with one element (or row) per slot in
-// each tensor. Past amaxes are stored oldest first whatever `compat` is, so
-// that reading and adapting need no case for it.
+// each tensor. What slots keep for the recipe `delayed` are past amaxes, stored
+// oldest first whatever `compat` is, so that reading and adapting need no case
+// for it; for others they are words, stored as they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,15 +31,19 @@ namespace {
 /// The tensors of a file. Histories have as many columns as a ring.
 struct Contents {
   std::vector<float> amax, scale, amaxHistory, lastAmax;
+  std::vector<int32_t> words;
   std::vector<int64_t> underflow, saturated, recorded, nonFinite;
   std::vector<int64_t> steps;
 
   /// Calls `visit(name, values, shape)` for each.
   template <typename Visitor>
-  void visit(size_t numSlots, size_t ringLength, Visitor &&visitor) {
-    auto n = static_cast<int64_t>(numSlots);
+  void visit(const Manifest &manifest, Visitor &&visitor) {
+    const Recipe &recipe = manifest.recipe;
+    auto n = static_cast<int64_t>(manifest.slots.size());
     visitor("amax", amax, {n});
-    visitor("amax_history", amaxHistory, {n, static_cast<int64_t>(ringLength)});
+    if (recipe.delayed)
+      visitor("amax_history", amaxHistory,
+              {n, static_cast<int64_t>(recipe.getRingLength())});
     visitor("last_amax", lastAmax, {n});
     visitor("non_finite", nonFinite, {n});
     visitor("recorded", recorded, {n});
@@ -46,6 +51,8 @@ struct Contents {
     visitor("scale", scale, {n});
     visitor("steps", steps, {});
     visitor("underflow", underflow, {n});
+    if (!recipe.delayed)
+      visitor("words", words, {n, recipe.numWords});
   }
 };
 
@@ -59,10 +66,16 @@ public:
 
   Manifest manifest;
   Contents contents;
-  size_t ringLength = 0;
 
 private:
   FileResult checkTensors();
+  /// What a slot keeps.
+  std::string describeKept() const {
+    const Recipe &recipe = manifest.recipe;
+    return recipe.delayed
+               ? std::to_string(recipe.getRingLength()) + " past amaxes"
+               : std::to_string(recipe.numWords) + " words";
+  }
   FileResult checkValues();
   FileResult fail(fp8rt_status status, const std::string &message) {
     return {status, path + ": " + message};
@@ -76,13 +89,11 @@ private:
 static constexpr DType getDType(const std::vector<float> &) {
   return DType::F32;
 }
+static constexpr DType getDType(const std::vector<int32_t> &) {
+  return DType::I32;
+}
 static constexpr DType getDType(const std::vector<int64_t> &) {
   return DType::I64;
-}
-
-static size_t getRingLength(const Recipe &recipe) {
-  return static_cast<size_t>(recipe.amaxHistoryLen) -
-         (recipe.compat == Compat::Flax ? 0 : 1);
 }
 
 //===----------------------------------------------------------------------===//
@@ -100,23 +111,31 @@ FileResult detail::saveState(const ScalingState &state,
                              const std::string &path) {
   size_t numSlots = state.getNumSlots(), ringLength = state.getRingLength();
   const Staging &pending = state.getPending();
-  Contents contents{pending.amax,   state.scale,       {},
-                    state.lastAmax, pending.underflow, pending.saturated,
-                    state.recorded, state.nonFinite,   {state.steps}};
+  Contents contents{pending.amax,
+                    state.scale,
+                    {},
+                    state.lastAmax,
+                    {},
+                    pending.underflow,
+                    pending.saturated,
+                    state.recorded,
+                    state.nonFinite,
+                    {state.steps}};
   for (float &amax : contents.amax)
     amax = makeAmax(getAmaxBits(amax));
   contents.amaxHistory.resize(numSlots * ringLength);
   for (size_t slot = 0; slot < numSlots; ++slot)
     state.readRing(slot, contents.amaxHistory.data() + slot * ringLength,
                    ringLength);
+  if (!state.manifest.recipe.delayed)
+    contents.words.assign(state.getWords(0), state.getWords(numSlots));
 
   std::vector<TensorData> tensors;
-  contents.visit(
-      numSlots, ringLength,
-      [&](const char *name, auto &values, std::vector<int64_t> shape) {
-        tensors.push_back(
-            {name, getDType(values), std::move(shape), values.data()});
-      });
+  contents.visit(state.manifest, [&](const char *name, auto &values,
+                                     std::vector<int64_t> shape) {
+    tensors.push_back(
+        {name, getDType(values), std::move(shape), values.data()});
+  });
   std::string error;
   if (!writeSafetensors(
           path, std::move(tensors),
@@ -155,7 +174,6 @@ FileResult StateReader::open() {
                                       ", but it is missing");
   if (!parseManifest(text->second, manifest, error))
     return fail(FP8RT_ERROR_FILE, error);
-  ringLength = ::getRingLength(manifest.recipe);
   return checkTensors();
 }
 
@@ -163,32 +181,29 @@ FileResult StateReader::checkTensors() {
   const SafetensorsHeader &header = file->getHeader();
   FileResult result{FP8RT_OK, {}};
   size_t count = 0;
-  contents.visit(
-      manifest.slots.size(), ringLength,
-      [&](const char *name, auto &values, const std::vector<int64_t> &shape) {
-        ++count;
-        const TensorInfo *info = header.lookup(name);
-        if (result.status != FP8RT_OK)
-          return;
-        std::string what = "tensor '" + std::string(name) + "'";
-        if (!info)
-          result = fail(FP8RT_ERROR_FILE,
-                        "expected a " + what + ", but it is missing");
-        else if (info->dtype != getDType(values))
-          result =
-              fail(FP8RT_ERROR_FILE,
-                   what + ": expected " +
-                       std::string(stringifyDType(getDType(values))) +
-                       ", but got " + std::string(stringifyDType(info->dtype)));
-        else if (info->shape != shape)
-          result = fail(FP8RT_ERROR_FILE,
-                        what +
-                            ": expected the shape that the manifest gives, "
-                            "of " +
-                            std::to_string(manifest.slots.size()) +
-                            " slots and " + std::to_string(ringLength) +
-                            " past amaxes, but got another");
-      });
+  contents.visit(manifest, [&](const char *name, auto &values,
+                               const std::vector<int64_t> &shape) {
+    ++count;
+    const TensorInfo *info = header.lookup(name);
+    if (result.status != FP8RT_OK)
+      return;
+    std::string what = "tensor '" + std::string(name) + "'";
+    if (!info)
+      result =
+          fail(FP8RT_ERROR_FILE, "expected a " + what + ", but it is missing");
+    else if (info->dtype != getDType(values))
+      result = fail(
+          FP8RT_ERROR_FILE,
+          what + ": expected " + std::string(stringifyDType(getDType(values))) +
+              ", but got " + std::string(stringifyDType(info->dtype)));
+    else if (info->shape != shape)
+      result = fail(FP8RT_ERROR_FILE,
+                    what +
+                        ": expected the shape that the manifest gives, "
+                        "of " +
+                        std::to_string(manifest.slots.size()) + " slots and " +
+                        describeKept() + ", but got another");
+  });
   if (result.status == FP8RT_OK && header.tensors.size() != count)
     return fail(FP8RT_ERROR_FILE, "expected " + std::to_string(count) +
                                       " tensors, but got " +
@@ -199,7 +214,7 @@ FileResult StateReader::checkTensors() {
 FileResult StateReader::read() {
   std::string error;
   bool done = true;
-  contents.visit(manifest.slots.size(), ringLength,
+  contents.visit(manifest,
                  [&](const char *name, auto &values, std::vector<int64_t>) {
                    const TensorInfo *info = file->getHeader().lookup(name);
                    values.resize(info->getByteSize() / sizeof(values[0]));
@@ -211,12 +226,15 @@ FileResult StateReader::read() {
 }
 
 FileResult StateReader::checkValues() {
-  bool flax = manifest.recipe.compat == Compat::Flax;
-  for (size_t slot = 0; slot < contents.scale.size(); ++slot) {
+  const Recipe &recipe = manifest.recipe;
+  // Of other recipes nothing is known.
+  size_t numChecked = recipe.delayed ? contents.scale.size() : 0;
+  for (size_t slot = 0; slot < numChecked; ++slot) {
     // An update makes 0 of huge amaxes with a large margin, and in flax Inf of
     // tiny ones.
     float scale = contents.scale[slot];
-    if (std::signbit(scale) || !(scale <= (flax ? INFINITY : FLT_MAX)))
+    if (std::signbit(scale) ||
+        !(scale <= (recipe.isFlax() ? INFINITY : FLT_MAX)))
       return fail(FP8RT_ERROR_FILE, "slot '" + manifest.slots[slot].name +
                                         "': expected a scale of at least 0, "
                                         "but got " +
@@ -247,25 +265,28 @@ FileResult StateReader::checkValues() {
 /// What keeps the values of one from having a meaning in the other; empty if
 /// nothing does.
 static std::string compareRecipes(const Recipe &ours, const Recipe &theirs) {
-  auto differ = [](const char *key, const std::string &expected,
+  if (ours.name != theirs.name)
+    return "expected the recipe '" + ours.name + "', but got '" + theirs.name +
+           "'";
+  auto differ = [](const std::string &key, const std::string &expected,
                    const std::string &got) {
-    return expected == got ? std::string()
-                           : "expected " + std::string(key) + " to be " +
-                                 expected + ", but got " + got;
+    return "expected " + key + " to be " + expected + ", but got " + got;
   };
-  auto stringifyBool = [](bool value) { return value ? "true" : "false"; };
-  for (std::string difference :
-       {differ("compat", stringifyCompat(ours.compat),
-               stringifyCompat(theirs.compat)),
-        differ("amax_compute_algo", stringifyAlgo(ours.algo),
-               stringifyAlgo(theirs.algo)),
-        differ("margin", std::to_string(ours.margin),
-               std::to_string(theirs.margin)),
-        differ("pow2", stringifyBool(ours.pow2), stringifyBool(theirs.pow2)),
-        differ("reduce_amax", stringifyBool(ours.reduceAmax),
-               stringifyBool(theirs.reduceAmax))})
-    if (!difference.empty())
-      return difference;
+  for (const auto &[key, value] : ours.settings) {
+    // Histories of another length are adapted.
+    if (ours.delayed && key == "amax_history_len")
+      continue;
+    const RecipeValue *other = theirs.lookup(key);
+    if (!other || *other != value)
+      return differ(key, stringifyValue(value),
+                    other ? stringifyValue(*other) : "none");
+  }
+  for (const auto &[key, value] : theirs.settings)
+    if (!ours.lookup(key))
+      return differ(key, "none", stringifyValue(value));
+  if (!ours.delayed && ours.numWords != theirs.numWords)
+    return differ("words", std::to_string(ours.numWords),
+                  std::to_string(theirs.numWords));
   return {};
 }
 
@@ -296,10 +317,15 @@ static void takeOver(ScalingState &state, size_t slot,
   state.lastAmax[slot] = contents.lastAmax[source];
   state.recorded[slot] = contents.recorded[source];
   state.nonFinite[slot] = contents.nonFinite[source];
-  size_t length = std::min(reader.ringLength, state.getRingLength());
+  if (!state.manifest.recipe.delayed) {
+    std::copy_n(contents.words.data() + source * state.getNumWords(),
+                state.getNumWords(), state.getWords(slot));
+    return;
+  }
+  size_t theirs = reader.manifest.recipe.getRingLength();
+  size_t length = std::min(theirs, state.getRingLength());
   state.writeRing(slot,
-                  contents.amaxHistory.data() +
-                      (source + 1) * reader.ringLength - length,
+                  contents.amaxHistory.data() + (source + 1) * theirs - length,
                   length);
 }
 
@@ -317,10 +343,11 @@ FileResult detail::loadState(ScalingState &state, const std::string &path,
       !difference.empty())
     return mismatch(difference);
   std::string text;
-  if (theirs.amaxHistoryLen != ours.amaxHistoryLen)
-    text += "amax_history_len: expected " +
-            std::to_string(ours.amaxHistoryLen) + ", but got " +
-            std::to_string(theirs.amaxHistoryLen) + "\n";
+  int64_t expectedLen = ours.getAmaxHistoryLen();
+  int64_t gotLen = theirs.getAmaxHistoryLen();
+  if (gotLen != expectedLen)
+    text += "amax_history_len: expected " + std::to_string(expectedLen) +
+            ", but got " + std::to_string(gotLen) + "\n";
 
   std::vector<std::pair<size_t, size_t>> matches;
   std::vector<bool> found(state.getNumSlots());
@@ -360,7 +387,7 @@ FileResult detail::loadState(ScalingState &state, const std::string &path,
         static_cast<int64_t>(matches.size()),
         static_cast<int64_t>(found.size() - matches.size()),
         static_cast<int64_t>(reader.manifest.slots.size() - matches.size()),
-        theirs.amaxHistoryLen, state.loadReport.c_str()};
+        gotLen, state.loadReport.c_str()};
   return {FP8RT_OK, {}};
 }
 

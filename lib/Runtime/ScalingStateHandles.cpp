@@ -119,6 +119,15 @@ Access::Access(fp8rt_state handle, Kind kind) : handle(handle), kind(kind) {
   deviceRows = &entry->owned->deviceRows;
 }
 
+fp8rt_status Access::checkValues() const {
+  if (!*deviceRows || !(*deviceRows)->isAhead())
+    return FP8RT_OK;
+  return fail(FP8RT_ERROR_ON_DEVICE,
+              "expected the values of the state on the host, but device " +
+                  std::to_string((*deviceRows)->getDevice()) +
+                  " has them: call fp8rt_state_download first");
+}
+
 Access::~Access() {
   if (!state)
     return;

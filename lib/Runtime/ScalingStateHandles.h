@@ -37,6 +37,8 @@ public:
   ScalingState &operator*() const { return *state; }
   /// What a device has of the state, or null; for writers.
   std::unique_ptr<DeviceRows> &getDeviceRows() const { return *deviceRows; }
+  /// FP8RT_OK if the host has the values; the error has been reported.
+  fp8rt_status checkValues() const;
 
 private:
   fp8rt_state handle;
@@ -45,6 +47,10 @@ private:
   ScalingState *state = nullptr;
   std::unique_ptr<DeviceRows> *deviceRows = nullptr;
 };
+
+/// Gives the values of the state to `device`, and says where its rows are.
+fp8rt_status uploadState(const Access &access, int32_t device,
+                         fp8rt_stream stream, fp8rt_state_rows &rows);
 
 } // namespace fp8rt::detail
 

@@ -10,28 +10,31 @@
 #include "StrictJSON.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 using namespace fp8rt;
 using namespace fp8rt::detail;
 using nlohmann::json;
 
-static constexpr const char *kAlgos[] = {"max", "most_recent"};
-static constexpr const char *kCompats[] = {"te_fused", "te_unfused", "flax"};
-/// No tensor is larger; a typing error should not take all memory.
+/// No tensor is larger, nor does a slot keep more: a typing error should not
+/// take all memory.
 static constexpr int64_t kMaxCache = int64_t(1) << 40;
+static constexpr int64_t kMaxWords = int64_t(1) << 20;
 static constexpr const char *kFormats[] = {"e4m3", "e5m2"};
-
-const char *detail::stringifyAlgo(Algo algo) {
-  return kAlgos[static_cast<size_t>(algo)];
-}
-
-const char *detail::stringifyCompat(Compat compat) {
-  return kCompats[static_cast<size_t>(compat)];
-}
+/// Keys that are not the recipe's.
+static constexpr std::string_view kOwnKeys[] = {"version", "recipe", "words",
+                                                "slots"};
 
 const char *detail::stringifyFormat(Format format) {
   return kFormats[static_cast<size_t>(format)];
+}
+
+const RecipeValue *Recipe::lookup(std::string_view key) const {
+  for (const auto &[name, value] : settings)
+    if (name == key)
+      return &value;
+  return nullptr;
 }
 
 namespace {
@@ -46,14 +49,15 @@ public:
 private:
   bool parseSlot(const json &entry, size_t index);
   bool parseRecipe(const json &root);
+  bool parseDelayed(const json &root);
+  bool parseOther(const json &root);
 
   bool checkKeys(const json &object,
                  std::initializer_list<std::string_view> required,
-                 std::initializer_list<std::string_view> optional);
+                 const std::vector<std::string_view> &optional);
   /// The readers leave `result` alone when the key is missing.
   bool readInteger(const json &object, const char *key, int64_t low,
                    int64_t high, int64_t &result);
-  bool readBool(const json &object, const char *key, bool &result);
   bool readString(const json &object, const char *key, std::string &result);
   template <typename Enum, size_t count>
   bool readEnum(const json &object, const char *key,
@@ -74,9 +78,27 @@ private:
 };
 } // namespace
 
-bool ManifestParser::checkKeys(
-    const json &object, std::initializer_list<std::string_view> required,
-    std::initializer_list<std::string_view> optional) {
+/// A value that an option may have; nothing for an array, an object, null or an
+/// integer that does not fit.
+static std::optional<RecipeValue> getScalar(const json &value) {
+  if (value.is_boolean())
+    return value.get<bool>();
+  // Of integers only those above INT64_MAX are unsigned and do not fit.
+  if (value.is_number_unsigned() &&
+      value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
+    return std::nullopt;
+  if (value.is_number_integer())
+    return value.get<int64_t>();
+  if (value.is_number_float())
+    return value.get<double>();
+  if (value.is_string())
+    return value.get<std::string>();
+  return std::nullopt;
+}
+
+bool ManifestParser::checkKeys(const json &object,
+                               std::initializer_list<std::string_view> required,
+                               const std::vector<std::string_view> &optional) {
   for (std::string_view key : required)
     if (!object.contains(key))
       return fail("expected the key '" + std::string(key) +
@@ -86,9 +108,11 @@ bool ManifestParser::checkKeys(
         std::count(optional.begin(), optional.end(), key))
       continue;
     std::string known;
-    for (auto keys : {required, optional})
-      for (std::string_view name : keys)
-        known += (known.empty() ? "" : ", ") + std::string(name);
+    auto add = [&](std::string_view name) {
+      known += (known.empty() ? "" : ", ") + std::string(name);
+    };
+    std::for_each(required.begin(), required.end(), add);
+    std::for_each(optional.begin(), optional.end(), add);
     return fail("expected the keys " + known + ", but got '" + key + "'");
   }
   return true;
@@ -99,29 +123,15 @@ bool ManifestParser::readInteger(const json &object, const char *key,
   auto entry = object.find(key);
   if (entry == object.end())
     return true;
-  // Of integers only those above INT64_MAX are unsigned and do not fit.
-  bool fits = entry->is_number_integer() &&
-              (!entry->is_number_unsigned() ||
-               entry->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX));
-  int64_t value = fits ? entry->get<int64_t>() : 0;
-  if (!fits || value < low || value > high)
+  std::optional<RecipeValue> value = getScalar(*entry);
+  auto *number = value ? std::get_if<int64_t>(&*value) : nullptr;
+  if (!number || *number < low || *number > high)
     return fail(key,
                 low == high ? std::to_string(low)
                             : "an integer in " + std::to_string(low) + ".." +
                                   std::to_string(high),
                 *entry);
-  result = value;
-  return true;
-}
-
-bool ManifestParser::readBool(const json &object, const char *key,
-                              bool &result) {
-  auto entry = object.find(key);
-  if (entry == object.end())
-    return true;
-  if (!entry->is_boolean())
-    return fail(key, "true or false", *entry);
-  result = entry->get<bool>();
+  result = *number;
   return true;
 }
 
@@ -176,23 +186,81 @@ bool ManifestParser::parseSlot(const json &entry, size_t index) {
   return true;
 }
 
-bool ManifestParser::parseRecipe(const json &root) {
+static RecipeValue getDefault(const RecipeKey &key) {
+  std::string text = key.defaultText;
+  if (key.kind == RecipeKey::Bool)
+    return text == "true";
+  if (key.kind == RecipeKey::Integer)
+    return static_cast<int64_t>(std::stoll(text));
+  return text;
+}
+
+static DelayedRule makeDelayedRule(const Recipe &recipe) {
+  auto getInteger = [&](const char *key) {
+    return std::get<int64_t>(*recipe.lookup(key));
+  };
+  auto getWord = [&](const char *key) {
+    return *findWord(kDelayedSchema.lookup(key)->words,
+                     std::get<std::string>(*recipe.lookup(key)));
+  };
+  return {getInteger("amax_history_len"),
+          static_cast<AmaxComputeAlgo>(getWord("amax_compute_algo")),
+          getInteger("margin"), static_cast<DelayedCompat>(getWord("compat")),
+          std::get<bool>(*recipe.lookup("pow2"))};
+}
+
+bool ManifestParser::parseDelayed(const json &root) {
   Recipe &recipe = manifest.recipe;
-  if (!readInteger(root, "amax_history_len", 1, 65536, recipe.amaxHistoryLen) ||
-      !readEnum(root, "amax_compute_algo", kAlgos, recipe.algo) ||
-      !readInteger(root, "margin", -64, 64, recipe.margin) ||
-      !readBool(root, "pow2", recipe.pow2) ||
-      !readEnum(root, "compat", kCompats, recipe.compat) ||
-      !readBool(root, "reduce_amax", recipe.reduceAmax))
+  std::vector<const RecipeKey *> keys;
+  std::vector<std::string_view> known = {"recipe", "words"};
+  for (const RecipeKey &key : kDelayedSchema)
+    if (key.inState) {
+      keys.push_back(&key);
+      known.push_back(key.name);
+    }
+  if (!checkKeys(root, {"version", "slots"}, known))
     return false;
-  if (recipe.compat == Compat::Flax && recipe.margin != 0)
-    return fail("margin", "0 with compat flax, which knows no other",
-                root["margin"]);
-  if (recipe.compat == Compat::Flax && recipe.algo != Algo::Max)
-    return fail("amax_compute_algo",
-                "max with compat flax, which knows no other",
-                root["amax_compute_algo"]);
-  return true;
+  for (const RecipeKey *key : keys) {
+    auto entry = root.find(key->name);
+    std::optional<RecipeValue> value =
+        entry == root.end() ? getDefault(*key) : getScalar(*entry);
+    if (!value || !isValid(*key, *value))
+      return fail(key->name, describeExpected(*key), *entry);
+    recipe.settings.push_back({key->name, std::move(*value)});
+  }
+  recipe.delayed = makeDelayedRule(recipe);
+  if (std::optional<KeyConflict> conflict = findConflict(*recipe.delayed))
+    return fail(conflict->key, conflict->expected, root[conflict->key]);
+  // The compiler says it too: its code and this library have to agree.
+  recipe.numWords = recipe.delayed->getNumWords();
+  int64_t words;
+  return readInteger(root, "words", recipe.numWords, recipe.numWords, words);
+}
+
+bool ManifestParser::parseOther(const json &root) {
+  Recipe &recipe = manifest.recipe;
+  for (std::string_view key : {"version", "words", "slots"})
+    if (!root.contains(key))
+      return fail("expected the key '" + std::string(key) +
+                  "', but it is missing");
+  for (const auto &[key, entry] : root.items()) {
+    if (std::count(std::begin(kOwnKeys), std::end(kOwnKeys), key))
+      continue;
+    std::optional<RecipeValue> value = getScalar(entry);
+    if (!value)
+      return fail(key.c_str(), "true or false, a number or a string", entry);
+    recipe.settings.push_back({key, std::move(*value)});
+  }
+  return readInteger(root, "words", 0, kMaxWords, recipe.numWords);
+}
+
+bool ManifestParser::parseRecipe(const json &root) {
+  std::string &name = manifest.recipe.name = kDelayedSchema.name;
+  if (!readString(root, "recipe", name))
+    return false;
+  if (name.empty())
+    return fail("recipe", "not empty", root["recipe"]);
+  return name == kDelayedSchema.name ? parseDelayed(root) : parseOther(root);
 }
 
 bool ManifestParser::parse(const json &root) {
@@ -200,11 +268,7 @@ bool ManifestParser::parse(const json &root) {
     return fail("expected an object, but got " + summarize(root));
   // Another version may have other keys, hence first of all.
   int64_t version = 0;
-  if (!readInteger(root, "version", 1, 1, version) ||
-      !checkKeys(root, {"version", "slots"},
-                 {"amax_history_len", "amax_compute_algo", "margin", "pow2",
-                  "compat", "reduce_amax"}) ||
-      !parseRecipe(root))
+  if (!readInteger(root, "version", 1, 1, version) || !parseRecipe(root))
     return false;
   if (!root["slots"].is_array())
     return fail("slots", "an array", root["slots"]);
@@ -248,13 +312,27 @@ std::string detail::printManifest(const Manifest &manifest) {
       slots.back()["cache"] = slot.cache;
   }
   const Recipe &recipe = manifest.recipe;
-  return json({{"version", 1},
-               {"slots", std::move(slots)},
-               {"amax_history_len", recipe.amaxHistoryLen},
-               {"amax_compute_algo", stringifyAlgo(recipe.algo)},
-               {"margin", recipe.margin},
-               {"pow2", recipe.pow2},
-               {"compat", stringifyCompat(recipe.compat)},
-               {"reduce_amax", recipe.reduceAmax}})
-      .dump();
+  json root = {
+      {"version", 1}, {"recipe", recipe.name}, {"slots", std::move(slots)}};
+  // Of delayed it follows from the options.
+  if (!recipe.delayed)
+    root["words"] = recipe.numWords;
+  for (const auto &[key, value] : recipe.settings)
+    std::visit([&, name = key](const auto &known) { root[name] = known; },
+               value);
+  return root.dump();
+}
+
+std::string detail::stringifyValue(const RecipeValue &value) {
+  if (auto *text = std::get_if<std::string>(&value))
+    return *text;
+  return std::visit([](const auto &known) { return json(known).dump(); },
+                    value);
+}
+
+std::string detail::printRecipe(const Recipe &recipe) {
+  std::string text = recipe.name;
+  for (const auto &[key, value] : recipe.settings)
+    text += "," + key + "=" + stringifyValue(value);
+  return text;
 }

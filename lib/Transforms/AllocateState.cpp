@@ -69,8 +69,8 @@ void AllocateState::rewrite(QuantizeOp op, const Place &place) {
   ScaledType type = op.getResult().getType();
   RankedTensorType factor = type.getScaleInvType();
   Value slot = place.getSlot(rewriter, loc, op);
-  int64_t cache = place.scope.slots[place.scope.offsets.lookup(op)].getCache();
-  if (cache != 0) {
+  SlotAttr attribute = place.scope.slots[place.scope.offsets.lookup(op)];
+  if (attribute.getCache() != 0) {
     // Neither quantised nor recorded in any other micro-batch.
     auto function = op->getParentOfType<func::FuncOp>();
     auto first = scf::IfOp::create(rewriter, loc, getFirstMicrobatch(function),
@@ -81,15 +81,19 @@ void AllocateState::rewrite(QuantizeOp op, const Place &place) {
     rewriter.setInsertionPointAfter(op);
     StoreCachedOp::create(rewriter, loc, op.getResult(), place.state, slot);
     rewriter.setInsertionPoint(op);
+    // The contraction that it was named after is no use of it any more.
+    op->setAttr(kNameAttrName, rewriter.getStringAttr(attribute.getName()));
     ++numCached;
   }
   auto scales =
       ReadScaleOp::create(rewriter, loc, factor, factor, place.state, slot);
   Value source = op.getSource();
   bool records = !place.scope.readOnly.contains(op);
+  DictionaryAttr attributes = op->getDiscardableAttrDictionary();
   auto quantize = rewriter.replaceOpWithNewOp<QuantizeOp>(
       op, type, source, scales.getScale(), scales.getScaleInv(),
       /*tensor_scale_inv=*/Value(), RecipeAttrInterface());
+  quantize->setDiscardableAttrs(attributes);
   if (!records)
     return;
   Value amax = AmaxOp::create(rewriter, loc, source, type.getBlock(),

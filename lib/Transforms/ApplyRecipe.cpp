@@ -168,11 +168,6 @@ Decision ApplyRecipe::decide(linalg::LinalgOp op, const GemmRoles &roles,
   decision.a = decision.recipe.getOperandFormat(decision.role, decision.aKind);
   decision.b = decision.recipe.getOperandFormat(decision.role, decision.bKind);
   decision.accumulate = decision.recipe.getAccumulate(decision.role);
-  if (isa<Float8E5M2Type>(decision.a.elementType) &&
-      isa<Float8E5M2Type>(decision.b.elementType))
-    return stay("both operands are gradients and would be E5M2, which no "
-                "tensor core multiplies by E5M2",
-                "use format=e4m3");
   if (is2D(decision.a) && is2D(decision.b))
     return stay("both operands would have 2-D blocks, which no tensor core "
                 "multiplies by each other",
@@ -262,6 +257,13 @@ void ApplyRecipe::remark(linalg::LinalgOp op, const Decision &decision) {
          << Arg("a_granularity", describeGranularity(decision.a))
          << Arg("b_granularity", describeGranularity(decision.b))
          << Arg("accumulate", stringifyAccumulate(decision.accumulate));
+  // `hybrid` rounds gradients so, for their range; who has it everywhere should
+  // know what it costs.
+  if (isa<Float8E5M2Type>(decision.a.elementType) &&
+      isa<Float8E5M2Type>(decision.b.elementType))
+    remark << Arg("precision",
+                  "2 mantissa bits in both operands, which rounds an element "
+                  "by up to 2^-3 of it where E4M3 rounds by 2^-4");
   if (decision.paddedTo == 1)
     remark << Arg("padding", "none");
   else if (ShapedType::isDynamic(decision.k))

@@ -53,7 +53,8 @@ struct FormMatmulPattern : OpRewritePattern<linalg::ContractOp> {
     auto matmul = MatmulOp::create(
         rewriter, op.getLoc(), type, a.getSource(), b.getSource(),
         /*epilogue_operands=*/ValueRange(), accumulate);
-    for (StringRef name : {kNameAttrName, kRoleAttrName, kRecipeAttrName})
+    for (StringRef name :
+         {kNameAttrName, kRoleAttrName, kRecipeAttrName, kOperandsAttrName})
       if (Attribute value = op->getAttr(name))
         matmul->setAttr(name, value);
     ++numMatmuls;

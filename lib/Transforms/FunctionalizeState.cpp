@@ -260,23 +260,30 @@ LogicalResult FunctionalizeState::rewrite(func::FuncOp function) {
                      kNameAttrName, builder.getStringAttr(name)))
                : DictionaryAttr();
   };
-  constexpr StringLiteral scaleName = "fp8.state.scale";
-  constexpr StringLiteral historyName = "fp8.state.amax_history";
-
-  auto recipe = cast<DelayedAttr>(table.getRecipe());
-  auto historyType = RankedTensorType::get(
-      {recipe.getAmaxHistoryLen(), table.getNumSlots()}, builder.getF32Type());
+  // Behind the state: the scales, and what the recipe keeps or, of a function
+  // that is called, what its caller has recorded.
   bool isPublic = function.isPublic();
-  if (failed(function.insertArgument(index + 1, rowType, getAttrs(scaleName),
-                                     loc)) ||
-      failed(function.insertArgument(index + 2,
-                                     isPublic ? historyType : rowType,
-                                     getAttrs(historyName), loc)))
-    return failure();
-  Rows rows{block.getArgument(index + 1), block.getArgument(index + 2)};
+  SmallVector<StateTensor> tensors{{"scale", rowType}};
+  if (isPublic)
+    llvm::append_range(tensors,
+                       table.getUpdate().getStateTensors(table.getNumSlots()));
+  else
+    tensors.push_back({"amax", rowType});
+  SmallVector<DictionaryAttr> attributes;
+  for (auto [i, tensor] : llvm::enumerate(tensors)) {
+    attributes.push_back(getAttrs(("fp8.state." + tensor.name).str()));
+    if (failed(function.insertArgument(index + 1 + i, tensor.type,
+                                       attributes.back(), loc)))
+      return failure();
+  }
+  SmallVector<Value> added(
+      block.getArguments().slice(index + 1, tensors.size()));
+  Rows rows{added[0], Value()};
   if (isPublic) {
     auto b = ImplicitLocOpBuilder::atBlockBegin(loc, &block);
     rows.amax = arith::ConstantOp::create(b, b.getZeroAttr(rowType));
+  } else {
+    rows.amax = added[1];
   }
   if (failed(rewrite(block, rows)))
     return failure();
@@ -288,13 +295,11 @@ LogicalResult FunctionalizeState::rewrite(func::FuncOp function) {
     (void)function.insertResult(numResults, rowType, DictionaryAttr());
   } else {
     OpBuilder b(terminator);
-    auto update =
-        UpdateScalesOp::create(b, loc, rowType, historyType, rows.scale,
-                               rows.amax, block.getArgument(index + 2), table);
+    auto update = UpdateScalesOp::create(b, loc, rows.scale, rows.amax,
+                                         ArrayRef(added).drop_front(), table);
     terminator->insertOperands(numResults, update.getResults());
-    (void)function.insertResult(numResults, rowType, getAttrs(scaleName));
-    (void)function.insertResult(numResults + 1, historyType,
-                                getAttrs(historyName));
+    for (auto [i, tensor] : llvm::enumerate(tensors))
+      (void)function.insertResult(numResults + i, tensor.type, attributes[i]);
   }
   (void)function.eraseArgument(index);
   return success();
@@ -303,7 +308,7 @@ LogicalResult FunctionalizeState::rewrite(func::FuncOp function) {
 void FunctionalizeState::runOnOperation() {
   ModuleOp module = getOperation();
   table = module->getAttrOfType<StateTableAttr>(kStateAttrName);
-  if (!table || !isa<DelayedAttr>(table.getRecipe()))
+  if (!table || !table.getUpdate())
     return;
   rowType = RankedTensorType::get({table.getNumSlots()},
                                   Float32Type::get(&getContext()));

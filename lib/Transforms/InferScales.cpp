@@ -40,7 +40,7 @@ LogicalResult InferScales::resolve(QuantizeOp op) {
   IRRewriter rewriter(op);
   Location loc = op.getLoc();
   ScaledType type = op.getResult().getType();
-  ScaleRule rule =
+  ScaleRuleAttrInterface rule =
       recipe.getScaleRule(op.getSource().getType().getElementType());
   bool propagateNaN = recipe.propagatesNaN();
   Value amax = AmaxOp::create(rewriter, loc, op.getSource(), type.getBlock(),
@@ -51,12 +51,14 @@ LogicalResult InferScales::resolve(QuantizeOp op) {
     tensorAmax = AmaxOp::create(
         rewriter, loc, amax,
         SmallVector<int64_t>(type.getRank(), ScaledType::kWhole), propagateNaN);
-  auto scales = ComputeScaleOp::create(
-      rewriter, loc, amax, tensorAmax, type.getElementType(),
-      type.getScaleType(), ScaleRuleAttr::get(&getContext(), rule));
-  rewriter.replaceOpWithNewOp<QuantizeOp>(
+  auto scales =
+      ComputeScaleOp::create(rewriter, loc, amax, tensorAmax,
+                             type.getElementType(), type.getScaleType(), rule);
+  DictionaryAttr attributes = op->getDiscardableAttrDictionary();
+  auto quantize = rewriter.replaceOpWithNewOp<QuantizeOp>(
       op, type, op.getSource(), scales.getScale(), scales.getScaleInv(),
       scales.getTensorScaleInv(), /*recipe=*/RecipeAttrInterface());
+  quantize->setDiscardableAttrs(attributes);
   ++numResolved;
   return success();
 }

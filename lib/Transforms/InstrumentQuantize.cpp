@@ -42,9 +42,9 @@ void InstrumentQuantize::runOnOperation() {
   Type i64 = builder.getI64Type(), f64 = builder.getF64Type();
   SmallVector<Attribute> slots;
   for (auto [slot, op] : llvm::enumerate(quantizes)) {
-    std::string name = "quantize_" + std::to_string(slot);
-    if (std::optional<GemmUse> use = getNamingUse(op.getResult()))
-      name = (use->getName() + (use->operand ? ".b" : ".a")).str();
+    std::string name = getTensorName(op);
+    if (name.empty())
+      name = "quantize_" + std::to_string(slot);
     slots.push_back(builder.getStringAttr(name));
 
     FailureOr<func::FuncOp> hook =

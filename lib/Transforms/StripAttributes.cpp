@@ -39,6 +39,12 @@ struct StripAttributes : fp8::impl::StripAttributesPassBase<StripAttributes> {
     ModuleOp module = getOperation();
     if (auto table =
             module->getAttrOfType<fp8::StateTableAttr>(fp8::kStateAttrName)) {
+      if (!table.getUpdate()) {
+        emitError(module.getLoc(), "expected the recipe of '")
+            << fp8::kStateAttrName << "' to learn from steps, but got "
+            << table.getRecipe() << ": run fp8-bind-scales first";
+        return signalPassFailure();
+      }
       module->removeAttr(fp8::kStateAttrName);
       module->setAttr(fp8::kStateManifestAttrName,
                       StringAttr::get(context, fp8::getStateManifest(table)));

@@ -96,6 +96,54 @@ func.func @host(%x: memref<4x4xf32>, %y: memref<4x4xf32, strided<[8, 1]>>, %valu
 
 // -----
 
+// A loop whose iterations are independent is a launch as well: what it stores,
+// it stores in its threads.
+
+// CHECK-LABEL: func.func @forall
+// CHECK-SAME:  %[[N:[a-z0-9]+]]: index
+// CHECK:       %[[COUNT:.+]] = affine.apply #{{.*}}()[%[[N]]]
+// CHECK:       gpu.launch {{.*}} function(@forall_0)
+// CHECK:         scf.if
+// CHECK:           %[[STEPS:.+]] = arith.muli %{{.*}}, %c3
+// CHECK:           %[[I:.+]] = arith.addi %c2{{.*}}, %[[STEPS]]
+// CHECK:           memref.load %{{.*}}[%[[I]],
+// CHECK:           scf.for
+// CHECK:           memref.store %{{.*}}, %{{.*}}[%[[I]],
+// CHECK:           llvm.store
+// CHECK:           gpu.terminator
+// CHECK-NOT:   gpu.launch
+func.func @forall(%n: index, %x: memref<?x4xf32>, %p: !llvm.ptr) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.forall (%i, %j) = (2, 0) to (%n, 4) step (3, 1) {
+    %0 = memref.load %x[%i, %j] : memref<?x4xf32>
+    %1 = scf.for %k = %c0 to %j step %c1 iter_args(%sum = %0) -> (f32) {
+      %2 = arith.addf %sum, %sum : f32
+      scf.yield %2 : f32
+    }
+    memref.store %1, %x[%i, %j] : memref<?x4xf32>
+    llvm.store %1, %p : f32, !llvm.ptr
+  }
+  return
+}
+
+// -----
+
+// One that does more stays with the host, with launches in it.
+
+// CHECK-LABEL: func.func @host_forall
+// CHECK:       scf.forall
+// CHECK:         gpu.launch {{.*}} function(@fill_0)
+func.func @host_forall(%x: memref<8x16xf32>, %value: f32) {
+  scf.forall (%i) in (8) {
+    %row = memref.subview %x[%i, 0] [1, 16] [1, 1] : memref<8x16xf32> to memref<16xf32, strided<[1], offset: ?>>
+    linalg.fill ins(%value : f32) outs(%row : memref<16xf32, strided<[1], offset: ?>>)
+  }
+  return
+}
+
+// -----
+
 // A sum of products takes a warp for each element: lanes take turns along K, and
 // one writes.
 

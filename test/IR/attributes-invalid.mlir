@@ -1,21 +1,11 @@
 // RUN: fp8-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{expected format hybrid or e4m3, but got e5m2: no hardware multiplies E5M2 by E5M2}}
-func.func private @current_e5m2() attributes {r = #fp8.current<format = e5m2>}
-
-// -----
-
-// expected-error @below {{expected format hybrid or e4m3, but got e5m2}}
-func.func private @delayed_e5m2() attributes {r = #fp8.delayed<format = e5m2>}
-
-// -----
-
-// expected-error @below {{expected amax_history_len to be in 1..65536, but got 0}}
+// expected-error @below {{expected amax_history_len to be an integer in 1..65536, but got 0}}
 func.func private @delayed_history() attributes {r = #fp8.delayed<amax_history_len = 0>}
 
 // -----
 
-// expected-error @below {{expected margin = 0 and amax_compute_algo = max with compat = flax}}
+// expected-error @below {{expected margin to be 0 with compat flax, which knows no other}}
 func.func private @delayed_flax() attributes {r = #fp8.delayed<margin = 1, compat = flax>}
 
 // -----
@@ -30,7 +20,7 @@ func.func private @block_dim() attributes {r = #fp8.block<w_dim = 3>}
 
 // -----
 
-// expected-error @below {{expected amax_epsilon to be finite and not negative}}
+// expected-error @below {{expected amax_epsilon to be a finite number of at least 0, but got -1}}
 func.func private @epsilon() attributes {r = #fp8.rowwise<amax_epsilon = -1.0>}
 
 // -----
@@ -55,10 +45,15 @@ func.func private @weight_attribute(tensor<1xf32> {fp8.weight = true})
 
 // -----
 
-// expected-error @below {{expected state to be the path of a saved state}}
+// expected-error @below {{expected state to be the path of a saved state, but got ''}}
 func.func private @static_path() attributes {r = #fp8.static<state = "">}
 
 // -----
 
-// expected-error @below {{expected format hybrid or e4m3, but got e5m2}}
-func.func private @static_format() attributes {r = #fp8.static<state = "m", format = e5m2>}
+// expected-error @below {{expected 'fp8.operands' to be two of #fp8.operand, but got [#fp8.operand<weight>, 1]}}
+func.func private @operands_attribute() attributes {fp8.operands = [#fp8.operand<weight>, 1]}
+
+// -----
+
+// expected-error @below {{expected 'fp8.state_manifest' to be a string, but got 1 : i64}}
+func.func private @state_manifest_attribute() attributes {fp8.state_manifest = 1}

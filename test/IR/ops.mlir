@@ -17,7 +17,7 @@ func.func @amax(%x: tensor<32x768xbf16>, %y: tensor<?x768xf32>) {
 func.func @compute_scale(%amax: tensor<4x6xf32>, %all: tensor<1x1xf32>) {
   // CHECK: fp8.compute_scale %{{.*}} format = f8E4M3FN scale_type = f32 : tensor<4x6xf32>
   %s, %si = fp8.compute_scale %amax format = f8E4M3FN scale_type = f32 : tensor<4x6xf32>
-  // CHECK: fp8.compute_scale %{{.*}} format = f8E5M2 scale_type = f8E8M0FNU rule(<mode = floor, nonfinite = nan>) : tensor<4x6xf32>
+  // CHECK: fp8.compute_scale %{{.*}} format = f8E5M2 scale_type = f8E8M0FNU rule(#fp8.scale_rule<mode = floor, nonfinite = nan>) : tensor<4x6xf32>
   %t, %ti = fp8.compute_scale %amax format = f8E5M2 scale_type = f8E8M0FNU
       rule(#fp8.scale_rule<mode = floor, nonfinite = nan>) : tensor<4x6xf32>
   // CHECK: fp8.compute_scale %{{.*}} tensor_amax(%{{.*}} : tensor<1x1xf32>) format = f4E2M1FN scale_type = f8E4M3FN : tensor<4x6xf32>
@@ -81,10 +81,10 @@ func.func @parts(%p: tensor<32x64xf4E2M1FN>, %s: tensor<32x4xf8E4M3FN>, %t: tens
 }
 
 // CHECK-LABEL: @matmul
-func.func @matmul(%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
+func.func @matmul(%a: !fp8.scaled<32x128xf8E5M2, block = [*, *], scale = f32>,
                   %b: !fp8.scaled<64x128xf8E5M2, block = [*, *], scale = f32>) -> tensor<32x64xbf16> {
-  // CHECK: fp8.matmul %{{.*}}, %{{.*}} accumulate = fast : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<64x128xf8E5M2, block = [*, *], scale = f32> -> tensor<32x64xbf16>
-  %0 = fp8.matmul %a, %b accumulate = fast : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
+  // CHECK: fp8.matmul %{{.*}}, %{{.*}} accumulate = fast : !fp8.scaled<32x128xf8E5M2, block = [*, *], scale = f32>, !fp8.scaled<64x128xf8E5M2, block = [*, *], scale = f32> -> tensor<32x64xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast : !fp8.scaled<32x128xf8E5M2, block = [*, *], scale = f32>,
       !fp8.scaled<64x128xf8E5M2, block = [*, *], scale = f32> -> tensor<32x64xbf16>
   return %0 : tensor<32x64xbf16>
 }

@@ -33,7 +33,7 @@ func.func @update_scales_c1(%scale: tensor<2xf32>, %history: tensor<16x2xf32>) {
 // -----
 
 func.func @update_scales_c2(%scale: tensor<1xf32>, %history: tensor<15x1xf32>) {
-  // expected-error @below {{'fp8.update_scales' op expected amax_history to be 16x1, but got 'tensor<15x1xf32>'}}
+  // expected-error @below {{'fp8.update_scales' op expected amax_history to be 'tensor<16x1xf32>', but got 'tensor<15x1xf32>'}}
   %0:2 = fp8.update_scales %scale, %scale, %history table(#fp8.state_table<#fp8.delayed<amax_history_len = 16>, [#fp8.slot<"x" : f8E4M3FN, fprop activation>]>) : tensor<1xf32>, tensor<15x1xf32>
   return
 }
@@ -103,3 +103,32 @@ func.func private @slot_cache() attributes {s = #fp8.slot<"x" : f8E4M3FN, fprop 
 
 // expected-error @below {{expected 'fp8.first_microbatch' to be a unit attribute, but got 1 : i64}}
 func.func private @first(i1 {fp8.first_microbatch = 1})
+
+// -----
+
+func.func @update_scales_c3_recipe(%scale: tensor<1xf32>) {
+  // expected-error @below {{'fp8.update_scales' op expected the recipe of the table to learn, as #fp8.delayed, but got #fp8.static<state = "m">}}
+  %0 = fp8.update_scales %scale, %scale table(#fp8.state_table<#fp8.static<state = "m">, [#fp8.slot<"x" : f8E4M3FN, fprop activation>]>) : tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @update_scales_c2_count(%scale: tensor<1xf32>) {
+  // expected-error @below {{'fp8.update_scales' op expected state to be 1 tensors, but got 0}}
+  %0 = fp8.update_scales %scale, %scale table(#fp8.state_table<#fp8.delayed, [#fp8.slot<"x" : f8E4M3FN, fprop activation>]>) : tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @update_state_c1_recipe(%state: !fp8.state) {
+  // expected-error @below {{'fp8.update_state' op expected the recipe of the table to learn, as #fp8.delayed, but got #fp8.static<state = "m">}}
+  fp8.update_state %state table(<#fp8.static<state = "m">, [#fp8.slot<"x" : f8E4M3FN, fprop activation>]>)
+  return
+}
+
+// -----
+
+// expected-error @below {{expected 'fp8.state_update' to be a symbol, but got "f"}}
+func.func private @state_update() attributes {fp8.state_update = "f"}

@@ -22,6 +22,13 @@ module attributes {fp8.state = #fp8.state_table<#fp8.delayed<amax_history_len = 
     return %scale : tensor<1x1xf32>
   }
 
+  // CHECK-LABEL: @update_state
+  func.func @update_state(%state: !fp8.state) {
+    // CHECK: fp8.update_state %{{.*}} table(<#fp8.delayed<amax_history_len = 16>, [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>]>)
+    fp8.update_state %state table(<#fp8.delayed<amax_history_len = 16>, [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>]>)
+    return
+  }
+
   // CHECK-LABEL: @update_scales
   func.func @update_scales(%scale: tensor<1xf32>, %amax: tensor<1xf32>, %history: tensor<16x1xf32>) -> tensor<16x1xf32> {
     // CHECK: fp8.update_scales %{{.*}}, %{{.*}}, %{{.*}} table(<#fp8.delayed<amax_history_len = 16>, [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>]>) : tensor<1xf32>, tensor<16x1xf32>

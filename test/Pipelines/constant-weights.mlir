@@ -12,7 +12,7 @@
 // CHECK-NOT: ml_program.global
 
 // Slots are named as ever, and report what the compiler measured.
-// STATS: fp8.stats_slots = ["fc.a", "fc.b", "out.a", "out.b"]
+// STATS: fp8.stats_slots = ["fc.w", "fc.x", "out.x", "out.w"]
 
 // Codes reach the object as bytes, 4-bit codes too; the weight does not.
 // HOST-NOT: x bf16>

@@ -9,10 +9,15 @@
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=block,x_dim=two 2>&1 | FileCheck %s --check-prefix=INT
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=block,x_dim=3 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=mxfp8,mode=Floor 2>&1 | FileCheck %s --check-prefix=ENUM
-// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=mxfp8,format=e5m2 2>&1 | FileCheck %s --check-prefix=FORMAT
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=mxfp8,format=e5m3 2>&1 | FileCheck %s --check-prefix=FORMAT
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=tiny 2>&1 | FileCheck %s --check-prefix=FLOAT
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=inf 2>&1 | FileCheck %s --check-prefix=INF
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=delayed,amax_history_len=0 2>&1 | FileCheck %s --check-prefix=HISTORY
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=delayed,compat=flax,margin=1 2>&1 | FileCheck %s --check-prefix=FLAX
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=static,format=e4m3 2>&1 | FileCheck %s --check-prefix=NEEDED
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=acme.powers 2>&1 | FileCheck %s --check-prefix=OUTSIDE
+// RUN: not fp8-opt %s --fp8-pipeline="recipe=acme.powers to=recipe" 2>&1 | FileCheck %s --check-prefix=OUTSIDE
 // RUN: not fp8-opt %s --fp8-apply-recipe="recipe=current max-padding=-1" 2>&1 | FileCheck %s --check-prefix=PADDING
 
 // NAME: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
@@ -24,13 +29,17 @@
 // MISSING: error: expected a value for key 'pow2' of recipe 'rowwise'
 // TWICE: error: expected key 'pow2' of recipe 'current' once, but got it twice
 // BOOL: error: expected true or false for key 'pow2' of recipe 'current', but got '7'
-// INT: error: expected an integer for key 'x_dim' of recipe 'block', but got 'two'
-// RANGE: error: recipe 'block,x_dim=3': expected x_dim to be 1 or 2, but got 3
+// INT: error: expected 1 or 2 for key 'x_dim' of recipe 'block', but got 'two'
+// RANGE: error: expected 1 or 2 for key 'x_dim' of recipe 'block', but got '3'
 // ENUM: error: expected one of rceil, floor, ceil, even for key 'mode' of recipe 'mxfp8', but got 'Floor'
-// FORMAT: error: recipe 'mxfp8,format=e5m2': expected format hybrid or e4m3, but got e5m2
-// FLOAT: error: expected a finite number for key 'amax_epsilon' of recipe 'current', but got 'tiny'
-// INF: error: expected a finite number for key 'amax_epsilon' of recipe 'current', but got 'inf'
-// NEGATIVE: error: recipe 'current,amax_epsilon=-1': expected amax_epsilon to be finite and not negative
+// FORMAT: error: expected one of hybrid, e4m3, e5m2 for key 'format' of recipe 'mxfp8', but got 'e5m3'
+// FLOAT: error: expected a finite number of at least 0 for key 'amax_epsilon' of recipe 'current', but got 'tiny'
+// INF: error: expected a finite number of at least 0 for key 'amax_epsilon' of recipe 'current', but got 'inf'
+// NEGATIVE: error: expected a finite number of at least 0 for key 'amax_epsilon' of recipe 'current', but got '-1'
+// HISTORY: error: expected an integer in 1..65536 for key 'amax_history_len' of recipe 'delayed', but got '0'
+// FLAX: error: recipe 'delayed,compat=flax,margin=1': expected margin to be 0 with compat flax, which knows no other
+// NEEDED: error: expected key 'state' of recipe 'static', the path of a saved state
+// OUTSIDE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'acme.powers'
 // PADDING: error: expected max-padding to be a number that is not negative, but got -1
 
 func.func @f() {

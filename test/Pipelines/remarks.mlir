@@ -80,7 +80,8 @@ func.func @unsupported(%d: tensor<16x16xf64>, %i: tensor<16x16xi8>, %j: tensor<1
     %n = arith.addf %p, %s : f32
     linalg.yield %n : f32
   } -> tensor<16xf32>
-  // TEXT: {{^}}gradients: high precision; {{.*}}reason both operands are gradients and would be E5M2, which no tensor core multiplies by E5M2, suggestion use format=e4m3{{$}}
+  // Said of two operands of E5M2 only.
+  // TEXT: {{^}}gradients: fp8; {{.*}}a f8E5M2[*x*]f32, b f8E5M2[*x*]f32, {{.*}} accumulate promote, precision 2 mantissa bits in both operands, which rounds an element by up to 2^-3 of it where E4M3 rounds by 2^-4, padding none{{$}}
   %3 = linalg.matmul {fp8.name = "gradients", fp8.recipe = #fp8.current} ins(%x, %x : tensor<16x16xf32>, tensor<16x16xf32>) outs(%x : tensor<16x16xf32>) -> tensor<16x16xf32>
   return %0, %1, %2, %3 : tensor<16x16xf64>, tensor<16x16xi32>, tensor<16xf32>, tensor<16x16xf32>
 }

@@ -1,10 +1,13 @@
 // RUN: fp8-opt %s --fp8-pipeline="recipe=delayed to=recipe" --fp8-allocate-state --fp8-verify-state | FileCheck %s
 // RUN: fp8-opt %s --fp8-pipeline="recipe=delayed to=recipe" --fp8-allocate-state=cache-weights=false | FileCheck %s --check-prefix=OFF
+// RUN: fp8-opt %s --fp8-pipeline="recipe=delayed stats to=fusion" | FileCheck %s --check-prefix=STATS
 
 // The weight is quantised in the first micro-batch only; 64 x 16 codes and a
 // factor are kept.
 // CHECK: [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>, #fp8.slot<"l0.w" : f8E4M3FN, fprop weight, cache = 1028>,
 // CHECK-SAME: #fp8.slot<"l1.w" : f8E4M3FN, fprop weight>
+// Statistics know it by the name of its slot, though it feeds no matmul now.
+// STATS: fp8.stats_slots = ["l0.x", "l0.w", "l1.x", "l1.w"]
 // CHECK-LABEL: func.func @train(
 // CHECK-SAME: %[[FIRST:[a-z0-9]+]]: i1 {fp8.first_microbatch}, %[[STATE:[a-z0-9]+]]: !fp8.state)
 // CHECK: fp8.record_amax

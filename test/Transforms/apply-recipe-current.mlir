@@ -1,10 +1,14 @@
 // RUN: fp8-opt %s --fp8-apply-recipe=recipe=current | FileCheck %s --check-prefixes=CHECK,HYBRID
 // RUN: fp8-opt %s --fp8-apply-recipe=recipe=current,format=e4m3,accumulate=fast | FileCheck %s --check-prefixes=CHECK,E4M3
+// RUN: fp8-opt %s --fp8-apply-recipe=recipe=current,format=e5m2 | FileCheck %s --check-prefix=E5M2
 
 // One scale for a tensor. All of a matmul is spelled out here once; the other
 // recipes differ in formats and blocks only.
 
 // CHECK-LABEL: func.func @fprop
+// E5M2-LABEL: func.func @fprop
+// E5M2: fp8.quantize {{.*}} -> <32x64xf8E5M2, block = [*, *], scale = f32>
+// E5M2: fp8.quantize {{.*}} -> <16x64xf8E5M2, block = [*, *], scale = f32>
 // CHECK-SAME: %[[X:[^:]*]]: tensor<32x64xbf16>, %[[W:[^:]*]]: tensor<64x16xbf16>
 func.func @fprop(%x: tensor<32x64xbf16>, %w: tensor<64x16xbf16>) -> tensor<32x16xbf16> {
   // CHECK: %[[WT:.*]] = linalg.transpose ins(%[[W]] : {{.*}} permutation = [1, 0]
@@ -51,4 +55,14 @@ func.func @wgrad(%dy: tensor<32x64xbf16> {fp8.grad}, %x: tensor<32x16xbf16>, %dw
   %0 = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>]
       ins(%dy, %h : tensor<32x64xbf16>, tensor<32x16xbf16>) outs(%dw : tensor<64x16xf32>) -> tensor<64x16xf32>
   return %0 : tensor<64x16xf32>
+}
+
+// Both are E5M2 under hybrid, which tensor cores multiply as well.
+// CHECK-LABEL: func.func @two_gradients
+// HYBRID: fp8.quantize {{.*}} -> <16x16xf8E5M2, block = [*, *]
+// HYBRID: fp8.quantize {{.*}} -> <16x16xf8E5M2, block = [*, *]
+// E4M3: fp8.quantize {{.*}} -> <16x16xf8E4M3FN, block = [*, *]
+func.func @two_gradients(%x: tensor<16x16xf32> {fp8.grad}, %c: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %0 = linalg.matmul ins(%x, %x : tensor<16x16xf32>, tensor<16x16xf32>) outs(%c : tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %0 : tensor<16x16xf32>
 }

@@ -19,14 +19,6 @@ func.func @types(%x: tensor<16x16xf64>, %y: tensor<16x16xi8>, %z: tensor<16x16xi
 
 // -----
 
-func.func @two_gradients(%x: tensor<16x16xf32> {fp8.grad}, %c: tensor<16x16xf32>) -> tensor<16x16xf32> {
-  // expected-error @below {{both operands are gradients and would be E5M2, which no tensor core multiplies by E5M2; use format=e4m3}}
-  %0 = linalg.matmul ins(%x, %x : tensor<16x16xf32>, tensor<16x16xf32>) outs(%c : tensor<16x16xf32>) -> tensor<16x16xf32>
-  return %0 : tensor<16x16xf32>
-}
-
-// -----
-
 func.func @memrefs(%x: memref<16x16xf32>, %c: memref<16x16xf32>) {
   // expected-error @below {{the contraction works on memrefs; run the pass before bufferisation, on tensors}}
   linalg.matmul ins(%x, %x : memref<16x16xf32>, memref<16x16xf32>) outs(%c : memref<16x16xf32>)

@@ -8,17 +8,7 @@
 #c = affine_map<(m, n, k) -> (m, n)>
 !t = tensor<64x64xf32>
 !tensor = !fp8.scaled<64x64xf8E4M3FN, block = [*, *], scale = f32>
-!e5m2 = !fp8.scaled<64x64xf8E5M2, block = [*, *], scale = f32>
 !blocks = !fp8.scaled<64x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
-
-// CHECK-LABEL: func.func @two_e5m2
-// CHECK-NOT: fp8.matmul
-func.func @two_e5m2(%a: !e5m2, %b: !e5m2, %c: !t) -> !t {
-  %0 = fp8.dequantize %a : !e5m2 -> !t
-  %1 = fp8.dequantize %b : !e5m2 -> !t
-  %2 = linalg.contract indexing_maps = [#a, #b, #c] ins(%0, %1 : !t, !t) outs(%c : !t) -> !t
-  return %2 : !t
-}
 
 // CHECK-LABEL: func.func @blocks_differ
 // CHECK-NOT: fp8.matmul

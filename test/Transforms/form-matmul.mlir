@@ -14,10 +14,10 @@ func.func @zero_init(%a: !qa, %b: !qb) -> tensor<32x16xf32> {
   %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<32x16xf32>) -> tensor<32x16xf32>
   %0 = fp8.dequantize %a : !qa -> tensor<32x64xf32>
   %1 = fp8.dequantize %b : !qb -> tensor<16x64xf32>
-  // CHECK: %[[R:.*]] = fp8.matmul %[[A]], %[[B]] accumulate = fast {fp8.name = "fc", fp8.recipe = #fp8.current, fp8.role = #fp8.role<dgrad>}
+  // CHECK: %[[R:.*]] = fp8.matmul %[[A]], %[[B]] accumulate = fast {fp8.name = "fc", fp8.operands = [#fp8.operand<gradient>, #fp8.operand<weight>], fp8.recipe = #fp8.current, fp8.role = #fp8.role<dgrad>}
   // CHECK-NEXT: return %[[R]]
   %2 = linalg.contract indexing_maps = [#a, #b, #c]
-      {fp8.accumulate = #fp8<accumulate fast>, fp8.name = "fc", fp8.recipe = #fp8.current, fp8.role = #fp8.role<dgrad>}
+      {fp8.accumulate = #fp8<accumulate fast>, fp8.name = "fc", fp8.operands = [#fp8.operand<gradient>, #fp8.operand<weight>], fp8.recipe = #fp8.current, fp8.role = #fp8.role<dgrad>}
       ins(%0, %1 : tensor<32x64xf32>, tensor<16x64xf32>) outs(%init : tensor<32x16xf32>) -> tensor<32x16xf32>
   return %2 : tensor<32x16xf32>
 }

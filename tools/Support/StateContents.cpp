@@ -27,8 +27,8 @@ static llvm::Expected<SlotContents> readSlot(fp8rt_state state, int64_t index,
   fp8rt_state_slot names;
   if (auto error = makeError(fp8rt_state_get_slot(state, index, &names)))
     return error;
-  SlotContents slot{names.name, names.format, names.role, names.operand, {}, 0,
-                    {}};
+  SlotContents slot{names.name, names.format, names.role, names.operand, {},
+                    0,          {},           {}};
   fp8rt_state_rows rows;
   if (auto error = makeError(fp8rt_state_get_rows(state, &rows)))
     return error;
@@ -36,6 +36,11 @@ static llvm::Expected<SlotContents> readSlot(fp8rt_state state, int64_t index,
   if (auto error =
           makeError(fp8rt_state_get_statistics(state, index, &slot.statistics)))
     return error;
+  if (historyLength == 0) {
+    const int32_t *words = rows.words + index * rows.num_words;
+    slot.words.assign(words, words + rows.num_words);
+    return slot;
+  }
   slot.history.resize(historyLength);
   if (auto error = makeError(fp8rt_state_get_history(
           state, names.name, slot.history.data(), historyLength)))
@@ -68,7 +73,7 @@ llvm::Expected<StateContents> StateContents::read(fp8rt_state state) {
   if (!manifest)
     return manifest.takeError();
   StateContents contents{
-      "", info.steps, std::move(*manifest->getAsObject()), {}};
+      "", info.steps, info.recipe, std::move(*manifest->getAsObject()), {}};
   bool flax = contents.manifest.getString("compat") == "flax";
   for (int64_t i = 0; i < info.num_slots; ++i) {
     auto slot = readSlot(state, i, info.amax_history_len, flax);

@@ -26,8 +26,10 @@ struct SlotContents {
   fp8rt_state_statistics statistics;
   /// The amax that waits for an update.
   float waiting;
-  /// Oldest first.
+  /// Oldest first, of the recipe delayed.
   std::vector<float> history;
+  /// What any other recipe keeps.
+  std::vector<int32_t> words;
 };
 
 /// All that a state holds.
@@ -44,6 +46,8 @@ struct StateContents {
   /// Empty for a state that is from no file.
   std::string path;
   int64_t steps;
+  /// Its name and options, as on a command line.
+  std::string recipe;
   /// As in ScalingState.h, with every key.
   llvm::json::Object manifest;
   std::vector<SlotContents> slots;
@@ -55,12 +59,6 @@ std::string formatAmax(float value);
 /// Prints a row for each of `slots`, of the state's, with its statistics.
 void printSlots(const StateContents &state, llvm::ArrayRef<size_t> slots,
                 llvm::raw_ostream &os);
-
-/// The keys of a manifest that make up the recipe, as recipes write them.
-inline constexpr llvm::StringLiteral kRecipeKeys[] = {
-    "amax_history_len", "amax_compute_algo",
-    "margin",           "reduce_amax",
-    "compat",           "pow2"};
 
 } // namespace mlir::fp8
 

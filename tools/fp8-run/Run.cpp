@@ -126,14 +126,18 @@ static llvm::Expected<Outputs> execute(Program &program,
       runSteps(invocation, options.steps, outputs, [&]() -> llvm::Error {
         if (!state->getHandle())
           return llvm::Error::success();
-        return device ? endStep(program, state->getHandle(), device->getIndex(),
-                                device->getStream())
-                      : endStep(program, state->getHandle());
+        return device
+                   ? program.updateState(state->getHandle(), device->getIndex(),
+                                         device->getStream())
+                   : program.updateState(state->getHandle());
       });
   if (!runs)
     return runs.takeError();
   if (llvm::Error error = writeOutputs(outputs, options))
     return error;
+  if (device && state->getHandle())
+    if (llvm::Error error = state->download(device->getStream()))
+      return error;
   // Last of what is written: the state before is needed until all else is.
   if (!options.stateOut.empty())
     if (llvm::Error error = state->save(options.stateOut))

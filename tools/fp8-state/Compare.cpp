@@ -54,6 +54,15 @@ public:
       begin() << count << " of " << length << " past amaxes";
   }
 
+  /// As many as the shorter has: of one recipe both have as many.
+  void compareWords(llvm::ArrayRef<int32_t> a, llvm::ArrayRef<int32_t> b) {
+    size_t length = std::min(a.size(), b.size()), count = 0;
+    for (size_t i = 0; i < length; ++i)
+      count += a[i] != b[i];
+    if (count)
+      begin() << count << " of " << length << " words";
+  }
+
   llvm::raw_ostream &begin() { return os << (text.empty() ? "" : ", "); }
   StringRef getText() const { return text; }
 
@@ -90,8 +99,15 @@ private:
 
 void Comparison::compareRecipes() {
   Differences differences(tolerance);
-  for (StringRef key : kRecipeKeys)
-    differences.compare(key, *a.manifest.get(key), *b.manifest.get(key));
+  // A name and key=value; another name has other keys.
+  llvm::SmallVector<StringRef> ours, theirs;
+  StringRef(a.recipe).split(ours, ',');
+  StringRef(b.recipe).split(theirs, ',');
+  differences.compare("recipe", ours.front(), theirs.front());
+  if (ours.front() == theirs.front())
+    for (auto [x, y] : llvm::zip_first(ours, theirs))
+      differences.compare(x.split('=').first, x.split('=').second,
+                          y.split('=').second);
   differences.compare("steps", a.steps, b.steps);
   print("state", differences.getText());
 }
@@ -107,6 +123,7 @@ void Comparison::compareSlots(const SlotContents &ours,
   differences.compare("last amax", x.amax, y.amax);
   differences.compare("waiting amax", ours.waiting, theirs.waiting);
   differences.compareHistories(ours.history, theirs.history);
+  differences.compareWords(ours.words, theirs.words);
   differences.compare("recorded", x.recorded, y.recorded);
   differences.compare("non-finite", x.non_finite, y.non_finite);
   differences.compare("underflow", x.underflow, y.underflow);

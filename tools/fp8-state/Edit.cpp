@@ -50,6 +50,12 @@ static llvm::Expected<std::string> makeManifest(const StateContents &source,
                                    ": expected to keep a slot, but "
                                    "'--remove=' names all of them");
   manifest["slots"] = std::move(kept);
+  if (options.amaxHistoryLen && !manifest.get("amax_history_len"))
+    return llvm::createStringError(
+        source.path +
+        ": expected a state of the recipe delayed for "
+        "'--amax-history-len=', but got one of " +
+        *manifest.getString("recipe"));
   if (options.amaxHistoryLen)
     manifest["amax_history_len"] = *options.amaxHistoryLen;
   return llvm::formatv("{0}", json::Value(std::move(manifest))).str();

@@ -37,28 +37,31 @@ static void printHistory(ArrayRef<float> history, llvm::raw_ostream &os) {
   os << '\n';
 }
 
+/// What only the recipe knows the meaning of.
+static void printWords(ArrayRef<int32_t> words, llvm::raw_ostream &os) {
+  StringRef separator = " ";
+  for (int32_t word : words) {
+    os << separator << llvm::format_hex(static_cast<uint32_t>(word), 10);
+    separator = ", ";
+  }
+  os << '\n';
+}
+
 static void printText(const StateContents &state, ArrayRef<size_t> selected,
                       bool history, llvm::raw_ostream &os) {
   os << state.path << ": version " << *state.manifest.getInteger("version")
      << ", steps " << state.steps << ", slots " << state.slots.size() << '\n';
-  // As the recipe is written.
-  os << "recipe: delayed";
-  for (StringRef key : kRecipeKeys) {
-    const json::Value *value = state.manifest.get(key);
-    os << ',' << key << '=';
-    if (auto text = value->getAsString())
-      os << *text;
-    else
-      os << *value;
-  }
-  os << '\n';
+  os << "recipe: " << state.recipe << '\n';
   printSlots(state, selected, os);
   if (!history)
     return;
   for (size_t i : selected) {
     const SlotContents &slot = state.slots[i];
     os << slot.name << ':';
-    printHistory(slot.history, os);
+    if (slot.words.empty())
+      printHistory(slot.history, os);
+    else
+      printWords(slot.words, os);
     if (slot.waiting != 0)
       os << slot.name << " waiting: " << formatAmax(slot.waiting) << '\n';
   }
@@ -95,6 +98,10 @@ static void printJSON(const StateContents &state, ArrayRef<size_t> selected,
         {"underflow", statistics.underflow},
         {"saturated", statistics.saturated},
     });
+    if (!slot.words.empty()) {
+      slots.back().getAsObject()->erase("amax_history");
+      (*slots.back().getAsObject())["words"] = json::Array(slot.words);
+    }
   }
   json::Object root = state.manifest;
   root["steps"] = state.steps;

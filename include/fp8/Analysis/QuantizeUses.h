@@ -25,8 +25,6 @@ struct GemmUse {
   GemmRole getRole() const;
   /// What the operand holds; nothing if the GEMM does not say.
   std::optional<OperandKind> getKind() const;
-  /// Whether both operands of the GEMM hold the same, as in attention.
-  bool isAmbiguous() const;
 };
 
 /// The GEMMs that `quantized` feeds in its function, through data movement and
@@ -37,6 +35,13 @@ SmallVector<GemmUse> getGemmUses(Value quantized);
 /// name: the forward's if there is one and not a recomputation's, then the
 /// first in the program. Nothing if there is none.
 std::optional<GemmUse> getNamingUse(Value quantized);
+
+/// What a quantised tensor is called, in a scaling state and in statistics: the
+/// quantize's fp8.name, else the name of the GEMM that it is named after with
+/// `.x`, `.w` or `.dy` for an activation, a weight or a gradient, `.a` or `.b`
+/// if both operands of that GEMM hold the same, or it does not say. Empty if
+/// there is neither.
+std::string getTensorName(QuantizeOp op);
 
 } // namespace mlir::fp8
 

@@ -11,6 +11,7 @@
 
 #include "fp8/Compiler/Compile.h"
 #include "fp8/Runtime/Program.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 
 #include <map>
@@ -56,6 +57,11 @@ public:
                    fp8rt_state state = 0, int32_t device = 0,
                    fp8rt_stream stream = nullptr);
 
+  /// Ends a step of `state`, as fp8rt_program_update_state does: on a GPU in
+  /// `stream` of `device`, without waiting for it.
+  llvm::Error updateState(fp8rt_state state, int32_t device = 0,
+                          fp8rt_stream stream = nullptr);
+
 private:
   /// Kernels and constants on a device.
   struct DeviceContext {
@@ -66,7 +72,10 @@ private:
   };
 
   Program() = default;
-  DeviceContext &getContext(int32_t device);
+  /// Runs `body` with the context of `device`, whose work goes to `stream`.
+  llvm::Error
+  withContext(int32_t device, fp8rt_stream stream,
+              llvm::function_ref<fp8rt_status(fp8rt_context *)> body);
 
   std::unique_ptr<CompiledProgram> compiled;
   std::unique_ptr<LoadedObject> object;

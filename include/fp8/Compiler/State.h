@@ -33,17 +33,14 @@ public:
   llvm::Expected<std::vector<std::string>> load(const std::string &path,
                                                 bool strict);
   llvm::Error freeze();
+  /// After steps on a GPU, before the state is looked at or saved: waits for
+  /// `stream`, and takes the values back from the device.
+  llvm::Error download(fp8rt_stream stream);
   llvm::Error save(const std::string &path) const;
 
 private:
   StateHandle handle;
 };
-
-/// Ends a step of `state`, which was made in `stream` of `device` if the
-/// program runs on a GPU: amaxes enter the histories, and the scales are those
-/// of the next step. On a GPU this waits for the stream.
-llvm::Error endStep(const Program &program, fp8rt_state state,
-                    int32_t device = 0, fp8rt_stream stream = nullptr);
 
 } // namespace mlir::fp8
 

@@ -29,7 +29,8 @@ def ConvertFP8ToLinalgPass : Pass<"convert-fp8-to-linalg", "::mlir::ModuleOp"> {
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def LowerLinalgToLoopsPass : Pass<"fp8-lower-linalg-to-loops"> {
@@ -52,10 +53,11 @@ def LowerLinalgToGPUPass : Pass<"fp8-lower-linalg-to-gpu", "::mlir::ModuleOp"> {
   let description = [{
     Every structured operation becomes a launch with one thread for each element
     of its parallel loops; reductions run in that thread, in order. So do copies
-    between strided memrefs and, in a single thread, stores of the host. Sums of
-    products, those of convolutions for example, get a warp for each element:
-    its lanes share the longest reduction loop and add up in a fixed order.
-    Kernels go to `gpu.module @fp8_kernels` when they are outlined.
+    between strided memrefs, an `scf.forall` of loads, arithmetic and stores and,
+    in a single thread, stores of the host. Sums of products, those of
+    convolutions for example, get a warp for each element: its lanes share the
+    longest reduction loop and add up in a fixed order. Kernels go to
+    `gpu.module @fp8_kernels` when they are outlined.
 
     ```mlir
     linalg.fill ins(%zero : f32) outs(%x : memref<8x16xf32>)

@@ -10,11 +10,14 @@
 #define FP8_IR_FP8ATTRS_H
 
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/Runtime/RecipeSchema.h"
 #include "mlir/IR/Attributes.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/bit.h"
 #include <limits>
+#include <tuple>
 
 #include "fp8/IR/FP8Enums.h.inc"
 
@@ -62,6 +65,53 @@ struct OperandFormat {
 /// Largest finite value of the float type `type`, at most 32 bits wide.
 float getMaxFinite(Type type);
 
+/// What `format` gives a tensor that holds `operand`.
+Type getElementType(MLIRContext *context, Format format, OperandKind operand);
+
+/// A tensor of a scaling state that is ordinary tensors.
+struct StateTensor {
+  /// Behind `fp8.state.`.
+  StringRef name;
+  RankedTensorType type;
+};
+
+// What interfaces' methods take and return.
+class ScalarBuilder;
+class SlotUpdateBuilder;
+class RecipeAttrInterface;
+class ScaleRuleAttrInterface;
+class StateUpdateAttrInterface;
+
+/// Defaults of StateUpdateAttrInterface.
+SmallVector<StateTensor> getWordTensors(StateUpdateAttrInterface recipe,
+                                        int64_t numSlots);
+SmallVector<Value> buildWordUpdate(StateUpdateAttrInterface recipe,
+                                   OpBuilder &builder, Location loc,
+                                   Value maxFinite, Value scale, Value amax,
+                                   ValueRange state);
+
+//===----------------------------------------------------------------------===//
+// For what TableGen makes of recipes
+//===----------------------------------------------------------------------===//
+
+inline fp8rt::RecipeValue makeRecipeValue(bool value) { return value; }
+inline fp8rt::RecipeValue makeRecipeValue(int64_t value) { return value; }
+/// The decimal number that was written, not the f32 that it was rounded to.
+fp8rt::RecipeValue makeRecipeValue(Float32 value);
+inline fp8rt::RecipeValue makeRecipeValue(StringRef value) {
+  return value.str();
+}
+template <typename Enum, typename = std::enable_if_t<std::is_enum_v<Enum>>>
+fp8rt::RecipeValue makeRecipeValue(Enum value) {
+  return stringifyEnum(value).str();
+}
+
+/// Whether every key of `schema` may have its value; says of the first that may
+/// not what was expected.
+LogicalResult verifyKeys(llvm::function_ref<InFlightDiagnostic()> emitError,
+                         const fp8rt::RecipeSchema &schema,
+                         ArrayRef<fp8rt::RecipeValue> values);
+
 } // namespace mlir::fp8
 
 template <>
@@ -82,7 +132,8 @@ struct mlir::FieldParser<mlir::fp8::Float32> {
 namespace mlir::fp8 {
 
 /// Parses a recipe as users write it on a command line or in a recipe file:
-/// `name[,key=value...]`, e.g. `current,format=e4m3,pow2=true`. Hyphens and
+/// `name[,key=value...]`, e.g. `current,format=e4m3,pow2=true`. Names are those
+/// that dialects have added to this one (FP8Dialect::addRecipes). Hyphens and
 /// underscores are interchangeable. Reports through `emitError` what was
 /// expected and returns null on failure.
 RecipeAttrInterface

@@ -1,4 +1,4 @@
-//===- FP8Attrs.td - Enums, scale rules and recipes ---------*- tablegen -*-===//
+//===- FP8Attrs.td - Enums, scale rules and states ----------*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,6 +22,11 @@ class FP8_Enum<string name, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::mlir::fp8";
   let genSpecializedAttr = 0;
+
+  /// The enum without LLVM.
+  string plain = "enum class " # name # " { "
+      # !interleave(!foreach(case, cases, case.symbol # " = " # case.value), ", ")
+      # " };\n";
 }
 
 def FP8_GemmRole : FP8_Enum<"GemmRole",
@@ -46,7 +51,7 @@ def FP8_OperandKindAttr
 }
 
 def FP8_Format : FP8_Enum<"Format",
-    "8-bit format: hybrid is E4M3 for x and w, E5M2 for gradients", [
+    "8-bit format of all tensors; hybrid is E4M3 for x and w, E5M2 for gradients", [
   I32EnumAttrCase<"Hybrid", 0, "hybrid">,
   I32EnumAttrCase<"E4M3", 1, "e4m3">,
   I32EnumAttrCase<"E5M2", 2, "e5m2">]>;
@@ -106,9 +111,9 @@ class FP8_F32Parameter<string default, string desc>
   let defaultValue = default;
 }
 
-def FP8_ScaleRuleAttr : FP8_Attr<"ScaleRule", "scale_rule"> {
-  let constBuilderCall =
-      "::mlir::fp8::ScaleRuleAttr::get($_builder.getContext(), $0)";
+def FP8_ScaleRuleAttr : FP8_Attr<"ScaleRule", "scale_rule",
+    [DeclareAttrInterfaceMethods<FP8_ScaleRuleAttrInterface,
+                                 ["hasScaleType", "buildScaleByte"]>]> {
   let summary = "how a scale follows from an amax";
   let description = [{
     Every choice that existing systems make differently, each by name:
@@ -146,158 +151,6 @@ def FP8_ScaleRuleAttr : FP8_Attr<"ScaleRule", "scale_rule"> {
               getOverflow(), getMode(),    getNonfinite()};
     }
   }];
-}
-
-//===----------------------------------------------------------------------===//
-// Recipes
-//===----------------------------------------------------------------------===//
-
-class FP8_Recipe<string name, string attrMnemonic, list<string> overridden = []>
-    : FP8_Attr<name, attrMnemonic,
-        [DeclareAttrInterfaceMethods<FP8_RecipeAttrInterface, overridden>]> {
-  let assemblyFormat = "(`<` struct(params)^ `>`)?";
-}
-
-def FP8_NoneAttr : FP8_Recipe<"None", "none", ["isHighPrecision"]> {
-  let summary = "stay in high precision";
-  let assemblyFormat = "";
-}
-
-def FP8_CurrentAttr : FP8_Recipe<"Current", "current",
-                                 ["getAccumulate", "propagatesNaN"]> {
-  let summary = "per-tensor scaling with the amax of the tensor itself";
-  let description = [{
-    One scale for a tensor, from its present amax: two reads of the tensor, no
-    state. Example: `#fp8.current<format = e4m3, pow2 = true>`.
-
-    - `format`: `hybrid` (default) or `e4m3`. Pure `e5m2` is refused: with 2
-      mantissa bits the forward pass loses too much, and E5M2 x E5M2 GEMMs do
-      not exist on the hardware.
-    - `pow2`, `amax_epsilon`, `style`: see `#fp8.scale_rule`.
-    - `accumulate`: `promote` (default) or `fast`.
-  }];
-  let parameters = (ins
-    FP8_EnumParameter<FP8_Format, "::mlir::fp8::Format::Hybrid">:$format,
-    DefaultValuedParameter<"bool", "false">:$pow2,
-    FP8_F32Parameter<"::mlir::fp8::Float32{0.0f}", "smallest amax">:$amax_epsilon,
-    FP8_EnumParameter<FP8_ScaleStyle, "::mlir::fp8::ScaleStyle::TE">:$style,
-    FP8_EnumParameter<FP8_Accumulate, "::mlir::fp8::Accumulate::Promote">:$accumulate
-  );
-  let genVerifyDecl = 1;
-}
-
-def FP8_RowwiseAttr : FP8_Recipe<"Rowwise", "rowwise",
-                                 ["getAccumulate", "propagatesNaN"]> {
-  let summary = "one scale for every row of A and every row of B";
-  let description = [{
-    Each operand has one f32 scale for every index of its non-contracted
-    dimension: the scale of an outlier row touches that row only. By default
-    E4M3 everywhere and scales rounded down to a power of two, as torchao's
-    row-wise recipe. Example: `#fp8.rowwise<pow2 = false>`.
-  }];
-  let parameters = (ins
-    FP8_EnumParameter<FP8_Format, "::mlir::fp8::Format::E4M3">:$format,
-    DefaultValuedParameter<"bool", "true">:$pow2,
-    FP8_F32Parameter<"::mlir::fp8::Float32{0.0f}", "smallest amax">:$amax_epsilon,
-    FP8_EnumParameter<FP8_ScaleStyle, "::mlir::fp8::ScaleStyle::TE">:$style,
-    FP8_EnumParameter<FP8_Accumulate, "::mlir::fp8::Accumulate::Promote">:$accumulate
-  );
-  let genVerifyDecl = 1;
-}
-
-def FP8_BlockAttr : FP8_Recipe<"Block", "block", ["getContractionMultiple"]> {
-  let summary = "1x128 blocks for activations and gradients, 128x128 for weights";
-  let description = [{
-    Block scaling in f32, the scale rounded down to a power of two by default.
-    `x_dim`, `w_dim` and `grad_dim` say whether a tensor is cut into 1x128 (1)
-    or 128x128 (2) blocks; no GEMM may pair two 2-D operands, so at most one of
-    the three may be 2. The accumulator is promoted at every block, where the
-    scale changes. Example: `#fp8.block<pow2 = false>`.
-  }];
-  let parameters = (ins
-    FP8_EnumParameter<FP8_Format, "::mlir::fp8::Format::E4M3">:$format,
-    DefaultValuedParameter<"bool", "true">:$pow2,
-    FP8_F32Parameter<"::mlir::fp8::Float32{0.0f}", "smallest amax">:$amax_epsilon,
-    DefaultValuedParameter<"int64_t", "1">:$x_dim,
-    DefaultValuedParameter<"int64_t", "2">:$w_dim,
-    DefaultValuedParameter<"int64_t", "1">:$grad_dim
-  );
-  let genVerifyDecl = 1;
-}
-
-def FP8_MXFP8Attr : FP8_Recipe<"MXFP8", "mxfp8",
-                               ["getContractionMultiple", "propagatesNaN"]> {
-  let summary = "OCP MX: 1x32 blocks with an E8M0 scale";
-  let description = [{
-    Every 32 elements along K share one power of two, stored as an E8M0 byte.
-    `weight_2d` shares it over 32x32 tiles of a weight, so that the transposed
-    copy needs no second quantisation. `mode` and `nonfinite`: see
-    `#fp8.scale_rule`. Example: `#fp8.mxfp8<mode = floor>`.
-  }];
-  let parameters = (ins
-    FP8_EnumParameter<FP8_Format, "::mlir::fp8::Format::E4M3">:$format,
-    FP8_EnumParameter<FP8_MXMode, "::mlir::fp8::MXMode::RCeil">:$mode,
-    FP8_EnumParameter<FP8_NonFinite, "::mlir::fp8::NonFinite::Saturate">:$nonfinite,
-    DefaultValuedParameter<"bool", "false">:$weight_2d
-  );
-  let genVerifyDecl = 1;
-}
-
-def FP8_NVFP4Attr : FP8_Recipe<"NVFP4", "nvfp4", ["getContractionMultiple"]> {
-  let summary = "E2M1 with an E4M3 scale for every 16 elements and one for the tensor";
-  let description = [{
-    `x ~= q * scale_inv[block] * tensor_scale_inv`, with
-    `tensor_scale_inv = amax / (448 * 6)` and
-    `scale_inv = E4M3((amax_block / 6) / tensor_scale_inv)`. `weight_2d` shares
-    a block scale over 16x16 tiles of a weight. Rounding is to nearest even:
-    the stochastic rounding and the Hadamard transform that NVFP4 training
-    adds to gradients are not part of this recipe.
-  }];
-  let parameters = (ins
-    DefaultValuedParameter<"bool", "false">:$weight_2d
-  );
-}
-
-def FP8_DelayedAttr : FP8_Recipe<"Delayed", "delayed",
-    ["getStateRecipe", "recordsAmax", "propagatesNaN", "getAccumulate"]> {
-  let summary = "per-tensor scaling with the amaxes of earlier steps";
-  let description = [{
-    The scale of step t follows from the amaxes of steps t - amax_history_len
-    .. t - 1, so that quantisation reads the tensor once. Needs state.
-    Example: `#fp8.delayed<amax_history_len = 16, amax_compute_algo = max>`.
-  }];
-  let parameters = (ins
-    FP8_EnumParameter<FP8_Format, "::mlir::fp8::Format::Hybrid">:$format,
-    DefaultValuedParameter<"int64_t", "1024">:$amax_history_len,
-    FP8_EnumParameter<FP8_AmaxComputeAlgo,
-                      "::mlir::fp8::AmaxComputeAlgo::Max">:$amax_compute_algo,
-    DefaultValuedParameter<"int64_t", "0">:$margin,
-    DefaultValuedParameter<"bool", "true">:$reduce_amax,
-    FP8_EnumParameter<FP8_DelayedCompat,
-                      "::mlir::fp8::DelayedCompat::TEFused">:$compat,
-    DefaultValuedParameter<"bool", "false">:$pow2,
-    FP8_EnumParameter<FP8_Accumulate, "::mlir::fp8::Accumulate::Promote">:$accumulate
-  );
-  let genVerifyDecl = 1;
-}
-
-def FP8_StaticAttr : FP8_Recipe<"Static", "static",
-    ["getStateRecipe", "getAccumulate"]> {
-  let summary = "per-tensor scaling with the scales of a saved state";
-  let description = [{
-    The scales that delayed scaling has learned, as constants: `state` is the
-    path of a file that the runtime saved, read when the program is compiled.
-    Slots are found by name. Nothing is recorded; constant weights are quantised
-    at compile time.
-    Example: `#fp8.static<state = "model.safetensors">`.
-  }];
-  let parameters = (ins
-    StringRefParameter<"path of a saved state">:$state,
-    FP8_EnumParameter<FP8_Format, "::mlir::fp8::Format::Hybrid">:$format,
-    FP8_EnumParameter<FP8_Accumulate, "::mlir::fp8::Accumulate::Promote">:$accumulate
-  );
-  let assemblyFormat = "`<` struct(params) `>`";
-  let genVerifyDecl = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -343,6 +196,10 @@ def FP8_StateTableAttr : FP8_Attr<"StateTable", "state_table"> {
   let extraClassDeclaration = [{
     int64_t getNumSlots() const { return getSlots().size(); }
     auto getSlotRange() const { return getSlots().getAsRange<SlotAttr>(); }
+    /// How slots learn; null if the recipe's state does not.
+    ::mlir::fp8::StateUpdateAttrInterface getUpdate() const {
+      return ::llvm::dyn_cast<::mlir::fp8::StateUpdateAttrInterface>(getRecipe());
+    }
   }];
 }
 

@@ -11,6 +11,10 @@
 
 #include "mlir/IR/Dialect.h"
 
+namespace fp8rt {
+struct RecipeSchema;
+} // namespace fp8rt
+
 #include "fp8/IR/FP8Dialect.h.inc"
 
 namespace mlir::fp8 {
@@ -29,6 +33,7 @@ inline constexpr llvm::StringLiteral kFirstMicrobatchAttrName =
     "fp8.first_microbatch";
 inline constexpr llvm::StringLiteral kSlotsAttrName = "fp8.slots";
 inline constexpr llvm::StringLiteral kStateAttrName = "fp8.state";
+inline constexpr llvm::StringLiteral kStateUpdateAttrName = "fp8.state_update";
 inline constexpr llvm::StringLiteral kStateManifestAttrName =
     "fp8.state_manifest";
 

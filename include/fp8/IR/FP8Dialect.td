@@ -52,8 +52,10 @@ def FP8_Dialect : Dialect {
     | `fp8.recompute` | contraction, call | repeats the forward of the same name: it reads the scales of its slots and records nothing |
     | `fp8.slots` | private function, `scf.for` | `"separate"`: slots of its own for every call or iteration; `"shared"`: the same for all. Default: separate for calls, shared for iterations |
     | `fp8.accumulate` | canonical contraction | set by `fp8-apply-recipe`, read by `fp8-form-matmul` |
-    | `fp8.operands` | canonical contraction | what A and B hold, e.g. `[#fp8.operand<activation>, #fp8.operand<weight>]`; set by `fp8-apply-recipe`, read by `fp8-allocate-state` |
+    | `fp8.operands` | canonical contraction, `fp8.matmul` | what A and B hold, e.g. `[#fp8.operand<activation>, #fp8.operand<weight>]`; set by `fp8-apply-recipe`, read to name their slots and statistics |
     | `fp8.state` | module | `#fp8.state_table` of the scaling state, set by `fp8-allocate-state` |
+    | `fp8.state_update` | module | symbol of the function that ends a step of the scaling state, set by `fp8-build-state-update` |
+    | `fp8.state_manifest` | module | the same as `fp8.state` in JSON, as the runtime takes it; set by `fp8-strip-attributes`, with which the dialect ends |
     | `fp8.stats_slots` | module | names of the statistics, set by `fp8-instrument-quantize` |
   }];
   let useDefaultTypePrinterParser = 1;
@@ -62,8 +64,29 @@ def FP8_Dialect : Dialect {
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
+    /// Makes recipes known to recipe texts by their names. Other dialects do
+    /// so in an extension of this one:
+    ///
+    ///   registry.addExtension(+[](MLIRContext *context, FP8Dialect *fp8) {
+    ///     context->getOrLoadDialect<MyDialect>();
+    ///     fp8->addRecipes<MyRecipeAttr>();
+    ///   });
+    template <typename... RecipeAttrs>
+    void addRecipes() {
+      (recipes.push_back(&RecipeAttrs::getSchema()), ...);
+    }
+
+    ::llvm::ArrayRef<const ::fp8rt::RecipeSchema *> getRecipes() const {
+      return recipes;
+    }
+
+  private:
     void registerAttributes();
     void registerTypes();
+
+    ::llvm::SmallVector<const ::fp8rt::RecipeSchema *> recipes;
+
+  public:
   }];
 }
 

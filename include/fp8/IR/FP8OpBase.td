@@ -9,11 +9,21 @@
 #ifndef FP8_IR_FP8OPBASE_TD
 #define FP8_IR_FP8OPBASE_TD
 
-include "fp8/IR/FP8Attrs.td"
+include "fp8/IR/FP8Recipes.td"
 include "fp8/IR/FP8Types.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+
+/// A rule of any dialect; `#fp8.scale_rule` where none is given.
+def FP8_AnyScaleRule
+    : Attr<FP8_ScaleRuleAttrInterface.predicate, "how scales follow from amaxes"> {
+  let storageType = "::mlir::fp8::ScaleRuleAttrInterface";
+  let returnType = "::mlir::fp8::ScaleRuleAttrInterface";
+  let convertFromStorage = "$_self";
+  let constBuilderCall =
+      "::mlir::fp8::ScaleRuleAttr::get($_builder.getContext(), $0)";
+}
 
 class FP8_EffectOp<string mnemonic, list<Trait> traits = []>
     : Op<FP8_Dialect, mnemonic, traits>;

@@ -53,10 +53,11 @@ def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [
   let description = [{
     With M the largest finite value of `format` (448, 57344 or 6):
 
-    - `scale_type = f32`: `scale = M / amax`, one IEEE division, with the
-      corners of the `rule`; `scale_inv = 1 / scale`, one IEEE division.
-    - `scale_type = f8E8M0FNU`: `scale_inv` is the E8M0 byte that the mode of
-      the `rule` gives, `scale = 1 / scale_inv`, exact.
+    - `scale_type = f32`: `scale` is what the `rule` gives, which is
+      `M / amax`, one IEEE division, with the corners that `#fp8.scale_rule`
+      names; `scale_inv = 1 / scale`, one IEEE division.
+    - `scale_type = f8E8M0FNU`: `scale_inv` is the E8M0 byte that the `rule`
+      gives, `scale = 1 / scale_inv`, exact.
     - `scale_type = f8E4M3FN`: needs `tensor_amax`.
       `tensor_scale_inv = tensor_amax / (448 * M)`,
       `scale_inv = E4M3((amax / M) / tensor_scale_inv)`, saturating,
@@ -69,7 +70,8 @@ def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [
     - (C1) `format` is f8E4M3FN, f8E5M2 or f4E2M1FN;
     - (C2) `scale_type` is f32, f8E8M0FNU or f8E4M3FN;
     - (C3) `tensor_amax` is given exactly when `scale_type` is f8E4M3FN, and
-      has one element.
+      has one element;
+    - (C4) `rule` has scales of `scale_type`, unless that is f8E4M3FN.
 
     Example:
 
@@ -80,7 +82,7 @@ def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [
   }];
   let arguments = (ins FP8_F32Tensor:$amax, Optional<FP8_F32Tensor>:$tensor_amax,
                        TypeAttr:$format, TypeAttr:$scale_type,
-                       DefaultValuedAttr<FP8_ScaleRuleAttr,
+                       DefaultValuedAttr<FP8_AnyScaleRule,
                          "::mlir::fp8::ScaleRule{}">:$rule);
   let results = (outs FP8_F32Tensor:$scale, FP8_FactorTensor:$scale_inv,
                       Optional<FP8_F32Tensor>:$tensor_scale_inv);
@@ -312,21 +314,20 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
     - (C1) A and B have the same rank, 2 or 3;
     - (C2) A and B agree in K and in the batch dimension;
     - (C3) the result is `[batch x] M x N`;
-    - (C4) E5M2 x E5M2 is not supported: no tensor core multiplies it;
-    - (C5) E2M1 goes with E2M1 only;
-    - (C6) in K, A and B have the same block extent, or `*` in both; and no
+    - (C4) E2M1 goes with E2M1 only;
+    - (C5) in K, A and B have the same block extent, or `*` in both; and no
       batch dimension shares a factor unless the tensor has only one;
-    - (C7) 2-D blocks go with 1-D blocks only: at most one operand has blocks
+    - (C6) 2-D blocks go with 1-D blocks only: at most one operand has blocks
       that span more than 1 and less than all of its rows;
-    - (C8) block scaling accumulates with `promote`;
-    - (C9) the epilogue takes f32 and one scalar for each epilogue operand, and
+    - (C7) block scaling accumulates with `promote`;
+    - (C8) the epilogue takes f32 and one scalar for each epilogue operand, and
       yields the element type of the result, and an f32 if there is an `amax`;
-    - (C10) epilogue operands can be broadcast to the result;
-    - (C11) an 8-bit result and an `amax` need an epilogue; `amax` has one
+    - (C9) epilogue operands can be broadcast to the result;
+    - (C10) an 8-bit result and an `amax` need an epilogue; `amax` has one
       element and the rank of the result;
-    - (C12) A and B are scaled, or tensors of the same element type, which
+    - (C11) A and B are scaled, or tensors of the same element type, which
       accumulate with `fast`;
-    - (C13) only the latter are transposed.
+    - (C12) only the latter are transposed.
 
     Example:
 
@@ -381,7 +382,7 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
     ::mlir::Type getElementTypeOfA();
     ::mlir::Type getElementTypeOfB();
 
-    /// Why the scaled `a` and `b` cannot be multiplied (C1, C2, C4 to C8); empty
+    /// Why the scaled `a` and `b` cannot be multiplied (C1, C2, C4 to C7); empty
     /// if they can.
     static std::string describeMismatch(ScaledType a, ScaledType b,
                                         Accumulate accumulate);

@@ -46,8 +46,8 @@ def FP8_RecordAmaxOp : FP8_EffectOp<"record_amax",
 
     A maximum does not depend on the order and stays the same if it is taken
     again: layers that share a slot, the iterations of a loop and micro-batches
-    all add to the one update that ends the step, and that is the host's
-    (`fp8rt_state_update`), so that ranks can reduce the amaxes before it.
+    all add to the one update that ends the step. When that is, is up to the
+    host, so that ranks can reduce the amaxes before it.
 
     `counts`, underflow and saturation as `fp8.measure` found them, are given in
     programs that are compiled with statistics.
@@ -118,21 +118,47 @@ def FP8_LoadCachedOp : FP8_EffectOp<"load_cached",
   let hasVerifier = 1;
 }
 
+def FP8_UpdateStateOp : FP8_EffectOp<"update_state",
+    [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the update that ends a step, in place";
+  let description = [{
+    Every slot of the `table` gets the scale of the next step, as the table's
+    recipe says; its amax goes where the last one is kept, and is 0 again; and
+    the step is counted. No slot looks at another: on a GPU it is one kernel with
+    a thread for each, so that a step, update included, is work in a stream.
+
+    Constraints:
+    - (C1) the recipe of the table learns, as `#fp8.delayed`.
+
+    Example:
+
+    ```mlir
+    fp8.update_state %state
+        table(<#fp8.delayed<amax_history_len = 16>,
+               [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>]>)
+    ```
+  }];
+  let arguments = (ins FP8_StateType:$state, FP8_StateTableAttr:$table);
+  let assemblyFormat = "$state `table` `(` $table `)` attr-dict";
+  let hasVerifier = 1;
+}
+
 def FP8_UpdateScalesOp : FP8_Op<"update_scales", [
-    AllTypesMatch<["scale", "amax", "new_scale"]>,
-    AllTypesMatch<["amax_history", "new_amax_history"]>]> {
+    AllTypesMatch<["scale", "amax"]>, InferTypeOpAdaptor]> {
   let summary = "the update that ends a step, as a function of tensors";
   let description = [{
-    What `fp8rt_state_update` does with all slots, bit for bit, for programs
-    whose state is ordinary tensors: the `table` has the recipe and the formats,
-    `amax` is that of the step, 0 for a slot that was not used. Histories are
-    laid out as their system does, see the page on delayed scaling; row 0, which
-    waits for the update there, is 0 with `te_fused` and `te_unfused`.
+    What the update of a scaling state does with all slots, bit for bit, for
+    programs whose state is ordinary tensors: the `table` has the recipe and the
+    formats, `amax` is that of the step, 0 for a slot that was not used. What
+    the `state` is beside the scales is the recipe's to say. That of
+    `#fp8.delayed` are the amax histories, laid out as their system does, see
+    the page on delayed scaling; row 0, which waits for the update there, is 0
+    with `te_fused` and `te_unfused`.
 
     Constraints:
     - (C1) `scale` and `amax` have one element for each slot of the table;
-    - (C2) `amax_history` is `amax_history_len x slots`;
-    - (C3) the recipe of the table is `#fp8.delayed`.
+    - (C2) `state` has the tensors that the recipe of the table says;
+    - (C3) the recipe of the table learns, as `#fp8.delayed`.
 
     Example:
 
@@ -144,12 +170,13 @@ def FP8_UpdateScalesOp : FP8_Op<"update_scales", [
     ```
   }];
   let arguments = (ins FP8_F32Tensor:$scale, FP8_F32Tensor:$amax,
-                       FP8_F32Tensor:$amax_history, FP8_StateTableAttr:$table);
+                       Variadic<AnyRankedTensor>:$state,
+                       FP8_StateTableAttr:$table);
   let results = (outs FP8_F32Tensor:$new_scale,
-                      FP8_F32Tensor:$new_amax_history);
+                      Variadic<AnyRankedTensor>:$new_state);
   let assemblyFormat = [{
-    $scale `,` $amax `,` $amax_history `table` `(` $table `)` attr-dict
-    `:` type($scale) `,` type($amax_history)
+    $scale `,` $amax (`,` $state^)? `table` `(` $table `)` attr-dict
+    `:` type($scale) (`,` type($state)^)?
   }];
   let hasVerifier = 1;
 }

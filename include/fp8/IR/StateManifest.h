@@ -15,8 +15,8 @@
 namespace mlir::fp8 {
 
 /// The manifest that fp8rt_state_create takes, JSON, for the slots of `table`,
-/// whose recipe is #fp8.delayed: slots in the order of their offsets, every
-/// option of the recipe spelled out.
+/// whose recipe learns: slots in the order of their offsets, every option of
+/// the recipe that the state depends on spelled out.
 std::string getStateManifest(StateTableAttr table);
 
 } // namespace mlir::fp8

@@ -6,17 +6,24 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A program on a GPU reads scales from rows in the device's memory, and writes
-// amaxes there. Histories and the update stay the host's. A step is:
+// A program on a GPU works on a state in the device's memory, which stays there
+// from step to step. A step is:
 //
-//   fp8rt_state_upload(state, device, stream, &rows);
-//   ... the program with &rows, any number of times; launched or captured and
-//   replayed, in work that follows the upload and precedes the download ...
-//   fp8rt_state_download(state, stream);
-//   fp8rt_state_update(state);
+//   fp8rt_program_call(function, ..., state, context);   any number of times
+//   ... with several ranks: one all-reduce MAX over rows.amax, in the stream
+//   ... fp8rt_program_update_state(info, state, context);
 //
-// fp8rt_program_call uploads by itself; a graph that is replayed does not.
-// Both count as writers of the state (fp8/Runtime/ScalingState.h).
+// Each is work in the context's stream. Nothing waits, so that a step can be
+// captured in a CUDA graph, once its functions have been called, and replayed.
+//
+// Either the host or the device has the values of a state. The first call gives
+// them to the device; from then on functions of the host that read or change
+// values fail with FP8RT_ERROR_ON_DEVICE, until fp8rt_state_download takes them
+// back. The next call gives them to the device again, and copies nothing unless
+// the host has changed them; a graph that is replayed does not, so that after a
+// change fp8rt_state_upload has to be called first.
+//
+// Both functions count as writers of the state (fp8/Runtime/ScalingState.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,14 +37,11 @@
 extern "C" {
 #endif
 
-/// Copies the scales to the device, in stream order, unless it has them
-/// already, and says where the rows are: `rows->amax` and the others point to
-/// the device's memory, `rows->cache` to an array on the host of pointers to
-/// it. The rows are made at the first call, with amaxes and counts of 0 and no
-/// cached tensor, and stay where they are until the state is destroyed; a clone
-/// has none. `rows->amax` is contiguous, so that ranks take its maximum in one
-/// collective before the download. In a capture only if there is nothing to
-/// copy.
+/// Gives the values of a state to the device, in stream order, and says where
+/// its rows are: in the device's memory, but for `rows->cache`, an array on the
+/// host of pointers to it. They are made at the first call, and stay where they
+/// are until the state is destroyed; a clone has none. In a capture only if
+/// there is nothing to copy.
 ///
 /// Errors:
 ///  - FP8RT_ERROR_OUT_OF_MEMORY;
@@ -45,9 +49,10 @@ extern "C" {
 fp8rt_status fp8rt_state_upload(fp8rt_state state, int32_t device,
                                 fp8rt_stream stream, fp8rt_state_rows *rows);
 
-/// Waits for `stream`, raises the amaxes of the state to those of the device's
-/// rows, adds their counts, and clears them there. Not for a capture. Errors:
-/// FP8RT_ERROR_INVALID_ARGUMENT without an upload before.
+/// Waits for `stream` and takes the values of the state back, to look at them,
+/// change or save them. Not for a capture. Errors: FP8RT_ERROR_INVALID_ARGUMENT
+/// without an upload before, or if the host has changed the state since the
+/// last download and not uploaded it.
 fp8rt_status fp8rt_state_download(fp8rt_state state, fp8rt_stream stream);
 
 #ifdef __cplusplus

@@ -135,6 +135,10 @@ typedef struct fp8rt_program_info {
   const char *manifest;       /* JSON, of which docs/Runtime.md tells */
   const char *state_manifest; /* for fp8rt_state_create; null without a state */
   int64_t num_slots;          /* of the state */
+  /* What follows is not there in programs for versions before 0.4. */
+  int64_t num_words;        /* of a slot */
+  const char *state_recipe; /* as fp8rt_state_info has it */
+  void (*update_state)(void **arguments);
 } fp8rt_program_info;
 
 //===----------------------------------------------------------------------===//
@@ -184,6 +188,25 @@ fp8rt_status fp8rt_program_create_state(const fp8rt_program_info *info,
 fp8rt_status fp8rt_program_call(const fp8rt_program_function *function,
                                 void *const *arguments, void *const *results,
                                 fp8rt_state state, fp8rt_context *context);
+
+/// Ends a step of the state: every slot gets the scale of the next step from
+/// the amaxes that functions recorded, as the program's recipe says, and the
+/// step is counted. On a frozen state only clears what functions recorded.
+///
+/// On a GPU this is one kernel in the context's stream, which runs after what
+/// is in it, such as a reduction of `amax` over ranks, and nothing waits: it
+/// can be captured with the functions of a step, after a first call that is
+/// not. On the CPU the result does not depend on the thread's rounding mode or
+/// on flush-to-zero. For the recipe delayed it is that of fp8rt_state_update,
+/// bit for bit.
+///
+/// `context` is not looked at by programs for the CPU. Writes to `state`.
+/// Errors: FP8RT_ERROR_INVALID_ARGUMENT for a program without a state;
+/// FP8RT_ERROR_MISMATCH; FP8RT_ERROR_VERSION for a program of a version without
+/// an update; FP8RT_ERROR_ON_DEVICE on the CPU; on a GPU those of the context.
+fp8rt_status fp8rt_program_update_state(const fp8rt_program_info *info,
+                                        fp8rt_state state,
+                                        fp8rt_context *context);
 
 /// Calls a function without any check: `arguments` are what include/fp8/Target/
 /// CPU/Engine.h says of its functions. Errors: FP8RT_ERROR_INVALID_ARGUMENT if

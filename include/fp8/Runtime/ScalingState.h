@@ -7,13 +7,18 @@
 //===----------------------------------------------------------------------===//
 //
 // Part of libfp8rt's C interface. A state holds, for each quantised tensor (a
-// slot), the scale of the present step and the amaxes of earlier ones. A step:
+// slot), the scale of the present step and what its recipe keeps of earlier
+// ones. A step:
 //
 //   1. Quantise with `scale`, and put each tensor's amax into its place of the
 //      row `amax` (fp8rt_state_get_rows).
 //   2. With several ranks: one all-reduce MAX over the row, in place.
-//   3. fp8rt_state_update: amaxes enter the histories, the row is cleared, and
-//      the scales become those of the next step.
+//   3. fp8rt_program_update_state (fp8/Runtime/Program.h), or without a program
+//      fp8rt_state_update: the row is cleared, and the scales become those of
+//      the next step.
+//
+// A device may have the values of a state (fp8/Runtime/DeviceState.h). Then all
+// functions here that read or change them return FP8RT_ERROR_ON_DEVICE.
 //
 // Threads: every function may be called from any thread. Those that only read
 // may overlap on one state; any other overlap on one state does no harm, one of
@@ -52,6 +57,7 @@ typedef uint64_t fp8rt_state;
 ///     "version": 1,
 ///     "slots": [{"name": "l0.x", "format": "e4m3", "role": "fprop",
 ///                "operand": "activation", "cache": 0}],
+///     "recipe": "delayed",
 ///     "amax_history_len": 1024,     1..65536
 ///     "amax_compute_algo": "max",   or "most_recent"
 ///     "margin": 0,                  -64..64
@@ -66,6 +72,12 @@ typedef uint64_t fp8rt_state;
 /// `role` and `operand` are empty. `cache` is the size in bytes of memory in
 /// which compiled code keeps the quantised tensor between the micro-batches of
 /// a step, at first zeros; it is not saved. `flax` knows margin 0 and max only.
+///
+/// A state of any other recipe has that recipe's options in place of delayed's:
+/// true or false, a number or a string for each key; and needs `words`, how
+/// many of 32 bits a slot keeps, at first zeros. What they mean is known to the
+/// program that was compiled with the recipe.
+///
 /// Errors: FP8RT_ERROR_INVALID_MANIFEST, with a message that names the key.
 fp8rt_status fp8rt_state_create(const char *manifest, size_t size,
                                 fp8rt_state *state);
@@ -89,19 +101,29 @@ fp8rt_status fp8rt_state_destroy(fp8rt_state state);
 /// Owned by the state; the addresses stay the same until it is destroyed.
 typedef struct fp8rt_state_rows {
   int64_t num_slots;
-  float *amax;            /* in: of this step; 0 where there was none */
-  const float *scale;     /* out: multiplies on quantise */
-  const float *scale_inv; /* out: 1 / scale, multiplies on dequantise */
-  int64_t *underflow;     /* in: add the non-zero elements that became 0 */
-  int64_t *saturated;     /* in: add the elements beyond the largest code */
-  void *const *cache;     /* both: of the slot's size in bytes; null for 0 */
+  float *amax;             /* of this step; 0 where there was none */
+  float *scale;            /* multiplies on quantise */
+  float *scale_inv;        /* 1 / scale, multiplies on dequantise */
+  int64_t *underflow;      /* add the non-zero elements that became 0 */
+  int64_t *saturated;      /* add the elements beyond the largest code */
+  void *const *cache;      /* of the slot's size in bytes; null for 0 */
+  const float *max_finite; /* the largest value of the slot's format */
+  int64_t num_words;       /* of a slot */
+  int32_t *words;          /* a slot's after the other's */
+  float *last_amax;
+  int64_t *recorded;
+  int64_t *non_finite;
+  int64_t *steps; /* one number */
 } fp8rt_state_rows;
 
 fp8rt_status fp8rt_state_get_rows(fp8rt_state state, fp8rt_state_rows *rows);
 
-/// Ends a step. The sign of an amax is ignored. The result depends on the state
+/// Ends a step of delayed scaling, for hosts without a program. The sign of an
+/// amax is ignored. The result depends on the state
 /// alone, not on the thread's rounding mode or on flush-to-zero. On a frozen
-/// state only clears the rows that compiled code writes.
+/// state only clears the rows that compiled code records in. Errors:
+/// FP8RT_ERROR_INVALID_ARGUMENT for a state of another recipe, whose update
+/// only its program has.
 fp8rt_status fp8rt_state_update(fp8rt_state state);
 
 /// Until fp8rt_state_unfreeze nothing is recorded: evaluation uses the scales,
@@ -124,11 +146,12 @@ fp8rt_status fp8rt_state_reset_slot(fp8rt_state state, const char *name);
 
 typedef struct fp8rt_state_info {
   int64_t num_slots;
-  int64_t amax_history_len;
-  int64_t steps; /* updates, without those while frozen */
+  int64_t amax_history_len; /* 0 but for the recipe delayed */
+  int64_t steps;            /* updates, without those while frozen */
   int32_t frozen;
   int32_t reduce_amax;
   const char *manifest; /* with all defaults spelled out; owned by the state */
+  const char *recipe;   /* its name and options, as on a command line */
 } fp8rt_state_info;
 
 fp8rt_status fp8rt_state_get_info(fp8rt_state state, fp8rt_state_info *info);
@@ -163,6 +186,9 @@ fp8rt_status fp8rt_state_get_scale(fp8rt_state state, const char *name,
 fp8rt_status fp8rt_state_set_scale(fp8rt_state state, const char *name,
                                    float scale);
 
+/// Histories are those of the recipe delayed; with a state of another recipe
+/// these functions fail with FP8RT_ERROR_INVALID_ARGUMENT.
+///
 /// Copies the amaxes of a slot: exactly `length` = amax_history_len of them, in
 /// the order of the system that `compat` names. TE: [0] is waiting for the
 /// update, [1] is the oldest, the last is the newest. Flax: [0] is the newest,
@@ -212,7 +238,7 @@ typedef struct fp8rt_load_report {
   int64_t matched;          /* slots of the state that the file has */
   int64_t missing;          /* slots that it has not: they keep their values */
   int64_t extra;            /* slots of the file alone: ignored */
-  int64_t amax_history_len; /* the file's */
+  int64_t amax_history_len; /* the file's; 0 but for the recipe delayed */
   const char *text; /* a line for each difference; owned by the state, valid
                        until the next load */
 } fp8rt_load_report;
@@ -220,8 +246,9 @@ typedef struct fp8rt_load_report {
 /// Takes over what a file holds for slots of the same name; `report` may be
 /// null. Of histories of another length the newest amaxes are kept, and zeros
 /// come in as the oldest. Errors: FP8RT_ERROR_FILE; FP8RT_ERROR_VERSION;
-/// FP8RT_ERROR_MISMATCH if any other part of the recipe differs, a slot's
-/// format, role or operand, or if not one slot has the same name.
+/// FP8RT_ERROR_MISMATCH if the recipe is another, any other option of it
+/// differs, a slot's format, role or operand, or if not one slot has the same
+/// name.
 fp8rt_status fp8rt_state_load(fp8rt_state state, const char *path,
                               uint32_t flags, fp8rt_load_report *report);
 

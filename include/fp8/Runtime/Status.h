@@ -22,7 +22,7 @@ extern "C" {
 /// The version of the interface in these headers. A library answers for
 /// programs compiled with the same major and the same or a smaller minor.
 #define FP8RT_VERSION_MAJOR 0
-#define FP8RT_VERSION_MINOR 3
+#define FP8RT_VERSION_MINOR 4
 #define FP8RT_VERSION (FP8RT_VERSION_MAJOR * 1000 + FP8RT_VERSION_MINOR)
 
 /// The FP8RT_VERSION that the library was compiled with.
@@ -50,7 +50,8 @@ enum {
   FP8RT_ERROR_WRONG_DEVICE = 15,     /* memory or a stream of another device */
   FP8RT_ERROR_DEVICE_LOST = 16, /* this process cannot use the device again */
   FP8RT_ERROR_CUDA = 17,        /* any other error of the CUDA driver */
-  FP8RT_ERROR_INVALID_PROGRAM = 18 /* a source with mistakes; compilers */
+  FP8RT_ERROR_INVALID_PROGRAM = 18, /* a source with mistakes; compilers */
+  FP8RT_ERROR_ON_DEVICE = 19        /* a state whose values a device has */
 };
 
 /// The name of a status, e.g. "FP8RT_ERROR_BUSY"; a static string.

@@ -414,6 +414,28 @@ def StripAttributesPass : Pass<"fp8-strip-attributes", "::mlir::ModuleOp"> {
 // Contracts
 //===----------------------------------------------------------------------===//
 
+def BuildStateUpdatePass : Pass<"fp8-build-state-update", "::mlir::ModuleOp"> {
+  let summary = "a function that ends a step of the scaling state";
+  let description = [{
+    A module with a scaling state that learns gets a public function of the
+    state, which `fp8.state_update` on the module names:
+
+    ```mlir
+    func.func @fp8_update_state(%state: !fp8.state) attributes {llvm.emit_c_interface} {
+      fp8.update_state %state
+          table(<#fp8.delayed, [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>]>)
+      return
+    }
+    ```
+
+    Hosts call it when a step is over. It is no function of the program, and
+    takes the state alone, since only hosts know when all micro-batches are done
+    and all ranks have reduced their amaxes.
+  }];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect",
+                           "::mlir::func::FuncDialect"];
+}
+
 def VerifyStatePass : Pass<"fp8-verify-state", "::mlir::ModuleOp"> {
   let summary = "prove that every tensor updates a slot of its own";
   let description = [{
@@ -429,7 +451,7 @@ def VerifyStatePass : Pass<"fp8-verify-state", "::mlir::ModuleOp"> {
       the slot does not depend on them, which is what `fp8.slots = "shared"` says;
       and so may a call with `fp8.recompute`, which repeats another.
 
-    So the one update that ends a step (`fp8rt_state_update`) sees for every slot
+    So the one update that ends a step sees for every slot
     the amax of one tensor, or the largest of those that share it by intent.
   }];
 }

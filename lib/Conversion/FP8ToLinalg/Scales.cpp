@@ -8,9 +8,9 @@
 
 #include "Blocks.h"
 #include "FP8ToLinalg.h"
+#include "fp8/IR/ScalarBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -50,7 +50,7 @@ struct ConvertAmax : OpConversionPattern<AmaxOp> {
         ArrayRef{nest.getElementMap(), nest.getGridMap()},
         getIterators(nest.getWithinBlock()),
         [&](OpBuilder &builder, Location loc, ValueRange args) {
-          ImplicitLocOpBuilder b(loc, builder);
+          ScalarBuilder b(loc, builder);
           auto constant = [&](int64_t value) -> Value {
             return arith::ConstantIntOp::create(b, i32, value);
           };
@@ -87,135 +87,17 @@ struct ConvertAmax : OpConversionPattern<AmaxOp> {
 // compute_scale
 //===----------------------------------------------------------------------===//
 
-/// Emits scalar f32 and i32 arithmetic with little ceremony.
-struct ScaleBuilder : ImplicitLocOpBuilder {
-  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
-
-  Value f32(float value) { return constantF32(*this, getLoc(), value); }
-  Value i32(int64_t value) {
-    return arith::ConstantIntOp::create(*this, getI32Type(), value);
-  }
-  Value bits(Value x) {
-    return arith::BitcastOp::create(*this, getI32Type(), x);
-  }
-  Value fromBits(Value x) {
-    return arith::BitcastOp::create(*this, getF32Type(), x);
-  }
-  Value cmpf(arith::CmpFPredicate predicate, Value a, Value b) {
-    return arith::CmpFOp::create(*this, predicate, a, b);
-  }
-  Value cmpi(arith::CmpIPredicate predicate, Value a, Value b) {
-    return arith::CmpIOp::create(*this, predicate, a, b);
-  }
-  Value select(Value condition, Value a, Value b) {
-    return arith::SelectOp::create(*this, condition, a, b);
-  }
-  Value div(Value a, Value b) { return arith::DivFOp::create(*this, a, b); }
-  Value mul(Value a, Value b) { return arith::MulFOp::create(*this, a, b); }
-  Value isNaN(Value x) { return cmpf(arith::CmpFPredicate::UNO, x, x); }
-  /// Finite and above zero; false for NaN.
-  Value isPositiveFinite(Value x) {
-    Value positive = cmpf(arith::CmpFPredicate::OGT, x, f32(0.0f));
-    Value finite = cmpf(arith::CmpFPredicate::OLE, x,
-                        f32(std::numeric_limits<float>::max()));
-    return arith::AndIOp::create(*this, positive, finite);
-  }
-  /// The largest power of two not above `x`; NaN stays NaN.
-  Value floorToPow2(Value x) {
-    Value cleared =
-        fromBits(arith::AndIOp::create(*this, bits(x), i32(0xff800000)));
-    return select(isNaN(x), x, cleared);
-  }
-
-  //===--------------------------------------------------------------------===//
-  // f32 scales
-  //===--------------------------------------------------------------------===//
-
-  /// Transformer Engine's current scaling: recipe_common.cuh, numerics of 5.2.
-  Value scaleTE(Value amax, float maxFinite, ScaleRule rule) {
-    if (rule.epsilon.value > 0.0f) {
-      Value epsilon = f32(rule.epsilon.value);
-      amax =
-          select(cmpf(arith::CmpFPredicate::OLT, amax, epsilon), epsilon, amax);
-    }
-    Value scale = div(f32(maxFinite), amax);
-    Value inf = f32(std::numeric_limits<float>::infinity());
-    scale = select(cmpf(arith::CmpFPredicate::OEQ, scale, inf),
-                   f32(rule.overflow.value), scale);
-    if (rule.pow2)
-      scale = floorToPow2(scale);
-    return select(isPositiveFinite(amax), scale, f32(1.0f));
-  }
-
-  /// torchao's float8_utils.py: an f64 division and no rule for Inf and NaN.
-  Value scaleTorchAO(Value amax, float maxFinite, ScaleRule rule) {
-    auto f64 = [&](double value) -> Value {
-      return arith::ConstantOp::create(*this, getF64FloatAttr(value));
-    };
-    Value wide = arith::ExtFOp::create(*this, getF64Type(), amax);
-    double epsilon = rule.epsilon.value > 0.0f ? rule.epsilon.value : 1e-12;
-    Value small = cmpf(arith::CmpFPredicate::OLT, wide, f64(epsilon));
-    wide = select(small, f64(epsilon), wide);
-    Value scale =
-        arith::TruncFOp::create(*this, getF32Type(), div(f64(maxFinite), wide));
-    return rule.pow2 ? floorToPow2(scale) : scale;
-  }
-
-  //===--------------------------------------------------------------------===//
-  // E8M0 scales
-  //===--------------------------------------------------------------------===//
-
-  /// The E8M0 byte of `amax` as i32, for elements of `format`.
-  Value e8m0Byte(Value amax, FloatType format, ScaleRule rule) {
-    float maxFinite = getMaxFinite(format);
-    int64_t emax = llvm::ilogb(llvm::APFloat(maxFinite));
-    int64_t mantissaBits = format.getFPMantissaWidth() - 1;
-    Value x = amax;
-    if (rule.mode == MXMode::RCeil)
-      x = mul(amax, f32(1.0f / maxFinite));
-    Value b = bits(x);
-    if (rule.mode == MXMode::Even)
-      b = arith::AddIOp::create(*this, b,
-                                i32(int64_t(1) << (23 - mantissaBits - 1)));
-    Value exponent = arith::ShRUIOp::create(*this, b, i32(23));
-    Value mantissa = arith::AndIOp::create(*this, b, i32(0x7fffff));
-    Value byte = exponent;
-    if (rule.mode == MXMode::Ceil || rule.mode == MXMode::RCeil) {
-      Value above = cmpi(arith::CmpIPredicate::ne, mantissa, i32(0));
-      // In RCEIL a subnormal rounds up from 2^-127, which is half of the
-      // smallest normal number, not from zero.
-      if (rule.mode == MXMode::RCeil)
-        above = select(cmpi(arith::CmpIPredicate::eq, exponent, i32(0)),
-                       cmpi(arith::CmpIPredicate::ugt, mantissa, i32(0x400000)),
-                       above);
-      byte = arith::AddIOp::create(
-          *this, byte, arith::ExtUIOp::create(*this, getI32Type(), above));
-    }
-    if (rule.mode != MXMode::RCeil) {
-      byte = arith::SubIOp::create(*this, byte, i32(emax));
-      byte = arith::MaxSIOp::create(*this, byte, i32(0));
-    }
-    byte = arith::MinSIOp::create(*this, byte, i32(0xfe));
-    // Non-finite amaxes, on the bits before any rounding.
-    Value original = bits(amax);
-    Value isInf = cmpi(arith::CmpIPredicate::eq, original, i32(0x7f800000));
-    Value infByte = i32(rule.nonfinite == NonFinite::NaN ? 0xff : 0xfe);
-    byte = select(isInf, infByte, byte);
-    return select(isNaN(amax), i32(0xff), byte);
-  }
-
-  /// 1 / 2^(byte - 127), exact.
-  Value e8m0Reciprocal(Value byte) {
-    Value shifted = arith::ShLIOp::create(
-        *this, arith::SubIOp::create(*this, i32(254), byte), i32(23));
-    // 2^-127 is subnormal, 255 is NaN.
-    shifted = select(cmpi(arith::CmpIPredicate::eq, byte, i32(254)),
-                     i32(0x00400000), shifted);
-    shifted = select(cmpi(arith::CmpIPredicate::eq, byte, i32(255)),
-                     i32(0x7fc00000), shifted);
-    return fromBits(shifted);
-  }
-};
+/// 1 / 2^(byte - 127), exact.
+static Value buildReciprocal(ScalarBuilder &b, Value byte) {
+  Value shifted = arith::ShLIOp::create(
+      b, arith::SubIOp::create(b, b.i32(254), byte), b.i32(23));
+  // 2^-127 is subnormal, 255 is NaN.
+  shifted = b.select(b.cmpi(arith::CmpIPredicate::eq, byte, b.i32(254)),
+                     b.i32(0x00400000), shifted);
+  shifted = b.select(b.cmpi(arith::CmpIPredicate::eq, byte, b.i32(255)),
+                     b.i32(0x7fc00000), shifted);
+  return b.fromBits(shifted);
+}
 
 struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
   using Base::Base;
@@ -239,7 +121,7 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
       return tensor::EmptyOp::create(rewriter, loc, shape, elementType);
     };
     auto format = cast<FloatType>(op.getFormat());
-    ScaleRule rule = op.getRule().getRule();
+    ScaleRuleAttrInterface rule = op.getRule();
     float maxFinite = getMaxFinite(format);
 
     SmallVector<Value> inputs{amax};
@@ -254,7 +136,7 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
               rewriter, loc, out.getType(), adaptor.getTensorAmax(), out,
               ArrayRef{identity, identity}, iterators,
               [&](OpBuilder &builder, Location loc, ValueRange args) {
-                ScaleBuilder b(loc, builder);
+                ScalarBuilder b(loc, builder);
                 Value factor = b.div(args[0], b.f32(448.0f * maxFinite));
                 factor =
                     b.select(b.isPositiveFinite(args[0]), factor, b.f32(1.0f));
@@ -275,11 +157,11 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
         rewriter, loc, TypeRange{scaleOut.getType(), scaleInvOut.getType()},
         inputs, ValueRange{scaleOut, scaleInvOut}, maps, iterators,
         [&](OpBuilder &builder, Location loc, ValueRange args) {
-          ScaleBuilder b(loc, builder);
+          ScalarBuilder b(loc, builder);
           Value scale, scaleInv;
           if (isa<Float8E8M0FNUType>(op.getScaleType())) {
-            Value byte = b.e8m0Byte(args[0], format, rule);
-            scale = b.e8m0Reciprocal(byte);
+            Value byte = rule.buildScaleByte(b, args[0], format);
+            scale = buildReciprocal(b, byte);
             Value code = arith::TruncIOp::create(b, b.getI8Type(), byte);
             scaleInv = arith::BitcastOp::create(b, op.getScaleType(), code);
           } else if (tensorScaleInv) {
@@ -297,9 +179,7 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
                              scale);
             scale = b.select(isZero, b.f32(0.0f), scale);
           } else {
-            scale = rule.style == ScaleStyle::TorchAO
-                        ? b.scaleTorchAO(args[0], maxFinite, rule)
-                        : b.scaleTE(args[0], maxFinite, rule);
+            scale = rule.buildScale(b, args[0], format);
             scaleInv = b.div(b.f32(1.0f), scale);
           }
           linalg::YieldOp::create(b, ValueRange{scale, scaleInv});

@@ -24,6 +24,14 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
+static Value getMemRef(ImplicitLocOpBuilder &b, Value address,
+                       ArrayRef<int64_t> shape, Type elementType) {
+  auto type = MemRefType::get(shape, elementType);
+  Value descriptor = MemRefDescriptor::fromStaticShape(
+      b, b.getLoc(), LLVMTypeConverter(b.getContext()), type, address);
+  return UnrealizedConversionCastOp::create(b, type, descriptor).getResult(0);
+}
+
 namespace {
 
 using Rows = runtime::Struct<fp8rt_state_rows>;
@@ -38,15 +46,6 @@ Value getElementAddress(ImplicitLocOpBuilder &b, Value state,
   Value index = arith::IndexCastOp::create(b, b.getI64Type(), slot);
   return LLVM::GEPOp::create(b, base.getType(), elementType, base,
                              ArrayRef<LLVM::GEPArg>{index});
-}
-
-/// The memory at `address` as a contiguous memref.
-Value getMemRef(ImplicitLocOpBuilder &b, Value address, ArrayRef<int64_t> shape,
-                Type elementType) {
-  auto type = MemRefType::get(shape, elementType);
-  Value descriptor = MemRefDescriptor::fromStaticShape(
-      b, b.getLoc(), LLVMTypeConverter(b.getContext()), type, address);
-  return UnrealizedConversionCastOp::create(b, type, descriptor).getResult(0);
 }
 
 struct ConvertReadScale : OpConversionPattern<ReadScaleOp> {

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -262,6 +263,69 @@ static void lowerToLaunch(RewriterBase &b, LaunchBuilder &launches,
   body.storeInits(values, ivs);
 }
 
+/// What keeps a thread from running the iterations of `op`, which are to work
+/// on numbers and on elements in memory; null if nothing does.
+static Operation *findNoScalarCode(scf::ForallOp op) {
+  Operation *found = nullptr;
+  op.getBody()->walk([&](Operation *inner) {
+    if (isa<memref::LoadOp, memref::StoreOp, LLVM::LoadOp, LLVM::StoreOp,
+            scf::ForOp, scf::IfOp, scf::WhileOp, scf::InParallelOp>(inner) ||
+        isPure(inner))
+      return WalkResult::advance();
+    found = inner;
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
+/// Whether `op` follows addresses, which on the host would not be the host's.
+static bool hasAddresses(Operation *op) {
+  return op
+      ->walk([](Operation *inner) {
+        return isa<LLVM::LoadOp, LLVM::StoreOp>(inner) ? WalkResult::interrupt()
+                                                       : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Whether `op` is a loop whose iterations can be threads; failure if they have
+/// to be and cannot.
+static FailureOr<bool> isScalarLoop(Operation *op) {
+  auto loop = dyn_cast<scf::ForallOp>(op);
+  if (!loop || !loop.getOutputs().empty())
+    return false;
+  Operation *obstacle = findNoScalarCode(loop);
+  if (obstacle && hasAddresses(loop))
+    return obstacle->emitOpError("expected arithmetic on numbers in a loop "
+                                 "over slots, which threads of a GPU run");
+  return !obstacle;
+}
+
+/// A thread for each iteration, which do not depend on each other.
+static void lowerToLaunch(RewriterBase &b, LaunchBuilder &launches,
+                          scf::ForallOp op) {
+  Location loc = op.getLoc();
+  AffineExpr lower, upper, step;
+  bindSymbols(b.getContext(), lower, upper, step);
+  SmallVector<OpFoldResult> sizes;
+  for (auto [first, end, distance] : llvm::zip_equal(
+           op.getMixedLowerBound(), op.getMixedUpperBound(), op.getMixedStep()))
+    sizes.push_back(affine::makeComposedFoldedAffineApply(
+        b, loc, (upper - lower).ceilDiv(step), {first, end, distance}));
+  SmallVector<Value> indices = launches.build(loc, "forall", sizes);
+  SmallVector<Value> ivs;
+  for (auto [index, first, distance] :
+       llvm::zip_equal(indices, op.getMixedLowerBound(), op.getMixedStep())) {
+    Value start = getValueOrCreateConstantIndexOp(b, loc, first);
+    Value stride = getValueOrCreateConstantIndexOp(b, loc, distance);
+    ivs.push_back(arith::AddIOp::create(
+        b, loc, start, arith::MulIOp::create(b, loc, index, stride)));
+  }
+  b.eraseOp(op.getTerminator());
+  b.inlineBlockBefore(op.getBody(), b.getInsertionBlock(),
+                      b.getInsertionPoint(), ivs);
+}
+
 /// The host cannot write to the device's memory.
 static void lowerToLaunch(RewriterBase &b, LaunchBuilder &launches,
                           memref::StoreOp op) {
@@ -282,12 +346,19 @@ void LowerLinalgToGPU::runOnOperation() {
   IRRewriter rewriter(&getContext());
   replaceStridedCopies(rewriter, getOperation());
   SmallVector<Operation *> ops;
-  getOperation()->walk([&](Operation *op) {
-    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-    if ((linalgOp && linalgOp.hasPureBufferSemantics()) ||
-        (isa<memref::StoreOp>(op) && !op->getParentOfType<gpu::LaunchOp>()))
-      ops.push_back(op);
-  });
+  WalkResult result =
+      getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+        auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+        FailureOr<bool> isLoop = isScalarLoop(op);
+        if (failed(isLoop))
+          return WalkResult::interrupt();
+        if (*isLoop || (linalgOp && linalgOp.hasPureBufferSemantics()) ||
+            (isa<memref::StoreOp>(op) && !op->getParentOfType<gpu::LaunchOp>()))
+          ops.push_back(op);
+        return *isLoop ? WalkResult::skip() : WalkResult::advance();
+      });
+  if (result.wasInterrupted())
+    return signalPassFailure();
   LaunchBuilder launches(rewriter);
   for (Operation *op : ops) {
     rewriter.setInsertionPoint(op);
@@ -298,6 +369,8 @@ void LowerLinalgToGPU::runOnOperation() {
       lowerSum(rewriter, launches, linalgOp);
     else if (linalgOp)
       lowerToLaunch(rewriter, launches, linalgOp);
+    else if (auto loop = dyn_cast<scf::ForallOp>(op))
+      lowerToLaunch(rewriter, launches, loop);
     else
       lowerToLaunch(rewriter, launches, cast<memref::StoreOp>(op));
     rewriter.eraseOp(op);

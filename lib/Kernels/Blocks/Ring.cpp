@@ -15,11 +15,12 @@ using namespace mlir::fp8;
 static constexpr int64_t kBarrierBytes = 8;
 
 void Ring::initialize(int64_t fullArrivals, int64_t emptyArrivals) {
+  Value ofAllBlocks = b.mul(getNumFilled(), emptyArrivals);
   for (int64_t stage = 0; stage < stages; ++stage) {
     NVVM::MBarrierInitOp::create(b, getFullBarrier(b.i32(stage)),
                                  b.i32(fullArrivals), /*predicate=*/Value());
-    NVVM::MBarrierInitOp::create(b, getEmptyBarrier(b.i32(stage)),
-                                 b.i32(emptyArrivals), /*predicate=*/Value());
+    NVVM::MBarrierInitOp::create(b, getEmptyBarrier(b.i32(stage)), ofAllBlocks,
+                                 /*predicate=*/Value());
   }
   // Bulk copies see the barriers through the async proxy.
   NVVM::FenceMbarrierInitOp::create(b);
@@ -75,11 +76,44 @@ Value Ring::getNeighbour(Value i) {
   return b.select(b.less(i, b.i32(cluster.rows)), ofRows, ofCols);
 }
 
+Value Ring::isFilledBy(Value i) {
+  Value fills = b.less(i, b.i32(cluster.getNeighbours()));
+  if (!cluster.wholeRows && !cluster.wholeCols)
+    return fills;
+  Value first = b.i32(0), rows = b.i32(cluster.rows);
+  // Those before `rows` share the columns; this one is among them.
+  Value sharesCols = b.less(i, rows);
+  Value fillsCols = sharesCols;
+  if (cluster.wholeCols && cluster.rows > 1)
+    fillsCols =
+        b.select(b.equal(i, first), b.i1(true), b.equal(i, cluster.rankOfRows));
+  if (cluster.cols == 1)
+    return fillsCols;
+  Value fillsRows = fills;
+  if (cluster.wholeRows)
+    fillsRows =
+        b.bitAnd(b.equal(i, rows),
+                 b.bitXor(b.equal(cluster.rankOfCols, first), b.i1(true)));
+  return b.select(sharesCols, fillsCols, fillsRows);
+}
+
+Value Ring::getNumFilled() {
+  auto getOthers = [&](int64_t blocks, bool whole, Value rank) {
+    Value others = b.i32(blocks - 1);
+    return whole && blocks > 1 ? b.select(b.equal(rank, 0), others, b.i32(0))
+                               : others;
+  };
+  Value count =
+      b.add(getOthers(cluster.rows, cluster.wholeCols, cluster.rankOfRows),
+            getOthers(cluster.cols, cluster.wholeRows, cluster.rankOfCols));
+  return b.add(count, 1);
+}
+
 void Ring::release(Value stage, Value lane) {
   // Lane i arrives in the i-th of the blocks.
-  b.ifThen(b.less(lane, b.i32(getNeighbours())), [&] {
+  b.ifThen(isFilledBy(lane), [&] {
     Value barrier = getEmptyBarrier(stage);
-    if (getNeighbours() > 1)
+    if (cluster.getNeighbours() > 1)
       barrier =
           NVVM::MapaOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 7),
                                barrier, getNeighbour(lane));

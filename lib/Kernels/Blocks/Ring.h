@@ -31,6 +31,9 @@ public:
     int64_t rows, cols;
     /// Null where there is one.
     Value rankOfRows, rankOfCols;
+    /// Whether the first of the blocks that share the rows, or the columns,
+    /// brings them for all; otherwise each brings a part.
+    bool wholeRows = false, wholeCols = false;
 
     /// Those in either direction from a block, itself among them.
     int64_t getNeighbours() const { return rows + cols - 1; }
@@ -39,18 +42,18 @@ public:
   /// `base` is the start of shared memory; the barriers lie at
   /// `barrierOffset`, all full ones first. The producers of neighbours in a
   /// cluster fill each other's slots, so that a consumer gives its slot back to
-  /// all of them.
+  /// all that fill it, and to no other: one that does not fill it would not
+  /// hold back the next round, whose arrivals it would take for this one's.
   Ring(KernelBuilder &b, Value base, int64_t barrierOffset, int64_t stages,
        Cluster cluster)
       : b(b), base(base), barrierOffset(barrierOffset), stages(stages),
         cluster(cluster) {}
 
   /// Initialises the barriers: one thread. A slot is full after
-  /// `fullArrivals` and their bytes, empty after `emptyArrivals`.
+  /// `fullArrivals` and their bytes, empty after `emptyArrivals` of each block
+  /// that gives it back.
   void initialize(int64_t fullArrivals, int64_t emptyArrivals);
 
-  /// Blocks that a slot is given back to.
-  int64_t getNeighbours() const { return cluster.getNeighbours(); }
   Value getFullBarrier(Value stage);
   Value getEmptyBarrier(Value stage);
   void waitFull(RingPosition position);
@@ -67,6 +70,10 @@ private:
   void wait(Value barrier, Value phase);
   /// The block that is number `i` (i32) of this one's neighbours.
   Value getNeighbour(Value i);
+  /// Whether that one fills this one's slots (i1).
+  Value isFilledBy(Value i);
+  /// How many blocks this one's producer fills slots of (i32).
+  Value getNumFilled();
 
   KernelBuilder &b;
   Value base;

@@ -35,8 +35,7 @@ static void buildBarriers(const MatmulContext &kernel, Ring &ring) {
       // The factors arrive with one asynchronous copy per lane.
       ring.initialize(
           /*fullArrivals=*/1 + (kernel.hasScalesInRing() ? 32 : 0),
-          /*emptyArrivals=*/ring.getNeighbours() * kernel.config.getSharers() *
-              4);
+          /*emptyArrivals=*/kernel.config.getSharers() * 4);
     });
   });
   kernel.synchronize();
@@ -53,7 +52,9 @@ static void buildBody(const MatmulContext &kernel) {
   const MatmulLayout &layout = kernel.layout;
   Ring ring(b, kernel.shared, layout.offsetBarriers, config.getStages(),
             Ring::Cluster{config.getCluster(), config.getClusterCols(),
-                          kernel.rankOfRows, kernel.rankOfCols});
+                          kernel.rankOfRows, kernel.rankOfCols,
+                          /*wholeRows=*/layout.rows.getParts() == 1,
+                          /*wholeCols=*/layout.cols.getParts() == 1});
   buildBarriers(kernel, ring);
 
   TileScheduler scheduler(

@@ -143,9 +143,12 @@ static constexpr StringLiteral kOnGPU =
  * is launched, and does not wait for it. The first call of a context loads the
  * kernels, later ones can be captured in a CUDA graph.)";
 static constexpr StringLiteral kState = R"(
-/* A state of delayed scaling: {0} slots, made by
- * fp8rt_program_create_state(&{1}_program, &state). A step ends with
- * {2}fp8rt_state_update(state); {3} has the rest. */
+/* A scaling state: {0} slots, made by
+ * fp8rt_program_create_state(&{1}_program, &state).
+ * fp8/Runtime/{2} has the rest. */
+
+/// Ends a step: the scales become those of the next.{3}
+fp8rt_status {4}(fp8rt_state state{5});
 )";
 
 llvm::Expected<std::string> fp8::getCHeader(const ProgramInterface &program,
@@ -176,12 +179,12 @@ llvm::Expected<std::string> fp8::getCHeader(const ProgramInterface &program,
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
      << "extern const fp8rt_program_info " << getInfoSymbol(program) << ";\n";
   if (!program.stateManifest.empty())
-    os << llvm::formatv(
-        kState.data(), program.numSlots, program.name,
-        program.isOnGPU() ? "fp8rt_state_download(state, stream) and then\n * "
-                          : "",
-        program.isOnGPU() ? "fp8/Runtime/DeviceState.h"
-                          : "fp8/Runtime/ScalingState.h");
+    os << llvm::formatv(kState.data(), program.numSlots, program.name,
+                        program.isOnGPU() ? "DeviceState.h" : "ScalingState.h",
+                        program.isOnGPU() ? " Work in the stream, as calls."
+                                          : "",
+                        getUpdateSymbol(program),
+                        program.isOnGPU() ? ", fp8rt_context *context" : "");
   os << '\n';
   for (const ProgramFunction &function : program.functions)
     writeFunction(os, program, function);

@@ -35,13 +35,13 @@ private:
 
   llvm::Constant *createPort(const Port &port);
   llvm::Constant *createPorts(ArrayRef<Port> ports);
-  llvm::Function *createInvoke(const ProgramFunction &function,
-                               llvm::Function *callee);
+  llvm::Function *createInvoke(const Twine &name, llvm::Function *callee);
   llvm::Constant *createFunction(const ProgramFunction &function,
                                  llvm::Function *callee);
   /// The function of the header; `description` is its entry in the table.
   void createEntry(const ProgramFunction &function,
                    llvm::Constant *description);
+  void createUpdate();
   llvm::Type *getScalarType(const Port &port);
 
   llvm::Module &module;
@@ -50,6 +50,8 @@ private:
   llvm::GlobalVariable *info = nullptr;
   /// MLIR's C interface of each function.
   SmallVector<llvm::Function *> callees;
+  /// Null without a state.
+  llvm::Function *update = nullptr;
 };
 } // namespace
 
@@ -102,13 +104,12 @@ llvm::Constant *CInterfaceBuilder::createPorts(ArrayRef<Port> ports) {
 
 /// MLIR's C interface behind one signature for all: a pointer to each argument,
 /// and last, if there is one, to the result.
-llvm::Function *CInterfaceBuilder::createInvoke(const ProgramFunction &function,
+llvm::Function *CInterfaceBuilder::createInvoke(const Twine &name,
                                                 llvm::Function *callee) {
   auto *type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()},
                                        /*isVarArg=*/false);
-  auto *invoke =
-      llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
-                             function.symbol + "_invoke", module);
+  auto *invoke = llvm::Function::Create(
+      type, llvm::GlobalValue::InternalLinkage, name + "_invoke", module);
   b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", invoke));
   auto load = [&](unsigned index) {
     return b.CreateLoad(
@@ -136,7 +137,7 @@ CInterfaceBuilder::createFunction(const ProgramFunction &function,
   StructConstant<fp8rt_program_function> constant(module.getContext());
   return constant.set(Fields::program, info)
       .set(Fields::name, createString(signature.entry))
-      .set(Fields::invoke, createInvoke(function, callee))
+      .set(Fields::invoke, createInvoke(function.symbol, callee))
       .set(Fields::arguments, createPorts(signature.arguments))
       .set(Fields::results, createPorts(signature.results))
       .set(Fields::num_arguments, signature.arguments.size())
@@ -199,6 +200,22 @@ void CInterfaceBuilder::createEntry(const ProgramFunction &function,
                                 arguments, results, state, context));
 }
 
+/// The end of a step, as the header has it.
+void CInterfaceBuilder::createUpdate() {
+  SmallVector<llvm::Type *> types{b.getInt64Ty()};
+  if (program.isOnGPU())
+    types.push_back(b.getPtrTy());
+  auto *entry = llvm::Function::Create(
+      llvm::FunctionType::get(b.getInt32Ty(), types, /*isVarArg=*/false),
+      llvm::GlobalValue::ExternalLinkage, getUpdateSymbol(program), module);
+  b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", entry));
+  llvm::Value *context = getNull();
+  if (program.isOnGPU())
+    context = entry->getArg(1);
+  b.CreateRet(createRuntimeCall(b, runtime::fp8rt_program_update_state, info,
+                                entry->getArg(0), context));
+}
+
 /// A failed assertion ends the call, not the process.
 static void redirectAssertions(llvm::Module &module) {
   llvm::Function *abort = module.getFunction("abort");
@@ -233,11 +250,16 @@ void CInterfaceBuilder::hideProgram() {
   free(FP8RT_PROGRAM_SYMBOL);
   free(getInfoSymbol(program));
   free(runtime::fp8rt_program_call.name);
+  free(runtime::fp8rt_program_update_state.name);
   free(runtime::fp8rt_program_fail.name);
   for (const ProgramFunction &function : program.functions) {
     callees.push_back(
         module.getFunction("_mlir_ciface_" + function.signature.entry));
     free(function.symbol);
+  }
+  if (!program.stateUpdate.empty()) {
+    update = module.getFunction("_mlir_ciface_" + program.stateUpdate);
+    free(getUpdateSymbol(program));
   }
 }
 
@@ -264,9 +286,14 @@ void CInterfaceBuilder::build() {
       .set(Fields::functions, table)
       .set(Fields::name, createString(program.name))
       .set(Fields::manifest, createString(getManifest(program)))
-      .set(Fields::num_slots, program.numSlots);
+      .set(Fields::num_slots, program.numSlots)
+      .set(Fields::num_words, program.numWords);
   if (!program.stateManifest.empty())
-    constant.set(Fields::state_manifest, createString(program.stateManifest));
+    constant.set(Fields::state_manifest, createString(program.stateManifest))
+        .set(Fields::state_recipe, createString(program.stateRecipe));
+  if (update)
+    constant.set(Fields::update_state,
+                 createInvoke(getUpdateSymbol(program), update));
   info->setInitializer(constant.get());
   // Two programs of one process have the first name in common: it is for dlsym,
   // and the program itself means its own by neither.
@@ -279,6 +306,8 @@ void CInterfaceBuilder::build() {
                               tableType, table,
                               ArrayRef<llvm::Constant *>{b.getInt64(0),
                                                          b.getInt64(index)}));
+  if (update)
+    createUpdate();
 }
 
 void fp8::addCInterface(llvm::Module &module, const ProgramInterface &program) {

@@ -9,6 +9,7 @@
 #include "fp8/Target/Program/Interface.h"
 
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/Runtime/ScalingState.h"
 #include "fp8/Target/NVPTX/PTX.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/StringExtras.h"
@@ -51,6 +52,10 @@ std::string fp8::getInfoSymbol(const ProgramInterface &program) {
   return program.name + "_program";
 }
 
+std::string fp8::getUpdateSymbol(const ProgramInterface &program) {
+  return program.name + "_update_state";
+}
+
 FailureOr<ProgramInterface>
 ProgramInterface::create(ModuleOp module, StringRef name,
                          const PipelineOptions &options, func::FuncOp entry) {
@@ -64,8 +69,7 @@ ProgramInterface::create(ModuleOp module, StringRef name,
                                                           : "cubin";
   llvm::StringSet<> symbols = {getInfoSymbol(program)};
   for (auto function : module.getOps<func::FuncOp>()) {
-    if (!function.isPublic() || function.isExternal() ||
-        (entry && function != entry))
+    if (!isEntry(function) || (entry && function != entry))
       continue;
     FailureOr<Signature> signature = getSignature(function);
     if (failed(signature))
@@ -95,13 +99,45 @@ static size_t countArguments(const Signature &signature) {
   return inStruct + signature.arguments.size();
 }
 
+LogicalResult ProgramInterface::completeState(ModuleOp module) {
+  auto manifest = module->getAttrOfType<StringAttr>(kStateManifestAttrName);
+  if (!manifest)
+    return success();
+  stateManifest = manifest.str();
+  // The runtime is asked what it makes of it, since it is that which has to
+  // agree with the program.
+  fp8rt_state state;
+  fp8rt_state_info info;
+  fp8rt_state_rows rows;
+  if (fp8rt_state_create(stateManifest.data(), stateManifest.size(), &state) !=
+      FP8RT_OK)
+    return module.emitError() << fp8rt_get_last_error();
+  fp8rt_state_get_info(state, &info);
+  fp8rt_state_get_rows(state, &rows);
+  numSlots = info.num_slots;
+  numWords = rows.num_words;
+  stateRecipe = info.recipe;
+  fp8rt_state_destroy(state);
+
+  auto update = module->getAttrOfType<FlatSymbolRefAttr>(kStateUpdateAttrName);
+  if (!update ||
+      !module.lookupSymbol("_mlir_ciface_" + update.getValue().str()))
+    return module.emitError()
+           << "expected '" << kStateUpdateAttrName
+           << "' to be a function, in a program with scaling state";
+  stateUpdate = update.getValue().str();
+  for (const ProgramFunction &function : functions)
+    if (function.symbol == getUpdateSymbol(*this))
+      return module.emitError()
+             << "expected no function '" << function.signature.entry
+             << "' in a program with scaling state, since '" << function.symbol
+             << "' is what C calls the end of a step";
+  return success();
+}
+
 LogicalResult ProgramInterface::complete(ModuleOp module) {
-  if (auto manifest = module->getAttrOfType<StringAttr>(kStateManifestAttrName))
-    stateManifest = manifest.str();
-  if (!stateManifest.empty())
-    if (auto value = llvm::json::parse(stateManifest))
-      if (const auto *slots = value->getAsObject()->getArray("slots"))
-        numSlots = slots->size();
+  if (failed(completeState(module)))
+    return failure();
   if (auto slots = module->getAttrOfType<ArrayAttr>(kStatsSlotsAttrName))
     for (auto slot : slots.getAsRange<StringAttr>())
       statsSlots.push_back(slot.str());

@@ -130,6 +130,13 @@ FailureOr<Port> mlir::fp8::getPort(StringRef name, Type type) {
   return port;
 }
 
+bool mlir::fp8::isEntry(func::FuncOp function) {
+  auto update = function->getParentOp()->getAttrOfType<FlatSymbolRefAttr>(
+      kStateUpdateAttrName);
+  return function.isPublic() && !function.isExternal() &&
+         !(update && update.getValue() == function.getSymName());
+}
+
 FailureOr<func::FuncOp> mlir::fp8::findEntry(ModuleOp module, StringRef name) {
   SmallVector<func::FuncOp> candidates;
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -137,7 +144,7 @@ FailureOr<func::FuncOp> mlir::fp8::findEntry(ModuleOp module, StringRef name) {
       continue;
     if (!name.empty() && function.getSymName() == name)
       return function;
-    if (function.isPublic())
+    if (isEntry(function))
       candidates.push_back(function);
   }
   if (name.empty() && candidates.size() == 1)

@@ -13,6 +13,7 @@
 
 #include "check.h"
 
+#include "fp8/Runtime/DeviceState.h"
 #include "fp8/Runtime/Memory.h"
 
 #include <dlfcn.h>
@@ -152,6 +153,10 @@ void check_gpu(int computes) {
     check_runs(program, state, stream, &x, &w);
     float scale, expected = runs ? 448 / 7.0f : 1;
     EXPECT_OK(fp8c_program_end_step(program, state, 0, stream));
+    /* The device has the state until it is asked for. */
+    EXPECT_STATUS(fp8rt_state_get_scale(state, "l.x", &scale),
+                  FP8RT_ERROR_ON_DEVICE, "fp8rt_state_download");
+    EXPECT_OK(fp8rt_state_download(state, stream));
     EXPECT_OK(fp8rt_state_get_scale(state, "l.x", &scale));
     EXPECT(scale == expected);
   }

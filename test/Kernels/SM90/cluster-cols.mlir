@@ -119,8 +119,24 @@ func.func @whole(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: #fp8_gpu.launch<{{.*}}params = [#fp8_gpu.tensor_map<0, box = [128, 16], {{.*}}>, #fp8_gpu.tensor_map<2, box = [128, 64], {{.*}}block = 256, cluster = 4,
 // CHECK-LABEL: llvm.func @fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_fast_16x64_s2c1_swap_cluster4_g16(
 // CHECK-SAME: %[[A:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}}, %[[B:[a-z0-9]+]]: !llvm.ptr
-// CHECK: %[[ALL:.*]] = arith.constant 15 : i16
+// CHECK-DAG: %[[ALL:.*]] = arith.constant 15 : i16
+// CHECK-DAG: %[[THREE:.*]] = arith.constant 3 : i32
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
 // CHECK: %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctarank
+
+// It waits for the warps of all, the others for their own; so a warp gives a slot
+// back to the first block and to its own, which the first may be.
+// CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[RANK]], %[[ZERO]]
+// CHECK-NEXT: %[[OTHERS:.*]] = arith.select %[[IS_FIRST]], %[[THREE]], %[[ZERO]]
+// CHECK-NEXT: %[[BLOCKS:.*]] = arith.addi %[[OTHERS]], %{{.*}}
+// CHECK-NEXT: %[[ARRIVALS:.*]] = arith.muli %[[BLOCKS]], %{{.*}}
+// CHECK: nvvm.mbarrier.init %{{.*}}, %[[ARRIVALS]]
+// CHECK: nvvm.setmaxregister increase
+// CHECK: %[[TO_FIRST:.*]] = arith.cmpi eq, %[[LANE:.*]], %[[ZERO]]
+// CHECK-NEXT: %[[TO_OWN:.*]] = arith.cmpi eq, %[[LANE]], %[[RANK]]
+// CHECK-NEXT: %[[ARRIVES:.*]] = arith.select %[[TO_FIRST]], %{{.*}}, %[[TO_OWN]]
+// CHECK-NEXT: scf.if %[[ARRIVES]]
+// CHECK: nvvm.mapa %{{.*}}, %[[LANE]]
 // CHECK: nvvm.setmaxregister decrease
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[B]], {{.*}} {isCTAOnly = true}
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[RANK]], %c0_i32

@@ -47,6 +47,7 @@ OPERANDS = {
     "transpose": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, *], scale = f32>",
     "update_scales": "%scale: tensor<1xf32>, %amax: tensor<1xf32>, "
     "%history: tensor<16x1xf32>",
+    "update_state": "%state: !fp8.state",
 }
 # Operations whose example is that of another one.
 WITHOUT_EXAMPLE = {"yield"}

@@ -41,11 +41,12 @@ TEST(ScalingStateManifest, FillsInDefaults) {
   EXPECT_EQ(info.steps, 0);
   EXPECT_EQ(info.frozen, 0);
   EXPECT_EQ(info.reduce_amax, 1);
-  EXPECT_STREQ(info.manifest,
-               R"({"amax_compute_algo":"max","amax_history_len":1024,)"
-               R"("compat":"te_fused","margin":0,"pow2":false,)"
-               R"("reduce_amax":true,"slots":[{"format":"e4m3","name":"x",)"
-               R"("operand":"","role":""}],"version":1})");
+  EXPECT_STREQ(
+      info.manifest,
+      R"({"amax_compute_algo":"max","amax_history_len":1024,)"
+      R"("compat":"te_fused","margin":0,"pow2":false,)"
+      R"("recipe":"delayed","reduce_amax":true,"slots":[{"format":"e4m3","name":"x",)"
+      R"("operand":"","role":""}],"version":1})");
   fp8rt_state_destroy(state);
 }
 
@@ -74,9 +75,9 @@ TEST(ScalingStateManifest, RefusesBadManifests) {
   expectError(R"({"version": 1, "slots": {}})",
               "manifest: expected slots to be an array, but got {}");
   expectError(makeManifest("", R"("length": 4)"),
-              "manifest: expected the keys version, slots, amax_history_len, "
-              "amax_compute_algo, margin, pow2, compat, reduce_amax, but got "
-              "'length'");
+              "manifest: expected the keys version, slots, recipe, words, "
+              "amax_history_len, amax_compute_algo, margin, reduce_amax, "
+              "compat, pow2, but got 'length'");
 }
 
 TEST(ScalingStateManifest, RefusesBadRecipes) {

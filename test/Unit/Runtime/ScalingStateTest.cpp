@@ -157,7 +157,9 @@ TEST_F(ScalingState, SaysItsVersion) {
   EXPECT_STREQ(fp8rt_stringify_status(FP8RT_ERROR_CUDA), "FP8RT_ERROR_CUDA");
   EXPECT_STREQ(fp8rt_stringify_status(FP8RT_ERROR_INVALID_PROGRAM),
                "FP8RT_ERROR_INVALID_PROGRAM");
-  EXPECT_STREQ(fp8rt_stringify_status(19), "unknown status");
+  EXPECT_STREQ(fp8rt_stringify_status(FP8RT_ERROR_ON_DEVICE),
+               "FP8RT_ERROR_ON_DEVICE");
+  EXPECT_STREQ(fp8rt_stringify_status(20), "unknown status");
 }
 
 TEST_F(ScalingState, KeepsTheMessagesOfOtherLibraries) {

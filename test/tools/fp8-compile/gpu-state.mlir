@@ -6,29 +6,38 @@
 // RUN: FileCheck %s --check-prefix=TRACE --input-file=%t/trace
 // UNSUPPORTED: sanitizers
 
-// HEADER: A step ends with
-// HEADER-NEXT: fp8rt_state_download(state, stream) and then
-// HEADER-NEXT: fp8rt_state_update(state); fp8/Runtime/DeviceState.h has the rest.
+// HEADER: fp8/Runtime/DeviceState.h has the rest.
+// HEADER: Ends a step: the scales become those of the next. Work in the stream, as calls.
+// HEADER-NEXT: fp8rt_status scaled_update_state(fp8rt_state state, fp8rt_context *context);
 // HEADER: fp8rt_state state,
 // HEADER-NEXT: fp8rt_context *context);
 
-// CHECK: step 0: 0
-// CHECK-NEXT: step 1: 0
-// CHECK-NEXT: steps: 2
+// CHECK: step 0: 0, 0
+// CHECK-NEXT: step 1: 0, 0
+// CHECK-NEXT: info: 19, 0
 
-// Scales go to the device when they have changed, and nothing waits for it but
-// the end of a step. The fake driver runs no kernels, so that they never change.
+// The state goes to the device once and stays there. Nothing waits: a step and
+// its update, which is one kernel, are work in the stream.
 
 // TRACE: first call
 // TRACE-NOT: cuStreamSynchronize
 // TRACE: cuMemcpyAsync
+// TRACE-NOT: cuStreamSynchronize
 // TRACE: cuLaunchKernelEx
-// TRACE: download
-// TRACE: cuStreamSynchronize
+// TRACE: first update
+// TRACE-NOT: {{cuMemcpyAsync|cuMemsetD8Async|cuStreamSynchronize}}
+// TRACE: cuLaunchKernelEx
+// TRACE-NOT: {{cuMemcpyAsync|cuMemsetD8Async|cuStreamSynchronize|cuLaunchKernelEx}}
 // TRACE: second call
 // TRACE-NOT: {{cuMemcpyAsync|cuStreamSynchronize}}
 // TRACE: cuLaunchKernelEx
+// TRACE: second update
+// TRACE-NOT: {{cuMemcpyAsync|cuMemsetD8Async|cuStreamSynchronize}}
+// TRACE: cuLaunchKernelEx
+// TRACE-NOT: {{cuMemcpyAsync|cuMemsetD8Async|cuStreamSynchronize|cuLaunchKernelEx}}
 // TRACE: download
+// TRACE: cuMemcpyAsync
+// TRACE: cuStreamSynchronize
 
 func.func @main(%x: tensor<16x32xf32> {fp8.name = "x"}, %w: tensor<32x16xf32> {fp8.name = "w", fp8.weight})
     -> (tensor<16x16xf32> {fp8.name = "y"}) {

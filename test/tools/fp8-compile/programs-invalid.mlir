@@ -16,6 +16,8 @@
 // RUN: not fp8-compile %t/extern.mlir -o %t/x.so 2>&1 | FileCheck %s --check-prefix=EXTERN
 // RUN: not fp8-compile %t/names.mlir -o %t/x.so 2>&1 | FileCheck %s --check-prefix=NAMES
 // RUN: not fp8-compile %t/program.mlir -o %t/x.so 2>&1 | FileCheck %s --check-prefix=PROGRAM
+// RUN: not fp8-compile %t/update.mlir --recipe=delayed -o %t/x.so 2>&1 | FileCheck %s --check-prefix=UPDATE
+// RUN: fp8-compile %t/update.mlir --recipe=current -o %t/update.so
 // RUN: not fp8-compile %t/kernels.mlir --target=sm_90a --emit=ptx 2>&1 | FileCheck %s --check-prefix=KERNELS
 // RUN: not ls %t/x.so
 // RUN: not ls %t/x.h
@@ -26,6 +28,7 @@
 // EXTERN: {{^}}fp8-compile: error: expected function 'elsewhere' to be defined in the program or the runtime, but it is neither
 // NAMES: error: expected names of functions to differ in C too, but got 'x_a_b' twice
 // PROGRAM: error: expected names of functions to differ in C too, but got 'x_program' twice
+// UPDATE: error: expected no function 'update_state' in a program with scaling state, since 'x_update_state' is what C calls the end of a step
 // KERNELS: {{^}}fp8-compile: error: expected a program with kernels, but it has none
 
 //--- k.mlir
@@ -62,6 +65,12 @@ func.func @a.b() {
 //--- program.mlir
 func.func @program() {
   return
+}
+//--- update.mlir
+func.func @update_state(%x: tensor<32x16xbf16>, %w: tensor<16x16xbf16>, %y: tensor<32x16xf32>) -> tensor<32x16xf32> {
+  %0 = linalg.matmul ins(%x, %w : tensor<32x16xbf16>, tensor<16x16xbf16>)
+                     outs(%y : tensor<32x16xf32>) -> tensor<32x16xf32>
+  return %0 : tensor<32x16xf32>
 }
 //--- kernels.mlir
 func.func @same(%x: tensor<2xf32>) -> tensor<2xf32> {

@@ -6,6 +6,7 @@
 // UNSUPPORTED: sanitizers
 
 // HEADER: fp8rt_program_create_state(&scaled_program, &state)
+// HEADER: fp8rt_status scaled_update_state(fp8rt_state state);
 // HEADER: fp8rt_status scaled_main(float s,
 // HEADER-NEXT: const fp8rt_tensor2 *w,
 // HEADER-NEXT: fp8rt_tensor2 *y,
@@ -19,7 +20,7 @@
 // CHECK-NEXT: step 1: 0: 16
 // CHECK-NEXT: step 2: 0: 31.25
 // CHECK-NEXT: none: 2: {{.}}
-// CHECK-NEXT: other: 8: expected a state of program 'scaled', with 2 slots, but got 1
+// CHECK-NEXT: other: 8: expected a state of program 'scaled', with 2 slots of 3 words and the recipe 'delayed,amax_history_len=2,amax_compute_algo=max,margin=0,reduce_amax=true,compat=te_fused,pow2=false', but got 1 slots of 1025 words and the recipe 'delayed,amax_history_len=1024,
 
 func.func @main(%s: f32 {fp8.name = "s"}, %w: tensor<16x1xf32> {fp8.name = "w", fp8.weight})
     -> (tensor<1x1xf32> {fp8.name = "y"}) {

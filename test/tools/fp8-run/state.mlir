@@ -34,7 +34,7 @@
 
 // RUN: fp8-run %s --entry=main --recipe=delayed,amax_history_len=2 --inputs=%t.all --steps=3 --stats | FileCheck %s --check-prefix=STATS
 // STATS: {{^}}tensor {{ *}}amax
-// STATS-NEXT: {{^}}l.a {{ *}}1000 {{ *}}0.000 {{ *}}33.333 {{ *}}
+// STATS-NEXT: {{^}}l.x {{ *}}1000 {{ *}}0.000 {{ *}}33.333 {{ *}}
 // STATS: {{^}}slot {{ *}}format
 // STATS-NEXT: {{^}}l.x {{.*}} 16{{$}}
 // STATS-NEXT: {{^}}l.w {{.*}} 0{{$}}

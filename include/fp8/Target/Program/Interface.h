@@ -44,7 +44,7 @@ struct ProgramInterface {
                                             const PipelineOptions &options,
                                             func::FuncOp entry = {});
 
-  /// After the pipeline: what it added.
+  /// After the pipeline: what it added. Reports what stands in its way.
   LogicalResult complete(ModuleOp module);
 
   bool isOnGPU() const { return target != "cpu"; }
@@ -59,9 +59,17 @@ struct ProgramInterface {
   /// As getStateManifest writes it; empty without a state.
   std::string stateManifest;
   int64_t numSlots = 0;
+  /// 32-bit words that each keeps, and the recipe as the runtime prints it.
+  int64_t numWords = 0;
+  std::string stateRecipe;
+  /// The function that ends a step; empty without a state.
+  std::string stateUpdate;
   /// The tensors whose statistics the program records, by their slots.
   std::vector<std::string> statsSlots;
   std::vector<ProgramFunction> functions;
+
+private:
+  LogicalResult completeState(ModuleOp module);
 };
 
 /// `text` as an identifier of C and C++.
@@ -69,6 +77,9 @@ std::string makeIdentifier(StringRef text);
 
 /// What C calls the program's description.
 std::string getInfoSymbol(const ProgramInterface &program);
+
+/// What C calls the end of a step.
+std::string getUpdateSymbol(const ProgramInterface &program);
 
 /// The alignment of `port`'s data, in bytes.
 int64_t getAlignment(const ProgramInterface &program, const Port &port);

@@ -50,8 +50,12 @@ struct Signature {
 /// Text such as "F32 [4, ?]".
 std::string describe(fp8rt::DType dtype, ArrayRef<int64_t> shape);
 
-/// The function called `name` or, if `name` is empty, the only public one.
-/// Reports an error if there is none.
+/// Whether `function` is one of the program: public, with a body, and not the
+/// one that fp8-build-state-update has added.
+bool isEntry(func::FuncOp function);
+
+/// The function called `name` or, if `name` is empty, the only entry. Reports
+/// an error if there is none.
 FailureOr<func::FuncOp> findEntry(ModuleOp module, StringRef name);
 
 /// A port of that name and type; failure for a type that cannot be passed.

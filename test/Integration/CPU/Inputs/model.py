@@ -231,8 +231,9 @@ def describe(recipe, source="bf16", operand="activation", batch=False):
     """How `recipe`, name[,key=value...], quantises [batch x] rows x K."""
     name, *settings = recipe.split(",")
     options = dict(setting.split("=") for setting in settings)
-    hybrid = options.get("format", "hybrid" if name == "current" else "e4m3") == "hybrid"
-    element = "f8E5M2" if hybrid and operand == "gradient" else "f8E4M3FN"
+    codes = options.get("format", "hybrid" if name == "current" else "e4m3")
+    wide = codes == "e5m2" or (codes == "hybrid" and operand == "gradient")
+    element = "f8E5M2" if wide else "f8E4M3FN"
     pow2 = options.get("pow2", "false" if name == "current" else "true") == "true"
     style = options.get("style", "te")
     epsilon = float(options.get("amax_epsilon", 0))

@@ -32,18 +32,23 @@ int main(void) {
     fp8rt_tensor2 tw = fp8rt_make_tensor2(w, 32, 16), y;
     mark(step == 0 ? "first call" : "second call");
     fp8rt_status status = scaled_main(&tx, &tw, &y, state, context);
-    printf("step %d: %d\n", step, (int)status);
     if (status != FP8RT_OK)
       puts(fp8rt_get_last_error());
     else
       fp8rt_workspace_free(0, stream, y.allocated);
-    mark("download");
-    if (fp8rt_state_download(state, stream) != FP8RT_OK ||
-        fp8rt_state_update(state) != FP8RT_OK)
+    mark(step == 0 ? "first update" : "second update");
+    fp8rt_status update = scaled_update_state(state, context);
+    if (update != FP8RT_OK)
       puts(fp8rt_get_last_error());
+    printf("step %d: %d, %d\n", step, (int)status, (int)update);
   }
-  if (fp8rt_state_get_info(state, &info) == FP8RT_OK)
-    printf("steps: %d\n", (int)info.steps);
+  mark("download");
+  /* The device has the state until then. */
+  fp8rt_status before = fp8rt_state_get_info(state, &info);
+  if (fp8rt_state_download(state, stream) != FP8RT_OK)
+    puts(fp8rt_get_last_error());
+  printf("info: %d, %d\n", (int)before,
+         (int)fp8rt_state_get_info(state, &info));
   fp8rt_state_destroy(state);
   fp8rt_context_destroy(context);
   return 0;

@@ -22,7 +22,7 @@ int main(void) {
     fp8rt_status status = scaled_main(s[step], &weight, &y, state);
     printf("step %d: %d: %g\n", step, (int)status, *(float *)y.data);
     free(y.allocated);
-    if (fp8rt_state_update(state) != FP8RT_OK)
+    if (scaled_update_state(state) != FP8RT_OK)
       return 1;
   }
   fp8rt_state_destroy(state);

@@ -1,0 +1,1 @@
+module attributes {fp8.recipe = #acme.powers<headroom = -1>} {}
