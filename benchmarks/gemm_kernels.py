@@ -1,5 +1,6 @@
 """Makes the kernels that benchmarks/gemm.py checks and times, from programs of
-the dialect: machine code and the description of each kernel's launch.
+the dialect: machine code and the description of each kernel's launch. Of kinds in
+high precision, whose configs follow the shape, those that some shape selects.
 
 usage: gemm_kernels.py [--build-dir build] [--jobs N] [--random COUNT] [--seed N]
                        --out DIR [KIND...]
@@ -47,6 +48,14 @@ def select(spec, shapes, tools):
             for extent, config in zip(extents, configs) if config}
 
 
+def with_configs(name, selected):
+    """The kind, with the configs to build; all candidates where it says none."""
+    spec = KINDS[name]
+    if name in selected and spec["scale_a"] == "none":
+        spec = {**spec, "configs": sorted(set(selected[name].values()))}
+    return spec
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build-dir", default="build")
@@ -62,11 +71,13 @@ def main():
     names = args.kinds or list(KINDS)
     shapes = SHAPES + DECODE_SHAPES + random_shapes(args.random, args.seed)
     with ThreadPoolExecutor(args.jobs) as pool:
+        chosen = pool.map(lambda spec: select(spec, shapes, tools), TIMED.values())
+        selected = dict(zip(TIMED, chosen))
+        (out / "selected.json").write_text(json.dumps(selected))
         for name, _ in zip(names, pool.map(
-                lambda name: build(name, KINDS[name], tools, out), names)):
+                lambda name: build(name, with_configs(name, selected), tools, out),
+                names)):
             print(name, flush=True)
-        selected = pool.map(lambda spec: select(spec, shapes, tools), TIMED.values())
-        (out / "selected.json").write_text(json.dumps(dict(zip(TIMED, selected))))
 
 
 if __name__ == "__main__":

@@ -21,19 +21,14 @@ import ctypes
 import json
 import os
 import random
-import re
-import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "python"))
-
-from fp8 import abi  # noqa: E402
+from programs import (ROOT, Program, abi, compile_program, copy_libraries, elements, open_library,
+                      sizes, tensor)
 
 DEVICE = 0
 RECIPES = {  # Of the training step.
@@ -80,8 +75,7 @@ def compile_programs(build, folder):
     def run(source, name, *options):
         path = folder / f"{name}.so"
         if not path.exists():
-            subprocess.run([build / "bin/fp8-compile", source, "-o", path,
-                            "--cpu=x86-64-v3", *options], check=True)
+            compile_program(build, source, path, *options)
 
     for name, recipe in RECIPES.items():
         for target in ("cpu", "sm_90a"):
@@ -91,34 +85,6 @@ def compile_programs(build, folder):
         source = folder / f"update_{number}.mlir"
         source.write_text(update_source(recipe))
         run(source, f"update_{number}", "--recipe=none", "--target=sm_90a")
-
-
-def copy_libraries(build, folder):
-    library = build / "lib/libfp8rt.so"
-    shutil.copy(library, folder)
-    listed = subprocess.run(["ldd", library], check=True, text=True, capture_output=True).stdout
-    for name, path in re.findall(r"(\S+) => (/\S+)", listed):
-        if not re.match(r"lib(c|m|dl|pthread|rt|stdc\+\+|gcc_s)\.so", name):
-            shutil.copy(path, folder / name)
-
-
-def open_library(build, folder):
-    """That of the folder, with the libraries that lie there, or the build's."""
-    if not (folder / "libfp8rt.so").exists():
-        return abi.Library(build / "lib/libfp8rt.so")
-    waiting = [path for path in folder.glob("lib*.so.*")]
-    while waiting:  # In an order in which each finds what it needs.
-        failed = []
-        for path in waiting:
-            try:
-                ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-            except OSError as error:
-                failed.append(path)
-                message = error
-        if len(failed) == len(waiting):
-            raise message
-        waiting = failed
-    return abi.Library(folder / "libfp8rt.so")
 
 
 # ===----------------------------------------------------------------------===
@@ -144,8 +110,7 @@ class Data:
     def __init__(self, function, steps):
         generator = random.Random(1)
         self.names, self.pools, self.choices = [], [], []
-        for i in range(function.num_arguments):
-            port = function.arguments[i]
+        for port in function.arguments:
             name, size = port.name.decode(), elements(port)
             count = WEIGHTS if name.startswith("w") else POOL
             pool = [integers(generator, size, generator.randrange(-4, 5)) for _ in range(count)]
@@ -156,53 +121,9 @@ class Data:
             self.choices.append([generator.randrange(count) for _ in range(steps)])
 
 
-def elements(port):
-    count = 1
-    for i in range(port.rank):
-        count *= port.sizes[i]
-    return count
-
-
-def tensor(port, address):
-    """A descriptor of a tensor of two dimensions."""
-    rows, columns = port.sizes[0], port.sizes[1]
-    descriptor = abi.structs.fp8rt_tensor2(address, address, 0)
-    descriptor.sizes[:] = (rows, columns)
-    descriptor.strides[:] = (columns, 1)
-    return descriptor
-
-
-def pointers(values):
-    return (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
-
-
 # ===----------------------------------------------------------------------===
 # Runs
 # ===----------------------------------------------------------------------===
-
-
-class Program:
-    def __init__(self, library, path):
-        self.library, self.handle = library, ctypes.c_void_p()
-        self.info = ctypes.POINTER(abi.structs.fp8rt_program_info)()
-        library.fp8rt_program_open(str(path).encode(), ctypes.byref(self.handle))
-        library.fp8rt_program_get_info(self.handle, ctypes.byref(self.info))
-        self.function = self.info.contents.functions[0]
-
-    def create_state(self):
-        state = ctypes.c_uint64()
-        self.library.fp8rt_program_create_state(self.info, ctypes.byref(state))
-        return state
-
-    def call(self, arguments, results, state, context):
-        self.library.fp8rt_program_call(ctypes.byref(self.function), pointers(arguments),
-                                        pointers(results), state, context)
-
-    def update(self, state, context):
-        self.library.fp8rt_program_update_state(self.info, state, context)
-
-    def ports(self, kind):
-        return [getattr(self.function, kind)[i] for i in range(getattr(self.function, f"num_{kind}"))]
 
 
 def read(library, state):
@@ -255,7 +176,7 @@ class Device:
     def __init__(self, library, program, data, context, stream):
         self.library, self.program, self.data = library, program, data
         self.context, self.stream = context, stream
-        ports = program.ports("arguments")
+        ports = program.functions["train"].arguments
         self.sizes = [2 * elements(port) for port in ports]
         self.pools = []
         for size, pool in zip(self.sizes, data.pools):
@@ -263,9 +184,9 @@ class Device:
             self.copy(memory, b"".join(pool), size * len(pool))
             self.pools.append(memory)
         self.inputs = [self.allocate(size) for size in self.sizes]
-        self.arguments = [tensor(port, at) for port, at in zip(ports, self.inputs)]
-        self.results = program.ports("results")
-        self.bytes = [elements(port) * port.width for port in self.results]
+        self.arguments = [tensor(sizes(port), at) for port, at in zip(ports, self.inputs)]
+        self.function = program.functions["train"]
+        self.bytes = [elements(port) * port.width for port in self.function.results]
 
     def allocate(self, size):
         memory = ctypes.c_void_p()
@@ -282,8 +203,7 @@ class Device:
 
     def step(self, state, outputs):
         """Work in the stream: a step, whose results go to `outputs`."""
-        results = [abi.structs.fp8rt_tensor2() for _ in self.results]
-        self.program.call(self.arguments, results, state, self.context)
+        results = self.function.call(self.arguments, state, self.context)
         for result, output, size in zip(results, outputs, self.bytes):
             self.copy(output, result.data, size)
             self.library.fp8rt_workspace_free(DEVICE, self.stream, result.allocated)
@@ -332,18 +252,16 @@ class Device:
 def run_on_cpu(library, program, data, steps):
     """The state after all steps."""
     state = program.create_state()
-    ports = program.ports("arguments")
+    ports = program.functions["train"].arguments
     inputs = [ctypes.create_string_buffer(2 * elements(port) + 64) for port in ports]
     addresses = [(ctypes.addressof(buffer) + 63) & ~63 for buffer in inputs]
-    arguments = [tensor(port, at) for port, at in zip(ports, addresses)]
+    arguments = [tensor(sizes(port), at) for port, at in zip(ports, addresses)]
     free = ctypes.CDLL(None).free
     free.argtypes = [ctypes.c_void_p]
     for step in range(steps):
         for at, pool, choices in zip(addresses, data.pools, data.choices):
             ctypes.memmove(at, pool[choices[step]], len(pool[choices[step]]))
-        results = [abi.structs.fp8rt_tensor2() for _ in program.ports("results")]
-        program.call(arguments, results, state, None)
-        for result in results:
+        for result in program.functions["train"].call(arguments, state, None):
             free(result.allocated)
         program.update(state, None)
     return read(library, state)
@@ -356,7 +274,7 @@ def run_on_cpu(library, program, data, steps):
 
 def check_training(library, driver, folder, name, steps, context, stream):
     program = Program(library, folder / f"train_{name}_sm_90a.so")
-    data = Data(program.function, steps)
+    data = Data(program.functions["train"], steps)
     device = Device(library, program, data, context, stream)
     # The first call loads kernels, which no capture can; its state is forgotten.
     device.choose(0)
@@ -443,6 +361,8 @@ def main():
     if args.compile_only:
         copy_libraries(args.build_dir, folder)
         return 0
+    # The CPU's products are so small that threads only wait for each other.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     results = run(open_library(args.build_dir, folder), folder, args.steps)
     if args.out:
         args.out.write_text(json.dumps(results, indent=1) + "\n")

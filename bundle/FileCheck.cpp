@@ -1,4 +1,4 @@
-//===- FileCheck.cpp - LLVM's FileCheck, for tests that travel --*- C++ -*-===//
+//===- FileCheck.cpp - LLVM's FileCheck, for tests that travel ------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -15,8 +15,9 @@ sys.path.insert(0, str(ROOT / "python"))
 from fp8 import abi  # noqa: E402
 
 DEVICE = 0
-NUMBERS = ("tile_m", "tile_n", "stages", "consumers", "split_k", "cluster", "group")
-DEFAULTS = {"consumers": 2, "split_k": 1, "cluster": 1, "group": 16}
+NUMBERS = ("tile_m", "tile_n", "stages", "consumers", "split_k", "cluster",
+           "cluster_cols", "group")
+DEFAULTS = {"consumers": 2, "split_k": 1, "cluster": 1, "cluster_cols": 1, "group": 16}
 
 
 def open_library(path=None):
@@ -78,7 +79,9 @@ class Kernel:
     def label(self):
         marks = "pp" * ("ping_pong" in self.config) + "swap" * self.swapped
         split = f"k{self.split}" if self.split > 1 else ""
-        cluster = f"x{self.number['cluster']}" if self.number["cluster"] > 1 else ""
+        rows, cols = self.number["cluster"], self.number["cluster_cols"]
+        cluster = f"x{rows}" if rows > 1 else ""
+        cluster += f"c{cols}" if cols > 1 else ""
         return f"{self.number['tile_m']}x{self.number['tile_n']}{marks}{split}{cluster}"
 
     def fits(self, problem):
@@ -90,7 +93,7 @@ class Kernel:
         for name, rows in (("a", problem.m), ("b", problem.n)):
             if problem.transposed(name) and rows % 8:
                 return False
-        return not (self.swapped and problem.m > 512)
+        return True
 
     def workspaces(self, arguments):
         """Zeros; kernels leave those that must be zeros as they were."""

@@ -112,11 +112,18 @@ typedef struct fp8c_remark_detail {
   const char *value;
 } fp8c_remark_detail;
 
+enum {
+  FP8C_REMARK_FP8 = 0,
+  FP8C_REMARK_HIGH_PRECISION = 1, /* it stays so */
+  FP8C_REMARK_COPY = 2            /* of an operand, for a kernel of a GPU */
+};
+
 /// What was decided about a contraction (a matrix product), of which each gets
-/// one remark; docs/GettingStarted.md lists the reasons. All that it points to
-/// is valid during the call of the handler; what a remark lacks is "".
+/// one remark, and one more for each operand that its kernel needs a copy of;
+/// docs/GettingStarted.md lists the reasons. All that it points to is valid
+/// during the call of the handler; what a remark lacks is "".
 typedef struct fp8c_remark {
-  int32_t is_fp8; /* 0: it stays in high precision */
+  int32_t kind;
   int32_t num_details;
   const char *name;       /* of the contraction */
   const char *function;   /* that it is in */
@@ -124,11 +131,12 @@ typedef struct fp8c_remark {
   const char *role;       /* fprop, dgrad or wgrad */
   const char *shape;      /* "M=32 N=64 K=256" */
   const char *recipe;     /* that decided */
-  const char *reason;     /* why it stays in high precision */
+  const char *reason;     /* why it stays in high precision, or is copied */
   const char *suggestion; /* what would change that */
   const char *text;       /* all of it in one line */
   /* The rest, of one in FP8: a and b (format, block and scale of an operand),
-     a_granularity, b_granularity, accumulate, padding. */
+     a_granularity, b_granularity, accumulate, padding; of a copy: operand,
+     type, bytes, shared_with. */
   const fp8c_remark_detail *details;
 } fp8c_remark;
 

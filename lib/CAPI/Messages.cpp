@@ -114,7 +114,17 @@ void capi::send(const GemmRemark &remark, fp8c_remark_handler handler,
       *found->second = argument.second.c_str();
   }
   std::string text = remark.getText();
-  view.is_fp8 = !remark.isMissed;
+  switch (remark.kind) {
+  case GemmRemark::Kind::Passed:
+    view.kind = FP8C_REMARK_FP8;
+    break;
+  case GemmRemark::Kind::Missed:
+    view.kind = FP8C_REMARK_HIGH_PRECISION;
+    break;
+  case GemmRemark::Kind::Copy:
+    view.kind = FP8C_REMARK_COPY;
+    break;
+  }
   view.num_details = static_cast<int32_t>(details.size());
   view.function = remark.function.c_str();
   view.location = remark.location.c_str();

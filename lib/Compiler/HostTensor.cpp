@@ -1,4 +1,4 @@
-//===- HostTensor.cpp - Tensors between files and programs ------*- C++ -*-===//
+//===- HostTensor.cpp - Tensors between files and programs ----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

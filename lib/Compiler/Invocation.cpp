@@ -1,4 +1,4 @@
-//===- Invocation.cpp - Calling a compiled program --------------*- C++ -*-===//
+//===- Invocation.cpp - Calling a compiled program ------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Outputs.cpp - The results of all steps -------------------*- C++ -*-===//
+//===- Outputs.cpp - The results of all steps -----------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- FP8Attrs.cpp - Enums, scale rules and states ----------------------===//
+//===- FP8Attrs.cpp - Enums, scale rules and states -----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- FP8Dialect.cpp - The fp8 dialect ----------------------------------===//
+//===- FP8Dialect.cpp - The fp8 dialect -----------------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

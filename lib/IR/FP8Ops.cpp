@@ -52,7 +52,7 @@ static void printEpilogue(OpAsmPrinter &printer, Operation *,
                           Region &region) {
   if (region.empty())
     return;
-  printer << "epilogue";
+  printer << " epilogue";
   if (!operands.empty())
     printer << '(' << operands << " : " << types << ')';
   printer << ' ';

@@ -1,4 +1,4 @@
-//===- FP8Types.cpp - Types of the fp8 dialect ---------------------------===//
+//===- FP8Types.cpp - Types of the fp8 dialect ----------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

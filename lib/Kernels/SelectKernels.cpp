@@ -111,6 +111,8 @@ LogicalResult SelectKernelsPass::select(KernelOpInterface op,
       config = generator->select(**spec, target.attribute, reason);
   }
   if (failed(config)) {
+    LDBG() << "no kernel, for " << reason << ": "
+           << OpWithFlags(op, OpPrintingFlags().skipRegions());
     op->emitRemark() << "no kernel: " << reason;
     return success();
   }

@@ -32,6 +32,9 @@
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-evaluate-constants"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_EVALUATECONSTANTSPASS
@@ -112,8 +115,8 @@ private:
   DenseSet<Operation *> visited;
 };
 
-struct EvaluateConstants
-    : fp8::impl::EvaluateConstantsPassBase<EvaluateConstants> {
+struct EvaluateConstantsPass
+    : fp8::impl::EvaluateConstantsPassBase<EvaluateConstantsPass> {
   using Base::Base;
 
   void getDependentDialects(DialectRegistry &registry) const override;
@@ -200,7 +203,12 @@ SmallVector<ConstantComputation> ConstantFinder::getComputations() {
   llvm::MapVector<Value, SmallVector<Operation *>> slices;
   for (Value root : roots) {
     SmallVector<Operation *> slice = getSlice(root);
-    if (!isWorthIt(root, slice))
+    bool isWorthwhile = isWorthIt(root, slice);
+    LDBG() << (isWorthwhile ? "evaluated: "
+                            : "not evaluated, for it is small work or a large "
+                              "result: ")
+           << root;
+    if (!isWorthwhile)
       continue;
     for (Operation *op : slice)
       if (evaluable.lookup(op) && !isa<arith::ConstantOp>(op))
@@ -230,7 +238,8 @@ SmallVector<ConstantComputation> ConstantFinder::getComputations() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-void EvaluateConstants::getDependentDialects(DialectRegistry &registry) const {
+void EvaluateConstantsPass::getDependentDialects(
+    DialectRegistry &registry) const {
   Base::getDependentDialects(registry);
   OpPassManager lowering(ModuleOp::getOperationName());
   buildCPUPipeline(lowering);
@@ -241,8 +250,8 @@ void EvaluateConstants::getDependentDialects(DialectRegistry &registry) const {
 }
 
 LogicalResult
-EvaluateConstants::evaluate(ArrayRef<ConstantComputation> computations,
-                            SmallVector<SmallVector<TypedAttr>> &values) {
+EvaluateConstantsPass::evaluate(ArrayRef<ConstantComputation> computations,
+                                SmallVector<SmallVector<TypedAttr>> &values) {
   // A pass may run others on what lies inside of its operation only.
   auto builder = OpBuilder::atBlockEnd(getOperation().getBody());
   auto module = ModuleOp::create(builder, getOperation().getLoc());
@@ -264,8 +273,8 @@ EvaluateConstants::evaluate(ArrayRef<ConstantComputation> computations,
   return success();
 }
 
-void EvaluateConstants::replace(const ConstantComputation &computation,
-                                ArrayRef<TypedAttr> parts) {
+void EvaluateConstantsPass::replace(const ConstantComputation &computation,
+                                    ArrayRef<TypedAttr> parts) {
   for (Value result : computation.results) {
     OpBuilder builder(&getContext());
     builder.setInsertionPointAfterValue(result);
@@ -288,7 +297,7 @@ void EvaluateConstants::replace(const ConstantComputation &computation,
   }
 }
 
-void EvaluateConstants::runOnOperation() {
+void EvaluateConstantsPass::runOnOperation() {
   SmallVector<ConstantComputation> computations =
       ConstantFinder(getOperation()).getComputations();
   if (computations.empty())

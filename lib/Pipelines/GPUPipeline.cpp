@@ -26,6 +26,8 @@ void fp8::buildGPUBufferPipeline(OpPassManager &pm,
   SelectKernelsPassOptions select;
   select.table = options.kernelTable;
   pm.addPass(createSelectKernelsPass(select));
+  // While operands can be traced, and it is known what has a kernel.
+  pm.addPass(createReportCopiesPass());
   pm.addPass(createBuildKernelsPass());
   pm.addPass(createLaunchKernelsPass());
   buildCPUBufferPipeline(pm);

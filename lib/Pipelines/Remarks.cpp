@@ -1,4 +1,4 @@
-//===- Remarks.cpp - What was decided about every contraction -------------===//
+//===- Remarks.cpp - What was decided about contractions ------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,6 +11,7 @@
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -31,9 +32,20 @@ StringRef GemmRemark::get(StringRef key) const {
   return "";
 }
 
+static StringRef describe(GemmRemark::Kind kind) {
+  switch (kind) {
+  case GemmRemark::Kind::Passed:
+    return "fp8";
+  case GemmRemark::Kind::Missed:
+    return "high precision";
+  case GemmRemark::Kind::Copy:
+    return "copy";
+  }
+  llvm_unreachable("every kind has a name");
+}
+
 std::string GemmRemark::getText() const {
-  std::string text =
-      (get("gemm") + ": " + (isMissed ? "high precision" : "fp8")).str();
+  std::string text = (get("gemm") + ": " + describe(kind)).str();
   StringRef separator = "; ";
   for (const auto &[key, value] : arguments) {
     if (key == "gemm")
@@ -46,12 +58,18 @@ std::string GemmRemark::getText() const {
 
 llvm::json::Object GemmRemark::getJSON() const {
   llvm::json::Object object;
-  object["kind"] = isMissed ? "missed" : "passed";
+  if (kind != Kind::Copy)
+    object["kind"] = kind == Kind::Missed ? "missed" : "passed";
   object["function"] = function;
   if (!location.empty())
     object["location"] = location;
-  for (const auto &[key, value] : arguments)
-    object[key] = value;
+  for (const auto &[key, value] : arguments) {
+    int64_t bytes;
+    if (key == "bytes" && llvm::to_integer(value, bytes))
+      object[key] = bytes;
+    else
+      object[key] = value;
+  }
   return object;
 }
 
@@ -72,7 +90,10 @@ static std::string describeLocation(Location location) {
 
 static GemmRemark convert(const Remark &remark) {
   GemmRemark result;
-  result.isMissed = remark.getRemarkTypeString().contains_insensitive("missed");
+  bool isMissed = remark.getRemarkTypeString().contains_insensitive("missed");
+  result.kind = remark.getRemarkName() == "copy" ? GemmRemark::Kind::Copy
+                : isMissed                       ? GemmRemark::Kind::Missed
+                                                 : GemmRemark::Kind::Passed;
   result.function = remark.getFunction().str();
   result.location = describeLocation(remark.getLocation());
   // Upstream's `Reason` and `Suggestion` as the other keys are spelled.
@@ -106,18 +127,19 @@ public:
 
   void add(const GemmRemark &remark) {
     if (isJSON)
-      objects.push_back(remark.getJSON());
+      (remark.kind == GemmRemark::Kind::Copy ? copies : gemms)
+          .push_back(remark.getJSON());
     else
       text += remark.getText() + "\n";
   }
 
   ~RemarksFile() {
     if (isJSON)
-      text =
-          llvm::formatv("{0:2}\n",
-                        llvm::json::Value(llvm::json::Object{
-                            {"version", 1}, {"remarks", std::move(objects)}}))
-              .str();
+      text = llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Object{
+                                          {"version", 2},
+                                          {"remarks", std::move(gemms)},
+                                          {"copies", std::move(copies)}}))
+                 .str();
     // A context that is torn down has nobody to report to but the user.
     if (llvm::Error error = writeOutputFile(path, text))
       llvm::errs() << "error: remarks file " << llvm::toString(std::move(error))
@@ -127,7 +149,7 @@ public:
 private:
   std::string path;
   bool isJSON;
-  llvm::json::Array objects;
+  llvm::json::Array gemms, copies;
   std::string text;
 };
 } // namespace
@@ -135,7 +157,7 @@ private:
 void fp8::enableRemarks(MLIRContext *context,
                         std::function<void(GemmRemark)> handler) {
   remark::RemarkCategories categories;
-  categories.passed = categories.missed = "fp8";
+  categories.passed = categories.missed = categories.analysis = "fp8";
   // It fails only if a category is no regular expression.
   (void)remark::enableOptimizationRemarks(
       *context, std::make_unique<Streamer>(std::move(handler)),

@@ -1,4 +1,4 @@
-//===- TargetPipelines.h - Phases 5 to 7, which depend on the target ------===//
+//===- TargetPipelines.h - Phases 5 to 7, of each target --------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

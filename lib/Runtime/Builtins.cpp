@@ -1,4 +1,4 @@
-//===- Builtins.cpp - Conversions that compilers call -----------*- C++ -*-===//
+//===- Builtins.cpp - Conversions that compilers call ---------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

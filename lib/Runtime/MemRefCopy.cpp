@@ -1,4 +1,4 @@
-//===- MemRefCopy.cpp - Copies between strided memrefs ---------*- C++ -*-===//
+//===- MemRefCopy.cpp - Copies between strided memrefs --------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

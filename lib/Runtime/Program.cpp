@@ -1,4 +1,4 @@
-//===- Program.cpp - Calls of compiled programs -----------------*- C++ -*-===//
+//===- Program.cpp - Calls of compiled programs ---------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

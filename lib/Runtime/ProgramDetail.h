@@ -1,4 +1,4 @@
-//===- ProgramDetail.h - What programs of all sorts have in common --------===//
+//===- ProgramDetail.h - What all sorts of programs share -------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

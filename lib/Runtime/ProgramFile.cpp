@@ -1,4 +1,4 @@
-//===- ProgramFile.cpp - Programs in shared objects -------------*- C++ -*-===//
+//===- ProgramFile.cpp - Programs in shared objects -----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SafetensorsDetail.h - Shared by header and file ---------*- C++ -*-===//
+//===- SafetensorsDetail.h - Shared by header and file ----------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

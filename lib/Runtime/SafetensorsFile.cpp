@@ -1,4 +1,4 @@
-//===- SafetensorsFile.cpp - Reading and writing files ---------*- C++ -*-===//
+//===- SafetensorsFile.cpp - Reading and writing files --------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SafetensorsHeader.cpp - Header of a .safetensors file ---*- C++ -*-===//
+//===- SafetensorsHeader.cpp - Header of a .safetensors file --------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ScalingState.cpp - What is kept from step to step --------*- C++ -*-===//
+//===- ScalingState.cpp - What is kept from step to step ------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

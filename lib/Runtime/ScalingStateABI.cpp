@@ -1,4 +1,4 @@
-//===- ScalingStateABI.cpp - The C interface of states ----------*- C++ -*-===//
+//===- ScalingStateABI.cpp - The C interface of states --------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

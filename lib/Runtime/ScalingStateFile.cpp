@@ -1,4 +1,4 @@
-//===- ScalingStateFile.cpp - Saving and loading states ---------*- C++ -*-===//
+//===- ScalingStateFile.cpp - Saving and loading states -------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ScalingStateHandles.cpp - Who may use which state --------*- C++ -*-===//
+//===- ScalingStateHandles.cpp - Who may use which state ------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ScalingStateUpdate.cpp - The step of delayed scaling -----*- C++ -*-===//
+//===- ScalingStateUpdate.cpp - The step of delayed scaling ---------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

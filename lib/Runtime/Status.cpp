@@ -1,4 +1,4 @@
-//===- Status.cpp - How libfp8rt's functions end ----------------*- C++ -*-===//
+//===- Status.cpp - How libfp8rt's functions end --------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- StrictJSON.cpp - JSON from outside -----------------------*- C++ -*-===//
+//===- StrictJSON.cpp - JSON from outside ---------------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -20,6 +20,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-allocate-state"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_ALLOCATESTATEPASS
@@ -42,7 +45,7 @@ struct Place {
   Value getSlot(OpBuilder &builder, Location loc, Operation *op) const;
 };
 
-struct AllocateState : fp8::impl::AllocateStatePassBase<AllocateState> {
+struct AllocateStatePass : fp8::impl::AllocateStatePassBase<AllocateStatePass> {
   using Base::Base;
   void runOnOperation() override;
   void rewrite(func::FuncOp function, StateSlots &slots);
@@ -62,7 +65,7 @@ Value Place::getSlot(OpBuilder &builder, Location loc, Operation *op) const {
              : constant;
 }
 
-void AllocateState::rewrite(QuantizeOp op, const Place &place) {
+void AllocateStatePass::rewrite(QuantizeOp op, const Place &place) {
   IRRewriter rewriter(op);
   Location loc = op.getLoc();
   RecipeAttrInterface recipe = op.getRecipeAttr();
@@ -70,6 +73,7 @@ void AllocateState::rewrite(QuantizeOp op, const Place &place) {
   RankedTensorType factor = type.getScaleInvType();
   Value slot = place.getSlot(rewriter, loc, op);
   SlotAttr attribute = place.scope.slots[place.scope.offsets.lookup(op)];
+  LDBG() << "slot '" << attribute.getName() << "' for " << op;
   if (attribute.getCache() != 0) {
     // Neither quantised nor recorded in any other micro-batch.
     auto function = op->getParentOfType<func::FuncOp>();
@@ -121,8 +125,8 @@ static Value getFirstOfIteration(OpBuilder &builder, scf::ForOp op,
   return arith::AddIOp::create(builder, loc, firstOfLoop, offset);
 }
 
-void AllocateState::rewrite(Region &region, const Place &place,
-                            StateSlots &slots) {
+void AllocateStatePass::rewrite(Region &region, const Place &place,
+                                StateSlots &slots) {
   region.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (!place.scope.offsets.contains(op)) {
       // A call of a function whose slots have fixed places.
@@ -153,7 +157,7 @@ void AllocateState::rewrite(Region &region, const Place &place,
   });
 }
 
-void AllocateState::rewrite(func::FuncOp function, StateSlots &slots) {
+void AllocateStatePass::rewrite(func::FuncOp function, StateSlots &slots) {
   const StateScope &scope = *slots.lookup(function);
   auto addArgument = [&](Type type) {
     unsigned index = function.getNumArguments();
@@ -171,7 +175,7 @@ void AllocateState::rewrite(func::FuncOp function, StateSlots &slots) {
             {scope, slots.getIndices(function), Value(), state}, slots);
 }
 
-void AllocateState::runOnOperation() {
+void AllocateStatePass::runOnOperation() {
   ModuleOp module = getOperation();
   StateSlots slots(cacheWeights);
   if (failed(slots.compute(module)))

@@ -24,6 +24,9 @@
 #include "mlir/Dialect/Tosa/IR/TosaOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-annotate-gemms"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_ANNOTATEGEMMSPASS
@@ -34,7 +37,7 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 namespace {
-struct AnnotateGemms : fp8::impl::AnnotateGemmsPassBase<AnnotateGemms> {
+struct AnnotateGemmsPass : fp8::impl::AnnotateGemmsPassBase<AnnotateGemmsPass> {
   using Base::Base;
   void runOnOperation() override;
   void raiseTosa();
@@ -61,7 +64,7 @@ static StringRef getLocationName(Location loc) {
 
 /// tosa.matmul without zero points is linalg.batch_matmul; raising it here
 /// keeps its location, and with it its name.
-void AnnotateGemms::raiseTosa() {
+void AnnotateGemmsPass::raiseTosa() {
   SmallVector<tosa::MatMulOp> matmuls;
   getOperation()->walk([&](tosa::MatMulOp op) {
     auto isZero = [](Value zeroPoint) {
@@ -95,7 +98,7 @@ void AnnotateGemms::raiseTosa() {
   }
 }
 
-void AnnotateGemms::annotate(FunctionOpInterface function) {
+void AnnotateGemmsPass::annotate(FunctionOpInterface function) {
   GemmRoles roles(function);
   unsigned position = 0;
   function->walk([&](linalg::LinalgOp op) {
@@ -120,10 +123,12 @@ void AnnotateGemms::annotate(FunctionOpInterface function) {
                                     op.getDpsInputOperand(1)->get());
       op->setAttr(kRoleAttrName, GemmRoleAttr::get(&getContext(), role));
     }
+    LDBG() << op->getAttr(kNameAttrName) << " is "
+           << op->getAttr(kRoleAttrName);
   });
 }
 
-void AnnotateGemms::runOnOperation() {
+void AnnotateGemmsPass::runOnOperation() {
   raiseTosa();
   // Names given by the user are taken before any is made up.
   names.clear();

@@ -23,9 +23,12 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/DebugLog.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/ScopedPrinter.h"
+
+#define DEBUG_TYPE "fp8-apply-recipe"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_APPLYRECIPEPASS
@@ -54,7 +57,7 @@ struct Decision {
   bool staysHighPrecision() const { return !reason.empty(); }
 };
 
-struct ApplyRecipe : fp8::impl::ApplyRecipePassBase<ApplyRecipe> {
+struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
   using Base::Base;
   void runOnOperation() override;
 
@@ -84,7 +87,7 @@ static StringRef getGemmName(Operation *op) {
 }
 
 /// The recipe of `op`; null if nothing names one.
-RecipeAttrInterface ApplyRecipe::getRecipeAttribute(linalg::LinalgOp op) {
+RecipeAttrInterface ApplyRecipePass::getRecipeAttribute(linalg::LinalgOp op) {
   for (Operation *scope = op; scope; scope = scope->getParentOp())
     if (auto recipe =
             scope->getAttrOfType<RecipeAttrInterface>(kRecipeAttrName))
@@ -92,7 +95,7 @@ RecipeAttrInterface ApplyRecipe::getRecipeAttribute(linalg::LinalgOp op) {
   return {};
 }
 
-RecipeAttrInterface ApplyRecipe::getRecipe(linalg::LinalgOp op) const {
+RecipeAttrInterface ApplyRecipePass::getRecipe(linalg::LinalgOp op) const {
   if (RecipeAttrInterface recipe = getRecipeAttribute(op))
     return recipe;
   if (file)
@@ -131,8 +134,8 @@ static std::string describeShape(const Contraction &contraction) {
   return text;
 }
 
-Decision ApplyRecipe::decide(linalg::LinalgOp op, const GemmRoles &roles,
-                             FailureOr<Contraction> &contraction) {
+Decision ApplyRecipePass::decide(linalg::LinalgOp op, const GemmRoles &roles,
+                                 FailureOr<Contraction> &contraction) {
   Decision decision;
   auto roleAttr = op->getAttrOfType<GemmRoleAttr>(kRoleAttrName);
   Value a = op.getDpsInputOperand(0)->get();
@@ -223,7 +226,7 @@ static StringRef describeGranularity(const OperandFormat &operand) {
   return operand.blockRows == 1 ? "row" : "tensor";
 }
 
-void ApplyRecipe::remark(linalg::LinalgOp op, const Decision &decision) {
+void ApplyRecipePass::remark(linalg::LinalgOp op, const Decision &decision) {
   auto function = op->getParentOfType<FunctionOpInterface>();
   remark::RemarkOpts opts =
       remark::RemarkOpts::name("gemm").category("fp8").function(
@@ -323,8 +326,8 @@ static Value castThroughScaled(RewriterBase &rewriter, Location loc,
                               quantized);
 }
 
-void ApplyRecipe::rewrite(const Contraction &contraction,
-                          const Decision &decision) {
+void ApplyRecipePass::rewrite(const Contraction &contraction,
+                              const Decision &decision) {
   linalg::LinalgOp op = contraction.op;
   Location loc = op.getLoc();
   IRRewriter rewriter(op);
@@ -366,7 +369,7 @@ void ApplyRecipe::rewrite(const Contraction &contraction,
   rewriter.replaceOp(op, result.result);
 }
 
-void ApplyRecipe::runOnOperation() {
+void ApplyRecipePass::runOnOperation() {
   ModuleOp module = getOperation();
   // At the location only: nobody wants the module with it.
   auto emitError = [&] { return mlir::emitError(module.getLoc()); };
@@ -423,6 +426,12 @@ void ApplyRecipe::runOnOperation() {
       FailureOr<Contraction> contraction = failure();
       Decision decision = decide(op, roles, contraction);
       remark(op, decision);
+      if (decision.staysHighPrecision())
+        LDBG() << getGemmName(op) << " stays, for " << decision.reason;
+      else
+        LDBG() << getGemmName(op) << ": " << decision.recipe << ", "
+               << describeOperand(decision.a) << " by "
+               << describeOperand(decision.b);
       if (!decision.staysHighPrecision()) {
         ++numQuantized;
         numPadded += decision.paddedTo != 1;

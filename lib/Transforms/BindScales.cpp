@@ -35,7 +35,7 @@ struct Scales {
   SmallVector<float> scale, scaleInv;
 };
 
-struct BindScales : fp8::impl::BindScalesPassBase<BindScales> {
+struct BindScalesPass : fp8::impl::BindScalesPassBase<BindScalesPass> {
   using Base::Base;
   void runOnOperation() override;
 };
@@ -117,7 +117,7 @@ static Value buildFactor(OpBuilder &builder, ReadScaleOp op,
 
 static bool isState(Value value) { return isa<StateType>(value.getType()); }
 
-void BindScales::runOnOperation() {
+void BindScalesPass::runOnOperation() {
   ModuleOp module = getOperation();
   auto table = module->getAttrOfType<StateTableAttr>(kStateAttrName);
   auto recipe = table ? dyn_cast<StaticAttr>(table.getRecipe()) : StaticAttr();

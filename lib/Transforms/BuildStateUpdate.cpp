@@ -26,14 +26,14 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 namespace {
-struct BuildStateUpdate
-    : fp8::impl::BuildStateUpdatePassBase<BuildStateUpdate> {
+struct BuildStateUpdatePass
+    : fp8::impl::BuildStateUpdatePassBase<BuildStateUpdatePass> {
   using Base::Base;
   void runOnOperation() override;
 };
 } // namespace
 
-void BuildStateUpdate::runOnOperation() {
+void BuildStateUpdatePass::runOnOperation() {
   ModuleOp module = getOperation();
   auto table = module->getAttrOfType<StateTableAttr>(kStateAttrName);
   if (!table || !table.getUpdate())

@@ -35,8 +35,8 @@ static LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
 }
 
 namespace {
-struct DecomposeAggregates
-    : fp8::impl::DecomposeAggregatesPassBase<DecomposeAggregates> {
+struct DecomposeAggregatesPass
+    : fp8::impl::DecomposeAggregatesPassBase<DecomposeAggregatesPass> {
   using Base::Base;
   void runOnOperation() override {
     SmallVector<Operation *> ops;

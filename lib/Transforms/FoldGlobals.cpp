@@ -10,6 +10,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MLProgram/IR/MLProgram.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-fold-globals"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_FOLDGLOBALSPASS
@@ -19,7 +22,7 @@ namespace mlir::fp8 {
 using namespace mlir;
 
 namespace {
-struct FoldGlobals : fp8::impl::FoldGlobalsPassBase<FoldGlobals> {
+struct FoldGlobalsPass : fp8::impl::FoldGlobalsPassBase<FoldGlobalsPass> {
   using Base::Base;
   void runOnOperation() override;
 };
@@ -33,7 +36,7 @@ static ElementsAttr getConstantValue(ml_program::GlobalOp global) {
   return dyn_cast_if_present<ElementsAttr>(global.getValueAttr());
 }
 
-void FoldGlobals::runOnOperation() {
+void FoldGlobalsPass::runOnOperation() {
   SymbolTableCollection symbols;
   SmallVector<std::pair<Operation *, ElementsAttr>> loads;
   SetVector<Operation *> globals;
@@ -55,8 +58,10 @@ void FoldGlobals::runOnOperation() {
     }
     // A mutable global is upstream's to bufferise; a constant one without a
     // value has to come from somewhere.
-    if (!isa<ml_program::GlobalLoadConstOp>(op))
+    if (!isa<ml_program::GlobalLoadConstOp>(op)) {
+      LDBG() << "not folded, for it may change or has no value: " << *op;
       return WalkResult::advance();
+    }
     op->emitOpError("expected the global ")
         << name << " to be constant and to have a value of type "
         << op->getResult(0).getType();

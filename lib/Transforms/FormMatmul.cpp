@@ -7,12 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/IR/FP8Ops.h"
+#include "fp8/Support/RewriteLog.h"
 #include "fp8/Transforms/CanonicalGemm.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-form-matmul"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_FORMMATMULPASS
@@ -57,6 +61,7 @@ struct FormMatmulPattern : OpRewritePattern<linalg::ContractOp> {
          {kNameAttrName, kRoleAttrName, kRecipeAttrName, kOperandsAttrName})
       if (Attribute value = op->getAttr(name))
         matmul->setAttr(name, value);
+    LDBG() << "formed: " << matmul;
     ++numMatmuls;
 
     Value init = op.getDpsInitOperand(0)->get();
@@ -72,12 +77,14 @@ struct FormMatmulPattern : OpRewritePattern<linalg::ContractOp> {
   llvm::Statistic &numMatmuls;
 };
 
-struct FormMatmul : fp8::impl::FormMatmulPassBase<FormMatmul> {
+struct FormMatmulPass : fp8::impl::FormMatmulPassBase<FormMatmulPass> {
   using Base::Base;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<FormMatmulPattern>(&getContext(), numMatmuls);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    RewriteLog log(DEBUG_TYPE);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),
+                                     GreedyRewriteConfig().setListener(&log))))
       signalPassFailure();
   }
 };

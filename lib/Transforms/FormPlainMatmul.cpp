@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "fp8-form-plain-matmul"
@@ -68,6 +69,18 @@ static Contraction narrow(RewriterBase &rewriter, Contraction contraction,
   return contraction;
 }
 
+/// `operand` before the program transposed it, as frameworks do with weights.
+static StoredOperand skipTranspose(StoredOperand operand) {
+  auto transpose = operand.value.getDefiningOp<linalg::TransposeOp>();
+  if (!transpose)
+    return operand;
+  auto permutation = llvm::to_vector(transpose.getPermutation());
+  std::swap(permutation[permutation.size() - 2], permutation.back());
+  if (!isIdentityPermutation(permutation))
+    return operand;
+  return {transpose.getInput(), !operand.isTransposed};
+}
+
 static void formMatmul(RewriterBase &rewriter, Contraction contraction) {
   linalg::LinalgOp op = contraction.op;
   Location loc = op.getLoc();
@@ -79,10 +92,10 @@ static void formMatmul(RewriterBase &rewriter, Contraction contraction) {
   // The tensor core transposes elements of 16 bits only; of f32 K is innermost.
   bool asStored = !getElementTypeOrSelf(contraction.getA().getType()).isF32();
   StoredOperand a =
-      asStored ? buildStoredA(rewriter, contraction)
+      asStored ? skipTranspose(buildStoredA(rewriter, contraction))
                : StoredOperand{buildCanonicalA(rewriter, contraction), false};
   StoredOperand b =
-      asStored ? buildStoredB(rewriter, contraction)
+      asStored ? skipTranspose(buildStoredB(rewriter, contraction))
                : StoredOperand{buildCanonicalB(rewriter, contraction), false};
   auto aType = cast<RankedTensorType>(a.value.getType());
   auto bType = cast<RankedTensorType>(b.value.getType());
@@ -123,7 +136,8 @@ void FormPlainMatmulPass::runOnOperation() {
     ContractionMismatch mismatch;
     FailureOr<Contraction> contraction = matchContraction(op, mismatch);
     if (failed(contraction)) {
-      LDBG() << "not formed, for it " << mismatch.reason << ": " << *op;
+      LDBG() << "not formed, for it " << mismatch.reason << ": "
+             << OpWithFlags(op, OpPrintingFlags().skipRegions());
       continue;
     }
     Value a = skipWidening(contraction->getA());
@@ -135,10 +149,12 @@ void FormPlainMatmulPass::runOnOperation() {
     }
     if (!isMultiplied(getElementTypeOrSelf(a), getElementTypeOrSelf(b), tf32)) {
       LDBG() << "not formed, for its elements are " << a.getType() << " and "
-             << b.getType() << ": " << *op;
+             << b.getType() << ": "
+             << OpWithFlags(op, OpPrintingFlags().skipRegions());
       continue;
     }
     IRRewriter rewriter(op);
+    LDBG() << "formed: " << OpWithFlags(op, OpPrintingFlags().skipRegions());
     formMatmul(rewriter, narrow(rewriter, *contraction, a, b));
     ++numMatmuls;
   }

@@ -36,8 +36,8 @@ struct Rows {
   Value scale, amax;
 };
 
-struct FunctionalizeState
-    : fp8::impl::FunctionalizeStatePassBase<FunctionalizeState> {
+struct FunctionalizeStatePass
+    : fp8::impl::FunctionalizeStatePassBase<FunctionalizeStatePass> {
   using Base::Base;
   void runOnOperation() override;
 
@@ -78,7 +78,7 @@ static Value makeSingle(ImplicitLocOpBuilder &b, RankedTensorType type,
 // Operations on the state
 //===----------------------------------------------------------------------===//
 
-void FunctionalizeState::rewrite(ReadScaleOp op, const Rows &rows) {
+void FunctionalizeStatePass::rewrite(ReadScaleOp op, const Rows &rows) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value scale = tensor::ExtractOp::create(b, rows.scale, op.getSlot());
   Value one = arith::ConstantOp::create(b, b.getF32FloatAttr(1.0f));
@@ -89,7 +89,7 @@ void FunctionalizeState::rewrite(ReadScaleOp op, const Rows &rows) {
   op.erase();
 }
 
-LogicalResult FunctionalizeState::rewrite(RecordAmaxOp op, Rows &rows) {
+LogicalResult FunctionalizeStatePass::rewrite(RecordAmaxOp op, Rows &rows) {
   if (!op.getCounts().empty())
     return op.emitOpError("expected no counts: a state of tensors has none");
   ImplicitLocOpBuilder b(op.getLoc(), op);
@@ -108,7 +108,7 @@ LogicalResult FunctionalizeState::rewrite(RecordAmaxOp op, Rows &rows) {
   return success();
 }
 
-void FunctionalizeState::rewrite(func::CallOp op, Rows &rows) {
+void FunctionalizeStatePass::rewrite(func::CallOp op, Rows &rows) {
   OpBuilder b(op);
   SmallVector<Value> operands;
   for (Value operand : op.getOperands()) {
@@ -143,7 +143,7 @@ static void setLastOperand(Block &block, Value value) {
   terminator->setOperand(terminator->getNumOperands() - 1, value);
 }
 
-LogicalResult FunctionalizeState::rewrite(scf::ForOp op, Rows &rows) {
+LogicalResult FunctionalizeStatePass::rewrite(scf::ForOp op, Rows &rows) {
   IRRewriter rewriter(op);
   auto loop = cast<scf::ForOp>(*op.replaceWithAdditionalYields(
       rewriter, rows.amax, /*replaceInitOperandUsesInLoop=*/false,
@@ -156,7 +156,7 @@ LogicalResult FunctionalizeState::rewrite(scf::ForOp op, Rows &rows) {
   return success();
 }
 
-LogicalResult FunctionalizeState::rewrite(scf::WhileOp op, Rows &rows) {
+LogicalResult FunctionalizeStatePass::rewrite(scf::WhileOp op, Rows &rows) {
   IRRewriter rewriter(op);
   // The condition hands on what its own region may have recorded.
   SmallVector<Value> inits(op.getInits());
@@ -181,7 +181,7 @@ LogicalResult FunctionalizeState::rewrite(scf::WhileOp op, Rows &rows) {
   return success();
 }
 
-LogicalResult FunctionalizeState::rewrite(scf::IfOp op, Rows &rows) {
+LogicalResult FunctionalizeStatePass::rewrite(scf::IfOp op, Rows &rows) {
   OpBuilder builder(op);
   SmallVector<Type> types(op.getResultTypes());
   types.push_back(rowType);
@@ -212,7 +212,7 @@ LogicalResult FunctionalizeState::rewrite(scf::IfOp op, Rows &rows) {
   return success();
 }
 
-LogicalResult FunctionalizeState::rewrite(Block &block, Rows &rows) {
+LogicalResult FunctionalizeStatePass::rewrite(Block &block, Rows &rows) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (auto read = dyn_cast<ReadScaleOp>(op)) {
       rewrite(read, rows);
@@ -244,7 +244,7 @@ LogicalResult FunctionalizeState::rewrite(Block &block, Rows &rows) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-LogicalResult FunctionalizeState::rewrite(func::FuncOp function) {
+LogicalResult FunctionalizeStatePass::rewrite(func::FuncOp function) {
   if (!function.getBody().hasOneBlock())
     return function.emitError("expected scaling state as tensors in structured "
                               "control flow only, but '")
@@ -305,7 +305,7 @@ LogicalResult FunctionalizeState::rewrite(func::FuncOp function) {
   return success();
 }
 
-void FunctionalizeState::runOnOperation() {
+void FunctionalizeStatePass::runOnOperation() {
   ModuleOp module = getOperation();
   table = module->getAttrOfType<StateTableAttr>(kStateAttrName);
   if (!table || !table.getUpdate())

@@ -6,12 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-fuse-elementwise"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_FUSEELEMENTWISEPASS
@@ -24,14 +28,28 @@ static bool hasOnlyParallelLoops(linalg::LinalgOp op) {
   return op.getNumLoops() == op.getNumParallelLoops();
 }
 
+/// Whether `op` rounds a matmul's result to 16 bits and can do so in its
+/// epilogue. Fused with a user that goes to the epilogue of another matmul, the
+/// first would store, and the second read, 32 bits.
+static bool roundsMatmul(linalg::LinalgOp op) {
+  if (op->getNumResults() != 1 || op.getNumDpsInputs() != 1 ||
+      !isa<BFloat16Type, Float16Type>(getElementTypeOrSelf(op->getResult(0))))
+    return false;
+  auto matmul = op.getDpsInputs().front().getDefiningOp<fp8::MatmulOp>();
+  return matmul && matmul->hasOneUse() &&
+         matmul->getBlock() == op->getBlock() &&
+         matmul.getResult().getType().getElementType().isF32();
+}
+
 namespace {
-struct FuseElementwise : fp8::impl::FuseElementwisePassBase<FuseElementwise> {
+struct FuseElementwisePass
+    : fp8::impl::FuseElementwisePassBase<FuseElementwisePass> {
   using Base::Base;
   void runOnOperation() override;
 };
 } // namespace
 
-void FuseElementwise::runOnOperation() {
+void FuseElementwisePass::runOnOperation() {
   SmallVector<linalg::LinalgOp> named;
   getOperation()->walk([&](linalg::LinalgOp op) {
     if (hasOnlyParallelLoops(op) &&
@@ -51,10 +69,21 @@ void FuseElementwise::runOnOperation() {
       patterns, [](OpOperand *operand) {
         auto producer = operand->get().getDefiningOp<linalg::LinalgOp>();
         auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
+        if (!producer || !consumer || !hasOnlyParallelLoops(producer) ||
+            !hasOnlyParallelLoops(consumer))
+          return false;
         // A producer outside of the consumer's loop is computed once there.
-        return producer && consumer && hasOnlyParallelLoops(producer) &&
-               hasOnlyParallelLoops(consumer) && producer->hasOneUse() &&
-               producer->getBlock() == consumer->getBlock();
+        bool isOutside = producer->getBlock() != consumer->getBlock();
+        bool isWorthIt =
+            producer->hasOneUse() && !isOutside && !roundsMatmul(producer);
+        LDBG() << (isWorthIt                ? "fused with "
+                   : !producer->hasOneUse() ? "not fused, for others use it "
+                                              "beside "
+                   : isOutside ? "not fused, for it would be computed again by "
+                               : "not fused, for it rounds a matmul before ")
+               << consumer->getName() << ": "
+               << OpWithFlags(producer, OpPrintingFlags().skipRegions());
+        return isWorthIt;
       });
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
   if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

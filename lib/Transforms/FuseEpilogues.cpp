@@ -7,12 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/IR/FP8Ops.h"
+#include "fp8/Support/RewriteLog.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-fuse-epilogues"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_FUSEEPILOGUESPASS
@@ -172,6 +176,7 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
     YieldOp::create(
         rewriter, op.getLoc(),
         mapping.lookupOrDefault(op.getBody()->getTerminator()->getOperand(0)));
+    LDBG() << "fused: " << OpWithFlags(fused, OpPrintingFlags().skipRegions());
     rewriter.replaceOp(op, fused);
     rewriter.eraseOp(matmul);
     ++numFused;
@@ -201,12 +206,14 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
   llvm::Statistic &numFused;
 };
 
-struct FuseEpilogues : fp8::impl::FuseEpiloguesPassBase<FuseEpilogues> {
+struct FuseEpiloguesPass : fp8::impl::FuseEpiloguesPassBase<FuseEpiloguesPass> {
   using Base::Base;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<FuseEpiloguePattern>(&getContext(), numFused);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    RewriteLog log(DEBUG_TYPE);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),
+                                     GreedyRewriteConfig().setListener(&log))))
       signalPassFailure();
   }
 };

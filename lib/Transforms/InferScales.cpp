@@ -13,6 +13,9 @@
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-infer-scales"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_INFERSCALESPASS
@@ -23,14 +26,14 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 namespace {
-struct InferScales : fp8::impl::InferScalesPassBase<InferScales> {
+struct InferScalesPass : fp8::impl::InferScalesPassBase<InferScalesPass> {
   using Base::Base;
   void runOnOperation() override;
   LogicalResult resolve(QuantizeOp op);
 };
 } // namespace
 
-LogicalResult InferScales::resolve(QuantizeOp op) {
+LogicalResult InferScalesPass::resolve(QuantizeOp op) {
   RecipeAttrInterface recipe = op.getRecipeAttr();
   if (recipe.isStateful())
     return op.emitOpError("expected a recipe without state, but got ")
@@ -59,11 +62,13 @@ LogicalResult InferScales::resolve(QuantizeOp op) {
       op, type, op.getSource(), scales.getScale(), scales.getScaleInv(),
       scales.getTensorScaleInv(), /*recipe=*/RecipeAttrInterface());
   quantize->setDiscardableAttrs(attributes);
+  LDBG() << "scale of " << type << " by " << recipe << ", for amaxes of "
+         << amax.getType() << " with " << rule;
   ++numResolved;
   return success();
 }
 
-void InferScales::runOnOperation() {
+void InferScalesPass::runOnOperation() {
   SmallVector<QuantizeOp> unresolved;
   getOperation()->walk([&](QuantizeOp op) {
     if (op.isUnresolved())

@@ -24,14 +24,14 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 namespace {
-struct InstrumentQuantize
-    : fp8::impl::InstrumentQuantizePassBase<InstrumentQuantize> {
+struct InstrumentQuantizePass
+    : fp8::impl::InstrumentQuantizePassBase<InstrumentQuantizePass> {
   using Base::Base;
   void runOnOperation() override;
 };
 } // namespace
 
-void InstrumentQuantize::runOnOperation() {
+void InstrumentQuantizePass::runOnOperation() {
   ModuleOp module = getOperation();
   SmallVector<QuantizeOp> quantizes;
   module.walk([&](QuantizeOp op) { quantizes.push_back(op); });

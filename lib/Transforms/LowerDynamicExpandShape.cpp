@@ -63,8 +63,8 @@ static void lower(memref::ExpandShapeOp op) {
 }
 
 namespace {
-struct LowerDynamicExpandShape
-    : fp8::impl::LowerDynamicExpandShapePassBase<LowerDynamicExpandShape> {
+struct LowerDynamicExpandShapePass
+    : fp8::impl::LowerDynamicExpandShapePassBase<LowerDynamicExpandShapePass> {
   using Base::Base;
   void runOnOperation() override {
     SmallVector<memref::ExpandShapeOp> ops;

@@ -20,8 +20,8 @@ using namespace mlir;
 using bufferization::BufferizationDialect;
 
 namespace {
-struct ProtectArguments
-    : fp8::impl::ProtectArgumentsPassBase<ProtectArguments> {
+struct ProtectArgumentsPass
+    : fp8::impl::ProtectArgumentsPassBase<ProtectArgumentsPass> {
   using Base::Base;
   void runOnOperation() override {
     StringRef name = BufferizationDialect::kWritableAttrName;

@@ -16,12 +16,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/IR/FP8Ops.h"
+#include "fp8/Support/RewriteLog.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-simplify-casts"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_SIMPLIFYCASTSPASS
@@ -244,6 +248,7 @@ struct HoistQuantize : OpRewritePattern<QuantizeOp> {
     FailureOr<ScaledType> moved = getMovedType(moveOp, *inner);
     if (failed(moved) || *moved != type)
       return rewriter.notifyMatchFailure(op, "the movement refines the shape");
+    LDBG() << "quantised before " << moveOp->getName() << ": " << op;
     Value quantized =
         QuantizeOp::create(rewriter, op.getLoc(), *inner, source, Value(),
                            Value(), Value(), op.getRecipeAttr());
@@ -268,6 +273,7 @@ struct SinkDequantize : OpRewritePattern<MoveOp> {
       return rewriter.notifyMatchFailure(op, "source is not a dequantize");
     if (failed(getMovedType(op, dequantize.getSource().getType())))
       return rewriter.notifyMatchFailure(op, "a block would be cut");
+    LDBG() << "dequantised after " << op->getName() << ": " << dequantize;
     Value moved = move(rewriter, op, dequantize.getSource());
     rewriter.replaceOpWithNewOp<DequantizeOp>(op, op->getResult(0).getType(),
                                               moved);
@@ -291,6 +297,7 @@ struct QuantizeOfDequantize : OpRewritePattern<QuantizeOp> {
       return rewriter.notifyMatchFailure(op, "source is not a dequantize");
     if (dequantize.getSource().getType() != op.getResult().getType())
       return rewriter.notifyMatchFailure(op, "format or blocks differ");
+    LDBG() << "not quantised again: " << op;
     rewriter.replaceOp(op, dequantize.getSource());
     ++counts.removed;
     return success();
@@ -299,14 +306,14 @@ struct QuantizeOfDequantize : OpRewritePattern<QuantizeOp> {
   Counts &counts;
 };
 
-struct SimplifyCasts : fp8::impl::SimplifyCastsPassBase<SimplifyCasts> {
+struct SimplifyCastsPass : fp8::impl::SimplifyCastsPassBase<SimplifyCastsPass> {
   using Base::Base;
   void runOnOperation() override;
 };
 
 } // namespace
 
-void SimplifyCasts::runOnOperation() {
+void SimplifyCastsPass::runOnOperation() {
   Counts counts{numMoved, numRemoved};
   RewritePatternSet patterns(&getContext());
   patterns.add<HoistQuantize<linalg::TransposeOp>,
@@ -317,7 +324,9 @@ void SimplifyCasts::runOnOperation() {
                SinkDequantize<tensor::ExpandShapeOp>,
                SinkDequantize<tensor::ExtractSliceOp>, QuantizeOfDequantize>(
       &getContext(), counts);
-  if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+  RewriteLog log(DEBUG_TYPE);
+  if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),
+                                   GreedyRewriteConfig().setListener(&log))))
     return signalPassFailure();
 
   getOperation()->walk([&](QuantizeOp op) {

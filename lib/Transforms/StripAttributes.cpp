@@ -32,7 +32,8 @@ static DictionaryAttr keepLLVM(MLIRContext *context,
 }
 
 namespace {
-struct StripAttributes : fp8::impl::StripAttributesPassBase<StripAttributes> {
+struct StripAttributesPass
+    : fp8::impl::StripAttributesPassBase<StripAttributesPass> {
   using Base::Base;
   void runOnOperation() override {
     MLIRContext *context = &getContext();

@@ -23,7 +23,7 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 namespace {
-struct VerifyStage : fp8::impl::VerifyStagePassBase<VerifyStage> {
+struct VerifyStagePass : fp8::impl::VerifyStagePassBase<VerifyStagePass> {
   using Base::Base;
   void runOnOperation() override;
 };
@@ -129,7 +129,7 @@ static LogicalResult verifyHost(Operation *op) {
   return success();
 }
 
-void VerifyStage::runOnOperation() {
+void VerifyStagePass::runOnOperation() {
   using Check = LogicalResult (*)(Operation *);
   const std::pair<StringRef, Check> checks[] = {
       {"import", verifyImport},   {"recipe", verifyRecipe},

@@ -71,7 +71,7 @@ private:
   DenseMap<int64_t, SmallVector<std::pair<RecordAmaxOp, bool>>> records;
 };
 
-struct VerifyState : fp8::impl::VerifyStatePassBase<VerifyState> {
+struct VerifyStatePass : fp8::impl::VerifyStatePassBase<VerifyStatePass> {
   using Base::Base;
   void runOnOperation() override;
 };
@@ -305,7 +305,7 @@ LogicalResult Step::follow(func::FuncOp function) {
   return follow(function.getBody(), environment);
 }
 
-void VerifyState::runOnOperation() {
+void VerifyStatePass::runOnOperation() {
   ModuleOp module = getOperation();
   SmallVector<SlotAttr> slots;
   if (auto table = module->getAttrOfType<StateTableAttr>(kStateAttrName))

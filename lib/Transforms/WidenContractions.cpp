@@ -12,6 +12,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-widen-contractions"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_WIDENCONTRACTIONSPASS
@@ -59,8 +62,8 @@ static Value widenInPlace(RewriterBase &rewriter,
 }
 
 namespace {
-struct WidenContractions
-    : fp8::impl::WidenContractionsPassBase<WidenContractions> {
+struct WidenContractionsPass
+    : fp8::impl::WidenContractionsPassBase<WidenContractionsPass> {
   using Base::Base;
   void runOnOperation() override {
     SmallVector<Contraction> contractions;
@@ -80,6 +83,9 @@ struct WidenContractions
       linalg::LinalgOp op = contraction.op;
       IRRewriter rewriter(op);
       ++numWidened;
+      LDBG() << "widened "
+             << (isSimple(contraction) ? "in place: " : "and collapsed: ")
+             << OpWithFlags(op, OpPrintingFlags().skipRegions());
       if (isSimple(contraction)) {
         rewriter.replaceOp(op, widenInPlace(rewriter, contraction));
         continue;

@@ -1,4 +1,4 @@
-//===- SafetensorsHeaderFuzzer.cpp - Any bytes as a header ------*- C++ -*-===//
+//===- SafetensorsHeaderFuzzer.cpp - Any bytes as a header ----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

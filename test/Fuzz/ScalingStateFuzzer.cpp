@@ -1,4 +1,4 @@
-//===- ScalingStateFuzzer.cpp - Any bytes as a saved state ------*- C++ -*-===//
+//===- ScalingStateFuzzer.cpp - Any bytes as a saved state ----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,6 @@
 // RUN: fp8-opt %s | fp8-opt | FileCheck %s
 // RUN: fp8-opt %s --emit-bytecode | fp8-opt | FileCheck %s
+// RUN: fp8-opt %s | not grep '[^ ]  '
 
 // Defaults are not printed; every other value is, and parses back.
 

@@ -1,6 +1,7 @@
 // RUN: fp8-opt %s --allow-unregistered-dialect | fp8-opt --allow-unregistered-dialect | FileCheck %s
 // RUN: fp8-opt %s --allow-unregistered-dialect --emit-bytecode | fp8-opt --allow-unregistered-dialect | FileCheck %s
 // RUN: fp8-opt %s --allow-unregistered-dialect --mlir-print-op-generic | fp8-opt --allow-unregistered-dialect | FileCheck %s
+// RUN: fp8-opt %s --allow-unregistered-dialect | not grep '[^ ]  '
 
 // CHECK-LABEL: @amax
 func.func @amax(%x: tensor<32x768xbf16>, %y: tensor<?x768xf32>) {

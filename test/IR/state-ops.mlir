@@ -1,6 +1,7 @@
 // RUN: fp8-opt %s | fp8-opt | FileCheck %s
 // RUN: fp8-opt %s --emit-bytecode | fp8-opt | FileCheck %s
 // RUN: fp8-opt %s --mlir-print-op-generic | fp8-opt | FileCheck %s
+// RUN: fp8-opt %s | not grep '[^ ]  '
 
 // CHECK: module attributes {fp8.state = #fp8.state_table<#fp8.delayed<amax_history_len = 16>, [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>, #fp8.slot<"l0.dy" : f8E5M2, dgrad gradient>, #fp8.slot<"l0.w" : f8E4M3FN, fprop weight, cache = 36>]>}
 module attributes {fp8.state = #fp8.state_table<#fp8.delayed<amax_history_len = 16>,

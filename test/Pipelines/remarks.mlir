@@ -36,7 +36,7 @@
 // JSON-NEXT:     "role": "fprop",
 // JSON-NEXT:     "shape": "M=32 N=16 K=3",
 // JSON-NEXT:     "suggestion": "make K a multiple of 32 or raise max-padding"
-// JSON:        "version": 1
+// JSON:        "version": 2
 
 !a = tensor<32x64xbf16>
 !b = tensor<64x16xbf16>

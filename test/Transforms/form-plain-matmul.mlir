@@ -1,5 +1,5 @@
 // RUN: fp8-opt %s --fp8-form-plain-matmul | FileCheck %s
-// RUN: fp8-opt %s --fp8-form-plain-matmul=tf32 | FileCheck %s --check-prefix=TF32
+// RUN: fp8-opt %s --fp8-form-plain-matmul=tf32 --canonicalize | FileCheck %s --check-prefix=TF32
 
 // [in, out] is how a program has weights: K is outermost, and stays so.
 
@@ -141,4 +141,47 @@ func.func @mixed(%a: tensor<32x64xbf16>, %b: tensor<64x48xf32>, %c: tensor<32x48
   } -> tensor<32x64xf32>
   %0 = linalg.matmul ins(%wide, %b : tensor<32x64xf32>, tensor<64x48xf32>) outs(%c : tensor<32x48xf32>) -> tensor<32x48xf32>
   return %0 : tensor<32x48xf32>
+}
+
+// A weight that a framework transposes for the product is read as it lies.
+
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// CHECK-LABEL: @transposed_by_the_program
+// CHECK-SAME: %[[X:[^:]*]]: {{[^%]*}}%[[W:[^:]*]]: {{[^%]*}}%[[V:[^:]*]]:
+// CHECK: fp8.matmul %[[X]], %[[W]] accumulate = fast :
+// CHECK: fp8.matmul %[[X]], %[[V]] transpose_b accumulate = fast :
+func.func @transposed_by_the_program(%x: tensor<32x64xbf16>, %w: tensor<16x64xbf16>, %v: tensor<64x16xbf16>) -> (tensor<32x16xf32>, tensor<32x16xf32>) {
+  %zero = arith.constant dense<0.0> : tensor<32x16xf32>
+  %e = tensor.empty() : tensor<64x16xbf16>
+  %wt = linalg.transpose ins(%w : tensor<16x64xbf16>) outs(%e : tensor<64x16xbf16>) permutation = [1, 0]
+  %0 = linalg.matmul ins(%x, %wt : tensor<32x64xbf16>, tensor<64x16xbf16>) outs(%zero : tensor<32x16xf32>) -> tensor<32x16xf32>
+  %f = tensor.empty() : tensor<16x64xbf16>
+  %vt = linalg.transpose ins(%v : tensor<64x16xbf16>) outs(%f : tensor<16x64xbf16>) permutation = [1, 0]
+  %1 = linalg.contract indexing_maps = [#a, #b, #c] ins(%x, %vt : tensor<32x64xbf16>, tensor<16x64xbf16>) outs(%zero : tensor<32x16xf32>) -> tensor<32x16xf32>
+  return %0, %1 : tensor<32x16xf32>, tensor<32x16xf32>
+}
+
+// Another permutation is a copy.
+// CHECK-LABEL: @batches
+// CHECK: %[[T:.*]] = linalg.transpose {{.*}} permutation = [1, 0, 2]
+// CHECK: fp8.matmul %[[T]], %{{.*}} transpose_b accumulate = fast :
+func.func @batches(%x: tensor<32x4x64xbf16>, %w: tensor<4x64x16xbf16>) -> tensor<4x32x16xf32> {
+  %zero = arith.constant dense<0.0> : tensor<4x32x16xf32>
+  %e = tensor.empty() : tensor<4x32x64xbf16>
+  %t = linalg.transpose ins(%x : tensor<32x4x64xbf16>) outs(%e : tensor<4x32x64xbf16>) permutation = [1, 0, 2]
+  %0 = linalg.batch_matmul ins(%t, %w : tensor<4x32x64xbf16>, tensor<4x64x16xbf16>) outs(%zero : tensor<4x32x16xf32>) -> tensor<4x32x16xf32>
+  return %0 : tensor<4x32x16xf32>
+}
+
+// Twice transposed is not transposed.
+
+// TF32-LABEL: func.func @f32_transposed_by_the_program
+// TF32-SAME:    %[[A:.+]]: tensor<32x64xf32>, %[[B:.+]]: tensor<16x64xf32>
+// TF32:       fp8.matmul %[[A]], %[[B]] accumulate = fast :
+func.func @f32_transposed_by_the_program(%a: tensor<32x64xf32>, %b: tensor<16x64xf32>, %c: tensor<32x16xf32>) -> tensor<32x16xf32> {
+  %e = tensor.empty() : tensor<64x16xf32>
+  %t = linalg.transpose ins(%b : tensor<16x64xf32>) outs(%e : tensor<64x16xf32>) permutation = [1, 0]
+  %0 = linalg.matmul ins(%a, %t : tensor<32x64xf32>, tensor<64x16xf32>) outs(%c : tensor<32x16xf32>) -> tensor<32x16xf32>
+  return %0 : tensor<32x16xf32>
 }

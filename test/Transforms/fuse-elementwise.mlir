@@ -71,3 +71,37 @@ func.func @loop(%x: !t, %n: index) -> !t {
   }
   return %r : !t
 }
+
+// Rounding stays with the matmul, the rest of the chain is one.
+// CHECK-LABEL: func.func @rounded_matmul
+// CHECK: fp8.matmul
+// CHECK: %[[GATE:.*]] = linalg.generic
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: arith.truncf
+// CHECK-NEXT: linalg.yield
+// CHECK: fp8.matmul
+// CHECK: linalg.generic {{.*}} ins(%[[GATE]], %{{.*}} : tensor<32x16xbf16>, tensor<32x16xf32>)
+// CHECK: math.exp
+// CHECK: arith.mulf
+// CHECK-NOT: linalg.generic
+func.func @rounded_matmul(%a: tensor<32x64xbf16>, %b: tensor<16x64xbf16>) -> tensor<32x16xf32> {
+  %gate = fp8.matmul %a, %b accumulate = fast : tensor<32x64xbf16>, tensor<16x64xbf16> -> tensor<32x16xf32>
+  %e16 = tensor.empty() : tensor<32x16xbf16>
+  %e = tensor.empty() : tensor<32x16xf32>
+  %rounded = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%gate : tensor<32x16xf32>) outs(%e16 : tensor<32x16xbf16>) {
+  ^bb0(%x: f32, %o: bf16):
+    %0 = arith.truncf %x : f32 to bf16
+    linalg.yield %0 : bf16
+  } -> tensor<32x16xbf16>
+  %exp = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%rounded : tensor<32x16xbf16>) outs(%e : tensor<32x16xf32>) {
+  ^bb0(%x: bf16, %o: f32):
+    %0 = arith.extf %x : bf16 to f32
+    %1 = math.exp %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<32x16xf32>
+  %up = fp8.matmul %a, %b accumulate = fast : tensor<32x64xbf16>, tensor<16x64xbf16> -> tensor<32x16xf32>
+  %r = linalg.mul ins(%exp, %up : tensor<32x16xf32>, tensor<32x16xf32>) outs(%e : tensor<32x16xf32>) -> tensor<32x16xf32>
+  return %r : tensor<32x16xf32>
+}

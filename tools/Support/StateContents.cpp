@@ -1,4 +1,4 @@
-//===- StateContents.cpp - What a scaling state holds -----------*- C++ -*-===//
+//===- StateContents.cpp - What a scaling state holds ---------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

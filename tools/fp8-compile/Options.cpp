@@ -1,4 +1,4 @@
-//===- Options.cpp - Command line of fp8-compile ----------------*- C++ -*-===//
+//===- Options.cpp - Command line of fp8-compile --------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

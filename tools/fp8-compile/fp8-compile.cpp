@@ -1,4 +1,4 @@
-//===- fp8-compile.cpp - Programs to shared objects -------------*- C++ -*-===//
+//===- fp8-compile.cpp - Programs to shared objects -----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

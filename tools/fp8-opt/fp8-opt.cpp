@@ -13,11 +13,26 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Debug.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
+
+#ifndef NDEBUG
+/// What passes log (LDBG), as `-debug-only` says it, which LLVM's own code has
+/// only if it was built with assertions too.
+static void logPasses(const std::vector<std::string> &flags) {
+  SmallVector<const char *> types;
+  for (const std::string &flag : flags)
+    types.push_back(flag.c_str());
+  if (types.empty())
+    return;
+  llvm::DebugFlag = true;
+  llvm::setCurrentDebugTypes(types.data(), types.size());
+}
+#endif
 
 int main(int argc, char **argv) {
   llvm::InitLLVM initLLVM(argc, argv);
@@ -28,10 +43,18 @@ int main(int argc, char **argv) {
       "fp8-remarks",
       llvm::cl::desc("Write what was decided about every contraction: "
                      "json:FILE or text:FILE"));
+#ifndef NDEBUG
+  static llvm::cl::list<std::string> loggedPasses(
+      "fp8-debug-only", llvm::cl::CommaSeparated,
+      llvm::cl::desc("Log what these passes decide, e.g. fp8-apply-recipe"));
+#endif
 
   auto [input, output] = registerAndParseCLIOptions(
       argc, argv, "fp8 optimiser driver\n", registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+#ifndef NDEBUG
+  logPasses(loggedPasses);
+#endif
   if (!remarks.empty()) {
     // The context is made by MlirOptMain: its first pass manager is the first
     // place where it can be reached.

@@ -1,4 +1,4 @@
-//===- fp8-plugin.cpp - Dialect and passes for a stock mlir-opt ----------===//
+//===- fp8-plugin.cpp - Dialect and passes for a stock mlir-opt -----------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

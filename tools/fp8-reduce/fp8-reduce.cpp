@@ -1,4 +1,4 @@
-//===- fp8-reduce.cpp - Test case reduction for modules with fp8 ---------===//
+//===- fp8-reduce.cpp - Test case reduction for modules with fp8 ----------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Report.cpp - What fp8-run prints -------------------------*- C++ -*-===//
+//===- Report.cpp - What fp8-run prints -----------------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

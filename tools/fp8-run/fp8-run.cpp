@@ -1,4 +1,4 @@
-//===- fp8-run.cpp - Compile and run with tensors from a file ---*- C++ -*-===//
+//===- fp8-run.cpp - Compile and run with tensors from a file -------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

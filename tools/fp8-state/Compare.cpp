@@ -1,4 +1,4 @@
-//===- Compare.cpp - Show what differs between two states -------*- C++ -*-===//
+//===- Compare.cpp - Show what differs between two states -----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Edit.cpp - Write a changed state -------------------------*- C++ -*-===//
+//===- Edit.cpp - Write a changed state -----------------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

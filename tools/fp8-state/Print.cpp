@@ -1,4 +1,4 @@
-//===- Print.cpp - Show what a saved state holds ----------------*- C++ -*-===//
+//===- Print.cpp - Show what a saved state holds --------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

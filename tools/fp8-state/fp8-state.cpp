@@ -1,4 +1,4 @@
-//===- fp8-state.cpp - Work with saved states of delayed scaling *- C++ -*-===//
+//===- fp8-state.cpp - Work with saved states of delayed scaling ----------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Passes.td - Conversions out of the fp8 dialect -*- tablegen -*-===//
+//===- Passes.td - Conversions out of the fp8 dialect ------*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- FP8Attrs.td - Enums, scale rules and states ----------*- tablegen -*-===//
+//===- FP8Attrs.td - Enums, scale rules and states ---------*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

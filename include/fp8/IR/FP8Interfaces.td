@@ -1,4 +1,4 @@
-//===- FP8Interfaces.td - Interfaces of the fp8 dialect -----*- tablegen -*-===//
+//===- FP8Interfaces.td - Interfaces of the fp8 dialect ----*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- FP8Ops.td - Operations of the fp8 dialect ------------*- tablegen -*-===//
+//===- FP8Ops.td - Operations of the fp8 dialect -----------*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -352,8 +352,8 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
   let regions = (region MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     $a `,` $b (`transpose_a` $transpose_a^)? (`transpose_b` $transpose_b^)?
-    (`accumulate` `=` $accumulate^)?
-    custom<Epilogue>($epilogue_operands, type($epilogue_operands), $epilogue)
+    (`accumulate` `=` `` $accumulate^)?
+    `` custom<Epilogue>($epilogue_operands, type($epilogue_operands), $epilogue)
     attr-dict `:` type($a) `,` type($b) `->` type($result) (`,` type($amax)^)?
   }];
   let builders = [OpBuilder<(ins "Type":$result, "Value":$a, "Value":$b,

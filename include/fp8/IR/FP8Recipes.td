@@ -1,4 +1,4 @@
-//===- FP8Recipes.td - The recipes --------------------------*- tablegen -*-===//
+//===- FP8Recipes.td - The recipes -------------------------*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

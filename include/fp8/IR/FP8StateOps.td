@@ -1,4 +1,4 @@
-//===- FP8StateOps.td - Operations on scaling state ---------*- tablegen -*-===//
+//===- FP8StateOps.td - Operations on scaling state --------*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- RecipeBase.td - What recipes are made of -------------*- tablegen -*-===//
+//===- RecipeBase.td - What recipes are made of ------------*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

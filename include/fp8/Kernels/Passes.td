@@ -1,4 +1,4 @@
-//===- Passes.td - Selection and generation of kernels ------*- tablegen -*-===//
+//===- Passes.td - Selection and generation of kernels -----*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -61,6 +61,24 @@ def SelectKernelsPass : Pass<"fp8-select-kernels", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numSelected", "num-selected", "Number of kernels chosen">,
     Statistic<"numTuned", "num-tuned", "Number of kernels from the table">
+  ];
+}
+
+def ReportCopiesPass : Pass<"fp8-report-copies", "::mlir::ModuleOp"> {
+  let summary = "say which operands of matmuls are copied for their kernels";
+  let description = [{
+    Makes a remark for each operand of a `fp8.matmul` with a kernel
+    (`fp8_gpu.config`) that is transposed on the way there: as codes, or before
+    it is quantised. The remark names the matmul, the operand, the type of the
+    copy and its bytes if they are known, the other matmuls that read the same
+    copy, what the kernel expects, and what would make the copy unnecessary. A
+    copy that several matmuls read has a remark for each.
+
+    Changes nothing. What is transposed although a kernel would read it in
+    either order has no remark.
+  }];
+  let statistics = [
+    Statistic<"numCopies", "num-copies", "Number of operands that are copies">
   ];
 }
 

@@ -1,4 +1,4 @@
-//===- Passes.h - Passes that run the pipeline -----------------*- C++ -*-===//
+//===- Passes.h - Passes that run the pipeline ------------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

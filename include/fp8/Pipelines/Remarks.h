@@ -1,4 +1,4 @@
-//===- Remarks.h - What was decided about every contraction -----*- C++ -*-===//
+//===- Remarks.h - What was decided about contractions ----------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,23 +22,34 @@ class MLIRContext;
 
 namespace mlir::fp8 {
 
-/// What was decided about a contraction.
+/// What was decided about a contraction, or what its kernel costs beside it.
 struct GemmRemark {
+  enum class Kind {
+    /// It is in FP8.
+    Passed,
+    /// It stays in high precision.
+    Missed,
+    /// An operand is copied, since its kernel wants it in another order.
+    Copy
+  };
+
   /// The value of `key`; empty without one.
   StringRef get(StringRef key) const;
 
-  /// `name: fp8` or `name: high precision`, and `key value` for the rest.
+  /// `name: fp8`, `name: high precision` or `name: copy`, and `key value` for
+  /// the rest.
   std::string getText() const;
   llvm::json::Object getJSON() const;
 
-  /// Whether it stays in high precision.
-  bool isMissed;
+  Kind kind;
   /// The function that it is in.
   std::string function;
   /// `file:line:column`; empty if that is not known.
   std::string location;
   /// `gemm`, which is its name, `role`, `shape`, `recipe`; then what it was
-  /// made to, or `reason` and `suggestion`.
+  /// made to, or `reason` and `suggestion`. Of a copy `gemm`, `operand` (a or
+  /// b), `type`; `bytes` if they are known, `shared_with`, the names of others
+  /// that read the same copy; `reason` and `suggestion`.
   SmallVector<std::pair<std::string, std::string>> arguments;
 };
 

@@ -13,9 +13,8 @@
 //
 // For all functions on devices, streams, memory and modules:
 //  - They may be called from any thread, at the same time.
-//  - Work is done in the primary context of `device`, which PyTorch and the
-//  CUDA
-//    runtime use too. The caller's current context is the same after a call.
+//  - Work is done in the primary context of `device`, which PyTorch and
+//    the CUDA runtime use too. The caller's current context stays the same.
 //  - Nothing waits for a device unless it says so, and nothing but what says so
 //    breaks a stream capture, of this thread or another.
 //  - Beside those that they name, they return FP8RT_ERROR_INVALID_ARGUMENT

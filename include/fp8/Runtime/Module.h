@@ -35,11 +35,9 @@ typedef uint64_t fp8rt_function;
 /// bytes that are not needed after the call. The caller unloads it. Errors:
 ///  - FP8RT_ERROR_INVALID_IMAGE: of no known kind, shorter than it says it is,
 ///    or refused by the driver's compiler, whose words are in the message.
-///  - FP8RT_ERROR_UNSUPPORTED_ARCH: compiled for GPUs that the device is not
-///  one
-///    of; the message names both.
-///  - FP8RT_ERROR_DRIVER_TOO_OLD: PTX of a version that the driver does not
-///  know.
+///  - FP8RT_ERROR_UNSUPPORTED_ARCH: compiled for other GPUs than the device;
+///    the message names both.
+///  - FP8RT_ERROR_DRIVER_TOO_OLD: PTX of a later version than the driver's.
 ///  - FP8RT_ERROR_OUT_OF_MEMORY.
 fp8rt_status fp8rt_module_load(int32_t device, const void *image, size_t size,
                                fp8rt_module *module);

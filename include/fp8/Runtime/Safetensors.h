@@ -1,4 +1,4 @@
-//===- Safetensors.h - Tensors in files ------------------------*- C++ -*-===//
+//===- Safetensors.h - Tensors in files -------------------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

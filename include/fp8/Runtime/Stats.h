@@ -1,4 +1,4 @@
-//===- Stats.h - Statistics of quantised tensors ---------------*- C++ -*-===//
+//===- Stats.h - Statistics of quantised tensors ----------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

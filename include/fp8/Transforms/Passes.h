@@ -1,4 +1,4 @@
-//===- Passes.h - Tensor-level passes --------------------------*- C++ -*-===//
+//===- Passes.h - Tensor-level passes ---------------------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

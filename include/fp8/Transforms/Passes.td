@@ -270,12 +270,14 @@ def FormPlainMatmulPass : Pass<"fp8-form-plain-matmul"> {
     left alone becomes `fp8.matmul` with plain operands, so that a kernel for
     tensor cores computes it and what follows moves into its epilogue. Tensors
     that were widened to f32 before count as what they were: the products are
-    the same. An operand that lies in memory with K outermost stays so
-    (`transpose_a`, `transpose_b`), of f32 it is copied; a result that lies transposed is computed as
-    the product of the operands in each other's place.
+    the same. An operand that lies in memory with K outermost, also one that the
+    program transposes, stays so (`transpose_a`, `transpose_b`); a result that
+    lies transposed is computed as the product of the operands in each other's
+    place.
 
     Contractions of f32 stay as they are, unless `tf32` allows the tensor core
-    to drop 13 of the 23 bits of their operands' mantissas.
+    to drop 13 of the 23 bits of their operands' mantissas. It reads them with K
+    innermost only, so that others are transposed.
   }];
   let options = [
     Option<"tf32", "tf32", "bool", "false",
@@ -296,7 +298,9 @@ def FuseElementwisePass : Pass<"fp8-fuse-elementwise"> {
     elementwise operation with one elementwise user is computed inside it.
     Unlike upstream's `linalg-fuse-elementwise-ops` it leaves contractions and
     other reductions alone: their operands are computed once, not once for
-    every use in the reduction.
+    every use in the reduction. What rounds a matmul's result to 16 bits stays
+    apart too: in that matmul's epilogue it is free, and in a user that goes to
+    the epilogue of another matmul the result would be stored with 32 bits.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::linalg::LinalgDialect",

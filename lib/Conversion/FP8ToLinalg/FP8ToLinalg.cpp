@@ -239,15 +239,15 @@ struct ConvertFunction : OpConversionPattern<func::FuncOp> {
   }
 };
 
-struct ConvertFP8ToLinalg
-    : fp8::impl::ConvertFP8ToLinalgPassBase<ConvertFP8ToLinalg> {
+struct ConvertFP8ToLinalgPass
+    : fp8::impl::ConvertFP8ToLinalgPassBase<ConvertFP8ToLinalgPass> {
   using Base::Base;
   void runOnOperation() override;
 };
 
 } // namespace
 
-void ConvertFP8ToLinalg::runOnOperation() {
+void ConvertFP8ToLinalgPass::runOnOperation() {
   WalkResult unresolved = getOperation().walk([](QuantizeOp op) {
     if (!op.isUnresolved())
       return WalkResult::advance();

@@ -19,13 +19,13 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 namespace {
-struct AddContext : fp8::impl::AddContextPassBase<AddContext> {
+struct AddContextPass : fp8::impl::AddContextPassBase<AddContextPass> {
   using Base::Base;
   void runOnOperation() override;
 };
 } // namespace
 
-void AddContext::runOnOperation() {
+void AddContextPass::runOnOperation() {
   auto type = LLVM::LLVMPointerType::get(&getContext());
   SymbolTable symbols(getOperation());
   for (auto function : getOperation().getOps<func::FuncOp>())

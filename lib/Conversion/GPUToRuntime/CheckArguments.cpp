@@ -48,13 +48,14 @@ static void checkState(RuntimeCalls &b, Value state) {
 }
 
 namespace {
-struct CheckArguments : fp8::impl::CheckArgumentsPassBase<CheckArguments> {
+struct CheckArgumentsPass
+    : fp8::impl::CheckArgumentsPassBase<CheckArgumentsPass> {
   using Base::Base;
   void runOnOperation() override;
 };
 } // namespace
 
-void CheckArguments::runOnOperation() {
+void CheckArgumentsPass::runOnOperation() {
   ModuleOp module = getOperation();
   if (failed(verifyRuntimeSymbols(module)))
     return signalPassFailure();

@@ -182,14 +182,14 @@ struct ConvertLaunchFunc : ConvertOpToLLVMPattern<gpu::LaunchFuncOp> {
   const KernelGlobals &kernels;
 };
 
-struct ConvertGPUToRuntime
-    : fp8::impl::ConvertGPUToRuntimePassBase<ConvertGPUToRuntime> {
+struct ConvertGPUToRuntimePass
+    : fp8::impl::ConvertGPUToRuntimePassBase<ConvertGPUToRuntimePass> {
   using Base::Base;
   void runOnOperation() override;
 };
 } // namespace
 
-void ConvertGPUToRuntime::runOnOperation() {
+void ConvertGPUToRuntimePass::runOnOperation() {
   MLIRContext *context = &getContext();
   ModuleOp module = getOperation();
   // Upstream's patterns would touch the device's memory from the host.

@@ -16,6 +16,7 @@
 
 #include "fp8/Conversion/Passes.h"
 #include "fp8/Runtime/ABI/MLIR.h"
+#include "fp8/Support/RewriteLog.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,6 +24,9 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-convert-gemms-to-runtime"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_CONVERTGEMMSTORUNTIMEPASS
@@ -246,6 +250,7 @@ LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
         rewriter, loc, cast<MemRefType>(callee->getArgumentTypes()[index]),
         bases[index], OpFoldResult(offsets[index]), sizes, strides));
   }
+  LDBG() << "called for: " << OpWithFlags(op, OpPrintingFlags().skipRegions());
   func::CallOp::create(rewriter, loc, *callee, arguments);
   rewriter.eraseOp(op);
   return success();
@@ -258,5 +263,6 @@ void fp8::populateGemmsToRuntimePatterns(RewritePatternSet &patterns) {
 void ConvertGemmsToRuntimePass::runOnOperation() {
   RewritePatternSet patterns(&getContext());
   fp8::populateGemmsToRuntimePatterns(patterns);
-  walkAndApplyPatterns(getOperation(), std::move(patterns));
+  fp8::RewriteLog log(DEBUG_TYPE);
+  walkAndApplyPatterns(getOperation(), std::move(patterns), &log);
 }

@@ -335,14 +335,14 @@ static void lowerToLaunch(RewriterBase &b, LaunchBuilder &launches,
 }
 
 namespace {
-struct LowerLinalgToGPU
-    : fp8::impl::LowerLinalgToGPUPassBase<LowerLinalgToGPU> {
+struct LowerLinalgToGPUPass
+    : fp8::impl::LowerLinalgToGPUPassBase<LowerLinalgToGPUPass> {
   using Base::Base;
   void runOnOperation() override;
 };
 } // namespace
 
-void LowerLinalgToGPU::runOnOperation() {
+void LowerLinalgToGPUPass::runOnOperation() {
   IRRewriter rewriter(&getContext());
   replaceStridedCopies(rewriter, getOperation());
   SmallVector<Operation *> ops;

@@ -51,8 +51,8 @@ static void lowerToLoops(RewriterBase &b, linalg::LinalgOp op) {
 }
 
 namespace {
-struct LowerLinalgToLoops
-    : fp8::impl::LowerLinalgToLoopsPassBase<LowerLinalgToLoops> {
+struct LowerLinalgToLoopsPass
+    : fp8::impl::LowerLinalgToLoopsPassBase<LowerLinalgToLoopsPass> {
   using Base::Base;
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());

@@ -1,5 +1,4 @@
-//===- Hazards.h - What LLVM must be told about asynchronous code -*- C++
-//-*-===//
+//===- Hazards.h - What LLVM must know of asynchronous code -----*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

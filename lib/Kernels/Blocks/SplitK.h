@@ -1,5 +1,4 @@
-//===- SplitK.h - Sums over parts of K that different blocks computed -*- C++
-//-*-===//
+//===- SplitK.h - Sums over parts of K, by several blocks -------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

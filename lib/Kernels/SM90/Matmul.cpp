@@ -23,7 +23,8 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-static void buildBarriers(const MatmulContext &kernel, Ring &ring) {
+static void buildBarriers(const MatmulContext &kernel, GPUTargetAttr target,
+                          Ring &ring) {
   KernelBuilder &b = kernel.b;
   b.ifThen(b.equal(kernel.warp, kernel.config.getConsumers() * 4), [&] {
     b.electOne([&] {
@@ -40,13 +41,19 @@ static void buildBarriers(const MatmulContext &kernel, Ring &ring) {
   });
   kernel.synchronize();
   // With programmatic dependent launch (PTX ISA, griddepcontrol), the kernel
-  // before has finished here, and the blocks of the next one may take the place
-  // of this one's as they end. They wait here, too.
+  // before has finished here.
   NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
-  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
+  // The next kernel's blocks may come in at once if as many have room beside
+  // these; they wait as these did.
+  Value blocks = NVVM::GridDimXOp::create(b, b.getI32Type());
+  b.ifThen(b.less(b.mul(blocks, 2), b.i32(target.getMultiprocessors() + 1)),
+           [&] {
+             NVVM::GriddepcontrolOp::create(
+                 b, NVVM::GridDepActionKind::launch_dependents);
+           });
 }
 
-static void buildBody(const MatmulContext &kernel) {
+static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
   KernelBuilder &b = kernel.b;
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
@@ -55,7 +62,7 @@ static void buildBody(const MatmulContext &kernel) {
                           kernel.rankOfRows, kernel.rankOfCols,
                           /*wholeRows=*/layout.rows.getParts() == 1,
                           /*wholeCols=*/layout.cols.getParts() == 1});
-  buildBarriers(kernel, ring);
+  buildBarriers(kernel, target, ring);
 
   TileScheduler scheduler(
       b,
@@ -78,7 +85,14 @@ static void buildBody(const MatmulContext &kernel) {
         NVVM::SetMaxRegisterOp::create(b, layout.producerRegisters,
                                        NVVM::SetMaxRegisterAction::decrease);
         b.ifThen(b.equal(kernel.warp, producerWarp), [&] {
-          b.electOne([&] { buildOperandProducer(kernel, scheduler, ring); });
+          b.electOne([&] {
+            buildOperandProducer(kernel, scheduler, ring);
+            // Otherwise they come in as these end: had only some of them room
+            // before, the others would come late, by up to a third of the
+            // kernel's time.
+            NVVM::GriddepcontrolOp::create(
+                b, NVVM::GridDepActionKind::launch_dependents);
+          });
         });
         if (kernel.hasScalesInRing())
           b.ifThen(b.equal(kernel.warp, producerWarp + 1),
@@ -112,6 +126,7 @@ fp8::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
   Value shared = LLVM::AddressOfOp::create(
       b, LLVM::LLVMPointerType::get(context, 3), KernelSignature::kSharedName);
   buildBody(MatmulContext(b, spec, config, *layout,
-                          matmul.signature.getParams(function), shared));
+                          matmul.signature.getParams(function), shared),
+            target);
   return function;
 }

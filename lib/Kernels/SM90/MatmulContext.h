@@ -1,4 +1,4 @@
-//===- MatmulContext.h - What all parts of a matmul kernel share *- C++ -*-===//
+//===- MatmulContext.h - What all parts of a matmul share -------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -82,6 +82,8 @@ static double getMemoryClocks(const MatmulSpec &spec, GPUTargetAttr target,
 
 double fp8::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                           GPUTargetAttr target) {
+  if (!spec.isScaled())
+    return getPlainMatmulCost(spec, config, target);
   double items = double(llvm::divideCeil(spec.m, config.getClusterM())) *
                  llvm::divideCeil(spec.n, config.getClusterN()) * spec.batch *
                  config.getSplitK();

@@ -18,7 +18,8 @@ namespace mlir::fp8 {
 std::unique_ptr<KernelGenerator> createMatmulGeneratorSM90();
 
 /// The configs of the heuristics' table that fit, those first that large
-/// products want; with `exhaustive` also those that differ from these in
+/// products want, and of operands in high precision those first that seem best;
+/// with `exhaustive` also those that differ from these in
 /// staging, pending products, epilogue and rasterisation.
 SmallVector<GemmConfigAttr> getMatmulCandidates(const MatmulSpec &spec,
                                                 GPUTargetAttr target,
@@ -37,6 +38,18 @@ double getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
 /// What the main loop of a config was measured to reach of the tensor core's
 /// rate; a guess for one that is not in the table.
 double getMainLoopShare(const MatmulSpec &spec, GemmConfigAttr config);
+
+/// Of operands in high precision, up to `most` configs that fit, those first
+/// that cost least; and the cost. Unknown extents count as large ones.
+SmallVector<GemmConfigAttr> getPlainMatmulCandidates(const MatmulSpec &spec,
+                                                     GPUTargetAttr target,
+                                                     size_t most);
+double getPlainMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
+                          GPUTargetAttr target);
+
+/// Whether the waves of a tile share the code of an epilogue.
+GemmEpilogue getMatmulEpilogue(const MatmulSpec &spec, int64_t waves,
+                               int64_t cols, bool storesInBulk);
 
 /// Builds the kernel; see KernelGenerator::build.
 FailureOr<LLVM::LLVMFuncOp> buildMatmul(OpBuilder &builder, Location loc,

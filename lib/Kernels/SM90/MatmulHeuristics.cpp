@@ -65,31 +65,6 @@ static constexpr TileConfig kFast[] = {
     {64, 32, 16, 1, kCooperative, 0.605},
 };
 
-/// Operands in high precision: of a K block, the tensor core takes as long as
-/// with 8 bits, and there are twice as many.
-static constexpr TileConfig kPlain[] = {
-    {128, 256, 4, 2, kCooperative, 0.56, 1, 2},
-    {256, 128, 4, 2, kCooperative, 0.56, 1, 2},
-    {256, 192, 3, 2, kCooperative, 0.56, 1, 2},
-    {256, 160, 3, 2, kCooperative, 0.56},
-    {192, 192, 3, 3, kCooperative, 0.56},
-    {192, 128, 4, 3, kCooperative, 0.56},
-    {128, 224, 4, 2, kCooperative, 0.56},
-    {128, 192, 4, 2, kCooperative, 0.56, 1, 2},
-    {128, 160, 5, 2, kCooperative, 0.56},
-    {128, 128, 6, 2, kCooperative, 0.56},
-    {128, 192, 4, 2, kPingPong, 0.56, 1, 2},
-    {128, 160, 5, 2, kPingPong, 0.56},
-    {128, 128, 6, 2, kPingPong, 0.56, 1, 2},
-    {128, 96, 7, 2, kPingPong, 0.56},
-    {64, 256, 4, 2, kPingPong, 0.56, 1, 2},
-    {64, 192, 5, 2, kPingPong, 0.56},
-    {64, 128, 8, 2, kPingPong, 0.56, 1, 2},
-    {64, 96, 9, 2, kPingPong, 0.56},
-    {64, 64, 12, 1, kCooperative, 0.45, 1, 2},
-    {128, 64, 8, 2, kCooperative, 0.45},
-};
-
 /// Promotion needs a second set of accumulators, so that waves are narrower.
 static constexpr TileConfig kPromoted[] = {
     {128, 128, 5, 2, kCooperative, 0.625},
@@ -125,6 +100,9 @@ static constexpr SwappedConfig kSwapped[] = {
 static constexpr int64_t kMostSwapped = 256;
 static constexpr int64_t kMostClustered = 512;
 
+/// Of matmuls in high precision, how many configs may be the best.
+static constexpr size_t kMostCandidates = 24;
+
 /// Instructions of an epilogue, as MatmulSpec counts them, beyond which waves
 /// share its code. Some 2000 that remain fit the instruction cache; what does
 /// not issues at half the rate. Below, moving the sums costs more than that.
@@ -159,6 +137,13 @@ static GemmConfigAttr withSchedule(GemmConfigAttr config, int64_t group,
       epilogue);
 }
 
+GemmEpilogue fp8::getMatmulEpilogue(const MatmulSpec &spec, int64_t waves,
+                                    int64_t cols, bool storesInBulk) {
+  int64_t instructions = spec.getEpilogueInstructions() * waves * cols / 2;
+  bool isLooped = instructions > kMostUnrolled && storesInBulk && waves > 1;
+  return isLooped ? GemmEpilogue::Looped : GemmEpilogue::Unrolled;
+}
+
 /// The schedule that a config's tiles want, by rule.
 static GemmConfigAttr schedule(const MatmulSpec &spec, GemmConfigAttr config,
                                GPUTargetAttr target) {
@@ -167,15 +152,12 @@ static GemmConfigAttr schedule(const MatmulSpec &spec, GemmConfigAttr config,
   bool isFast = spec.accumulate == Accumulate::Fast;
   int64_t pending =
       isFast && config.getSharers() == 1 && config.getSplitK() == 1;
-  int64_t instructions =
-      spec.getEpilogueInstructions() * config.getWaves() * config.getCols() / 2;
-  bool isLooped = instructions > kMostUnrolled &&
-                  config.getStore() == GemmStore::TMA && config.getWaves() > 1;
+  GemmEpilogue epilogue =
+      getMatmulEpilogue(spec, config.getWaves(), config.getCols(),
+                        config.getStore() == GemmStore::TMA);
   auto make = [&](int64_t staging) {
     return withSchedule(config, config.getGroup(), staging, pending,
-                        canOverlapPromotion(spec, config),
-                        isLooped ? GemmEpilogue::Looped
-                                 : GemmEpilogue::Unrolled);
+                        canOverlapPromotion(spec, config), epilogue);
   };
   GemmConfigAttr made = make(/*staging=*/2);
   return isFitting(spec, made, target) ? made : make(/*staging=*/1);
@@ -203,8 +185,6 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec,
 }
 
 static ArrayRef<TileConfig> getTileConfigs(const MatmulSpec &spec) {
-  if (!spec.isScaled())
-    return kPlain;
   if (spec.accumulate == Accumulate::Fast)
     return kFast;
   if (spec.isBlocked())
@@ -257,6 +237,12 @@ SmallVector<GemmConfigAttr> fp8::getMatmulCandidates(const MatmulSpec &spec,
       if (isFitting(spec, variant, target))
         candidates.push_back(variant);
   };
+  if (!spec.isScaled()) {
+    for (GemmConfigAttr config :
+         getPlainMatmulCandidates(spec, target, kMostCandidates))
+      add(config);
+    return candidates;
+  }
   for (const TileConfig &tile : getTileConfigs(spec))
     for (int64_t cluster = tile.leastCluster; cluster <= tile.mostCluster;
          ++cluster)
@@ -317,11 +303,15 @@ FailureOr<GemmConfigAttr> fp8::selectMatmulConfig(const MatmulSpec &spec,
                                                   GPUTargetAttr target,
                                                   std::string &reason) {
   SmallVector<GemmConfigAttr> candidates =
-      getMatmulCandidates(spec, target, /*exhaustive=*/false);
+      spec.isScaled() ? getMatmulCandidates(spec, target, /*exhaustive=*/false)
+                      : getPlainMatmulCandidates(spec, target, /*most=*/1);
   if (candidates.empty()) {
-    reason = "no config of the table fits";
+    if (succeeded(checkOperands(spec, reason)))
+      reason = "no config of the table fits";
     return failure();
   }
+  if (!spec.isScaled())
+    return candidates.front();
   if (!ShapedType::isDynamic(spec.m) && spec.m <= 32)
     if (GemmConfigAttr config = selectForMemory(spec, target);
         llvm::is_contained(candidates, config))

@@ -1,4 +1,4 @@
-//===- Device.cpp - CUDA devices and their contexts -------------*- C++ -*-===//
+//===- Device.cpp - CUDA devices and their contexts -----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

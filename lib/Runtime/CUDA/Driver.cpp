@@ -1,4 +1,4 @@
-//===- Driver.cpp - The CUDA driver, if there is one ------------*- C++ -*-===//
+//===- Driver.cpp - The CUDA driver, if there is one ----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

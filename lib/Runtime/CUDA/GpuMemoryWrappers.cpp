@@ -1,4 +1,4 @@
-//===- GpuMemoryWrappers.cpp - Memory, by upstream's names ------*- C++ -*-===//
+//===- GpuMemoryWrappers.cpp - Memory, by upstream's names ----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

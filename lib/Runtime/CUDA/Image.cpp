@@ -1,4 +1,4 @@
-//===- Image.cpp - What is in the image of a module -------------*- C++ -*-===//
+//===- Image.cpp - What is in the image of a module -----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

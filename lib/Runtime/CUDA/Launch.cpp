@@ -1,4 +1,4 @@
-//===- Launch.cpp - Launching kernels ---------------------------*- C++ -*-===//
+//===- Launch.cpp - Launching kernels -------------------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

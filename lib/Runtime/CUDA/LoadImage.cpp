@@ -1,4 +1,4 @@
-//===- LoadImage.cpp - Images become modules of the driver ------*- C++ -*-===//
+//===- LoadImage.cpp - Images become modules of the driver ----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Memory.cpp - Memory of CUDA devices ----------------------*- C++ -*-===//
+//===- Memory.cpp - Memory of CUDA devices --------------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Module.h - Loading and launching, for those with a context *- C++
-//-*-===//
+//===- Module.h - Launches for those with a context -------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Modules.cpp - The modules and functions behind handles ---*- C++ -*-===//
+//===- Modules.cpp - The modules and functions behind handles -------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

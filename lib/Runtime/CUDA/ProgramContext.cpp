@@ -1,5 +1,4 @@
-//===- ProgramContext.cpp - Where compiled programs for GPUs run -*- C++
-//-*-===//
+//===- ProgramContext.cpp - Where compiled programs for GPUs run ----------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Stream.cpp - CUDA streams and events ---------------------*- C++ -*-===//
+//===- Stream.cpp - CUDA streams and events -------------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TensorMap.cpp - Descriptors of tensors for the TMA -------*- C++ -*-===//
+//===- TensorMap.cpp - Descriptors of tensors for the TMA -----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- WrapperErrors.cpp - Errors of functions that return none -*- C++ -*-===//
+//===- WrapperErrors.cpp - Errors of functions that return none -----------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Engine.cpp - Compiling and running on this machine -------*- C++ -*-===//
+//===- Engine.cpp - Compiling and running on this machine -----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

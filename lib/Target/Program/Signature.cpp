@@ -1,4 +1,4 @@
-//===- Signature.cpp - What a program takes and gives -----------*- C++ -*-===//
+//===- Signature.cpp - What a program takes and gives ---------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

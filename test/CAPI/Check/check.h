@@ -35,7 +35,7 @@ void expect_status(fp8rt_status status, fp8rt_status expected,
 
 /// What handlers were given.
 typedef struct messages {
-  int num_diagnostics, num_errors, num_remarks, num_fp8;
+  int num_diagnostics, num_errors, num_remarks, num_fp8, num_copies;
   char text[16384]; /* of all of them */
   fp8c_context *context;
 } messages;

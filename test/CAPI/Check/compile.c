@@ -165,12 +165,18 @@ static void check_remarks(void) {
 
   // The same source, in another way; and without handlers.
   EXPECT_OK(fp8c_compile(source, NULL, 0, &program));
-  EXPECT(all.num_remarks == 4 && all.num_fp8 == 1);
+  EXPECT(all.num_remarks == 4 && all.num_fp8 == 1 && all.num_copies == 0);
+  fp8c_program_destroy(program);
+  fp8c_option gpu[] = {{"recipe", "current"}, {"target", "sm_90a"}};
+  EXPECT_OK(fp8c_compile(source, gpu, LENGTH(gpu), &program));
+  EXPECT(all.num_remarks == 7 && all.num_fp8 == 2 && all.num_copies == 1);
+  EXPECT(strstr(all.text, "large: copy; operand b, type 16x64xf8E4M3FN, bytes "
+                          "1024, reason expected K to be the innermost"));
   fp8c_program_destroy(program);
   EXPECT_OK(fp8c_context_set_remark_handler(context, NULL, NULL));
   EXPECT_OK(fp8c_context_set_diagnostic_handler(context, NULL, NULL));
   EXPECT_OK(fp8c_compile(source, &option, 1, &program));
-  EXPECT(all.num_remarks == 4);
+  EXPECT(all.num_remarks == 7);
   fp8c_program_destroy(program);
   refuse(source, "recipe", "fancy", FP8RT_ERROR_INVALID_PROGRAM, "'fancy'");
   EXPECT(all.num_diagnostics == 0);

@@ -56,10 +56,12 @@ static void on_diagnostic(const fp8c_diagnostic *diagnostic, void *data) {
 static void on_remark(const fp8c_remark *remark, void *data) {
   messages *all = (messages *)data;
   ++all->num_remarks;
-  all->num_fp8 += remark->is_fp8;
+  all->num_fp8 += remark->kind == FP8C_REMARK_FP8;
+  all->num_copies += remark->kind == FP8C_REMARK_COPY;
   EXPECT(strncmp(remark->text, remark->name, strlen(remark->name)) == 0);
-  EXPECT(remark->is_fp8 == (remark->reason[0] == '\0'));
-  EXPECT(remark->is_fp8 == (remark->num_details != 0));
+  EXPECT((remark->kind == FP8C_REMARK_FP8) == (remark->reason[0] == '\0'));
+  EXPECT((remark->kind == FP8C_REMARK_HIGH_PRECISION) ==
+         (remark->num_details == 0));
   append(all, remark->text);
   append(all, "\n");
   fp8c_source *source;

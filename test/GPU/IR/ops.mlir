@@ -1,4 +1,5 @@
 // RUN: fp8-opt %s | fp8-opt | FileCheck %s
+// RUN: fp8-opt %s | not grep '[^ ]  '
 
 // CHECK-DAG: #[[DOUBLE:.*]] = #fp8_gpu.launch<arguments = [#fp8_gpu.argument<name = "x",
 // CHECK-DAG: #[[SUMS:.*]] = #fp8_gpu.launch<arguments = [#fp8_gpu.argument<name = "y",

@@ -1,4 +1,4 @@
-//===- Acme.td - Recipes of another project -----------------*- tablegen -*-===//
+//===- Acme.td - Recipes of another project ----------------*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- cuda_abi.cpp - Our declarations against cuda.h -----------*- C++ -*-===//
+//===- cuda_abi.cpp - Our declarations against cuda.h ---------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- devices.c - A C program that looks for a GPU ---------------*- C -*-===//
+//===- devices.c - A C program that looks for a GPU -----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- StateManifestTest.cpp - A state table for the runtime ----*- C++ -*-===//
+//===- StateManifestTest.cpp - A state table for the runtime --------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- BuiltinsTest.cpp - What compiled code calls -------------*- C++ -*-===//
+//===- BuiltinsTest.cpp - What compiled code calls ------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ProgramStateTest.cpp - The end of a step of a program ----*- C++ -*-===//
+//===- ProgramStateTest.cpp - The end of a step of a program --------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

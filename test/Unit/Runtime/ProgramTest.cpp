@@ -1,4 +1,4 @@
-//===- ProgramTest.cpp - Calls of compiled programs -------------*- C++ -*-===//
+//===- ProgramTest.cpp - Calls of compiled programs -----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

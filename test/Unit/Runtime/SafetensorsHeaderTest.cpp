@@ -1,4 +1,4 @@
-//===- SafetensorsHeaderTest.cpp - What a file may say ---------*- C++ -*-===//
+//===- SafetensorsHeaderTest.cpp - What a file may say --------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

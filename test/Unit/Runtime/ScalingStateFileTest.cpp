@@ -1,4 +1,4 @@
-//===- ScalingStateFileTest.cpp - Saved states and threads ------*- C++ -*-===//
+//===- ScalingStateFileTest.cpp - Saved states and threads ----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

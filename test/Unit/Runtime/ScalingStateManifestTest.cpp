@@ -1,4 +1,4 @@
-//===- ScalingStateManifestTest.cpp - What a state is made of --*- C++ -*-===//
+//===- ScalingStateManifestTest.cpp - What a state is made of -------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

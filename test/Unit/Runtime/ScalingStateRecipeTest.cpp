@@ -1,4 +1,4 @@
-//===- ScalingStateRecipeTest.cpp - States of recipes from outside *- C++ -*-=//
+//===- ScalingStateRecipeTest.cpp - States of recipes from outside --------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

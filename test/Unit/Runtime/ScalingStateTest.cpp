@@ -1,4 +1,4 @@
-//===- ScalingStateTest.cpp - The state of delayed scaling ------*- C++ -*-===//
+//===- ScalingStateTest.cpp - The state of delayed scaling ----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

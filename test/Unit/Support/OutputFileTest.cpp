@@ -1,4 +1,4 @@
-//===- OutputFileTest.cpp - Files that are written together -----*- C++ -*-===//
+//===- OutputFileTest.cpp - Files that are written together ---------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

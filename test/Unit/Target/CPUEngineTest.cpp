@@ -1,4 +1,4 @@
-//===- CPUEngineTest.cpp - Compiling and running here ----------*- C++ -*-===//
+//===- CPUEngineTest.cpp - Compiling and running here ---------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

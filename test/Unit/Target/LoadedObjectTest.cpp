@@ -1,4 +1,4 @@
-//===- LoadedObjectTest.cpp - Objects linked into the process --*- C++ -*-===//
+//===- LoadedObjectTest.cpp - Objects linked into the process -------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- fake_cuda.c - A CUDA driver without a GPU ------------------*- C -*-===//
+//===- fake_cuda.c - A CUDA driver without a GPU --------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- fake_memory.c - Memory, streams and events -----------------*- C -*-===//
+//===- fake_memory.c - Memory, streams and events -------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

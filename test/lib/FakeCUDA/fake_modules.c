@@ -1,4 +1,4 @@
-//===- fake_modules.c - Modules, launches and tensor maps ---------*- C -*-===//
+//===- fake_modules.c - Modules, launches and tensor maps -----------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- fake_symbols.c - Finding functions of the fake driver ------*- C -*-===//
+//===- fake_symbols.c - Finding functions of the fake driver --------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Toy.h - A kind of kernels and an architecture, from outside -*- C++
-//-*-===//
+//===- Toy.h - Kernels and an architecture from outside ---------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

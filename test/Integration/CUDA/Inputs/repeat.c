@@ -1,4 +1,4 @@
-//===- repeat.c - Repeats a compiled program on a GPU -------------*- C -*-===//
+//===- repeat.c - Repeats a compiled program on a GPU ---------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

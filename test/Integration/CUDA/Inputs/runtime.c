@@ -1,4 +1,4 @@
-//===- runtime.c - A check of libfp8rt's CUDA half on a GPU -------*- C -*-===//
+//===- runtime.c - A check of libfp8rt's CUDA half on a GPU ---------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- runtime_kernels.h - Small kernels for the check of the runtime *- C
-//-*-===//
+//===- runtime_kernels.h - Kernels for runtime.c ------------------*- C -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ContextTest.cpp - Where compiled programs for GPUs run ---*- C++ -*-===//
+//===- ContextTest.cpp - Where compiled programs for GPUs run -------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- DeviceStateTest.cpp - Scaling states on a GPU ------------*- C++ -*-===//
+//===- DeviceStateTest.cpp - Scaling states on a GPU ----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- DeviceTest.cpp - CUDA devices, streams and events --------*- C++ -*-===//
+//===- DeviceTest.cpp - CUDA devices, streams and events ------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

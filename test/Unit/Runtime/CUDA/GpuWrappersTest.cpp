@@ -1,5 +1,4 @@
-//===- GpuWrappersTest.cpp - The names that upstream's GPU code calls *- C++
-//-*-===//
+//===- GpuWrappersTest.cpp - The names that upstream's GPU code calls -----===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

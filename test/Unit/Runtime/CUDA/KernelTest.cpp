@@ -1,4 +1,4 @@
-//===- KernelTest.cpp - Launches that are described -------------*- C++ -*-===//
+//===- KernelTest.cpp - Launches that are described -----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ModuleTest.cpp - Loading and launching kernels -----------*- C++ -*-===//
+//===- ModuleTest.cpp - Loading and launching kernels ---------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ProgramStateTest.cpp - The end of a step on a GPU --------*- C++ -*-===//
+//===- ProgramStateTest.cpp - The end of a step on a GPU ------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
