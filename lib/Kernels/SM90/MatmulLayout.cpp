@@ -58,7 +58,12 @@ static int64_t getAccumulatorRegisters(const MatmulSpec &spec,
   // per row take some registers, too.
   bool perRow = rows.scale == ScaleBlock::Row || cols.scale == ScaleBlock::Row;
   int64_t sums = config.getWaves() * wave;
-  return std::max(accumulators, sums + (spec.epilogue ? 64 : perRow ? 44 : 0));
+  // So do the addresses of stores of one element each.
+  int64_t beside = spec.epilogue                            ? 64
+                   : perRow                                 ? 44
+                   : config.getStore() == GemmStore::Direct ? 16
+                                                            : 0;
+  return std::max(accumulators, sums + beside);
 }
 
 /// The widest swizzle that writes no more than a quarter of the tile twice; 0

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 // The configs of a matmul of operands in high precision are not a table but all
 // that its extents suggest, ordered by a model of their time. Its constants are
-// fitted to times of some 500 configs on random shapes on an H200, and judged
+// fitted to times of some 900 configs on random shapes on an H200, and judged
 // by others (docs/Kernels.md, "Selection"). They absorb what the model leaves
 // out, so that a single one is no measurement.
 

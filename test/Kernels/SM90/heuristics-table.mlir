@@ -29,6 +29,11 @@ func.func @block(%a: !b, %b: !w) -> tensor<4096x4096xbf16> {
   return %0 : tensor<4096x4096xbf16>
 }
 
+func.func @plain(%a: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
+  %0 = fp8.matmul %a, %a transpose_a transpose_b accumulate = fast : tensor<4096x4096xbf16>, tensor<4096x4096xbf16> -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+
 func.func @gelu_quantize(%a: !x, %bias: tensor<4096xbf16>, %scale: f32) -> (tensor<4096x4096xf8E4M3FN>, tensor<1x1xf32>) {
   %0:2 = fp8.matmul %a, %a accumulate = fast epilogue(%bias : tensor<4096xbf16>) {
   ^bb0(%acc: f32, %b0: bf16):

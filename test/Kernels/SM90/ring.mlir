@@ -33,7 +33,14 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: nvvm.fence.mbarrier.init
 // CHECK: nvvm.barrier
 // CHECK: nvvm.griddepcontrol wait
-// CHECK: nvvm.griddepcontrol launch_dependents
+
+// The next kernel may start at once if twice the blocks have room on 132
+// multiprocessors.
+// CHECK: %[[BLOCKS:.*]] = nvvm.read.ptx.sreg.nctaid.x
+// CHECK: %[[TWICE:.*]] = arith.muli %[[BLOCKS]], %[[TWO]]
+// CHECK: %[[ROOM:.*]] = arith.cmpi ult, %[[TWICE]], %c133_i32
+// CHECK: scf.if %[[ROOM]]
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
 
 // Consumers start with phase 0.
 // CHECK: nvvm.setmaxregister increase 240
@@ -59,3 +66,7 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: arith.select %[[WRAPS]], %[[ZERO]], %[[NEXT]]
 // CHECK: %[[FLIPPED:.*]] = arith.xori %[[PHASE]], %[[ONE]]
 // CHECK: arith.select %[[WRAPS]], %[[FLIPPED]], %[[PHASE]]
+
+// After the last copies, the next kernel may start in any case.
+// CHECK: nvvm.griddepcontrol launch_dependents
+// CHECK-NOT: nvvm.cp.async.bulk.tensor.shared
