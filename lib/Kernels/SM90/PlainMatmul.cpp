@@ -82,7 +82,8 @@ private:
 PlainMatmul::PlainMatmul(const MatmulSpec &spec, GPUTargetAttr target)
     : spec(spec), target(target) {
   auto known = [](int64_t extent, int64_t otherwise) {
-    return ShapedType::isDynamic(extent) ? otherwise : extent;
+    return ShapedType::isDynamic(extent) ? otherwise
+                                         : std::max<int64_t>(extent, 1);
   };
   m = known(spec.m, kUsualExtent);
   n = known(spec.n, kUsualExtent);
@@ -116,14 +117,10 @@ static constexpr int64_t kSplits[] = {1, 2, 3, 4, 6, 8};
 static SmallVector<int64_t> getWidths(int64_t extent, int64_t step,
                                       int64_t least) {
   SmallVector<int64_t> widths;
-  for (int64_t parts = 1;; ++parts) {
-    int64_t width = llvm::alignTo(llvm::divideCeil(extent, parts), step);
-    if (width < least)
-      break;
-    if (width <= 256 && !llvm::is_contained(widths, width))
+  for (int64_t width = 256; width >= least; width -= step) {
+    int64_t parts = llvm::divideCeil(extent, width);
+    if (int64_t(llvm::alignTo(llvm::divideCeil(extent, parts), step)) == width)
       widths.push_back(width);
-    if (width == step)
-      break;
   }
   // A narrower operand than any takes the narrowest.
   if (widths.empty())

@@ -76,3 +76,14 @@ func.func @innermost(%a: tensor<4800x88xbf16>, %b: tensor<4096x4800xbf16>) -> te
   %0 = fp8.matmul %a, %b transpose_a accumulate = fast : tensor<4800x88xbf16>, tensor<4096x4800xbf16> -> tensor<88x4096xbf16>
   return %0 : tensor<88x4096xbf16>
 }
+
+// -----
+
+// Extents of nothing, or of very much, have a config as any others.
+
+// CHECK-LABEL: @extremes
+// CHECK: #fp8_sm90.gemm<
+func.func @extremes(%a: tensor<0x64xbf16>, %b: tensor<2000000000x64xbf16>) -> tensor<0x2000000000xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast : tensor<0x64xbf16>, tensor<2000000000x64xbf16> -> tensor<0x2000000000xbf16>
+  return %0 : tensor<0x2000000000xbf16>
+}
