@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ["casts", "gemm_cpu", "startup", "compile_time", "compile_program"]
+BENCHMARKS = ["casts", "gemm_cpu", "startup", "compile_time", "compile_program",
+              "compile_kernels"]
 
 
 def main():

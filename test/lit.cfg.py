@@ -18,6 +18,8 @@ config.test_exec_root = os.path.join(config.fp8_build_dir, "test")
 llvm_config.with_system_environment(["HOME", "TMPDIR", "CCACHE_DIR"])
 llvm_config.with_environment("PATH", config.fp8_tools_dir, append_path=True)
 config.environment["PYTHONPATH"] = os.path.join(config.fp8_source_dir, "python")
+# Kernels that tests assemble are no concern of the user's.
+config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "Cache")
 llvm_config.use_default_substitutions()
 
 # In front: lit's own %python is the interpreter that lit runs in.

@@ -27,10 +27,11 @@ llvm::Expected<std::string> fp8::emitKernels(ModuleOp module, CodeKind kind,
   pm.addPass(createStripAttributesPass());
   SerializeKernelsPassOptions serialize;
   serialize.format = kind == CodeKind::PTX ? "ptx" : "cubin";
+  serialize.cache = options.kernelCache;
   pm.addPass(createSerializeKernelsPass(serialize));
   if (failed(pm.run(module)))
     return makeReportedError();
-  // Kernels have one module.
+  // Kernels have one module, for they were not split.
   auto binaries = module.getOps<gpu::BinaryOp>();
   if (binaries.empty())
     return llvm::createStringError(

@@ -11,7 +11,6 @@
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -31,8 +30,8 @@ void fp8::buildCPUBufferPipeline(OpPassManager &pm) {
   pm.addPass(createGenerateRuntimeVerificationPass());
   addFuncPass(pm, createDecomposeAggregatesPass());
   addFuncPass(pm, createFuseElementwisePass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  addFuncPass(pm, createCanonicalizerPass());
+  addFuncPass(pm, createCSEPass());
   pm.addPass(createConvertTensorToLinalgPass());
 
   bufferization::OneShotBufferizePassOptions bufferize;
@@ -44,9 +43,17 @@ void fp8::buildCPUBufferPipeline(OpPassManager &pm) {
   pm.addPass(createProtectArgumentsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
-  pm.addPass(createCanonicalizerPass());
-  bufferization::BufferDeallocationPipelineOptions deallocation;
-  bufferization::buildBufferDeallocationPipeline(pm, deallocation);
+  addFuncPass(pm, createCanonicalizerPass());
+  // As bufferization::buildBufferDeallocationPipeline has them, but that
+  // kernels are left to whoever lowers them, several at a time.
+  addFuncPass(pm, memref::createExpandReallocPass());
+  addFuncPass(pm, createCanonicalizerPass());
+  addFuncPass(pm, bufferization::createOwnershipBasedBufferDeallocationPass());
+  addFuncPass(pm, createCanonicalizerPass());
+  addFuncPass(pm, bufferization::createBufferDeallocationSimplificationPass());
+  pm.addPass(bufferization::createLowerDeallocationsPass());
+  addFuncPass(pm, createCSEPass());
+  addFuncPass(pm, createCanonicalizerPass());
   pm.addPass(createConvertBufferizationToMemRefPass());
 }
 
@@ -67,8 +74,8 @@ void fp8::addScalarPasses(OpPassManager &pm) {
   emulate.targetTypeStr = "f32";
   addFuncPass(pm, arith::createArithEmulateUnsupportedFloats(emulate));
   addFuncPass(pm, createExpandFloatCastsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  addFuncPass(pm, createCanonicalizerPass());
+  addFuncPass(pm, createCSEPass());
 }
 
 /// 7: the llvm dialect.

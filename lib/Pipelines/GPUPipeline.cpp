@@ -8,6 +8,7 @@
 
 #include "TargetPipelines.h"
 #include "fp8/Conversion/Passes.h"
+#include "fp8/GPU/Transforms/Passes.h"
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Transforms/Passes.h"
@@ -50,8 +51,14 @@ void fp8::buildGPUHostPipeline(OpPassManager &pm,
   // While arguments have their names.
   pm.addPass(createCheckArgumentsPass());
   pm.addPass(createStripAttributesPass());
+  // Names that kept equal kernels apart are gone.
+  pm.addPass(createMergeKernelsPass());
+  // Each compiles by itself, beside the others, and is found in the cache
+  // whatever program it is in.
+  pm.addPass(createSplitKernelsPass());
   SerializeKernelsPassOptions serialize;
   serialize.format = options.kernelFormat;
+  serialize.cache = options.kernelCache;
   pm.addPass(createSerializeKernelsPass(serialize));
   addMetadataPasses(pm);
   pm.addPass(createConvertGPUToRuntimePass());

@@ -8,7 +8,7 @@
 
 #include "fp8/GPU/Transforms/Passes.h"
 #include "fp8/Pipelines/Passes.h"
-#include "fp8/Target/NVPTX/PTX.h"
+#include "fp8/Target/NVPTX/Assembler.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
@@ -19,11 +19,13 @@
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Threading.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "llvm/ADT/ScopeExit.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_SERIALIZEKERNELSPASS
@@ -40,10 +42,10 @@ struct SerializeKernelsPass
 
   void getDependentDialects(DialectRegistry &registry) const override;
   void runOnOperation() override;
-  LogicalResult lower(gpu::GPUModuleOp kernels);
-  /// The module's code, assembled if `options` have a path of ptxas.
-  FailureOr<std::string> getCode(gpu::GPUModuleOp kernels,
-                                 const PTXOptions &options);
+  LogicalResult lower();
+  /// The code of each module, assembled if `options` have a path of ptxas.
+  FailureOr<SmallVector<std::string>>
+  getCode(ArrayRef<gpu::GPUModuleOp> modules, const PTXOptions &options);
   void replace(gpu::GPUModuleOp kernels, StringRef code, StringRef chip,
                gpu::CompilationTarget kind);
 };
@@ -70,24 +72,46 @@ void SerializeKernelsPass::getDependentDialects(
   registerNVVMDialectTranslation(registry);
 }
 
-LogicalResult SerializeKernelsPass::lower(gpu::GPUModuleOp kernels) {
-  OpPassManager pm(gpu::GPUModuleOp::getOperationName());
-  buildLowerKernelsPipeline(pm);
-  return runPipeline(pm, kernels);
+/// Modules at a time, as they are nested in this one.
+LogicalResult SerializeKernelsPass::lower() {
+  OpPassManager pm(ModuleOp::getOperationName());
+  buildLowerKernelsPipeline(pm.nest<gpu::GPUModuleOp>());
+  return runPipeline(pm, getOperation());
 }
 
-FailureOr<std::string>
-SerializeKernelsPass::getCode(gpu::GPUModuleOp kernels,
+FailureOr<SmallVector<std::string>>
+SerializeKernelsPass::getCode(ArrayRef<gpu::GPUModuleOp> modules,
                               const PTXOptions &options) {
-  FailureOr<std::string> ptx = emitPTX(kernels, options);
-  if (failed(ptx) || options.ptxas.empty())
-    return ptx;
-  std::string log;
-  FailureOr<SmallVector<char>> cubin = assemblePTX(
-      *ptx, options, log, [&] { return emitError(kernels.getLoc()); });
-  if (failed(cubin))
+  std::optional<Assembler> assembler;
+  if (!options.ptxas.empty())
+    assembler.emplace(options, cache);
+  SmallVector<std::string> codes(modules.size());
+  // Errors come in the order of the modules, whichever thread is first.
+  ParallelDiagnosticHandler diagnostics(&getContext());
+  auto compile = [&](size_t index) -> LogicalResult {
+    diagnostics.setOrderIDForThread(index);
+    llvm::scope_exit done([&] { diagnostics.eraseOrderIDForThread(); });
+    gpu::GPUModuleOp kernels = modules[index];
+    FailureOr<std::string> code = emitPTX(kernels, options);
+    if (succeeded(code) && assembler)
+      code = assembler->assemble(*code,
+                                 [&] { return emitError(kernels.getLoc()); });
+    if (failed(code))
+      return failure();
+    codes[index] = std::move(*code);
+    return success();
+  };
+  if (failed(
+          failableParallelForEachN(&getContext(), 0, modules.size(), compile)))
     return failure();
-  return std::string(cubin->begin(), cubin->end());
+  if (!assembler)
+    return codes;
+  numAssembled += assembler->getNumAssembled();
+  numCached += assembler->getNumCached();
+  if (std::string reason = assembler->finish(); !reason.empty())
+    emitRemark(getOperation().getLoc(), "kernels were not kept in the cache: ")
+        << reason;
+  return codes;
 }
 
 void SerializeKernelsPass::replace(gpu::GPUModuleOp kernels, StringRef code,
@@ -149,12 +173,11 @@ void SerializeKernelsPass::runOnOperation() {
                "driver compiles whenever it loads them");
   auto kind = options.ptxas.empty() ? gpu::CompilationTarget::Assembly
                                     : gpu::CompilationTarget::Binary;
-  for (gpu::GPUModuleOp kernels : modules) {
-    if (failed(lower(kernels)))
-      return signalPassFailure();
-    FailureOr<std::string> code = getCode(kernels, options);
-    if (failed(code))
-      return signalPassFailure();
-    replace(kernels, *code, target.getChip(), kind);
-  }
+  if (failed(lower()))
+    return signalPassFailure();
+  FailureOr<SmallVector<std::string>> codes = getCode(modules, options);
+  if (failed(codes))
+    return signalPassFailure();
+  for (auto [kernels, code] : llvm::zip_equal(modules, *codes))
+    replace(kernels, code, target.getChip(), kind);
 }

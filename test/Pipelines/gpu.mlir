@@ -11,10 +11,11 @@
 // RUN: fp8-opt %fp8_source/examples/train.mlir --fp8-pipeline="target=sm_90a recipe=block" | FileCheck %s --check-prefix=HOST
 // RUN: fp8-opt %fp8_source/examples/train.mlir --fp8-pipeline="target=sm_90a recipe=delayed functional-state" | FileCheck %s --check-prefix=HOST
 
-// Kernels are in the host's module, and nothing else is left of the GPU.
+// Kernels are in the host's module, each in an image, and nothing else is left of
+// the GPU. Of the scales' arithmetic, which two operands need, there is one.
 
 // CHECK-NOT:     gpu.
-// CHECK-COUNT-1: _image_data("
+// CHECK-COUNT-8: _image_data("
 // CHECK-NOT:     _image_data("
 // CHECK-LABEL: llvm.func @linear(
 // CHECK:       llvm.call @fp8rt_context_launch(

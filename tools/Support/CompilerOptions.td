@@ -27,6 +27,7 @@ def max_padding : Keyed<MaxPadding>;
 def no_evaluate_constants
     : F<"no-evaluate-constants", "Quantise constant weights in every call, not "
                                  "while compiling">;
+def kernel_cache : Keyed<KernelCache>;
 def kernel_table : Keyed<KernelTable>;
 def fp8_remarks : J<"fp8-remarks", "FORMAT:FILE",
                     "Write what was decided about every contraction: json:FILE "

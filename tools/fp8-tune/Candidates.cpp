@@ -42,10 +42,12 @@ static LogicalResult buildKernels(const TunedKernel &tuned,
 }
 
 FailureOr<Candidates> fp8::buildCandidates(const TunedKernel &tuned,
-                                           bool exhaustive) {
+                                           const TuneOptions &options) {
   MLIRContext *context = tuned.op->getContext();
   PassManager pm(context);
-  pm.addPass(createSerializeKernelsPass());
+  SerializeKernelsPassOptions serialize;
+  serialize.cache = options.pipeline.kernelCache;
+  pm.addPass(createSerializeKernelsPass(serialize));
   // Generators make operations of the dialects that this pass depends on.
   DialectRegistry registry;
   createBuildKernelsPass()->getDependentDialects(registry);
@@ -55,8 +57,8 @@ FailureOr<Candidates> fp8::buildCandidates(const TunedKernel &tuned,
   OwningOpRef<ModuleOp> module = ModuleOp::create(tuned.op->getLoc());
   (*module)->setAttr(kTargetAttrName, tuned.target);
   Candidates candidates;
-  for (KernelConfigAttrInterface config :
-       tuned.generator->getCandidates(*tuned.spec, tuned.target, exhaustive))
+  for (KernelConfigAttrInterface config : tuned.generator->getCandidates(
+           *tuned.spec, tuned.target, options.exhaustive))
     candidates.list.push_back({config, {}, {}});
   if (failed(buildKernels(tuned, candidates.list, getKernelModule(*module))) ||
       failed(pm.run(*module)))

@@ -10,6 +10,7 @@
 #define FP8_TOOLS_FP8TUNE_CANDIDATES_H
 
 #include "Kernels.h"
+#include "Options.h"
 
 namespace mlir::fp8 {
 
@@ -29,7 +30,7 @@ struct Candidates {
 
 /// Generates the kernels of every config that may be the fastest.
 FailureOr<Candidates> buildCandidates(const TunedKernel &tuned,
-                                      bool exhaustive);
+                                      const TuneOptions &options);
 
 } // namespace mlir::fp8
 

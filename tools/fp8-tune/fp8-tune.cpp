@@ -48,7 +48,7 @@ static FailureOr<TuningTable> startTable(const TuneOptions &options,
 static llvm::Expected<bool> tune(const TunedKernel &tuned,
                                  const TuneOptions &options, GPU &gpu,
                                  TuningTable &table) {
-  FailureOr<Candidates> candidates = buildCandidates(tuned, options.exhaustive);
+  FailureOr<Candidates> candidates = buildCandidates(tuned, options);
   if (failed(candidates))
     return false;
   auto times = measure(tuned, *candidates, options.rounds, gpu);

@@ -65,13 +65,20 @@ def SerializeKernelsPass : Pass<"fp8-serialize-kernels", "::mlir::ModuleOp"> {
   let description = [{
     Takes every `gpu.module` through the LLVM dialect to PTX for the module's
     `fp8_gpu.target` and, with ptxas, to a cubin, and puts a `gpu.binary` in its
-    place, whose table of kernels keeps their `fp8_gpu.launch`. Kernels with exact
+    place, whose table of kernels keeps their `fp8_gpu.launch`. Modules are
+    compiled in the context's threads, several at a time, and a cubin that the
+    cache has is taken from there. Kernels with exact
     math compute as the CPU does: no fused multiply-add, divisions and square
     roots rounded correctly, subnormal numbers kept.
   }];
   let options = [
     Option<"format", "format", "std::string", /*default=*/"\"auto\"",
-           "cubin, ptx, or auto: a cubin if there is a ptxas">];
+           "cubin, ptx, or auto: a cubin if there is a ptxas">,
+    Option<"cache", "cache", "std::string", /*default=*/"",
+           "directory of assembled kernels, or off; the user's own without it">];
+  let statistics = [
+    Statistic<"numAssembled", "num-assembled", "Modules that ptxas assembled">,
+    Statistic<"numCached", "num-cached", "Modules whose cubin was in the cache">];
   let dependentDialects = ["::mlir::fp8::FP8GPUDialect",
                            "::mlir::gpu::GPUDialect",
                            "::mlir::LLVM::LLVMDialect",

@@ -47,6 +47,10 @@ def KernelFormat
     : PipelineOption<"kernel-format", "kernelFormat", "FORMAT",
                      "How kernels are embedded: cubin, ptx, or auto (the "
                      "default), a cubin if there is a ptxas">;
+def KernelCache
+    : PipelineOption<"kernel-cache", "kernelCache", "DIR",
+                     "Where cubins are kept for later compilations, or off; "
+                     "without it, fp8/kernels in XDG_CACHE_HOME or ~/.cache">;
 def KernelTable
     : PipelineOption<"kernel-table", "kernelTable", "FILE",
                      "Kernel configs that fp8-tune measured; without it, and "

@@ -44,6 +44,9 @@ struct PipelineOptions {
   /// What a GPU's kernels are embedded as: "cubin", which needs ptxas, "ptx",
   /// which the driver compiles, or "auto", a cubin if there is a ptxas.
   std::string kernelFormat = "auto";
+  /// Directory of assembled kernels (KernelCache.h); "off" for none, and the
+  /// user's own if it is empty.
+  std::string kernelCache;
   /// Path of a table of measured kernel configs, from fp8-tune; empty for none.
   std::string kernelTable;
   /// First phase to run, a name of `Phase`: the program is what the one before

@@ -41,20 +41,24 @@ namespace mlir::fp8 {
 
 using namespace mlir;
 
+/// What is left of a converted kernel's arithmetic on addresses.
+static OpPassManager makeCleanUp() {
+  OpPassManager pm(LLVM::LLVMFuncOp::getOperationName());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  return pm;
+}
+
 namespace {
 struct ConvertOutlinedKernelsPass
     : fp8::impl::ConvertOutlinedKernelsPassBase<ConvertOutlinedKernelsPass> {
   using Base::Base;
   void runOnOperation() override;
+  /// Kept from one module to the next, with the canonicaliser's patterns.
+  OpPassManager cleanUp = makeCleanUp();
 };
 } // namespace
-
-/// What is left of a converted kernel's arithmetic on addresses.
-static void buildCleanUp(OpPassManager &pm) {
-  pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-}
 
 void ConvertOutlinedKernelsPass::runOnOperation() {
   SmallVector<Operation *> kernels;
@@ -85,8 +89,6 @@ void ConvertOutlinedKernelsPass::runOnOperation() {
   if (failed(applyPartialConversion(kernels, target, std::move(patterns))))
     return signalPassFailure();
 
-  OpPassManager cleanUp(LLVM::LLVMFuncOp::getOperationName());
-  buildCleanUp(cleanUp);
   for (StringAttr name : names)
     if (failed(runPipeline(cleanUp, getOperation().lookupSymbol(name))))
       return signalPassFailure();

@@ -20,6 +20,9 @@ using namespace mlir;
 /// What generators built; control flow and arithmetic are what is left of other
 /// dialects.
 static void buildGeneratedPipeline(OpPassManager &pm) {
+  // Generators write without folding; formulas are found by their shape.
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
   pm.addPass(fp8::createLowerApproximateMathPass());
   pm.addPass(fp8::createLowerExactMathPass());
   pm.addPass(createSCFToControlFlowPass());

@@ -86,6 +86,46 @@ std::string fp8::findPtxas() {
   return find({"/usr/local/cuda/bin"});
 }
 
+SmallVector<std::string> fp8::getPtxasFlags(const PTXOptions &options) {
+  return {"-v", "-arch", options.chip, "-O" + std::to_string(options.optLevel)};
+}
+
+/// Files with these suffixes, which are removed with `removers`, whatever
+/// happens.
+static std::error_code createTemporaryFiles(
+    ArrayRef<StringRef> suffixes, SmallVectorImpl<std::string> &paths,
+    SmallVectorImpl<std::unique_ptr<llvm::FileRemover>> &removers) {
+  for (StringRef suffix : suffixes) {
+    SmallString<128> path;
+    if (std::error_code error =
+            llvm::sys::fs::createTemporaryFile("fp8", suffix, path))
+      return error;
+    removers.push_back(std::make_unique<llvm::FileRemover>(path));
+    paths.push_back(path.str().str());
+  }
+  return {};
+}
+
+/// Runs a program, whose output goes to a file.
+static int execute(ArrayRef<StringRef> command, StringRef output,
+                   std::string &message) {
+  std::optional<StringRef> redirects[] = {StringRef(), output, output};
+  return llvm::sys::ExecuteAndWait(command[0], command, /*Env=*/std::nullopt,
+                                   redirects, /*SecondsToWait=*/0,
+                                   /*MemoryLimit=*/0, &message);
+}
+
+std::string fp8::getPtxasVersion(StringRef ptxas) {
+  SmallVector<std::string, 1> paths;
+  SmallVector<std::unique_ptr<llvm::FileRemover>> removers;
+  std::string message;
+  if (createTemporaryFiles({"log"}, paths, removers) ||
+      execute({ptxas, "--version"}, paths[0], message) != 0)
+    return {};
+  auto text = llvm::MemoryBuffer::getFile(paths[0]);
+  return text ? (*text)->getBuffer().str() : std::string();
+}
+
 FailureOr<SmallVector<char>>
 fp8::assemblePTX(StringRef ptx, const PTXOptions &options, std::string &log,
                  llvm::function_ref<InFlightDiagnostic()> emitError) {
@@ -94,19 +134,13 @@ fp8::assemblePTX(StringRef ptx, const PTXOptions &options, std::string &log,
     emitError() << kNoPtxas;
     return failure();
   }
-  // Removed when they leave scope, whatever happens.
-  SmallVector<SmallString<128>, 3> paths;
+  SmallVector<std::string, 3> paths;
   SmallVector<std::unique_ptr<llvm::FileRemover>> removers;
-  for (StringRef suffix : {"ptx", "cubin", "log"}) {
-    SmallString<128> path;
-    if (std::error_code error =
-            llvm::sys::fs::createTemporaryFile("fp8", suffix, path)) {
-      emitError() << "expected to create a temporary file, but got: "
-                  << error.message();
-      return failure();
-    }
-    removers.push_back(std::make_unique<llvm::FileRemover>(path));
-    paths.push_back(path);
+  if (std::error_code error =
+          createTemporaryFiles({"ptx", "cubin", "log"}, paths, removers)) {
+    emitError() << "expected to create a temporary file, but got: "
+                << error.message();
+    return failure();
   }
   std::error_code error;
   llvm::raw_fd_ostream input(paths[0], error);
@@ -117,15 +151,12 @@ fp8::assemblePTX(StringRef ptx, const PTXOptions &options, std::string &log,
     input.clear_error();
     return failure();
   }
-  std::string level = "-O" + std::to_string(options.optLevel);
-  SmallVector<StringRef> arguments{ptxas, "-v",     "-arch", options.chip,
-                                   level, paths[0], "-o",    paths[1]};
-  std::optional<StringRef> redirects[] = {StringRef(), StringRef(paths[2]),
-                                          StringRef(paths[2])};
+  SmallVector<std::string> flags = getPtxasFlags(options);
+  SmallVector<StringRef> command{ptxas};
+  llvm::append_range(command, flags);
+  command.append({paths[0], "-o", paths[1]});
   std::string message;
-  int code = llvm::sys::ExecuteAndWait(ptxas, arguments, /*Env=*/std::nullopt,
-                                       redirects, /*SecondsToWait=*/0,
-                                       /*MemoryLimit=*/0, &message);
+  int code = execute(command, paths[2], message);
   if (auto text = llvm::MemoryBuffer::getFile(paths[2]))
     log = (*text)->getBuffer().str();
   if (code != 0) {

@@ -22,9 +22,10 @@
 // CHECK:       @fp8_kernels_image_data("
 // CHECK-SAME:  .target sm_80
 // CHECK-SAME:  .visible .entry fp8_toy_scale_sm80_rank2_b256(
-// CHECK-SAME:  .visible .entry generic_0(
 // CHECK:       @fp8_kernels_fp8_toy_scale_sm80_rank2_b256_launch("{
 // CHECK-SAME:  \22grid\22:[\22d0 d1 * 256 ceildiv\22],\22block\22:256
+// CHECK:       @fp8_kernels_0_image_data("
+// CHECK-SAME:  .visible .entry generic_0(
 // CHECK-LABEL: llvm.func @linear(
 // CHECK:       llvm.call @fp8rt_context_launch_kernel(
 // CHECK:       llvm.call @fp8rt_context_launch(

@@ -13,10 +13,9 @@
 // CHECK: y: F32 [40, 300]
 
 // TRACE:      cuModuleLoadDataEx
-// TRACE-NOT:  cuModuleLoadDataEx
 // TRACE:      cuLaunchKernelEx
 // TRACE-NEXT: {{^}}  fp8_toy_scale_sm80_rank2_b256 grid 47x1x1 block 256x1x1 smem 0{{$}}
-// TRACE-NOT:  cuModuleLoadDataEx
+// TRACE:      cuModuleLoadDataEx
 // TRACE:      cuLaunchKernelEx
 // TRACE-NEXT: {{^}}  generic_0 grid 47x1x1 block 256x1x1 smem 0{{$}}
 // TRACE-NOT:  cuLaunchKernelEx

@@ -15,8 +15,8 @@
 // CHECK-NEXT: host: 15: expected argument 'x' of 'linear' on device 0, but got one in host memory
 // CHECK-NEXT: misaligned: 1: expected argument 'x' of 'linear' to be aligned to 16 bytes
 
-// The trace: the first call loads its kernels, all at once, the second launches
-// the same ones in the same order, and neither waits. Amax and cast of both
+// The trace: the first call loads its kernels, each before it launches it, the
+// second launches the same ones in the same order, and neither waits. Amax and cast of both
 // operands, then their product.
 
 // RUN: FileCheck %s --check-prefix=TRACE --input-file=%t/trace
@@ -26,7 +26,9 @@
 // TRACE-NOT: cuModuleLoadDataEx
 // TRACE: cuLaunchKernelEx
 // TRACE-NEXT: [[FIRST:[a-z_0-9]+ grid .*]]
-// TRACE-NOT: cuModuleLoadDataEx
+// TRACE-NOT: cuStreamSynchronize
+// TRACE: cuModuleLoadDataEx
+// TRACE-NOT: cuStreamSynchronize
 // TRACE: {{^}}  [[MATMUL:fp8_matmul_sm90a_.* grid .*]]
 // TRACE-NOT: cuStreamSynchronize
 // TRACE: second call

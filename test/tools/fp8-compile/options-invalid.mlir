@@ -13,6 +13,7 @@
 // RUN: not fp8-compile %s --recipe=fancy -o %t.so 2>&1 | FileCheck %s --check-prefix=RECIPE
 // RUN: not fp8-compile %s --target=sm_90a --kernel-format=fatbin -o %t.so 2>&1 | FileCheck %s --check-prefix=FORMAT
 // RUN: not fp8-compile %s --compile-to=import -o %t.so 2>&1 | FileCheck %s --check-prefix=USE
+// RUN: not fp8-compile %s --target=sm_90a --emit=ptx --kernel-cache=off 2>&1 | FileCheck %s --check-prefix=CACHE
 // RUN: not fp8-compile %s --emit=mlir --compile-to=nowhere 2>&1 | FileCheck %s --check-prefix=PHASE
 // RUN: not fp8-compile %s -o %t.h 2>&1 | FileCheck %s --check-prefix=SAME
 
@@ -31,6 +32,7 @@
 // RECIPE: error: expected a recipe ({{.*}}), but got 'fancy'
 // FORMAT: error: expected kernel-format to be auto, cubin or ptx, but got 'fatbin'
 // USE: {{^}}fp8-compile: error: expected --emit=mlir with '--compile-to=import'
+// CACHE: {{^}}fp8-compile: error: expected --emit=so, obj, llvm, cubin or mlir with '--kernel-cache=off'
 // PHASE: error: expected a phase ({{.*}}), but got 'nowhere'
 // SAME: {{^}}fp8-compile: error: expected another name than '{{.*}}.h' for the header, with --header=FILE
 

@@ -57,4 +57,41 @@ def ConvertOutlinedKernelsPass
                            "::mlir::NVVM::NVVMDialect"];
 }
 
+def MergeKernelsPass : Pass<"fp8-merge-kernels", "::mlir::ModuleOp"> {
+  let summary = "kernels that do the same are one";
+  let description = [{
+    Of kernels of a `gpu.module` that differ in their names and locations alone,
+    the first stays, and is launched in place of the others. Layers of a model
+    have the same extents, hence the same casts.
+  }];
+  let statistics = [
+    Statistic<"numMerged", "num-merged", "Kernels that were another's copy">];
+}
+
+def SplitKernelsPass : Pass<"fp8-split-kernels", "::mlir::ModuleOp"> {
+  let summary = "a gpu.module for each kernel";
+  let description = [{
+    Gives every kernel but the first of a `gpu.module` a module of its own, with
+    copies of what it refers to, and lets launches lead there. What is done with
+    kernels afterwards is then done to several at once, and a kernel's code does
+    not depend on what else is in the program.
+
+    ```mlir
+    gpu.module @kernels {
+      llvm.func @a() attributes {nvvm.kernel} { ... }
+      llvm.func @b() attributes {nvvm.kernel} { ... }
+    }
+    // becomes
+    gpu.module @kernels {
+      llvm.func @a() attributes {nvvm.kernel} { ... }
+    }
+    gpu.module @kernels_0 {
+      llvm.func @b() attributes {nvvm.kernel} { ... }
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSplit", "num-split", "Kernels that got a module">];
+}
+
 #endif // FP8_GPU_TRANSFORMS_PASSES_TD

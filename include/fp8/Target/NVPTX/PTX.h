@@ -45,6 +45,13 @@ inline constexpr llvm::StringLiteral kNoPtxas =
 /// The ptxas to use if nobody names one, or an empty string.
 std::string findPtxas();
 
+/// What a ptxas says of itself, its release and its build; empty if it cannot
+/// be run.
+std::string getPtxasVersion(StringRef ptxas);
+
+/// What ptxas is told, beside the files.
+SmallVector<std::string> getPtxasFlags(const PTXOptions &options);
+
 /// Assembles PTX to a cubin. `log` receives what ptxas -v says of registers,
 /// spills and warnings. Errors go through `emitError`.
 FailureOr<SmallVector<char>>
