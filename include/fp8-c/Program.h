@@ -117,6 +117,17 @@ fp8rt_status fp8c_program_run_into(fp8c_program *program, const char *function,
 fp8rt_status fp8c_program_end_step(fp8c_program *program, fp8rt_state state,
                                    int32_t device, fp8rt_stream stream);
 
+/// Between these two calls each kernel and copy of the program on `device` is
+/// timed (fp8/Runtime/Profile.h), whatever the stream. Stopping waits for
+/// `stream` and makes a trace in JSON that chrome://tracing and Perfetto open,
+/// to be destroyed with fp8c_buffer_destroy. On the CPU nothing is timed.
+/// Errors: FP8RT_ERROR_NO_DRIVER, and what the work failed with.
+fp8rt_status fp8c_program_start_profile(fp8c_program *program, int32_t device,
+                                        fp8rt_stream stream);
+fp8rt_status fp8c_program_stop_profile(fp8c_program *program, int32_t device,
+                                       fp8rt_stream stream,
+                                       fp8c_buffer **trace);
+
 #ifdef __cplusplus
 }
 #endif

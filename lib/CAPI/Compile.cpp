@@ -15,10 +15,6 @@ using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::capi;
 
-struct fp8c_buffer {
-  std::string contents;
-};
-
 //===----------------------------------------------------------------------===//
 // Options
 //===----------------------------------------------------------------------===//

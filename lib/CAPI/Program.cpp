@@ -65,3 +65,34 @@ fp8rt_status fp8c_program_end_step(fp8c_program *program, fp8rt_state state,
     return FP8RT_OK;
   });
 }
+
+fp8rt_status fp8c_program_start_profile(fp8c_program *program, int32_t device,
+                                        fp8rt_stream stream) {
+  return guard([&]() -> fp8rt_status {
+    if (!program)
+      return failNull();
+    if (!program->program->isOnGPU())
+      return FP8RT_OK;
+    if (llvm::Error error = program->program->startProfile(device, stream))
+      return fail(std::move(error));
+    return FP8RT_OK;
+  });
+}
+
+fp8rt_status fp8c_program_stop_profile(fp8c_program *program, int32_t device,
+                                       fp8rt_stream stream,
+                                       fp8c_buffer **trace) {
+  return guard([&]() -> fp8rt_status {
+    if (!program || !trace)
+      return failNull();
+    std::vector<ProfileEntry> entries;
+    if (program->program->isOnGPU()) {
+      auto stopped = program->program->stopProfile(device, stream);
+      if (!stopped)
+        return fail(stopped.takeError());
+      entries = std::move(*stopped);
+    }
+    *trace = new fp8c_buffer{getTrace(entries)};
+    return FP8RT_OK;
+  });
+}

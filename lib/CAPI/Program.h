@@ -13,9 +13,14 @@
 #include "fp8/Compiler/Program.h"
 
 #include <memory>
+#include <string>
 
 struct fp8c_program {
   std::unique_ptr<mlir::fp8::Program> program;
+};
+
+struct fp8c_buffer {
+  std::string contents;
 };
 
 #endif // FP8_LIB_CAPI_PROGRAM_H

@@ -8,6 +8,7 @@
 
 #include "fp8/Compiler/Program.h"
 
+#include "fp8/Runtime/Profile.h"
 #include "fp8/Support/Runtime.h"
 #include "fp8/Target/CPU/LoadedObject.h"
 #include "llvm/ADT/STLExtras.h"
@@ -113,4 +114,30 @@ llvm::Error Program::updateState(fp8rt_state state, int32_t device,
   if (!isOnGPU())
     return makeError(run(/*context=*/nullptr));
   return withContext(device, stream, run);
+}
+
+llvm::Error Program::startProfile(int32_t device, fp8rt_stream stream) {
+  return withContext(device, stream, fp8rt_context_start_profile);
+}
+
+llvm::Expected<std::vector<ProfileEntry>>
+Program::stopProfile(int32_t device, fp8rt_stream stream) {
+  std::vector<ProfileEntry> entries;
+  auto read = [&](fp8rt_context *context) -> fp8rt_status {
+    if (fp8rt_status status = fp8rt_context_stop_profile(context))
+      return status;
+    int64_t size = fp8rt_context_get_profile_size(context);
+    for (int64_t i = 0; i < size; ++i) {
+      fp8rt_profile_entry entry;
+      if (fp8rt_status status =
+              fp8rt_context_get_profile_entry(context, i, &entry))
+        return status;
+      entries.push_back({entry.name, entry.kind, entry.start_ms,
+                         entry.duration_ms, entry.bytes, entry.flops});
+    }
+    return FP8RT_OK;
+  };
+  if (auto error = withContext(device, stream, read))
+    return error;
+  return entries;
 }

@@ -60,7 +60,7 @@ func.func @constant(%ok: i1, %context: !llvm.ptr) -> memref<4xf32> {
   grid = affine_map<()[m] -> (m)>, block = 128>
 
 // CHECK-DAG:   llvm.mlir.global internal constant @kernels_k_name("k\00")
-// CHECK-DAG:   llvm.mlir.global internal constant @kernels_k_launch("{\22version\22:1,\22arguments\22:[{\22name\22:\22x\22,{{.*}}}\00")
+// CHECK-DAG:   llvm.mlir.global internal constant @kernels_k_launch("{\22version\22:2,\22arguments\22:[{\22name\22:\22x\22,{{.*}}}\00")
 // CHECK:       llvm.mlir.global internal constant @kernels_k() {{.*}} : !llvm.struct<(ptr, ptr, ptr)>
 // CHECK-DAG:     %[[IMAGE:.+]] = llvm.mlir.addressof @kernels_image
 // CHECK-DAG:     %[[NAME:.+]] = llvm.mlir.addressof @kernels_k_name

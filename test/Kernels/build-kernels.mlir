@@ -6,6 +6,7 @@
 // CHECK-NEXT: #[[N:.*]] = affine_map<()[s0, s1, s2] -> (s1)>
 // CHECK-NEXT: #[[K:.*]] = affine_map<()[s0, s1, s2] -> (s2)>
 // CHECK-NEXT: #[[GRID:.*]] = affine_map<()[s0, s1, s2] -> ((s0 ceildiv 64) * (s1 ceildiv 16))>
+// CHECK-NEXT: #[[FLOPS:.*]] = affine_map<()[s0, s1, s2] -> (((s0 * s1) * s2) * 2)>
 // CHECK: #launch = #fp8_gpu.launch<arguments = [
 // CHECK-SAME: #fp8_gpu.argument<name = "a", element = f8E4M3FN, rank = 2, access = read, alignment = 16>,
 // CHECK-SAME: #fp8_gpu.argument<name = "scale_a", element = f32, rank = 2, access = read, alignment = 8>,
@@ -14,7 +15,7 @@
 // CHECK-SAME: #fp8_gpu.argument<name = "d", element = bf16, rank = 2, access = write, alignment = 16>],
 // CHECK-SAME: extents = [#fp8_gpu.extent<"m", 0, 0>, #fp8_gpu.extent<"n", 2, 0>, #fp8_gpu.extent<"k", 0, 1>],
 // CHECK-SAME: params = [#fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128>, #fp8_gpu.tensor_map<2, box = [128, 16], swizzle = 128, l2 = 128>, #fp8_gpu.tensor_map<4, box = [16, 64], swizzle = 32, l2 = 128>, #fp8_gpu.pointer<1>, #fp8_gpu.pointer<3>, #fp8_gpu.value<#[[M]] : i32>, #fp8_gpu.value<#[[N]] : i32>, #fp8_gpu.value<#[[K]] : i32>],
-// CHECK-SAME: grid = #[[GRID]], block = 256, shared_bytes = 36912, resident = 1, overlap = true>
+// CHECK-SAME: grid = #[[GRID]], block = 256, shared_bytes = 36912, resident = 1, overlap = true, flops = #[[FLOPS]]>
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>

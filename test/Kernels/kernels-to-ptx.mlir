@@ -34,6 +34,6 @@ func.func @matmul(%a: !a, %b: !b) -> tensor<?x4096xbf16> {
 
 // JSON: "fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_fast_64x16_s2c1_g16": {
 // JSON-NEXT: "config": "#fp8_sm90.gemm<tile_m = 64, tile_n = 16, stages = 2, consumers = 1>",
-// JSON-NEXT: "launch": {"version":1,"arguments":[{"name":"a","type":"u8","rank":2,"alignment":16},
+// JSON-NEXT: "launch": {"version":2,"arguments":[{"name":"a","type":"u8","rank":2,"access":"read","alignment":16},
 // JSON-SAME: "params":[{"tensor_map":0,"box":[128,64],"swizzle":128,"l2":128},
-// JSON-SAME: "block":256,"cluster":1,"shared_bytes":36912,"resident":1,"overlap":true}
+// JSON-SAME: "block":256,"cluster":1,"shared_bytes":36912,"resident":1,"overlap":true,"flops":"m n * k * 2 *"}

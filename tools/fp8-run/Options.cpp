@@ -64,6 +64,12 @@ static llvm::Expected<bool> parseValue(const Arg &arg, RunOptions &options) {
   case OPT_time:
     options.time = true;
     break;
+  case OPT_profile_EQ:
+    options.trace = value;
+    [[fallthrough]];
+  case OPT_profile:
+    options.profile = true;
+    break;
   case OPT_stats:
     options.pipeline.stats = true;
     return true;

@@ -34,6 +34,9 @@ struct RunOptions : CompilerOptions {
   /// Write no results.
   bool quiet = false;
   bool time = false;
+  bool profile = false;
+  /// Where to write the profile's trace.
+  std::string trace;
   /// The first option, as it was given, that has a say in compiling.
   std::string compiling;
   /// The help was asked for, and printed.

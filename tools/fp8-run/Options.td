@@ -39,5 +39,10 @@ def state_strict : F<"state-strict", "Fail where --state-in lacks a slot, has "
 def freeze : F<"freeze", "Use the scales of the state and record nothing">;
 def time : F<"time", "Print the time to compile and to run, over several runs "
                      "or the steps">;
+def profile : F<"profile", "Time each kernel on the GPU, over several runs or "
+                           "the steps, and print a table">;
+def profile_EQ : J<"profile", "FILE",
+                   "The same, and write a trace for chrome://tracing or "
+                   "Perfetto, - for the standard output">;
 def stats : F<"stats", "Print amax, underflow, saturation and SQNR of every "
                        "quantised tensor">;

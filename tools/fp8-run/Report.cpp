@@ -11,6 +11,7 @@
 #include "StateContents.h"
 
 #include "fp8/Runtime/Stats.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatAdapters.h"
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -79,6 +81,78 @@ void mlir::fp8::printTimes(StringRef making, double seconds,
       "run: min %.4g ms, median %.4g ms, max %.4g ms (%zu runs)\n",
       runs.front() * 1e3, runs[runs.size() / 2] * 1e3, runs.back() * 1e3,
       runs.size());
+}
+
+namespace {
+/// All entries of one name.
+struct ProfiledKernel {
+  StringRef name;
+  size_t count = 0;
+  double milliseconds = 0, bytes = 0, flops = 0;
+};
+} // namespace
+
+static std::vector<ProfiledKernel> sumUp(ArrayRef<ProfileEntry> entries) {
+  llvm::MapVector<StringRef, ProfiledKernel> kernels;
+  for (const ProfileEntry &entry : entries) {
+    ProfiledKernel &kernel = kernels[entry.name];
+    kernel.name = entry.name;
+    ++kernel.count;
+    kernel.milliseconds += entry.durationMs;
+    kernel.bytes += entry.bytes;
+    kernel.flops += entry.flops;
+  }
+  std::vector<ProfiledKernel> sorted;
+  for (auto &[name, kernel] : kernels)
+    sorted.push_back(kernel);
+  llvm::sort(sorted, [](const ProfiledKernel &a, const ProfiledKernel &b) {
+    return std::tie(b.milliseconds, a.name) < std::tie(a.milliseconds, b.name);
+  });
+  return sorted;
+}
+
+void mlir::fp8::printProfile(ArrayRef<ProfileEntry> entries, double copyRate,
+                             llvm::raw_ostream &os) {
+  std::vector<ProfiledKernel> kernels = sumUp(entries);
+  ProfiledKernel all{"all"};
+  size_t width = StringRef("kernel").size();
+  for (const ProfiledKernel &kernel : kernels) {
+    width = std::max(width, kernel.name.size());
+    all.count += kernel.count;
+    all.milliseconds += kernel.milliseconds;
+  }
+  auto printRow = [&](StringRef name,
+                      std::initializer_list<std::string> cells) {
+    os << llvm::left_justify(name, width);
+    for (const std::string &cell : cells)
+      os << "  " << llvm::right_justify(cell, 9);
+    os << '\n';
+  };
+  auto print = [&](const ProfiledKernel &kernel) {
+    // Events of a fake clock, or of what is too short for them.
+    double seconds = kernel.milliseconds * 1e-3;
+    auto format = [](bool isKnown, const char *text, double value) {
+      return isKnown && std::isfinite(value) ? llvm::formatv(text, value).str()
+                                             : std::string("-");
+    };
+    bool moves = kernel.bytes != 0;
+    printRow(
+        kernel.name,
+        {std::to_string(kernel.count),
+         format(true, "{0:f2}", kernel.milliseconds * 1e3 / kernel.count),
+         format(true, "{0:f1}", 100 * kernel.milliseconds / all.milliseconds),
+         format(moves, "{0:f1}", kernel.bytes / seconds * 1e-9),
+         format(moves, "{0:f3}", kernel.bytes / seconds / copyRate),
+         format(kernel.flops != 0, "{0:f1}", kernel.flops / seconds * 1e-12)});
+  };
+  printRow("kernel",
+           {"count", "mean us", "share %", "GB/s", "of a copy", "TFLOP/s"});
+  for (const ProfiledKernel &kernel : kernels)
+    print(kernel);
+  if (!kernels.empty())
+    print(all);
+  os << llvm::formatv("a copy within the device: {0:f1} GB/s\n",
+                      copyRate * 1e-9);
 }
 
 void mlir::fp8::printStats(ArrayRef<std::string> names, llvm::raw_ostream &os) {

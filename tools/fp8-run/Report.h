@@ -11,6 +11,7 @@
 
 #include "fp8/Compiler/Comparison.h"
 #include "fp8/Compiler/HostTensor.h"
+#include "fp8/Compiler/Profile.h"
 #include "fp8/Runtime/ScalingState.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -29,6 +30,12 @@ llvm::Error printState(fp8rt_state state, llvm::raw_ostream &os);
 /// of `runs`.
 void printTimes(StringRef making, double seconds, std::vector<double> runs,
                 llvm::raw_ostream &os);
+
+/// The table of what ran on a GPU, the longest first: how often, the mean time
+/// and the share of all times; and of what is known to move bytes or to
+/// compute, the rate. `copyRate`, in bytes in a second, is that of a copy.
+void printProfile(ArrayRef<ProfileEntry> entries, double copyRate,
+                  llvm::raw_ostream &os);
 
 /// The table of statistics that the program has recorded, one row for each of
 /// `names`, which number the runtime's slots.

@@ -13,6 +13,7 @@
 #include "fp8/Compiler/Comparison.h"
 #include "fp8/Compiler/State.h"
 #include "fp8/Compiler/Steps.h"
+#include "fp8/Support/OutputFile.h"
 #include "fp8/Support/ReportedError.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -104,6 +105,33 @@ static llvm::Error writeStatistics(const Program &program, const State &state) {
   return printState(state.getHandle(), llvm::outs());
 }
 
+/// The table, and the trace if it is wanted. Runs that are not steps are
+/// repeated, without the first, which loads the kernels.
+static llvm::Error profile(Program &program, Invocation &invocation,
+                           Device &device, const RunOptions &options) {
+  constexpr int numRuns = 10;
+  int32_t index = device.getIndex();
+  if (!options.steps.count) {
+    if (llvm::Error error = program.startProfile(index, device.getStream()))
+      return error;
+    for (int i = 0; i < numRuns; ++i) {
+      Outputs discarded(std::nullopt);
+      if (auto error = invocation.run(/*step=*/0, discarded).takeError())
+        return error;
+    }
+  }
+  auto entries = program.stopProfile(index, device.getStream());
+  if (!entries)
+    return entries.takeError();
+  auto copyRate = measureCopyRate(device);
+  if (!copyRate)
+    return copyRate.takeError();
+  printProfile(*entries, *copyRate, llvm::outs());
+  return options.trace.empty()
+             ? llvm::Error::success()
+             : writeOutputFile(options.trace, getTrace(*entries));
+}
+
 static llvm::Expected<Outputs> execute(Program &program,
                                        const Executable &executable,
                                        ArrayRef<HostTensor> arguments,
@@ -118,6 +146,14 @@ static llvm::Expected<Outputs> execute(Program &program,
       return created.takeError();
     device = std::move(*created);
   }
+
+  if (options.profile && !device)
+    return llvm::createStringError(
+        "expected a program for a GPU with '--profile', which times kernels");
+  if (options.profile && options.steps.count)
+    if (llvm::Error error =
+            program.startProfile(device->getIndex(), device->getStream()))
+      return error;
 
   Invocation invocation(program, executable.function, executable.signature,
                         arguments, state->getHandle(), device.get());
@@ -145,6 +181,9 @@ static llvm::Expected<Outputs> execute(Program &program,
   if (options.pipeline.stats)
     if (llvm::Error error = writeStatistics(program, *state))
       return error;
+  if (options.profile)
+    if (llvm::Error error = profile(program, invocation, *device, options))
+      return error;
   if (!options.time)
     return outputs;
   // Steps are measured as they were; a single run says little.
@@ -169,6 +208,7 @@ static RunOptions getReferenceOptions(const RunOptions &options) {
   reference.pipeline.stats = false;
   reference.quiet = true;
   reference.time = false;
+  reference.profile = false;
   reference.stateOut.clear();
   return reference;
 }

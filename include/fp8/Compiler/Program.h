@@ -10,6 +10,7 @@
 #define FP8_COMPILER_PROGRAM_H
 
 #include "fp8/Compiler/Compile.h"
+#include "fp8/Compiler/Profile.h"
 #include "fp8/Runtime/Program.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
@@ -61,6 +62,12 @@ public:
   /// `stream` of `device`, without waiting for it.
   llvm::Error updateState(fp8rt_state state, int32_t device = 0,
                           fp8rt_stream stream = nullptr);
+
+  /// Times what calls put into `stream` of `device` until the profile is
+  /// stopped, which waits for it; see fp8/Runtime/Profile.h.
+  llvm::Error startProfile(int32_t device, fp8rt_stream stream);
+  llvm::Expected<std::vector<ProfileEntry>> stopProfile(int32_t device,
+                                                        fp8rt_stream stream);
 
 private:
   /// Kernels and constants on a device.

@@ -14,8 +14,9 @@
 // docs/generated says what each key means:
 //
 //   {
-//     "version": 1,
-//     "arguments": [{"name": "x", "type": "f32", "rank": 2, "alignment": 16}],
+//     "version": 2,
+//     "arguments": [{"name": "x", "type": "f32", "rank": 2, "access": "update",
+//                    "alignment": 16}],
 //     "extents": [{"name": "m", "argument": 0, "dim": 0}],
 //     "params": [{"tensor_map": 0, "box": [32, 64], "swizzle": 128, "l2": 128},
 //                {"pointer": 0}, {"stride": 0, "dim": 0},
@@ -23,7 +24,8 @@
 //                {"scratch": 0}],
 //     "workspaces": [{"bytes": "m 4 *", "zero": true}],
 //     "grid": ["m 64 ceildiv"], "block": 128, "cluster": 1,
-//     "shared_bytes": 0, "resident": 0, "overlap": false
+//     "shared_bytes": 0, "resident": 0, "overlap": false,
+//     "flops": "m 2 *"
 //   }
 //
 // All keys are there. Types are u8, u16, u32, u64, f16, bf16 and f32.
@@ -91,6 +93,13 @@ fp8rt_status
 fp8rt_kernel_get_workspace_bytes(const fp8rt_kernel *kernel,
                                  const fp8rt_kernel_argument *arguments,
                                  int32_t index, uint64_t *bytes);
+
+/// What a launch with these arguments is for: the bytes that it must move at
+/// least, each argument being read or written once, and floating-point
+/// operations; 0 for what is not known of it.
+fp8rt_status fp8rt_kernel_get_work(const fp8rt_kernel *kernel,
+                                   const fp8rt_kernel_argument *arguments,
+                                   double *bytes, double *flops);
 
 #ifdef __cplusplus
 }

@@ -326,7 +326,8 @@ LogicalResult LaunchAttr::verify(EmitError emitError, ArrayAttr arguments,
                                  ArrayAttr extents, ArrayAttr params,
                                  AffineMapAttr grid, int64_t block,
                                  int64_t cluster, int64_t sharedBytes,
-                                 int64_t resident, bool, ArrayAttr workspaces) {
+                                 int64_t resident, bool, ArrayAttr workspaces,
+                                 AffineMapAttr flops) {
   ArrayAttr spaces =
       workspaces ? workspaces : ArrayAttr::get(arguments.getContext(), {});
   if (failed(verifyElements<KernelArgumentAttr>(
@@ -386,6 +387,9 @@ LogicalResult LaunchAttr::verify(EmitError emitError, ArrayAttr arguments,
       return failure();
   if (failed(verifyExpression(emitError, grid, parts.numExtents, "the grid",
                               /*mostResults=*/3)))
+    return failure();
+  if (flops &&
+      failed(verifyExpression(emitError, flops, parts.numExtents, "the flops")))
     return failure();
   // launch_c6
   if (block < 32 || block > 1024 || block % 32 != 0)

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-static constexpr int64_t kVersion = 1;
+static constexpr int64_t kVersion = 2;
 
 static StringRef getOperator(AffineExprKind kind) {
   switch (kind) {
@@ -102,6 +102,7 @@ std::string fp8::getLaunchJSON(LaunchAttr launch) {
       json.attribute("name", argument.getName());
       json.attribute("type", getTypeName(argument.getElement()));
       json.attribute("rank", argument.getRank());
+      json.attribute("access", stringifyKernelAccess(argument.getAccess()));
       json.attribute("alignment", argument.getAlignment());
     });
     writeArray("extents", launch.getExtents(), [&](Attribute element) {
@@ -129,6 +130,10 @@ std::string fp8::getLaunchJSON(LaunchAttr launch) {
     json.attribute("shared_bytes", launch.getSharedBytes());
     json.attribute("resident", launch.getResident());
     json.attribute("overlap", launch.getOverlap());
+    AffineMapAttr flops = launch.getFlops();
+    json.attribute("flops",
+                   flops ? getPostfix(flops.getValue().getResult(0), symbols)
+                         : "0");
   });
   return text;
 }

@@ -106,7 +106,8 @@ LaunchAttr KernelSignature::getLaunch(const Launch &launch) const {
                          array(sources), getMap(launch.grid), launch.block,
                          launch.cluster, launch.sharedBytes, launch.resident,
                          launch.overlap,
-                         workspaces.empty() ? ArrayAttr() : array(workspaces));
+                         workspaces.empty() ? ArrayAttr() : array(workspaces),
+                         launch.flops ? getMap(launch.flops) : AffineMapAttr());
 }
 
 /// Declares dynamic shared memory once in the module around `builder`.

@@ -46,6 +46,7 @@ public:
     SmallVector<AffineExpr> grid;
     int64_t block, cluster = 1, sharedBytes = 0, resident = 0;
     bool overlap = false;
+    AffineExpr flops = {};
   };
   /// The function, empty, with the attributes that the launch and the code
   /// generator want; and in the module around it, if the launch asks for any,

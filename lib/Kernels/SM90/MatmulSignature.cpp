@@ -150,6 +150,9 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   launch.sharedBytes = layout.sharedBytes;
   launch.resident = 1;
   launch.overlap = true;
+  launch.flops = m * n * k * 2;
+  if (spec.batched)
+    launch.flops = launch.flops * batch;
 }
 
 MatmulSignature::MatmulSignature(MLIRContext *context, const MatmulSpec &spec,

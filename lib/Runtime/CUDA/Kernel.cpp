@@ -140,6 +140,11 @@ public:
   fp8rt_status run(const void *const *captures, void *const *given,
                    fp8rt_stream stream);
   fp8rt_status evaluate(const Expression &expression, int64_t &result) const;
+  /// 0 if there are more than can be counted: nothing depends on them.
+  double getFlops() const {
+    int64_t flops;
+    return plan.flops.evaluate(extents, flops) ? 0 : static_cast<double>(flops);
+  }
 
 private:
   fp8rt_status checkLayout(const LaunchPlan::Argument &argument,
@@ -387,6 +392,34 @@ fp8rt_kernel_get_workspace_bytes(const fp8rt_kernel *kernel,
             launch.evaluate(spaces[static_cast<size_t>(index)].bytes, size))
       return status;
     *bytes = static_cast<uint64_t>(size);
+    return FP8RT_OK;
+  });
+}
+
+/// Of the elements that differ: those of a dimension with stride 0 are one.
+static double getBytes(const LaunchPlan::Argument &argument,
+                       const fp8rt_kernel_argument &tensor) {
+  double bytes = static_cast<double>(argument.bytes *
+                                     (argument.isRead + argument.isWritten));
+  for (int32_t dim = 0; dim < argument.rank; ++dim)
+    if (tensor.strides[dim] != 0 || tensor.sizes[dim] == 0)
+      bytes *= static_cast<double>(tensor.sizes[dim]);
+  return bytes;
+}
+
+fp8rt_status fp8rt_kernel_get_work(const fp8rt_kernel *kernel,
+                                   const fp8rt_kernel_argument *arguments,
+                                   double *bytes, double *flops) {
+  return detail::guard([&]() -> fp8rt_status {
+    if (!kernel || !bytes || !flops)
+      return failNull(!kernel ? "kernel" : !bytes ? "bytes" : "flops");
+    Launch launch(*kernel, arguments);
+    if (fp8rt_status status = launch.begin())
+      return status;
+    *flops = launch.getFlops();
+    *bytes = 0;
+    for (size_t i = 0; i < kernel->plan.arguments.size(); ++i)
+      *bytes += getBytes(kernel->plan.arguments[i], arguments[i]);
     return FP8RT_OK;
   });
 }

@@ -256,11 +256,11 @@ bool Parser::parseArgument(const json &entry) {
       {"f16", {FP8RT_TENSOR_MAP_F16, 2}},  {"f32", {FP8RT_TENSOR_MAP_F32, 4}},
       {"bf16", {FP8RT_TENSOR_MAP_BF16, 2}}};
   LaunchPlan::Argument argument;
-  std::string type;
+  std::string type, access;
   int64_t rank;
-  if (!checkKeys(entry, {"name", "type", "rank", "alignment"}) ||
+  if (!checkKeys(entry, {"name", "type", "rank", "access", "alignment"}) ||
       !readName(entry, "name", argument.name) ||
-      !readName(entry, "type", type) ||
+      !readName(entry, "type", type) || !readName(entry, "access", access) ||
       !readInteger(entry, "rank", 0, FP8RT_KERNEL_MAX_RANK, rank) ||
       !readInteger(entry, "alignment", 1, 4096, argument.alignment))
     return false;
@@ -274,6 +274,10 @@ bool Parser::parseArgument(const json &entry) {
                 entry["type"]);
   argument.mapType = known->second.first;
   argument.bytes = known->second.second;
+  if (access != "read" && access != "write" && access != "update")
+    return fail("access", "one of read, write, update", entry["access"]);
+  argument.isRead = access != "write";
+  argument.isWritten = access != "read";
   if ((argument.alignment & (argument.alignment - 1)) != 0 ||
       argument.alignment % argument.bytes != 0)
     return fail("alignment",
@@ -408,8 +412,8 @@ bool Parser::parse(const json &root) {
   int64_t version, block, cluster, sharedBytes, resident;
   if (!checkKeys(root, {"version", "arguments", "extents", "params",
                         "workspaces", "grid", "block", "cluster",
-                        "shared_bytes", "resident", "overlap"}) ||
-      !readInteger(root, "version", 1, 1, version) ||
+                        "shared_bytes", "resident", "overlap", "flops"}) ||
+      !readInteger(root, "version", 2, 2, version) ||
       !readInteger(root, "block", 1, 1024, block) ||
       !readInteger(root, "cluster", 1, 16, cluster) ||
       !readInteger(root, "shared_bytes", 0, INT32_MAX, sharedBytes) ||
@@ -423,9 +427,12 @@ bool Parser::parse(const json &root) {
                  [&](const json &entry) { return parseWorkspace(entry); }) ||
       !readArray(root, "params",
                  [&](const json &entry) { return parseParam(entry); }) ||
-      !readArray(root, "grid", [&](const json &entry) {
-        return parseExpression(entry, "grid", plan.grid.emplace_back());
-      }))
+      !readArray(root, "grid",
+                 [&](const json &entry) {
+                   return parseExpression(entry, "grid",
+                                          plan.grid.emplace_back());
+                 }) ||
+      !parseExpression(root["flops"], "flops", plan.flops))
     return false;
   if (plan.grid.empty() || plan.grid.size() > 3)
     return fail("grid", "1 to 3 expressions", root["grid"]);

@@ -43,6 +43,7 @@ struct LaunchPlan {
     int32_t rank;
     int64_t bytes; /* of an element */
     int64_t alignment;
+    bool isRead, isWritten;
     /// Of each dimension, whether the kernel is told its stride.
     std::vector<bool> takesStride;
   };
@@ -76,6 +77,7 @@ struct LaunchPlan {
   std::vector<Param> params;
   std::vector<Workspace> workspaces;
   std::vector<Expression> grid;
+  Expression flops;
   uint32_t block, cluster, sharedBytes, resident;
   bool overlap;
 };

@@ -13,12 +13,14 @@
 
 #include "fp8/Runtime/Context.h"
 
+#include "Profiler.h"
 #include "StatusDetail.h"
 
 #include "fp8/Runtime/Memory.h"
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <unordered_map>
 
@@ -41,8 +43,32 @@ struct fp8rt_context {
   std::unordered_map<const fp8rt_program_image *, fp8rt_module> modules;
   std::unordered_map<const fp8rt_program_kernel *, Kernel> kernels;
   std::unordered_map<const void *, void *> constants;
+  /// Null until a profile is started.
+  std::unique_ptr<Profiler> profiler;
+  bool isProfiled = false;
 
   bool isHealthy() const { return status == FP8RT_OK; }
+  /// Calls `run`, which puts work into the stream, and times it if that is
+  /// asked for: `describe` says what it is.
+  template <typename Describe, typename Run>
+  fp8rt_status doWork(Describe &&describe, Run &&run) {
+    if (!isProfiled)
+      return run();
+    ProfiledWork work;
+    if (fp8rt_status failure = describe(work))
+      return failure;
+    return profiler->time(std::move(work), stream, run);
+  }
+  /// The same of moving or writing bytes.
+  template <typename Run>
+  fp8rt_status moveBytes(const char *name, int32_t kind, double bytes,
+                         Run &&run) {
+    auto describe = [&](ProfiledWork &work) {
+      work = {name, kind, bytes};
+      return FP8RT_OK;
+    };
+    return doWork(describe, run);
+  }
   void keep(fp8rt_status failure) noexcept;
 };
 
@@ -89,6 +115,7 @@ fp8rt_status fp8rt_context_create(int32_t device, fp8rt_stream stream,
 fp8rt_status fp8rt_context_destroy(fp8rt_context *context) {
   if (!context)
     return FP8RT_OK;
+  context->profiler.reset();
   // Kernels that are still running must not lose their code.
   fp8rt_status first = fp8rt_device_synchronize(context->device);
   auto keepFirst = [&](fp8rt_status status) {
@@ -130,15 +157,69 @@ fp8rt_status fp8rt_context_take_status(fp8rt_context *context) {
 }
 
 //===----------------------------------------------------------------------===//
+// Profiles
+//===----------------------------------------------------------------------===//
+
+fp8rt_status fp8rt_context_start_profile(fp8rt_context *context) {
+  return detail::guard([&]() -> fp8rt_status {
+    if (!context)
+      return failNullContext();
+    context->profiler = std::make_unique<Profiler>(context->device);
+    context->isProfiled = true;
+    return FP8RT_OK;
+  });
+}
+
+fp8rt_status fp8rt_context_stop_profile(fp8rt_context *context) {
+  return detail::guard([&]() -> fp8rt_status {
+    if (!context)
+      return failNullContext();
+    context->isProfiled = false;
+    return context->profiler ? context->profiler->stop() : FP8RT_OK;
+  });
+}
+
+int64_t fp8rt_context_get_profile_size(const fp8rt_context *context) {
+  return context && context->profiler
+             ? static_cast<int64_t>(context->profiler->getSize())
+             : 0;
+}
+
+fp8rt_status fp8rt_context_get_profile_entry(const fp8rt_context *context,
+                                             int64_t index,
+                                             fp8rt_profile_entry *entry) {
+  return detail::guard([&]() -> fp8rt_status {
+    if (!context || !entry)
+      return context ? detail::fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                                    "expected entry to be given, but got null")
+                     : failNullContext();
+    int64_t size = fp8rt_context_get_profile_size(context);
+    if (index < 0 || index >= size)
+      return detail::fail(
+          FP8RT_ERROR_INVALID_ARGUMENT,
+          "expected the index of one of " + std::to_string(size) +
+              " entries of a profile, but got " + std::to_string(index));
+    *entry = context->profiler->getEntry(static_cast<size_t>(index));
+    return FP8RT_OK;
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
 
 void *fp8rt_context_alloc(fp8rt_context *context, uint64_t bytes,
                           uint32_t flags) {
   void *ptr = nullptr;
-  inHealthy(context, [&] {
+  auto allocate = [&] {
     return fp8rt_workspace_alloc(context->device, context->stream, bytes, flags,
                                  &ptr);
+  };
+  inHealthy(context, [&] {
+    if (!(flags & FP8RT_WORKSPACE_ZERO) || bytes == 0)
+      return allocate();
+    return context->moveBytes("fill", FP8RT_PROFILE_FILL,
+                              static_cast<double>(bytes), allocate);
   });
   return ptr;
 }
@@ -151,19 +232,27 @@ void fp8rt_context_free(fp8rt_context *context, void *ptr) {
 
 void fp8rt_context_copy(fp8rt_context *context, void *dst, const void *src,
                         uint64_t bytes) {
+  auto copy = [&] {
+    return fp8rt_memory_copy(context->device, dst, src, bytes, context->stream);
+  };
   inHealthy(context, [&] {
-    return bytes == 0 ? FP8RT_OK
-                      : fp8rt_memory_copy(context->device, dst, src, bytes,
-                                          context->stream);
+    // Each byte is read and written.
+    return bytes == 0
+               ? FP8RT_OK
+               : context->moveBytes("copy", FP8RT_PROFILE_COPY,
+                                    2 * static_cast<double>(bytes), copy);
   });
 }
 
 void fp8rt_context_read(fp8rt_context *context, void *dst, const void *src,
                         uint64_t bytes) {
   std::memset(dst, 0, bytes);
+  auto copy = [&] {
+    return fp8rt_memory_copy(context->device, dst, src, bytes, context->stream);
+  };
   inHealthy(context, [&]() -> fp8rt_status {
-    if (fp8rt_status status = fp8rt_memory_copy(context->device, dst, src,
-                                                bytes, context->stream))
+    if (fp8rt_status status = context->moveBytes(
+            "read", FP8RT_PROFILE_READ, static_cast<double>(bytes), copy))
       return status;
     return fp8rt_stream_synchronize(context->device, context->stream);
   });
@@ -266,7 +355,13 @@ void fp8rt_context_launch(fp8rt_context *context,
     fp8rt_context::Kernel *found;
     if (fp8rt_status status = getKernel(*context, kernel, found))
       return status;
-    return fp8rt_launch(found->function, config, params, context->stream);
+    auto describe = [&](ProfiledWork &work) {
+      work = {kernel->name, FP8RT_PROFILE_KERNEL};
+      return FP8RT_OK;
+    };
+    return context->doWork(describe, [&] {
+      return fp8rt_launch(found->function, config, params, context->stream);
+    });
   });
 }
 
@@ -278,7 +373,14 @@ void fp8rt_context_launch_kernel(fp8rt_context *context,
     fp8rt_context::Kernel *found;
     if (fp8rt_status status = getKernel(*context, kernel, found))
       return status;
-    return fp8rt_kernel_launch(found->described, arguments, captures,
-                               /*workspaces=*/nullptr, context->stream);
+    auto describe = [&](ProfiledWork &work) {
+      work = {kernel->name, FP8RT_PROFILE_KERNEL};
+      return fp8rt_kernel_get_work(found->described, arguments, &work.bytes,
+                                   &work.flops);
+    };
+    return context->doWork(describe, [&] {
+      return fp8rt_kernel_launch(found->described, arguments, captures,
+                                 /*workspaces=*/nullptr, context->stream);
+    });
   });
 }

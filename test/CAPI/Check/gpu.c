@@ -128,6 +128,31 @@ static int count_blocks(void) {
   return count();
 }
 
+/// The times of a run, once.
+static void check_profile(fp8c_program *program, fp8rt_stream stream,
+                          fp8c_tensor *x) {
+  const fp8c_tensor *arguments[] = {x, x};
+  fp8c_managed_tensor *y;
+  fp8c_buffer *trace = NULL;
+  EXPECT_OK(fp8c_program_start_profile(program, 0, stream));
+  float by = 1;
+  fp8c_device cpu = {FP8C_CPU, 0};
+  fp8c_tensor scalar = fp8c_make_tensor(&by, cpu, make_dtype("F32"), 0, NULL);
+  arguments[1] = &scalar;
+  EXPECT_OK(fp8c_program_run(program, "scale", arguments, 2, &y, 1, 0, stream));
+  y->deleter(y);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_OK(fp8c_program_stop_profile(program, 0, stream, &trace));
+    size_t size;
+    const char *text = fp8c_buffer_get_data(trace, &size);
+    EXPECT(strstr(text, "\"traceEvents\": [") && strstr(text, "generic_"));
+    fp8c_buffer_destroy(trace);
+  }
+  EXPECT_INVALID(fp8c_program_start_profile(NULL, 0, stream), "null");
+  EXPECT_INVALID(fp8c_program_stop_profile(NULL, 0, stream, &trace), "null");
+  EXPECT_INVALID(fp8c_program_stop_profile(program, 0, stream, NULL), "null");
+}
+
 void check_gpu(int computes) {
   runs = computes;
   int num_blocks = runs ? 0 : count_blocks();
@@ -146,6 +171,7 @@ void check_gpu(int computes) {
   fp8c_tensor x = make_filled(7, streams[0]),
               w = make_filled(0.4375, streams[0]);
   check_errors(program, states[0], streams[0], &x);
+  check_profile(program, streams[0], &x);
   // Steps that take turns in two streams.
   for (int step = 0; step < 6; ++step) {
     fp8rt_stream stream = streams[step % 2];

@@ -110,6 +110,18 @@
 
 // -----
 
+// expected-error @+1 {{expected the flops to have the 1 extents as symbols and no dimensions, but got affine_map<()[s0, s1] -> (s0 * s1)>}}
+"test.launch_c4_flops"() {a = #fp8_gpu.launch<
+    arguments = [#fp8_gpu.argument<name = "x", element = f32, rank = 2, access = read, alignment = 16>,
+      #fp8_gpu.argument<name = "y", element = f32, rank = 2, access = write, alignment = 16>],
+    extents = [#fp8_gpu.extent<"n", 0, 0>],
+    params = [],
+    grid = affine_map<()[s0] -> (s0)>,
+    block = 128,
+    flops = affine_map<()[s0, s1] -> (s0 * s1)>>} : () -> ()
+
+// -----
+
 // expected-error @+1 {{expected the grid to divide by positive constants, but got affine_map<()[s0, s1] -> (s0 ceildiv s1)>}}
 "test.launch_c4_division"() {a = #fp8_gpu.launch<
     arguments = [#fp8_gpu.argument<name = "x", element = f32, rank = 2, access = read, alignment = 16>,

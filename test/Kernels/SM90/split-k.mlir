@@ -15,7 +15,7 @@ func.func @decode(%a: !x, %b: !w) -> tensor<16x4096xbf16> {
 // CHECK-DAG: #[[PARTS:.*]] = affine_map<()[s0, s1, s2] -> (((s0 ceildiv 16) * (s1 ceildiv 64)) * 12288)>
 // CHECK-DAG: #[[COUNTERS:.*]] = affine_map<()[s0, s1, s2] -> (((s0 ceildiv 16) * (s1 ceildiv 64)) * 4)>
 // CHECK-DAG: #[[BLOCKS:.*]] = affine_map<()[s0, s1, s2] -> (((s0 ceildiv 16) * (s1 ceildiv 64)) * 3)>
-// CHECK: #fp8_gpu.launch<{{.*}}#fp8_gpu.scratch<0>, #fp8_gpu.scratch<1>, {{.*}}grid = #[[BLOCKS]], {{.*}}workspaces = [#fp8_gpu.workspace<bytes = #[[PARTS]]>, #fp8_gpu.workspace<bytes = #[[COUNTERS]], zero = true>]>
+// CHECK: #fp8_gpu.launch<{{.*}}#fp8_gpu.scratch<0>, #fp8_gpu.scratch<1>, {{.*}}grid = #[[BLOCKS]], {{.*}}workspaces = [#fp8_gpu.workspace<bytes = #[[PARTS]]>, #fp8_gpu.workspace<bytes = #[[COUNTERS]], zero = true>], flops = 
 // CHECK-LABEL: llvm.func @fp8_matmul
 // CHECK: llvm.mlir.zero
 // The operands are swapped.

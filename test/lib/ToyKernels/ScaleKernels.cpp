@@ -59,7 +59,7 @@ static LaunchAttr getLaunch(const ScaleSpec &spec, ScaleConfigAttr config) {
            ValueParamAttr::get(context, getMap(count), b.getI32Type())}),
       getMap(count.ceilDiv(config.getBlock())), config.getBlock(),
       /*cluster=*/1, /*shared_bytes=*/0, /*resident=*/0, /*overlap=*/false,
-      /*workspaces=*/ArrayAttr());
+      /*workspaces=*/ArrayAttr(), /*flops=*/AffineMapAttr());
 }
 
 static void buildBody(ImplicitLocOpBuilder &b, LLVM::LLVMFuncOp kernel,

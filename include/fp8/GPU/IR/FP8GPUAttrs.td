@@ -251,6 +251,7 @@ def FP8GPU_LaunchAttr : FP8GPU_Attr<"Launch", "launch"> {
     | `resident` | blocks that a multiprocessor runs at a time if the kernel is persistent: the grid in x is cut to what runs at once. 0 if it is not |
     | `overlap` | the kernel may start before its predecessor in the stream has ended (PTX ISA, griddepcontrol), for whose results it waits by itself |
     | `workspaces` | `#fp8_gpu.workspace`s |
+    | `flops` | multiplications and additions that the launch is for, whose rate a profile shows; none if it is for moving bytes |
 
     Expressions are affine maps without dimensions, whose products may be of two
     extents. They are evaluated in 64 bits; a result below 0 is an error of the
@@ -279,7 +280,8 @@ def FP8GPU_LaunchAttr : FP8GPU_Attr<"Launch", "launch"> {
     DefaultValuedParameter<"int64_t", "0">:$shared_bytes,
     DefaultValuedParameter<"int64_t", "0">:$resident,
     DefaultValuedParameter<"bool", "false">:$overlap,
-    OptionalParameter<"::mlir::ArrayAttr">:$workspaces
+    OptionalParameter<"::mlir::ArrayAttr">:$workspaces,
+    OptionalParameter<"::mlir::AffineMapAttr">:$flops
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

@@ -31,9 +31,11 @@ constexpr char kPTX[] = ".version 8.0\n.target sm_90a\n.address_size 64\n"
                         ".param .u64 kernel_param_6\n)\n"
                         ".reqnctapercluster 2, 1, 1\n{ ret; }\n";
 constexpr char kLaunch[] = R"({
-  "version": 1,
-  "arguments": [{"name": "x", "type": "bf16", "rank": 2, "alignment": 16},
-                {"name": "y", "type": "f32", "rank": 1, "alignment": 8}],
+  "version": 2,
+  "arguments": [{"name": "x", "type": "bf16", "rank": 2, "access": "read",
+                 "alignment": 16},
+                {"name": "y", "type": "f32", "rank": 1, "alignment": 8,
+                 "access": "update"}],
   "extents": [{"name": "m", "argument": 0, "dim": 0},
               {"name": "n", "argument": 0, "dim": 1}],
   "params": [{"tensor_map": 0, "box": [64, 32], "swizzle": 128, "l2": 256},
@@ -44,7 +46,7 @@ constexpr char kLaunch[] = R"({
                  {"bytes": "m 3 mod n 7 floordiv +", "zero": true}],
   "grid": ["m 32 ceildiv n 64 ceildiv *"],
   "block": 128, "cluster": 2, "shared_bytes": 100000, "resident": 1,
-  "overlap": true
+  "overlap": true, "flops": "m n * 2 *"
 })";
 
 class Kernel : public FakeDriver {
@@ -319,13 +321,15 @@ TEST_F(Kernel, RefusesMalformedDescriptions) {
   const struct {
     const char *from, *to, *error;
   } cases[] = {
-      {"\"version\": 1", "\"version\": 2", "expected version to be 1"},
+      {"\"version\": 2", "\"version\": 1", "expected version to be 2"},
       {"\"block\": 128, ", "", "expected the key 'block', but it is missing"},
       {"\"block\": 128", "\"blocks\": 1, \"block\": 128",
        "expected no key 'blocks'"},
       {"\"block\": 128", "\"block\": 0", "expected block to be an integer"},
       {"\"block\": 128", "\"block\": true", "expected block to be an integer"},
       {"\"overlap\": true", "\"overlap\": 1", "expected overlap to be true"},
+      {"\"read\"", "\"reads\"", "arguments[0]: expected access to be one of"},
+      {"m n * 2 *", "m n * 2", "expected flops to be an expression"},
       {"\"bf16\"", "\"bf15\"", "arguments[0]: expected type to be one of"},
       {"\"alignment\": 16", "\"alignment\": 24",
        "arguments[0]: expected alignment to be a power of two"},
@@ -362,6 +366,35 @@ TEST_F(Kernel, RefusesMalformedDescriptions) {
   for (auto [from, to, error] : cases)
     expectError(launch(edit(from, to)), FP8RT_ERROR_INVALID_MANIFEST, error);
   EXPECT_EQ(getCalls("cuLaunchKernelEx"), 0);
+}
+
+TEST_F(Kernel, SaysWhatALaunchIsFor) {
+  fp8rt_kernel *kernel = nullptr;
+  expectOk(
+      fp8rt_kernel_create(function, kLaunch, sizeof(kLaunch) - 1, &kernel));
+  fp8rt_kernel_argument arguments[] = {x, y};
+  double bytes, flops;
+  expectOk(fp8rt_kernel_get_work(kernel, arguments, &bytes, &flops));
+  // y is read and written.
+  EXPECT_EQ(bytes, 100 * 72 * 2 + 2 * 72 * 4);
+  EXPECT_EQ(flops, 100 * 72 * 2);
+  // One row for all, and no row at all.
+  arguments[0].strides[0] = 0;
+  expectOk(fp8rt_kernel_get_work(kernel, arguments, &bytes, &flops));
+  EXPECT_EQ(bytes, 72 * 2 + 2 * 72 * 4);
+  arguments[0].sizes[0] = 0;
+  expectOk(fp8rt_kernel_get_work(kernel, arguments, &bytes, &flops));
+  EXPECT_EQ(bytes, 2 * 72 * 4);
+  EXPECT_EQ(flops, 0);
+  // Too many to be counted.
+  arguments[0].sizes[0] = arguments[0].sizes[1] = int64_t(1) << 40;
+  expectOk(fp8rt_kernel_get_work(kernel, arguments, &bytes, &flops));
+  EXPECT_EQ(flops, 0);
+  expectError(fp8rt_kernel_get_work(nullptr, arguments, &bytes, &flops),
+              FP8RT_ERROR_INVALID_ARGUMENT, "expected kernel");
+  expectError(fp8rt_kernel_get_work(kernel, nullptr, &bytes, &flops),
+              FP8RT_ERROR_INVALID_ARGUMENT, "expected arguments");
+  expectOk(fp8rt_kernel_destroy(kernel));
 }
 
 TEST_F(Kernel, RefusesNull) {
