@@ -66,11 +66,7 @@ static int64_t getAccumulatorRegisters(const MatmulSpec &spec,
   return std::max(accumulators, sums + beside);
 }
 
-/// The widest swizzle that writes no more than a quarter of the tile twice; 0
-/// if there is none.
-static int64_t getStoreBytes(const MatmulSpec &spec, GemmConfigAttr config) {
-  int64_t bytes =
-      config.getTileN() * spec.resultType.getIntOrFloatBitWidth() / 8;
+int64_t fp8::getStoreBytes(int64_t bytes) {
   for (int64_t width : {128, 64, 32, 16})
     if (width <= bytes && int64_t(llvm::alignTo(bytes, width)) * 4 <= bytes * 5)
       return width;
@@ -145,7 +141,8 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
                 "threads, but {2} writes {3}",
                 initial - 26, layout.threads, config, config.getCols() / 2);
   if (config.getStore() == GemmStore::TMA &&
-      !(layout.storeBytes = getStoreBytes(spec, config)))
+      !(layout.storeBytes = getStoreBytes(
+            config.getTileN() * spec.resultType.getIntOrFloatBitWidth() / 8)))
     return fail("expected rows of a tile that can be stored in slabs of 16 to "
                 "128 bytes, but got {0} elements of {1}",
                 config.getTileN(), spec.resultType);

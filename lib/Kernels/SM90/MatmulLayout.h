@@ -44,6 +44,10 @@ private:
   void place(GemmConfigAttr config);
 };
 
+/// Of rows of a tile of so many bytes, the widest swizzle that writes no more
+/// than a quarter of the tile twice; 0 if there is none.
+int64_t getStoreBytes(int64_t bytes);
+
 /// Fails, with the reason, if no config can compute products of such operands.
 LogicalResult checkOperands(const MatmulSpec &spec, std::string &reason);
 

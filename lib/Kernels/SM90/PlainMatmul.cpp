@@ -6,14 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 // The configs of a matmul of operands in high precision are not a table but all
-// that its extents suggest, ordered by a model of their time. Its constants are
-// fitted to times of some 900 configs on random shapes on an H200, and judged
-// by others (docs/Kernels.md, "Selection"). They absorb what the model leaves
-// out, so that a single one is no measurement.
+// that its extents suggest, ordered by a model of their time
+// (PlainMatmulCost.cpp).
 
-#include "MatmulGenerator.h"
-
-#include <cmath>
+#include "PlainMatmul.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -30,52 +26,6 @@ struct RowConfig {
   int64_t rows;
   GemmSchedule schedule;
   int64_t consumers;
-};
-
-/// A config without what follows from the rest of it.
-struct PlainConfig {
-  int64_t rows, cols;
-  GemmSchedule schedule;
-  int64_t consumers;
-  bool swapped;
-  int64_t cluster, clusterCols, splitK, stages, staging;
-
-  bool isPingPong() const { return schedule == GemmSchedule::PingPong; }
-  int64_t getWaves() const {
-    return rows / (64 * (isPingPong() ? 1 : consumers));
-  }
-};
-
-/// What of a matmul its cost depends on.
-class PlainMatmul {
-public:
-  PlainMatmul(const MatmulSpec &spec, GPUTargetAttr target);
-
-  /// All that may be worth a thought.
-  SmallVector<PlainConfig> getConfigs() const;
-  /// An estimate of the clocks.
-  double getCost(const PlainConfig &config) const;
-  GemmConfigAttr getAttr(const PlainConfig &config) const;
-
-private:
-  void addConfigs(bool swapped, SmallVectorImpl<PlainConfig> &configs) const;
-  /// Takes as many stages as there is room for; false if that is too few.
-  bool setStages(PlainConfig &config) const;
-  double getBlockClocks(const PlainConfig &config, double activeBlocks) const;
-  double getTileStoreClocks(const PlainConfig &config) const;
-  double getMemoryClocks(const PlainConfig &config, double activeBlocks) const;
-
-  const OperandSpec &getRows(bool swapped) const {
-    return swapped ? spec.b : spec.a;
-  }
-  const OperandSpec &getCols(bool swapped) const {
-    return swapped ? spec.a : spec.b;
-  }
-
-  const MatmulSpec &spec;
-  GPUTargetAttr target;
-  int64_t m, n, k, batch, kBlocks, resultBytes;
-  bool storesInBulk;
 };
 } // namespace
 
@@ -205,148 +155,6 @@ GemmConfigAttr PlainMatmul::getAttr(const PlainConfig &config) const {
       config.clusterCols, config.staging,
       /*pending=*/isAlone && config.splitK == 1, /*overlap=*/false,
       getMatmulEpilogue(spec, config.getWaves(), config.cols, isBulk));
-}
-
-//===----------------------------------------------------------------------===//
-// Cost
-//===----------------------------------------------------------------------===//
-
-/// Of the tensor core's rate: with ping-pong, and of one to three consumers.
-static constexpr double kPingPongShare = 0.464;
-static constexpr double kShares[] = {0.412, 0.410, 0.399};
-/// Clocks for a row of a slot that shared memory takes in.
-static constexpr double kFill = 2.185;
-/// Bytes a clock from L2, for all multiprocessors; what copies of lines along
-/// the rows cost more.
-static constexpr double kL2Rate = 3910, kTransposed = 1.320;
-/// Clocks for each line that a bulk copy asks for.
-static constexpr double kLine = 1.482;
-/// Clocks of one copy, and more of it for each doubling of a cluster.
-static constexpr double kLatency = 1950, kClusterLatency = 0.288;
-/// Clocks of a K block whatever it holds, and for each wave.
-static constexpr double kBlock = 80, kWave = 20;
-/// A tile's way to memory: fixed, and bytes a clock in bulk and directly; how
-/// much of it ping-pong does not hide.
-static constexpr double kStore = 2690, kBulkRate = 34.4, kDirectRate = 13.6,
-                        kStoreDisturbance = 0.333;
-/// Memory: bytes a clock, clocks of a copy, and what another block that asks
-/// for the same at about the same time costs, up to so many.
-static constexpr double kMemoryRate = 1540, kMemoryLatency = 1560,
-                        kRepeated = 0.271, kMostRepeated = 4;
-/// Adding up parts of K: fixed, and bytes a clock.
-static constexpr double kReduce = 3230, kReduceRate = 28.3;
-/// What a cluster costs, and multiprocessors that clusters of 4 and 8 reach.
-static constexpr double kCluster = 216, kReached4 = 120, kReached8 = 104;
-/// Instructions a clock of a scheduler in an epilogue; and what they take from
-/// the tensor core meanwhile.
-static constexpr double kIssue = 0.5, kIssueDisturbance = 0.5;
-
-/// Close to the largest: what is limited by one resource is slowed down by
-/// others a little.
-static double combine(std::initializer_list<double> clocks) {
-  double sum = 0;
-  for (double value : clocks)
-    sum += value * value * value * value;
-  return std::sqrt(std::sqrt(sum));
-}
-
-/// Lines that copies of so many rows of a slot ask for.
-static double getLines(const OperandSpec &operand, int64_t rows) {
-  if (operand.major == Major::K)
-    return rows;
-  int64_t bytes = rows * operand.getElementBytes(), width = kRowBytes;
-  while (width > 16 && bytes % width != 0)
-    width /= 2;
-  return double(kRowBytes / operand.getElementBytes()) * (bytes / width);
-}
-
-/// Of the main loop, for one K block.
-double PlainMatmul::getBlockClocks(const PlainConfig &config,
-                                   double activeBlocks) const {
-  double rows = config.rows, cols = config.cols;
-  const OperandSpec &rowSpec = getRows(config.swapped);
-  const OperandSpec &colSpec = getCols(config.swapped);
-  auto getBytes = [](const OperandSpec &operand, double rows) {
-    return rows * kRowBytes * (operand.major == Major::K ? 1 : kTransposed);
-  };
-  double share =
-      config.isPingPong() ? kPingPongShare : kShares[config.consumers - 1];
-  double multiply =
-      rows * std::max(cols, 16.0) * kRowBytes / target.getMmaRate() / share;
-  double l2 = (getBytes(rowSpec, rows) / config.clusterCols +
-               getBytes(colSpec, cols) / config.cluster) *
-              activeBlocks / kL2Rate;
-  double blocks = config.cluster * config.clusterCols;
-  double latency = kLatency * (1 + kClusterLatency * std::log2(blocks)) /
-                   (config.stages - 1);
-  double lines = kLine * (getLines(rowSpec, config.rows) / config.clusterCols +
-                          getLines(colSpec, config.cols) / config.cluster);
-  return std::max(
-      combine({multiply, kFill * (rows + cols), l2, latency, lines}),
-      kBlock + kWave * config.getWaves());
-}
-
-double PlainMatmul::getTileStoreClocks(const PlainConfig &config) const {
-  double rate = config.swapped || !storesInBulk ? kDirectRate : kBulkRate;
-  double warpgroups =
-      config.isPingPong() ? 1 : std::max(config.consumers / 2.0, 0.5);
-  return kStore +
-         double(config.rows * config.cols) * resultBytes / rate / warpgroups;
-}
-
-/// Until memory has delivered everything.
-double PlainMatmul::getMemoryClocks(const PlainConfig &config,
-                                    double activeBlocks) const {
-  double rowExtent = config.swapped ? n : m, colExtent = config.swapped ? m : n;
-  auto getRepeats = [](double extent, int64_t width, int64_t sharers) {
-    double tiles = std::ceil(std::ceil(extent / width) / sharers);
-    return 1 + kRepeated * (std::min(tiles, kMostRepeated) - 1);
-  };
-  double elements =
-      rowExtent * getRepeats(colExtent, config.cols, config.clusterCols) +
-      colExtent * getRepeats(rowExtent, config.rows, config.cluster);
-  double bytes = batch * (elements * k * spec.a.getElementBytes() +
-                          double(m) * n * resultBytes);
-  double underWay = activeBlocks * (config.stages - 1) * kRowBytes *
-                    (double(config.rows) / config.clusterCols +
-                     double(config.cols) / config.cluster);
-  return bytes / std::min(kMemoryRate, underWay / kMemoryLatency);
-}
-
-double PlainMatmul::getCost(const PlainConfig &config) const {
-  double rowExtent = config.swapped ? n : m, colExtent = config.swapped ? m : n;
-  double size = config.cluster * config.clusterCols;
-  double items = std::ceil(rowExtent / (config.rows * config.cluster)) *
-                 std::ceil(colExtent / (config.cols * config.clusterCols)) *
-                 batch * config.splitK;
-  double all = target.getMultiprocessors();
-  double slots = (size == 8   ? std::min(all, kReached8)
-                  : size == 4 ? std::min(all, kReached4)
-                              : all) /
-                 size;
-  double rounds = std::ceil(items / slots);
-  double activeBlocks = std::min(items, slots) * size;
-  double mainLoop = std::ceil(double(kBlocks) / config.splitK) *
-                    getBlockClocks(config, activeBlocks);
-  double store = getTileStoreClocks(config);
-  double issue =
-      double(config.rows * config.cols) * spec.getEpilogueInstructions() / 128;
-  double epilogue = store + issue / kIssue;
-  double compute = rounds * (mainLoop + epilogue);
-  // The epilogue of one warpgroup hides behind the main loop of the other,
-  // unless it takes longer; that of the last tile behind nothing.
-  if (config.isPingPong())
-    compute = rounds * std::max(mainLoop + kStoreDisturbance * store +
-                                    kIssueDisturbance * issue,
-                                (mainLoop + epilogue) / 2) +
-              epilogue;
-  double cost = combine({compute, getMemoryClocks(config, activeBlocks)});
-  if (config.splitK > 1)
-    cost += kReduce +
-            double(config.rows * config.cols) * 4 * config.splitK / kReduceRate;
-  if (size > 1)
-    cost += kCluster;
-  return cost;
 }
 
 //===----------------------------------------------------------------------===//

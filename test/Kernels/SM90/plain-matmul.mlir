@@ -72,9 +72,21 @@ func.func @unknown(%a: tensor<?x?xbf16>, %b: tensor<4096x?xbf16>) -> tensor<?x40
 
 // CHECK-LABEL: @innermost
 // CHECK: #fp8_sm90.gemm<tile_m = {{32|64|96|128|160|192|224|256}}, {{.*}}swap_ab = true
-func.func @innermost(%a: tensor<4800x88xbf16>, %b: tensor<4096x4800xbf16>) -> tensor<88x4096xbf16> {
-  %0 = fp8.matmul %a, %b transpose_a accumulate = fast : tensor<4800x88xbf16>, tensor<4096x4800xbf16> -> tensor<88x4096xbf16>
-  return %0 : tensor<88x4096xbf16>
+func.func @innermost(%a: tensor<4800x88xbf16>, %b: tensor<12288x4800xbf16>) -> tensor<88x12288xbf16> {
+  %0 = fp8.matmul %a, %b transpose_a accumulate = fast : tensor<4800x88xbf16>, tensor<12288x4800xbf16> -> tensor<88x12288xbf16>
+  return %0 : tensor<88x12288xbf16>
+}
+
+// -----
+
+// Many blocks that read the same few columns, whose lines do not start at cache
+// lines, wait for one another: clusters read them once.
+
+// CHECK-LABEL: @contended
+// CHECK: #fp8_sm90.gemm<tile_m = 32, {{.*}}swap_ab = true, {{.*}}cluster = 4
+func.func @contended(%a: tensor<2208x24xbf16>, %b: tensor<2816x2208xbf16>) -> tensor<24x2816xbf16> {
+  %0 = fp8.matmul %a, %b transpose_a accumulate = fast : tensor<2208x24xbf16>, tensor<2816x2208xbf16> -> tensor<24x2816xbf16>
+  return %0 : tensor<24x2816xbf16>
 }
 
 // -----

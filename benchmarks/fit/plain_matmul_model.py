@@ -1,0 +1,137 @@
+"""What a matmul of operands in high precision takes by its config: the model of
+lib/Kernels/SM90/PlainMatmulCost.cpp over arrays, for the fit. Both have the
+same names; the comments are there."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+CONFIG = ("rows", "cols", "pingpong", "consumers", "swapped", "cluster", "cluster_cols", "split_k")
+MULTIPROCESSORS = 132
+ROW_BYTES = 128
+# Of layouts: whether the rows of A and of B are innermost.
+TRANSPOSED = {"nt": (0, 0), "nn": (0, 1), "tn": (1, 1), "tt": (1, 0)}
+
+
+def get_stages(rows, cols, consumers, swapped, bulk):
+    """As PlainMatmul::setStages."""
+    def fitting(staging):
+        used = 1296 + np.where(~swapped & bulk, consumers * staging * 64 * ROW_BYTES, 0)
+        return np.minimum((232448 - used) // ((rows + cols) * ROW_BYTES + 16), 16)
+    two, one = fitting(2), fitting(1)
+    return np.where((two < 4) & (one > two), one, two)
+
+
+def get_swizzle(width, transposed):
+    return np.where(~transposed | (width % 64 == 0), 128,
+                    np.where(width % 32 == 0, 64, np.where(width % 16 == 0, 32, 16)))
+
+
+def get_slabs(cols):
+    """As getStoreBytes of MatmulLayout.cpp."""
+    slabs = np.zeros_like(cols)
+    for width in (16, 32, 64, 128):
+        aligned = -(-cols * 2 // width) * width
+        slabs = np.where((width <= cols * 2) & (aligned * 4 <= cols * 2 * 5),
+                         aligned // width, slabs)
+    return slabs
+
+
+class Table:
+    """What of configs does not depend on the constants. `problems` has a line
+    (m, n, k, transposed A, transposed B) for each of `configs`."""
+
+    def __init__(self, problems, configs):
+        m, n, self.k, ta, tb = np.asarray(problems).T
+        configs = dict(zip(CONFIG, np.asarray(configs).T))
+        self.pingpong, self.swapped = configs["pingpong"] > 0, configs["swapped"] > 0
+        self.consumers, self.split_k = configs["consumers"], configs["split_k"]
+        self.result_bytes = 2 * m * n
+        self.bulk = ~self.swapped & (n % 8 == 0)
+        pick = lambda a, b: np.where(self.swapped, b, a)
+        self.size = configs["cluster"] * configs["cluster_cols"]
+        self.sides = []
+        for name, extent, transposed, sharers, splitters in (
+                ("rows", pick(m, n), pick(ta, tb), "cluster_cols", "cluster"),
+                ("cols", pick(n, m), pick(tb, ta), "cluster", "cluster_cols")):
+            side, width, transposed = SimpleNamespace(), configs[name], transposed > 0
+            side.extent, side.width, side.sharers = extent, width, configs[sharers]
+            side.transposed, side.used = transposed, np.minimum(width, extent)
+            swizzle = get_swizzle(width, transposed)
+            side.narrow = swizzle < ROW_BYTES
+            side.boxes = np.where(transposed, width * 2 / swizzle, 1)
+            side.tiles = -(-extent // width)
+            side.groups = -(-side.tiles // configs[splitters])
+            padded = side.groups * configs[splitters] > side.tiles
+            side.beyond = np.where(padded, width, side.tiles * width - extent)
+            side.always_beyond = width - side.used
+            side.total_beyond = side.groups * configs[splitters] * width - extent
+            side.misaligned = np.where(transposed, extent, self.k) * 2 % ROW_BYTES > 0
+            self.sides.append(side)
+        rows, cols = self.sides
+        self.rows, self.cols = rows.width, cols.width
+        self.waves = self.rows // 64 // np.where(self.pingpong, 1, self.consumers)
+        self.stages = get_stages(self.rows, self.cols, self.consumers, self.swapped, n % 8 == 0)
+        self.slabs = get_slabs(self.cols)
+        self.k_blocks = -(-self.k // 64)
+        self.blocks_per_part = -(-self.k_blocks // self.split_k)
+        self.items = rows.groups * cols.groups * self.split_k
+        reached = np.select([self.size == 8, self.size == 4], [104, 120], MULTIPROCESSORS)
+        self.slots = reached // self.size
+        self.rounds = -(-self.items // self.slots)
+        self.last = (self.items - (self.rounds - 1) * self.slots) * self.size
+        self.active = np.minimum(self.items, self.slots) * self.size
+
+
+def combine(*clocks):
+    return sum(value ** 6 for value in clocks) ** (1 / 6)
+
+
+def get_clocks(c, t):
+    """Of the configs of the table `t` by the constants `c`."""
+    rows, cols = t.sides
+    share = np.select([t.pingpong, t.consumers == 1], [c["PingPongShare"], c["SingleShare"]],
+                      c["CooperativeShare"])
+    multiply = t.rows * np.maximum(t.cols, 16) / 32 / share
+    read = t.rows / 64 * (64 + t.cols)
+    block = combine(multiply, read, c["Wave"] * t.waves)
+    block = block * (1 + c["Contention"] * t.active / MULTIPROCESSORS)
+
+    paired = np.where(t.active * 2 > MULTIPROCESSORS, 2, 1)
+    crowded = np.where((t.active * 2 > MULTIPROCESSORS) & (t.size < 4), c["Crowded"], 1)
+    lines = c["NarrowLine"] * sum(s.narrow * s.used for s in t.sides)
+    requested = sum(s.used * ROW_BYTES * (1 + c["Misaligned"] * s.misaligned) *
+                    s.sharers ** -c["Sharing"] for s in t.sides)
+    port = paired * requested / c["PortRate"] + c["Box"] * sum(s.boxes / s.sharers for s in t.sides)
+    latency = c["Latency"] / (t.stages - 1)
+    contended = c["Contended"] * sum(
+        (s.transposed & s.misaligned) * np.minimum(o.groups, t.active / t.size)
+        for s, o in ((rows, cols), (cols, rows)))
+
+    def feed(beyond):
+        return crowded * combine(lines, port + paired * c["Beyond"] * beyond, latency,
+                                 c["BeyondAll"] * t.active * beyond) + contended
+    worst = feed(sum(s.beyond / s.sharers for s in t.sides))
+    usual = feed(sum(s.always_beyond / s.sharers for s in t.sides))
+
+    epilogue = np.where(t.bulk, c["Store"] + t.waves * t.slabs * c["Slab"],
+                        t.rows / 64 * t.cols * c["Direct"])
+    loop = t.blocks_per_part * block
+    chain = np.where(t.pingpong, t.rounds * np.maximum(loop, (loop + epilogue) / 2),
+                     t.rounds * (loop + epilogue) - epilogue)
+    compute = combine(chain, t.blocks_per_part * (worst + (t.rounds - 1) * usual)) + epilogue
+
+    read_bytes = sum(
+        2 * t.k * (s.extent * (1 + c[repeated] * (np.minimum(o.groups, 4) - 1)) +
+                   c["BeyondBytes"] * s.total_beyond * o.groups)
+        for s, o, repeated in ((rows, cols, "RepeatedRows"), (cols, rows, "RepeatedCols")))
+    under_way = (t.stages - 1) * ROW_BYTES * sum(s.used / s.sharers for s in t.sides)
+    rate = lambda blocks: np.minimum(c["MemoryRate"], blocks * under_way / c["MemoryLatency"])
+    last = t.last / t.size / t.items
+    memory = crowded * (read_bytes + t.result_bytes) * (
+        (1 - last) / rate(t.slots * t.size) + last / rate(t.last))
+
+    reduce = t.rounds * (c["Reduce"] + t.rows / 64 * t.cols *
+                         (c["ReduceColumn"] + c["ReducePart"] * t.split_k))
+    return (combine(compute, memory) + c["Launch"] +
+            np.where(t.split_k > 1, reduce, 0) + np.where(t.size > 1, c["Cluster"], 0))
