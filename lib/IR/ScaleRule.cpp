@@ -98,3 +98,33 @@ Value ScaleRuleAttr::buildScaleByte(ScalarBuilder &b, Value amax,
   byte = b.select(isInf, infByte, byte);
   return b.select(b.isNaN(amax), b.i32(0xff), byte);
 }
+
+//===----------------------------------------------------------------------===//
+// Both ways
+//===----------------------------------------------------------------------===//
+
+/// 1 / 2^(byte - 127), exact.
+static Value buildReciprocal(ScalarBuilder &b, Value byte) {
+  Value shifted = arith::ShLIOp::create(
+      b, arith::SubIOp::create(b, b.i32(254), byte), b.i32(23));
+  // 2^-127 is subnormal, 255 is NaN.
+  shifted = b.select(b.cmpi(arith::CmpIPredicate::eq, byte, b.i32(254)),
+                     b.i32(0x00400000), shifted);
+  shifted = b.select(b.cmpi(arith::CmpIPredicate::eq, byte, b.i32(255)),
+                     b.i32(0x7fc00000), shifted);
+  return b.fromBits(shifted);
+}
+
+std::pair<Value, Value> fp8::buildScales(ScalarBuilder &b,
+                                         ScaleRuleAttrInterface rule,
+                                         Value amax, FloatType format,
+                                         Type scaleType) {
+  if (!isa<Float8E8M0FNUType>(scaleType)) {
+    Value scale = rule.buildScale(b, amax, format);
+    return {scale, b.div(b.f32(1.0f), scale)};
+  }
+  Value byte = rule.buildScaleByte(b, amax, format);
+  Value code = arith::TruncIOp::create(b, b.getI8Type(), byte);
+  return {buildReciprocal(b, byte),
+          arith::BitcastOp::create(b, scaleType, code)};
+}

@@ -13,3 +13,16 @@ func.func @unknown_operation(%x: !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale
   %0 = builtin.unrealized_conversion_cast %x : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32> to i32
   return
 }
+
+// -----
+
+func.func @unresolved_in_a_stream(%x: tensor<4x8xf32>) -> tensor<4x8xf8E4M3FN> {
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<4x8xf32>):
+    // expected-error @below {{'fp8.quantize' op expected a scale, but got the recipe #fp8.current: run fp8-infer-scales first}}
+    %1 = fp8.quantize %a recipe(#fp8.current) : tensor<4x8xf32> -> !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
+    %codes, %factors = fp8.disassemble %1 : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
+    fp8.yield %codes : tensor<4x8xf8E4M3FN>
+  } : (tensor<4x8xf32>) -> tensor<4x8xf8E4M3FN>
+  return %0 : tensor<4x8xf8E4M3FN>
+}

@@ -140,6 +140,12 @@ RecipeAttrInterface
 parseRecipe(llvm::StringRef text, MLIRContext *context,
             llvm::function_ref<InFlightDiagnostic()> emitError);
 
+/// The factor on the way into codes of `format`, f32, and the one on the way
+/// out, of `scaleType` (f32 or f8E8M0FNU), from the f32 `amax` of a block.
+std::pair<Value, Value> buildScales(ScalarBuilder &builder,
+                                    ScaleRuleAttrInterface rule, Value amax,
+                                    FloatType format, Type scaleType);
+
 } // namespace mlir::fp8
 
 #endif // FP8_IR_FP8ATTRS_H

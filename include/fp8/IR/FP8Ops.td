@@ -11,6 +11,7 @@
 
 include "fp8/IR/FP8OpBase.td"
 include "fp8/IR/FP8StateOps.td"
+include "fp8/IR/FP8StreamOp.td"
 
 //===----------------------------------------------------------------------===//
 // Scales
@@ -392,8 +393,8 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
 }
 
 def FP8_YieldOp : FP8_Op<"yield", [Terminator, ReturnLike,
-                                   ParentOneOf<["MatmulOp"]>]> {
-  let summary = "result of an epilogue";
+                                   ParentOneOf<["MatmulOp", "StreamOp"]>]> {
+  let summary = "results of an epilogue or of a stream";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }

@@ -247,6 +247,17 @@ struct ConvertFP8ToLinalgPass
 
 } // namespace
 
+/// A stream means what its body means in its place.
+static void inlineStreams(Operation *root) {
+  IRRewriter rewriter(root->getContext());
+  root->walk([&](StreamOp op) {
+    Operation *yield = op.getBody().front().getTerminator();
+    rewriter.inlineBlockBefore(&op.getBody().front(), op, op.getInputs());
+    rewriter.replaceOp(op, yield->getOperands());
+    rewriter.eraseOp(yield);
+  });
+}
+
 void ConvertFP8ToLinalgPass::runOnOperation() {
   WalkResult unresolved = getOperation().walk([](QuantizeOp op) {
     if (!op.isUnresolved())
@@ -258,6 +269,7 @@ void ConvertFP8ToLinalgPass::runOnOperation() {
   if (unresolved.wasInterrupted())
     return signalPassFailure();
 
+  inlineStreams(getOperation());
   MLIRContext *context = &getContext();
   PartsConverter converter;
   ConversionTarget target(*context);

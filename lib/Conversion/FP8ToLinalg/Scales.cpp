@@ -87,18 +87,6 @@ struct ConvertAmax : OpConversionPattern<AmaxOp> {
 // compute_scale
 //===----------------------------------------------------------------------===//
 
-/// 1 / 2^(byte - 127), exact.
-static Value buildReciprocal(ScalarBuilder &b, Value byte) {
-  Value shifted = arith::ShLIOp::create(
-      b, arith::SubIOp::create(b, b.i32(254), byte), b.i32(23));
-  // 2^-127 is subnormal, 255 is NaN.
-  shifted = b.select(b.cmpi(arith::CmpIPredicate::eq, byte, b.i32(254)),
-                     b.i32(0x00400000), shifted);
-  shifted = b.select(b.cmpi(arith::CmpIPredicate::eq, byte, b.i32(255)),
-                     b.i32(0x7fc00000), shifted);
-  return b.fromBits(shifted);
-}
-
 struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
   using Base::Base;
 
@@ -159,12 +147,7 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
         [&](OpBuilder &builder, Location loc, ValueRange args) {
           ScalarBuilder b(loc, builder);
           Value scale, scaleInv;
-          if (isa<Float8E8M0FNUType>(op.getScaleType())) {
-            Value byte = rule.buildScaleByte(b, args[0], format);
-            scale = buildReciprocal(b, byte);
-            Value code = arith::TruncIOp::create(b, b.getI8Type(), byte);
-            scaleInv = arith::BitcastOp::create(b, op.getScaleType(), code);
-          } else if (tensorScaleInv) {
+          if (tensorScaleInv) {
             Value factor = b.div(b.div(args[0], b.f32(maxFinite)), args[1]);
             factor = clamp(b, loc, factor, 448.0f);
             scaleInv = arith::TruncFOp::create(b, op.getScaleType(), factor);
@@ -179,8 +162,8 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
                              scale);
             scale = b.select(isZero, b.f32(0.0f), scale);
           } else {
-            scale = rule.buildScale(b, args[0], format);
-            scaleInv = b.div(b.f32(1.0f), scale);
+            std::tie(scale, scaleInv) =
+                buildScales(b, rule, args[0], format, op.getScaleType());
           }
           linalg::YieldOp::create(b, ValueRange{scale, scaleInv});
         });

@@ -42,6 +42,7 @@ OPERANDS = {
     "load_cached": "%state: !fp8.state, %slot: index",
     "read_scale": "%state: !fp8.state, %slot: index",
     "record_amax": "%amax: tensor<1x1xf32>, %state: !fp8.state, %slot: index",
+    "stream": "%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>",
     "store_cached": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>, "
     "%state: !fp8.state, %slot: index",
     "transpose": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, *], scale = f32>",
