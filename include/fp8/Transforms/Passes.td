@@ -291,6 +291,67 @@ def FormPlainMatmulPass : Pass<"fp8-form-plain-matmul"> {
     Statistic<"numMatmuls", "num-matmuls", "Matmuls formed">];
 }
 
+def FormStreamsPass : Pass<"fp8-form-streams"> {
+  let summary = "what one pass over memory computes into fp8.stream";
+  let description = [{
+    Operations of a block that work on one tensor element by element become one
+    `fp8.stream`: those that read the same tensor, and those that read what
+    another of them computes. So the casts of a tensor, its amax, its transposed
+    copies and the arithmetic that makes it read and write memory once.
+
+    ```mlir
+    %0 = linalg.generic ... ins(%gate, %up : ...) { silu, mulf, truncf }
+    %1 = fp8.quantize %0 scale(%s, %si : ...) : ...
+    %2 = fp8.amax %0 block = [*, *] : ...
+    %3 = fp8.transpose %1 permutation = [1, 0] : ...
+    // becomes
+    %codes, %amax, %transposed = fp8.stream(%gate, %up, %s, %si) { ... } : ...
+    %1 = fp8.assemble %codes, %si : ...
+    %3 = fp8.assemble %transposed, %si : ...
+    ```
+
+    What needs a value that is only known when the whole tensor has been read,
+    as a quantise with the scale of its own amax, begins another stream.
+    Operations move; the order of effects stays what it was.
+  }];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect"];
+  let statistics = [
+    Statistic<"numFormed", "num-formed", "Streams formed">];
+}
+
+def FuseCastsPass : Pass<"fp8-fuse-casts"> {
+  let summary = "casts of a matmul's result into its epilogue";
+  let description = [{
+    A quantise with a given scale that is the only use of a matmul's result is
+    computed by its epilogue: the result are the codes, and is never in memory in
+    high precision. The amax of a result is the matmul's second one.
+
+    ```mlir
+    %0 = fp8.matmul %a, %b : ... -> tensor<32x64xbf16>
+    %1 = fp8.quantize %0 scale(%s, %si : ...) : ...
+    %2 = fp8.amax %0 block = [*, *] : tensor<32x64xbf16>
+    // becomes
+    %codes, %2 = fp8.matmul %a, %b epilogue(%s : tensor<1x1xf32>) {
+    ^bb0(%acc: f32, %scale: f32):
+      ...
+      fp8.yield %code, %wide : f8E4M3FN, f32
+    } : ... -> tensor<32x64xf8E4M3FN>, tensor<1x1xf32>
+    %1 = fp8.assemble %codes, %si : ...
+    ```
+
+    Roundings stay: what is quantised and measured is the result as it would have
+    been stored. A quantise stays where a transposed copy of its codes is needed,
+    which one pass over memory makes of the same read, and where its blocks are
+    not the whole tensor.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect"];
+  let statistics = [
+    Statistic<"numAmaxes", "num-amaxes", "Amaxes moved into an epilogue">,
+    Statistic<"numQuantizes", "num-quantizes",
+              "Quantizes moved into an epilogue">];
+}
+
 def FuseElementwisePass : Pass<"fp8-fuse-elementwise"> {
   let summary = "chains of elementwise operations to one linalg.generic";
   let description = [{

@@ -1,0 +1,92 @@
+//===- StreamLayouts.h - Where the values of a stream lie -------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_ANALYSIS_STREAMLAYOUTS_H
+#define FP8_ANALYSIS_STREAMLAYOUTS_H
+
+#include "fp8/IR/FP8Ops.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace mlir::fp8 {
+
+/// How the elements of a tensor belong to those of a domain. An element of the
+/// tensor stands for a block of the domain: what is `[1, *]` has one for each
+/// row, what is `[1, 128]` one for every 128 columns of each row.
+struct StreamLayout {
+  /// For each dimension of the tensor that of the domain, in whose blocks it
+  /// counts; -1 for one of extent 1.
+  SmallVector<int64_t> dims;
+  /// For each dimension of the domain the extent of a block: 1, n or
+  /// ScaledType::kWhole.
+  SmallVector<int64_t> block;
+
+  bool operator==(const StreamLayout &other) const {
+    return dims == other.dims && block == other.block;
+  }
+  /// Whether the tensor has an element for each of the domain, in any order.
+  bool isFull() const;
+  /// Whether it has a single element for the whole domain.
+  bool isSingle() const;
+  /// Whether its dimensions are in the order of the domain's.
+  bool isOrdered() const;
+};
+
+/// The layouts of the values that operations compute on one domain. Operations
+/// are added in program order; values that none of them computes are inputs,
+/// whose layout is up to who reads them.
+class StreamLayouts {
+public:
+  explicit StreamLayouts(ArrayRef<int64_t> domain) : domain(domain) {}
+
+  /// The domain that `op` would work on alone; empty if it works on none.
+  static SmallVector<int64_t> getOwnDomain(Operation *op);
+
+  ArrayRef<int64_t> getDomain() const { return domain; }
+
+  /// Says why if `op` is none of those that work on a domain, or works on
+  /// another one.
+  LogicalResult add(Operation *op, std::string &reason);
+
+  /// The layout of what an added operation computes; a scaled value's is that
+  /// of its codes. Null for an input.
+  const StreamLayout *lookup(Value value) const;
+  /// That of a tensor that an added operation reads.
+  const StreamLayout &lookup(OpOperand &operand) const;
+  /// For each loop of an added generic the dimension of the domain, and the
+  /// extent of its blocks.
+  ArrayRef<std::pair<int64_t, int64_t>> getLoops(linalg::LinalgOp op) const {
+    return loops.at(op);
+  }
+
+private:
+  LogicalResult addGeneric(linalg::LinalgOp op, std::string &reason);
+  LogicalResult addTranspose(linalg::TransposeOp op, std::string &reason);
+  LogicalResult addAmax(AmaxOp op, std::string &reason);
+  LogicalResult addScale(ComputeScaleOp op, std::string &reason);
+  LogicalResult addQuantize(QuantizeOp op, std::string &reason);
+  LogicalResult addDisassemble(DisassembleOp op, std::string &reason);
+  /// Reads `operand` so; fails if it lies in another way.
+  LogicalResult read(OpOperand &operand, StreamLayout layout,
+                     std::string &reason);
+  bool isDomain(ArrayRef<int64_t> shape) const;
+  StreamLayout getFull() const;
+  StreamLayout getBlocks(ArrayRef<int64_t> block, int64_t rank) const;
+
+  SmallVector<int64_t> domain;
+  DenseMap<Value, StreamLayout> values;
+  DenseMap<OpOperand *, StreamLayout> reads;
+  DenseMap<Operation *, SmallVector<std::pair<int64_t, int64_t>>> loops;
+};
+
+/// The operation that a reduction of `op` to its only result is made of:
+/// `arith.addf` or a maximum; null if there is another, or none.
+Operation *getCombiner(linalg::LinalgOp op);
+
+} // namespace mlir::fp8
+
+#endif // FP8_ANALYSIS_STREAMLAYOUTS_H

@@ -1,0 +1,452 @@
+//===- StreamLayouts.cpp - Where the values of a stream lie ---------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Analysis/StreamLayouts.h"
+#include "fp8/IR/FP8Dialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+static constexpr int64_t kWhole = ScaledType::kWhole;
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+bool StreamLayout::isFull() const {
+  return llvm::all_of(block, [](int64_t extent) { return extent == 1; });
+}
+
+bool StreamLayout::isSingle() const {
+  return llvm::all_of(block, [](int64_t extent) { return extent == kWhole; });
+}
+
+bool StreamLayout::isOrdered() const {
+  int64_t last = -1;
+  for (int64_t dim : dims) {
+    if (dim < 0)
+      continue;
+    if (dim <= last)
+      return false;
+    last = dim;
+  }
+  return true;
+}
+
+StreamLayout StreamLayouts::getFull() const {
+  return getBlocks(SmallVector<int64_t>(domain.size(), 1),
+                   static_cast<int64_t>(domain.size()));
+}
+
+/// Of a tensor of `rank` dimensions that are the domain's.
+StreamLayout StreamLayouts::getBlocks(ArrayRef<int64_t> block,
+                                      int64_t rank) const {
+  StreamLayout layout;
+  layout.block = llvm::to_vector(block);
+  for (int64_t dim = 0; dim < rank; ++dim)
+    layout.dims.push_back(block[dim] == kWhole ? -1 : dim);
+  return layout;
+}
+
+bool StreamLayouts::isDomain(ArrayRef<int64_t> shape) const {
+  return shape == ArrayRef(domain);
+}
+
+const StreamLayout *StreamLayouts::lookup(Value value) const {
+  auto found = values.find(value);
+  return found == values.end() ? nullptr : &found->second;
+}
+
+const StreamLayout &StreamLayouts::lookup(OpOperand &operand) const {
+  auto found = values.find(operand.get());
+  return found == values.end() ? reads.at(&operand) : found->second;
+}
+
+LogicalResult StreamLayouts::read(OpOperand &operand, StreamLayout layout,
+                                  std::string &reason) {
+  if (const StreamLayout *known = lookup(operand.get())) {
+    if (*known == layout)
+      return success();
+    reason = "expected an operand to be read as it was computed, element by "
+             "element";
+    return failure();
+  }
+  // A constant has no place.
+  reads[&operand] = std::move(layout);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+SmallVector<int64_t> StreamLayouts::getOwnDomain(Operation *op) {
+  return llvm::TypeSwitch<Operation *, SmallVector<int64_t>>(op)
+      .Case<AmaxOp, QuantizeOp>([](auto op) {
+        return llvm::to_vector(
+            cast<RankedTensorType>(op.getSource().getType()).getShape());
+      })
+      .Case([](linalg::TransposeOp op) {
+        return llvm::to_vector(op.getInput().getType().getShape());
+      })
+      .Case([](linalg::GenericOp op) { return op.getStaticLoopRanges(); })
+      .Default(SmallVector<int64_t>());
+}
+
+Operation *fp8::getCombiner(linalg::LinalgOp op) {
+  if (op.getNumDpsInits() != 1)
+    return nullptr;
+  BlockArgument carried = op.getMatchingBlockArgument(op.getDpsInitOperand(0));
+  Operation *combiner =
+      op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
+  if (!isa_and_present<arith::AddFOp, arith::MaximumFOp, arith::MaxNumFOp>(
+          combiner) ||
+      !carried.hasOneUse() || *carried.user_begin() != combiner ||
+      !carried.getType().isF32())
+    return nullptr;
+  return combiner;
+}
+
+/// Functions that every target has instructions or an approximation for.
+static bool isCommon(Operation *op) {
+  if (isa<math::AbsFOp, math::AtanOp, math::CeilOp, math::CopySignOp,
+          math::CosOp, math::ErfOp, math::ExpOp, math::ExpM1Op, math::FloorOp,
+          math::FmaOp, math::LogOp, math::Log1pOp, math::Log2Op,
+          math::RoundEvenOp, math::RsqrtOp, math::SinOp, math::SqrtOp,
+          math::TanhOp, math::TruncOp>(op))
+    return true;
+  return isa_and_present<arith::ArithDialect>(op->getDialect()) &&
+         !isa<arith::BitcastOp, arith::CeilDivSIOp, arith::CeilDivUIOp,
+              arith::FloorDivSIOp, arith::RemFOp>(op);
+}
+
+/// Elementwise arithmetic on numbers, which fits into f32.
+static LogicalResult checkBody(Block &body, std::string &reason) {
+  auto isNumber = [](Type type) {
+    return isa<Float32Type, BFloat16Type, Float16Type>(type) ||
+           type.isInteger(1) || type.isInteger(32);
+  };
+  if (!llvm::all_of(body.getArgumentTypes(), isNumber)) {
+    reason = "expected elements of f32, bf16 and f16";
+    return failure();
+  }
+  for (Operation &op : body.without_terminator()) {
+    if (op.getNumRegions() != 0 || op.getNumResults() != 1 ||
+        !isMemoryEffectFree(&op) || !isCommon(&op)) {
+      reason = llvm::formatv("expected elementwise arithmetic, but got {0}",
+                             op.getName());
+      return failure();
+    }
+    if (!isNumber(op.getResult(0).getType())) {
+      reason = llvm::formatv("expected arithmetic on f32, bf16 and f16, but "
+                             "got {0} on {1}",
+                             op.getName(), op.getResult(0).getType());
+      return failure();
+    }
+  }
+  return success();
+}
+
+/// What a pass over the domain knows before it has passed: reductions of whole
+/// rows and of blocks, or, as the last that it does, of all.
+static LogicalResult checkReduction(const StreamLayout &result, bool isAmax,
+                                    std::string &reason) {
+  auto fail = [&](const Twine &text) {
+    reason = text.str();
+    return failure();
+  };
+  ArrayRef<int64_t> block = result.block;
+  if (result.isSingle())
+    return isAmax
+               ? success()
+               : fail("expected a sum of rows, but got that of all elements");
+  for (int64_t extent : block.drop_back())
+    if (extent == kWhole)
+      return fail("expected reductions along rows or in blocks, but got one "
+                  "along columns");
+  if (block.back() == kWhole &&
+      llvm::any_of(block.drop_back(),
+                   [](int64_t extent) { return extent != 1; }))
+    return fail(
+        "expected one row's reduction, but got that of a block of rows");
+  for (auto [dim, extent] : llvm::enumerate(block)) {
+    if (extent == kWhole)
+      continue;
+    if (!llvm::isPowerOf2_64(extent) || extent > 128)
+      return fail("expected blocks of a power of two up to 128, but got " +
+                  Twine(extent));
+    if (extent != 1 && dim + 2 < block.size())
+      return fail("expected blocks of the last two dimensions");
+  }
+  if (block.back() > 1 && block.back() < 8)
+    return fail("expected blocks of at least 8 columns, but got " +
+                Twine(block.back()));
+  return success();
+}
+
+LogicalResult StreamLayouts::addGeneric(linalg::LinalgOp op,
+                                        std::string &reason) {
+  auto fail = [&](const Twine &text) {
+    reason = text.str();
+    return failure();
+  };
+  if (!op.hasPureTensorSemantics())
+    return fail("expected tensors");
+  if (failed(checkBody(*op.getBlock(), reason)))
+    return failure();
+
+  // What the loops are: those of the domain, or of its blocks.
+  std::pair<int64_t, int64_t> unknown{-1, 0};
+  SmallVector<std::pair<int64_t, int64_t>> found(op.getNumLoops(), unknown);
+  if (isDomain(op.getStaticLoopRanges())) {
+    for (size_t dim = 0; dim < domain.size(); ++dim)
+      found[dim] = {static_cast<int64_t>(dim), 1};
+  } else {
+    for (OpOperand *input : op.getDpsInputOperands()) {
+      const StreamLayout *layout = lookup(input->get());
+      if (!layout)
+        continue;
+      for (auto [k, expr] :
+           llvm::enumerate(op.getMatchingIndexingMap(input).getResults())) {
+        auto loop = dyn_cast<AffineDimExpr>(expr);
+        if (loop && layout->dims[k] >= 0)
+          found[loop.getPosition()] = {layout->dims[k],
+                                       layout->block[layout->dims[k]]};
+      }
+    }
+  }
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  for (auto [loop, range] : llvm::zip_equal(found, ranges))
+    if (loop == unknown && range != 1)
+      return fail("expected loops over the elements of one tensor");
+
+  auto getLayout = [&](AffineMap map) -> FailureOr<StreamLayout> {
+    StreamLayout layout;
+    layout.block.assign(domain.size(), kWhole);
+    for (AffineExpr expr : map.getResults()) {
+      auto loop = dyn_cast<AffineDimExpr>(expr);
+      auto zero = dyn_cast<AffineConstantExpr>(expr);
+      if (!loop && (!zero || zero.getValue() != 0))
+        return failure();
+      auto [dim, extent] = loop ? found[loop.getPosition()] : unknown;
+      layout.dims.push_back(dim);
+      if (dim >= 0)
+        layout.block[dim] = extent;
+    }
+    return layout;
+  };
+  bool hasFull = false;
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    if (!isa<RankedTensorType>(input->get().getType()))
+      continue;
+    FailureOr<StreamLayout> layout =
+        getLayout(op.getMatchingIndexingMap(input));
+    if (failed(layout))
+      return fail("expected operands that are read by the loops' indices");
+    if (layout->isFull() && !layout->isOrdered())
+      return fail("expected operands that are read in the order of the domain");
+    hasFull |= layout->isFull();
+    if (failed(read(*input, *layout, reason)))
+      return failure();
+  }
+  if (isDomain(ranges) && !hasFull)
+    return fail("expected an operand that has an element for each of the "
+                "domain");
+  bool reduces = op.getNumReductionLoops() != 0;
+  if (reduces && !isDomain(ranges))
+    return fail("expected a reduction of the domain's elements");
+  if (reduces && !getCombiner(op))
+    return fail("expected a sum or a maximum in f32 of the elements of rows or "
+                "columns");
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    FailureOr<StreamLayout> layout =
+        getLayout(op.getMatchingIndexingMap(&init));
+    if (failed(layout))
+      return fail("expected results that are written by the loops' indices");
+    if (reduces) {
+      auto fill = init.get().getDefiningOp<linalg::FillOp>();
+      if (!fill || !fill.getInputs()[0].getDefiningOp<arith::ConstantOp>())
+        return fail("expected a reduction that starts with a constant");
+      if (failed(checkReduction(*layout, /*isAmax=*/false, reason)))
+        return failure();
+    } else if (!op.getMatchingBlockArgument(&init).use_empty()) {
+      return fail("expected results that are only written");
+    } else {
+      // Otherwise an element would be written more than once.
+      for (auto [loop, range] : llvm::zip_equal(found, ranges))
+        if (loop != unknown && range != 1 &&
+            !llvm::is_contained(layout->dims, loop.first))
+          return fail("expected results that have all loops");
+    }
+    values[op.getTiedOpResult(&init)] = *layout;
+  }
+  loops[op] = found;
+  return success();
+}
+
+LogicalResult StreamLayouts::addTranspose(linalg::TransposeOp op,
+                                          std::string &reason) {
+  const StreamLayout *source = lookup(op.getInput());
+  if (!source) {
+    if (!isDomain(op.getInput().getType().getShape())) {
+      reason = "expected a transpose of the domain";
+      return failure();
+    }
+    reads[&op.getInputMutable()] = getFull();
+    source = &reads[&op.getInputMutable()];
+  }
+  StreamLayout layout{
+      applyPermutation(ArrayRef(source->dims), op.getPermutation()),
+      source->block};
+  values[op->getResult(0)] = layout;
+  return success();
+}
+
+LogicalResult StreamLayouts::addAmax(AmaxOp op, std::string &reason) {
+  const StreamLayout *source = lookup(op.getSource());
+  auto type = cast<RankedTensorType>(op.getSource().getType());
+  if (!source) {
+    if (!isDomain(type.getShape())) {
+      reason = "expected the amax of the domain's blocks";
+      return failure();
+    }
+    reads[&op.getSourceMutable()] = getFull();
+    source = &reads[&op.getSourceMutable()];
+  }
+  StreamLayout result = *source;
+  for (auto [dim, extent] : llvm::zip_equal(result.dims, op.getBlock())) {
+    if (dim < 0)
+      continue;
+    int64_t &block = result.block[dim];
+    block = extent == kWhole ? kWhole : block * extent;
+    if (block == kWhole)
+      dim = -1;
+  }
+  if (failed(checkReduction(result, /*isAmax=*/true, reason)))
+    return failure();
+  values[op.getAmax()] = result;
+  return success();
+}
+
+LogicalResult StreamLayouts::addScale(ComputeScaleOp op, std::string &reason) {
+  const StreamLayout *amax = lookup(op.getAmax());
+  if (isa<Float8E4M3FNType>(op.getScaleType())) {
+    reason = "expected factors of f32 or f8E8M0FNU, but got f8E4M3FN";
+    return failure();
+  }
+  StreamLayout layout;
+  if (amax) {
+    layout = *amax;
+  } else {
+    // Of a tensor as a whole: what has more elements is computed here.
+    auto type = cast<RankedTensorType>(op.getAmax().getType());
+    if (!type.hasStaticShape() || type.getNumElements() != 1) {
+      reason = "expected an amax that is computed in the same stream, or a "
+               "single one";
+      return failure();
+    }
+    layout = getBlocks(SmallVector<int64_t>(domain.size(), kWhole), 0);
+    layout.dims.assign(type.getRank(), -1);
+    reads[&op.getAmaxMutable()] = layout;
+  }
+  values[op.getScale()] = layout;
+  values[op.getScaleInv()] = layout;
+  return success();
+}
+
+LogicalResult StreamLayouts::addQuantize(QuantizeOp op, std::string &reason) {
+  ScaledType type = op.getResult().getType();
+  if (!isDomain(type.getShape())) {
+    reason = "expected a quantize of the domain";
+    return failure();
+  }
+  if (isa<Float4E2M1FNType>(type.getElementType())) {
+    reason = "expected codes of 8 bits, but got f4E2M1FN";
+    return failure();
+  }
+  if (op.isUnresolved()) {
+    reason = "expected a quantize that has a scale";
+    return failure();
+  }
+  StreamLayout full = getFull();
+  StreamLayout blocks =
+      getBlocks(type.getBlock(), static_cast<int64_t>(domain.size()));
+  StreamLayout single =
+      getBlocks(SmallVector<int64_t>(domain.size(), kWhole), domain.size());
+  if (failed(read(op.getSourceMutable(), full, reason)) ||
+      failed(read(op.getScaleMutable()[0], blocks, reason)) ||
+      failed(read(op.getScaleInvMutable()[0], blocks, reason)) ||
+      (op.getTensorScaleInv() &&
+       failed(read(op.getTensorScaleInvMutable()[0], single, reason))))
+    return failure();
+  values[op.getResult()] = full;
+  return success();
+}
+
+LogicalResult StreamLayouts::addDisassemble(DisassembleOp op,
+                                            std::string &reason) {
+  const StreamLayout *known = lookup(op.getSource());
+  if (!known) {
+    reason = "expected codes that are computed in the same stream";
+    return failure();
+  }
+  StreamLayout codes = *known;
+  StreamLayout factors{codes.dims, SmallVector<int64_t>(domain.size())};
+  for (auto [dim, extent] :
+       llvm::zip_equal(factors.dims, op.getSource().getType().getBlock())) {
+    factors.block[dim] = extent;
+    if (extent == kWhole)
+      dim = -1;
+  }
+  values[op.getScaleInv()] = factors;
+  if (op.getTensorScaleInv()) {
+    StreamLayout single;
+    single.block.assign(domain.size(), kWhole);
+    single.dims.assign(domain.size(), -1);
+    values[op.getTensorScaleInv()] = single;
+  }
+  values[op.getPayload()] = codes;
+  return success();
+}
+
+LogicalResult StreamLayouts::add(Operation *op, std::string &reason) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](linalg::GenericOp op) { return addGeneric(op, reason); })
+      .Case([&](linalg::TransposeOp op) { return addTranspose(op, reason); })
+      .Case([&](AmaxOp op) { return addAmax(op, reason); })
+      .Case([&](ComputeScaleOp op) { return addScale(op, reason); })
+      .Case([&](QuantizeOp op) { return addQuantize(op, reason); })
+      .Case([&](DisassembleOp op) { return addDisassemble(op, reason); })
+      .Case([&](TransposeOp op) -> LogicalResult {
+        const StreamLayout *source = lookup(op.getSource());
+        if (!source) {
+          reason = "expected codes that are computed in the same stream";
+          return failure();
+        }
+        StreamLayout layout{
+            applyPermutation(ArrayRef(source->dims), op.getPermutation()),
+            source->block};
+        values[op.getResult()] = layout;
+        return success();
+      })
+      // What starts reductions and holds results.
+      .Case<linalg::FillOp, tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(
+          [](auto) { return success(); })
+      .Default([&](Operation *op) {
+        reason = llvm::formatv("expected what works on a tensor element by "
+                               "element, but got {0}",
+                               op->getName());
+        return failure();
+      });
+}

@@ -1,0 +1,233 @@
+//===- FormStreams.cpp - Passes over memory -------------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StreamClusters.h"
+#include "fp8/IR/Permutations.h"
+#include "fp8/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-form-streams"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_FORMSTREAMSPASS
+#include "fp8/Transforms/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+namespace {
+/// Takes the operations of a cluster, which stand together, into a stream.
+class StreamBuilder {
+public:
+  StreamBuilder(OpBuilder &b, ArrayRef<Operation *> ops)
+      : b(b), ops(ops), members(ops.begin(), ops.end()) {}
+
+  StreamOp build();
+
+private:
+  bool isInside(Value value) const {
+    return value.getDefiningOp() && members.contains(value.getDefiningOp());
+  }
+  bool isLeft(Value value) const {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      return !members.contains(user);
+    });
+  }
+  void findInputs();
+  /// What a result of a member, used outside, is made of: values that the
+  /// stream yields, or that are known outside.
+  void leave(Value value);
+  unsigned yield(Value inBody);
+
+  OpBuilder &b;
+  ArrayRef<Operation *> ops;
+  llvm::SmallPtrSet<Operation *, 8> members;
+  llvm::SetVector<Value> inputs;
+  /// Cloned into the body: constants, and what holds results.
+  llvm::SetVector<Operation *> clones;
+  IRMapping mapping;
+  SmallVector<Value> yielded;
+  /// Replacements, once there are results.
+  SmallVector<std::function<void(StreamOp)>> replacements;
+};
+} // namespace
+
+/// What a body has of its own: constants, and memory for results.
+static bool isCloned(Operation *op) {
+  return op && (op->hasTrait<OpTrait::ConstantLike>()
+                    ? !isa<ShapedType>(op->getResult(0).getType())
+                    : isa<tensor::EmptyOp, linalg::FillOp>(op));
+}
+
+void StreamBuilder::findInputs() {
+  std::function<void(Value)> add = [&](Value value) {
+    if (isInside(value))
+      return;
+    Operation *op = value.getDefiningOp();
+    if (!isCloned(op)) {
+      inputs.insert(value);
+      return;
+    }
+    llvm::for_each(op->getOperands(), add);
+    clones.insert(op);
+  };
+  // What is read is in memory, a constant or not.
+  llvm::SmallPtrSet<Value, 8> read;
+  for (Operation *op : ops) {
+    auto destination = dyn_cast<DestinationStyleOpInterface>(op);
+    for (OpOperand &operand : op->getOpOperands())
+      if (isa<ShapedType>(operand.get().getType()) &&
+          !(destination && destination.isDpsInit(&operand)) &&
+          !isInside(operand.get()))
+        read.insert(operand.get());
+  }
+  for (Operation *op : ops) {
+    for (Value operand : op->getOperands())
+      if (read.contains(operand))
+        inputs.insert(operand);
+      else
+        add(operand);
+    for (Region &region : op->getRegions())
+      region.walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          if (operand.getParentRegion() != &region)
+            add(operand);
+      });
+  }
+}
+
+/// The number of the result that a value of the body becomes.
+unsigned StreamBuilder::yield(Value inBody) {
+  auto *known = llvm::find(yielded, inBody);
+  if (known == yielded.end())
+    known = yielded.insert(yielded.end(), inBody);
+  return known - yielded.begin();
+}
+
+void StreamBuilder::leave(Value value) {
+  auto replaceWith = [&](Value from, std::function<Value(StreamOp)> make) {
+    replacements.push_back([this, from, make](StreamOp stream) mutable {
+      Value to = make(stream);
+      from.replaceUsesWithIf(to, [&](OpOperand &use) {
+        return !members.contains(use.getOwner()) &&
+               !stream->isProperAncestor(use.getOwner()) &&
+               use.getOwner() != to.getDefiningOp();
+      });
+    });
+  };
+  Location loc = value.getLoc();
+  auto type = dyn_cast<ScaledType>(value.getType());
+  if (!type) {
+    unsigned number = yield(mapping.lookup(value));
+    replaceWith(value,
+                [number](StreamOp stream) { return stream.getResult(number); });
+    return;
+  }
+  // Codes, and the factors where the stream computes them.
+  auto parts = DisassembleOp::create(b, loc, mapping.lookup(value));
+  unsigned codes = yield(parts.getPayload());
+  Value source = value;
+  while (auto transpose = source.getDefiningOp<TransposeOp>())
+    source = transpose.getSource();
+  Value outside = source.getDefiningOp<QuantizeOp>().getScaleInv();
+  // A single factor is its own transpose; the fold knows which value it is.
+  std::optional<unsigned> factors;
+  if (isInside(outside)) {
+    bool isOwn =
+        source == value ||
+        cast<RankedTensorType>(outside.getType()).getNumElements() == 1;
+    factors = yield(isOwn ? mapping.lookup(outside) : parts.getScaleInv());
+  }
+  replaceWith(
+      value,
+      [this, loc, type, codes, factors, outside](StreamOp stream) -> Value {
+        Value scaleInv = factors ? stream.getResult(*factors) : outside;
+        return AssembleOp::create(b, loc, type, stream.getResult(codes),
+                                  scaleInv,
+                                  /*tensorScaleInv=*/Value());
+      });
+}
+
+StreamOp StreamBuilder::build() {
+  findInputs();
+  Location loc = b.getFusedLoc(llvm::map_to_vector(
+      ops, [](Operation *op) -> Location { return op->getLoc(); }));
+  b.setInsertionPoint(ops.back());
+  // The types of results are known with the body.
+  Block body;
+  for (Value input : inputs)
+    mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&body);
+    for (Operation *op : clones)
+      b.clone(*op, mapping);
+    for (Operation *op : ops)
+      b.clone(*op, mapping);
+    for (Operation *op : ops)
+      for (Value result : op->getResults())
+        if (isLeft(result))
+          leave(result);
+    YieldOp::create(b, loc, yielded);
+  }
+  SmallVector<Type> types =
+      llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
+  auto stream = StreamOp::create(b, loc, types, inputs.getArrayRef());
+  Block *inner = b.createBlock(&stream.getBody());
+  b.setInsertionPointAfter(stream);
+  for (BlockArgument argument : body.getArguments())
+    argument.replaceAllUsesWith(
+        inner->addArgument(argument.getType(), argument.getLoc()));
+  inner->getOperations().splice(inner->end(), body.getOperations());
+  for (auto &replace : replacements)
+    replace(stream);
+  for (Operation *op : llvm::reverse(ops))
+    op->erase();
+  return stream;
+}
+
+namespace {
+struct FormStreamsPass : fp8::impl::FormStreamsPassBase<FormStreamsPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<Block *> blocks;
+    getOperation()->walk([&](Block *block) {
+      Operation *parent = block->getParentOp();
+      // Bodies of elementwise operations have scalars.
+      if (!isa<linalg::LinalgOp, MatmulOp, StreamOp, ModuleOp>(parent))
+        blocks.push_back(block);
+    });
+    for (Block *block : blocks)
+      form(*block);
+  }
+
+  void form(Block &block) {
+    StreamClusters clusters(block);
+    if (clusters.get().empty())
+      return;
+    for (Operation *op : clusters.getOrder())
+      op->moveBefore(&block, block.end());
+    OpBuilder b(&getContext());
+    for (const StreamClusters::Cluster &cluster : clusters.get()) {
+      // Nobody may have asked for it.
+      StreamOp stream = StreamBuilder(b, cluster).build();
+      LDBG() << "a stream of " << cluster.size() << " operations";
+      if (stream.getNumResults() == 0)
+        stream.erase();
+      else
+        ++numFormed;
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,57 @@
+//===- StreamClusters.h - What streams are made of --------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_TRANSFORMS_STREAMCLUSTERS_H
+#define FP8_LIB_TRANSFORMS_STREAMCLUSTERS_H
+
+#include "fp8/Analysis/StreamLayouts.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::fp8 {
+
+/// Groups the operations of a block that one pass over memory computes each:
+/// those that read the same tensor, or what another of the group computes.
+class StreamClusters {
+public:
+  /// In program order.
+  using Cluster = SmallVector<Operation *>;
+
+  explicit StreamClusters(Block &block);
+
+  ArrayRef<Cluster> get() const { return clusters; }
+  /// The operations of the block in an order in which each cluster's stand
+  /// together: what they need comes before the first.
+  SmallVector<Operation *> getOrder() const;
+
+private:
+  using Set = llvm::SmallSetVector<unsigned, 4>;
+
+  void add(Operation *op);
+  bool tryJoin(Operation *op, unsigned cluster);
+  void join(Operation *op, unsigned cluster);
+  /// The clusters that `op` needs results of, directly or not, but for those
+  /// that it would have as an operation of `cluster`.
+  Set getNeeded(Operation *op, std::optional<unsigned> cluster) const;
+  void close(Set &needed) const;
+  SmallVector<Operation *> getDependencies(Operation *op) const;
+
+  Block &block;
+  SmallVector<Cluster> clusters;
+  SmallVector<StreamLayouts> layouts;
+  /// What clusters need of each other, directly or through other operations.
+  SmallVector<Set> needs;
+  /// The cluster of an operation, or what one outside of all needs.
+  DenseMap<Operation *, unsigned> clusterOf;
+  DenseMap<Operation *, Set> neededBy;
+  /// The operation with an effect before each that has one.
+  DenseMap<Operation *, Operation *> effectBefore;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_TRANSFORMS_STREAMCLUSTERS_H
