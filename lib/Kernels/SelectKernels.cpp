@@ -44,6 +44,14 @@ struct SelectKernelsPass : fp8::impl::SelectKernelsPassBase<SelectKernelsPass> {
 };
 } // namespace
 
+/// Whether a kernel computes `op` with an operation around it.
+static bool isPartOfKernel(Operation *op) {
+  while ((op = op->getParentOp()))
+    if (op->hasAttr(kConfigAttrName))
+      return true;
+  return false;
+}
+
 FailureOr<TuningTable> SelectKernelsPass::loadTable(GPUTargetAttr target) {
   TuningTable tuned(target.getChip());
   Location loc = getOperation().getLoc();
@@ -124,7 +132,8 @@ LogicalResult SelectKernelsPass::select(KernelOpInterface op,
 
 void SelectKernelsPass::runOnOperation() {
   SmallVector<KernelOpInterface> ops;
-  getOperation().walk([&](KernelOpInterface op) { ops.push_back(op); });
+  getOperation().walk<WalkOrder::PreOrder>(
+      [&](KernelOpInterface op) { ops.push_back(op); });
   if (ops.empty() && table.empty())
     return markAllAnalysesPreserved();
   FailureOr<KernelTarget> target = lookupTarget(getOperation());
@@ -133,7 +142,8 @@ void SelectKernelsPass::runOnOperation() {
   FailureOr<TuningTable> tuned = loadTable(target->attribute);
   if (failed(tuned))
     return signalPassFailure();
+  // What surrounds others comes first, and is computed with them.
   for (KernelOpInterface op : ops)
-    if (failed(select(op, *target, *tuned)))
+    if (!isPartOfKernel(op) && failed(select(op, *target, *tuned)))
       return signalPassFailure();
 }

@@ -121,10 +121,16 @@ static void buildFusionPipeline(OpPassManager &pm,
   pm.addPass(createCSEPass());
   if (options.stats)
     pm.addPass(createInstrumentQuantizePass());
+  else if (isGPU)
+    // Statistics compare a tensor with its codes: both are needed.
+    addFuncPass(pm, createFuseCastsPass());
   // Last: what is measured of a constant is constant too, and casts that have
   // been fused or shared are evaluated once.
   if (options.evaluateConstants)
     pm.addPass(createEvaluateConstantsPass());
+  // What is left to pass over memory for, once the rest is known.
+  if (isGPU)
+    addFuncPass(pm, createFormStreamsPass());
 }
 
 LogicalResult

@@ -12,10 +12,11 @@
 // RUN: fp8-opt %fp8_source/examples/train.mlir --fp8-pipeline="target=sm_90a recipe=delayed functional-state" | FileCheck %s --check-prefix=HOST
 
 // Kernels are in the host's module, each in an image, and nothing else is left of
-// the GPU. Of the scales' arithmetic, which two operands need, there is one.
+// the GPU: the amax and the cast of either operand, the matmul, and, once, what
+// sets amaxes to 0.
 
 // CHECK-NOT:     gpu.
-// CHECK-COUNT-8: _image_data("
+// CHECK-COUNT-6: _image_data("
 // CHECK-NOT:     _image_data("
 // CHECK-LABEL: llvm.func @linear(
 // CHECK:       llvm.call @fp8rt_context_launch(
@@ -32,22 +33,26 @@
 // PLAIN:     llvm.call @fp8rt_context_launch_kernel(
 // PLAIN-NOT: builtin.unrealized_conversion_cast
 
-// What no kernel computes runs as loops, with the reason; the only kernel moves
-// the codes of the weight, which lie as [in, out].
+// What no kernel computes runs as loops, with the reason: the matmul. Its operands
+// are cast by kernels, each in one pass, the weight, which lies as [in, out], in
+// the other order.
 
 // RUN: fp8-opt %fp8_source/examples/linear.mlir --fp8-pipeline="target=sm_90a recipe=mxfp8" 2>&1 | FileCheck %s --check-prefix=MXFP8
 // MXFP8:     remark: no kernel: expected A to have f32 factors per tensor, per row, per 1x128 or per 128x128
 // MXFP8-NOT: fp8_matmul_sm90a
-// MXFP8:     llvm.mlir.global internal constant @fp8_kernels_fp8_transpose_sm90a_b1_w8_launch(
+// MXFP8-NOT: fp8_transpose_sm90a
+// MXFP8-DAG: llvm.mlir.global internal constant @fp8_kernels_{{([0-9]+_)?}}fp8_stream_sm90a_both_32x1_{{.+}}_launch(
+// MXFP8-DAG: llvm.mlir.global internal constant @fp8_kernels_{{([0-9]+_)?}}fp8_stream_sm90a_rows_1x32_{{.+}}_launch(
+// MXFP8-NOT: llvm.call @fp8rt_context_launch(
+// MXFP8-COUNT-2: llvm.call @fp8rt_context_launch_kernel(
 // MXFP8-NOT: llvm.call @fp8rt_context_launch_kernel(
 // MXFP8:     llvm.call @fp8rt_context_launch(
-// MXFP8:     llvm.call @fp8rt_context_launch_kernel(
 // MXFP8-NOT: llvm.call @fp8rt_context_launch_kernel(
 
 // Loops compute as the CPU does, beside kernels that do not: no operation is left
-// to be contracted.
+// to be contracted. Here they compute scales of columns.
 
-// RUN: fp8-compile %fp8_source/examples/mlp.mlir --target=sm_90a --recipe=current --emit=ptx -o %t.ptx
+// RUN: fp8-compile %fp8_source/examples/mlp.mlir --target=sm_90a --recipe=rowwise --emit=ptx -o %t.ptx
 // RUN: FileCheck %s --check-prefix=GENERATED --input-file=%t.ptx
 // RUN: awk '/\.entry/ { exact = !/\.entry fp8_/ } exact' %t.ptx | FileCheck %s --check-prefix=PTX
 // GENERATED: .entry fp8_matmul

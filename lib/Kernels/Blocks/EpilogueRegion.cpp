@@ -108,6 +108,7 @@ std::pair<Value, Value> EpilogueRegion::inlineOn(Value accumulator,
     return mapping.lookup(value);
   };
   Operation *yield = body->getTerminator();
+  SmallVector<Operation *> clones;
   for (Operation &op : body->without_terminator()) {
     for (Value operand : op.getOperands())
       get(operand);
@@ -116,12 +117,20 @@ std::pair<Value, Value> EpilogueRegion::inlineOn(Value accumulator,
         mapping.map(op.getResult(0), wide);
         continue;
       }
-    allowContraction(b.clone(op, mapping));
+    clones.push_back(b.clone(op, mapping));
+    allowContraction(clones.back());
   }
   Value yielded = yield->getOperand(0);
   Value measured = shape.isMeasured ? get(yield->getOperand(1)) : Value();
-  if (Value unrounded = getUnrounded(shape.resultType, yielded))
-    return {get(unrounded), measured};
+  if (Value unrounded = getUnrounded(shape.resultType, yielded)) {
+    Value result = get(unrounded);
+    // The rounding that the instruction does is left over.
+    for (Operation *clone : llvm::reverse(clones))
+      if (clone->use_empty() && clone->getResult(0) != result &&
+          clone->getResult(0) != measured)
+        clone->erase();
+    return {result, measured};
+  }
   // A value of the result type as it is: widening and rounding it is exact.
   return {arith::ExtFOp::create(b, b.getF32Type(), get(yielded)), measured};
 }

@@ -122,6 +122,35 @@ Value KernelBuilder::loadConstant(Value pointer, Type type) {
   load.setInvariant(true);
   return load;
 }
+SmallVector<Value> KernelBuilder::loadStreamed(Value pointer, int64_t words) {
+  std::string constraints, registers;
+  for (int64_t i = 0; i < words; ++i) {
+    constraints += "=r,";
+    registers += (i ? ", $" : "$") + std::to_string(i);
+  }
+  std::string vector = words == 1 ? "" : ".v" + std::to_string(words);
+  std::string code = "ld.global.nc" + vector + ".b32 " +
+                     (words == 1 ? registers : "{" + registers + "}") + ", [$" +
+                     std::to_string(words) + "];";
+  Type i32 = getI32Type();
+  Type type = words == 1 ? i32
+                         : LLVM::LLVMStructType::getLiteral(
+                               getContext(), SmallVector<Type>(words, i32));
+  Value loaded =
+      LLVM::InlineAsmOp::create(
+          *this, type, pointer, code, constraints + "l",
+          /*has_side_effects=*/true, /*is_align_stack=*/false,
+          LLVM::TailCallKind::None,
+          LLVM::AsmDialectAttr::get(getContext(), LLVM::AsmDialect::AD_ATT),
+          /*operand_attrs=*/ArrayAttr())
+          .getRes();
+  if (words == 1)
+    return {loaded};
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < words; ++i)
+    values.push_back(LLVM::ExtractValueOp::create(*this, loaded, i));
+  return values;
+}
 void KernelBuilder::store(Value value, Value pointer) {
   LLVM::StoreOp::create(*this, value, pointer);
 }

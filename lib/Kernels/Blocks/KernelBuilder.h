@@ -67,6 +67,9 @@ public:
   Value load(Value pointer, Type type);
   /// A load of what no thread writes while the kernel runs (ld.global.nc).
   Value loadConstant(Value pointer, Type type);
+  /// `words` (1, 2 or 4) of such, i32, loaded where the program says so: those
+  /// of all rows are under way before the first is waited for.
+  SmallVector<Value> loadStreamed(Value pointer, int64_t words);
   void store(Value value, Value pointer);
 
   //===--- Control flow ---------------------------------------------------===//

@@ -31,6 +31,17 @@ getSpec(RankedTensorType source, ArrayRef<int64_t> permutation,
       std::make_unique<TransposeSpec>(std::move(*spec)));
 }
 
+/// A program may have any extents, and the loops take them.
+static FailureOr<std::unique_ptr<KernelSpec>>
+checkStarts(FailureOr<std::unique_ptr<KernelSpec>> spec, bool isMatmuls,
+            std::string &reason) {
+  if (failed(spec) || isMatmuls || cast<TransposeSpec>(**spec).startsAtWords())
+    return spec;
+  reason = "expected the numbers of rows and columns to be known, so that they "
+           "start at words";
+  return failure();
+}
+
 /// Memory for `source` transposed.
 static Value createEmpty(OpBuilder &b, Location loc, Value source,
                          ArrayRef<int64_t> permutation) {
@@ -51,15 +62,8 @@ struct LinalgTranspose
       reason = "expected tensors, but got memrefs";
       return failure();
     }
-    FailureOr<std::unique_ptr<KernelSpec>> spec =
-        getSpec(type, op.getPermutation(), reason);
-    // A program may have any extents, and the loops take them.
-    if (succeeded(spec) && !cast<TransposeSpec>(**spec).startsAtWords()) {
-      reason = "expected the numbers of rows and columns to be known, so that "
-               "they start at words";
-      return failure();
-    }
-    return spec;
+    return checkStarts(getSpec(type, op.getPermutation(), reason),
+                       /*isMatmuls=*/false, reason);
   }
 
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &) const {
@@ -68,15 +72,17 @@ struct LinalgTranspose
   }
 };
 
-/// The kernel moves the codes; factors are few. Extents that are not known are
-/// those of a matmul, whose kernel needs more of them.
+/// The kernel moves the codes; factors are few. Extents of matmuls need not be
+/// known: their kernels need more of them.
 struct ScaledTranspose
     : KernelOpInterface::ExternalModel<ScaledTranspose, TransposeOp> {
   FailureOr<std::unique_ptr<KernelSpec>>
   getKernelSpec(Operation *operation, std::string &reason) const {
     auto op = cast<TransposeOp>(operation);
-    return getSpec(op.getSource().getType().getPayloadType(),
-                   op.getPermutation(), reason);
+    return checkStarts(getSpec(op.getSource().getType().getPayloadType(),
+                               op.getPermutation(), reason),
+                       llvm::all_of(op->getUsers(), llvm::IsaPred<MatmulOp>),
+                       reason);
   }
 
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {

@@ -49,3 +49,11 @@ func.func @unknown_columns(%x: tensor<8x?xf16>, %y: tensor<?x8xf16>) -> tensor<?
   %0 = linalg.transpose ins(%x : tensor<8x?xf16>) outs(%y : tensor<?x8xf16>) permutation = [1, 0]
   return %0 : tensor<?x8xf16>
 }
+
+// Nor that of codes which no matmul takes.
+
+func.func @unknown_codes(%q: !fp8.scaled<?x64xf8E4M3FN, block = [*, *], scale = f32>) -> !fp8.scaled<64x?xf8E4M3FN, block = [*, *], scale = f32> {
+  // expected-remark @below {{no kernel: expected the numbers of rows and columns to be known, so that they start at words}}
+  %0 = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<?x64xf8E4M3FN, block = [*, *], scale = f32>
+  return %0 : !fp8.scaled<64x?xf8E4M3FN, block = [*, *], scale = f32>
+}

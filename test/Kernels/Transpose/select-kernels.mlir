@@ -37,7 +37,8 @@ func.func @unknown_words(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>) -> tensor<?x?
 
 // CHECK-LABEL: func.func @unknown_codes
 // CHECK: fp8.transpose {{.*}} {fp8_gpu.config =
-func.func @unknown_codes(%q: !fp8.scaled<?x64xf8E4M3FN, block = [*, *], scale = f32>) -> !fp8.scaled<64x?xf8E4M3FN, block = [*, *], scale = f32> {
-  %0 = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<?x64xf8E4M3FN, block = [*, *], scale = f32>
-  return %0 : !fp8.scaled<64x?xf8E4M3FN, block = [*, *], scale = f32>
+func.func @unknown_codes(%q: !fp8.scaled<64x?xf8E4M3FN, block = [*, *], scale = f32>, %w: !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>) -> tensor<?x32xf32> {
+  %0 = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<64x?xf8E4M3FN, block = [*, *], scale = f32>
+  %1 = fp8.matmul %0, %w : !fp8.scaled<?x64xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32> -> tensor<?x32xf32>
+  return %1 : tensor<?x32xf32>
 }

@@ -25,7 +25,8 @@
 // HEADER: fp8rt_status demo_linear(
 
 // All kernels of a program are one module, which is one file for the assembler
-// and the driver: generated ones, whose math is approximate, and those of loops.
+// and the driver: generated ones, whose math is approximate, and those of loops,
+// which set amaxes to 0.
 
 // RUN: fp8-compile %s --target=sm_90a --recipe=current --emit=ptx -o %t.ptx
 // RUN: FileCheck %s --check-prefix=PTX --input-file=%t.ptx
@@ -35,7 +36,7 @@
 // PTX-NOT:  .target
 // PTX:      .entry fp8_matmul_sm90a_
 // PTX-NOT:  .version
-// PTX:      .entry generic_
+// PTX:      .entry fill_
 // PTX-NOT:  .version
 
 func.func @linear(%x: tensor<32x256xbf16>, %w: tensor<256x64xbf16>) -> tensor<32x64xf32> {

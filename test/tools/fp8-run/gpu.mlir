@@ -21,7 +21,7 @@
 // RUN: not env FP8_CUDA_DRIVER=%fake_cuda FAKE_CUDA_ARCH=80 fp8-run %t/twice.mlir --target=sm_90a --inputs=%t/in.safetensors 2>&1 | FileCheck %s --check-prefix=ARCH
 // ARCH: fp8-run: error: expected code for device 0 (Fake GPU 0, sm_80), but got {{.*}} for sm_90
 // RUN: not env FP8_CUDA_DRIVER=%fake_cuda FAKE_CUDA_FAIL=cuLaunchKernelEx=2 fp8-run %t/twice.mlir --target=sm_90a --inputs=%t/in.safetensors 2>&1 | FileCheck %s --check-prefix=MEMORY
-// MEMORY: fp8-run: error: cannot launch kernel 'generic_{{[0-9]+}}': CUDA_ERROR_OUT_OF_MEMORY
+// MEMORY: fp8-run: error: cannot launch kernel 'fp8_stream_sm90a_{{.+}}': CUDA_ERROR_OUT_OF_MEMORY
 
 // RUN: not fp8-run %t/same.mlir --compare=abacus 2>&1 | FileCheck %s --check-prefix=TARGET
 // TARGET: fp8-run: error: expected cpu after '--compare=', but got 'abacus'

@@ -5,7 +5,7 @@
 // which none loads a kernel; what moves bytes or computes has rates, and the
 // longest are first.
 
-// RUN: env FP8_CUDA_DRIVER=%fake_cuda fp8-run %t/linear.mlir --target=sm_90a --recipe=current --inputs=%t/in.safetensors --profile=%t/trace.json --kernel-cache=off | FileCheck %s
+// RUN: env FP8_CUDA_DRIVER=%fake_cuda fp8-run %t/linear.mlir --target=sm_90a --recipe=delayed --inputs=%t/in.safetensors --profile=%t/trace.json --kernel-cache=off | FileCheck %s
 // CHECK:      y: F32 [32, 64]
 // CHECK-NEXT: {{^}}kernel count mean us share % GB/s of a copy TFLOP/s
 // CHECK-NEXT: {{^}}[[SCALE:generic_[0-9]+]] 20 1000.00 {{[0-9.]+}} - - -{{$}}

@@ -5,12 +5,18 @@
 // RUN: fp8-opt %s --fp8-pipeline="target=sm_90a recipe=current kernel-table=%t.json to=buffers" | FileCheck %s --check-prefix=TUNED
 
 // What kernels of a program compute as its recipe makes it, equal ones once;
-// matmuls with what their epilogues do.
+// matmuls with what their epilogues do, and the casts of their operands.
 
 // CHECK: "kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_promote 1x32x64x256 n:bf16 extf addf truncf"
 // CHECK-NOT: "kernel"
-// CHECK: "kernel": "transpose b1 1x256x64"
+// CHECK: "kernel": "stream 1x256x64 read bf16 write{{.*}}"
 // CHECK-NOT: "kernel"
+// CHECK: "kernel": "stream 1x256x64 read bf16 write f8E4M3FN^T{{.*}}"
+// CHECK-NOT: "kernel"
+// CHECK: "kernel": "stream 1x32x256 read bf16 write{{.*}}"
+// CHECK-NOT: "kernel"
+// CHECK: "kernel": "stream 1x32x256 read bf16 write f8E4M3FN{{.*}}"
+// CHECK-NOT: "kernel": "{{matmul|stream}}
 // REMARK: remark: not tuned, for not all of its extents are known
 
 // The first of the table, as all are equally fast there; the heuristic would

@@ -1,0 +1,405 @@
+//===- StreamGenerator.cpp - Builds streaming kernels ---------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StreamGenerator.h"
+#include "../Blocks/KernelSignature.h"
+#include "StreamKernel.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// Rows of a thread times its chunks: what its registers hold of the inputs.
+static constexpr int64_t kMaxPlaces = 16;
+
+//===----------------------------------------------------------------------===//
+// The signature
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct StreamSignature {
+  SmallVector<StreamArgument> inputs, outputs;
+  KernelSignature signature;
+  KernelSignature::Launch launch;
+};
+} // namespace
+
+static SmallVector<StreamArgument> getInputs(const StreamSpec &spec) {
+  SmallVector<StreamArgument> inputs;
+  for (auto [i, input] : llvm::enumerate(spec.inputs))
+    inputs.push_back({"in" + std::to_string(i),
+                      getElementTypeOrSelf(input.argument.getType()),
+                      input.layout, spec.getBlock(input.layout)});
+  return inputs;
+}
+
+static SmallVector<StreamArgument> getOutputs(const StreamSpec &spec) {
+  SmallVector<StreamArgument> outputs;
+  for (auto [i, type] : llvm::enumerate(StreamOp(spec.op).getResultTypes())) {
+    const StreamLayout &layout = spec.getResultLayout(i);
+    outputs.push_back({"out" + std::to_string(i), getElementTypeOrSelf(type),
+                       layout, spec.getBlock(layout)});
+  }
+  return outputs;
+}
+
+/// What rows of an argument start at multiples of, in bytes.
+static int64_t getAlignment(const StreamSpec &spec,
+                            const StreamArgument &argument) {
+  int64_t bytes = argument.elementType.getIntOrFloatBitWidth() / 8;
+  if (!argument.block.isFull())
+    return bytes;
+  int64_t extent =
+      spec.isTransposed(argument.layout) ? spec.rows : spec.columns;
+  int64_t most = spec.isTransposed(argument.layout) ? 16 : kChunk;
+  // Rows of an unknown number of elements are accessed one by one, or by what
+  // the number turns out to be a multiple of.
+  if (ShapedType::isDynamic(extent))
+    return bytes;
+  while (extent % most != 0)
+    most /= 2;
+  return std::min<int64_t>(16, most * bytes);
+}
+
+static bool isAmax(const StreamSpec &spec, unsigned number) {
+  Value result = spec.getBody().getTerminator()->getOperand(number);
+  return result.getDefiningOp<AmaxOp>() &&
+         spec.getBlock(*spec.layouts.lookup(result)).isSingle();
+}
+
+static StreamSignature getSignature(MLIRContext *context,
+                                    const StreamSpec &spec,
+                                    StreamConfigAttr config) {
+  SmallVector<StreamArgument> inputs = getInputs(spec),
+                              outputs = getOutputs(spec);
+  SmallVector<KernelArgumentAttr> arguments;
+  auto addArgument = [&](const StreamArgument &argument, KernelAccess access) {
+    arguments.push_back(KernelArgumentAttr::get(
+        context, argument.name, argument.elementType,
+        static_cast<int64_t>(argument.layout.dims.size()), access,
+        getAlignment(spec, argument)));
+  };
+  for (const StreamArgument &input : inputs)
+    addArgument(input, KernelAccess::Read);
+  for (auto [i, output] : llvm::enumerate(outputs))
+    addArgument(output,
+                isAmax(spec, i) ? KernelAccess::Update : KernelAccess::Write);
+  KernelSignature signature(context, arguments);
+
+  // Extents are those of an input that has all elements.
+  const auto *full = llvm::find_if(
+      inputs, [](const StreamArgument &input) { return input.block.isFull(); });
+  auto rank = static_cast<int64_t>(full->layout.block.size());
+  auto addExtent = [&](StringRef name, int64_t dim) {
+    const auto *at = llvm::find(full->layout.dims, dim);
+    return signature.addExtent(name, full->name,
+                               at - full->layout.dims.begin());
+  };
+  AffineExpr columns = addExtent("columns", rank - 1);
+  AffineExpr rows = rank >= 2 ? addExtent("rows", rank - 2)
+                              : getAffineConstantExpr(1, context);
+  AffineExpr batch =
+      rank == 3 ? addExtent("batch", 0) : getAffineConstantExpr(1, context);
+  if (!spec.isBatched) {
+    rows = rows * batch;
+    batch = getAffineConstantExpr(1, context);
+  }
+  for (ArrayRef<StreamArgument> list : {ArrayRef(inputs), ArrayRef(outputs)})
+    for (const StreamArgument &argument : list) {
+      signature.addPointer(argument.name, argument.name);
+      auto last = static_cast<int64_t>(argument.layout.dims.size()) - 1;
+      for (auto [k, dim] : llvm::enumerate(argument.layout.dims)) {
+        // Batches that are rows too follow each other.
+        bool follows = rank == 3 && dim == 0 && !spec.isBatched;
+        if (dim >= 0 && static_cast<int64_t>(k) != last && !follows)
+          signature.addStride(argument.name + ".stride" + std::to_string(k),
+                              argument.name, static_cast<int64_t>(k));
+      }
+    }
+  signature.addValue("rows", rows, 32);
+  signature.addValue("columns", columns, 32);
+  for (auto [i, capture] : llvm::enumerate(spec.captures))
+    signature.addCapture("capture" + std::to_string(i), capture.getType());
+
+  KernelSignature::Launch launch;
+  // Clusters, each with whole rows, or blocks.
+  AffineExpr across = config.getCluster() > 1
+                          ? getAffineConstantExpr(1, context)
+                          : columns.ceilDiv(config.getTileColumns());
+  launch.grid = {across * rows.ceilDiv(config.getTileRows()) * batch};
+  launch.block = config.getThreads();
+  launch.cluster = config.getCluster();
+  launch.sharedBytes = getStreamSharedBytes(spec, config);
+  launch.overlap = true;
+  return {inputs, outputs, signature, launch};
+}
+
+/// Functions that no instruction computes exactly are approximated in all of a
+/// kernel.
+static KernelMath getMath(const StreamSpec &spec) {
+  WalkResult result = spec.getBody().walk([](Operation *op) {
+    bool isCostly = isa<arith::DivFOp>(op) ||
+                    (isa_and_present<math::MathDialect>(op->getDialect()) &&
+                     !isa<math::AbsFOp, math::SqrtOp, math::RsqrtOp,
+                          math::FloorOp, math::CeilOp, math::FmaOp>(op));
+    return isCostly ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted() ? KernelMath::Approximate : KernelMath::Exact;
+}
+
+//===----------------------------------------------------------------------===//
+// Configs
+//===----------------------------------------------------------------------===//
+
+static int64_t getExtent(int64_t extent, int64_t otherwise) {
+  return ShapedType::isDynamic(extent) ? otherwise
+                                       : std::max<int64_t>(1, extent);
+}
+
+/// Whole rows, in `cluster` blocks beside each other.
+static StreamConfigAttr makeRowConfig(MLIRContext *context,
+                                      const StreamSpec &spec, int64_t rows,
+                                      int64_t chunks, int64_t warps,
+                                      int64_t cluster, int64_t resident) {
+  int64_t groups = llvm::PowerOf2Ceil(
+      llvm::divideCeil(getExtent(spec.columns, 4096), kChunk * cluster));
+  int64_t lanes = std::min<int64_t>(groups, 32);
+  chunks = std::min(chunks, std::max<int64_t>(1, groups / lanes));
+  int64_t across = std::max<int64_t>(1, groups / lanes / chunks);
+  int64_t down = std::max<int64_t>(1, warps / across);
+  return across > 32 ? StreamConfigAttr()
+                     : StreamConfigAttr::get(context, rows, chunks, lanes,
+                                             across, down, cluster, resident);
+}
+
+/// Tiles of `rows` rows a thread.
+static StreamConfigAttr makeTileConfig(MLIRContext *context,
+                                       const StreamSpec &spec, int64_t rows,
+                                       int64_t lanes, int64_t warps,
+                                       int64_t resident) {
+  int64_t groups = llvm::PowerOf2Ceil(
+      llvm::divideCeil(getExtent(spec.columns, 4096), kChunk));
+  int64_t numRows = getExtent(spec.rows, 4096);
+  lanes = std::min(groups, lanes);
+  // Blocks of columns lie in a warp.
+  lanes = std::max(lanes, std::min<int64_t>(32, spec.blockColumns / kChunk));
+  int64_t across = 1, chunks = 1, down = warps, lanesDown = 32 / lanes;
+  if (spec.transposes || spec.blockRows > 1) {
+    if (spec.blockRows > 1)
+      rows = std::min(rows, spec.blockRows);
+    int64_t least = std::max<int64_t>(spec.blockRows, spec.transposes ? 16 : 1);
+    while (rows * lanesDown * down < least && down < 32)
+      down *= 2;
+  } else {
+    // Few rows: as much beside each other instead.
+    while (rows > 1 && rows * lanesDown > numRows) {
+      rows /= 2;
+      if (lanes * chunks < groups)
+        chunks *= 2;
+    }
+    while (down > 1 && rows * lanesDown * down > numRows) {
+      down /= 2;
+      if (lanes * across * chunks < groups)
+        across *= 2;
+    }
+  }
+  return StreamConfigAttr::get(context, rows, chunks, lanes, across, down,
+                               /*cluster=*/1, resident);
+}
+
+namespace {
+class StreamGenerator : public KernelGenerator {
+public:
+  SmallVector<KernelConfigAttrInterface>
+  getCandidates(const KernelSpec &kernelSpec, GPUTargetAttr target,
+                bool exhaustive) const override {
+    const auto &spec = cast<StreamSpec>(kernelSpec);
+    MLIRContext *context = target.getContext();
+    SmallVector<KernelConfigAttrInterface> candidates;
+    std::string unused;
+    auto add = [&](StreamConfigAttr config) {
+      if (config && succeeded(checkFit(spec, config, target, unused)) &&
+          !llvm::is_contained(candidates, config))
+        candidates.push_back(config);
+    };
+    auto addTile = [&](int64_t rows, int64_t lanes, int64_t warps,
+                       int64_t resident) {
+      if (!spec.reducesRows)
+        add(makeTileConfig(context, spec, rows, lanes, warps, resident));
+    };
+    auto addRow = [&](int64_t rows, int64_t chunks, int64_t warps,
+                      int64_t cluster, int64_t resident) {
+      if (spec.reducesRows)
+        add(makeRowConfig(context, spec, rows, chunks, warps, cluster,
+                          resident));
+    };
+    // Measured on an H200, bf16 of 8192 x 14336 and 8192 x 4096.
+    int64_t numFull = llvm::count_if(spec.inputs, [&](const auto &input) {
+      return spec.getBlock(input.layout).isFull();
+    });
+    bool isTile = spec.transposes || spec.blockRows > 1;
+    int64_t lanes = isTile ? 16 : 32;
+    if (spec.blockRows > 1)
+      addTile(8, lanes, 8, 2);
+    else if (isTile && numFull == 1)
+      addTile(8, lanes, 16, 1);
+    else if (isTile)
+      addTile(4, lanes, 32, 1);
+    if (spec.blockRows == 1)
+      addTile(4, lanes, 16, 2);
+    addTile(8, lanes, 8, 2);
+    addTile(4, lanes, 8, 4);
+    addTile(2, lanes, 8, 4);
+    if (spec.transposes)
+      for (int64_t cluster : {8, 4, 2, 1})
+        addRow(8, 1, 8, cluster, 2);
+    addRow(1, 2, 8, 1, 4);
+    addRow(1, 4, 8, 1, 2);
+    addRow(4, 2, 8, 1, 2);
+    addRow(2, 2, 8, 1, 2);
+    for (int64_t cluster : {1, 2, 4, 8})
+      for (int64_t chunks : {4, 8})
+        addRow(1, chunks, 32, cluster, 1);
+    if (spec.transposes)
+      for (int64_t cluster : {8, 4, 2, 1})
+        addRow(4, 1, 16, cluster, 1);
+    if (exhaustive)
+      for (int64_t rows : {1, 2, 4, 8, 16})
+        for (int64_t warps : {4, 8, 16, 32})
+          for (int64_t resident : {1, 2, 3, 4}) {
+            addTile(rows, 16, warps, resident);
+            addTile(rows, 32, warps, resident);
+            for (int64_t cluster : {1, 2, 4, 8})
+              for (int64_t chunks : {1, 2, 4})
+                addRow(rows, chunks, warps, cluster, resident);
+          }
+    return candidates;
+  }
+
+  FailureOr<KernelConfigAttrInterface>
+  select(const KernelSpec &kernelSpec, GPUTargetAttr target,
+         std::string &reason) const override {
+    const auto &spec = cast<StreamSpec>(kernelSpec);
+    if (!getCandidates(spec, target, /*exhaustive=*/false).empty())
+      return KernelGenerator::select(spec, target, reason);
+    llvm::raw_string_ostream os(reason);
+    reason.clear();
+    if (spec.reducesRows)
+      os << "expected rows that the registers of a cluster hold, but got "
+         << spec.columns << " columns";
+    else
+      os << "expected a tile that fits, for blocks of " << spec.blockRows
+         << " x " << spec.blockColumns;
+    return failure();
+  }
+
+  LogicalResult checkFit(const KernelSpec &kernelSpec,
+                         KernelConfigAttrInterface attribute,
+                         GPUTargetAttr target,
+                         std::string &reason) const override {
+    const auto &spec = cast<StreamSpec>(kernelSpec);
+    auto config = dyn_cast<StreamConfigAttr>(attribute);
+    auto fail = [&](const auto &...parts) {
+      reason = llvm::formatv(parts...);
+      return failure();
+    };
+    if (!config)
+      return fail("expected a #fp8_stream.config, but got {0}", attribute);
+    if (config.getRows() * config.getChunks() > kMaxPlaces)
+      return fail("expected at most {0} rows and chunks of a thread, but got "
+                  "{1}",
+                  kMaxPlaces, config.getRows() * config.getChunks());
+    if (spec.transposes && (config.getRows() < 4 || config.getTileRows() < 16))
+      return fail("expected a thread with 4 rows and a tile with 16, to be "
+                  "transposed, but got {0} and {1}",
+                  config.getRows(), config.getTileRows());
+    if (spec.blockRows > 1 && (config.getTileRows() % spec.blockRows != 0 ||
+                               spec.blockRows % config.getRows() != 0))
+      return fail("expected a tile of whole blocks of {0} rows, but got {1}",
+                  spec.blockRows, config.getTileRows());
+    if (config.getLanes() * kChunk < spec.blockColumns)
+      return fail("expected lanes for blocks of {0} columns, but got {1}",
+                  spec.blockColumns, config.getLanes());
+    int64_t columns = config.getTileColumns() * config.getCluster();
+    if (spec.reducesRows && columns < spec.columns)
+      return fail("expected tiles of whole rows of {0}, but got {1}",
+                  spec.columns, columns);
+    if (config.getCluster() > 1 &&
+        (!spec.reducesRows || config.getLanes() < config.getCluster()))
+      return fail("expected a cluster to have whole rows, and no more blocks "
+                  "than {0} lanes, but got {1}",
+                  config.getLanes(), config.getCluster());
+    int64_t shared = getStreamSharedBytes(spec, config);
+    if (shared > target.getSharedBytes())
+      return fail("expected at most {0} bytes of shared memory, but got {1}",
+                  target.getSharedBytes(), shared);
+    return success();
+  }
+
+  double getCost(const KernelSpec &kernelSpec,
+                 KernelConfigAttrInterface attribute,
+                 GPUTargetAttr target) const override {
+    const auto &spec = cast<StreamSpec>(kernelSpec);
+    auto config = cast<StreamConfigAttr>(attribute);
+    double blocks =
+        static_cast<double>(
+            llvm::divideCeil(spec.columns, config.getTileColumns())) *
+        llvm::divideCeil(spec.rows, config.getTileRows()) * spec.batch;
+    double rate = target.getMemoryRate() * target.getMultiprocessors();
+    // What is moved; where blocks are few, the multiprocessors that have none.
+    double busy = std::min(1.0, blocks / target.getMultiprocessors());
+    return spec.getBytes() / (rate * std::max(busy, 1e-3));
+  }
+
+  std::string getLabel(const KernelSpec &kernelSpec) const override {
+    const auto &spec = cast<StreamSpec>(kernelSpec);
+    std::string label = spec.transposes ? "both" : "rows";
+    if (spec.blockRows > 1 || spec.blockColumns > 1)
+      label += llvm::formatv("_{0}x{1}", spec.blockRows, spec.blockColumns);
+    if (spec.reducesRows)
+      label += "_whole";
+    return label;
+  }
+
+  FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,
+                                    const KernelSpec &kernelSpec,
+                                    KernelConfigAttrInterface attribute,
+                                    GPUTargetAttr target, StringRef name,
+                                    std::string &reason) const override {
+    if (failed(checkFit(kernelSpec, attribute, target, reason)))
+      return failure();
+    const auto &spec = cast<StreamSpec>(kernelSpec);
+    auto config = cast<StreamConfigAttr>(attribute);
+    OpBuilder::InsertionGuard guard(builder);
+    StreamSignature stream = getSignature(builder.getContext(), spec, config);
+    LLVM::LLVMFuncOp function = stream.signature.create(
+        builder, loc, name, stream.launch, getMath(spec));
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      builder.getI32IntegerAttr(config.getResident()));
+    builder.setInsertionPointToStart(function.addEntryBlock(builder));
+    KernelBuilder b(loc, builder);
+    Value shared;
+    if (stream.launch.sharedBytes != 0)
+      shared = LLVM::AddressOfOp::create(
+          b, LLVM::LLVMPointerType::get(builder.getContext(), 3),
+          KernelSignature::kSharedName);
+    llvm::StringMap<Value> params = stream.signature.getParams(function);
+    SmallVector<Value> captures;
+    for (size_t i = 0; i < spec.captures.size(); ++i)
+      captures.push_back(params.lookup("capture" + std::to_string(i)));
+    buildStreamKernel(b, spec, config, params, stream.inputs, stream.outputs,
+                      captures, shared);
+    return function;
+  }
+};
+} // namespace
+
+std::unique_ptr<KernelGenerator> fp8::createStreamGenerator() {
+  return std::make_unique<StreamGenerator>();
+}

@@ -1,0 +1,370 @@
+//===- StreamKernel.cpp - Kernels that pass over memory -------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+// A block has one tile, and as many blocks run beside each other as fit: loads
+// of all are under way at once, which hides their latency better than a loop
+// over tiles in fewer blocks (measured on an H200).
+//
+// A copy in the other order goes through shared memory, as bytes: a thread
+// turns squares of 4 by 4 in registers, and stores what it has of a column. A
+// warp then reads whole lines of 128 bytes. Column c of the tile begins at
+// c * rows; in it, 16-byte pieces are exchanged by (c / 8) % 8, and the halves
+// of a piece by (c / 64) % 2, so that neither the writing lanes, which differ
+// in c / 8, nor the reading ones meet in a bank.
+
+#include "StreamKernel.h"
+#include "StreamValues.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+static constexpr int64_t kWhole = ScaledType::kWhole;
+/// Bytes that a thread stores at once.
+static constexpr int64_t kPiece = 16;
+
+namespace {
+class StreamKernel {
+public:
+  StreamKernel(KernelBuilder &b, const StreamSpec &spec,
+               StreamConfigAttr config, llvm::StringMap<Value> params,
+               ArrayRef<StreamArgument> inputs,
+               ArrayRef<StreamArgument> outputs, ValueRange captures,
+               Value shared)
+      : b(b), spec(spec), config(config), outputs(outputs), shared(shared),
+        tile(b, spec, config, std::move(params)),
+        values(b, spec, config, tile, inputs, captures, shared) {}
+
+  void build();
+
+private:
+  Value getResult(int64_t number) const {
+    return spec.getBody().getTerminator()->getOperand(number);
+  }
+  bool isTransposed(const StreamArgument &output) const {
+    return output.block.isFull() && spec.isTransposed(output.layout);
+  }
+  void storeBlock(const StreamArgument &output, Value value);
+  void storeSingle(const StreamArgument &output, Value value);
+  void storeAmax(const StreamArgument &output, AmaxOp op);
+  Value permute(Value low, Value high, int64_t selector);
+  Value getShared(Value tileStart, Value column, Value row);
+  void turn(Value result, Value tileStart);
+  void storeTurned(const StreamArgument &output, Value tileStart);
+  void storePiece(const StreamArgument &output, Value column, Value row,
+                  Value piece);
+
+  KernelBuilder &b;
+  const StreamSpec &spec;
+  StreamConfigAttr config;
+  ArrayRef<StreamArgument> outputs;
+  Value shared;
+  StreamTile tile;
+  StreamValues values;
+};
+} // namespace
+
+int64_t fp8::getStreamSharedBytes(const StreamSpec &spec,
+                                  StreamConfigAttr config) {
+  int64_t bytes =
+      llvm::alignTo(StreamValues::getScratchBytes(spec, config), 128);
+  for (unsigned i = 0; i < StreamOp(spec.op).getNumResults(); ++i) {
+    const StreamLayout &layout = spec.getResultLayout(i);
+    if (spec.isTransposed(layout) && layout.isFull())
+      bytes += config.getTileRows() * config.getTileColumns();
+  }
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Factors, sums and amaxes
+//===----------------------------------------------------------------------===//
+
+/// An element as it is stored, from what it is in registers.
+static Value toStored(KernelBuilder &b, Value element, Type type) {
+  if (type.getIntOrFloatBitWidth() == 8)
+    return arith::TruncIOp::create(b, b.getI8Type(), element);
+  if (type.isF32())
+    return element;
+  return arith::TruncFOp::create(b, type, element);
+}
+
+/// What has an element for a block: a thread of each block stores it.
+void StreamKernel::storeBlock(const StreamArgument &output, Value value) {
+  const StreamBlock &block = output.block;
+  Value zero = b.i32(0);
+  for (int64_t row = 0; row < (block.rows == 1 ? tile.getRows() : 1); ++row)
+    for (int64_t chunk = 0;
+         chunk < (block.columns == kWhole ? 1 : tile.getChunks()); ++chunk) {
+      SmallVector<Value> elements = values.get(value, row, chunk);
+      // First of the block in the tile, or in the domain.
+      Value isFirst = b.i1(true);
+      auto require = [&](Value condition) {
+        if (condition)
+          isFirst = b.createOrFold<arith::AndIOp>(isFirst, condition);
+      };
+      if (block.rows == kWhole)
+        require(b.equal(tile.getRow(0), zero));
+      else if (block.rows > 1)
+        require(b.equal(b.rem(tile.rowInTile, block.rows), zero));
+      if (block.columns == kWhole)
+        require(b.equal(tile.getColumn(0), zero));
+      else if (block.columns > 1)
+        require(
+            b.equal(b.rem(tile.getColumnInTile(chunk), block.columns), zero));
+      if (block.batches == kWhole && spec.isBatched)
+        require(b.equal(tile.batch, zero));
+      if (block.rows != kWhole)
+        require(tile.isRowInside(row));
+      for (int64_t column = 0; column < static_cast<int64_t>(elements.size());
+           ++column) {
+        Value element = elements[column];
+        Value inside = block.columns == kWhole
+                           ? Value()
+                           : tile.isColumnInside(chunk, column);
+        Value condition =
+            inside ? arith::AndIOp::create(b, isFirst, inside).getResult()
+                   : isFirst;
+        b.ifThen(condition, [&] {
+          b.store(toStored(b, element, output.elementType),
+                  tile.getAddress(output, tile.getRow(row),
+                                  b.add(tile.getColumn(chunk), column)));
+        });
+      }
+    }
+}
+
+void StreamKernel::storeSingle(const StreamArgument &output, Value value) {
+  Value element = values.get(value, 0, 0).front();
+  Value isFirst =
+      arith::AndIOp::create(b, tile.isFirstBlock, b.equal(tile.thread, 0));
+  b.ifThen(isFirst, [&] {
+    b.store(toStored(b, element, output.elementType),
+            tile.getAddress(output, b.i32(0), b.i32(0)));
+  });
+}
+
+/// One atomic maximum for each block.
+void StreamKernel::storeAmax(const StreamArgument &output, AmaxOp op) {
+  Value space = values.allocate(config.getWarps() * 4);
+  auto getMax = [&](Value bits) -> Value {
+    return NVVM::ReduxOp::create(b, b.getI32Type(), bits, NVVM::ReduxKind::UMAX,
+                                 b.i32(-1));
+  };
+  Value largest = getMax(values.getMeasured(op));
+  b.ifThen(b.equal(tile.lane, 0),
+           [&] { b.store(largest, b.offset(space, b.mul(tile.warp, 4))); });
+  NVVM::BarrierOp::create(b);
+  b.ifThen(b.equal(tile.warp, 0), [&] {
+    Value own = b.bitAnd(tile.lane, config.getWarps() - 1);
+    Value all = getMax(b.load(b.offset(space, b.mul(own, 4)), b.getI32Type()));
+    b.ifThen(b.equal(tile.lane, 0), [&] {
+      LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax,
+                                tile.getAddress(output, b.i32(0), b.i32(0)),
+                                all, LLVM::AtomicOrdering::monotonic);
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The other order
+//===----------------------------------------------------------------------===//
+
+Value StreamKernel::permute(Value low, Value high, int64_t selector) {
+  return NVVM::PermuteOp::create(b, b.getI32Type(), low, high, b.i32(selector),
+                                 NVVM::PermuteMode::DEFAULT);
+}
+
+/// Where byte `row` of a column of the tile lies; `row` is a multiple of what
+/// is accessed at once.
+Value StreamKernel::getShared(Value tileStart, Value column, Value row) {
+  int64_t rows = config.getTileRows();
+  Value place = b.add(b.mul(column, rows), row);
+  Value piece = b.bitAnd(b.shiftRight(column, 3),
+                         std::min<int64_t>(7, rows / kPiece - 1));
+  place = b.bitXor(place, b.mul(piece, kPiece));
+  Value half = b.bitAnd(b.shiftRight(column, 6), 1);
+  return b.offset(tileStart, b.bitXor(place, b.mul(half, kPiece / 2)));
+}
+
+void StreamKernel::turn(Value result, Value tileStart) {
+  int64_t rows = tile.getRows();
+  for (int64_t chunk = 0; chunk < tile.getChunks(); ++chunk) {
+    SmallVector<SmallVector<Value>> words;
+    for (int64_t row = 0; row < rows; ++row)
+      words.push_back(values.getWords(result, row, chunk));
+    for (int64_t half = 0; half < 2; ++half) {
+      // For each of 4 columns, the rows in words.
+      SmallVector<Value> columns[4];
+      for (int64_t row = 0; row < rows; row += 4) {
+        Value a = words[row][half], c = words[row + 1][half],
+              d = words[row + 2][half], e = words[row + 3][half];
+        Value lowFirst = permute(a, c, 0x5140),
+              highFirst = permute(a, c, 0x7362),
+              lowLast = permute(d, e, 0x5140), highLast = permute(d, e, 0x7362);
+        columns[0].push_back(permute(lowFirst, lowLast, 0x5410));
+        columns[1].push_back(permute(lowFirst, lowLast, 0x7632));
+        columns[2].push_back(permute(highFirst, highLast, 0x5410));
+        columns[3].push_back(permute(highFirst, highLast, 0x7632));
+      }
+      for (int64_t i = 0; i < 4; ++i) {
+        Value column = b.add(tile.getColumnInTile(chunk), 4 * half + i);
+        // At most 8 bytes at once: halves of pieces have their own places.
+        for (int64_t at = 0; at < rows / 4; at += 2) {
+          ArrayRef<Value> part =
+              ArrayRef(columns[i]).slice(at, std::min<int64_t>(2, rows / 4));
+          Value stored = part[0];
+          if (part.size() == 2) {
+            stored =
+                LLVM::UndefOp::create(b, VectorType::get({2}, b.getI32Type()));
+            for (int64_t w = 0; w < 2; ++w)
+              stored =
+                  LLVM::InsertElementOp::create(b, stored, part[w], b.i32(w));
+          }
+          b.store(stored,
+                  getShared(tileStart, column, b.add(tile.rowInTile, at * 4)));
+        }
+      }
+    }
+  }
+}
+
+/// 16 bytes of a column to memory, of which some may be outside.
+void StreamKernel::storePiece(const StreamArgument &output, Value column,
+                              Value row, Value piece) {
+  Value place = tile.getAddress(output, row, column);
+  bool isWhole = !ShapedType::isDynamic(spec.rows) && spec.rows % kPiece == 0;
+  auto storeWhole = [&] { b.store(piece, place); };
+  auto storeBytes = [&] {
+    for (int64_t i = 0; i < kPiece; ++i)
+      b.ifThen(b.less(b.add(row, i), tile.numRows), [&] {
+        Value word = LLVM::ExtractElementOp::create(b, piece, b.i32(i / 4));
+        Value byte = arith::TruncIOp::create(b, b.getI8Type(),
+                                             b.shiftRight(word, i % 4 * 8));
+        b.store(byte, b.offset(place, b.i64(i)));
+      });
+  };
+  Value inside;
+  if (!tile.hasWholeColumns())
+    inside = b.less(column, tile.numColumns);
+  if (!tile.hasWholeRows()) {
+    Value rowInside = b.less(row, tile.numRows);
+    inside = inside ? arith::AndIOp::create(b, inside, rowInside).getResult()
+                    : rowInside;
+  }
+  auto store = [&] {
+    if (isWhole)
+      return storeWhole();
+    if (!ShapedType::isDynamic(spec.rows))
+      return storeBytes();
+    b.ifThenElse(b.equal(b.rem(tile.numRows, kPiece), 0), storeWhole,
+                 storeBytes);
+  };
+  if (inside)
+    b.ifThen(inside, store);
+  else
+    store();
+}
+
+void StreamKernel::storeTurned(const StreamArgument &output, Value tileStart) {
+  int64_t pieces = config.getTileRows() / kPiece;
+  int64_t all = pieces * config.getTileColumns();
+  for (int64_t i = 0; i < all; i += config.getThreads()) {
+    Value number = b.add(tile.thread, i);
+    Value column = b.div(number, pieces);
+    Value row = b.mul(b.rem(number, pieces), kPiece);
+    Value half = b.bitAnd(b.shiftRight(column, 6), 1);
+    // Where halves are exchanged, the place is that of the second.
+    Value start = b.offset(getShared(tileStart, column, row),
+                           b.sub(b.i32(0), b.mul(half, kPiece / 2)));
+    Value words = b.load(start, VectorType::get({4}, b.getI32Type()));
+    Value isExchanged = b.equal(half, 1);
+    SmallVector<Value> read;
+    for (int64_t w = 0; w < 4; ++w)
+      read.push_back(LLVM::ExtractElementOp::create(b, words, b.i32(w)));
+    Value piece =
+        LLVM::UndefOp::create(b, VectorType::get({4}, b.getI32Type()));
+    for (int64_t w = 0; w < 4; ++w)
+      piece = LLVM::InsertElementOp::create(
+          b, piece, b.select(isExchanged, read[(w + 2) % 4], read[w]),
+          b.i32(w));
+    auto store = [&] {
+      storePiece(output, b.add(tile.tileColumn, column),
+                 b.add(tile.tileRow, row), piece);
+    };
+    if (all % config.getThreads() == 0 || i + config.getThreads() <= all)
+      store();
+    else
+      b.ifThen(b.less(number, b.i32(all)), store);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+void StreamKernel::build() {
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
+  if (config.getCluster() > 1)
+    NVVM::ClusterArriveRelaxedOp::create(b, /*aligned=*/b.getUnitAttr());
+  values.loadInputs();
+
+  // All that a row needs, row by row, so that few are in registers at once.
+  for (int64_t row = 0; row < tile.getRows(); ++row)
+    for (int64_t chunk = 0; chunk < tile.getChunks(); ++chunk)
+      for (auto [i, output] : llvm::enumerate(outputs)) {
+        Value result = getResult(static_cast<int64_t>(i));
+        if (output.block.isSingle()) {
+          if (auto amax = result.getDefiningOp<AmaxOp>())
+            values.measure(amax, row, chunk);
+        } else if (output.block.isFull()) {
+          SmallVector<Value> words = values.getWords(result, row, chunk);
+          if (!isTransposed(output))
+            tile.storeChunk(output, row, chunk, words);
+        }
+      }
+  int64_t bytes = config.getTileRows() * config.getTileColumns();
+  int64_t start =
+      llvm::alignTo(StreamValues::getScratchBytes(spec, config), 128);
+  SmallVector<std::pair<const StreamArgument *, Value>> turned;
+  for (auto [i, output] : llvm::enumerate(outputs)) {
+    if (!isTransposed(output))
+      continue;
+    Value tileStart = b.offset(shared, b.i32(start));
+    start += bytes;
+    turn(getResult(static_cast<int64_t>(i)), tileStart);
+    turned.emplace_back(&output, tileStart);
+  }
+  for (auto [i, output] : llvm::enumerate(outputs)) {
+    Value result = getResult(static_cast<int64_t>(i));
+    if (!output.block.isFull() && !output.block.isSingle())
+      storeBlock(output, result);
+    else if (output.block.isSingle() && !result.getDefiningOp<AmaxOp>())
+      storeSingle(output, result);
+  }
+  if (!turned.empty()) {
+    NVVM::BarrierOp::create(b);
+    for (auto [output, tileStart] : turned)
+      storeTurned(*output, tileStart);
+  }
+  for (auto [i, output] : llvm::enumerate(outputs))
+    if (auto amax = getResult(static_cast<int64_t>(i)).getDefiningOp<AmaxOp>();
+        amax && output.block.isSingle())
+      storeAmax(output, amax);
+  LLVM::ReturnOp::create(b, ValueRange());
+}
+
+void fp8::buildStreamKernel(KernelBuilder &b, const StreamSpec &spec,
+                            StreamConfigAttr config,
+                            llvm::StringMap<Value> params,
+                            ArrayRef<StreamArgument> inputs,
+                            ArrayRef<StreamArgument> outputs,
+                            ValueRange captures, Value shared) {
+  StreamKernel(b, spec, config, std::move(params), inputs, outputs, captures,
+               shared)
+      .build();
+}

@@ -1,0 +1,99 @@
+//===- StreamOps.cpp - The stream as what a kernel computes ---------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StreamDialect.h"
+#include "StreamSpec.h"
+#include "fp8/IR/FP8Dialect.h"
+#include "fp8/Kernels/KernelOpInterface.h"
+#include "fp8/Kernels/Kinds.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// Memory for what has `layout`, from the extents of an input that has all
+/// elements.
+static Value createEmpty(OpBuilder &b, Location loc, const StreamSpec &spec,
+                         Value full, const StreamLayout &fullLayout,
+                         RankedTensorType type, const StreamLayout &layout) {
+  SmallVector<OpFoldResult> sizes;
+  for (auto [k, dim] : llvm::enumerate(layout.dims)) {
+    if (!type.isDynamicDim(k)) {
+      sizes.push_back(b.getIndexAttr(type.getDimSize(k)));
+      continue;
+    }
+    const auto *at = llvm::find(fullLayout.dims, dim);
+    OpFoldResult size =
+        tensor::getMixedSize(b, loc, full, at - fullLayout.dims.begin());
+    int64_t block = layout.block[dim];
+    if (block != 1) {
+      Value extent = getValueOrCreateConstantIndexOp(b, loc, size);
+      size = arith::CeilDivUIOp::create(
+                 b, loc, extent, arith::ConstantIndexOp::create(b, loc, block))
+                 .getResult();
+    }
+    sizes.push_back(size);
+  }
+  return tensor::EmptyOp::create(b, loc, sizes, type.getElementType());
+}
+
+namespace {
+struct StreamKernelOp
+    : KernelOpInterface::ExternalModel<StreamKernelOp, StreamOp> {
+  FailureOr<std::unique_ptr<KernelSpec>>
+  getKernelSpec(Operation *op, std::string &reason) const {
+    FailureOr<StreamSpec> spec = StreamSpec::get(cast<StreamOp>(op), reason);
+    if (failed(spec))
+      return failure();
+    return std::unique_ptr<KernelSpec>(
+        std::make_unique<StreamSpec>(std::move(*spec)));
+  }
+
+  KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
+    auto op = cast<StreamOp>(operation);
+    Location loc = op.getLoc();
+    std::string unused;
+    FailureOr<StreamSpec> spec = StreamSpec::get(op, unused);
+    KernelOperands operands;
+    Value full;
+    const StreamLayout *fullLayout = nullptr;
+    for (const StreamSpec::Input &input : spec->inputs) {
+      operands.ins.push_back(op.getInputs()[input.argument.getArgNumber()]);
+      if (!full && spec->getBlock(input.layout).isFull()) {
+        full = operands.ins.back();
+        fullLayout = &input.layout;
+      }
+    }
+    for (BlockArgument capture : spec->captures)
+      operands.captures.push_back(op.getInputs()[capture.getArgNumber()]);
+    for (auto [i, type] : llvm::enumerate(op.getResultTypes())) {
+      const StreamLayout &layout = spec->getResultLayout(i);
+      Value out = createEmpty(b, loc, *spec, full, *fullLayout,
+                              cast<RankedTensorType>(type), layout);
+      Value yielded = spec->getBody().getTerminator()->getOperand(i);
+      if (yielded.getDefiningOp<AmaxOp>() &&
+          spec->getBlock(layout).isSingle()) {
+        Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0f));
+        out = linalg::FillOp::create(b, loc, zero, out).getResult(0);
+      }
+      operands.outs.push_back(out);
+    }
+    return operands;
+  }
+};
+} // namespace
+
+void fp8::registerStreamKernels(DialectRegistry &registry) {
+  registry.insert<FP8Dialect, arith::ArithDialect, linalg::LinalgDialect,
+                  tensor::TensorDialect, StreamDialect>();
+  registry.addExtension(+[](MLIRContext *context, FP8Dialect *) {
+    StreamOp::attachInterface<StreamKernelOp>(*context);
+  });
+}

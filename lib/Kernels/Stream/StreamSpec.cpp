@@ -1,0 +1,271 @@
+//===- StreamSpec.cpp - What a streaming kernel computes ------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StreamSpec.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+static constexpr int64_t kWhole = ScaledType::kWhole;
+
+bool StreamBlock::isSingle() const {
+  return batches == kWhole && rows == kWhole && columns == kWhole;
+}
+
+StreamBlock StreamSpec::getBlock(const StreamLayout &layout) const {
+  ArrayRef<int64_t> block = layout.block;
+  switch (block.size()) {
+  case 1:
+    // A single row: what has all columns has all rows.
+    return {block[0] == kWhole ? kWhole : 1, block[0] == kWhole ? kWhole : 1,
+            block[0]};
+  case 2:
+    // A single batch, alike.
+    return {block[0] == kWhole && block[1] == kWhole ? kWhole : 1, block[0],
+            block[1]};
+  default:
+    if (!isBatched)
+      return {block[1] == kWhole && block[2] == kWhole ? kWhole : 1, block[1],
+              block[2]};
+    return {block[0], block[1], block[2]};
+  }
+}
+
+bool StreamSpec::isTransposed(const StreamLayout &layout) const {
+  return !layout.isOrdered();
+}
+
+const StreamLayout &StreamSpec::getResultLayout(unsigned number) const {
+  return *layouts.lookup(getBody().getTerminator()->getOperand(number));
+}
+
+bool StreamSpec::hasKnownExtents() const {
+  return llvm::none_of(ArrayRef{batch, rows, columns}, ShapedType::isDynamic);
+}
+
+std::string StreamSpec::describe() const {
+  std::string text = llvm::formatv("{0}x{1}x{2} read", batch, rows, columns);
+  llvm::raw_string_ostream os(text);
+  for (const Input &input : inputs)
+    if (getBlock(input.layout).isFull())
+      os << ' ' << getElementTypeOrSelf(input.argument.getType());
+  os << " write";
+  for (auto [i, type] : llvm::enumerate(StreamOp(op).getResultTypes())) {
+    const StreamLayout &layout = getResultLayout(i);
+    if (getBlock(layout).isFull())
+      os << ' ' << getElementTypeOrSelf(type)
+         << (isTransposed(layout) ? "^T" : "");
+  }
+  if (blockRows > 1 || blockColumns > 1)
+    os << " block " << blockRows << 'x' << blockColumns;
+  if (reducesRows)
+    os << " by row";
+  return text;
+}
+
+double StreamSpec::getBytes() const {
+  double bytes = 0;
+  auto add = [&](Type type, const StreamLayout &layout) {
+    if (getBlock(layout).isFull())
+      bytes += getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8.0;
+  };
+  for (const Input &input : inputs)
+    add(input.argument.getType(), input.layout);
+  for (auto [i, type] : llvm::enumerate(StreamOp(op).getResultTypes()))
+    add(type, getResultLayout(i));
+  return bytes * batch * rows * columns;
+}
+
+//===----------------------------------------------------------------------===//
+// What there is a kernel for
+//===----------------------------------------------------------------------===//
+
+/// The domain of the operation of the body that works on most.
+static SmallVector<int64_t> findDomain(Block &body) {
+  auto getSize = [](ArrayRef<int64_t> shape) {
+    double size = 1;
+    for (int64_t extent : shape)
+      size *= ShapedType::isDynamic(extent) ? 1e9 : static_cast<double>(extent);
+    return std::pair(shape.size(), size);
+  };
+  SmallVector<int64_t> domain;
+  for (Operation &op : body) {
+    SmallVector<int64_t> own = StreamLayouts::getOwnDomain(&op);
+    if (getSize(own) > getSize(domain))
+      domain = own;
+  }
+  return domain;
+}
+
+/// An element type that kernels load and store.
+static bool isStored(Type type) {
+  return isa<Float32Type, BFloat16Type, Float16Type, Float8E4M3FNType,
+             Float8E5M2Type, Float8E8M0FNUType>(type);
+}
+
+static LogicalResult checkTypes(StreamSpec &spec, std::string &reason) {
+  auto check = [&](Type type) {
+    if (isStored(getElementTypeOrSelf(type)))
+      return success();
+    reason = llvm::formatv("expected f32, bf16, f16 and 8-bit elements, but "
+                           "got {0}",
+                           type);
+    return failure();
+  };
+  for (const StreamSpec::Input &input : spec.inputs) {
+    Type element = getElementTypeOrSelf(input.argument.getType());
+    if (failed(check(element)))
+      return failure();
+    if (element.getIntOrFloatBitWidth() == 8) {
+      reason = llvm::formatv("expected numbers to read, but got {0}", element);
+      return failure();
+    }
+  }
+  for (auto [i, type] : llvm::enumerate(spec.op.getResultTypes())) {
+    if (failed(check(type)))
+      return failure();
+    const StreamLayout &layout = spec.getResultLayout(i);
+    bool isCode = getElementTypeOrSelf(type).getIntOrFloatBitWidth() == 8;
+    if (spec.isTransposed(layout) && spec.getBlock(layout).isFull() &&
+        !isCode) {
+      reason = llvm::formatv("expected a transposed result to be codes, but "
+                             "got {0}",
+                             type);
+      return failure();
+    }
+  }
+  return success();
+}
+
+/// What the kernel measures, and of which blocks.
+static LogicalResult addReductions(StreamSpec &spec, std::string &reason) {
+  auto fail = [&](const Twine &text) {
+    reason = text.str();
+    return failure();
+  };
+  for (Operation &op : spec.getBody().without_terminator()) {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!isa<AmaxOp>(op) && !(generic && generic.getNumReductionLoops() != 0))
+      continue;
+    StreamBlock block = spec.getBlock(*spec.layouts.lookup(op.getResult(0)));
+    if (block.isSingle()) {
+      // Known when all blocks are through.
+      for (Operation *user : op.getUsers())
+        if (!user->hasTrait<OpTrait::IsTerminator>())
+          return fail("expected the amax of the whole tensor to be a result "
+                      "only: it is known when the tensor has been read");
+      continue;
+    }
+    if (block.columns == kWhole)
+      spec.reducesRows = true;
+    else
+      spec.blockColumns = std::max(spec.blockColumns, block.columns);
+    spec.blockRows = std::max(spec.blockRows, block.rows);
+  }
+  return success();
+}
+
+FailureOr<StreamSpec> StreamSpec::get(StreamOp op, std::string &reason) {
+  Block &body = op.getBody().front();
+  SmallVector<int64_t> domain = findDomain(body);
+  StreamSpec spec(domain);
+  spec.op = op;
+  auto fail = [&](const Twine &text) {
+    reason = text.str();
+    return failure();
+  };
+  if (domain.empty() || domain.size() > 3)
+    return fail("expected a domain of one to three dimensions, but got " +
+                Twine(domain.size()));
+  for (Operation &inner : body.without_terminator())
+    if (failed(spec.layouts.add(&inner, reason)))
+      return failure();
+
+  // Batches are told apart by what lies otherwise than batch by batch.
+  auto tellsBatches = [&](const StreamLayout &layout) {
+    return !layout.isOrdered() || (layout.block[0] != layout.block[1]) ||
+           (layout.block[0] != 1 && layout.block[0] != kWhole);
+  };
+  DenseSet<std::pair<Value, int64_t>> seen;
+  bool isBatched = false;
+  for (Operation &inner : body)
+    for (OpOperand &operand : inner.getOpOperands()) {
+      auto argument = dyn_cast<BlockArgument>(operand.get());
+      bool isYield = inner.hasTrait<OpTrait::IsTerminator>();
+      if (isYield && !spec.layouts.lookup(operand.get()))
+        return fail("expected results that are computed");
+      if (isYield && domain.size() == 3)
+        isBatched |= tellsBatches(*spec.layouts.lookup(operand.get()));
+      // What a result would be written to has no say here.
+      auto destination = dyn_cast<DestinationStyleOpInterface>(inner);
+      if (!argument || isYield || isa<tensor::DimOp>(inner) ||
+          (destination && destination.isDpsInit(&operand)) ||
+          !isa<RankedTensorType>(argument.getType()))
+        continue;
+      const StreamLayout &layout = spec.layouts.lookup(operand);
+      if (domain.size() == 3)
+        isBatched |= tellsBatches(layout);
+      auto *known = llvm::find_if(spec.inputs, [&](const Input &input) {
+        return input.argument == argument;
+      });
+      if (known == spec.inputs.end())
+        spec.inputs.push_back({argument, layout});
+      else if (!(known->layout == layout))
+        return fail("expected each input to be read in one way");
+    }
+  for (BlockArgument argument : body.getArguments())
+    // Sizes of results are the domain's anyway.
+    if (!isa<ShapedType>(argument.getType()) &&
+        !llvm::all_of(argument.getUsers(), llvm::IsaPred<tensor::EmptyOp>)) {
+      if (!argument.getType().isF32())
+        return fail("expected scalars of f32");
+      spec.captures.push_back(argument);
+    }
+  for (Value yielded : body.getTerminator()->getOperands()) {
+    const StreamLayout &layout = *spec.layouts.lookup(yielded);
+    spec.transposes |= spec.isTransposed(layout) && layout.isFull();
+    if (domain.size() == 3 && spec.isTransposed(layout) &&
+        (layout.dims.empty() || layout.dims[0] > 0))
+      return fail("expected batches to stay in their places");
+  }
+  spec.isBatched = isBatched;
+  auto product = [](int64_t a, int64_t b) {
+    return ShapedType::isDynamic(a) || ShapedType::isDynamic(b)
+               ? ShapedType::kDynamic
+               : a * b;
+  };
+  spec.columns = domain.back();
+  if (domain.size() >= 2)
+    spec.rows = domain[domain.size() - 2];
+  if (domain.size() == 3 && isBatched)
+    spec.batch = domain[0];
+  else if (domain.size() == 3)
+    spec.rows = product(domain[0], domain[1]);
+  if (failed(checkTypes(spec, reason)) || failed(addReductions(spec, reason)))
+    return failure();
+  if (spec.reducesRows && ShapedType::isDynamic(spec.columns))
+    return fail("expected rows of a known length, of which something is "
+                "measured");
+  // No block of threads would write anything; an amax is 0 before.
+  if (llvm::is_contained(domain, 0))
+    for (Value yielded : body.getTerminator()->getOperands())
+      if (!yielded.getDefiningOp<AmaxOp>() ||
+          !spec.layouts.lookup(yielded)->isSingle())
+        if (auto type = cast<RankedTensorType>(yielded.getType());
+            !type.hasStaticShape() || type.getNumElements() != 0)
+          return fail("expected a domain with elements, but got none");
+  bool hasFull = llvm::any_of(spec.inputs, [&](const Input &input) {
+    return spec.getBlock(input.layout).isFull();
+  });
+  if (!hasFull)
+    return fail("expected an input that has an element for each of the domain");
+  return spec;
+}

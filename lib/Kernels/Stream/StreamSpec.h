@@ -1,0 +1,74 @@
+//===- StreamSpec.h - What a streaming kernel computes ----------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_STREAM_STREAMSPEC_H
+#define FP8_LIB_KERNELS_STREAM_STREAMSPEC_H
+
+#include "fp8/Analysis/StreamLayouts.h"
+#include "fp8/Kernels/KernelSpec.h"
+
+namespace mlir::fp8 {
+
+/// What stands for one element of a tensor, of the domain as batches of rows
+/// and columns: 1, a number of, or all (ScaledType::kWhole) of each.
+struct StreamBlock {
+  int64_t batches, rows, columns;
+
+  bool isFull() const { return batches == 1 && rows == 1 && columns == 1; }
+  bool isSingle() const;
+};
+
+/// The body of a fp8.stream on a domain of rows and columns.
+struct StreamSpec : KernelSpec {
+  static constexpr StringLiteral kKind = "stream";
+
+  explicit StreamSpec(ArrayRef<int64_t> domain)
+      : KernelSpec(kKind), layouts(domain) {}
+  static bool classof(const KernelSpec *spec) {
+    return spec->getKind() == kKind;
+  }
+
+  /// Says why if no kernel computes the stream.
+  static FailureOr<StreamSpec> get(StreamOp op, std::string &reason);
+
+  StreamOp op;
+  StreamLayouts layouts;
+  /// Extents of the domain, kDynamic where unknown. Rows of all batches count
+  /// as one batch's where nothing tells them apart.
+  int64_t batch = 1, rows = 1, columns = 1;
+  bool isBatched = false;
+  /// What needs a tile: a result in another order, the widest blocks of rows
+  /// and of columns that something is measured of, and whether whole rows are.
+  bool transposes = false, reducesRows = false;
+  int64_t blockRows = 1, blockColumns = 1;
+  /// Results of the body that are stored, and tensors that are read, each with
+  /// the layout that it is read by: inputs of the op by number.
+  struct Input {
+    BlockArgument argument;
+    StreamLayout layout;
+  };
+  SmallVector<Input> inputs;
+  SmallVector<BlockArgument> captures;
+
+  StreamBlock getBlock(const StreamLayout &layout) const;
+  /// Whether the last dimension is the domain's rows, and not its columns.
+  bool isTransposed(const StreamLayout &layout) const;
+  Block &getBody() const { return StreamOp(op).getBody().front(); }
+  /// The layout of result `number`.
+  const StreamLayout &getResultLayout(unsigned number) const;
+
+  bool hasKnownExtents() const override;
+  /// "8192x4096 read bf16 write f8E4M3FN f8E4M3FN^T".
+  std::string describe() const override;
+  /// Bytes of the domain's elements that are read and written.
+  double getBytes() const;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_STREAM_STREAMSPEC_H

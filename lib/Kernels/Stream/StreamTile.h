@@ -1,0 +1,111 @@
+//===- StreamTile.h - Threads and elements of a tile ------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_STREAM_STREAMTILE_H
+#define FP8_LIB_KERNELS_STREAM_STREAMTILE_H
+
+#include "../Blocks/KernelBuilder.h"
+#include "StreamDialect.h"
+#include "StreamSpec.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::fp8 {
+
+/// Columns of a chunk: 16 bytes of bf16, 8 of codes.
+inline constexpr int64_t kChunk = 8;
+
+/// A tensor that a kernel reads or writes.
+struct StreamArgument {
+  std::string name;
+  Type elementType;
+  StreamLayout layout;
+  StreamBlock block;
+};
+
+/// Which elements of the domain a thread has, and where they lie in memory. A
+/// place is a row of the thread, 0 to rows - 1, and a chunk.
+class StreamTile {
+public:
+  StreamTile(KernelBuilder &b, const StreamSpec &spec, StreamConfigAttr config,
+             llvm::StringMap<Value> params);
+
+  int64_t getRows() const { return config.getRows(); }
+  int64_t getChunks() const { return config.getChunks(); }
+  int64_t getTileRows() const { return config.getTileRows(); }
+  int64_t getTileColumns() const { return config.getTileColumns(); }
+  /// Chunks beside each other, one of each thread.
+  int64_t getGroups() const { return config.getLanes() * config.getAcross(); }
+
+  //===--- Where the thread is --------------------------------------------===//
+
+  Value thread, warp, lane;
+  /// Its place among the lanes and warps beside and below each other.
+  Value laneAcross, laneDown, warpAcross, warpDown;
+  /// Its block among those of the cluster.
+  Value blockAcross;
+  /// Its first row and its first chunk in the tile, and the tile's first row,
+  /// first column and batch, all i32.
+  Value rowInTile, group, tileRow, tileColumn, batch;
+  /// Extents of the domain, i32.
+  Value numRows, numColumns;
+  Value isFirstBlock;
+
+  /// Row and first column of a place, in the domain and in the tile.
+  Value getRow(int64_t row);
+  Value getColumn(int64_t chunk);
+  Value getColumnInTile(int64_t chunk);
+
+  //===--- What is inside -------------------------------------------------===//
+
+  /// Whether all tiles are known to be in the domain.
+  bool hasWholeRows() const { return wholeRows; }
+  bool hasWholeColumns() const { return wholeColumns; }
+  /// Null where they are.
+  Value isRowInside(int64_t row);
+  /// Of a column of a chunk; of a whole chunk the same for each where the
+  /// number of columns is a multiple of 8.
+  Value isColumnInside(int64_t chunk, int64_t column);
+  bool hasWholeChunks() const { return getVector() == kChunk; }
+  /// Both; null if nothing is outside.
+  Value isInside(int64_t row, int64_t chunk, int64_t column);
+
+  //===--- Memory ---------------------------------------------------------===//
+
+  /// Elements that lie together, 1 to 8 of a chunk: what the number of columns
+  /// is known to be a multiple of.
+  int64_t getVector() const { return vector; }
+  /// The words of a chunk of a full input, clamped to the domain.
+  SmallVector<Value> loadChunk(const StreamArgument &argument, int64_t row,
+                               int64_t chunk);
+  /// One element of what is not full, clamped; `column` in the chunk.
+  Value loadElement(const StreamArgument &argument, int64_t row, int64_t chunk,
+                    int64_t column);
+  /// Where a chunk of a full result in the domain's order is to go, and
+  /// whether.
+  void storeChunk(const StreamArgument &argument, int64_t row, int64_t chunk,
+                  ArrayRef<Value> words);
+  /// The address of an element, with what is outside clamped or not.
+  Value getAddress(const StreamArgument &argument, Value row, Value column);
+
+private:
+  Value getCoordinate(const StreamArgument &argument, int64_t dim, Value row,
+                      Value column);
+  Value getPointer(const StreamArgument &argument, int64_t row, bool clamped);
+
+  KernelBuilder &b;
+  const StreamSpec &spec;
+  StreamConfigAttr config;
+  llvm::StringMap<Value> params;
+  bool wholeRows, wholeColumns;
+  int64_t vector;
+  llvm::DenseMap<std::pair<StringRef, int64_t>, Value> pointers;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_STREAM_STREAMTILE_H

@@ -1,0 +1,314 @@
+//===- StreamValues.cpp - Values of a stream in registers -----------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StreamValues.h"
+#include "fp8/IR/ScalarBuilder.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+static constexpr int64_t kWhole = ScaledType::kWhole;
+
+StreamValues::StreamValues(KernelBuilder &b, const StreamSpec &spec,
+                           StreamConfigAttr config, StreamTile &tile,
+                           ArrayRef<StreamArgument> arguments,
+                           ValueRange captured, Value scratch)
+    : b(b), spec(spec), config(config), tile(tile), scratch(scratch) {
+  for (auto [input, argument] : llvm::zip_equal(spec.inputs, arguments))
+    inputs[input.argument] = &argument;
+  for (auto [argument, value] : llvm::zip_equal(spec.captures, captured))
+    captures[argument] = widen(value, argument.getType());
+}
+
+StreamBlock StreamValues::getBlock(Value value) const {
+  if (const StreamArgument *input = inputs.lookup(value))
+    return input->block;
+  return spec.getBlock(*spec.layouts.lookup(value));
+}
+
+void StreamValues::loadInputs() {
+  // All loads are under way before the first is waited for.
+  for (const StreamSpec::Input &input : spec.inputs)
+    if (inputs.lookup(input.argument)->block.isFull())
+      for (int64_t row = 0; row < tile.getRows(); ++row)
+        for (int64_t chunk = 0; chunk < tile.getChunks(); ++chunk)
+          words[{input.argument.getAsOpaquePointer(), row, chunk}] =
+              tile.loadChunk(*inputs.lookup(input.argument), row, chunk);
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+/// An element as it is stored, as it is computed with.
+Value StreamValues::widen(Value stored, Type type) {
+  if (isa<BFloat16Type, Float16Type>(type)) {
+    if (stored.getType() != type)
+      stored = arith::BitcastOp::create(b, type, stored);
+    return arith::ExtFOp::create(b, b.getF32Type(), stored);
+  }
+  return stored;
+}
+
+/// The value of `type` that is nearest to the f32 `value`, as f32.
+Value StreamValues::round(Value value, Type type) {
+  if (!isa<BFloat16Type, Float16Type>(type))
+    return value;
+  Value rounded = arith::TruncFOp::create(b, type, value);
+  return arith::ExtFOp::create(b, b.getF32Type(), rounded);
+}
+
+/// Rounds 8 elements to words of `type`.
+SmallVector<Value> StreamValues::pack(ArrayRef<Value> values, Type type) {
+  SmallVector<Value> packed;
+  if (type.isF32()) {
+    for (Value value : values)
+      packed.push_back(arith::BitcastOp::create(b, b.getI32Type(), value));
+    return packed;
+  }
+  auto pair = VectorType::get({2}, type);
+  for (int64_t e = 0; e < kChunk; e += 2) {
+    // The first operand goes to the upper half.
+    Value both = type.isBF16()
+                     ? NVVM::ConvertF32x2ToBF16x2Op::create(
+                           b, pair, values[e + 1], values[e],
+                           /*random_bits=*/Value(), NVVM::FPRoundingMode::RN)
+                           .getResult()
+                     : NVVM::ConvertF32x2ToF16x2Op::create(
+                           b, pair, values[e + 1], values[e],
+                           /*random_bits=*/Value(), NVVM::FPRoundingMode::RN)
+                           .getResult();
+    packed.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), both));
+  }
+  return packed;
+}
+
+SmallVector<Value> StreamValues::unpack(ArrayRef<Value> packed, Type type) {
+  SmallVector<Value> values;
+  Type f32 = b.getF32Type();
+  for (Value word : packed) {
+    if (type.isF32()) {
+      values.push_back(arith::BitcastOp::create(b, f32, word));
+    } else if (type.isBF16()) {
+      // The bits of a bf16 are the upper half of those of the same f32.
+      for (Value bits : {Value(arith::ShLIOp::create(b, word, b.i32(16))),
+                         b.bitAnd(word, 0xffff0000)})
+        values.push_back(arith::BitcastOp::create(b, f32, bits));
+    } else {
+      Value pair = LLVM::BitcastOp::create(b, VectorType::get({2}, type), word);
+      for (int64_t e = 0; e < 2; ++e)
+        values.push_back(
+            widen(LLVM::ExtractElementOp::create(b, pair, b.i32(e)), type));
+    }
+  }
+  return values;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> StreamValues::get(Value value, int64_t row, int64_t chunk) {
+  if (Value captured = captures.lookup(value))
+    return {captured};
+  StreamBlock block = getBlock(value);
+  if (block.rows != 1)
+    row = 0;
+  if (block.columns == kWhole)
+    chunk = 0;
+  std::tuple key{value.getAsOpaquePointer(), row, chunk};
+  auto found = elements.find(key);
+  if (found != elements.end())
+    return found->second;
+  SmallVector<Value> computed = evaluate(value, row, chunk);
+  return elements[key] = computed;
+}
+
+SmallVector<Value> StreamValues::evaluate(Value value, int64_t row,
+                                          int64_t chunk) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return evaluateInput(argument, row, chunk);
+  Operation *op = value.getDefiningOp();
+  unsigned number = cast<OpResult>(value).getResultNumber();
+  if (auto generic = dyn_cast<linalg::GenericOp>(op);
+      isa<AmaxOp>(op) || (generic && generic.getNumReductionLoops() != 0)) {
+    reduce(op);
+    return elements.at({value.getAsOpaquePointer(), row, chunk});
+  }
+  return llvm::TypeSwitch<Operation *, SmallVector<Value>>(op)
+      .Case([&](linalg::GenericOp op) {
+        return evaluateGeneric(op, number, row, chunk);
+      })
+      .Case([&](ComputeScaleOp op) {
+        return evaluateScales(op, number, row, chunk);
+      })
+      .Case([&](QuantizeOp op) { return evaluateCodes(op, row, chunk); })
+      .Case([&](TransposeOp op) { return get(op.getSource(), row, chunk); })
+      .Case([&](linalg::TransposeOp op) {
+        return get(op.getInput(), row, chunk);
+      })
+      .Case([&](DisassembleOp op) {
+        if (value == op.getPayload())
+          return get(op.getSource(), row, chunk);
+        Value source = op.getSource();
+        while (auto transpose = source.getDefiningOp<TransposeOp>())
+          source = transpose.getSource();
+        auto quantize = source.getDefiningOp<QuantizeOp>();
+        return get(value == op.getScaleInv() ? quantize.getScaleInv()
+                                             : quantize.getTensorScaleInv(),
+                   row, chunk);
+      });
+}
+
+SmallVector<Value> StreamValues::evaluateInput(BlockArgument argument,
+                                               int64_t row, int64_t chunk) {
+  const StreamArgument &input = *inputs.lookup(argument);
+  if (input.block.isFull())
+    return unpack(words.at({argument.getAsOpaquePointer(), row, chunk}),
+                  input.elementType);
+  SmallVector<Value> values;
+  for (int64_t e = 0; e < (input.block.columns == 1 ? kChunk : 1); ++e)
+    values.push_back(
+        widen(tile.loadElement(input, row, chunk, e), input.elementType));
+  return values;
+}
+
+SmallVector<Value> StreamValues::getWords(Value value, int64_t row,
+                                          int64_t chunk) {
+  Type type = getElementTypeOrSelf(value.getType());
+  auto scaled = dyn_cast<ScaledType>(value.getType());
+  if (scaled || type.getIntOrFloatBitWidth() == 8)
+    return get(value, row, chunk);
+  std::tuple key{value.getAsOpaquePointer(), row, chunk};
+  auto found = words.find(key);
+  if (found != words.end())
+    return found->second;
+  SmallVector<Value> values = get(value, row, chunk);
+  found = words.find(key);
+  if (found != words.end())
+    return found->second;
+  return words[key] = pack(values, type);
+}
+
+/// What computes on numbers rounds to its type; what only chooses does not.
+static bool isRounded(Operation *op) {
+  return !isa<arith::SelectOp, arith::NegFOp, math::AbsFOp, arith::MaximumFOp,
+              arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op);
+}
+
+Value StreamValues::inlineValue(Value value, IRMapping &mapping) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  if (Value captured = captures.lookup(value))
+    return captured;
+  Operation *op = value.getDefiningOp();
+  Type type = value.getType();
+  auto map = [&](Value computed) {
+    mapping.map(value, computed);
+    return computed;
+  };
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    if (auto number = dyn_cast<FloatAttr>(constant.getValue()))
+      return map(b.f32(number.getValue().convertToFloat()));
+  for (Value operand : op->getOperands())
+    mapping.map(operand, inlineValue(operand, mapping));
+  if (isa<arith::ExtFOp>(op))
+    return map(mapping.lookup(op->getOperand(0)));
+  if (isa<arith::TruncFOp>(op))
+    return map(round(mapping.lookup(op->getOperand(0)), type));
+  Value computed = b.clone(*op, mapping)->getResult(0);
+  if (isa<BFloat16Type, Float16Type>(type)) {
+    computed.setType(b.getF32Type());
+    if (isRounded(op))
+      computed = round(computed, type);
+  }
+  return map(computed);
+}
+
+/// Element `e` of what a generic reads at a place.
+IRMapping StreamValues::mapInputs(linalg::GenericOp op, int64_t row,
+                                  int64_t chunk, int64_t e) {
+  IRMapping mapping;
+  for (auto [argument, input] :
+       llvm::zip(op.getBody()->getArguments(), op.getInputs())) {
+    SmallVector<Value> read = get(input, row, chunk);
+    mapping.map(argument, read.size() == 1 ? read.front() : read[e]);
+  }
+  return mapping;
+}
+
+SmallVector<Value> StreamValues::evaluateGeneric(linalg::GenericOp op,
+                                                 unsigned result, int64_t row,
+                                                 int64_t chunk) {
+  Value value = op.getResult(result);
+  Type type = getElementTypeOrSelf(value.getType());
+  Value yielded = op.getBody()->getTerminator()->getOperand(result);
+  // The last rounding is one for two elements.
+  auto rounding = yielded.getDefiningOp<arith::TruncFOp>();
+  bool isPair = rounding && getBlock(value).columns == 1;
+  SmallVector<Value> values;
+  for (int64_t e = 0; e < (getBlock(value).columns == 1 ? kChunk : 1); ++e) {
+    IRMapping mapping = mapInputs(op, row, chunk, e);
+    values.push_back(inlineValue(isPair ? rounding.getIn() : yielded, mapping));
+  }
+  if (!isPair)
+    return values;
+  // Which may be stored as it is.
+  SmallVector<Value> &packed = words[{value.getAsOpaquePointer(), row, chunk}] =
+      pack(values, type);
+  return unpack(packed, type);
+}
+
+SmallVector<Value> StreamValues::evaluateScales(ComputeScaleOp op,
+                                                unsigned result, int64_t row,
+                                                int64_t chunk) {
+  StreamBlock block = getBlock(op.getScale());
+  if (block.rows == 1 && block.columns != 1 && tile.getRows() > 1) {
+    shareRowScales(op, block, chunk);
+  } else if (block.rows > 1 && block.columns == 1) {
+    shareColumnScales(op, block, chunk);
+  } else {
+    SmallVector<Value> scales, inverses;
+    for (Value amax : get(op.getAmax(), row, chunk)) {
+      auto [scale, inverse] = buildScale(op, amax);
+      scales.push_back(scale);
+      inverses.push_back(inverse);
+    }
+    setScales(op, row, chunk, scales, inverses);
+  }
+  return elements.at({op->getResult(result).getAsOpaquePointer(), row, chunk});
+}
+
+SmallVector<Value> StreamValues::evaluateCodes(QuantizeOp op, int64_t row,
+                                               int64_t chunk) {
+  Type type = op.getResult().getType().getElementType();
+  SmallVector<Value> source = get(op.getSource(), row, chunk);
+  SmallVector<Value> scales = get(op.getScale(), row, chunk);
+  SmallVector<Value> packed;
+  for (int64_t e = 0; e < kChunk; e += 4) {
+    Value halves[2];
+    for (int64_t half = 0; half < 2; ++half) {
+      Value scaled[2];
+      for (int64_t i = 0; i < 2; ++i) {
+        int64_t at = e + 2 * half + i;
+        scaled[i] =
+            b.mulF(source[at], scales.size() == 1 ? scales[0] : scales[at]);
+      }
+      // The first operand goes to the upper half.
+      Value pair = NVVM::ConvertF32x2ToF8x2Op::create(
+          b, b.getI16Type(), scaled[1], scaled[0], NVVM::FPRoundingMode::RN,
+          NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
+      halves[half] = arith::ExtUIOp::create(b, b.getI32Type(), pair);
+    }
+    packed.push_back(arith::OrIOp::create(
+        b, halves[0], arith::ShLIOp::create(b, halves[1], b.i32(16))));
+  }
+  return packed;
+}

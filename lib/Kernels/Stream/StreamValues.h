@@ -1,0 +1,129 @@
+//===- StreamValues.h - Values of a stream in registers ---------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_STREAM_STREAMVALUES_H
+#define FP8_LIB_KERNELS_STREAM_STREAMVALUES_H
+
+#include "StreamTile.h"
+#include "mlir/IR/IRMapping.h"
+
+#include <map>
+
+namespace mlir::fp8 {
+
+/// Computes the values of a stream's body where they are asked for, each place
+/// once. A float in registers is an f32 that has the value, whatever the type;
+/// codes are packed, four to a word.
+class StreamValues {
+public:
+  StreamValues(KernelBuilder &b, const StreamSpec &spec,
+               StreamConfigAttr config, StreamTile &tile,
+               ArrayRef<StreamArgument> inputs, ValueRange captures,
+               Value scratch);
+
+  /// Loads all of the inputs that are read element by element.
+  void loadInputs();
+  /// The elements of a value at a place: those of the 8 columns, or one that
+  /// they have in common.
+  SmallVector<Value> get(Value value, int64_t row, int64_t chunk);
+  /// A chunk of a full value as it is stored: words of its type.
+  SmallVector<Value> getWords(Value value, int64_t row, int64_t chunk);
+  /// Adds a place to the amax of the whole tensor.
+  void measure(AmaxOp op, int64_t row, int64_t chunk);
+  /// The amax of what was measured in this thread: its bits, i32.
+  Value getMeasured(AmaxOp op);
+
+  StreamBlock getBlock(Value value) const;
+
+  /// `bytes` of the shared memory that reductions exchange values through.
+  Value allocate(int64_t bytes);
+  /// Shared memory that reductions of the spec use, in bytes.
+  static int64_t getScratchBytes(const StreamSpec &spec,
+                                 StreamConfigAttr config);
+
+private:
+  SmallVector<Value> evaluate(Value value, int64_t row, int64_t chunk);
+  SmallVector<Value> evaluateInput(BlockArgument argument, int64_t row,
+                                   int64_t chunk);
+  SmallVector<Value> evaluateGeneric(linalg::GenericOp op, unsigned result,
+                                     int64_t row, int64_t chunk);
+  SmallVector<Value> evaluateScales(ComputeScaleOp op, unsigned result,
+                                    int64_t row, int64_t chunk);
+  SmallVector<Value> evaluateCodes(QuantizeOp op, int64_t row, int64_t chunk);
+  IRMapping mapInputs(linalg::GenericOp op, int64_t row, int64_t chunk,
+                      int64_t e);
+  /// A value of an elementwise body, from those that are mapped.
+  Value inlineValue(Value value, IRMapping &mapping);
+  Value widen(Value stored, Type type);
+  Value round(Value value, Type type);
+  SmallVector<Value> pack(ArrayRef<Value> elements, Type type);
+  SmallVector<Value> unpack(ArrayRef<Value> words, Type type);
+
+  //===--- Reductions -----------------------------------------------------===//
+
+  /// What two terms of a reduction become: a sum, a maximum of floats, or of
+  /// the bits of magnitudes, of which two of 16 bits may lie in a word.
+  struct Combiner {
+    enum Kind { Sum, Maximum, MaxNum, Bits, Words } kind;
+    /// Of the words' elements.
+    Type element;
+    bool propagatesNaN = false;
+  };
+  void reduce(Operation *op);
+  Combiner getCombinerOf(Operation *op);
+  Value combine(const Combiner &combiner, Value lhs, Value rhs);
+  Value getIdentity(const Combiner &combiner);
+  /// The terms of a place, what is outside replaced.
+  SmallVector<Value> getTerms(Operation *op, const Combiner &combiner,
+                              int64_t row, int64_t chunk);
+  /// Whether an amax is taken on words as they are loaded or rounded.
+  bool measuresWords(AmaxOp op) const;
+  SmallVector<Value> reduceWords(AmaxOp op, const StreamBlock &block);
+  /// The magnitudes in a word, as the bits of f32.
+  std::array<Value, 2> splitWord(Value word, Type element);
+  /// What a reduction starts with.
+  Value getInitial(linalg::GenericOp op);
+  Value shuffle(Value value, int64_t distance);
+  void reduceLanes(const Combiner &combiner, SmallVectorImpl<Value> &slots,
+                   const StreamBlock &block);
+  void reduceWarpsAcross(const Combiner &combiner,
+                         SmallVectorImpl<Value> &slots,
+                         const StreamBlock &block);
+  void reduceCluster(const Combiner &combiner, SmallVectorImpl<Value> &slots);
+  void reduceWarpsDown(const Combiner &combiner, SmallVectorImpl<Value> &slots,
+                       const StreamBlock &block);
+
+  //===--- Scales ---------------------------------------------------------===//
+
+  /// A scale and its inverse from an amax; the inverse of f8E8M0FNU as i32.
+  std::pair<Value, Value> buildScale(ComputeScaleOp op, Value amax);
+  void shareRowScales(ComputeScaleOp op, const StreamBlock &block,
+                      int64_t chunk);
+  void shareColumnScales(ComputeScaleOp op, const StreamBlock &block,
+                         int64_t chunk);
+  void setScales(ComputeScaleOp op, int64_t row, int64_t chunk,
+                 SmallVector<Value> scales, SmallVector<Value> inverses);
+
+  KernelBuilder &b;
+  const StreamSpec &spec;
+  StreamConfigAttr config;
+  StreamTile &tile;
+  llvm::DenseMap<Value, const StreamArgument *> inputs;
+  llvm::DenseMap<Value, Value> captures;
+  std::map<std::tuple<void *, int64_t, int64_t>, SmallVector<Value>> elements,
+      words;
+  llvm::DenseMap<Operation *, Value> measured;
+  Value scratch;
+  int64_t scratchUsed = 0;
+  /// Whether all blocks of the cluster are known to have begun.
+  bool hasCluster = false;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_STREAM_STREAMVALUES_H

@@ -1,0 +1,228 @@
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-select-kernels --verify-diagnostics %s | FileCheck %s
+
+// CHECK-NOT: fp8_gpu.config =
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+!x = tensor<32x64xbf16>
+!one = tensor<1x1xf32>
+!q = !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+
+func.func @four_dimensions(%x: tensor<2x3x4x8xf32>) -> tensor<1x1x1x1xf32> {
+  // expected-remark @below {{no kernel: expected a domain of one to three dimensions, but got 4}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<2x3x4x8xf32>):
+    %1 = fp8.amax %a block = [*, *, *, *] : tensor<2x3x4x8xf32>
+    fp8.yield %1 : tensor<1x1x1x1xf32>
+  } : (tensor<2x3x4x8xf32>) -> tensor<1x1x1x1xf32>
+  return %0 : tensor<1x1x1x1xf32>
+}
+
+func.func @nothing(%x: !x) -> !x {
+  // expected-remark @below {{no kernel: expected a domain of one to three dimensions, but got 0}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: !x):
+    fp8.yield %a : !x
+  } : (!x) -> !x
+  return %0 : !x
+}
+
+func.func @not_elementwise(%x: !x) -> (!one, tensor<2048xbf16>) {
+  // expected-remark @below {{no kernel: expected what works on a tensor element by element, but got tensor.collapse_shape}}
+  %0:2 = fp8.stream(%x) {
+  ^bb0(%a: !x):
+    %1 = fp8.amax %a block = [*, *] : !x
+    %2 = tensor.collapse_shape %a [[0, 1]] : !x into tensor<2048xbf16>
+    fp8.yield %1, %2 : !one, tensor<2048xbf16>
+  } : (!x) -> (!one, tensor<2048xbf16>)
+  return %0#0, %0#1 : !one, tensor<2048xbf16>
+}
+
+func.func @two_domains(%x: !x, %y: tensor<16x16xbf16>) -> (!one, !one) {
+  // expected-remark @below {{no kernel: expected the amax of the domain's blocks}}
+  %0:2 = fp8.stream(%x, %y) {
+  ^bb0(%a: !x, %b: tensor<16x16xbf16>):
+    %1 = fp8.amax %a block = [*, *] : !x
+    %2 = fp8.amax %b block = [*, *] : tensor<16x16xbf16>
+    fp8.yield %1, %2 : !one, !one
+  } : (!x, tensor<16x16xbf16>) -> (!one, !one)
+  return %0#0, %0#1 : !one, !one
+}
+
+func.func @hands_on(%x: !x) -> (!one, !x) {
+  // expected-remark @below {{no kernel: expected results that are computed}}
+  %0:2 = fp8.stream(%x) {
+  ^bb0(%a: !x):
+    %1 = fp8.amax %a block = [*, *] : !x
+    fp8.yield %1, %a : !one, !x
+  } : (!x) -> (!one, !x)
+  return %0#0, %0#1 : !one, !x
+}
+
+func.func @columns(%x: !x) -> tensor<1x64xf32> {
+  // expected-remark @below {{no kernel: expected reductions along rows or in blocks, but got one along columns}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: !x):
+    %1 = fp8.amax %a block = [*, 1] : !x
+    fp8.yield %1 : tensor<1x64xf32>
+  } : (!x) -> tensor<1x64xf32>
+  return %0 : tensor<1x64xf32>
+}
+
+func.func @own_amax(%x: !x) -> (tensor<32x64xf8E4M3FN>, !one) {
+  // expected-remark @below {{no kernel: expected the amax of the whole tensor to be a result only: it is known when the tensor has been read}}
+  %0:2 = fp8.stream(%x) {
+  ^bb0(%a: !x):
+    %1 = fp8.amax %a block = [*, *] : !x
+    %s, %si = fp8.compute_scale %1 format = f8E4M3FN scale_type = f32 : !one
+    %q = fp8.quantize %a scale(%s, %si : !one, !one) : !x -> !q
+    %codes, %factor = fp8.disassemble %q : !q
+    fp8.yield %codes, %factor : tensor<32x64xf8E4M3FN>, !one
+  } : (!x) -> (tensor<32x64xf8E4M3FN>, !one)
+  return %0#0, %0#1 : tensor<32x64xf8E4M3FN>, !one
+}
+
+// The same row for each row, and the tensor itself.
+
+func.func @read_in_two_ways(%x: tensor<32x32xbf16>) -> tensor<32x32xbf16> {
+  // expected-remark @below {{no kernel: expected each input to be read in one way}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<32x32xbf16>):
+    %e = tensor.empty() : tensor<32x32xbf16>
+    %1 = linalg.generic {indexing_maps = [#id, affine_map<(i, j) -> (0, j)>, #id], iterator_types = ["parallel", "parallel"]} ins(%a, %a : tensor<32x32xbf16>, tensor<32x32xbf16>) outs(%e : tensor<32x32xbf16>) {
+    ^bb0(%b: bf16, %c: bf16, %o: bf16):
+      %2 = arith.addf %b, %c : bf16
+      linalg.yield %2 : bf16
+    } -> tensor<32x32xbf16>
+    fp8.yield %1 : tensor<32x32xbf16>
+  } : (tensor<32x32xbf16>) -> tensor<32x32xbf16>
+  return %0 : tensor<32x32xbf16>
+}
+
+func.func @scalar_of_16_bits(%x: !x, %factor: bf16) -> !x {
+  // expected-remark @below {{no kernel: expected scalars of f32}}
+  %0 = fp8.stream(%x, %factor) {
+  ^bb0(%a: !x, %f: bf16):
+    %e = tensor.empty() : !x
+    %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%a : !x) outs(%e : !x) {
+    ^bb0(%b: bf16, %o: bf16):
+      %2 = arith.mulf %b, %f : bf16
+      linalg.yield %2 : bf16
+    } -> !x
+    fp8.yield %1 : !x
+  } : (!x, bf16) -> !x
+  return %0 : !x
+}
+
+func.func @mask(%x: !x) -> tensor<32x64xi1> {
+  // expected-remark @below {{no kernel: expected f32, bf16, f16 and 8-bit elements, but got tensor<32x64xi1>}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: !x):
+    %zero = arith.constant 0.0 : bf16
+    %e = tensor.empty() : tensor<32x64xi1>
+    %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%a : !x) outs(%e : tensor<32x64xi1>) {
+    ^bb0(%b: bf16, %o: i1):
+      %2 = arith.cmpf ogt, %b, %zero : bf16
+      linalg.yield %2 : i1
+    } -> tensor<32x64xi1>
+    fp8.yield %1 : tensor<32x64xi1>
+  } : (!x) -> tensor<32x64xi1>
+  return %0 : tensor<32x64xi1>
+}
+
+func.func @given_exponents(%x: !x, %s: tensor<32x2xf32>, %si: tensor<32x2xf8E8M0FNU>) -> tensor<32x64xf8E4M3FN> {
+  // expected-remark @below {{no kernel: expected numbers to read, but got f8E8M0FNU}}
+  %0 = fp8.stream(%x, %s, %si) {
+  ^bb0(%a: !x, %b: tensor<32x2xf32>, %c: tensor<32x2xf8E8M0FNU>):
+    %q = fp8.quantize %a scale(%b, %c : tensor<32x2xf32>, tensor<32x2xf8E8M0FNU>) : !x -> !fp8.scaled<32x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+    %codes, %factors = fp8.disassemble %q : !fp8.scaled<32x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+    fp8.yield %codes : tensor<32x64xf8E4M3FN>
+  } : (!x, tensor<32x2xf32>, tensor<32x2xf8E8M0FNU>) -> tensor<32x64xf8E4M3FN>
+  return %0 : tensor<32x64xf8E4M3FN>
+}
+
+func.func @transposed_numbers(%x: !x) -> tensor<64x32xbf16> {
+  // expected-remark @below {{no kernel: expected a transposed result to be codes, but got tensor<64x32xbf16>}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: !x):
+    %e = tensor.empty() : tensor<64x32xbf16>
+    %1 = linalg.generic {indexing_maps = [#id, affine_map<(i, j) -> (j, i)>], iterator_types = ["parallel", "parallel"]} ins(%a : !x) outs(%e : tensor<64x32xbf16>) {
+    ^bb0(%b: bf16, %o: bf16):
+      %2 = arith.negf %b : bf16
+      linalg.yield %2 : bf16
+    } -> tensor<64x32xbf16>
+    fp8.yield %1 : tensor<64x32xbf16>
+  } : (!x) -> tensor<64x32xbf16>
+  return %0 : tensor<64x32xbf16>
+}
+
+func.func @transposed_batches(%x: tensor<2x32x64xbf16>, %s: tensor<1x1x1xf32>) -> tensor<32x2x64xf8E4M3FN> {
+  // expected-remark @below {{no kernel: expected batches to stay in their places}}
+  %0 = fp8.stream(%x, %s) {
+  ^bb0(%a: tensor<2x32x64xbf16>, %b: tensor<1x1x1xf32>):
+    %q = fp8.quantize %a scale(%b, %b : tensor<1x1x1xf32>, tensor<1x1x1xf32>) : tensor<2x32x64xbf16> -> !fp8.scaled<2x32x64xf8E4M3FN, block = [*, *, *], scale = f32>
+    // expected-remark @below {{no kernel: expected the last of two or three dimensions to be exchanged, but got [1, 0, 2]}}
+    %t = fp8.transpose %q permutation = [1, 0, 2] : !fp8.scaled<2x32x64xf8E4M3FN, block = [*, *, *], scale = f32>
+    %codes, %factor = fp8.disassemble %t : !fp8.scaled<32x2x64xf8E4M3FN, block = [*, *, *], scale = f32>
+    fp8.yield %codes : tensor<32x2x64xf8E4M3FN>
+  } : (tensor<2x32x64xbf16>, tensor<1x1x1xf32>) -> tensor<32x2x64xf8E4M3FN>
+  return %0 : tensor<32x2x64xf8E4M3FN>
+}
+
+func.func @rows_of_unknown_length(%x: tensor<32x?xbf16>) -> tensor<32x1xf32> {
+  // expected-remark @below {{no kernel: expected rows of a known length, of which something is measured}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<32x?xbf16>):
+    %1 = fp8.amax %a block = [1, *] : tensor<32x?xbf16>
+    fp8.yield %1 : tensor<32x1xf32>
+  } : (tensor<32x?xbf16>) -> tensor<32x1xf32>
+  return %0 : tensor<32x1xf32>
+}
+
+// More than registers of eight blocks have.
+
+func.func @long_rows(%x: tensor<4x1048576xbf16>) -> tensor<4x1xf32> {
+  // expected-remark @below {{no kernel: expected rows that the registers of a cluster hold, but got 1048576 columns}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<4x1048576xbf16>):
+    %1 = fp8.amax %a block = [1, *] : tensor<4x1048576xbf16>
+    fp8.yield %1 : tensor<4x1xf32>
+  } : (tensor<4x1048576xbf16>) -> tensor<4x1xf32>
+  return %0 : tensor<4x1xf32>
+}
+
+// A row is read by each row: nothing has the tensor's elements.
+
+func.func @broadcast(%r: tensor<64xbf16>) -> !x {
+  // expected-remark @below {{no kernel: expected an operand that has an element for each of the domain}}
+  %0 = fp8.stream(%r) {
+  ^bb0(%a: tensor<64xbf16>):
+    %e = tensor.empty() : !x
+    %1 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, #id], iterator_types = ["parallel", "parallel"]} ins(%a : tensor<64xbf16>) outs(%e : !x) {
+    ^bb0(%b: bf16, %o: bf16):
+      %2 = arith.negf %b : bf16
+      linalg.yield %2 : bf16
+    } -> !x
+    fp8.yield %1 : !x
+  } : (tensor<64xbf16>) -> !x
+  return %0 : !x
+}
+
+// What no kernel computes with the others has one by itself, where there is one.
+
+// CHECK-LABEL: func.func @inside
+// CHECK:       fp8.stream
+// CHECK:         fp8.transpose {{.+}} {fp8_gpu.config = #fp8_transpose.config<
+func.func @inside(%x: tensor<4x8x16xbf16>, %s: tensor<1x1x1xf32>) -> tensor<4x16x8xf8E4M3FN> {
+  // expected-remark @below {{no kernel: expected what works on a tensor element by element, but got tensor.cast}}
+  %0 = fp8.stream(%x, %s) {
+  ^bb0(%a: tensor<4x8x16xbf16>, %b: tensor<1x1x1xf32>):
+    %q = fp8.quantize %a scale(%b, %b : tensor<1x1x1xf32>, tensor<1x1x1xf32>) : tensor<4x8x16xbf16> -> !fp8.scaled<4x8x16xf8E4M3FN, block = [*, *, *], scale = f32>
+    %t = fp8.transpose %q permutation = [0, 2, 1] : !fp8.scaled<4x8x16xf8E4M3FN, block = [*, *, *], scale = f32>
+    %codes, %factor = fp8.disassemble %t : !fp8.scaled<4x16x8xf8E4M3FN, block = [*, *, *], scale = f32>
+    %c = tensor.cast %codes : tensor<4x16x8xf8E4M3FN> to tensor<4x?x8xf8E4M3FN>
+    %d = tensor.cast %c : tensor<4x?x8xf8E4M3FN> to tensor<4x16x8xf8E4M3FN>
+    fp8.yield %d : tensor<4x16x8xf8E4M3FN>
+  } : (tensor<4x8x16xbf16>, tensor<1x1x1xf32>) -> tensor<4x16x8xf8E4M3FN>
+  return %0 : tensor<4x16x8xf8E4M3FN>
+}
