@@ -51,15 +51,31 @@ def make_kernels(root, out, limit):
         raise Failed(outcome.message(limit))
 
 
+def require_torch(limit):
+    torch = run([sys.executable, "-c", "import torch; assert torch.cuda.is_available()"], limit)
+    if torch.code != 0:
+        raise Skipped("expected PyTorch with CUDA in this Python, but got none")
+
+
+def measure_streams(root, scratch, limit):
+    """Passes over memory against the CPU, bit by bit, and beside a copy."""
+    end = time.monotonic() + limit
+    require_torch(limit)
+    results = scratch / "streams.json"
+    outcome = run([sys.executable, root / "benchmarks/streams.py", "--build-dir", root, "--out",
+                   results], end - time.monotonic())
+    data = json.loads(results.read_text()) if results.exists() else None
+    if outcome.code != 0:
+        raise Failed(outcome.message(limit), data)
+    return data
+
+
 def run_gemm(name, *options):
     """A benchmark: our matmul kernels in benchmarks/gemm.py with these options."""
 
     def measure(root, scratch, limit):
         end = time.monotonic() + limit
-        torch = run([sys.executable, "-c", "import torch; assert torch.cuda.is_available()"],
-                    limit)
-        if torch.code != 0:
-            raise Skipped("expected PyTorch with CUDA in this Python, but got none")
+        require_torch(limit)
         if not find_tool("ptxas"):
             raise Skipped("expected ptxas in CUDA_HOME, PATH or /usr/local/cuda, but got none")
         make_kernels(root, scratch / "kernels", end - time.monotonic())
@@ -87,6 +103,7 @@ def measure_sanitized(root, scratch, limit):
 # Seconds that each may take, in the order in which they run.
 BENCHMARKS = {
     "launch": (measure_launch, 30),
+    "streams": (measure_streams, 120),
     "gemm-check": (run_gemm("gemm-check", "--check", "--determinism"), 120),
     "gemm-time": (run_gemm("gemm-time", "--time"), 300),
     "gemm-sanitize": (measure_sanitized, 120),

@@ -9,7 +9,7 @@
 // CHECK-NEXT: #[[FLOPS:.*]] = affine_map<()[s0, s1, s2] -> (((s0 * s1) * s2) * 2)>
 // CHECK: #launch = #fp8_gpu.launch<arguments = [
 // CHECK-SAME: #fp8_gpu.argument<name = "a", element = f8E4M3FN, rank = 2, access = read, alignment = 16>,
-// CHECK-SAME: #fp8_gpu.argument<name = "scale_a", element = f32, rank = 2, access = read, alignment = 8>,
+// CHECK-SAME: #fp8_gpu.argument<name = "scale_a", element = f32, rank = 2, access = read, alignment = 4>,
 // CHECK-SAME: #fp8_gpu.argument<name = "b", element = f8E4M3FN, rank = 2, access = read, alignment = 16>,
 // CHECK-SAME: #fp8_gpu.argument<name = "scale_b", element = f32, rank = 2, access = read, alignment = 8>,
 // CHECK-SAME: #fp8_gpu.argument<name = "d", element = bf16, rank = 2, access = write, alignment = 16>],
