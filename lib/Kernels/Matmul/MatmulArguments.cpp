@@ -34,11 +34,10 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
        {std::pair<StringRef, const OperandSpec &>{"a", spec.a},
         {"b", spec.b}}) {
     add(name, operand.elementType, rank, KernelAccess::Read, kBulkAlignment);
-    // Factors that change along K are copied one by one, and only those of
-    // neighbouring columns, which are B's, are loaded together.
+    // Only those of neighbouring columns, B's rows, are loaded together.
     if (operand.scale != ScaleBlock::None)
       add("scale_" + name, f32, rank, KernelAccess::Read,
-          name == "a" || isBlockedAlongK(operand.scale) ? 4 : alignment);
+          name == "b" && operand.scale == ScaleBlock::Row ? alignment : 4);
   }
   for (auto [i, operand] : llvm::enumerate(spec.operands))
     add("operand" + Twine(i), operand.elementType, operand.rank,
