@@ -1,10 +1,16 @@
-"""Compiled programs: making them here, calling them on a machine without the compiler."""
+"""Compiled programs: making them here, calling them on a machine without the compiler.
 
+Benchmarks of them share their options: `--compile-only` makes the programs in a folder,
+`--programs` measures those of a folder, and without either they are made and measured.
+"""
+
+import argparse
 import ctypes
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -15,6 +21,30 @@ from fp8 import abi  # noqa: E402
 # ===----------------------------------------------------------------------===
 # Here
 # ===----------------------------------------------------------------------===
+
+
+def make_parser(rounds=None):
+    """Of the options that all have; `rounds` is how many are measured if nothing is said."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build-dir", type=Path, default=ROOT / "build")
+    parser.add_argument("--programs", type=Path)
+    parser.add_argument("--compile-only", action="store_true")
+    if rounds:
+        parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--out", type=Path)
+    return parser
+
+
+def make_programs(args, compile_programs):
+    """The folder with the programs; none if they were all that was asked for."""
+    folder = (args.programs or Path(tempfile.mkdtemp())).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    if args.compile_only or not args.programs:
+        compile_programs(folder)
+    if not args.compile_only:
+        return folder
+    copy_libraries(args.build_dir, folder)
+    return None
 
 
 def compile_program(build, source, path, *options):

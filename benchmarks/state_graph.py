@@ -16,19 +16,16 @@ that a machine without the compiler needs beside this folder, python/ and
 include/fp8/Runtime/ABI.def: programs, libfp8rt.so and its libraries.
 """
 
-import argparse
 import ctypes
 import json
 import os
 import random
 import struct
 import sys
-import tempfile
 import time
-from pathlib import Path
 
-from programs import (ROOT, Program, abi, compile_program, copy_libraries, elements, open_library,
-                      sizes, tensor)
+from programs import (ROOT, Program, abi, compile_program, elements, make_parser, make_programs,
+                      open_library, sizes, tensor)
 
 DEVICE = 0
 RECIPES = {  # Of the training step.
@@ -347,19 +344,11 @@ def run(library, folder, steps):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build-dir", type=Path, default=ROOT / "build")
-    parser.add_argument("--programs", type=Path)
-    parser.add_argument("--compile-only", action="store_true")
+    parser = make_parser()
     parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    folder = (args.programs or Path(tempfile.mkdtemp())).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    if args.compile_only or not args.programs:
-        compile_programs(args.build_dir, folder)
-    if args.compile_only:
-        copy_libraries(args.build_dir, folder)
+    folder = make_programs(args, lambda folder: compile_programs(args.build_dir, folder))
+    if not folder:
         return 0
     # The CPU's products are so small that threads only wait for each other.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -11,18 +11,14 @@ usage: transposes.py [--build-dir build] [--programs DIR] [--compile-only]
 `--compile-only` makes programs in DIR, for a machine without the compiler.
 """
 
-import argparse
-import ctypes
 import json
-import statistics
 import sys
-import tempfile
-from pathlib import Path
 
-from programs import (ROOT, Program, compile_program, copy_libraries, list_work, open_library,
-                      tensor)
+from device import Call, Gpu
+from programs import (Program, compile_program, list_work, make_parser, make_programs,
+                      open_library)
+from timing import get_ratio, measure, show_machine, show_time, torch, write_record
 
-DEVICE = 0
 BITS = {"f8E4M3FN": 8, "f8E5M2": 8, "bf16": 16, "f16": 16, "f32": 32, "i32": 32}
 TIMED = [  # Element, extents; bytes beyond what L2 holds.
     ("f8E4M3FN", (8192, 14336)), ("f8E4M3FN", (16384, 16384)), ("f8E5M2", (16384, 8192)),
@@ -46,7 +42,6 @@ DYNAMIC = [
     ("f32", 2, ((33, 65), (1, 1), (1001, 3))),
 ]
 SCALED = (260, 516)
-CALLS = 20
 
 
 # ===----------------------------------------------------------------------===
@@ -127,74 +122,46 @@ def make_tensor(bits, extents):
 
 
 class Transposes:
-    def __init__(self, library, folder, stream):
-        self.library, self.stream = library, stream
-        self.program = Program(library, folder / "transposes.so")
+    def __init__(self, library, folder):
+        self.gpu, self.program = Gpu(library), Program(library, folder / "transposes.so")
         self.work = json.loads((folder / "transposes.json").read_text())
-        self.context = ctypes.c_void_p()
-        library.fp8rt_context_create(DEVICE, stream, ctypes.byref(self.context))
 
     def bind(self, name, *sources):
-        """A call of a function; what it returns it frees, or copies to `targets`."""
-        function = self.program.functions[name]
-        arguments = [tensor(list(source.shape), source.data_ptr()) for source in sources]
-
-        def call(*targets):
-            results = function.call(arguments, 0, self.context)
-            for target, result in zip(targets, results):
-                self.library.fp8rt_memory_copy(DEVICE, target.data_ptr(), result.data,
-                                               target.numel() * target.element_size(), self.stream)
-            for result in results:
-                self.library.fp8rt_workspace_free(DEVICE, self.stream, result.allocated)
-
-        return call
+        return Call(self.gpu, self.program.functions[name], sources)
 
     def check(self, name, *sources):
         """What is wrong with the results."""
         expected = [source.transpose(-1, -2).contiguous() for source in sources]
-        found = [torch.zeros_like(value) for value in expected]
-        self.bind(name, *sources)(*found)
+        found = self.bind(name, *sources).read()
         return "" if all(map(torch.equal, found, expected)) else "other bits than PyTorch's"
 
 
-def seconds(call):
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(CALLS):
-        call()
-    end.record()
-    end.synchronize()
-    return 1e-3 * start.elapsed_time(end) / CALLS
-
-
-def measure(transposes, element, extents, rounds):
+def measure_one(transposes, element, extents, rounds):
     source = make_tensor(BITS[element], extents)
     same, target = torch.empty_like(source), source.new_empty(flip(extents))
-    calls = {
+    times = measure({
         "ours": transposes.bind(name_of(element, extents), source),
         "copy": lambda: same.copy_(source),
         "transpose": lambda: target.copy_(source.transpose(-1, -2)),
-    }
-    times = {name: [] for name in calls}
-    for round_ in range(rounds + 1):
-        for name in list(calls)[:: 1 if round_ % 2 else -1]:
-            spent = seconds(calls[name])
-            if round_:
-                times[name].append(spent)
+    }, rounds)
     moved = 2 * source.numel() * source.element_size()
-    middle = {name: statistics.median(values) for name, values in times.items()}
-    return {"element": element, "extents": list(extents), "tb_s": 1e-12 * moved / middle["ours"],
-            "worst_tb_s": 1e-12 * moved / max(times["ours"]),
-            "copy_tb_s": 1e-12 * moved / middle["copy"],
-            "transpose_tb_s": 1e-12 * moved / middle["transpose"],
-            "of_copy": middle["copy"] / middle["ours"]}
+    rates = {name: 1e-9 * moved / row["ms"] for name, row in times.items() if "ms" in row}
+    return {"element": element, "extents": list(extents), "times": times, "tb_s": rates,
+            "of_copy": get_ratio(times["copy"], times["ours"])}
+
+
+def show(row):
+    rates = ", ".join(f"{name} {rate:.2f}" for name, rate in row["tb_s"].items())
+    share = "" if row["of_copy"] is None else f"{row['of_copy']:.2f} of a copy's; "
+    print(f"{name_of(row['element'], row['extents']):>24}: {show_time(row['times']['ours'])}, "
+          f"{share}TB/s: {rates}", flush=True)
 
 
 def run(library, folder, rounds):
     torch.manual_seed(1)
-    stream, checks, rows = torch.cuda.Stream(), [], []
-    with torch.cuda.stream(stream):
-        transposes = Transposes(library, folder, stream.cuda_stream)
+    checks, rows = [], []
+    with torch.cuda.stream(torch.cuda.Stream()):
+        transposes = Transposes(library, folder)
 
         def check(name, extents, *sources):
             try:
@@ -217,38 +184,21 @@ def run(library, folder, rounds):
         failed = sum(bool(entry["message"]) for entry in checks)
         print(f"{len(checks)} checks, {failed} failures", flush=True)
         for element, extents in TIMED:
-            row = measure(transposes, element, extents, rounds)
-            rows.append(row)
-            print(f"{name_of(element, extents):>24}: {row['tb_s']:.2f} TB/s (worst "
-                  f"{row['worst_tb_s']:.2f}), {row['of_copy']:.2f} of a copy's "
-                  f"{row['copy_tb_s']:.2f}, PyTorch's transpose {row['transpose_tb_s']:.2f}",
-                  flush=True)
+            rows.append(measure_one(transposes, element, extents, rounds))
+            show(rows[-1])
     return checks, rows
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build-dir", type=Path, default=ROOT / "build")
-    parser.add_argument("--programs", type=Path)
-    parser.add_argument("--compile-only", action="store_true")
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
-    folder = (args.programs or Path(tempfile.mkdtemp())).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    if args.compile_only or not args.programs:
-        compile_programs(args.build_dir, folder)
-    if args.compile_only:
-        copy_libraries(args.build_dir, folder)
+    args = make_parser(rounds=10).parse_args()
+    folder = make_programs(args, lambda folder: compile_programs(args.build_dir, folder))
+    if not folder:
         return 0
-    global torch
-    import torch
+    show_machine()
     checks, rows = run(open_library(args.build_dir, folder), folder, args.rounds)
-    record = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
-              "rounds": args.rounds, "calls": CALLS, "checks": checks, "rows": rows}
-    if args.out:
-        args.out.write_text(json.dumps(record, indent=1) + "\n")
-    return 1 if any(check["message"] for check in checks) else 0
+    write_record(args.out, rounds=args.rounds, checks=checks, rows=rows)
+    failed = any(check["message"] for check in checks)
+    return 1 if failed or any("ms" not in row["times"]["ours"] for row in rows) else 0
 
 
 if __name__ == "__main__":
