@@ -17,7 +17,9 @@ class Stream:
     inputs: tuple  # Of ("x", "scale", "row", "column", "grid").
     body: str  # With {m} and {n}; returns what it says.
     results: tuple  # Types.
+    goal: float  # The share of a copy of these bytes that it is to have.
     approximate: bool = False  # Functions such as exp: not the CPU's bits.
+    sums: int = None  # The result that is sums of x along columns, in any order.
 
 
 def scaled(shape, block, scale="f32"):
@@ -83,6 +85,22 @@ def row_reduction(name, source, element, start, body):
             f"    linalg.yield %sum : f32\n  }}}} -> tensor<{{m}}xf32>\n")
 
 
+def column_sums(name, source):
+    """In f32, rounded to bf16."""
+    return (f"  %{name}_z = arith.constant 0.0 : f32\n"
+            f"  %{name}_empty = tensor.empty({{columndims}}) : tensor<{{n}}xf32>\n"
+            f"  %{name}_n = linalg.fill ins(%{name}_z : f32) outs(%{name}_empty : tensor<{{n}}xf32>)"
+            f" -> tensor<{{n}}xf32>\n"
+            f"  %{name}_w = linalg.generic {{{{indexing_maps = [#full, #columns], "
+            f'iterator_types = ["reduction", "parallel"]}}}} '
+            f"ins(%{source} : tensor<{{m}}x{{n}}xbf16>) "
+            f"outs(%{name}_n : tensor<{{n}}xf32>) {{{{\n"
+            f"  ^bb0(%x_e: bf16, %acc: f32):\n    %wide = arith.extf %x_e : bf16 to f32\n"
+            f"    %sum = arith.addf %acc, %wide : f32\n    linalg.yield %sum : f32\n"
+            f"  }}}} -> tensor<{{n}}xf32>\n"
+            f"  %{name} = arith.truncf %{name}_w : tensor<{{n}}xf32> to tensor<{{n}}xbf16>\n")
+
+
 FULL = "tensor<{m}x{n}xbf16>"
 SILU = """    %gate = arith.extf %x_e : bf16 to f32
     %up = arith.extf %u_e : bf16 to f32
@@ -101,8 +119,8 @@ def returns(values, types):
     return f"  return {', '.join(values)} : {', '.join(types)}\n"
 
 
-def make(name, bytes_, inputs, body, values, types, approximate=False):
-    return Stream(name, bytes_, inputs, body + returns(values, types), tuple(types), approximate)
+def make(name, bytes_, goal, inputs, body, values, types, **facts):
+    return Stream(name, bytes_, inputs, body + returns(values, types), tuple(types), goal, **facts)
 
 
 def blocks(rows, columns):
@@ -180,42 +198,45 @@ def both(name, source):
 
 GRID1, GRID2 = "tensor<" + blocks(1, 128) + "xf32>", "tensor<{n}x{m/128}xf32>"
 STREAMS = [
-    make("delayed", 3, ("x", "scale"), DELAYED + amax_of("x"), ["%q_p", "%amax"], [CODES, ONE]),
-    make("delayed_both", 4, ("x", "scale"), DELAYED_BOTH + amax_of("x"),
+    make("delayed", 3, 0.98, ("x", "scale"), DELAYED + amax_of("x"), ["%q_p", "%amax"], [CODES, ONE]),
+    make("delayed_both", 4, 0.94, ("x", "scale"), DELAYED_BOTH + amax_of("x"),
          ["%q_p", "%t_p", "%amax"], [CODES, TURNED, ONE]),
-    make("current", 5, ("x",), CURRENT, ["%q_p", "%q_f"], [CODES, ONE]),
-    make("current_both", 6, ("x",),
+    make("current", 5, 0.98, ("x",), CURRENT, ["%q_p", "%q_f"], [CODES, ONE]),
+    make("current_both", 6, 0.93, ("x",),
          CURRENT + transpose("t", "q", MN, WHOLE) + parts("t", NM, WHOLE),
          ["%q_p", "%t_p", "%q_f"], [CODES, TURNED, ONE]),
-    make("block_1x128", 3, ("x",), measured("q", "x", MN, "[1, 128]", blocks(1, 128), rule=POW2) +
+    make("block_1x128", 3, 0.95, ("x",), measured("q", "x", MN, "[1, 128]", blocks(1, 128), rule=POW2) +
          parts("q", MN, "[1, 128]"), ["%q_p", "%q_f"], [CODES, GRID1]),
-    make("mx_1x32", 3, ("x",),
+    make("mx_1x32", 3, 0.95, ("x",),
          measured("q", "x", MN, "[1, 32]", blocks(1, 32), scale="f8E8M0FNU") +
          parts("q", MN, "[1, 32]", "f8E8M0FNU"), ["%q_p", "%q_f"],
          [CODES, "tensor<" + blocks(1, 32) + "xf8E8M0FNU>"]),
-    make("row_wise", 3, ("x",), measured("q", "x", MN, "[1, *]", "{m}x1") +
+    make("row_wise", 3, 0.95, ("x",), measured("q", "x", MN, "[1, *]", "{m}x1") +
          parts("q", MN, "[1, *]"), ["%q_p", "%q_f"], [CODES, "tensor<{m}x1xf32>"]),
-    make("block_1x128_both", 4, ("x",),
+    make("block_1x128_both", 4, 0.91, ("x",),
          measured("q", "x", MN, "[1, 128]", blocks(1, 128), rule=POW2) +
          parts("q", MN, "[1, 128]") +
          measured("c", "x", MN, "[128, 1]", blocks(128, 1), rule=POW2) +
          transpose("t", "c", MN, "[128, 1]") + parts("t", NM, "[1, 128]"),
          ["%q_p", "%q_f", "%t_p", "%t_f"], [CODES, GRID1, TURNED, GRID2]),
-    make("block_128x128_both", 4, ("x",),
+    make("block_128x128_both", 4, 0.93, ("x",),
          measured("q", "x", MN, "[128, 128]", blocks(128, 128), rule=POW2) +
          parts("q", MN, "[128, 128]") + transpose("t", "q", MN, "[128, 128]") +
          parts("t", NM, "[128, 128]"), ["%q_p", "%q_f", "%t_p", "%t_f"],
          [CODES, "tensor<" + blocks(128, 128) + "xf32>", TURNED, "tensor<{n/128}x{m/128}xf32>"]),
-    make("swiglu_both", 6, ("x", "u", "scale"), SWIGLU + both("q", "h") + amax_of("h"),
-         ["%q_p", "%qt_p", "%amax"], [CODES, TURNED, ONE], True),
-    make("rmsnorm_both", 4, ("x", "w", "scale"), SQUARES + NORM + both("q", "h") + amax_of("h"),
-         ["%q_p", "%qt_p", "%amax"], [CODES, TURNED, ONE], True),
-    make("softmax", 4, ("x",), SOFTMAX, ["%h"], [FULL], True),
-    make("dswiglu_both", 10, ("x", "u", "d", "scale"),
+    make("swiglu_both", 6, 0.92, ("x", "u", "scale"), SWIGLU + both("q", "h") + amax_of("h"),
+         ["%q_p", "%qt_p", "%amax"], [CODES, TURNED, ONE], approximate=True),
+    make("rmsnorm_both", 4, 0.85, ("x", "w", "scale"), SQUARES + NORM + both("q", "h") + amax_of("h"),
+         ["%q_p", "%qt_p", "%amax"], [CODES, TURNED, ONE], approximate=True),
+    make("softmax", 4, 0.92, ("x",), SOFTMAX, ["%h"], [FULL], approximate=True),
+    make("dswiglu_both", 10, 0.90, ("x", "u", "d", "scale"),
          DSWIGLU + both("a", "dg") + both("b", "du") + amax_of("dg") +
          amax_of("du").replace("%amax", "%amax2"),
          ["%a_p", "%at_p", "%b_p", "%bt_p", "%amax", "%amax2"],
-         [CODES, TURNED, CODES, TURNED, ONE, ONE], True),
+         [CODES, TURNED, CODES, TURNED, ONE, ONE], approximate=True),
+    make("bias_grad_both", 4, 0.88, ("x", "scale"),
+         column_sums("cs", "x") + both("q", "x") + amax_of("x"),
+         ["%q_p", "%qt_p", "%cs", "%amax"], [CODES, TURNED, "tensor<{n}xbf16>", ONE], sums=2),
 ]
 TYPES = {"x": FULL, "u": FULL, "d": FULL, "w": "tensor<{n}xbf16>"}
 
@@ -229,6 +250,7 @@ def fill(text, m, n):
     dims = [f"%d{i}" for i, extent in enumerate((m, n)) if extent == "?"]
     values["dims"] = ", ".join(dims)
     values["rowdims"] = "%d0" if m == "?" else ""
+    values["columndims"] = "%d1" if n == "?" else ""
     for key, value in values.items():
         text = text.replace("{" + key + "}", str(value))
     return text.replace("{{", "{").replace("}}", "}")

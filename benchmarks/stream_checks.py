@@ -1,0 +1,100 @@
+"""Streams on the GPU against the CPU, over random, extreme and adversarial tensors."""
+
+from device import Call
+from ordinals import compare_bits, compare_sums, compare_values
+from stream_functions import get_arguments, get_name
+from timing import describe, torch
+
+EVEN = (256, 512)
+CHECKED = [EVEN, (77, 130), (1, 4096), (130, 1001), (129, 8), (64, 1), (33, 264)]
+DYNAMIC = [("?", 512), ("?", "?")]
+DYNAMIC_EXTENTS = {("?", 512): [(256, 512), (77, 512), (16, 512)],
+                   ("?", "?"): [(256, 512), (77, 130), (5, 3)]}
+PATTERNS = ("random", "extreme", "zeros", "nan", "outlier")
+# Between these, exp(-x) is finite and 1 / exp(-x) below the smallest normal number, where
+# approximations have 0: a factor of 2^100 makes that any difference.
+FLUSHED = (-89.0, -87.0)
+
+
+def make_tensor(pattern, extents):
+    m, n = extents if len(extents) == 2 else (1, extents[0])
+    x = torch.randn(m, n)
+    if pattern == "extreme":
+        x = x * torch.exp2(torch.randint(-130, 127, (m, n)).float())
+    elif pattern == "zeros":
+        x = torch.zeros(m, n)
+        x[::3, ::7] = -0.0
+    elif pattern == "nan":
+        x[torch.rand(m, n) < 0.05] = float("nan")
+        x[torch.rand(m, n) < 0.02] = float("inf")
+        x[torch.rand(m, n) < 0.02] = float("-inf")
+        x[: m // 3, : max(1, n // 2)] = float("nan")
+    elif pattern == "outlier":
+        x[torch.rand(m, n) < 0.01] *= 1e30
+        x[torch.rand(m, n) < 0.3] *= 1e-30
+    return x.to(torch.bfloat16).reshape(extents)
+
+
+def make_arguments(stream, extents, pattern):
+    m, n = extents
+    values = []
+    for name, _ in get_arguments(stream):
+        if name in ("s", "si"):
+            values.append(torch.full((1, 1), {"s": 37.0, "si": 1 / 37.0}[name]))
+        elif name == "w":
+            values.append(make_tensor("random", (n,)))
+        else:
+            values.append(make_tensor(pattern, (m, n)))
+            if stream.approximate:
+                low, high = FLUSHED
+                values[-1][(values[-1] > low) & (values[-1] < high)] = high
+    return values
+
+
+def compare(stream, dtypes, arguments, found, expected):
+    """What is wrong with results, bits of values of these types."""
+    terms = arguments[0].view(torch.int16).numpy()
+    for number, (dtype, *values) in enumerate(zip(dtypes, found, expected)):
+        ours, theirs = (value.cpu().numpy() for value in values)
+        if number == stream.sums:
+            message = compare_sums(ours, theirs, terms)
+        elif stream.approximate:
+            message = compare_values(dtype, ours, theirs)
+        else:
+            message = compare_bits(ours, theirs)
+        if message:
+            return f"result {number}: {message}"
+    return ""
+
+
+def check(stream, name, arguments, gpu, cpu):
+    """The same on both, which are a place and a program each."""
+    function = cpu[1].functions[name]
+    expected = Call(cpu[0], function, arguments).read()
+    try:
+        found = Call(gpu[0], gpu[1].functions[name],
+                     [value.cuda() for value in arguments]).read()
+    except Exception as error:
+        return describe(error)
+    dtypes = [port.dtype.decode() for port in function.results]
+    return compare(stream, dtypes, arguments, found, expected)
+
+
+def check_all(streams, gpu, cpu, work):
+    checks = []
+    cases = [(sizes, sizes) for sizes in CHECKED]
+    cases += [(sizes, extents) for sizes in DYNAMIC for extents in DYNAMIC_EXTENTS[sizes]]
+    for stream in streams:
+        for sizes, extents in cases:
+            name = get_name(stream, *sizes)
+            for pattern in PATTERNS:
+                torch.manual_seed(1000 * extents[0] + extents[1] + PATTERNS.index(pattern))
+                arguments = make_arguments(stream, extents, pattern)
+                message = check(stream, name, arguments, gpu, cpu)
+                checks.append({"function": name, "extents": list(extents), "pattern": pattern,
+                               "kernels": work[name], "message": message})
+                if message:
+                    print(f"{name} {extents} {pattern}: {message}", flush=True)
+    failed = sum(bool(entry["message"]) for entry in checks)
+    print(f"{len(checks)} checks, {failed} failures", flush=True)
+    return checks
