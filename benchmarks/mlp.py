@@ -1,80 +1,102 @@
-"""A transformer's MLP, and a linear layer's forward and backward, beside PyTorch in bf16.
+"""MLPs and linear layers of transformers, forward and backward, beside PyTorch in bf16.
 
-The programs of mlp.mlir, under each recipe, at the extents of Llama 3 8B. PyTorch runs
-eagerly, as its users run it: both are launched call by call in the same stream, and
-rounds of both alternate. Times are of rounds of calls between two events. Errors
-are those of every result from the same in f32: PyTorch's own show what bf16 costs.
-Goal: the MLP under `none` in at most 1.15 of PyTorch's time.
+The programs of layers.py, under each recipe. PyTorch runs eagerly and under torch.compile.
+All take the same tensors in the same run, call by call and as a CUDA graph, in rounds that
+alternate; the time that counts, and what it is divided by, is the graph's. Errors are those
+of every result from the same in f32: PyTorch's own show what bf16 costs. A profile times
+each kernel of a step alone.
 
 usage: mlp.py [--build-dir build] [--programs DIR] [--compile-only] [--rounds N]
-              [--calls N] [--out FILE]
+              [--functions NAME,...] [--recipes NAME,...] [--out FILE]
 
 `--compile-only` makes programs in DIR, for a machine without the compiler.
 """
 
-import argparse
-import ctypes
 import json
-import statistics
+import subprocess
 import sys
-import tempfile
-from pathlib import Path
+import time
+from dataclasses import dataclass
+from typing import Callable
 
-from programs import (ROOT, Program, abi, compile_program, copy_libraries, list_work,
-                      open_library, sizes, tensor)
+import layer_peers
+from device import Call, Gpu
+from layers import MAPS, gelu_mlp_step, linear_step, norm_mlp_step, swiglu_forward
+from programs import (Program, compile_program, list_work, make_parser, make_programs,
+                      open_library, sizes)
+from timing import (describe, get_ratio, measure, repeat, show_machine, show_time, torch,
+                    write_record)
 
-DEVICE = 0
-SOURCE = ROOT / "benchmarks/mlp.mlir"
-RECIPES = ("none", "current", "delayed")
-GOAL = 1.15
-# Of the norm and of the greatest error beside those of PyTorch in bf16, and for
-# recipes in FP8 of both beside those of the result.
-SLACK = 1.25
-FP8_ERROR = 0.1
-WARM_UP_S = 0.5
+# `fast_fprop` is what Transformer Engine does unless it is told otherwise.
+RECIPES = {
+    "none": "none", "current": "current", "delayed": "delayed", "block": "block",
+    "delayed_fast": "delayed,accumulate=fast_fprop",
+}
+BY_TENSOR = ("current", "delayed", "delayed_fast")
+PEERS = ("eager", "compiled")
 
 
-def compile_programs(build, folder):
-    work = {}
-    for recipe in RECIPES:
-        options = ("--target=sm_90a", f"--recipe={recipe}")
-        compile_program(build, SOURCE, folder / f"mlp_{recipe}.so", *options)
-        work[recipe] = list_work(build, SOURCE, *options)
-    (folder / "work.json").write_text(json.dumps(work, indent=1) + "\n")
-    for name, launches in work["none"].items():
-        others = [launch for launch in launches if not launch.startswith("fp8_matmul")]
-        if len(launches) != 3 or others:
-            sys.exit(f"error: expected {name} under none to be three matmuls, but got "
+@dataclass(frozen=True)
+class Layer:
+    write: Callable
+    extents: tuple
+    forward: Callable  # PyTorch's.
+    goals: dict  # Milliseconds by recipe.
+    max_error: float  # Of the norms of results under FP8 recipes; see `is_correct`.
+
+
+LAYERS = {
+    "mlp": Layer(swiglu_forward, (8192, 14336, 4096), layer_peers.mlp,
+                 dict.fromkeys(BY_TENSOR, 2.5), 0.1),
+    "mlp_step": Layer(norm_mlp_step, (8192, 14336, 4096), layer_peers.norm_mlp,
+                      {"delayed": 7.3, "delayed_fast": 7.3, "block": 8.5}, 0.12),
+    "linear": Layer(linear_step, (8192, 4096, 4096), layer_peers.linear,
+                    dict.fromkeys(BY_TENSOR, 0.72), 0.1),
+    "linear_wide": Layer(linear_step, (8192, 28672, 4096), layer_peers.linear,
+                         dict.fromkeys(BY_TENSOR, 4.6), 0.1),
+    "small": Layer(gelu_mlp_step, (32, 3072, 768), layer_peers.gelu_mlp,
+                   dict.fromkeys(RECIPES, 0.1), 0.12),
+}
+# Of what `none` takes for the MLP, by PyTorch's eager time.
+NONE_GOAL = 1.15
+# Of errors in bf16 beside PyTorch's; the greatest of a few elements varies.
+SLACK, MAX_SLACK = 1.25, 1.5
+WARM_UP_S = 0.3
+PROFILED = 5
+
+
+# ===----------------------------------------------------------------------===
+# Programs
+# ===----------------------------------------------------------------------===
+
+
+def compile_layer(build, folder, name, recipe):
+    """What the program launches; none if there is no program."""
+    source = folder / f"{name}.mlir"
+    source.write_text(MAPS + LAYERS[name].write(name, *LAYERS[name].extents))
+    options = ("--target=sm_90a", f"--recipe={RECIPES[recipe]}")
+    start = time.monotonic()
+    try:
+        compile_program(build, source, folder / f"{name}_{recipe}.so", *options)
+    except subprocess.CalledProcessError as error:
+        print(f"{name} {recipe}: {describe(error)}", flush=True)
+        return None
+    spent = time.monotonic() - start
+    work = list_work(build, source, *options)[name]
+    print(f"{name} {recipe}: compiled in {spent:.2f} s, {len(work)} launches", flush=True)
+    return work
+
+
+def compile_programs(args, folder):
+    work = {name: {recipe: compile_layer(args.build_dir, folder, name, recipe)
+                   for recipe in args.recipes} for name in args.functions}
+    (folder / "mlp.json").write_text(json.dumps(work, indent=1) + "\n")
+    for name in {"mlp", "linear", "linear_wide"} & set(args.functions):
+        launches = work[name].get("none")
+        if launches and (len(launches) > 3 or
+                         not all(launch.startswith("fp8_matmul") for launch in launches)):
+            sys.exit(f"error: expected {name} under none to be at most three matmuls, but got "
                      f"{', '.join(launches)}")
-
-
-# ===----------------------------------------------------------------------===
-# What PyTorch does
-# ===----------------------------------------------------------------------===
-
-
-def mlp(x, w_gate, w_up, w_down):
-    linear, silu = torch.nn.functional.linear, torch.nn.functional.silu
-    with torch.no_grad():
-        return (linear(silu(linear(x, w_gate)) * linear(x, w_up), w_down),)
-
-
-def linear(x, w, dy):
-    y = torch.nn.functional.linear(x, w)
-    return (y.detach(), *torch.autograd.grad(y, (x, w), dy))
-
-
-def make_arguments(function):
-    """Activations and gradients of variance 1, weights that keep it."""
-    torch.manual_seed(1)
-    values = []
-    for port in function.arguments:
-        name, shape = port.name.decode(), sizes(port)
-        value = torch.randn(shape, device="cuda")
-        if name.startswith("w"):
-            value *= shape[-1] ** -0.5
-        values.append(value.to(torch.bfloat16).requires_grad_(function.name == "linear"))
-    return values
 
 
 # ===----------------------------------------------------------------------===
@@ -82,166 +104,172 @@ def make_arguments(function):
 # ===----------------------------------------------------------------------===
 
 
-class Call:
-    """Calls a function on tensors of PyTorch, in its stream."""
-
-    def __init__(self, function, values, stream):
-        self.function, self.library = function, function.program.library
-        self.stream, self.context = stream, ctypes.c_void_p()
-        self.library.fp8rt_context_create(DEVICE, stream, ctypes.byref(self.context))
-        self.arguments = [tensor(list(value.shape), value.data_ptr()) for value in values]
-        self.state = function.program.create_state() if function.program.has_state else 0
-
-    def __call__(self):
-        """A step, whose results are thrown away."""
-        for result in self.run():
-            self.free(result)
-
-    def run(self):
-        results = self.function.call(self.arguments, self.state, self.context)
-        if self.state:
-            self.function.program.update(self.state, self.context)
-        return results
-
-    def free(self, result):
-        self.library.fp8rt_workspace_free(DEVICE, self.stream, result.allocated)
-
-    def results(self):
-        """A step's results as tensors of PyTorch."""
-        values = []
-        for port, result in zip(self.function.results, self.run()):
-            value = torch.empty(sizes(port), device="cuda", dtype=torch.bfloat16)
-            self.library.fp8rt_memory_copy(DEVICE, value.data_ptr(), result.data,
-                                           value.numel() * value.element_size(), self.stream)
-            self.free(result)
-            values.append(value)
-        return values
+def is_correct(recipe, errors, eager, max_error):
+    """In bf16 errors are PyTorch's; in FP8 that of the norm is what the recipe's roundings
+    make it. Not the other way round: what is not a number is no error less."""
+    if recipe != "none":
+        return all(error["norm"] <= max_error for error in errors.values())
+    return all(error["norm"] <= SLACK * eager[name]["norm"] and
+               error["max"] <= MAX_SLACK * eager[name]["max"]
+               for name, error in errors.items())
 
 
-def errors(value, expected):
-    """Of the norm, and the greatest, both beside those of what is expected."""
-    difference = value.float() - expected
-    return ((difference.norm() / expected.norm()).item(),
-            (difference.abs().max() / expected.abs().max()).item())
+def read_results(call):
+    repeat(call, 3)  # After these delayed scaling knows the amaxes.
+    names = [port.name.decode() for port in call.function.results]
+    return {name: bits.view(torch.bfloat16) for name, bits in zip(names, call.read())}
 
 
-def compare(recipe, ours, eager, exact, ports):
-    """The errors of each result, and whether they are what they may be."""
-    rows, correct = {}, True
-    for port, our, theirs, expected in zip(ports, ours, eager, exact):
-        our, theirs = errors(our, expected), errors(theirs, expected)
-        for mine, other in zip(our, theirs):
-            # Not the other way round: what is not a number is no error less.
-            correct &= mine <= (SLACK * other if recipe == "none" else FP8_ERROR)
-        rows[port.name.decode()] = {"norm": our[0], "max": our[1], "eager_norm": theirs[0],
-                                    "eager_max": theirs[1]}
-    return rows, correct
+def examine(call, recipe, exact, eager, max_error):
+    """What is known of a program but its time."""
+    try:
+        errors = layer_peers.get_errors(read_results(call), exact)
+        return {"correct": is_correct(recipe, errors, eager, max_error), "errors": errors,
+                "eager_errors": eager, "profile": call.profile(PROFILED)}
+    except Exception as error:
+        return {"correct": False, "failed": describe(error)}
 
 
-def seconds(call, calls):
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(calls):
-        call()
-    end.record()
-    end.synchronize()
-    return 1e-3 * start.elapsed_time(end) / calls
+def examine_all(layer, calls, values, recipes):
+    """A row for each recipe, without times."""
+    exact = layer_peers.run_exactly(layer.forward, values)
+    eager = layer_peers.get_errors(layer_peers.run_step(layer.forward, values), exact)
+    return {recipe: examine(calls[recipe], recipe, exact, eager, layer.max_error)
+            if recipe in calls else {"correct": False, "failed": "there is no program"}
+            for recipe in recipes}
 
 
-def measure(contenders, rounds, calls):
-    """Seconds of a call in each round, of each; rounds begin with another in turn."""
-    for call in contenders.values():
-        spent = 0
-        while spent < WARM_UP_S:
-            spent += calls * seconds(call, calls)
-    times = {name: [] for name in contenders}
-    for round_ in range(rounds):
-        for name in list(contenders)[:: 1 if round_ % 2 else -1]:
-            times[name].append(seconds(contenders[name], calls))
-    return times
+def measure_all(layer, calls, values, rounds):
+    """Beside PyTorch's, in the same rounds."""
+    compiled = layer_peers.compile_forward(layer.forward)
+    return measure({**calls, "eager": lambda: layer_peers.run_step(layer.forward, values),
+                    "compiled": lambda: layer_peers.run_step(compiled, values)},
+                   rounds, WARM_UP_S)
 
 
-def run_function(name, programs, work, args, stream):
-    pytorch = {"mlp": mlp, "linear": linear}[name]
+def run_layer(gpu, folder, name, work, args):
+    programs = {recipe: Program(gpu.library, folder / f"{name}_{recipe}.so")
+                for recipe in args.recipes if work.get(recipe)}
+    if not programs:
+        raise ValueError(f"expected programs in {folder}, but got none")
     functions = {recipe: program.functions[name] for recipe, program in programs.items()}
-    values = make_arguments(functions["none"])
-    exact = pytorch(*[value.detach().float().requires_grad_(value.requires_grad)
-                      for value in values])
-    eager = pytorch(*values)
-    contenders, rows = {"eager": lambda: pytorch(*values)}, []
-    for recipe, function in functions.items():
-        call = Call(function, values, stream)
-        call.results()  # After this delayed scaling knows the amaxes.
-        found, correct = compare(recipe, call.results(), eager, exact, function.results)
-        contenders[recipe] = call
-        rows.append({"function": name, "recipe": recipe, "correct": correct, "errors": found,
-                     "work": work[recipe][name]})
-    del exact
-    times = measure(contenders, args.rounds, args.calls)
-    middle = statistics.median(times["eager"])
-    for row in rows:
-        ours = times[row["recipe"]]
-        row["ms"], row["worst_ms"] = 1e3 * statistics.median(ours), 1e3 * max(ours)
-        row["eager_ms"], row["eager_worst_ms"] = 1e3 * middle, 1e3 * max(times["eager"])
-        row["ratio"] = statistics.median(ours) / middle
+    ports = next(iter(functions.values())).arguments
+    torch.manual_seed(1)
+    values = layer_peers.make_values({port.name.decode(): sizes(port) for port in ports})
+    calls = {recipe: Call(gpu, function, list(values.values()))
+             for recipe, function in functions.items()}
+    rows = examine_all(LAYERS[name], calls, values, args.recipes)
+    times = measure_all(LAYERS[name], calls, values, args.rounds)
+    peers = {peer: times[peer] for peer in PEERS}
+    show_peers(name, peers)
+    for recipe, row in rows.items():
+        row.update(function=name, recipe=RECIPES[recipe], work=work.get(recipe),
+                   times=times.get(recipe, {}), peers=peers)
+        judge(name, recipe, row)
         show(row)
-    return rows
+    return list(rows.values())
+
+
+def judge(name, recipe, row):
+    ours = row["times"]
+    row.update(ms=ours.get("ms"), worst_ms=ours.get("worst_ms"), goal=None, met=None,
+               ratios={peer: get_ratio(ours, theirs) for peer, theirs in row["peers"].items()})
+    if (name, recipe) == ("mlp", "none"):
+        if row["peers"]["eager"].get("ms"):
+            row["goal"] = NONE_GOAL * row["peers"]["eager"]["ms"]
+    else:
+        row["goal"] = LAYERS[name].goals.get(recipe)
+    if row["goal"]:
+        row["met"] = row["ms"] is not None and row["ms"] <= row["goal"]
+
+
+# ===----------------------------------------------------------------------===
+# What is printed
+# ===----------------------------------------------------------------------===
+
+
+def show_failures(who, times):
+    for key, message in times.items():
+        if key.endswith("_failed"):
+            print(f"  {who} by {key.removesuffix('_failed')} failed: {message}")
+
+
+def show_peers(name, peers):
+    print(f"{name}: " + ", ".join(f"{peer} {show_time(times)}" for peer, times in peers.items()))
+    for peer, times in peers.items():
+        show_failures(peer, times)
 
 
 def show(row):
-    goal = ""
-    if (row["function"], row["recipe"]) == ("mlp", "none"):
-        goal = f", goal {GOAL}: {'met' if row['ratio'] <= GOAL else 'missed'}"
-    print(f"{row['function']} {row['recipe']}: {row['ms']:.3f} ms (worst {row['worst_ms']:.3f}), "
-          f"eager {row['eager_ms']:.3f} (worst {row['eager_worst_ms']:.3f}), "
-          f"ratio {row['ratio']:.3f}{goal}{'' if row['correct'] else '   WRONG'}")
+    print(f"{row['function']} {row['recipe']}: {show_time(row['times'])}"
+          f"{'' if row['correct'] else '   WRONG'}")
+    show_failures("ours", row["times"])
+    if "failed" in row:
+        print(f"  failed: {row['failed']}", flush=True)
+        return
     for name, found in row["errors"].items():
-        print(f"  {name}: error of the norm {found['norm']:.2e} (eager {found['eager_norm']:.2e}), "
-              f"greatest {found['max']:.2e} ({found['eager_max']:.2e})")
-    counts = {}
-    for launch in row["work"]:
-        counts[launch] = counts.get(launch, 0) + 1
-    print("  " + ", ".join(f"{count} x {launch}" if count > 1 else launch
-                           for launch, count in counts.items()), flush=True)
+        eager = row["eager_errors"][name]
+        print(f"  {name}: error of the norm {found['norm']:.2e} (eager {eager['norm']:.2e}), "
+              f"greatest {found['max']:.2e} ({eager['max']:.2e})")
+    total = sum(entry["ms"] for entry in row["profile"])
+    print(f"  {sum(entry['launches'] for entry in row['profile']):.0f} launches, one by one "
+          f"{total:.3f} ms:")
+    for entry in row["profile"]:
+        print(f"  {1e3 * entry['ms']:9.1f} us  {entry['launches']:3.0f} x {entry['name']}")
+    sys.stdout.flush()
 
 
-def run(library, folder, args):
-    torch.set_float32_matmul_precision("highest")  # No TF32 in what is exact.
-    work = json.loads((folder / "work.json").read_text())
-    programs = {recipe: Program(library, folder / f"mlp_{recipe}.so") for recipe in RECIPES}
-    stream, rows = torch.cuda.Stream(), []
-    with torch.cuda.stream(stream):
-        for name in ("mlp", "linear"):
-            rows += run_function(name, programs, work, args, stream.cuda_stream)
-    return rows
+def show_table(rows):
+    def cell(value, digits):
+        return "" if value is None else f"{value:.{digits}f}"
+
+    print(f"\n{'function':12} {'recipe':30} {'ms':>7} {'worst':>7} {'by call':>7} {'eager':>7} "
+          f"{'compile':>7} {'/eager':>7} {'/compile':>8} {'goal':>6}")
+    for row in rows:
+        peers, ratios = row["peers"], row["ratios"]
+        met = {None: "", True: "met", False: "missed"}[row["met"]]
+        print(f"{row['function']:12} {row['recipe']:30} {cell(row['ms'], 3):>7} "
+              f"{cell(row['worst_ms'], 3):>7} {cell(row['times'].get('call_ms'), 3):>7} "
+              f"{cell(peers['eager'].get('ms'), 3):>7} "
+              f"{cell(peers['compiled'].get('ms'), 3):>7} {cell(ratios['eager'], 3):>7} "
+              f"{cell(ratios['compiled'], 3):>8} {cell(row['goal'], 2):>6} {met}"
+              f"{'' if row['correct'] else ' WRONG'}")
+    sys.stdout.flush()
+
+
+def parse_arguments():
+    parser = make_parser(rounds=12)
+    for option, known in (("functions", LAYERS), ("recipes", RECIPES)):
+        parser.add_argument(f"--{option}", type=lambda text: text.split(","),
+                            default=list(known), help=", ".join(known))
+    args = parser.parse_args()
+    for option, known in (("functions", LAYERS), ("recipes", RECIPES)):
+        for name in getattr(args, option):
+            if name not in known:
+                parser.error(f"expected one of {', '.join(known)} for --{option}, "
+                             f"but got {name}")
+    return args
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build-dir", type=Path, default=ROOT / "build")
-    parser.add_argument("--programs", type=Path)
-    parser.add_argument("--compile-only", action="store_true")
-    parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--calls", type=int, default=10)
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
-    folder = (args.programs or Path(tempfile.mkdtemp())).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    if args.compile_only or not args.programs:
-        compile_programs(args.build_dir, folder)
-    if args.compile_only:
-        copy_libraries(args.build_dir, folder)
+    args = parse_arguments()
+    folder = make_programs(args, lambda folder: compile_programs(args, folder))
+    if not folder:
         return 0
-    global torch
-    import torch
-    rows = run(open_library(args.build_dir, folder), folder, args)
-    record = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
-              "rounds": args.rounds, "calls": args.calls, "goal": GOAL, "rows": rows}
-    if args.out:
-        args.out.write_text(json.dumps(record, indent=1) + "\n")
-    missed = [row for row in rows if not row["correct"] or
-              (row["function"] == "mlp" and row["recipe"] == "none" and row["ratio"] > GOAL)]
-    return 1 if missed else 0
+    show_machine()
+    library, rows, failed = open_library(args.build_dir, folder), [], {}
+    work = json.loads((folder / "mlp.json").read_text())
+    with torch.cuda.stream(torch.cuda.Stream()):
+        gpu = Gpu(library)
+        for name in args.functions:
+            try:
+                rows += run_layer(gpu, folder, name, work.get(name, {}), args)
+            except Exception as error:
+                failed[name] = describe(error)
+                print(f"{name} failed: {failed[name]}", flush=True)
+    show_table(rows)
+    write_record(args.out, rounds=args.rounds, failed=failed, rows=rows)
+    return 1 if failed or any(not row["correct"] or row["met"] is False for row in rows) else 0
 
 
 if __name__ == "__main__":
