@@ -117,7 +117,7 @@ static DelayedRule getRule(DelayedAttr recipe) {
 LogicalResult DelayedAttr::verifyKeysTogether(
     llvm::function_ref<InFlightDiagnostic()> emitError, Format,
     int64_t historyLen, AmaxComputeAlgo algo, int64_t margin, bool,
-    DelayedCompat compat, bool pow2, Accumulate) {
+    DelayedCompat compat, bool pow2, AccumulatePolicy) {
   DelayedRule rule = makeRule(historyLen, algo, margin, compat, pow2);
   if (std::optional<fp8rt::KeyConflict> conflict = findConflict(rule))
     return emitError() << "expected " << conflict->key << " to be "

@@ -51,6 +51,15 @@ Type fp8::getElementType(MLIRContext *context, Format format,
   return Float8E4M3FNType::get(context);
 }
 
+/// Gradients are what the precision of a sum shows in first: Transformer Engine
+/// is fast in the forward only (module/base.py).
+static Accumulate getAccumulateOf(AccumulatePolicy policy, GemmRole role) {
+  bool isFast =
+      policy == AccumulatePolicy::Fast ||
+      (policy == AccumulatePolicy::FastFprop && role == GemmRole::Fprop);
+  return isFast ? Accumulate::Fast : Accumulate::Promote;
+}
+
 bool NoneAttr::isHighPrecision() const { return true; }
 OperandFormat NoneAttr::getOperandFormat(GemmRole, OperandKind) const {
   llvm_unreachable("#fp8.none quantises nothing");
@@ -60,8 +69,8 @@ OperandFormat NoneAttr::getOperandFormat(GemmRole, OperandKind) const {
 bool CurrentAttr::propagatesNaN() const {
   return getStyle() == ScaleStyle::TorchAO;
 }
-Accumulate CurrentAttr::getAccumulate(GemmRole) const {
-  return getAccumulate();
+Accumulate CurrentAttr::getAccumulate(GemmRole role) const {
+  return getAccumulateOf(getAccumulate(), role);
 }
 ScaleRuleAttrInterface CurrentAttr::getScaleRule(Type) const {
   return ScaleRuleAttr::get(getContext(),
@@ -77,8 +86,8 @@ OperandFormat CurrentAttr::getOperandFormat(GemmRole,
 bool RowwiseAttr::propagatesNaN() const {
   return getStyle() == ScaleStyle::TorchAO;
 }
-Accumulate RowwiseAttr::getAccumulate(GemmRole) const {
-  return getAccumulate();
+Accumulate RowwiseAttr::getAccumulate(GemmRole role) const {
+  return getAccumulateOf(getAccumulate(), role);
 }
 ScaleRuleAttrInterface RowwiseAttr::getScaleRule(Type) const {
   return ScaleRuleAttr::get(getContext(),
@@ -144,8 +153,8 @@ bool DelayedAttr::propagatesNaN() const {
   // jnp.max in Flax; the kernels of Transformer Engine pass over NaN.
   return getCompat() == DelayedCompat::Flax;
 }
-Accumulate DelayedAttr::getAccumulate(GemmRole) const {
-  return getAccumulate();
+Accumulate DelayedAttr::getAccumulate(GemmRole role) const {
+  return getAccumulateOf(getAccumulate(), role);
 }
 OperandFormat DelayedAttr::getOperandFormat(GemmRole,
                                             OperandKind operand) const {
@@ -154,7 +163,9 @@ OperandFormat DelayedAttr::getOperandFormat(GemmRole,
           Float32Type::get(getContext())};
 }
 
-Accumulate StaticAttr::getAccumulate(GemmRole) const { return getAccumulate(); }
+Accumulate StaticAttr::getAccumulate(GemmRole role) const {
+  return getAccumulateOf(getAccumulate(), role);
+}
 OperandFormat StaticAttr::getOperandFormat(GemmRole,
                                            OperandKind operand) const {
   return {getElementType(getContext(), getFormat(), operand),

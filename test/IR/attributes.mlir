@@ -29,10 +29,10 @@ func.func private @mxfp8() attributes {
 func.func private @nvfp4_none() attributes {r0 = #fp8.nvfp4<weight_2d = true>, r1 = #fp8.none}
 
 // CHECK-LABEL: @delayed
-// CHECK-SAME: r0 = #fp8.delayed, r1 = #fp8.delayed<amax_history_len = 16, amax_compute_algo = most_recent, margin = -2, compat = te_unfused>
+// CHECK-SAME: r0 = #fp8.delayed, r1 = #fp8.delayed<amax_history_len = 16, amax_compute_algo = most_recent, margin = -2, compat = te_unfused, accumulate = fast_fprop>
 func.func private @delayed() attributes {
   r0 = #fp8.delayed,
-  r1 = #fp8.delayed<amax_history_len = 16, amax_compute_algo = most_recent, margin = -2, compat = te_unfused>}
+  r1 = #fp8.delayed<amax_history_len = 16, amax_compute_algo = most_recent, margin = -2, compat = te_unfused, accumulate = fast_fprop>}
 
 // CHECK-LABEL: @discardable
 // CHECK-SAME: {fp8.name = "x", fp8.weight}

@@ -340,6 +340,17 @@ func.func @matmul_c11_promote(%a: tensor<4x16xbf16>) {
 
 // -----
 
+// What a recipe says of the forward is decided: a GEMM has one accumulator.
+
+func.func @matmul_accumulate(%a: tensor<4x16xbf16>) {
+  // expected-error @below {{expected ::mlir::fp8::Accumulate to be one of: promote, fast}}
+  // expected-error @below {{failed to parse FP8_AccumulateAttr parameter 'value'}}
+  %0 = fp8.matmul %a, %a accumulate = fast_fprop : tensor<4x16xbf16>, tensor<4x16xbf16> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
 !a = !fp8.scaled<16x4xf8E4M3FN, block = [*, *], scale = f32>
 !b = !fp8.scaled<8x16xf8E4M3FN, block = [*, *], scale = f32>
 func.func @matmul_c12(%a: !a, %b: !b) {

@@ -10,6 +10,7 @@
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=block,x_dim=3 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=mxfp8,mode=Floor 2>&1 | FileCheck %s --check-prefix=ENUM
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=mxfp8,format=e5m3 2>&1 | FileCheck %s --check-prefix=FORMAT
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=static,state=s,accumulate=fast_dgrad 2>&1 | FileCheck %s --check-prefix=ACCUMULATE
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=tiny 2>&1 | FileCheck %s --check-prefix=FLOAT
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=inf 2>&1 | FileCheck %s --check-prefix=INF
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
@@ -33,6 +34,7 @@
 // RANGE: error: expected 1 or 2 for key 'x_dim' of recipe 'block', but got '3'
 // ENUM: error: expected one of rceil, floor, ceil, even for key 'mode' of recipe 'mxfp8', but got 'Floor'
 // FORMAT: error: expected one of hybrid, e4m3, e5m2 for key 'format' of recipe 'mxfp8', but got 'e5m3'
+// ACCUMULATE: error: expected one of promote, fast, fast_fprop for key 'accumulate' of recipe 'static', but got 'fast_dgrad'
 // FLOAT: error: expected a finite number of at least 0 for key 'amax_epsilon' of recipe 'current', but got 'tiny'
 // INF: error: expected a finite number of at least 0 for key 'amax_epsilon' of recipe 'current', but got 'inf'
 // NEGATIVE: error: expected a finite number of at least 0 for key 'amax_epsilon' of recipe 'current', but got '-1'

@@ -61,6 +61,12 @@ def FP8_Accumulate : FP8_Enum<"Accumulate",
   I32EnumAttrCase<"Promote", 0, "promote">,
   I32EnumAttrCase<"Fast", 1, "fast">]>;
 
+def FP8_AccumulatePolicy : FP8_Enum<"AccumulatePolicy",
+    "accumulator of each GEMM; fast_fprop is fast in the forward only", [
+  I32EnumAttrCase<"Promote", 0, "promote">,
+  I32EnumAttrCase<"Fast", 1, "fast">,
+  I32EnumAttrCase<"FastFprop", 2, "fast_fprop">]>;
+
 def FP8_AccumulateAttr : EnumAttr<FP8_Dialect, FP8_Accumulate, "accumulate">;
 
 def FP8_MXMode : FP8_Enum<"MXMode", "rounding of an E8M0 scale", [

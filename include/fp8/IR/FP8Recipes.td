@@ -17,7 +17,8 @@ class FP8_Recipe<string name, string mnemonic, list<string> overridden = []>
 
 def FP8_FormatKey : FP8_EnumKey<FP8_Format, "Hybrid", /*inState=*/0>;
 def FP8_E4M3FormatKey : FP8_EnumKey<FP8_Format, "E4M3", /*inState=*/0>;
-def FP8_AccumulateKey : FP8_EnumKey<FP8_Accumulate, "Promote", /*inState=*/0>;
+def FP8_AccumulateKey
+    : FP8_EnumKey<FP8_AccumulatePolicy, "Promote", /*inState=*/0>;
 def FP8_EpsilonKey : FP8_FloatKey<"0.0", "0", "FLT_MAX", "smallest amax">;
 
 def FP8_NoneAttr : FP8_Recipe<"None", "none", ["isHighPrecision"]> {
@@ -35,7 +36,8 @@ def FP8_CurrentAttr : FP8_Recipe<"Current", "current",
       forward tensor has the range of a gradient, and 2 mantissa bits: it is
       rounded by up to 2^-3 of an element where E4M3 rounds by 2^-4.
     - `pow2`, `amax_epsilon`, `style`: see `#fp8.scale_rule`.
-    - `accumulate`: `promote` (default) or `fast`.
+    - `accumulate`: `promote` (default), `fast`, or `fast_fprop`, which is `fast`
+      in the forward and `promote` for gradients.
   }];
   let parameters = (ins
     FP8_FormatKey:$format,
