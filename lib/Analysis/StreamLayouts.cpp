@@ -118,6 +118,12 @@ Operation *fp8::getCombiner(linalg::LinalgOp op) {
   return combiner;
 }
 
+bool fp8::isReduction(Operation *op) {
+  auto generic = dyn_cast_if_present<linalg::GenericOp>(op);
+  return isa_and_present<AmaxOp>(op) ||
+         (generic && generic.getNumReductionLoops() != 0);
+}
+
 /// Functions that every target has instructions or an approximation for.
 static bool isCommon(Operation *op) {
   if (isa<math::AbsFOp, math::AtanOp, math::CeilOp, math::CopySignOp,
@@ -159,7 +165,8 @@ static LogicalResult checkBody(Block &body, std::string &reason) {
 }
 
 /// What a pass over the domain knows before it has passed: reductions of whole
-/// rows and of blocks, or, as the last that it does, of all.
+/// rows and of blocks, or, as the last that it does, of whole columns and of
+/// all.
 static LogicalResult checkReduction(const StreamLayout &result, bool isAmax,
                                     std::string &reason) {
   auto fail = [&](const Twine &text) {
@@ -171,10 +178,16 @@ static LogicalResult checkReduction(const StreamLayout &result, bool isAmax,
     return isAmax
                ? success()
                : fail("expected a sum of rows, but got that of all elements");
-  for (int64_t extent : block.drop_back())
-    if (extent == kWhole)
-      return fail("expected reductions along rows or in blocks, but got one "
-                  "along columns");
+  const int64_t *whole = llvm::find(block.drop_back(), kWhole);
+  if (whole != block.drop_back().end()) {
+    bool isColumn =
+        block.back() == 1 &&
+        llvm::all_of(llvm::make_range(whole, block.end() - 1),
+                     [](int64_t extent) { return extent == kWhole; });
+    return isColumn ? success()
+                    : fail("expected one column's reduction over all rows, but "
+                           "got one over others");
+  }
   if (block.back() == kWhole &&
       llvm::any_of(block.drop_back(),
                    [](int64_t extent) { return extent != 1; }))
@@ -231,10 +244,23 @@ LogicalResult StreamLayouts::addGeneric(linalg::LinalgOp op,
     if (loop == unknown && range != 1)
       return fail("expected loops over the elements of one tensor");
 
-  auto getLayout = [&](AffineMap map) -> FailureOr<StreamLayout> {
+  // A reduction may have a result for each block of a loop's values.
+  auto getLayout = [&](AffineMap map,
+                       bool mayBlock = false) -> FailureOr<StreamLayout> {
     StreamLayout layout;
     layout.block.assign(domain.size(), kWhole);
     for (AffineExpr expr : map.getResults()) {
+      if (auto block = dyn_cast<AffineBinaryOpExpr>(expr);
+          block && mayBlock && block.getKind() == AffineExprKind::FloorDiv) {
+        auto loop = dyn_cast<AffineDimExpr>(block.getLHS());
+        auto size = dyn_cast<AffineConstantExpr>(block.getRHS());
+        if (!loop || !size || found[loop.getPosition()].second != 1)
+          return failure();
+        int64_t dim = found[loop.getPosition()].first;
+        layout.dims.push_back(dim);
+        layout.block[dim] = size.getValue();
+        continue;
+      }
       auto loop = dyn_cast<AffineDimExpr>(expr);
       auto zero = dyn_cast<AffineConstantExpr>(expr);
       if (!loop && (!zero || zero.getValue() != 0))
@@ -271,9 +297,17 @@ LogicalResult StreamLayouts::addGeneric(linalg::LinalgOp op,
                 "columns");
   for (OpOperand &init : op.getDpsInitsMutable()) {
     FailureOr<StreamLayout> layout =
-        getLayout(op.getMatchingIndexingMap(&init));
+        getLayout(op.getMatchingIndexingMap(&init), /*mayBlock=*/reduces);
     if (failed(layout))
       return fail("expected results that are written by the loops' indices");
+    auto type = cast<RankedTensorType>(init.get().getType());
+    for (auto [k, dim] : llvm::enumerate(layout->dims))
+      if (dim >= 0 && layout->block[dim] > 1 && reduces &&
+          type.getDimSize(k) !=
+              (ShapedType::isDynamic(domain[dim])
+                   ? ShapedType::kDynamic
+                   : llvm::divideCeilSigned(domain[dim], layout->block[dim])))
+        return fail("expected a result for each block");
     if (reduces) {
       auto fill = init.get().getDefiningOp<linalg::FillOp>();
       if (!fill || !fill.getInputs()[0].getDefiningOp<arith::ConstantOp>())

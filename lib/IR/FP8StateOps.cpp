@@ -23,6 +23,14 @@ LogicalResult ReadScaleOp::verify() {
   return success();
 }
 
+LogicalResult ReadAmaxOp::verify() {
+  // read_amax_c1
+  if (!hasOneElement(getAmax().getType()))
+    return emitOpError("expected amax to have one element, but got ")
+           << getAmax().getType();
+  return success();
+}
+
 LogicalResult RecordAmaxOp::verify() {
   // record_amax_c1
   if (!hasOneElement(getAmax().getType()))
@@ -32,6 +40,10 @@ LogicalResult RecordAmaxOp::verify() {
   if (!getCounts().empty() && getCounts().size() != 2)
     return emitOpError("expected counts to be underflow and saturation, but "
                        "got ")
+           << getCounts().size() << " of them";
+  // record_amax_c3
+  if (getInPlace() && !getCounts().empty())
+    return emitOpError("expected no counts with in_place, but got ")
            << getCounts().size() << " of them";
   return success();
 }

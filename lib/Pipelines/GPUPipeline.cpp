@@ -24,6 +24,7 @@ void fp8::buildGPUBufferPipeline(OpPassManager &pm,
   SetTargetPassOptions setTarget;
   setTarget.chip = options.target;
   pm.addPass(createSetTargetPass(setTarget));
+  pm.addPass(createSplitStreamsPass());
   SelectKernelsPassOptions select;
   select.table = options.kernelTable;
   pm.addPass(createSelectKernelsPass(select));
@@ -31,6 +32,7 @@ void fp8::buildGPUBufferPipeline(OpPassManager &pm,
   pm.addPass(createReportCopiesPass());
   pm.addPass(createBuildKernelsPass());
   pm.addPass(createLaunchKernelsPass());
+  pm.addPass(createRecordInPlacePass());
   buildCPUBufferPipeline(pm);
 }
 

@@ -107,7 +107,8 @@ void AllocateStatePass::rewrite(QuantizeOp op, const Place &place) {
     auto measure = MeasureOp::create(rewriter, loc, source, quantize);
     numbers = {measure.getUnderflow(), measure.getSaturated()};
   }
-  RecordAmaxOp::create(rewriter, loc, amax, place.state, slot, numbers);
+  RecordAmaxOp::create(rewriter, loc, amax, place.state, slot, numbers,
+                       /*in_place=*/false);
 }
 
 /// Where the slots of the present iteration begin.

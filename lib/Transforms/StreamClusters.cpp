@@ -20,7 +20,7 @@ using namespace mlir::fp8;
 
 /// Tensors with an element for each of the domain that one pass reads or writes
 /// at most: what a kernel's registers have room for.
-static constexpr size_t kMaxTensors = 8;
+static constexpr size_t kMaxTensors = 10;
 
 StreamClusters::StreamClusters(Block &block) : block(block) {
   Operation *lastEffect = nullptr;
@@ -84,11 +84,15 @@ static bool isSingle(Value value) {
   return type && type.hasStaticShape() && type.getNumElements() == 1;
 }
 
-/// Whether `op` waits for all of a tensor, of which `layouts` measures.
+/// Whether `op` waits for all of a tensor, or for all of its rows, of which
+/// `layouts` measures.
 static bool waitsForAll(Operation *op, const StreamLayouts &layouts) {
   return llvm::any_of(op->getOperands(), [&](Value operand) {
     const StreamLayout *layout = layouts.lookup(operand);
-    return layout && layout->isSingle() && operand.getDefiningOp<AmaxOp>();
+    return layout && isReduction(operand.getDefiningOp()) &&
+           (layout->isSingle() ||
+            llvm::is_contained(ArrayRef(layout->block).drop_back(),
+                               ScaledType::kWhole));
   });
 }
 

@@ -26,3 +26,13 @@ func.func @unresolved_in_a_stream(%x: tensor<4x8xf32>) -> tensor<4x8xf8E4M3FN> {
   } : (tensor<4x8xf32>) -> tensor<4x8xf8E4M3FN>
   return %0 : tensor<4x8xf8E4M3FN>
 }
+
+// -----
+
+// What nobody has raised in the slot's memory is not there.
+
+func.func @in_place_of_something_else(%state: !fp8.state, %slot: index, %amax: tensor<1x1xf32>) {
+  // expected-error @below {{failed to legalize operation 'fp8.record_amax'}}
+  fp8.record_amax %amax, %state[%slot] in_place : tensor<1x1xf32>
+  return
+}

@@ -52,6 +52,31 @@ func.func @counts(%state: !fp8.state, %slot: index, %amax: tensor<1x1xf32>, %u: 
   return
 }
 
+// A kernel raises the amax where it is: what is recorded of it is a copy to itself,
+// which goes with the tensors.
+// CHECK-LABEL: func.func @in_place(
+// CHECK-SAME: %[[STATE:.*]]: !llvm.ptr, %[[SLOT:.*]]: index, %[[X:.*]]: tensor<8x8xbf16>)
+// CHECK: %[[FIELD:.*]] = llvm.getelementptr %[[STATE]][0, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, ptr, {{.*}}ptr)>
+// CHECK: %[[ROW:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[INDEX:.*]] = arith.index_cast %[[SLOT]] : index to i64
+// CHECK: %[[ADDRESS:.*]] = llvm.getelementptr %[[ROW]][%[[INDEX]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+// CHECK: llvm.insertvalue %[[ADDRESS]], %{{.*}}[1]
+// CHECK: %[[AMAXES:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<1x1xf32>
+// CHECK: %[[SO_FAR:.*]] = bufferization.to_tensor %[[AMAXES]] restrict writable : memref<1x1xf32> to tensor<1x1xf32>
+// CHECK-NEXT: %[[AMAX:.*]] = fp8_gpu.launch {{.*}} outs(%[[SO_FAR]] : tensor<1x1xf32>)
+// CHECK-NEXT: bufferization.materialize_in_destination %[[AMAX]] in restrict writable %[[AMAXES]]
+// CHECK-NEXT: return
+#raise = #fp8_gpu.launch<
+  arguments = [#fp8_gpu.argument<name = "x", element = bf16, rank = 2, access = read, alignment = 2>,
+               #fp8_gpu.argument<name = "amax", element = f32, rank = 2, access = raise, alignment = 4>],
+  extents = [], params = [], grid = affine_map<() -> (1)>, block = 32>
+func.func @in_place(%state: !fp8.state, %slot: index, %x: tensor<8x8xbf16>) {
+  %so_far = fp8.read_amax %state[%slot] : tensor<1x1xf32>
+  %amax = fp8_gpu.launch @kernels::@k #raise ins(%x : tensor<8x8xbf16>) outs(%so_far : tensor<1x1xf32>) -> tensor<1x1xf32>
+  fp8.record_amax %amax, %state[%slot] in_place : tensor<1x1xf32>
+  return
+}
+
 // Across calls and control flow.
 // CHECK-LABEL: func.func @call(
 // CHECK-SAME: %[[STATE:.*]]: !llvm.ptr

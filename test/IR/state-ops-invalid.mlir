@@ -8,6 +8,14 @@ func.func @read_scale_c1(%state: !fp8.state, %slot: index) {
 
 // -----
 
+func.func @read_amax_c1(%state: !fp8.state, %slot: index) {
+  // expected-error @below {{'fp8.read_amax' op expected amax to have one element, but got 'tensor<1x?xf32>'}}
+  %0 = fp8.read_amax %state[%slot] : tensor<1x?xf32>
+  return
+}
+
+// -----
+
 func.func @record_amax_c1(%state: !fp8.state, %slot: index, %amax: tensor<?x1xf32>) {
   // expected-error @below {{'fp8.record_amax' op expected amax to have one element, but got 'tensor<?x1xf32>'}}
   fp8.record_amax %amax, %state[%slot] : tensor<?x1xf32>
@@ -19,6 +27,14 @@ func.func @record_amax_c1(%state: !fp8.state, %slot: index, %amax: tensor<?x1xf3
 func.func @record_amax_c2(%state: !fp8.state, %slot: index, %amax: tensor<1x1xf32>, %n: f64) {
   // expected-error @below {{'fp8.record_amax' op expected counts to be underflow and saturation, but got 1 of them}}
   fp8.record_amax %amax, %state[%slot] counts(%n) : tensor<1x1xf32>
+  return
+}
+
+// -----
+
+func.func @record_amax_c3(%state: !fp8.state, %slot: index, %amax: tensor<1x1xf32>, %n: f64) {
+  // expected-error @below {{'fp8.record_amax' op expected no counts with in_place, but got 2 of them}}
+  fp8.record_amax %amax, %state[%slot] counts(%n, %n) in_place : tensor<1x1xf32>
   return
 }
 

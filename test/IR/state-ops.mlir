@@ -16,6 +16,10 @@ module attributes {fp8.state = #fp8.state_table<#fp8.delayed<amax_history_len = 
     fp8.record_amax %amax, %state[%slot] : tensor<1x1xf32>
     // CHECK: fp8.record_amax %{{.*}}, %{{.*}}[%{{.*}}] counts(%{{.*}}, %{{.*}}) : tensor<1x1xf32>
     fp8.record_amax %amax, %state[%slot] counts(%n, %n) : tensor<1x1xf32>
+    // CHECK: %[[SO_FAR:.*]] = fp8.read_amax %{{.*}}[%{{.*}}] : tensor<1x1xf32>
+    %so_far = fp8.read_amax %state[%slot] : tensor<1x1xf32>
+    // CHECK: fp8.record_amax %[[SO_FAR]], %{{.*}}[%{{.*}}] in_place : tensor<1x1xf32>
+    fp8.record_amax %so_far, %state[%slot] in_place : tensor<1x1xf32>
     // CHECK: %[[Q:.*]] = fp8.load_cached %{{.*}}[%{{.*}}] : <4x8xf8E4M3FN, block = [*, *], scale = f32>
     %q = fp8.load_cached %state[%slot] : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
     // CHECK: fp8.store_cached %[[Q]], %{{.*}}[%{{.*}}] : <4x8xf8E4M3FN, block = [*, *], scale = f32>

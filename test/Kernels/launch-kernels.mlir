@@ -17,7 +17,7 @@ gpu.module @fp8_kernels {
   llvm.func @amax() attributes {fp8_gpu.launch = #fp8_gpu.launch<
     arguments = [#a, #scale_a, #b, #scale_b,
                  #fp8_gpu.argument<name = "d", element = f32, rank = 2, access = write, alignment = 16>,
-                 #fp8_gpu.argument<name = "amax", element = f32, rank = 2, access = update, alignment = 4>],
+                 #fp8_gpu.argument<name = "amax", element = f32, rank = 2, access = raise, alignment = 4>],
     extents = [], params = [], grid = affine_map<() -> (1)>, block = 32>}
   llvm.func @plain() attributes {fp8_gpu.launch = #fp8_gpu.launch<
     arguments = [#fp8_gpu.argument<name = "a", element = bf16, rank = 3, access = read, alignment = 16>,

@@ -272,14 +272,14 @@ func.func @given_factors(%x: !x, %s: tensor<32x1xf32>) -> !fp8.scaled<32x32xf8E4
   return %t : !fp8.scaled<32x32xf8E4M3FN, block = [*, 1], scale = f32>
 }
 
-// Nine tensors.
+// Eleven tensors.
 
-// CHECK-LABEL: func.func @nine
+// CHECK-LABEL: func.func @eleven
 // CHECK:       fp8.stream(
 // CHECK-COUNT-1: linalg.generic
 // CHECK:       fp8.stream(
 // CHECK-COUNT-1: linalg.generic
-func.func @nine(%a: !f, %b: !f, %c: !f, %d: !f, %e: !f, %f: !f, %g: !f, %h: !f) -> !f {
+func.func @eleven(%a: !f, %b: !f, %c: !f, %d: !f, %e: !f, %f: !f, %g: !f, %h: !f, %i: !f, %j: !f) -> !f {
   %o = tensor.empty() : !f
   %0 = linalg.generic {indexing_maps = [#id, #id, #id, #id, #id, #id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a, %b, %c, %d, %e, %f : !f, !f, !f, !f, !f, !f) outs(%o : !f) {
@@ -291,37 +291,110 @@ func.func @nine(%a: !f, %b: !f, %c: !f, %d: !f, %e: !f, %f: !f, %g: !f, %h: !f) 
     %11 = arith.addf %10, %5 : f32
     linalg.yield %11 : f32
   } -> !f
-  %1 = linalg.generic {indexing_maps = [#id, #id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %g, %h : !f, !f, !f) outs(%o : !f) {
-  ^bb0(%2: f32, %3: f32, %4: f32, %5: f32):
-    %6 = arith.addf %2, %3 : f32
-    %7 = arith.addf %6, %4 : f32
-    linalg.yield %7 : f32
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id, #id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %g, %h, %i, %j : !f, !f, !f, !f, !f) outs(%o : !f) {
+  ^bb0(%2: f32, %3: f32, %4: f32, %5: f32, %6: f32, %7: f32):
+    %8 = arith.addf %2, %3 : f32
+    %9 = arith.addf %8, %4 : f32
+    %10 = arith.addf %9, %5 : f32
+    %11 = arith.addf %10, %6 : f32
+    linalg.yield %11 : f32
   } -> !f
   return %1 : !f
+}
+
+// What waits for the sum of a column begins another, which reads the tensor again.
+
+// CHECK-LABEL: func.func @waits_for_columns
+// CHECK-SAME:  %[[X:.+]]: tensor<32x32xf32>
+// CHECK:       %[[SUM:.+]] = fp8.stream(%[[X]]) {
+// CHECK:         linalg.generic {{.+}} iterator_types = ["reduction", "parallel"]
+// CHECK:         fp8.yield %{{.+}} : tensor<32xf32>
+// CHECK:       fp8.stream(%[[X]], %[[SUM]]) {
+// CHECK:         linalg.generic {{.+}} iterator_types = ["parallel", "parallel"]
+// CHECK:         fp8.yield %{{.+}} : tensor<32x32xf32>
+func.func @waits_for_columns(%x: !f) -> !f {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<32xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<32xf32>) -> tensor<32xf32>
+  %sum = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]} ins(%x : !f) outs(%z : tensor<32xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %0 = arith.addf %s, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<32xf32>
+  %f = tensor.empty() : !f
+  %y = linalg.generic {indexing_maps = [#id, #column, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : !f, tensor<32xf32>) outs(%f : !f) {
+  ^bb0(%a: f32, %s: f32, %o: f32):
+    %0 = arith.subf %a, %s : f32
+    linalg.yield %0 : f32
+  } -> !f
+  return %y : !f
+}
+
+// So does what is scaled by the amaxes of columns.
+
+// CHECK-LABEL: func.func @cast_by_columns
+// CHECK-SAME:  %[[X:.+]]: tensor<32x32xbf16>
+// CHECK:       %[[M:.+]] = fp8.stream(%[[X]]) {
+// CHECK-NEXT:  ^bb0
+// CHECK-NEXT:    fp8.amax %{{.+}} block = [*, 1]
+// CHECK-NEXT:    fp8.yield
+// CHECK:       %[[S:.+]], %[[SI:.+]] = fp8.compute_scale %[[M]]
+// CHECK:       fp8.stream(%[[X]], %[[S]], %[[SI]]) {
+// CHECK-NEXT:  ^bb0
+// CHECK-NEXT:    fp8.quantize
+func.func @cast_by_columns(%x: !x) -> !fp8.scaled<32x32xf8E4M3FN, block = [*, 1], scale = f32> {
+  %m = fp8.amax %x block = [*, 1] : !x
+  %s, %si = fp8.compute_scale %m format = f8E4M3FN scale_type = f32 : tensor<1x32xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<1x32xf32>, tensor<1x32xf32>) : !x -> !fp8.scaled<32x32xf8E4M3FN, block = [*, 1], scale = f32>
+  return %q : !fp8.scaled<32x32xf8E4M3FN, block = [*, 1], scale = f32>
+}
+
+// What is computed of the sums alone stands in no pass over the tensor.
+
+// CHECK-LABEL: func.func @mean_of_columns
+// CHECK:       %[[SUM:.+]] = fp8.stream(
+// CHECK:         fp8.yield %{{.+}} : tensor<32xf32>
+// CHECK:       fp8.stream(%[[SUM]]) {
+// CHECK:         linalg.generic {{.+}} iterator_types = ["parallel"]
+func.func @mean_of_columns(%x: !f) -> tensor<32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %mean = arith.constant 3.125e-2 : f32
+  %e = tensor.empty() : tensor<32xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<32xf32>) -> tensor<32xf32>
+  %sum = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]} ins(%x : !f) outs(%z : tensor<32xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %0 = arith.addf %s, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<32xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(j) -> (j)>, affine_map<(j) -> (j)>], iterator_types = ["parallel"]} ins(%sum : tensor<32xf32>) outs(%e : tensor<32xf32>) {
+  ^bb0(%s: f32, %o: f32):
+    %0 = arith.mulf %s, %mean : f32
+    linalg.yield %0 : f32
+  } -> tensor<32xf32>
+  return %y : tensor<32xf32>
 }
 
 //===----------------------------------------------------------------------===//
 // No pass: reductions that it does not know while it passes
 //===----------------------------------------------------------------------===//
 
-// CHECK-LABEL: func.func @columns
-func.func @columns(%x: !f) -> tensor<32xf32> {
+// CHECK-LABEL: func.func @batches
+func.func @batches(%x: tensor<4x8x32xf32>) -> tensor<8x32xf32> {
   %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<32xf32>
-  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<32xf32>) -> tensor<32xf32>
-  %0 = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]} ins(%x : !f) outs(%z : tensor<32xf32>) {
+  %e = tensor.empty() : tensor<8x32xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<8x32xf32>) -> tensor<8x32xf32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(b, i, j) -> (b, i, j)>, affine_map<(b, i, j) -> (i, j)>], iterator_types = ["reduction", "parallel", "parallel"]} ins(%x : tensor<4x8x32xf32>) outs(%z : tensor<8x32xf32>) {
   ^bb0(%a: f32, %s: f32):
     %1 = arith.addf %s, %a : f32
     linalg.yield %1 : f32
-  } -> tensor<32xf32>
-  return %0 : tensor<32xf32>
+  } -> tensor<8x32xf32>
+  return %0 : tensor<8x32xf32>
 }
 
-// CHECK-LABEL: func.func @column_amax
-func.func @column_amax(%x: !x) -> (tensor<1x32xf32>, tensor<1x1xf32>) {
-  %0 = fp8.amax %x block = [*, 1] : !x
-  %1 = fp8.amax %x block = [*, 32] : !x
-  return %0, %1 : tensor<1x32xf32>, tensor<1x1xf32>
+// CHECK-LABEL: func.func @amax_of_columns
+func.func @amax_of_columns(%x: !x) -> tensor<1x1xf32> {
+  %0 = fp8.amax %x block = [*, 32] : !x
+  return %0 : tensor<1x1xf32>
 }
 
 // CHECK-LABEL: func.func @sum_of_all

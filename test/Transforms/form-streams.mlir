@@ -455,12 +455,13 @@ func.func @twice(%x: !x) -> !one {
   } : (!x) -> !one
   return %0 : !one
 }
-// Eight tensors are what a pass has room for; what holds results is none.
 
-// CHECK-LABEL: func.func @eight
-// CHECK:       fp8.stream(%{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}) {
+// Ten tensors are what a pass has room for; what holds results is none.
+
+// CHECK-LABEL: func.func @ten
+// CHECK:       fp8.stream(%{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}) {
 // CHECK-COUNT-2: linalg.generic
-func.func @eight(%a: !f, %b: !f, %c: !f, %d: !f, %e: !f, %f: !f, %g: !f) -> !f {
+func.func @ten(%a: !f, %b: !f, %c: !f, %d: !f, %e: !f, %f: !f, %g: !f, %h: !f, %i: !f) -> !f {
   %o = tensor.empty() : !f
   %0 = linalg.generic {indexing_maps = [#id, #id, #id, #id, #id, #id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a, %b, %c, %d, %e, %f : !f, !f, !f, !f, !f, !f) outs(%o : !f) {
@@ -472,10 +473,72 @@ func.func @eight(%a: !f, %b: !f, %c: !f, %d: !f, %e: !f, %f: !f, %g: !f) -> !f {
     %11 = arith.addf %10, %5 : f32
     linalg.yield %11 : f32
   } -> !f
-  %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %g : !f, !f) outs(%o : !f) {
-  ^bb0(%2: f32, %3: f32, %4: f32):
-    %5 = arith.addf %2, %3 : f32
-    linalg.yield %5 : f32
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %g, %h, %i : !f, !f, !f, !f) outs(%o : !f) {
+  ^bb0(%2: f32, %3: f32, %4: f32, %5: f32, %6: f32):
+    %7 = arith.addf %2, %3 : f32
+    %8 = arith.addf %7, %4 : f32
+    %9 = arith.addf %8, %5 : f32
+    linalg.yield %9 : f32
   } -> !f
   return %1 : !f
+}
+
+// A sum of columns is known after the pass that reads them: it joins whoever
+// reads them, before it or behind it.
+
+// CHECK-LABEL: func.func @column_sum
+// CHECK:       %[[R:.+]]:3 = fp8.stream(
+// CHECK:         fp8.quantize
+// CHECK:         linalg.generic {{.+}} iterator_types = ["reduction", "parallel"]
+// CHECK:         fp8.transpose
+// CHECK:         fp8.yield %{{.+}}, %{{.+}}, %{{.+}} : tensor<32x64xf8E4M3FN>, tensor<64xf32>, tensor<64x32xf8E4M3FN>
+func.func @column_sum(%x: !x, %s: !one, %si: !one) -> (!q, tensor<64xf32>, !t) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %q = fp8.quantize %x scale(%s, %si : !one, !one) : !x -> !q
+  %sum = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]} ins(%x : !x) outs(%zeros : tensor<64xf32>) {
+  ^bb0(%a: bf16, %o: f32):
+    %0 = arith.extf %a : bf16 to f32
+    %1 = arith.addf %o, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<64xf32>
+  %t = fp8.transpose %q permutation = [1, 0] : !q
+  return %q, %sum, %t : !q, tensor<64xf32>, !t
+}
+
+// Of what a pass computes, too, and several of them: the gradient of a bias, and
+// that of a norm's weight.
+
+// CHECK-LABEL: func.func @column_sums
+// CHECK:       %[[R:.+]]:4 = fp8.stream(
+// CHECK-COUNT-2: linalg.generic {{.+}} iterator_types = ["reduction", "parallel"]
+// CHECK:         fp8.amax %{{.+}} block = [*, 1]
+// CHECK:         fp8.yield
+func.func @column_sums(%x: !x, %y: !x) -> (!x, tensor<64xf32>, tensor<64xf32>, tensor<1x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %f = tensor.empty() : !x
+  %e = tensor.empty() : tensor<64xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %d = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %y : !x, !x) outs(%f : !x) {
+  ^bb0(%a: bf16, %b: bf16, %o: bf16):
+    %0 = arith.mulf %a, %b : bf16
+    linalg.yield %0 : bf16
+  } -> !x
+  %bias = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]} ins(%d : !x) outs(%zeros : tensor<64xf32>) {
+  ^bb0(%a: bf16, %o: f32):
+    %0 = arith.extf %a : bf16 to f32
+    %1 = arith.addf %o, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<64xf32>
+  %weight = linalg.generic {indexing_maps = [#id, #id, #column], iterator_types = ["reduction", "parallel"]} ins(%d, %y : !x, !x) outs(%zeros : tensor<64xf32>) {
+  ^bb0(%a: bf16, %b: bf16, %o: f32):
+    %0 = arith.extf %a : bf16 to f32
+    %1 = arith.extf %b : bf16 to f32
+    %2 = arith.mulf %0, %1 : f32
+    %3 = arith.addf %o, %2 : f32
+    linalg.yield %3 : f32
+  } -> tensor<64xf32>
+  %m = fp8.amax %d block = [*, 1] : !x
+  return %d, %bias, %weight, %m : !x, tensor<64xf32>, tensor<64xf32>, tensor<1x64xf32>
 }

@@ -87,6 +87,9 @@ private:
 /// `arith.addf` or a maximum; null if there is another, or none.
 Operation *getCombiner(linalg::LinalgOp op);
 
+/// Whether `op` measures or sums elements.
+bool isReduction(Operation *op);
+
 } // namespace mlir::fp8
 
 #endif // FP8_ANALYSIS_STREAMLAYOUTS_H

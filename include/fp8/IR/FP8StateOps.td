@@ -35,6 +35,27 @@ def FP8_ReadScaleOp : FP8_Op<"read_scale",
   let hasVerifier = 1;
 }
 
+def FP8_ReadAmaxOp : FP8_EffectOp<"read_amax", [MemoryEffects<[MemRead]>]> {
+  let summary = "the amax that a slot has so far";
+  let description = [{
+    What `fp8.record_amax` has made of the amax of a slot in this step, as the
+    destination of a kernel that raises it: the tensor is the slot's own memory.
+
+    Constraints:
+    - (C1) `amax` has one element.
+
+    Example:
+
+    ```mlir
+    %so_far = fp8.read_amax %state[%slot] : tensor<1x1xf32>
+    ```
+  }];
+  let arguments = (ins FP8_StateType:$state, Index:$slot);
+  let results = (outs FP8_F32Tensor:$amax);
+  let assemblyFormat = "$state `[` $slot `]` attr-dict `:` type($amax)";
+  let hasVerifier = 1;
+}
+
 def FP8_RecordAmaxOp : FP8_EffectOp<"record_amax",
     [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "tell the state the amax of a tensor in this step";
@@ -52,9 +73,13 @@ def FP8_RecordAmaxOp : FP8_EffectOp<"record_amax",
     `counts`, underflow and saturation as `fp8.measure` found them, are given in
     programs that are compiled with statistics.
 
+    `in_place` says that `amax` is the slot's from `fp8.read_amax`, raised
+    already.
+
     Constraints:
     - (C1) `amax` has one element;
-    - (C2) there are two `counts` or none.
+    - (C2) there are two `counts` or none;
+    - (C3) with `in_place` there are no `counts`.
 
     Example:
 
@@ -63,10 +88,10 @@ def FP8_RecordAmaxOp : FP8_EffectOp<"record_amax",
     ```
   }];
   let arguments = (ins FP8_F32Tensor:$amax, FP8_StateType:$state, Index:$slot,
-                       Variadic<F64>:$counts);
+                       Variadic<F64>:$counts, UnitAttr:$in_place);
   let assemblyFormat = [{
     $amax `,` $state `[` $slot `]` (`counts` `(` $counts^ `)`)?
-    attr-dict `:` type($amax)
+    (`in_place` $in_place^)? attr-dict `:` type($amax)
   }];
   let hasVerifier = 1;
 }

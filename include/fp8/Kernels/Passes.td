@@ -32,6 +32,32 @@ def SetTargetPass : Pass<"fp8-set-target", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::fp8::FP8GPUDialect"];
 }
 
+def SplitStreamsPass : Pass<"fp8-split-streams", "::mlir::ModuleOp"> {
+  let summary = "streams that one kernel does not hold become several";
+  let description = [{
+    Takes a `fp8.stream` that no kernel of the module's target computes apart,
+    with a remark that says why, until each part has a kernel or is what none
+    computes:
+
+    - what is measured of whole columns, or of rows that are too long, is
+      measured of 128 rows or columns first, and then of these;
+    - what does not depend on whole rows goes its own way;
+    - whole rows are measured in one pass, and read again in another by what
+      waits for that;
+    - results that no kernel computes leave the others.
+
+    What parts have in common is computed in each: it is arithmetic, and the
+    tensors that it reads are.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::fp8::FP8Dialect",
+    "::mlir::fp8::FP8GPUDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numSplit", "num-split", "Streams that became several">
+  ];
+}
+
 def SelectKernelsPass : Pass<"fp8-select-kernels", "::mlir::ModuleOp"> {
   let summary = "decide how each kernel is built";
   let description = [{
@@ -123,6 +149,32 @@ def LaunchKernelsPass : Pass<"fp8-launch-kernels", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::fp8::FP8GPUDialect"];
+}
+
+def RecordInPlacePass : Pass<"fp8-record-in-place"> {
+  let summary = "kernels raise amaxes in the scaling state";
+  let description = [{
+    Where an amax that a kernel raises from zero (`access = raise`) is only
+    recorded, the kernel raises that of the slot: a maximum may begin with any
+    of its terms.
+
+    ```mlir
+    %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x1xf32>) -> tensor<1x1xf32>
+    %codes, %amax = fp8_gpu.launch @kernels::@cast #launch ins(%x : tensor<8x8xbf16>)
+        outs(%d, %zeros : tensor<8x8xf8E4M3FN>, tensor<1x1xf32>) -> ...
+    fp8.record_amax %amax, %state[%slot] : tensor<1x1xf32>
+    // becomes
+    %so_far = fp8.read_amax %state[%slot] : tensor<1x1xf32>
+    %codes, %amax = fp8_gpu.launch @kernels::@cast #launch ins(%x : tensor<8x8xbf16>)
+        outs(%d, %so_far : tensor<8x8xf8E4M3FN>, tensor<1x1xf32>) -> ...
+    fp8.record_amax %amax, %state[%slot] in_place : tensor<1x1xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect",
+                           "::mlir::fp8::FP8GPUDialect"];
+  let statistics = [
+    Statistic<"numInPlace", "num-in-place", "Amaxes raised in the state">
+  ];
 }
 
 #endif // FP8_KERNELS_PASSES_TD

@@ -68,6 +68,24 @@ struct ConvertReadScale : OpConversionPattern<ReadScaleOp> {
   }
 };
 
+/// The slot's amax in memory, which a kernel raises and nobody else reads until
+/// it is recorded.
+struct ConvertReadAmax : OpConversionPattern<ReadAmaxOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(ReadAmaxOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    RankedTensorType type = op.getAmax().getType();
+    Value address = getElementAddress(b, adaptor.getState(), Rows::amax,
+                                      adaptor.getSlot(), b.getF32Type());
+    Value memref = getMemRef(b, address, type.getShape(), b.getF32Type());
+    rewriter.replaceOpWithNewOp<bufferization::ToTensorOp>(
+        op, type, memref, /*restrict=*/true, /*writable=*/true);
+    return success();
+  }
+};
+
 struct ConvertRecordAmax : OpConversionPattern<RecordAmaxOp> {
   using Base::Base;
   LogicalResult
@@ -105,6 +123,17 @@ void updateElement(ImplicitLocOpBuilder &b, Value address, Type type,
       /*writable=*/true);
 }
 
+/// The memory that `result` of an operation with destinations is written to.
+Value getDestination(Value result, ConversionPatternRewriter &rewriter) {
+  auto op = result.getDefiningOp<DestinationStyleOpInterface>();
+  if (!op)
+    return {};
+  OpOperand *init = op.getTiedOpOperand(cast<OpResult>(result));
+  auto tensor = rewriter.getRemappedValue(init->get())
+                    .getDefiningOp<bufferization::ToTensorOp>();
+  return tensor ? tensor.getBuffer() : Value();
+}
+
 LogicalResult
 ConvertRecordAmax::matchAndRewrite(RecordAmaxOp op, OpAdaptor adaptor,
                                    ConversionPatternRewriter &rewriter) const {
@@ -114,6 +143,18 @@ ConvertRecordAmax::matchAndRewrite(RecordAmaxOp op, OpAdaptor adaptor,
                              type);
   };
   Type i32 = b.getI32Type(), i64 = b.getI64Type();
+  if (op.getInPlace()) {
+    // A copy of the destination to itself, which goes when both are memrefs.
+    Value memref = getDestination(op.getAmax(), rewriter);
+    if (!memref)
+      return rewriter.notifyMatchFailure(
+          op, "expected an amax that was raised in the slot's memory");
+    bufferization::MaterializeInDestinationOp::create(
+        b, /*result=*/Type(), adaptor.getAmax(), memref, /*restrict=*/true,
+        /*writable=*/true);
+    rewriter.eraseOp(op);
+    return success();
+  }
   // Magnitudes order as their bits do, with NaN above all.
   updateElement(
       b, getAddress(Rows::amax, i32), i32, adaptor.getAmax(),
@@ -204,6 +245,7 @@ struct ConvertLoadCached : OpConversionPattern<LoadCachedOp> {
 
 void fp8::populateStatePatterns(const TypeConverter &converter,
                                 RewritePatternSet &patterns) {
-  patterns.add<ConvertReadScale, ConvertRecordAmax, ConvertStoreCached,
-               ConvertLoadCached>(converter, patterns.getContext());
+  patterns.add<ConvertReadAmax, ConvertReadScale, ConvertRecordAmax,
+               ConvertStoreCached, ConvertLoadCached>(converter,
+                                                      patterns.getContext());
 }

@@ -45,7 +45,7 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
   add("d", spec.resultType, rank, KernelAccess::Write,
       storesInBulk ? kBulkAlignment : 1);
   if (spec.amax)
-    add("amax", f32, rank, KernelAccess::Update, 4);
+    add("amax", f32, rank, KernelAccess::Raise, 4);
   return arguments;
 }
 

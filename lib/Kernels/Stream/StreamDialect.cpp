@@ -35,13 +35,16 @@ StreamConfigAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                          int64_t resident) {
   // C1, C2
   for (auto [name, value] : {std::pair<StringRef, int64_t>{"rows", rows},
-                             {"chunks", chunks},
                              {"lanes", lanes},
-                             {"across", across},
                              {"down", down}})
     if (value < 1 || value > 32 || !llvm::isPowerOf2_64(value))
       return emitError() << "expected " << name
                          << " to be a power of two up to 32, but got " << value;
+  for (auto [name, value] :
+       {std::pair<StringRef, int64_t>{"chunks", chunks}, {"across", across}})
+    if (value < 1 || value > 32)
+      return emitError() << "expected " << name << " to be 1 to 32, but got "
+                         << value;
   // C3
   if (across * down > 32)
     return emitError() << "expected at most 32 warps, but got "

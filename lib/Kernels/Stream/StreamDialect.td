@@ -46,7 +46,8 @@ def Stream_ConfigAttr : AttrDef<Stream_Dialect, "StreamConfig",
     `chunks * 8 * lanes * across` columns.
 
     Constraints:
-    - (C1) `rows`, `chunks`, `across` and `down` are powers of two;
+    - (C1) `rows` and `down` are powers of two up to 32, `chunks` and `across` are
+      1 to 32;
     - (C2) `lanes` is a power of two up to 32;
     - (C3) there are at most 32 warps;
     - (C4) `cluster` is 1, 2, 4 or 8;

@@ -17,6 +17,8 @@ using namespace mlir::fp8;
 
 /// Rows of a thread times its chunks: what its registers hold of the inputs.
 static constexpr int64_t kMaxPlaces = 16;
+/// Of a thread that has whole rows.
+static constexpr int64_t kMaxChunks = 8;
 
 //===----------------------------------------------------------------------===//
 // The signature
@@ -89,7 +91,7 @@ static StreamSignature getSignature(MLIRContext *context,
     addArgument(input, KernelAccess::Read);
   for (auto [i, output] : llvm::enumerate(outputs))
     addArgument(output,
-                isAmax(spec, i) ? KernelAccess::Update : KernelAccess::Write);
+                isAmax(spec, i) ? KernelAccess::Raise : KernelAccess::Write);
   KernelSignature signature(context, arguments);
 
   // Extents are those of an input that has all elements.
@@ -162,20 +164,44 @@ static int64_t getExtent(int64_t extent, int64_t otherwise) {
                                        : std::max<int64_t>(1, extent);
 }
 
-/// Whole rows, in `cluster` blocks beside each other.
+/// Whole rows, in `cluster` blocks beside each other, each of `across` warps.
+/// Few rows leave room for more below each other.
 static StreamConfigAttr makeRowConfig(MLIRContext *context,
                                       const StreamSpec &spec, int64_t rows,
-                                      int64_t chunks, int64_t warps,
+                                      int64_t across, int64_t warps,
                                       int64_t cluster, int64_t resident) {
-  int64_t groups = llvm::PowerOf2Ceil(
-      llvm::divideCeil(getExtent(spec.columns, 4096), kChunk * cluster));
-  int64_t lanes = std::min<int64_t>(groups, 32);
-  chunks = std::min(chunks, std::max<int64_t>(1, groups / lanes));
-  int64_t across = std::max<int64_t>(1, groups / lanes / chunks);
-  int64_t down = std::max<int64_t>(1, warps / across);
-  return across > 32 ? StreamConfigAttr()
+  int64_t groups = std::max<int64_t>(
+      1, llvm::divideCeil(getExtent(spec.columns, 4096), kChunk * cluster));
+  int64_t lanes = std::min<int64_t>(llvm::PowerOf2Ceil(groups), 32);
+  int64_t chunks = llvm::divideCeil(groups, lanes * across);
+  int64_t down =
+      llvm::bit_floor<uint64_t>(std::max<int64_t>(1, warps / across));
+  return chunks > 32 ? StreamConfigAttr()
                      : StreamConfigAttr::get(context, rows, chunks, lanes,
                                              across, down, cluster, resident);
+}
+
+/// Numbers of warps beside each other for whole rows, the best four: of chunks
+/// that are computed in vain each takes the time of others, more than 7 of a
+/// thread are held by fewer threads at once, and 8 warps hide what memory
+/// takes.
+static SmallVector<int64_t> getWarpsAcross(const StreamSpec &spec,
+                                           int64_t cluster) {
+  int64_t needed =
+      llvm::divideCeil(getExtent(spec.columns, 4096), 32 * kChunk * cluster);
+  SmallVector<std::tuple<int64_t, int64_t, int64_t, int64_t>> ranked;
+  for (int64_t across = 1; across <= 16; ++across) {
+    int64_t chunks = llvm::divideCeil(needed, across);
+    if (chunks <= kMaxChunks)
+      ranked.emplace_back(across * chunks - needed,
+                          std::max<int64_t>(0, chunks - 7),
+                          std::abs(across - 8), across);
+  }
+  llvm::sort(ranked);
+  SmallVector<int64_t> best;
+  for (const auto &entry : ArrayRef(ranked).take_front(4))
+    best.push_back(std::get<3>(entry));
+  return best;
 }
 
 /// Tiles of `rows` rows a thread.
@@ -224,6 +250,9 @@ public:
     SmallVector<KernelConfigAttrInterface> candidates;
     std::string unused;
     auto add = [&](StreamConfigAttr config) {
+      // What registers hold; a pinned config may spill.
+      if (spec.heldTensors > 1)
+        return;
       if (config && succeeded(checkFit(spec, config, target, unused)) &&
           !llvm::is_contained(candidates, config))
         candidates.push_back(config);
@@ -233,10 +262,10 @@ public:
       if (!spec.reducesRows)
         add(makeTileConfig(context, spec, rows, lanes, warps, resident));
     };
-    auto addRow = [&](int64_t rows, int64_t chunks, int64_t warps,
+    auto addRow = [&](int64_t rows, int64_t across, int64_t warps,
                       int64_t cluster, int64_t resident) {
       if (spec.reducesRows)
-        add(makeRowConfig(context, spec, rows, chunks, warps, cluster,
+        add(makeRowConfig(context, spec, rows, across, warps, cluster,
                           resident));
     };
     // Measured on an H200, bf16 of 8192 x 14336 and 8192 x 4096.
@@ -256,19 +285,19 @@ public:
     addTile(8, lanes, 8, 2);
     addTile(4, lanes, 8, 4);
     addTile(2, lanes, 8, 4);
-    if (spec.transposes)
-      for (int64_t cluster : {8, 4, 2, 1})
-        addRow(8, 1, 8, cluster, 2);
-    addRow(1, 2, 8, 1, 4);
-    addRow(1, 4, 8, 1, 2);
-    addRow(4, 2, 8, 1, 2);
-    addRow(2, 2, 8, 1, 2);
-    for (int64_t cluster : {1, 2, 4, 8})
-      for (int64_t chunks : {4, 8})
-        addRow(1, chunks, 32, cluster, 1);
-    if (spec.transposes)
-      for (int64_t cluster : {8, 4, 2, 1})
-        addRow(4, 1, 16, cluster, 1);
+    if (spec.transposes) {
+      // 64 rows fill the lines that are written, if a block has them.
+      int64_t across =
+          llvm::divideCeil(getExtent(spec.columns, 4096), 32 * kChunk);
+      if (across <= 4)
+        addRow(8, across, 8 * across, /*cluster=*/1, /*resident=*/1);
+    } else {
+      for (int64_t cluster : {1, 2, 4, 8})
+        for (int64_t across : getWarpsAcross(spec, cluster)) {
+          addRow(1, across, 8, cluster, 2);
+          addRow(2, across, 8, cluster, 2);
+        }
+    }
     if (exhaustive)
       for (int64_t rows : {1, 2, 4, 8, 16})
         for (int64_t warps : {4, 8, 16, 32})
@@ -276,8 +305,8 @@ public:
             addTile(rows, 16, warps, resident);
             addTile(rows, 32, warps, resident);
             for (int64_t cluster : {1, 2, 4, 8})
-              for (int64_t chunks : {1, 2, 4})
-                addRow(rows, chunks, warps, cluster, resident);
+              for (int64_t across = 1; across <= 16; ++across)
+                addRow(rows, across, warps, cluster, resident);
           }
     return candidates;
   }
@@ -290,7 +319,14 @@ public:
       return KernelGenerator::select(spec, target, reason);
     llvm::raw_string_ostream os(reason);
     reason.clear();
-    if (spec.reducesRows)
+    if (spec.heldTensors > 1)
+      os << "expected one tensor to be quantised by blocks of rows, but got "
+         << spec.heldTensors;
+    else if (spec.reducesRows && spec.transposes)
+      os << "expected whole rows that a tile has 64 of, to be transposed, but "
+            "got "
+         << spec.columns << " columns";
+    else if (spec.reducesRows)
       os << "expected rows that the registers of a cluster hold, but got "
          << spec.columns << " columns";
     else

@@ -159,7 +159,7 @@ void StreamKernel::storeAmax(const StreamArgument &output, AmaxOp op) {
            [&] { b.store(largest, b.offset(space, b.mul(tile.warp, 4))); });
   NVVM::BarrierOp::create(b);
   b.ifThen(b.equal(tile.warp, 0), [&] {
-    Value own = b.bitAnd(tile.lane, config.getWarps() - 1);
+    Value own = b.min(tile.lane, b.i32(config.getWarps() - 1));
     Value all = getMax(b.load(b.offset(space, b.mul(own, 4)), b.getI32Type()));
     b.ifThen(b.equal(tile.lane, 0), [&] {
       LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax,

@@ -320,18 +320,20 @@ int64_t StreamValues::getScratchBytes(const StreamSpec &spec,
         for (int64_t half = 0; half < 2 * config.getChunks(); ++half)
           add(rows / block.rows * columns);
     }
-    auto generic = dyn_cast<linalg::GenericOp>(op);
-    if (!isa<AmaxOp>(op) && !(generic && generic.getNumReductionLoops() != 0))
+    if (!isReduction(&op))
       continue;
     StreamBlock block = spec.getBlock(*spec.layouts.lookup(op.getResult(0)));
     if (block.isSingle()) {
       add(config.getWarps());
       continue;
     }
-    add(config.getAcross() * rows);
-    add(config.getDown() * columns);
-    if (config.getCluster() > 1)
-      add(config.getCluster() * rows);
+    if (block.columns == kWhole) {
+      add(config.getAcross() * rows);
+      if (config.getCluster() > 1)
+        add(config.getCluster() * rows);
+    }
+    if (block.rows != 1)
+      add(config.getDown() * columns);
   }
   return bytes;
 }

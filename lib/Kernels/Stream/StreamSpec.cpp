@@ -15,13 +15,22 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 static constexpr int64_t kWhole = ScaledType::kWhole;
+/// Of a tile, at most.
+static constexpr int64_t kMaxHeldRows = 512;
 
 bool StreamBlock::isSingle() const {
   return batches == kWhole && rows == kWhole && columns == kWhole;
 }
 
 StreamBlock StreamSpec::getBlock(const StreamLayout &layout) const {
-  ArrayRef<int64_t> block = layout.block;
+  StreamBlock block = getBlockOf(layout.block);
+  // A tile has all of them.
+  if (heldRows > 1 && block.rows == kWhole && block.columns != kWhole)
+    block.rows = heldRows;
+  return block;
+}
+
+StreamBlock StreamSpec::getBlockOf(ArrayRef<int64_t> block) const {
   switch (block.size()) {
   case 1:
     // A single row: what has all columns has all rows.
@@ -89,7 +98,7 @@ double StreamSpec::getBytes() const {
 //===----------------------------------------------------------------------===//
 
 /// The domain of the operation of the body that works on most.
-static SmallVector<int64_t> findDomain(Block &body) {
+SmallVector<int64_t> StreamSpec::findDomain(Block &body) {
   auto getSize = [](ArrayRef<int64_t> shape) {
     double size = 1;
     for (int64_t extent : shape)
@@ -152,8 +161,7 @@ static LogicalResult addReductions(StreamSpec &spec, std::string &reason) {
     return failure();
   };
   for (Operation &op : spec.getBody().without_terminator()) {
-    auto generic = dyn_cast<linalg::GenericOp>(op);
-    if (!isa<AmaxOp>(op) && !(generic && generic.getNumReductionLoops() != 0))
+    if (!isReduction(&op))
       continue;
     StreamBlock block = spec.getBlock(*spec.layouts.lookup(op.getResult(0)));
     if (block.isSingle()) {
@@ -164,6 +172,16 @@ static LogicalResult addReductions(StreamSpec &spec, std::string &reason) {
                       "only: it is known when the tensor has been read");
       continue;
     }
+    if (block.rows == kWhole) {
+      if (ShapedType::isDynamic(spec.rows) || spec.rows > kMaxHeldRows)
+        return fail("expected columns of at most " + Twine(kMaxHeldRows) +
+                    " rows, of which something is measured");
+      if (spec.isBatched && block.batches == kWhole)
+        return fail("expected columns of one batch, of which something is "
+                    "measured");
+      spec.heldRows = std::max<int64_t>(2, llvm::PowerOf2Ceil(spec.rows));
+      block.rows = spec.heldRows;
+    }
     if (block.columns == kWhole)
       spec.reducesRows = true;
     else
@@ -171,6 +189,31 @@ static LogicalResult addReductions(StreamSpec &spec, std::string &reason) {
     spec.blockRows = std::max(spec.blockRows, block.rows);
   }
   return success();
+}
+
+static int64_t countHeldTensors(const StreamSpec &spec) {
+  llvm::SmallDenseSet<Value> held;
+  for (auto quantize : spec.getBody().getOps<QuantizeOp>())
+    if (const StreamLayout *scale = spec.layouts.lookup(quantize.getScale());
+        scale && !scale->isSingle() && spec.getBlock(*scale).rows > 1)
+      held.insert(quantize.getSource());
+  return static_cast<int64_t>(held.size());
+}
+
+/// Whether an operand is what another stream has made of a tensor that is read
+/// here too.
+static bool readsAgain(const StreamSpec &spec) {
+  StreamOp op = spec.op;
+  return llvm::any_of(op.getInputs(), [&](Value input) {
+    auto other = input.getDefiningOp<StreamOp>();
+    return other &&
+           llvm::any_of(spec.inputs, [&](const StreamSpec::Input &own) {
+             return spec.getBlock(own.layout).isFull() &&
+                    llvm::is_contained(
+                        other.getInputs(),
+                        op.getInputs()[own.argument.getArgNumber()]);
+           });
+  });
 }
 
 FailureOr<StreamSpec> StreamSpec::get(StreamOp op, std::string &reason) {
@@ -262,6 +305,8 @@ FailureOr<StreamSpec> StreamSpec::get(StreamOp op, std::string &reason) {
         if (auto type = cast<RankedTensorType>(yielded.getType());
             !type.hasStaticShape() || type.getNumElements() != 0)
           return fail("expected a domain with elements, but got none");
+  spec.rereads = readsAgain(spec);
+  spec.heldTensors = countHeldTensors(spec);
   bool hasFull = llvm::any_of(spec.inputs, [&](const Input &input) {
     return spec.getBlock(input.layout).isFull();
   });

@@ -33,6 +33,8 @@ struct StreamSpec : KernelSpec {
     return spec->getKind() == kKind;
   }
 
+  /// The domain of the operation of the body that works on most.
+  static SmallVector<int64_t> findDomain(Block &body);
   /// Says why if no kernel computes the stream.
   static FailureOr<StreamSpec> get(StreamOp op, std::string &reason);
 
@@ -46,6 +48,14 @@ struct StreamSpec : KernelSpec {
   /// and of columns that something is measured of, and whether whole rows are.
   bool transposes = false, reducesRows = false;
   int64_t blockRows = 1, blockColumns = 1;
+  /// Rows of the tile that has whole columns, if something is measured of
+  /// these, a power of two; 1 otherwise.
+  int64_t heldRows = 1;
+  /// Tensors whose elements wait for scales of blocks of several rows.
+  int64_t heldTensors = 0;
+  /// Whether something that it needs was measured just before of a tensor that
+  /// it reads again.
+  bool rereads = false;
   /// Results of the body that are stored, and tensors that are read, each with
   /// the layout that it is read by: inputs of the op by number.
   struct Input {
@@ -67,6 +77,9 @@ struct StreamSpec : KernelSpec {
   std::string describe() const override;
   /// Bytes of the domain's elements that are read and written.
   double getBytes() const;
+
+private:
+  StreamBlock getBlockOf(ArrayRef<int64_t> block) const;
 };
 
 } // namespace mlir::fp8

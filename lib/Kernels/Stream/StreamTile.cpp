@@ -19,7 +19,8 @@ StreamTile::StreamTile(KernelBuilder &b, const StreamSpec &spec,
                        StreamConfigAttr config, llvm::StringMap<Value> values)
     : b(b), spec(spec), config(config), params(std::move(values)),
       wholeRows(isMultiple(spec.rows, config.getTileRows())),
-      wholeColumns(isMultiple(spec.columns, config.getTileColumns())) {
+      wholeColumns(isMultiple(spec.columns,
+                              config.getTileColumns() * config.getCluster())) {
   vector = kChunk;
   while (vector > 1 && !isMultiple(spec.columns, vector))
     vector /= 2;
@@ -37,6 +38,10 @@ StreamTile::StreamTile(KernelBuilder &b, const StreamSpec &spec,
   rowInTile = b.mul(rowGroup, config.getRows());
 
   Value tile = NVVM::BlockIdXOp::create(b, b.getI32Type());
+  // What was read last is in the cache still.
+  if (spec.rereads)
+    tile = b.sub(b.sub(NVVM::GridDimXOp::create(b, b.getI32Type()), b.i32(1)),
+                 tile);
   isFirstBlock = b.equal(tile, 0);
   Value across = config.getCluster() > 1
                      ? b.i32(config.getCluster())

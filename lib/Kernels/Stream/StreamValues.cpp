@@ -137,8 +137,7 @@ SmallVector<Value> StreamValues::evaluate(Value value, int64_t row,
     return evaluateInput(argument, row, chunk);
   Operation *op = value.getDefiningOp();
   unsigned number = cast<OpResult>(value).getResultNumber();
-  if (auto generic = dyn_cast<linalg::GenericOp>(op);
-      isa<AmaxOp>(op) || (generic && generic.getNumReductionLoops() != 0)) {
+  if (isReduction(op)) {
     reduce(op);
     return elements.at({value.getAsOpaquePointer(), row, chunk});
   }

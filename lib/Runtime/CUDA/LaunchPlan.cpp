@@ -274,8 +274,9 @@ bool Parser::parseArgument(const json &entry) {
                 entry["type"]);
   argument.mapType = known->second.first;
   argument.bytes = known->second.second;
-  if (access != "read" && access != "write" && access != "update")
-    return fail("access", "one of read, write, update", entry["access"]);
+  if (access != "read" && access != "write" && access != "update" &&
+      access != "raise")
+    return fail("access", "one of read, write, update, raise", entry["access"]);
   argument.isRead = access != "write";
   argument.isWritten = access != "read";
   if ((argument.alignment & (argument.alignment - 1)) != 0 ||

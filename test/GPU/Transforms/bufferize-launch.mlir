@@ -68,6 +68,23 @@ func.func @update(%y: tensor<8xf32>, %sum: tensor<f32>) -> (tensor<8xf32>, tenso
   return %0#0, %0#1, %sum : tensor<8xf32>, tensor<f32>, tensor<f32>
 }
 
+// So is what is raised, if that may be by nothing.
+
+#raise = #fp8_gpu.launch<
+  arguments = [#fp8_gpu.argument<name = "amax", element = f32, rank = 2, access = raise, alignment = 4>],
+  extents = [], params = [], grid = affine_map<() -> (1)>, block = 32>
+
+// CHECK-LABEL: func.func @raise(
+// CHECK-SAME:    %[[AMAX:.+]]: memref<1x1xf32>
+// CHECK:       %[[NEW:.+]] = memref.alloc() {{.*}} : memref<1x1xf32>
+// CHECK:       memref.copy %[[AMAX]], %[[NEW]]
+// CHECK:       fp8_gpu.launch @kernels::@k #launch{{[0-9]*}} outs(%[[NEW]] : memref<1x1xf32>)
+// CHECK:       return %[[NEW]], %[[AMAX]]
+func.func @raise(%amax: tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>) {
+  %0 = fp8_gpu.launch @kernels::@k #raise outs(%amax : tensor<1x1xf32>) -> tensor<1x1xf32>
+  return %0, %amax : tensor<1x1xf32>, tensor<1x1xf32>
+}
+
 // An earlier value that nothing else needs is updated in place.
 
 // CHECK-LABEL: func.func @update_in_place(

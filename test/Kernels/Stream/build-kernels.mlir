@@ -13,7 +13,7 @@
 // CHECK-SAME: #fp8_gpu.argument<name = "in1", element = f32, rank = 2, access = read, alignment = 4>,
 // CHECK-SAME: #fp8_gpu.argument<name = "out0", element = f8E4M3FN, rank = 2, access = write, alignment = 8>,
 // CHECK-SAME: #fp8_gpu.argument<name = "out1", element = f8E4M3FN, rank = 2, access = write, alignment = 16>,
-// CHECK-SAME: #fp8_gpu.argument<name = "out2", element = f32, rank = 2, access = update, alignment = 4>],
+// CHECK-SAME: #fp8_gpu.argument<name = "out2", element = f32, rank = 2, access = raise, alignment = 4>],
 // CHECK-SAME: extents = [#fp8_gpu.extent<"columns", 0, 1>, #fp8_gpu.extent<"rows", 0, 0>],
 // CHECK-SAME: params = [#fp8_gpu.pointer<0>, #fp8_gpu.stride<0, 0>, #fp8_gpu.pointer<1>, #fp8_gpu.pointer<2>, #fp8_gpu.stride<2, 0>, #fp8_gpu.pointer<3>, #fp8_gpu.stride<3, 0>, #fp8_gpu.pointer<4>, #fp8_gpu.value<#[[ROWS]] : i32>, #fp8_gpu.value<#[[COLUMNS]] : i32>],
 // CHECK-SAME: grid = #[[GRID]], block = 256, shared_bytes = 16512, overlap = true>

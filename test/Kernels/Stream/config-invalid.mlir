@@ -15,13 +15,13 @@
 
 // -----
 
-// expected-error @+1 {{expected chunks to be a power of two up to 32, but got -1}}
+// expected-error @+1 {{expected chunks to be 1 to 32, but got -1}}
 "test.c1_chunks"() {a = #fp8_stream.config<rows = 8, chunks = -1, lanes = 16, across = 1, down = 8, cluster = 1, resident = 2>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{expected across to be a power of two up to 32, but got 3}}
-"test.c1_across"() {a = #fp8_stream.config<rows = 8, chunks = 1, lanes = 16, across = 3, down = 8, cluster = 1, resident = 2>} : () -> ()
+// expected-error @+1 {{expected across to be 1 to 32, but got 33}}
+"test.c1_across"() {a = #fp8_stream.config<rows = 8, chunks = 1, lanes = 16, across = 33, down = 8, cluster = 1, resident = 2>} : () -> ()
 
 // -----
 

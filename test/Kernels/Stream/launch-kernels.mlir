@@ -5,7 +5,7 @@ gpu.module @fp8_kernels {
     arguments = [#fp8_gpu.argument<name = "in0", element = bf16, rank = 2, access = read, alignment = 16>,
                  #fp8_gpu.argument<name = "in1", element = f32, rank = 2, access = read, alignment = 4>,
                  #fp8_gpu.argument<name = "out0", element = f8E4M3FN, rank = 2, access = write, alignment = 8>,
-                 #fp8_gpu.argument<name = "out1", element = f32, rank = 2, access = update, alignment = 4>],
+                 #fp8_gpu.argument<name = "out1", element = f32, rank = 2, access = raise, alignment = 4>],
     extents = [], params = [], grid = affine_map<() -> (1)>, block = 32>}
 }
 

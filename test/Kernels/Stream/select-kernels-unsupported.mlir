@@ -59,14 +59,25 @@ func.func @hands_on(%x: !x) -> (!one, !x) {
   return %0#0, %0#1 : !one, !x
 }
 
-func.func @columns(%x: !x) -> tensor<1x64xf32> {
-  // expected-remark @below {{no kernel: expected reductions along rows or in blocks, but got one along columns}}
+func.func @columns(%x: tensor<513x64xbf16>) -> tensor<1x64xf32> {
+  // expected-remark @below {{no kernel: expected columns of at most 512 rows, of which something is measured}}
   %0 = fp8.stream(%x) {
-  ^bb0(%a: !x):
-    %1 = fp8.amax %a block = [*, 1] : !x
+  ^bb0(%a: tensor<513x64xbf16>):
+    %1 = fp8.amax %a block = [*, 1] : tensor<513x64xbf16>
     fp8.yield %1 : tensor<1x64xf32>
-  } : (!x) -> tensor<1x64xf32>
+  } : (tensor<513x64xbf16>) -> tensor<1x64xf32>
   return %0 : tensor<1x64xf32>
+}
+
+func.func @columns_of_all_batches(%x: tensor<4x32x64xbf16>) -> (tensor<1x1x64xf32>, tensor<4x1x64xf32>) {
+  // expected-remark @below {{no kernel: expected columns of one batch, of which something is measured}}
+  %0:2 = fp8.stream(%x) {
+  ^bb0(%a: tensor<4x32x64xbf16>):
+    %1 = fp8.amax %a block = [*, *, 1] : tensor<4x32x64xbf16>
+    %2 = fp8.amax %a block = [1, *, 1] : tensor<4x32x64xbf16>
+    fp8.yield %1, %2 : tensor<1x1x64xf32>, tensor<4x1x64xf32>
+  } : (tensor<4x32x64xbf16>) -> (tensor<1x1x64xf32>, tensor<4x1x64xf32>)
+  return %0#0, %0#1 : tensor<1x1x64xf32>, tensor<4x1x64xf32>
 }
 
 func.func @own_amax(%x: !x) -> (tensor<32x64xf8E4M3FN>, !one) {
@@ -80,6 +91,124 @@ func.func @own_amax(%x: !x) -> (tensor<32x64xf8E4M3FN>, !one) {
     fp8.yield %codes, %factor : tensor<32x64xf8E4M3FN>, !one
   } : (!x) -> (tensor<32x64xf8E4M3FN>, !one)
   return %0#0, %0#1 : tensor<32x64xf8E4M3FN>, !one
+}
+
+// Sums of a number of rows or columns, which no tile has.
+
+func.func @parts_of_100(%x: tensor<1000x64xf32>) -> tensor<10x64xf32> {
+  // expected-remark @below {{no kernel: expected blocks of a power of two up to 128, but got 100}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<1000x64xf32>):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<10x64xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<10x64xf32>) -> tensor<10x64xf32>
+    %1 = linalg.generic {indexing_maps = [#id, affine_map<(i, j) -> (i floordiv 100, j)>], iterator_types = ["reduction", "parallel"]} ins(%a : tensor<1000x64xf32>) outs(%z : tensor<10x64xf32>) {
+    ^bb0(%v: f32, %o: f32):
+      %2 = arith.addf %o, %v : f32
+      linalg.yield %2 : f32
+    } -> tensor<10x64xf32>
+    fp8.yield %1 : tensor<10x64xf32>
+  } : (tensor<1000x64xf32>) -> tensor<10x64xf32>
+  return %0 : tensor<10x64xf32>
+}
+
+func.func @parts_of_256(%x: tensor<1024x64xf32>) -> tensor<4x64xf32> {
+  // expected-remark @below {{no kernel: expected blocks of a power of two up to 128, but got 256}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<1024x64xf32>):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<4x64xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<4x64xf32>) -> tensor<4x64xf32>
+    %1 = linalg.generic {indexing_maps = [#id, affine_map<(i, j) -> (i floordiv 256, j)>], iterator_types = ["reduction", "parallel"]} ins(%a : tensor<1024x64xf32>) outs(%z : tensor<4x64xf32>) {
+    ^bb0(%v: f32, %o: f32):
+      %2 = arith.addf %o, %v : f32
+      linalg.yield %2 : f32
+    } -> tensor<4x64xf32>
+    fp8.yield %1 : tensor<4x64xf32>
+  } : (tensor<1024x64xf32>) -> tensor<4x64xf32>
+  return %0 : tensor<4x64xf32>
+}
+
+func.func @parts_of_4_columns(%x: tensor<32x64xf32>) -> tensor<32x16xf32> {
+  // expected-remark @below {{no kernel: expected blocks of at least 8 columns, but got 4}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<32x64xf32>):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<32x16xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<32x16xf32>) -> tensor<32x16xf32>
+    %1 = linalg.generic {indexing_maps = [#id, affine_map<(i, j) -> (i, j floordiv 4)>], iterator_types = ["parallel", "reduction"]} ins(%a : tensor<32x64xf32>) outs(%z : tensor<32x16xf32>) {
+    ^bb0(%v: f32, %o: f32):
+      %2 = arith.addf %o, %v : f32
+      linalg.yield %2 : f32
+    } -> tensor<32x16xf32>
+    fp8.yield %1 : tensor<32x16xf32>
+  } : (tensor<32x64xf32>) -> tensor<32x16xf32>
+  return %0 : tensor<32x16xf32>
+}
+
+func.func @parts_rounded_up(%x: tensor<32x64xf32>) -> tensor<2x64xf32> {
+  // expected-remark @below {{no kernel: expected results that are written by the loops' indices}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<32x64xf32>):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<2x64xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<2x64xf32>) -> tensor<2x64xf32>
+    %1 = linalg.generic {indexing_maps = [#id, affine_map<(i, j) -> (i ceildiv 32, j)>], iterator_types = ["reduction", "parallel"]} ins(%a : tensor<32x64xf32>) outs(%z : tensor<2x64xf32>) {
+    ^bb0(%v: f32, %o: f32):
+      %2 = arith.addf %o, %v : f32
+      linalg.yield %2 : f32
+    } -> tensor<2x64xf32>
+    fp8.yield %1 : tensor<2x64xf32>
+  } : (tensor<32x64xf32>) -> tensor<2x64xf32>
+  return %0 : tensor<2x64xf32>
+}
+
+func.func @parts_of_a_sum(%x: tensor<32x64xf32>) -> tensor<2x64xf32> {
+  // expected-remark @below {{no kernel: expected results that are written by the loops' indices}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<32x64xf32>):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<2x64xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<2x64xf32>) -> tensor<2x64xf32>
+    %1 = linalg.generic {indexing_maps = [#id, affine_map<(i, j) -> ((i + 1) floordiv 32, j)>], iterator_types = ["reduction", "parallel"]} ins(%a : tensor<32x64xf32>) outs(%z : tensor<2x64xf32>) {
+    ^bb0(%v: f32, %o: f32):
+      %2 = arith.addf %o, %v : f32
+      linalg.yield %2 : f32
+    } -> tensor<2x64xf32>
+    fp8.yield %1 : tensor<2x64xf32>
+  } : (tensor<32x64xf32>) -> tensor<2x64xf32>
+  return %0 : tensor<2x64xf32>
+}
+
+// Blocks are what is written, not what is read, and not written twice.
+
+func.func @reads_blocks(%x: !x, %y: tensor<2x64xbf16>) -> !x {
+  // expected-remark @below {{no kernel: expected operands that are read by the loops' indices}}
+  %0 = fp8.stream(%x, %y) {
+  ^bb0(%a: !x, %b: tensor<2x64xbf16>):
+    %e = tensor.empty() : !x
+    %1 = linalg.generic {indexing_maps = [#id, affine_map<(i, j) -> (i floordiv 16, j)>, #id], iterator_types = ["parallel", "parallel"]} ins(%a, %b : !x, tensor<2x64xbf16>) outs(%e : !x) {
+    ^bb0(%v: bf16, %w: bf16, %o: bf16):
+      %2 = arith.mulf %v, %w : bf16
+      linalg.yield %2 : bf16
+    } -> !x
+    fp8.yield %1 : !x
+  } : (!x, tensor<2x64xbf16>) -> !x
+  return %0 : !x
+}
+
+func.func @writes_blocks(%x: !x) -> tensor<2x64xbf16> {
+  // expected-remark @below {{no kernel: expected results that are written by the loops' indices}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: !x):
+    %e = tensor.empty() : tensor<2x64xbf16>
+    %1 = linalg.generic {indexing_maps = [#id, affine_map<(i, j) -> (i floordiv 16, j)>], iterator_types = ["parallel", "parallel"]} ins(%a : !x) outs(%e : tensor<2x64xbf16>) {
+    ^bb0(%v: bf16, %o: bf16):
+      linalg.yield %v : bf16
+    } -> tensor<2x64xbf16>
+    fp8.yield %1 : tensor<2x64xbf16>
+  } : (!x) -> tensor<2x64xbf16>
+  return %0 : tensor<2x64xbf16>
 }
 
 // The same row for each row, and the tensor itself.

@@ -52,6 +52,58 @@ func.func @blocks_of_both(%x: !x) -> tensor<64x32xf32> {
   return %0 : tensor<64x32xf32>
 }
 
+// Sums of 128 rows or columns are blocks as amaxes of them are; the last may have
+// fewer.
+
+// CHECK-LABEL: func.func @parts_of_columns
+// CHECK: fp8_gpu.config = #fp8_stream.config<rows = {{4|8|16}}, chunks = 1, lanes = 16, across = 1, down = {{8|16|32}}, cluster = 1,
+func.func @parts_of_columns(%x: tensor<1000x77xf32>) -> tensor<8x77xf32> {
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<1000x77xf32>):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<8x77xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<8x77xf32>) -> tensor<8x77xf32>
+    %1 = linalg.generic {indexing_maps = [#id, affine_map<(i, j) -> (i floordiv 128, j)>], iterator_types = ["reduction", "parallel"]} ins(%a : tensor<1000x77xf32>) outs(%z : tensor<8x77xf32>) {
+    ^bb0(%v: f32, %o: f32):
+      %2 = arith.addf %o, %v : f32
+      linalg.yield %2 : f32
+    } -> tensor<8x77xf32>
+    fp8.yield %1 : tensor<8x77xf32>
+  } : (tensor<1000x77xf32>) -> tensor<8x77xf32>
+  return %0 : tensor<8x77xf32>
+}
+
+// CHECK-LABEL: func.func @parts_of_rows
+// CHECK: fp8_gpu.config = #fp8_stream.config<rows = {{.+}}, chunks = 1, lanes = 32, across = 1,
+func.func @parts_of_rows(%x: tensor<33x1000xf32>) -> tensor<33x8xf32> {
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<33x1000xf32>):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<33x8xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<33x8xf32>) -> tensor<33x8xf32>
+    %1 = linalg.generic {indexing_maps = [#id, affine_map<(i, j) -> (i, j floordiv 128)>], iterator_types = ["parallel", "reduction"]} ins(%a : tensor<33x1000xf32>) outs(%z : tensor<33x8xf32>) {
+    ^bb0(%v: f32, %o: f32):
+      %2 = arith.addf %o, %v : f32
+      linalg.yield %2 : f32
+    } -> tensor<33x8xf32>
+    fp8.yield %1 : tensor<33x8xf32>
+  } : (tensor<33x1000xf32>) -> tensor<33x8xf32>
+  return %0 : tensor<33x8xf32>
+}
+
+// Whole columns are those of a tile as high as they are: 200 rows have one of 256.
+
+// CHECK-LABEL: func.func @columns
+// CHECK: fp8_gpu.config = #fp8_stream.config<rows = 8, chunks = 1, lanes = {{8|16}}, across = 1, down = {{8|16}}, cluster = 1,
+func.func @columns(%x: tensor<200x64xbf16>) -> tensor<1x64xf32> {
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<200x64xbf16>):
+    %1 = fp8.amax %a block = [*, 1] : tensor<200x64xbf16>
+    fp8.yield %1 : tensor<1x64xf32>
+  } : (tensor<200x64xbf16>) -> tensor<1x64xf32>
+  return %0 : tensor<1x64xf32>
+}
+
 // Low blocks need no high tile.
 
 // CHECK-LABEL: func.func @low_blocks
@@ -82,18 +134,45 @@ func.func @short_rows(%x: tensor<8192x64xbf16>) -> tensor<8192x1xf32> {
 // A row that a block has no registers for is a cluster's.
 
 // CHECK-LABEL: func.func @long_rows
-// CHECK: fp8_gpu.config = #fp8_stream.config<rows = 1, chunks = {{.+}}, lanes = 32, across = 32, down = 1, cluster = {{2|4|8}}, resident = 1>
+// CHECK: fp8_gpu.config = #fp8_stream.config<rows = 1, chunks = 8, lanes = 32, across = 16, down = 1, cluster = 8, resident = 2>
 func.func @long_rows(%x: tensor<64x262144xbf16>) -> tensor<64x1xf32> {
   %0 = fp8.amax %x block = [1, *] : tensor<64x262144xbf16>
   return %0 : tensor<64x1xf32>
 }
 
-// Where whole rows are written in the other order as well, the blocks of a
-// cluster share them, so that a tile has at least 16.
+// Of a row of 14336 columns, that many warps take seven chunks that none is idle.
+
+// CHECK-LABEL: func.func @rows_of_56_warps
+// CHECK: fp8_gpu.config = #fp8_stream.config<rows = 1, chunks = 7, lanes = 32, across = 8, down = 1, cluster = 1,
+func.func @rows_of_56_warps(%x: tensor<8192x14336xbf16>) -> tensor<8192x1xf32> {
+  %0 = fp8.amax %x block = [1, *] : tensor<8192x14336xbf16>
+  return %0 : tensor<8192x1xf32>
+}
+
+// CHECK-LABEL: func.func @rows_of_20_warps
+// CHECK: fp8_gpu.config = #fp8_stream.config<rows = 1, chunks = 2, lanes = 32, across = 10, down = 1, cluster = 1,
+func.func @rows_of_20_warps(%x: tensor<8192x5120xbf16>) -> tensor<8192x1xf32> {
+  %0 = fp8.amax %x block = [1, *] : tensor<8192x5120xbf16>
+  return %0 : tensor<8192x1xf32>
+}
+
+// Where whole rows are written in the other order as well, a tile has 64 of
+// them; where it has no room for so many there is no kernel.
 
 // CHECK-LABEL: func.func @rows_transposed
-// CHECK: fp8_gpu.config = #fp8_stream.config<rows = {{4|8|16}}, chunks = 1, lanes = 32, across = {{.+}}, down = {{.+}}, cluster = {{2|4|8}},
-func.func @rows_transposed(%x: !x) -> (!fp8.scaled<8192x4096xf8E4M3FN, block = [1, *], scale = f32>, !fp8.scaled<4096x8192xf8E4M3FN, block = [*, 1], scale = f32>) {
+// CHECK: fp8_gpu.config = #fp8_stream.config<rows = 8, chunks = 1, lanes = 32, across = 2, down = 8, cluster = 1,
+func.func @rows_transposed(%x: tensor<8192x512xbf16>) -> (!fp8.scaled<8192x512xf8E4M3FN, block = [1, *], scale = f32>, !fp8.scaled<512x8192xf8E4M3FN, block = [*, 1], scale = f32>) {
+  %a = fp8.amax %x block = [1, *] : tensor<8192x512xbf16>
+  %s, %si = fp8.compute_scale %a format = f8E4M3FN scale_type = f32 : tensor<8192x1xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<8192x1xf32>, tensor<8192x1xf32>) : tensor<8192x512xbf16> -> !fp8.scaled<8192x512xf8E4M3FN, block = [1, *], scale = f32>
+  %t = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<8192x512xf8E4M3FN, block = [1, *], scale = f32>
+  return %q, %t : !fp8.scaled<8192x512xf8E4M3FN, block = [1, *], scale = f32>, !fp8.scaled<512x8192xf8E4M3FN, block = [*, 1], scale = f32>
+}
+
+// CHECK-LABEL: func.func @long_rows_transposed
+// CHECK-NOT: fp8_stream.config
+// CHECK: return
+func.func @long_rows_transposed(%x: !x) -> (!fp8.scaled<8192x4096xf8E4M3FN, block = [1, *], scale = f32>, !fp8.scaled<4096x8192xf8E4M3FN, block = [*, 1], scale = f32>) {
   %a = fp8.amax %x block = [1, *] : !x
   %s, %si = fp8.compute_scale %a format = f8E4M3FN scale_type = f32 : tensor<8192x1xf32>
   %q = fp8.quantize %x scale(%s, %si : tensor<8192x1xf32>, tensor<8192x1xf32>) : !x -> !fp8.scaled<8192x4096xf8E4M3FN, block = [1, *], scale = f32>
@@ -129,7 +208,7 @@ func.func @nothing(%x: tensor<0x64xf32>) -> !one {
 
 // CHECK-LABEL: func.func @unknown
 // CHECK: fp8_gpu.config = #fp8_stream.config<rows = {{.+}}, chunks = {{.+}}, lanes = 32, across = 1,
-// CHECK: fp8_gpu.config = #fp8_stream.config<rows = 1, chunks = 2, lanes = 32, across = 1,
+// CHECK: fp8_gpu.config = #fp8_stream.config<rows = 1, chunks = 1, lanes = 32, across = 2,
 func.func @unknown(%x: tensor<?x?xbf16>, %y: tensor<?x512xbf16>) -> (!one, tensor<?x1xf32>) {
   %0 = fp8.amax %x block = [*, *] : tensor<?x?xbf16>
   %1 = fp8.amax %y block = [1, *] : tensor<?x512xbf16>

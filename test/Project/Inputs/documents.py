@@ -41,6 +41,7 @@ OPERANDS = {
     "quantize": "%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>",
     "load_cached": "%state: !fp8.state, %slot: index",
     "read_scale": "%state: !fp8.state, %slot: index",
+    "read_amax": "%state: !fp8.state, %slot: index",
     "record_amax": "%amax: tensor<1x1xf32>, %state: !fp8.state, %slot: index",
     "stream": "%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>",
     "store_cached": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>, "

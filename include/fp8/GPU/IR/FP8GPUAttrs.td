@@ -86,10 +86,12 @@ def FP8GPU_MathAttr : EnumAttr<FP8GPU_Dialect, FP8GPU_Math, "math"> {
 //===----------------------------------------------------------------------===//
 
 def FP8GPU_Access : FP8GPU_Enum<"KernelAccess",
-    "what a kernel does with an argument: reads it, overwrites all of it, or both", [
+    "what a kernel does with an argument: reads it, overwrites all of it, both, or "
+    "raises its elements to amaxes that are greater", [
   I32EnumAttrCase<"Read", 0, "read">,
   I32EnumAttrCase<"Write", 1, "write">,
-  I32EnumAttrCase<"Update", 2, "update">]>;
+  I32EnumAttrCase<"Update", 2, "update">,
+  I32EnumAttrCase<"Raise", 3, "raise">]>;
 
 def FP8GPU_ArgumentAttr : FP8GPU_Attr<"KernelArgument", "argument"> {
   let summary = "a tensor that a kernel is launched with";

@@ -328,7 +328,8 @@ TEST_F(Kernel, RefusesMalformedDescriptions) {
       {"\"block\": 128", "\"block\": 0", "expected block to be an integer"},
       {"\"block\": 128", "\"block\": true", "expected block to be an integer"},
       {"\"overlap\": true", "\"overlap\": 1", "expected overlap to be true"},
-      {"\"read\"", "\"reads\"", "arguments[0]: expected access to be one of"},
+      {"\"read\"", "\"reads\"",
+       "arguments[0]: expected access to be one of read, write, update, raise"},
       {"m n * 2 *", "m n * 2", "expected flops to be an expression"},
       {"\"bf16\"", "\"bf15\"", "arguments[0]: expected type to be one of"},
       {"\"alignment\": 16", "\"alignment\": 24",
@@ -395,6 +396,23 @@ TEST_F(Kernel, SaysWhatALaunchIsFor) {
   expectError(fp8rt_kernel_get_work(kernel, nullptr, &bytes, &flops),
               FP8RT_ERROR_INVALID_ARGUMENT, "expected arguments");
   expectOk(fp8rt_kernel_destroy(kernel));
+}
+
+TEST_F(Kernel, CountsWhatIsReadAndWhatIsWritten) {
+  const struct {
+    const char *access;
+    int64_t times;
+  } cases[] = {{"read", 1}, {"write", 1}, {"update", 2}, {"raise", 2}};
+  for (auto [access, times] : cases) {
+    std::string text = edit("\"update\"", '"' + std::string(access) + '"');
+    fp8rt_kernel *kernel = nullptr;
+    expectOk(fp8rt_kernel_create(function, text.data(), text.size(), &kernel));
+    fp8rt_kernel_argument arguments[] = {x, y};
+    double bytes, flops;
+    expectOk(fp8rt_kernel_get_work(kernel, arguments, &bytes, &flops));
+    EXPECT_EQ(bytes, 100 * 72 * 2 + times * 72 * 4) << access;
+    expectOk(fp8rt_kernel_destroy(kernel));
+  }
 }
 
 TEST_F(Kernel, RefusesNull) {

@@ -1,0 +1,357 @@
+//===- SplitStreams.cpp - Streams that take several kernels ---------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A stream says what stands together, not what one kernel holds. What none
+// holds is taken apart here, by results and at reductions, until each part has
+// a kernel or is a single result that none computes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../TargetLookup.h"
+#include "StreamParts.h"
+#include "StreamSpec.h"
+#include "fp8/Kernels/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_SPLITSTREAMSPASS
+#include "fp8/Kernels/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+static constexpr int64_t kWhole = ScaledType::kWhole;
+
+namespace {
+class StreamSplitter {
+public:
+  explicit StreamSplitter(const KernelTarget &target) : target(target) {}
+
+  /// Whether `op`, which no kernel computes, was taken apart.
+  bool split(StreamOp op);
+
+  /// Says why if there is none.
+  bool hasKernel(StreamOp op, std::string &reason) const;
+
+private:
+  /// Whether there is a kernel for `value` of the body alone.
+  bool hasKernel(StreamOp op, Value value) const;
+  bool hasKernelInParts(StreamOp op, Value result, ArrayRef<int64_t> domain,
+                        int64_t dim);
+  /// Each of these does nothing and returns false where it is no help.
+  bool splitReductions(StreamOp op, const StreamLayouts &layouts);
+  bool splitByDependence(StreamOp op, const StreamLayouts &layouts);
+  bool splitAtReductions(StreamOp op, const StreamLayouts &layouts);
+  bool splitUnsupported(StreamOp op);
+  void splitResults(StreamOp op, ArrayRef<unsigned> first);
+
+  const KernelTarget &target;
+};
+
+struct SplitStreamsPass : fp8::impl::SplitStreamsPassBase<SplitStreamsPass> {
+  using Base::Base;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    Base::getDependentDialects(registry);
+    registerKernelDialects(registry);
+  }
+  void runOnOperation() override;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What is measured
+//===----------------------------------------------------------------------===//
+
+static bool isOfRows(const StreamLayout &layout) {
+  return !layout.isSingle() && layout.block.back() == kWhole;
+}
+
+/// What is measured of whole rows, or of whole columns.
+static bool isHeld(Operation *op, const StreamLayouts &layouts) {
+  if (!isReduction(op))
+    return false;
+  const StreamLayout *layout = layouts.lookup(op->getResult(0));
+  return !layout->isSingle() && llvm::is_contained(layout->block, kWhole);
+}
+
+/// What is known once whole rows or columns have been measured, for each.
+static bool isMeasured(Value value, const StreamLayouts &layouts) {
+  const StreamLayout *layout = layouts.lookup(value);
+  return layout && !layout->isSingle() &&
+         llvm::is_contained(layout->block, kWhole) &&
+         llvm::any_of(getSlice(value),
+                      [&](Operation *inner) { return isHeld(inner, layouts); });
+}
+
+static bool isUsedInside(Operation *op) {
+  return llvm::any_of(op->getUsers(), [](Operation *user) {
+    return !user->hasTrait<OpTrait::IsTerminator>();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Where to split
+//===----------------------------------------------------------------------===//
+
+/// A part with some of the results, which replaces them.
+static StreamOp extractResults(StreamOp op, ArrayRef<unsigned> numbers,
+                               const KnownValues &known = {}) {
+  SmallVector<Value> yields;
+  for (unsigned number : numbers)
+    yields.push_back(getTerminator(op)->getOperand(number));
+  StreamOp part = extractStream(op, yields, known);
+  for (auto [number, result] : llvm::zip_equal(numbers, part.getResults()))
+    op.getResult(number).replaceAllUsesWith(result);
+  return part;
+}
+
+bool StreamSplitter::hasKernel(StreamOp op, std::string &reason) const {
+  FailureOr<StreamSpec> spec = StreamSpec::get(op, reason);
+  if (failed(spec))
+    return false;
+  const KernelGenerator *generator =
+      target.architecture->getGenerator(*spec, reason);
+  return generator &&
+         succeeded(generator->select(*spec, target.attribute, reason));
+}
+
+bool StreamSplitter::hasKernel(StreamOp op, Value value) const {
+  StreamOp part = extractStream(op, value);
+  std::string unused;
+  bool found = hasKernel(part, unused);
+  part.erase();
+  return found;
+}
+
+/// Long columns, and rows that are too long, in parts, and those then.
+bool StreamSplitter::splitReductions(StreamOp op,
+                                     const StreamLayouts &layouts) {
+  SmallVector<int64_t> domain = llvm::to_vector(layouts.getDomain());
+  // The results, with those of parts in place of what is made of them.
+  llvm::SetVector<Value> made(llvm::from_range,
+                              getTerminator(op)->getOperands());
+  SmallVector<unsigned> places;
+  for (Value yielded : getTerminator(op)->getOperands())
+    places.push_back(llvm::find(made, yielded) - made.begin());
+  SmallVector<Value> yields(made.getArrayRef());
+  SmallVector<std::pair<unsigned, Value>> wholes;
+  // Of an unknown number of parts none of theirs would be known either.
+  llvm::SmallDenseSet<Value> lasts;
+  for (Operation &reduction :
+       llvm::make_early_inc_range(op.getBody().front().without_terminator())) {
+    Value result = reduction.getResult(0);
+    if (!isHeld(&reduction, layouts) || isUsedInside(&reduction) ||
+        reduction.use_empty() || hasKernel(op, result))
+      continue;
+    std::optional<int64_t> dim = getPartDim(*layouts.lookup(result), domain);
+    if (!dim || !hasKernelInParts(op, result, domain, *dim))
+      continue;
+    ReductionParts built = *buildParts(op, &reduction, domain, *dim);
+    for (auto [number, yielded] : llvm::enumerate(yields))
+      if (yielded == result) {
+        yields[number] = built.parts->getResult(0);
+        wholes.emplace_back(number, built.whole->getResult(0));
+      }
+    if (ShapedType::isDynamic(domain[*dim]))
+      lasts.insert(built.whole->getResult(0));
+    reduction.replaceAllUsesWith(built.whole);
+    reduction.erase();
+  }
+  if (wholes.empty())
+    return false;
+  StreamOp first = extractStream(op, yields);
+  SmallVector<StreamOp> parts{first};
+  SmallVector<Value> results(first.getResults());
+  for (auto [number, whole] : wholes) {
+    KnownValues known;
+    known[yields[number]] = first.getResult(number);
+    StreamOp second = extractStream(op, whole, known);
+    results[number] = second.getResult(0);
+    if (!lasts.contains(whole))
+      parts.push_back(second);
+  }
+  for (auto [result, place] : llvm::zip_equal(op.getResults(), places))
+    result.replaceAllUsesWith(results[place]);
+  op.erase();
+  llvm::for_each(parts, [&](StreamOp part) { split(part); });
+  return true;
+}
+
+/// Whether there is a kernel for the parts of a reduction of the body alone.
+bool StreamSplitter::hasKernelInParts(StreamOp op, Value result,
+                                      ArrayRef<int64_t> domain, int64_t dim) {
+  StreamOp alone = extractStream(op, result);
+  Operation *reduction = getTerminator(alone)->getOperand(0).getDefiningOp();
+  std::optional<ReductionParts> built =
+      buildParts(alone, reduction, domain, dim);
+  bool found = built && hasKernel(alone, built->parts->getResult(0));
+  eraseStream(alone);
+  return found;
+}
+
+void StreamSplitter::splitResults(StreamOp op, ArrayRef<unsigned> first) {
+  SmallVector<unsigned> others;
+  for (unsigned i = 0; i < op.getNumResults(); ++i)
+    if (!llvm::is_contained(first, i))
+      others.push_back(i);
+  StreamOp parts[] = {extractResults(op, first), extractResults(op, others)};
+  op.erase();
+  llvm::for_each(parts, [&](StreamOp part) { split(part); });
+}
+
+/// What does not need whole rows to be known, from what does.
+bool StreamSplitter::splitByDependence(StreamOp op,
+                                       const StreamLayouts &layouts) {
+  SmallVector<unsigned> free;
+  for (auto [i, value] : llvm::enumerate(getTerminator(op)->getOperands()))
+    if (llvm::none_of(getSlice(value), [&](Operation *inner) {
+          return isHeld(inner, layouts) &&
+                 isOfRows(*layouts.lookup(inner->getResult(0)));
+        }))
+      free.push_back(i);
+  if (free.empty() || free.size() == op.getNumResults())
+    return false;
+  splitResults(op, free);
+  return true;
+}
+
+/// What is measured of whole rows, from what waits for it and reads them again.
+bool StreamSplitter::splitAtReductions(StreamOp op,
+                                       const StreamLayouts &layouts) {
+  // With what is made of it for each row, as far as elements need it.
+  KnownValues known;
+  for (Operation &inner : op.getBody().front())
+    for (Value value : inner.getResults())
+      if (isMeasured(value, layouts) &&
+          llvm::any_of(value.getUsers(), [&](Operation *user) {
+            return !user->hasTrait<OpTrait::IsTerminator>() &&
+                   (isReduction(user) ||
+                    llvm::none_of(user->getResults(), [&](Value made) {
+                      return isMeasured(made, layouts);
+                    }));
+          }))
+        known.insert({value, Value()});
+  if (known.empty())
+    return false;
+  // What is a result and made of rows alone is made with them.
+  SmallVector<unsigned> late;
+  for (auto [i, value] : llvm::enumerate(getTerminator(op)->getOperands()))
+    if (isMeasured(value, layouts) &&
+        llvm::none_of(getSlice(value, known), isReduction))
+      known.insert({value, Value()});
+    else
+      late.push_back(i);
+  StreamOp first = extractStream(
+      op, llvm::to_vector(llvm::make_first_range(known.getArrayRef())));
+  for (auto [entry, result] : llvm::zip_equal(known, first.getResults()))
+    entry.second = result;
+  for (auto [result, value] :
+       llvm::zip_equal(op.getResults(), getTerminator(op)->getOperands()))
+    if (Value made = known.lookup(value))
+      result.replaceAllUsesWith(made);
+  SmallVector<StreamOp> parts{first};
+  if (!late.empty())
+    parts.push_back(extractResults(op, late, known));
+  op.erase();
+  llvm::for_each(parts, [&](StreamOp part) { split(part); });
+  return true;
+}
+
+/// The first result, and those that have more in common with it than all have:
+/// a tensor's codes in both orders and its factors, but not another tensor's.
+static SmallVector<unsigned> getFirstTensor(StreamOp op) {
+  auto results = llvm::to_vector(getTerminator(op)->getOperands());
+  SmallVector<llvm::SmallDenseSet<Value>> made(results.size());
+  llvm::SmallDenseSet<Value> common;
+  for (auto [i, result] : llvm::enumerate(results)) {
+    SmallVector<Value> open{result};
+    while (!open.empty()) {
+      Value value = open.pop_back_val();
+      Operation *inner = value.getDefiningOp();
+      if (inner && made[i].insert(value).second)
+        walkOperands(inner, [&](Value operand) { open.push_back(operand); });
+    }
+    if (i == 0)
+      common = made[0];
+    for (Value value : llvm::to_vector(common))
+      if (!made[i].contains(value))
+        common.erase(value);
+  }
+  SmallVector<unsigned> first{0};
+  llvm::SmallDenseSet<Value> reached = made[0];
+  for (size_t done = 0; done != first.size();) {
+    done = first.size();
+    for (unsigned i = 0; i < results.size(); ++i)
+      if (!llvm::is_contained(first, i) &&
+          llvm::any_of(made[i], [&](Value value) {
+            return isa<RankedTensorType, ScaledType>(value.getType()) &&
+                   !isa<tensor::EmptyOp, linalg::FillOp>(
+                       value.getDefiningOp()) &&
+                   reached.contains(value) && !common.contains(value);
+          })) {
+        first.push_back(i);
+        reached.insert_range(made[i]);
+      }
+  }
+  return first;
+}
+
+/// Results that have a kernel, from each that has none; or, where they have
+/// none together, those of one tensor from the others'.
+bool StreamSplitter::splitUnsupported(StreamOp op) {
+  SmallVector<unsigned> supported;
+  for (auto [i, value] : llvm::enumerate(getTerminator(op)->getOperands()))
+    if (hasKernel(op, value))
+      supported.push_back(i);
+  if (supported.empty() || op.getNumResults() == 1)
+    return false;
+  if (supported.size() == op.getNumResults()) {
+    supported = getFirstTensor(op);
+    if (supported.size() == op.getNumResults())
+      supported.truncate(1);
+  }
+  splitResults(op, supported);
+  return true;
+}
+
+bool StreamSplitter::split(StreamOp op) {
+  std::string unused;
+  if (op->hasAttr(kConfigAttrName) || hasKernel(op, unused))
+    return false;
+  StreamLayouts layouts(StreamSpec::findDomain(op.getBody().front()));
+  bool isKnown = llvm::all_of(
+      op.getBody().front().without_terminator(),
+      [&](Operation &inner) { return succeeded(layouts.add(&inner, unused)); });
+  return (isKnown &&
+          (splitReductions(op, layouts) || splitByDependence(op, layouts) ||
+           splitAtReductions(op, layouts))) ||
+         splitUnsupported(op);
+}
+
+void SplitStreamsPass::runOnOperation() {
+  SmallVector<StreamOp> ops;
+  getOperation().walk([&](StreamOp op) { ops.push_back(op); });
+  if (ops.empty())
+    return markAllAnalysesPreserved();
+  FailureOr<KernelTarget> kernelTarget = lookupTarget(getOperation());
+  if (failed(kernelTarget))
+    return signalPassFailure();
+  StreamSplitter splitter(*kernelTarget);
+  for (StreamOp op : ops) {
+    Location loc = op.getLoc();
+    std::string reason;
+    splitter.hasKernel(op, reason);
+    if (!splitter.split(op))
+      continue;
+    emitRemark(loc) << "several kernels: " << reason;
+    ++numSplit;
+  }
+}
