@@ -37,7 +37,8 @@ LogicalResult GPUTargetAttr::verify(EmitError emitError, StringRef chip,
                                     int64_t multiprocessors,
                                     int64_t sharedBytes, int64_t registers,
                                     int64_t mmaRate, int64_t l2Rate,
-                                    int64_t memoryRate) {
+                                    int64_t memoryRate, int64_t clock,
+                                    int64_t memoryPeak, int64_t launchTime) {
   // target_c1
   if (chip.empty())
     return emitError() << "expected a target to have a chip";
@@ -53,6 +54,14 @@ LogicalResult GPUTargetAttr::verify(EmitError emitError, StringRef chip,
     if (value <= 0)
       return emitError() << "expected " << name
                          << " of a target to be positive, but got " << value;
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"clock", clock},
+                             {"memory_peak", memoryPeak},
+                             {"launch_time", launchTime}})
+    if (value < 0)
+      return emitError() << "expected " << name
+                         << " of a target to be positive, or 0 if it is not "
+                            "known, but got "
+                         << value;
   return success();
 }
 

@@ -48,6 +48,24 @@
 
 // -----
 
+// expected-error @+1 {{expected clock of a target to be positive, or 0 if it is not known, but got -1}}
+"test.target_c2_clock"() {a = #fp8_gpu.target<
+    chip = "sm_90a", compute_capability = 90, features = "+ptx90", multiprocessors = 132, shared_bytes = 232448, registers = 65536, mma_rate = 4096, l2_rate = 49, memory_rate = 34, clock = -1>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected memory_peak of a target to be positive, or 0 if it is not known, but got -1}}
+"test.target_c2_memory_peak"() {a = #fp8_gpu.target<
+    chip = "sm_90a", compute_capability = 90, features = "+ptx90", multiprocessors = 132, shared_bytes = 232448, registers = 65536, mma_rate = 4096, l2_rate = 49, memory_rate = 34, memory_peak = -1>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected launch_time of a target to be positive, or 0 if it is not known, but got -1}}
+"test.target_c2_launch_time"() {a = #fp8_gpu.target<
+    chip = "sm_90a", compute_capability = 90, features = "+ptx90", multiprocessors = 132, shared_bytes = 232448, registers = 65536, mma_rate = 4096, l2_rate = 49, memory_rate = 34, launch_time = -1>} : () -> ()
+
+// -----
+
 // expected-error @+1 {{expected an argument of a kernel to have a name}}
 "test.argument_c1"() {a = #fp8_gpu.argument<name = "", element = f32, rank = 2, access = read, alignment = 16>} : () -> ()
 

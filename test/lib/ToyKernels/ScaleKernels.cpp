@@ -167,7 +167,9 @@ public:
     return GPUTargetAttr::get(context, getChip(), /*compute_capability=*/80,
                               /*features=*/"+ptx80", /*multiprocessors=*/4,
                               /*shared_bytes=*/166912, /*registers=*/65536,
-                              /*mma_rate=*/1, /*l2_rate=*/1, /*memory_rate=*/1);
+                              /*mma_rate=*/1, /*l2_rate=*/1, /*memory_rate=*/1,
+                              /*clock=*/0, /*memory_peak=*/0,
+                              /*launch_time=*/0);
   }
 
   void registerDialects(DialectRegistry &registry) const override {

@@ -48,13 +48,17 @@ def FP8GPU_TargetAttr : FP8GPU_Attr<"GPUTarget", "target"> {
     | `mma_rate` | 8-bit multiply-adds of a multiprocessor in a clock |
     | `l2_rate` | bytes in a clock that a multiprocessor gets from L2 |
     | `memory_rate` | bytes in a clock that are a multiprocessor's share of memory's rate |
+    | `clock` | of multiprocessors, in MHz; 0 if it is not known |
+    | `memory_peak` | 10^9 bytes in a second that memory reads and writes at most; 0 if it is not known |
+    | `launch_time` | nanoseconds that an empty kernel takes among others; 0 if it is not known |
 
-    Rates are what kernels were measured to get under load, and serve to compare
-    configs.
+    The rates of clocks are what kernels were measured to get under load, and
+    serve to compare configs. The last three are for floors of times: `mma_rate`
+    at `clock`, and `memory_peak`, are what the data sheet says.
 
     Constraints:
     - (C1) `chip` is not empty;
-    - (C2) all numbers are positive.
+    - (C2) all numbers are positive, but for those of which 0 is not known.
   }];
   let parameters = (ins
     StringRefParameter<"chip">:$chip,
@@ -65,7 +69,10 @@ def FP8GPU_TargetAttr : FP8GPU_Attr<"GPUTarget", "target"> {
     "int64_t":$registers,
     "int64_t":$mma_rate,
     "int64_t":$l2_rate,
-    "int64_t":$memory_rate
+    "int64_t":$memory_rate,
+    DefaultValuedParameter<"int64_t", "0">:$clock,
+    DefaultValuedParameter<"int64_t", "0">:$memory_peak,
+    DefaultValuedParameter<"int64_t", "0">:$launch_time
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
