@@ -9,6 +9,7 @@
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Support/RewriteLog.h"
 #include "fp8/Transforms/Passes.h"
+#include "fp8/Transforms/Patterns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
@@ -194,8 +195,7 @@ struct FuseCastsPass : fp8::impl::FuseCastsPassBase<FuseCastsPass> {
   using Base::Base;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FuseAmax>(&getContext(), numAmaxes);
-    patterns.add<FuseQuantize>(&getContext(), numQuantizes);
+    populateFuseCastsPatterns(patterns, numAmaxes, numQuantizes);
     RewriteLog log(DEBUG_TYPE);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),
                                      GreedyRewriteConfig().setListener(&log))))
@@ -203,3 +203,10 @@ struct FuseCastsPass : fp8::impl::FuseCastsPassBase<FuseCastsPass> {
   }
 };
 } // namespace
+
+void fp8::populateFuseCastsPatterns(RewritePatternSet &patterns,
+                                    llvm::Statistic &numAmaxes,
+                                    llvm::Statistic &numQuantizes) {
+  patterns.add<FuseAmax>(patterns.getContext(), numAmaxes);
+  patterns.add<FuseQuantize>(patterns.getContext(), numQuantizes);
+}

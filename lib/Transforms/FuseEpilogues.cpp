@@ -9,6 +9,7 @@
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Support/RewriteLog.h"
 #include "fp8/Transforms/Passes.h"
+#include "fp8/Transforms/Patterns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -186,9 +187,12 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
   /// Elementwise on tensors, one result, nothing that knows where it is.
   LogicalResult checkShape(linalg::GenericOp op,
                            PatternRewriter &rewriter) const {
-    if (!op.hasPureTensorSemantics() || op.getNumResults() != 1 ||
+    if (!op.hasPureTensorSemantics() ||
         op.getNumLoops() != op.getNumParallelLoops())
       return rewriter.notifyMatchFailure(op, "not elementwise");
+    if (op.getNumResults() != 1)
+      return rewriter.notifyMatchFailure(
+          op, "more results than the one that an epilogue has");
     if (!op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity() ||
         !op.getBody()->getArguments().back().use_empty())
       return rewriter.notifyMatchFailure(op,
@@ -210,7 +214,7 @@ struct FuseEpiloguesPass : fp8::impl::FuseEpiloguesPassBase<FuseEpiloguesPass> {
   using Base::Base;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FuseEpiloguePattern>(&getContext(), numFused);
+    populateFuseEpiloguesPatterns(patterns, numFused);
     RewriteLog log(DEBUG_TYPE);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),
                                      GreedyRewriteConfig().setListener(&log))))
@@ -219,3 +223,8 @@ struct FuseEpiloguesPass : fp8::impl::FuseEpiloguesPassBase<FuseEpiloguesPass> {
 };
 
 } // namespace
+
+void fp8::populateFuseEpiloguesPatterns(RewritePatternSet &patterns,
+                                        llvm::Statistic &numFused) {
+  patterns.add<FuseEpiloguePattern>(patterns.getContext(), numFused);
+}

@@ -18,10 +18,6 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Tensors with an element for each of the domain that one pass reads or writes
-/// at most: what a kernel's registers have room for.
-static constexpr size_t kMaxTensors = 10;
-
 StreamClusters::StreamClusters(Block &block) : block(block) {
   Operation *lastEffect = nullptr;
   for (Operation &op : block) {
@@ -180,7 +176,7 @@ bool StreamClusters::tryJoin(Operation *op, unsigned cluster) {
   }
   Cluster ops = clusters[cluster];
   ops.push_back(op);
-  if (countTensors(ops, extended) > kMaxTensors) {
+  if (countTensors(ops, extended) > kMaxStreamTensors) {
     LDBG() << "more tensors than one pass has: " << *op;
     return false;
   }

@@ -36,6 +36,10 @@ struct StreamLayout {
   bool isOrdered() const;
 };
 
+/// Tensors with an element for each of the domain that one pass reads or writes
+/// at most: what a kernel's registers have room for.
+constexpr size_t kMaxStreamTensors = 8;
+
 /// The layouts of the values that operations compute on one domain. Operations
 /// are added in program order; values that none of them computes are inputs,
 /// whose layout is up to who reads them.
