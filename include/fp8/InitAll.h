@@ -15,6 +15,8 @@ class DialectRegistry;
 
 namespace mlir::fp8 {
 
+struct PipelineOptions;
+
 /// The fp8 dialect and every upstream dialect and extension that its passes
 /// and pipelines read, create or bufferise. Enough for a tool that runs
 /// `buildPipeline`.
@@ -23,11 +25,11 @@ void registerPipelineDialects(DialectRegistry &registry);
 /// The above and all of upstream's dialects and extensions.
 void registerAllDialects(DialectRegistry &registry);
 
-/// Our passes and pipelines.
-void registerFP8Passes();
+/// Our passes and pipelines; `defaults` are those of registerPipelines.
+void registerFP8Passes(const PipelineOptions *defaults = nullptr);
 
 /// The above and all of upstream's passes.
-void registerAllPasses();
+void registerAllPasses(const PipelineOptions *defaults = nullptr);
 
 } // namespace mlir::fp8
 

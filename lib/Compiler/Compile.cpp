@@ -72,10 +72,12 @@ compileHost(ModuleOp module, const CompileOptions &options, func::FuncOp entry,
   if (pipeline.functionalState) {
     // The tensors of the state are part of the interface.
     pipeline.to = stringifyPhase(Phase::Scaling).str();
+    pipeline.fusionReport.clear();
     if (failed(runPipeline(module, pipeline)))
       return makeReportedError();
     pipeline.from = stringifyPhase(Phase::Fusion).str();
     pipeline.to = options.to;
+    pipeline.fusionReport = options.fusionReport;
   }
   FailureOr<ProgramInterface> interface =
       ProgramInterface::create(module, options.name, options, entry);

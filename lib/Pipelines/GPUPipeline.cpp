@@ -30,6 +30,15 @@ void fp8::buildGPUBufferPipeline(OpPassManager &pm,
   pm.addPass(createSelectKernelsPass(select));
   // While operands can be traced, and it is known what has a kernel.
   pm.addPass(createReportCopiesPass());
+  if (!options.fusionReport.empty()) {
+    ReportFusionPassOptions report;
+    report.file = options.fusionReport;
+    pm.addPass(createReportFusionPass(report));
+  }
+  buildGPULaunchPipeline(pm);
+}
+
+void fp8::buildGPULaunchPipeline(OpPassManager &pm) {
   pm.addPass(createBuildKernelsPass());
   pm.addPass(createLaunchKernelsPass());
   pm.addPass(createRecordInPlacePass());

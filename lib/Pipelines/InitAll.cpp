@@ -104,17 +104,17 @@ void fp8::registerAllDialects(DialectRegistry &registry) {
   registerOwnDialects(registry);
 }
 
-void fp8::registerFP8Passes() {
+void fp8::registerFP8Passes(const PipelineOptions *defaults) {
   registerFP8TransformsPasses();
   registerFP8ConversionPasses();
   registerFP8PipelinesPasses();
   registerFP8GPUTransformsPasses();
   registerFP8KernelsPasses();
   registerKernelPipelines();
-  registerPipelines();
+  registerPipelines(defaults);
 }
 
-void fp8::registerAllPasses() {
+void fp8::registerAllPasses(const PipelineOptions *defaults) {
   mlir::registerAllPasses();
-  registerFP8Passes();
+  registerFP8Passes(defaults);
 }

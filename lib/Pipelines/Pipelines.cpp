@@ -145,6 +145,10 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
   if (options.tf32 && !isGPU)
     return emitError() << "expected a GPU as the target with tf32, but got '"
                        << options.target << "'";
+  if (!options.fusionReport.empty() && !isGPU)
+    return emitError() << "expected a GPU as the target with fusion-report, "
+                          "but got '"
+                       << options.target << "'";
   std::optional<Phase> first = symbolizePhase(options.from);
   std::optional<Phase> last = symbolizePhase(options.to);
   if (!first || !last)
@@ -155,6 +159,11 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
     return emitError() << "expected phase '" << options.from
                        << "' or a later one to end with, but got '"
                        << options.to << "'";
+  if (!options.fusionReport.empty() &&
+      (*first > Phase::Buffers || *last < Phase::Buffers))
+    return emitError() << "expected phase 'buffers', which chooses kernels, to "
+                          "be run with fusion-report, but got those from '"
+                       << options.from << "' to '" << options.to << "'";
   for (auto [name, phase] : phases) {
     if (phase < *first)
       continue;
@@ -228,12 +237,13 @@ static std::string describePipeline() {
   return text;
 }
 
-void fp8::registerPipelines() {
+void fp8::registerPipelines(const PipelineOptions *defaults) {
   registerPassPipeline(
       "fp8-pipeline", describePipeline(),
-      [](OpPassManager &pm, StringRef text,
-         llvm::function_ref<LogicalResult(const Twine &)> errorHandler) {
-        PipelineOptions options;
+      [defaults](
+          OpPassManager &pm, StringRef text,
+          llvm::function_ref<LogicalResult(const Twine &)> errorHandler) {
+        PipelineOptions options = defaults ? *defaults : PipelineOptions();
         if (llvm::Error error = parsePipelineOptions(text, options))
           return errorHandler(llvm::toString(std::move(error)));
         // buildPipeline reports through a diagnostic, which needs a context

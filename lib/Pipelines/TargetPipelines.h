@@ -20,6 +20,8 @@ void buildCPUKernelPipeline(OpPassManager &pm);
 void buildCPUHostPipeline(OpPassManager &pm);
 
 void buildGPUBufferPipeline(OpPassManager &pm, const PipelineOptions &options);
+/// Of phase 5 what follows the choice of kernels.
+void buildGPULaunchPipeline(OpPassManager &pm);
 void buildGPUKernelPipeline(OpPassManager &pm);
 void buildGPUHostPipeline(OpPassManager &pm, const PipelineOptions &options);
 

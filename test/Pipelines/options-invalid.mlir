@@ -10,6 +10,10 @@
 // RUN: not fp8-opt %s --fp8-pipeline="target=sm_90a kernel-format=tar" 2>&1 | FileCheck %s --check-prefix=FORMAT
 // RUN: not fp8-opt %s --fp8-pipeline="tf32" 2>&1 | FileCheck %s --check-prefix=TF32
 // RUN: not fp8-opt %s --fp8-pipeline="target=sm_90a tf32=19" 2>&1 | FileCheck %s --check-prefix=TF32-BOOL
+// RUN: not fp8-opt %s --fp8-pipeline="fusion-report=-" 2>&1 | FileCheck %s --check-prefix=REPORT
+// RUN: not fp8-opt %s --fp8-pipeline="target=sm_90a to=fusion fusion-report=-" 2>&1 | FileCheck %s --check-prefix=REPORT-TO
+// RUN: not fp8-opt %s --fp8-pipeline="target=sm_90a from=kernels" --fp8-fusion-report=- 2>&1 | FileCheck %s --check-prefix=REPORT-FROM
+// RUN: not fp8-opt %s --canonicalize --fp8-fusion-report=- 2>&1 | FileCheck %s --check-prefix=REPORT-PIPELINE
 // RUN: not fp8-opt %s --fp8-remarks=csv:- 2>&1 | FileCheck %s --check-prefix=REMARKS
 // RUN: not fp8-opt %s --fp8-remarks=json:%t.absent/remarks.json 2>&1 | FileCheck %s --check-prefix=DIRECTORY
 // RUN: not fp8-opt %s --pass-pipeline="builtin.module(fp8-pipeline{to=nowhere})" 2>&1 | FileCheck %s --check-prefix=PHASE
@@ -20,11 +24,15 @@
 // RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // BOOL: error: expected option 'require' to be true or false, but got 'perhaps'
 // MISSPELT: error: unknown option 'recipes'; did you mean 'recipe'?
-// UNKNOWN: error: unknown option 'colour': expected one of evaluate-constants, from, functional-state, kernel-cache, kernel-format, kernel-table, max-padding, recipe, recipe-file, require, stats, target, tf32, to
+// UNKNOWN: error: unknown option 'colour': expected one of evaluate-constants, from, functional-state, fusion-report, kernel-cache, kernel-format, kernel-table, max-padding, recipe, recipe-file, require, stats, target, tf32, to
 // NUMBER: error: expected option 'max-padding' to be a number, but got 'much'
 // FORMAT: error: expected kernel-format to be auto, cubin or ptx, but got 'tar'
 // TF32: error: expected a GPU as the target with tf32, but got 'cpu'
 // TF32-BOOL: error: expected option 'tf32' to be true or false, but got '19'
+// REPORT: error: expected a GPU as the target with fusion-report, but got 'cpu'
+// REPORT-TO: error: expected phase 'buffers', which chooses kernels, to be run with fusion-report, but got those from 'import' to 'fusion'
+// REPORT-FROM: error: expected phase 'buffers', which chooses kernels, to be run with fusion-report, but got those from 'kernels' to 'host'
+// REPORT-PIPELINE: error: expected --fp8-pipeline with --fp8-fusion-report
 // REMARKS: error: expected remarks as json:FILE or text:FILE, but got 'csv:-'
 // DIRECTORY: error: remarks file '{{.*}}.absent/remarks.json': expected a writable directory
 

@@ -32,4 +32,6 @@ def kernel_table : Keyed<KernelTable>;
 def fp8_remarks : J<"fp8-remarks", "FORMAT:FILE",
                     "Write what was decided about every contraction: json:FILE "
                     "or text:FILE, - for the standard output">;
+def fp8_fusion_report : J<"fp8-fusion-report", FusionReport.Value,
+                          FusionReport.Help>;
 def help : F<"help", "Print this">;

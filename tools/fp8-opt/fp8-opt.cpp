@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/InitAll.h"
+#include "fp8/Pipelines/Pipelines.h"
 #include "fp8/Pipelines/Remarks.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
@@ -38,11 +39,17 @@ int main(int argc, char **argv) {
   llvm::InitLLVM initLLVM(argc, argv);
   DialectRegistry registry;
   fp8::registerAllDialects(registry);
-  fp8::registerAllPasses();
+  // What options of the tool say of every pipeline.
+  static fp8::PipelineOptions pipelineOptions;
+  fp8::registerAllPasses(&pipelineOptions);
   static llvm::cl::opt<std::string> remarks(
       "fp8-remarks",
       llvm::cl::desc("Write what was decided about every contraction: "
                      "json:FILE or text:FILE"));
+  static llvm::cl::opt<std::string, true> fusionReport(
+      "fp8-fusion-report", llvm::cl::location(pipelineOptions.fusionReport),
+      llvm::cl::desc("Write what each kernel of --fp8-pipeline reads and "
+                     "writes, and why it is not fused further: a FILE, or -"));
 #ifndef NDEBUG
   static llvm::cl::list<std::string> loggedPasses(
       "fp8-debug-only", llvm::cl::CommaSeparated,
@@ -55,6 +62,21 @@ int main(int argc, char **argv) {
 #ifndef NDEBUG
   logPasses(loggedPasses);
 #endif
+  if (!pipelineOptions.fusionReport.empty()) {
+    MlirOptMainConfig commandLine = config;
+    config.setPassPipelineSetupFn([commandLine](PassManager &pm) {
+      if (failed(commandLine.setupPassPipeline(pm)))
+        return failure();
+      if (llvm::none_of(pm.getPasses(), [](Pass &pass) {
+            return pass.getArgument() == "fp8-report-fusion";
+          })) {
+        llvm::errs() << "error: expected --fp8-pipeline with "
+                        "--fp8-fusion-report\n";
+        return failure();
+      }
+      return success();
+    });
+  }
   if (!remarks.empty()) {
     // The context is made by MlirOptMain: its first pass manager is the first
     // place where it can be reached.

@@ -206,6 +206,7 @@ static RunOptions getReferenceOptions(const RunOptions &options) {
   RunOptions reference = options;
   reference.pipeline.target = options.compare;
   reference.pipeline.stats = false;
+  reference.pipeline.fusionReport.clear();
   reference.quiet = true;
   reference.time = false;
   reference.profile = false;

@@ -85,4 +85,31 @@ def SerializeKernelsPass : Pass<"fp8-serialize-kernels", "::mlir::ModuleOp"> {
                            "::mlir::NVVM::NVVMDialect"];
 }
 
+def ReportFusionPass : Pass<"fp8-report-fusion", "::mlir::ModuleOp"> {
+  let summary = "write what each kernel moves, and why it is not fused further";
+  let description = [{
+    Writes the report that docs/FusionReport.md describes to `file`, as text, or
+    as JSON where its name ends in `.json`: each launch, copy and loop of the
+    program with its bytes and the least time that it can take; what stands
+    between kernels that share a tensor; what the program cannot do without.
+
+    Goes after `fp8-select-kernels`, whose choices it reports. What is launched
+    is taken from a copy of the program, which the rest of the phase lowers to
+    buffers. Why two kernels are two is asked of the passes and kernels that
+    would make them one: the patterns of `fp8-fuse-casts` and
+    `fp8-fuse-epilogues` say why they do not match, and the generator of streams
+    why it has no kernel for both.
+
+    Changes nothing.
+  }];
+  let options = [
+    Option<"file", "file", "std::string", "\"-\"",
+           "What to write, - for the standard output">
+  ];
+  let statistics = [
+    Statistic<"numLaunches", "num-launches", "Launches, copies and loops">,
+    Statistic<"numTried", "num-tried", "Fusions tried in vain">
+  ];
+}
+
 #endif // FP8_PIPELINES_PASSES_TD

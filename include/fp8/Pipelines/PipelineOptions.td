@@ -55,6 +55,11 @@ def KernelTable
     : PipelineOption<"kernel-table", "kernelTable", "FILE",
                      "Kernel configs that fp8-tune measured; without it, and "
                      "for matmuls that it lacks, a heuristic chooses">;
+def FusionReport
+    : PipelineOption<"fusion-report", "fusionReport", "FILE",
+                     "Write what each kernel of a GPU reads and writes, and why "
+                     "it is not fused further; JSON if FILE ends in .json, - "
+                     "for the standard output">;
 def Tf32
     : PipelineOption<"tf32", "tf32", "",
                      "Multiply f32 that no recipe quantises as TF32, with "

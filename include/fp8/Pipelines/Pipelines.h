@@ -49,6 +49,9 @@ struct PipelineOptions {
   std::string kernelCache;
   /// Path of a table of measured kernel configs, from fp8-tune; empty for none.
   std::string kernelTable;
+  /// Path of the report of kernels that `fp8-report-fusion` writes, "-" for the
+  /// standard output; empty for none. For GPUs.
+  std::string fusionReport;
   /// First phase to run, a name of `Phase`: the program is what the one before
   /// left.
   std::string from = "import";
@@ -84,8 +87,10 @@ LogicalResult buildPipeline(OpPassManager &pm, const PipelineOptions &options,
 /// llvm dialect of a CPU.
 void buildCPUPipeline(OpPassManager &pm);
 
-/// Registers `--fp8-pipeline="recipe=... target=cpu to=fusion"`.
-void registerPipelines();
+/// Registers `--fp8-pipeline="recipe=... target=cpu to=fusion"`. Options that
+/// are not given are those of `defaults`, if there are any, when a pipeline is
+/// made.
+void registerPipelines(const PipelineOptions *defaults = nullptr);
 
 } // namespace mlir::fp8
 
