@@ -28,6 +28,7 @@ from stream_checks import CHECKED, DYNAMIC, check_all, make_arguments
 from stream_functions import MAPS, STREAMS, get_function, get_name
 from timing import describe, get_ratio, measure, show_machine, show_time, torch, write_record
 
+MOST_COPIED = 1 << 28  # Copies of 500 MB reach two thirds of this one's rate.
 BIG = (8192, 14336)
 BIG_ROWS = {"rmsnorm_both": (8192, 4096)}  # As wide as models have them.
 SMALL = (128, 512)
@@ -76,7 +77,8 @@ def compare_peer(ours, peer, sums):
 
 def measure_big(ours, stream, extents, args):
     half = stream.bytes * extents[0] * extents[1] // 2
-    source = torch.empty(half, dtype=torch.uint8, device="cuda")
+    copied = min(half, MOST_COPIED)
+    source = torch.empty(copied, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     calls = {"ours": ours, "copy": lambda: target.copy_(source)}
     row = {"function": ours.function.name, "extents": list(extents), "bytes": stream.bytes}
@@ -85,7 +87,8 @@ def measure_big(ours, stream, extents, args):
         row["peer"] = compare_peer(ours, compiled, stream.sums)
         calls["compiled"] = lambda: compiled(*ours.values)
     row["times"] = times = measure(calls, args.rounds)
-    row.update(of_copy=get_ratio(times["copy"], times["ours"]), goal=stream.goal)
+    of_copied = get_ratio(times["copy"], times["ours"])
+    row.update(of_copy=of_copied and of_copied * half / copied, goal=stream.goal)
     row["met"] = row["of_copy"] is not None and row["of_copy"] >= stream.goal
     if args.peers:
         row["of_peer"] = get_ratio(times["compiled"], times["ours"])

@@ -7,6 +7,7 @@ its clocks.
 """
 
 import datetime
+import gc
 import json
 import math
 import statistics
@@ -41,10 +42,16 @@ def repeat(call, times):
 
 def capture(call, times):
     """A graph of so many calls, none of which may be the first. It is captured in a stream
-    of its own: a capture that fails leaves one of no use."""
+    of its own: a capture that fails leaves one of no use. Other graphs must not be collected
+    meanwhile, which ends it."""
     graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
-    with torch.cuda.graph(graph, stream=stream):
-        repeat(call, times)
+    gc.collect()
+    gc.disable()
+    try:
+        with torch.cuda.graph(graph, stream=stream):
+            repeat(call, times)
+    finally:
+        gc.enable()
     return graph
 
 

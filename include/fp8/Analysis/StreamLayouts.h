@@ -38,7 +38,7 @@ struct StreamLayout {
 
 /// Tensors with an element for each of the domain that one pass reads or writes
 /// at most: what a kernel's registers have room for.
-constexpr size_t kMaxStreamTensors = 8;
+constexpr size_t kMaxStreamTensors = 10;
 
 /// The layouts of the values that operations compute on one domain. Operations
 /// are added in program order; values that none of them computes are inputs,

@@ -53,9 +53,11 @@ static SmallVector<StreamArgument> getOutputs(const StreamSpec &spec) {
 
 /// What rows of an argument start at multiples of, in bytes.
 static int64_t getAlignment(const StreamSpec &spec,
-                            const StreamArgument &argument) {
+                            const StreamArgument &argument,
+                            KernelAccess access) {
   int64_t bytes = argument.elementType.getIntOrFloatBitWidth() / 8;
-  if (!argument.block.isFull())
+  if (access == KernelAccess::Read ? !StreamTile::hasChunks(argument)
+                                   : !argument.block.isFull())
     return bytes;
   int64_t extent =
       spec.isTransposed(argument.layout) ? spec.rows : spec.columns;
@@ -85,7 +87,7 @@ static StreamSignature getSignature(MLIRContext *context,
     arguments.push_back(KernelArgumentAttr::get(
         context, argument.name, argument.elementType,
         static_cast<int64_t>(argument.layout.dims.size()), access,
-        getAlignment(spec, argument)));
+        getAlignment(spec, argument, access)));
   };
   for (const StreamArgument &input : inputs)
     addArgument(input, KernelAccess::Read);
@@ -217,8 +219,7 @@ static StreamConfigAttr makeTileConfig(MLIRContext *context,
   lanes = std::max(lanes, std::min<int64_t>(32, spec.blockColumns / kChunk));
   int64_t across = 1, chunks = 1, down = warps, lanesDown = 32 / lanes;
   if (spec.transposes || spec.blockRows > 1) {
-    if (spec.blockRows > 1)
-      rows = std::min(rows, spec.blockRows);
+    rows = std::min(rows, spec.leastRows);
     int64_t least = std::max<int64_t>(spec.blockRows, spec.transposes ? 16 : 1);
     while (rows * lanesDown * down < least && down < 32)
       down *= 2;
@@ -274,7 +275,13 @@ public:
     });
     bool isTile = spec.transposes || spec.blockRows > 1;
     int64_t lanes = isTile ? 16 : 32;
-    if (spec.blockRows > 1)
+    // What rows or columns have in common is waited for in the middle: there
+    // another block goes on.
+    bool waits = llvm::any_of(spec.inputs, [&](const auto &input) {
+      StreamBlock block = spec.getBlock(input.layout);
+      return !block.isFull() && !block.isSingle();
+    });
+    if (spec.blockRows > 1 || (isTile && waits))
       addTile(8, lanes, 8, 2);
     else if (isTile && numFull == 1)
       addTile(8, lanes, 16, 1);
@@ -359,6 +366,10 @@ public:
                                spec.blockRows % config.getRows() != 0))
       return fail("expected a tile of whole blocks of {0} rows, but got {1}",
                   spec.blockRows, config.getTileRows());
+    if (config.getRows() > spec.leastRows)
+      return fail("expected at most {0} rows of a thread, for blocks of as "
+                  "many, but got {1}",
+                  spec.leastRows, config.getRows());
     if (config.getLanes() * kChunk < spec.blockColumns)
       return fail("expected lanes for blocks of {0} columns, but got {1}",
                   spec.blockColumns, config.getLanes());

@@ -187,6 +187,31 @@ static LogicalResult addReductions(StreamSpec &spec, std::string &reason) {
     else
       spec.blockColumns = std::max(spec.blockColumns, block.columns);
     spec.blockRows = std::max(spec.blockRows, block.rows);
+    if (block.rows > 1)
+      spec.leastRows = std::min(spec.leastRows, block.rows);
+  }
+  return success();
+}
+
+/// Of values that several elements have in common, those of a thread's rows and
+/// of a chunk have one.
+static LogicalResult checkBlocks(StreamSpec &spec, std::string &reason) {
+  for (const StreamSpec::Input &input : spec.inputs) {
+    StreamBlock block = spec.getBlock(input.layout);
+    if (block.rows > 1 && !llvm::isPowerOf2_64(block.rows)) {
+      reason = llvm::formatv("expected values of a power of two of rows to "
+                             "read, but got {0}",
+                             block.rows);
+      return failure();
+    }
+    if (block.columns > 1 && block.columns % 8 != 0) {
+      reason = llvm::formatv("expected values of a multiple of 8 columns to "
+                             "read, but got {0}",
+                             block.columns);
+      return failure();
+    }
+    if (block.rows > 1)
+      spec.leastRows = std::min(spec.leastRows, block.rows);
   }
   return success();
 }
@@ -292,7 +317,8 @@ FailureOr<StreamSpec> StreamSpec::get(StreamOp op, std::string &reason) {
     spec.batch = domain[0];
   else if (domain.size() == 3)
     spec.rows = product(domain[0], domain[1]);
-  if (failed(checkTypes(spec, reason)) || failed(addReductions(spec, reason)))
+  if (failed(checkTypes(spec, reason)) || failed(addReductions(spec, reason)) ||
+      failed(checkBlocks(spec, reason)))
     return failure();
   if (spec.reducesRows && ShapedType::isDynamic(spec.columns))
     return fail("expected rows of a known length, of which something is "

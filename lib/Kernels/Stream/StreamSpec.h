@@ -48,6 +48,8 @@ struct StreamSpec : KernelSpec {
   /// and of columns that something is measured of, and whether whole rows are.
   bool transposes = false, reducesRows = false;
   int64_t blockRows = 1, blockColumns = 1;
+  /// Rows of the lowest block, measured or read; more than a thread may have.
+  int64_t leastRows = 32;
   /// Rows of the tile that has whole columns, if something is measured of
   /// these, a power of two; 1 otherwise.
   int64_t heldRows = 1;

@@ -145,6 +145,15 @@ Value StreamTile::getPointer(const StreamArgument &argument, int64_t row,
   return known = getAddress(argument, index, b.i32(0));
 }
 
+bool StreamTile::hasChunks(const StreamArgument &argument) {
+  auto last = static_cast<int64_t>(argument.layout.block.size()) - 1;
+  if (argument.block.isFull())
+    return true;
+  return argument.block.columns == 1 && !argument.layout.dims.empty() &&
+         argument.layout.dims.back() == last &&
+         argument.elementType.getIntOrFloatBitWidth() > 8;
+}
+
 SmallVector<Value> StreamTile::loadChunk(const StreamArgument &argument,
                                          int64_t row, int64_t chunk) {
   int64_t bytes = argument.elementType.getIntOrFloatBitWidth() / 8;

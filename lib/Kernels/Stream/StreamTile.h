@@ -79,10 +79,12 @@ public:
   /// Elements that lie together, 1 to 8 of a chunk: what the number of columns
   /// is known to be a multiple of.
   int64_t getVector() const { return vector; }
-  /// The words of a chunk of a full input, clamped to the domain.
+  /// Whether an input has neighbouring elements for those of a chunk.
+  static bool hasChunks(const StreamArgument &argument);
+  /// The words of a chunk of such an input, clamped to the domain.
   SmallVector<Value> loadChunk(const StreamArgument &argument, int64_t row,
                                int64_t chunk);
-  /// One element of what is not full, clamped; `column` in the chunk.
+  /// One element of what has none, clamped; `column` in the chunk.
   Value loadElement(const StreamArgument &argument, int64_t row, int64_t chunk,
                     int64_t column);
   /// Where a chunk of a full result in the domain's order is to go, and

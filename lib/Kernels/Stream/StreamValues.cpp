@@ -172,6 +172,9 @@ SmallVector<Value> StreamValues::evaluateInput(BlockArgument argument,
   if (input.block.isFull())
     return unpack(words.at({argument.getAsOpaquePointer(), row, chunk}),
                   input.elementType);
+  // What elements have in common is in the cache for most of them.
+  if (StreamTile::hasChunks(input))
+    return unpack(tile.loadChunk(input, row, chunk), input.elementType);
   SmallVector<Value> values;
   for (int64_t e = 0; e < (input.block.columns == 1 ? kChunk : 1); ++e)
     values.push_back(

@@ -26,7 +26,7 @@ public:
                ArrayRef<StreamArgument> inputs, ValueRange captures,
                Value scratch);
 
-  /// Loads all of the inputs that are read element by element.
+  /// Loads the inputs that are read element by element.
   void loadInputs();
   /// The elements of a value at a place: those of the 8 columns, or one that
   /// they have in common.

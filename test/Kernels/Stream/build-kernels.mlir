@@ -152,7 +152,7 @@ func.func @batches_apart(%x: tensor<3x32x512xbf16>, %s: tensor<1x1x1xf32>) -> te
 // the row's elements are read where they are used. Functions that no instruction
 // has exactly are approximated.
 
-// CHECK:      #fp8_gpu.argument<name = "in0", element = bf16, rank = 2, access = read, alignment = 16>, #fp8_gpu.argument<name = "in1", element = bf16, rank = 1, access = read, alignment = 2>
+// CHECK:      #fp8_gpu.argument<name = "in0", element = bf16, rank = 2, access = read, alignment = 16>, #fp8_gpu.argument<name = "in1", element = bf16, rank = 1, access = read, alignment = 16>
 // CHECK-SAME: #fp8_gpu.capture<0 : f32>
 // CHECK-LABEL: llvm.func @fp8_stream_sm90a_rows_4x1_l32_w4x1_b2(
 // CHECK-SAME:  %[[FACTOR:[a-z0-9]+]]: f32)

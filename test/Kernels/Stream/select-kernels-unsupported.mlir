@@ -80,6 +80,30 @@ func.func @columns_of_all_batches(%x: tensor<4x32x64xbf16>) -> (tensor<1x1x64xf3
   return %0#0, %0#1 : tensor<1x1x64xf32>, tensor<4x1x64xf32>
 }
 
+// A chunk of 8 columns, and a thread's rows, have one factor.
+
+func.func @narrow_blocks(%x: !x, %s: tensor<32x16xf32>) -> tensor<32x64xf8E4M3FN> {
+  // expected-remark @below {{no kernel: expected values of a multiple of 8 columns to read, but got 4}}
+  %0 = fp8.stream(%x, %s) {
+  ^bb0(%a: !x, %f: tensor<32x16xf32>):
+    %q = fp8.quantize %a scale(%f, %f : tensor<32x16xf32>, tensor<32x16xf32>) : !x -> !fp8.scaled<32x64xf8E4M3FN, block = [1, 4], scale = f32>
+    %codes, %factor = fp8.disassemble %q : !fp8.scaled<32x64xf8E4M3FN, block = [1, 4], scale = f32>
+    fp8.yield %codes : tensor<32x64xf8E4M3FN>
+  } : (!x, tensor<32x16xf32>) -> tensor<32x64xf8E4M3FN>
+  return %0 : tensor<32x64xf8E4M3FN>
+}
+
+func.func @blocks_of_three_rows(%x: !x, %s: tensor<11x64xf32>) -> tensor<32x64xf8E4M3FN> {
+  // expected-remark @below {{no kernel: expected values of a power of two of rows to read, but got 3}}
+  %0 = fp8.stream(%x, %s) {
+  ^bb0(%a: !x, %f: tensor<11x64xf32>):
+    %q = fp8.quantize %a scale(%f, %f : tensor<11x64xf32>, tensor<11x64xf32>) : !x -> !fp8.scaled<32x64xf8E4M3FN, block = [3, 1], scale = f32>
+    %codes, %factor = fp8.disassemble %q : !fp8.scaled<32x64xf8E4M3FN, block = [3, 1], scale = f32>
+    fp8.yield %codes : tensor<32x64xf8E4M3FN>
+  } : (!x, tensor<11x64xf32>) -> tensor<32x64xf8E4M3FN>
+  return %0 : tensor<32x64xf8E4M3FN>
+}
+
 func.func @own_amax(%x: !x) -> (tensor<32x64xf8E4M3FN>, !one) {
   // expected-remark @below {{no kernel: expected the amax of the whole tensor to be a result only: it is known when the tensor has been read}}
   %0:2 = fp8.stream(%x) {

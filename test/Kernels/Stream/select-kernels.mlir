@@ -113,6 +113,15 @@ func.func @low_blocks(%x: !x) -> tensor<4096x4096xf32> {
   return %0 : tensor<4096x4096xf32>
 }
 
+// Nor may a thread have rows of two blocks, measured or given.
+
+// CHECK-LABEL: func.func @given_factors
+// CHECK: fp8_gpu.config = #fp8_stream.config<rows = {{1|2}}, chunks = 1,
+func.func @given_factors(%x: !x, %s: tensor<4096x4096xf32>) -> !fp8.scaled<8192x4096xf8E4M3FN, block = [2, 1], scale = f32> {
+  %q = fp8.quantize %x scale(%s, %s : tensor<4096x4096xf32>, tensor<4096x4096xf32>) : !x -> !fp8.scaled<8192x4096xf8E4M3FN, block = [2, 1], scale = f32>
+  return %q : !fp8.scaled<8192x4096xf8E4M3FN, block = [2, 1], scale = f32>
+}
+
 // Warps beside each other have a row: 2 chunks of 8, 32 lanes, 8 warps.
 
 // CHECK-LABEL: func.func @rows
