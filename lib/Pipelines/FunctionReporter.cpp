@@ -10,6 +10,7 @@
 #include "fp8/IR/FP8Dialect.h"
 #include "fp8/IR/PortNames.h"
 #include "fp8/Kernels/KernelOpInterface.h"
+#include "fp8/Pipelines/Remarks.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -40,20 +41,15 @@ static FusionReport::Tensor getTensor(Type type) {
   return {describeType(type), getBytes(type)};
 }
 
-/// "file:line:column", or else the innermost name, if it has either.
-static std::string describeLocation(Location loc) {
-  std::string text;
-  loc->walk([&](Location inner) {
-    if (auto name = dyn_cast<NameLoc>(inner))
-      text = name.getName().str();
-    auto file = dyn_cast<FileLineColLoc>(inner);
-    if (!file)
+/// Where it is, or else the innermost name, if it has either.
+static std::string describePlace(Location loc) {
+  std::string text = describeLocation(loc);
+  if (text.empty())
+    loc->walk([&](Location inner) {
+      if (auto name = dyn_cast<NameLoc>(inner))
+        text = name.getName().str();
       return WalkResult::advance();
-    text = (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" +
-            Twine(file.getColumn()))
-               .str();
-    return WalkResult::interrupt();
-  });
+    });
   return text;
 }
 
@@ -218,8 +214,8 @@ FunctionReporter::reportKernel(const LaunchedKernel &kernel) {
     node = kernel.origins.front() - firstTag;
   report.kind = getKind(kernel, node);
   report.symbol = kernel.symbol;
-  report.location = describeLocation(node ? graph.getNodes()[*node].op->getLoc()
-                                          : kernel.loc);
+  report.location =
+      describePlace(node ? graph.getNodes()[*node].op->getLoc() : kernel.loc);
   for (Type type : kernel.reads)
     report.reads.push_back(getTensor(type));
   for (Type type : kernel.writes)

@@ -73,8 +73,7 @@ llvm::json::Object GemmRemark::getJSON() const {
   return object;
 }
 
-/// Location as `file:line:column`; empty if it has none.
-static std::string describeLocation(Location location) {
+std::string fp8::describeLocation(Location location) {
   std::string text;
   location->walk([&](Location inner) {
     auto file = dyn_cast<FileLineColLoc>(inner);

@@ -17,10 +17,14 @@
 #include <utility>
 
 namespace mlir {
+class Location;
 class MLIRContext;
-}
+} // namespace mlir
 
 namespace mlir::fp8 {
+
+/// `file:line:column`; empty if `loc` has none.
+std::string describeLocation(Location loc);
 
 /// What was decided about a contraction, or what its kernel costs beside it.
 struct GemmRemark {

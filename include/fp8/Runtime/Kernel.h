@@ -28,7 +28,9 @@
 //     "flops": "m 2 *"
 //   }
 //
-// All keys are there. Types are u8, u16, u32, u64, f16, bf16 and f32.
+// All keys are there. Types are u8, u16, u32, u64, f16, bf16 and f32. Access is
+// read, write, update (both), or raise (to the greater of what is there and an
+// amax).
 // Expressions are in postfix order, of numbers, extents, +, *, floordiv,
 // ceildiv and mod.
 //
