@@ -39,6 +39,7 @@ void fp8::buildGPUBufferPipeline(OpPassManager &pm,
 }
 
 void fp8::buildGPULaunchPipeline(OpPassManager &pm) {
+  pm.addPass(createOrderFactorsPass());
   pm.addPass(createBuildKernelsPass());
   pm.addPass(createLaunchKernelsPass());
   pm.addPass(createRecordInPlacePass());

@@ -108,6 +108,32 @@ def ReportCopiesPass : Pass<"fp8-report-copies", "::mlir::ModuleOp"> {
   ];
 }
 
+def OrderFactorsPass : Pass<"fp8-order-factors", "::mlir::ModuleOp"> {
+  let summary = "factors of streams in the order that matmuls read";
+  let description = [{
+    Factors of blocks of 1 by some of K, as of 1x128, that a stream with a kernel
+    makes for nothing but matmuls with kernels (`fp8_gpu.config`) have rows
+    innermost from here on: a matmul reads those of neighbouring rows together.
+    The stream yields the transpose, and a matmul reads through the
+    `linalg.transpose` that is put between them, which nobody computes.
+
+    ```mlir
+    %codes, %factors = fp8.stream(%x) { ... } : ... -> (..., tensor<64x2xf32>)
+    %a = fp8.assemble %codes, %factors : ...
+    // becomes
+    %codes, %stored = fp8.stream(%x) { ... } : ... -> (..., tensor<2x64xf32>)
+    %factors = linalg.transpose ins(%stored : tensor<2x64xf32>) permutation = [1, 0]
+    %a = fp8.assemble %codes, %factors : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numOrdered", "num-ordered", "Factors stored in another order">
+  ];
+}
+
 def BuildKernelsPass : Pass<"fp8-build-kernels", "::mlir::ModuleOp"> {
   let summary = "generate the kernels that were chosen";
   let description = [{

@@ -37,7 +37,9 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
     // Only those of neighbouring columns, B's rows, are loaded together.
     if (operand.scale != ScaleBlock::None)
       add("scale_" + name, f32, rank, KernelAccess::Read,
-          name == "b" && operand.scale == ScaleBlock::Row ? alignment : 4);
+          name == "b" && operand.scale == ScaleBlock::Row
+              ? alignment
+              : 4 * spec.getFactorWidth(/*ofA=*/name == "a"));
   }
   for (auto [i, operand] : llvm::enumerate(spec.operands))
     add("operand" + Twine(i), operand.elementType, operand.rank,
@@ -95,7 +97,9 @@ struct MatmulKernelOp
         return value;
       }
       auto parts = DisassembleOp::create(b, op.getLoc(), value);
-      operands.ins.append({parts.getPayload(), parts.getScaleInv()});
+      Value factors = StoredFactors::get(value).tensor;
+      operands.ins.append(
+          {parts.getPayload(), factors ? factors : parts.getScaleInv()});
       return parts.getPayload();
     };
     Value a = addOperand(op.getA()), otherB = addOperand(op.getB());

@@ -8,6 +8,7 @@
 
 #include "fp8/Kernels/Matmul/MatmulSpec.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -32,6 +33,25 @@ static std::optional<ScaleBlock> getScaleBlock(ScaledType type) {
   if (rows == 128 && k == 128)
     return ScaleBlock::Block128;
   return std::nullopt;
+}
+
+StoredFactors StoredFactors::get(Value operand) {
+  auto assemble = operand.getDefiningOp<AssembleOp>();
+  if (!assemble)
+    return {};
+  Value factors = assemble.getScaleInv();
+  auto transpose = factors.getDefiningOp<linalg::TransposeOp>();
+  if (!transpose)
+    return {factors};
+  // The last two, whatever batches there are.
+  ArrayRef<int64_t> permutation = transpose.getPermutation();
+  auto rank = static_cast<int64_t>(permutation.size());
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    int64_t swapped = dim < rank - 2 ? dim : 2 * rank - 3 - dim;
+    if (permutation[dim] != swapped)
+      return {factors};
+  }
+  return {transpose.getInput(), Major::MN};
 }
 
 /// What the op's epilogue reads beside the accumulator.
@@ -80,6 +100,7 @@ static LogicalResult getOperands(MatmulOp op, MatmulSpec &spec,
       return failure();
     }
     operand->scale = *block;
+    operand->factorMajor = StoredFactors::get(value).major;
   }
   return success();
 }
@@ -126,6 +147,14 @@ FailureOr<MatmulSpec> MatmulSpec::get(MatmulOp op, std::string &reason) {
       return failure();
     }
   return spec;
+}
+
+int64_t MatmulSpec::getFactorWidth(bool ofA) const {
+  const OperandSpec &operand = ofA ? a : b;
+  int64_t rows = ofA ? m : n;
+  bool isRowMajor =
+      operand.scale == ScaleBlock::Row128 && operand.factorMajor == Major::MN;
+  return isRowMajor && !ShapedType::isDynamic(rows) && rows % 4 == 0 ? 4 : 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -89,6 +89,15 @@ static constexpr TileConfig kBlockScaled[] = {
     {64, 64, 12, 1, kCooperative, 0.381},
 };
 
+/// Of columns, too: two sets of rows share what a thread loads of these.
+static constexpr TileConfig kBlockScaledBoth[] = {
+    {256, 112, 4, 2, kCooperative, 0.515},
+    {256, 96, 4, 2, kCooperative, 0.503},
+    {128, 128, 5, 2, kCooperative, 0.475},
+    {64, 128, 8, 1, kCooperative, 0.460},
+    {64, 64, 12, 1, kCooperative, 0.381},
+};
+
 /// Small M on the side of the tensor core that comes in 8s.
 static constexpr SwappedConfig kSwapped[] = {
     {8, 12, 8, 0.431, 0.300},  {16, 12, 8, 0.431, 0.300},
@@ -187,6 +196,8 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec,
 static ArrayRef<TileConfig> getTileConfigs(const MatmulSpec &spec) {
   if (spec.accumulate == Accumulate::Fast)
     return kFast;
+  if (spec.a.scale == ScaleBlock::Row128 && spec.b.scale == ScaleBlock::Row128)
+    return kBlockScaledBoth;
   if (spec.isBlocked())
     return kBlockScaled;
   return kPromoted;

@@ -168,8 +168,8 @@ void MatmulLayout::place(GemmConfigAttr config) {
   if (storeBytes)
     offsetRowScales +=
         config.getConsumers() * config.getStaging() * kStagingBytes;
-  // Factors of columns are loaded in pairs.
-  offsetColScales = llvm::alignTo(offsetRowScales + stages * rowScales * 4, 8);
+  // Factors are copied in fours, if they can be.
+  offsetColScales = llvm::alignTo(offsetRowScales + stages * rowScales * 4, 16);
   // A full and an empty barrier for each slot; a word for the last block of a
   // split tile.
   offsetBarriers = llvm::alignTo(offsetColScales + stages * colScales * 4, 8);

@@ -92,8 +92,9 @@ void SignatureBuilder::addFactors(StringRef name, const OperandSpec &operand) {
     return;
   signature.addPointer(name + ".ptr", name);
   if (isBlockedAlongK(operand.scale)) {
-    signature.addStride(name + ".stride_row", name, rank - 2);
-    signature.addStride(name + ".stride_k", name, rank - 1);
+    bool isKMajor = operand.factorMajor == Major::K;
+    signature.addStride(name + ".stride_row", name, rank - (isKMajor ? 2 : 1));
+    signature.addStride(name + ".stride_k", name, rank - (isKMajor ? 1 : 2));
   }
   if (spec.batched)
     signature.addStride(name + ".stride_batch", name, 0);

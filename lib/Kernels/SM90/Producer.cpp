@@ -147,11 +147,12 @@ void fp8::buildOperandProducer(const MatmulContext &kernel,
 
 namespace {
 /// One operand's factors of a tile: the lane's first one at K block 0, bytes
-/// to the next K block and to 32 rows further on, rows that the lane has
-/// left; how many lie where in a slot.
+/// to the next K block and to those that the lane copies next, rows that the
+/// lane has left; how many lie where in a slot, and how many are copied at
+/// once.
 struct ScaleCopy {
   Value first, strideK, step, left;
-  int64_t count, offset;
+  int64_t count, offset, width;
 };
 } // namespace
 
@@ -161,50 +162,57 @@ static ScaleCopy getScaleCopy(const MatmulContext &kernel, bool ofA,
   const MatmulSpec &spec = kernel.spec;
   StringRef name = ofA ? "scale_a" : "scale_b";
   int64_t rows = getScaleRows(ofA ? spec.a.scale : spec.b.scale);
+  int64_t width = spec.getFactorWidth(ofA);
   Value extent = b.ceilDiv(kernel.getParam(ofA ? "m" : "n"), rows);
-  Value first = b.add(b.div(ofA ? tile.m : tile.n, rows), kernel.lane);
+  Value first =
+      b.add(b.div(ofA ? tile.m : tile.n, rows), b.mul(kernel.lane, width));
   Value strideRow = kernel.getParam(name + ".stride_row");
   Value index = b.mul(b.widen(first), strideRow);
   if (spec.batched)
     index = b.add(index, b.mul(b.widen(tile.batch),
                                kernel.getParam(name + ".stride_batch")));
-  Value step =
-      arith::TruncIOp::create(b, b.getI32Type(), b.mul(strideRow, 32 * 4));
+  Value step = arith::TruncIOp::create(b, b.getI32Type(),
+                                       b.mul(strideRow, 32 * 4 * width));
   return {b.element(kernel.getParam(name + ".ptr"), index, b.getF32Type()),
           b.mul(kernel.getParam(name + ".stride_k"), 4),
           step,
           b.sub(extent, first),
           count,
-          offset};
+          offset,
+          width};
 }
 
-/// Lane l copies factors l, l + 32, ... of a K block; beyond the operand they
-/// are zero, like its rows. This warp must keep up with the tensor core: a few
-/// instructions for each copy.
+/// Lane l copies factors l, l + 32, ... of a K block, or as many fours; beyond
+/// the operand they are zero, like its rows. This warp must keep up with the
+/// tensor core: a few instructions for each copy.
 static void copyScales(const MatmulContext &kernel, const ScaleCopy &scales,
                        Value k, Value stage) {
   KernelBuilder &b = kernel.b;
   Value lane = kernel.lane;
   Value slot = b.offset(
       kernel.shared, b.add(b.add(b.mul(stage, scales.count * 4), scales.offset),
-                           b.mul(lane, 4)));
+                           b.mul(lane, scales.width * 4)));
   Value source = b.offset(scales.first, b.mul(b.widen(k), scales.strideK));
   // What could be computed before the loop would be kept in registers, of which
   // a producer has few.
   Value left = launder(b, scales.left);
   Value step = b.widen(launder(b, scales.step));
-  for (int64_t i = 0; i < scales.count; i += 32) {
+  int64_t bytes = scales.width * 4;
+  // Four are not worth a line of the L1 cache, which one would bring in.
+  auto cache = scales.width == 4 ? NVVM::LoadCacheModifierKind::CG
+                                 : NVVM::LoadCacheModifierKind::CA;
+  for (int64_t i = 0; i < scales.count; i += 32 * scales.width) {
     auto copy = [&] {
       Value inside =
           arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, left, b.i32(i));
-      NVVM::CpAsyncOp::create(b, b.offset(slot, b.i32(i * 4)), source, 4,
-                              NVVM::LoadCacheModifierKind::CA,
-                              b.select(inside, b.i32(4), b.i32(0)));
+      NVVM::CpAsyncOp::create(b, b.offset(slot, b.i32(i * 4)), source, bytes,
+                              cache, b.select(inside, b.i32(bytes), b.i32(0)));
     };
-    if (scales.count - i >= 32)
+    int64_t lanes = llvm::divideCeil(scales.count - i, scales.width);
+    if (lanes >= 32)
       copy();
     else
-      b.ifThen(b.less(lane, b.i32(scales.count - i)), copy);
+      b.ifThen(b.less(lane, b.i32(lanes)), copy);
     source = b.offset(source, step);
   }
 }

@@ -56,8 +56,10 @@ static int64_t getAlignment(const StreamSpec &spec,
                             const StreamArgument &argument,
                             KernelAccess access) {
   int64_t bytes = argument.elementType.getIntOrFloatBitWidth() / 8;
-  if (access == KernelAccess::Read ? !StreamTile::hasChunks(argument)
-                                   : !argument.block.isFull())
+  bool hasChunks = access == KernelAccess::Read
+                       ? StreamTile::hasChunks(argument)
+                       : StreamTile::storesChunks(argument);
+  if (!hasChunks)
     return bytes;
   int64_t extent =
       spec.isTransposed(argument.layout) ? spec.rows : spec.columns;

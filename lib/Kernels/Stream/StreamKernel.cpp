@@ -47,6 +47,10 @@ private:
   bool isTransposed(const StreamArgument &output) const {
     return output.block.isFull() && spec.isTransposed(output.layout);
   }
+  Value isFirstOf(const StreamBlock &block, int64_t chunk);
+  void storeElement(const StreamArgument &output, Value element, Value row,
+                    Value column, ArrayRef<Value> conditions);
+  void storeRows(const StreamArgument &output, Value value, int64_t chunk);
   void storeBlock(const StreamArgument &output, Value value);
   void storeSingle(const StreamArgument &output, Value value);
   void storeAmax(const StreamArgument &output, AmaxOp op);
@@ -92,49 +96,111 @@ static Value toStored(KernelBuilder &b, Value element, Type type) {
   return arith::TruncFOp::create(b, type, element);
 }
 
+/// Whether this is the first thread of a block, or of what the domain has of
+/// it; null for all threads.
+Value StreamKernel::isFirstOf(const StreamBlock &block, int64_t chunk) {
+  Value isFirst;
+  Value zero = b.i32(0);
+  auto require = [&](Value condition) {
+    isFirst = isFirst ? arith::AndIOp::create(b, isFirst, condition).getResult()
+                      : condition;
+  };
+  if (block.rows == kWhole)
+    require(b.equal(tile.getRow(0), zero));
+  else if (block.rows > 1)
+    require(b.equal(b.rem(tile.rowInTile, block.rows), zero));
+  if (block.columns == kWhole)
+    require(b.equal(tile.getColumn(0), zero));
+  else if (block.columns > 1)
+    require(b.equal(b.rem(tile.getColumnInTile(chunk), block.columns), zero));
+  if (block.batches == kWhole && spec.isBatched)
+    require(b.equal(tile.batch, zero));
+  return isFirst;
+}
+
+/// Stores one element where `conditions` that are not null hold.
+void StreamKernel::storeElement(const StreamArgument &output, Value element,
+                                Value row, Value column,
+                                ArrayRef<Value> conditions) {
+  Value all;
+  for (Value condition : conditions)
+    if (condition)
+      all = all ? arith::AndIOp::create(b, all, condition).getResult()
+                : condition;
+  auto store = [&] {
+    b.store(toStored(b, element, output.elementType),
+            tile.getAddress(output, row, column));
+  };
+  if (all)
+    b.ifThen(all, store);
+  else
+    store();
+}
+
+/// What has an element for each row of some columns: of the lanes that have the
+/// block, each stores rows of its own.
+void StreamKernel::storeRows(const StreamArgument &output, Value value,
+                             int64_t chunk) {
+  int64_t rows = tile.getRows();
+  int64_t sharing = std::min(config.getLanes(), output.block.columns / kChunk);
+  Value own = b.bitAnd(tile.lane, sharing - 1);
+  // Of a block that ends outside, all lanes have rows.
+  Value inside;
+  if (!tile.hasWholeColumns())
+    inside = b.less(b.sub(tile.getColumn(chunk), b.mul(own, kChunk)),
+                    tile.numColumns);
+  for (int64_t first = 0; first < rows; first += sharing) {
+    int64_t count = std::min(sharing, rows - first);
+    Value element = values.get(value, first, chunk).front();
+    for (int64_t i = 1; i < count; ++i)
+      element = b.select(b.equal(own, i),
+                         values.get(value, first + i, chunk).front(), element);
+    Value row = b.add(tile.getRow(first), own);
+    storeElement(output, element, row, tile.getColumn(chunk),
+                 {count < sharing ? b.less(own, b.i32(count)) : Value(),
+                  tile.hasWholeRows() ? Value() : b.less(row, tile.numRows),
+                  inside});
+  }
+}
+
 /// What has an element for a block: a thread of each block stores it.
 void StreamKernel::storeBlock(const StreamArgument &output, Value value) {
   const StreamBlock &block = output.block;
-  Value zero = b.i32(0);
-  for (int64_t row = 0; row < (block.rows == 1 ? tile.getRows() : 1); ++row)
-    for (int64_t chunk = 0;
-         chunk < (block.columns == kWhole ? 1 : tile.getChunks()); ++chunk) {
-      SmallVector<Value> elements = values.get(value, row, chunk);
-      // First of the block in the tile, or in the domain.
-      Value isFirst = b.i1(true);
-      auto require = [&](Value condition) {
-        if (condition)
-          isFirst = b.createOrFold<arith::AndIOp>(isFirst, condition);
-      };
-      if (block.rows == kWhole)
-        require(b.equal(tile.getRow(0), zero));
-      else if (block.rows > 1)
-        require(b.equal(b.rem(tile.rowInTile, block.rows), zero));
-      if (block.columns == kWhole)
-        require(b.equal(tile.getColumn(0), zero));
-      else if (block.columns > 1)
-        require(
-            b.equal(b.rem(tile.getColumnInTile(chunk), block.columns), zero));
-      if (block.batches == kWhole && spec.isBatched)
-        require(b.equal(tile.batch, zero));
-      if (block.rows != kWhole)
-        require(tile.isRowInside(row));
-      for (int64_t column = 0; column < static_cast<int64_t>(elements.size());
-           ++column) {
-        Value element = elements[column];
-        Value inside = block.columns == kWhole
-                           ? Value()
-                           : tile.isColumnInside(chunk, column);
-        Value condition =
-            inside ? arith::AndIOp::create(b, isFirst, inside).getResult()
-                   : isFirst;
-        b.ifThen(condition, [&] {
-          b.store(toStored(b, element, output.elementType),
-                  tile.getAddress(output, tile.getRow(row),
-                                  b.add(tile.getColumn(chunk), column)));
-        });
-      }
+  int64_t chunks = block.columns == kWhole ? 1 : tile.getChunks();
+  bool isRows = block.rows == 1 && block.batches != kWhole &&
+                block.columns != kWhole && block.columns > kChunk;
+  bool isVector = StreamTile::storesChunks(output);
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    if (isRows) {
+      storeRows(output, value, chunk);
+      continue;
     }
+    Value isFirst = isFirstOf(block, chunk);
+    for (int64_t row = 0; row < (block.rows == 1 ? tile.getRows() : 1); ++row) {
+      SmallVector<Value> elements = values.get(value, row, chunk);
+      if (isVector) {
+        auto store = [&] {
+          tile.storeChunk(output, row, chunk,
+                          llvm::map_to_vector(elements, [&](Value element) {
+                            return Value(arith::BitcastOp::create(
+                                b, b.getI32Type(), element));
+                          }));
+        };
+        if (isFirst)
+          b.ifThen(isFirst, store);
+        else
+          store();
+        continue;
+      }
+      for (auto [column, element] : llvm::enumerate(elements))
+        storeElement(
+            output, element, tile.getRow(row),
+            b.add(tile.getColumn(chunk), static_cast<int64_t>(column)),
+            {isFirst, block.rows == kWhole ? Value() : tile.isRowInside(row),
+             block.columns == kWhole ? Value()
+                                     : tile.isColumnInside(chunk, column)});
+    }
+  }
 }
 
 void StreamKernel::storeSingle(const StreamArgument &output, Value value) {

@@ -81,6 +81,11 @@ public:
   int64_t getVector() const { return vector; }
   /// Whether an input has neighbouring elements for those of a chunk.
   static bool hasChunks(const StreamArgument &argument);
+  /// Whether those of a result are stored together.
+  static bool storesChunks(const StreamArgument &argument) {
+    return argument.block.isFull() ||
+           (argument.elementType.isF32() && hasChunks(argument));
+  }
   /// The words of a chunk of such an input, clamped to the domain.
   SmallVector<Value> loadChunk(const StreamArgument &argument, int64_t row,
                                int64_t chunk);

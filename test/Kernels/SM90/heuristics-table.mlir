@@ -29,6 +29,11 @@ func.func @block(%a: !b, %b: !w) -> tensor<4096x4096xbf16> {
   return %0 : tensor<4096x4096xbf16>
 }
 
+func.func @block_both(%a: !b) -> tensor<4096x4096xbf16> {
+  %0 = fp8.matmul %a, %a : !b, !b -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+
 func.func @plain(%a: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
   %0 = fp8.matmul %a, %a transpose_a transpose_b accumulate = fast : tensor<4096x4096xbf16>, tensor<4096x4096xbf16> -> tensor<4096x4096xbf16>
   return %0 : tensor<4096x4096xbf16>

@@ -46,10 +46,23 @@ struct OperandSpec {
   Type elementType;
   ScaleBlock scale = ScaleBlock::Tensor;
   Major major = Major::K;
+  /// Of factors that change along K, which are in memory as the codes or as
+  /// their transpose.
+  Major factorMajor = Major::K;
 
   int64_t getElementBytes() const {
     return elementType.getIntOrFloatBitWidth() / 8;
   }
+};
+
+/// The factors of an operand that is assembled, as they lie in memory: as they
+/// are, or, of a transposition, before it.
+struct StoredFactors {
+  Value tensor;
+  Major major = Major::K;
+
+  /// Of any operand; of one that nothing visible assembles, no tensor.
+  static StoredFactors get(Value operand);
 };
 
 /// A tensor that the epilogue reads, and the dimensions of the result that it
@@ -92,6 +105,9 @@ struct MatmulSpec : KernelSpec {
   }
   bool isScaled() const { return a.scale != ScaleBlock::None; }
   int64_t getRank() const { return batched ? 3 : 2; }
+  /// How many factors of A, or of B, that change along K lie side by side
+  /// wherever one of them is a row's: they can be copied together.
+  int64_t getFactorWidth(bool ofA) const;
 
   /// Instructions for an element of the epilogue beyond those of a plain store,
   /// roughly.
