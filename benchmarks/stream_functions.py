@@ -219,6 +219,15 @@ STREAMS = [
          measured("c", "x", MN, "[128, 1]", blocks(128, 1), rule=POW2) +
          transpose("t", "c", MN, "[128, 1]") + parts("t", NM, "[1, 128]"),
          ["%q_p", "%q_f", "%t_p", "%t_f"], [CODES, GRID1, TURNED, GRID2]),
+    # As `fp8-order-factors` has it in programs.
+    make("block_1x128_stored", 4, 0.91, ("x",),
+         measured("q", "x", MN, "[1, 128]", blocks(1, 128), rule=POW2) +
+         parts("q", MN, "[1, 128]") +
+         transpose("r", "q", MN, "[1, 128]") + parts("r", NM, "[128, 1]") +
+         measured("c", "x", MN, "[128, 1]", blocks(128, 1), rule=POW2) + parts("c", MN, "[128, 1]") +
+         transpose("t", "c", MN, "[128, 1]") + parts("t", NM, "[1, 128]"),
+         ["%q_p", "%r_f", "%t_p", "%c_f"],
+         [CODES, "tensor<{n/128}x{m}xf32>", TURNED, "tensor<" + blocks(128, 1) + "xf32>"]),
     make("block_128x128_both", 4, 0.93, ("x",),
          measured("q", "x", MN, "[128, 128]", blocks(128, 128), rule=POW2) +
          parts("q", MN, "[128, 128]") + transpose("t", "q", MN, "[128, 128]") +

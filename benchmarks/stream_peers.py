@@ -83,6 +83,12 @@ def block_1x128_both(x):
     return codes, factors, turn(others), turn(other_factors)
 
 
+def block_1x128_stored(x):
+    codes, factors = encode_blocks(x, 1, 128, pow2=True)
+    others, other_factors = encode_blocks(x, 128, 1, pow2=True)
+    return codes, turn(factors), turn(others), other_factors
+
+
 def block_128x128_both(x):
     codes, factors = encode_blocks(x, 128, 128, pow2=True)
     return codes, factors, turn(codes), turn(factors)
@@ -120,7 +126,7 @@ def bias_grad_both(x, s, si):
 
 PEERS = {function.__name__: function for function in (
     delayed, delayed_both, current, current_both, block_1x128, mx_1x32, row_wise,
-    block_1x128_both, block_128x128_both, swiglu_both, rmsnorm_both, softmax, dswiglu_both,
+    block_1x128_both, block_1x128_stored, block_128x128_both, swiglu_both, rmsnorm_both, softmax, dswiglu_both,
     bias_grad_both)}
 
 

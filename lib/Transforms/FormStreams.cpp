@@ -196,6 +196,61 @@ StreamOp StreamBuilder::build() {
   return stream;
 }
 
+/// Parts of scaled values that are taken apart again are the stream's own.
+static void forwardParts(StreamOp stream) {
+  SmallVector<AssembleOp> assembled;
+  for (Operation *user : stream->getUsers())
+    if (auto assemble = dyn_cast<AssembleOp>(user))
+      assembled.push_back(assemble);
+  for (AssembleOp assemble :
+       llvm::SetVector<AssembleOp>(assembled.begin(), assembled.end())) {
+    for (Operation *user : llvm::make_early_inc_range(assemble->getUsers()))
+      if (auto parts = dyn_cast<DisassembleOp>(user);
+          parts && !parts.getTensorScaleInv()) {
+        parts.getPayload().replaceAllUsesWith(assemble.getPayload());
+        parts.getScaleInv().replaceAllUsesWith(assemble.getScaleInv());
+        parts.erase();
+      }
+    if (assemble.use_empty())
+      assemble.erase();
+  }
+}
+
+/// Whatever is yielded is written: results that nobody asks for go.
+static StreamOp dropUnused(OpBuilder &b, StreamOp stream) {
+  if (llvm::none_of(stream.getResults(),
+                    [](Value result) { return result.use_empty(); }))
+    return stream;
+  Operation *yield = stream.getBody().front().getTerminator();
+  SmallVector<Value> used, yielded;
+  for (auto [result, value] :
+       llvm::zip_equal(stream.getResults(), yield->getOperands()))
+    if (!result.use_empty()) {
+      used.push_back(result);
+      yielded.push_back(value);
+    }
+  yield->setOperands(yielded);
+  b.setInsertionPoint(stream);
+  auto smaller = StreamOp::create(
+      b, stream.getLoc(), TypeRange(ValueRange(used)), stream.getInputs());
+  smaller.getBody().takeBody(stream.getBody());
+  for (auto [from, to] : llvm::zip_equal(used, smaller.getResults()))
+    from.replaceAllUsesWith(to);
+  stream.erase();
+  auto ops = llvm::map_to_vector(smaller.getBody().front().without_terminator(),
+                                 [](Operation &op) { return &op; });
+  for (Operation *op : llvm::reverse(ops))
+    if (isOpTriviallyDead(op))
+      op->erase();
+  Block &body = smaller.getBody().front();
+  for (unsigned i = body.getNumArguments(); i-- > 0;)
+    if (body.getArgument(i).use_empty()) {
+      body.eraseArgument(i);
+      smaller.getInputsMutable().erase(i);
+    }
+  return smaller;
+}
+
 namespace {
 struct FormStreamsPass : fp8::impl::FormStreamsPassBase<FormStreamsPass> {
   using Base::Base;
@@ -222,6 +277,8 @@ struct FormStreamsPass : fp8::impl::FormStreamsPassBase<FormStreamsPass> {
     for (const StreamClusters::Cluster &cluster : clusters.get()) {
       // Nobody may have asked for it.
       StreamOp stream = StreamBuilder(b, cluster).build();
+      forwardParts(stream);
+      stream = dropUnused(b, stream);
       LDBG() << "a stream of " << cluster.size() << " operations";
       if (stream.getNumResults() == 0)
         stream.erase();

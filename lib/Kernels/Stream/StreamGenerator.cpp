@@ -283,8 +283,16 @@ public:
       StreamBlock block = spec.getBlock(input.layout);
       return !block.isFull() && !block.isSingle();
     });
-    if (spec.blockRows > 1 || (isTile && waits))
+    // Tiles of 256 x 128 are the fastest where there are many of them; the
+    // fewer there are, the more the last ones cost.
+    double tiles = static_cast<double>(getExtent(spec.rows, 8192)) *
+                   getExtent(spec.columns, 8192) * getExtent(spec.batch, 1) /
+                   (256 * 128);
+    if (spec.blockRows > 1 || (isTile && waits) ||
+        (isTile && numFull == 1 && tiles < 600))
       addTile(8, lanes, 8, 2);
+    if (isTile && tiles < 2048)
+      addTile(4, lanes, 16, 2);
     else if (isTile && numFull == 1)
       addTile(8, lanes, 16, 1);
     else if (isTile)

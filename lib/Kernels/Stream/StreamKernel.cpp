@@ -23,7 +23,7 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 static constexpr int64_t kWhole = ScaledType::kWhole;
-/// Bytes that a thread stores at once.
+/// Bytes that a thread stores at once, at most.
 static constexpr int64_t kPiece = 16;
 
 namespace {
@@ -58,8 +58,9 @@ private:
   Value getShared(Value tileStart, Value column, Value row);
   void turn(Value result, Value tileStart);
   void storeTurned(const StreamArgument &output, Value tileStart);
-  void storePiece(const StreamArgument &output, Value column, Value row,
-                  Value piece);
+  Value loadTurned(Value tileStart, Value column, Value row, int64_t width);
+  void storePieces(const StreamArgument &output, Value tileStart,
+                   int64_t width);
 
   KernelBuilder &b;
   const StreamSpec &spec;
@@ -298,74 +299,76 @@ void StreamKernel::turn(Value result, Value tileStart) {
   }
 }
 
-/// 16 bytes of a column to memory, of which some may be outside.
-void StreamKernel::storePiece(const StreamArgument &output, Value column,
-                              Value row, Value piece) {
-  Value place = tile.getAddress(output, row, column);
-  bool isWhole = !ShapedType::isDynamic(spec.rows) && spec.rows % kPiece == 0;
-  auto storeWhole = [&] { b.store(piece, place); };
-  auto storeBytes = [&] {
-    for (int64_t i = 0; i < kPiece; ++i)
-      b.ifThen(b.less(b.add(row, i), tile.numRows), [&] {
-        Value word = LLVM::ExtractElementOp::create(b, piece, b.i32(i / 4));
-        Value byte = arith::TruncIOp::create(b, b.getI8Type(),
-                                             b.shiftRight(word, i % 4 * 8));
-        b.store(byte, b.offset(place, b.i64(i)));
-      });
-  };
-  Value inside;
-  if (!tile.hasWholeColumns())
-    inside = b.less(column, tile.numColumns);
-  if (!tile.hasWholeRows()) {
-    Value rowInside = b.less(row, tile.numRows);
-    inside = inside ? arith::AndIOp::create(b, inside, rowInside).getResult()
-                    : rowInside;
-  }
-  auto store = [&] {
-    if (isWhole)
-      return storeWhole();
-    if (!ShapedType::isDynamic(spec.rows))
-      return storeBytes();
-    b.ifThenElse(b.equal(b.rem(tile.numRows, kPiece), 0), storeWhole,
-                 storeBytes);
-  };
-  if (inside)
-    b.ifThen(inside, store);
-  else
-    store();
+/// `width` bytes of a column at a row that is a multiple of it: all of the same
+/// inside or outside.
+Value StreamKernel::loadTurned(Value tileStart, Value column, Value row,
+                               int64_t width) {
+  Value start = getShared(tileStart, column, row);
+  if (width == kPiece / 2)
+    return b.load(start, VectorType::get({2}, b.getI32Type()));
+  if (width < kPiece / 2)
+    return b.load(start, b.getIntegerType(width * 8));
+  // Where halves are exchanged, the place is that of the second.
+  Value half = b.bitAnd(b.shiftRight(column, 6), 1);
+  start = b.offset(start, b.sub(b.i32(0), b.mul(half, kPiece / 2)));
+  Value words = b.load(start, VectorType::get({4}, b.getI32Type()));
+  Value isExchanged = b.equal(half, 1);
+  SmallVector<Value> read;
+  for (int64_t w = 0; w < 4; ++w)
+    read.push_back(LLVM::ExtractElementOp::create(b, words, b.i32(w)));
+  Value piece = LLVM::UndefOp::create(b, VectorType::get({4}, b.getI32Type()));
+  for (int64_t w = 0; w < 4; ++w)
+    piece = LLVM::InsertElementOp::create(
+        b, piece, b.select(isExchanged, read[(w + 2) % 4], read[w]), b.i32(w));
+  return piece;
 }
 
-void StreamKernel::storeTurned(const StreamArgument &output, Value tileStart) {
-  int64_t pieces = config.getTileRows() / kPiece;
+/// Neighbouring threads store neighbouring pieces, however wide these are.
+void StreamKernel::storePieces(const StreamArgument &output, Value tileStart,
+                               int64_t width) {
+  int64_t pieces = config.getTileRows() / width;
   int64_t all = pieces * config.getTileColumns();
   for (int64_t i = 0; i < all; i += config.getThreads()) {
     Value number = b.add(tile.thread, i);
     Value column = b.div(number, pieces);
-    Value row = b.mul(b.rem(number, pieces), kPiece);
-    Value half = b.bitAnd(b.shiftRight(column, 6), 1);
-    // Where halves are exchanged, the place is that of the second.
-    Value start = b.offset(getShared(tileStart, column, row),
-                           b.sub(b.i32(0), b.mul(half, kPiece / 2)));
-    Value words = b.load(start, VectorType::get({4}, b.getI32Type()));
-    Value isExchanged = b.equal(half, 1);
-    SmallVector<Value> read;
-    for (int64_t w = 0; w < 4; ++w)
-      read.push_back(LLVM::ExtractElementOp::create(b, words, b.i32(w)));
-    Value piece =
-        LLVM::UndefOp::create(b, VectorType::get({4}, b.getI32Type()));
-    for (int64_t w = 0; w < 4; ++w)
-      piece = LLVM::InsertElementOp::create(
-          b, piece, b.select(isExchanged, read[(w + 2) % 4], read[w]),
-          b.i32(w));
+    Value row = b.mul(b.rem(number, pieces), width);
+    Value globalColumn = b.add(tile.tileColumn, column);
+    Value globalRow = b.add(tile.tileRow, row);
+    SmallVector<Value> conditions;
+    if (!tile.hasWholeColumns())
+      conditions.push_back(b.less(globalColumn, tile.numColumns));
+    if (!tile.hasWholeRows())
+      conditions.push_back(b.less(globalRow, tile.numRows));
+    if (all % config.getThreads() != 0 && i + config.getThreads() > all)
+      conditions.push_back(b.less(number, b.i32(all)));
     auto store = [&] {
-      storePiece(output, b.add(tile.tileColumn, column),
-                 b.add(tile.tileRow, row), piece);
+      b.store(loadTurned(tileStart, column, row, width),
+              tile.getAddress(output, globalRow, globalColumn));
     };
-    if (all % config.getThreads() == 0 || i + config.getThreads() <= all)
+    if (conditions.empty()) {
       store();
-    else
-      b.ifThen(b.less(number, b.i32(all)), store);
+      continue;
+    }
+    Value inside = conditions.front();
+    for (Value condition : ArrayRef(conditions).drop_front())
+      inside = arith::AndIOp::create(b, inside, condition);
+    b.ifThen(inside, store);
   }
+}
+
+/// In pieces that columns in memory start at multiples of.
+void StreamKernel::storeTurned(const StreamArgument &output, Value tileStart) {
+  if (!ShapedType::isDynamic(spec.rows)) {
+    int64_t width = kPiece;
+    while (spec.rows % width != 0)
+      width /= 2;
+    storePieces(output, tileStart, width);
+    return;
+  }
+  b.ifThenElse(
+      b.equal(b.rem(tile.numRows, kPiece), 0),
+      [&] { storePieces(output, tileStart, kPiece); },
+      [&] { storePieces(output, tileStart, 1); });
 }
 
 //===----------------------------------------------------------------------===//

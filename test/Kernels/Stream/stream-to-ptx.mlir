@@ -22,7 +22,7 @@
 // CHECK-NOT:   ld.global.nc{{.*}}.v4.b32
 // CHECK:       st.global.v2.b32
 // CHECK:       prmt.b32
-// CHECK:       st.shared.v2.b32
+// CHECK:       st.shared.b32
 // CHECK:       bar{{(rier)?}}.sync
 // CHECK:       ld.shared.v4.b32
 // CHECK:       st.global.v4.b32
