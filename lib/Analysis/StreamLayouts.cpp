@@ -59,6 +59,12 @@ StreamLayout StreamLayouts::getBlocks(ArrayRef<int64_t> block,
   return layout;
 }
 
+/// Of what there is one of for the domain, in as many dimensions.
+StreamLayout StreamLayouts::getSingle() const {
+  return getBlocks(SmallVector<int64_t>(domain.size(), kWhole),
+                   static_cast<int64_t>(domain.size()));
+}
+
 bool StreamLayouts::isDomain(ArrayRef<int64_t> shape) const {
   return shape == ArrayRef(domain);
 }
@@ -99,6 +105,9 @@ SmallVector<int64_t> StreamLayouts::getOwnDomain(Operation *op) {
       })
       .Case([](linalg::TransposeOp op) {
         return llvm::to_vector(op.getInput().getType().getShape());
+      })
+      .Case<DequantizeOp, TransposeOp>([](auto op) {
+        return llvm::to_vector(op.getSource().getType().getShape());
       })
       .Case([](linalg::GenericOp op) { return op.getStaticLoopRanges(); })
       .Default(SmallVector<int64_t>());
@@ -164,11 +173,8 @@ static LogicalResult checkBody(Block &body, std::string &reason) {
   return success();
 }
 
-/// What a pass over the domain knows before it has passed: reductions of whole
-/// rows and of blocks, or, as the last that it does, of whole columns and of
-/// all.
-static LogicalResult checkReduction(const StreamLayout &result, bool isAmax,
-                                    std::string &reason) {
+LogicalResult StreamLayouts::checkReduction(const StreamLayout &result,
+                                            bool isAmax, std::string &reason) {
   auto fail = [&](const Twine &text) {
     reason = text.str();
     return failure();
@@ -347,113 +353,6 @@ LogicalResult StreamLayouts::addTranspose(linalg::TransposeOp op,
   return success();
 }
 
-LogicalResult StreamLayouts::addAmax(AmaxOp op, std::string &reason) {
-  const StreamLayout *source = lookup(op.getSource());
-  auto type = cast<RankedTensorType>(op.getSource().getType());
-  if (!source) {
-    if (!isDomain(type.getShape())) {
-      reason = "expected the amax of the domain's blocks";
-      return failure();
-    }
-    reads[&op.getSourceMutable()] = getFull();
-    source = &reads[&op.getSourceMutable()];
-  }
-  StreamLayout result = *source;
-  for (auto [dim, extent] : llvm::zip_equal(result.dims, op.getBlock())) {
-    if (dim < 0)
-      continue;
-    int64_t &block = result.block[dim];
-    block = extent == kWhole ? kWhole : block * extent;
-    if (block == kWhole)
-      dim = -1;
-  }
-  if (failed(checkReduction(result, /*isAmax=*/true, reason)))
-    return failure();
-  values[op.getAmax()] = result;
-  return success();
-}
-
-LogicalResult StreamLayouts::addScale(ComputeScaleOp op, std::string &reason) {
-  const StreamLayout *amax = lookup(op.getAmax());
-  if (isa<Float8E4M3FNType>(op.getScaleType())) {
-    reason = "expected factors of f32 or f8E8M0FNU, but got f8E4M3FN";
-    return failure();
-  }
-  StreamLayout layout;
-  if (amax) {
-    layout = *amax;
-  } else {
-    // Of a tensor as a whole: what has more elements is computed here.
-    auto type = cast<RankedTensorType>(op.getAmax().getType());
-    if (!type.hasStaticShape() || type.getNumElements() != 1) {
-      reason = "expected an amax that is computed in the same stream, or a "
-               "single one";
-      return failure();
-    }
-    layout = getBlocks(SmallVector<int64_t>(domain.size(), kWhole), 0);
-    layout.dims.assign(type.getRank(), -1);
-    reads[&op.getAmaxMutable()] = layout;
-  }
-  values[op.getScale()] = layout;
-  values[op.getScaleInv()] = layout;
-  return success();
-}
-
-LogicalResult StreamLayouts::addQuantize(QuantizeOp op, std::string &reason) {
-  ScaledType type = op.getResult().getType();
-  if (!isDomain(type.getShape())) {
-    reason = "expected a quantize of the domain";
-    return failure();
-  }
-  if (isa<Float4E2M1FNType>(type.getElementType())) {
-    reason = "expected codes of 8 bits, but got f4E2M1FN";
-    return failure();
-  }
-  if (op.isUnresolved()) {
-    reason = "expected a quantize that has a scale";
-    return failure();
-  }
-  StreamLayout full = getFull();
-  StreamLayout blocks =
-      getBlocks(type.getBlock(), static_cast<int64_t>(domain.size()));
-  StreamLayout single =
-      getBlocks(SmallVector<int64_t>(domain.size(), kWhole), domain.size());
-  if (failed(read(op.getSourceMutable(), full, reason)) ||
-      failed(read(op.getScaleMutable()[0], blocks, reason)) ||
-      failed(read(op.getScaleInvMutable()[0], blocks, reason)) ||
-      (op.getTensorScaleInv() &&
-       failed(read(op.getTensorScaleInvMutable()[0], single, reason))))
-    return failure();
-  values[op.getResult()] = full;
-  return success();
-}
-
-LogicalResult StreamLayouts::addDisassemble(DisassembleOp op,
-                                            std::string &reason) {
-  const StreamLayout *known = lookup(op.getSource());
-  if (!known) {
-    reason = "expected codes that are computed in the same stream";
-    return failure();
-  }
-  StreamLayout codes = *known;
-  StreamLayout factors{codes.dims, SmallVector<int64_t>(domain.size())};
-  for (auto [dim, extent] :
-       llvm::zip_equal(factors.dims, op.getSource().getType().getBlock())) {
-    factors.block[dim] = extent;
-    if (extent == kWhole)
-      dim = -1;
-  }
-  values[op.getScaleInv()] = factors;
-  if (op.getTensorScaleInv()) {
-    StreamLayout single;
-    single.block.assign(domain.size(), kWhole);
-    single.dims.assign(domain.size(), -1);
-    values[op.getTensorScaleInv()] = single;
-  }
-  values[op.getPayload()] = codes;
-  return success();
-}
-
 LogicalResult StreamLayouts::add(Operation *op, std::string &reason) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](linalg::GenericOp op) { return addGeneric(op, reason); })
@@ -462,18 +361,9 @@ LogicalResult StreamLayouts::add(Operation *op, std::string &reason) {
       .Case([&](ComputeScaleOp op) { return addScale(op, reason); })
       .Case([&](QuantizeOp op) { return addQuantize(op, reason); })
       .Case([&](DisassembleOp op) { return addDisassemble(op, reason); })
-      .Case([&](TransposeOp op) -> LogicalResult {
-        const StreamLayout *source = lookup(op.getSource());
-        if (!source) {
-          reason = "expected codes that are computed in the same stream";
-          return failure();
-        }
-        StreamLayout layout{
-            applyPermutation(ArrayRef(source->dims), op.getPermutation()),
-            source->block};
-        values[op.getResult()] = layout;
-        return success();
-      })
+      .Case([&](DequantizeOp op) { return addDequantize(op, reason); })
+      .Case([&](AssembleOp op) { return addAssemble(op, reason); })
+      .Case([&](TransposeOp op) { return addTranspose(op, reason); })
       // What starts reductions and holds results.
       .Case<linalg::FillOp, tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(
           [](auto) { return success(); })

@@ -91,7 +91,7 @@ std::string FunctionReporter::describeWork(unsigned number) const {
     if (isa_and_present<FP8Dialect>(inner->getDialect()) &&
         (inner == node.op
              ? !isa<StreamOp>(inner)
-             : !isa<DisassembleOp, ComputeScaleOp, YieldOp>(inner)))
+             : !isa<AssembleOp, DisassembleOp, ComputeScaleOp, YieldOp>(inner)))
       kinds.insert(inner->getName().stripDialect());
     else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(inner);
              linalgOp && !isa<linalg::FillOp>(inner))

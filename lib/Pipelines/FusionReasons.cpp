@@ -143,7 +143,8 @@ std::string FusionReasons::askEpilogue(MatmulOp matmul,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A stream of what two nodes compute, beside the program.
+/// A stream of what two nodes compute, beside the program. It is erased before
+/// this is gone.
 class JoinedStream {
 public:
   explicit JoinedStream(MLIRContext *context) : b(context) {}
@@ -160,7 +161,8 @@ private:
   void yield(Value inBody);
 
   OpBuilder b;
-  Block body;
+  /// The parts of scaled values, which are inputs, and what is made of all.
+  Block outside, body;
   SmallVector<Value> inputs;
   IRMapping mapping;
   SmallVector<Value> yielded;
@@ -195,10 +197,24 @@ Value JoinedStream::get(Value value) {
     b.clone(*op, mapping);
     return mapping.lookup(value);
   }
-  inputs.push_back(value);
-  Value argument = body.addArgument(value.getType(), value.getLoc());
-  mapping.map(value, argument);
-  return argument;
+  SmallVector<Value> parts{value};
+  auto scaled = dyn_cast<ScaledType>(value.getType());
+  if (scaled) {
+    OpBuilder before(b.getContext());
+    before.setInsertionPointToEnd(&outside);
+    Operation *op = DisassembleOp::create(before, value.getLoc(), value);
+    parts.assign(op->result_begin(), op->result_end());
+  }
+  for (Value &part : parts) {
+    inputs.push_back(part);
+    part = body.addArgument(part.getType(), part.getLoc());
+  }
+  Value inBody = parts.front();
+  if (scaled)
+    inBody = AssembleOp::create(b, value.getLoc(), scaled, parts[0], parts[1],
+                                parts.size() > 2 ? parts[2] : Value());
+  mapping.map(value, inBody);
+  return inBody;
 }
 
 void JoinedStream::add(Operation *op) {
@@ -272,10 +288,11 @@ std::string FusionReasons::askStream(const KernelPair &pair) const {
     return "they stand in different blocks";
   // Others have a meaning that no pass over memory has.
   for (Operation *op : {first, second})
-    if (!isa<StreamOp, AmaxOp, ComputeScaleOp, QuantizeOp, TransposeOp,
-             linalg::GenericOp>(op))
+    if (!isa<StreamOp, AmaxOp, ComputeScaleOp, QuantizeOp, DequantizeOp,
+             TransposeOp, linalg::GenericOp>(op))
       return (op->getName().getStringRef() + " is no part of a stream").str();
-  StreamOp stream = JoinedStream(first->getContext()).build(graph, pair);
+  JoinedStream joined(first->getContext());
+  StreamOp stream = joined.build(graph, pair);
   llvm::scope_exit erase([&] { stream.erase(); });
   ++numTried;
   std::string reason = getKernelReason(stream);

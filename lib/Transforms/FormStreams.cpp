@@ -29,8 +29,12 @@ namespace {
 /// Takes the operations of a cluster, which stand together, into a stream.
 class StreamBuilder {
 public:
-  StreamBuilder(OpBuilder &b, ArrayRef<Operation *> ops)
-      : b(b), ops(ops), members(ops.begin(), ops.end()) {}
+  /// Codes and factors of scaled values, in front of what is built.
+  using Parts = DenseMap<Value, SmallVector<Value>>;
+
+  StreamBuilder(OpBuilder &b, ArrayRef<Operation *> ops, Parts &knownParts)
+      : b(b), ops(ops), members(ops.begin(), ops.end()),
+        knownParts(knownParts) {}
 
   StreamOp build();
 
@@ -44,6 +48,9 @@ private:
     });
   }
   void findInputs();
+  /// Gives the body an argument for each input: of a scaled one for its codes
+  /// and factors.
+  void addArguments(Block &body);
   /// What a result of a member, used outside, is made of: values that the
   /// stream yields, or that are known outside.
   void leave(Value value);
@@ -53,6 +60,9 @@ private:
   ArrayRef<Operation *> ops;
   llvm::SmallPtrSet<Operation *, 8> members;
   llvm::SetVector<Value> inputs;
+  /// What the stream is given for them.
+  SmallVector<Value> operands;
+  Parts &knownParts;
   /// Cloned into the body: constants, and what holds results.
   llvm::SetVector<Operation *> clones;
   IRMapping mapping;
@@ -67,6 +77,11 @@ static bool isCloned(Operation *op) {
   return op && (op->hasTrait<OpTrait::ConstantLike>()
                     ? !isa<ShapedType>(op->getResult(0).getType())
                     : isa<tensor::EmptyOp, linalg::FillOp>(op));
+}
+
+static bool isSingle(Value factors) {
+  auto type = cast<RankedTensorType>(factors.getType());
+  return type.hasStaticShape() && type.getNumElements() == 1;
 }
 
 void StreamBuilder::findInputs() {
@@ -86,7 +101,7 @@ void StreamBuilder::findInputs() {
   for (Operation *op : ops) {
     auto destination = dyn_cast<DestinationStyleOpInterface>(op);
     for (OpOperand &operand : op->getOpOperands())
-      if (isa<ShapedType>(operand.get().getType()) &&
+      if (isa<ShapedType, ScaledType>(operand.get().getType()) &&
           !(destination && destination.isDpsInit(&operand)) &&
           !isInside(operand.get()))
         read.insert(operand.get());
@@ -103,6 +118,30 @@ void StreamBuilder::findInputs() {
           if (operand.getParentRegion() != &region)
             add(operand);
       });
+  }
+}
+
+void StreamBuilder::addArguments(Block &body) {
+  auto add = [&](Value value) -> Value {
+    operands.push_back(value);
+    return body.addArgument(value.getType(), value.getLoc());
+  };
+  for (Value input : inputs) {
+    if (!isa<ScaledType>(input.getType())) {
+      mapping.map(input, add(input));
+      continue;
+    }
+    SmallVector<Value> &known = knownParts[input];
+    if (known.empty())
+      b.createOrFold<DisassembleOp>(known, input.getLoc(), input);
+    SmallVector<Value> parts = known;
+    for (Value &part : parts)
+      part = add(part);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(&body);
+    mapping.map(input, AssembleOp::create(
+                           b, input.getLoc(), input.getType(), parts[0],
+                           parts[1], parts.size() > 2 ? parts[2] : Value()));
   }
 }
 
@@ -137,21 +176,20 @@ void StreamBuilder::leave(Value value) {
   auto parts = DisassembleOp::create(b, loc, mapping.lookup(value));
   unsigned codes = yield(parts.getPayload());
   Value source = value;
-  while (auto transpose = source.getDefiningOp<TransposeOp>())
-    source = transpose.getSource();
-  Value outside = source.getDefiningOp<QuantizeOp>().getScaleInv();
+  while (isInside(source) && source.getDefiningOp<TransposeOp>())
+    source = source.getDefiningOp<TransposeOp>().getSource();
+  Value outside = isInside(source)
+                      ? source.getDefiningOp<QuantizeOp>().getScaleInv()
+                      : knownParts.lookup(source)[1];
   // A single factor is its own transpose; the fold knows which value it is.
-  std::optional<unsigned> factors;
-  if (isInside(outside)) {
-    bool isOwn =
-        source == value ||
-        cast<RankedTensorType>(outside.getType()).getNumElements() == 1;
-    factors = yield(isOwn ? mapping.lookup(outside) : parts.getScaleInv());
-  }
+  std::optional<unsigned> number;
+  bool isOwn = source == value || isSingle(outside);
+  if (isInside(outside) || !isOwn)
+    number = yield(isOwn ? mapping.lookup(outside) : parts.getScaleInv());
   replaceWith(
       value,
-      [this, loc, type, codes, factors, outside](StreamOp stream) -> Value {
-        Value scaleInv = factors ? stream.getResult(*factors) : outside;
+      [this, loc, type, codes, number, outside](StreamOp stream) -> Value {
+        Value scaleInv = number ? stream.getResult(*number) : outside;
         return AssembleOp::create(b, loc, type, stream.getResult(codes),
                                   scaleInv,
                                   /*tensorScaleInv=*/Value());
@@ -165,11 +203,10 @@ StreamOp StreamBuilder::build() {
   b.setInsertionPoint(ops.back());
   // The types of results are known with the body.
   Block body;
-  for (Value input : inputs)
-    mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
+  addArguments(body);
   {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&body);
+    b.setInsertionPointToEnd(&body);
     for (Operation *op : clones)
       b.clone(*op, mapping);
     for (Operation *op : ops)
@@ -182,7 +219,7 @@ StreamOp StreamBuilder::build() {
   }
   SmallVector<Type> types =
       llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
-  auto stream = StreamOp::create(b, loc, types, inputs.getArrayRef());
+  auto stream = StreamOp::create(b, loc, types, operands);
   Block *inner = b.createBlock(&stream.getBody());
   b.setInsertionPointAfter(stream);
   for (BlockArgument argument : body.getArguments())
@@ -269,17 +306,22 @@ struct FormStreamsPass : fp8::impl::FormStreamsPassBase<FormStreamsPass> {
 
   void form(Block &block) {
     StreamClusters clusters(block);
-    if (clusters.get().empty())
+    if (clusters.isEmpty())
       return;
     for (Operation *op : clusters.getOrder())
       op->moveBefore(&block, block.end());
     OpBuilder b(&getContext());
-    for (const StreamClusters::Cluster &cluster : clusters.get()) {
-      // Nobody may have asked for it.
-      StreamOp stream = StreamBuilder(b, cluster).build();
+    StreamBuilder::Parts parts;
+    SmallVector<StreamOp> streams;
+    for (const StreamClusters::Cluster &cluster : clusters.getInOrder()) {
+      streams.push_back(StreamBuilder(b, cluster, parts).build());
+      LDBG() << "a stream of " << cluster.size() << " operations";
+    }
+    // What a later one does not need is not asked of an earlier one.
+    for (StreamOp stream : llvm::reverse(streams)) {
       forwardParts(stream);
       stream = dropUnused(b, stream);
-      LDBG() << "a stream of " << cluster.size() << " operations";
+      // Nobody may have asked for it.
       if (stream.getNumResults() == 0)
         stream.erase();
       else

@@ -28,6 +28,14 @@ StreamClusters::StreamClusters(Block &block) : block(block) {
     }
     add(&op);
   }
+  copySources();
+  // Copies in another order have kernels of their own.
+  for (Cluster &cluster : clusters)
+    if (llvm::all_of(cluster, llvm::IsaPred<TransposeOp>)) {
+      for (Operation *op : cluster)
+        clusterOf.erase(op);
+      cluster.clear();
+    }
 }
 
 SmallVector<Operation *> StreamClusters::getDependencies(Operation *op) const {
@@ -55,18 +63,22 @@ void StreamClusters::close(Set &needed) const {
 }
 
 StreamClusters::Set
-StreamClusters::getNeeded(Operation *op, std::optional<unsigned> own) const {
+StreamClusters::getNeeded(ArrayRef<Operation *> ops,
+                          std::optional<unsigned> own) const {
   Set needed;
-  for (Operation *dependency : getDependencies(op)) {
-    auto cluster = clusterOf.find(dependency);
-    if (cluster != clusterOf.end()) {
-      if (own != cluster->second)
-        needed.insert(cluster->second);
-    } else if (auto found = neededBy.find(dependency);
-               found != neededBy.end()) {
-      needed.insert_range(found->second);
+  for (Operation *op : ops)
+    for (Operation *dependency : getDependencies(op)) {
+      if (llvm::is_contained(ops, dependency))
+        continue;
+      auto cluster = clusterOf.find(dependency);
+      if (cluster != clusterOf.end()) {
+        if (own != cluster->second)
+          needed.insert(cluster->second);
+      } else if (auto found = neededBy.find(dependency);
+                 found != neededBy.end()) {
+        needed.insert_range(found->second);
+      }
     }
-  }
   close(needed);
   return needed;
 }
@@ -94,8 +106,17 @@ static bool waitsForAll(Operation *op, const StreamLayouts &layouts) {
 
 /// What streams are made of.
 static bool isMember(Operation *op) {
-  return isa<AmaxOp, QuantizeOp, ComputeScaleOp, TransposeOp,
+  return isa<AmaxOp, QuantizeOp, ComputeScaleOp, DequantizeOp, TransposeOp,
              linalg::GenericOp>(op);
+}
+
+/// Whether `value` has an element for each of the domain, codes and factors
+/// counting as the codes.
+static bool isOfDomain(Value value, const StreamLayouts &layouts) {
+  if (auto scaled = dyn_cast<ScaledType>(value.getType()))
+    return scaled.getShape() == layouts.getDomain();
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getShape() == layouts.getDomain();
 }
 
 /// The tensors with all elements that a cluster reads and writes.
@@ -106,10 +127,7 @@ static size_t countTensors(ArrayRef<Operation *> ops,
     auto destination = dyn_cast<DestinationStyleOpInterface>(op);
     for (OpOperand &operand : op->getOpOperands())
       if ((!destination || !destination.isDpsInit(&operand)) &&
-          isa<RankedTensorType>(operand.get().getType()) &&
-          !layouts.lookup(operand.get()) &&
-          cast<RankedTensorType>(operand.get().getType()).getShape() ==
-              layouts.getDomain())
+          !layouts.lookup(operand.get()) && isOfDomain(operand.get(), layouts))
         tensors.insert(operand.get());
     for (Value result : op->getResults()) {
       const StreamLayout *layout = layouts.lookup(result);
@@ -132,9 +150,8 @@ static bool sharesTensor(Operation *op, ArrayRef<Operation *> cluster,
       continue;
     if (layouts.lookup(operand))
       return true;
-    auto type = dyn_cast<RankedTensorType>(operand.getType());
     // Outputs of linalg are no inputs.
-    if (!type || type.getShape() != layouts.getDomain() ||
+    if (!isOfDomain(operand, layouts) ||
         operand.getDefiningOp<tensor::EmptyOp>() ||
         operand.getDefiningOp<linalg::FillOp>())
       continue;
@@ -146,100 +163,180 @@ static bool sharesTensor(Operation *op, ArrayRef<Operation *> cluster,
 }
 
 /// Whether the factors of what `op` transposes can be had in the other order: a
-/// single one is its own transpose, others are computed here or nowhere.
+/// single one is its own transpose, others are computed here, or read with the
+/// codes.
 static bool hasOwnFactors(TransposeOp op, ArrayRef<Operation *> cluster) {
+  auto isInside = [&](Operation *other) {
+    return llvm::is_contained(cluster, other);
+  };
   Value source = op.getSource();
-  while (auto transpose = source.getDefiningOp<TransposeOp>())
+  while (auto transpose = source.getDefiningOp<TransposeOp>()) {
+    if (!isInside(transpose))
+      break;
     source = transpose.getSource();
+  }
   auto quantize = source.getDefiningOp<QuantizeOp>();
-  return quantize &&
-         (isSingle(quantize.getScaleInv()) ||
-          llvm::is_contained(cluster, quantize.getScaleInv().getDefiningOp()));
+  return !quantize || !isInside(quantize) || isSingle(quantize.getScaleInv()) ||
+         isInside(quantize.getScaleInv().getDefiningOp());
 }
 
-bool StreamClusters::tryJoin(Operation *op, unsigned cluster) {
-  if (!sharesTensor(op, clusters[cluster], layouts[cluster]) ||
-      waitsForAll(op, layouts[cluster]))
-    return false;
-  if (auto transpose = dyn_cast<TransposeOp>(op);
-      transpose && !hasOwnFactors(transpose, clusters[cluster]))
-    return false;
-  if (getNeeded(op, cluster).contains(cluster)) {
-    LDBG() << "needs what only comes after the pass: " << *op;
-    return false;
-  }
-  StreamLayouts extended = layouts[cluster];
-  std::string reason;
-  if (failed(extended.add(op, reason))) {
-    LDBG() << "not with what it reads: " << reason << ": " << *op;
-    return false;
-  }
+bool StreamClusters::tryJoin(ArrayRef<Operation *> added, unsigned cluster) {
   Cluster ops = clusters[cluster];
-  ops.push_back(op);
+  StreamLayouts extended = layouts[cluster];
+  if (llvm::none_of(added, [&](Operation *op) {
+        return sharesTensor(op, ops, extended);
+      }))
+    return false;
+  SmallVector<Operation *> others;
+  for (Operation *op : added) {
+    if (llvm::is_contained(ops, op))
+      continue;
+    if (waitsForAll(op, extended))
+      return false;
+    if (auto transpose = dyn_cast<TransposeOp>(op);
+        transpose && !hasOwnFactors(transpose, ops))
+      return false;
+    std::string reason;
+    if (failed(extended.add(op, reason))) {
+      LDBG() << "not with what it reads: " << reason << ": " << *op;
+      return false;
+    }
+    ops.push_back(op);
+    others.push_back(op);
+  }
+  if (getNeeded(ops, cluster).contains(cluster)) {
+    LDBG() << "needs what only comes after the pass: " << *added.back();
+    return false;
+  }
   if (countTensors(ops, extended) > kMaxStreamTensors) {
-    LDBG() << "more tensors than one pass has: " << *op;
+    LDBG() << "more tensors than one pass has: " << *added.back();
     return false;
   }
   layouts[cluster] = std::move(extended);
-  join(op, cluster);
+  for (Operation *op : others)
+    join(op, cluster);
   return true;
 }
 
 void StreamClusters::join(Operation *op, unsigned cluster) {
   needs[cluster].insert_range(getNeeded(op, cluster));
   clusters[cluster].push_back(op);
-  clusterOf[op] = cluster;
+  clusterOf.try_emplace(op, cluster);
 }
 
-/// What is worth a pass of its own.
+/// What a pass begins with, though a copy in another order needs others that
+/// read the same codes.
 static bool isSeed(Operation *op) {
-  return isa<AmaxOp, QuantizeOp, linalg::GenericOp>(op);
+  return isa<AmaxOp, QuantizeOp, DequantizeOp, TransposeOp, linalg::GenericOp>(
+      op);
+}
+
+bool StreamClusters::tryBegin(ArrayRef<Operation *> ops) {
+  Operation *op = ops.back();
+  SmallVector<int64_t> domain = StreamLayouts::getOwnDomain(op);
+  if (!isSeed(op) || domain.empty() || domain.size() > 3)
+    return false;
+  StreamLayouts own(domain);
+  std::string reason;
+  // The scale of a whole tensor is computed by who quantises with it.
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  auto scale = quantize && quantize.getScale()
+                   ? quantize.getScale().getDefiningOp<ComputeScaleOp>()
+                   : ComputeScaleOp();
+  // An empty tensor has no block that would write it, and who has read the
+  // scale before has his place.
+  bool takesScale =
+      scale && scale->getBlock() == &block && isSingle(scale.getScale()) &&
+      llvm::all_of(domain, [](int64_t extent) { return extent > 0; }) &&
+      llvm::all_of(scale->getUsers(),
+                   [&](Operation *user) {
+                     return isa<QuantizeOp>(user) &&
+                            user->getBlock() == &block &&
+                            !user->isBeforeInBlock(op);
+                   }) &&
+      !clusterOf.contains(scale) && succeeded(own.add(scale, reason));
+  for (Operation *added : ops)
+    if (failed(own.add(added, reason))) {
+      LDBG() << "no pass of its own: " << reason << ": " << *op;
+      return false;
+    }
+  unsigned number = clusters.size();
+  clusters.emplace_back();
+  needs.emplace_back();
+  layouts.push_back(std::move(own));
+  if (takesScale) {
+    neededBy.erase(scale);
+    join(scale, number);
+  }
+  for (Operation *added : ops)
+    join(added, number);
+  return true;
+}
+
+bool StreamClusters::place(ArrayRef<Operation *> ops) {
+  // The latest that shares most: what was just computed is at hand.
+  for (unsigned cluster = clusters.size(); cluster-- > 0;)
+    if (tryJoin(ops, cluster))
+      return true;
+  return tryBegin(ops);
+}
+
+SmallVector<Operation *> StreamClusters::getSources(Operation *op) const {
+  llvm::SetVector<Operation *> sources;
+  for (Value operand : op->getOperands())
+    if (auto source = operand.getDefiningOp<DequantizeOp>();
+        source && source->getBlock() == &block)
+      sources.insert(source);
+  return sources.takeVector();
 }
 
 void StreamClusters::add(Operation *op) {
+  auto finish = [&](Operation *done) {
+    if (clusterOf.contains(done))
+      return;
+    if (Set needed = getNeeded(done, std::nullopt); !needed.empty())
+      neededBy[done] = std::move(needed);
+  };
+  // Who reads it has a place for it.
+  if (isa<DequantizeOp>(op) &&
+      llvm::all_of(op->getUsers(), [&](Operation *user) {
+        return user->getBlock() == &block && isMember(user);
+      }))
+    return;
   if (isMember(op)) {
-    // The latest that shares most: what was just computed is at hand.
-    for (unsigned cluster = clusters.size(); cluster-- > 0;)
-      if (tryJoin(op, cluster))
-        return;
-    SmallVector<int64_t> domain = StreamLayouts::getOwnDomain(op);
-    StreamLayouts own(domain);
-    std::string reason;
-    if (isSeed(op) && !domain.empty() && domain.size() <= 3) {
-      // The scale of a whole tensor is computed by who quantises with it.
-      auto quantize = dyn_cast<QuantizeOp>(op);
-      auto scale = quantize && quantize.getScale()
-                       ? quantize.getScale().getDefiningOp<ComputeScaleOp>()
-                       : ComputeScaleOp();
-      // An empty tensor has no block that would write it, and who has read the
-      // scale before has his place.
-      bool takesScale =
-          scale && scale->getBlock() == &block && isSingle(scale.getScale()) &&
-          llvm::all_of(domain, [](int64_t extent) { return extent > 0; }) &&
-          llvm::all_of(scale->getUsers(),
-                       [&](Operation *user) {
-                         return isa<QuantizeOp>(user) &&
-                                user->getBlock() == &block &&
-                                !user->isBeforeInBlock(op);
-                       }) &&
-          !clusterOf.contains(scale) && succeeded(own.add(scale, reason));
-      if (succeeded(own.add(op, reason))) {
-        unsigned number = clusters.size();
-        clusters.emplace_back();
-        needs.emplace_back();
-        layouts.push_back(std::move(own));
-        if (takesScale) {
-          neededBy.erase(scale);
-          join(scale, number);
-        }
-        join(op, number);
-        return;
+    SmallVector<Operation *> sources = getSources(op), ops = sources;
+    ops.push_back(op);
+    if (place(ops))
+      return;
+    // Numbers for an operation that is not in a pass with them.
+    for (Operation *source : sources)
+      if (!clusterOf.contains(source)) {
+        place(source);
+        finish(source);
       }
-      LDBG() << "no pass of its own: " << reason << ": " << *op;
-    }
+    if (!sources.empty() && place(op))
+      return;
   }
-  if (Set needed = getNeeded(op, std::nullopt); !needed.empty())
-    neededBy[op] = std::move(needed);
+  finish(op);
+}
+
+/// A dequantise stands in the first cluster that reads it, and as a copy in all
+/// others.
+void StreamClusters::copySources() {
+  for (auto [number, cluster] : llvm::enumerate(clusters))
+    for (Operation *&op : cluster) {
+      unsigned home = clusterOf.lookup(op);
+      if (home == number)
+        continue;
+      OpBuilder b(op);
+      Operation *copy = b.clone(*op);
+      op->getResult(0).replaceUsesWithIf(
+          copy->getResult(0), [&](OpOperand &use) {
+            return llvm::is_contained(clusters[number], use.getOwner());
+          });
+      op = copy;
+      clusterOf[copy] = number;
+    }
 }
 
 //===----------------------------------------------------------------------===//
@@ -267,4 +364,15 @@ SmallVector<Operation *> StreamClusters::getOrder() const {
   for (Operation &op : block)
     visit(&op);
   return order;
+}
+
+SmallVector<StreamClusters::Cluster> StreamClusters::getInOrder() const {
+  SmallVector<Cluster> ordered;
+  for (const Cluster &cluster : clusters)
+    if (!cluster.empty())
+      ordered.push_back(cluster);
+  llvm::sort(ordered, [](const Cluster &a, const Cluster &b) {
+    return a.front()->isBeforeInBlock(b.front());
+  });
+  return ordered;
 }

@@ -405,3 +405,30 @@ func.func @branch(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %c: i1) -> tensor<
   }
   return %0 : tensor<256x1xf32>
 }
+
+//===----------------------------------------------------------------------===//
+// Codes that are read
+//===----------------------------------------------------------------------===//
+
+// 0.13 MB of codes, read twice: the scale is that of the tensor's own amax.
+
+// CHECK-LABEL: @codes_of_own_scale
+// CHECK:       2 stream 0.13 0.00 2.5 dequantize amax of q
+// CHECK-NEXT:  3 stream 0.13 0.13 2.6 dequantize quantize of q for result0, result1
+// CHECK:       0.13 2.5 #2 -> #3 through {{.*}}: expected the amax of the whole tensor to be a result only
+func.func @codes_of_own_scale(%q: !a {fp8.name = "q"}) -> (tensor<256x512xf8E4M3FN>, tensor<1x1xf32>) {
+  %x = fp8.dequantize %q : !a -> tensor<256x512xbf16>
+  %0 = fp8.amax %x block = [*, *] : tensor<256x512xbf16>
+  %s, %si = fp8.compute_scale %0 format = f8E4M3FN scale_type = f32 : tensor<1x1xf32>
+  %1 = fp8.quantize %x scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<256x512xbf16> -> !a
+  %2, %3 = fp8.disassemble %1 : !a
+  return %2, %3 : tensor<256x512xf8E4M3FN>, tensor<1x1xf32>
+}
+
+// CHECK-LABEL: @codes_of_4_bits
+// CHECK:       expected codes of 8 bits, but got f4E2M1FN
+func.func @codes_of_4_bits(%q: !fp8.scaled<256x512xf4E2M1FN, block = [*, *], scale = f32>) -> tensor<1x1xf32> {
+  %x = fp8.dequantize %q : !fp8.scaled<256x512xf4E2M1FN, block = [*, *], scale = f32> -> tensor<256x512xbf16>
+  %0 = fp8.amax %x block = [*, *] : tensor<256x512xbf16>
+  return %0 : tensor<1x1xf32>
+}

@@ -73,12 +73,25 @@ private:
   LogicalResult addAmax(AmaxOp op, std::string &reason);
   LogicalResult addScale(ComputeScaleOp op, std::string &reason);
   LogicalResult addQuantize(QuantizeOp op, std::string &reason);
+  LogicalResult addDequantize(DequantizeOp op, std::string &reason);
+  LogicalResult addTranspose(TransposeOp op, std::string &reason);
+  LogicalResult addAssemble(AssembleOp op, std::string &reason);
   LogicalResult addDisassemble(DisassembleOp op, std::string &reason);
   /// Reads `operand` so; fails if it lies in another way.
   LogicalResult read(OpOperand &operand, StreamLayout layout,
                      std::string &reason);
+  /// Reads codes that are computed here, in any order, or are the domain's.
+  LogicalResult readCodes(OpOperand &operand, std::string &reason);
+  /// That of the factors of codes, or of what else there is for their blocks.
+  StreamLayout getFactors(ScaledType type) const;
+  /// What a pass over the domain knows before it has passed: reductions of
+  /// whole rows and of blocks, or, as the last that it does, of whole columns
+  /// and of all.
+  static LogicalResult checkReduction(const StreamLayout &result, bool isAmax,
+                                      std::string &reason);
   bool isDomain(ArrayRef<int64_t> shape) const;
   StreamLayout getFull() const;
+  StreamLayout getSingle() const;
   StreamLayout getBlocks(ArrayRef<int64_t> block, int64_t rank) const;
 
   SmallVector<int64_t> domain;

@@ -133,8 +133,11 @@ static LogicalResult checkTypes(StreamSpec &spec, std::string &reason) {
     Type element = getElementTypeOrSelf(input.argument.getType());
     if (failed(check(element)))
       return failure();
-    if (element.getIntOrFloatBitWidth() == 8) {
-      reason = llvm::formatv("expected numbers to read, but got {0}", element);
+    if (isa<Float8E8M0FNUType>(element) &&
+        spec.getBlock(input.layout).isFull()) {
+      reason = llvm::formatv("expected a factor of several elements to read, "
+                             "but got one of {0} for each",
+                             element);
       return failure();
     }
   }
@@ -289,7 +292,9 @@ FailureOr<StreamSpec> StreamSpec::get(StreamOp op, std::string &reason) {
       else if (!(known->layout == layout))
         return fail("expected each input to be read in one way");
     }
-  for (BlockArgument argument : body.getArguments())
+  for (BlockArgument argument : body.getArguments()) {
+    if (isa<ScaledType>(argument.getType()))
+      return fail("expected codes and factors as inputs, but got both in one");
     // Sizes of results are the domain's anyway.
     if (!isa<ShapedType>(argument.getType()) &&
         !llvm::all_of(argument.getUsers(), llvm::IsaPred<tensor::EmptyOp>)) {
@@ -297,6 +302,7 @@ FailureOr<StreamSpec> StreamSpec::get(StreamOp op, std::string &reason) {
         return fail("expected scalars of f32");
       spec.captures.push_back(argument);
     }
+  }
   for (Value yielded : body.getTerminator()->getOperands()) {
     const StreamLayout &layout = *spec.layouts.lookup(yielded);
     spec.transposes |= spec.isTransposed(layout) && layout.isFull();

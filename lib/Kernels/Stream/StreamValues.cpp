@@ -49,6 +49,8 @@ void StreamValues::loadInputs() {
 
 /// An element as it is stored, as it is computed with.
 Value StreamValues::widen(Value stored, Type type) {
+  if (type.getIntOrFloatBitWidth() == 8)
+    return arith::ExtUIOp::create(b, b.getI32Type(), stored);
   if (isa<BFloat16Type, Float16Type>(type)) {
     if (stored.getType() != type)
       stored = arith::BitcastOp::create(b, type, stored);
@@ -131,6 +133,16 @@ SmallVector<Value> StreamValues::get(Value value, int64_t row, int64_t chunk) {
   return elements[key] = computed;
 }
 
+/// The factors of blocks and of the tensor that codes were made or read with.
+static std::pair<Value, Value> findFactors(Value codes) {
+  while (auto transpose = codes.getDefiningOp<TransposeOp>())
+    codes = transpose.getSource();
+  if (auto quantize = codes.getDefiningOp<QuantizeOp>())
+    return {quantize.getScaleInv(), quantize.getTensorScaleInv()};
+  auto assemble = codes.getDefiningOp<AssembleOp>();
+  return {assemble.getScaleInv(), assemble.getTensorScaleInv()};
+}
+
 SmallVector<Value> StreamValues::evaluate(Value value, int64_t row,
                                           int64_t chunk) {
   if (auto argument = dyn_cast<BlockArgument>(value))
@@ -149,6 +161,8 @@ SmallVector<Value> StreamValues::evaluate(Value value, int64_t row,
         return evaluateScales(op, number, row, chunk);
       })
       .Case([&](QuantizeOp op) { return evaluateCodes(op, row, chunk); })
+      .Case([&](DequantizeOp op) { return evaluateNumbers(op, row, chunk); })
+      .Case([&](AssembleOp op) { return get(op.getPayload(), row, chunk); })
       .Case([&](TransposeOp op) { return get(op.getSource(), row, chunk); })
       .Case([&](linalg::TransposeOp op) {
         return get(op.getInput(), row, chunk);
@@ -156,22 +170,23 @@ SmallVector<Value> StreamValues::evaluate(Value value, int64_t row,
       .Case([&](DisassembleOp op) {
         if (value == op.getPayload())
           return get(op.getSource(), row, chunk);
-        Value source = op.getSource();
-        while (auto transpose = source.getDefiningOp<TransposeOp>())
-          source = transpose.getSource();
-        auto quantize = source.getDefiningOp<QuantizeOp>();
-        return get(value == op.getScaleInv() ? quantize.getScaleInv()
-                                             : quantize.getTensorScaleInv(),
-                   row, chunk);
+        auto [scaleInv, tensorScaleInv] = findFactors(op.getSource());
+        return get(value == op.getScaleInv() ? scaleInv : tensorScaleInv, row,
+                   chunk);
       });
 }
 
 SmallVector<Value> StreamValues::evaluateInput(BlockArgument argument,
                                                int64_t row, int64_t chunk) {
   const StreamArgument &input = *inputs.lookup(argument);
-  if (input.block.isFull())
-    return unpack(words.at({argument.getAsOpaquePointer(), row, chunk}),
-                  input.elementType);
+  if (input.block.isFull()) {
+    ArrayRef<Value> loaded =
+        words.at({argument.getAsOpaquePointer(), row, chunk});
+    // Codes stay packed.
+    if (input.elementType.getIntOrFloatBitWidth() == 8)
+      return llvm::to_vector(loaded);
+    return unpack(loaded, input.elementType);
+  }
   // What elements have in common is in the cache for most of them.
   if (StreamTile::hasChunks(input))
     return unpack(tile.loadChunk(input, row, chunk), input.elementType);
@@ -313,4 +328,56 @@ SmallVector<Value> StreamValues::evaluateCodes(QuantizeOp op, int64_t row,
         b, halves[0], arith::ShLIOp::create(b, halves[1], b.i32(16))));
   }
   return packed;
+}
+
+SmallVector<Value> StreamValues::decode(ArrayRef<Value> codes, Type type) {
+  SmallVector<Value> numbers;
+  auto bytes = VectorType::get({2}, b.getI8Type());
+  auto halves = VectorType::get({2}, b.getF16Type());
+  for (Value word : codes)
+    for (int64_t half = 0; half < 2; ++half) {
+      Value both = arith::TruncIOp::create(b, b.getI16Type(),
+                                           b.shiftRight(word, 16 * half));
+      // Every code is an f16.
+      Value pair = NVVM::ConvertF8x2ToF16x2Op::create(
+          b, halves, LLVM::BitcastOp::create(b, bytes, both), /*relu=*/false,
+          type);
+      for (int64_t i = 0; i < 2; ++i)
+        numbers.push_back(widen(
+            LLVM::ExtractElementOp::create(b, pair, b.i32(i)), b.getF16Type()));
+    }
+  return numbers;
+}
+
+SmallVector<Value> StreamValues::getFactors(Value codes, int64_t row,
+                                            int64_t chunk) {
+  auto [scaleInv, tensorScaleInv] = findFactors(codes);
+  SmallVector<Value> factors = get(scaleInv, row, chunk);
+  if (isa<Float8E8M0FNUType>(getElementTypeOrSelf(scaleInv.getType())))
+    for (Value &factor : factors) {
+      // The exponent of an f32; 0 is a subnormal one, 255 is NaN.
+      Value bits = arith::ShLIOp::create(b, factor, b.i32(23));
+      bits = b.select(b.equal(factor, 0), b.i32(0x00400000), bits);
+      bits = b.select(b.equal(factor, 255), b.i32(0x7fc00000), bits);
+      factor = arith::BitcastOp::create(b, b.getF32Type(), bits);
+    }
+  return factors;
+}
+
+SmallVector<Value> StreamValues::evaluateNumbers(DequantizeOp op, int64_t row,
+                                                 int64_t chunk) {
+  Type type = op.getResult().getType().getElementType();
+  SmallVector<Value> numbers =
+      decode(get(op.getSource(), row, chunk),
+             op.getSource().getType().getElementType());
+  SmallVector<Value> factors = getFactors(op.getSource(), row, chunk);
+  for (auto [e, number] : llvm::enumerate(numbers))
+    number = b.mulF(number, factors.size() == 1 ? factors[0] : factors[e]);
+  if (type.isF32())
+    return numbers;
+  // One rounding for two elements, which may be stored as they are.
+  SmallVector<Value> &packed =
+      words[{op.getResult().getAsOpaquePointer(), row, chunk}] =
+          pack(numbers, type);
+  return unpack(packed, type);
 }

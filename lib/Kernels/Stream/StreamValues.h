@@ -55,6 +55,12 @@ private:
   SmallVector<Value> evaluateScales(ComputeScaleOp op, unsigned result,
                                     int64_t row, int64_t chunk);
   SmallVector<Value> evaluateCodes(QuantizeOp op, int64_t row, int64_t chunk);
+  SmallVector<Value> evaluateNumbers(DequantizeOp op, int64_t row,
+                                     int64_t chunk);
+  /// The numbers of codes, four to a word, as f32.
+  SmallVector<Value> decode(ArrayRef<Value> codes, Type type);
+  /// The factors of codes at a place, f32: one, or one for each column.
+  SmallVector<Value> getFactors(Value codes, int64_t row, int64_t chunk);
   IRMapping mapInputs(linalg::GenericOp op, int64_t row, int64_t chunk,
                       int64_t e);
   /// A value of an elementwise body, from those that are mapped.

@@ -255,7 +255,7 @@ class Program:
         self.outs += [Value(p, None, shape, code), Value(f"{p}f", None, grid, factor)]
 
     def dequantize(self):
-        """No stream has it: what reads it waits for the cast."""
+        """By who reads the numbers, as often as they are read in different streams."""
         if not hasattr(self, "last"):
             return
         out = self.make(self.whole, self.choice(list(DTYPES)))

@@ -283,15 +283,51 @@ func.func @mask(%x: !x) -> tensor<32x64xi1> {
   return %0 : tensor<32x64xi1>
 }
 
-func.func @given_exponents(%x: !x, %s: tensor<32x2xf32>, %si: tensor<32x2xf8E8M0FNU>) -> tensor<32x64xf8E4M3FN> {
-  // expected-remark @below {{no kernel: expected numbers to read, but got f8E8M0FNU}}
-  %0 = fp8.stream(%x, %s, %si) {
-  ^bb0(%a: !x, %b: tensor<32x2xf32>, %c: tensor<32x2xf8E8M0FNU>):
-    %q = fp8.quantize %a scale(%b, %c : tensor<32x2xf32>, tensor<32x2xf8E8M0FNU>) : !x -> !fp8.scaled<32x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
-    %codes, %factors = fp8.disassemble %q : !fp8.scaled<32x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
-    fp8.yield %codes : tensor<32x64xf8E4M3FN>
-  } : (!x, tensor<32x2xf32>, tensor<32x2xf8E8M0FNU>) -> tensor<32x64xf8E4M3FN>
-  return %0 : tensor<32x64xf8E4M3FN>
+// Factors are read one by one.
+
+func.func @exponent_of_each(%p: tensor<32x64xf8E4M3FN>, %f: tensor<32x64xf8E8M0FNU>) -> !x {
+  // expected-remark @below {{no kernel: expected a factor of several elements to read, but got one of f8E8M0FNU for each}}
+  %0 = fp8.stream(%p, %f) {
+  ^bb0(%a: tensor<32x64xf8E4M3FN>, %b: tensor<32x64xf8E8M0FNU>):
+    %q = fp8.assemble %a, %b : tensor<32x64xf8E4M3FN>, tensor<32x64xf8E8M0FNU> -> !fp8.scaled<32x64xf8E4M3FN, block = [1, 1], scale = f8E8M0FNU>
+    %y = fp8.dequantize %q : !fp8.scaled<32x64xf8E4M3FN, block = [1, 1], scale = f8E8M0FNU> -> !x
+    fp8.yield %y : !x
+  } : (tensor<32x64xf8E4M3FN>, tensor<32x64xf8E8M0FNU>) -> !x
+  return %0 : !x
+}
+
+func.func @both_in_one(%q: !q) -> !x {
+  // expected-remark @below {{no kernel: expected codes and factors as inputs, but got both in one}}
+  %0 = fp8.stream(%q) {
+  ^bb0(%a: !q):
+    %y = fp8.dequantize %a : !q -> !x
+    fp8.yield %y : !x
+  } : (!q) -> !x
+  return %0 : !x
+}
+
+func.func @turned_codes(%p: tensor<63x63xf8E4M3FN>, %f: !one) -> tensor<63x63xbf16> {
+  // expected-remark @below {{no kernel: expected codes to dequantize in the order of the domain}}
+  %0 = fp8.stream(%p, %f) {
+  ^bb0(%a: tensor<63x63xf8E4M3FN>, %b: !one):
+    %q = fp8.assemble %a, %b : tensor<63x63xf8E4M3FN>, !one -> !fp8.scaled<63x63xf8E4M3FN, block = [*, *], scale = f32>
+    // expected-remark @below {{no kernel: expected the number of rows to be a multiple of 4, so that they start at words, but got 63}}
+    %t = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<63x63xf8E4M3FN, block = [*, *], scale = f32>
+    %y = fp8.dequantize %t : !fp8.scaled<63x63xf8E4M3FN, block = [*, *], scale = f32> -> tensor<63x63xbf16>
+    fp8.yield %y : tensor<63x63xbf16>
+  } : (tensor<63x63xf8E4M3FN>, !one) -> tensor<63x63xbf16>
+  return %0 : tensor<63x63xbf16>
+}
+
+func.func @narrow_blocks_of_codes(%p: tensor<32x64xf8E4M3FN>, %f: tensor<32x16xf32>) -> !x {
+  // expected-remark @below {{no kernel: expected values of a multiple of 8 columns to read, but got 4}}
+  %0 = fp8.stream(%p, %f) {
+  ^bb0(%a: tensor<32x64xf8E4M3FN>, %b: tensor<32x16xf32>):
+    %q = fp8.assemble %a, %b : tensor<32x64xf8E4M3FN>, tensor<32x16xf32> -> !fp8.scaled<32x64xf8E4M3FN, block = [1, 4], scale = f32>
+    %y = fp8.dequantize %q : !fp8.scaled<32x64xf8E4M3FN, block = [1, 4], scale = f32> -> !x
+    fp8.yield %y : !x
+  } : (tensor<32x64xf8E4M3FN>, tensor<32x16xf32>) -> !x
+  return %0 : !x
 }
 
 func.func @transposed_numbers(%x: !x) -> tensor<64x32xbf16> {

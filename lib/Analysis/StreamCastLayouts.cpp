@@ -1,0 +1,185 @@
+//===- StreamCastLayouts.cpp - Where codes and factors of a stream lie ----===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Analysis/StreamLayouts.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+static constexpr int64_t kWhole = ScaledType::kWhole;
+
+LogicalResult StreamLayouts::addAmax(AmaxOp op, std::string &reason) {
+  const StreamLayout *source = lookup(op.getSource());
+  auto type = cast<RankedTensorType>(op.getSource().getType());
+  if (!source) {
+    if (!isDomain(type.getShape())) {
+      reason = "expected the amax of the domain's blocks";
+      return failure();
+    }
+    reads[&op.getSourceMutable()] = getFull();
+    source = &reads[&op.getSourceMutable()];
+  }
+  StreamLayout result = *source;
+  for (auto [dim, extent] : llvm::zip_equal(result.dims, op.getBlock())) {
+    if (dim < 0)
+      continue;
+    int64_t &block = result.block[dim];
+    block = extent == kWhole ? kWhole : block * extent;
+    if (block == kWhole)
+      dim = -1;
+  }
+  if (failed(checkReduction(result, /*isAmax=*/true, reason)))
+    return failure();
+  values[op.getAmax()] = result;
+  return success();
+}
+
+LogicalResult StreamLayouts::addScale(ComputeScaleOp op, std::string &reason) {
+  const StreamLayout *amax = lookup(op.getAmax());
+  if (isa<Float8E4M3FNType>(op.getScaleType())) {
+    reason = "expected factors of f32 or f8E8M0FNU, but got f8E4M3FN";
+    return failure();
+  }
+  StreamLayout layout;
+  if (amax) {
+    layout = *amax;
+  } else {
+    // Of a tensor as a whole: what has more elements is computed here.
+    auto type = cast<RankedTensorType>(op.getAmax().getType());
+    if (!type.hasStaticShape() || type.getNumElements() != 1) {
+      reason = "expected an amax that is computed in the same stream, or a "
+               "single one";
+      return failure();
+    }
+    layout = getBlocks(SmallVector<int64_t>(domain.size(), kWhole), 0);
+    layout.dims.assign(type.getRank(), -1);
+    reads[&op.getAmaxMutable()] = layout;
+  }
+  values[op.getScale()] = layout;
+  values[op.getScaleInv()] = layout;
+  return success();
+}
+
+StreamLayout StreamLayouts::getFactors(ScaledType type) const {
+  return getBlocks(type.getBlock(), type.getRank());
+}
+
+/// What kernels have registers for.
+static LogicalResult checkCodes(ScaledType type, std::string &reason) {
+  if (!isa<Float4E2M1FNType>(type.getElementType()))
+    return success();
+  reason = "expected codes of 8 bits, but got f4E2M1FN";
+  return failure();
+}
+
+LogicalResult StreamLayouts::addQuantize(QuantizeOp op, std::string &reason) {
+  ScaledType type = op.getResult().getType();
+  if (!isDomain(type.getShape())) {
+    reason = "expected a quantize of the domain";
+    return failure();
+  }
+  if (failed(checkCodes(type, reason)))
+    return failure();
+  if (op.isUnresolved()) {
+    reason = "expected a quantize that has a scale";
+    return failure();
+  }
+  StreamLayout full = getFull();
+  StreamLayout blocks = getFactors(type);
+  if (failed(read(op.getSourceMutable(), full, reason)) ||
+      failed(read(op.getScaleMutable()[0], blocks, reason)) ||
+      failed(read(op.getScaleInvMutable()[0], blocks, reason)) ||
+      (op.getTensorScaleInv() &&
+       failed(read(op.getTensorScaleInvMutable()[0], getSingle(), reason))))
+    return failure();
+  values[op.getResult()] = full;
+  return success();
+}
+
+LogicalResult StreamLayouts::readCodes(OpOperand &operand,
+                                       std::string &reason) {
+  if (lookup(operand.get()))
+    return success();
+  auto type = cast<ScaledType>(operand.get().getType());
+  if (!isDomain(type.getShape())) {
+    reason = "expected codes of the domain";
+    return failure();
+  }
+  if (failed(checkCodes(type, reason)))
+    return failure();
+  reads[&operand] = getFull();
+  return success();
+}
+
+LogicalResult StreamLayouts::addDequantize(DequantizeOp op,
+                                           std::string &reason) {
+  if (failed(readCodes(op.getSourceMutable(), reason)))
+    return failure();
+  StreamLayout full = getFull();
+  if (!(lookup(op.getSourceMutable()) == full)) {
+    reason = "expected codes to dequantize in the order of the domain";
+    return failure();
+  }
+  values[op.getResult()] = full;
+  return success();
+}
+
+LogicalResult StreamLayouts::addTranspose(TransposeOp op, std::string &reason) {
+  if (failed(readCodes(op.getSourceMutable(), reason)))
+    return failure();
+  const StreamLayout &source = lookup(op.getSourceMutable());
+  StreamLayout layout{
+      applyPermutation(ArrayRef(source.dims), op.getPermutation()),
+      source.block};
+  values[op.getResult()] = layout;
+  return success();
+}
+
+LogicalResult StreamLayouts::addAssemble(AssembleOp op, std::string &reason) {
+  ScaledType type = op.getResult().getType();
+  if (!isDomain(type.getShape())) {
+    reason = "expected codes of the domain";
+    return failure();
+  }
+  StreamLayout full = getFull();
+  if (failed(checkCodes(type, reason)) ||
+      failed(read(op.getPayloadMutable(), full, reason)) ||
+      failed(read(op.getScaleInvMutable(), getFactors(type), reason)) ||
+      (op.getTensorScaleInv() &&
+       failed(read(op.getTensorScaleInvMutable()[0], getSingle(), reason))))
+    return failure();
+  values[op.getResult()] = full;
+  return success();
+}
+
+LogicalResult StreamLayouts::addDisassemble(DisassembleOp op,
+                                            std::string &reason) {
+  const StreamLayout *known = lookup(op.getSource());
+  if (!known) {
+    reason = "expected codes that are computed in the same stream";
+    return failure();
+  }
+  StreamLayout codes = *known;
+  StreamLayout factors{codes.dims, SmallVector<int64_t>(domain.size())};
+  for (auto [dim, extent] :
+       llvm::zip_equal(factors.dims, op.getSource().getType().getBlock())) {
+    factors.block[dim] = extent;
+    if (extent == kWhole)
+      dim = -1;
+  }
+  values[op.getScaleInv()] = factors;
+  if (op.getTensorScaleInv()) {
+    StreamLayout single;
+    single.block.assign(domain.size(), kWhole);
+    single.dims.assign(domain.size(), -1);
+    values[op.getTensorScaleInv()] = single;
+  }
+  values[op.getPayload()] = codes;
+  return success();
+}
