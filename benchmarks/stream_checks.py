@@ -1,8 +1,8 @@
 """Streams on the GPU against the CPU, over random, extreme and adversarial tensors."""
 
 from device import Call
-from ordinals import compare_bits, compare_sums, compare_values
-from stream_functions import get_arguments, get_name
+from ordinals import compare_bits, compare_numbers, compare_sums, compare_values
+from stream_functions import fill, get_arguments, get_name
 from timing import describe, torch
 
 EVEN = (256, 512)
@@ -37,12 +37,46 @@ def make_tensor(pattern, extents):
     return x.to(torch.bfloat16).reshape(extents)
 
 
+def make_codes(pattern, extents):
+    """Every code; NaN is among them unless the tensor is random or of zeros."""
+    if pattern == "zeros":
+        return torch.randint(0, 2, extents).to(torch.uint8) * 0x80
+    codes = torch.randint(0, 256, extents)
+    if pattern in ("random", "outlier"):
+        codes[(codes & 0x7F) >= 0x7B] = 0x3B
+    return codes.to(torch.uint8)
+
+
+def make_factors(pattern, extents):
+    factors = torch.exp2(torch.randint(-10, 10, extents).float()) * (1 + torch.rand(extents))
+    if pattern in ("extreme", "outlier"):
+        factors = torch.exp2(torch.randint(-149, 128, extents).float())
+    elif pattern == "nan":
+        factors[torch.rand(extents) < 0.1] = float("nan")
+        factors[torch.rand(extents) < 0.1] = float("inf")
+        factors[torch.rand(extents) < 0.1] = 0.0
+    return factors
+
+
+def make_bytes(pattern, extents):
+    """Exponents; the ends of their range are a subnormal number and a NaN."""
+    if pattern in ("random", "zeros"):
+        return torch.randint(110, 140, extents).to(torch.uint8)
+    return torch.randint(0, 255 if pattern == "outlier" else 256, extents).to(torch.uint8)
+
+
 def make_arguments(stream, extents, pattern):
     m, n = extents
     values = []
-    for name, _ in get_arguments(stream):
+    for name, kind in get_arguments(stream):
         if name in ("s", "si"):
             values.append(torch.full((1, 1), {"s": 37.0, "si": 1 / 37.0}[name]))
+        elif name.startswith("c"):
+            values.append(make_codes(pattern, extents))
+        elif name.startswith("f_"):
+            grid = fill(kind, m, n).removeprefix("tensor<").split("x")
+            make_factor = make_bytes if grid[-1] == "f8E8M0FNU>" else make_factors
+            values.append(make_factor(pattern, tuple(map(int, grid[:-1]))))
         elif name == "w":
             values.append(make_tensor("random", (n,)))
         else:
@@ -55,13 +89,14 @@ def make_arguments(stream, extents, pattern):
 
 def compare(stream, dtypes, arguments, found, expected):
     """What is wrong with results, bits of values of these types."""
-    terms = arguments[0].view(torch.int16).numpy()
     for number, (dtype, *values) in enumerate(zip(dtypes, found, expected)):
         ours, theirs = (value.cpu().numpy() for value in values)
         if number == stream.sums:
-            message = compare_sums(ours, theirs, terms)
+            message = compare_sums(ours, theirs, arguments[0].view(torch.int16).numpy())
         elif stream.approximate:
             message = compare_values(dtype, ours, theirs)
+        elif stream.any_nan and dtype in ("BF16", "F32"):
+            message = compare_numbers(dtype, ours, theirs)
         else:
             message = compare_bits(ours, theirs)
         if message:

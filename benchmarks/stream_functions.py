@@ -20,6 +20,7 @@ class Stream:
     goal: float  # The share of a copy of these bytes that it is to have.
     approximate: bool = False  # Functions such as exp: not the CPU's bits.
     sums: int = None  # The result that is sums of x along columns, in any order.
+    any_nan: bool = False  # A number that is a NaN may be any.
 
 
 def scaled(shape, block, scale="f32"):
@@ -278,8 +279,9 @@ def get_arguments(stream):
 
 def get_function(stream, m, n):
     arguments = ", ".join(f"%{name}: {kind}" for name, kind in get_arguments(stream))
+    first, kind = get_arguments(stream)[0]
     dims = "".join(f"  %c{i} = arith.constant {i} : index\n"
-                   f"  %d{i} = tensor.dim %x, %c{i} : {FULL}\n"
+                   f"  %d{i} = tensor.dim %{first}, %c{i} : {kind}\n"
                    for i, extent in enumerate((m, n)) if extent == "?")
     text = (f"func.func @{get_name(stream, m, n)}({arguments})\n"
             f"    -> ({', '.join(stream.results)}) {{{{\n{dims}{stream.body}}}}}\n")

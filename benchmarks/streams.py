@@ -2,8 +2,8 @@
 
 The functions of stream_functions.py: casts in every granularity, row-major and transposed,
 alone and with what makes their tensor. Each is compiled for the GPU and for the CPU, and
-called on both over random, extreme and adversarial tensors of odd and even sizes; codes,
-factors and amaxes have to be the same bits. Where functions such as exp are approximated,
+called on both over random, extreme and adversarial tensors of odd and even sizes, and so are
+those of code_functions.py, which read codes; codes, factors and amaxes have to be the same bits. Where functions such as exp are approximated,
 they have to be the same or neighbours: codes and bf16 in their type, f32 as bf16.
 
 Then large tensors are timed: the share is that of a device-to-device copy of the bytes that
@@ -21,6 +21,7 @@ import json
 import sys
 
 import stream_peers
+from code_functions import CODE_STREAMS
 from device import Call, Gpu, Host
 from programs import (Program, compile_program, list_work, make_parser, make_programs,
                       open_library)
@@ -42,7 +43,8 @@ def timed_extents(stream, extents):
 def compile_programs(build, folder, extents):
     timed = {get_name(stream, *sizes): get_function(stream, *sizes) for stream in STREAMS
              for sizes in (timed_extents(stream, extents), SMALL)}
-    checked = {get_name(stream, *sizes): get_function(stream, *sizes) for stream in STREAMS
+    checked = {get_name(stream, *sizes): get_function(stream, *sizes)
+               for stream in (*STREAMS, *CODE_STREAMS)
                for sizes in (*CHECKED, *DYNAMIC)}
     work = {}
     for name, functions in (("timed", timed), ("checked", checked)):
@@ -136,9 +138,9 @@ def show_small(row):
     sys.stdout.flush()
 
 
-def run(library, folder, streams, args):
+def run(library, folder, streams, checked, args):
     gpu, work = Gpu(library), json.loads((folder / "streams.json").read_text())
-    checks = check_all(streams, (gpu, Program(library, folder / "checked_gpu.so")),
+    checks = check_all(checked, (gpu, Program(library, folder / "checked_gpu.so")),
                        (Host(), Program(library, folder / "checked_cpu.so")), work)
     timed, rows, small = Program(library, folder / "timed_gpu.so"), [], []
     for stream in streams:
@@ -156,7 +158,7 @@ def run(library, folder, streams, args):
 
 def main():
     parser = make_parser(rounds=10)
-    names = [stream.name for stream in STREAMS]
+    names = [stream.name for stream in (*STREAMS, *CODE_STREAMS)]
     parser.add_argument("--functions", type=lambda text: text.split(","), default=names)
     parser.add_argument("--extents", type=lambda text: tuple(map(int, text.split("x"))))
     parser.add_argument("--peers", action="store_true")
@@ -169,8 +171,10 @@ def main():
         return 0
     show_machine()
     streams = [stream for stream in STREAMS if stream.name in args.functions]
+    checked = streams + [stream for stream in CODE_STREAMS if stream.name in args.functions]
     with torch.cuda.stream(torch.cuda.Stream()):
-        checks, rows, small = run(open_library(args.build_dir, folder), folder, streams, args)
+        checks, rows, small = run(open_library(args.build_dir, folder), folder, streams, checked,
+                                  args)
     write_record(args.out, rounds=args.rounds, checks=checks, rows=rows, small=small)
     failed = any(check["message"] for check in checks)
     return 1 if failed or any("ms" not in row["times"]["ours"] for row in [*rows, *small]) else 0
