@@ -1,6 +1,7 @@
 """Streams on the GPU against the CPU, over random, extreme and adversarial tensors."""
 
 from device import Call
+from gather_functions import TABLE_ROWS
 from ordinals import compare_bits, compare_numbers, compare_sums, compare_values
 from stream_functions import fill, get_arguments, get_name
 from timing import describe, torch
@@ -71,6 +72,10 @@ def make_arguments(stream, extents, pattern):
     for name, kind in get_arguments(stream):
         if name in ("s", "si"):
             values.append(torch.full((1, 1), {"s": 37.0, "si": 1 / 37.0}[name]))
+        elif name == "ids":
+            values.append(torch.randint(0, TABLE_ROWS, (m,)))
+        elif name == "t":
+            values.append(make_tensor(pattern, (TABLE_ROWS, n)))
         elif name.startswith("c"):
             values.append(make_codes(pattern, extents))
         elif name.startswith("f_"):

@@ -3,7 +3,8 @@
 The functions of stream_functions.py: casts in every granularity, row-major and transposed,
 alone and with what makes their tensor. Each is compiled for the GPU and for the CPU, and
 called on both over random, extreme and adversarial tensors of odd and even sizes, and so are
-those of code_functions.py, which read codes; codes, factors and amaxes have to be the same bits. Where functions such as exp are approximated,
+those of code_functions.py, which read codes, and of gather_functions.py, which read rows by
+their index; codes, factors and amaxes have to be the same bits. Where functions such as exp are approximated,
 they have to be the same or neighbours: codes and bf16 in their type, f32 as bf16.
 
 Then large tensors are timed: the share is that of a device-to-device copy of the bytes that
@@ -23,6 +24,7 @@ import sys
 import stream_peers
 from code_functions import CODE_STREAMS
 from device import Call, Gpu, Host
+from gather_functions import GATHER_STREAMS
 from programs import (Program, compile_program, list_work, make_parser, make_programs,
                       open_library)
 from stream_checks import CHECKED, DYNAMIC, check_all, make_arguments
@@ -33,6 +35,7 @@ MOST_COPIED = 1 << 28  # Copies of 500 MB reach two thirds of this one's rate.
 BIG = (8192, 14336)
 BIG_ROWS = {"rmsnorm_both": (8192, 4096)}  # As wide as models have them.
 SMALL = (128, 512)
+ONLY_CHECKED = [*CODE_STREAMS, *GATHER_STREAMS]
 PEER_GOAL = 2.0  # The time of torch.compile's by ours.
 
 
@@ -44,7 +47,7 @@ def compile_programs(build, folder, extents):
     timed = {get_name(stream, *sizes): get_function(stream, *sizes) for stream in STREAMS
              for sizes in (timed_extents(stream, extents), SMALL)}
     checked = {get_name(stream, *sizes): get_function(stream, *sizes)
-               for stream in (*STREAMS, *CODE_STREAMS)
+               for stream in (*STREAMS, *ONLY_CHECKED)
                for sizes in (*CHECKED, *DYNAMIC)}
     work = {}
     for name, functions in (("timed", timed), ("checked", checked)):
@@ -158,7 +161,7 @@ def run(library, folder, streams, checked, args):
 
 def main():
     parser = make_parser(rounds=10)
-    names = [stream.name for stream in (*STREAMS, *CODE_STREAMS)]
+    names = [stream.name for stream in (*STREAMS, *ONLY_CHECKED)]
     parser.add_argument("--functions", type=lambda text: text.split(","), default=names)
     parser.add_argument("--extents", type=lambda text: tuple(map(int, text.split("x"))))
     parser.add_argument("--peers", action="store_true")
@@ -171,7 +174,7 @@ def main():
         return 0
     show_machine()
     streams = [stream for stream in STREAMS if stream.name in args.functions]
-    checked = streams + [stream for stream in CODE_STREAMS if stream.name in args.functions]
+    checked = streams + [stream for stream in ONLY_CHECKED if stream.name in args.functions]
     with torch.cuda.stream(torch.cuda.Stream()):
         checks, rows, small = run(open_library(args.build_dir, folder), folder, streams, checked,
                                   args)

@@ -152,11 +152,19 @@ static LogicalResult checkBody(Block &body, std::string &reason) {
     return isa<Float32Type, BFloat16Type, Float16Type>(type) ||
            type.isInteger(1) || type.isInteger(32);
   };
-  if (!llvm::all_of(body.getArgumentTypes(), isNumber)) {
+  if (!llvm::all_of(body.getArguments(), [&](BlockArgument argument) {
+        return isNumber(argument.getType()) || isPlace(argument);
+      })) {
     reason = "expected elements of f32, bf16 and f16";
     return failure();
   }
+  llvm::SmallPtrSet<Operation *, 8> places = getPlaces(body);
   for (Operation &op : body.without_terminator()) {
+    // Which has its own conditions.
+    if (places.contains(&op) && isPlaceArithmetic(&op))
+      continue;
+    if (isa<tensor::ExtractOp>(op) && isNumber(op.getResult(0).getType()))
+      continue;
     if (op.getNumRegions() != 0 || op.getNumResults() != 1 ||
         !isMemoryEffectFree(&op) || !isCommon(&op)) {
       reason = llvm::formatv("expected elementwise arithmetic, but got {0}",
@@ -292,6 +300,9 @@ LogicalResult StreamLayouts::addGeneric(linalg::LinalgOp op,
     if (failed(read(*input, *layout, reason)))
       return failure();
   }
+  if (failed(addGathers(op, found, reason)))
+    return failure();
+  hasFull |= !op.getBlock()->getOps<tensor::ExtractOp>().empty();
   if (isDomain(ranges) && !hasFull)
     return fail("expected an operand that has an element for each of the "
                 "domain");

@@ -129,6 +129,10 @@ static size_t countTensors(ArrayRef<Operation *> ops,
       if ((!destination || !destination.isDpsInit(&operand)) &&
           !layouts.lookup(operand.get()) && isOfDomain(operand.get(), layouts))
         tensors.insert(operand.get());
+    // Rows that are read by an index.
+    op->walk([&](tensor::ExtractOp extract) {
+      tensors.insert(extract.getTensor());
+    });
     for (Value result : op->getResults()) {
       const StreamLayout *layout = layouts.lookup(result);
       // What may still join the cluster leaves nothing in memory.

@@ -69,6 +69,11 @@ public:
 
 private:
   LogicalResult addGeneric(linalg::LinalgOp op, std::string &reason);
+  /// Tensors of which a generic reads rows by an index; their other dimensions
+  /// count in nothing of the domain.
+  LogicalResult addGathers(linalg::LinalgOp op,
+                           ArrayRef<std::pair<int64_t, int64_t>> opLoops,
+                           std::string &reason);
   LogicalResult addTranspose(linalg::TransposeOp op, std::string &reason);
   LogicalResult addAmax(AmaxOp op, std::string &reason);
   LogicalResult addScale(ComputeScaleOp op, std::string &reason);
@@ -103,6 +108,16 @@ private:
 /// The operation that a reduction of `op` to its only result is made of:
 /// `arith.addf` or a maximum; null if there is another, or none.
 Operation *getCombiner(linalg::LinalgOp op);
+
+/// The operations of an elementwise body that compute where a tensor is read by
+/// an index, and nothing else.
+llvm::SmallPtrSet<Operation *, 8> getPlaces(Block &body);
+
+/// Whether an argument of such a body says where, and nothing else.
+bool isPlace(BlockArgument argument);
+
+/// Whether kernels compute with `op` where a tensor is read.
+bool isPlaceArithmetic(Operation *op);
 
 /// Whether `op` measures or sums elements.
 bool isReduction(Operation *op);

@@ -37,7 +37,8 @@ static SmallVector<StreamArgument> getInputs(const StreamSpec &spec) {
   for (auto [i, input] : llvm::enumerate(spec.inputs))
     inputs.push_back({"in" + std::to_string(i),
                       getElementTypeOrSelf(input.argument.getType()),
-                      input.layout, spec.getBlock(input.layout)});
+                      input.layout, spec.getBlock(input.layout),
+                      input.isGathered});
   return inputs;
 }
 
@@ -98,14 +99,10 @@ static StreamSignature getSignature(MLIRContext *context,
                 isAmax(spec, i) ? KernelAccess::Raise : KernelAccess::Write);
   KernelSignature signature(context, arguments);
 
-  // Extents are those of an input that has all elements.
-  const auto *full = llvm::find_if(
-      inputs, [](const StreamArgument &input) { return input.block.isFull(); });
-  auto rank = static_cast<int64_t>(full->layout.block.size());
+  auto rank = static_cast<int64_t>(inputs.front().layout.block.size());
   auto addExtent = [&](StringRef name, int64_t dim) {
-    const auto *at = llvm::find(full->layout.dims, dim);
-    return signature.addExtent(name, full->name,
-                               at - full->layout.dims.begin());
+    auto [input, at] = *spec.findExtent(dim);
+    return signature.addExtent(name, inputs[input].name, at);
   };
   AffineExpr columns = addExtent("columns", rank - 1);
   AffineExpr rows = rank >= 2 ? addExtent("rows", rank - 2)
@@ -123,9 +120,17 @@ static StreamSignature getSignature(MLIRContext *context,
       for (auto [k, dim] : llvm::enumerate(argument.layout.dims)) {
         // Batches that are rows too follow each other.
         bool follows = rank == 3 && dim == 0 && !spec.isBatched;
-        if (dim >= 0 && static_cast<int64_t>(k) != last && !follows)
-          signature.addStride(argument.name + ".stride" + std::to_string(k),
-                              argument.name, static_cast<int64_t>(k));
+        if (static_cast<int64_t>(k) == last ||
+            !(argument.isGathered || (dim >= 0 && !follows)))
+          continue;
+        signature.addStride(argument.name + ".stride" + std::to_string(k),
+                            argument.name, static_cast<int64_t>(k));
+        std::string extent = argument.name + "_extent" + std::to_string(k);
+        if (argument.isGathered)
+          signature.addValue(extent,
+                             signature.addExtent(extent, argument.name,
+                                                 static_cast<int64_t>(k)),
+                             64);
       }
     }
   signature.addValue("rows", rows, 32);

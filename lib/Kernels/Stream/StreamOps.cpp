@@ -18,20 +18,18 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Memory for what has `layout`, from the extents of an input that has all
-/// elements.
+/// Memory for what has `layout`, from the extents of the inputs.
 static Value createEmpty(OpBuilder &b, Location loc, const StreamSpec &spec,
-                         Value full, const StreamLayout &fullLayout,
-                         RankedTensorType type, const StreamLayout &layout) {
+                         ArrayRef<Value> inputs, RankedTensorType type,
+                         const StreamLayout &layout) {
   SmallVector<OpFoldResult> sizes;
   for (auto [k, dim] : llvm::enumerate(layout.dims)) {
     if (!type.isDynamicDim(k)) {
       sizes.push_back(b.getIndexAttr(type.getDimSize(k)));
       continue;
     }
-    const auto *at = llvm::find(fullLayout.dims, dim);
-    OpFoldResult size =
-        tensor::getMixedSize(b, loc, full, at - fullLayout.dims.begin());
+    auto [input, at] = *spec.findExtent(dim);
+    OpFoldResult size = tensor::getMixedSize(b, loc, inputs[input], at);
     int64_t block = layout.block[dim];
     if (block != 1) {
       Value extent = getValueOrCreateConstantIndexOp(b, loc, size);
@@ -62,20 +60,13 @@ struct StreamKernelOp
     std::string unused;
     FailureOr<StreamSpec> spec = StreamSpec::get(op, unused);
     KernelOperands operands;
-    Value full;
-    const StreamLayout *fullLayout = nullptr;
-    for (const StreamSpec::Input &input : spec->inputs) {
+    for (const StreamSpec::Input &input : spec->inputs)
       operands.ins.push_back(op.getInputs()[input.argument.getArgNumber()]);
-      if (!full && spec->getBlock(input.layout).isFull()) {
-        full = operands.ins.back();
-        fullLayout = &input.layout;
-      }
-    }
     for (BlockArgument capture : spec->captures)
       operands.captures.push_back(op.getInputs()[capture.getArgNumber()]);
     for (auto [i, type] : llvm::enumerate(op.getResultTypes())) {
       const StreamLayout &layout = spec->getResultLayout(i);
-      Value out = createEmpty(b, loc, *spec, full, *fullLayout,
+      Value out = createEmpty(b, loc, *spec, operands.ins,
                               cast<RankedTensorType>(type), layout);
       Value yielded = spec->getBody().getTerminator()->getOperand(i);
       if (yielded.getDefiningOp<AmaxOp>() &&

@@ -56,6 +56,19 @@ const StreamLayout &StreamSpec::getResultLayout(unsigned number) const {
   return *layouts.lookup(getBody().getTerminator()->getOperand(number));
 }
 
+std::optional<std::pair<unsigned, int64_t>>
+StreamSpec::findExtent(int64_t dim) const {
+  // Those that have all elements have all extents.
+  for (bool isFull : {true, false})
+    for (auto [number, input] : llvm::enumerate(inputs)) {
+      const auto *at = llvm::find(input.layout.dims, dim);
+      if (getBlock(input.layout).isFull() == isFull &&
+          at != input.layout.dims.end() && input.layout.block[dim] == 1)
+        return std::pair(number, at - input.layout.dims.begin());
+    }
+  return std::nullopt;
+}
+
 bool StreamSpec::hasKnownExtents() const {
   return llvm::none_of(ArrayRef{batch, rows, columns}, ShapedType::isDynamic);
 }
@@ -65,7 +78,8 @@ std::string StreamSpec::describe() const {
   llvm::raw_string_ostream os(text);
   for (const Input &input : inputs)
     if (getBlock(input.layout).isFull())
-      os << ' ' << getElementTypeOrSelf(input.argument.getType());
+      os << ' ' << getElementTypeOrSelf(input.argument.getType())
+         << (input.isGathered ? " by index" : "");
   os << " write";
   for (auto [i, type] : llvm::enumerate(StreamOp(op).getResultTypes())) {
     const StreamLayout &layout = getResultLayout(i);
@@ -120,6 +134,14 @@ static bool isStored(Type type) {
              Float8E5M2Type, Float8E8M0FNUType>(type);
 }
 
+/// Whether a tensor of integers says where another one is read.
+static bool isOfPlaces(BlockArgument argument) {
+  return llvm::all_of(argument.getUses(), [](OpOperand &use) {
+    auto generic = dyn_cast<linalg::GenericOp>(use.getOwner());
+    return generic && isPlace(generic.getMatchingBlockArgument(&use));
+  });
+}
+
 static LogicalResult checkTypes(StreamSpec &spec, std::string &reason) {
   auto check = [&](Type type) {
     if (isStored(getElementTypeOrSelf(type)))
@@ -131,6 +153,9 @@ static LogicalResult checkTypes(StreamSpec &spec, std::string &reason) {
   };
   for (const StreamSpec::Input &input : spec.inputs) {
     Type element = getElementTypeOrSelf(input.argument.getType());
+    if ((element.isInteger(32) || element.isInteger(64)) &&
+        isOfPlaces(input.argument))
+      continue;
     if (failed(check(element)))
       return failure();
     if (isa<Float8E8M0FNUType>(element) &&
@@ -265,9 +290,20 @@ FailureOr<StreamSpec> StreamSpec::get(StreamOp op, std::string &reason) {
     return !layout.isOrdered() || (layout.block[0] != layout.block[1]) ||
            (layout.block[0] != 1 && layout.block[0] != kWhole);
   };
-  DenseSet<std::pair<Value, int64_t>> seen;
   bool isBatched = false;
-  for (Operation &inner : body)
+  auto addInput = [&](BlockArgument argument, const StreamLayout &layout,
+                      bool isGathered) {
+    if (domain.size() == 3)
+      isBatched |= tellsBatches(layout);
+    auto *known = llvm::find_if(spec.inputs, [&](const Input &input) {
+      return input.argument == argument;
+    });
+    if (known != spec.inputs.end())
+      return known->layout == layout && known->isGathered == isGathered;
+    spec.inputs.push_back({argument, layout, isGathered});
+    return true;
+  };
+  for (Operation &inner : body) {
     for (OpOperand &operand : inner.getOpOperands()) {
       auto argument = dyn_cast<BlockArgument>(operand.get());
       bool isYield = inner.hasTrait<OpTrait::IsTerminator>();
@@ -281,17 +317,26 @@ FailureOr<StreamSpec> StreamSpec::get(StreamOp op, std::string &reason) {
           (destination && destination.isDpsInit(&operand)) ||
           !isa<RankedTensorType>(argument.getType()))
         continue;
-      const StreamLayout &layout = spec.layouts.lookup(operand);
-      if (domain.size() == 3)
-        isBatched |= tellsBatches(layout);
-      auto *known = llvm::find_if(spec.inputs, [&](const Input &input) {
-        return input.argument == argument;
-      });
-      if (known == spec.inputs.end())
-        spec.inputs.push_back({argument, layout});
-      else if (!(known->layout == layout))
+      if (!addInput(argument, spec.layouts.lookup(operand),
+                    /*isGathered=*/false))
         return fail("expected each input to be read in one way");
     }
+    auto generic = dyn_cast<linalg::GenericOp>(inner);
+    if (!generic)
+      continue;
+    for (auto extract : generic.getBody()->getOps<tensor::ExtractOp>()) {
+      auto argument = dyn_cast<BlockArgument>(extract.getTensor());
+      if (!argument || argument.getOwner() != &body)
+        return fail("expected an input to read rows of by their index");
+      if (!addInput(argument, spec.layouts.lookup(extract.getTensorMutable()),
+                    /*isGathered=*/true))
+        return fail("expected each input to be read in one way");
+    }
+    // Rows of all batches have one index together otherwise.
+    for (auto index : generic.getBody()->getOps<linalg::IndexOp>())
+      isBatched |= domain.size() == 3 &&
+                   spec.layouts.getLoops(generic)[index.getDim()].first != 2;
+  }
   for (BlockArgument argument : body.getArguments()) {
     if (isa<ScaledType>(argument.getType()))
       return fail("expected codes and factors as inputs, but got both in one");
@@ -344,5 +389,8 @@ FailureOr<StreamSpec> StreamSpec::get(StreamOp op, std::string &reason) {
   });
   if (!hasFull)
     return fail("expected an input that has an element for each of the domain");
+  for (size_t dim = 0; dim < domain.size(); ++dim)
+    if (!spec.findExtent(static_cast<int64_t>(dim)))
+      return fail("expected an input that has an element for each row");
   return spec;
 }

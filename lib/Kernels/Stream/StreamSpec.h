@@ -63,6 +63,8 @@ struct StreamSpec : KernelSpec {
   struct Input {
     BlockArgument argument;
     StreamLayout layout;
+    /// Whether rows of it are read by an index.
+    bool isGathered = false;
   };
   SmallVector<Input> inputs;
   SmallVector<BlockArgument> captures;
@@ -71,6 +73,9 @@ struct StreamSpec : KernelSpec {
   /// Whether the last dimension is the domain's rows, and not its columns.
   bool isTransposed(const StreamLayout &layout) const;
   Block &getBody() const { return StreamOp(op).getBody().front(); }
+  /// The number of an input, and its dimension, that has as many elements as
+  /// dimension `dim` of the domain; none if no input is known to.
+  std::optional<std::pair<unsigned, int64_t>> findExtent(int64_t dim) const;
   /// The layout of result `number`.
   const StreamLayout &getResultLayout(unsigned number) const;
 

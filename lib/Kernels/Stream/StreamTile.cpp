@@ -63,6 +63,11 @@ Value StreamTile::getRow(int64_t row) {
   return b.add(b.add(tileRow, rowInTile), row);
 }
 
+Value StreamTile::getClampedRow(int64_t row) {
+  Value index = getRow(row);
+  return wholeRows ? index : b.min(index, b.sub(numRows, b.i32(1)));
+}
+
 Value StreamTile::getColumnInTile(int64_t chunk) {
   return b.mul(b.add(group, chunk * getGroups()), kChunk);
 }
@@ -139,10 +144,24 @@ Value StreamTile::getPointer(const StreamArgument &argument, int64_t row,
   Value &known = pointers[{argument.name, clamped ? row : row + 64}];
   if (known)
     return known;
-  Value index = getRow(row);
-  if (clamped && !wholeRows)
-    index = b.min(index, b.sub(numRows, b.i32(1)));
-  return known = getAddress(argument, index, b.i32(0));
+  return known = getAddress(
+             argument, clamped ? getClampedRow(row) : getRow(row), b.i32(0));
+}
+
+Value StreamTile::isOutside(const StreamArgument &argument, int64_t dim,
+                            Value place) {
+  Value extent = params.lookup(argument.name + "_extent" + std::to_string(dim));
+  // A negative one is too large.
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, place, extent);
+}
+
+Value StreamTile::getGathered(const StreamArgument &argument,
+                              ArrayRef<Value> places) {
+  Value index = b.i64(0);
+  for (auto [k, place] : llvm::enumerate(places))
+    index = b.add(index, b.mul(place, params.lookup(argument.name + ".stride" +
+                                                    std::to_string(k))));
+  return b.element(params.lookup(argument.name), index, argument.elementType);
 }
 
 bool StreamTile::hasChunks(const StreamArgument &argument) {
@@ -156,9 +175,14 @@ bool StreamTile::hasChunks(const StreamArgument &argument) {
 
 SmallVector<Value> StreamTile::loadChunk(const StreamArgument &argument,
                                          int64_t row, int64_t chunk) {
+  return loadChunk(argument, getPointer(argument, row, /*clamped=*/true),
+                   chunk);
+}
+
+SmallVector<Value> StreamTile::loadChunk(const StreamArgument &argument,
+                                         Value pointer, int64_t chunk) {
   int64_t bytes = argument.elementType.getIntOrFloatBitWidth() / 8;
   SmallVector<Value> words;
-  Value pointer = getPointer(argument, row, /*clamped=*/true);
   // At most 16 bytes at once.
   int64_t step = std::min(vector, 16 / bytes);
   Value pending;
@@ -195,9 +219,8 @@ SmallVector<Value> StreamTile::loadChunk(const StreamArgument &argument,
 
 Value StreamTile::loadElement(const StreamArgument &argument, int64_t row,
                               int64_t chunk, int64_t column) {
-  Value rowIndex = getRow(row), columnIndex = b.add(getColumn(chunk), column);
-  if (!wholeRows)
-    rowIndex = b.min(rowIndex, b.sub(numRows, b.i32(1)));
+  Value rowIndex = getClampedRow(row),
+        columnIndex = b.add(getColumn(chunk), column);
   if (!wholeColumns)
     columnIndex = b.min(columnIndex, b.sub(numColumns, b.i32(1)));
   Type stored = argument.elementType;

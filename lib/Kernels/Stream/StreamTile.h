@@ -25,6 +25,8 @@ struct StreamArgument {
   Type elementType;
   StreamLayout layout;
   StreamBlock block;
+  /// Whether rows of it are read by an index.
+  bool isGathered = false;
 };
 
 /// Which elements of the domain a thread has, and where they lie in memory. A
@@ -57,6 +59,8 @@ public:
 
   /// Row and first column of a place, in the domain and in the tile.
   Value getRow(int64_t row);
+  /// The row; where it is none of the domain's, the last.
+  Value getClampedRow(int64_t row);
   Value getColumn(int64_t chunk);
   Value getColumnInTile(int64_t chunk);
 
@@ -89,6 +93,15 @@ public:
   /// The words of a chunk of such an input, clamped to the domain.
   SmallVector<Value> loadChunk(const StreamArgument &argument, int64_t row,
                                int64_t chunk);
+  /// The same of the row that starts at `pointer`.
+  SmallVector<Value> loadChunk(const StreamArgument &argument, Value pointer,
+                               int64_t chunk);
+  /// Whether `place` (i64) is none in dimension `dim` of an argument of which
+  /// rows are read by an index.
+  Value isOutside(const StreamArgument &argument, int64_t dim, Value place);
+  /// Where the row of these places, one for each dimension but the last,
+  /// starts.
+  Value getGathered(const StreamArgument &argument, ArrayRef<Value> places);
   /// One element of what has none, clamped; `column` in the chunk.
   Value loadElement(const StreamArgument &argument, int64_t row, int64_t chunk,
                     int64_t column);

@@ -9,6 +9,7 @@
 #include "StreamValues.h"
 #include "fp8/IR/ScalarBuilder.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -36,11 +37,12 @@ StreamBlock StreamValues::getBlock(Value value) const {
 void StreamValues::loadInputs() {
   // All loads are under way before the first is waited for.
   for (const StreamSpec::Input &input : spec.inputs)
-    if (inputs.lookup(input.argument)->block.isFull())
+    if (inputs.lookup(input.argument)->block.isFull() && !input.isGathered)
       for (int64_t row = 0; row < tile.getRows(); ++row)
         for (int64_t chunk = 0; chunk < tile.getChunks(); ++chunk)
           words[{input.argument.getAsOpaquePointer(), row, chunk}] =
               tile.loadChunk(*inputs.lookup(input.argument), row, chunk);
+  loadGathered();
 }
 
 //===----------------------------------------------------------------------===//
@@ -258,6 +260,10 @@ IRMapping StreamValues::mapInputs(linalg::GenericOp op, int64_t row,
     SmallVector<Value> read = get(input, row, chunk);
     mapping.map(argument, read.size() == 1 ? read.front() : read[e]);
   }
+  for (auto extract : op.getBody()->getOps<tensor::ExtractOp>())
+    mapping.map(
+        extract.getResult(),
+        elements.at({extract.getResult().getAsOpaquePointer(), row, chunk})[e]);
   return mapping;
 }
 
@@ -267,6 +273,12 @@ SmallVector<Value> StreamValues::evaluateGeneric(linalg::GenericOp op,
   Value value = op.getResult(result);
   Type type = getElementTypeOrSelf(value.getType());
   Value yielded = op.getBody()->getTerminator()->getOperand(result);
+  // What is only read by an index keeps its bits.
+  if (auto extract = yielded.getDefiningOp<tensor::ExtractOp>()) {
+    std::tuple key{extract.getResult().getAsOpaquePointer(), row, chunk};
+    words[{value.getAsOpaquePointer(), row, chunk}] = words.at(key);
+    return elements.at(key);
+  }
   // The last rounding is one for two elements.
   auto rounding = yielded.getDefiningOp<arith::TruncFOp>();
   bool isPair = rounding && getBlock(value).columns == 1;

@@ -26,7 +26,9 @@ public:
                ArrayRef<StreamArgument> inputs, ValueRange captures,
                Value scratch);
 
-  /// Loads the inputs that are read element by element.
+  /// Loads the inputs that are read element by element, rows of some by their
+  /// index. An index that is none stops the kernel, as it does a program on a
+  /// CPU.
   void loadInputs();
   /// The elements of a value at a place: those of the 8 columns, or one that
   /// they have in common.
@@ -63,6 +65,9 @@ private:
   SmallVector<Value> getFactors(Value codes, int64_t row, int64_t chunk);
   IRMapping mapInputs(linalg::GenericOp op, int64_t row, int64_t chunk,
                       int64_t e);
+  void loadGathered();
+  /// Where a generic reads an input in one of a thread's rows, i64.
+  Value getPlace(linalg::GenericOp op, Value place, int64_t row);
   /// A value of an elementwise body, from those that are mapped.
   Value inlineValue(Value value, IRMapping &mapping);
   Value widen(Value stored, Type type);

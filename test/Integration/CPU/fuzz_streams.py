@@ -26,6 +26,8 @@ DTYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
 BYTES = ("f8E4M3FN", "f8E5M2", "f8E8M0FNU")
 EXTENTS = [1, 2, 3, 8, 16, 17, 32, 64, 77, 128, 130, 160]
 BATCH = 30
+INDICES = {"i32": np.int32, "i64": np.int64}
+TABLE = 9  # Rows of what is read by an index.
 
 
 class Value:
@@ -57,7 +59,7 @@ class Program:
         if rank > 1:
             self.argument(self.whole[-1:], self.choice(list(DTYPES)))
         steps = [self.elementwise] * 4 + [self.cast] * 4 + [self.amax] * 2 + [
-            self.row_reduction, self.row_function, self.dequantize, self.transpose]
+            self.row_reduction, self.row_function, self.dequantize, self.transpose, self.gather]
         for _ in range(int(self.random.integers(3, 10))):
             self.choice(steps)()
         self.results = [v for v in self.outs if self.random.random() < 0.6] or self.outs[-1:]
@@ -276,6 +278,25 @@ class Program:
         if self.domain[0] == self.domain[1] != "?":
             self.values.append(Value(out.name, self.whole, out.shape, out.element))
 
+    def gather(self):
+        """A row of a table for each of the domain's, and what is added to it."""
+        if len(self.whole) == 1 or self.domain[-1] == "?":
+            return
+        indices, table = (f"%arg{len(self.arguments) + i}" for i in range(2))
+        index, element = self.choice(["i32", "i64"]), self.choice(["f32", "bf16"])
+        self.arguments.append(Value(indices, self.whole[:-1], self.domain[:-1], index))
+        self.arguments.append(Value(table, (None, self.whole[-1]), [str(TABLE), self.domain[-1]], element))
+        source = self.full([element])
+        operands = [(self.arguments[-2], self.whole[:-1])] + ([(source, self.whole)] if source else [])
+        body = [f"%p = arith.index_cast %a0 : {index} to index",
+                f"%c = linalg.index {self.whole[-1]} : index",
+                f"%x = tensor.extract {table}[%p, %c] : {self.arguments[-1].type}"]
+        if source:
+            body += [f"%y = arith.addf %x, %a1 : {element}", f"linalg.yield %y : {element}"]
+        else:
+            body.append(f"linalg.yield %x : {element}")
+        self.generic(self.make(self.whole, element), operands, "\n".join("    " + line for line in body))
+
     # As text, and called.
 
     @property
@@ -293,7 +314,10 @@ class Program:
     def inputs(self):
         arrays = []
         for a in self.arguments:
-            shape = [self.sizes[d] for d in a.dims]
+            shape = [TABLE if d is None else self.sizes[d] for d in a.dims]
+            if a.element in INDICES:
+                arrays.append(self.random.integers(0, TABLE, size=shape).astype(INDICES[a.element]))
+                continue
             x = self.random.normal(size=shape)
             kind = self.random.random()
             if kind < 0.3:

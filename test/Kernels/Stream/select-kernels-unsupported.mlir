@@ -283,6 +283,82 @@ func.func @mask(%x: !x) -> tensor<32x64xi1> {
   return %0 : tensor<32x64xi1>
 }
 
+// Rows that are read by their index.
+
+func.func @rows_of_nothing(%i: tensor<32xi64>) -> !x {
+  // expected-remark @below {{no kernel: expected an input to read rows of by their index}}
+  %0 = fp8.stream(%i) {
+  ^bb0(%a: tensor<32xi64>):
+    %t = tensor.empty() : tensor<8x64xbf16>
+    %e = tensor.empty() : !x
+    %y = linalg.generic {indexing_maps = [#row, #id], iterator_types = ["parallel", "parallel"]} ins(%a : tensor<32xi64>) outs(%e : !x) {
+    ^bb0(%n: i64, %o: bf16):
+      %p = arith.index_cast %n : i64 to index
+      %c = linalg.index 1 : index
+      %v = tensor.extract %t[%p, %c] : tensor<8x64xbf16>
+      linalg.yield %v : bf16
+    } -> !x
+    fp8.yield %y : !x
+  } : (tensor<32xi64>) -> !x
+  return %0 : !x
+}
+
+func.func @the_first_row(%t: tensor<8x64xbf16>) -> !x {
+  // expected-remark @below {{no kernel: expected an input that has an element for each row}}
+  %0 = fp8.stream(%t) {
+  ^bb0(%a: tensor<8x64xbf16>):
+    %e = tensor.empty() : !x
+    %y = linalg.generic {indexing_maps = [#id], iterator_types = ["parallel", "parallel"]} outs(%e : !x) {
+    ^bb0(%o: bf16):
+      %p = arith.constant 0 : index
+      %c = linalg.index 1 : index
+      %v = tensor.extract %a[%p, %c] : tensor<8x64xbf16>
+      linalg.yield %v : bf16
+    } -> !x
+    fp8.yield %y : !x
+  } : (tensor<8x64xbf16>) -> !x
+  return %0 : !x
+}
+
+func.func @gathered_and_read(%t: !x, %i: tensor<32xi64>) -> !x {
+  // expected-remark @below {{no kernel: expected each input to be read in one way}}
+  %0 = fp8.stream(%t, %i) {
+  ^bb0(%a: !x, %b: tensor<32xi64>):
+    %e = tensor.empty() : !x
+    %y = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%a, %b : !x, tensor<32xi64>) outs(%e : !x) {
+    ^bb0(%f: bf16, %n: i64, %o: bf16):
+      %p = arith.index_cast %n : i64 to index
+      %c = linalg.index 1 : index
+      %v = tensor.extract %a[%p, %c] : !x
+      %s = arith.addf %f, %v : bf16
+      linalg.yield %s : bf16
+    } -> !x
+    fp8.yield %y : !x
+  } : (!x, tensor<32xi64>) -> !x
+  return %0 : !x
+}
+
+// Integers that are numbers too.
+
+func.func @counted(%t: tensor<8x64xbf16>, %i: tensor<32xi32>) -> !x {
+  // expected-remark @below {{no kernel: expected f32, bf16, f16 and 8-bit elements, but got i32}}
+  %0 = fp8.stream(%t, %i) {
+  ^bb0(%a: tensor<8x64xbf16>, %b: tensor<32xi32>):
+    %e = tensor.empty() : !x
+    %y = linalg.generic {indexing_maps = [#row, #id], iterator_types = ["parallel", "parallel"]} ins(%b : tensor<32xi32>) outs(%e : !x) {
+    ^bb0(%n: i32, %o: bf16):
+      %p = arith.index_cast %n : i32 to index
+      %c = linalg.index 1 : index
+      %v = tensor.extract %a[%p, %c] : tensor<8x64xbf16>
+      %f = arith.sitofp %n : i32 to bf16
+      %s = arith.addf %f, %v : bf16
+      linalg.yield %s : bf16
+    } -> !x
+    fp8.yield %y : !x
+  } : (tensor<8x64xbf16>, tensor<32xi32>) -> !x
+  return %0 : !x
+}
+
 // Factors are read one by one.
 
 func.func @exponent_of_each(%p: tensor<32x64xf8E4M3FN>, %f: tensor<32x64xf8E8M0FNU>) -> !x {
