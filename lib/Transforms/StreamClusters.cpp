@@ -258,12 +258,23 @@ bool StreamClusters::tryBegin(ArrayRef<Operation *> ops) {
                             user->getBlock() == &block &&
                             !user->isBeforeInBlock(op);
                    }) &&
-      !clusterOf.contains(scale) && succeeded(own.add(scale, reason));
-  for (Operation *added : ops)
-    if (failed(own.add(added, reason))) {
-      LDBG() << "no pass of its own: " << reason << ": " << *op;
-      return false;
-    }
+      !clusterOf.contains(scale);
+  auto addAll = [&](bool withScale) {
+    StreamLayouts layouts(domain);
+    bool isAdded = (!withScale || succeeded(layouts.add(scale, reason))) &&
+                   llvm::all_of(ops, [&](Operation *added) {
+                     return succeeded(layouts.add(added, reason));
+                   });
+    if (isAdded)
+      own = std::move(layouts);
+    return isAdded;
+  };
+  // A block that happens to have all elements has not the tensor's scale.
+  takesScale = takesScale && addAll(/*withScale=*/true);
+  if (!takesScale && !addAll(/*withScale=*/false)) {
+    LDBG() << "no pass of its own: " << reason << ": " << *op;
+    return false;
+  }
   unsigned number = clusters.size();
   clusters.emplace_back();
   needs.emplace_back();

@@ -89,6 +89,28 @@ func.func @twice(%q: !blocks) -> !q {
   return %r : !q
 }
 
+// The scale of the only block: it is measured first, as the tensor's would be, and
+// numbers that are read then are made again.
+
+// CHECK-LABEL: func.func @one_block(
+// CHECK:       %[[P:.+]], %[[F:.+]] = fp8.disassemble
+// CHECK:       %[[A:.+]] = fp8.stream(%[[P]], %[[F]]) {
+// CHECK:         fp8.amax
+// CHECK-NEXT:    fp8.yield %{{.+}} : tensor<1x1xf32>
+// CHECK:       %[[S:.+]], %[[SI:.+]] = fp8.compute_scale %[[A]]
+// CHECK:       fp8.stream(%[[P]], %[[F]], %[[S]], %[[SI]]) {
+// CHECK:         fp8.dequantize
+// CHECK-NEXT:    fp8.quantize
+// CHECK-NEXT:    fp8.transpose
+func.func @one_block(%q: !fp8.scaled<64x1xf8E4M3FN, block = [1, 128], scale = f32>) -> !fp8.scaled<1x64xf8E4M3FN, block = [1, 128], scale = f32> {
+  %x = fp8.dequantize %q : !fp8.scaled<64x1xf8E4M3FN, block = [1, 128], scale = f32> -> tensor<64x1xf32>
+  %a = fp8.amax %x block = [128, 1] : tensor<64x1xf32>
+  %s, %si = fp8.compute_scale %a format = f8E4M3FN scale_type = f32 : !one
+  %c = fp8.quantize %x scale(%s, %si : !one, !one) : tensor<64x1xf32> -> !fp8.scaled<64x1xf8E4M3FN, block = [128, 1], scale = f32>
+  %t = fp8.transpose %c permutation = [1, 0] : !fp8.scaled<64x1xf8E4M3FN, block = [128, 1], scale = f32>
+  return %t : !fp8.scaled<1x64xf8E4M3FN, block = [1, 128], scale = f32>
+}
+
 // What a pass quantises it can dequantise: the rounding of a cast, as it is
 // simulated.
 
