@@ -114,19 +114,33 @@ def SimplifyCastsPass : Pass<"fp8-simplify-casts"> {
   let summary = "share quantizes and move casts to where there are fewer";
   let description = [{
     - `quantize(transpose(x))` becomes `transpose(quantize(x))`, and likewise for
-      reshapes where no block straddles the reshaped dimensions, so that one
-      quantize serves every use of x (common subexpression elimination then
-      merges them);
-    - `transpose`, reshapes and slices of `dequantize(q)` become `dequantize` of
-      the same of q: bytes move instead of floats;
+      reshapes where each block is of the same elements before and after, for
+      `tensor.cast`, `linalg.broadcast`, and `tensor.pad` with zeros at the end
+      that make no block of their own and of which nobody needs more than codes,
+      so that one quantize serves every use of x (common subexpression elimination
+      then merges them);
+    - `quantize` of tensors that `tensor.insert_slice` puts together, one after the
+      other, becomes a `quantize` of each where no block, and so no amax, is of
+      two;
+    - `transpose`, reshapes, casts and slices of `dequantize(q)` become
+      `dequantize` of the same of q, and so do tensors put together and rows that
+      are looked up in a table (`tensor.extract` in a `linalg.generic`), where
+      their blocks are the table's: bytes move instead of floats, and of a table
+      what is looked up is dequantised. Elements that are repeated are dequantised
+      after only if it is a contraction that takes them, by its codes;
+    - a `linalg.copy` that converts nothing is its source;
     - `quantize(dequantize(q))` is q where format and blocks agree; otherwise it
       is *double quantisation* and gets a warning: the two roundings add up,
       the tensor should be quantised from its high-precision source.
 
     A slice is not moved above a quantize: the amax of a tensor is not that of
-    its slice, and quantising the whole for a slice costs more.
+    its slice, and quantising the whole for a slice costs more. The same is true of
+    what is looked up. Zeros are not added to a `dequantize`'s source: a caller's
+    factor may be infinite, whose product with zero is NaN.
   }];
-  let dependentDialects = ["::mlir::fp8::FP8Dialect",
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numMoved", "num-moved", "Casts moved through data movement">,
