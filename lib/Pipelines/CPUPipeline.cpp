@@ -23,6 +23,11 @@ using namespace mlir::fp8;
 
 /// 5: the dialect's meaning in linalg, then memrefs.
 void fp8::buildCPUBufferPipeline(OpPassManager &pm) {
+  addLinalgPasses(pm);
+  addBufferPasses(pm);
+}
+
+void fp8::addLinalgPasses(OpPassManager &pm) {
   addFuncPass(pm, createWidenContractionsPass());
   pm.addPass(createConvertFP8ToLinalgPass());
   // Extents that only show at run time are checked there; nothing is left of
@@ -33,7 +38,9 @@ void fp8::buildCPUBufferPipeline(OpPassManager &pm) {
   addFuncPass(pm, createCanonicalizerPass());
   addFuncPass(pm, createCSEPass());
   pm.addPass(createConvertTensorToLinalgPass());
+}
 
+void fp8::addBufferPasses(OpPassManager &pm) {
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   bufferize.functionBoundaryTypeConversion =
@@ -54,6 +61,8 @@ void fp8::buildCPUBufferPipeline(OpPassManager &pm) {
   pm.addPass(bufferization::createLowerDeallocationsPass());
   addFuncPass(pm, createCSEPass());
   addFuncPass(pm, createCanonicalizerPass());
+  // From the end of the block to after the last use.
+  addFuncPass(pm, bufferization::createOptimizeAllocationLivenessPass());
   pm.addPass(createConvertBufferizationToMemRefPass());
 }
 

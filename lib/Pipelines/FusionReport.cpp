@@ -94,8 +94,10 @@ static void printSums(raw_ostream &os, const Function &function) {
                                       : std::nullopt;
   };
   auto printRow = [&](StringRef name, std::string bytes, std::string time) {
-    os << llvm::left_justify(name, 24) << ' ' << llvm::right_justify(bytes, 9)
-       << ' ' << llvm::right_justify(time, 9) << '\n';
+    os << llvm::left_justify(name, 24) << ' ' << llvm::right_justify(bytes, 9);
+    if (!time.empty())
+      os << ' ' << llvm::right_justify(time, 9);
+    os << '\n';
   };
   size_t numKernels = function.kernels.size();
   printRow("@" + function.name, "MB", "us");
@@ -106,6 +108,7 @@ static void printSums(raw_ostream &os, const Function &function) {
            format(function.floorTime, 1, 1));
   printRow("kernels / floor", format(divide(bytes, function.floorBytes), 1, 2),
            format(divide(time, function.floorTime), 1, 2));
+  printRow("memory at most", formatBytes(function.peakMemory), "");
   os << '\n';
 }
 
@@ -232,6 +235,7 @@ static llvm::json::Value toJSON(const FusionReport::Function &function) {
       {"time_us", function.getTime()},
       {"floor_bytes", function.floorBytes},
       {"floor_us", function.floorTime},
+      {"peak_memory_bytes", function.peakMemory},
       {"kernels", llvm::json::Array(function.kernels)},
       {"not_fused", llvm::json::Array(function.refusals)},
       {"read_again", llvm::json::Array(function.repeated)}};

@@ -71,6 +71,8 @@ struct FusionReport {
     std::vector<Refusal> refusals;
     std::vector<Repeated> repeated;
     std::optional<double> floorBytes, floorTime;
+    /// Bytes that it has allocated at most.
+    std::optional<double> peakMemory;
 
     std::optional<double> getBytes() const;
     /// The sum of the kernels' floors.

@@ -25,6 +25,8 @@ void fp8::buildGPUBufferPipeline(OpPassManager &pm,
   setTarget.chip = options.target;
   pm.addPass(createSetTargetPass(setTarget));
   pm.addPass(createSplitStreamsPass());
+  // What will be launched stands now, in whatever order.
+  addFuncPass(pm, createSinkProducersPass());
   SelectKernelsPassOptions select;
   select.table = options.kernelTable;
   pm.addPass(createSelectKernelsPass(select));
@@ -43,7 +45,11 @@ void fp8::buildGPULaunchPipeline(OpPassManager &pm) {
   pm.addPass(createBuildKernelsPass());
   pm.addPass(createLaunchKernelsPass());
   pm.addPass(createRecordInPlacePass());
-  buildCPUBufferPipeline(pm);
+  addLinalgPasses(pm);
+  // Memory that is allocated in stream order costs little, and what nobody
+  // needs for a while serves others meanwhile.
+  addFuncPass(pm, createSeparateBuffersPass());
+  addBufferPasses(pm);
 }
 
 /// 6: what has no kernel yet becomes one.

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelGraph.h"
-#include "ConstantProgram.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -16,33 +15,6 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 static bool isInMemory(Type type) { return isa<ShapedType, ScaledType>(type); }
-
-std::optional<double> fp8::getBytes(Type type) {
-  if (!isInMemory(type))
-    return std::nullopt;
-  double bytes = 0;
-  auto add = [&](ShapedType part) {
-    if (!part.hasStaticShape() || !part.getElementType().isIntOrFloat())
-      return false;
-    bytes += double(part.getNumElements()) *
-             llvm::divideCeil(part.getElementTypeBitWidth(), 8);
-    return true;
-  };
-  if (auto shaped = dyn_cast<ShapedType>(type))
-    return shaped.hasRank() && add(shaped) ? std::optional(bytes)
-                                           : std::nullopt;
-  SmallVector<RankedTensorType> parts = getPartTypes(type);
-  // A single factor passes by what moves codes.
-  llvm::erase_if(parts, [](Type part) { return !isLarge(part); });
-  return llvm::all_of(parts, add) ? std::optional(bytes) : std::nullopt;
-}
-
-bool fp8::isLarge(Type type) {
-  if (auto scaled = dyn_cast<ScaledType>(type))
-    type = scaled.getPayloadType();
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && (!tensor.hasStaticShape() || tensor.getNumElements() > 1);
-}
 
 /// Bytes of `root` that `view`, a slice of it perhaps, shows.
 static std::optional<double> getBytesThrough(Value root, Value view) {

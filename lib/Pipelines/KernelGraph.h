@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_PIPELINES_KERNELGRAPH_H
 #define FP8_LIB_PIPELINES_KERNELGRAPH_H
 
+#include "fp8/Analysis/TensorMemory.h"
 #include "fp8/IR/FP8Ops.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/MapVector.h"
@@ -17,13 +18,6 @@
 #include <optional>
 
 namespace mlir::fp8 {
-
-/// Bytes that values of a type take in memory, a byte for an element of less;
-/// nothing if an extent is not known, or nothing is in memory.
-std::optional<double> getBytes(Type type);
-
-/// Whether a tensor has more than one element, as far as is known.
-bool isLarge(Type type);
 
 /// An operation of a tensor program whose kernels are chosen: what a kernel, or
 /// loops, compute.

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FunctionReporter.h"
+#include "PeakMemory.h"
 #include "TargetPipelines.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Support/OutputFile.h"
@@ -22,6 +23,12 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 namespace {
+/// What the functions of a program become, by their names.
+struct LoweredProgram {
+  llvm::StringMap<SmallVector<LaunchedKernel>> launched;
+  llvm::StringMap<std::optional<double>> peakMemory;
+};
+
 struct ReportFusionPass : fp8::impl::ReportFusionPassBase<ReportFusionPass> {
   using Base::Base;
 
@@ -34,15 +41,14 @@ struct ReportFusionPass : fp8::impl::ReportFusionPassBase<ReportFusionPass> {
   }
 
   void runOnOperation() override;
-  /// What each function of `graphs` launches, by its name. A node's tag is its
-  /// number, and those of the graphs before.
-  FailureOr<llvm::StringMap<SmallVector<LaunchedKernel>>>
-  launch(ArrayRef<KernelGraph> graphs);
+  /// Lowers a copy of the program. A node's tag is its number, and those of the
+  /// graphs before.
+  FailureOr<LoweredProgram> lower(ArrayRef<KernelGraph> graphs);
 };
 } // namespace
 
-FailureOr<llvm::StringMap<SmallVector<LaunchedKernel>>>
-ReportFusionPass::launch(ArrayRef<KernelGraph> graphs) {
+FailureOr<LoweredProgram>
+ReportFusionPass::lower(ArrayRef<KernelGraph> graphs) {
   // A pass may run others on what lies inside of its operation only.
   ModuleOp module = getOperation();
   IRMapping mapping;
@@ -64,11 +70,11 @@ ReportFusionPass::launch(ArrayRef<KernelGraph> graphs) {
     if (failed(runPipeline(lowering, copy)))
       return failure();
   }
-  llvm::StringMap<SmallVector<LaunchedKernel>> launched;
+  LoweredProgram lowered{{}, getPeakMemory(copy)};
   for (auto function : copy.getOps<FunctionOpInterface>())
     if (!function.isExternal())
-      launched[function.getName()] = getLaunchedKernels(function);
-  return launched;
+      lowered.launched[function.getName()] = getLaunchedKernels(function);
+  return lowered;
 }
 
 void ReportFusionPass::runOnOperation() {
@@ -86,8 +92,8 @@ void ReportFusionPass::runOnOperation() {
   for (auto function : module.getOps<FunctionOpInterface>())
     if (!function.isExternal())
       graphs.emplace_back(function);
-  auto launched = launch(graphs);
-  if (failed(launched))
+  FailureOr<LoweredProgram> lowered = lower(graphs);
+  if (failed(lowered))
     return signalPassFailure();
 
   FusionReport report;
@@ -98,12 +104,14 @@ void ReportFusionPass::runOnOperation() {
   report.launchTime = target.getLaunchTime() * 1e-3;
   unsigned firstTag = 0;
   for (const KernelGraph &graph : graphs) {
-    ArrayRef<LaunchedKernel> kernels =
-        (*launched)[graph.getFunction().getName()];
+    StringRef name = graph.getFunction().getName();
+    ArrayRef<LaunchedKernel> kernels = lowered->launched[name];
     FusionReasons reasons(graph, *architecture, target, numTried);
     FunctionReporter reporter(graph, kernels, firstTag, reasons, target);
-    if (!kernels.empty())
+    if (!kernels.empty()) {
       report.functions.push_back(reporter.report());
+      report.functions.back().peakMemory = lowered->peakMemory.lookup(name);
+    }
     numLaunches += kernels.size();
     firstTag += graph.getNodes().size();
   }

@@ -32,6 +32,10 @@ inline void addFuncPass(OpPassManager &pm, std::unique_ptr<Pass> pass) {
   pm.addNestedPass<func::FuncOp>(std::move(pass));
 }
 
+/// The meaning of the dialect in linalg.
+void addLinalgPasses(OpPassManager &pm);
+/// Tensors become memory.
+void addBufferPasses(OpPassManager &pm);
 /// Arithmetic on scalars as all targets have it: the same bits on each.
 void addScalarPasses(OpPassManager &pm);
 /// What describes memrefs becomes arithmetic.

@@ -495,6 +495,53 @@ def StripAttributesPass : Pass<"fp8-strip-attributes", "::mlir::ModuleOp"> {
 
 def BuildStateUpdatePass : Pass<"fp8-build-state-update", "::mlir::ModuleOp"> {
   let summary = "a function that ends a step of the scaling state";
+def SeparateBuffersPass : Pass<"fp8-separate-buffers", "::mlir::func::FuncOp"> {
+  let summary = "give each result memory of its own, when it is computed";
+  let description = [{
+    Equal `tensor.empty` have been merged, and bufferization makes one buffer of
+    them wherever their contents do not overlap in time: it is allocated for the
+    first of its uses and freed after the last, although it may hold nothing for
+    most of the program. Here every use in the block gets a `tensor.empty` just
+    before it, and who allocates in stream order finds the memory that another one
+    has left.
+
+    ```mlir
+    %0 = tensor.empty() : tensor<64x64xf32>
+    %1 = linalg.exp ins(%x : ...) outs(%0 : ...)
+    %2 = linalg.abs ins(%y : ...) outs(%0 : ...)
+    // becomes
+    %0 = tensor.empty() : tensor<64x64xf32>
+    %1 = linalg.exp ins(%x : ...) outs(%0 : ...)
+    %2 = tensor.empty() : tensor<64x64xf32>
+    %3 = linalg.abs ins(%y : ...) outs(%2 : ...)
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSeparated", "num-separated",
+              "Uses that got memory of their own">];
+}
+
+def SinkProducersPass : Pass<"fp8-sink-producers"> {
+  let summary = "make tensors just before they are needed, to save memory";
+  let description = [{
+    An operation without effects moves to before the first that needs its results
+    where that lowers the peak of what is allocated in between and raises it
+    nowhere: it makes more than it frees, as the cast of a weight does, which is an
+    argument, and what it frees needs no more room than what that user makes after
+    it. Where there is more in memory at the user than anywhere in between, the
+    order stays. An amax that is recorded is recorded where its tensor is now made.
+
+    The order in which kernels are launched costs nothing, and what was just
+    written is in the cache. Nothing moves into a loop or a branch. Bytes are
+    those of a model: what is no view is allocated when it is computed and freed
+    after its last use, which is what bufferization and
+    `optimize-allocation-liveness` make of it. In a block with extents that are not
+    known nothing moves.
+  }];
+  let statistics = [
+    Statistic<"numSunk", "num-sunk", "Operations moved to their first user">];
+}
+
   let description = [{
     A module with a scaling state that learns gets a public function of the
     state, which `fp8.state_update` on the module names:
