@@ -24,6 +24,9 @@ void fp8::buildGPUBufferPipeline(OpPassManager &pm,
   SetTargetPassOptions setTarget;
   setTarget.chip = options.target;
   pm.addPass(createSetTargetPass(setTarget));
+  ShareTransposesPassOptions share;
+  share.memoryPrice = options.memoryPrice;
+  pm.addPass(createShareTransposesPass(share));
   pm.addPass(createSplitStreamsPass());
   // What will be launched stands now, in whatever order.
   addFuncPass(pm, createSinkProducersPass());

@@ -149,6 +149,10 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
     return emitError() << "expected a GPU as the target with fusion-report, "
                           "but got '"
                        << options.target << "'";
+  if (options.memoryPrice != 0 && !isGPU)
+    return emitError() << "expected a GPU as the target with memory-price, but "
+                          "got '"
+                       << options.target << "'";
   std::optional<Phase> first = symbolizePhase(options.from);
   std::optional<Phase> last = symbolizePhase(options.to);
   if (!first || !last)

@@ -29,6 +29,7 @@ def no_evaluate_constants
                                  "while compiling">;
 def kernel_cache : Keyed<KernelCache>;
 def kernel_table : Keyed<KernelTable>;
+def memory_price : Keyed<MemoryPrice>;
 def fp8_remarks : J<"fp8-remarks", "FORMAT:FILE",
                     "Write what was decided about every contraction: json:FILE "
                     "or text:FILE, - for the standard output">;

@@ -32,6 +32,53 @@ def SetTargetPass : Pass<"fp8-set-target", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::fp8::FP8GPUDialect"];
 }
 
+def ShareTransposesPass : Pass<"fp8-share-transposes", "::mlir::ModuleOp"> {
+  let summary = "choose when a second copy of codes is made";
+  let description = [{
+    Codes that are needed in two orders are written in both by the stream that
+    quantises, from one read of the tensor. The copy that is needed later, as a
+    weight's is that only the backward reads, is in memory until then. There are
+    two other ways:
+
+    - the codes are transposed before that use: they stay in memory until then,
+      and are read once more. The factors allow it where the copy is the transpose
+      of other results of the stream, as those of one scale or of square blocks
+      are, and not where blocks run along K in both;
+    - the tensor is quantised again before that use, which reads it once more. It
+      has to be in memory then anyway, as arguments are.
+
+    Both bring the same bits. They are taken where the peak of what the function
+    allocates falls by enough: a megabyte (10^6 bytes) less is worth
+    `memory-price` microseconds, and each way takes the bytes that it reads at the
+    target's `memory_peak`, and its `launch_time`. The price is 0 if
+    nothing is said, and all copies are made at once. Of two ways that are worth
+    it the one that saves more for its time is taken. Each has a remark that says
+    what it saves and takes.
+
+    ```mlir
+    %c, %t = fp8.stream(%w, %s, %si) { ... } : ... // codes in both orders
+    ...                                            // the forward
+    %0 = fp8.assemble %t, %si : ...
+    // becomes
+    %c = fp8.stream(%w, %s, %si) { ... } : ...
+    ...
+    %t = fp8.stream(%w, %s, %si) { ... } : ...
+    %0 = fp8.assemble %t, %si : ...
+    ```
+  }];
+  let options = [
+    Option<"memoryPrice", "memory-price", "double", "0",
+           "Microseconds that a program may take longer for each megabyte that "
+           "its peak of memory falls">];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect",
+                           "::mlir::fp8::FP8GPUDialect"];
+  let statistics = [
+    Statistic<"numTransposed", "num-transposed",
+              "Copies that are transposed when they are needed">,
+    Statistic<"numQuantizedAgain", "num-quantized-again",
+              "Copies that are quantised again when they are needed">];
+}
+
 def SplitStreamsPass : Pass<"fp8-split-streams", "::mlir::ModuleOp"> {
   let summary = "streams that one kernel does not hold become several";
   let description = [{

@@ -60,6 +60,10 @@ def FusionReport
                      "Write what each kernel of a GPU reads and writes, and why "
                      "it is not fused further; JSON if FILE ends in .json, - "
                      "for the standard output">;
+def MemoryPrice
+    : PipelineOption<"memory-price", "memoryPrice", "US",
+                     "Microseconds that a GPU program may take longer for each "
+                     "megabyte that its peak of memory falls (0)">;
 def Tf32
     : PipelineOption<"tf32", "tf32", "",
                      "Multiply f32 that no recipe quantises as TF32, with "

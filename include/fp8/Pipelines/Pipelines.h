@@ -63,6 +63,9 @@ struct PipelineOptions {
   /// Largest share of K that padding may add before a contraction stays in
   /// high precision instead.
   double maxPadding = 0.25;
+  /// Microseconds that a program may take longer for each megabyte (10^6 bytes)
+  /// that the most that it allocates falls. For GPUs.
+  double memoryPrice = 0;
   /// Scaling state is ordinary tensor arguments and results of public functions
   /// instead of one opaque argument.
   bool functionalState = false;
