@@ -11,12 +11,36 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
+/// Whether constant factors are the inverse of a constant scale, by one IEEE
+/// division: a scale may have taken a factor of its tensor along.
+static bool areInverse(Attribute scale, Attribute scaleInv) {
+  auto scales = dyn_cast_or_null<DenseFPElementsAttr>(scale);
+  auto factors = dyn_cast_or_null<DenseFPElementsAttr>(scaleInv);
+  if (!scales || !factors)
+    return !scales && !factors;
+  for (auto [scale, factor] : llvm::zip_equal(scales.getValues<APFloat>(),
+                                              factors.getValues<APFloat>())) {
+    APFloat inverse(scale.getSemantics(), 1);
+    inverse.divide(scale, APFloat::rmNearestTiesToEven);
+    bool losesInfo;
+    APFloat wide = factor;
+    wide.convert(scale.getSemantics(), APFloat::rmNearestTiesToEven,
+                 &losesInfo);
+    if (!inverse.bitwiseIsEqual(wide))
+      return false;
+  }
+  return true;
+}
+
 /// quantize(dequantize(q)) with the factors of q is q: a code lies at least
 /// 2^-4 (relative) from the nearest rounding boundary, the two f32 products and
 /// the rounding to bf16 in between move it by less than 2^-8. f16 is left out
 /// for its range.
-OpFoldResult QuantizeOp::fold(FoldAdaptor) {
+OpFoldResult QuantizeOp::fold(FoldAdaptor adaptor) {
   if (isUnresolved())
+    return {};
+  if (!getTensorScaleInv() &&
+      !areInverse(adaptor.getScale(), adaptor.getScaleInv()))
     return {};
   auto dequantize = getSource().getDefiningOp<DequantizeOp>();
   if (!dequantize || dequantize.getResult().getType().getElementType().isF16())

@@ -106,6 +106,10 @@ static void buildScalingPipeline(OpPassManager &pm,
 /// 4: fp8.matmul with epilogues.
 static void buildFusionPipeline(OpPassManager &pm,
                                 const PipelineOptions &options, bool isGPU) {
+  // Scales that are known are constants now, and matmuls are formed of
+  // dequantizes only. Statistics are of tensors as the program has them.
+  if (!options.stats)
+    addFuncPass(pm, createFoldPowersOfTwoPass());
   addFuncPass(pm, createFormMatmulPass());
   if (isGPU) {
     FormPlainMatmulPassOptions formOptions;

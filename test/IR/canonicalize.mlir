@@ -79,3 +79,31 @@ func.func @disassemble_of_assemble(%p: tensor<4x16xf8E4M3FN>, %s: tensor<4x1xf32
   %1:2 = fp8.disassemble %0 : !q
   return %1#0, %1#1 : tensor<4x16xf8E4M3FN>, tensor<4x1xf32>
 }
+
+// The scale took 1/2 of the tensor along: what the codes stand for is another
+// number than what they were made of.
+// CHECK-LABEL: func.func @quantize_by_another_scale
+// CHECK: %[[Q:.*]] = fp8.quantize %arg0
+// CHECK: %[[D:.*]] = fp8.dequantize %[[Q]]
+// CHECK: %[[AGAIN:.*]] = fp8.quantize %[[D]]
+// CHECK: return %[[AGAIN]]
+func.func @quantize_by_another_scale(%x: tensor<4x8xf32>) -> !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32> {
+  %s = arith.constant dense<2.0> : tensor<1x1xf32>
+  %si = arith.constant dense<0.25> : tensor<1x1xf32>
+  %0 = fp8.quantize %x scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<4x8xf32> -> !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
+  %1 = fp8.dequantize %0 : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32> -> tensor<4x8xf32>
+  %2 = fp8.quantize %1 scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<4x8xf32> -> !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
+  return %2 : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
+}
+
+// CHECK-LABEL: func.func @quantize_by_the_inverse
+// CHECK: %[[Q:.*]] = fp8.quantize %arg0
+// CHECK: return %[[Q]]
+func.func @quantize_by_the_inverse(%x: tensor<4x8xf32>) -> !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32> {
+  %s = arith.constant dense<4.0> : tensor<1x1xf32>
+  %si = arith.constant dense<0.25> : tensor<1x1xf32>
+  %0 = fp8.quantize %x scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<4x8xf32> -> !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
+  %1 = fp8.dequantize %0 : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32> -> tensor<4x8xf32>
+  %2 = fp8.quantize %1 scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<4x8xf32> -> !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
+  return %2 : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
+}

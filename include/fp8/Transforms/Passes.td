@@ -305,6 +305,35 @@ def FormPlainMatmulPass : Pass<"fp8-form-plain-matmul"> {
     Statistic<"numMatmuls", "num-matmuls", "Matmuls formed">];
 }
 
+def FoldPowersOfTwoPass : Pass<"fp8-fold-powers-of-two"> {
+  let summary = "products with powers of two into constant scales";
+  let description = [{
+    - `quantize(x * 2^k)` with the constant `scale` becomes `quantize(x)` with
+      `scale * 2^k`: the codes are the same, and so are the factors that they
+      have;
+    - `dequantize(q) * 2^k` with constant factors of q becomes `dequantize` of q's
+      codes with the factors times 2^k, so that a product takes codes.
+
+    So the 1/8 of attention with heads of 64 is part of a calibrated scale
+    (`static`). A product with a power of two is exact but where it overflows or is
+    subnormal. With S the scale, s the factor, and of the tensor's type the
+    smallest normal number n and the largest finite m, of the format the smallest
+    code c and the largest M, it is folded where
+
+    - k > 0 and `m * S >= M`: what overflows is M with either scale;
+    - k < 0 and `n * S <= c / 2`: what is subnormal is a code of zero with either;
+    - `c * s >= n` and `M * s <= m`, and the same of `s * 2^k`: nothing that codes
+      stand for is subnormal or overflows.
+
+    Of a scale that follows from an amax, or comes from a state at run time, that
+    is not known: it is as large or small as the tensor.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect"];
+  let statistics = [
+    Statistic<"numFolded", "num-folded", "Products that became part of a scale">];
+}
+
 def FormStreamsPass : Pass<"fp8-form-streams"> {
   let summary = "what one pass over memory computes into fp8.stream";
   let description = [{
@@ -466,35 +495,6 @@ def LowerDynamicExpandShapePass : Pass<"fp8-lower-dynamic-expand-shape"> {
                            "memref::MemRefDialect"];
 }
 
-def ProtectArgumentsPass : Pass<"fp8-protect-arguments", "::mlir::ModuleOp"> {
-  let summary = "keep bufferization from writing to what callers pass";
-  let description = [{
-    A tensor is a value, and its memory the caller's: a result that would be
-    computed in the memory of an argument, such as a sum that a matmul adds to,
-    is computed in a copy, which is then the result. Bufferization takes
-    arguments for writable where nothing is said; this pass says of every tensor
-    argument of a public function that it is not, unless the program says that
-    it is (`bufferization.writable = true`).
-  }];
-  let dependentDialects = ["bufferization::BufferizationDialect"];
-}
-
-def StripAttributesPass : Pass<"fp8-strip-attributes", "::mlir::ModuleOp"> {
-  let summary = "drop attributes of functions that LLVM has no use for";
-  let description = [{
-    Names, weights and what other compilers attach to functions, arguments and
-    results has served by now; LLVM's translation would warn about each. The
-    module's table of scaling state becomes the manifest that the runtime takes,
-    a string, which tools that do not know the dialect can read.
-  }];
-}
-
-//===----------------------------------------------------------------------===//
-// Contracts
-//===----------------------------------------------------------------------===//
-
-def BuildStateUpdatePass : Pass<"fp8-build-state-update", "::mlir::ModuleOp"> {
-  let summary = "a function that ends a step of the scaling state";
 def SeparateBuffersPass : Pass<"fp8-separate-buffers", "::mlir::func::FuncOp"> {
   let summary = "give each result memory of its own, when it is computed";
   let description = [{
@@ -542,6 +542,35 @@ def SinkProducersPass : Pass<"fp8-sink-producers"> {
     Statistic<"numSunk", "num-sunk", "Operations moved to their first user">];
 }
 
+def ProtectArgumentsPass : Pass<"fp8-protect-arguments", "::mlir::ModuleOp"> {
+  let summary = "keep bufferization from writing to what callers pass";
+  let description = [{
+    A tensor is a value, and its memory the caller's: a result that would be
+    computed in the memory of an argument, such as a sum that a matmul adds to,
+    is computed in a copy, which is then the result. Bufferization takes
+    arguments for writable where nothing is said; this pass says of every tensor
+    argument of a public function that it is not, unless the program says that
+    it is (`bufferization.writable = true`).
+  }];
+  let dependentDialects = ["bufferization::BufferizationDialect"];
+}
+
+def StripAttributesPass : Pass<"fp8-strip-attributes", "::mlir::ModuleOp"> {
+  let summary = "drop attributes of functions that LLVM has no use for";
+  let description = [{
+    Names, weights and what other compilers attach to functions, arguments and
+    results has served by now; LLVM's translation would warn about each. The
+    module's table of scaling state becomes the manifest that the runtime takes,
+    a string, which tools that do not know the dialect can read.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Contracts
+//===----------------------------------------------------------------------===//
+
+def BuildStateUpdatePass : Pass<"fp8-build-state-update", "::mlir::ModuleOp"> {
+  let summary = "a function that ends a step of the scaling state";
   let description = [{
     A module with a scaling state that learns gets a public function of the
     state, which `fp8.state_update` on the module names:
