@@ -277,11 +277,18 @@ def get_arguments(stream):
     return arguments
 
 
+def get_extent(stream, value, extent):
+    """Of the first argument that has it."""
+    name, kind, place = next(
+        (name, kind, kind[len("tensor<"):].split("x").index(f"{{{extent}}}"))
+        for name, kind in get_arguments(stream) if f"{{{extent}}}" in kind)
+    return (f"  {value}_at = arith.constant {place} : index\n"
+            f"  {value} = tensor.dim %{name}, {value}_at : {kind}\n")
+
+
 def get_function(stream, m, n):
     arguments = ", ".join(f"%{name}: {kind}" for name, kind in get_arguments(stream))
-    first, kind = get_arguments(stream)[0]
-    dims = "".join(f"  %c{i} = arith.constant {i} : index\n"
-                   f"  %d{i} = tensor.dim %{first}, %c{i} : {kind}\n"
+    dims = "".join(get_extent(stream, f"%d{i}", "mn"[i])
                    for i, extent in enumerate((m, n)) if extent == "?")
     text = (f"func.func @{get_name(stream, m, n)}({arguments})\n"
             f"    -> ({', '.join(stream.results)}) {{{{\n{dims}{stream.body}}}}}\n")

@@ -91,10 +91,8 @@ static constexpr TileConfig kBlockScaled[] = {
 
 /// Of columns, too: two sets of rows share what a thread loads of these.
 static constexpr TileConfig kBlockScaledBoth[] = {
-    {256, 112, 4, 2, kCooperative, 0.515},
-    {256, 96, 4, 2, kCooperative, 0.503},
-    {128, 128, 5, 2, kCooperative, 0.475},
-    {64, 128, 8, 1, kCooperative, 0.460},
+    {256, 112, 4, 2, kCooperative, 0.515}, {256, 96, 4, 2, kCooperative, 0.503},
+    {128, 128, 5, 2, kCooperative, 0.475}, {64, 128, 8, 1, kCooperative, 0.460},
     {64, 64, 12, 1, kCooperative, 0.381},
 };
 
