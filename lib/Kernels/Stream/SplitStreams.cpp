@@ -18,6 +18,7 @@
 #include "fp8/Kernels/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_SPLITSTREAMSPASS
@@ -28,6 +29,23 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 static constexpr int64_t kWhole = ScaledType::kWhole;
+/// Rows of a part of a column that is summed by tiles of whole rows.
+static constexpr int64_t kPartBesideRows = 32;
+
+namespace {
+/// Reductions of a stream in parts.
+struct PartsOfReductions {
+  /// What the parts' stream yields, and for each result of the stream which of
+  /// it, or what is made of it, that result is.
+  SmallVector<Value> yields;
+  SmallVector<unsigned> places;
+  /// What is made of the parts, by their number in `yields`.
+  SmallVector<std::pair<unsigned, Value>> wholes;
+  /// Of these those of an unknown number of parts, for which there would be no
+  /// kernel either.
+  llvm::SmallDenseSet<Value> lasts;
+};
+} // namespace
 
 namespace {
 class StreamSplitter {
@@ -47,6 +65,10 @@ private:
                         int64_t dim);
   /// Each of these does nothing and returns false where it is no help.
   bool splitReductions(StreamOp op, const StreamLayouts &layouts);
+  bool splitReductions(StreamOp op, StreamOp copy, const StreamLayouts &layouts,
+                       int64_t part);
+  PartsOfReductions takeInParts(StreamOp op, const StreamLayouts &layouts,
+                                int64_t part);
   bool splitByDependence(StreamOp op, const StreamLayouts &layouts);
   bool splitAtReductions(StreamOp op, const StreamLayouts &layouts);
   bool splitUnsupported(StreamOp op);
@@ -131,20 +153,18 @@ bool StreamSplitter::hasKernel(StreamOp op, Value value) const {
   return found;
 }
 
-/// Long columns, and rows that are too long, in parts, and those then.
-bool StreamSplitter::splitReductions(StreamOp op,
-                                     const StreamLayouts &layouts) {
+/// Takes reductions of `op` that have no kernel in parts of `part` elements.
+PartsOfReductions StreamSplitter::takeInParts(StreamOp op,
+                                              const StreamLayouts &layouts,
+                                              int64_t part) {
   SmallVector<int64_t> domain = llvm::to_vector(layouts.getDomain());
+  PartsOfReductions taken;
   // The results, with those of parts in place of what is made of them.
   llvm::SetVector<Value> made(llvm::from_range,
                               getTerminator(op)->getOperands());
-  SmallVector<unsigned> places;
   for (Value yielded : getTerminator(op)->getOperands())
-    places.push_back(llvm::find(made, yielded) - made.begin());
-  SmallVector<Value> yields(made.getArrayRef());
-  SmallVector<std::pair<unsigned, Value>> wholes;
-  // Of an unknown number of parts none of theirs would be known either.
-  llvm::SmallDenseSet<Value> lasts;
+    taken.places.push_back(llvm::find(made, yielded) - made.begin());
+  taken.yields.assign(made.begin(), made.end());
   for (Operation &reduction :
        llvm::make_early_inc_range(op.getBody().front().without_terminator())) {
     Value result = reduction.getResult(0);
@@ -154,33 +174,77 @@ bool StreamSplitter::splitReductions(StreamOp op,
     std::optional<int64_t> dim = getPartDim(*layouts.lookup(result), domain);
     if (!dim || !hasKernelInParts(op, result, domain, *dim))
       continue;
-    ReductionParts built = *buildParts(op, &reduction, domain, *dim);
-    for (auto [number, yielded] : llvm::enumerate(yields))
+    ReductionParts built = *buildParts(op, &reduction, domain, *dim, part);
+    for (auto [number, yielded] : llvm::enumerate(taken.yields))
       if (yielded == result) {
-        yields[number] = built.parts->getResult(0);
-        wholes.emplace_back(number, built.whole->getResult(0));
+        taken.yields[number] = built.parts->getResult(0);
+        taken.wholes.emplace_back(number, built.whole->getResult(0));
       }
     if (ShapedType::isDynamic(domain[*dim]))
-      lasts.insert(built.whole->getResult(0));
+      taken.lasts.insert(built.whole->getResult(0));
     reduction.replaceAllUsesWith(built.whole);
     reduction.erase();
   }
-  if (wholes.empty())
+  return taken;
+}
+
+/// Long columns, and rows that are too long, in parts, and those then. Beside
+/// what needs whole rows, of which a tile has few, parts of fewer rows.
+bool StreamSplitter::splitReductions(StreamOp op,
+                                     const StreamLayouts &layouts) {
+  // Rows that no kernel holds are taken in parts themselves.
+  SmallVector<Value> ofRows;
+  for (Operation &inner : op.getBody().front().without_terminator())
+    if (isHeld(&inner, layouts) &&
+        isOfRows(*layouts.lookup(inner.getResult(0))))
+      ofRows.push_back(inner.getResult(0));
+  bool needsRows = !ofRows.empty() && llvm::all_of(ofRows, [&](Value value) {
+    return hasKernel(op, value);
+  });
+  if (needsRows) {
+    StreamOp copy = OpBuilder(op).cloneWithoutRegions(op);
+    IRMapping mapping;
+    op.getBody().cloneInto(&copy.getBody(), mapping);
+    StreamLayouts own(layouts.getDomain());
+    std::string unused;
+    for (Operation &inner : copy.getBody().front().without_terminator())
+      (void)own.add(&inner, unused);
+    if (splitReductions(op, copy, own, kPartBesideRows)) {
+      op.erase();
+      return true;
+    }
+    eraseStream(copy);
+  }
+  return splitReductions(op, op, layouts, kPart);
+}
+
+/// The same of `copy`, which is `op` or its clone, in parts of `part`; of a
+/// clone only if there is one kernel for all parts.
+bool StreamSplitter::splitReductions(StreamOp op, StreamOp copy,
+                                     const StreamLayouts &layouts,
+                                     int64_t part) {
+  PartsOfReductions taken = takeInParts(copy, layouts, part);
+  if (taken.wholes.empty())
     return false;
-  StreamOp first = extractStream(op, yields);
+  StreamOp first = extractStream(copy, taken.yields);
+  std::string unused;
+  if (copy != op && !hasKernel(first, unused)) {
+    first.erase();
+    return false;
+  }
   SmallVector<StreamOp> parts{first};
   SmallVector<Value> results(first.getResults());
-  for (auto [number, whole] : wholes) {
+  for (auto [number, whole] : taken.wholes) {
     KnownValues known;
-    known[yields[number]] = first.getResult(number);
-    StreamOp second = extractStream(op, whole, known);
+    known[taken.yields[number]] = first.getResult(number);
+    StreamOp second = extractStream(copy, whole, known);
     results[number] = second.getResult(0);
-    if (!lasts.contains(whole))
+    if (!taken.lasts.contains(whole))
       parts.push_back(second);
   }
-  for (auto [result, place] : llvm::zip_equal(op.getResults(), places))
+  for (auto [result, place] : llvm::zip_equal(op.getResults(), taken.places))
     result.replaceAllUsesWith(results[place]);
-  op.erase();
+  copy.erase();
   llvm::for_each(parts, [&](StreamOp part) { split(part); });
   return true;
 }

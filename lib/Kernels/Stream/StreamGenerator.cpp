@@ -313,6 +313,12 @@ public:
           llvm::divideCeil(getExtent(spec.columns, 4096), 32 * kChunk);
       if (across <= 4)
         addRow(8, across, 8 * across, /*cluster=*/1, /*resident=*/1);
+    } else if (spec.blockRows > 1) {
+      // Beside sums of columns the registers hold 4 rows of 2 chunks, without
+      // spills if a block has 8 warps. Longer rows are better read twice.
+      for (int64_t cluster : {1, 2, 4, 8})
+        if (getExtent(spec.columns, 4096) <= 2 * 32 * kChunk * cluster)
+          addRow(4, 1, spec.blockRows / 4, cluster, 1);
     } else {
       for (int64_t cluster : {1, 2, 4, 8})
         for (int64_t across : getWarpsAcross(spec, cluster)) {

@@ -180,17 +180,14 @@ void StreamKernel::storeBlock(const StreamArgument &output, Value value) {
     for (int64_t row = 0; row < (block.rows == 1 ? tile.getRows() : 1); ++row) {
       SmallVector<Value> elements = values.get(value, row, chunk);
       if (isVector) {
-        auto store = [&] {
-          tile.storeChunk(output, row, chunk,
-                          llvm::map_to_vector(elements, [&](Value element) {
-                            return Value(arith::BitcastOp::create(
-                                b, b.getI32Type(), element));
-                          }));
-        };
-        if (isFirst)
-          b.ifThen(isFirst, store);
-        else
-          store();
+        tile.storeChunk(
+            output, row, chunk,
+            llvm::map_to_vector(elements,
+                                [&](Value element) {
+                                  return Value(arith::BitcastOp::create(
+                                      b, b.getI32Type(), element));
+                                }),
+            isFirst);
         continue;
       }
       for (auto [column, element] : llvm::enumerate(elements))

@@ -17,8 +17,6 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 static constexpr int64_t kWhole = ScaledType::kWhole;
-/// Elements of a part, where there are more: what blocks of a tile have.
-static constexpr int64_t kPart = 128;
 
 //===----------------------------------------------------------------------===//
 // Parts of a stream
@@ -124,9 +122,10 @@ std::optional<int64_t> fp8::getPartDim(const StreamLayout &result,
 }
 
 static ReductionParts buildAmaxParts(OpBuilder &b, AmaxOp op,
-                                     ArrayRef<int64_t> domain, int64_t dim) {
+                                     ArrayRef<int64_t> domain, int64_t dim,
+                                     int64_t part) {
   SmallVector<int64_t> block(op.getBlock().size(), 1);
-  block[dim] = isTakenWhole(domain, dim) ? kWhole : kPart;
+  block[dim] = isTakenWhole(domain, dim) ? kWhole : part;
   auto parts = AmaxOp::create(b, op.getLoc(), op.getSource(), block,
                               op.getPropagateNan());
   auto whole = AmaxOp::create(b, op.getLoc(), parts.getAmax(), op.getBlock(),
@@ -136,10 +135,10 @@ static ReductionParts buildAmaxParts(OpBuilder &b, AmaxOp op,
 
 /// The number of parts along `dim`, which becomes an input if it is not known.
 static std::optional<OpFoldResult>
-countParts(StreamOp op, ArrayRef<int64_t> domain, int64_t dim) {
+countParts(StreamOp op, ArrayRef<int64_t> domain, int64_t dim, int64_t part) {
   OpBuilder b(op);
   if (!ShapedType::isDynamic(domain[dim]))
-    return OpFoldResult(b.getIndexAttr(llvm::divideCeil(domain[dim], kPart)));
+    return OpFoldResult(b.getIndexAttr(llvm::divideCeil(domain[dim], part)));
   for (Value input : op.getInputs()) {
     auto type = dyn_cast<RankedTensorType>(input.getType());
     if (!type || type.getShape() != domain)
@@ -147,7 +146,7 @@ countParts(StreamOp op, ArrayRef<int64_t> domain, int64_t dim) {
     Location loc = op.getLoc();
     Value size = tensor::DimOp::create(b, loc, input, dim);
     Value parts = arith::CeilDivUIOp::create(
-        b, loc, size, arith::ConstantIndexOp::create(b, loc, kPart));
+        b, loc, size, arith::ConstantIndexOp::create(b, loc, part));
     op.getInputsMutable().append(parts);
     return OpFoldResult(
         op.getBody().front().addArgument(b.getIndexType(), loc));
@@ -158,7 +157,7 @@ countParts(StreamOp op, ArrayRef<int64_t> domain, int64_t dim) {
 static std::optional<ReductionParts> buildSumParts(OpBuilder &b, StreamOp op,
                                                    linalg::GenericOp sum,
                                                    ArrayRef<int64_t> domain,
-                                                   int64_t dim) {
+                                                   int64_t dim, int64_t part) {
   Location loc = sum.getLoc();
   auto rank = static_cast<int64_t>(domain.size());
   bool isWhole = isTakenWhole(domain, dim);
@@ -172,8 +171,8 @@ static std::optional<ReductionParts> buildSumParts(OpBuilder &b, StreamOp op,
     if (i != dim && ShapedType::isDynamic(domain[i]))
       return std::nullopt;
     if (i == dim) {
-      size = countParts(op, domain, dim);
-      place = place.floorDiv(kPart);
+      size = countParts(op, domain, dim, part);
+      place = place.floorDiv(part);
     }
     if (!size)
       return std::nullopt;
@@ -222,13 +221,13 @@ static std::optional<ReductionParts> buildSumParts(OpBuilder &b, StreamOp op,
 
 std::optional<ReductionParts> fp8::buildParts(StreamOp op, Operation *reduction,
                                               ArrayRef<int64_t> domain,
-                                              int64_t dim) {
+                                              int64_t dim, int64_t part) {
   OpBuilder b(reduction);
   auto amax = dyn_cast<AmaxOp>(reduction);
   if (!amax)
-    return buildSumParts(b, op, cast<linalg::GenericOp>(reduction), domain,
-                         dim);
+    return buildSumParts(b, op, cast<linalg::GenericOp>(reduction), domain, dim,
+                         part);
   if (cast<RankedTensorType>(amax.getSource().getType()).getShape() != domain)
     return std::nullopt;
-  return buildAmaxParts(b, amax, domain, dim);
+  return buildAmaxParts(b, amax, domain, dim, part);
 }

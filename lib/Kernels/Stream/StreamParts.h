@@ -36,6 +36,9 @@ StreamOp extractStream(StreamOp op, ArrayRef<Value> yields,
 /// Erases `op`, and the size of its parts if that was only for it.
 void eraseStream(StreamOp op);
 
+/// Elements of a part, where there are more: what blocks of a tile have.
+inline constexpr int64_t kPart = 128;
+
 /// A reduction in two steps: of parts, and then of these.
 struct ReductionParts {
   Operation *parts, *whole;
@@ -47,11 +50,12 @@ std::optional<int64_t> getPartDim(const StreamLayout &result,
                                   ArrayRef<int64_t> domain);
 
 /// Builds both in front of `reduction`, of the body of `op`, along dimension
-/// `dim` of the domain: 128 elements are a part, or all that there are. A
-/// number of parts that is not known becomes an input of `op`. Builds nothing
-/// if that is not possible.
+/// `dim` of the domain: `part` elements are a part, or all that there are where
+/// these are at most 128. A number of parts that is not known becomes an input
+/// of `op`. Builds nothing if that is not possible.
 std::optional<ReductionParts> buildParts(StreamOp op, Operation *reduction,
-                                         ArrayRef<int64_t> domain, int64_t dim);
+                                         ArrayRef<int64_t> domain, int64_t dim,
+                                         int64_t part = kPart);
 
 } // namespace mlir::fp8
 

@@ -230,7 +230,8 @@ Value StreamTile::loadElement(const StreamArgument &argument, int64_t row,
 }
 
 void StreamTile::storeChunk(const StreamArgument &argument, int64_t row,
-                            int64_t chunk, ArrayRef<Value> words) {
+                            int64_t chunk, ArrayRef<Value> words,
+                            Value condition) {
   int64_t bytes = argument.elementType.getIntOrFloatBitWidth() / 8;
   Value pointer = getPointer(argument, row, /*clamped=*/false);
   int64_t step = std::min(vector, 16 / bytes);
@@ -252,8 +253,8 @@ void StreamTile::storeChunk(const StreamArgument &argument, int64_t row,
     Value place = b.element(pointer, b.widen(b.add(getColumn(chunk), e)),
                             argument.elementType);
     auto store = [&] { b.store(stored, place); };
-    if (Value inside = isInside(row, chunk, e))
-      b.ifThen(inside, store);
+    if (Value stores = both(b, condition, isInside(row, chunk, e)))
+      b.ifThen(stores, store);
     else
       store();
   }

@@ -105,10 +105,10 @@ public:
   /// One element of what has none, clamped; `column` in the chunk.
   Value loadElement(const StreamArgument &argument, int64_t row, int64_t chunk,
                     int64_t column);
-  /// Where a chunk of a full result in the domain's order is to go, and
-  /// whether.
+  /// A chunk of a result in the domain's order to where it is to go, if it is
+  /// inside and `condition` holds, which may be null.
   void storeChunk(const StreamArgument &argument, int64_t row, int64_t chunk,
-                  ArrayRef<Value> words);
+                  ArrayRef<Value> words, Value condition = {});
   /// The address of an element, with what is outside clamped or not.
   Value getAddress(const StreamArgument &argument, Value row, Value column);
 

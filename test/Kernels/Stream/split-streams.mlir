@@ -14,6 +14,7 @@
 
 // CHECK-DAG: #[[ID:.+]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-DAG: #[[ROWS:.+]] = affine_map<(d0, d1) -> (d0 floordiv 128, d1)>
+// CHECK-DAG: #[[FEW:.+]] = affine_map<(d0, d1) -> (d0 floordiv 32, d1)>
 // CHECK-DAG: #[[COLUMNS:.+]] = affine_map<(d0, d1) -> (d0, d1 floordiv 128)>
 // CHECK-DAG: #[[ROW:.+]] = affine_map<(d0, d1) -> (d0)>
 // CHECK-DAG: #[[COLUMN:.+]] = affine_map<(d0, d1) -> (d1)>
@@ -441,24 +442,20 @@ func.func @softmax(%x: !long) -> !long {
   return %0 : !long
 }
 
-// What needs no whole rows leaves what does: casts by row keep their pass, and
-// 128 rows of the sum are another tile's.
+// A tile of whole rows has 32 of them, of which it sums the columns, too.
 
 // CHECK-LABEL: func.func @beside_rows
 // CHECK-SAME:  %[[X:.+]]: tensor<8192x4096xf32>
-// CHECK-NEXT:  %[[P:.+]] = fp8.stream(%[[X]]) {
-// CHECK-NOT:     fp8.amax
-// CHECK:         fp8.yield %{{.+}} : tensor<64x4096xf32>
-// CHECK:       %[[R:.+]]:2 = fp8.stream(%[[X]]) {
+// CHECK-NEXT:  %[[R:.+]]:3 = fp8.stream(%[[X]]) {
 // CHECK:         fp8.amax %{{.+}} block = [1, *]
 // CHECK:         fp8.quantize
-// CHECK-NOT:     linalg.generic
-// CHECK:         fp8.yield %{{.+}}, %{{.+}} : tensor<8192x4096xf8E4M3FN>, tensor<8192x1xf32>
-// CHECK:       %[[SUM:.+]] = fp8.stream(%[[P]]) {
-// CHECK:       return %[[R]]#0, %[[SUM]], %[[R]]#1
+// CHECK:         linalg.generic {indexing_maps = [#[[ID]], #[[FEW]]], iterator_types = ["reduction", "parallel"]}
+// CHECK:         fp8.yield %{{.+}}, %{{.+}}, %{{.+}} : tensor<8192x4096xf8E4M3FN>, tensor<256x4096xf32>, tensor<8192x1xf32>
+// CHECK:       %[[SUM:.+]] = fp8.stream(%[[R]]#1) {
+// CHECK:       return %[[R]]#0, %[[SUM]], %[[R]]#2
 
 // KERNELS-LABEL:   func.func @beside_rows
-// KERNELS-COUNT-3: {fp8_gpu.config = #fp8_stream.config<
+// KERNELS-COUNT-2: {fp8_gpu.config = #fp8_stream.config<
 !by_row = !fp8.scaled<8192x4096xf8E4M3FN, block = [1, *], scale = f32>
 func.func @beside_rows(%x: !x) -> (!codes, tensor<4096xf32>, tensor<8192x1xf32>) {
   %0:3 = fp8.stream(%x) {
@@ -478,6 +475,47 @@ func.func @beside_rows(%x: !x) -> (!codes, tensor<4096xf32>, tensor<8192x1xf32>)
     fp8.yield %c, %1, %si : !codes, tensor<4096xf32>, tensor<8192x1xf32>
   } : (!x) -> (!codes, tensor<4096xf32>, tensor<8192x1xf32>)
   return %0#0, %0#1, %0#2 : !codes, tensor<4096xf32>, tensor<8192x1xf32>
+}
+
+// Of longer rows it has fewer: casts by row keep their pass, and 128 rows of the
+// sum are another tile's.
+
+// CHECK-LABEL: func.func @beside_long_rows
+// CHECK-SAME:  %[[X:.+]]: tensor<4096x8192xf32>
+// CHECK-NEXT:  %[[P:.+]] = fp8.stream(%[[X]]) {
+// CHECK-NOT:     fp8.amax
+// CHECK:         fp8.yield %{{.+}} : tensor<32x8192xf32>
+// CHECK:       %[[R:.+]]:2 = fp8.stream(%[[X]]) {
+// CHECK:         fp8.amax %{{.+}} block = [1, *]
+// CHECK:         fp8.quantize
+// CHECK-NOT:     linalg.generic
+// CHECK:         fp8.yield %{{.+}}, %{{.+}} : tensor<4096x8192xf8E4M3FN>, tensor<4096x1xf32>
+// CHECK:       %[[SUM:.+]] = fp8.stream(%[[P]]) {
+// CHECK:       return %[[R]]#0, %[[SUM]], %[[R]]#1
+
+// KERNELS-LABEL:   func.func @beside_long_rows
+// KERNELS-COUNT-3: {fp8_gpu.config = #fp8_stream.config<
+!wide = tensor<4096x8192xf32>
+!wide_codes = tensor<4096x8192xf8E4M3FN>
+!by_long_row = !fp8.scaled<4096x8192xf8E4M3FN, block = [1, *], scale = f32>
+func.func @beside_long_rows(%x: !wide) -> (!wide_codes, tensor<8192xf32>, tensor<4096x1xf32>) {
+  %0:3 = fp8.stream(%x) {
+  ^bb0(%a: !wide):
+    %m = fp8.amax %a block = [1, *] : !wide
+    %s, %si = fp8.compute_scale %m format = f8E4M3FN scale_type = f32 : tensor<4096x1xf32>
+    %q = fp8.quantize %a scale(%s, %si : tensor<4096x1xf32>, tensor<4096x1xf32>) : !wide -> !by_long_row
+    %c, %f = fp8.disassemble %q : !by_long_row
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<8192xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<8192xf32>) -> tensor<8192xf32>
+    %1 = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]} ins(%a : !wide) outs(%z : tensor<8192xf32>) {
+    ^bb0(%v: f32, %o: f32):
+      %2 = arith.addf %o, %v : f32
+      linalg.yield %2 : f32
+    } -> tensor<8192xf32>
+    fp8.yield %c, %1, %si : !wide_codes, tensor<8192xf32>, tensor<4096x1xf32>
+  } : (!wide) -> (!wide_codes, tensor<8192xf32>, tensor<4096x1xf32>)
+  return %0#0, %0#1, %0#2 : !wide_codes, tensor<8192xf32>, tensor<4096x1xf32>
 }
 
 // A body has streams, too.
