@@ -79,3 +79,79 @@ func.func @copies(%a: memref<4x8xf32, strided<[16, 1]>>, %c: memref<4x8xf32>, %d
   memref.copy %c, %d : memref<4x8xf32> to memref<4x8xf32>
   return
 }
+
+// Squares as large as a vector of 16 bytes, so that a line of the cache is
+// written whole; what is left over goes element by element.
+// CHECK-LABEL: func.func @transpose
+// CHECK: scf.for %[[FIRST:.*]] = %c0{{.*}} to %c32{{.*}} step %c64
+// CHECK: scf.for %[[COLUMN:.*]] = %c0{{.*}} to %c16{{.*}} step %c16
+// CHECK: scf.for %[[ROW:.*]] = %[[FIRST]] to %{{.*}} step %c16
+// CHECK-COUNT-16: vector.load %arg0[%{{.*}}, %[[COLUMN]]]
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-COUNT-16: vector.store %{{.*}}, %arg1[%{{.*}}, %[[ROW]]]
+// CHECK: scf.for %{{.*}} = %c16{{.*}} to %c20
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c32
+// CHECK: memref.load
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c20
+// CHECK: scf.for %{{.*}} = %c32{{.*}} to %c40
+// CHECK: memref.load
+func.func @transpose(%a: memref<40x20xf8E4M3FN>, %b: memref<20x40xf8E4M3FN>) {
+  linalg.transpose ins(%a : memref<40x20xf8E4M3FN>) outs(%b : memref<20x40xf8E4M3FN>) permutation = [1, 0]
+  return
+}
+
+// CHECK-LABEL: func.func @transpose_batch
+// CHECK: scf.for %[[I:.*]] = %c0{{.*}} to %c3
+// CHECK-COUNT-8: vector.load %arg0[%[[I]], %{{.*}}] : memref<3x16x8xbf16>, vector<8xbf16>
+// CHECK-COUNT-24: vector.shuffle
+// CHECK-COUNT-8: vector.store
+func.func @transpose_batch(%a: memref<3x16x8xbf16>, %b: memref<3x8x16xbf16>) {
+  linalg.transpose ins(%a : memref<3x16x8xbf16>) outs(%b : memref<3x8x16xbf16>) permutation = [0, 2, 1]
+  return
+}
+
+// Rows that are apart, other permutations and wide elements have no squares.
+// CHECK-LABEL: func.func @transpose_elements
+// CHECK-NOT: vector
+func.func @transpose_elements(%a: memref<16x16xf32, strided<[32, 2]>>, %b: memref<16x16xf32>,
+                              %c: memref<4x4x4xf32>, %d: memref<4x4x4xf32>,
+                              %e: memref<16x16xf64>, %f: memref<16x16xf64>) {
+  linalg.transpose ins(%a : memref<16x16xf32, strided<[32, 2]>>) outs(%b : memref<16x16xf32>) permutation = [1, 0]
+  linalg.transpose ins(%c : memref<4x4x4xf32>) outs(%d : memref<4x4x4xf32>) permutation = [1, 2, 0]
+  linalg.transpose ins(%e : memref<16x16xf64>) outs(%f : memref<16x16xf64>) permutation = [1, 0]
+  return
+}
+
+// Eight rows at a time: additions of one wait for each other. Each has its
+// order.
+// CHECK-LABEL: func.func @rows_together
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %c16{{.*}} step %c8
+// CHECK-COUNT-8: memref.load %arg1
+// CHECK: %[[SUMS:.*]]:8 = scf.for %[[J:.*]] = {{.*}} iter_args(
+// CHECK-COUNT-8: arith.addf
+// CHECK: scf.yield
+// CHECK-COUNT-8: memref.store %[[SUMS]]#
+// CHECK: scf.for %[[I:.*]] = %c16{{.*}} to %c19
+// CHECK: scf.for {{.*}} -> (f32) {
+func.func @rows_together(%a: memref<19x8xf32>, %c: memref<19xf32>) {
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%a : memref<19x8xf32>) outs(%c : memref<19xf32>) {
+  ^bb0(%x: f32, %s: f32):
+    %0 = arith.addf %x, %s : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// A maximum of integers has no order: LLVM takes a row by vectors.
+// CHECK-LABEL: func.func @integers
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c16{{.*}} step %c1
+func.func @integers(%a: memref<16x8xi32>, %c: memref<16xi32>) {
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%a : memref<16x8xi32>) outs(%c : memref<16xi32>) {
+  ^bb0(%x: i32, %s: i32):
+    %0 = arith.maxui %x, %s : i32
+    linalg.yield %0 : i32
+  }
+  return
+}

@@ -93,9 +93,10 @@ SmallVector<Value> ScalarBody::inlineBody(ArrayRef<Value> ivs,
 SmallVector<Value> ScalarBody::buildLoops(ArrayRef<Range> ranges,
                                           ArrayRef<unsigned> dims,
                                           MutableArrayRef<Value> ivs,
-                                          ValueRange inits) {
+                                          ValueRange inits,
+                                          Innermost innermost) {
   if (dims.empty())
-    return inlineBody(ivs, inits);
+    return innermost(ivs, inits);
   const Range &range = ranges[dims.front()];
   auto loop = scf::ForOp::create(
       b, loc, getValueOrCreateConstantIndexOp(b, loc, range.offset),
@@ -104,8 +105,8 @@ SmallVector<Value> ScalarBody::buildLoops(ArrayRef<Range> ranges,
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   ivs[dims.front()] = loop.getInductionVar();
-  SmallVector<Value> results =
-      buildLoops(ranges, dims.drop_front(), ivs, loop.getRegionIterArgs());
+  SmallVector<Value> results = buildLoops(ranges, dims.drop_front(), ivs,
+                                          loop.getRegionIterArgs(), innermost);
   ivs[dims.front()] = {};
   scf::YieldOp::create(b, loc, results);
   return SmallVector<Value>(loop.getResults());

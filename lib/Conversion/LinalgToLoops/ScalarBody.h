@@ -29,9 +29,21 @@ public:
   /// Clones the body at `ivs` with `inits` as the values of the outputs and
   /// returns the values it yields.
   SmallVector<Value> inlineBody(ArrayRef<Value> ivs, ValueRange inits);
-  /// Loops over `dims` inside of `ivs`, carrying `inits`, around the body.
+  /// What the innermost loop computes of its indices and of carried values.
+  using Innermost = llvm::function_ref<SmallVector<Value>(ArrayRef<Value> ivs,
+                                                          ValueRange inits)>;
+  /// Loops over `dims` inside of `ivs`, carrying `inits`, around `innermost`.
   SmallVector<Value> buildLoops(ArrayRef<Range> ranges, ArrayRef<unsigned> dims,
-                                MutableArrayRef<Value> ivs, ValueRange inits);
+                                MutableArrayRef<Value> ivs, ValueRange inits,
+                                Innermost innermost);
+  /// And around the body.
+  SmallVector<Value> buildLoops(ArrayRef<Range> ranges, ArrayRef<unsigned> dims,
+                                MutableArrayRef<Value> ivs, ValueRange inits) {
+    return buildLoops(ranges, dims, ivs, inits,
+                      [&](ArrayRef<Value> ivs, ValueRange inits) {
+                        return inlineBody(ivs, inits);
+                      });
+  }
 
   SmallVector<Value> getIndices(OpOperand *operand, ArrayRef<Value> ivs);
 
