@@ -26,6 +26,7 @@
 #include "fp8/Runtime/Gemm.h"
 #include "fp8/Runtime/GpuWrappers.h"
 #include "fp8/Runtime/Memory.h"
+#include "fp8/Runtime/Parallel.h"
 #include "fp8/Runtime/Profile.h"
 #include "fp8/Runtime/Program.h"
 #include "fp8/Runtime/Stats.h"

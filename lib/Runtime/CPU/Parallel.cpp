@@ -1,0 +1,102 @@
+//===- Parallel.cpp - The parallel loop compiled code calls ---------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The threads are oneDNN's, of whichever OpenMP runtime it was built with:
+// others would share the cores with its threads, which stay awake for a while
+// after each product. Both GNU's and LLVM's have the entry points that GCC's
+// code calls, which take a function.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Runtime/Parallel.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+
+// ThreadSanitizer does not see how the OpenMP runtime orders what threads read
+// and write: after a start what came before it, after an end what they did.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#include <sanitizer/tsan_interface.h>
+#define FP8_HAPPENS_BEFORE(ADDRESS) __tsan_release(ADDRESS)
+#define FP8_HAPPENS_AFTER(ADDRESS) __tsan_acquire(ADDRESS)
+#endif
+#endif
+#ifndef FP8_HAPPENS_BEFORE
+#define FP8_HAPPENS_BEFORE(ADDRESS)
+#define FP8_HAPPENS_AFTER(ADDRESS)
+#endif
+
+namespace {
+using Body = void (*)(int64_t begin, int64_t end, void *context);
+
+struct OpenMP {
+  void (*parallel)(void (*function)(void *), void *data, unsigned threads,
+                   unsigned flags);
+  int (*getMaxThreads)();
+  int (*isInParallel)();
+
+  template <typename T>
+  static void find(T &function, const char *name) {
+    function = reinterpret_cast<T>(dlsym(RTLD_DEFAULT, name));
+  }
+  OpenMP() {
+    find(parallel, "GOMP_parallel");
+    find(getMaxThreads, "omp_get_max_threads");
+    find(isInParallel, "omp_in_parallel");
+  }
+  int getNumThreads() const {
+    if (!parallel || !getMaxThreads || !isInParallel || isInParallel())
+      return 1;
+    return getMaxThreads();
+  }
+};
+
+/// What the threads take their ranges from.
+struct Loop {
+  Body body;
+  void *context;
+  int64_t count;
+  /// Iterations that are taken at a time.
+  int64_t step;
+  std::atomic<int64_t> next{0};
+
+  void run() {
+    FP8_HAPPENS_AFTER(this);
+    for (;;) {
+      int64_t begin = next.fetch_add(step, std::memory_order_relaxed);
+      if (begin >= count)
+        break;
+      body(begin, std::min(begin + step, count), context);
+    }
+    FP8_HAPPENS_BEFORE(this);
+  }
+};
+} // namespace
+
+extern "C" void fp8rt_parallel_for(int64_t count, void *body, void *context) {
+  static const OpenMP openMP;
+  auto function = reinterpret_cast<Body>(body);
+  if (count <= 0)
+    return;
+  int64_t threads = count == 1 ? 1 : openMP.getNumThreads();
+  if (threads <= 1)
+    return function(0, count, context);
+  threads = std::min(threads, count);
+  // A thread that the system has taken away, or whose core is slower, gets
+  // less to do; neighbouring iterations stay together.
+  constexpr int64_t rangesPerThread = 8;
+  Loop loop{function, context, count,
+            std::max<int64_t>(count / (threads * rangesPerThread), 1)};
+  FP8_HAPPENS_BEFORE(&loop);
+  openMP.parallel([](void *data) { static_cast<Loop *>(data)->run(); }, &loop,
+                  static_cast<unsigned>(threads), /*flags=*/0);
+  FP8_HAPPENS_AFTER(&loop);
+}
