@@ -53,6 +53,32 @@ def LowerLinalgToLoopsPass : Pass<"fp8-lower-linalg-to-loops"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def ConvertForallToRuntimePass
+    : Pass<"fp8-convert-forall-to-runtime", "::mlir::ModuleOp"> {
+  let summary = "scf.forall to calls of the runtime's parallel loop";
+  let description = [{
+    The body of each outermost `scf.forall` of memrefs becomes a function of a
+    range of iterations, which `fp8rt_parallel_for` calls from the threads that
+    matrix products have. What the body uses goes along in a struct of the
+    caller's. Loops inside of the body stay for upstream's conversion.
+
+    ```mlir
+    scf.forall (%i, %j) in (%m, %n) { ... }
+    // becomes
+    llvm.call @fp8rt_parallel_for(%count, %body, %context)
+    // and
+    func.func private @f_forall(%begin: i64, %end: i64, %context: !llvm.ptr)
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect",
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::scf::SCFDialect"];
+  let statistics = [
+    Statistic<"numConverted", "num-converted", "Loops over threads">];
+}
+
 def LowerLinalgToGPUPass : Pass<"fp8-lower-linalg-to-gpu", "::mlir::ModuleOp"> {
   let summary = "structured operations on memrefs to launches on a GPU";
   let description = [{
