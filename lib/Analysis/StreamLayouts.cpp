@@ -113,6 +113,22 @@ SmallVector<int64_t> StreamLayouts::getOwnDomain(Operation *op) {
       .Default(SmallVector<int64_t>());
 }
 
+SmallVector<int64_t> StreamLayouts::findDomain(Block &body) {
+  auto getSize = [](ArrayRef<int64_t> shape) {
+    double size = 1;
+    for (int64_t extent : shape)
+      size *= ShapedType::isDynamic(extent) ? 1e9 : static_cast<double>(extent);
+    return std::pair(shape.size(), size);
+  };
+  SmallVector<int64_t> domain;
+  for (Operation &op : body) {
+    SmallVector<int64_t> own = getOwnDomain(&op);
+    if (getSize(own) > getSize(domain))
+      domain = own;
+  }
+  return domain;
+}
+
 Operation *fp8::getCombiner(linalg::LinalgOp op) {
   if (op.getNumDpsInits() != 1)
     return nullptr;

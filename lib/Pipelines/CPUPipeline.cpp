@@ -21,8 +21,11 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// 5: the dialect's meaning in linalg, then memrefs.
+/// 5: passes over memory by tiles, the dialect's meaning in linalg, then
+/// memrefs.
 void fp8::buildCPUBufferPipeline(OpPassManager &pm) {
+  addFuncPass(pm, createFormStreamsPass());
+  addFuncPass(pm, createTileStreamsPass());
   addLinalgPasses(pm);
   addBufferPasses(pm);
 }
@@ -33,6 +36,7 @@ void fp8::addLinalgPasses(OpPassManager &pm) {
   // Extents that only show at run time are checked there; nothing is left of
   // the checks where shapes are static.
   pm.addPass(createGenerateRuntimeVerificationPass());
+  addFuncPass(pm, createDropTileChecksPass());
   addFuncPass(pm, createDecomposeAggregatesPass());
   addFuncPass(pm, createFuseElementwisePass());
   addFuncPass(pm, createCanonicalizerPass());
@@ -70,6 +74,7 @@ void fp8::addBufferPasses(OpPassManager &pm) {
 void fp8::buildCPUKernelPipeline(OpPassManager &pm) {
   pm.addPass(createConvertGemmsToRuntimePass());
   addFuncPass(pm, createLowerLinalgToLoopsPass());
+  pm.addPass(createConvertForallToRuntimePass());
   addScalarPasses(pm);
 }
 

@@ -16,9 +16,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConstantProgram.h"
+#include "TargetPipelines.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Pipelines/Passes.h"
-#include "fp8/Pipelines/Pipelines.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -238,11 +238,20 @@ SmallVector<ConstantComputation> ConstantFinder::getComputations() {
 // The pass
 //===----------------------------------------------------------------------===//
 
+/// What programs for the CPU have, but for tiles: their loops call the runtime,
+/// which a compiler need not have loaded.
+static void buildLowering(OpPassManager &pm) {
+  addLinalgPasses(pm);
+  addBufferPasses(pm);
+  buildCPUKernelPipeline(pm);
+  buildCPUHostPipeline(pm);
+}
+
 void EvaluateConstantsPass::getDependentDialects(
     DialectRegistry &registry) const {
   Base::getDependentDialects(registry);
   OpPassManager lowering(ModuleOp::getOperationName());
-  buildCPUPipeline(lowering);
+  buildLowering(lowering);
   lowering.getDependentDialects(registry);
   // The context takes no translation while passes run.
   registerBuiltinDialectTranslation(registry);
@@ -262,7 +271,7 @@ EvaluateConstantsPass::evaluate(ArrayRef<ConstantComputation> computations,
   numFunctions += program.getNumFunctions();
 
   OpPassManager lowering(ModuleOp::getOperationName());
-  buildCPUPipeline(lowering);
+  buildLowering(lowering);
   if (failed(runPipeline(lowering, module)))
     return failure();
   auto outcome = program.run();

@@ -50,6 +50,9 @@ public:
   /// The domain that `op` would work on alone; empty if it works on none.
   static SmallVector<int64_t> getOwnDomain(Operation *op);
 
+  /// That of the operation of a stream's body that works on most.
+  static SmallVector<int64_t> findDomain(Block &body);
+
   ArrayRef<int64_t> getDomain() const { return domain; }
 
   /// Says why if `op` is none of those that work on a domain, or works on

@@ -362,6 +362,62 @@ def FormStreamsPass : Pass<"fp8-form-streams"> {
     Statistic<"numFormed", "num-formed", "Streams formed">];
 }
 
+def TileStreamsPass : Pass<"fp8-tile-streams"> {
+  let summary = "fp8.stream to its body, for each tile of the tensor";
+  let description = [{
+    A stream becomes an `scf.forall` over tiles of its domain with the body's
+    operations on slices, so that what one computes is in the cache when the next
+    reads it, and memory is passed over once. Tiles are whole blocks; of more rows
+    where something is transposed; whole rows or columns where these are summed
+    in their order. Each tile has its own amax of the tensor, and the amax of
+    these follows: every result has the bits that it has without tiles, in
+    whatever order they are computed.
+
+    ```mlir
+    %codes, %amax = fp8.stream(%x, %s, %si) { ... }
+    // becomes
+    %codes, %amaxes = scf.forall (%i, %j) in (256, 2) shared_outs(...) {
+      %0 = tensor.extract_slice %x[...] [8, 2048] [1, 1] : ...
+      %1 = fp8.quantize %0 scale(%s, %si : ...) : ...
+      %2 = fp8.amax %0 block = [*, *] : ...
+      scf.forall.in_parallel { ... }
+    }
+    %amax = fp8.amax %amaxes block = [*, *] : ...
+    ```
+
+    Tensors that are only known to fit when the program runs are compared before
+    they are cut. The loop is marked (`fp8.tiles`), so that nothing compares their
+    parts again (`fp8-drop-tile-checks`). Streams that are too small to be worth
+    it, or that have sums in both directions, stay.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::cf::ControlFlowDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"elements", "elements", "int64_t", "16384",
+           "Elements of a tile, about: what is computed of them stays in the "
+           "cache, and takes longer than to wake a thread">];
+  let statistics = [
+    Statistic<"numTiled", "num-tiled", "Streams cut into tiles">,
+    Statistic<"numWhole", "num-whole", "Streams left whole">];
+}
+
+def DropTileChecksPass : Pass<"fp8-drop-tile-checks"> {
+  let summary = "no checks at run time in loops over tiles";
+  let description = [{
+    Upstream's `generate-runtime-verification` checks every slice and every
+    operation, of tiles too. But tiles are parts of tensors that have been
+    compared before the loop (`fp8-tile-streams`), and each check is code with a
+    text of its own: of a program with dynamic extents it would be most of it.
+    The checks of loops that are marked with `fp8.tiles`, and the mark, go.
+  }];
+  let statistics = [
+    Statistic<"numDropped", "num-dropped", "Checks dropped">];
+}
+
 def FuseCastsPass : Pass<"fp8-fuse-casts"> {
   let summary = "casts of a matmul's result into its epilogue";
   let description = [{

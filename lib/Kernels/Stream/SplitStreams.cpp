@@ -390,7 +390,7 @@ bool StreamSplitter::split(StreamOp op) {
   std::string unused;
   if (op->hasAttr(kConfigAttrName) || hasKernel(op, unused))
     return false;
-  StreamLayouts layouts(StreamSpec::findDomain(op.getBody().front()));
+  StreamLayouts layouts(StreamLayouts::findDomain(op.getBody().front()));
   bool isKnown = llvm::all_of(
       op.getBody().front().without_terminator(),
       [&](Operation &inner) { return succeeded(layouts.add(&inner, unused)); });

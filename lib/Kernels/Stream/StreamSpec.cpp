@@ -111,23 +111,6 @@ double StreamSpec::getBytes() const {
 // What there is a kernel for
 //===----------------------------------------------------------------------===//
 
-/// The domain of the operation of the body that works on most.
-SmallVector<int64_t> StreamSpec::findDomain(Block &body) {
-  auto getSize = [](ArrayRef<int64_t> shape) {
-    double size = 1;
-    for (int64_t extent : shape)
-      size *= ShapedType::isDynamic(extent) ? 1e9 : static_cast<double>(extent);
-    return std::pair(shape.size(), size);
-  };
-  SmallVector<int64_t> domain;
-  for (Operation &op : body) {
-    SmallVector<int64_t> own = StreamLayouts::getOwnDomain(&op);
-    if (getSize(own) > getSize(domain))
-      domain = own;
-  }
-  return domain;
-}
-
 /// An element type that kernels load and store.
 static bool isStored(Type type) {
   return isa<Float32Type, BFloat16Type, Float16Type, Float8E4M3FNType,
@@ -271,7 +254,7 @@ static bool readsAgain(const StreamSpec &spec) {
 
 FailureOr<StreamSpec> StreamSpec::get(StreamOp op, std::string &reason) {
   Block &body = op.getBody().front();
-  SmallVector<int64_t> domain = findDomain(body);
+  SmallVector<int64_t> domain = StreamLayouts::findDomain(body);
   StreamSpec spec(domain);
   spec.op = op;
   auto fail = [&](const Twine &text) {

@@ -33,8 +33,6 @@ struct StreamSpec : KernelSpec {
     return spec->getKind() == kKind;
   }
 
-  /// The domain of the operation of the body that works on most.
-  static SmallVector<int64_t> findDomain(Block &body);
   /// Says why if no kernel computes the stream.
   static FailureOr<StreamSpec> get(StreamOp op, std::string &reason);
 

@@ -1,9 +1,11 @@
 # RUN: %python %s --mlir-translate mlir-translate --runtime %fp8_build/lib/libfp8rt.so
+# RUN: env OMP_NUM_THREADS=5 %python %s --mlir-translate mlir-translate --runtime %fp8_build/lib/libfp8rt.so --seed=1000 --programs=20
 # A library built with sanitizers does not load into Python.
 # UNSUPPORTED: sanitizers
-"""Random casts, reductions and arithmetic of tensors, formed into streams and taken
-apart again, give the bits that the program gives without: forming moves operations,
-and names what stands together, but computes nothing else.
+"""Random casts, reductions and arithmetic of tensors, formed into streams, give the
+bits that the program gives without: whether they are taken apart again (forming moves
+operations, and names what stands together, but computes nothing else), or computed by
+tiles, which are small here so that there are many, in several threads.
 
 To look for more: --programs=2000 --seed=100000.
 """
@@ -19,9 +21,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
 import compiled  # noqa: E402
+import lowerings  # noqa: E402
 
-BEFORE = "--fp8-pipeline=target=cpu recipe=none from=fusion to=fusion"
-AFTER = "--fp8-pipeline=target=cpu recipe=none from=buffers to=host"
 DTYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
 BYTES = ("f8E4M3FN", "f8E5M2", "f8E8M0FNU")
 EXTENTS = [1, 2, 3, 8, 16, 17, 32, 64, 77, 128, 130, 160]
@@ -349,27 +350,30 @@ def same(a, b):
 
 
 def count_streams(text, args):
-    formed = subprocess.run([args.fp8_opt, BEFORE, "--fp8-form-streams"], input=text, text=True,
+    formed = subprocess.run([args.fp8_opt, lowerings.FUSION, "--fp8-form-streams"], input=text, text=True,
                             stdout=subprocess.PIPE, check=True).stdout
     return formed.count("fp8.stream(")
 
 
 def check(programs, args):
-    text = "".join(program.text for program in programs)
+    text = lowerings.fuse("".join(program.text for program in programs), args.fp8_opt)
     failures = 0
     with tempfile.TemporaryDirectory() as directory:
-        libraries = []
-        for passes in ([BEFORE, AFTER], [BEFORE, "--fp8-form-streams", AFTER]):
-            folder = Path(directory, str(len(passes)))
+        libraries = {}
+        for name, pipeline in lowerings.get_pipelines(args.fp8_opt, elements=64).items():
+            folder = Path(directory, name)
             folder.mkdir()
-            libraries.append(compiled.build(text, passes, args, folder, [args.runtime], "-O1"))
+            libraries[name] = compiled.build(text, [f"--pass-pipeline={pipeline}"], args, folder,
+                                             [args.runtime], "-O1")
         for program in programs:
             inputs = program.inputs()
-            plain, streams = (program.call(library, inputs) for library in libraries)
-            for i, (a, b) in enumerate(zip(plain, streams)):
-                if not same(a, b):
-                    print(f"{program.name}: result {i} {program.results[i].name} differs", flush=True)
-                    failures += 1
+            plain, *others = (program.call(library, inputs) for library in libraries.values())
+            for name, results in zip(list(libraries)[1:], others):
+                for i, (a, b) in enumerate(zip(plain, results)):
+                    if not same(a, b):
+                        print(f"{program.name}: {name}: result {i} {program.results[i].name} differs",
+                              flush=True)
+                        failures += 1
     return failures
 
 

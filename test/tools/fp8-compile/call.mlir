@@ -36,7 +36,7 @@
 // CHECK-NEXT: offset: 1: expected argument 'x' of 'add' to have offset 0, but got 1
 // CHECK-NEXT: order: 1: expected argument 'm' of 'fill' to be in row-major order, with stride 1 in dimension 0, but got 2
 // CHECK-NEXT: alignment: 1: expected argument 'x' of 'add' to be aligned to 4 bytes, but got 0x{{.*}}2
-// CHECK-NEXT: sizes: 1: ERROR: Runtime op verification failed
+// CHECK-NEXT: sizes: 1: expected the tensors of one pass over memory to have the same extents, but dimension #0 of operand #1 differs
 // CHECK: calls_join: 0: 5 7
 // CHECK-NEXT: none of 0: 0
 

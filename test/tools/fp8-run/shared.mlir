@@ -28,7 +28,7 @@
 // WHICH: {{^}}fp8-run: error: expected --entry=NAME, but the program has 'scalars', 'change', 'join'
 // UNKNOWN: {{^}}fp8-run: error: expected a function 'none', but the program has 'scalars', 'change', 'join'
 // INPUTS: {{^}}fp8-run: error: expected --inputs=FILE.safetensors with m: F32 [?, 2]
-// ABORT: {{^}}fp8-run: error: ERROR: Runtime op verification failed
+// ABORT: {{^}}fp8-run: error: expected the tensors of one pass over memory to have the same extents, but dimension #0 of operand #1 differs
 
 // States are as they are for a program in MLIR.
 
