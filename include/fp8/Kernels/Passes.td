@@ -87,7 +87,7 @@ def SplitStreamsPass : Pass<"fp8-split-streams", "::mlir::ModuleOp"> {
     computes:
 
     - what is measured of whole columns, or of rows that are too long, is
-      measured of 128 rows or columns first, and then of these;
+      measured of 128 rows or columns first, or of 32 beside whole rows, and then of these;
     - what does not depend on whole rows goes its own way;
     - whole rows are measured in one pass, and read again in another by what
       waits for that;
