@@ -25,7 +25,7 @@ using namespace mlir::fp8;
 /// memrefs.
 void fp8::buildCPUBufferPipeline(OpPassManager &pm) {
   addFuncPass(pm, createFormStreamsPass());
-  addFuncPass(pm, createTileStreamsPass());
+  pm.addPass(createTileStreamsPass());
   addLinalgPasses(pm);
   addBufferPasses(pm);
 }

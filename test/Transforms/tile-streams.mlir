@@ -4,8 +4,10 @@
 
 // ZERO: error: expected elements to be 1 or more, but got 0
 
-// Each tile has an amax of its own, and one of all follows. Rows are long.
 // CHECK-LABEL: func.func @flat
+// CHECK: call @flat_stream(
+// Each tile has an amax of its own, and one of all follows. Rows are long.
+// CHECK-LABEL: func.func private @flat_stream
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<64x64xbf16>, %[[S:.*]]: tensor<1x1xf32>, %{{.*}}: tensor<1x1xf32>
 // CHECK-DAG: %[[CODES:.*]] = tensor.empty() : tensor<64x64xf8E4M3FN>
 // CHECK-DAG: %[[AMAXES:.*]] = tensor.empty() : tensor<8x2xf32>
@@ -35,7 +37,7 @@ func.func @flat(%x: tensor<64x64xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32
 // -----
 
 // Some rows, so that pieces of the transposed codes are not too short.
-// CHECK-LABEL: func.func @transposed
+// CHECK-LABEL: func.func private @transposed_stream
 // CHECK: scf.forall (%[[I:.*]], %[[J:.*]]) in (8, 2)
 // CHECK-DAG: %[[ROW:.*]] = affine.apply #{{.*}}()[%[[I]]]
 // CHECK-DAG: %[[COLUMN:.*]] = affine.apply #{{.*}}()[%[[J]]]
@@ -56,7 +58,7 @@ func.func @transposed(%x: tensor<64x256xbf16>, %s: tensor<1x1xf32>, %si: tensor<
 // -----
 
 // Tiles are whole blocks, and the last of them what is left.
-// CHECK-LABEL: func.func @blocks
+// CHECK-LABEL: func.func private @blocks_stream
 // CHECK: scf.forall (%[[I:.*]], %[[J:.*]]) in (32, 2)
 // CHECK: %[[SIZE:.*]] = affine.min #{{.*}}()[%[[J]]]
 // CHECK: %[[TILE:.*]] = tensor.extract_slice %{{.*}} [2, %[[SIZE]]] [1, 1]
@@ -78,7 +80,7 @@ func.func @blocks(%x: tensor<64x200xbf16>)
 #rows = affine_map<(i, j) -> (i)>
 
 // A row is summed in its order, by one thread.
-// CHECK-LABEL: func.func @row_sums
+// CHECK-LABEL: func.func private @row_sums_stream
 // CHECK: scf.forall (%[[I:.*]], %{{.*}}) in (8, 1)
 // CHECK: %[[TILE:.*]] = tensor.extract_slice %{{.*}}[%{{.*}}, 0] [8, 32] [1, 1]
 // CHECK: linalg.fill {{.*}} -> tensor<8xf32>
@@ -102,7 +104,7 @@ func.func @row_sums(%x: tensor<64x32xf32>) -> tensor<64xf32> {
 #columns = affine_map<(i, j) -> (j)>
 
 // And a column in its own.
-// CHECK-LABEL: func.func @column_sums
+// CHECK-LABEL: func.func private @column_sums_stream
 // CHECK: scf.forall (%{{.*}}, %[[J:.*]]) in (1, 2)
 // CHECK: tensor.extract_slice %{{.*}}[0, %{{.*}}] [64, 32] [1, 1]
 func.func @column_sums(%x: tensor<64x64xf32>) -> tensor<64xf32> {
@@ -149,7 +151,7 @@ func.func @both_sums(%x: tensor<64x64xf32>) -> (tensor<64xf32>, tensor<64xf32>) 
 // -----
 
 // A scale of the whole tensor is computed once; it is no tile's.
-// CHECK-LABEL: func.func @given_amax
+// CHECK-LABEL: func.func private @given_amax_stream
 // CHECK: %[[S:.*]], %[[SI:.*]] = fp8.compute_scale
 // CHECK: scf.forall
 // CHECK-NOT: fp8.compute_scale
@@ -167,14 +169,14 @@ func.func @given_amax(%x: tensor<64x64xbf16>, %amax: tensor<1x1xf32>)
 #full = affine_map<(i, j) -> (i, j)>
 
 // What only fits when the program runs is checked before it is cut.
-// CHECK-LABEL: func.func @dynamic
+// CHECK-LABEL: func.func private @dynamic_stream
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x?xf32>, %[[Y:[a-z0-9]+]]: tensor<?x?xf32>
 // CHECK: cf.assert %{{.*}}, "expected the tensors of one pass over memory to have the same extents, but dimension #0 of operand #1 differs\0ALocation: loc({{.*}})"
 // CHECK: cf.assert %{{.*}}, "{{.*}} dimension #1 of operand #1 differs\0ALocation: loc({{.*}})"
 // CHECK: cf.assert %{{.*}}, "{{.*}} dimension #0 of a result of linalg.generic differs\0ALocation: loc({{.*}})"
 // CHECK: cf.assert %{{.*}}, "{{.*}} dimension #1 of a result of linalg.generic differs\0ALocation: loc({{.*}})"
 // CHECK: scf.forall
-// LARGE-LABEL: func.func @dynamic
+// LARGE-LABEL: func.func private @dynamic_stream
 // LARGE: scf.forall
 func.func @dynamic(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>, %m: index, %n: index) -> tensor<?x?xf32> {
   %empty = tensor.empty(%m, %n) : tensor<?x?xf32>
@@ -190,7 +192,7 @@ func.func @dynamic(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>, %m: index, %n: inde
 // -----
 
 // Blocks of any size: tiles are so many of them as make about as much.
-// CHECK-LABEL: func.func @odd_blocks
+// CHECK-LABEL: func.func private @odd_blocks_stream
 // CHECK: scf.forall (%[[I:.*]], %[[J:.*]]) in (32, 3)
 // CHECK: affine.apply #{{.*}}()[%[[J]]]
 // CHECK: tensor.extract_slice %{{.*}} [2, 96] [1, 1]
@@ -208,7 +210,7 @@ func.func @odd_blocks(%x: tensor<64x288xbf16>, %s: tensor<64x3xf32>, %si: tensor
 #rows = affine_map<(i, j) -> (i)>
 
 // A row of another tensor, which is read by its index, is none of the tile's.
-// CHECK-LABEL: func.func @gather
+// CHECK-LABEL: func.func private @gather_stream
 // CHECK-SAME: %[[TABLE:[a-z0-9]+]]: tensor<1000x64xf32>
 // CHECK: scf.forall
 // CHECK: %[[FIRST:.*]] = affine.apply
@@ -238,7 +240,7 @@ func.func @gather(%table: tensor<1000x64xf32>, %x: tensor<64x64xf32>, %ids: tens
 
 // Each result starts in its own output: equal ones would merge, and one of the
 // two would start where the other has been.
-// CHECK-LABEL: func.func @same_start
+// CHECK-LABEL: func.func private @same_start_stream
 // CHECK: scf.forall {{.*}} shared_outs(%[[O0:.*]] = %{{.*}}, %[[O1:.*]] = %{{.*}})
 // CHECK: %[[S0:.*]] = tensor.extract_slice %[[O0]]
 // CHECK: linalg.fill {{.*}} outs(%[[S0]]
@@ -261,4 +263,42 @@ func.func @same_start(%x: tensor<64x64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
     linalg.yield %0 : f32
   } -> tensor<64xf32>
   return %sum, %max : tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+
+// Equal streams share a function; another scalar in the body makes another one.
+// CHECK-LABEL: func.func @layers
+// CHECK: %[[A:.*]] = call @[[SHARED:layers_stream[_0-9]*]](%arg0)
+// CHECK: %[[B:.*]] = call @[[SHARED]](%arg1)
+// CHECK: %[[C:.*]] = call @[[OTHER:layers_stream[_0-9]*]](%arg2)
+// CHECK: return %[[A]], %[[B]], %[[C]]
+// CHECK-DAG: func.func private @[[SHARED]](
+// CHECK-DAG: func.func private @[[OTHER]](
+func.func @layers(%x: tensor<1024xf32>, %y: tensor<1024xf32>, %z: tensor<1024xf32>)
+    -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) {
+  %two = arith.constant 2.0 : f32
+  %three = arith.constant 3.0 : f32
+  %empty = tensor.empty() : tensor<1024xf32>
+  %a = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<1024xf32>) outs(%empty : tensor<1024xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    %0 = arith.mulf %v, %two : f32
+    linalg.yield %0 : f32
+  } -> tensor<1024xf32>
+  %b = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%y : tensor<1024xf32>) outs(%empty : tensor<1024xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    %0 = arith.mulf %v, %two : f32
+    linalg.yield %0 : f32
+  } -> tensor<1024xf32>
+  %c = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%z : tensor<1024xf32>) outs(%empty : tensor<1024xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    %0 = arith.mulf %v, %three : f32
+    linalg.yield %0 : f32
+  } -> tensor<1024xf32>
+  return %a, %b, %c : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }

@@ -362,11 +362,11 @@ def FormStreamsPass : Pass<"fp8-form-streams"> {
     Statistic<"numFormed", "num-formed", "Streams formed">];
 }
 
-def TileStreamsPass : Pass<"fp8-tile-streams"> {
+def TileStreamsPass : Pass<"fp8-tile-streams", "::mlir::ModuleOp"> {
   let summary = "fp8.stream to its body, for each tile of the tensor";
   let description = [{
-    A stream becomes an `scf.forall` over tiles of its domain with the body's
-    operations on slices, so that what one computes is in the cache when the next
+    A stream becomes a call of a function, one for all equal streams, which is an
+    `scf.forall` over tiles of the domain with the body's operations on slices, so that what one computes is in the cache when the next
     reads it, and memory is passed over once. Tiles are whole blocks; of more rows
     where something is transposed; whole rows or columns where these are summed
     in their order. Each tile has its own amax of the tensor, and the amax of
@@ -376,6 +376,8 @@ def TileStreamsPass : Pass<"fp8-tile-streams"> {
     ```mlir
     %codes, %amax = fp8.stream(%x, %s, %si) { ... }
     // becomes
+    %codes, %amax = call @f_stream(%x, %s, %si)
+    // and in the function
     %codes, %amaxes = scf.forall (%i, %j) in (256, 2) shared_outs(...) {
       %0 = tensor.extract_slice %x[...] [8, 2048] [1, 1] : ...
       %1 = fp8.quantize %0 scale(%s, %si : ...) : ...
@@ -393,6 +395,8 @@ def TileStreamsPass : Pass<"fp8-tile-streams"> {
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
                            "::mlir::cf::ControlFlowDialect",
+                           "::mlir::func::FuncDialect",
+                           "::mlir::LLVM::LLVMDialect",
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -402,6 +406,7 @@ def TileStreamsPass : Pass<"fp8-tile-streams"> {
            "cache, and takes longer than to wake a thread">];
   let statistics = [
     Statistic<"numTiled", "num-tiled", "Streams cut into tiles">,
+    Statistic<"numFunctions", "num-functions", "Functions that compute them">,
     Statistic<"numWhole", "num-whole", "Streams left whole">];
 }
 

@@ -20,7 +20,7 @@ def get_pipelines(fp8_opt, elements=None):
     text = subprocess.run([fp8_opt, FROM_BUFFERS, "--dump-pass-pipeline"], input="", text=True,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True).stderr
     text = re.sub(r"\s+", " ", text[text.index("builtin.module(") :])
-    form, tile = (f"func.func( {name} ), " for name in (FORM, TILE))
+    form, tile = f"func.func( {FORM} ), ", f"{TILE}, "
     # Otherwise a test would compare what is the same.
     assert form in text and tile in text, text
     small = tile.replace("16384", str(elements)) if elements else tile
