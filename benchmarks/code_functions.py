@@ -19,6 +19,7 @@ FACTORS = {
     "f_128x1": ("[128, 1]", blocks(128, 1), "f32"),
     "f_128x128": ("[128, 128]", blocks(128, 128), "f32"),
     "f_1x32": ("[1, 32]", blocks(1, 32), "f8E8M0FNU"),
+    "f_1x24": ("[1, 24]", blocks(1, 24), "f32"),
     "f_32x1": ("[32, 1]", blocks(32, 1), "f8E8M0FNU"),
 }
 TYPES.update({name: f"tensor<{grid}x{scale}>" for name, (_, grid, scale) in FACTORS.items()})
@@ -80,6 +81,10 @@ CODE_STREAMS = [
          dequantize("y", "c", "f_1x32") + transpose("t", "y_v", MN, "[1, 32]", "f8E8M0FNU") +
          parts("t", NM, "[32, 1]", "f8E8M0FNU"), ["%y", "%t_p", "%t_f"],
          [FULL, TURNED, "tensor<{n/32}x{m}xf8E8M0FNU>"], any_nan=True),
+    make("dequantize_copied_narrow", 0, 0, ("c", "f_1x24"),
+         dequantize("y", "c", "f_1x24") + transpose("t", "y_v", MN, "[1, 24]") +
+         parts("t", NM, "[24, 1]"), ["%y", "%t_p", "%t_f"],
+         [FULL, TURNED, "tensor<{n/24}x{m}xf32>"], any_nan=True),
     # The rounding of a cast, simulated.
     make("rounded", 0, 0, ("x", "scale"), quantize("q", "x", MN, WHOLE) +
          f"  %y = fp8.dequantize %q : {scaled(MN, WHOLE)} -> {FULL}\n", ["%y"], [FULL],

@@ -18,7 +18,6 @@
 #include "fp8/Kernels/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_SPLITSTREAMSPASS
@@ -65,8 +64,7 @@ private:
                         int64_t dim);
   /// Each of these does nothing and returns false where it is no help.
   bool splitReductions(StreamOp op, const StreamLayouts &layouts);
-  bool splitReductions(StreamOp op, StreamOp copy, const StreamLayouts &layouts,
-                       int64_t part);
+  bool splitReductions(StreamOp op, int64_t part);
   PartsOfReductions takeInParts(StreamOp op, const StreamLayouts &layouts,
                                 int64_t part);
   bool splitByDependence(StreamOp op, const StreamLayouts &layouts);
@@ -201,35 +199,29 @@ bool StreamSplitter::splitReductions(StreamOp op,
   bool needsRows = !ofRows.empty() && llvm::all_of(ofRows, [&](Value value) {
     return hasKernel(op, value);
   });
-  if (needsRows) {
-    StreamOp copy = OpBuilder(op).cloneWithoutRegions(op);
-    IRMapping mapping;
-    op.getBody().cloneInto(&copy.getBody(), mapping);
-    StreamLayouts own(layouts.getDomain());
-    std::string unused;
-    for (Operation &inner : copy.getBody().front().without_terminator())
-      (void)own.add(&inner, unused);
-    if (splitReductions(op, copy, own, kPartBesideRows)) {
-      op.erase();
-      return true;
-    }
-    eraseStream(copy);
-  }
-  return splitReductions(op, op, layouts, kPart);
+  if (needsRows && splitReductions(op, kPartBesideRows))
+    return true;
+  return splitReductions(op, kPart);
 }
 
-/// The same of `copy`, which is `op` or its clone, in parts of `part`; of a
-/// clone only if there is one kernel for all parts.
-bool StreamSplitter::splitReductions(StreamOp op, StreamOp copy,
-                                     const StreamLayouts &layouts,
-                                     int64_t part) {
-  PartsOfReductions taken = takeInParts(copy, layouts, part);
-  if (taken.wholes.empty())
-    return false;
-  StreamOp first = extractStream(copy, taken.yields);
+/// The same in parts of `part`; of other than 128 only if one kernel computes
+/// them all.
+bool StreamSplitter::splitReductions(StreamOp op, int64_t part) {
+  auto copy = cast<StreamOp>(OpBuilder(op).clone(*op));
+  StreamLayouts layouts(StreamLayouts::findDomain(copy.getBody().front()));
   std::string unused;
-  if (copy != op && !hasKernel(first, unused)) {
+  for (Operation &inner : copy.getBody().front().without_terminator())
+    (void)layouts.add(&inner, unused);
+  PartsOfReductions taken = takeInParts(copy, layouts, part);
+  StreamOp first;
+  if (!taken.wholes.empty())
+    first = extractStream(copy, taken.yields);
+  if (first && part != kPart && !hasKernel(first, unused)) {
     first.erase();
+    first = {};
+  }
+  if (!first) {
+    eraseStream(copy);
     return false;
   }
   SmallVector<StreamOp> parts{first};
@@ -245,6 +237,7 @@ bool StreamSplitter::splitReductions(StreamOp op, StreamOp copy,
   for (auto [result, place] : llvm::zip_equal(op.getResults(), taken.places))
     result.replaceAllUsesWith(results[place]);
   copy.erase();
+  op.erase();
   llvm::for_each(parts, [&](StreamOp part) { split(part); });
   return true;
 }

@@ -168,8 +168,9 @@ void StreamKernel::storeRows(const StreamArgument &output, Value value,
 void StreamKernel::storeBlock(const StreamArgument &output, Value value) {
   const StreamBlock &block = output.block;
   int64_t chunks = block.columns == kWhole ? 1 : tile.getChunks();
+  // Blocks of other widths, which are given, do not begin with a lane.
   bool isRows = block.rows == 1 && block.batches != kWhole &&
-                block.columns != kWhole && block.columns > kChunk;
+                block.columns > kChunk && llvm::isPowerOf2_64(block.columns);
   bool isVector = StreamTile::storesChunks(output);
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     if (isRows) {
