@@ -17,6 +17,11 @@ def linear(x, w):
     return torch.nn.functional.linear(x, w)
 
 
+def projections(x, w_q, w_k, w_v):
+    linear = torch.nn.functional.linear
+    return {"q": linear(x, w_q), "k": linear(x, w_k), "v": linear(x, w_v)}
+
+
 def gelu_mlp(x, w_up, b_up, w_down, b_down):
     linear, gelu = torch.nn.functional.linear, torch.nn.functional.gelu
     return linear(gelu(linear(x, w_up, b_up), approximate="tanh"), w_down, b_down)
@@ -27,11 +32,13 @@ def compile_forward(forward):
 
 
 def run_step(forward, values):
-    """y, and where there is a dy, the gradients of all other arguments; by name."""
+    """y, or what forward names, and where there is a dy, the gradients of all other arguments;
+    by name."""
     arguments = {name: value for name, value in values.items() if name != "dy"}
     if "dy" not in values:
         with torch.no_grad():
-            return {"y": forward(**arguments)}
+            y = forward(**arguments)
+        return y if isinstance(y, dict) else {"y": y}
     y = forward(**arguments)
     gradients = torch.autograd.grad(y, tuple(arguments.values()), values["dy"])
     return {"y": y.detach(),

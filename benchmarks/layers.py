@@ -157,6 +157,16 @@ def linear_step(name, m, n, k):
     return f.text()
 
 
+def projections_forward(name, m, n, k):
+    """What attention makes of x: q of n columns, k and v of a quarter of them."""
+    f = Builder(name)
+    x = f.argument("x", (m, k))
+    for part, columns in (("q", n), ("k", n // 4), ("v", n // 4)):
+        w = f.argument(f"w_{part}", (columns, k), "fp8.weight")
+        f.result(part, f.linear(part, x, w, "nt"))
+    return f.text()
+
+
 def swiglu(f, gate, up, shape):
     return f.elementwise(shape, [("g", gate, "full"), ("u", up, "full")], SILU +
                          "    %silu = arith.mulf %g, %sigmoid : f32\n"

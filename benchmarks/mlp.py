@@ -21,7 +21,8 @@ from typing import Callable
 
 import layer_peers
 from device import Call, Gpu
-from layers import MAPS, gelu_mlp_step, linear_step, norm_mlp_step, swiglu_forward
+from layers import (MAPS, gelu_mlp_step, linear_step, norm_mlp_step, projections_forward,
+                    swiglu_forward)
 from programs import (Program, compile_program, list_work, make_parser, make_programs,
                       open_library, sizes)
 from timing import (describe, get_ratio, measure, repeat, show_machine, show_time, torch,
@@ -56,6 +57,12 @@ LAYERS = {
                          dict.fromkeys(BY_TENSOR, 4.6), 0.1),
     "small": Layer(gelu_mlp_step, (32, 3072, 768), layer_peers.gelu_mlp,
                    dict.fromkeys(RECIPES, 0.1), 0.12),
+    # While serving: a prompt, and a batch of sequences that get a token each.
+    "projections": Layer(projections_forward, (1000, 4096, 4096), layer_peers.projections, {},
+                         0.1),
+    "projections_decode": Layer(projections_forward, (24, 4096, 4096),
+                                layer_peers.projections, {}, 0.1),
+    "mlp_decode": Layer(swiglu_forward, (24, 14336, 4096), layer_peers.mlp, {}, 0.1),
 }
 # Of what `none` takes for the MLP, by PyTorch's eager time.
 NONE_GOAL = 1.15

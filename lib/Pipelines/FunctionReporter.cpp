@@ -206,6 +206,11 @@ std::string FunctionReporter::getKind(const LaunchedKernel &kernel,
   return succeeded(spec) ? (*spec)->getKind().str() : "kernel";
 }
 
+/// Unknown if either is.
+static void add(std::optional<double> &sum, std::optional<double> term) {
+  sum = sum && term ? std::optional(*sum + *term) : std::nullopt;
+}
+
 FusionReport::Kernel
 FunctionReporter::reportKernel(const LaunchedKernel &kernel) {
   FusionReport::Kernel report;
@@ -241,7 +246,8 @@ FunctionReporter::reportKernel(const LaunchedKernel &kernel) {
   std::optional<double> flops = 0;
   int64_t bits = 8;
   if (node && kernel.kind == LaunchedKernel::Kind::Kernel) {
-    flops = getFlops(graph.getNodes()[*node]);
+    for (unsigned tag : kernel.origins)
+      add(flops, getFlops(graph.getNodes()[tag - firstTag]));
     bits = getBits(graph.getNodes()[*node]);
   }
   report.flops = flops.value_or(0);
@@ -294,14 +300,13 @@ void FunctionReporter::addRefusals(FusionReport::Function &function) const {
 }
 
 void FunctionReporter::addFloor(FusionReport::Function &function) const {
-  auto add = [](std::optional<double> &sum, std::optional<double> term) {
-    sum = sum && term ? std::optional(*sum + *term) : std::nullopt;
-  };
   ProgramFloor floor =
-      graph.getFloor([&](unsigned node) { return numbers[node] != 0; });
+      graph.getFloor([&](unsigned node) { return numbers[node]; });
   // Of contractions, and beside them or in their epilogues.
   std::optional<double> products = 0, beside = floor.laterBytes;
+  llvm::SmallDenseSet<size_t> launches;
   for (auto [number, bytes] : floor.operandBytes) {
+    launches.insert(numbers[number]);
     const KernelNode &node = graph.getNodes()[number];
     std::optional<double> flops = getFlops(node);
     add(beside, bytes);
@@ -312,8 +317,7 @@ void FunctionReporter::addFloor(FusionReport::Function &function) const {
   add(function.floorBytes, beside);
   // What comes before any contraction is a kernel more, or several.
   bool hasEarly = floor.earlyBytes.value_or(0) > 0;
-  size_t numLaunches =
-      std::max<size_t>(floor.operandBytes.size() + hasEarly, 1);
+  size_t numLaunches = std::max<size_t>(launches.size() + hasEarly, 1);
   function.floorTime = getFloor(floor.earlyBytes, 0, 8, numLaunches);
   std::optional<double> moving = getFloor(beside, 0, 8, 0);
   add(function.floorTime, products && moving

@@ -9,6 +9,7 @@
 #include "FusionReasons.h"
 #include "fp8/Analysis/StreamLayouts.h"
 #include "fp8/Kernels/KernelOpInterface.h"
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
 #include "fp8/Transforms/Patterns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -321,6 +322,19 @@ std::string FusionReasons::askStream(const KernelPair &pair) const {
   return "a kernel would compute both, but no pass joins them";
 }
 
+/// Of those that need nothing of each other.
+static std::string explainProducts(Operation *first, Operation *second) {
+  auto lhs = dyn_cast<MatmulOp>(first), rhs = dyn_cast<MatmulOp>(second);
+  bool sharesA = lhs && rhs && lhs.getA() == rhs.getA();
+  bool sharesB = lhs && rhs && lhs.getB() == rhs.getB();
+  if (!sharesA && !sharesB)
+    return "a kernel computes products of one operand only";
+  std::string reason;
+  if (failed(MatmulSpec::get({lhs, rhs}, sharesA, reason)))
+    return reason;
+  return "by the model of their time, one launch for both takes longer";
+}
+
 std::string FusionReasons::explain(
     const KernelPair &pair,
     llvm::function_ref<std::string(unsigned)> describe) const {
@@ -331,7 +345,7 @@ std::string FusionReasons::explain(
     return "the second one needs " + describe(*between) +
            ", which needs the first one";
   if (first.isContraction() && second.isContraction())
-    return "a kernel computes one product";
+    return explainProducts(first.op, second.op);
   if (auto matmul = dyn_cast<MatmulOp>(first.op); matmul && !pair.flows.empty())
     return askEpilogue(matmul, second.op);
   if (isa<MatmulOp>(second.op) && !pair.flows.empty())

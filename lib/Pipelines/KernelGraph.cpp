@@ -283,7 +283,7 @@ bool KernelGraph::waits(const KernelPair &pair) const {
 }
 
 ProgramFloor
-KernelGraph::getFloor(llvm::function_ref<bool(unsigned)> isLaunched) const {
+KernelGraph::getFloor(llvm::function_ref<unsigned(unsigned)> getLaunch) const {
   ProgramFloor floor{{}, 0, 0};
   // Whether each node follows from arguments alone.
   SmallVector<bool> isEarly;
@@ -301,24 +301,26 @@ KernelGraph::getFloor(llvm::function_ref<bool(unsigned)> isLaunched) const {
   };
   auto count = [&](Value value, std::optional<double> bytes) {
     std::optional<unsigned> producer = getProducer(value);
-    if (producer && !isLaunched(*producer))
+    if (producer && !getLaunch(*producer))
       return;
     add(isEarlyValue(value) ? floor.earlyBytes : floor.laterBytes, bytes);
   };
 
   // Arguments are read too.
   llvm::SetVector<Value> written, read = getJoined();
+  llvm::DenseSet<std::pair<unsigned, Value>> shared;
   for (const auto &[value, bytes] : returned)
     written.insert(value);
   written.insert_range(read);
   for (auto [number, node] : llvm::enumerate(nodes)) {
-    if (!isLaunched(number))
+    if (!getLaunch(number))
       continue;
     std::optional<double> operands = 0;
     for (const KernelNode::Read &nodeRead : node.reads) {
       Value root = nodeRead.root;
       if (nodeRead.isOperand) {
-        add(operands, nodeRead.bytes);
+        if (shared.insert({getLaunch(number), root}).second)
+          add(operands, nodeRead.bytes);
         if (getProducer(root))
           written.insert(root);
       } else if (!getProducer(root) && isLarge(root.getType())) {
@@ -331,7 +333,7 @@ KernelGraph::getFloor(llvm::function_ref<bool(unsigned)> isLaunched) const {
   // Once more what is needed after its amax is known, or what it is made of.
   llvm::SetVector<Value> repeated;
   for (const KernelPair &pair : getPairs()) {
-    if (!waits(pair) || !isLaunched(pair.first) || !isLaunched(pair.second))
+    if (!waits(pair) || !getLaunch(pair.first) || !getLaunch(pair.second))
       continue;
     for (Value value : pair.shared)
       if (repeated.insert(value))

@@ -90,9 +90,10 @@ public:
   /// Without those whose tensor has to be in memory, as it is an operand of the
   /// second, a contraction.
   SmallVector<KernelPair> getPairs() const;
-  /// Without what nodes do of which nothing is launched: equal ones are one,
-  /// and some go into others.
-  ProgramFloor getFloor(llvm::function_ref<bool(unsigned)> isLaunched) const;
+  /// `getLaunch` says which launch computes a node, 0 if none does: equal nodes
+  /// are one, and some go into others. What contractions of one launch share
+  /// counts once.
+  ProgramFloor getFloor(llvm::function_ref<unsigned(unsigned)> getLaunch) const;
   SmallVector<RepeatedRead> getRepeatedReads() const;
 
 private:

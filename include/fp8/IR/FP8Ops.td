@@ -11,6 +11,7 @@
 
 include "fp8/IR/FP8OpBase.td"
 include "fp8/IR/FP8StateOps.td"
+include "fp8/IR/FP8MatmulGroupOp.td"
 include "fp8/IR/FP8StreamOp.td"
 
 //===----------------------------------------------------------------------===//
@@ -393,8 +394,9 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
 }
 
 def FP8_YieldOp : FP8_Op<"yield", [Terminator, ReturnLike,
-                                   ParentOneOf<["MatmulOp", "StreamOp"]>]> {
-  let summary = "results of an epilogue or of a stream";
+                                   ParentOneOf<["MatmulGroupOp", "MatmulOp",
+                                                "StreamOp"]>]> {
+  let summary = "results of an epilogue, a stream or a group";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }

@@ -155,6 +155,25 @@ def ReportCopiesPass : Pass<"fp8-report-copies", "::mlir::ModuleOp"> {
   ];
 }
 
+def GroupMatmulsPass : Pass<"fp8-group-matmuls", "::mlir::ModuleOp"> {
+  let summary = "matmuls of one operand as one launch";
+  let description = [{
+    Matmuls that have a config (`fp8_gpu.config`), the same A or the same B, and
+    otherwise equal types, K and epilogues, become an `fp8.matmul_group` with a
+    config of its own, where the model of their time says that one launch takes
+    no longer than several: the projections of an attention, the halves of a
+    gated MLP, the gradients of their weights. Where extents are not known, they
+    do if the group would have the config that each has by itself. A matmul whose
+    config is not the one that would be selected, from a table or given, stays
+    as it is; so do those of which one needs another's result.
+  }];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect"];
+  let statistics = [
+    Statistic<"numGroups", "num-groups", "Launches of several matmuls">,
+    Statistic<"numGrouped", "num-grouped", "Matmuls in them">
+  ];
+}
+
 def OrderFactorsPass : Pass<"fp8-order-factors", "::mlir::ModuleOp"> {
   let summary = "factors of streams in the order that matmuls read";
   let description = [{

@@ -247,12 +247,15 @@ struct ConvertFP8ToLinalgPass
 
 } // namespace
 
-/// A stream means what its body means in its place.
-static void inlineStreams(Operation *root) {
+/// Streams and groups mean what their bodies mean in their place.
+static void inlineBodies(Operation *root) {
   IRRewriter rewriter(root->getContext());
-  root->walk([&](StreamOp op) {
-    Operation *yield = op.getBody().front().getTerminator();
-    rewriter.inlineBlockBefore(&op.getBody().front(), op, op.getInputs());
+  root->walk([&](Operation *op) {
+    if (!isa<StreamOp, MatmulGroupOp>(op))
+      return;
+    Block *body = &op->getRegion(0).front();
+    Operation *yield = body->getTerminator();
+    rewriter.inlineBlockBefore(body, op, op->getOperands());
     rewriter.replaceOp(op, yield->getOperands());
     rewriter.eraseOp(yield);
   });
@@ -269,7 +272,7 @@ void ConvertFP8ToLinalgPass::runOnOperation() {
   if (unresolved.wasInterrupted())
     return signalPassFailure();
 
-  inlineStreams(getOperation());
+  inlineBodies(getOperation());
   MLIRContext *context = &getContext();
   PartsConverter converter;
   ConversionTarget target(*context);

@@ -17,9 +17,9 @@ using namespace mlir::fp8;
 //===----------------------------------------------------------------------===//
 
 Epilogue::Epilogue(KernelBuilder &b, EpilogueRegion::Shape shape,
-                   FragmentLayout layout, Value m, Value n, bool vectorLoads)
+                   FragmentLayout layout, bool vectorLoads)
     : b(b), region(b, shape), isMeasured(shape.isMeasured),
-      layout(std::move(layout)), m(m), n(n), vectorLoads(vectorLoads) {
+      layout(std::move(layout)), vectorLoads(vectorLoads) {
   if (!isMeasured)
     return;
   // LLVM looks for slots that can be registers in the entry block only.
@@ -227,6 +227,11 @@ Value Epilogue::evaluate(int64_t pair, Pair accumulators) {
 //===----------------------------------------------------------------------===//
 // Amax
 //===----------------------------------------------------------------------===//
+
+void Epilogue::setExtents(Value m, Value n) {
+  this->m = m;
+  this->n = n;
+}
 
 void Epilogue::resetAmax() { b.store(b.f32(0.0f), amaxSlot); }
 

@@ -31,8 +31,10 @@ class Epilogue {
 public:
   /// `vectorLoads` promises that neighbours along N can be loaded together.
   Epilogue(KernelBuilder &b, EpilogueRegion::Shape shape, FragmentLayout layout,
-           Value m, Value n, bool vectorLoads);
+           bool vectorLoads);
 
+  /// The extents of the current tile's result.
+  void setExtents(Value m, Value n);
   /// The sources of the current tile: two factors, null where the sum has them
   /// already, and the operands of the epilogue.
   void setFactors(std::optional<FragmentSource> a,

@@ -13,7 +13,7 @@ using namespace mlir::fp8;
 
 TileScheduler::TileScheduler(KernelBuilder &b, Shape shape, Extents extents,
                              Rank rank)
-    : shape(shape), batched(extents.batch != nullptr), rank(rank) {
+    : shape(shape), batch(extents.batch), rank(rank) {
   Type i32 = b.getI32Type();
   if (rank.m || rank.n) {
     first = NVVM::ClusterIdXOp::create(b, i32);
@@ -22,12 +22,16 @@ TileScheduler::TileScheduler(KernelBuilder &b, Shape shape, Extents extents,
     first = NVVM::BlockIdXOp::create(b, i32);
     stride = NVVM::GridDimXOp::create(b, i32);
   }
-  tilesM = b.ceilDiv(extents.m, shape.clusterM);
-  tilesN = b.ceilDiv(extents.n, shape.clusterN);
   kBlocks = b.ceilDiv(extents.k, shape.blockK);
-  count = b.mul(tilesM, tilesN);
-  if (batched)
-    count = b.mul(count, extents.batch);
+  for (ResultExtents extent : extents.results) {
+    Value tilesM = b.ceilDiv(extent.m, shape.clusterM);
+    Value tilesN = b.ceilDiv(extent.n, shape.clusterN);
+    tiles.push_back({tilesM, tilesN, count});
+    Value own = b.mul(tilesM, tilesN);
+    if (batch)
+      own = b.mul(own, batch);
+    count = count ? b.add(count, own) : own;
+  }
   if (shape.splitK > 1)
     count = b.mul(count, shape.splitK);
 }
@@ -44,11 +48,21 @@ Tile TileScheduler::getTile(KernelBuilder &b, Value item) const {
     tile.kEnd = b.div(b.mul(b.add(tile.split, 1), kBlocks), shape.splitK);
   }
   Value inBatch = tile.index;
+  Value tilesM = tiles.front().m, tilesN = tiles.front().n;
+  for (const Tiles &other : ArrayRef(tiles).drop_front()) {
+    Value isBefore = b.less(tile.index, other.first);
+    Value number = b.i32(&other - tiles.data());
+    tile.result =
+        b.select(isBefore, tile.result ? tile.result : b.i32(0), number);
+    tilesM = b.select(isBefore, tilesM, other.m);
+    tilesN = b.select(isBefore, tilesN, other.n);
+    inBatch = b.select(isBefore, inBatch, b.sub(tile.index, other.first));
+  }
   tile.batch = b.i32(0);
-  if (batched) {
-    Value tiles = b.mul(tilesM, tilesN);
-    tile.batch = b.div(tile.index, tiles);
-    inBatch = b.rem(tile.index, tiles);
+  if (batch) {
+    Value perBatch = b.mul(tilesM, tilesN);
+    tile.batch = b.div(inBatch, perBatch);
+    inBatch = b.rem(inBatch, perBatch);
   }
   // The last group may have fewer rows of tiles.
   int64_t group = llvm::divideCeil(shape.group * shape.tileM, shape.clusterM);

@@ -20,13 +20,15 @@ struct Tile {
   Value kBegin, kEnd;
   /// Number of the tile among all tiles, and the part of K.
   Value index, split;
+  /// Which result it is of, null if there is one.
+  Value result;
 };
 
 /// Persistent: block i of g computes work items i, i + g, i + 2g, ..., or a
 /// cluster all of the neighbouring tiles of such an item. Items
 /// that run at the same time share their operands in L2: the tiles of `group`
 /// rows are walked down M before the next column, the parts of a tile one
-/// after another.
+/// after another. Results come one after another, too.
 class TileScheduler {
 public:
   struct Shape {
@@ -38,9 +40,14 @@ public:
     int64_t blockK;
   };
 
+  /// Of one result.
+  struct ResultExtents {
+    Value m, n;
+  };
   /// Of all tiles; i32, `batch` is null without batches.
   struct Extents {
-    Value m, n, k, batch;
+    SmallVector<ResultExtents> results;
+    Value k, batch;
   };
   /// Which of its cluster's tiles along M and along N a block computes, null
   /// where there is one.
@@ -61,10 +68,15 @@ public:
 
 private:
   Shape shape;
-  bool batched;
+  Value batch;
   Rank rank;
   Value first, stride, count;
-  Value tilesM, tilesN, kBlocks;
+  /// Of each result: its tiles, and the number of the first.
+  struct Tiles {
+    Value m, n, first;
+  };
+  SmallVector<Tiles> tiles;
+  Value kBlocks;
 };
 
 } // namespace mlir::fp8

@@ -18,14 +18,14 @@ static constexpr int64_t kBufferBytes = kWaveRows * 128;
 
 BulkTileStore::BulkTileStore(KernelBuilder &b, Shape shape,
                              const FragmentLayout &layout, Value base,
-                             Value staging, Value map, Value barrierId)
+                             Value staging, Value barrierId)
     : b(b), shape(shape), layout(layout), base(base), staging(staging),
-      map(map), barrierId(barrierId),
+      barrierId(barrierId),
       slabs(llvm::divideCeil(layout.getNumCols() * shape.elementBytes,
                              shape.slabBytes)) {}
 
-void BulkTileStore::storeWave(Value wave, Value thread, ValueRange origin,
-                              PackedAt packedAt) {
+void BulkTileStore::storeWave(Value map, Value wave, Value thread,
+                              ValueRange origin, PackedAt packedAt) {
   // All results of the wave before the first barrier: what the epilogue loads
   // is then under way at once, not slab by slab.
   SmallVector<Value> packed;

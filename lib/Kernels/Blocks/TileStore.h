@@ -28,11 +28,11 @@ public:
 
   /// `staging` (i32) is the offset of the warpgroup's buffers from `base`.
   BulkTileStore(KernelBuilder &b, Shape shape, const FragmentLayout &layout,
-                Value base, Value staging, Value map, Value barrierId);
+                Value base, Value staging, Value barrierId);
 
   /// `wave` and `thread` are the numbers in the tile and in the warpgroup,
   /// `origin` are the coordinates of the wave in the map, innermost first.
-  void storeWave(Value wave, Value thread, ValueRange origin,
+  void storeWave(Value map, Value wave, Value thread, ValueRange origin,
                  PackedAt packedAt);
   /// Before the kernel ends.
   void finish(Value thread);
@@ -50,7 +50,7 @@ private:
   KernelBuilder &b;
   Shape shape;
   const FragmentLayout &layout;
-  Value base, staging, map, barrierId;
+  Value base, staging, barrierId;
   int64_t slabs;
 };
 

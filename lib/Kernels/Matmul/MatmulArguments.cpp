@@ -16,38 +16,48 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
+std::string fp8::getNameOfResult(StringRef name, size_t result) {
+  return result == 0 ? name.str() : (name + "_" + Twine(result)).str();
+}
+
 SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
                                                         const MatmulSpec &spec,
                                                         bool storesInBulk,
                                                         int64_t alignment) {
   SmallVector<KernelArgumentAttr> arguments;
-  auto add = [&](const Twine &name, Type element, int64_t rank,
+  size_t result = 0;
+  auto add = [&](StringRef name, Type element, int64_t rank,
                  KernelAccess access, int64_t alignment) {
     int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-    arguments.push_back(KernelArgumentAttr::get(context, name.str(), element,
-                                                rank, access,
-                                                std::max(alignment, bytes)));
+    if (result == 0 || !spec.isShared(name))
+      arguments.push_back(KernelArgumentAttr::get(
+          context, getNameOfResult(name, result), element, rank, access,
+          std::max(alignment, bytes)));
   };
   int64_t rank = spec.getRank();
   Type f32 = Float32Type::get(context);
-  for (auto [name, operand] :
-       {std::pair<StringRef, const OperandSpec &>{"a", spec.a},
-        {"b", spec.b}}) {
-    add(name, operand.elementType, rank, KernelAccess::Read, kBulkAlignment);
-    // Only those of neighbouring columns, B's rows, are loaded together.
-    if (operand.scale != ScaleBlock::None)
-      add("scale_" + name, f32, rank, KernelAccess::Read,
-          name == "b" && operand.scale == ScaleBlock::Row
-              ? alignment
-              : 4 * spec.getFactorWidth(/*ofA=*/name == "a"));
+  for (; result < spec.results.size(); ++result) {
+    for (auto [name, operand] :
+         {std::pair<StringRef, const OperandSpec &>{"a", spec.a},
+          {"b", spec.b}}) {
+      add(name, operand.elementType, rank, KernelAccess::Read, kBulkAlignment);
+      // Only those of neighbouring columns, B's rows, are loaded together.
+      if (operand.scale != ScaleBlock::None)
+        add(("scale_" + name).str(), f32, rank, KernelAccess::Read,
+            name == "b" && operand.scale == ScaleBlock::Row
+                ? alignment
+                : 4 * spec.getFactorWidth(/*ofA=*/name == "a"));
+    }
+    for (auto [i, operand] : llvm::enumerate(spec.operands))
+      add("operand" + std::to_string(i), operand.elementType, operand.rank,
+          KernelAccess::Read, alignment);
   }
-  for (auto [i, operand] : llvm::enumerate(spec.operands))
-    add("operand" + Twine(i), operand.elementType, operand.rank,
-        KernelAccess::Read, alignment);
-  add("d", spec.resultType, rank, KernelAccess::Write,
-      storesInBulk ? kBulkAlignment : 1);
-  if (spec.amax)
-    add("amax", f32, rank, KernelAccess::Raise, 4);
+  for (result = 0; result < spec.results.size(); ++result) {
+    add("d", spec.resultType, rank, KernelAccess::Write,
+        storesInBulk ? kBulkAlignment : 1);
+    if (spec.amax)
+      add("amax", f32, rank, KernelAccess::Raise, 4);
+  }
   return arguments;
 }
 
@@ -77,6 +87,18 @@ static SmallVector<Value> createOuts(OpBuilder &b, MatmulOp op, Value a,
 }
 
 namespace {
+/// Codes and factors of an operand, or its elements; returns the former.
+Value addOperand(OpBuilder &b, Value value, SmallVectorImpl<Value> &ins) {
+  if (!isa<ScaledType>(value.getType())) {
+    ins.push_back(value);
+    return value;
+  }
+  auto parts = DisassembleOp::create(b, value.getLoc(), value);
+  Value factors = StoredFactors::get(value).tensor;
+  ins.append({parts.getPayload(), factors ? factors : parts.getScaleInv()});
+  return parts.getPayload();
+}
+
 struct MatmulKernelOp
     : KernelOpInterface::ExternalModel<MatmulKernelOp, MatmulOp> {
   FailureOr<std::unique_ptr<KernelSpec>>
@@ -91,22 +113,50 @@ struct MatmulKernelOp
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto op = cast<MatmulOp>(operation);
     KernelOperands operands;
-    auto addOperand = [&](Value value) -> Value {
-      if (!isa<ScaledType>(value.getType())) {
-        operands.ins.push_back(value);
-        return value;
-      }
-      auto parts = DisassembleOp::create(b, op.getLoc(), value);
-      Value factors = StoredFactors::get(value).tensor;
-      operands.ins.append(
-          {parts.getPayload(), factors ? factors : parts.getScaleInv()});
-      return parts.getPayload();
-    };
-    Value a = addOperand(op.getA()), otherB = addOperand(op.getB());
+    Value a = addOperand(b, op.getA(), operands.ins);
+    Value otherB = addOperand(b, op.getB(), operands.ins);
     llvm::append_range(operands.ins, op.getEpilogueOperands());
     std::string unused;
     operands.captures = MatmulSpec::get(op, unused)->captures;
     operands.outs = createOuts(b, op, a, otherB);
+    return operands;
+  }
+};
+
+struct MatmulGroupKernelOp
+    : KernelOpInterface::ExternalModel<MatmulGroupKernelOp, MatmulGroupOp> {
+  FailureOr<std::unique_ptr<KernelSpec>>
+  getKernelSpec(Operation *op, std::string &reason) const {
+    FailureOr<MatmulSpec> spec =
+        MatmulSpec::get(cast<MatmulGroupOp>(op), reason);
+    if (failed(spec))
+      return failure();
+    return std::unique_ptr<KernelSpec>(
+        std::make_unique<MatmulSpec>(std::move(*spec)));
+  }
+
+  KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
+    auto group = cast<MatmulGroupOp>(operation);
+    KernelOperands operands;
+    bool sharesA = group.sharesA();
+    Value shared;
+    for (MatmulOp op : group.getMatmuls()) {
+      auto add = [&](Value value, bool isShared) {
+        if (!isShared || !shared) {
+          Value codes = addOperand(b, value, operands.ins);
+          if (!isShared)
+            return codes;
+          shared = codes;
+        }
+        return shared;
+      };
+      Value a = add(op.getA(), sharesA);
+      Value otherB = add(op.getB(), !sharesA);
+      llvm::append_range(operands.ins, op.getEpilogueOperands());
+      llvm::append_range(operands.outs, createOuts(b, op, a, otherB));
+    }
+    std::string unused;
+    operands.captures = MatmulSpec::get(group, unused)->captures;
     return operands;
   }
 };
@@ -117,5 +167,6 @@ void fp8::registerMatmulKernels(DialectRegistry &registry) {
                   tensor::TensorDialect>();
   registry.addExtension(+[](MLIRContext *context, FP8Dialect *) {
     MatmulOp::attachInterface<MatmulKernelOp>(*context);
+    MatmulGroupOp::attachInterface<MatmulGroupKernelOp>(*context);
   });
 }

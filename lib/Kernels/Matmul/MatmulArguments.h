@@ -20,12 +20,18 @@ inline constexpr int64_t kBulkAlignment = 16;
 /// The arguments of every matmul kernel, in order, as
 /// KernelOpInterface::getKernelOperands gives them: `a`, `scale_a`, `b`,
 /// `scale_b`, `operand0`, ..., then `d` and `amax`; what a matmul does not have
-/// is left out. A, B and, if it is written in bulk, D are aligned as bulk
-/// copies want it; factors and operands to at least `alignment` bytes.
+/// is left out. Of a group, the other results have theirs after the first's, by
+/// names that getNameOfResult gives. A, B and, if it is written in bulk, D are
+/// aligned as bulk copies want it; factors and operands to at least `alignment`
+/// bytes.
 SmallVector<KernelArgumentAttr> getMatmulArguments(MLIRContext *context,
                                                    const MatmulSpec &spec,
                                                    bool storesInBulk,
                                                    int64_t alignment);
+
+/// The name of an argument, or of an extent, that each result of a group has of
+/// its own: "b", "b_1", "b_2".
+std::string getNameOfResult(StringRef name, size_t result);
 
 } // namespace mlir::fp8
 

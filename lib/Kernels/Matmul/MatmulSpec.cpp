@@ -136,6 +136,7 @@ FailureOr<MatmulSpec> MatmulSpec::get(MatmulOp op, std::string &reason) {
   spec.n = b[rank - 2];
   spec.k = ShapedType::isDynamic(a.back()) ? b.back() : a.back();
   spec.batch = spec.batched ? a[0] : 1;
+  spec.results = {{spec.m, spec.n}};
   if (failed(checkRows(spec, reason)))
     return failure();
   getEpilogue(op, spec);
@@ -149,12 +150,102 @@ FailureOr<MatmulSpec> MatmulSpec::get(MatmulOp op, std::string &reason) {
   return spec;
 }
 
+/// Whether the epilogues compute the same of their own operands.
+static bool haveSameEpilogue(MatmulOp lhs, MatmulOp rhs) {
+  llvm::DenseMap<Value, Value> equal;
+  auto mark = [&](Value left, Value right) { equal[left] = right; };
+  // Constants lie around the matmuls.
+  auto isSame = [&](Value left, Value right) -> LogicalResult {
+    Attribute ofLeft, ofRight;
+    return success(left == right || equal.lookup(left) == right ||
+                   (matchPattern(left, m_Constant(&ofLeft)) &&
+                    matchPattern(right, m_Constant(&ofRight)) &&
+                    ofLeft == ofRight));
+  };
+  return OperationEquivalence::isRegionEquivalentTo(
+      &lhs.getEpilogue(), &rhs.getEpilogue(), isSame, mark,
+      OperationEquivalence::IgnoreLocations);
+}
+
+/// What results of a group must have in common to come from one kernel; empty
+/// if they have it.
+static StringRef describeDifference(const MatmulSpec &lhs,
+                                    const MatmulSpec &rhs) {
+  if (!(lhs.a == rhs.a) || !(lhs.b == rhs.b))
+    return "operands of the same types and factors";
+  if (lhs.resultType != rhs.resultType || lhs.amax != rhs.amax)
+    return "results of the same types";
+  if (lhs.accumulate != rhs.accumulate)
+    return "the same accumulation";
+  if (lhs.batch != rhs.batch || lhs.k != rhs.k)
+    return "the same K and number of batches";
+  if (!llvm::equal(lhs.operands, rhs.operands) || lhs.captures != rhs.captures)
+    return "epilogues that read the same";
+  return "";
+}
+
+FailureOr<MatmulSpec> MatmulSpec::get(MatmulGroupOp op, std::string &reason) {
+  return get(op.getMatmuls(), op.sharesA(), reason);
+}
+
+FailureOr<MatmulSpec> MatmulSpec::get(ArrayRef<MatmulOp> matmuls, bool sharesA,
+                                      std::string &reason) {
+  FailureOr<MatmulSpec> spec = get(matmuls.front(), reason);
+  if (failed(spec))
+    return failure();
+  spec->sharesA = sharesA;
+  for (MatmulOp matmul : matmuls.drop_front()) {
+    FailureOr<MatmulSpec> other = get(matmul, reason);
+    if (failed(other))
+      return failure();
+    StringRef difference = describeDifference(*spec, *other);
+    MatmulOp first = matmuls.front();
+    if (difference.empty() && !haveSameEpilogue(first, matmul))
+      difference = "the same epilogue";
+    if (!difference.empty()) {
+      reason = ("expected matmuls of a group to have " + difference).str();
+      return failure();
+    }
+    spec->results.push_back(other->results.front());
+    int64_t &sum = sharesA ? spec->n : spec->m;
+    int64_t own = sharesA ? other->n : other->m;
+    sum = ShapedType::isDynamic(sum) || ShapedType::isDynamic(own)
+              ? ShapedType::kDynamic
+              : sum + own;
+  }
+  return spec;
+}
+
+bool MatmulSpec::isShared(StringRef name) const {
+  constexpr StringRef ofA[] = {"a", "scale_a", "m"};
+  constexpr StringRef ofB[] = {"b", "scale_b", "n"};
+  return isGroup() && llvm::is_contained(sharesA ? ofA : ofB, name);
+}
+
+int64_t MatmulSpec::getNumTiles(int64_t tileM, int64_t tileN) const {
+  int64_t tiles = 0;
+  for (ResultExtents result : results)
+    tiles +=
+        llvm::divideCeil(result.m, tileM) * llvm::divideCeil(result.n, tileN);
+  return tiles * batch;
+}
+
+bool MatmulSpec::canStoreInBulk() const {
+  int64_t bytes = resultType.getIntOrFloatBitWidth() / 8;
+  return llvm::all_of(results, [&](ResultExtents result) {
+    return !ShapedType::isDynamic(result.n) && result.n * bytes % 16 == 0;
+  });
+}
+
 int64_t MatmulSpec::getFactorWidth(bool ofA) const {
   const OperandSpec &operand = ofA ? a : b;
-  int64_t rows = ofA ? m : n;
   bool isRowMajor =
       operand.scale == ScaleBlock::Row128 && operand.factorMajor == Major::MN;
-  return isRowMajor && !ShapedType::isDynamic(rows) && rows % 4 == 0 ? 4 : 1;
+  bool inFours = llvm::all_of(results, [&](ResultExtents result) {
+    int64_t rows = ofA ? result.m : result.n;
+    return !ShapedType::isDynamic(rows) && rows % 4 == 0;
+  });
+  return isRowMajor && inFours ? 4 : 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -226,6 +317,11 @@ bool MatmulSpec::hasKnownExtents() const {
 std::string MatmulSpec::describe() const {
   std::string key =
       llvm::formatv("{0} {1}x{2}x{3}x{4}", getTypesName(), batch, m, n, k);
+  if (isGroup()) {
+    key += sharesA ? " n" : " m";
+    for (ResultExtents result : results)
+      key += '/' + std::to_string(sharesA ? result.n : result.m);
+  }
   std::string epilogueText = describeEpilogue(*this);
   return epilogueText.empty() ? key : key + ' ' + epilogueText;
 }

@@ -34,8 +34,12 @@ struct OrderFactorsPass : fp8::impl::OrderFactorsPassBase<OrderFactorsPass> {
 };
 } // namespace
 
-/// Whether a kernel computes it.
-static bool hasKernel(Operation *op) { return op->hasAttr(kConfigAttrName); }
+/// Whether a kernel computes it, or a group that it is of.
+static bool hasKernel(Operation *op) {
+  return op->hasAttr(kConfigAttrName) ||
+         (isa<MatmulGroupOp>(op->getParentOp()) &&
+          hasKernel(op->getParentOp()));
+}
 
 /// Whether nobody but kernels of matmuls reads these factors, of a row and some
 /// of K. (Those of batches stay: which dimensions of its domain a stream takes
@@ -53,6 +57,25 @@ static bool isForMatmuls(OpResult factors) {
            });
   };
   return !factors.use_empty() && llvm::all_of(factors.getUses(), isAssembled);
+}
+
+/// Whether the matmuls of a group that read these factors read others in their
+/// place that are `ordered` as well: one kernel reads all in one way.
+static bool areSiblingsOrdered(OpResult factors,
+                               const llvm::SetVector<OpResult> &ordered) {
+  auto isOrdered = [&](OpOperand &use) {
+    auto group = dyn_cast<MatmulGroupOp>(use.getOwner()->getParentOp());
+    return !group || llvm::all_of(group.getMatmuls(), [&](MatmulOp sibling) {
+      Value operand = sibling->getOperand(use.getOperandNumber());
+      auto assemble = operand.getDefiningOp<AssembleOp>();
+      auto own =
+          assemble ? dyn_cast<OpResult>(assemble.getScaleInv()) : OpResult();
+      return own && ordered.contains(own);
+    });
+  };
+  return llvm::all_of(factors.getUsers(), [&](Operation *assemble) {
+    return llvm::all_of(assemble->getUses(), isOrdered);
+  });
 }
 
 static constexpr int64_t kExchanged[] = {1, 0};
@@ -92,13 +115,16 @@ static void order(OpResult factors) {
 }
 
 void OrderFactorsPass::runOnOperation() {
+  llvm::SetVector<OpResult> ordered;
   getOperation().walk([&](StreamOp stream) {
-    if (!hasKernel(stream))
-      return;
-    for (OpResult result : stream.getResults())
-      if (isForMatmuls(result)) {
-        order(result);
-        ++numOrdered;
-      }
+    if (hasKernel(stream))
+      for (OpResult result : stream.getResults())
+        if (isForMatmuls(result))
+          ordered.insert(result);
   });
+  while (ordered.remove_if(
+      [&](OpResult factors) { return !areSiblingsOrdered(factors, ordered); }))
+    ;
+  llvm::for_each(ordered, order);
+  numOrdered += ordered.size();
 }

@@ -38,6 +38,8 @@ private:
   void prepare(Epilogue &epilogue, const Tile &tile);
   void storeTile(Epilogue &epilogue, BulkTileStore *bulkStore, const Tile &tile,
                  ArrayRef<SmallVector<Value>> sums);
+  void storeWaves(Epilogue &epilogue, BulkTileStore *bulkStore,
+                  const Tile &tile, ArrayRef<SmallVector<Value>> sums);
   /// `bulkStore` is null where each element is stored by itself.
   void storeWave(Epilogue &epilogue, BulkTileStore *bulkStore, const Tile &tile,
                  Value wave, ValueRange sums);
@@ -69,9 +71,8 @@ void Consumer::build(Ring ring) {
         fragments, kernel.shared,
         b.add(b.mul(group, config.getStaging() * 64 * 128),
               layout.offsetStaging),
-        kernel.getParam("d.map"), barrierId);
-  Epilogue epilogue(b, getEpilogueShape(spec), fragments, kernel.getParam("m"),
-                    kernel.getParam("n"),
+        barrierId);
+  Epilogue epilogue(b, getEpilogueShape(spec), fragments,
                     /*vectorLoads=*/config.getStore() == GemmStore::TMA);
   if (spec.amax)
     epilogue.resetAmax();
@@ -142,23 +143,25 @@ void Consumer::build(Ring ring) {
          });
   if (bulkStore)
     bulkStore->finish(b.bitAnd(kernel.thread, 127));
-  if (spec.amax)
+  if (spec.amax && !spec.isGroup())
     epilogue.storeAmax(kernel.getParam("amax.ptr"), kernel.lane);
 }
 
 FragmentSource Consumer::getSource(StringRef name, Type type, bool alongM,
                                    bool alongN, bool alongBatch,
                                    const Tile &tile) {
-  Value pointer = kernel.getParam(name + ".ptr");
+  Value pointer = kernel.getParam(tile, name, ".ptr");
   if (alongBatch)
-    pointer = b.element(
-        pointer,
-        b.mul(b.widen(tile.batch), kernel.getParam(name + ".stride_batch")),
-        type);
-  return {pointer, kernel.getParam(name + ".stride_m"), type, alongM, alongN};
+    pointer = b.element(pointer,
+                        b.mul(b.widen(tile.batch),
+                              kernel.getParam(tile, name, ".stride_batch")),
+                        type);
+  return {pointer, kernel.getParam(tile, name, ".stride_m"), type, alongM,
+          alongN};
 }
 
 void Consumer::setSources(Epilogue &epilogue, const Tile &tile) {
+  epilogue.setExtents(kernel.getParam(tile, "m"), kernel.getParam(tile, "n"));
   auto factor = [&](const OperandSpec &operand, StringRef name,
                     bool isA) -> std::optional<FragmentSource> {
     if (operand.scale == ScaleBlock::None || isBlockedAlongK(operand.scale))
@@ -192,6 +195,16 @@ void Consumer::prepare(Epilogue &epilogue, const Tile &tile) {
 
 void Consumer::storeTile(Epilogue &epilogue, BulkTileStore *bulkStore,
                          const Tile &tile, ArrayRef<SmallVector<Value>> sums) {
+  storeWaves(epilogue, bulkStore, tile, sums);
+  // Each result has its own.
+  if (spec.amax && spec.isGroup()) {
+    epilogue.storeAmax(kernel.getParam(tile, "amax", ".ptr"), kernel.lane);
+    epilogue.resetAmax();
+  }
+}
+
+void Consumer::storeWaves(Epilogue &epilogue, BulkTileStore *bulkStore,
+                          const Tile &tile, ArrayRef<SmallVector<Value>> sums) {
   if (config.getEpilogue() == GemmEpilogue::Unrolled || sums.size() == 1) {
     for (auto [wave, registers] : llvm::enumerate(sums))
       storeWave(epilogue, bulkStore, tile, b.i32(wave), registers);
@@ -237,15 +250,18 @@ void Consumer::storeWave(Epilogue &epilogue, BulkTileStore *bulkStore,
     SmallVector<Value> origin{tile.n, b.add(tile.m, waveRow)};
     if (spec.batched)
       origin.push_back(tile.batch);
-    bulkStore->storeWave(wave, inGroup, origin, packedAt);
+    bulkStore->storeWave(kernel.getParam(tile, "d", ".map"), wave, inGroup,
+                         origin, packedAt);
   } else {
-    Value result = kernel.getParam("d.ptr");
+    Value result = kernel.getParam(tile, "d", ".ptr");
     if (spec.batched)
-      result = b.element(
-          result, b.mul(b.widen(tile.batch), kernel.getParam("d.stride_batch")),
-          spec.resultType);
-    DirectTileStore(b, spec.resultType, fragments, kernel.getParam("m"),
-                    kernel.getParam("n"), kernel.getParam("d.stride_m"))
+      result = b.element(result,
+                         b.mul(b.widen(tile.batch),
+                               kernel.getParam(tile, "d", ".stride_batch")),
+                         spec.resultType);
+    DirectTileStore(b, spec.resultType, fragments, kernel.getParam(tile, "m"),
+                    kernel.getParam(tile, "n"),
+                    kernel.getParam(tile, "d", ".stride_m"))
         .storeWave(result, fragment, packedAt);
   }
   epilogue.endWave();

@@ -15,6 +15,7 @@
 //   producer:  for tile: for k: wait empty -> copy A, B (, factors) -> full
 //   consumer:  for tile: for k: wait full -> wgmma -> empty;  epilogue; store
 
+#include "../Matmul/MatmulArguments.h"
 #include "Consumer.h"
 #include "MatmulGenerator.h"
 #include "MatmulSignature.h"
@@ -28,11 +29,13 @@ static void buildBarriers(const MatmulContext &kernel, GPUTargetAttr target,
   KernelBuilder &b = kernel.b;
   b.ifThen(b.equal(kernel.warp, kernel.config.getConsumers() * 4), [&] {
     b.electOne([&] {
-      for (StringRef name : {"a.map", "b.map", "d.map"})
-        if (Value map = kernel.getParam(name))
-          NVVM::PrefetchOp::create(b, /*cacheLevel=*/nullptr,
-                                   /*evictPriority=*/nullptr, map,
-                                   /*predicate=*/Value(), /*tensormap=*/true);
+      for (size_t result = 0; result < kernel.spec.results.size(); ++result)
+        for (StringRef name : {"a", "b", "d"})
+          if (Value map =
+                  kernel.getParam(getNameOfResult(name, result) + ".map"))
+            NVVM::PrefetchOp::create(b, /*cacheLevel=*/nullptr,
+                                     /*evictPriority=*/nullptr, map,
+                                     /*predicate=*/Value(), /*tensormap=*/true);
       // The factors arrive with one asynchronous copy per lane.
       ring.initialize(
           /*fullArrivals=*/1 + (kernel.hasScalesInRing() ? 32 : 0),
@@ -64,15 +67,23 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
                           /*wholeCols=*/layout.cols.getParts() == 1});
   buildBarriers(kernel, target, ring);
 
+  TileScheduler::Extents extents{
+      {}, kernel.getParam("k"), kernel.getParam("batch")};
+  for (size_t result = 0; result < kernel.spec.results.size(); ++result) {
+    auto get = [&](StringRef name) {
+      return kernel.getParam(kernel.spec.isShared(name)
+                                 ? name.str()
+                                 : getNameOfResult(name, result));
+    };
+    extents.results.push_back({get("m"), get("n")});
+  }
   TileScheduler scheduler(
       b,
       TileScheduler::Shape{config.getTileM(), config.getTileN(),
                            config.getClusterM(), config.getClusterN(),
                            config.getGroup(), config.getSplitK(),
                            layout.rows.getBlockK()},
-      TileScheduler::Extents{kernel.getParam("m"), kernel.getParam("n"),
-                             kernel.getParam("k"), kernel.getParam("batch")},
-      kernel.getTileRank());
+      std::move(extents), kernel.getTileRank());
   int64_t producerWarp = config.getConsumers() * 4;
   b.ifThenElse(
       b.less(kernel.warp, b.i32(producerWarp)),

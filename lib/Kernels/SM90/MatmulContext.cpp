@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulContext.h"
+#include "../Matmul/MatmulArguments.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -26,6 +27,17 @@ MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
     rankOfCols = b.div(rankOfRows, config.getCluster());
     rankOfRows = b.rem(rankOfRows, config.getCluster());
   }
+}
+
+Value MatmulContext::getParam(const Tile &tile, StringRef name,
+                              StringRef part) const {
+  Value param = getParam(name + part);
+  if (!param || spec.isShared(name))
+    return param;
+  for (size_t result = 1; result < spec.results.size(); ++result)
+    param = b.select(b.equal(tile.result, result),
+                     getParam(getNameOfResult(name, result) + part), param);
+  return param;
 }
 
 TileScheduler::Rank MatmulContext::getTileRank() const {

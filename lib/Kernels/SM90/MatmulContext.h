@@ -42,6 +42,9 @@ public:
   StringRef getColName() const { return config.getSwapAb() ? "a" : "b"; }
   /// A parameter by its name in docs/Kernels.md, null if there is none.
   Value getParam(const Twine &name) const { return params.lookup(name.str()); }
+  /// Of the parameters of an argument, or of an extent, the one that the tile's
+  /// result has: "a", ".map".
+  Value getParam(const Tile &tile, StringRef name, StringRef part = "") const;
   TileScheduler::Rank getTileRank() const;
   /// The number of this block's tile among all tiles of all clusters.
   Value getTileIndex(const Tile &tile) const;

@@ -84,9 +84,9 @@ double fp8::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                           GPUTargetAttr target) {
   if (!spec.isScaled())
     return getPlainMatmulCost(spec, config, target);
-  double items = double(llvm::divideCeil(spec.m, config.getClusterM())) *
-                 llvm::divideCeil(spec.n, config.getClusterN()) * spec.batch *
-                 config.getSplitK();
+  double items =
+      double(spec.getNumTiles(config.getClusterM(), config.getClusterN())) *
+      config.getSplitK();
   double slots = double(target.getMultiprocessors()) / config.getCluster();
   double cost = std::max(
       getTileClocks(spec, config, target, std::ceil(items / slots)),

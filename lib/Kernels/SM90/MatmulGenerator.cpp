@@ -57,7 +57,11 @@ public:
 
   std::string getLabel(const KernelSpec &spec) const override {
     const auto &matmul = cast<MatmulSpec>(spec);
-    return matmul.getTypesName() + (matmul.batched ? "_batch" : "");
+    std::string label =
+        matmul.getTypesName() + (matmul.batched ? "_batch" : "");
+    if (matmul.isGroup())
+      label += "_group" + std::to_string(matmul.results.size());
+    return label;
   }
 
   FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,

@@ -121,9 +121,7 @@ static constexpr int64_t kMostUnrolled = 3200;
 
 /// Rows of the result must be multiples of 16 bytes for bulk copies.
 static GemmStore getStore(const MatmulSpec &spec) {
-  int64_t bytes = spec.resultType.getIntOrFloatBitWidth() / 8;
-  bool aligned = !ShapedType::isDynamic(spec.n) && spec.n * bytes % 16 == 0;
-  return aligned ? GemmStore::TMA : GemmStore::Direct;
+  return spec.canStoreInBulk() ? GemmStore::TMA : GemmStore::Direct;
 }
 
 static bool isFitting(const MatmulSpec &spec, GemmConfigAttr config,
@@ -297,9 +295,8 @@ static GemmConfigAttr selectForMemory(const MatmulSpec &spec,
         return entry.tileM >= spec.m;
       });
   int64_t splitK = 1;
-  if (!ShapedType::isDynamic(spec.n) && !ShapedType::isDynamic(spec.k) &&
-      !ShapedType::isDynamic(spec.batch)) {
-    int64_t tiles = llvm::divideCeil(spec.n, 64) * spec.batch;
+  if (spec.hasKnownExtents()) {
+    int64_t tiles = spec.getNumTiles(swapped->tileM, 64);
     for (int64_t parts = 1; parts <= swapped->mostParts; parts *= 2)
       if (tiles <= 48 && tiles * parts <= target.getMultiprocessors() &&
           spec.k / parts >= 1536)

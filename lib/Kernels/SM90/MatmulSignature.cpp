@@ -33,20 +33,32 @@ public:
 
 private:
   void addExtents();
+  void addParams(size_t result);
   void addResult();
   void addFactors(StringRef name, const OperandSpec &operand);
   void addEpilogueOperands();
   void addOperandMap(StringRef name, const OperandTile &tile);
   void addMap(StringRef name, ArrayRef<int64_t> box, int64_t swizzle);
+  /// Of the current result, if it has one of its own.
+  std::optional<std::string> getName(StringRef name) const;
 
   KernelSignature &signature;
   const MatmulSpec &spec;
   GemmConfigAttr config;
   const MatmulLayout &layout;
   int64_t rank;
-  AffineExpr m, n, k, batch;
+  /// Of each result.
+  SmallVector<AffineExpr> m, n;
+  AffineExpr k, batch;
+  size_t result = 0;
 };
 } // namespace
+
+std::optional<std::string> SignatureBuilder::getName(StringRef name) const {
+  if (result > 0 && spec.isShared(name))
+    return std::nullopt;
+  return getNameOfResult(name, result);
+}
 
 void SignatureBuilder::addExtents() {
   auto addExtent = [&](StringRef name, StringRef argument, Major major,
@@ -54,8 +66,17 @@ void SignatureBuilder::addExtents() {
     bool isLast = isRows == (major == Major::MN);
     return signature.addExtent(name, argument, isLast ? rank - 1 : rank - 2);
   };
-  m = addExtent("m", "a", spec.a.major, /*isRows=*/true);
-  n = addExtent("n", "b", spec.b.major, /*isRows=*/true);
+  for (result = 0; result < spec.results.size(); ++result) {
+    auto addRows = [&](StringRef name, StringRef argument, Major major,
+                       SmallVectorImpl<AffineExpr> &extents) {
+      std::optional<std::string> own = getName(name);
+      extents.push_back(own ? addExtent(*own, *getName(argument), major,
+                                        /*isRows=*/true)
+                            : extents.front());
+    };
+    addRows("m", "a", spec.a.major, m);
+    addRows("n", "b", spec.b.major, n);
+  }
   k = addExtent("k", "a", spec.a.major, /*isRows=*/false);
   if (spec.batched)
     batch = signature.addExtent("batch", "a", 0);
@@ -66,7 +87,8 @@ void SignatureBuilder::addMap(StringRef name, ArrayRef<int64_t> box,
   SmallVector<int64_t> extents(box);
   if (spec.batched)
     extents.push_back(1);
-  signature.addTensorMap(name + ".map", name, extents, swizzle, kL2Bytes);
+  if (std::optional<std::string> own = getName(name))
+    signature.addTensorMap(*own + ".map", *own, extents, swizzle, kL2Bytes);
 }
 
 void SignatureBuilder::addOperandMap(StringRef name, const OperandTile &tile) {
@@ -76,10 +98,11 @@ void SignatureBuilder::addOperandMap(StringRef name, const OperandTile &tile) {
 
 void SignatureBuilder::addResult() {
   if (config.getStore() == GemmStore::Direct) {
-    signature.addPointer("d.ptr", "d");
-    signature.addStride("d.stride_m", "d", rank - 2);
+    std::string d = *getName("d");
+    signature.addPointer(d + ".ptr", d);
+    signature.addStride(d + ".stride_m", d, rank - 2);
     if (spec.batched)
-      signature.addStride("d.stride_batch", "d", 0);
+      signature.addStride(d + ".stride_batch", d, 0);
     return;
   }
   int64_t bytes = spec.resultType.getIntOrFloatBitWidth() / 8;
@@ -88,35 +111,32 @@ void SignatureBuilder::addResult() {
 }
 
 void SignatureBuilder::addFactors(StringRef name, const OperandSpec &operand) {
-  if (operand.scale == ScaleBlock::None)
+  std::optional<std::string> own = getName(name);
+  if (operand.scale == ScaleBlock::None || !own)
     return;
-  signature.addPointer(name + ".ptr", name);
+  signature.addPointer(*own + ".ptr", *own);
   if (isBlockedAlongK(operand.scale)) {
     bool isKMajor = operand.factorMajor == Major::K;
-    signature.addStride(name + ".stride_row", name, rank - (isKMajor ? 2 : 1));
-    signature.addStride(name + ".stride_k", name, rank - (isKMajor ? 1 : 2));
+    signature.addStride(*own + ".stride_row", *own, rank - (isKMajor ? 2 : 1));
+    signature.addStride(*own + ".stride_k", *own, rank - (isKMajor ? 1 : 2));
   }
   if (spec.batched)
-    signature.addStride(name + ".stride_batch", name, 0);
+    signature.addStride(*own + ".stride_batch", *own, 0);
 }
 
 void SignatureBuilder::addEpilogueOperands() {
   for (auto [i, operand] : llvm::enumerate(spec.operands)) {
-    std::string name = "operand" + std::to_string(i);
+    std::string name = *getName("operand" + std::to_string(i));
     signature.addPointer(name + ".ptr", name);
     if (operand.alongM)
       signature.addStride(name + ".stride_m", name, operand.rank - 2);
     if (operand.alongBatch)
       signature.addStride(name + ".stride_batch", name, 0);
   }
-  for (auto [i, value] : llvm::enumerate(spec.captures))
-    signature.addCapture("capture" + Twine(i), value.getType());
-  if (spec.amax)
-    signature.addPointer("amax.ptr", "amax");
 }
 
-void SignatureBuilder::build(KernelSignature::Launch &launch) {
-  addExtents();
+void SignatureBuilder::addParams(size_t result) {
+  this->result = result;
   bool swapped = config.getSwapAb();
   addOperandMap("a", swapped ? layout.cols : layout.rows);
   addOperandMap("b", swapped ? layout.rows : layout.cols);
@@ -124,8 +144,24 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   addFactors("scale_a", spec.a);
   addFactors("scale_b", spec.b);
   addEpilogueOperands();
-  AffineExpr tiles =
-      m.ceilDiv(config.getClusterM()) * n.ceilDiv(config.getClusterN());
+}
+
+void SignatureBuilder::build(KernelSignature::Launch &launch) {
+  addExtents();
+  AffineExpr tiles = getAffineConstantExpr(0, k.getContext()), sums = tiles;
+  for (auto [ofM, ofN] : llvm::zip_equal(m, n)) {
+    tiles = tiles + ofM.ceilDiv(config.getClusterM()) *
+                        ofN.ceilDiv(config.getClusterN());
+    sums = sums + ofM * ofN;
+  }
+  for (size_t result = 0; result < spec.results.size(); ++result)
+    addParams(result);
+  for (auto [i, value] : llvm::enumerate(spec.captures))
+    signature.addCapture("capture" + Twine(i), value.getType());
+  for (result = 0; spec.amax && result < spec.results.size(); ++result) {
+    std::string amax = *getName("amax");
+    signature.addPointer(amax + ".ptr", amax);
+  }
   if (spec.batched)
     tiles = tiles * batch;
   if (int64_t parts = config.getSplitK(); parts > 1) {
@@ -140,8 +176,10 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
         signature.addWorkspace(tiles * (blocks * 4), /*zero=*/true));
     tiles = tiles * parts;
   }
-  signature.addValue("m", m, 32);
-  signature.addValue("n", n, 32);
+  for (result = 0; result < spec.results.size(); ++result)
+    for (auto [name, extents] : {std::pair{"m", &m}, {"n", &n}})
+      if (std::optional<std::string> own = getName(name))
+        signature.addValue(*own, (*extents)[result], 32);
   signature.addValue("k", k, 32);
   if (spec.batched)
     signature.addValue("batch", batch, 32);
@@ -151,7 +189,7 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   launch.sharedBytes = layout.sharedBytes;
   launch.resident = 1;
   launch.overlap = true;
-  launch.flops = m * n * k * 2;
+  launch.flops = sums * k * 2;
   if (spec.batched)
     launch.flops = launch.flops * batch;
 }

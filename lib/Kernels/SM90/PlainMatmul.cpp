@@ -11,6 +11,8 @@
 
 #include "PlainMatmul.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::fp8;
 
@@ -35,15 +37,19 @@ PlainMatmul::PlainMatmul(const MatmulSpec &spec, GPUTargetAttr target)
     return ShapedType::isDynamic(extent) ? otherwise
                                          : std::max<int64_t>(extent, 1);
   };
-  m = known(spec.m, kUsualExtent);
-  n = known(spec.n, kUsualExtent);
+  for (MatmulSpec::ResultExtents result : spec.results) {
+    ms.push_back(known(result.m, kUsualExtent));
+    ns.push_back(known(result.n, kUsualExtent));
+  }
+  // What all have in common is there once.
+  (spec.sharesA ? ms : ns).truncate(spec.isGroup() ? 1 : ms.size());
+  m = std::accumulate(ms.begin(), ms.end(), int64_t(0));
+  n = std::accumulate(ns.begin(), ns.end(), int64_t(0));
   k = known(spec.k, kUsualExtent);
   batch = known(spec.batch, 1);
   kBlocks = llvm::divideCeil(k * spec.a.getElementBytes(), kRowBytes);
   resultBytes = spec.resultType.getIntOrFloatBitWidth() / 8;
-  // Rows of the result must be multiples of 16 bytes for bulk copies.
-  storesInBulk =
-      !ShapedType::isDynamic(spec.n) && spec.n * resultBytes % 16 == 0;
+  storesInBulk = spec.canStoreInBulk();
 }
 
 //===----------------------------------------------------------------------===//
@@ -62,41 +68,51 @@ static constexpr std::pair<int64_t, int64_t> kClusters[] = {
 };
 static constexpr int64_t kSplits[] = {1, 2, 3, 4, 6, 8};
 
-/// Widths, multiples of `step` from `least` to 256, that cut `extent` into
-/// equal parts.
-static SmallVector<int64_t> getWidths(int64_t extent, int64_t step,
+/// Widths, multiples of `step` from `least` to 256, that cut one of `extents`
+/// into equal parts.
+static SmallVector<int64_t> getWidths(ArrayRef<int64_t> extents, int64_t step,
                                       int64_t least) {
   SmallVector<int64_t> widths;
-  for (int64_t width = 256; width >= least; width -= step) {
-    int64_t parts = llvm::divideCeil(extent, width);
-    if (int64_t(llvm::alignTo(llvm::divideCeil(extent, parts), step)) == width)
+  for (int64_t width = 256; width >= least; width -= step)
+    if (llvm::any_of(extents, [&](int64_t extent) {
+          int64_t parts = llvm::divideCeil(extent, width);
+          return int64_t(llvm::alignTo(llvm::divideCeil(extent, parts),
+                                       step)) == width;
+        }))
       widths.push_back(width);
-  }
   // A narrower operand than any takes the narrowest.
   if (widths.empty())
     widths.push_back(llvm::alignTo(least, step));
   return widths;
 }
 
+int64_t PlainMatmul::countTiles(ArrayRef<int64_t> extents, int64_t width) {
+  int64_t tiles = 0;
+  for (int64_t extent : extents)
+    tiles += llvm::divideCeil(extent, width);
+  return tiles;
+}
+
 void PlainMatmul::addConfigs(bool swapped,
                              SmallVectorImpl<PlainConfig> &configs) const {
-  int64_t rowExtent = swapped ? n : m, colExtent = swapped ? m : n;
+  ArrayRef<int64_t> rowExtents = swapped ? ns : ms;
+  ArrayRef<int64_t> colExtents = swapped ? ms : ns;
   // Narrower swizzles than 64 bytes cost more copies than they save.
   bool isTransposed = getCols(swapped).major == Major::MN;
   int64_t step = isTransposed ? 32 : swapped ? 8 : 16;
   int64_t least = !swapped ? 32 : m > 512 ? 64 : 8;
-  SmallVector<int64_t> widths = getWidths(colExtent, step, least);
+  SmallVector<int64_t> widths = getWidths(colExtents, step, least);
   if (swapped && isTransposed)
     for (int64_t width : {8, 16})
-      if (width >= colExtent)
+      if (width >= *llvm::max_element(colExtents))
         widths.push_back(width);
   int64_t multiprocessors = target.getMultiprocessors();
   for (const RowConfig &row : kRowConfigs) {
     if (swapped && row.schedule == kPingPong)
       continue;
-    int64_t rowTiles = llvm::divideCeil(rowExtent, row.rows);
+    int64_t rowTiles = countTiles(rowExtents, row.rows);
     for (int64_t cols : widths) {
-      int64_t colTiles = llvm::divideCeil(colExtent, cols);
+      int64_t colTiles = countTiles(colExtents, cols);
       for (auto [cluster, clusterCols] : kClusters) {
         if (rowTiles < cluster || colTiles < clusterCols)
           continue;

@@ -44,6 +44,7 @@ private:
   /// The rows or the columns of a result and the operand they come from.
   struct Side;
 
+  static int64_t countTiles(ArrayRef<int64_t> extents, int64_t width);
   void addConfigs(bool swapped, SmallVectorImpl<PlainConfig> &configs) const;
   /// Takes as many stages as there is room for; false if that is too few.
   bool setStages(PlainConfig &config) const;
@@ -60,6 +61,8 @@ private:
 
   const MatmulSpec &spec;
   GPUTargetAttr target;
+  /// Of each result; the sums of these.
+  SmallVector<int64_t> ms, ns;
   int64_t m, n, k, batch, kBlocks, resultBytes;
   bool storesInBulk;
 };

@@ -107,14 +107,17 @@ PlainMatmul::Side PlainMatmul::getSide(const PlainConfig &config,
   side.isMisaligned = innermost * operand.getElementBytes() % kRowBytes != 0;
   side.boxes = double(width) / tile.getBoxRows();
   side.sharers = sharers;
-  int64_t tiles = llvm::divideCeil(extent, width);
-  int64_t groups = llvm::divideCeil(tiles, splitters);
+  ArrayRef<int64_t> extents = ofRows != config.swapped ? ms : ns;
+  int64_t tiles = countTiles(extents, width);
+  int64_t groups = countTiles(extents, width * splitters);
   side.tiles = tiles;
   side.groups = groups;
   side.used = std::min(width, extent);
   side.alwaysBeyond = width - side.used;
   // A tile that only completes a cluster is all out of bounds.
-  side.beyond = groups * splitters > tiles ? width : tiles * width - extent;
+  side.beyond = groups * splitters > tiles
+                    ? width
+                    : std::min(width, tiles * width - extent);
   side.totalBeyond = groups * splitters * width - extent;
   return side;
 }

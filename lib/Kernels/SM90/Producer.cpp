@@ -24,7 +24,7 @@ struct Slot {
 namespace {
 /// An operand of a tile: its first row, and where it lies in slots.
 struct SharedOperand {
-  std::string map;
+  Value map;
   const OperandTile &tile;
   Value origin;
   int64_t offset;
@@ -56,12 +56,12 @@ static void copyPart(const MatmulContext &kernel, const SharedOperand &operand,
       std::swap(coordinates[0], coordinates[1]);
     if (kernel.spec.batched)
       coordinates.push_back(slot.batch);
-    Value map = kernel.getParam(operand.map);
     Value to = b.offset(kernel.shared, b.add(place, box * tile.getBoxBytes()));
     if (operand.blocks)
-      bulkLoadToCluster(b, map, to, slot.barrier, coordinates, operand.blocks);
+      bulkLoadToCluster(b, operand.map, to, slot.barrier, coordinates,
+                        operand.blocks);
     else
-      bulkLoad(b, map, to, slot.barrier, coordinates);
+      bulkLoad(b, operand.map, to, slot.barrier, coordinates);
   }
 }
 
@@ -107,14 +107,14 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
         getMask(b, cluster, 1,
                 clusterCols > 1 ? b.mul(kernel.rankOfCols, cluster) : Value());
   copyOperand(kernel,
-              SharedOperand{(kernel.getRowName() + ".map").str(), layout.rows,
-                            swapped ? tile.n : tile.m, layout.offsetRows,
-                            kernel.rankOfCols, rowBlocks},
+              SharedOperand{kernel.getParam(tile, kernel.getRowName(), ".map"),
+                            layout.rows, swapped ? tile.n : tile.m,
+                            layout.offsetRows, kernel.rankOfCols, rowBlocks},
               slot);
   copyOperand(kernel,
-              SharedOperand{(kernel.getColName() + ".map").str(), layout.cols,
-                            swapped ? tile.m : tile.n, layout.offsetCols,
-                            kernel.rankOfRows, colBlocks},
+              SharedOperand{kernel.getParam(tile, kernel.getColName(), ".map"),
+                            layout.cols, swapped ? tile.m : tile.n,
+                            layout.offsetCols, kernel.rankOfRows, colBlocks},
               slot);
 }
 
@@ -163,18 +163,18 @@ static ScaleCopy getScaleCopy(const MatmulContext &kernel, bool ofA,
   StringRef name = ofA ? "scale_a" : "scale_b";
   int64_t rows = getScaleRows(ofA ? spec.a.scale : spec.b.scale);
   int64_t width = spec.getFactorWidth(ofA);
-  Value extent = b.ceilDiv(kernel.getParam(ofA ? "m" : "n"), rows);
+  Value extent = b.ceilDiv(kernel.getParam(tile, ofA ? "m" : "n"), rows);
   Value first =
       b.add(b.div(ofA ? tile.m : tile.n, rows), b.mul(kernel.lane, width));
-  Value strideRow = kernel.getParam(name + ".stride_row");
+  Value strideRow = kernel.getParam(tile, name, ".stride_row");
   Value index = b.mul(b.widen(first), strideRow);
   if (spec.batched)
     index = b.add(index, b.mul(b.widen(tile.batch),
-                               kernel.getParam(name + ".stride_batch")));
+                               kernel.getParam(tile, name, ".stride_batch")));
   Value step = arith::TruncIOp::create(b, b.getI32Type(),
                                        b.mul(strideRow, 32 * 4 * width));
-  return {b.element(kernel.getParam(name + ".ptr"), index, b.getF32Type()),
-          b.mul(kernel.getParam(name + ".stride_k"), 4),
+  return {b.element(kernel.getParam(tile, name, ".ptr"), index, b.getF32Type()),
+          b.mul(kernel.getParam(tile, name, ".stride_k"), 4),
           step,
           b.sub(extent, first),
           count,

@@ -41,6 +41,7 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // A cluster takes pairs of tiles; a group of 6 rows of tiles is 3 of pairs.
 // CHECK: %[[CLUSTER:.*]] = nvvm.read.ptx.sreg.clusterid.x
 // CHECK: %[[CLUSTERS:.*]] = nvvm.read.ptx.sreg.nclusterid.x
+// CHECK: arith.divui
 // CHECK: %[[PAIRS_M:.*]] = arith.divui %{{.*}}, %[[PAIR]]
 // CHECK: %[[TILES_N:.*]] = arith.divui
 // CHECK: %[[PAIRS:.*]] = arith.muli %[[PAIRS_M]], %[[TILES_N]]

@@ -36,6 +36,8 @@ OPERANDS = {
     "matmul": "%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%b: !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%bias: tensor<64xbf16>",
+    "matmul_group": "%x: tensor<32x128xbf16>, %w_gate: tensor<64x128xbf16>, "
+    "%w_up: tensor<64x128xbf16>",
     "measure": "%x: tensor<32x768xbf16>, "
     "%q: !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>",
     "quantize": "%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>",

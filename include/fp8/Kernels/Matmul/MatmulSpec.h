@@ -53,6 +53,10 @@ struct OperandSpec {
   int64_t getElementBytes() const {
     return elementType.getIntOrFloatBitWidth() / 8;
   }
+  bool operator==(const OperandSpec &other) const {
+    return elementType == other.elementType && scale == other.scale &&
+           major == other.major && factorMajor == other.factorMajor;
+  }
 };
 
 /// The factors of an operand that is assembled, as they lie in memory: as they
@@ -73,10 +77,17 @@ struct EpilogueOperandSpec {
   bool alongBatch = false;
   bool alongM = false;
   bool alongN = false;
+
+  bool operator==(const EpilogueOperandSpec &other) const {
+    return elementType == other.elementType && rank == other.rank &&
+           alongBatch == other.alongBatch && alongM == other.alongM &&
+           alongN == other.alongN;
+  }
 };
 
-/// Everything about an fp8.matmul that its kernel is made from; extents are
-/// run-time values, except for what they say about the choice of a config.
+/// Everything about an fp8.matmul, or a group of them, that its kernel is made
+/// from; extents are run-time values, except for what they say about the choice
+/// of a config.
 struct MatmulSpec : KernelSpec {
   static constexpr StringLiteral kKind = "matmul";
 
@@ -97,8 +108,25 @@ struct MatmulSpec : KernelSpec {
   SmallVector<EpilogueOperandSpec> operands;
   /// Values from around the op that the epilogue uses, constants excepted.
   SmallVector<Value> captures;
-  /// Extents, kDynamic where unknown.
+  /// Extents, kDynamic where unknown; of a group M or N is the sum of those of
+  /// its results.
   int64_t m, n, k, batch;
+  struct ResultExtents {
+    int64_t m, n;
+  };
+  /// One, or those of a group, which have the same A or else the same B.
+  SmallVector<ResultExtents> results;
+  bool sharesA = false;
+
+  bool isGroup() const { return results.size() > 1; }
+  /// Whether all results of a group have one and the same argument or extent of
+  /// this name: "a", "scale_a" and "m" are A's.
+  bool isShared(StringRef name) const;
+  /// Of results whose extents are known, all together.
+  int64_t getNumTiles(int64_t tileM, int64_t tileN) const;
+  /// Whether the rows of every result are multiples of 16 bytes, as bulk copies
+  /// want them.
+  bool canStoreInBulk() const;
 
   bool isBlocked() const {
     return isBlockedAlongK(a.scale) || isBlockedAlongK(b.scale);
@@ -124,8 +152,13 @@ struct MatmulSpec : KernelSpec {
   /// epilogue reads and does.
   std::string describe() const override;
 
-  /// Reads the op; says why if no kernel can compute it.
+  /// Read the op; say why if no kernel can compute it.
   static FailureOr<MatmulSpec> get(MatmulOp op, std::string &reason);
+  static FailureOr<MatmulSpec> get(MatmulGroupOp op, std::string &reason);
+  /// Of matmuls that one kernel is to compute; all have the same A, `sharesA`,
+  /// or the same B.
+  static FailureOr<MatmulSpec> get(ArrayRef<MatmulOp> matmuls, bool sharesA,
+                                   std::string &reason);
 };
 
 } // namespace mlir::fp8

@@ -1,0 +1,54 @@
+//===- FP8MatmulGroupOp.td - Matmuls of one launch ---------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_IR_FP8MATMULGROUPOP_TD
+#define FP8_IR_FP8MATMULGROUPOP_TD
+
+include "fp8/IR/FP8OpBase.td"
+
+def FP8_MatmulGroupOp
+    : FP8_Op<"matmul_group", [SingleBlock, NoRegionArguments]> {
+  let summary = "matmuls of one operand that one launch computes";
+  let description = [{
+    The results are those of the matmuls of the body, in their order: a group
+    means what its body means, in place. That they stand together says that one
+    kernel computes all of their tiles: the projections of an attention, the two
+    halves of a gated MLP, the gradients of their weights. Where one of them
+    alone has too few tiles for a GPU, or a last round of few, together they
+    have not.
+
+    Constraints:
+    - (C1) the body is at least two `fp8.matmul`s, of which none uses another's
+      results;
+    - (C2) it yields their results, all of them, in order;
+    - (C3) all have the same A, or all have the same B.
+
+    Example:
+
+    ```mlir
+    %gate, %up = fp8.matmul_group {
+      %0 = fp8.matmul %x, %w_gate accumulate = fast
+          : tensor<32x128xbf16>, tensor<64x128xbf16> -> tensor<32x64xbf16>
+      %1 = fp8.matmul %x, %w_up accumulate = fast
+          : tensor<32x128xbf16>, tensor<64x128xbf16> -> tensor<32x64xbf16>
+      fp8.yield %0, %1 : tensor<32x64xbf16>, tensor<32x64xbf16>
+    } : tensor<32x64xbf16>, tensor<32x64xbf16>
+    ```
+  }];
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$body attr-dict `:` type($results)";
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<MatmulOp, 4> getMatmuls();
+    /// Whether all have the same A; otherwise they have the same B.
+    bool sharesA();
+  }];
+  let hasRegionVerifier = 1;
+}
+
+#endif // FP8_IR_FP8MATMULGROUPOP_TD

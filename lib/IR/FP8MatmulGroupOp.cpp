@@ -1,0 +1,58 @@
+//===- FP8MatmulGroupOp.cpp - Matmuls of one launch -----------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/IR/FP8Dialect.h"
+#include "fp8/IR/FP8Ops.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+SmallVector<MatmulOp, 4> MatmulGroupOp::getMatmuls() {
+  return llvm::to_vector<4>(getBody().front().getOps<MatmulOp>());
+}
+
+bool MatmulGroupOp::sharesA() {
+  SmallVector<MatmulOp, 4> matmuls = getMatmuls();
+  return llvm::all_of(
+      matmuls, [&](MatmulOp op) { return op.getA() == matmuls[0].getA(); });
+}
+
+LogicalResult MatmulGroupOp::verifyRegions() {
+  // matmul_group_c1
+  Block &block = getBody().front();
+  for (Operation &op : block.without_terminator())
+    if (!isa<MatmulOp>(op))
+      return emitOpError("expected the body to have matmuls only, but got '")
+             << op.getName() << "'";
+  for (Operation &op : block.without_terminator())
+    for (Operation *user : op.getUsers())
+      if (user != block.getTerminator())
+        return emitOpError(
+            "expected matmuls that do not use each other's results");
+  SmallVector<MatmulOp, 4> matmuls = getMatmuls();
+  if (matmuls.size() < 2)
+    return emitOpError("expected at least two matmuls, but got ")
+           << matmuls.size();
+  // matmul_group_c2
+  SmallVector<Value> results;
+  for (MatmulOp op : matmuls)
+    llvm::append_range(results, op.getResults());
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || !llvm::equal(yield.getValues(), results))
+    return emitOpError("expected the body to yield the results of its matmuls, "
+                       "all of them, in order");
+  if (yield.getValues().getTypes() != getResultTypes())
+    return emitOpError("expected results of ")
+           << yield.getValues().getTypes() << ", but got " << getResultTypes();
+  // matmul_group_c3
+  bool sharesB = llvm::all_of(
+      matmuls, [&](MatmulOp op) { return op.getB() == matmuls[0].getB(); });
+  if (!sharesA() && !sharesB)
+    return emitOpError("expected matmuls of the same A or of the same B");
+  return success();
+}

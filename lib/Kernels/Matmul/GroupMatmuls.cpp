@@ -1,0 +1,249 @@
+//===- GroupMatmuls.cpp - Matmuls of one operand as one launch ------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// A matmul alone may have too few tiles for the multiprocessors, or a last
+// round of few: K and V of an attention have a quarter of Q's columns, or an
+// eighth. Together they fill them, and wait once for the launch and for the
+// first bytes from memory.
+
+#include "../TargetLookup.h"
+#include "fp8/IR/FP8Dialect.h"
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
+#include "fp8/Kernels/Passes.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_GROUPMATMULSPASS
+#include "fp8/Kernels/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// More are several groups: a kernel selects among as many tensor maps.
+static constexpr size_t kMostMatmuls = 8;
+
+namespace {
+/// What one launch is to compute.
+struct Candidate {
+  SmallVector<MatmulOp> matmuls;
+  bool sharesA;
+  KernelConfigAttrInterface config;
+  /// Clocks, if the extents are known.
+  std::optional<double> cost;
+};
+
+struct GroupMatmulsPass : fp8::impl::GroupMatmulsPassBase<GroupMatmulsPass> {
+  using Base::Base;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    Base::getDependentDialects(registry);
+    registerKernelDialects(registry);
+  }
+
+  void runOnOperation() override;
+  void group(ArrayRef<MatmulOp> matmuls, bool sharesA,
+             const KernelTarget &target);
+  /// With a config and its cost; nothing if no kernel computes it.
+  std::optional<Candidate> select(ArrayRef<MatmulOp> matmuls, bool sharesA,
+                                  const KernelTarget &target);
+  /// One launch for those of all parts, if that is possible and takes no
+  /// longer.
+  std::optional<Candidate> join(ArrayRef<Candidate> parts,
+                                const KernelTarget &target);
+  void form(const Candidate &candidate);
+};
+} // namespace
+
+/// Clocks that one launch saves; none where extents are not known.
+static double getSaved(ArrayRef<Candidate> parts, const Candidate &joined) {
+  if (!joined.cost)
+    return 0;
+  double cost = 0;
+  for (const Candidate &part : parts)
+    cost += *part.cost;
+  return cost - *joined.cost;
+}
+
+std::optional<Candidate> GroupMatmulsPass::select(ArrayRef<MatmulOp> matmuls,
+                                                  bool sharesA,
+                                                  const KernelTarget &target) {
+  std::string unused;
+  FailureOr<MatmulSpec> spec = MatmulSpec::get(matmuls, sharesA, unused);
+  const KernelGenerator *generator =
+      succeeded(spec) ? target.architecture->getGenerator(*spec, unused)
+                      : nullptr;
+  if (!generator)
+    return std::nullopt;
+  FailureOr<KernelConfigAttrInterface> config =
+      generator->select(*spec, target.attribute, unused);
+  if (failed(config))
+    return std::nullopt;
+  Candidate candidate{SmallVector<MatmulOp>(matmuls), sharesA, *config,
+                      std::nullopt};
+  if (spec->hasKnownExtents())
+    candidate.cost = generator->getCost(*spec, *config, target.attribute);
+  return candidate;
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+/// The operations before the last of `matmuls`, of one block and in order, that
+/// need one of them; nothing if one of the matmuls does, or something that has
+/// to stay where it is.
+static std::optional<SmallVector<Operation *>>
+getDependents(ArrayRef<MatmulOp> matmuls) {
+  llvm::SmallPtrSet<Operation *, 8> members, needing;
+  for (MatmulOp op : matmuls)
+    members.insert(op);
+  SmallVector<Operation *> dependents;
+  Block *block = matmuls.front()->getBlock();
+  auto needs = [&](Operation *op) {
+    WalkResult found = op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        Operation *source = operand.getDefiningOp();
+        source = source ? block->findAncestorOpInBlock(*source) : nullptr;
+        if (source && source != op &&
+            (members.contains(source) || needing.contains(source)))
+          return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return found.wasInterrupted();
+  };
+  for (Operation *op = matmuls.front()->getNextNode();
+       op != matmuls.back()->getNextNode(); op = op->getNextNode()) {
+    if (!needs(op))
+      continue;
+    if (members.contains(op) || !isMemoryEffectFree(op))
+      return std::nullopt;
+    needing.insert(op);
+    dependents.push_back(op);
+  }
+  return dependents;
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+void GroupMatmulsPass::form(const Candidate &candidate) {
+  ArrayRef<MatmulOp> matmuls = candidate.matmuls;
+  SmallVector<Location> locations;
+  SmallVector<Type> types;
+  SmallVector<Value> results;
+  for (MatmulOp op : matmuls) {
+    locations.push_back(op.getLoc());
+    llvm::append_range(types, op->getResultTypes());
+    llvm::append_range(results, op->getResults());
+  }
+  SmallVector<Operation *> dependents = *getDependents(matmuls);
+  MatmulOp last = matmuls.back();
+  OpBuilder builder(last);
+  Location loc = builder.getFusedLoc(locations);
+  auto group = MatmulGroupOp::create(builder, loc, types);
+  group->setAttr(kConfigAttrName, candidate.config);
+  for (Operation *op : llvm::reverse(dependents))
+    op->moveAfter(last);
+  for (auto [result, replaced] : llvm::zip_equal(group.getResults(), results))
+    replaced.replaceAllUsesWith(result);
+  Block *body = builder.createBlock(&group.getBody());
+  for (MatmulOp op : matmuls) {
+    op->removeAttr(kConfigAttrName);
+    op->moveBefore(body, body->end());
+  }
+  YieldOp::create(builder, loc, results);
+  ++numGroups;
+  numGrouped += matmuls.size();
+}
+
+std::optional<Candidate> GroupMatmulsPass::join(ArrayRef<Candidate> parts,
+                                                const KernelTarget &target) {
+  SmallVector<MatmulOp> matmuls;
+  for (const Candidate &part : parts)
+    llvm::append_range(matmuls, part.matmuls);
+  llvm::sort(matmuls, [](MatmulOp lhs, MatmulOp rhs) {
+    return lhs->isBeforeInBlock(rhs);
+  });
+  if (!getDependents(matmuls))
+    return std::nullopt;
+  std::optional<Candidate> joined =
+      select(matmuls, parts.front().sharesA, target);
+  if (!joined)
+    return std::nullopt;
+  bool pays = joined->cost ? getSaved(parts, *joined) >= 0
+                           : llvm::all_of(parts, [&](const Candidate &part) {
+                               return part.config == joined->config;
+                             });
+  return pays ? joined : std::nullopt;
+}
+
+void GroupMatmulsPass::group(ArrayRef<MatmulOp> matmuls, bool sharesA,
+                             const KernelTarget &target) {
+  SmallVector<Candidate> parts;
+  for (MatmulOp op : matmuls) {
+    std::optional<Candidate> alone = select(op, sharesA, target);
+    // Of any other, somebody knew better.
+    if (alone && alone->config == op->getAttr(kConfigAttrName))
+      parts.push_back(std::move(*alone));
+  }
+  if (parts.size() < 2)
+    return;
+  std::optional<Candidate> all = join(parts, target);
+  // Of two at a time those that save most.
+  while (parts.size() > 1) {
+    std::optional<Candidate> best;
+    double mostSaved = 0;
+    size_t first = 0, second = 0;
+    for (size_t i = 0; i < parts.size(); ++i)
+      for (size_t j = i + 1; j < parts.size(); ++j) {
+        Candidate pair[] = {parts[i], parts[j]};
+        std::optional<Candidate> joined = join(pair, target);
+        double saved = joined ? getSaved(pair, *joined) : 0;
+        if (joined && (!best || saved > mostSaved)) {
+          best = std::move(joined);
+          mostSaved = saved;
+          first = i;
+          second = j;
+        }
+      }
+    if (!best)
+      break;
+    parts.erase(parts.begin() + second);
+    parts[first] = std::move(*best);
+  }
+  if (all && getSaved(parts, *all) >= 0)
+    parts.assign(1, std::move(*all));
+  for (const Candidate &part : parts)
+    if (part.matmuls.size() > 1)
+      form(part);
+}
+
+void GroupMatmulsPass::runOnOperation() {
+  FailureOr<KernelTarget> target = failure();
+  for (bool sharesA : {true, false}) {
+    // By block and operand.
+    llvm::MapVector<std::pair<Block *, Value>, SmallVector<MatmulOp>> siblings;
+    getOperation().walk([&](MatmulOp op) {
+      if (op->hasAttr(kConfigAttrName))
+        siblings[{op->getBlock(), sharesA ? op.getA() : op.getB()}].push_back(
+            op);
+    });
+    for (auto &[place, matmuls] : siblings) {
+      if (matmuls.size() < 2)
+        continue;
+      if (failed(target) && failed(target = lookupTarget(getOperation())))
+        return signalPassFailure();
+      for (ArrayRef<MatmulOp> rest = matmuls; rest.size() > 1;
+           rest = rest.drop_front(std::min(rest.size(), kMostMatmuls)))
+        group(rest.take_front(kMostMatmuls), sharesA, *target);
+    }
+  }
+}

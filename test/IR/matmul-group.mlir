@@ -1,0 +1,32 @@
+// RUN: fp8-opt %s | fp8-opt | FileCheck %s
+
+!x = !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>
+!w = !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>
+!v = !fp8.scaled<16x128xf8E4M3FN, block = [*, *], scale = f32>
+
+// CHECK-LABEL: func.func @of_a
+// CHECK:       %[[R:.+]]:2 = fp8.matmul_group {
+// CHECK:         %[[G:.+]] = fp8.matmul %arg0, %arg1
+// CHECK:         %[[U:.+]] = fp8.matmul %arg0, %arg2
+// CHECK:         fp8.yield %[[G]], %[[U]] : tensor<32x64xbf16>, tensor<32x16xbf16>
+// CHECK:       } : tensor<32x64xbf16>, tensor<32x16xbf16>
+// CHECK:       return %[[R]]#0, %[[R]]#1
+func.func @of_a(%x: !x, %w: !w, %v: !v) -> (tensor<32x64xbf16>, tensor<32x16xbf16>) {
+  %0:2 = fp8.matmul_group {
+    %g = fp8.matmul %x, %w : !x, !w -> tensor<32x64xbf16>
+    %u = fp8.matmul %x, %v : !x, !v -> tensor<32x16xbf16>
+    fp8.yield %g, %u : tensor<32x64xbf16>, tensor<32x16xbf16>
+  } : tensor<32x64xbf16>, tensor<32x16xbf16>
+  return %0#0, %0#1 : tensor<32x64xbf16>, tensor<32x16xbf16>
+}
+
+// CHECK-LABEL: func.func @of_b
+// CHECK:       fp8.matmul_group {
+func.func @of_b(%x: !x, %y: !v, %w: !w) -> (tensor<32x64xbf16>, tensor<16x64xbf16>) {
+  %0:2 = fp8.matmul_group {
+    %g = fp8.matmul %x, %w : !x, !w -> tensor<32x64xbf16>
+    %u = fp8.matmul %y, %w : !v, !w -> tensor<16x64xbf16>
+    fp8.yield %g, %u : tensor<32x64xbf16>, tensor<16x64xbf16>
+  } : tensor<32x64xbf16>, tensor<16x64xbf16>
+  return %0#0, %0#1 : tensor<32x64xbf16>, tensor<16x64xbf16>
+}
