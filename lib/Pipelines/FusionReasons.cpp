@@ -345,7 +345,9 @@ std::string FusionReasons::explain(
     return "the second one needs " + describe(*between) +
            ", which needs the first one";
   if (first.isContraction() && second.isContraction())
-    return explainProducts(first.op, second.op);
+    return pair.flows.empty()
+               ? explainProducts(first.op, second.op)
+               : "tiles of a launch do not wait for those of another product";
   if (auto matmul = dyn_cast<MatmulOp>(first.op); matmul && !pair.flows.empty())
     return askEpilogue(matmul, second.op);
   if (isa<MatmulOp>(second.op) && !pair.flows.empty())

@@ -125,7 +125,7 @@ func.func @linear(%x: tensor<512x1024xbf16> {fp8.name = "x"}, %w: tensor<2048x10
 // CHECK: matmul 4.72 1.05 2.15 3.7 up
 // CHECK: matmul 3.15 1.05 2.15 3.6 down
 // CHECK: what one would save
-// CHECK: 4.72 3.5 #{{[0-9]+}} -> #{{[0-9]+}} through gate's 512x2048xbf16, both read #{{[0-9]+}}'s 512x1024xf8E4M3FN: a kernel computes one product
+// CHECK: 4.72 3.5 #{{[0-9]+}} -> #{{[0-9]+}} through gate's 512x2048xbf16, both read #{{[0-9]+}}'s 512x1024xf8E4M3FN: tiles of a launch do not wait for those of another product
 // CHECK-NOT: 4.19
 // CHECK: read again only to be quantised: none
 

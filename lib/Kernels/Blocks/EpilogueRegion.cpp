@@ -91,6 +91,34 @@ void fp8::allowContraction(Operation *op) {
                                         arith::FastMathFlags::contract));
 }
 
+/// Two f32 rounded to a vector of bf16 or f16, the first one first.
+static Value convertPair(KernelBuilder &b, Type type, Value first,
+                         Value second) {
+  auto pair = VectorType::get({2}, type);
+  // The first operand goes to the upper half.
+  if (type.isBF16())
+    return NVVM::ConvertF32x2ToBF16x2Op::create(b, pair, second, first,
+                                                /*random_bits=*/Value(),
+                                                NVVM::FPRoundingMode::RN);
+  return NVVM::ConvertF32x2ToF16x2Op::create(b, pair, second, first,
+                                             /*random_bits=*/Value(),
+                                             NVVM::FPRoundingMode::RN);
+}
+
+/// A conversion of one f32 to 16 bits shares the unit of exp and reciprocals,
+/// at a quarter of the rate of one of two.
+static void roundAsPair(KernelBuilder &b, arith::TruncFOp op) {
+  Type type = op.getType();
+  if (!isa<BFloat16Type, Float16Type>(type) || !op.getIn().getType().isF32())
+    return;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(op);
+  Value pair = convertPair(b, type, op.getIn(), b.f32(0.0f));
+  Value rounded = LLVM::ExtractElementOp::create(b, pair, b.i32(0));
+  op.replaceAllUsesWith(rounded);
+  op.erase();
+}
+
 std::pair<Value, Value> EpilogueRegion::inlineOn(Value accumulator,
                                                  ValueRange values) {
   Block *body = shape.body;
@@ -122,17 +150,20 @@ std::pair<Value, Value> EpilogueRegion::inlineOn(Value accumulator,
   }
   Value yielded = yield->getOperand(0);
   Value measured = shape.isMeasured ? get(yield->getOperand(1)) : Value();
-  if (Value unrounded = getUnrounded(shape.resultType, yielded)) {
-    Value result = get(unrounded);
-    // The rounding that the instruction does is left over.
-    for (Operation *clone : llvm::reverse(clones))
-      if (clone->use_empty() && clone->getResult(0) != result &&
-          clone->getResult(0) != measured)
-        clone->erase();
-    return {result, measured};
-  }
+  Value unrounded = getUnrounded(shape.resultType, yielded);
   // A value of the result type as it is: widening and rounding it is exact.
-  return {arith::ExtFOp::create(b, b.getF32Type(), get(yielded)), measured};
+  Value result = unrounded
+                     ? get(unrounded)
+                     : arith::ExtFOp::create(b, b.getF32Type(), get(yielded));
+  for (Operation *clone : llvm::reverse(clones)) {
+    Value value = clone->getResult(0);
+    // The rounding that the instruction does is left over.
+    if (unrounded && value.use_empty() && value != result && value != measured)
+      clone->erase();
+    else if (auto truncate = dyn_cast<arith::TruncFOp>(clone))
+      roundAsPair(b, truncate);
+  }
+  return {result, measured};
 }
 
 Value EpilogueRegion::pack(Pair values) {
@@ -148,15 +179,6 @@ Value EpilogueRegion::pack(Pair values) {
     return NVVM::ConvertF32x2ToF8x2Op::create(
         b, b.getI16Type(), values[1], values[0], NVVM::FPRoundingMode::RN,
         NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
-  Type vectorType = VectorType::get({2}, type);
-  Value vector;
-  if (type.isBF16())
-    vector = NVVM::ConvertF32x2ToBF16x2Op::create(
-        b, vectorType, values[1], values[0], /*random_bits=*/Value(),
-        NVVM::FPRoundingMode::RN);
-  else
-    vector = NVVM::ConvertF32x2ToF16x2Op::create(
-        b, vectorType, values[1], values[0], /*random_bits=*/Value(),
-        NVVM::FPRoundingMode::RN);
-  return LLVM::BitcastOp::create(b, b.getI32Type(), vector);
+  return LLVM::BitcastOp::create(b, b.getI32Type(),
+                                 convertPair(b, type, values[0], values[1]));
 }
