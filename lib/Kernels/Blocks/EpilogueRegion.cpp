@@ -107,16 +107,10 @@ static Value convertPair(KernelBuilder &b, Type type, Value first,
 
 /// A conversion of one f32 to 16 bits shares the unit of exp and reciprocals,
 /// at a quarter of the rate of one of two.
-static void roundAsPair(KernelBuilder &b, arith::TruncFOp op) {
-  Type type = op.getType();
-  if (!isa<BFloat16Type, Float16Type>(type) || !op.getIn().getType().isF32())
-    return;
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(op);
-  Value pair = convertPair(b, type, op.getIn(), b.f32(0.0f));
-  Value rounded = LLVM::ExtractElementOp::create(b, pair, b.i32(0));
-  op.replaceAllUsesWith(rounded);
-  op.erase();
+static bool isSlowRounding(Operation &op) {
+  auto truncate = dyn_cast<arith::TruncFOp>(op);
+  return truncate && truncate.getIn().getType().isF32() &&
+         isa<BFloat16Type, Float16Type>(truncate.getType());
 }
 
 std::pair<Value, Value> EpilogueRegion::inlineOn(Value accumulator,
@@ -137,14 +131,32 @@ std::pair<Value, Value> EpilogueRegion::inlineOn(Value accumulator,
   };
   Operation *yield = body->getTerminator();
   SmallVector<Operation *> clones;
+  llvm::DenseMap<Value, Value> rounded;
   for (Operation &op : body->without_terminator()) {
     for (Value operand : op.getOperands())
       get(operand);
-    if (isa<arith::ExtFOp>(op) && op.getResult(0).getType().isF32())
-      if (Value wide = widened.lookup(mapping.lookup(op.getOperand(0)))) {
+    if (isa<arith::ExtFOp>(op) && op.getResult(0).getType().isF32()) {
+      Value narrow = mapping.lookup(op.getOperand(0));
+      Value loaded = widened.lookup(narrow);
+      if (Value wide = loaded ? loaded : rounded.lookup(narrow)) {
         mapping.map(op.getResult(0), wide);
         continue;
       }
+    }
+    if (isSlowRounding(op)) {
+      Type type = op.getResult(0).getType();
+      Value pair =
+          convertPair(b, type, b.f32(0.0f), mapping.lookup(op.getOperand(0)));
+      Value narrow = LLVM::ExtractElementOp::create(b, pair, b.i32(1));
+      clones.append({pair.getDefiningOp(), narrow.getDefiningOp()});
+      mapping.map(op.getResult(0), narrow);
+      // With zeros below it is an f32.
+      if (type.isBF16()) {
+        rounded[narrow] = LLVM::BitcastOp::create(b, b.getF32Type(), pair);
+        clones.push_back(rounded[narrow].getDefiningOp());
+      }
+      continue;
+    }
     clones.push_back(b.clone(op, mapping));
     allowContraction(clones.back());
   }
@@ -155,13 +167,11 @@ std::pair<Value, Value> EpilogueRegion::inlineOn(Value accumulator,
   Value result = unrounded
                      ? get(unrounded)
                      : arith::ExtFOp::create(b, b.getF32Type(), get(yielded));
+  // The rounding that the instruction does is left over.
   for (Operation *clone : llvm::reverse(clones)) {
     Value value = clone->getResult(0);
-    // The rounding that the instruction does is left over.
-    if (unrounded && value.use_empty() && value != result && value != measured)
+    if (value.use_empty() && value != result && value != measured)
       clone->erase();
-    else if (auto truncate = dyn_cast<arith::TruncFOp>(clone))
-      roundAsPair(b, truncate);
   }
   return {result, measured};
 }

@@ -1,15 +1,14 @@
 // RUN: fp8-opt %s --fp8-set-target=chip=sm_90a --fp8-build-kernels --canonicalize | FileCheck %s
 
-// Roundings within an epilogue are conversions of two numbers, of which one is
-// 0; the last one is that of the store.
+// Roundings within an epilogue are conversions of two numbers, of which the lower
+// is 0, so that a bf16 is an f32; the last one is that of the store.
 
 !x = !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>
 
 // CHECK-LABEL: llvm.func @fp8_matmul
 // CHECK-NOT:   arith.truncf
 // CHECK:       %[[PAIR:.+]] = nvvm.convert.f32x2.to.bf16x2 %{{.+}}, %{{.+}} : vector<2xbf16>
-// CHECK:       %[[ROUNDED:.+]] = llvm.extractelement %[[PAIR]]
-// CHECK:       %[[WIDE:.+]] = arith.extf %[[ROUNDED]] : bf16 to f32
+// CHECK:       %[[WIDE:.+]] = llvm.bitcast %[[PAIR]] : vector<2xbf16> to f32
 // CHECK:       arith.mulf %[[WIDE]], %[[WIDE]]
 // CHECK-NOT:   arith.truncf
 // CHECK:       llvm.return

@@ -64,3 +64,39 @@ func.func @gelu_quantize(%a: !x, %bias: tensor<4096xbf16>, %scale: f32) -> (tens
   } : !x, !x -> tensor<4096x4096xf8E4M3FN>, tensor<1x1xf32>
   return %0#0, %0#1 : tensor<4096x4096xf8E4M3FN>, tensor<1x1xf32>
 }
+
+// Roundings of the sums themselves, and functions, in the epilogue.
+
+func.func @gated(%a: !x, %g: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
+  %one = arith.constant 1.0 : f32
+  %0 = fp8.matmul %a, %a accumulate = fast epilogue(%g : tensor<4096x4096xbf16>) {
+  ^bb0(%acc: f32, %e: bf16):
+    %1 = arith.truncf %acc : f32 to bf16
+    %2 = arith.extf %1 : bf16 to f32
+    %3 = arith.extf %e : bf16 to f32
+    %4 = arith.negf %3 : f32
+    %5 = math.exp %4 : f32
+    %6 = arith.addf %5, %one : f32
+    %7 = arith.divf %2, %6 : f32
+    %8 = arith.truncf %7 : f32 to bf16
+    fp8.yield %8 : bf16
+  } : !x, !x -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+
+func.func @gated_plain(%a: tensor<4096x4096xbf16>, %g: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
+  %one = arith.constant 1.0 : f32
+  %0 = fp8.matmul %a, %a accumulate = fast epilogue(%g : tensor<4096x4096xbf16>) {
+  ^bb0(%acc: f32, %e: bf16):
+    %1 = arith.truncf %acc : f32 to bf16
+    %2 = arith.extf %1 : bf16 to f32
+    %3 = arith.extf %e : bf16 to f32
+    %4 = arith.negf %3 : f32
+    %5 = math.exp %4 : f32
+    %6 = arith.addf %5, %one : f32
+    %7 = arith.divf %2, %6 : f32
+    %8 = arith.truncf %7 : f32 to bf16
+    fp8.yield %8 : bf16
+  } : tensor<4096x4096xbf16>, tensor<4096x4096xbf16> -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
