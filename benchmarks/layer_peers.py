@@ -17,9 +17,9 @@ def linear(x, w):
     return torch.nn.functional.linear(x, w)
 
 
-def projections(x, w_q, w_k, w_v):
-    linear = torch.nn.functional.linear
-    return {"q": linear(x, w_q), "k": linear(x, w_k), "v": linear(x, w_v)}
+def projections(x, **weights):
+    return {name.removeprefix("w_"): torch.nn.functional.linear(x, w)
+            for name, w in weights.items()}
 
 
 def gelu_mlp(x, w_up, b_up, w_down, b_down):

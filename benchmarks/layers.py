@@ -157,12 +157,12 @@ def linear_step(name, m, n, k):
     return f.text()
 
 
-def projections_forward(name, m, n, k):
-    """What attention makes of x: q of n columns, k and v of a quarter of them."""
+def projections_forward(name, m, k, columns):
+    """What is made of x, by name: `columns` says of how many columns."""
     f = Builder(name)
     x = f.argument("x", (m, k))
-    for part, columns in (("q", n), ("k", n // 4), ("v", n // 4)):
-        w = f.argument(f"w_{part}", (columns, k), "fp8.weight")
+    for part, n in columns.items():
+        w = f.argument(f"w_{part}", (n, k), "fp8.weight")
         f.result(part, f.linear(part, x, w, "nt"))
     return f.text()
 

@@ -7,12 +7,15 @@ of every result from the same in f32: PyTorch's own show what bf16 costs. A prof
 each kernel of a step alone.
 
 usage: mlp.py [--build-dir build] [--programs DIR] [--compile-only] [--rounds N]
-              [--functions NAME,...] [--recipes NAME,...] [--out FILE]
+              [--functions NAME,... | --random SEED] [--recipes NAME,...] [--out FILE]
 
-`--compile-only` makes programs in DIR, for a machine without the compiler.
+`--compile-only` makes programs in DIR, for a machine without the compiler. `--random` takes
+20 sets of projections of random extents in place of layers.
 """
 
 import json
+import math
+import random
 import subprocess
 import sys
 import time
@@ -46,6 +49,10 @@ class Layer:
     max_error: float  # Of the norms of results under FP8 recipes; see `is_correct`.
 
 
+def projections(*extents):
+    return Layer(projections_forward, extents, layer_peers.projections, {}, 0.1)
+
+
 LAYERS = {
     "mlp": Layer(swiglu_forward, (8192, 14336, 4096), layer_peers.mlp,
                  dict.fromkeys(BY_TENSOR, 2.5), 0.1),
@@ -58,12 +65,27 @@ LAYERS = {
     "small": Layer(gelu_mlp_step, (32, 3072, 768), layer_peers.gelu_mlp,
                    dict.fromkeys(RECIPES, 0.1), 0.12),
     # While serving: a prompt, and a batch of sequences that get a token each.
-    "projections": Layer(projections_forward, (1000, 4096, 4096), layer_peers.projections, {},
-                         0.1),
-    "projections_decode": Layer(projections_forward, (24, 4096, 4096),
-                                layer_peers.projections, {}, 0.1),
+    "projections": projections(1000, 4096, {"q": 4096, "k": 1024, "v": 1024}),
+    "projections_decode": projections(24, 4096, {"q": 4096, "k": 1024, "v": 1024}),
     "mlp_decode": Layer(swiglu_forward, (24, 14336, 4096), layer_peers.mlp, {}, 0.1),
 }
+
+
+def make_random_layers(seed, count=20):
+    """Two to four projections of one tensor, of equal widths or not."""
+    draw = random.Random(seed)
+    layers = {}
+    while len(layers) < count:
+        m = 8 * int(2 ** draw.uniform(0, 9.5))
+        k = draw.choice([1024, 2048, 3072, 4096, 5120, 8192])
+        widths = [64 * draw.randint(4, 96) for _ in range(draw.choice([2, 3, 4]))]
+        if draw.random() < 0.5:
+            widths = widths[:1] * len(widths)
+        name = "_".join(map(str, ["random", m, k, *widths]))
+        layers[name] = projections(m, k, {f"p{i}": n for i, n in enumerate(widths)})
+    return layers
+
+
 # Of what `none` takes for the MLP, by PyTorch's eager time.
 NONE_GOAL = 1.15
 # Of errors in bf16 beside PyTorch's; the greatest of a few elements varies.
@@ -230,12 +252,12 @@ def show_table(rows):
     def cell(value, digits):
         return "" if value is None else f"{value:.{digits}f}"
 
-    print(f"\n{'function':12} {'recipe':30} {'ms':>7} {'worst':>7} {'by call':>7} {'eager':>7} "
+    print(f"\n{'function':40} {'recipe':30} {'ms':>7} {'worst':>7} {'by call':>7} {'eager':>7} "
           f"{'compile':>7} {'/eager':>7} {'/compile':>8} {'goal':>6}")
     for row in rows:
         peers, ratios = row["peers"], row["ratios"]
         met = {None: "", True: "met", False: "missed"}[row["met"]]
-        print(f"{row['function']:12} {row['recipe']:30} {cell(row['ms'], 3):>7} "
+        print(f"{row['function']:40} {row['recipe']:30} {cell(row['ms'], 3):>7} "
               f"{cell(row['worst_ms'], 3):>7} {cell(row['times'].get('call_ms'), 3):>7} "
               f"{cell(peers['eager'].get('ms'), 3):>7} "
               f"{cell(peers['compiled'].get('ms'), 3):>7} {cell(ratios['eager'], 3):>7} "
@@ -244,8 +266,24 @@ def show_table(rows):
     sys.stdout.flush()
 
 
+def show_middle(rows):
+    """The geometric mean and the worst of ratios to PyTorch's eager time, by recipe."""
+    for recipe in dict.fromkeys(row["recipe"] for row in rows):
+        ratios = {row["function"]: row["ratios"]["eager"] for row in rows
+                  if row["recipe"] == recipe and row["ratios"]["eager"]}
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+            worst = max(ratios, key=ratios.get)
+            print(f"{recipe}: {mean:.3f} of eager in the geometric mean of {len(ratios)}, "
+                  f"at most {ratios[worst]:.3f} ({worst})")
+
+
 def parse_arguments():
     parser = make_parser(rounds=12)
+    parser.add_argument("--random", type=int, metavar="SEED")
+    if (seed := parser.parse_known_args()[0].random) is not None:
+        LAYERS.clear()
+        LAYERS.update(make_random_layers(seed))
     for option, known in (("functions", LAYERS), ("recipes", RECIPES)):
         parser.add_argument(f"--{option}", type=lambda text: text.split(","),
                             default=list(known), help=", ".join(known))
@@ -275,6 +313,8 @@ def main():
                 failed[name] = describe(error)
                 print(f"{name} failed: {failed[name]}", flush=True)
     show_table(rows)
+    if args.random is not None:
+        show_middle(rows)
     write_record(args.out, rounds=args.rounds, failed=failed, rows=rows)
     return 1 if failed or any(not row["correct"] or row["met"] is False for row in rows) else 0
 
