@@ -91,6 +91,13 @@ Value ScaleRuleAttr::buildScaleByte(ScalarBuilder &b, Value amax,
     byte = arith::MaxSIOp::create(b, byte, b.i32(0));
   }
   byte = arith::MinSIOp::create(b, byte, b.i32(0xfe));
+  // A finite amax that EVEN rounds up to Inf: torchao takes the exponent of Inf
+  // for NaN, and no other system has the mode.
+  if (mode == MXMode::Even) {
+    Value overflows =
+        b.cmpi(arith::CmpIPredicate::uge, bits, b.i32(0x7f800000));
+    byte = b.select(overflows, b.i32(0xff), byte);
+  }
   // Non-finite amaxes, on the bits before any rounding.
   Value isInf =
       b.cmpi(arith::CmpIPredicate::eq, b.bits(amax), b.i32(0x7f800000));

@@ -60,13 +60,14 @@ def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [
       names; `scale_inv = 1 / scale`, one IEEE division.
     - `scale_type = f8E8M0FNU`: `scale_inv` is the E8M0 byte that the `rule`
       gives, `scale = 1 / scale_inv`, exact.
-    - `scale_type = f8E4M3FN`: needs `tensor_amax`.
-      `tensor_scale_inv = tensor_amax / (448 * M)`,
-      `scale_inv = E4M3((amax / M) / tensor_scale_inv)`, saturating,
-      `scale = 1 / (scale_inv * tensor_scale_inv)`. Where a factor would be
-      zero or the tensor's amax is not finite and positive, tensor_scale_inv
-      is 1; a block whose factor rounds to zero has scale 0, and a scale that
-      overflows is FLT_MAX.
+    - `scale_type = f8E4M3FN`: needs `tensor_amax`. With
+      `t = (448 * M) / tensor_amax`, FLT_MAX if that overflows,
+      `scale_inv = E4M3(amax * (t * (1 / M)))`, saturating,
+      `scale = 1 / (scale_inv * (1 / t))`, and
+      `tensor_scale_inv = tensor_amax / (448 * M)`, at least 1 / FLT_MAX; each
+      step rounds to f32. Where the tensor's amax is not finite and positive,
+      `t` and tensor_scale_inv are 1; a block whose factor rounds to zero has
+      scale 0, and a scale that overflows is FLT_MAX.
 
     Constraints:
     - (C1) `format` is f8E4M3FN, f8E5M2 or f4E2M1FN;

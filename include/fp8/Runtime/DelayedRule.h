@@ -170,12 +170,16 @@ private:
     return updated;
   }
 
-  /// TE fused divides FP8_MAX by 2^margin first.
+  /// TE fused divides FP8_MAX by 2^margin first. TE unfused is PyTorch, where a
+  /// number divided by a tensor is the number times the tensor's reciprocal:
+  /// two roundings.
   Real divide(Real fp8Max, Real amax) {
+    if (rule.compat == DelayedCompat::Flax)
+      return a.divide(fp8Max, amax);
     Real power = a.real(std::ldexp(1.0f, static_cast<int>(rule.margin)));
     if (rule.compat == DelayedCompat::TEFused)
       return a.divide(a.divide(fp8Max, power), amax);
-    return a.divide(a.divide(fp8Max, amax), power);
+    return a.divide(a.multiply(a.divide(a.real(1), amax), fp8Max), power);
   }
 
   /// Flax has no rule for a quotient that overflows.

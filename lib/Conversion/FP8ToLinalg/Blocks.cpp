@@ -81,6 +81,9 @@ Value BlockedNest::split(Value tensor) const {
 
 Value BlockedNest::join(Value tensor) const {
   auto type = cast<RankedTensorType>(tensor.getType());
+  // No slice of no elements is inside of a tensor.
+  if (llvm::is_contained(shape, 0))
+    return tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
   if (loopShape.size() != shape.size())
     tensor = tensor::CollapseShapeOp::create(
         builder, loc, type.clone(paddedShape), tensor, reassociation);

@@ -69,8 +69,9 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
         [&](OpBuilder &builder, Location loc, ValueRange args) {
           Value value = args[0];
           if (!inOperands) {
-            Value factor =
-                arith::MulFOp::create(builder, loc, args[1], args[2]);
+            Value factor = arith::MulFOp::create(builder, loc,
+                                                 toF32(builder, loc, args[1]),
+                                                 toF32(builder, loc, args[2]));
             value = arith::MulFOp::create(builder, loc, value, factor);
           }
           if (op.hasEpilogue()) {

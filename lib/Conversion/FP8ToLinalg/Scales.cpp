@@ -11,6 +11,7 @@
 #include "fp8/IR/ScalarBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -87,6 +88,62 @@ struct ConvertAmax : OpConversionPattern<AmaxOp> {
 // compute_scale
 //===----------------------------------------------------------------------===//
 
+constexpr float kMaxF32 = std::numeric_limits<float>::max();
+constexpr float kMaxE4M3 = 448.0f;
+
+/// The tensor's own factors, of one element; null where there are none.
+struct TensorScale {
+  Value scale, scaleInv;
+  explicit operator bool() const { return static_cast<bool>(scale); }
+};
+
+/// Of two levels, the outer: scale = 448 M / amax and scale_inv = amax / 448 M,
+/// each rounded for itself as Transformer Engine does, which keeps the amax.
+TensorScale buildTensorScale(OpBuilder &builder, Location loc, Value amax,
+                             float maxFinite) {
+  auto type = cast<RankedTensorType>(amax.getType());
+  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+  Value out = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                      builder.getF32Type());
+  auto generic = linalg::GenericOp::create(
+      builder, loc, TypeRange{type, type}, amax, ValueRange{out, out},
+      ArrayRef{identity, identity, identity},
+      getIterators(SmallVector<bool>(type.getRank(), false)),
+      [&](OpBuilder &inner, Location loc, ValueRange args) {
+        ScalarBuilder b(loc, inner);
+        Value whole = b.f32(kMaxE4M3 * maxFinite);
+        Value isUsable = b.isPositiveFinite(args[0]);
+        Value scale = clamp(b, loc, b.div(whole, args[0]), kMaxF32);
+        // Not below what undoes the largest scale.
+        Value smallest = b.f32(1.0f / kMaxF32);
+        Value scaleInv = b.div(args[0], whole);
+        scaleInv =
+            b.select(b.cmpf(arith::CmpFPredicate::OLT, scaleInv, smallest),
+                     smallest, scaleInv);
+        linalg::YieldOp::create(
+            b, ValueRange{b.select(isUsable, scale, b.f32(1.0f)),
+                          b.select(isUsable, scaleInv, b.f32(1.0f))});
+      });
+  return {generic.getResult(0), generic.getResult(1)};
+}
+
+/// The inner: scale and scale_inv of a block. Transformer Engine's kernels
+/// multiply by reciprocals in this order; any other gives another code for one
+/// block in 2000.
+std::pair<Value, Value> buildTwoLevelScales(ScalarBuilder &b, Value amax,
+                                            Value tensorScale, float maxFinite,
+                                            Type scaleType) {
+  Value factor = b.mul(amax, b.mul(tensorScale, b.f32(1.0f / maxFinite)));
+  factor = clamp(b, b.getLoc(), factor, kMaxE4M3);
+  Value scaleInv = arith::TruncFOp::create(b, scaleType, factor);
+  Value decoded = arith::ExtFOp::create(b, b.getF32Type(), scaleInv);
+  Value product = b.mul(decoded, b.div(b.f32(1.0f), tensorScale));
+  Value isZero = b.cmpf(arith::CmpFPredicate::OEQ, product, b.f32(0.0f));
+  // An infinite scale would make NaN of the zeros in a block.
+  Value scale = clamp(b, b.getLoc(), b.div(b.f32(1.0f), product), kMaxF32);
+  return {b.select(isZero, b.f32(0.0f), scale), scaleInv};
+}
+
 struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
   using Base::Base;
 
@@ -114,28 +171,14 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
 
     SmallVector<Value> inputs{amax};
     SmallVector<AffineMap> maps{identity};
-    // The tensor's own factor first: the blocks' depend on it.
-    Value tensorScaleInv;
+    TensorScale tensorScale;
     if (op.getTensorAmax()) {
-      SmallVector<OpFoldResult> ones(rank, rewriter.getIndexAttr(1));
-      Value out = empty(ones, rewriter.getF32Type());
-      tensorScaleInv =
-          linalg::GenericOp::create(
-              rewriter, loc, out.getType(), adaptor.getTensorAmax(), out,
-              ArrayRef{identity, identity}, iterators,
-              [&](OpBuilder &builder, Location loc, ValueRange args) {
-                ScalarBuilder b(loc, builder);
-                Value factor = b.div(args[0], b.f32(448.0f * maxFinite));
-                factor =
-                    b.select(b.isPositiveFinite(args[0]), factor, b.f32(1.0f));
-                // An amax so small that its factor underflows to zero.
-                factor =
-                    b.select(b.isPositiveFinite(factor), factor, b.f32(1.0f));
-                linalg::YieldOp::create(b, factor);
-              })
-              .getResult(0);
-      inputs.push_back(tensorScaleInv);
-      maps.push_back(single);
+      tensorScale =
+          buildTensorScale(rewriter, loc, adaptor.getTensorAmax(), maxFinite);
+      for (Value value : {tensorScale.scale, tensorScale.scaleInv}) {
+        inputs.push_back(value);
+        maps.push_back(single);
+      }
     }
 
     Value scaleOut = empty(sizes, rewriter.getF32Type());
@@ -147,20 +190,9 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
         [&](OpBuilder &builder, Location loc, ValueRange args) {
           ScalarBuilder b(loc, builder);
           Value scale, scaleInv;
-          if (tensorScaleInv) {
-            Value factor = b.div(b.div(args[0], b.f32(maxFinite)), args[1]);
-            factor = clamp(b, loc, factor, 448.0f);
-            scaleInv = arith::TruncFOp::create(b, op.getScaleType(), factor);
-            Value decoded = arith::ExtFOp::create(b, b.getF32Type(), scaleInv);
-            Value product = b.mul(decoded, args[1]);
-            Value isZero =
-                b.cmpf(arith::CmpFPredicate::OEQ, product, b.f32(0.0f));
-            // An infinite scale would make NaN of the zeros in a block.
-            Value max = b.f32(std::numeric_limits<float>::max());
-            scale = b.div(b.f32(1.0f), product);
-            scale = b.select(b.cmpf(arith::CmpFPredicate::OGT, scale, max), max,
-                             scale);
-            scale = b.select(isZero, b.f32(0.0f), scale);
+          if (tensorScale) {
+            std::tie(scale, scaleInv) = buildTwoLevelScales(
+                b, args[0], args[1], maxFinite, op.getScaleType());
           } else {
             std::tie(scale, scaleInv) =
                 buildScales(b, rule, args[0], format, op.getScaleType());
@@ -168,8 +200,8 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
           linalg::YieldOp::create(b, ValueRange{scale, scaleInv});
         });
     SmallVector<Value> results{scales.getResult(0), scales.getResult(1)};
-    if (tensorScaleInv)
-      results.push_back(tensorScaleInv);
+    if (tensorScale)
+      results.push_back(tensorScale.scaleInv);
     rewriter.replaceOp(op, results);
     return success();
   }

@@ -65,7 +65,8 @@ class Unfused(TE):
         a = h.max(axis=0) if self.algo == "max" else h[0].copy()
         self.history = np.roll(h, -1, axis=0)
         self.history[0] = 0
-        return a, (self.fp8_max / a) / self.power
+        # In torch a number divided by a tensor is the number times a reciprocal.
+        return a, ((F32(1) / a) * self.fp8_max) / self.power
 
 
 class Flax:

@@ -128,6 +128,8 @@ def e8m0_byte(a, fmt, rule):
         if rule.mode == "ceil":
             exponent = exponent + (mantissa != 0)
         byte = np.clip(exponent - fmt.emax, 0, 255)
+        if rule.mode == "even":  # Amaxes that round up to Inf.
+            byte = np.where(exponent == 0xFF, 0xFF, byte)
     byte = np.where(np.isinf(a), 0xFF if rule.nonfinite == "nan" else 0xFE, byte)
     return np.where(np.isnan(a), 0xFF, byte).astype(np.uint8)
 
@@ -167,14 +169,17 @@ def compute_scale(a, name, scale_type, rule=Rule(), tensor_amax=None):
     if scale_type == "f32":
         scale = f32_scale(a, fmt, rule)
         return scale, one / scale, None
-    # Two levels. The global factor is 1 where the amax gives none.
-    factor = tensor_amax / np.float32(E4M3_SCALE_MAX * fmt.largest)
-    factor = np.where(positive_finite(tensor_amax) & (factor > 0), factor, one)
-    block = (a / fmt.largest) / factor
+    # Two levels, in the order of Transformer Engine's reference, which
+    # multiplies by reciprocals. The global scale is 1 where the amax gives none.
+    largest = np.float32(E4M3_SCALE_MAX * fmt.largest)
+    whole = np.where(positive_finite(tensor_amax), tensor_amax, largest)
+    encode_scale = np.minimum(largest / whole, F32_MAX)
+    block = a * (encode_scale * (one / fmt.largest))
     codes = encode(block, "f8E4M3FN")
-    product = decode(codes, "f8E4M3FN") * factor
+    product = decode(codes, "f8E4M3FN") * (one / encode_scale)
     # As Transformer Engine: never Inf, which would turn zeros into NaN.
     scale = np.minimum(one / product, F32_MAX)
+    factor = np.maximum(whole / largest, one / F32_MAX)
     return np.where(product == 0, np.float32(0), scale), codes, factor
 
 
