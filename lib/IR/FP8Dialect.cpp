@@ -10,6 +10,7 @@
 #include "fp8/IR/FP8Attrs.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/IR/FP8Types.h"
+#include "fp8/Support/Suggestion.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 
@@ -48,10 +49,23 @@ void FP8Dialect::initialize() {
 // Discardable attributes
 //===----------------------------------------------------------------------===//
 
-/// Checks the type of one of the attributes in the dialect's table.
+/// The attributes in the dialect's table.
+static constexpr StringLiteral attributeNames[] = {
+    kRecipeAttrName,     kRoleAttrName,          kNameAttrName,
+    kGradAttrName,       kWeightAttrName,        kFirstMicrobatchAttrName,
+    kRecomputeAttrName,  kSlotsAttrName,         kAccumulateAttrName,
+    kOperandsAttrName,   kStateAttrName,         kStateUpdateAttrName,
+    kStatsSlotsAttrName, kStateManifestAttrName, kTilesAttrName};
+
+/// Checks the name and the type of one of the attributes in the dialect's
+/// table. A name that is not there would be a wish that nobody hears.
 static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   Attribute value = attribute.getValue();
+  if (!llvm::is_contained(attributeNames, name))
+    return op->emitOpError("expected an attribute of the fp8 dialect, but got "
+                           "'")
+           << name << '\'' << suggest(name, attributeNames);
   if (name == kRecipeAttrName && !isa<RecipeAttrInterface>(value))
     return op->emitOpError("expected '")
            << name << "' to be a recipe, e.g. #fp8.current, but got " << value;

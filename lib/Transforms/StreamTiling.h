@@ -13,9 +13,6 @@
 
 namespace mlir::fp8 {
 
-/// On a loop over tiles: nothing in it has to be checked.
-inline constexpr StringLiteral kTilesAttrName = "fp8.tiles";
-
 /// A cut of a stream's domain into tiles, each of which can be computed without
 /// the others: whole blocks, whole rows or columns where these are summed. What
 /// is computed of a tile's inputs is the same, bit by bit, as of the tensors'.

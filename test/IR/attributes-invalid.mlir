@@ -57,3 +57,18 @@ func.func private @operands_attribute() attributes {fp8.operands = [#fp8.operand
 
 // expected-error @below {{expected 'fp8.state_manifest' to be a string, but got 1 : i64}}
 func.func private @state_manifest_attribute() attributes {fp8.state_manifest = 1}
+
+// -----
+
+// expected-error @below {{expected an attribute of the fp8 dialect, but got 'fp8.recipie'; did you mean 'fp8.recipe'?}}
+func.func private @misspelt() attributes {fp8.recipie = #fp8.block}
+
+// -----
+
+// expected-error @below {{expected an attribute of the fp8 dialect, but got 'fp8.wieght'; did you mean 'fp8.weight'?}}
+func.func private @misspelt_argument(%w: tensor<4xf32> {fp8.wieght})
+
+// -----
+
+// expected-error @below {{expected an attribute of the fp8 dialect, but got 'fp8.something_else'}}
+func.func private @unknown_result() -> (tensor<4xf32> {fp8.something_else})

@@ -36,6 +36,7 @@ inline constexpr llvm::StringLiteral kStateAttrName = "fp8.state";
 inline constexpr llvm::StringLiteral kStateUpdateAttrName = "fp8.state_update";
 inline constexpr llvm::StringLiteral kStateManifestAttrName =
     "fp8.state_manifest";
+inline constexpr llvm::StringLiteral kTilesAttrName = "fp8.tiles";
 
 } // namespace mlir::fp8
 
