@@ -56,7 +56,7 @@ double mlir::fp8::getElement(const HostTensor &tensor, int64_t index) {
 /// often one is the other misspelt.
 static llvm::Error checkNames(ArrayRef<Port> ports,
                               const fp8rt::SafetensorsHeader &header,
-                              const std::string &path) {
+                              const std::string &path, bool ignoreExtra) {
   std::string missing, extra;
   auto append = [](std::string &list, StringRef name) {
     list += ((list.empty() ? "'" : ", '") + name + "'").str();
@@ -68,7 +68,7 @@ static llvm::Error checkNames(ArrayRef<Port> ports,
       append(missing, port.name);
   }
   for (const fp8rt::TensorInfo &info : header.tensors)
-    if (!known.contains(info.name))
+    if (!ignoreExtra && !known.contains(info.name))
       append(extra, info.name);
   if (missing.empty() && extra.empty())
     return llvm::Error::success();
@@ -140,13 +140,14 @@ static llvm::Error checkCodes(const HostTensor &tensor,
 
 llvm::Expected<std::vector<HostTensor>>
 mlir::fp8::readTensors(ArrayRef<Port> ports, const std::string &path,
-                       std::optional<int64_t> steps) {
+                       std::optional<int64_t> steps, bool ignoreExtra) {
   std::vector<HostTensor> tensors;
   std::string error;
   auto reader = fp8rt::SafetensorsReader::open(path, error);
   if (!reader)
     return llvm::createStringError(error);
-  if (llvm::Error names = checkNames(ports, reader->getHeader(), path))
+  if (llvm::Error names =
+          checkNames(ports, reader->getHeader(), path, ignoreExtra))
     return names;
   for (const Port &port : ports) {
     const fp8rt::TensorInfo &info = *reader->getHeader().lookup(port.name);

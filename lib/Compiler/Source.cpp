@@ -12,18 +12,37 @@
 #include "fp8/Support/ReportedError.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
+#include "mlir/Tools/Plugins/DialectPlugin.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
-std::unique_ptr<MLIRContext> fp8::createContext() {
-  DialectRegistry registry;
-  registerPipelineDialects(registry);
+static std::unique_ptr<MLIRContext>
+createContextOf(const DialectRegistry &registry) {
   auto context = std::make_unique<MLIRContext>(registry);
   // The source is shown; the operation, which may hold a whole module, says
   // nothing to the author of the program.
   context->printOpOnDiagnostic(false);
   return context;
+}
+
+std::unique_ptr<MLIRContext> fp8::createContext() {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  return createContextOf(registry);
+}
+
+llvm::Expected<std::unique_ptr<MLIRContext>>
+fp8::createContext(ArrayRef<std::string> plugins) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  for (const std::string &path : plugins) {
+    auto plugin = DialectPlugin::load(path);
+    if (!plugin)
+      return plugin.takeError();
+    plugin->registerDialectRegistryCallbacks(registry);
+  }
+  return createContextOf(registry);
 }
 
 Source::Source(std::unique_ptr<llvm::MemoryBuffer> text)

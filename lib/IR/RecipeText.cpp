@@ -111,10 +111,16 @@ fp8::parseRecipe(StringRef text, MLIRContext *context,
   const RecipeSchema &schema = **found;
   StringRef name = schema.name;
   SmallVector<StringRef> settings;
-  rest.split(settings, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  if (text.contains(','))
+    rest.split(settings, ',');
   SmallVector<std::string> assignments;
   llvm::StringSet<> seen;
   for (StringRef setting : settings) {
+    if (setting.trim().empty()) {
+      emitError() << "expected key=value after a comma in recipe '" << text
+                  << "', but got nothing";
+      return {};
+    }
     auto [keyText, value] = setting.split('=');
     std::string keyName = keyText.trim().str();
     llvm::replace(keyName, '-', '_');

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Kernels/TuningTable.h"
+#include "fp8/Support/JSON.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
@@ -95,8 +96,7 @@ TuningTable::load(StringRef path, MLIRContext *context,
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
     return error(buffer.getError().message());
-  llvm::Expected<llvm::json::Value> json =
-      llvm::json::parse((*buffer)->getBuffer());
+  llvm::Expected<llvm::json::Value> json = parseJSON((*buffer)->getBuffer());
   if (!json)
     return error(llvm::toString(json.takeError()));
   const llvm::json::Object *root = json->getAsObject();

@@ -122,7 +122,9 @@ private:
 /// Collects remarks and writes them at the end, through a temporary file.
 class RemarksFile {
 public:
-  RemarksFile(StringRef path, bool isJSON) : path(path), isJSON(isJSON) {}
+  RemarksFile(StringRef path, bool isJSON,
+              std::function<void(llvm::Error)> onWriteError)
+      : path(path), isJSON(isJSON), onWriteError(std::move(onWriteError)) {}
 
   void add(const GemmRemark &remark) {
     if (isJSON)
@@ -139,15 +141,15 @@ public:
                                           {"remarks", std::move(gemms)},
                                           {"copies", std::move(copies)}}))
                  .str();
-    // A context that is torn down has nobody to report to but the user.
     if (llvm::Error error = writeOutputFile(path, text))
-      llvm::errs() << "error: remarks file " << llvm::toString(std::move(error))
-                   << '\n';
+      onWriteError(llvm::createStringError("remarks file " +
+                                           llvm::toString(std::move(error))));
   }
 
 private:
   std::string path;
   bool isJSON;
+  std::function<void(llvm::Error)> onWriteError;
   llvm::json::Array gemms, copies;
   std::string text;
 };
@@ -164,6 +166,7 @@ void fp8::enableRemarks(MLIRContext *context,
 }
 
 LogicalResult fp8::enableRemarks(MLIRContext *context, StringRef spec,
+                                 std::function<void(llvm::Error)> onWriteError,
                                  std::string &error) {
   auto [format, path] = spec.split(':');
   if ((format != "json" && format != "text") || path.empty()) {
@@ -174,6 +177,12 @@ LogicalResult fp8::enableRemarks(MLIRContext *context, StringRef spec,
   }
   // Found out now, before the work, not when the file is written.
   if (path != "-") {
+    if (llvm::sys::fs::is_directory(path)) {
+      error =
+          ("remarks file '" + path + "': expected a file, but got a directory")
+              .str();
+      return failure();
+    }
     SmallString<128> directory(path);
     llvm::sys::path::remove_filename(directory);
     if (directory.empty())
@@ -185,7 +194,8 @@ LogicalResult fp8::enableRemarks(MLIRContext *context, StringRef spec,
       return failure();
     }
   }
-  auto file = std::make_shared<RemarksFile>(path, format == "json");
+  auto file = std::make_shared<RemarksFile>(path, format == "json",
+                                            std::move(onWriteError));
   enableRemarks(context,
                 [file](const GemmRemark &remark) { file->add(remark); });
   return success();

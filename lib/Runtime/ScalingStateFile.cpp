@@ -18,13 +18,17 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 
 using namespace fp8rt;
 using namespace fp8rt::detail;
 
+static constexpr const char *kKeyPrefix = "fp8.scaling_state.";
 static constexpr const char *kVersionKey = "fp8.scaling_state.version";
 static constexpr const char *kManifestKey = "fp8.scaling_state.manifest";
+static constexpr const char *kChecksumKey = "fp8.scaling_state.checksum";
 static constexpr const char *kVersion = "1";
 
 namespace {
@@ -54,6 +58,27 @@ struct Contents {
     if (!recipe.delayed)
       visitor("words", words, {n, recipe.numWords});
   }
+};
+
+/// FNV-1a in 64 bits: each of its steps has an inverse, so that no bit alone
+/// can change unnoticed.
+class Checksum {
+public:
+  void add(const void *bytes, size_t size) {
+    const auto *begin = static_cast<const uint8_t *>(bytes);
+    for (size_t i = 0; i < size; ++i)
+      value = (value ^ begin[i]) * 0x100000001b3;
+  }
+
+  /// Sixteen digits.
+  std::string print() const {
+    char text[17];
+    std::snprintf(text, sizeof(text), "%016" PRIx64, value);
+    return text;
+  }
+
+private:
+  uint64_t value = 0xcbf29ce484222325;
 };
 
 /// A file that has been opened and checked, but not been taken over.
@@ -96,6 +121,19 @@ static constexpr DType getDType(const std::vector<int64_t> &) {
   return DType::I64;
 }
 
+/// Of the manifest as the file has it, and of the tensors' values.
+static std::string computeChecksum(const std::string &text,
+                                   const Manifest &manifest,
+                                   Contents &contents) {
+  Checksum checksum;
+  checksum.add(text.data(), text.size());
+  contents.visit(
+      manifest, [&](const char *, auto &values, const std::vector<int64_t> &) {
+        checksum.add(values.data(), values.size() * sizeof(values[0]));
+      });
+  return checksum.print();
+}
+
 //===----------------------------------------------------------------------===//
 // Saving
 //===----------------------------------------------------------------------===//
@@ -136,11 +174,13 @@ FileResult detail::saveState(const ScalingState &state,
     tensors.push_back(
         {name, getDType(values), std::move(shape), values.data()});
   });
+  std::string manifest = printManifest(withoutCaches(state.manifest));
   std::string error;
   if (!writeSafetensors(
           path, std::move(tensors),
           {{kVersionKey, kVersion},
-           {kManifestKey, printManifest(withoutCaches(state.manifest))}},
+           {kManifestKey, manifest},
+           {kChecksumKey, computeChecksum(manifest, state.manifest, contents)}},
           error))
     return {FP8RT_ERROR_FILE, error};
   return {FP8RT_OK, {}};
@@ -167,6 +207,14 @@ FileResult StateReader::open() {
     return fail(FP8RT_ERROR_VERSION,
                 "expected version " + std::string(kVersion) +
                     " of a scaling state, but got '" + version->second + "'");
+  // A key of ours with a bit flipped would be one that is not looked for.
+  for (const auto &[key, value] : metadata)
+    if (key.rfind(kKeyPrefix, 0) == 0 && key != kVersionKey &&
+        key != kManifestKey && key != kChecksumKey)
+      return fail(FP8RT_ERROR_FILE,
+                  "expected the metadata to be the version, the manifest and "
+                  "the checksum, but got '" +
+                      key + "'");
   auto text = metadata.find(kManifestKey);
   if (text == metadata.end())
     return fail(FP8RT_ERROR_FILE, "expected the metadata " +
@@ -222,7 +270,20 @@ FileResult StateReader::read() {
                  });
   if (!done)
     return {FP8RT_ERROR_FILE, error};
-  return checkValues();
+  if (FileResult result = checkValues(); result.status != FP8RT_OK)
+    return result;
+  // Older files have none.
+  const Metadata &metadata = file->getHeader().metadata;
+  auto expected = metadata.find(kChecksumKey);
+  if (expected == metadata.end())
+    return {FP8RT_OK, {}};
+  std::string got =
+      computeChecksum(metadata.at(kManifestKey), manifest, contents);
+  if (got != expected->second)
+    return fail(FP8RT_ERROR_FILE, "expected the checksum " + expected->second +
+                                      " of its contents, but got " + got +
+                                      "; the file is damaged");
+  return {FP8RT_OK, {}};
 }
 
 FileResult StateReader::checkValues() {

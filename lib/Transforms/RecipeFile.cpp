@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Transforms/RecipeFile.h"
+#include "fp8/Support/JSON.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -24,8 +25,7 @@ RecipeFile::load(StringRef path, MLIRContext *context,
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
     return error(buffer.getError().message());
-  llvm::Expected<llvm::json::Value> json =
-      llvm::json::parse((*buffer)->getBuffer());
+  llvm::Expected<llvm::json::Value> json = parseJSON((*buffer)->getBuffer());
   if (!json)
     return error(llvm::toString(json.takeError()));
   llvm::json::Object *root = json->getAsObject();

@@ -81,8 +81,15 @@ llvm::Error mlir::fp8::parseCount(const Arg &arg, int64_t &count) {
   return llvm::Error::success();
 }
 
+static bool hasNotedError = false;
+
+void mlir::fp8::noteError(llvm::Error error) {
+  hasNotedError = true;
+  llvm::errs() << "error: " << llvm::toString(std::move(error)) << '\n';
+}
+
 int mlir::fp8::finish(llvm::StringRef tool, llvm::Error error) {
-  bool failed = bool(error);
+  bool failed = bool(error) || hasNotedError;
   llvm::handleAllErrors(
       std::move(error), [](const ReportedError &) {},
       [&](const llvm::ErrorInfoBase &info) {
@@ -93,6 +100,6 @@ int mlir::fp8::finish(llvm::StringRef tool, llvm::Error error) {
 
 int mlir::fp8::finish(llvm::StringRef tool, llvm::Expected<bool> succeeded) {
   if (succeeded)
-    return *succeeded ? 0 : 1;
+    return *succeeded && !hasNotedError ? 0 : 1;
   return finish(tool, succeeded.takeError());
 }

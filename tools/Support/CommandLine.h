@@ -46,6 +46,10 @@ llvm::Error parseCount(const llvm::opt::Arg &arg, int64_t &count);
 
 /// The exit status of `tool`: 1, not 0, after an error, which is printed unless
 /// it has been reported.
+/// Tells the user of an error at a point that cannot return one; `finish` does
+/// not report success then.
+void noteError(llvm::Error error);
+
 int finish(llvm::StringRef tool, llvm::Error error);
 /// The same, where false stands for what has been reported too.
 int finish(llvm::StringRef tool, llvm::Expected<bool> succeeded);

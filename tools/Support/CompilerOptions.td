@@ -35,4 +35,7 @@ def fp8_remarks : J<"fp8-remarks", "FORMAT:FILE",
                     "or text:FILE, - for the standard output">;
 def fp8_fusion_report : J<"fp8-fusion-report", FusionReport.Value,
                           FusionReport.Help>;
+def load_dialect_plugin
+    : J<"load-dialect-plugin", "FILE",
+        "Know the dialects and recipes of this shared object; may be repeated">;
 def help : F<"help", "Print this">;

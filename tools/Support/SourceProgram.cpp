@@ -24,6 +24,10 @@ llvm::Expected<bool> fp8::parseCompilerOption(const llvm::opt::Arg &arg,
     options.remarks = value;
     return true;
   }
+  if (key == "load-dialect-plugin") {
+    options.dialectPlugins.push_back(value.str());
+    return true;
+  }
   if (key.consume_front("no-"))
     value = "false";
   StringRef expected;
@@ -38,8 +42,8 @@ llvm::Expected<bool> fp8::parseCompilerOption(const llvm::opt::Arg &arg,
   return true;
 }
 
-SourceProgram::SourceProgram(Source program)
-    : context(createContext()), source(std::move(program)),
+SourceProgram::SourceProgram(std::unique_ptr<MLIRContext> owned, Source program)
+    : context(std::move(owned)), source(std::move(program)),
       diagnostics(source.getManager(), context.get()) {}
 
 llvm::Expected<std::unique_ptr<SourceProgram>>
@@ -58,10 +62,15 @@ SourceProgram::read(const CompilerOptions &options,
 
 llvm::Expected<std::unique_ptr<SourceProgram>>
 SourceProgram::parse(const CompilerOptions &options, Source source) {
-  std::unique_ptr<SourceProgram> program(new SourceProgram(std::move(source)));
+  auto context = createContext(options.dialectPlugins);
+  if (!context)
+    return context.takeError();
+  std::unique_ptr<SourceProgram> program(
+      new SourceProgram(std::move(*context), std::move(source)));
   std::string message;
   if (!options.remarks.empty() &&
-      failed(enableRemarks(program->context.get(), options.remarks, message)))
+      failed(enableRemarks(program->context.get(), options.remarks, noteError,
+                           message)))
     return llvm::createStringError(message);
   if (llvm::Error error = program->source.parse(*program->context))
     return error;

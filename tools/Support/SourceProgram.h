@@ -27,6 +27,8 @@ struct CompilerOptions {
   CompileOptions pipeline;
   /// Empty without --fp8-remarks.
   std::string remarks;
+  /// Shared objects with dialects, and recipes, of others.
+  std::vector<std::string> dialectPlugins;
 };
 
 /// Takes `arg` if it is an option of the compiler, called by its key, `fp8-KEY`
@@ -51,7 +53,7 @@ public:
   ModuleOp getModule() const { return source.getModule(); }
 
 private:
-  explicit SourceProgram(Source source);
+  SourceProgram(std::unique_ptr<MLIRContext> context, Source source);
   static llvm::Expected<std::unique_ptr<SourceProgram>>
   parse(const CompilerOptions &options, Source source);
 

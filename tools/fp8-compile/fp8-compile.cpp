@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
+#include "FatalErrors.h"
 #include "Options.h"
 
 #include "fp8/Support/OutputFile.h"
@@ -54,6 +55,7 @@ static llvm::Error compileFile(const EmitOptions &options) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  handleFatalErrors("fp8-compile");
   auto options = parseOptions(argc, argv);
   if (options && options->help)
     return 0;

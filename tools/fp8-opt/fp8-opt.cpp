@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FatalErrors.h"
 #include "fp8/InitAll.h"
 #include "fp8/Pipelines/Pipelines.h"
 #include "fp8/Pipelines/Remarks.h"
@@ -35,8 +36,12 @@ static void logPasses(const std::vector<std::string> &flags) {
 }
 #endif
 
+/// They are written when the context is destroyed.
+static bool hasLostRemarks = false;
+
 int main(int argc, char **argv) {
   llvm::InitLLVM initLLVM(argc, argv);
+  fp8::handleFatalErrors("fp8-opt");
   DialectRegistry registry;
   fp8::registerAllDialects(registry);
   // What options of the tool say of every pipeline.
@@ -83,7 +88,12 @@ int main(int argc, char **argv) {
     MlirOptMainConfig commandLine = config;
     config.setPassPipelineSetupFn([commandLine](PassManager &pm) {
       std::string error;
-      if (failed(fp8::enableRemarks(pm.getContext(), remarks, error))) {
+      auto onWriteError = [](llvm::Error error) {
+        hasLostRemarks = true;
+        llvm::errs() << "error: " << llvm::toString(std::move(error)) << '\n';
+      };
+      if (failed(fp8::enableRemarks(pm.getContext(), remarks, onWriteError,
+                                    error))) {
         llvm::errs() << "error: " << error << '\n';
         return failure();
       }
@@ -100,7 +110,8 @@ int main(int argc, char **argv) {
     llvm::errs() << "error: " << error << '\n';
     return 1;
   }
-  if (failed(MlirOptMain(out->os(), std::move(file), registry, config)))
+  if (failed(MlirOptMain(out->os(), std::move(file), registry, config)) ||
+      hasLostRemarks)
     return 1;
   out->keep();
   return 0;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FatalErrors.h"
 #include "fp8/InitAll.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
@@ -13,6 +14,16 @@
 using namespace mlir;
 
 int main(int argc, char **argv) {
+  fp8::handleFatalErrors("fp8-reduce");
+  // Upstream would look for a file without a name.
+  if (llvm::all_of(ArrayRef(argv + 1, argv + argc), [](StringRef arg) {
+        return arg.starts_with("-") && !arg.trim('-').starts_with("h") &&
+               !arg.trim('-').starts_with("v");
+      })) {
+    llvm::errs() << "fp8-reduce: error: expected one input file, but got 0; "
+                    "see --help\n";
+    return 1;
+  }
   fp8::registerAllPasses();
   DialectRegistry registry;
   fp8::registerAllDialects(registry);

@@ -35,6 +35,9 @@ static llvm::Expected<bool> parseValue(const Arg &arg, RunOptions &options) {
   case OPT_inputs:
     options.inputs = value;
     break;
+  case OPT_ignore_extra_inputs:
+    options.ignoreExtraInputs = true;
+    break;
   case OPT_outputs:
     options.outputs = value;
     break;

@@ -21,6 +21,7 @@ namespace mlir::fp8 {
 struct RunOptions : CompilerOptions {
   std::string entry;
   std::string inputs;
+  bool ignoreExtraInputs = false;
   std::string outputs;
   std::string compileTo;
   StepOptions steps;

@@ -18,6 +18,9 @@ def tolerance : J<"tolerance", "SHARE",
 def inputs : J<"inputs", "FILE",
                "Arguments: a .safetensors file with one tensor for each, named "
                "by its fp8.name, else arg0, arg1, ...">;
+def ignore_extra_inputs : F<"ignore-extra-inputs",
+                            "Take no notice of tensors in --inputs that are no "
+                            "argument's">;
 def outputs : J<"outputs", "FILE",
                 "Write the results to this .safetensors file, named by their "
                 "fp8.name, else result0, ...; without it they are summarised">;

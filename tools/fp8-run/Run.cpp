@@ -44,7 +44,8 @@ static llvm::Expected<std::vector<HostTensor>>
 readArguments(const Signature &signature, const RunOptions &options) {
   ArrayRef<Port> ports = signature.arguments;
   if (!options.inputs.empty())
-    return readTensors(ports, options.inputs, options.steps.count);
+    return readTensors(ports, options.inputs, options.steps.count,
+                       options.ignoreExtraInputs);
   if (ports.empty())
     return std::vector<HostTensor>();
   std::string list;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
+#include "FatalErrors.h"
 #include "Options.h"
 #include "Run.h"
 
@@ -21,6 +22,7 @@ using namespace mlir::fp8;
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  handleFatalErrors("fp8-run");
 #ifdef __GLIBC__
   // A program allocates its temporaries anew in every run. Kept in the process
   // they cost nothing; returned to the system, their page faults would cost

@@ -8,6 +8,8 @@
 
 #include "Commands.h"
 
+#include "FatalErrors.h"
+
 #include "llvm/Support/InitLLVM.h"
 
 using namespace mlir::fp8;
@@ -36,6 +38,7 @@ static llvm::Expected<int> run(const StateOptions &options) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  handleFatalErrors("fp8-state");
   auto options = parseOptions(argc, argv);
   auto status = options ? run(*options) : options.takeError();
   if (status)

@@ -6,11 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FatalErrors.h"
 #include "fp8/Target/NVPTX/PTX.h"
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 
 int main(int argc, char **argv) {
+  mlir::fp8::handleFatalErrors("fp8-translate");
+  // Upstream would ask for it once for each of its options.
+  if (llvm::none_of(llvm::ArrayRef(argv + 1, argv + argc),
+                    [](llvm::StringRef arg) { return arg.starts_with("-"); })) {
+    llvm::errs() << "fp8-translate: error: expected a translation, e.g. "
+                    "--mlir-to-llvmir, but got none; see --help\n";
+    return 1;
+  }
   mlir::registerAllTranslations();
   mlir::fp8::registerKernelTranslations();
   return mlir::failed(

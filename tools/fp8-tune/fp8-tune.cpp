@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
+#include "FatalErrors.h"
 #include "Measure.h"
 #include "Options.h"
 
@@ -110,6 +111,7 @@ static llvm::Expected<bool> tuneProgram(const TuneOptions &options) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  handleFatalErrors("fp8-tune");
   auto options = parseOptions(argc, argv);
   if (options && options->help)
     return 0;

@@ -57,11 +57,11 @@ struct HostTensor {
 double getElement(const HostTensor &tensor, int64_t index);
 
 /// Reads one tensor for each of `ports` from the .safetensors file at `path`,
-/// which must hold those and no others. Given a number of `steps`, a tensor may
-/// have that as one more dimension in front.
+/// which must hold those, and no others unless it is to `ignoreExtra`. Given a
+/// number of `steps`, a tensor may have that as one more dimension in front.
 llvm::Expected<std::vector<HostTensor>>
 readTensors(ArrayRef<Port> ports, const std::string &path,
-            std::optional<int64_t> steps);
+            std::optional<int64_t> steps, bool ignoreExtra = false);
 
 /// Writes `tensors` to the file at `path`, or leaves it as it is.
 llvm::Error writeTensors(ArrayRef<HostTensor> tensors, const std::string &path);

@@ -24,6 +24,11 @@ namespace mlir::fp8 {
 /// of them.
 std::unique_ptr<MLIRContext> createContext();
 
+/// The same, which knows the dialects, and their recipes, of these plugins too:
+/// shared objects as `mlir-opt --load-dialect-plugin` takes them.
+llvm::Expected<std::unique_ptr<MLIRContext>>
+createContext(ArrayRef<std::string> plugins);
+
 /// A program in MLIR's text or bytecode. Read first, so that a
 /// SourceMgrDiagnosticHandler can show its lines when it is parsed, compiled
 /// and whenever else its operations have errors.

@@ -64,8 +64,10 @@ void enableRemarks(MLIRContext *context,
 
 /// Makes `context` write them as `spec` says: `json:FILE` or `text:FILE`, with
 /// `-` for the standard output. The file is written when the context is
-/// destroyed, whole or not at all. On failure `error` says what was expected.
+/// destroyed, whole or not at all; `onWriteError` is told then that it could
+/// not be. On failure `error` says what was expected.
 LogicalResult enableRemarks(MLIRContext *context, StringRef spec,
+                            std::function<void(llvm::Error)> onWriteError,
                             std::string &error);
 
 } // namespace mlir::fp8

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Runtime/Status.h"
+#include "fp8/Support/JSON.h"
 #include "fp8/Target/Program/Interface.h"
 #include "mlir/AsmParser/AsmParser.h"
-#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -122,7 +122,7 @@ static llvm::Expected<Signature> parseFunction(const llvm::json::Value &value,
 }
 
 llvm::Expected<Processor> fp8::parseProcessor(StringRef manifest) {
-  auto value = llvm::json::parse(manifest);
+  auto value = parseJSON(manifest);
   if (!value)
     return value.takeError();
   const llvm::json::Object *object = value->getAsObject();
@@ -135,7 +135,7 @@ llvm::Expected<Processor> fp8::parseProcessor(StringRef manifest) {
 
 llvm::Expected<std::vector<Signature>>
 fp8::parseSignatures(StringRef manifest, MLIRContext &context) {
-  auto value = llvm::json::parse(manifest);
+  auto value = parseJSON(manifest);
   if (!value)
     return value.takeError();
   const llvm::json::Object *object = value->getAsObject();

@@ -15,6 +15,7 @@
 
 #include "fp8/Runtime/Status.h"
 #include "fp8/Support/OutputFile.h"
+#include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -142,5 +143,11 @@ llvm::Expected<std::string> fp8::linkSharedObject(StringRef object,
     return llvm::createStringError(
         "expected the linker " + *linker +
         " to write a file: " + linked.getError().message());
+  if (llvm::identify_magic((*linked)->getBuffer()) !=
+      llvm::file_magic::elf_shared_object)
+    return llvm::createStringError(
+        "expected the linker " + *linker +
+        " to write a shared object, but got " +
+        ((*linked)->getBufferSize() == 0 ? "an empty file" : "another file"));
   return (*linked)->getBuffer().str();
 }
