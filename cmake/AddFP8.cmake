@@ -94,7 +94,9 @@ function(add_fp8_tool name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE fp8_compile_options ${ARG_LINK} MLIR LLVM)
   # -fPIC, not -fPIE: the precompiled header is shared with the libraries.
-  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  # Plugins find the dialect that the tool has, not a copy of their own.
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF
+                                           ENABLE_EXPORTS ON)
   target_compile_options(${name} PRIVATE -fno-exceptions -fPIC)
   _fp8_use_pch(${name})
   set_property(GLOBAL APPEND PROPERTY FP8_TOOLS ${name})
