@@ -53,8 +53,7 @@ GemmRoles::GemmRoles(FunctionOpInterface function) : function(function) {
   }
 }
 
-/// The value that `value` is a view, a permuted copy or a cast of.
-static Value getSource(Value value) {
+Value GemmRoles::getSource(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp,
             tensor::ExtractSliceOp, tensor::PadOp, linalg::TransposeOp,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TargetLookup.h"
+#include "fp8/IR/FP8Types.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Kernels/TuningTable.h"
@@ -93,11 +94,34 @@ void SelectKernelsPass::repeat(Operation *op,
   }
 }
 
+/// Kernels count elements of a dimension in 32 bits with a sign. Extents that
+/// show at run time are checked by the runtime.
+static LogicalResult checkExtents(Operation *op, std::string &reason) {
+  SmallVector<Type> types(op->getOperandTypes());
+  llvm::append_range(types, op->getResultTypes());
+  for (Type type : types) {
+    ArrayRef<int64_t> shape;
+    if (auto shaped = dyn_cast<ShapedType>(type); shaped && shaped.hasRank())
+      shape = shaped.getShape();
+    else if (auto scaled = dyn_cast<ScaledType>(type))
+      shape = scaled.getShape();
+    for (int64_t extent : shape) {
+      if (ShapedType::isDynamic(extent) || llvm::isInt<32>(extent))
+        continue;
+      reason = ("expected extents below 2^31, but got " + Twine(extent)).str();
+      return failure();
+    }
+  }
+  return success();
+}
+
 LogicalResult SelectKernelsPass::select(KernelOpInterface op,
                                         const KernelTarget &target,
                                         const TuningTable &tuned) {
   std::string reason;
-  FailureOr<std::unique_ptr<KernelSpec>> spec = op.getKernelSpec(reason);
+  FailureOr<std::unique_ptr<KernelSpec>> spec = failure();
+  if (succeeded(checkExtents(op, reason)))
+    spec = op.getKernelSpec(reason);
   const KernelGenerator *generator =
       succeeded(spec) ? target.architecture->getGenerator(**spec, reason)
                       : nullptr;

@@ -10,6 +10,7 @@
 #include "fp8/Conversion/Passes.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
@@ -100,6 +101,9 @@ void fp8::buildCPUHostPipeline(OpPassManager &pm) {
 }
 
 void fp8::addMetadataPasses(OpPassManager &pm) {
+  // LLVM's loads and stores are of vectors of one dimension.
+  addFuncPass(pm, createConvertVectorToSCFPass(
+                      VectorTransferToSCFOptions().enableFullUnroll()));
   addFuncPass(pm, createLowerDynamicExpandShapePass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());

@@ -59,6 +59,7 @@ void fp8::buildGPULaunchPipeline(OpPassManager &pm) {
 /// 6: what has no kernel yet becomes one.
 void fp8::buildGPUKernelPipeline(OpPassManager &pm) {
   pm.addPass(createLowerLinalgToGPUPass());
+  pm.addPass(createInlineKernelCallsPass());
   // Before outlining, so that kernels and the host get the same arithmetic.
   addScalarPasses(pm);
   // Constants are better known to a kernel than passed to it.

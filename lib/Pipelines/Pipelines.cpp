@@ -58,6 +58,7 @@ void fp8::addVerifyStagePass(OpPassManager &pm, Phase phase) {
 /// 1: other dialects' contractions become linalg's, and get names.
 static void buildImportPipeline(OpPassManager &pm) {
   pm.addPass(createFoldGlobalsPass());
+  addFuncPass(pm, createRaiseScalingCastsPass());
   // Names come first: raising tosa.matmul keeps its location, upstream's
   // decompositions may not.
   pm.addPass(createAnnotateGemmsPass());
@@ -67,6 +68,7 @@ static void buildImportPipeline(OpPassManager &pm) {
   addFuncPass(pm, createTosaToArithPass());
   addFuncPass(pm, createTosaToTensorPass());
   addFuncPass(pm, createTosaToSCFPass());
+  addFuncPass(pm, createRaiseConvolutionsPass());
   pm.addPass(createAnnotateGemmsPass());
 }
 
@@ -251,6 +253,12 @@ void fp8::registerPipelines(const PipelineOptions *defaults) {
       [defaults](
           OpPassManager &pm, StringRef text,
           llvm::function_ref<LogicalResult(const Twine &)> errorHandler) {
+        StringRef anchor = pm.getOpAnchorName();
+        if (anchor != ModuleOp::getOperationName() &&
+            anchor != OpPassManager::getAnyOpAnchorName())
+          return errorHandler("expected fp8-pipeline to run on builtin.module, "
+                              "but got " +
+                              anchor);
         PipelineOptions options = defaults ? *defaults : PipelineOptions();
         if (llvm::Error error = parsePipelineOptions(text, options))
           return errorHandler(llvm::toString(std::move(error)));

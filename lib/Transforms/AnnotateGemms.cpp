@@ -62,6 +62,25 @@ static StringRef getLocationName(Location loc) {
   return name;
 }
 
+/// What the program calls the weight that `op` multiplies by; empty if nothing.
+static StringRef getWeightName(linalg::LinalgOp op,
+                               FunctionOpInterface function,
+                               const GemmRoles &roles) {
+  for (int64_t operand : {1, 0}) {
+    Value value = op.getDpsInputOperand(operand)->get();
+    if (!roles.isMarkedWeight(value))
+      continue;
+    Value source = GemmRoles::getSource(value);
+    auto argument = dyn_cast<BlockArgument>(source);
+    if (!argument)
+      return getLocationName(source.getLoc());
+    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                      kNameAttrName);
+    return name ? name.getValue() : StringRef();
+  }
+  return {};
+}
+
 /// tosa.matmul without zero points is linalg.batch_matmul; raising it here
 /// keeps its location, and with it its name.
 void AnnotateGemmsPass::raiseTosa() {
@@ -106,8 +125,16 @@ void AnnotateGemmsPass::annotate(FunctionOpInterface function) {
       return;
     ++numContractions;
     unsigned index = position++;
+    GemmRole role = roles.getRole(op.getDpsInputOperand(0)->get(),
+                                  op.getDpsInputOperand(1)->get());
     if (!op->hasAttr(kNameAttrName)) {
       std::string base = getLocationName(op.getLoc()).str();
+      // A weight keeps its name whatever is added before.
+      if (StringRef weight = getWeightName(op, function, roles);
+          base.empty() && !weight.empty())
+        base = (function.getName() + "." + weight +
+                (role == GemmRole::Dgrad ? ".dgrad" : ""))
+                   .str();
       if (base.empty())
         base = (function.getName() + "." + op->getName().stripDialect() + "_" +
                 Twine(index))
@@ -118,11 +145,8 @@ void AnnotateGemmsPass::annotate(FunctionOpInterface function) {
         name = base + "_" + std::to_string(++copies[base]);
       op->setAttr(kNameAttrName, StringAttr::get(&getContext(), name));
     }
-    if (!op->hasAttr(kRoleAttrName)) {
-      GemmRole role = roles.getRole(op.getDpsInputOperand(0)->get(),
-                                    op.getDpsInputOperand(1)->get());
+    if (!op->hasAttr(kRoleAttrName))
       op->setAttr(kRoleAttrName, GemmRoleAttr::get(&getContext(), role));
-    }
     LDBG() << op->getAttr(kNameAttrName) << " is "
            << op->getAttr(kRoleAttrName);
   });

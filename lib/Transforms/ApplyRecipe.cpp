@@ -49,6 +49,8 @@ struct Decision {
   std::string reason, suggestion;
   OperandKind aKind, bKind;
   OperandFormat a, b;
+  /// Whether the operands are codes as they come.
+  bool isGiven = false;
   Accumulate accumulate = Accumulate::Promote;
   /// Multiple that K is padded to; 1 for no padding.
   int64_t paddedTo = 1;
@@ -134,6 +136,21 @@ static std::string describeShape(const Contraction &contraction) {
   return text;
 }
 
+/// How a tensor is quantised that the program has as codes; nothing if it has
+/// not.
+static std::optional<OperandFormat> getGivenFormat(Value tensor) {
+  auto dequantize = tensor.getDefiningOp<DequantizeOp>();
+  if (!dequantize || !dequantize.getResult().getType().getElementType().isF32())
+    return std::nullopt;
+  ScaledType type = dequantize.getSource().getType();
+  ArrayRef<int64_t> block = type.getBlock();
+  if (block.empty())
+    return std::nullopt;
+  return OperandFormat{
+      type.getElementType(), block.size() == 1 ? 1 : block[block.size() - 2],
+      block.back(), type.getScaleType(), type.getHasTensorScale()};
+}
+
 Decision ApplyRecipePass::decide(linalg::LinalgOp op, const GemmRoles &roles,
                                  FailureOr<Contraction> &contraction) {
   Decision decision;
@@ -141,6 +158,21 @@ Decision ApplyRecipePass::decide(linalg::LinalgOp op, const GemmRoles &roles,
   Value a = op.getDpsInputOperand(0)->get();
   Value b = op.getDpsInputOperand(1)->get();
   decision.role = roleAttr ? roleAttr.getValue() : roles.getRole(a, b);
+
+  // Codes that the program has are multiplied as they are, whatever a recipe
+  // would make of their values.
+  std::optional<OperandFormat> givenA = getGivenFormat(a);
+  std::optional<OperandFormat> givenB = getGivenFormat(b);
+  ContractionMismatch mismatch;
+  if (givenA && givenB) {
+    contraction = matchContraction(op, mismatch);
+    if (succeeded(contraction)) {
+      decision.isGiven = true;
+      decision.a = *givenA;
+      decision.b = *givenB;
+      return decision;
+    }
+  }
 
   decision.recipe = getRecipe(op);
   auto stay = [&](const Twine &reason, const Twine &suggestion) {
@@ -160,7 +192,6 @@ Decision ApplyRecipePass::decide(linalg::LinalgOp op, const GemmRoles &roles,
   if (decision.recipe.isHighPrecision())
     return stay("its recipe is none", "give it another recipe");
 
-  ContractionMismatch mismatch;
   contraction = matchContraction(op, mismatch);
   if (failed(contraction))
     return stay("the contraction " + mismatch.reason, mismatch.suggestion);
@@ -180,6 +211,10 @@ Decision ApplyRecipePass::decide(linalg::LinalgOp op, const GemmRoles &roles,
   int64_t multiple = decision.recipe.getContractionMultiple();
   decision.k = contraction->getExtent(contraction->dims.k);
   if (ShapedType::isDynamic(decision.k)) {
+    if (maxPadding == 0.0)
+      return stay("K is dynamic and may not be padded to a multiple of " +
+                      Twine(multiple),
+                  "raise max-padding, or make K static");
     decision.paddedTo = multiple;
     return decision;
   }
@@ -254,7 +289,8 @@ void ApplyRecipePass::remark(linalg::LinalgOp op, const Decision &decision) {
   auto remark = remark::passed(op.getLoc(), opts);
   describe(remark);
   using Arg = remark::detail::Remark::Arg;
-  remark << Arg("recipe", decision.recipe.getRecipeName())
+  remark << Arg("recipe", decision.isGiven ? StringRef("given")
+                                           : decision.recipe.getRecipeName())
          << Arg("a", describeOperand(decision.a))
          << Arg("b", describeOperand(decision.b))
          << Arg("a_granularity", describeGranularity(decision.a))
@@ -333,6 +369,18 @@ void ApplyRecipePass::rewrite(const Contraction &contraction,
   IRRewriter rewriter(op);
   Value a = buildCanonicalA(rewriter, contraction);
   Value b = buildCanonicalB(rewriter, contraction);
+  auto keep = [&](Operation *contract, ArrayRef<StringRef> names) {
+    for (StringRef name : names)
+      if (Attribute attribute = op->getAttr(name))
+        contract->setAttr(name, attribute);
+  };
+  if (decision.isGiven) {
+    CanonicalResult result =
+        buildCanonicalContract(rewriter, contraction, a, b);
+    keep(result.contract, {kNameAttrName, kRoleAttrName});
+    rewriter.replaceOp(op, result.result);
+    return;
+  }
   // One amount for both: if their dynamic extents of K differ by mistake they
   // still differ afterwards, and the check at run time sees it.
   AffineExpr k = rewriter.getAffineSymbolExpr(0);
@@ -352,9 +400,7 @@ void ApplyRecipePass::rewrite(const Contraction &contraction,
   a = castOperand(a, decision.a);
   b = castOperand(b, decision.b);
   CanonicalResult result = buildCanonicalContract(rewriter, contraction, a, b);
-  for (StringRef name : {kNameAttrName, kRecomputeAttrName})
-    if (Attribute attribute = op->getAttr(name))
-      result.contract->setAttr(name, attribute);
+  keep(result.contract, {kNameAttrName, kRecomputeAttrName});
   result.contract->setAttr(kRoleAttrName,
                            GemmRoleAttr::get(&getContext(), decision.role));
   result.contract->setAttr(kRecipeAttrName, decision.recipe);
@@ -429,8 +475,10 @@ void ApplyRecipePass::runOnOperation() {
       if (decision.staysHighPrecision())
         LDBG() << getGemmName(op) << " stays, for " << decision.reason;
       else
-        LDBG() << getGemmName(op) << ": " << decision.recipe << ", "
-               << describeOperand(decision.a) << " by "
+        LDBG() << getGemmName(op) << ": "
+               << (decision.isGiven ? StringRef("given")
+                                    : decision.recipe.getRecipeName())
+               << ", " << describeOperand(decision.a) << " by "
                << describeOperand(decision.b);
       if (!decision.staysHighPrecision()) {
         ++numQuantized;

@@ -7,9 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Transforms/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace mlir::fp8 {
@@ -19,13 +25,260 @@ namespace mlir::fp8 {
 
 using namespace mlir;
 
+/// `tensor` as a value of a type with other static extents.
+static Value castTo(RewriterBase &rewriter, Location loc, Value tensor,
+                    RankedTensorType type) {
+  if (tensor.getType() == type)
+    return tensor;
+  return tensor::CastOp::create(rewriter, loc, type, tensor);
+}
+
+//===----------------------------------------------------------------------===//
+// Dynamic tiles
+//===----------------------------------------------------------------------===//
+// Upstream expands tensors into tiles of static extents only. Others are
+// gathered element by element.
+
+namespace {
+/// Where dimensions of a plain tensor are in its packed one.
+template <typename Op>
+struct PackedDims {
+  explicit PackedDims(Op op)
+      : tiles(op.getMixedTiles()), tiled(op.getInnerDimsPos()),
+        order(op.getOuterDimsPerm()) {}
+
+  /// The packed dimension that counts the tiles of `dim`.
+  int64_t getOuter(int64_t dim) const {
+    return order.empty() ? dim : llvm::find(order, dim) - order.begin();
+  }
+  /// Which of the tiles' extents is that of `dim`; nothing if it is not cut.
+  std::optional<int64_t> getTile(int64_t dim) const {
+    const int64_t *found = llvm::find(tiled, dim);
+    if (found == tiled.end())
+      return std::nullopt;
+    return found - tiled.begin();
+  }
+
+  SmallVector<OpFoldResult> tiles;
+  ArrayRef<int64_t> tiled, order;
+};
+} // namespace
+
+/// A tensor of `sizes` whose elements are those of `source` where `getIndices`,
+/// given their own, says.
+static Value gather(
+    RewriterBase &rewriter, Location loc, Value source, RankedTensorType type,
+    ArrayRef<OpFoldResult> sizes,
+    llvm::function_ref<SmallVector<Value>(ImplicitLocOpBuilder &, ValueRange)>
+        getIndices) {
+  int64_t rank = type.getRank();
+  Value empty =
+      tensor::EmptyOp::create(rewriter, loc, sizes, type.getElementType());
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(
+      rewriter, loc, empty.getType(), ValueRange(), empty,
+      ArrayRef{rewriter.getMultiDimIdentityMap(rank)}, iterators,
+      [&](OpBuilder &inner, Location loc, ValueRange) {
+        ImplicitLocOpBuilder b(loc, inner);
+        SmallVector<Value> own;
+        for (int64_t dim = 0; dim < rank; ++dim)
+          own.push_back(linalg::IndexOp::create(b, dim));
+        Value element =
+            tensor::ExtractOp::create(b, source, getIndices(b, own));
+        linalg::YieldOp::create(b, element);
+      });
+  Value result = generic.getResult(0);
+  return result.getType() == type
+             ? result
+             : tensor::CastOp::create(rewriter, loc, type, result);
+}
+
+static void gatherPack(RewriterBase &rewriter, linalg::PackOp op) {
+  Location loc = op.getLoc();
+  PackedDims<linalg::PackOp> dims(op);
+  int64_t rank = op.getSourceRank();
+  Value source = op.getSource();
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(rewriter, loc, op.getDest());
+  if (Value padding = op.getPaddingValue()) {
+    AffineExpr tiles = rewriter.getAffineSymbolExpr(0);
+    AffineExpr tile = rewriter.getAffineSymbolExpr(1);
+    AffineExpr size = rewriter.getAffineSymbolExpr(2);
+    SmallVector<OpFoldResult> low(rank, rewriter.getIndexAttr(0)), high = low;
+    for (int64_t dim = 0; dim < rank; ++dim)
+      if (std::optional<int64_t> k = dims.getTile(dim))
+        high[dim] = affine::makeComposedFoldedAffineApply(
+            rewriter, loc, tiles * tile - size,
+            {sizes[dims.getOuter(dim)], dims.tiles[*k],
+             tensor::getMixedSize(rewriter, loc, source, dim)});
+    source = tensor::PadOp::create(rewriter, loc, /*resultType=*/Type(), source,
+                                   low, high, padding);
+  }
+  Value packed = gather(
+      rewriter, loc, source, cast<RankedTensorType>(op.getDestType()), sizes,
+      [&](ImplicitLocOpBuilder &b, ValueRange own) {
+        SmallVector<Value> indices;
+        for (int64_t dim = 0; dim < rank; ++dim) {
+          Value index = own[dims.getOuter(dim)];
+          if (std::optional<int64_t> k = dims.getTile(dim)) {
+            Value tile =
+                getValueOrCreateConstantIndexOp(b, loc, dims.tiles[*k]);
+            index = arith::AddIOp::create(
+                b, arith::MulIOp::create(b, index, tile), own[rank + *k]);
+          }
+          indices.push_back(index);
+        }
+        return indices;
+      });
+  rewriter.replaceOp(op, packed);
+}
+
+static void gatherUnPack(RewriterBase &rewriter, linalg::UnPackOp op) {
+  Location loc = op.getLoc();
+  PackedDims<linalg::UnPackOp> dims(op);
+  int64_t rank = op.getDestRank();
+  Value plain = gather(
+      rewriter, loc, op.getSource(), cast<RankedTensorType>(op.getDestType()),
+      tensor::getMixedSizes(rewriter, loc, op.getDest()),
+      [&](ImplicitLocOpBuilder &b, ValueRange own) {
+        SmallVector<Value> indices(op.getSourceRank());
+        for (int64_t dim = 0; dim < rank; ++dim) {
+          Value &outer = indices[dims.getOuter(dim)];
+          outer = own[dim];
+          if (std::optional<int64_t> k = dims.getTile(dim)) {
+            Value tile =
+                getValueOrCreateConstantIndexOp(b, loc, dims.tiles[*k]);
+            outer = arith::DivUIOp::create(b, own[dim], tile);
+            indices[rank + *k] = arith::RemUIOp::create(b, own[dim], tile);
+          }
+        }
+        return indices;
+      });
+  rewriter.replaceOp(op, plain);
+}
+
+//===----------------------------------------------------------------------===//
+// Reshapes
+//===----------------------------------------------------------------------===//
+
+/// tensor.reshape takes its shape from a tensor, which is in the memory of the
+/// device on a GPU. As collapse and expansion it has none.
+static LogicalResult lowerReshape(RewriterBase &rewriter,
+                                  tensor::ReshapeOp op) {
+  Location loc = op.getLoc();
+  auto sourceType = dyn_cast<RankedTensorType>(op.getSource().getType());
+  auto type = dyn_cast<RankedTensorType>(op.getResult().getType());
+  if (!sourceType || !type)
+    return failure();
+  auto extents = op.getShape().getDefiningOp<tensor::FromElementsOp>();
+  SmallVector<OpFoldResult> sizes;
+  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+    if (!ShapedType::isDynamic(size)) {
+      sizes.push_back(rewriter.getIndexAttr(size));
+      continue;
+    }
+    Value position = arith::ConstantIndexOp::create(rewriter, loc, dim);
+    Value extent = extents ? extents.getElements()[dim]
+                           : tensor::ExtractOp::create(rewriter, loc,
+                                                       op.getShape(), position)
+                                 .getResult();
+    if (!extent.getType().isIndex())
+      extent = arith::IndexCastOp::create(rewriter, loc,
+                                          rewriter.getIndexType(), extent);
+    sizes.push_back(getAsOpFoldResult(extent));
+  }
+
+  // Nothing else compares how many elements there are.
+  auto count = [&](ArrayRef<OpFoldResult> extents) -> Value {
+    Value number = arith::ConstantIndexOp::create(rewriter, loc, 1);
+    for (OpFoldResult extent : extents)
+      number = arith::MulIOp::create(
+          rewriter, loc, number,
+          getValueOrCreateConstantIndexOp(rewriter, loc, extent));
+    return number;
+  };
+  if (!sourceType.hasStaticShape() || !type.hasStaticShape()) {
+    Value isEqual = arith::CmpIOp::create(
+        rewriter, loc, arith::CmpIPredicate::eq,
+        count(tensor::getMixedSizes(rewriter, loc, op.getSource())),
+        count(sizes));
+    cf::AssertOp::create(rewriter, loc, isEqual,
+                         "ERROR: Runtime op verification failed\n"
+                         "tensor.reshape: expected as many elements as before");
+  }
+
+  auto wholeOf = [](int64_t rank) {
+    SmallVector<ReassociationIndices> whole;
+    if (rank != 0)
+      whole.push_back(llvm::to_vector(llvm::seq<int64_t>(0, rank)));
+    return whole;
+  };
+  Value flat = op.getSource();
+  if (sourceType.getRank() != 1 && type.getRank() != 0) {
+    // No dimensions are one of one element.
+    flat = sourceType.getRank() == 0
+               ? tensor::ExpandShapeOp::create(
+                     rewriter, loc,
+                     RankedTensorType::get({1}, type.getElementType()), flat,
+                     ArrayRef<ReassociationIndices>())
+                     .getResult()
+               : tensor::CollapseShapeOp::create(rewriter, loc, flat,
+                                                 wholeOf(sourceType.getRank()))
+                     .getResult();
+  }
+  Value result;
+  if (type.getRank() == 0) {
+    SmallVector<int64_t> ones(sourceType.getRank(), 1);
+    flat = castTo(rewriter, loc, flat,
+                  RankedTensorType::get(ones, type.getElementType()));
+    result = tensor::CollapseShapeOp::create(rewriter, loc, type, flat,
+                                             ArrayRef<ReassociationIndices>());
+  } else if (type.getRank() == 1) {
+    result = castTo(rewriter, loc, flat, type);
+  } else {
+    // Of a static shape an extent that is dynamic here is known after all.
+    if (type.hasStaticShape())
+      flat = castTo(rewriter, loc, flat,
+                    RankedTensorType::get({type.getNumElements()},
+                                          type.getElementType()));
+    else
+      flat = castTo(
+          rewriter, loc, flat,
+          RankedTensorType::get({ShapedType::kDynamic}, type.getElementType()));
+    result = tensor::ExpandShapeOp::create(rewriter, loc, type, flat,
+                                           wholeOf(type.getRank()), sizes);
+  }
+  rewriter.replaceOp(op, result);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+static bool hasDynamicTiles(ArrayRef<OpFoldResult> tiles) {
+  return llvm::any_of(
+      tiles, [](OpFoldResult tile) { return !getConstantIntValue(tile); });
+}
+
 /// Replaces `op` by operations that upstream bufferises, if it is an aggregate.
 static LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   rewriter.setInsertionPoint(op);
-  if (auto pack = dyn_cast<linalg::PackOp>(op))
-    return linalg::lowerPack(rewriter, pack);
-  if (auto unpack = dyn_cast<linalg::UnPackOp>(op))
-    return linalg::lowerUnPack(rewriter, unpack);
+  if (auto reshape = dyn_cast<tensor::ReshapeOp>(op))
+    return lowerReshape(rewriter, reshape);
+  if (auto pack = dyn_cast<linalg::PackOp>(op)) {
+    if (!hasDynamicTiles(pack.getMixedTiles()))
+      return linalg::lowerPack(rewriter, pack);
+    gatherPack(rewriter, pack);
+    return success();
+  }
+  if (auto unpack = dyn_cast<linalg::UnPackOp>(op)) {
+    if (!hasDynamicTiles(unpack.getMixedTiles()))
+      return linalg::lowerUnPack(rewriter, unpack);
+    gatherUnPack(rewriter, unpack);
+    return success();
+  }
   auto aggregate = cast<linalg::AggregatedOpInterface>(op);
   FailureOr<SmallVector<Value>> parts = aggregate.decomposeOperation(rewriter);
   if (failed(parts))
@@ -41,8 +294,8 @@ struct DecomposeAggregatesPass
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
-      if (isa<linalg::AggregatedOpInterface, linalg::PackOp, linalg::UnPackOp>(
-              op))
+      if (isa<linalg::AggregatedOpInterface, linalg::PackOp, linalg::UnPackOp,
+              tensor::ReshapeOp>(op))
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());

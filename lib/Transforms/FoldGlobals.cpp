@@ -38,7 +38,7 @@ static ElementsAttr getConstantValue(ml_program::GlobalOp global) {
 
 void FoldGlobalsPass::runOnOperation() {
   SymbolTableCollection symbols;
-  SmallVector<std::pair<Operation *, ElementsAttr>> loads;
+  SmallVector<std::tuple<Operation *, ElementsAttr, StringAttr>> loads;
   SetVector<Operation *> globals;
   WalkResult result = getOperation().walk([&](Operation *op) {
     SymbolRefAttr name;
@@ -52,7 +52,7 @@ void FoldGlobalsPass::runOnOperation() {
         symbols.lookupNearestSymbolFrom<ml_program::GlobalOp>(op, name);
     ElementsAttr value = getConstantValue(global);
     if (value && value.getType() == op->getResult(0).getType()) {
-      loads.emplace_back(op, value);
+      loads.emplace_back(op, value, name.getLeafReference());
       globals.insert(global);
       return WalkResult::advance();
     }
@@ -71,9 +71,12 @@ void FoldGlobalsPass::runOnOperation() {
     return signalPassFailure();
 
   IRRewriter rewriter(&getContext());
-  for (auto [op, value] : loads) {
+  for (auto [op, value, name] : loads) {
     rewriter.setInsertionPoint(op);
-    rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, cast<TypedAttr>(value));
+    // The global may go, but its name is the weight's.
+    auto constant = arith::ConstantOp::create(
+        rewriter, NameLoc::get(name, op->getLoc()), cast<TypedAttr>(value));
+    rewriter.replaceOp(op, constant);
     ++numFolded;
   }
   // Nobody else can ask for these: a weight that is only needed in 8 bits has

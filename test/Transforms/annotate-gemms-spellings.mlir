@@ -57,6 +57,38 @@ func.func @integers(%x: tensor<4x8xi8>, %w: tensor<8x4xi8>, %c: tensor<4x4xi32>)
 }
 
 // Another computation in the loop of a contraction.
+// Zero points are subtracted on the way.
+// CHECK-LABEL: func.func @zero_points
+// CHECK: linalg.quantized_matmul {fp8.name = "zero_points.quantized_matmul_0", fp8.role = #fp8.role<fprop>}
+func.func @zero_points(%x: tensor<4x8xi8>, %w: tensor<8x4xi8>, %zx: i32, %zw: i32, %c: tensor<4x4xi32>) -> tensor<4x4xi32> {
+  %0 = linalg.quantized_matmul ins(%x, %w, %zx, %zw : tensor<4x8xi8>, tensor<8x4xi8>, i32, i32) outs(%c : tensor<4x4xi32>) -> tensor<4x4xi32>
+  return %0 : tensor<4x4xi32>
+}
+
+// Windows of an image too.
+// CHECK-LABEL: func.func @convolved_zero_points
+// CHECK: linalg.conv_2d_nhwc_hwcf_q {{.*}}fp8.name
+func.func @convolved_zero_points(%x: tensor<1x4x4x2xi8>, %w: tensor<3x3x2x8xi8>, %zx: i32, %zw: i32, %c: tensor<1x2x2x8xi32>) -> tensor<1x2x2x8xi32> {
+  %0 = linalg.conv_2d_nhwc_hwcf_q ins(%x, %w, %zx, %zw : tensor<1x4x4x2xi8>, tensor<3x3x2x8xi8>, i32, i32) outs(%c : tensor<1x2x2x8xi32>) -> tensor<1x2x2x8xi32>
+  return %0 : tensor<1x2x2x8xi32>
+}
+
+// A sum of products of three tensors over their rows multiplies no matrices.
+// CHECK-LABEL: func.func @sum_of_rows
+// CHECK-NOT: fp8.name
+func.func @sum_of_rows(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>, %g: tensor<8xf32>, %c: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = linalg.generic {indexing_maps = [affine_map<(m, k) -> (m, k)>, affine_map<(m, k) -> (m, k)>, affine_map<(m, k) -> (k)>, affine_map<(m, k) -> (m)>],
+                       iterator_types = ["parallel", "reduction"]}
+      ins(%x, %y, %g : tensor<4x8xf32>, tensor<4x8xf32>, tensor<8xf32>) outs(%c : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32, %f: f32, %o: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.mulf %1, %f : f32
+    %3 = arith.addf %o, %2 : f32
+    linalg.yield %3 : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
 // CHECK-LABEL: func.func @not_a_contraction
 // CHECK-NOT: fp8.name
 func.func @not_a_contraction(%x: tensor<4x8xf32>, %c: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {

@@ -39,7 +39,10 @@ func.func @at_the_limit(%x: tensor<32x16xbf16>, %w: tensor<16x16xbf16>, %c: tens
   return %0 : tensor<32x16xf32>
 }
 
-// The amount shows at run time.
+// The amount shows at run time. Only who forbids all padding forbids this.
+// ZERO-LABEL: func.func @dynamic_k
+// ZERO-NOT: fp8.quantize
+// ZERO: linalg.matmul
 // CHECK-LABEL: func.func @dynamic_k
 // CHECK: %[[K:.*]] = tensor.dim
 // CHECK: %[[HIGH:.*]] = affine.apply {{.*}}%[[K]]

@@ -38,3 +38,44 @@ func.func @unpack(%x: tensor<2x4x8x8xf32>) -> tensor<12x30xf32> {
       : tensor<2x4x8x8xf32> -> tensor<12x30xf32>
   return %0 : tensor<12x30xf32>
 }
+
+// -----
+
+// Extents of tiles that show at run time: padded, and gathered.
+// CHECK-LABEL: func.func @dynamic_tiles
+// CHECK: %[[PADDED:.*]] = tensor.pad %arg0 low[0, 0] high[
+// CHECK: linalg.generic
+// CHECK: tensor.extract %[[PADDED]][
+// CHECK-NOT: linalg.pack
+func.func @dynamic_tiles(%x: tensor<32x32xf32>, %z: f32, %d: tensor<?x?x?x?xf32>, %t0: index, %t1: index) -> tensor<?x?x?x?xf32> {
+  %0 = linalg.pack %x padding_value(%z : f32) inner_dims_pos = [0, 1] inner_tiles = [%t0, %t1] into %d : tensor<32x32xf32> -> tensor<?x?x?x?xf32>
+  return %0 : tensor<?x?x?x?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic_unpack
+// CHECK: linalg.generic
+// CHECK: arith.divui
+// CHECK: arith.remui
+// CHECK: tensor.extract %arg0[
+// CHECK-NOT: linalg.unpack
+func.func @dynamic_unpack(%x: tensor<?x?x?x?xf32>, %d: tensor<32x32xf32>, %t0: index, %t1: index) -> tensor<32x32xf32> {
+  %0 = linalg.unpack %x inner_dims_pos = [0, 1] inner_tiles = [%t0, %t1] into %d : tensor<?x?x?x?xf32> -> tensor<32x32xf32>
+  return %0 : tensor<32x32xf32>
+}
+
+// -----
+
+// A reshape to extents that are known as values.
+// CHECK-LABEL: func.func @reshape
+// CHECK: cf.assert
+// CHECK: %[[FLAT:.*]] = tensor.collapse_shape %arg0 {{\[}}[0, 1]]
+// CHECK: tensor.expand_shape %[[FLAT]] {{\[}}[0, 1]] output_shape [%arg1, 32]
+// CHECK-NOT: tensor.reshape
+func.func @reshape(%x: tensor<?x64xf32>, %n: index) -> tensor<?x32xf32> {
+  %c32 = arith.constant 32 : index
+  %s = tensor.from_elements %n, %c32 : tensor<2xindex>
+  %0 = tensor.reshape %x(%s) : (tensor<?x64xf32>, tensor<2xindex>) -> tensor<?x32xf32>
+  return %0 : tensor<?x32xf32>
+}

@@ -32,6 +32,9 @@ public:
   /// movement and casts.
   bool isMarkedWeight(Value value) const;
 
+  /// What `value` is a view, a permuted copy or a cast of.
+  static Value getSource(Value value);
+
   /// Role of a contraction of `a` and `b` without an `fp8.role`: fprop if
   /// neither is a gradient; else dgrad if the other operand is a weight (or, in
   /// a function that marks no argument as one, any argument), wgrad if it is

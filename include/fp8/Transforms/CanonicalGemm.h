@@ -19,7 +19,8 @@ class ContractOp;
 namespace mlir::fp8 {
 
 /// Whether `op` multiplies two floats or integers and adds: a contraction in
-/// the sense of the passes, whatever its types and maps.
+/// the sense of the passes, whatever its types and maps. Products of matrices
+/// whose elements it computes itself, from a zero point or a factor, are too.
 bool isContraction(linalg::LinalgOp op);
 
 /// A contraction C += A * B with its loops sorted by what they do.

@@ -20,10 +20,12 @@ def AnnotateGemmsPass : Pass<"fp8-annotate-gemms", "::mlir::ModuleOp"> {
   let description = [{
     Finds every matmul-like operation, whatever its spelling
     (`linalg.matmul`, `batch_matmul`, `matvec`, `contract`, a `generic` that
-    multiplies and adds, `tosa.matmul`), and attaches
+    multiplies and adds, convolutions and integer products with zero points too,
+    `tosa.matmul`), and attaches
 
-    - `fp8.name`: from a name in its location, else `function.op_index`; unique
-      in the module, and what recipe files match;
+    - `fp8.name`: from a name in its location, else `function.weight` where an
+      operand is a weight with a name, that of an argument or a global, else
+      `function.op_index`; unique in the module, and what recipe files match;
     - `fp8.role`: fprop, dgrad or wgrad, from the arguments marked `fp8.grad`
       and `fp8.weight`.
 
@@ -53,6 +55,59 @@ def FoldGlobalsPass : Pass<"fp8-fold-globals", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numFolded", "num-folded", "Loads folded">];
 }
 
+def RaiseScalingCastsPass : Pass<"fp8-raise-scaling-casts"> {
+  let summary = "arith.scaling_extf to scaled values, other such casts to arith";
+  let description = [{
+    MX programs of other compilers multiply codes by E8M0 factors with
+    `arith.scaling_extf`, in the body of the contraction that reads both. What a
+    `linalg.generic` extends so, from one code and one factor that covers whole
+    dimensions, becomes an `fp8.dequantize` of an assembled value in front of
+    it, which later passes know as a quantised operand. So does every extension of
+    codes of 4 bits, and what is truncated to them becomes an `fp8.quantize`,
+    with a factor of 1: only scaled values know how such codes lie in memory.
+
+    All others, and `arith.scaling_truncf`, become a product (or quotient) and a
+    cast in f32: upstream's expansion takes E8M0's smallest value for zero.
+
+    ```mlir
+    linalg.generic ... ins(%x, %s : tensor<16x2x32xf8E4M3FN>, tensor<16x2xf8E8M0FNU>) ... {
+      %1 = arith.scaling_extf %p, %ps : f8E4M3FN, f8E8M0FNU to f32
+    // becomes
+    %q = fp8.assemble %x, %grid : ... -> !fp8.scaled<16x2x32xf8E4M3FN, block = [1, 1, 32], scale = f8E8M0FNU>
+    %0 = fp8.dequantize %q : ... -> tensor<16x2x32xf32>
+    linalg.generic ... ins(%0 : tensor<16x2x32xf32>) ... {
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numRaised", "num-raised", "Extensions that became scaled values">,
+    Statistic<"numExpanded", "num-expanded", "Casts expanded">];
+}
+
+def RaiseConvolutionsPass : Pass<"fp8-raise-convolutions"> {
+  let summary = "convolutions whose windows do not overlap to matrix products";
+  let description = [{
+    A convolution by steps of its window's extent, as the embedding of an
+    image's patches is, and one whose windows are single elements read every
+    element of the image at most once: the image is cut, and what is left is a
+    contraction like others. Extents of windows and of what is cut have to be
+    static.
+
+    ```mlir
+    %0 = linalg.conv_2d_nchw_fchw {strides = dense<16> : ...} ins(%x, %w : tensor<1x3x224x224xf32>, tensor<768x3x16x16xf32>) ...
+    // becomes
+    %1 = tensor.expand_shape %x [[0], [1], [2, 3], [4, 5]] : ... into tensor<1x3x14x16x14x16xf32>
+    %0 = linalg.generic ins(%1, %w : ...) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numRaised", "num-raised", "Convolutions that became products">];
+}
+
 //===----------------------------------------------------------------------===//
 // Phase 2: recipe
 //===----------------------------------------------------------------------===//
@@ -69,7 +124,8 @@ def ApplyRecipePass : Pass<"fp8-apply-recipe", "::mlir::ModuleOp"> {
     `[batch x] N x K` in f32, between a quantize and a dequantize whose scales
     are still unresolved, and a cast back. K is padded with zeros to what the
     recipe needs if that adds at most `max-padding` of K; otherwise the
-    contraction stays as it is.
+    contraction stays as it is. A dynamic K, of which nobody knows how much it
+    adds, is padded at run time unless `max-padding` is 0.
 
     Every contraction gets exactly one optimisation remark of category `fp8`:
     what was decided, or why it stays in high precision and what would change
@@ -539,9 +595,13 @@ def DecomposeAggregatesPass : Pass<"fp8-decompose-aggregates"> {
     Upstream bufferises and lowers only structured operations; aggregates
     (`linalg.softmax`, `winograd_*`) are first decomposed through their own
     interface, `linalg.pack` and `linalg.unpack` into padding, reshapes and
-    transposes.
+    transposes, or a gather where the extents of tiles show at run time, and
+    `tensor.reshape` into a collapse and an expansion.
   }];
-  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::cf::ControlFlowDialect",
+                           "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 

@@ -33,10 +33,11 @@ void AddContextPass::runOnOperation() {
         failed(function.insertArgument(function.getNumArguments(), type,
                                        DictionaryAttr(), function.getLoc())))
       return signalPassFailure();
-  getOperation().walk([&](func::CallOp call) {
-    auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
-    if (callee && !callee.isExternal())
-      call.getOperandsMutable().append(
-          call->getParentOfType<func::FuncOp>().getArguments().back());
-  });
+  // Kernels call functions of their own modules, which have no context.
+  for (auto function : getOperation().getOps<func::FuncOp>())
+    function.walk([&](func::CallOp call) {
+      auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
+      if (callee && !callee.isExternal())
+        call.getOperandsMutable().append(function.getArguments().back());
+    });
 }

@@ -14,6 +14,7 @@
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_CONVERTGPUTORUNTIMEPASS
@@ -195,7 +196,10 @@ void ConvertGPUToRuntimePass::runOnOperation() {
   // Upstream's patterns would touch the device's memory from the host.
   WalkResult unsupported = module.walk([](Operation *op) {
     if (!isa<memref::AllocaOp, memref::AtomicRMWOp, memref::ReallocOp,
-             memref::ReshapeOp, memref::StoreOp>(op))
+             memref::ReshapeOp, memref::StoreOp, vector::LoadOp,
+             vector::StoreOp, vector::TransferReadOp, vector::TransferWriteOp,
+             vector::GatherOp, vector::ScatterOp, vector::MaskedLoadOp,
+             vector::MaskedStoreOp>(op))
       return WalkResult::advance();
     op->emitOpError("is not supported on the host of a GPU");
     return WalkResult::interrupt();

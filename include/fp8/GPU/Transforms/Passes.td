@@ -45,6 +45,26 @@ def LowerExactMathPass
                            "::mlir::vector::VectorDialect"];
 }
 
+def InlineKernelCallsPass
+    : Pass<"fp8-inline-kernel-calls", "::mlir::ModuleOp"> {
+  let summary = "functions that kernels call to their bodies";
+  let description = [{
+    What a `gpu.launch` calls, such as a function that computes an element,
+    becomes part of it: functions of the host take a context, which a kernel has
+    not. Such a function has to have one block and may not call itself.
+
+    ```mlir
+    gpu.launch ... {
+      %0 = func.call @value(%i) : (index) -> f32
+    // becomes
+    gpu.launch ... {
+      %0 = arith.index_cast %i : index to i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect"];
+  let statistics = [Statistic<"numInlined", "num-inlined", "Calls inlined">];
+}
+
 def ConvertOutlinedKernelsPass
     : Pass<"fp8-convert-outlined-kernels", "::mlir::gpu::GPUModuleOp"> {
   let summary = "gpu.func to the LLVM dialect";
