@@ -204,7 +204,6 @@ static LogicalResult lowerReshape(RewriterBase &rewriter,
         count(tensor::getMixedSizes(rewriter, loc, op.getSource())),
         count(sizes));
     cf::AssertOp::create(rewriter, loc, isEqual,
-                         "ERROR: Runtime op verification failed\n"
                          "tensor.reshape: expected as many elements as before");
   }
 

@@ -69,7 +69,7 @@ func.func @dynamic_unpack(%x: tensor<?x?x?x?xf32>, %d: tensor<32x32xf32>, %t0: i
 
 // A reshape to extents that are known as values.
 // CHECK-LABEL: func.func @reshape
-// CHECK: cf.assert
+// CHECK: cf.assert %{{.*}}, "tensor.reshape: expected as many elements as before"
 // CHECK: %[[FLAT:.*]] = tensor.collapse_shape %arg0 {{\[}}[0, 1]]
 // CHECK: tensor.expand_shape %[[FLAT]] {{\[}}[0, 1]] output_shape [%arg1, 32]
 // CHECK-NOT: tensor.reshape

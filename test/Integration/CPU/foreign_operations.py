@@ -75,6 +75,18 @@ for source, result, shape, extents in [
     x = normal(*shape)
     check(f"reshape {source} to {result}", run(program, {"x": x}), x.reshape(extents))
 
+# Another number of elements is an error, not a look at other memory.
+(folder / "program.mlir").write_text("""
+func.func @f(%x: tensor<?x4xf32> {fp8.name = "x"}, %n: index {fp8.name = "n"}) -> (tensor<?xf32> {fp8.name = "y"}) {
+  %s = tensor.from_elements %n : tensor<1xindex>
+  %0 = tensor.reshape %x(%s) : (tensor<?x4xf32>, tensor<1xindex>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}""")
+tensors.save(folder / "inputs", {"x": normal(2, 4), "n": np.int64(9)})
+done = subprocess.run([tool, folder / "program.mlir", f"--inputs={folder}/inputs"], capture_output=True, text=True)
+if done.returncode != 1 or done.stderr != "fp8-run: error: tensor.reshape: expected as many elements as before\n":
+    sys.exit(f"expected an error, but got {done.returncode}: {done.stdout}{done.stderr}")
+
 # Tiles whose extents show at run time only, dimensions in another order.
 PACK = """
 func.func @f(%x: tensor<?x?xf32> {fp8.name = "x"}, %a: index {fp8.name = "a"}, %b: index {fp8.name = "b"},
