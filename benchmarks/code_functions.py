@@ -23,7 +23,8 @@ FACTORS = {
     "f_32x1": ("[32, 1]", blocks(32, 1), "f8E8M0FNU"),
 }
 TYPES.update({name: f"tensor<{grid}x{scale}>" for name, (_, grid, scale) in FACTORS.items()})
-TYPES.update({"c": CODES, "c5": CODES.replace(E4M3, E5M2)})
+TYPES["f_1x16"] = f"tensor<{blocks(1, 16)}x{E4M3}>"
+TYPES.update({"c": CODES, "c4": CODES.replace(E4M3, "f4E2M1FN"), "c5": CODES.replace(E4M3, E5M2)})
 
 
 def assemble(name, codes, factor):
@@ -50,7 +51,49 @@ def make_dequantize(factor, codes="c", element="bf16"):
                 [f"tensor<{{m}}x{{n}}x{element}>"], any_nan=True)
 
 
+def nvfp4(shape, block):
+    return (f"!fp8.scaled<{shape}xf4E2M1FN, block = {block}, scale = {E4M3}, "
+            "tensor_scale = f32>")
+
+
+def measured_nvfp4(name, block, grid, amax):
+    """With two levels of factors, of x and of its amax."""
+    return (f"  %{name}_a = fp8.amax %x block = {block} : {FULL}\n"
+            f"  %{name}_s, %{name}_i, %{name}_t = fp8.compute_scale %{name}_a "
+            f"tensor_amax({amax} : tensor<1x1xf32>) format = f4E2M1FN scale_type = {E4M3} : "
+            f"tensor<{grid}xf32>\n"
+            f"  %{name} = fp8.quantize %x scale(%{name}_s, %{name}_i : tensor<{grid}xf32>, "
+            f"tensor<{grid}x{E4M3}>) tensor_scale_inv(%{name}_t : tensor<1x1xf32>) : {FULL} -> "
+            f"{nvfp4(MN, block)}\n")
+
+
+def parts_nvfp4(name, shape, block):
+    return f"  %{name}_p, %{name}_f, %{name}_z = fp8.disassemble %{name} : {nvfp4(shape, block)}\n"
+
+
+CODES4, ROWS4 = TYPES["c4"], TYPES["f_1x16"]
+TENSOR_AMAX = f"  %amax = fp8.amax %x block = [*, *] : {FULL}\n"
+
 CODE_STREAMS = [
+    # In 4 bits: by a given amax, a measured one, in squares and both orders; and back.
+    make("nvfp4_given", 0, 0, ("x", "scale"),
+         measured_nvfp4("q", "[1, 16]", blocks(1, 16), "%s") + parts_nvfp4("q", MN, "[1, 16]"),
+         ["%q_p", "%q_f", "%q_z"], [CODES4, ROWS4, "tensor<1x1xf32>"]),
+    make("nvfp4", 0, 0, ("x",), TENSOR_AMAX +
+         measured_nvfp4("q", "[1, 16]", blocks(1, 16), "%amax") +
+         parts_nvfp4("q", MN, "[1, 16]"), ["%q_p", "%q_f", "%q_z"],
+         [CODES4, ROWS4, "tensor<1x1xf32>"]),
+    make("nvfp4_both", 0, 0, ("x", "scale"),
+         measured_nvfp4("q", "[16, 16]", blocks(16, 16), "%s") +
+         parts_nvfp4("q", MN, "[16, 16]") +
+         f"  %t = fp8.transpose %q permutation = [1, 0] : {nvfp4(MN, '[16, 16]')}\n" +
+         parts_nvfp4("t", NM, "[16, 16]"), ["%q_p", "%q_f", "%t_p"],
+         [CODES4, f"tensor<{blocks(16, 16)}x{E4M3}>", CODES4.replace(MN, NM)]),
+    make("dequantize_nvfp4", 0, 0, ("c4", "f_1x16", "scale"),
+         f"  %v = fp8.assemble %c4, %f_1x16, %si : {CODES4}, {ROWS4}, tensor<1x1xf32> -> "
+         f"{nvfp4(MN, '[1, 16]')}\n"
+         f"  %y = fp8.dequantize %v : {nvfp4(MN, '[1, 16]')} -> {FULL}\n", ["%y"], [FULL],
+         any_nan=True),
     *[make_dequantize(factor) for factor in FACTORS],
     make_dequantize("si", element="f32"),
     make_dequantize("f_1x32", "c5"),

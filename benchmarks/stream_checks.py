@@ -77,10 +77,10 @@ def make_arguments(stream, extents, pattern):
         elif name == "t":
             values.append(make_tensor(pattern, (TABLE_ROWS, n)))
         elif name.startswith("c"):
-            values.append(make_codes(pattern, extents))
+            values.append(make_codes(pattern, extents) & (0x0F if name == "c4" else 0xFF))
         elif name.startswith("f_"):
             grid = fill(kind, m, n).removeprefix("tensor<").split("x")
-            make_factor = make_bytes if grid[-1] == "f8E8M0FNU>" else make_factors
+            make_factor = make_bytes if grid[-1].startswith("f8") else make_factors
             values.append(make_factor(pattern, tuple(map(int, grid[:-1]))))
         elif name == "w":
             values.append(make_tensor("random", (n,)))

@@ -254,7 +254,7 @@ TYPES = {"x": FULL, "u": FULL, "d": FULL, "w": "tensor<{n}xbf16>"}
 def fill(text, m, n):
     """The text with extents; `?` for what is not known."""
     values = {"m": m, "n": n}
-    for block in (24, 32, 128):
+    for block in (16, 24, 32, 128):
         for key, extent in (("m", m), ("n", n)):
             values[f"{key}/{block}"] = "?" if extent == "?" else -(-extent // block)
     dims = [f"%d{i}" for i, extent in enumerate((m, n)) if extent == "?"]

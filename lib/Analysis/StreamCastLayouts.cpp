@@ -42,9 +42,10 @@ LogicalResult StreamLayouts::addAmax(AmaxOp op, std::string &reason) {
 
 LogicalResult StreamLayouts::addScale(ComputeScaleOp op, std::string &reason) {
   const StreamLayout *amax = lookup(op.getAmax());
-  if (isa<Float8E4M3FNType>(op.getScaleType())) {
-    reason = "expected factors of f32 or f8E8M0FNU, but got f8E4M3FN";
-    return failure();
+  if (op.getTensorAmax()) {
+    if (failed(read(op.getTensorAmaxMutable()[0], getSingle(), reason)))
+      return failure();
+    values[op.getTensorScaleInv()] = getSingle();
   }
   StreamLayout layout;
   if (amax) {
@@ -70,22 +71,12 @@ StreamLayout StreamLayouts::getFactors(ScaledType type) const {
   return getBlocks(type.getBlock(), type.getRank());
 }
 
-/// What kernels have registers for.
-static LogicalResult checkCodes(ScaledType type, std::string &reason) {
-  if (!isa<Float4E2M1FNType>(type.getElementType()))
-    return success();
-  reason = "expected codes of 8 bits, but got f4E2M1FN";
-  return failure();
-}
-
 LogicalResult StreamLayouts::addQuantize(QuantizeOp op, std::string &reason) {
   ScaledType type = op.getResult().getType();
   if (!isDomain(type.getShape())) {
     reason = "expected a quantize of the domain";
     return failure();
   }
-  if (failed(checkCodes(type, reason)))
-    return failure();
   if (op.isUnresolved()) {
     reason = "expected a quantize that has a scale";
     return failure();
@@ -111,8 +102,6 @@ LogicalResult StreamLayouts::readCodes(OpOperand &operand,
     reason = "expected codes of the domain";
     return failure();
   }
-  if (failed(checkCodes(type, reason)))
-    return failure();
   reads[&operand] = getFull();
   return success();
 }
@@ -148,8 +137,7 @@ LogicalResult StreamLayouts::addAssemble(AssembleOp op, std::string &reason) {
     return failure();
   }
   StreamLayout full = getFull();
-  if (failed(checkCodes(type, reason)) ||
-      failed(read(op.getPayloadMutable(), full, reason)) ||
+  if (failed(read(op.getPayloadMutable(), full, reason)) ||
       failed(read(op.getScaleInvMutable(), getFactors(type), reason)) ||
       (op.getTensorScaleInv() &&
        failed(read(op.getTensorScaleInvMutable()[0], getSingle(), reason))))
@@ -175,10 +163,7 @@ LogicalResult StreamLayouts::addDisassemble(DisassembleOp op,
   }
   values[op.getScaleInv()] = factors;
   if (op.getTensorScaleInv()) {
-    StreamLayout single;
-    single.block.assign(domain.size(), kWhole);
-    single.dims.assign(domain.size(), -1);
-    values[op.getTensorScaleInv()] = single;
+    values[op.getTensorScaleInv()] = getSingle();
   }
   values[op.getPayload()] = codes;
   return success();

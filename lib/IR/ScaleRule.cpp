@@ -9,6 +9,8 @@
 #include "fp8/IR/FP8Attrs.h"
 #include "fp8/IR/ScalarBuilder.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::fp8;
 
@@ -134,4 +136,46 @@ std::pair<Value, Value> fp8::buildScales(ScalarBuilder &b,
   Value code = arith::TruncIOp::create(b, b.getI8Type(), byte);
   return {buildReciprocal(b, byte),
           arith::BitcastOp::create(b, scaleType, code)};
+}
+
+//===----------------------------------------------------------------------===//
+// Two levels
+//===----------------------------------------------------------------------===//
+
+static constexpr float kMaxF32 = std::numeric_limits<float>::max();
+static constexpr float kMaxE4M3 = 448.0f;
+
+/// NaN stays.
+static Value limit(ScalarBuilder &b, Value value, float most) {
+  Value isAbove = b.cmpf(arith::CmpFPredicate::OGT, value, b.f32(most));
+  return b.select(isAbove, b.f32(most), value);
+}
+
+std::pair<Value, Value> fp8::buildTensorScales(ScalarBuilder &b, Value amax,
+                                               FloatType format) {
+  Value whole = b.f32(kMaxE4M3 * getMaxFinite(format));
+  Value isUsable = b.isPositiveFinite(amax);
+  Value scale = limit(b, b.div(whole, amax), kMaxF32);
+  // Not below what undoes the largest scale.
+  Value smallest = b.f32(1.0f / kMaxF32);
+  Value scaleInv = b.div(amax, whole);
+  scaleInv = b.select(b.cmpf(arith::CmpFPredicate::OLT, scaleInv, smallest),
+                      smallest, scaleInv);
+  return {b.select(isUsable, scale, b.f32(1.0f)),
+          b.select(isUsable, scaleInv, b.f32(1.0f))};
+}
+
+std::pair<Value, Value> fp8::buildBlockScales(
+    ScalarBuilder &b, Value amax, Value tensorScale, FloatType format,
+    llvm::function_ref<std::pair<Value, Value>(Value)> encode) {
+  // Transformer Engine's kernels multiply by reciprocals in this order; any
+  // other gives another code for one block in 2000.
+  Value factor =
+      b.mul(amax, b.mul(tensorScale, b.f32(1.0f / getMaxFinite(format))));
+  auto [scaleInv, decoded] = encode(limit(b, factor, kMaxE4M3));
+  Value product = b.mul(decoded, b.div(b.f32(1.0f), tensorScale));
+  Value isZero = b.cmpf(arith::CmpFPredicate::OEQ, product, b.f32(0.0f));
+  // An infinite scale would make NaN of the zeros in a block.
+  Value scale = limit(b, b.div(b.f32(1.0f), product), kMaxF32);
+  return {b.select(isZero, b.f32(0.0f), scale), scaleInv};
 }

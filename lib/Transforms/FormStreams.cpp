@@ -178,22 +178,32 @@ void StreamBuilder::leave(Value value) {
   Value source = value;
   while (isInside(source) && source.getDefiningOp<TransposeOp>())
     source = source.getDefiningOp<TransposeOp>().getSource();
-  Value outside = isInside(source)
-                      ? source.getDefiningOp<QuantizeOp>().getScaleInv()
-                      : knownParts.lookup(source)[1];
+  Value outside, ofTensor;
+  if (isInside(source)) {
+    auto quantize = source.getDefiningOp<QuantizeOp>();
+    outside = quantize.getScaleInv();
+    ofTensor = quantize.getTensorScaleInv();
+  } else {
+    ArrayRef<Value> known = knownParts.find(source)->second;
+    outside = known[1];
+    ofTensor = known.size() > 2 ? known[2] : Value();
+  }
   // A single factor is its own transpose; the fold knows which value it is.
   std::optional<unsigned> number;
   bool isOwn = source == value || isSingle(outside);
   if (isInside(outside) || !isOwn)
     number = yield(isOwn ? mapping.lookup(outside) : parts.getScaleInv());
-  replaceWith(
-      value,
-      [this, loc, type, codes, number, outside](StreamOp stream) -> Value {
-        Value scaleInv = number ? stream.getResult(*number) : outside;
-        return AssembleOp::create(b, loc, type, stream.getResult(codes),
-                                  scaleInv,
-                                  /*tensorScaleInv=*/Value());
-      });
+  std::optional<unsigned> numberOfTensor;
+  if (ofTensor && isInside(ofTensor))
+    numberOfTensor = yield(mapping.lookup(ofTensor));
+  replaceWith(value, [=](StreamOp stream) -> Value {
+    auto get = [&](std::optional<unsigned> number, Value otherwise) {
+      return number ? stream.getResult(*number) : otherwise;
+    };
+    return AssembleOp::create(b, loc, type, stream.getResult(codes),
+                              get(number, outside),
+                              get(numberOfTensor, ofTensor));
+  });
 }
 
 StreamOp StreamBuilder::build() {
@@ -242,10 +252,8 @@ static void forwardParts(StreamOp stream) {
   for (AssembleOp assemble :
        llvm::SetVector<AssembleOp>(assembled.begin(), assembled.end())) {
     for (Operation *user : llvm::make_early_inc_range(assemble->getUsers()))
-      if (auto parts = dyn_cast<DisassembleOp>(user);
-          parts && !parts.getTensorScaleInv()) {
-        parts.getPayload().replaceAllUsesWith(assemble.getPayload());
-        parts.getScaleInv().replaceAllUsesWith(assemble.getScaleInv());
+      if (auto parts = dyn_cast<DisassembleOp>(user)) {
+        parts.replaceAllUsesWith(assemble.getOperands());
         parts.erase();
       }
     if (assemble.use_empty())

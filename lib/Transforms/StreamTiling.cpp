@@ -45,6 +45,14 @@ LogicalResult StreamTiling::analyze(std::string &reason) {
     reason = "a part of what threads share already";
     return failure();
   }
+  auto isStoredAsAnother = [](Type type) {
+    return isa<Float4E2M1FNType>(getElementTypeOrSelf(type));
+  };
+  if (llvm::any_of(stream->getOperandTypes(), isStoredAsAnother) ||
+      llvm::any_of(stream->getResultTypes(), isStoredAsAnother)) {
+    reason = "codes of f4E2M1FN, which become integers afterwards";
+    return failure();
+  }
   for (Operation &op : stream.getBody().front().without_terminator()) {
     if (failed(layouts.add(&op, reason)))
       return failure();

@@ -146,6 +146,20 @@ std::pair<Value, Value> buildScales(ScalarBuilder &builder,
                                     ScaleRuleAttrInterface rule, Value amax,
                                     FloatType format, Type scaleType);
 
+/// Of two levels of factors the tensor's, f32: scale = 448 M / amax and
+/// scale_inv = amax / 448 M, where M is the largest of `format`, each rounded
+/// for itself as Transformer Engine does, which keeps the amax.
+std::pair<Value, Value> buildTensorScales(ScalarBuilder &builder, Value amax,
+                                          FloatType format);
+
+/// The other level, of a block's `amax`: the f32 factor on the way into codes
+/// and the f8E4M3FN one on the way out, which `encode` makes of an f32: the
+/// code and its value.
+std::pair<Value, Value>
+buildBlockScales(ScalarBuilder &builder, Value amax, Value tensorScale,
+                 FloatType format,
+                 llvm::function_ref<std::pair<Value, Value>(Value)> encode);
+
 } // namespace mlir::fp8
 
 #endif // FP8_IR_FP8ATTRS_H

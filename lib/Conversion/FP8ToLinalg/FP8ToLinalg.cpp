@@ -157,6 +157,21 @@ struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
   }
 };
 
+/// Codes of f4E2M1FN as launches of kernels take them.
+struct ConvertCodesCast : OpConversionPattern<UnrealizedConversionCastOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(UnrealizedConversionCastOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (op->getNumOperands() != 1 || op->getNumResults() != 1 ||
+        getTypeConverter()->convertType(op.getResult(0).getType()) !=
+            adaptor.getInputs().front().getType())
+      return rewriter.notifyMatchFailure(op, "no cast of stored codes");
+    rewriter.replaceOp(op, adaptor.getInputs());
+    return success();
+  }
+};
+
 /// Inside the region of an operation that only moves codes, their scalars are
 /// stored codes too. Elsewhere an f4E2M1FN scalar is a number.
 struct CodeConverter : PartsConverter {
@@ -294,10 +309,9 @@ void ConvertFP8ToLinalgPass::runOnOperation() {
   populateScalePatterns(converter, patterns);
   populateCastPatterns(converter, patterns);
   populateMatmulPatterns(converter, patterns);
-  patterns
-      .add<ConvertAssemble, ConvertDisassemble, ConvertTranspose,
-           ConvertConstant, ConvertFunction, ConvertMovement, ConvertSelect>(
-          converter, context);
+  patterns.add<ConvertAssemble, ConvertDisassemble, ConvertTranspose,
+               ConvertCodesCast, ConvertConstant, ConvertFunction,
+               ConvertMovement, ConvertSelect>(converter, context);
   populateCallOpTypeConversionPattern(patterns, converter);
   populateReturnOpTypeConversionPattern(patterns, converter);
   scf::populateSCFStructuralTypeConversions(converter, patterns);

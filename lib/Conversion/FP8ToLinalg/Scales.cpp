@@ -11,7 +11,6 @@
 #include "fp8/IR/ScalarBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -88,19 +87,14 @@ struct ConvertAmax : OpConversionPattern<AmaxOp> {
 // compute_scale
 //===----------------------------------------------------------------------===//
 
-constexpr float kMaxF32 = std::numeric_limits<float>::max();
-constexpr float kMaxE4M3 = 448.0f;
-
 /// The tensor's own factors, of one element; null where there are none.
 struct TensorScale {
   Value scale, scaleInv;
   explicit operator bool() const { return static_cast<bool>(scale); }
 };
 
-/// Of two levels, the outer: scale = 448 M / amax and scale_inv = amax / 448 M,
-/// each rounded for itself as Transformer Engine does, which keeps the amax.
 TensorScale buildTensorScale(OpBuilder &builder, Location loc, Value amax,
-                             float maxFinite) {
+                             FloatType format) {
   auto type = cast<RankedTensorType>(amax.getType());
   AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
   Value out = tensor::EmptyOp::create(builder, loc, type.getShape(),
@@ -111,37 +105,10 @@ TensorScale buildTensorScale(OpBuilder &builder, Location loc, Value amax,
       getIterators(SmallVector<bool>(type.getRank(), false)),
       [&](OpBuilder &inner, Location loc, ValueRange args) {
         ScalarBuilder b(loc, inner);
-        Value whole = b.f32(kMaxE4M3 * maxFinite);
-        Value isUsable = b.isPositiveFinite(args[0]);
-        Value scale = clamp(b, loc, b.div(whole, args[0]), kMaxF32);
-        // Not below what undoes the largest scale.
-        Value smallest = b.f32(1.0f / kMaxF32);
-        Value scaleInv = b.div(args[0], whole);
-        scaleInv =
-            b.select(b.cmpf(arith::CmpFPredicate::OLT, scaleInv, smallest),
-                     smallest, scaleInv);
-        linalg::YieldOp::create(
-            b, ValueRange{b.select(isUsable, scale, b.f32(1.0f)),
-                          b.select(isUsable, scaleInv, b.f32(1.0f))});
+        auto [scale, scaleInv] = buildTensorScales(b, args[0], format);
+        linalg::YieldOp::create(b, ValueRange{scale, scaleInv});
       });
   return {generic.getResult(0), generic.getResult(1)};
-}
-
-/// The inner: scale and scale_inv of a block. Transformer Engine's kernels
-/// multiply by reciprocals in this order; any other gives another code for one
-/// block in 2000.
-std::pair<Value, Value> buildTwoLevelScales(ScalarBuilder &b, Value amax,
-                                            Value tensorScale, float maxFinite,
-                                            Type scaleType) {
-  Value factor = b.mul(amax, b.mul(tensorScale, b.f32(1.0f / maxFinite)));
-  factor = clamp(b, b.getLoc(), factor, kMaxE4M3);
-  Value scaleInv = arith::TruncFOp::create(b, scaleType, factor);
-  Value decoded = arith::ExtFOp::create(b, b.getF32Type(), scaleInv);
-  Value product = b.mul(decoded, b.div(b.f32(1.0f), tensorScale));
-  Value isZero = b.cmpf(arith::CmpFPredicate::OEQ, product, b.f32(0.0f));
-  // An infinite scale would make NaN of the zeros in a block.
-  Value scale = clamp(b, b.getLoc(), b.div(b.f32(1.0f), product), kMaxF32);
-  return {b.select(isZero, b.f32(0.0f), scale), scaleInv};
 }
 
 struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
@@ -167,14 +134,13 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
     };
     auto format = cast<FloatType>(op.getFormat());
     ScaleRuleAttrInterface rule = op.getRule();
-    float maxFinite = getMaxFinite(format);
 
     SmallVector<Value> inputs{amax};
     SmallVector<AffineMap> maps{identity};
     TensorScale tensorScale;
     if (op.getTensorAmax()) {
       tensorScale =
-          buildTensorScale(rewriter, loc, adaptor.getTensorAmax(), maxFinite);
+          buildTensorScale(rewriter, loc, adaptor.getTensorAmax(), format);
       for (Value value : {tensorScale.scale, tensorScale.scaleInv}) {
         inputs.push_back(value);
         maps.push_back(single);
@@ -191,8 +157,13 @@ struct ConvertComputeScale : OpConversionPattern<ComputeScaleOp> {
           ScalarBuilder b(loc, builder);
           Value scale, scaleInv;
           if (tensorScale) {
-            std::tie(scale, scaleInv) = buildTwoLevelScales(
-                b, args[0], args[1], maxFinite, op.getScaleType());
+            std::tie(scale, scaleInv) = buildBlockScales(
+                b, args[0], args[1], format,
+                [&](Value factor) -> std::pair<Value, Value> {
+                  Value code =
+                      arith::TruncFOp::create(b, op.getScaleType(), factor);
+                  return {code, arith::ExtFOp::create(b, b.getF32Type(), code)};
+                });
           } else {
             std::tie(scale, scaleInv) =
                 buildScales(b, rule, args[0], format, op.getScaleType());

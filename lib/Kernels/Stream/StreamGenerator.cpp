@@ -35,10 +35,10 @@ struct StreamSignature {
 static SmallVector<StreamArgument> getInputs(const StreamSpec &spec) {
   SmallVector<StreamArgument> inputs;
   for (auto [i, input] : llvm::enumerate(spec.inputs))
-    inputs.push_back({"in" + std::to_string(i),
-                      getElementTypeOrSelf(input.argument.getType()),
-                      input.layout, spec.getBlock(input.layout),
-                      input.isGathered});
+    inputs.push_back(
+        {"in" + std::to_string(i),
+         getStoredType(getElementTypeOrSelf(input.argument.getType())),
+         input.layout, spec.getBlock(input.layout), input.isGathered});
   return inputs;
 }
 
@@ -46,8 +46,9 @@ static SmallVector<StreamArgument> getOutputs(const StreamSpec &spec) {
   SmallVector<StreamArgument> outputs;
   for (auto [i, type] : llvm::enumerate(StreamOp(spec.op).getResultTypes())) {
     const StreamLayout &layout = spec.getResultLayout(i);
-    outputs.push_back({"out" + std::to_string(i), getElementTypeOrSelf(type),
-                       layout, spec.getBlock(layout)});
+    outputs.push_back({"out" + std::to_string(i),
+                       getStoredType(getElementTypeOrSelf(type)), layout,
+                       spec.getBlock(layout)});
   }
   return outputs;
 }

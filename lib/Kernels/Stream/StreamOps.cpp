@@ -18,6 +18,17 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
+/// The codes of f4E2M1FN as they are stored, or the other way round: what
+/// convert-fp8-to-linalg makes of the former.
+static Value castTo(OpBuilder &b, Type element, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getElementType() == element)
+    return value;
+  return UnrealizedConversionCastOp::create(b, value.getLoc(),
+                                            type.clone(element), value)
+      .getResult(0);
+}
+
 /// Memory for what has `layout`, from the extents of the inputs.
 static Value createEmpty(OpBuilder &b, Location loc, const StreamSpec &spec,
                          ArrayRef<Value> inputs, RankedTensorType type,
@@ -39,7 +50,8 @@ static Value createEmpty(OpBuilder &b, Location loc, const StreamSpec &spec,
     }
     sizes.push_back(size);
   }
-  return tensor::EmptyOp::create(b, loc, sizes, type.getElementType());
+  return tensor::EmptyOp::create(b, loc, sizes,
+                                 getStoredType(type.getElementType()));
 }
 
 namespace {
@@ -60,8 +72,11 @@ struct StreamKernelOp
     std::string unused;
     FailureOr<StreamSpec> spec = StreamSpec::get(op, unused);
     KernelOperands operands;
-    for (const StreamSpec::Input &input : spec->inputs)
-      operands.ins.push_back(op.getInputs()[input.argument.getArgNumber()]);
+    for (const StreamSpec::Input &input : spec->inputs) {
+      Value value = op.getInputs()[input.argument.getArgNumber()];
+      Type element = getElementTypeOrSelf(value.getType());
+      operands.ins.push_back(castTo(b, getStoredType(element), value));
+    }
     for (BlockArgument capture : spec->captures)
       operands.captures.push_back(op.getInputs()[capture.getArgNumber()]);
     for (auto [i, type] : llvm::enumerate(op.getResultTypes())) {
@@ -77,6 +92,15 @@ struct StreamKernelOp
       operands.outs.push_back(out);
     }
     return operands;
+  }
+
+  SmallVector<Value> buildResults(Operation *op, OpBuilder &b,
+                                  ValueRange written) const {
+    return llvm::map_to_vector(
+        llvm::zip_equal(written, op->getResultTypes()), [&](auto pair) {
+          auto [value, type] = pair;
+          return castTo(b, getElementTypeOrSelf(type), value);
+        });
   }
 };
 } // namespace

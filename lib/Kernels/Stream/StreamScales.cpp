@@ -9,6 +9,7 @@
 // that share a block would all do it: they share the blocks out instead, and
 // exchange what they have.
 
+#include "StreamCodes.h"
 #include "StreamValues.h"
 #include "fp8/IR/ScalarBuilder.h"
 
@@ -37,13 +38,36 @@ static void pinDivisions(KernelBuilder &b, Block::iterator first,
   }
 }
 
-std::pair<Value, Value> StreamValues::buildScale(ComputeScaleOp op,
-                                                 Value amax) {
+std::pair<Value, Value> StreamValues::buildTensorScale(ComputeScaleOp op) {
+  auto [known, isNew] = tensorScales.try_emplace(op);
+  if (!isNew)
+    return known->second;
+  Value amax = get(op.getTensorAmax(), 0, 0).front();
   Operation *marker = b.i32(0).getDefiningOp();
   ScalarBuilder scalar(b.getLoc(), b);
   auto [scale, inverse] =
-      buildScales(scalar, op.getRule(), amax, cast<FloatType>(op.getFormat()),
-                  op.getScaleType());
+      buildTensorScales(scalar, amax, cast<FloatType>(op.getFormat()));
+  Value both[] = {scale, inverse};
+  pinDivisions(b, marker->getIterator(), both);
+  return tensorScales[op] = {both[0], both[1]};
+}
+
+std::pair<Value, Value> StreamValues::buildScale(ComputeScaleOp op,
+                                                 Value amax) {
+  Value tensorScale;
+  if (op.getTensorAmax())
+    tensorScale = buildTensorScale(op).first;
+  Operation *marker = b.i32(0).getDefiningOp();
+  ScalarBuilder scalar(b.getLoc(), b);
+  auto format = cast<FloatType>(op.getFormat());
+  auto encodeScale = [&](Value factor) -> std::pair<Value, Value> {
+    Value code = encodeFactor(b, factor);
+    return {code, decodeFactor(b, code, op.getScaleType())};
+  };
+  auto [scale, inverse] =
+      tensorScale
+          ? buildBlockScales(scalar, amax, tensorScale, format, encodeScale)
+          : buildScales(scalar, op.getRule(), amax, format, op.getScaleType());
   // A code is a byte here, in a register.
   if (auto code = inverse.getDefiningOp<arith::BitcastOp>();
       code && !inverse.getType().isF32())

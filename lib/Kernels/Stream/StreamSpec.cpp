@@ -98,7 +98,9 @@ double StreamSpec::getBytes() const {
   double bytes = 0;
   auto add = [&](Type type, const StreamLayout &layout) {
     if (getBlock(layout).isFull())
-      bytes += getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8.0;
+      bytes +=
+          getStoredType(getElementTypeOrSelf(type)).getIntOrFloatBitWidth() /
+          8.0;
   };
   for (const Input &input : inputs)
     add(input.argument.getType(), input.layout);
@@ -111,10 +113,16 @@ double StreamSpec::getBytes() const {
 // What there is a kernel for
 //===----------------------------------------------------------------------===//
 
+Type fp8::getStoredType(Type element) {
+  return isa<Float4E2M1FNType>(element)
+             ? IntegerType::get(element.getContext(), 8)
+             : element;
+}
+
 /// An element type that kernels load and store.
 static bool isStored(Type type) {
   return isa<Float32Type, BFloat16Type, Float16Type, Float8E4M3FNType,
-             Float8E5M2Type, Float8E8M0FNUType>(type);
+             Float8E5M2Type, Float8E8M0FNUType, Float4E2M1FNType>(type);
 }
 
 /// Whether a tensor of integers says where another one is read.
@@ -129,8 +137,8 @@ static LogicalResult checkTypes(StreamSpec &spec, std::string &reason) {
   auto check = [&](Type type) {
     if (isStored(getElementTypeOrSelf(type)))
       return success();
-    reason = llvm::formatv("expected f32, bf16, f16 and 8-bit elements, but "
-                           "got {0}",
+    reason = llvm::formatv("expected f32, bf16, f16, 8-bit and f4E2M1FN "
+                           "elements, but got {0}",
                            type);
     return failure();
   };
@@ -153,7 +161,7 @@ static LogicalResult checkTypes(StreamSpec &spec, std::string &reason) {
     if (failed(check(type)))
       return failure();
     const StreamLayout &layout = spec.getResultLayout(i);
-    bool isCode = getElementTypeOrSelf(type).getIntOrFloatBitWidth() == 8;
+    bool isCode = getElementTypeOrSelf(type).getIntOrFloatBitWidth() <= 8;
     if (spec.isTransposed(layout) && spec.getBlock(layout).isFull() &&
         !isCode) {
       reason = llvm::formatv("expected a transposed result to be codes, but "

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StreamValues.h"
+#include "StreamCodes.h"
 #include "fp8/IR/ScalarBuilder.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -203,7 +204,7 @@ SmallVector<Value> StreamValues::getWords(Value value, int64_t row,
                                           int64_t chunk) {
   Type type = getElementTypeOrSelf(value.getType());
   auto scaled = dyn_cast<ScaledType>(value.getType());
-  if (scaled || type.getIntOrFloatBitWidth() == 8)
+  if (scaled || type.getIntOrFloatBitWidth() <= 8)
     return get(value, row, chunk);
   std::tuple key{value.getAsOpaquePointer(), row, chunk};
   auto found = words.find(key);
@@ -298,6 +299,8 @@ SmallVector<Value> StreamValues::evaluateGeneric(linalg::GenericOp op,
 SmallVector<Value> StreamValues::evaluateScales(ComputeScaleOp op,
                                                 unsigned result, int64_t row,
                                                 int64_t chunk) {
+  if (op->getResult(result) == op.getTensorScaleInv())
+    return {buildTensorScale(op).second};
   StreamBlock block = getBlock(op.getScale());
   if (block.rows == 1 && block.columns != 1 && tile.getRows() > 1) {
     shareRowScales(op, block, chunk);
@@ -320,59 +323,24 @@ SmallVector<Value> StreamValues::evaluateCodes(QuantizeOp op, int64_t row,
   Type type = op.getResult().getType().getElementType();
   SmallVector<Value> source = get(op.getSource(), row, chunk);
   SmallVector<Value> scales = get(op.getScale(), row, chunk);
-  SmallVector<Value> packed;
-  for (int64_t e = 0; e < kChunk; e += 4) {
-    Value halves[2];
-    for (int64_t half = 0; half < 2; ++half) {
-      Value scaled[2];
-      for (int64_t i = 0; i < 2; ++i) {
-        int64_t at = e + 2 * half + i;
-        scaled[i] =
-            b.mulF(source[at], scales.size() == 1 ? scales[0] : scales[at]);
-      }
-      // The first operand goes to the upper half.
-      Value pair = NVVM::ConvertF32x2ToF8x2Op::create(
-          b, b.getI16Type(), scaled[1], scaled[0], NVVM::FPRoundingMode::RN,
-          NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
-      halves[half] = arith::ExtUIOp::create(b, b.getI32Type(), pair);
-    }
-    packed.push_back(arith::OrIOp::create(
-        b, halves[0], arith::ShLIOp::create(b, halves[1], b.i32(16))));
-  }
-  return packed;
-}
-
-SmallVector<Value> StreamValues::decode(ArrayRef<Value> codes, Type type) {
-  SmallVector<Value> numbers;
-  auto bytes = VectorType::get({2}, b.getI8Type());
-  auto halves = VectorType::get({2}, b.getF16Type());
-  for (Value word : codes)
-    for (int64_t half = 0; half < 2; ++half) {
-      Value both = arith::TruncIOp::create(b, b.getI16Type(),
-                                           b.shiftRight(word, 16 * half));
-      // Every code is an f16.
-      Value pair = NVVM::ConvertF8x2ToF16x2Op::create(
-          b, halves, LLVM::BitcastOp::create(b, bytes, both), /*relu=*/false,
-          type);
-      for (int64_t i = 0; i < 2; ++i)
-        numbers.push_back(widen(
-            LLVM::ExtractElementOp::create(b, pair, b.i32(i)), b.getF16Type()));
-    }
-  return numbers;
+  for (auto [e, element] : llvm::enumerate(source))
+    element = b.mulF(element, scales.size() == 1 ? scales[0] : scales[e]);
+  return encode(b, source, type);
 }
 
 SmallVector<Value> StreamValues::getFactors(Value codes, int64_t row,
                                             int64_t chunk) {
   auto [scaleInv, tensorScaleInv] = findFactors(codes);
   SmallVector<Value> factors = get(scaleInv, row, chunk);
-  if (isa<Float8E8M0FNUType>(getElementTypeOrSelf(scaleInv.getType())))
-    for (Value &factor : factors) {
-      // The exponent of an f32; 0 is a subnormal one, 255 is NaN.
-      Value bits = arith::ShLIOp::create(b, factor, b.i32(23));
-      bits = b.select(b.equal(factor, 0), b.i32(0x00400000), bits);
-      bits = b.select(b.equal(factor, 255), b.i32(0x7fc00000), bits);
-      factor = arith::BitcastOp::create(b, b.getF32Type(), bits);
-    }
+  Type type = getElementTypeOrSelf(scaleInv.getType());
+  if (!type.isF32())
+    for (Value &factor : factors)
+      factor = decodeFactor(b, factor, type);
+  if (tensorScaleInv) {
+    Value ofTensor = get(tensorScaleInv, 0, 0).front();
+    for (Value &factor : factors)
+      factor = b.mulF(factor, ofTensor);
+  }
   return factors;
 }
 
@@ -380,7 +348,7 @@ SmallVector<Value> StreamValues::evaluateNumbers(DequantizeOp op, int64_t row,
                                                  int64_t chunk) {
   Type type = op.getResult().getType().getElementType();
   SmallVector<Value> numbers =
-      decode(get(op.getSource(), row, chunk),
+      decode(b, get(op.getSource(), row, chunk),
              op.getSource().getType().getElementType());
   SmallVector<Value> factors = getFactors(op.getSource(), row, chunk);
   for (auto [e, number] : llvm::enumerate(numbers))

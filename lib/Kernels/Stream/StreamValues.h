@@ -59,8 +59,6 @@ private:
   SmallVector<Value> evaluateCodes(QuantizeOp op, int64_t row, int64_t chunk);
   SmallVector<Value> evaluateNumbers(DequantizeOp op, int64_t row,
                                      int64_t chunk);
-  /// The numbers of codes, four to a word, as f32.
-  SmallVector<Value> decode(ArrayRef<Value> codes, Type type);
   /// The factors of codes at a place, f32: one, or one for each column.
   SmallVector<Value> getFactors(Value codes, int64_t row, int64_t chunk);
   IRMapping mapInputs(linalg::GenericOp op, int64_t row, int64_t chunk,
@@ -111,7 +109,9 @@ private:
 
   //===--- Scales ---------------------------------------------------------===//
 
-  /// A scale and its inverse from an amax; the inverse of f8E8M0FNU as i32.
+  /// Of two levels of factors, the tensor's scale and its inverse.
+  std::pair<Value, Value> buildTensorScale(ComputeScaleOp op);
+  /// A scale and its inverse from an amax; an inverse of 8 bits as i32.
   std::pair<Value, Value> buildScale(ComputeScaleOp op, Value amax);
   void shareRowScales(ComputeScaleOp op, const StreamBlock &block,
                       int64_t chunk);
@@ -129,6 +129,7 @@ private:
   std::map<std::tuple<void *, int64_t, int64_t>, SmallVector<Value>> elements,
       words;
   llvm::DenseMap<Operation *, Value> measured;
+  llvm::DenseMap<Operation *, std::pair<Value, Value>> tensorScales;
   Value scratch;
   int64_t scratchUsed = 0;
   /// Whether all blocks of the cluster are known to have begun.

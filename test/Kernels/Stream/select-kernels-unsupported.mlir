@@ -268,7 +268,7 @@ func.func @scalar_of_16_bits(%x: !x, %factor: bf16) -> !x {
 }
 
 func.func @mask(%x: !x) -> tensor<32x64xi1> {
-  // expected-remark @below {{no kernel: expected f32, bf16, f16 and 8-bit elements, but got tensor<32x64xi1>}}
+  // expected-remark @below {{no kernel: expected f32, bf16, f16, 8-bit and f4E2M1FN elements, but got tensor<32x64xi1>}}
   %0 = fp8.stream(%x) {
   ^bb0(%a: !x):
     %zero = arith.constant 0.0 : bf16
@@ -341,7 +341,7 @@ func.func @gathered_and_read(%t: !x, %i: tensor<32xi64>) -> !x {
 // Integers that are numbers too.
 
 func.func @counted(%t: tensor<8x64xbf16>, %i: tensor<32xi32>) -> !x {
-  // expected-remark @below {{no kernel: expected f32, bf16, f16 and 8-bit elements, but got i32}}
+  // expected-remark @below {{no kernel: expected f32, bf16, f16, 8-bit and f4E2M1FN elements, but got i32}}
   %0 = fp8.stream(%t, %i) {
   ^bb0(%a: tensor<8x64xbf16>, %b: tensor<32xi32>):
     %e = tensor.empty() : !x

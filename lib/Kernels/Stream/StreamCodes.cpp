@@ -1,0 +1,129 @@
+//===- StreamCodes.cpp - Numbers as codes, in registers -------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StreamCodes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// Two f32 as 8-bit codes in an i16, the first one below.
+static Value encodePair(KernelBuilder &b, Value first, Value second,
+                        Type type) {
+  // The first operand goes to the upper half.
+  return NVVM::ConvertF32x2ToF8x2Op::create(
+      b, b.getI16Type(), second, first, NVVM::FPRoundingMode::RN,
+      NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
+}
+
+/// Two 8-bit codes in an i16 as a vector of f16, which has all of their values.
+static Value decodePair(KernelBuilder &b, Value both, Type type) {
+  auto bytes = VectorType::get({2}, b.getI8Type());
+  auto halves = VectorType::get({2}, b.getF16Type());
+  return NVVM::ConvertF8x2ToF16x2Op::create(
+      b, halves, LLVM::BitcastOp::create(b, bytes, both), /*relu=*/false, type);
+}
+
+/// The code (i32) of E2M1 that is nearest to an f32, for which sm_90 has no
+/// instruction.
+static Value encodeE2M1(KernelBuilder &b, Value number) {
+  Type i32 = b.getI32Type();
+  auto getBits = [&](Value value) {
+    return arith::BitcastOp::create(b, i32, value).getResult();
+  };
+  Value magnitude =
+      arith::MinNumFOp::create(b, math::AbsFOp::create(b, number), b.f32(6.0f));
+  // From 1 on, a bit of the mantissa is left: half of the last place that is
+  // kept, less one unit if it is even, carries into it.
+  Value bits = getBits(magnitude);
+  Value odd = b.bitAnd(b.shiftRight(bits, 22), 1);
+  Value rounded = b.add(b.add(bits, 0x1fffff), odd);
+  constexpr int64_t bias = (127 - 1) * 2;
+  Value large = b.sub(b.shiftRight(rounded, 22), b.i32(bias));
+  // Below codes are multiples of a half, as are the last places of 2^22.
+  constexpr float base = 1 << 22;
+  Value shifted = arith::AddFOp::create(b, magnitude, b.f32(base));
+  Value small = b.sub(getBits(shifted), getBits(b.f32(base)));
+  Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, magnitude,
+                                        b.f32(1.0f));
+  Value code = b.select(isSmall, small, large);
+  Value sign = b.bitAnd(b.shiftRight(getBits(number), 28), 8);
+  Value isNumber =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, number, number);
+  return b.select(isNumber, arith::OrIOp::create(b, code, sign), b.i32(7));
+}
+
+static Value joinHalves(KernelBuilder &b, Value low, Value high) {
+  return arith::OrIOp::create(b, low,
+                              arith::ShLIOp::create(b, high, b.i32(16)));
+}
+
+SmallVector<Value> fp8::encode(KernelBuilder &b, ArrayRef<Value> numbers,
+                               Type type) {
+  auto encodeHalf = [&](ArrayRef<Value> two) -> Value {
+    if (isa<Float4E2M1FNType>(type))
+      return arith::OrIOp::create(
+          b, encodeE2M1(b, two[0]),
+          arith::ShLIOp::create(b, encodeE2M1(b, two[1]), b.i32(8)));
+    return arith::ExtUIOp::create(b, b.getI32Type(),
+                                  encodePair(b, two[0], two[1], type));
+  };
+  SmallVector<Value> words;
+  for (; !numbers.empty(); numbers = numbers.drop_front(4))
+    words.push_back(joinHalves(b, encodeHalf(numbers.take_front(2)),
+                               encodeHalf(numbers.slice(2, 2))));
+  return words;
+}
+
+SmallVector<Value> fp8::decode(KernelBuilder &b, ArrayRef<Value> words,
+                               Type type) {
+  bool isE2M1 = isa<Float4E2M1FNType>(type);
+  SmallVector<Value> numbers;
+  for (Value word : words) {
+    // E2M1's exponent and mantissa are those of an E4M3 of 2^-6 of the value.
+    if (isE2M1) {
+      Value magnitude =
+          arith::ShLIOp::create(b, b.bitAnd(word, 0x07070707), b.i32(2));
+      Value sign =
+          arith::ShLIOp::create(b, b.bitAnd(word, 0x08080808), b.i32(4));
+      word = arith::OrIOp::create(b, magnitude, sign);
+    }
+    for (int64_t bits : {0, 16}) {
+      Value both =
+          arith::TruncIOp::create(b, b.getI16Type(), b.shiftRight(word, bits));
+      Value pair = decodePair(
+          b, both, isE2M1 ? Float8E4M3FNType::get(b.getContext()) : type);
+      for (int64_t i = 0; i < 2; ++i) {
+        Value half = LLVM::ExtractElementOp::create(b, pair, b.i32(i));
+        Value number = arith::ExtFOp::create(b, b.getF32Type(), half);
+        numbers.push_back(isE2M1 ? b.mulF(number, b.f32(64.0f)) : number);
+      }
+    }
+  }
+  return numbers;
+}
+
+Value fp8::encodeFactor(KernelBuilder &b, Value factor) {
+  Value pair =
+      encodePair(b, factor, b.f32(0.0f), Float8E4M3FNType::get(b.getContext()));
+  return arith::ExtUIOp::create(b, b.getI32Type(), pair);
+}
+
+Value fp8::decodeFactor(KernelBuilder &b, Value code, Type type) {
+  if (!isa<Float8E8M0FNUType>(type)) {
+    Value pair =
+        decodePair(b, arith::TruncIOp::create(b, b.getI16Type(), code), type);
+    Value half = LLVM::ExtractElementOp::create(b, pair, b.i32(0));
+    return arith::ExtFOp::create(b, b.getF32Type(), half);
+  }
+  // The exponent of an f32; 0 is a subnormal one, 255 is NaN.
+  Value bits = arith::ShLIOp::create(b, code, b.i32(23));
+  bits = b.select(b.equal(code, 0), b.i32(0x00400000), bits);
+  bits = b.select(b.equal(code, 255), b.i32(0x7fc00000), bits);
+  return arith::BitcastOp::create(b, b.getF32Type(), bits);
+}

@@ -1,0 +1,29 @@
+//===- StreamCodes.h - Numbers as codes, in registers -----------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_STREAM_STREAMCODES_H
+#define FP8_LIB_KERNELS_STREAM_STREAMCODES_H
+
+#include "../Blocks/KernelBuilder.h"
+
+namespace mlir::fp8 {
+
+/// The f32 `numbers`, a multiple of four, as codes of `type`, rounded to even
+/// and saturated; four to a word, also of f4E2M1FN.
+SmallVector<Value> encode(KernelBuilder &b, ArrayRef<Value> numbers, Type type);
+/// The numbers of such codes, f32.
+SmallVector<Value> decode(KernelBuilder &b, ArrayRef<Value> words, Type type);
+
+/// The f8E4M3FN code of an f32, as i32.
+Value encodeFactor(KernelBuilder &b, Value factor);
+/// The f32 of a code (i32) of f8E4M3FN or f8E8M0FNU.
+Value decodeFactor(KernelBuilder &b, Value code, Type type);
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_STREAM_STREAMCODES_H
