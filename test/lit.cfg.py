@@ -2,6 +2,7 @@ import glob
 import os
 import platform
 import shutil
+import subprocess
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -74,6 +75,14 @@ ptxas = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+
+# Frameworks whose programs are imported, in a Python that may be another one.
+import_python = os.environ.get("FP8_IMPORT_PYTHON", config.fp8_python)
+config.substitutions.insert(0, ("%import_python", import_python))
+for feature, packages in [("pytorch", "torch torch_mlir"), ("jax", "jax iree.compiler")]:
+    find = f"from importlib.util import find_spec as find; all(map(find, {packages.split()})) or 1/0"
+    if subprocess.run([import_python, "-c", find], capture_output=True).returncode == 0:
+        config.available_features.add(feature)
 
 if platform.machine() == "x86_64":
     config.available_features.add("x86_64")

@@ -1,0 +1,164 @@
+"""Takes a PyTorch module to linalg, as fp8-run and fp8-compile read it.
+
+usage: from_pytorch.py MODEL.py:NAME -o OUT.mlir [--name FUNCTION] [--gradient ARGUMENT]...
+
+NAME is a function that returns a torch.nn.Module and a tuple of example arguments,
+and maybe `dynamic_shapes`, as torch.export.export takes them. OUT.mlir gets a
+function whose arguments are the parameters, buffers and constants of the module,
+by their names there, and then the module's own; OUT.safetensors gets the values of
+the first. A buffer that the module writes is one more result, before its own.
+
+Needs torch==2.15.0 and torch-mlir==20261001.
+"""
+
+import operator
+import re
+
+import ml_dtypes
+import torch
+import torch.utils._pytree as pytree
+from fp8 import imports
+from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
+from torch_mlir import fx, ir
+from torch_mlir.dialects import torch as torch_dialect
+from torch_mlir.extras.fx_decomp_util import get_decomposition_table
+from torch_mlir.extras.fx_importer import ContextCache, FxImporter
+
+BOUND = {InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR}
+# What moves or converts a weight, or takes a part of it, on its way to a product.
+MOVES = {"t", "transpose", "permute", "view", "_unsafe_view", "reshape", "expand", "squeeze",
+         "unsqueeze", "slice", "select", "split", "split_with_sizes", "clone", "_to_copy",
+         "convert_element_type"}
+
+
+def linear(x, weight, bias=None):
+    """All rows in one matmul; torch's own decomposition makes some a batch of matmuls
+    with copies of the weight."""
+    rows = x.reshape(-1, x.shape[-1]) @ weight.t()
+    result = rows.reshape(*x.shape[:-1], weight.shape[0])
+    return result if bias is None else result + bias
+
+
+class LayerLocations(ContextCache):
+    """Gives operations, for locations, the name of their layer around that of torch's
+    operation: locations survive lowering."""
+
+    __slots__ = ["layers"]
+
+    def __init__(self, context, layers):
+        super().__init__(context)
+        self.layers = layers
+
+    def get_node_location(self, node):
+        operation = ir.Location.name(str(node.target), context=self._c)
+        return ir.Location.name(self.layers.get(node, ""), operation, context=self._c)
+
+
+def to_numpy(tensor):
+    tensor = tensor.detach().cpu().contiguous()
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.numpy()
+
+
+def get_bound_tensors(program):
+    """What the module holds, by name, in the order of the program's arguments."""
+    bound = {}
+    for spec in program.graph_signature.input_specs:
+        if spec.kind in BOUND:
+            source = program.state_dict if spec.target in program.state_dict else program.constants
+            bound[spec.target] = source[spec.target]
+    return bound
+
+
+def find_layers(program):
+    """What a contraction that a node becomes is called: the parameter that it takes, without
+    `.weight`, else the innermost module and `.matmul`."""
+    parameters = {spec.arg.name: spec.target for spec in program.graph_signature.input_specs
+                  if spec.kind == InputKind.PARAMETER}
+
+    def find_parameter(node):
+        while node.op == "call_function":
+            overload = node.target
+            moves = overload is operator.getitem or (
+                isinstance(overload, torch._ops.OpOverload)
+                and overload._schema.name.split("::")[1] in MOVES)
+            if not moves:
+                return None
+            node = node.args[0]
+        return parameters.get(node.name)
+
+    layers = {}
+    for node in program.graph.nodes:
+        parameter = next(filter(None, map(find_parameter, node.all_input_nodes[:2])), None)
+        modules = list(node.meta.get("nn_module_stack", {}).values())
+        if parameter:
+            layers[node] = re.sub(r"(^|[._])weight$", "", parameter)
+        elif modules and modules[-1][0]:
+            layers[node] = f"{modules[-1][0]}.matmul"
+    return layers
+
+
+def make_ports(program):
+    """Ports of arguments and results. What the module holds becomes arguments, and what it
+    writes results, like any other, in the program too."""
+    signature, arguments, results = program.graph_signature, [], []
+    for spec in signature.input_specs:
+        if spec.kind in BOUND:
+            is_weight = (spec.kind == InputKind.PARAMETER
+                         and program.state_dict[spec.target].ndim >= 2)
+            arguments.append(imports.Port(spec.target, is_weight))
+            spec.kind, spec.target = InputKind.USER_INPUT, None
+        elif isinstance(spec.arg, TensorArgument):  # Not a number, which is a constant.
+            arguments.append(imports.Port(spec.arg.name))
+    names = iter(get_result_names(program))
+    for spec in signature.output_specs:
+        if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION):
+            results.append(imports.Port(spec.target))
+            spec.kind, spec.target = OutputKind.USER_OUTPUT, None
+        else:
+            results.append(imports.Port(next(names)))
+    return arguments, results
+
+
+def get_result_names(program):
+    """The keys of what a module returns, where it returns a dictionary, else None."""
+    spec = program.call_spec.out_spec
+    paths, _ = pytree.tree_flatten_with_path(pytree.tree_unflatten(range(spec.num_leaves), spec))
+    keys = [[getattr(key, "key", None) for key in path] for path, _ in paths]
+    return [".".join(map(str, path)) if path and all(path) else None for path in keys]
+
+
+def convert(module, arguments, dynamic_shapes=None, name="main", gradients=()):
+    """The program of a module as text, and its parameters by name.
+
+    Raises UnsupportedProgram, and what torch.export and torch-mlir raise.
+    """
+    program = torch.export.export(module, tuple(arguments), dynamic_shapes=dynamic_shapes)
+    program = program.run_decompositions(
+        {**get_decomposition_table(), torch.ops.aten.linear.default: linear})
+    parameters = {name: to_numpy(value) for name, value in get_bound_tensors(program).items()}
+    layers = find_layers(program)
+    argument_ports, result_ports = make_ports(program)
+    argument_ports = imports.make_arguments(argument_ports, gradients)
+
+    context = ir.Context()
+    torch_dialect.register_dialect(context)
+    importer = FxImporter(context=context)
+    importer._cc = LayerLocations(context, layers)
+    lowered = fx.export_and_import(program, output_type="linalg-on-tensors", func_name=name,
+                                   fx_importer=importer, decomposition_table={},
+                                   experimental_support_mutation=True)
+    with context:
+        context.allow_unregistered_dialects = True
+        imports.check_dialects(lowered)
+        imports.name_contractions(ir, lowered, lambda layer: layer)
+        function = next(op for op in lowered.body.operations
+                        if op.operation.name == "func.func" and op.name.value == name)
+        imports.name_ports(ir, function, argument_ports, result_ports)
+        return str(lowered), parameters
+
+
+if __name__ == "__main__":
+    with torch.no_grad():
+        imports.run_importer(convert, "PyTorch")
