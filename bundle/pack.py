@@ -65,6 +65,7 @@ def copy_sources(args):
     copy(own / "README.md", args.stage / "README.md")
     copy(own / "check_gpu", args.stage / "check_gpu")
     copy(own / "lit.cfg.py", args.stage / "test" / "lit.cfg.py")
+    copy(args.source / "tools/fp8-survey/fp8-survey.py", args.stage / "bin" / "fp8-survey")
     for path in own.glob("gpucheck/*.py"):
         copy(path, args.stage / "share" / "gpucheck" / path.name)
     for path in args.lit.glob("lit/**/*.py"):

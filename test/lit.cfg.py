@@ -53,6 +53,7 @@ llvm_config.add_tool_substitutions(
         "fp8-translate",
         "fp8-lsp-server",
         "fp8-state",
+        "fp8-survey",
         "fp8-tune",
     ],
     [config.fp8_tools_dir],
