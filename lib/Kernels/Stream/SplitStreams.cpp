@@ -298,11 +298,24 @@ bool StreamSplitter::splitAtReductions(StreamOp op,
         known.insert({value, Value()});
   if (known.empty())
     return false;
-  // What is a result and made of rows alone is made with them.
+  // What is a result and made of rows alone is made with them. Factors that are
+  // taken from codes in another order are not, though there is one for each
+  // row: codes are of elements, which wait for what is known first.
+  auto isOfElements = [&](Operation *inner) {
+    bool needsRows = false;
+    walkOperands(inner, [&](Value operand) {
+      needsRows |= isMeasured(operand, layouts);
+    });
+    return needsRows && llvm::none_of(inner->getResults(), [&](Value made) {
+             return isMeasured(made, layouts);
+           });
+  };
   SmallVector<unsigned> late;
   for (auto [i, value] : llvm::enumerate(getTerminator(op)->getOperands()))
     if (isMeasured(value, layouts) &&
-        llvm::none_of(getSlice(value, known), isReduction))
+        llvm::none_of(getSlice(value, known), [&](Operation *inner) {
+          return isReduction(inner) || isOfElements(inner);
+        }))
       known.insert({value, Value()});
     else
       late.push_back(i);
