@@ -41,6 +41,16 @@ static bool roundsMatmul(linalg::LinalgOp op) {
          matmul.getResult().getType().getElementType().isF32();
 }
 
+/// Whether a loop of both would do more for an element than is saved by keeping
+/// it in a register. Each fusion copies what has been fused before, so that
+/// without an end a chain would take time with the square of its length.
+static bool isTooLarge(linalg::LinalgOp producer, linalg::LinalgOp consumer) {
+  constexpr size_t maxOperations = 128;
+  return producer.getBlock()->getOperations().size() +
+             consumer.getBlock()->getOperations().size() >
+         maxOperations;
+}
+
 namespace {
 struct FuseElementwisePass
     : fp8::impl::FuseElementwisePassBase<FuseElementwisePass> {
@@ -74,12 +84,14 @@ void FuseElementwisePass::runOnOperation() {
           return false;
         // A producer outside of the consumer's loop is computed once there.
         bool isOutside = producer->getBlock() != consumer->getBlock();
-        bool isWorthIt =
-            producer->hasOneUse() && !isOutside && !roundsMatmul(producer);
+        bool isLarge = isTooLarge(producer, consumer);
+        bool isWorthIt = producer->hasOneUse() && !isOutside && !isLarge &&
+                         !roundsMatmul(producer);
         LDBG() << (isWorthIt                ? "fused with "
                    : !producer->hasOneUse() ? "not fused, for others use it "
                                               "beside "
                    : isOutside ? "not fused, for it would be computed again by "
+                   : isLarge   ? "not fused, for it would be too large with "
                                : "not fused, for it rounds a matmul before ")
                << consumer->getName() << ": "
                << OpWithFlags(producer, OpPrintingFlags().skipRegions());

@@ -13,6 +13,8 @@
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/Support/DebugLog.h"
 
+#include <limits>
+
 #define DEBUG_TYPE "fp8-form-streams"
 
 using namespace mlir;
@@ -21,6 +23,7 @@ using namespace mlir::fp8;
 StreamClusters::StreamClusters(Block &block) : block(block) {
   Operation *lastEffect = nullptr;
   for (Operation &op : block) {
+    places.try_emplace(&op, places.size());
     // The order of effects stays what it is.
     if (!isMemoryEffectFree(&op)) {
       effectBefore[&op] = lastEffect;
@@ -56,31 +59,56 @@ SmallVector<Operation *> StreamClusters::getDependencies(Operation *op) const {
   return dependencies;
 }
 
-void StreamClusters::close(Set &needed) const {
-  for (size_t i = 0; i < needed.size(); ++i)
-    for (unsigned other : needs[needed[i]])
-      needed.insert(other);
+unsigned StreamClusters::getCut(unsigned cluster) const {
+  unsigned cut = spans[cluster].first;
+  bool isCut;
+  do {
+    isCut = true;
+    for (unsigned other = cluster; other-- > 0 && lastBefore[other] >= cut;)
+      if (spans[other].first < cut && spans[other].second >= cut) {
+        cut = spans[other].first;
+        isCut = false;
+      }
+    // Those that began later may have operations from before.
+    for (unsigned other = cluster + 1; other < spans.size(); ++other)
+      if (spans[other].first < cut) {
+        cut = spans[other].first;
+        isCut = false;
+      }
+  } while (!isCut);
+  return cut;
 }
 
-StreamClusters::Set
-StreamClusters::getNeeded(ArrayRef<Operation *> ops,
-                          std::optional<unsigned> own) const {
-  Set needed;
+bool StreamClusters::needThemselves(ArrayRef<Operation *> ops,
+                                    unsigned cluster) const {
+  // What is before the cut needs nothing that comes after it.
+  unsigned cut = getCut(cluster);
+  llvm::SmallDenseSet<Operation *> seen;
+  llvm::SmallDenseSet<unsigned> seenClusters;
+  SmallVector<Operation *> worklist;
   for (Operation *op : ops)
     for (Operation *dependency : getDependencies(op)) {
-      if (llvm::is_contained(ops, dependency))
-        continue;
-      auto cluster = clusterOf.find(dependency);
-      if (cluster != clusterOf.end()) {
-        if (own != cluster->second)
-          needed.insert(cluster->second);
-      } else if (auto found = neededBy.find(dependency);
-                 found != neededBy.end()) {
-        needed.insert_range(found->second);
-      }
+      auto it = clusterOf.find(dependency);
+      if (!llvm::is_contained(ops, dependency) &&
+          !(it != clusterOf.end() && it->second == cluster))
+        worklist.push_back(dependency);
     }
-  close(needed);
-  return needed;
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val();
+    if (places.lookup(op) < cut || !seen.insert(op).second)
+      continue;
+    auto it = clusterOf.find(op);
+    if (it == clusterOf.end()) {
+      worklist.append(getDependencies(op));
+      continue;
+    }
+    if (it->second == cluster)
+      return true;
+    if (seenClusters.insert(it->second).second)
+      for (Operation *member : clusters[it->second])
+        worklist.append(getDependencies(member));
+  }
+  return false;
 }
 
 //===----------------------------------------------------------------------===//
@@ -185,12 +213,12 @@ static bool hasOwnFactors(TransposeOp op, ArrayRef<Operation *> cluster) {
 }
 
 bool StreamClusters::tryJoin(ArrayRef<Operation *> added, unsigned cluster) {
-  Cluster ops = clusters[cluster];
-  StreamLayouts extended = layouts[cluster];
   if (llvm::none_of(added, [&](Operation *op) {
-        return sharesTensor(op, ops, extended);
+        return sharesTensor(op, clusters[cluster], layouts[cluster]);
       }))
     return false;
+  Cluster ops = clusters[cluster];
+  StreamLayouts extended = layouts[cluster];
   SmallVector<Operation *> others;
   for (Operation *op : added) {
     if (llvm::is_contained(ops, op))
@@ -208,7 +236,7 @@ bool StreamClusters::tryJoin(ArrayRef<Operation *> added, unsigned cluster) {
     ops.push_back(op);
     others.push_back(op);
   }
-  if (getNeeded(ops, cluster).contains(cluster)) {
+  if (needThemselves(ops, cluster)) {
     LDBG() << "needs what only comes after the pass: " << *added.back();
     return false;
   }
@@ -223,9 +251,31 @@ bool StreamClusters::tryJoin(ArrayRef<Operation *> added, unsigned cluster) {
 }
 
 void StreamClusters::join(Operation *op, unsigned cluster) {
-  needs[cluster].insert_range(getNeeded(op, cluster));
   clusters[cluster].push_back(op);
   clusterOf.try_emplace(op, cluster);
+  for (Value value : op->getOperands())
+    related[value].insert(cluster);
+  for (Value value : op->getResults())
+    related[value].insert(cluster);
+  auto &[first, last] = spans[cluster];
+  unsigned place = places.lookup(op);
+  first = std::min(first, place);
+  last = std::max(last, place);
+  for (unsigned other = cluster;
+       other < lastBefore.size() && lastBefore[other] < place; ++other)
+    lastBefore[other] = place;
+}
+
+SmallVector<unsigned>
+StreamClusters::getRelated(ArrayRef<Operation *> ops) const {
+  llvm::SmallSetVector<unsigned, 4> found;
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands())
+      if (auto it = related.find(operand); it != related.end())
+        found.insert_range(it->second);
+  SmallVector<unsigned> sorted = found.takeVector();
+  llvm::sort(sorted, std::greater<>());
+  return sorted;
 }
 
 /// What a pass begins with, though a copy in another order needs others that
@@ -277,12 +327,11 @@ bool StreamClusters::tryBegin(ArrayRef<Operation *> ops) {
   }
   unsigned number = clusters.size();
   clusters.emplace_back();
-  needs.emplace_back();
+  spans.emplace_back(std::numeric_limits<unsigned>::max(), 0);
+  lastBefore.push_back(lastBefore.empty() ? 0 : lastBefore.back());
   layouts.push_back(std::move(own));
-  if (takesScale) {
-    neededBy.erase(scale);
+  if (takesScale)
     join(scale, number);
-  }
   for (Operation *added : ops)
     join(added, number);
   return true;
@@ -290,7 +339,7 @@ bool StreamClusters::tryBegin(ArrayRef<Operation *> ops) {
 
 bool StreamClusters::place(ArrayRef<Operation *> ops) {
   // The latest that shares most: what was just computed is at hand.
-  for (unsigned cluster = clusters.size(); cluster-- > 0;)
+  for (unsigned cluster : getRelated(ops))
     if (tryJoin(ops, cluster))
       return true;
   return tryBegin(ops);
@@ -306,12 +355,6 @@ SmallVector<Operation *> StreamClusters::getSources(Operation *op) const {
 }
 
 void StreamClusters::add(Operation *op) {
-  auto finish = [&](Operation *done) {
-    if (clusterOf.contains(done))
-      return;
-    if (Set needed = getNeeded(done, std::nullopt); !needed.empty())
-      neededBy[done] = std::move(needed);
-  };
   // Who reads it has a place for it.
   if (isa<DequantizeOp>(op) &&
       llvm::all_of(op->getUsers(), [&](Operation *user) {
@@ -325,14 +368,11 @@ void StreamClusters::add(Operation *op) {
       return;
     // Numbers for an operation that is not in a pass with them.
     for (Operation *source : sources)
-      if (!clusterOf.contains(source)) {
+      if (!clusterOf.contains(source))
         place(source);
-        finish(source);
-      }
-    if (!sources.empty() && place(op))
-      return;
+    if (!sources.empty())
+      place(op);
   }
-  finish(op);
 }
 
 /// A dequantise stands in the first cluster that reads it, and as a copy in all

@@ -33,8 +33,6 @@ public:
   SmallVector<Cluster> getInOrder() const;
 
 private:
-  using Set = llvm::SmallSetVector<unsigned, 4>;
-
   void add(Operation *op);
   /// Puts `ops`, of which each but the last is only for the last, where others
   /// share most with them, or begins another cluster.
@@ -42,26 +40,32 @@ private:
   bool tryJoin(ArrayRef<Operation *> ops, unsigned cluster);
   bool tryBegin(ArrayRef<Operation *> ops);
   void join(Operation *op, unsigned cluster);
+  /// The clusters that compute or read what one of `ops` reads, the latest
+  /// first.
+  SmallVector<unsigned> getRelated(ArrayRef<Operation *> ops) const;
   /// The dequantises that `op` reads.
   SmallVector<Operation *> getSources(Operation *op) const;
   void copySources();
-  /// The clusters that `ops` need results of, directly or not, but for those
-  /// that they would have as operations of `cluster`.
-  Set getNeeded(ArrayRef<Operation *> ops,
-                std::optional<unsigned> cluster) const;
-  void close(Set &needed) const;
+  /// Whether `ops`, with the operations of `cluster` among them, need results
+  /// of it by way of others.
+  bool needThemselves(ArrayRef<Operation *> ops, unsigned cluster) const;
+  /// A place in the block before `cluster` that no cluster has operations on
+  /// both sides of.
+  unsigned getCut(unsigned cluster) const;
   SmallVector<Operation *> getDependencies(Operation *op) const;
 
   Block &block;
   /// None for what has turned out to be no pass.
   SmallVector<Cluster> clusters;
   SmallVector<StreamLayouts> layouts;
-  /// What clusters need of each other, directly or through other operations.
-  SmallVector<Set> needs;
-  /// The cluster of an operation that has one to itself, or what one outside of
-  /// all needs.
+  /// The places of their first and last operations in the block.
+  SmallVector<std::pair<unsigned, unsigned>> spans;
+  /// The last place of this and all clusters before it.
+  SmallVector<unsigned> lastBefore;
+  DenseMap<Operation *, unsigned> places;
   DenseMap<Operation *, unsigned> clusterOf;
-  DenseMap<Operation *, Set> neededBy;
+  /// The clusters that compute or read a value.
+  DenseMap<Value, llvm::SmallSetVector<unsigned, 2>> related;
   /// The operation with an effect before each that has one.
   DenseMap<Operation *, Operation *> effectBefore;
 };
