@@ -1,0 +1,148 @@
+"""How the time to compile grows with the program, through every phase.
+
+Chains of N matmuls under a recipe and of N elementwise additions, as far as the llvm
+dialect (`fp8-opt`) and to a shared object (`fp8-compile`), and BERT's encoder of N
+layers. The time is what the process uses of its cores, user and system, the best of a
+few; `growth` is the largest ratio of the time for each of N, less that of a process
+that has nothing to do, to the same of a smaller program. Goals: a growth of 1.3, 400
+matmuls in 6 s, 12 layers of BERT in 8 s. `iree` is iree-compile's time for the same
+program without a recipe, where it is installed.
+
+usage: compile_growth.py [--build-dir build] [--repeats 3] [--only matmuls,bert]
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import bert
+import measure
+
+GOAL_GROWTH = 1.3
+
+
+def matmuls(count, batch=32, width=128):
+    x, w = f"tensor<{batch}x{width}xf32>", f"tensor<{width}x{width}xf32>"
+    weights = "".join(f", %w{i}: {w}" for i in range(count))
+    lines = [f"func.func @matmuls(%x0: {x}{weights}) -> {x} {{",
+             "  %zero = arith.constant 0.0 : f32"]
+    for i in range(count):
+        lines += [f"  %e{i} = tensor.empty() : {x}",
+                  f"  %z{i} = linalg.fill ins(%zero : f32) outs(%e{i} : {x}) -> {x}",
+                  f"  %x{i + 1} = linalg.matmul ins(%x{i}, %w{i} : {x}, {w}) outs(%z{i} : {x})"
+                  f" -> {x}"]
+    return "\n".join([*lines, f"  return %x{count} : {x}", "}", ""])
+
+
+def unequal(count):
+    """Matmuls of which no two have the same extents."""
+    widths = [64 + 8 * i for i in range(count + 1)]
+    weights = "".join(f", %w{i}: tensor<{widths[i]}x{widths[i + 1]}xf32>" for i in range(count))
+    last = f"tensor<32x{widths[count]}xf32>"
+    lines = [f"func.func @unequal(%x0: tensor<32x{widths[0]}xf32>{weights}) -> {last} {{",
+             "  %zero = arith.constant 0.0 : f32"]
+    for i in range(count):
+        x, y = (f"tensor<32x{widths[k]}xf32>" for k in (i, i + 1))
+        w = f"tensor<{widths[i]}x{widths[i + 1]}xf32>"
+        lines += [f"  %e{i} = tensor.empty() : {y}",
+                  f"  %z{i} = linalg.fill ins(%zero : f32) outs(%e{i} : {y}) -> {y}",
+                  f"  %x{i + 1} = linalg.matmul ins(%x{i}, %w{i} : {x}, {w}) outs(%z{i} : {y})"
+                  f" -> {y}"]
+    return "\n".join([*lines, f"  return %x{count} : {last}", "}", ""])
+
+
+def additions(count):
+    x = "tensor<64x64xf32>"
+    lines = [f"func.func @additions(%x0: {x}, %y: {x}) -> {x} {{", f"  %e = tensor.empty() : {x}"]
+    lines += [f"  %x{i + 1} = linalg.add ins(%x{i}, %y : {x}, {x}) outs(%e : {x}) -> {x}"
+              for i in range(count)]
+    return "\n".join([*lines, f"  return %x{count} : {x}", "}", ""])
+
+
+# Each with its numbers, its recipe and, for one of these, the seconds to stay below.
+PROGRAMS = {
+    "matmuls": (matmuls, [100, 200, 400, 1000], "current", (400, 6.0)),
+    "unequal": (unequal, [25, 50, 100], "current", None),
+    "additions": (additions, [1000, 2000, 4000, 8000], "none", None),
+    "bert": (bert.module, [3, 6, 12], "current", (12, 8.0)),
+}
+
+
+def cpu_seconds(command):
+    """What a process used of its cores, with those that it waited for."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}: exit status {process.returncode}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def commands(tools, name, source, recipe, target, directory):
+    opt_target = "cpu" if target == "cpu" else target
+    yield "host", [tools / "fp8-opt", source,
+                   f"--fp8-pipeline=recipe={recipe} target={opt_target} to=host",
+                   "-o", "/dev/null"]
+    yield "program", [tools / "fp8-compile", source, f"--recipe={recipe}", f"--target={target}",
+                      "--kernel-cache=", f"--name={name}", "-o", f"{directory}/{name}.so"]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build-dir", default="build")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", default=",".join(PROGRAMS))
+    parser.add_argument("--target", default="cpu")
+    args = parser.parse_args()
+    tools = Path(args.build_dir, "bin")
+    iree = shutil.which("iree-compile")
+    rows, table = [], [f"{'program':>10} {'until':>8} {'number':>7} {'time':>9} {'of each':>9}"]
+    with tempfile.TemporaryDirectory() as directory:
+        def best(command):
+            return min(cpu_seconds(command) for _ in range(args.repeats))
+
+        def write(name, text):
+            path = Path(directory, f"{name}.mlir")
+            path.write_text(text)
+            return path
+
+        nothing = write("nothing", "func.func @nothing() {\n  return\n}\n")
+        starts = {until: best(command) for until, command in
+                  commands(tools, "nothing", nothing, "none", args.target, directory)}
+        for name in args.only.split(","):
+            make, numbers, recipe, goal = PROGRAMS[name]
+            each = {until: [] for until in starts}
+            for number in numbers:
+                source = write(name, make(number))
+                for until, command in commands(tools, name, source, recipe, args.target,
+                                               directory):
+                    seconds = best(command)
+                    each[until].append((seconds - starts[until]) / number)
+                    costs = each[until]
+                    growth = max((b / a for i, a in enumerate(costs) for b in costs[i:]))
+                    text = f"{name:>10} {until:>8} {number:>7} {seconds:>8.2f}s " \
+                           f"{1e3 * costs[-1]:>7.2f}ms"
+                    if goal and goal[0] == number:
+                        text += f"   {'met' if seconds <= goal[1] else 'missed'}, {goal[1]:g} s"
+                    if number == numbers[-1]:
+                        met = "met" if growth <= GOAL_GROWTH else "missed"
+                        text += f"   growth {growth:.2f} {met}"
+                    rows.append({"program": name, "until": until, "number": number,
+                                 "seconds": seconds, "growth": growth})
+                    table.append(text)
+                    print(text, flush=True)
+            if iree:
+                command = [iree, source, "--iree-hal-target-backends=llvm-cpu",
+                           "--iree-llvmcpu-target-cpu=host", "-o", f"{directory}/{name}.vmfb"]
+                seconds = best(command)
+                rows.append({"program": name, "until": "iree", "number": numbers[-1],
+                             "seconds": seconds})
+                table.append(f"{name:>10} {'iree':>8} {numbers[-1]:>7} {seconds:>8.2f}s")
+    measure.write("compile_growth", rows, table, repeats=args.repeats, goal_growth=GOAL_GROWTH)
+
+
+if __name__ == "__main__":
+    main()
