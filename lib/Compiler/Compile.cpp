@@ -9,6 +9,7 @@
 #include "fp8/Compiler/Compile.h"
 
 #include "EmitKernels.h"
+#include "fp8/Compiler/Monitor.h"
 #include "fp8/Support/OutputFile.h"
 #include "fp8/Support/ReportedError.h"
 #include "fp8/Target/CPU/Object.h"
@@ -26,14 +27,18 @@ using namespace mlir::fp8;
 // Modules
 //===----------------------------------------------------------------------===//
 
-LogicalResult fp8::runPipeline(ModuleOp module,
-                               const PipelineOptions &options) {
+LogicalResult fp8::runPipeline(ModuleOp module, const PipelineOptions &options,
+                               Monitor *monitor) {
   PassManager pm(module->getContext());
   auto reportError = [&] {
     return emitError(UnknownLoc::get(module->getContext()));
   };
   if (failed(buildPipeline(pm, options, reportError)))
     return failure();
+  if (monitor) {
+    monitor->beginStep("run passes");
+    monitor->observe(pm);
+  }
   return pm.run(module);
 }
 
@@ -73,7 +78,7 @@ compileHost(ModuleOp module, const CompileOptions &options, func::FuncOp entry,
     // The tensors of the state are part of the interface.
     pipeline.to = stringifyPhase(Phase::Scaling).str();
     pipeline.fusionReport.clear();
-    if (failed(runPipeline(module, pipeline)))
+    if (failed(runPipeline(module, pipeline, options.monitor)))
       return makeReportedError();
     pipeline.from = stringifyPhase(Phase::Fusion).str();
     pipeline.to = options.to;
@@ -87,13 +92,17 @@ compileHost(ModuleOp module, const CompileOptions &options, func::FuncOp entry,
   if (!processor)
     return processor.takeError();
   interface->processor = std::move(*processor);
-  if (failed(runPipeline(module, pipeline)) ||
+  if (failed(runPipeline(module, pipeline, options.monitor)) ||
       failed(interface->complete(module)))
     return makeReportedError();
 
   ObjectOptions object;
   object.cpu = options.cpu;
   object.emitLLVM = emitLLVM;
+  if (options.monitor)
+    object.beginStep = [&](StringRef step) {
+      options.monitor->beginStep(step);
+    };
   object.addInterface = [&](llvm::Module &translated) {
     addCInterface(translated, *interface);
   };
@@ -166,7 +175,7 @@ llvm::Expected<std::string> fp8::emitCode(ModuleOp module, CodeKind kind,
     return std::move(program->object);
   }
   case CodeKind::MLIR: {
-    if (failed(runPipeline(module, options)))
+    if (failed(runPipeline(module, options, options.monitor)))
       return makeReportedError();
     std::string text;
     llvm::raw_string_ostream(text) << module << '\n';

@@ -8,6 +8,7 @@
 
 #include "EmitKernels.h"
 
+#include "fp8/Compiler/Monitor.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Support/ReportedError.h"
 #include "fp8/Transforms/Passes.h"
@@ -21,7 +22,7 @@ llvm::Expected<std::string> fp8::emitKernels(ModuleOp module, CodeKind kind,
                                              const CompileOptions &options) {
   PipelineOptions pipeline = options;
   pipeline.to = stringifyPhase(Phase::Kernels).str();
-  if (failed(runPipeline(module, pipeline)))
+  if (failed(runPipeline(module, pipeline, options.monitor)))
     return makeReportedError();
   PassManager pm(module->getContext());
   pm.addPass(createStripAttributesPass());
@@ -29,6 +30,10 @@ llvm::Expected<std::string> fp8::emitKernels(ModuleOp module, CodeKind kind,
   serialize.format = kind == CodeKind::PTX ? "ptx" : "cubin";
   serialize.cache = options.kernelCache;
   pm.addPass(createSerializeKernelsPass(serialize));
+  if (options.monitor) {
+    options.monitor->beginStep("serialize kernels");
+    options.monitor->observe(pm);
+  }
   if (failed(pm.run(module)))
     return makeReportedError();
   // Kernels have one module, for they were not split.

@@ -38,4 +38,6 @@ def fp8_fusion_report : J<"fp8-fusion-report", FusionReport.Value,
 def load_dialect_plugin
     : J<"load-dialect-plugin", "FILE",
         "Know the dialects and recipes of this shared object; may be repeated">;
+def mlir_timing : F<"mlir-timing", "Print how long each step and each pass of "
+                                   "the compilation took">;
 def help : F<"help", "Print this">;

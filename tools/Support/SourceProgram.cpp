@@ -28,6 +28,10 @@ llvm::Expected<bool> fp8::parseCompilerOption(const llvm::opt::Arg &arg,
     options.dialectPlugins.push_back(value.str());
     return true;
   }
+  if (key == "mlir-timing") {
+    options.timing = true;
+    return true;
+  }
   if (key.consume_front("no-"))
     value = "false";
   StringRef expected;

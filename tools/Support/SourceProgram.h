@@ -29,6 +29,8 @@ struct CompilerOptions {
   std::string remarks;
   /// Shared objects with dialects, and recipes, of others.
   std::vector<std::string> dialectPlugins;
+  /// What took how long is to be printed.
+  bool timing = false;
 };
 
 /// Takes `arg` if it is an option of the compiler, called by its key, `fp8-KEY`

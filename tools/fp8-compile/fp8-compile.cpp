@@ -10,6 +10,7 @@
 #include "FatalErrors.h"
 #include "Options.h"
 
+#include "fp8/Compiler/Monitor.h"
 #include "fp8/Support/OutputFile.h"
 #include "llvm/Support/InitLLVM.h"
 
@@ -20,6 +21,7 @@ static llvm::Error writeProgram(ModuleOp module, const EmitOptions &options) {
   auto program = compileProgram(module, options.pipeline);
   if (!program)
     return program.takeError();
+  options.pipeline.monitor->beginStep("link and write");
   return options.emit == Emit::SharedObject
              ? program->writeSharedObject(options.output, options.header)
              : program->writeObject(options.output, options.header);
@@ -33,7 +35,10 @@ static llvm::Error writeCode(ModuleOp module, CodeKind kind,
   return writeOutputFile(options.output, *code);
 }
 
-static llvm::Error compileFile(const EmitOptions &options) {
+static llvm::Error compileFile(EmitOptions options) {
+  Monitor monitor("fp8-compile", options.timing);
+  options.pipeline.monitor = &monitor;
+  monitor.beginStep("parse");
   auto source = SourceProgram::read(options);
   if (!source)
     return source.takeError();

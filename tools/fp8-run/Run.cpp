@@ -11,6 +11,7 @@
 #include "Report.h"
 
 #include "fp8/Compiler/Comparison.h"
+#include "fp8/Compiler/Monitor.h"
 #include "fp8/Compiler/State.h"
 #include "fp8/Compiler/Steps.h"
 #include "fp8/Support/OutputFile.h"
@@ -215,18 +216,27 @@ static RunOptions getReferenceOptions(const RunOptions &options) {
   return reference;
 }
 
+static llvm::Expected<std::unique_ptr<Program>>
+makeProgram(ModuleOp module, const Signature &signature,
+            const RunOptions &options) {
+  Monitor monitor("fp8-run", options.timing);
+  CompileOptions pipeline = options.pipeline;
+  pipeline.monitor = &monitor;
+  auto compiled = compileProgram(
+      module, pipeline, module.lookupSymbol<func::FuncOp>(signature.entry));
+  if (!compiled)
+    return compiled.takeError();
+  monitor.beginStep("load");
+  return Program::create(std::move(*compiled));
+}
+
 /// Compiles the entry, which is all that is left of the module, and runs it.
 static llvm::Expected<Outputs> runModule(ModuleOp module,
                                          const Signature &signature,
                                          ArrayRef<HostTensor> arguments,
                                          const RunOptions &options) {
   Clock::time_point start = Clock::now();
-  auto compiled =
-      compileProgram(module, options.pipeline,
-                     module.lookupSymbol<func::FuncOp>(signature.entry));
-  if (!compiled)
-    return compiled.takeError();
-  auto program = Program::create(std::move(*compiled));
+  auto program = makeProgram(module, signature, options);
   if (!program)
     return program.takeError();
   auto function = (*program)->getFunction(signature.entry);
@@ -348,7 +358,8 @@ llvm::Error fp8::runProgram(const RunOptions &options) {
     return runSource(module, options);
   PipelineOptions pipeline = options.pipeline;
   pipeline.to = options.compileTo;
-  if (failed(runPipeline(module, pipeline)))
+  Monitor monitor("fp8-run", options.timing);
+  if (failed(runPipeline(module, pipeline, &monitor)))
     return makeReportedError();
   module->print(llvm::outs());
   return llvm::Error::success();

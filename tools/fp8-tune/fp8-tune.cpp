@@ -11,6 +11,7 @@
 #include "Measure.h"
 #include "Options.h"
 
+#include "fp8/Compiler/Monitor.h"
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Kernels/TuningTable.h"
 #include "fp8/Support/OutputFile.h"
@@ -85,8 +86,12 @@ static llvm::Expected<bool> tuneProgram(const TuneOptions &options) {
   SetTargetPassOptions setTarget;
   setTarget.chip = options.pipeline.target;
   pm.addPass(createSetTargetPass(setTarget));
-  if (failed(runPipeline(module, pipeline)) || failed(pm.run(module)))
-    return false;
+  {
+    Monitor monitor("fp8-tune", options.timing);
+    if (failed(runPipeline(module, pipeline, &monitor)) ||
+        failed(pm.run(module)))
+      return false;
+  }
   SmallVector<TunedKernel> kernels = collectKernels(module);
   if (kernels.empty())
     return llvm::createStringError(

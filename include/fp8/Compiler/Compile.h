@@ -21,6 +21,8 @@
 
 namespace mlir::fp8 {
 
+class Monitor;
+
 //===----------------------------------------------------------------------===//
 // Options
 //===----------------------------------------------------------------------===//
@@ -31,6 +33,8 @@ struct CompileOptions : PipelineOptions, LinkOptions {
   std::string name = "program";
   /// The processor of the host's code, as Processor.h has it.
   std::string cpu = "native";
+  /// What is told of each step, if anything; not owned.
+  Monitor *monitor = nullptr;
 };
 
 /// The members that PipelineOptions lacks.
@@ -48,7 +52,8 @@ llvm::Error setOption(CompileOptions &options, StringRef key, StringRef value);
 // Errors in it are diagnostics, and then the ReportedError that is returned.
 
 /// Runs the phases from `options.from` to `options.to`.
-LogicalResult runPipeline(ModuleOp module, const PipelineOptions &options);
+LogicalResult runPipeline(ModuleOp module, const PipelineOptions &options,
+                          Monitor *monitor = nullptr);
 
 /// Leaves of the module what `entry`, then public, needs: other functions cost
 /// time, and their mistakes are not of interest. What stays is public if it

@@ -21,6 +21,11 @@ using namespace mlir::fp8;
 
 llvm::Expected<std::string> fp8::emitObject(ModuleOp module,
                                             const ObjectOptions &options) {
+  auto beginStep = [&](StringRef step) {
+    if (options.beginStep)
+      options.beginStep(step);
+  };
+  beginStep("translate to LLVM IR");
   if (llvm::Error error = prepareTranslation(module))
     return error;
   auto machine =
@@ -40,6 +45,7 @@ llvm::Expected<std::string> fp8::emitObject(ModuleOp module,
     options.addInterface(*translated);
   translated->setTargetTriple((*machine)->getTargetTriple());
   translated->setDataLayout((*machine)->createDataLayout());
+  beginStep("optimize LLVM IR");
   auto optimize = makeOptimizingTransformer(options.optLevel, /*sizeLevel=*/0,
                                             machine->get());
   if (llvm::Error error = optimize(translated.get()))
@@ -53,6 +59,7 @@ llvm::Expected<std::string> fp8::emitObject(ModuleOp module,
                                            llvm::CodeGenFileType::ObjectFile))
     return llvm::createStringError("this machine's code generator writes no "
                                    "object files");
+  beginStep("generate machine code");
   pm.run(*translated);
   return std::string(code.begin(), code.end());
 }

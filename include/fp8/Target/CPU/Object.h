@@ -33,6 +33,8 @@ struct ObjectOptions {
   /// Changes the translated module before it is optimised: what is to be seen
   /// of the object.
   std::function<void(llvm::Module &)> addInterface;
+  /// Told what begins: LLVM's translation, optimisation, code generation.
+  std::function<void(StringRef)> beginStep;
   /// LLVM IR as text, in place of an object.
   bool emitLLVM = false;
 };
