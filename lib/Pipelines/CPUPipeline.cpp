@@ -28,6 +28,8 @@ void fp8::buildCPUBufferPipeline(OpPassManager &pm) {
   addFuncPass(pm, createFormStreamsPass());
   pm.addPass(createTileStreamsPass());
   addLinalgPasses(pm);
+  // Once it is known what writes to memory of its own.
+  pm.addPass(createShareComputationsPass());
   addBufferPasses(pm);
 }
 
@@ -43,6 +45,11 @@ void fp8::addLinalgPasses(OpPassManager &pm) {
   addFuncPass(pm, createCanonicalizerPass());
   addFuncPass(pm, createCSEPass());
   pm.addPass(createConvertTensorToLinalgPass());
+  // Memory that is allocated anew costs little, and what nobody needs for a
+  // while serves others meanwhile.
+  addFuncPass(pm, createSeparateBuffersPass());
+  pm.addPass(createProtectArgumentsPass());
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
 }
 
 void fp8::addBufferPasses(OpPassManager &pm) {
@@ -52,10 +59,12 @@ void fp8::addBufferPasses(OpPassManager &pm) {
       bufferization::LayoutMapOption::IdentityLayoutMap;
   bufferize.allowReturnAllocsFromLoops = true;
   bufferize.bufferAlignment = 64;
-  pm.addPass(createProtectArgumentsPass());
-  pm.addPass(bufferization::createEmptyTensorEliminationPass());
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  // Functions that write to what they are given return nothing.
+  pm.addPass(bufferization::createDropEquivalentBufferResultsPass());
   addFuncPass(pm, createCanonicalizerPass());
+  // After the last use, in place of the end of the block.
+  addFuncPass(pm, createFreeBuffersPass());
   // As bufferization::buildBufferDeallocationPipeline has them, but that
   // kernels are left to whoever lowers them, several at a time.
   addFuncPass(pm, memref::createExpandReallocPass());
@@ -66,8 +75,6 @@ void fp8::addBufferPasses(OpPassManager &pm) {
   pm.addPass(bufferization::createLowerDeallocationsPass());
   addFuncPass(pm, createCSEPass());
   addFuncPass(pm, createCanonicalizerPass());
-  // From the end of the block to after the last use.
-  addFuncPass(pm, bufferization::createOptimizeAllocationLivenessPass());
   pm.addPass(createConvertBufferizationToMemRefPass());
 }
 

@@ -50,9 +50,6 @@ void fp8::buildGPULaunchPipeline(OpPassManager &pm) {
   pm.addPass(createLaunchKernelsPass());
   pm.addPass(createRecordInPlacePass());
   addLinalgPasses(pm);
-  // Memory that is allocated in stream order costs little, and what nobody
-  // needs for a while serves others meanwhile.
-  addFuncPass(pm, createSeparateBuffersPass());
   addBufferPasses(pm);
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 
@@ -23,23 +24,36 @@ struct SeparateBuffersPass
   using Base::Base;
 
   void runOnOperation() override {
-    SmallVector<tensor::EmptyOp> ops;
-    getOperation()->walk([&](tensor::EmptyOp op) { ops.push_back(op); });
-    for (tensor::EmptyOp op : ops)
+    // Memory that is filled goes to one use, so that what it is of does too.
+    SmallVector<linalg::FillOp> fills;
+    getOperation()->walk([&](linalg::FillOp op) {
+      if (op.hasPureTensorSemantics() &&
+          op.getOutputs()[0].getDefiningOp<tensor::EmptyOp>())
+        fills.push_back(op);
+    });
+    for (linalg::FillOp op : fills)
+      separate(op);
+    SmallVector<tensor::EmptyOp> empties;
+    getOperation()->walk([&](tensor::EmptyOp op) { empties.push_back(op); });
+    for (tensor::EmptyOp op : empties)
       separate(op);
   }
 
-  void separate(tensor::EmptyOp op) {
+  void separate(Operation *op) {
     for (OpOperand &use : llvm::make_early_inc_range(op->getUses())) {
-      // In a loop it would be allocated in every iteration.
       Operation *user = use.getOwner();
-      if (user->getBlock() != op->getBlock())
+      auto destination = dyn_cast<DestinationStyleOpInterface>(user);
+      // What is only read is read where it is; in a loop memory would be
+      // allocated in every iteration.
+      if (user->getBlock() != op->getBlock() ||
+          (isa<linalg::FillOp>(op) &&
+           !(destination && destination.isDpsInit(&use))))
         continue;
       use.set(OpBuilder(user).clone(*op)->getResult(0));
       ++numSeparated;
     }
-    if (op.use_empty())
-      op.erase();
+    if (op->use_empty())
+      op->erase();
   }
 };
 } // namespace

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "StreamFunction.h"
+#include "EqualRegions.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
@@ -40,12 +41,17 @@ public:
 
   /// A function that computes the stream, which is in no module yet.
   func::FuncOp build(const Twine &name);
+  /// Memory for its results, of `inputs`.
+  SmallVector<Value> createMemory(ValueRange inputs);
 
 private:
   AffineExpr sym(unsigned i) { return b.getAffineSymbolExpr(i); }
   OpFoldResult apply(AffineExpr expr, ArrayRef<OpFoldResult> operands) {
     return affine::makeComposedFoldedAffineApply(b, loc, expr, operands);
   }
+  /// Whether the caller has memory for a result: one of its own, not of a
+  /// part of the function, whose extents can be told from the inputs.
+  bool hasMemory(Value yielded) const;
   void measureDomain();
   /// Compares an extent of a tensor with that of `dim` of the domain.
   void checkSize(OpFoldResult size, int64_t dim, int64_t extent,
@@ -87,6 +93,33 @@ private:
   SmallVector<Value> outputs;
 };
 } // namespace
+
+bool TileBuilder::hasMemory(Value yielded) const {
+  Operation *op = yielded.getDefiningOp();
+  if (!op)
+    return false;
+  return cast<RankedTensorType>(yielded.getType()).hasStaticShape() ||
+         (!tiling.isHoisted(op) &&
+          llvm::all_of(tiling.getPartialDims(yielded),
+                       [](int64_t dim) { return dim < 0; }));
+}
+
+SmallVector<Value> TileBuilder::createMemory(ValueRange inputs) {
+  Block &body = stream.getBody().front();
+  mapping.map(body.getArguments(), inputs);
+  measureDomain();
+  SmallVector<Value> memory;
+  for (Value value : body.getTerminator()->getOperands()) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (!hasMemory(value))
+      continue;
+    memory.push_back(type.hasStaticShape()
+                         ? tensor::EmptyOp::create(b, loc, type.getShape(),
+                                                   type.getElementType())
+                         : createOutput(value));
+  }
+  return memory;
+}
 
 /// The extents of the domain, and how many tiles there are of each.
 void TileBuilder::measureDomain() {
@@ -334,23 +367,24 @@ Value TileBuilder::finish(Value yielded, Value output) {
 }
 
 func::FuncOp TileBuilder::build(const Twine &name) {
-  auto function = func::FuncOp::create(
-      loc, name.str(),
-      b.getFunctionType(stream->getOperandTypes(), stream->getResultTypes()));
-  function.setPrivate();
-  // A program that is linked into another keeps it to itself.
-  function->setAttr(
-      "llvm.linkage",
-      LLVM::LinkageAttr::get(b.getContext(), LLVM::Linkage::Internal));
   Block &body = stream.getBody().front();
-  mapping.map(body.getArguments(), function.addEntryBlock()->getArguments());
+  auto yield = cast<YieldOp>(body.getTerminator());
+  SmallVector<Type> types(stream->getOperandTypes());
+  for (Value value : yield.getValues())
+    if (hasMemory(value))
+      types.push_back(value.getType());
+  func::FuncOp function = createInternalFunction(
+      loc, name, b.getFunctionType(types, stream->getResultTypes()));
+  ValueRange arguments = function.addEntryBlock()->getArguments();
+  ValueRange inputs = arguments.take_front(body.getNumArguments());
+  ValueRange memory = arguments.drop_front(body.getNumArguments());
+  mapping.map(body.getArguments(), inputs);
   OpBuilder::InsertionGuard inFunction(b);
   b.setInsertionPointToStart(&function.front());
   measureDomain();
   hoist();
   checkSizes();
 
-  auto yield = cast<YieldOp>(body.getTerminator());
   for (Value value : yield.getValues())
     if (value.getDefiningOp() && !hoisted.contains(value.getDefiningOp()) &&
         !llvm::is_contained(tiled, value))
@@ -399,8 +433,17 @@ func::FuncOp TileBuilder::build(const Twine &name) {
   }
   for (auto [value, result] : llvm::zip_equal(tiled, forall.getResults()))
     mapping.map(value, finish(value, result));
-  SmallVector<Value> results = llvm::map_to_vector(
-      yield.getValues(), [&](Value value) { return mapping.lookup(value); });
+  SmallVector<Value> results;
+  for (Value value : yield.getValues()) {
+    Value result = mapping.lookup(value);
+    if (hasMemory(value)) {
+      result = bufferization::MaterializeInDestinationOp::create(
+                   b, loc, result.getType(), result, memory.front())
+                   .getResult();
+      memory = memory.drop_front();
+    }
+    results.push_back(result);
+  }
   func::ReturnOp::create(b, loc, results);
   return function;
 }
@@ -409,4 +452,10 @@ func::FuncOp fp8::buildStreamFunction(OpBuilder &b, StreamOp stream,
                                       const StreamTiling &tiling,
                                       const Twine &name) {
   return TileBuilder(b, stream, tiling).build(name);
+}
+
+SmallVector<Value> fp8::createStreamMemory(OpBuilder &b, StreamOp stream,
+                                           const StreamTiling &tiling,
+                                           ValueRange inputs) {
+  return TileBuilder(b, stream, tiling).createMemory(inputs);
 }

@@ -14,11 +14,17 @@
 
 namespace mlir::fp8 {
 
-/// A private function that takes the inputs of `stream`, and returns its
-/// results: a loop over tiles, with the body's operations on each. It is in no
-/// module yet.
+/// A private function that takes the inputs of `stream` and memory for results,
+/// and returns the results, in that memory: a loop over tiles, with the body's
+/// operations on each. It is in no module yet.
 func::FuncOp buildStreamFunction(OpBuilder &b, StreamOp stream,
                                  const StreamTiling &tiling, const Twine &name);
+
+/// The memory that the function of `stream` takes when it is called with
+/// `inputs`.
+SmallVector<Value> createStreamMemory(OpBuilder &b, StreamOp stream,
+                                      const StreamTiling &tiling,
+                                      ValueRange inputs);
 
 } // namespace mlir::fp8
 

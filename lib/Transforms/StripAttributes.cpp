@@ -26,7 +26,8 @@ static DictionaryAttr keepLLVM(MLIRContext *context,
   SmallVector<NamedAttribute> kept;
   if (attributes)
     for (NamedAttribute attribute : attributes)
-      if (attribute.getName().strref().starts_with("llvm."))
+      if (StringRef name = attribute.getName();
+          name.starts_with("llvm.") || name == "passthrough")
         kept.push_back(attribute);
   return DictionaryAttr::get(context, kept);
 }

@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EqualRegions.h"
 #include "StreamFunction.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -25,27 +27,14 @@ namespace mlir::fp8 {
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Whether one function computes both.
-static bool areEqual(StreamOp a, StreamOp b) {
-  return a->getOperandTypes() == b->getOperandTypes() &&
-         a->getResultTypes() == b->getResultTypes() &&
-         OperationEquivalence::isRegionEquivalentTo(
-             &a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
-}
-
-/// The same for equal ones.
-static llvm::hash_code hash(StreamOp op) {
-  llvm::hash_code result = llvm::hash_combine_range(op->getOperandTypes());
-  for (Operation &inner : op.getBody().front())
-    result = llvm::hash_combine(
-        result, OperationEquivalence::computeHash(
-                    &inner, OperationEquivalence::ignoreHashValue,
-                    OperationEquivalence::ignoreHashValue,
-                    OperationEquivalence::IgnoreLocations));
-  return result;
-}
-
 namespace {
+/// A function, and the first stream that it computes.
+struct StreamFunction {
+  StreamOp stream;
+  StreamTiling tiling;
+  func::FuncOp function;
+};
+
 struct TileStreamsPass : fp8::impl::TileStreamsPassBase<TileStreamsPass> {
   using Base::Base;
 
@@ -63,17 +52,11 @@ struct TileStreamsPass : fp8::impl::TileStreamsPassBase<TileStreamsPass> {
         streams.push_back(op);
     });
     // Layers of a model are the same again and again.
-    DenseMap<llvm::hash_code, SmallVector<std::pair<StreamOp, func::FuncOp>>>
-        known;
+    DenseMap<Region *, StreamFunction, EqualRegions> functions;
     SmallVector<StreamOp> tiled;
     for (StreamOp stream : streams) {
-      auto &alike = known[hash(stream)];
-      auto *equal = llvm::find_if(
-          alike, [&](auto &other) { return areEqual(other.first, stream); });
-      func::FuncOp function;
-      if (equal != alike.end()) {
-        function = equal->second;
-      } else {
+      auto it = functions.find(&stream.getBody());
+      if (it == functions.end()) {
         std::string reason;
         FailureOr<StreamTiling> tiling =
             StreamTiling::get(stream, elements, reason);
@@ -83,20 +66,28 @@ struct TileStreamsPass : fp8::impl::TileStreamsPassBase<TileStreamsPass> {
           continue;
         }
         auto parent = stream->getParentOfType<func::FuncOp>();
-        function = buildStreamFunction(rewriter, stream, *tiling,
-                                       parent.getName() + "_stream");
+        func::FuncOp function = buildStreamFunction(
+            rewriter, stream, *tiling, parent.getName() + "_stream");
         symbols.insert(function, std::next(Block::iterator(parent)));
-        alike.push_back({stream, function});
+        it = functions
+                 .insert({&stream.getBody(),
+                          {stream, std::move(*tiling), function}})
+                 .first;
         ++numFunctions;
       }
       rewriter.setInsertionPoint(stream);
-      auto call = func::CallOp::create(rewriter, stream.getLoc(), function,
-                                       stream.getInputs());
+      const StreamFunction &function = it->second;
+      SmallVector<Value> operands(stream.getInputs());
+      llvm::append_range(operands,
+                         createStreamMemory(rewriter, function.stream,
+                                            function.tiling, operands));
+      auto call = func::CallOp::create(rewriter, stream.getLoc(),
+                                       function.function, operands);
       rewriter.replaceAllUsesWith(stream->getResults(), call.getResults());
       tiled.push_back(stream);
       ++numTiled;
     }
-    // They are compared with until the end.
+    // They are keys until the end.
     for (StreamOp stream : tiled)
       stream.erase();
   }

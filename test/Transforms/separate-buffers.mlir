@@ -42,3 +42,22 @@ func.func @loop(%x: tensor<64xf32>, %n: index) -> tensor<64xf32> {
   }
   return %r : tensor<64xf32>
 }
+
+// What is filled for one use is not copied for the next; who reads shares it.
+// CHECK-LABEL: func.func @filled
+// CHECK: %[[E:.*]] = tensor.empty() : tensor<8x8xf32>
+// CHECK-NEXT: %[[ZEROS:.*]] = linalg.fill ins(%{{.*}}) outs(%[[E]]
+// CHECK-NEXT: %[[A:.*]] = tensor.empty() : tensor<8x8xf32>
+// CHECK-NEXT: %[[F:.*]] = linalg.fill ins(%{{.*}}) outs(%[[A]]
+// CHECK-NEXT: %[[Y:.*]] = linalg.matmul {{.*}} outs(%[[F]]
+// CHECK-NEXT: %[[B:.*]] = tensor.empty() : tensor<8x8xf32>
+// CHECK-NEXT: %[[G:.*]] = linalg.fill ins(%{{.*}}) outs(%[[B]]
+// CHECK-NEXT: linalg.matmul ins(%[[Y]], %[[ZEROS]] {{.*}} outs(%[[G]]
+func.func @filled(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %z = linalg.matmul ins(%y, %f : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %z : tensor<8x8xf32>
+}

@@ -8,7 +8,7 @@
 // CHECK: call @flat_stream(
 // Each tile has an amax of its own, and one of all follows. Rows are long.
 // CHECK-LABEL: func.func private @flat_stream
-// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<64x64xbf16>, %[[S:.*]]: tensor<1x1xf32>, %{{.*}}: tensor<1x1xf32>
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<64x64xbf16>, %[[S:[a-z0-9]+]]: tensor<1x1xf32>, %{{[a-z0-9]+}}: tensor<1x1xf32>, %{{[a-z0-9]+}}: tensor<64x64xf8E4M3FN>, %[[AMAX:[a-z0-9]+]]: tensor<1x1xf32>
 // CHECK-DAG: %[[CODES:.*]] = tensor.empty() : tensor<64x64xf8E4M3FN>
 // CHECK-DAG: %[[AMAXES:.*]] = tensor.empty() : tensor<8x2xf32>
 // CHECK: %[[R:.*]]:2 = scf.forall (%[[I:.*]], %[[J:.*]]) in (8, 2)
@@ -22,7 +22,9 @@
 // CHECK-DAG: tensor.parallel_insert_slice %{{.*}} into %{{.*}}[%[[ROW]], %[[COLUMN]]] [8, 32] [1, 1]
 // CHECK-DAG: tensor.parallel_insert_slice %{{.*}} into %{{.*}}[%[[I]], %[[J]]] [1, 1] [1, 1] : tensor<1x1xf32>
 // CHECK: } {fp8.tiles}
-// CHECK: fp8.amax %[[R]]#{{[01]}} block = [*, *] : tensor<8x2xf32>
+// CHECK: %[[ALL:.*]] = fp8.amax %[[R]]#{{[01]}} block = [*, *] : tensor<8x2xf32>
+// Results are in the caller's memory.
+// CHECK: bufferization.materialize_in_destination %[[ALL]] in %[[AMAX]]
 // So small a tensor is one thread's.
 // LARGE-LABEL: func.func @flat
 // LARGE-NOT: scf.forall
@@ -271,9 +273,9 @@ func.func @same_start(%x: tensor<64x64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
 
 // Equal streams share a function; another scalar in the body makes another one.
 // CHECK-LABEL: func.func @layers
-// CHECK: %[[A:.*]] = call @[[SHARED:layers_stream[_0-9]*]](%arg0)
-// CHECK: %[[B:.*]] = call @[[SHARED]](%arg1)
-// CHECK: %[[C:.*]] = call @[[OTHER:layers_stream[_0-9]*]](%arg2)
+// CHECK: %[[A:.*]] = call @[[SHARED:layers_stream[_0-9]*]](%arg0, %{{.*}})
+// CHECK: %[[B:.*]] = call @[[SHARED]](%arg1, %{{.*}})
+// CHECK: %[[C:.*]] = call @[[OTHER:layers_stream[_0-9]*]](%arg2, %{{.*}})
 // CHECK: return %[[A]], %[[B]], %[[C]]
 // CHECK-DAG: func.func private @[[SHARED]](
 // CHECK-DAG: func.func private @[[OTHER]](

@@ -449,6 +449,7 @@ def TileStreamsPass : Pass<"fp8-tile-streams", "::mlir::ModuleOp"> {
     it, or that have sums in both directions, stay.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::bufferization::BufferizationDialect",
                            "::mlir::arith::ArithDialect",
                            "::mlir::cf::ControlFlowDialect",
                            "::mlir::func::FuncDialect",
@@ -616,15 +617,58 @@ def LowerDynamicExpandShapePass : Pass<"fp8-lower-dynamic-expand-shape"> {
                            "memref::MemRefDialect"];
 }
 
+def ShareComputationsPass : Pass<"fp8-share-computations", "::mlir::ModuleOp"> {
+  let summary = "compute what is equal by one function";
+  let description = [{
+    Layers of a model are the same again and again. Structured operations on
+    tensors that are equal but for their operands become calls of one private
+    function, so that each is bufferized, lowered and compiled once. It is given the
+    memory that they write, fills it itself, and has its own constants and slices
+    and reshapes of what they read, whose memory may not be in one piece.
+    What writes into a tensor that another operation made stays where it is, and so
+    do operations in loops and branches, and those that nothing is equal to.
+
+    ```mlir
+    %1 = linalg.exp ins(%x : tensor<64xf32>) outs(%0 : tensor<64xf32>) -> tensor<64xf32>
+    %3 = linalg.exp ins(%1 : tensor<64xf32>) outs(%2 : tensor<64xf32>) -> tensor<64xf32>
+    // becomes
+    %1 = call @f_exp(%x, %0) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+    %3 = call @f_exp(%1, %2) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+  let statistics = [
+    Statistic<"numFunctions", "num-functions", "Functions that were made">,
+    Statistic<"numCalls", "num-calls", "Operations that are calls now">];
+}
+
+def FreeBuffersPass : Pass<"fp8-free-buffers", "::mlir::func::FuncOp"> {
+  let summary = "free memory after its last use, where that is seen";
+  let description = [{
+    Upstream's deallocation frees what a block has allocated at its end, all at
+    once, after it has compared each buffer with each other for those that may be
+    the same. Memory whose every use, by itself or through a view, is in the block
+    that allocates it, that nothing returns and whose address nothing keeps
+    is no other's: it is freed after the last of them, and marked as done
+    (`bufferization.manual_deallocation`).
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+                           "::mlir::memref::MemRefDialect"];
+  let statistics = [Statistic<"numFreed", "num-freed", "Buffers that are freed">];
+}
+
 def SeparateBuffersPass : Pass<"fp8-separate-buffers", "::mlir::func::FuncOp"> {
   let summary = "give each result memory of its own, when it is computed";
   let description = [{
-    Equal `tensor.empty` have been merged, and bufferization makes one buffer of
-    them wherever their contents do not overlap in time: it is allocated for the
-    first of its uses and freed after the last, although it may hold nothing for
-    most of the program. Here every use in the block gets a `tensor.empty` just
-    before it, and who allocates in stream order finds the memory that another one
-    has left.
+    Equal `tensor.empty` have been merged, and so have equal `linalg.fill` of them.
+    Bufferization makes one buffer of them wherever their contents do not overlap
+    in time: it is allocated for the first of its uses and freed after the last,
+    although it may hold nothing for most of the program; what is filled once is
+    copied for all uses but one; and each use is compared with each other, which
+    takes time with the square of their number. Here every use in the block gets a
+    `tensor.empty` just before it, filled if it was, and who allocates in stream
+    order finds the memory that another one has left.
 
     ```mlir
     %0 = tensor.empty() : tensor<64x64xf32>
