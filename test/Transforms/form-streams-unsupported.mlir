@@ -191,22 +191,6 @@ func.func @shared_scale(%x: !x, %w: !q, %amax: !one) -> (!q, !q) {
   return %q, %r : !q, !q
 }
 
-// Neither is it taken from a cast that is in no pass, and comes first.
-
-// CHECK-LABEL: func.func @scale_of_a_cast_outside
-// CHECK:       fp8.compute_scale
-// CHECK:       fp8.quantize {{.+}}f4E2M1FN
-// CHECK:       fp8.dequantize
-// CHECK:       fp8.stream(
-// CHECK:         fp8.quantize
-func.func @scale_of_a_cast_outside(%x: !x, %amax: !one) -> !q {
-  %s, %si = fp8.compute_scale %amax format = f8E4M3FN scale_type = f32 : !one
-  %p = fp8.quantize %x scale(%s, %si : !one, !one) : !x -> !fp8.scaled<32x32xf4E2M1FN, block = [*, *], scale = f32>
-  %y = fp8.dequantize %p : !fp8.scaled<32x32xf4E2M1FN, block = [*, *], scale = f32> -> !x
-  %q = fp8.quantize %y scale(%s, %si : !one, !one) : !x -> !q
-  return %q : !q
-}
-
 // What is read from the state after something was kept there: the order of
 // effects stays, and the second cast is behind them. A scale is the same all
 // through a step.
@@ -479,15 +463,6 @@ func.func @other_combiners(%x: !f, %y: !x) -> (tensor<32xf32>, tensor<32xbf16>, 
 //===----------------------------------------------------------------------===//
 // No pass: casts
 //===----------------------------------------------------------------------===//
-
-// Codes of four bits, and factors of E4M3, which need the tensor's amax as well.
-
-// CHECK-LABEL: func.func @four_bits
-func.func @four_bits(%x: !x, %amax: tensor<32x2xf32>, %all: !one) -> !fp8.scaled<32x32xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32> {
-  %s, %si, %ts = fp8.compute_scale %amax tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<32x2xf32>
-  %q = fp8.quantize %x scale(%s, %si : tensor<32x2xf32>, tensor<32x2xf8E4M3FN>) tensor_scale_inv(%ts : !one) : !x -> !fp8.scaled<32x32xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
-  return %q : !fp8.scaled<32x32xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
-}
 
 // CHECK-LABEL: func.func @unresolved
 func.func @unresolved(%x: !x) -> !q {

@@ -1,0 +1,37 @@
+// RUN: fp8-opt %s --fp8-form-streams | FileCheck %s
+
+!x = tensor<32x32xbf16>
+!one = tensor<1x1xf32>
+!q = !fp8.scaled<32x32xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+
+// Scales of blocks that are measured in the same pass; the tensor's leaves as the
+// codes and the blocks' do.
+
+// CHECK-LABEL: func.func @measured
+// CHECK:       %[[R:.+]]:3 = fp8.stream(
+// CHECK:         fp8.amax
+// CHECK-NEXT:    %[[S:.+]], %[[SI:.+]], %[[TSI:.+]] = fp8.compute_scale {{.+}} tensor_amax(
+// CHECK-NEXT:    %[[Q:.+]] = fp8.quantize {{.+}} scale(%[[S]], %[[SI]] : {{.+}}) tensor_scale_inv(%[[TSI]]
+// CHECK-NEXT:    %[[P:.+]], %{{.+}}, %{{.+}} = fp8.disassemble %[[Q]]
+// CHECK-NEXT:    fp8.yield %[[P]], %[[SI]], %[[TSI]]
+// CHECK:       %[[A:.+]] = fp8.assemble %[[R]]#0, %[[R]]#1, %[[R]]#2
+// CHECK:       return %[[A]]
+func.func @measured(%x: !x, %all: !one) -> !q {
+  %amax = fp8.amax %x block = [1, 16] : !x
+  %s, %si, %ts = fp8.compute_scale %amax tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<32x2xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<32x2xf32>, tensor<32x2xf8E4M3FN>) tensor_scale_inv(%ts : !one) : !x -> !q
+  return %q : !q
+}
+
+// Factors that are given stay what they are.
+
+// CHECK-LABEL: func.func @given
+// CHECK:       %{{.+}}, %[[SI:.+]], %[[TSI:.+]] = fp8.compute_scale
+// CHECK:       %[[C:.+]] = fp8.stream(
+// CHECK:         fp8.quantize
+// CHECK:       fp8.assemble %[[C]], %[[SI]], %[[TSI]]
+func.func @given(%x: !x, %amax: tensor<32x2xf32>, %all: !one) -> !q {
+  %s, %si, %ts = fp8.compute_scale %amax tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<32x2xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<32x2xf32>, tensor<32x2xf8E4M3FN>) tensor_scale_inv(%ts : !one) : !x -> !q
+  return %q : !q
+}
