@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 BENCHMARKS = ["casts", "streams_cpu", "gemm_cpu", "startup", "compile_time", "compile_program",
-              "compile_kernels"]
+              "compile_kernels", "compile_growth"]
 
 
 def main():
