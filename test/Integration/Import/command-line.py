@@ -1,4 +1,4 @@
-# RUN: %python %s %t 2>&1 | FileCheck %s
+# RUN: rm -rf %t && %python %s %t 2>&1 | FileCheck %s
 """What importers tell of a wrong command line, and that they write nothing then."""
 
 import sys
