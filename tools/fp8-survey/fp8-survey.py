@@ -248,7 +248,7 @@ def print_reasons(summary, recipes):
         return
     recipes = [recipe for recipe in recipes if any(count[recipe] for count in counts.values())]
     rows = [[*recipes, "reason"]]
-    for reason, count in sorted(counts.items(), key=lambda item: -item[1].total()):
+    for reason, count in sorted(counts.items(), key=lambda item: -sum(item[1].values())):
         rows.append([*(str(count[recipe]) for recipe in recipes), reason])
     print("\ncontractions in high precision")
     print_table(rows, len(recipes))
