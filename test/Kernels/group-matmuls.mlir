@@ -211,3 +211,19 @@ func.func @dynamic(%x: !fp8.scaled<?x1024xf8E4M3FN, block = [*, *], scale = f32>
   %1 = fp8.matmul %x, %k : !fp8.scaled<?x1024xf8E4M3FN, block = [*, *], scale = f32>, !v -> tensor<?x128xbf16>
   return %0, %1 : tensor<?x512xbf16>, tensor<?x128xbf16>
 }
+
+// A group that no kernel computes is taken apart before its matmuls are launched.
+
+// CHECK-LABEL: func.func @given
+// CHECK-NOT:   fp8.matmul_group
+// CHECK:       %[[A:.+]] = fp8.matmul %arg0, %arg1 {fp8_gpu.config
+// CHECK-NEXT:  %[[B:.+]] = fp8.matmul %arg0, %arg2 {fp8_gpu.config
+// CHECK-NEXT:  return %[[A]], %[[B]]
+func.func @given(%x: !x, %q: !w, %k: !e) -> (!y, !y) {
+  %0:2 = fp8.matmul_group {
+    %1 = fp8.matmul %x, %q : !x, !w -> !y
+    %2 = fp8.matmul %x, %k : !x, !e -> !y
+    fp8.yield %1, %2 : !y, !y
+  } : !y, !y
+  return %0#0, %0#1 : !y, !y
+}

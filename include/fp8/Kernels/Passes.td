@@ -165,7 +165,8 @@ def GroupMatmulsPass : Pass<"fp8-group-matmuls", "::mlir::ModuleOp"> {
     gated MLP, the gradients of their weights. Where extents are not known, they
     do if the group would have the config that each has by itself. A matmul whose
     config is not the one that would be selected, from a table or given, stays
-    as it is; so do those of which one needs another's result.
+    as it is; so do those of which one needs another's result. A group that came
+    with the program is taken apart if it has no config.
   }];
   let dependentDialects = ["::mlir::fp8::FP8Dialect"];
   let statistics = [

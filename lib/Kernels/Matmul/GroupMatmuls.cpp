@@ -15,6 +15,7 @@
 #include "fp8/IR/FP8Dialect.h"
 #include "fp8/Kernels/Matmul/MatmulSpec.h"
 #include "fp8/Kernels/Passes.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::fp8 {
@@ -226,7 +227,22 @@ void GroupMatmulsPass::group(ArrayRef<MatmulOp> matmuls, bool sharesA,
       form(part);
 }
 
+/// Groups that came with the program and that no kernel computes: their matmuls
+/// have kernels of their own, or none.
+static void takeApart(Operation *root) {
+  IRRewriter rewriter(root->getContext());
+  root->walk([&](MatmulGroupOp group) {
+    if (group->hasAttr(kConfigAttrName))
+      return;
+    Operation *yield = group.getBody().front().getTerminator();
+    rewriter.inlineBlockBefore(&group.getBody().front(), group);
+    rewriter.replaceOp(group, yield->getOperands());
+    rewriter.eraseOp(yield);
+  });
+}
+
 void GroupMatmulsPass::runOnOperation() {
+  takeApart(getOperation());
   FailureOr<KernelTarget> target = failure();
   for (bool sharesA : {true, false}) {
     // By block and operand.
