@@ -10,7 +10,7 @@ usage: mlp.py [--build-dir build] [--programs DIR] [--compile-only] [--rounds N]
               [--functions NAME,... | --random SEED] [--recipes NAME,...] [--out FILE]
 
 `--compile-only` makes programs in DIR, for a machine without the compiler. `--random` takes
-20 sets of projections of random extents in place of layers.
+20 sets of projections and 10 gated MLPs of random extents in place of layers.
 """
 
 import json
@@ -71,8 +71,8 @@ LAYERS = {
 }
 
 
-def make_random_layers(seed, count=20):
-    """Two to four projections of one tensor, of equal widths or not."""
+def make_random_layers(seed, count=20, gated=10):
+    """Two to four projections of one tensor, of equal widths or not; and gated MLPs."""
     draw = random.Random(seed)
     layers = {}
     while len(layers) < count:
@@ -83,6 +83,10 @@ def make_random_layers(seed, count=20):
             widths = widths[:1] * len(widths)
         name = "_".join(map(str, ["random", m, k, *widths]))
         layers[name] = projections(m, k, {f"p{i}": n for i, n in enumerate(widths)})
+    while len(layers) < count + gated:
+        m, n = 8 * int(2 ** draw.uniform(0, 10)), 64 * draw.randint(8, 256)
+        k = draw.choice([1024, 2048, 3072, 4096, 5120, 8192])
+        layers[f"gated_{m}_{n}_{k}"] = Layer(swiglu_forward, (m, n, k), layer_peers.mlp, {}, 0.1)
     return layers
 
 

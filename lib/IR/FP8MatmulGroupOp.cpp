@@ -22,6 +22,18 @@ bool MatmulGroupOp::sharesA() {
       matmuls, [&](MatmulOp op) { return op.getA() == matmuls[0].getA(); });
 }
 
+bool MatmulGroupOp::isPair() {
+  SmallVector<MatmulOp, 4> matmuls = getMatmuls();
+  if (matmuls.size() != 2 || matmuls[0].getA() != matmuls[1].getA())
+    return false;
+  auto read = matmuls[0].getResult();
+  return read.hasOneUse() &&
+         llvm::is_contained(matmuls[1].getEpilogueOperands(), read) &&
+         read.getType().getShape() ==
+             matmuls[1].getResult().getType().getShape() &&
+         !matmuls[0].getAmax();
+}
+
 LogicalResult MatmulGroupOp::verifyRegions() {
   // matmul_group_c1
   Block &block = getBody().front();
@@ -29,23 +41,25 @@ LogicalResult MatmulGroupOp::verifyRegions() {
     if (!isa<MatmulOp>(op))
       return emitOpError("expected the body to have matmuls only, but got '")
              << op.getName() << "'";
+  bool isPair = this->isPair();
   for (Operation &op : block.without_terminator())
     for (Operation *user : op.getUsers())
-      if (user != block.getTerminator())
+      if (user != block.getTerminator() && !isPair)
         return emitOpError(
-            "expected matmuls that do not use each other's results");
+            "expected matmuls that do not use each other's results, or a pair "
+            "whose second reads the first one's result, and nothing else does");
   SmallVector<MatmulOp, 4> matmuls = getMatmuls();
   if (matmuls.size() < 2)
     return emitOpError("expected at least two matmuls, but got ")
            << matmuls.size();
   // matmul_group_c2
   SmallVector<Value> results;
-  for (MatmulOp op : matmuls)
+  for (MatmulOp op : ArrayRef(matmuls).drop_front(isPair ? 1 : 0))
     llvm::append_range(results, op.getResults());
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || !llvm::equal(yield.getValues(), results))
     return emitOpError("expected the body to yield the results of its matmuls, "
-                       "all of them, in order");
+                       "all that none of them reads, in order");
   if (yield.getValues().getTypes() != getResultTypes())
     return emitOpError("expected results of ")
            << yield.getValues().getTypes() << ", but got " << getResultTypes();

@@ -335,6 +335,21 @@ static std::string explainProducts(Operation *first, Operation *second) {
   return "by the model of their time, one launch for both takes longer";
 }
 
+/// Of products of which the second needs the first.
+static std::string explainPair(Operation *firstOp, Operation *secondOp) {
+  auto first = dyn_cast<MatmulOp>(firstOp),
+       second = dyn_cast<MatmulOp>(secondOp);
+  if (!first || !second || first.getA() != second.getA() ||
+      !llvm::is_contained(second.getEpilogueOperands(), first.getResult()))
+    return "tiles of a launch do not wait for those of another product";
+  if (!first.getResult().hasOneUse())
+    return "others read the first one's result too";
+  std::string reason;
+  if (failed(MatmulSpec::getPair(first, second, reason)))
+    return reason;
+  return "by the model of their time, one tile of both takes longer";
+}
+
 std::string FusionReasons::explain(
     const KernelPair &pair,
     llvm::function_ref<std::string(unsigned)> describe) const {
@@ -345,9 +360,8 @@ std::string FusionReasons::explain(
     return "the second one needs " + describe(*between) +
            ", which needs the first one";
   if (first.isContraction() && second.isContraction())
-    return pair.flows.empty()
-               ? explainProducts(first.op, second.op)
-               : "tiles of a launch do not wait for those of another product";
+    return pair.flows.empty() ? explainProducts(first.op, second.op)
+                              : explainPair(first.op, second.op);
   if (auto matmul = dyn_cast<MatmulOp>(first.op); matmul && !pair.flows.empty())
     return askEpilogue(matmul, second.op);
   if (isa<MatmulOp>(second.op) && !pair.flows.empty())

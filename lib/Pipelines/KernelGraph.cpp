@@ -308,6 +308,12 @@ KernelGraph::getFloor(llvm::function_ref<unsigned(unsigned)> getLaunch) const {
 
   // Arguments are read too.
   llvm::SetVector<Value> written, read = getJoined();
+  read.remove_if([&](Value value) {
+    unsigned launch = getLaunch(*getProducer(value));
+    return launch && llvm::all_of(getReaders(value), [&](unsigned reader) {
+             return getLaunch(reader) == launch;
+           });
+  });
   llvm::DenseSet<std::pair<unsigned, Value>> shared;
   for (const auto &[value, bytes] : returned)
     written.insert(value);

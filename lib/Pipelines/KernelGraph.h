@@ -92,7 +92,7 @@ public:
   SmallVector<KernelPair> getPairs() const;
   /// `getLaunch` says which launch computes a node, 0 if none does: equal nodes
   /// are one, and some go into others. What contractions of one launch share
-  /// counts once.
+  /// counts once, and not at all what one of them makes for the other.
   ProgramFloor getFloor(llvm::function_ref<unsigned(unsigned)> getLaunch) const;
   SmallVector<RepeatedRead> getRepeatedReads() const;
 

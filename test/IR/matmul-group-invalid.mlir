@@ -27,7 +27,7 @@ func.func @matmul_group_c1_one(%x: !x, %w: !x) {
 
 !x = tensor<32x32xbf16>
 func.func @matmul_group_c1_chain(%x: !x, %w: !x) {
-  // expected-error @below {{'fp8.matmul_group' op expected matmuls that do not use each other's results}}
+  // expected-error @below {{'fp8.matmul_group' op expected matmuls that do not use each other's results, or a pair whose second reads the first one's result, and nothing else does}}
   %0:2 = fp8.matmul_group {
     %g = fp8.matmul %x, %w accumulate = fast : !x, !x -> !x
     %u = fp8.matmul %x, %g accumulate = fast : !x, !x -> !x
@@ -40,7 +40,7 @@ func.func @matmul_group_c1_chain(%x: !x, %w: !x) {
 
 !x = tensor<32x32xbf16>
 func.func @matmul_group_c1_epilogue(%x: !x, %w: !x) {
-  // expected-error @below {{'fp8.matmul_group' op expected matmuls that do not use each other's results}}
+  // expected-error @below {{'fp8.matmul_group' op expected matmuls that do not use each other's results, or a pair whose second reads the first one's result, and nothing else does}}
   %0:2 = fp8.matmul_group {
     %g = fp8.matmul %x, %w accumulate = fast : !x, !x -> !x
     %u = fp8.matmul %x, %w accumulate = fast epilogue(%g : !x) {
@@ -56,7 +56,7 @@ func.func @matmul_group_c1_epilogue(%x: !x, %w: !x) {
 
 !x = tensor<32x64xbf16>
 func.func @matmul_group_c2_order(%x: !x, %w: !x) {
-  // expected-error @below {{'fp8.matmul_group' op expected the body to yield the results of its matmuls, all of them, in order}}
+  // expected-error @below {{'fp8.matmul_group' op expected the body to yield the results of its matmuls, all that none of them reads, in order}}
   %0:2 = fp8.matmul_group {
     %g = fp8.matmul %x, %w accumulate = fast : !x, !x -> tensor<32x32xf32>
     %u = fp8.matmul %x, %w accumulate = fast : !x, !x -> tensor<32x32xf32>
@@ -88,5 +88,21 @@ func.func @matmul_group_c3(%x: !x, %y: !x, %w: !x, %v: !x) {
     %u = fp8.matmul %y, %v accumulate = fast : !x, !x -> tensor<32x32xf32>
     fp8.yield %g, %u : tensor<32x32xf32>, tensor<32x32xf32>
   } : tensor<32x32xf32>, tensor<32x32xf32>
+  return
+}
+
+// -----
+
+!x = tensor<32x32xbf16>
+func.func @matmul_group_c1_pair_of_other_a(%x: !x, %y: !x, %w: !x) {
+  // expected-error @below {{'fp8.matmul_group' op expected matmuls that do not use each other's results}}
+  %0 = fp8.matmul_group {
+    %g = fp8.matmul %x, %w accumulate = fast : !x, !x -> !x
+    %u = fp8.matmul %y, %w accumulate = fast epilogue(%g : !x) {
+    ^bb0(%acc: f32, %e: bf16):
+      fp8.yield %e : bf16
+    } : !x, !x -> !x
+    fp8.yield %u : !x
+  } : !x
   return
 }

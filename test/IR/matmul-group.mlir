@@ -30,3 +30,26 @@ func.func @of_b(%x: !x, %y: !v, %w: !w) -> (tensor<32x64xbf16>, tensor<16x64xbf1
   } : tensor<32x64xbf16>, tensor<16x64xbf16>
   return %0#0, %0#1 : tensor<32x64xbf16>, tensor<16x64xbf16>
 }
+
+// What the second one's epilogue alone reads is no result.
+
+// CHECK-LABEL: func.func @pair
+// CHECK:       %[[R:.+]] = fp8.matmul_group {
+// CHECK:         %[[G:.+]] = fp8.matmul %arg0, %arg1
+// CHECK:         %[[U:.+]] = fp8.matmul %arg0, %arg2 epilogue(%[[G]]
+// CHECK:         fp8.yield %[[U]] : tensor<32x64xbf16>
+// CHECK:       return %[[R]]
+func.func @pair(%x: !x, %w: !w, %v: !w) -> tensor<32x64xbf16> {
+  %0 = fp8.matmul_group {
+    %g = fp8.matmul %x, %w : !x, !w -> tensor<32x64xbf16>
+    %u = fp8.matmul %x, %v epilogue(%g : tensor<32x64xbf16>) {
+    ^bb0(%acc: f32, %e: bf16):
+      %1 = arith.extf %e : bf16 to f32
+      %2 = arith.mulf %acc, %1 : f32
+      %3 = arith.truncf %2 : f32 to bf16
+      fp8.yield %3 : bf16
+    } : !x, !w -> tensor<32x64xbf16>
+    fp8.yield %u : tensor<32x64xbf16>
+  } : tensor<32x64xbf16>
+  return %0 : tensor<32x64xbf16>
+}

@@ -104,3 +104,23 @@ func.func @f32_transposed(%a: !p) -> tensor<256x256xf32> {
     : !p, !p -> tensor<256x256xf32>
   return %0 : tensor<256x256xf32>
 }
+
+// -----
+
+// Of codes 56 are 56 bytes, with which every second tile begins between multiples
+// of 16.
+
+!a = !fp8.scaled<256x256xf8E4M3FN, block = [*, *], scale = f32>
+func.func @slabs(%a: !a) -> tensor<256x256xf8E4M3FN> {
+  %most = arith.constant 448.0 : f32
+  %least = arith.constant -448.0 : f32
+  // expected-error @below {{expected rows of a tile that can be stored in slabs of 16 to 128 bytes, but got 56 elements of f8E4M3FN}}
+  %0 = fp8.matmul %a, %a accumulate = fast epilogue {
+  ^bb0(%acc: f32):
+    %1 = arith.minimumf %acc, %most : f32
+    %2 = arith.maximumf %1, %least : f32
+    %3 = arith.truncf %2 : f32 to f8E4M3FN
+    fp8.yield %3 : f8E4M3FN
+  } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 56, stages = 4>} : !a, !a -> tensor<256x256xf8E4M3FN>
+  return %0 : tensor<256x256xf8E4M3FN>
+}

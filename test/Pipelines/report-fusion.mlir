@@ -361,6 +361,24 @@ func.func @full_round(%a: !fp8.scaled<512x4096xf8E4M3FN, block = [*, *], scale =
   return %0, %1 : tensor<512x4096xbf16>, tensor<512x1024xbf16>
 }
 
+// What an epilogue reads could be computed in its tile, if nobody else needed it.
+
+// CHECK-LABEL: @saved
+// CHECK: what one would save
+// CHECK-NEXT: MB us
+// CHECK-NEXT: #1 -> #2 through gate's 256x1024xbf16, both read arg0: others read the first one's result too
+func.func @saved(%a: !a, %b: !b, %c: !b) -> (tensor<256x1024xbf16>, tensor<256x1024xbf16>) {
+  %0 = fp8.matmul %a, %b {fp8.name = "gate"} : !a, !b -> tensor<256x1024xbf16>
+  %1 = fp8.matmul %a, %c epilogue(%0 : tensor<256x1024xbf16>) {
+  ^bb0(%acc: f32, %gate: bf16):
+    %2 = arith.extf %gate : bf16 to f32
+    %3 = arith.mulf %acc, %2 : f32
+    %4 = arith.truncf %3 : f32 to bf16
+    fp8.yield %4 : bf16
+  } {fp8.name = "up"} : !a, !b -> tensor<256x1024xbf16>
+  return %0, %1 : tensor<256x1024xbf16>, tensor<256x1024xbf16>
+}
+
 // Results of two that meet: one of them has to be in memory.
 
 // CHECK-LABEL: @meeting

@@ -22,10 +22,16 @@ def FP8_MatmulGroupOp
     alone has too few tiles for a GPU, or a last round of few, together they
     have not.
 
+    Of a pair, the second may read the first one's result in its epilogue, as
+    the halves of a gated MLP meet: then one tile computes both, and the first
+    result is never stored.
+
     Constraints:
     - (C1) the body is at least two `fp8.matmul`s, of which none uses another's
-      results;
-    - (C2) it yields their results, all of them, in order;
+      results; or a pair of the same A whose second reads the first one's result
+      as one operand of its epilogue, element for element;
+    - (C2) it yields their results, all of them, in order; of such a pair, those
+      of the second;
     - (C3) all have the same A, or all have the same B.
 
     Example:
@@ -38,6 +44,20 @@ def FP8_MatmulGroupOp
           : tensor<32x128xbf16>, tensor<64x128xbf16> -> tensor<32x64xbf16>
       fp8.yield %0, %1 : tensor<32x64xbf16>, tensor<32x64xbf16>
     } : tensor<32x64xbf16>, tensor<32x64xbf16>
+
+    %h = fp8.matmul_group {
+      %0 = fp8.matmul %x, %w_gate accumulate = fast
+          : tensor<32x128xbf16>, tensor<64x128xbf16> -> tensor<32x64xbf16>
+      %1 = fp8.matmul %x, %w_up accumulate = fast
+          epilogue(%0 : tensor<32x64xbf16>) {
+      ^bb0(%acc: f32, %gate: bf16):
+        %wide = arith.extf %gate : bf16 to f32
+        %product = arith.mulf %acc, %wide : f32
+        %rounded = arith.truncf %product : f32 to bf16
+        fp8.yield %rounded : bf16
+      } : tensor<32x128xbf16>, tensor<64x128xbf16> -> tensor<32x64xbf16>
+      fp8.yield %1 : tensor<32x64xbf16>
+    } : tensor<32x64xbf16>
     ```
   }];
   let results = (outs Variadic<AnyRankedTensor>:$results);
@@ -47,6 +67,8 @@ def FP8_MatmulGroupOp
     ::llvm::SmallVector<MatmulOp, 4> getMatmuls();
     /// Whether all have the same A; otherwise they have the same B.
     bool sharesA();
+    /// Whether it is a pair whose second matmul reads the first one's result.
+    bool isPair();
   }];
   let hasRegionVerifier = 1;
 }

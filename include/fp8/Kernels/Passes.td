@@ -52,8 +52,10 @@ def ShareTransposesPass : Pass<"fp8-share-transposes", "::mlir::ModuleOp"> {
     `memory-price` microseconds, and each way takes the bytes that it reads at the
     target's `memory_peak`, and its `launch_time`. The price is 0 if
     nothing is said, and all copies are made at once. Of two ways that are worth
-    it the one that saves more for its time is taken. Each has a remark that says
-    what it saves and takes.
+    it the one that saves more for its time is taken. With `keep-peak` they are
+    taken at any price, the cheapest first, until the peak is not above what it
+    would be in high precision, with the tensors that are quantised in place of
+    their codes, if the target's `memory_peak` is known. Each has a remark that says what it saves and takes.
 
     ```mlir
     %c, %t = fp8.stream(%w, %s, %si) { ... } : ... // codes in both orders
@@ -69,7 +71,10 @@ def ShareTransposesPass : Pass<"fp8-share-transposes", "::mlir::ModuleOp"> {
   let options = [
     Option<"memoryPrice", "memory-price", "double", "0",
            "Microseconds that a program may take longer for each megabyte that "
-           "its peak of memory falls">];
+           "its peak of memory falls">,
+    Option<"keepsPeak", "keep-peak", "bool", "false",
+           "Take whatever time it takes until the peak of memory is not above "
+           "that in high precision">];
   let dependentDialects = ["::mlir::fp8::FP8Dialect",
                            "::mlir::fp8::FP8GPUDialect"];
   let statistics = [
@@ -163,7 +168,10 @@ def GroupMatmulsPass : Pass<"fp8-group-matmuls", "::mlir::ModuleOp"> {
     config of its own, where the model of their time says that one launch takes
     no longer than several: the projections of an attention, the halves of a
     gated MLP, the gradients of their weights. Where extents are not known, they
-    do if the group would have the config that each has by itself. A matmul whose
+    do if the group would have the config that each has by itself. Where nothing
+    but the epilogue of one reads another's result, as the gate of a gated MLP is
+    read, both are computed in each tile and that result is never stored, if the
+    model finds it faster. A matmul whose
     config is not the one that would be selected, from a table or given, stays
     as it is; so do those of which one needs another's result. A group that came
     with the program is taken apart if it has no config.
@@ -171,7 +179,8 @@ def GroupMatmulsPass : Pass<"fp8-group-matmuls", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::fp8::FP8Dialect"];
   let statistics = [
     Statistic<"numGroups", "num-groups", "Launches of several matmuls">,
-    Statistic<"numGrouped", "num-grouped", "Matmuls in them">
+    Statistic<"numGrouped", "num-grouped", "Matmuls in them">,
+    Statistic<"numPairs", "num-pairs", "Pairs that meet in a tile">
   ];
 }
 

@@ -43,6 +43,25 @@ void Epilogue::setFactors(std::optional<FragmentSource> a,
     factorB = Loaded(*b);
 }
 
+void Epilogue::setFirst(EpilogueRegion::Shape shape, size_t numOperands,
+                        size_t position) {
+  first.emplace(
+      First{EpilogueRegion(b, shape), numOperands, position, std::nullopt});
+}
+
+void Epilogue::setFirstFactor(std::optional<FragmentSource> b) {
+  first->region.clearWidened();
+  first->factorB.reset();
+  if (b)
+    first->factorB = Loaded(*b);
+}
+
+void Epilogue::setCaptures(ValueRange values) {
+  region.setCaptures(values);
+  if (first)
+    first->region.setCaptures(values);
+}
+
 void Epilogue::beginWave(Fragment newFragment) {
   fragment = newFragment;
   rowAmax.assign(layout.rows.size(), Value());
@@ -58,6 +77,8 @@ void Epilogue::beginWave(Fragment newFragment) {
     forget(*factorA);
   if (factorB)
     forget(*factorB);
+  if (first && first->factorB)
+    forget(*first->factorB);
 }
 
 void Epilogue::loadColumns(Value col) {
@@ -186,28 +207,31 @@ Pair Epilogue::load(Loaded &loaded, FragmentLayout::Place place) {
   return loaded.cache[key] = values;
 }
 
-Pair Epilogue::getFactor(FragmentLayout::Place place) {
-  if (!factorA)
-    return load(*factorB, place);
-  if (!factorB)
-    return load(*factorA, place);
-  Pair a = load(*factorA, place), other = load(*factorB, place);
-  return {b.mulF(a[0], other[0]), b.mulF(a[1], other[1])};
+Pair Epilogue::scale(Pair accumulators, std::optional<Loaded> &ofB,
+                     FragmentLayout::Place place) {
+  if (!factorA && !ofB)
+    return accumulators;
+  Pair factor = load(factorA ? *factorA : *ofB, place);
+  if (factorA && ofB) {
+    Pair other = load(*ofB, place);
+    factor = {b.mulF(factor[0], other[0]), b.mulF(factor[1], other[1])};
+  }
+  for (int64_t e = 0; e < 2; ++e) {
+    accumulators[e] = b.mulF(accumulators[e], factor[e]);
+    allowContraction(accumulators[e].getDefiningOp());
+  }
+  return accumulators;
 }
 
 //===----------------------------------------------------------------------===//
 // Evaluation
 //===----------------------------------------------------------------------===//
 
-Value Epilogue::evaluate(int64_t pair, Pair accumulators) {
+Value Epilogue::evaluate(int64_t pair, Pair accumulators, Pair ofFirst) {
   FragmentLayout::Place place = layout.pairs[pair];
-  if (factorA || factorB) {
-    Pair factor = getFactor(place);
-    for (int64_t e = 0; e < 2; ++e) {
-      accumulators[e] = b.mulF(accumulators[e], factor[e]);
-      allowContraction(accumulators[e].getDefiningOp());
-    }
-  }
+  accumulators = scale(accumulators, factorB, place);
+  if (first)
+    ofFirst = scale(ofFirst, first->factorB, place);
   SmallVector<Pair> loaded;
   for (Loaded &operand : operands)
     loaded.push_back(load(operand, place));
@@ -216,6 +240,18 @@ Value Epilogue::evaluate(int64_t pair, Pair accumulators) {
     SmallVector<Value> values;
     for (Pair &pair : loaded)
       values.push_back(pair[e]);
+    if (first) {
+      ArrayRef<Value> all = values;
+      Value unrounded =
+          first->region.inlineOn(ofFirst[e], all.take_front(first->numOperands))
+              .first;
+      auto [value, wide] = first->region.round(unrounded);
+      if (wide)
+        region.setWidened(value, wide);
+      SmallVector<Value> own(all.drop_front(first->numOperands));
+      own.insert(own.begin() + first->position, value);
+      values = std::move(own);
+    }
     std::tie(results[e], measured[e]) =
         region.inlineOn(accumulators[e], values);
   }

@@ -40,7 +40,7 @@ public:
   void setFactors(std::optional<FragmentSource> a,
                   std::optional<FragmentSource> b);
   void addOperand(FragmentSource source) { operands.emplace_back(source); }
-  void setCaptures(ValueRange values) { region.setCaptures(values); }
+  void setCaptures(ValueRange values);
   /// Loads what all rows of a tile share, whose first column of the thread's is
   /// `col`: before the sums are waited for, so that it is there with them. Only
   /// narrow types, for it stays in registers.
@@ -49,8 +49,17 @@ public:
   /// After all of its results have been evaluated.
   void endWave();
 
-  /// The packed results of pair `pair` of the layout.
-  Value evaluate(int64_t pair, Pair accumulators);
+  /// Says that the accumulators are of two products: what becomes of the first
+  /// one, with so many operands at the front of all, is at `position` among
+  /// those of the second one's region.
+  void setFirst(EpilogueRegion::Shape shape, size_t numOperands,
+                size_t position);
+  /// After `setFactors`, what the first product has in place of `b`.
+  void setFirstFactor(std::optional<FragmentSource> b);
+
+  /// The packed results of pair `pair` of the layout; `ofFirst` are the first
+  /// product's accumulators, if there is one.
+  Value evaluate(int64_t pair, Pair accumulators, Pair ofFirst);
   const FragmentLayout &getLayout() const { return layout; }
 
   /// The thread's largest magnitude, an f32 that starts as 0.
@@ -76,7 +85,9 @@ private:
                                  ArrayRef<int64_t> offsets);
   /// The two elements in an integer.
   Pair split(Value both, Type element);
-  Pair getFactor(FragmentLayout::Place place);
+  /// Times factors, null for none.
+  Pair scale(Pair accumulators, std::optional<Loaded> &ofB,
+             FragmentLayout::Place place);
   void measure(FragmentLayout::Place place, Pair values);
 
   KernelBuilder &b;
@@ -86,6 +97,12 @@ private:
   Value m, n;
   bool vectorLoads;
   Fragment fragment;
+  struct First {
+    EpilogueRegion region;
+    size_t numOperands, position;
+    std::optional<Loaded> factorB;
+  };
+  std::optional<First> first;
   std::optional<Loaded> factorA, factorB;
   SmallVector<Loaded> operands;
   /// The largest magnitudes of the wave in each of the thread's rows, whether

@@ -113,6 +113,24 @@ static bool isSlowRounding(Operation &op) {
          isa<BFloat16Type, Float16Type>(truncate.getType());
 }
 
+/// An f32 rounded to 16 bits, and a bf16 in f32 again: the upper half of a pair
+/// with zeros below.
+static std::pair<Value, Value> roundAlone(KernelBuilder &b, Type type,
+                                          Value value) {
+  Value pair = convertPair(b, type, b.f32(0.0f), value);
+  Value narrow = LLVM::ExtractElementOp::create(b, pair, b.i32(1));
+  Value wide;
+  if (type.isBF16())
+    wide = LLVM::BitcastOp::create(b, b.getF32Type(), pair);
+  return {narrow, wide};
+}
+
+std::pair<Value, Value> EpilogueRegion::round(Value value) {
+  if (shape.resultType.isF32())
+    return {value, Value()};
+  return roundAlone(b, shape.resultType, value);
+}
+
 std::pair<Value, Value> EpilogueRegion::inlineOn(Value accumulator,
                                                  ValueRange values) {
   Block *body = shape.body;
@@ -144,16 +162,14 @@ std::pair<Value, Value> EpilogueRegion::inlineOn(Value accumulator,
       }
     }
     if (isSlowRounding(op)) {
-      Type type = op.getResult(0).getType();
-      Value pair =
-          convertPair(b, type, b.f32(0.0f), mapping.lookup(op.getOperand(0)));
-      Value narrow = LLVM::ExtractElementOp::create(b, pair, b.i32(1));
-      clones.append({pair.getDefiningOp(), narrow.getDefiningOp()});
+      auto [narrow, wide] = roundAlone(b, op.getResult(0).getType(),
+                                       mapping.lookup(op.getOperand(0)));
+      clones.append({narrow.getDefiningOp()->getOperand(0).getDefiningOp(),
+                     narrow.getDefiningOp()});
       mapping.map(op.getResult(0), narrow);
-      // With zeros below it is an f32.
-      if (type.isBF16()) {
-        rounded[narrow] = LLVM::BitcastOp::create(b, b.getF32Type(), pair);
-        clones.push_back(rounded[narrow].getDefiningOp());
+      if (wide) {
+        rounded[narrow] = wide;
+        clones.push_back(wide.getDefiningOp());
       }
       continue;
     }

@@ -38,6 +38,9 @@ public:
 
   /// The f32 result before rounding, and what is measured (may be null).
   std::pair<Value, Value> inlineOn(Value accumulator, ValueRange values);
+  /// Rounds one to 16 bits, or leaves it in f32; and what it is then in f32,
+  /// null where that takes a conversion.
+  std::pair<Value, Value> round(Value value);
   /// Rounds two neighbours: an i32 of two 16-bit floats, an i16 of two 8-bit
   /// ones, or a vector<2xf32>.
   Value pack(Pair values);

@@ -9,7 +9,8 @@
 // A matmul alone may have too few tiles for the multiprocessors, or a last
 // round of few: K and V of an attention have a quarter of Q's columns, or an
 // eighth. Together they fill them, and wait once for the launch and for the
-// first bytes from memory.
+// first bytes from memory. And where the halves of a gated MLP meet in a tile,
+// one of them need not go through memory at all.
 
 #include "../TargetLookup.h"
 #include "fp8/IR/FP8Dialect.h"
@@ -53,11 +54,18 @@ struct GroupMatmulsPass : fp8::impl::GroupMatmulsPassBase<GroupMatmulsPass> {
   /// With a config and its cost; nothing if no kernel computes it.
   std::optional<Candidate> select(ArrayRef<MatmulOp> matmuls, bool sharesA,
                                   const KernelTarget &target);
+  std::optional<Candidate> select(ArrayRef<MatmulOp> matmuls, bool sharesA,
+                                  const FailureOr<MatmulSpec> &spec,
+                                  const KernelTarget &target);
   /// One launch for those of all parts, if that is possible and takes no
   /// longer.
   std::optional<Candidate> join(ArrayRef<Candidate> parts,
                                 const KernelTarget &target);
-  void form(const Candidate &candidate);
+  /// The group, in the last one's place, with what needs the others `after` it.
+  void form(const Candidate &candidate, ArrayRef<Operation *> after);
+  /// One launch for `second` and the matmul whose result its epilogue reads, if
+  /// there is one and that takes no longer.
+  void pairUp(MatmulOp second, const KernelTarget &target);
 };
 } // namespace
 
@@ -75,7 +83,15 @@ std::optional<Candidate> GroupMatmulsPass::select(ArrayRef<MatmulOp> matmuls,
                                                   bool sharesA,
                                                   const KernelTarget &target) {
   std::string unused;
-  FailureOr<MatmulSpec> spec = MatmulSpec::get(matmuls, sharesA, unused);
+  return select(matmuls, sharesA, MatmulSpec::get(matmuls, sharesA, unused),
+                target);
+}
+
+std::optional<Candidate>
+GroupMatmulsPass::select(ArrayRef<MatmulOp> matmuls, bool sharesA,
+                         const FailureOr<MatmulSpec> &spec,
+                         const KernelTarget &target) {
+  std::string unused;
   const KernelGenerator *generator =
       succeeded(spec) ? target.architecture->getGenerator(*spec, unused)
                       : nullptr;
@@ -135,23 +151,26 @@ getDependents(ArrayRef<MatmulOp> matmuls) {
 // Groups
 //===----------------------------------------------------------------------===//
 
-void GroupMatmulsPass::form(const Candidate &candidate) {
+void GroupMatmulsPass::form(const Candidate &candidate,
+                            ArrayRef<Operation *> after) {
   ArrayRef<MatmulOp> matmuls = candidate.matmuls;
+  MatmulOp last = matmuls.back();
   SmallVector<Location> locations;
   SmallVector<Type> types;
   SmallVector<Value> results;
   for (MatmulOp op : matmuls) {
     locations.push_back(op.getLoc());
+    // Of a pair, what the second one alone reads.
+    if (llvm::is_contained(last.getEpilogueOperands(), op.getResult()))
+      continue;
     llvm::append_range(types, op->getResultTypes());
     llvm::append_range(results, op->getResults());
   }
-  SmallVector<Operation *> dependents = *getDependents(matmuls);
-  MatmulOp last = matmuls.back();
   OpBuilder builder(last);
   Location loc = builder.getFusedLoc(locations);
   auto group = MatmulGroupOp::create(builder, loc, types);
   group->setAttr(kConfigAttrName, candidate.config);
-  for (Operation *op : llvm::reverse(dependents))
+  for (Operation *op : llvm::reverse(after))
     op->moveAfter(last);
   for (auto [result, replaced] : llvm::zip_equal(group.getResults(), results))
     replaced.replaceAllUsesWith(result);
@@ -224,7 +243,62 @@ void GroupMatmulsPass::group(ArrayRef<MatmulOp> matmuls, bool sharesA,
     parts.assign(1, std::move(*all));
   for (const Candidate &part : parts)
     if (part.matmuls.size() > 1)
-      form(part);
+      form(part, *getDependents(part.matmuls));
+}
+
+//===----------------------------------------------------------------------===//
+// Pairs
+//===----------------------------------------------------------------------===//
+
+/// The matmul of the same A whose result the epilogue of `second`, and nobody
+/// else, reads element for element; null if there is none.
+static MatmulOp getFirst(MatmulOp second) {
+  for (Value operand : second.getEpilogueOperands()) {
+    auto first = operand.getDefiningOp<MatmulOp>();
+    if (first && first->getBlock() == second->getBlock() &&
+        first.getA() == second.getA() && first.getResult().hasOneUse() &&
+        !first.getAmax() &&
+        first.getResult().getType().getShape() ==
+            second.getResult().getType().getShape())
+      return first;
+  }
+  return nullptr;
+}
+
+/// Clocks in which memory moves the result that no longer goes there and back.
+static double getTraffic(MatmulOp op, const KernelTarget &target) {
+  RankedTensorType type = op.getResult().getType();
+  double bytes =
+      double(type.getNumElements()) * type.getElementTypeBitWidth() / 8;
+  GPUTargetAttr attribute = target.attribute;
+  return 2 * bytes /
+         (attribute.getMemoryRate() * attribute.getMultiprocessors());
+}
+
+void GroupMatmulsPass::pairUp(MatmulOp second, const KernelTarget &target) {
+  MatmulOp first = getFirst(second);
+  if (!first || !first->hasAttr(kConfigAttrName))
+    return;
+  std::optional<Candidate> parts[] = {select(first, true, target),
+                                      select(second, true, target)};
+  for (auto [part, op] : llvm::zip_equal(parts, ArrayRef{first, second}))
+    if (!part || part->config != op->getAttr(kConfigAttrName))
+      return;
+  std::string unused;
+  std::optional<Candidate> pair =
+      select({first, second}, true, MatmulSpec::getPair(first, second, unused),
+             target);
+  if (!pair)
+    return;
+  bool pays = pair->cost ? getSaved(ArrayRef{*parts[0], *parts[1]}, *pair) +
+                                   getTraffic(first, target) >=
+                               0
+                         : parts[1]->config == pair->config;
+  if (!pays)
+    return;
+  // Nothing but the second needs the first.
+  form(*pair, /*after=*/{});
+  ++numPairs;
 }
 
 /// Groups that came with the program and that no kernel computes: their matmuls
@@ -244,6 +318,15 @@ static void takeApart(Operation *root) {
 void GroupMatmulsPass::runOnOperation() {
   takeApart(getOperation());
   FailureOr<KernelTarget> target = failure();
+  SmallVector<MatmulOp> readers;
+  getOperation().walk([&](MatmulOp op) {
+    if (op->hasAttr(kConfigAttrName) && getFirst(op))
+      readers.push_back(op);
+  });
+  if (!readers.empty() && failed(target = lookupTarget(getOperation())))
+    return signalPassFailure();
+  for (MatmulOp op : readers)
+    pairUp(op, *target);
   for (bool sharesA : {true, false}) {
     // By block and operand.
     llvm::MapVector<std::pair<Block *, Value>, SmallVector<MatmulOp>> siblings;

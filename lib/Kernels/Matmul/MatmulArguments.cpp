@@ -29,14 +29,14 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
   auto add = [&](StringRef name, Type element, int64_t rank,
                  KernelAccess access, int64_t alignment) {
     int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-    if (result == 0 || !spec.isShared(name))
+    if (result < spec.getCount(name))
       arguments.push_back(KernelArgumentAttr::get(
           context, getNameOfResult(name, result), element, rank, access,
           std::max(alignment, bytes)));
   };
   int64_t rank = spec.getRank();
   Type f32 = Float32Type::get(context);
-  for (; result < spec.results.size(); ++result) {
+  for (; result < spec.getNumSets(); ++result) {
     for (auto [name, operand] :
          {std::pair<StringRef, const OperandSpec &>{"a", spec.a},
           {"b", spec.b}}) {
@@ -123,6 +123,25 @@ struct MatmulKernelOp
   }
 };
 
+/// Of a pair: those of the first, with the operands of both epilogues, and the
+/// second one's B.
+KernelOperands getOperandsOfPair(MatmulGroupOp group, OpBuilder &b) {
+  SmallVector<MatmulOp, 4> matmuls = group.getMatmuls();
+  MatmulOp first = matmuls[0], second = matmuls[1];
+  KernelOperands operands;
+  Value a = addOperand(b, first.getA(), operands.ins);
+  addOperand(b, first.getB(), operands.ins);
+  llvm::append_range(operands.ins, first.getEpilogueOperands());
+  for (Value operand : second.getEpilogueOperands())
+    if (operand != first.getResult())
+      operands.ins.push_back(operand);
+  Value secondB = addOperand(b, second.getB(), operands.ins);
+  operands.outs = createOuts(b, second, a, secondB);
+  std::string unused;
+  operands.captures = MatmulSpec::getPair(first, second, unused)->captures;
+  return operands;
+}
+
 struct MatmulGroupKernelOp
     : KernelOpInterface::ExternalModel<MatmulGroupKernelOp, MatmulGroupOp> {
   FailureOr<std::unique_ptr<KernelSpec>>
@@ -137,6 +156,8 @@ struct MatmulGroupKernelOp
 
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto group = cast<MatmulGroupOp>(operation);
+    if (group.isPair())
+      return getOperandsOfPair(group, b);
     KernelOperands operands;
     bool sharesA = group.sharesA();
     Value shared;

@@ -18,6 +18,12 @@ inline EpilogueRegion::Shape getEpilogueShape(const MatmulSpec &spec) {
   return {spec.epilogue, spec.resultType, spec.amax, spec.captures};
 }
 
+/// Of the first product of a pair.
+inline EpilogueRegion::Shape getFirstShape(const MatmulSpec &spec) {
+  return {spec.first->epilogue, spec.first->resultType, /*isMeasured=*/false,
+          spec.captures};
+}
+
 } // namespace mlir::fp8
 
 #endif // FP8_LIB_KERNELS_MATMUL_MATMULEPILOGUE_H

@@ -185,7 +185,10 @@ static StringRef describeDifference(const MatmulSpec &lhs,
 }
 
 FailureOr<MatmulSpec> MatmulSpec::get(MatmulGroupOp op, std::string &reason) {
-  return get(op.getMatmuls(), op.sharesA(), reason);
+  SmallVector<MatmulOp, 4> matmuls = op.getMatmuls();
+  if (op.isPair())
+    return getPair(matmuls[0], matmuls[1], reason);
+  return get(matmuls, op.sharesA(), reason);
 }
 
 FailureOr<MatmulSpec> MatmulSpec::get(ArrayRef<MatmulOp> matmuls, bool sharesA,
@@ -216,10 +219,55 @@ FailureOr<MatmulSpec> MatmulSpec::get(ArrayRef<MatmulOp> matmuls, bool sharesA,
   return spec;
 }
 
-bool MatmulSpec::isShared(StringRef name) const {
+/// What two products must have to meet in a tile; empty if they have it.
+static StringRef describeHindrance(const MatmulSpec &first,
+                                   const MatmulSpec &second) {
+  if (!(first.a == second.a) || !(first.b == second.b))
+    return "operands of the same types and factors";
+  if (first.accumulate != second.accumulate)
+    return "the same accumulation";
+  if (first.resultType.getIntOrFloatBitWidth() < 16)
+    return "a first result of 16 bits or more";
+  if (!second.canStoreInBulk())
+    return "rows of a result that are multiples of 16 bytes";
+  return "";
+}
+
+FailureOr<MatmulSpec> MatmulSpec::getPair(MatmulOp firstOp, MatmulOp secondOp,
+                                          std::string &reason) {
+  FailureOr<MatmulSpec> first = get(firstOp, reason),
+                        spec = get(secondOp, reason);
+  if (failed(first) || failed(spec))
+    return failure();
+  StringRef hindrance = describeHindrance(*first, *spec);
+  if (!hindrance.empty()) {
+    reason = ("expected matmuls of a pair to have " + hindrance).str();
+    return failure();
+  }
+  auto position = static_cast<size_t>(
+      llvm::find(secondOp.getEpilogueOperands(), firstOp.getResult()) -
+      secondOp.getEpilogueOperands().begin());
+  spec->first = FirstProduct{first->resultType, first->epilogue,
+                             first->operands.size(), position};
+  spec->operands.erase(spec->operands.begin() + position);
+  spec->operands.insert(spec->operands.begin(), first->operands.begin(),
+                        first->operands.end());
+  for (Value capture : first->captures)
+    if (!llvm::is_contained(spec->captures, capture))
+      spec->captures.push_back(capture);
+  if (!ShapedType::isDynamic(spec->n))
+    spec->n *= 2;
+  spec->results = {{spec->m, spec->n}};
+  return spec;
+}
+
+size_t MatmulSpec::getCount(StringRef name) const {
   constexpr StringRef ofA[] = {"a", "scale_a", "m"};
   constexpr StringRef ofB[] = {"b", "scale_b", "n"};
-  return isGroup() && llvm::is_contained(sharesA ? ofA : ofB, name);
+  if (isPair())
+    return name != "n" && llvm::is_contained(ofB, name) ? 2 : 1;
+  bool isShared = llvm::is_contained(sharesA ? ofA : ofB, name);
+  return isGroup() && isShared ? 1 : results.size();
 }
 
 int64_t MatmulSpec::getNumTiles(int64_t tileM, int64_t tileN) const {
@@ -233,7 +281,8 @@ int64_t MatmulSpec::getNumTiles(int64_t tileM, int64_t tileN) const {
 bool MatmulSpec::canStoreInBulk() const {
   int64_t bytes = resultType.getIntOrFloatBitWidth() / 8;
   return llvm::all_of(results, [&](ResultExtents result) {
-    return !ShapedType::isDynamic(result.n) && result.n * bytes % 16 == 0;
+    return !ShapedType::isDynamic(result.n) &&
+           getResultCols(result.n) * bytes % 16 == 0;
   });
 }
 
@@ -301,10 +350,18 @@ static std::string describeEpilogue(const MatmulSpec &spec) {
        << (operand.alongM ? "m" : "") << (operand.alongN ? "n" : "") << ':'
        << operand.elementType;
   }
-  if (spec.epilogue)
-    for (Operation &op : spec.epilogue->without_terminator())
+  auto addBody = [&](Block *body) {
+    for (Operation &op : body->without_terminator())
       if (!op.hasTrait<OpTrait::ConstantLike>())
         os << space << op.getName().stripDialect();
+  };
+  if (spec.first) {
+    if (spec.first->epilogue)
+      addBody(spec.first->epilogue);
+    os << space << "pair:" << spec.first->resultType;
+  }
+  if (spec.epilogue)
+    addBody(spec.epilogue);
   if (spec.amax)
     os << space << "amax";
   return text;
@@ -330,12 +387,12 @@ std::string MatmulSpec::describe() const {
 // Cost
 //===----------------------------------------------------------------------===//
 
-int64_t MatmulSpec::getEpilogueInstructions() const {
+/// What functions take in the kernel (fp8-lower-kernel-math), and one for
+/// everything else.
+static int64_t countInstructions(Block *epilogue) {
   int64_t count = 0;
   if (!epilogue)
     return count;
-  // What functions take in the kernel (fp8-lower-kernel-math), and one for
-  // everything else.
   for (Operation &op : epilogue->without_terminator()) {
     if (op.hasTrait<OpTrait::ConstantLike>())
       continue;
@@ -351,4 +408,10 @@ int64_t MatmulSpec::getEpilogueInstructions() const {
                                                                   : 1;
   }
   return count;
+}
+
+int64_t MatmulSpec::getEpilogueInstructions() const {
+  int64_t count = countInstructions(epilogue);
+  // Two of the tensor core's elements for one of the result.
+  return first ? (count + countInstructions(first->epilogue)) / 2 : count;
 }

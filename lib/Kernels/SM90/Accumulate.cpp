@@ -163,8 +163,11 @@ SmallVector<Value> Accumulator::loadColFactors(Value stage) {
     SmallVector<Value> blocks;
     for (int64_t i = 0; i < layout.colScales; ++i)
       blocks.push_back(b.load(b.offset(slot, b.i32(4 * i)), f32));
-    for (int64_t j = 0; j < groups; ++j)
-      factors.append(2, blocks[j * 8 / 128]);
+    // Columns of one tensor, and how many factors it has of them.
+    int64_t cols = spec.getResultCols(config.getCols());
+    int64_t perTensor = layout.colScales * cols / config.getCols();
+    for (int64_t col = 0; col < groups * 8; col += 8)
+      factors.append(2, blocks[col / cols * perTensor + col % cols / 128]);
     return factors;
   }
   Value quad = b.mul(b.bitAnd(lane, 3), 8);

@@ -10,6 +10,7 @@
 #include "../Blocks/Epilogue.h"
 #include "../Blocks/SplitK.h"
 #include "../Blocks/TileStore.h"
+#include "../Matmul/MatmulArguments.h"
 #include "../Matmul/MatmulEpilogue.h"
 #include "Accumulate.h"
 
@@ -26,7 +27,8 @@ public:
   Consumer(const MatmulContext &kernel, const TileScheduler &scheduler)
       : kernel(kernel), scheduler(scheduler), b(kernel.b), spec(kernel.spec),
         config(kernel.config), layout(kernel.layout),
-        fragments(Wgmma::getFragmentLayout(config.getCols())) {}
+        fragments(
+            Wgmma::getFragmentLayout(spec.getResultCols(config.getCols()))) {}
 
   void build(Ring ring);
 
@@ -74,6 +76,9 @@ void Consumer::build(Ring ring) {
         barrierId);
   Epilogue epilogue(b, getEpilogueShape(spec), fragments,
                     /*vectorLoads=*/config.getStore() == GemmStore::TMA);
+  if (spec.isPair())
+    epilogue.setFirst(getFirstShape(spec), spec.first->numOperands,
+                      spec.first->position);
   if (spec.amax)
     epilogue.resetAmax();
   std::optional<SplitK> splitK;
@@ -162,7 +167,8 @@ FragmentSource Consumer::getSource(StringRef name, Type type, bool alongM,
 
 void Consumer::setSources(Epilogue &epilogue, const Tile &tile) {
   epilogue.setExtents(kernel.getParam(tile, "m"), kernel.getParam(tile, "n"));
-  auto factor = [&](const OperandSpec &operand, StringRef name,
+  size_t last = spec.isPair() ? 1 : 0;
+  auto factor = [&](const OperandSpec &operand, const std::string &name,
                     bool isA) -> std::optional<FragmentSource> {
     if (operand.scale == ScaleBlock::None || isBlockedAlongK(operand.scale))
       return std::nullopt;
@@ -174,7 +180,9 @@ void Consumer::setSources(Epilogue &epilogue, const Tile &tile) {
     return source;
   };
   epilogue.setFactors(factor(spec.a, "scale_a", true),
-                      factor(spec.b, "scale_b", false));
+                      factor(spec.b, getNameOfResult("scale_b", last), false));
+  if (spec.isPair())
+    epilogue.setFirstFactor(factor(spec.b, "scale_b", false));
   for (auto [i, operand] : llvm::enumerate(spec.operands))
     epilogue.addOperand(getSource("operand" + std::to_string(i),
                                   operand.elementType, operand.alongM,
@@ -243,8 +251,15 @@ void Consumer::storeWave(Epilogue &epilogue, BulkTileStore *bulkStore,
       b.add(swapped ? tile.m : tile.n, fragments.getFirstCol(b, inGroup));
   fragment.swapped = swapped;
   epilogue.beginWave(fragment);
+  auto getPair = [](ValueRange of, int64_t pair) -> Pair {
+    return {of[2 * pair], of[2 * pair + 1]};
+  };
+  // Of a pair of products, the columns of the first come first.
+  ValueRange ofFirst = sums.take_front(spec.isPair() ? sums.size() / 2 : 0);
+  ValueRange own = sums.drop_front(ofFirst.size());
   auto packedAt = [&](int64_t pair) {
-    return epilogue.evaluate(pair, {sums[2 * pair], sums[2 * pair + 1]});
+    return epilogue.evaluate(pair, getPair(own, pair),
+                             ofFirst.empty() ? Pair() : getPair(ofFirst, pair));
   };
   if (bulkStore) {
     SmallVector<Value> origin{tile.n, b.add(tile.m, waveRow)};

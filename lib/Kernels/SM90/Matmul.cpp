@@ -29,7 +29,7 @@ static void buildBarriers(const MatmulContext &kernel, GPUTargetAttr target,
   KernelBuilder &b = kernel.b;
   b.ifThen(b.equal(kernel.warp, kernel.config.getConsumers() * 4), [&] {
     b.electOne([&] {
-      for (size_t result = 0; result < kernel.spec.results.size(); ++result)
+      for (size_t result = 0; result < kernel.spec.getNumSets(); ++result)
         for (StringRef name : {"a", "b", "d"})
           if (Value map =
                   kernel.getParam(getNameOfResult(name, result) + ".map"))
@@ -64,25 +64,25 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
             Ring::Cluster{config.getCluster(), config.getClusterCols(),
                           kernel.rankOfRows, kernel.rankOfCols,
                           /*wholeRows=*/layout.rows.getParts() == 1,
-                          /*wholeCols=*/layout.cols.getParts() == 1});
+                          /*wholeCols=*/layout.colsPart.getParts() == 1});
   buildBarriers(kernel, target, ring);
 
   TileScheduler::Extents extents{
       {}, kernel.getParam("k"), kernel.getParam("batch")};
   for (size_t result = 0; result < kernel.spec.results.size(); ++result) {
     auto get = [&](StringRef name) {
-      return kernel.getParam(kernel.spec.isShared(name)
-                                 ? name.str()
-                                 : getNameOfResult(name, result));
+      return kernel.getParam(result < kernel.spec.getCount(name)
+                                 ? getNameOfResult(name, result)
+                                 : name.str());
     };
     extents.results.push_back({get("m"), get("n")});
   }
   TileScheduler scheduler(
       b,
-      TileScheduler::Shape{config.getTileM(), config.getTileN(),
-                           config.getClusterM(), config.getClusterN(),
-                           config.getGroup(), config.getSplitK(),
-                           layout.rows.getBlockK()},
+      TileScheduler::Shape{
+          config.getTileM(), kernel.spec.getResultCols(config.getTileN()),
+          config.getClusterM(), kernel.spec.getResultCols(config.getClusterN()),
+          config.getGroup(), config.getSplitK(), layout.rows.getBlockK()},
       std::move(extents), kernel.getTileRank());
   int64_t producerWarp = config.getConsumers() * 4;
   b.ifThenElse(

@@ -32,7 +32,7 @@ MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
 Value MatmulContext::getParam(const Tile &tile, StringRef name,
                               StringRef part) const {
   Value param = getParam(name + part);
-  if (!param || spec.isShared(name))
+  if (!param || !tile.result || spec.getCount(name) == 1)
     return param;
   for (size_t result = 1; result < spec.results.size(); ++result)
     param = b.select(b.equal(tile.result, result),

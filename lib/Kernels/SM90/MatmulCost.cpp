@@ -53,7 +53,8 @@ static double getTileClocks(const MatmulSpec &spec, GemmConfigAttr config,
       llvm::divideCeil(llvm::divideCeil(spec.k, blockK), config.getSplitK());
   double mainLoop = blocks * std::max(multiply, load);
   double issue = elements * spec.getEpilogueInstructions() / 128;
-  double store = kStore + elements * 2 / kStoreRate;
+  double store =
+      kStore + rows * spec.getResultCols(config.getCols()) * 2 / kStoreRate;
   if (config.getSchedule() == GemmSchedule::Cooperative)
     return waves * (mainLoop + store + issue / kIssue);
   // The epilogue of one warpgroup hides behind the main loop of the other,

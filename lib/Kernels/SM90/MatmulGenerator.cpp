@@ -33,7 +33,7 @@ public:
     return success(
         succeeded(gemm) &&
         succeeded(MatmulLayout::get(matmul, *gemm, target, reason)) &&
-        succeeded(EpilogueRegion::check(getEpilogueShape(matmul), reason)));
+        succeeded(checkEpilogues(matmul, reason)));
   }
 
   double getCost(const KernelSpec &spec, KernelConfigAttrInterface config,
@@ -46,7 +46,7 @@ public:
   select(const KernelSpec &spec, GPUTargetAttr target,
          std::string &reason) const override {
     const auto &matmul = cast<MatmulSpec>(spec);
-    if (failed(EpilogueRegion::check(getEpilogueShape(matmul), reason)))
+    if (failed(checkEpilogues(matmul, reason)))
       return failure();
     FailureOr<GemmConfigAttr> config =
         selectMatmulConfig(matmul, target, reason);
@@ -59,6 +59,8 @@ public:
     const auto &matmul = cast<MatmulSpec>(spec);
     std::string label =
         matmul.getTypesName() + (matmul.batched ? "_batch" : "");
+    if (matmul.isPair())
+      label += "_pair";
     if (matmul.isGroup())
       label += "_group" + std::to_string(matmul.results.size());
     return label;
@@ -76,6 +78,14 @@ public:
   }
 
 private:
+  static LogicalResult checkEpilogues(const MatmulSpec &spec,
+                                      std::string &reason) {
+    return success(
+        succeeded(EpilogueRegion::check(getEpilogueShape(spec), reason)) &&
+        (!spec.isPair() ||
+         succeeded(EpilogueRegion::check(getFirstShape(spec), reason))));
+  }
+
   static FailureOr<GemmConfigAttr> getConfig(KernelConfigAttrInterface config,
                                              std::string &reason) {
     if (auto gemm = dyn_cast<GemmConfigAttr>(config))

@@ -318,10 +318,15 @@ FailureOr<GemmConfigAttr> fp8::selectMatmulConfig(const MatmulSpec &spec,
   }
   if (!spec.isScaled())
     return candidates.front();
-  if (!ShapedType::isDynamic(spec.m) && spec.m <= 32)
+  if (!ShapedType::isDynamic(spec.m) && spec.m <= 32) {
+    if (spec.isPair()) {
+      reason = "expected more than 32 rows of both products of a pair";
+      return failure();
+    }
     if (GemmConfigAttr config = selectForMemory(spec, target);
         llvm::is_contained(candidates, config))
       return config;
+  }
   if (!spec.hasKnownExtents())
     return candidates.front();
   GemmConfigAttr best;

@@ -89,7 +89,9 @@ MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
     : rows(config.getSwapAb() ? spec.b : spec.a, config.getRows(),
            config.getClusterCols()),
       cols(config.getSwapAb() ? spec.a : spec.b, config.getCols(),
-           config.getCluster()) {}
+           config.getCluster()),
+      colsPart(config.getSwapAb() ? spec.a : spec.b,
+               spec.getResultCols(config.getCols()), config.getCluster()) {}
 
 FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
                                           GemmConfigAttr config,
@@ -102,7 +104,9 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   const OperandSpec &rowSpec = swapped ? spec.b : spec.a;
   const OperandSpec &colSpec = swapped ? spec.a : spec.b;
   layout.rowScales = getScalesPerSlot(rowSpec.scale, config.getRows());
-  layout.colScales = getScalesPerSlot(colSpec.scale, config.getCols());
+  int64_t partCols = spec.getResultCols(config.getCols());
+  layout.colScales =
+      getScalesPerSlot(colSpec.scale, partCols) * (config.getCols() / partCols);
   layout.threads = (config.getConsumers() + 1) * 128;
   std::tie(layout.producerRegisters, layout.consumerRegisters) =
       getRegisters(spec, config);
@@ -113,12 +117,18 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
 
   for (auto [operand, extent, name] :
        {std::tuple{&rowSpec, config.getRows(), swapped ? "tile_n" : "tile_m"},
-        {&colSpec, config.getCols(), swapped ? "tile_m" : "tile_n"}})
+        {&colSpec, partCols, swapped ? "tile_m" : "tile_n"}})
     if (operand->scale == ScaleBlock::Block128 && extent % 128 != 0 &&
         128 % extent != 0)
       return fail("expected {0} to divide 128 or be a multiple of it with "
                   "factors of 128 rows, but got {1}",
                   name, extent);
+  if (spec.isPair() &&
+      (swapped || config.getCols() % 16 != 0 ||
+       layout.colsPart.getSwizzle() != layout.cols.getSwizzle()))
+    return fail("expected columns of both products of a pair in a tile, halves "
+                "of 8s with the swizzle of all, but got {0}",
+                config);
   if (config.getOverlap() && !canOverlapPromotion(spec, config))
     return fail("expected promotion, and registers for a second set of "
                 "accumulators, with overlap, but got {0}",
@@ -140,12 +150,16 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     return fail("expected an instruction to write up to {0} registers of {1} "
                 "threads, but {2} writes {3}",
                 initial - 26, layout.threads, config, config.getCols() / 2);
+  // A bulk copy to memory that does not start at a multiple of 16 bytes is an
+  // illegal instruction.
+  int64_t storedBytes = spec.getResultCols(config.getTileN()) *
+                        spec.resultType.getIntOrFloatBitWidth() / 8;
   if (config.getStore() == GemmStore::TMA &&
-      !(layout.storeBytes = getStoreBytes(
-            config.getTileN() * spec.resultType.getIntOrFloatBitWidth() / 8)))
+      (storedBytes % 16 != 0 ||
+       !(layout.storeBytes = getStoreBytes(storedBytes))))
     return fail("expected rows of a tile that can be stored in slabs of 16 to "
                 "128 bytes, but got {0} elements of {1}",
-                config.getTileN(), spec.resultType);
+                spec.getResultCols(config.getTileN()), spec.resultType);
   layout.place(config);
   if (layout.sharedBytes > target.getSharedBytes())
     return fail("expected up to {0} bytes of shared memory, but {1} needs {2}",

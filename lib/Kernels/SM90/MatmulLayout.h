@@ -20,8 +20,10 @@ namespace mlir::fp8 {
 struct MatmulLayout {
   MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config);
 
-  /// The operands in a slot of the ring.
-  OperandTile rows, cols;
+  /// The operands in a slot of the ring; and what of the columns comes from one
+  /// tensor: all, or half of those of a pair.
+  OperandTile rows, cols, colsPart;
+  /// Factors of a slot; those of columns, of a pair both halves'.
   int64_t rowScales = 0, colScales = 0;
   int64_t offsetRows, offsetCols, offsetStaging, offsetRowScales,
       offsetColScales, offsetBarriers;

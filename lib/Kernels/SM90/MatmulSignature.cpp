@@ -55,7 +55,7 @@ private:
 } // namespace
 
 std::optional<std::string> SignatureBuilder::getName(StringRef name) const {
-  if (result > 0 && spec.isShared(name))
+  if (result >= spec.getCount(name))
     return std::nullopt;
   return getNameOfResult(name, result);
 }
@@ -97,6 +97,8 @@ void SignatureBuilder::addOperandMap(StringRef name, const OperandTile &tile) {
 }
 
 void SignatureBuilder::addResult() {
+  if (!getName("d"))
+    return;
   if (config.getStore() == GemmStore::Direct) {
     std::string d = *getName("d");
     signature.addPointer(d + ".ptr", d);
@@ -126,7 +128,10 @@ void SignatureBuilder::addFactors(StringRef name, const OperandSpec &operand) {
 
 void SignatureBuilder::addEpilogueOperands() {
   for (auto [i, operand] : llvm::enumerate(spec.operands)) {
-    std::string name = *getName("operand" + std::to_string(i));
+    std::optional<std::string> own = getName("operand" + std::to_string(i));
+    if (!own)
+      continue;
+    const std::string &name = *own;
     signature.addPointer(name + ".ptr", name);
     if (operand.alongM)
       signature.addStride(name + ".stride_m", name, operand.rank - 2);
@@ -138,8 +143,8 @@ void SignatureBuilder::addEpilogueOperands() {
 void SignatureBuilder::addParams(size_t result) {
   this->result = result;
   bool swapped = config.getSwapAb();
-  addOperandMap("a", swapped ? layout.cols : layout.rows);
-  addOperandMap("b", swapped ? layout.rows : layout.cols);
+  addOperandMap("a", swapped ? layout.colsPart : layout.rows);
+  addOperandMap("b", swapped ? layout.rows : layout.colsPart);
   addResult();
   addFactors("scale_a", spec.a);
   addFactors("scale_b", spec.b);
@@ -151,10 +156,10 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   AffineExpr tiles = getAffineConstantExpr(0, k.getContext()), sums = tiles;
   for (auto [ofM, ofN] : llvm::zip_equal(m, n)) {
     tiles = tiles + ofM.ceilDiv(config.getClusterM()) *
-                        ofN.ceilDiv(config.getClusterN());
-    sums = sums + ofM * ofN;
+                        ofN.ceilDiv(spec.getResultCols(config.getClusterN()));
+    sums = sums + ofM * ofN * (spec.isPair() ? 2 : 1);
   }
-  for (size_t result = 0; result < spec.results.size(); ++result)
+  for (size_t result = 0; result < spec.getNumSets(); ++result)
     addParams(result);
   for (auto [i, value] : llvm::enumerate(spec.captures))
     signature.addCapture("capture" + Twine(i), value.getType());

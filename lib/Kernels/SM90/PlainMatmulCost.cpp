@@ -97,7 +97,8 @@ PlainMatmul::Side PlainMatmul::getSide(const PlainConfig &config,
   int64_t width = ofRows ? config.rows : config.cols;
   int64_t sharers = ofRows ? config.clusterCols : config.cluster;
   int64_t splitters = ofRows ? config.cluster : config.clusterCols;
-  OperandTile tile(operand, width, /*blocks=*/1);
+  OperandTile tile(operand, ofRows ? width : spec.getResultCols(width),
+                   /*blocks=*/1);
   Side side;
   side.extent = extent;
   side.width = width;
@@ -141,7 +142,7 @@ double PlainMatmul::getStoreClocks(const PlainConfig &config) const {
   double columns = config.rows / 64.0 * config.cols;
   if (config.swapped || !storesInBulk)
     return kDirect * columns;
-  int64_t bytes = config.cols * resultBytes;
+  int64_t bytes = spec.getResultCols(config.cols) * resultBytes;
   int64_t width = std::max<int64_t>(getStoreBytes(bytes), 16);
   return kStore + kSlab * config.getWaves() * llvm::divideCeil(bytes, width);
 }

@@ -9,6 +9,7 @@
 #include "Producer.h"
 #include "../Blocks/BulkCopy.h"
 #include "../Blocks/Hazards.h"
+#include "../Matmul/MatmulArguments.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -22,12 +23,13 @@ struct Slot {
 } // namespace
 
 namespace {
-/// An operand of a tile: its first row, and where it lies in slots.
+/// An operand of a tile: its first row, where it lies in the first slot, and
+/// bytes to the next one.
 struct SharedOperand {
   Value map;
   const OperandTile &tile;
   Value origin;
-  int64_t offset;
+  int64_t offset, stride;
   /// Which of the blocks of the cluster that share it this one is, and all of
   /// them; null for this one alone.
   Value rank, blocks;
@@ -40,7 +42,7 @@ static void copyPart(const MatmulContext &kernel, const SharedOperand &operand,
   KernelBuilder &b = kernel.b;
   const OperandTile &tile = operand.tile;
   Value place =
-      b.add(b.mul(slot.position.stage, tile.getBytes()), operand.offset);
+      b.add(b.mul(slot.position.stage, operand.stride), operand.offset);
   Value origin = operand.origin;
   int64_t rows = tile.getPartRows();
   if (tile.getParts() > 1) {
@@ -109,13 +111,21 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
   copyOperand(kernel,
               SharedOperand{kernel.getParam(tile, kernel.getRowName(), ".map"),
                             layout.rows, swapped ? tile.n : tile.m,
-                            layout.offsetRows, kernel.rankOfCols, rowBlocks},
+                            layout.offsetRows, layout.rows.getBytes(),
+                            kernel.rankOfCols, rowBlocks},
               slot);
-  copyOperand(kernel,
-              SharedOperand{kernel.getParam(tile, kernel.getColName(), ".map"),
-                            layout.cols, swapped ? tile.m : tile.n,
-                            layout.offsetCols, kernel.rankOfRows, colBlocks},
-              slot);
+  auto copyCols = [&](Value map, int64_t offset) {
+    copyOperand(kernel,
+                SharedOperand{map, layout.colsPart, swapped ? tile.m : tile.n,
+                              layout.offsetCols + offset,
+                              layout.cols.getBytes(), kernel.rankOfRows,
+                              colBlocks},
+                slot);
+  };
+  copyCols(kernel.getParam(tile, kernel.getColName(), ".map"), 0);
+  if (kernel.spec.isPair())
+    copyCols(kernel.getParam(getNameOfResult("b", 1) + ".map"),
+             layout.colsPart.getBytes());
 }
 
 void fp8::buildOperandProducer(const MatmulContext &kernel,
@@ -148,19 +158,28 @@ void fp8::buildOperandProducer(const MatmulContext &kernel,
 namespace {
 /// One operand's factors of a tile: the lane's first one at K block 0, bytes
 /// to the next K block and to those that the lane copies next, rows that the
-/// lane has left; how many lie where in a slot, and how many are copied at
-/// once.
+/// lane has left; how many lie where in the first slot, bytes to the next one,
+/// and how many are copied at once.
 struct ScaleCopy {
   Value first, strideK, step, left;
-  int64_t count, offset, width;
+  int64_t count, offset, stride, width;
 };
 } // namespace
 
+/// Of the operand's tensor `number`, of which it has one or, of a pair's B,
+/// two.
 static ScaleCopy getScaleCopy(const MatmulContext &kernel, bool ofA,
-                              const Tile &tile, int64_t count, int64_t offset) {
+                              const Tile &tile, int64_t number) {
   KernelBuilder &b = kernel.b;
   const MatmulSpec &spec = kernel.spec;
-  StringRef name = ofA ? "scale_a" : "scale_b";
+  const MatmulLayout &layout = kernel.layout;
+  bool ofRows = ofA != kernel.config.getSwapAb();
+  int64_t inSlot = ofRows ? layout.rowScales : layout.colScales;
+  int64_t count =
+      ofRows ? inSlot
+             : inSlot * layout.colsPart.getBytes() / layout.cols.getBytes();
+  int64_t offset = ofRows ? layout.offsetRowScales : layout.offsetColScales;
+  std::string name = getNameOfResult(ofA ? "scale_a" : "scale_b", number);
   int64_t rows = getScaleRows(ofA ? spec.a.scale : spec.b.scale);
   int64_t width = spec.getFactorWidth(ofA);
   Value extent = b.ceilDiv(kernel.getParam(tile, ofA ? "m" : "n"), rows);
@@ -178,7 +197,8 @@ static ScaleCopy getScaleCopy(const MatmulContext &kernel, bool ofA,
           step,
           b.sub(extent, first),
           count,
-          offset,
+          offset + number * count * 4,
+          inSlot * 4,
           width};
 }
 
@@ -189,9 +209,9 @@ static void copyScales(const MatmulContext &kernel, const ScaleCopy &scales,
                        Value k, Value stage) {
   KernelBuilder &b = kernel.b;
   Value lane = kernel.lane;
-  Value slot = b.offset(
-      kernel.shared, b.add(b.add(b.mul(stage, scales.count * 4), scales.offset),
-                           b.mul(lane, scales.width * 4)));
+  Value slot = b.offset(kernel.shared,
+                        b.add(b.add(b.mul(stage, scales.stride), scales.offset),
+                              b.mul(lane, scales.width * 4)));
   Value source = b.offset(scales.first, b.mul(b.widen(k), scales.strideK));
   // What could be computed before the loop would be kept in registers, of which
   // a producer has few.
@@ -222,31 +242,31 @@ void fp8::buildScaleProducer(const MatmulContext &kernel,
   KernelBuilder &b = kernel.b;
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
-  b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
-         {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
-           Tile tile = scheduler.getTile(b, item);
-           std::optional<ScaleCopy> rows, cols;
-           if (layout.rowScales)
-             rows = getScaleCopy(kernel, /*ofA=*/!config.getSwapAb(), tile,
-                                 layout.rowScales, layout.offsetRowScales);
-           if (layout.colScales)
-             cols = getScaleCopy(kernel, /*ofA=*/config.getSwapAb(), tile,
-                                 layout.colScales, layout.offsetColScales);
-           return b.loop(
-               tile.kBegin, tile.kEnd, b.i32(1), carried,
-               [&](Value k, ValueRange carried) -> SmallVector<Value> {
-                 RingPosition position{carried[0], carried[1]};
-                 ring.waitEmpty(position);
-                 if (rows)
-                   copyScales(kernel, *rows, k, position.stage);
-                 if (cols)
-                   copyScales(kernel, *cols, k, position.stage);
-                 // Arrives when this lane's copies have landed; the barrier
-                 // counts it from the start (noinc).
-                 NVVM::CpAsyncMBarrierArriveOp::create(
-                     b, ring.getFullBarrier(position.stage), /*noinc=*/true);
-                 RingPosition next = ring.advance(position);
-                 return {next.stage, next.phase};
-               });
-         });
+  int64_t tensors = kernel.spec.isPair() ? 2 : 1;
+  b.loop(
+      scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
+      {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
+        Tile tile = scheduler.getTile(b, item);
+        SmallVector<ScaleCopy> copies;
+        if (layout.rowScales)
+          copies.push_back(getScaleCopy(kernel, /*ofA=*/!config.getSwapAb(),
+                                        tile, /*number=*/0));
+        for (int64_t number = 0; layout.colScales && number < tensors; ++number)
+          copies.push_back(
+              getScaleCopy(kernel, /*ofA=*/config.getSwapAb(), tile, number));
+        return b.loop(tile.kBegin, tile.kEnd, b.i32(1), carried,
+                      [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                        RingPosition position{carried[0], carried[1]};
+                        ring.waitEmpty(position);
+                        for (const ScaleCopy &copy : copies)
+                          copyScales(kernel, copy, k, position.stage);
+                        // Arrives when this lane's copies have landed; the
+                        // barrier counts it from the start (noinc).
+                        NVVM::CpAsyncMBarrierArriveOp::create(
+                            b, ring.getFullBarrier(position.stage),
+                            /*noinc=*/true);
+                        RingPosition next = ring.advance(position);
+                        return {next.stage, next.phase};
+                      });
+      });
 }

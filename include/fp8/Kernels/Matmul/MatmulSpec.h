@@ -85,6 +85,18 @@ struct EpilogueOperandSpec {
   }
 };
 
+/// The first of two products that meet in a tile.
+struct FirstProduct {
+  /// What it is rounded to.
+  Type resultType;
+  /// Body of its epilogue, null for a plain rounding.
+  Block *epilogue = nullptr;
+  /// Of the operands of both epilogues, those at the front are its own.
+  size_t numOperands = 0;
+  /// Where the second one's epilogue has it among its operands.
+  size_t position = 0;
+};
+
 /// Everything about an fp8.matmul, or a group of them, that its kernel is made
 /// from; extents are run-time values, except for what they say about the choice
 /// of a config.
@@ -108,8 +120,11 @@ struct MatmulSpec : KernelSpec {
   SmallVector<EpilogueOperandSpec> operands;
   /// Values from around the op that the epilogue uses, constants excepted.
   SmallVector<Value> captures;
+  /// Of two products that meet in a tile, what becomes of the first one before
+  /// the epilogue above reads it.
+  std::optional<FirstProduct> first;
   /// Extents, kDynamic where unknown; of a group M or N is the sum of those of
-  /// its results.
+  /// its results, of a pair N is that of its products.
   int64_t m, n, k, batch;
   struct ResultExtents {
     int64_t m, n;
@@ -119,9 +134,19 @@ struct MatmulSpec : KernelSpec {
   bool sharesA = false;
 
   bool isGroup() const { return results.size() > 1; }
-  /// Whether all results of a group have one and the same argument or extent of
-  /// this name: "a", "scale_a" and "m" are A's.
-  bool isShared(StringRef name) const;
+  /// Whether each tile is of two products of one A, of which the columns that
+  /// the tensor core has of it hold one half each.
+  bool isPair() const { return first.has_value(); }
+  /// Columns of the result in a tile that has so many of the tensor core's.
+  int64_t getResultCols(int64_t cols) const {
+    return isPair() ? cols / 2 : cols;
+  }
+  /// The most arguments that there are of one name.
+  size_t getNumSets() const { return isPair() ? 2 : results.size(); }
+  /// How many there are of this name: of a group one for each result, but for
+  /// what all have in common ("a", "scale_a" and "m" are A's), of a pair two of
+  /// what is B's.
+  size_t getCount(StringRef name) const;
   /// Of results whose extents are known, all together.
   int64_t getNumTiles(int64_t tileM, int64_t tileN) const;
   /// Whether the rows of every result are multiples of 16 bytes, as bulk copies
@@ -159,6 +184,9 @@ struct MatmulSpec : KernelSpec {
   /// or the same B.
   static FailureOr<MatmulSpec> get(ArrayRef<MatmulOp> matmuls, bool sharesA,
                                    std::string &reason);
+  /// Of two of the same A, whose second one reads the first one's result.
+  static FailureOr<MatmulSpec> getPair(MatmulOp first, MatmulOp second,
+                                       std::string &reason);
 };
 
 } // namespace mlir::fp8
