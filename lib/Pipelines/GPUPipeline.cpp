@@ -24,8 +24,11 @@ void fp8::buildGPUBufferPipeline(OpPassManager &pm,
   SetTargetPassOptions setTarget;
   setTarget.chip = options.target;
   pm.addPass(createSetTargetPass(setTarget));
+  // Copies are late only with regard to what could be.
+  addFuncPass(pm, createSinkProducersPass());
   ShareTransposesPassOptions share;
   share.memoryPrice = options.memoryPrice;
+  share.keepsPeak = options.keepPeak;
   pm.addPass(createShareTransposesPass(share));
   pm.addPass(createSplitStreamsPass());
   // What will be launched stands now, in whatever order.

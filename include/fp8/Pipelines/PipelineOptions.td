@@ -64,6 +64,11 @@ def MemoryPrice
     : PipelineOption<"memory-price", "memoryPrice", "US",
                      "Microseconds that a GPU program may take longer for each "
                      "megabyte that its peak of memory falls (0)">;
+def KeepPeak
+    : PipelineOption<"keep-peak", "keepPeak", "BOOL",
+                     "Make copies of FP8 codes late on a GPU where its peak of "
+                     "memory would be above that in high precision (the "
+                     "default)">;
 def Tf32
     : PipelineOption<"tf32", "tf32", "",
                      "Multiply f32 that no recipe quantises as TF32, with "

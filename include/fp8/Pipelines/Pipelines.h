@@ -66,6 +66,9 @@ struct PipelineOptions {
   /// Microseconds that a program may take longer for each megabyte (10^6 bytes)
   /// that the most that it allocates falls. For GPUs.
   double memoryPrice = 0;
+  /// Copies of codes that would raise the peak above that of the program in
+  /// high precision are made when they are needed. For GPUs.
+  bool keepPeak = true;
   /// Scaling state is ordinary tensor arguments and results of public functions
   /// instead of one opaque argument.
   bool functionalState = false;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../TargetLookup.h"
+#include "HighPrecisionMemory.h"
 #include "StreamParts.h"
 #include "fp8/Analysis/TensorMemory.h"
 #include "fp8/IR/FP8Ops.h"
@@ -17,6 +18,8 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/ScopedPrinter.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <limits>
 
 #define DEBUG_TYPE "fp8-share-transposes"
 
@@ -48,6 +51,11 @@ struct Way {
   /// Microseconds that it takes, and bytes by which the peak falls.
   double time, saved;
   MemoryProfile profile;
+
+  /// Microseconds for a byte, of which no more than `wanted` count.
+  double getPrice(double wanted) const {
+    return time / std::min(saved, wanted);
+  }
 };
 
 struct ShareTransposesPass
@@ -56,6 +64,7 @@ struct ShareTransposesPass
 
   void runOnOperation() override;
   void share(Block &block, GPUTargetAttr target);
+  void keepPeak(Block &block, GPUTargetAttr target);
   void take(Copy &copy, const Way &way);
 };
 } // namespace
@@ -253,8 +262,10 @@ static std::optional<Way> getQuantizingAgain(Copy &copy,
 // Choice
 //===----------------------------------------------------------------------===//
 
-static std::optional<Way> choose(Copy &copy, const MemoryProfile &profile,
-                                 double price, GPUTargetAttr target) {
+/// The way that takes least for a byte, of the first `wanted` that it saves.
+static std::optional<Way>
+choose(Copy &copy, const MemoryProfile &profile, GPUTargetAttr target,
+       double wanted = std::numeric_limits<double>::infinity()) {
   std::optional<Way> best;
   for (std::optional<Way> way : {getTransposing(copy, profile, target),
                                  getQuantizingAgain(copy, profile, target)}) {
@@ -263,9 +274,7 @@ static std::optional<Way> choose(Copy &copy, const MemoryProfile &profile,
     LDBG() << (way->kind == Way::Kind::Transpose ? "transposing" : "quantising")
            << " later saves " << way->saved << " bytes for " << way->time
            << " us: " << copy.stream.getResult(copy.results.front()).getType();
-    double worth = way->saved * 1e-6 * price;
-    if (worth >= way->time &&
-        (!best || way->saved * best->time > best->saved * way->time))
+    if (!best || way->getPrice(wanted) < best->getPrice(wanted))
       best = std::move(way);
   }
   return best;
@@ -353,13 +362,43 @@ void ShareTransposesPass::share(Block &block, GPUTargetAttr target) {
           copy ? MemoryProfile::get(block) : std::nullopt;
       if (!profile)
         continue;
-      if (auto way = choose(*copy, *profile, memoryPrice, target)) {
+      if (auto way = choose(*copy, *profile, target);
+          way && way->saved * 1e-6 * memoryPrice >= way->time) {
         take(*copy, *way);
         isChanged = true;
       }
     }
     if (isChanged)
       dropUnused(stream);
+  }
+}
+
+/// One copy at a time, that which takes least for what it saves.
+void ShareTransposesPass::keepPeak(Block &block, GPUTargetAttr target) {
+  std::optional<MemoryProfile> profile = MemoryProfile::get(block);
+  if (!profile)
+    return;
+  double most = getPeakInHighPrecision(block, *profile);
+  while (profile && profile->getPeak() > most) {
+    double excess = profile->getPeak() - most;
+    std::optional<Way> best;
+    std::optional<Copy> cheapest;
+    for (StreamOp stream : block.getOps<StreamOp>())
+      for (unsigned number = 0; number < stream.getNumResults(); ++number) {
+        std::optional<Copy> copy = getCopy(stream, number);
+        std::optional<Way> way =
+            copy ? choose(*copy, *profile, target, excess) : std::nullopt;
+        if (way && (!best || way->getPrice(excess) < best->getPrice(excess))) {
+          best = std::move(way);
+          cheapest = std::move(copy);
+        }
+      }
+    if (!best)
+      return;
+    StreamOp stream = cheapest->stream;
+    take(*cheapest, *best);
+    dropUnused(stream);
+    profile = MemoryProfile::get(block);
   }
 }
 
@@ -371,12 +410,14 @@ void ShareTransposesPass::runOnOperation() {
         << llvm::to_string(llvm::format("%g", double(memoryPrice)));
     return signalPassFailure();
   }
-  if (memoryPrice == 0)
+  if (memoryPrice == 0 && !keepsPeak)
     return markAllAnalysesPreserved();
   FailureOr<KernelTarget> target = lookupTarget(getOperation());
   if (failed(target))
     return signalPassFailure();
   if (target->attribute.getMemoryPeak() == 0) {
+    if (memoryPrice == 0)
+      return markAllAnalysesPreserved();
     emitError(getOperation().getLoc(),
               "expected a target whose memory_peak is known with memory-price");
     return signalPassFailure();
@@ -386,6 +427,10 @@ void ShareTransposesPass::runOnOperation() {
     for (Block &block : function.getFunctionBody())
       blocks.push_back(&block);
   });
-  for (Block *block : blocks)
-    share(*block, target->attribute);
+  for (Block *block : blocks) {
+    if (memoryPrice > 0)
+      share(*block, target->attribute);
+    if (keepsPeak)
+      keepPeak(*block, target->attribute);
+  }
 }
