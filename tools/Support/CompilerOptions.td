@@ -30,6 +30,9 @@ def no_evaluate_constants
 def kernel_cache : Keyed<KernelCache>;
 def kernel_table : Keyed<KernelTable>;
 def memory_price : Keyed<MemoryPrice>;
+def no_keep_peak
+    : F<"no-keep-peak", "Make all copies of FP8 codes at once, even if a GPU's "
+                        "peak of memory is then above that in high precision">;
 def fp8_remarks : J<"fp8-remarks", "FORMAT:FILE",
                     "Write what was decided about every contraction: json:FILE "
                     "or text:FILE, - for the standard output">;
