@@ -50,8 +50,8 @@ def FP8_MatmulGroupOp
           : tensor<32x128xbf16>, tensor<64x128xbf16> -> tensor<32x64xbf16>
       %1 = fp8.matmul %x, %w_up accumulate = fast
           epilogue(%0 : tensor<32x64xbf16>) {
-      ^bb0(%acc: f32, %gate: bf16):
-        %wide = arith.extf %gate : bf16 to f32
+      ^bb0(%acc: f32, %g: bf16):
+        %wide = arith.extf %g : bf16 to f32
         %product = arith.mulf %acc, %wide : f32
         %rounded = arith.truncf %product : f32 to bf16
         fp8.yield %rounded : bf16
