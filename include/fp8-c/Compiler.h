@@ -147,6 +147,18 @@ fp8rt_status fp8c_context_set_remark_handler(fp8c_context *context,
                                              fp8c_remark_handler handler,
                                              void *user_data);
 
+/// Is told what a call that compiles is at: a step, such as "optimize LLVM IR",
+/// or the flag of a pass. Called by the thread that does it, which with passes
+/// on several functions need not be the caller's, one at a time. If it returns
+/// anything but 0, the call ends as soon as it can, before the next pass, with
+/// FP8RT_ERROR_STOPPED. The handler may not use the context.
+typedef int32_t (*fp8c_progress_handler)(const char *step, void *user_data);
+
+/// Null for none. Errors: FP8RT_ERROR_BUSY.
+fp8rt_status fp8c_context_set_progress_handler(fp8c_context *context,
+                                               fp8c_progress_handler handler,
+                                               void *user_data);
+
 //===----------------------------------------------------------------------===//
 // Sources
 //===----------------------------------------------------------------------===//

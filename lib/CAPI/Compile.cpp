@@ -10,6 +10,8 @@
 #include "Program.h"
 
 #include "fp8/Compiler/Compile.h"
+#include "fp8/Compiler/Monitor.h"
+#include "fp8/Support/Runtime.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -73,7 +75,21 @@ static fp8rt_status compile(
     return fail(parsed.takeError());
   return source.context->run(source.source, [&] {
     OwningOpRef<ModuleOp> module = source.source.getModule().clone();
-    return work(*module, *parsed);
+    const Context &context = *source.context;
+    if (!context.progressHandler)
+      return work(*module, *parsed);
+    Monitor monitor([&](StringRef step) {
+      return context.progressHandler(step.str().c_str(),
+                                     context.progressData) == 0;
+    });
+    parsed->monitor = &monitor;
+    llvm::Error error = work(*module, *parsed);
+    if (!error || !monitor.isStopped())
+      return error;
+    // What was said of a program that was left half way is no error of it.
+    llvm::consumeError(std::move(error));
+    return llvm::Error(llvm::make_error<RuntimeError>(
+        FP8RT_ERROR_STOPPED, "the compilation was stopped"));
   });
 }
 

@@ -123,6 +123,18 @@ fp8rt_status fp8c_context_set_remark_handler(fp8c_context *context,
   });
 }
 
+fp8rt_status fp8c_context_set_progress_handler(fp8c_context *context,
+                                               fp8c_progress_handler handler,
+                                               void *user_data) {
+  if (!context)
+    return failNull();
+  Context &shared = *context->context;
+  return shared.change([&] {
+    shared.progressHandler = handler;
+    shared.progressData = user_data;
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Sources
 //===----------------------------------------------------------------------===//

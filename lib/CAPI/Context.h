@@ -42,6 +42,8 @@ public:
   void *diagnosticData = nullptr;
   fp8c_remark_handler remarkHandler = nullptr;
   void *remarkData = nullptr;
+  fp8c_progress_handler progressHandler = nullptr;
+  void *progressData = nullptr;
 
 private:
   std::unique_ptr<MLIRContext> context;

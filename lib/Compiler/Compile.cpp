@@ -39,7 +39,9 @@ LogicalResult fp8::runPipeline(ModuleOp module, const PipelineOptions &options,
     monitor->beginStep("run passes");
     monitor->observe(pm);
   }
-  return pm.run(module);
+  if (failed(pm.run(module)))
+    return failure();
+  return failure(monitor && monitor->isStopped());
 }
 
 LogicalResult fp8::isolate(ModuleOp module, func::FuncOp entry) {

@@ -38,7 +38,11 @@ Monitor::Monitor(StringRef tool, bool isTiming) {
     line.emplace(llvm::errs(), tool, std::chrono::seconds(2));
 }
 
+Monitor::Monitor(Listener listener) : listener(std::move(listener)) {}
+
 Monitor::~Monitor() {
+  if (context)
+    context->registerActionHandler(nullptr);
   // Before the table, which its destructor prints.
   line.reset();
 }
@@ -48,10 +52,34 @@ void Monitor::beginStep(StringRef name) {
   step = all.nest(name);
   if (line)
     line->set(name);
+  tell(name);
+}
+
+void Monitor::tell(StringRef step) {
+  if (!listener)
+    return;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!stopped && !listener(step))
+    stopped = true;
 }
 
 void Monitor::observe(PassManager &pm) {
   pm.enableTiming(step);
   if (line)
     pm.addInstrumentation(std::make_unique<PassNames>(*line));
+  if (!listener)
+    return;
+  // An instrumentation could not keep a pass from running.
+  context = pm.getContext();
+  context->registerActionHandler(
+      [this](function_ref<void()> run, const tracing::Action &action) {
+        if (auto *execution = dyn_cast<PassExecutionAction>(&action)) {
+          StringRef name = execution->getPass().getArgument();
+          if (!name.empty())
+            tell(name);
+          if (stopped)
+            return;
+        }
+        run();
+      });
 }

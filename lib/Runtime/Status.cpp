@@ -58,6 +58,7 @@ const char *fp8rt_stringify_status(fp8rt_status status) {
       "FP8RT_ERROR_CUDA",
       "FP8RT_ERROR_INVALID_PROGRAM",
       "FP8RT_ERROR_ON_DEVICE",
+      "FP8RT_ERROR_STOPPED",
   };
   constexpr int32_t count = sizeof(names) / sizeof(names[0]);
   return status >= 0 && status < count ? names[status] : "unknown status";

@@ -51,7 +51,8 @@ enum {
   FP8RT_ERROR_DEVICE_LOST = 16, /* this process cannot use the device again */
   FP8RT_ERROR_CUDA = 17,        /* any other error of the CUDA driver */
   FP8RT_ERROR_INVALID_PROGRAM = 18, /* a source with mistakes; compilers */
-  FP8RT_ERROR_ON_DEVICE = 19        /* a state whose values a device has */
+  FP8RT_ERROR_ON_DEVICE = 19,       /* a state whose values a device has */
+  FP8RT_ERROR_STOPPED = 20 /* by the caller, before it was done; compilers */
 };
 
 /// The name of a status, e.g. "FP8RT_ERROR_BUSY"; a static string.

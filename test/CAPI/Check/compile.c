@@ -92,6 +92,7 @@ static void check_sources(const char *directory) {
   EXPECT_INVALID(fp8c_source_create_from_file(context, NULL, &source), "null");
   EXPECT_INVALID(fp8c_context_set_remark_handler(NULL, NULL, NULL), "null");
   EXPECT_INVALID(fp8c_context_set_diagnostic_handler(NULL, NULL, NULL), "null");
+  EXPECT_INVALID(fp8c_context_set_progress_handler(NULL, NULL, NULL), "null");
   fp8c_source_destroy(source);
   fp8c_context_destroy(context);
   fp8c_source_destroy(NULL);
@@ -219,10 +220,65 @@ static void check_code(void) {
   fp8c_context_destroy(context);
 }
 
+/// Stops at the step that begins with `last`, and counts.
+typedef struct progress {
+  const char *last;
+  int num_steps, num_passes, num_after;
+} progress;
+
+static int32_t on_progress(const char *step, void *data) {
+  progress *seen = data;
+  ++seen->num_steps;
+  seen->num_passes += strncmp(step, "fp8-", 4) == 0;
+  if (!seen->last)
+    return 0;
+  if (strncmp(step, seen->last, strlen(seen->last)) == 0)
+    return 1;
+  seen->num_after += strcmp(step, "optimize LLVM IR") == 0;
+  return 0;
+}
+
+static void check_progress(void) {
+  fp8c_context *context = make_context(NULL);
+  fp8c_source *source = parse(context, matmuls);
+  fp8c_program *program = NULL;
+  fp8c_buffer *code = NULL;
+  progress seen = {0};
+  EXPECT_OK(fp8c_context_set_progress_handler(context, on_progress, &seen));
+  fp8c_option option = {"recipe", "mxfp8"};
+  EXPECT_OK(fp8c_compile(source, &option, 1, &program));
+  EXPECT(seen.num_passes > 10 && seen.num_steps > seen.num_passes);
+  fp8c_program_destroy(program);
+  program = NULL;
+
+  // In the first pass, in the middle, and between passes.
+  const char *stops[] = {"run passes", "fp8-apply-recipe", "fp8-fuse-epilogues",
+                         "convert-fp8-to-linalg"};
+  for (size_t i = 0; i < LENGTH(stops); ++i) {
+    seen = (progress){stops[i], 0, 0, 0};
+    EXPECT_STATUS(fp8c_compile(source, &option, 1, &program),
+                  FP8RT_ERROR_STOPPED, "was stopped");
+    EXPECT(!program && seen.num_after == 0);
+    EXPECT_STATUS(fp8c_emit(source, "mlir", &option, 1, &code),
+                  FP8RT_ERROR_STOPPED, "was stopped");
+    EXPECT(!code);
+  }
+
+  // The source and the context are as they were.
+  int num_steps = seen.num_steps;
+  EXPECT_OK(fp8c_context_set_progress_handler(context, NULL, NULL));
+  EXPECT_OK(fp8c_compile(source, &option, 1, &program));
+  EXPECT(seen.num_steps == num_steps);
+  fp8c_program_destroy(program);
+  fp8c_source_destroy(source);
+  fp8c_context_destroy(context);
+}
+
 void check_compiling(const char *directory) {
   check_names();
   check_sources(directory);
   check_options();
   check_remarks();
+  check_progress();
   check_code();
 }

@@ -159,7 +159,9 @@ TEST_F(ScalingState, SaysItsVersion) {
                "FP8RT_ERROR_INVALID_PROGRAM");
   EXPECT_STREQ(fp8rt_stringify_status(FP8RT_ERROR_ON_DEVICE),
                "FP8RT_ERROR_ON_DEVICE");
-  EXPECT_STREQ(fp8rt_stringify_status(20), "unknown status");
+  EXPECT_STREQ(fp8rt_stringify_status(FP8RT_ERROR_STOPPED),
+               "FP8RT_ERROR_STOPPED");
+  EXPECT_STREQ(fp8rt_stringify_status(21), "unknown status");
 }
 
 TEST_F(ScalingState, KeepsTheMessagesOfOtherLibraries) {
