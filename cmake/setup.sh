@@ -13,7 +13,7 @@ packages="
   llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   libzstd-dev zlib1g-dev libxml2-dev libedit-dev libcurl4-openssl-dev libffi-dev
   libdnnl-dev nlohmann-json3-dev libgtest-dev
-  ca-certificates python3 python3-venv xz-utils"
+  ca-certificates python3 python3-dev python3-venv xz-utils"
 
 fail() {
   echo "setup: error: $*" >&2

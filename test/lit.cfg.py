@@ -80,6 +80,7 @@ if ptxas:
 # Frameworks whose programs are imported, in a Python that may be another one.
 import_python = os.environ.get("FP8_IMPORT_PYTHON", config.fp8_python)
 config.substitutions.insert(0, ("%import_python", import_python))
+config.fp8_import_python = import_python
 for feature, packages in [("pytorch", "torch torch_mlir"), ("jax", "jax iree.compiler")]:
     find = f"from importlib.util import find_spec as find; all(map(find, {packages.split()})) or 1/0"
     if subprocess.run([import_python, "-c", find], capture_output=True).returncode == 0:

@@ -1,0 +1,130 @@
+"""Compiling."""
+
+import os
+import sys
+import time
+
+from fp8 import _core, cache as caches
+from fp8.errors import ArgumentError, Error, make_diagnostics, make_error
+from fp8.program import Program
+from fp8.recipes import get_text
+from fp8.remarks import make_remarks
+
+_FILE_ERROR = 6
+# What a GPU of a compute capability runs.
+_TARGETS = {(9, 0): "sm_90a"}
+
+
+def get_default_target():
+    """The target of the first GPU if there is one that is known, else "cpu"."""
+    try:
+        devices = _core.get_devices()
+    except Error:
+        return "cpu"
+    return _TARGETS.get(devices[0][1], "cpu") if devices else "cpu"
+
+
+class _Progress:
+    """A line on a terminal, after two seconds, that says what the compiler is at."""
+
+    def __init__(self, name):
+        self._name, self._start, self._width = name, time.monotonic(), 0
+
+    def __call__(self, step):
+        seconds = time.monotonic() - self._start
+        if seconds >= 2:
+            line = f"fp8: {self._name}: {step} ({seconds:.0f} s)"[:79]
+            sys.stderr.write(f"\r{line:{self._width}}")
+            sys.stderr.flush()
+            self._width = max(self._width, len(line))
+
+    def close(self):
+        if self._width:
+            sys.stderr.write(f"\r{'':{self._width}}\r")
+            sys.stderr.flush()
+
+
+def _read(source):
+    """(text as bytes, the name that diagnostics call it by)."""
+    if isinstance(source, (bytes, bytearray)):
+        return bytes(source), "source"
+    if isinstance(source, str) and ("\n" in source or "{" in source):
+        return source.encode(), "source"
+    if not isinstance(source, (str, os.PathLike)):
+        raise ArgumentError(f"expected MLIR as text or bytecode, or a path, but got "
+                            f"{type(source).__name__}")
+    path = os.fspath(source)
+    try:
+        with open(path, "rb") as file:
+            return file.read(), path
+    except OSError as error:
+        raise make_error(_FILE_ERROR, f"{path}: {error.strerror}") from error
+
+
+def _write_option(value):
+    return str(value).lower() if isinstance(value, bool) else os.fspath(value) if isinstance(
+        value, os.PathLike) else str(value)
+
+
+def _make_options(recipe, target, options):
+    pairs = [("recipe", get_text(recipe)),
+             ("target", get_default_target() if target == "auto" else target)]
+    return pairs + [(key.replace("_", "-"), _write_option(value))
+                    for key, value in options.items() if value is not None]
+
+
+def _run(name, action):
+    """What `action` returns of a function for progress, if a terminal is there."""
+    if not (sys.stderr and sys.stderr.isatty()):
+        return action(None)
+    progress = _Progress(name)
+    try:
+        return action(progress)
+    finally:
+        progress.close()
+
+
+def compile(source, recipe=None, *, target="auto", cache=True, **options):
+    """Compiles MLIR to a Program for this process.
+
+    - source: MLIR of func, linalg, tosa, arith, ... on tensors, or the fp8 dialect: text,
+      bytecode as bytes, or the path of a file (a str without line breaks and braces is a path);
+    - recipe: of fp8.recipes, or its text such as "mxfp8,mode=floor"; None computes what is
+      written, in high precision. Attributes of the program and `recipe_file` go first;
+    - target: "cpu", "sm_90a", or "auto": what the first GPU is, else "cpu";
+    - cache: keep the program on disk and take it from there next time: True for
+      `$XDG_CACHE_HOME/fp8/programs`, a path for another directory, False for none. Takes a
+      linker; without one, every process compiles;
+    - options: those of the compiler, e.g. recipe_file=PATH, require=True, stats=True,
+      kernel_table=PATH; fp8.get_options() lists them.
+
+    Raises CompileError, with the compiler's diagnostics, for a program with mistakes;
+    ArgumentError for an unknown option; FileError for a source that cannot be read.
+    KeyboardInterrupt ends the wait at once, and the compilation soon after.
+    """
+    text, name = _read(source)
+    pairs = _make_options(recipe, target, options)
+    entry = caches.find(cache, text, name, pairs)
+    if entry is not None:
+        found = entry.load()
+        if found is not None:
+            core, remarks, diagnostics = found
+            return Program(core, make_remarks(remarks), make_diagnostics(diagnostics))
+    core, remarks, diagnostics = _run(
+        name, lambda progress: _core.compile(text, name, pairs, progress))
+    if entry is not None:
+        entry.save(core, remarks, diagnostics)
+    return Program(core, make_remarks(remarks), make_diagnostics(diagnostics))
+
+
+def emit(source, kind="mlir", recipe=None, *, target="auto", **options):
+    """What comes before a program, as bytes: "mlir" (after the phase `to`, e.g.
+    to="fusion"), "llvm", "ptx" or "cubin". Otherwise as compile."""
+    text, name = _read(source)
+    pairs = _make_options(recipe, target, options)
+    return _run(name, lambda progress: _core.emit(text, name, kind, pairs, progress))[0]
+
+
+def get_options():
+    """(key, what its value is or "" for a flag, help) of each option of the compiler."""
+    return [tuple(option) for option in _core.get_options()]

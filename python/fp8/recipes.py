@@ -1,0 +1,153 @@
+"""Recipes by the names that Transformer Engine and torchao gave them.
+
+`str` of a recipe is the compiler's text for it, e.g. "delayed,amax_history_len=16", which
+every function that takes a recipe also takes as it is. docs/Recipes says what each does, to
+the bit. Values are checked by the compiler, when something is compiled.
+"""
+
+import enum
+from dataclasses import dataclass, field, fields
+
+
+class Format(enum.Enum):
+    """Of codes: E4M3 or E5M2 for all, or HYBRID, E4M3 and for gradients E5M2."""
+
+    E4M3 = "e4m3"
+    E5M2 = "e5m2"
+    HYBRID = "hybrid"
+
+
+def _key(default, key=None, negated=False):
+    """A field that is the compiler's option `key`, with the compiler's default."""
+    return field(default=default, metadata={"key": key, "negated": negated})
+
+
+def _write(key, value):
+    if isinstance(value, Format):
+        return value.value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, (int, float, str)) or set(",=") & set(str(value)):
+        raise TypeError(f"expected a number, a word or a Format for '{key}', but got {value!r}")
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What all have in common."""
+
+    def __str__(self):
+        parts = [self._name]
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if value != option.default:
+                key = option.metadata["key"] or option.name
+                value = not value if option.metadata["negated"] else value
+                parts.append(f"{key}={_write(option.name, value)}")
+        return ",".join(parts)
+
+
+@dataclass(frozen=True)
+class DelayedScaling(Recipe):
+    """One f32 scale for a tensor, from the amaxes of earlier steps, which a State keeps.
+
+    - margin: scales are 2^-margin of what fits;
+    - fp8_format: E4M3, E5M2 or HYBRID;
+    - amax_history_len: 1 to 65536 steps;
+    - amax_compute_algo: "max" of the history, or the "most_recent";
+    - reduce_amax: for the caller, who reduces amaxes over ranks;
+    - compat: the system whose order of the history is followed: "te_fused", "te_unfused" or
+      "flax";
+    - pow2: scales are powers of two;
+    - accumulate: "promote" to f32 as the sum goes on, "fast", or "fast_fprop".
+    """
+
+    margin: int = _key(0)
+    fp8_format: Format = _key(Format.HYBRID, "format")
+    amax_history_len: int = _key(1024)
+    amax_compute_algo: str = _key("max")
+    reduce_amax: bool = _key(True)
+    compat: str = _key("te_fused")
+    pow2: bool = _key(False)
+    accumulate: str = _key("promote")
+    _name = "delayed"
+
+
+@dataclass(frozen=True)
+class Float8CurrentScaling(Recipe):
+    """One f32 scale for a tensor, from its present amax: TE's Float8CurrentScaling, or with
+    style="torchao" torchao's "tensorwise". A smaller amax than amax_epsilon counts as it."""
+
+    fp8_format: Format = _key(Format.HYBRID, "format")
+    use_power_2_scales: bool = _key(False, "pow2")
+    amax_epsilon: float = _key(0.0)
+    style: str = _key("te")
+    accumulate: str = _key("promote")
+    _name = "current"
+
+
+@dataclass(frozen=True)
+class RowwiseScaling(Recipe):
+    """An f32 scale for each row of A and each column of B: torchao's "rowwise", with
+    style="torchao" to the bit."""
+
+    fp8_format: Format = _key(Format.E4M3, "format")
+    use_power_2_scales: bool = _key(True, "pow2")
+    amax_epsilon: float = _key(0.0)
+    style: str = _key("te")
+    accumulate: str = _key("promote")
+    _name = "rowwise"
+
+
+@dataclass(frozen=True)
+class Float8BlockScaling(Recipe):
+    """An f32 scale for 1x128 elements (dim 1) or 128x128 (dim 2), a power of two unless
+    use_f32_scales: TE's Float8BlockScaling."""
+
+    fp8_format: Format = _key(Format.E4M3, "format")
+    use_f32_scales: bool = _key(False, "pow2", negated=True)
+    amax_epsilon: float = _key(0.0)
+    x_block_scaling_dim: int = _key(1, "x_dim")
+    w_block_scaling_dim: int = _key(2, "w_dim")
+    grad_block_scaling_dim: int = _key(1, "grad_dim")
+    _name = "block"
+
+
+@dataclass(frozen=True)
+class MXFP8BlockScaling(Recipe):
+    """A power of two, in a byte, for 32 elements along K, as OCP's MX has it: with the
+    defaults TE's MXFP8BlockScaling, with mode="floor" and nonfinite="nan" torchao's."""
+
+    fp8_format: Format = _key(Format.E4M3, "format")
+    mode: str = _key("rceil")
+    nonfinite: str = _key("saturate")
+    enable_2d_quantization: bool = _key(False, "weight_2d")
+    _name = "mxfp8"
+
+
+@dataclass(frozen=True)
+class NVFP4BlockScaling(Recipe):
+    """E2M1 codes with an E4M3 scale for 16 elements along K and one f32 for the tensor: the
+    formats and scales of TE's NVFP4BlockScaling, rounded to nearest."""
+
+    enable_2d_quantization: bool = _key(False, "weight_2d")
+    _name = "nvfp4"
+
+
+@dataclass(frozen=True)
+class StaticScaling(Recipe):
+    """The scales that DelayedScaling has learned, from the file of a saved State."""
+
+    state: str = _key("")
+    fp8_format: Format = _key(Format.HYBRID, "format")
+    accumulate: str = _key("promote")
+    _name = "static"
+
+
+def get_text(recipe):
+    """The compiler's text of a Recipe, a str or None. Raises TypeError for all else."""
+    if recipe is None:
+        return "none"
+    if isinstance(recipe, (Recipe, str)):
+        return str(recipe)
+    raise TypeError(f"expected a recipe, its text or None, but got {recipe!r}")

@@ -1,0 +1,140 @@
+"""Scaling states of programs with delayed scaling."""
+
+import contextlib
+import json
+import os
+import tempfile
+from collections import namedtuple
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from fp8 import _core
+from fp8.errors import ArgumentError, DeviceError, FileError
+
+# A tensor that is quantised: `amax` is that of the last step; `recorded`, `non_finite`,
+# `underflow` and `saturated` count steps with an amax, with Inf or NaN, and elements that
+# became 0 or were too large.
+Slot = namedtuple("Slot", "name format role operand amax scale recorded non_finite underflow "
+                          "saturated")
+
+# Holds the file's metadata in a state_dict, JSON as bytes.
+_METADATA = "metadata"
+
+
+class State:
+    """Scales and amaxes of a program's quantised tensors.
+
+    A step is one call or several of functions of the program, then `end_step`, which makes
+    the scales of the next one. Where calls ran on a GPU, that is where the state is, and
+    end_step is work in their stream; what looks at values here waits for that. One thread at
+    a time: all methods raise BusyError otherwise.
+
+    Raises ArgumentError for a program whose recipe has no state.
+    """
+
+    def __init__(self, program):
+        self._core = _core.State(program._core)
+        self._runs_on_gpu = any(f.runs_on_gpu for f in program.functions.values())
+
+    def end_step(self, stream=None):
+        """Ends a step. `stream` is CUDA's, as an int; without it, that of the last call."""
+        self._core.end_step(stream)
+
+    @contextlib.contextmanager
+    def frozen(self):
+        """Within it, calls use the scales and record nothing: evaluation."""
+        self._download()
+        was_frozen = self._core.frozen
+        self._core.freeze()
+        try:
+            yield self
+        finally:
+            if not was_frozen:
+                self._download()
+                self._core.unfreeze()
+
+    def reset(self):
+        """Back to scales of 1 and no history."""
+        self._download()
+        self._core.reset()
+
+    def set_scale(self, name, scale):
+        """Gives a slot a scale, finite and above 0. Raises NotFoundError, ArgumentError."""
+        self._download()
+        self._core.set_scale(name, scale)
+
+    @property
+    def steps(self):
+        """How many have ended."""
+        self._download()
+        return self._core.steps
+
+    @property
+    def recipe(self):
+        """As compile takes it."""
+        return self._core.recipe
+
+    @property
+    def slots(self):
+        """The Slots by name, in the order of the program."""
+        self._download()
+        slots = (Slot(*entry) for entry in self._core.describe_slots())
+        return {slot.name: slot for slot in slots}
+
+    def save(self, path):
+        """Writes a .safetensors file, whole or not at all, which fp8-state shows and
+        StaticScaling reads. Raises FileError."""
+        self._download()
+        self._core.save(os.fspath(path))
+
+    def load(self, path, strict=False):
+        """Takes over what a file has for slots of the same names. Returns a line for each
+        difference, which with `strict` is a MismatchError. Raises FileError; MismatchError
+        for another recipe, another format of a slot, or no slot of the same name."""
+        self._download()
+        return self._core.load(os.fspath(path), strict)
+
+    def state_dict(self):
+        """The contents of the saved file as NumPy arrays by name, and its metadata as bytes,
+        U8, a checksum among it: what goes into a checkpoint. docs/Runtime.md lists them."""
+        with tempfile.TemporaryDirectory(prefix="fp8-") as folder:
+            path = os.path.join(folder, "state.safetensors")
+            self.save(path)
+            with safetensors.safe_open(path, "numpy") as file:
+                metadata = file.metadata()
+            arrays = safetensors.numpy.load_file(path)
+        text = json.dumps(metadata, sort_keys=True)
+        return {**arrays, _METADATA: np.frombuffer(text.encode(), np.uint8).copy()}
+
+    def load_state_dict(self, state_dict, strict=True):
+        """The inverse, of arrays on the host that nobody changed; as `load`, but for a
+        dictionary."""
+        arrays = {name: np.ascontiguousarray(array).reshape(np.shape(array))
+                  for name, array in state_dict.items()}
+        try:
+            metadata = json.loads(arrays.pop(_METADATA).tobytes())
+        except (KeyError, ValueError):
+            raise FileError(f"expected '{_METADATA}' of a state_dict to be what state_dict() "
+                            f"returned, but it is not") from None
+        with tempfile.TemporaryDirectory(prefix="fp8-") as folder:
+            path = os.path.join(folder, "state.safetensors")
+            safetensors.numpy.save_file(arrays, path, metadata)
+            return self.load(path, strict)
+
+    def get_amax_row(self, stream=None):
+        """Where the amaxes of the present step are, for the maximum over ranks before
+        end_step: (address, count, device), f32, device None for the host."""
+        address, count = self._core.get_amax_row(self._runs_on_gpu, stream)
+        return address, count, self._core.device if self._runs_on_gpu else None
+
+    def _download(self):
+        """Takes the values back from a GPU that has them."""
+        if not self._runs_on_gpu:
+            return
+        with contextlib.suppress(ArgumentError, DeviceError):
+            self._core.download(None)
+
+    def __repr__(self):
+        return f"<fp8 state of {self.recipe}>"

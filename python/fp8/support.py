@@ -1,0 +1,59 @@
+"""What this machine can do."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from importlib import metadata
+
+from fp8 import _core
+from fp8.compiler import get_default_target
+from fp8.errors import Error
+
+
+@dataclass(frozen=True)
+class Support:
+    """What check_support found. `str` of it is a table."""
+
+    version: str  # of the package
+    target: str  # what compile(target="auto") takes
+    gpus: tuple  # (name, (major, minor)) of each
+    driver: str  # the version of CUDA that the driver has, or why there is none
+    ptxas: str  # its path, or "": the driver assembles kernels then, which takes CUDA 13.0's
+    linker: str  # its path, or "": no cache of programs, no Program.save
+
+    def __str__(self):
+        gpus = ", ".join(f"{name} (compute capability {major}.{minor})"
+                         for name, (major, minor) in self.gpus)
+        rows = [("fp8", self.version), ("target", self.target), ("GPUs", gpus or "none"),
+                ("CUDA driver", self.driver),
+                ("ptxas", self.ptxas or "none: the driver assembles kernels"),
+                ("linker", self.linker or "none: programs are neither cached nor saved")]
+        return "\n".join(f"{name:12} {value}" for name, value in rows)
+
+
+def _get_version():
+    try:
+        return metadata.version("fp8")
+    except metadata.PackageNotFoundError:
+        return "of a source tree"
+
+
+def _find_ptxas():
+    folders = [os.path.join(os.environ[name], "bin") for name in ["CUDA_HOME"] if name in os.environ]
+    for path in [*folders, None, "/usr/local/cuda/bin"]:
+        found = shutil.which("ptxas", path=path)
+        if found:
+            return found
+    return ""
+
+
+def check_support():
+    """A Support. Never raises: what is missing is said in it."""
+    try:
+        number = _core.get_driver_version()
+        driver = f"{number // 1000}.{number % 1000 // 10}"
+        gpus = tuple(_core.get_devices())
+    except Error as error:
+        driver, gpus = f"none: {error}", ()
+    return Support(_get_version(), get_default_target(), gpus, driver, _find_ptxas(),
+                   shutil.which("ld.lld") or shutil.which("ld") or "")

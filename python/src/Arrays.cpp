@@ -1,0 +1,280 @@
+//===- Arrays.cpp - Arrays of Python as tensors of the C API --------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Arrays.h"
+
+#include "Errors.h"
+
+#include <nanobind/stl/pair.h>
+
+#include <string_view>
+#include <unordered_map>
+
+using namespace fp8py;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+static ArrayType classify(nb::handle type) {
+  nb::object api = nb::getattr(type, kExchangeAPIAttribute, nb::none());
+  if (PyCapsule_IsValid(api.ptr(), kExchangeAPICapsule)) {
+    auto *table = static_cast<const ExchangeAPI *>(
+        PyCapsule_GetPointer(api.ptr(), kExchangeAPICapsule));
+    while (table && table->major != 1)
+      table = table->previous;
+    if (table && table->view)
+      return {ArrayType::Kind::ExchangeAPI, table,
+              nb::hasattr(type, "requires_grad")};
+  }
+  if (nb::hasattr(type, "__array_struct__") &&
+      nb::hasattr(type, "__array_interface__"))
+    return {ArrayType::Kind::NumPy};
+  if (nb::hasattr(type, "__dlpack__"))
+    return {ArrayType::Kind::DLPack};
+  return {ArrayType::Kind::Other};
+}
+
+const ArrayType &ArrayType::get(nb::handle array) {
+  // Never destroyed: the interpreter may be gone by then. The types stay, so
+  // that an address is one type's.
+  static auto &known = *new std::unordered_map<PyObject *, ArrayType>;
+  nb::handle type = array.type();
+  if (auto found = known.find(type.ptr()); found != known.end())
+    return found->second;
+  // May let another thread run, which finds the type or does the same.
+  ArrayType result = classify(type);
+  auto [entry, isNew] = known.try_emplace(type.ptr(), result);
+  if (isNew)
+    type.inc_ref();
+  return entry->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+static std::string describe(const fp8rt_program_function &function,
+                            const fp8rt_program_port &port) {
+  return std::string("argument '") + port.name + "' of '" + function.name + "'";
+}
+
+[[noreturn]] static void raiseArgument(const std::string &message) {
+  raise(FP8RT_ERROR_INVALID_ARGUMENT, message);
+}
+
+static std::string toString(nb::handle object) {
+  nb::object text = nb::steal(PyObject_Str(object.ptr()));
+  const char *bytes =
+      text.is_valid() ? PyUnicode_AsUTF8AndSize(text.ptr(), nullptr) : nullptr;
+  if (!bytes)
+    throw nb::python_error();
+  return bytes;
+}
+
+/// The owner of `tensor` from now on: a capsule that has not been consumed.
+static fp8c_tensor takeCapsule(nb::handle capsule, bool isVersioned) {
+  const char *name = isVersioned ? kVersionedCapsule : kCapsule;
+  void *managed = PyCapsule_GetPointer(capsule.ptr(), name);
+  if (!managed)
+    throw nb::python_error();
+  return isVersioned ? static_cast<VersionedTensor *>(managed)->tensor
+                     : static_cast<fp8c_managed_tensor *>(managed)->tensor;
+}
+
+void Argument::setDLPack(nb::handle array, void *stream) {
+  // A producer whose array is on a GPU makes our stream wait for its own; 1
+  // stands for the default stream.
+  auto place = nb::cast<std::pair<int, int>>(array.attr("__dlpack_device__")());
+  if (place.first == FP8C_CUDA) {
+    auto number = reinterpret_cast<uintptr_t>(stream);
+    owner = array.attr("__dlpack__")(nb::arg("stream") = number ? number : 1);
+  } else {
+    owner = array.attr("__dlpack__")();
+  }
+  // The capsule frees what nobody consumes.
+  tensor =
+      takeCapsule(owner, PyCapsule_IsValid(owner.ptr(), kVersionedCapsule));
+}
+
+namespace {
+/// NumPy's PyArrayInterface, which __array_struct__ is a capsule of.
+struct ArrayInterface {
+  int two, rank;
+  char kind;
+  int itemSize, flags;
+  Py_ssize_t *sizes, *strides; // In bytes.
+  void *data;
+  PyObject *description;
+};
+} // namespace
+
+static constexpr int kNativeOrder = 0x200;
+
+/// The dtypes that ml_dtypes adds to NumPy, by the type of their elements. A
+/// code of E2M1 is a byte there too.
+static fp8c_dtype getExtensionType(nb::handle array) {
+  static const std::pair<std::string_view, const char *> names[] = {
+      {"bfloat16", "BF16"},
+      {"float8_e4m3fn", "F8_E4M3"},
+      {"float8_e5m2", "F8_E5M2"},
+      {"float8_e8m0fnu", "F8_E8M0"},
+      {"float4_e2m1fn", "U8"}};
+  static auto &known = *new std::unordered_map<PyObject *, fp8c_dtype>;
+  nb::object type = array.attr("dtype").attr("type");
+  if (auto found = known.find(type.ptr()); found != known.end())
+    return found->second;
+  fp8c_dtype result = {};
+  std::string name = toString(type.attr("__name__"));
+  for (auto [theirs, ours] : names)
+    if (theirs == name)
+      check(fp8c_dtype_from_name(ours, &result));
+  if (known.try_emplace(type.ptr(), result).second)
+    type.release();
+  return result;
+}
+
+void Argument::setNumPy(nb::handle array, const std::string &description) {
+  owner = array.attr("__array_struct__");
+  auto *view =
+      static_cast<ArrayInterface *>(PyCapsule_GetPointer(owner.ptr(), nullptr));
+  if (!view)
+    throw nb::python_error();
+  auto bits = static_cast<uint8_t>(view->itemSize * 8);
+  // E5M2 is a 'f' of one byte, other dtypes of ml_dtypes are not.
+  switch (view->itemSize == 1 && view->kind == 'f' ? 'V' : view->kind) {
+  case 'f':
+    tensor.dtype = {FP8C_FLOAT, bits, 1};
+    break;
+  case 'i':
+    tensor.dtype = {FP8C_INT, bits, 1};
+    break;
+  case 'u':
+    tensor.dtype = {FP8C_UINT, bits, 1};
+    break;
+  case 'b':
+    tensor.dtype = {FP8C_BOOL, bits, 1};
+    break;
+  default:
+    tensor.dtype = getExtensionType(array);
+  }
+  if (tensor.dtype.bits == 0 || !(view->flags & kNativeOrder))
+    raiseArgument("expected " + description + " of a dtype that programs have" +
+                  ", but got " + toString(array.attr("dtype")));
+  extents.resize(2 * view->rank);
+  tensor.data = view->data;
+  tensor.device = {FP8C_CPU, 0};
+  tensor.rank = view->rank;
+  tensor.sizes = extents.data();
+  tensor.strides = extents.data() + view->rank;
+  for (int i = 0; i < view->rank; ++i) {
+    tensor.sizes[i] = view->sizes[i];
+    tensor.strides[i] = view->strides[i] / view->itemSize;
+    if (view->strides[i] % view->itemSize != 0 && view->sizes[i] > 1)
+      raiseArgument("expected " + description +
+                    " to be in row-major order, but got a stride of " +
+                    std::to_string(view->strides[i]) + " bytes in dimension " +
+                    std::to_string(i));
+  }
+}
+
+/// A program takes no part in PyTorch's gradients: it must not look as if.
+static void checkGradient(nb::handle array, const std::string &description) {
+  if (!nb::cast<bool>(array.attr("requires_grad")))
+    return;
+  static nb::handle isEnabled =
+      nb::object(nb::module_::import_("torch").attr("is_grad_enabled"))
+          .release();
+  if (nb::cast<bool>(isEnabled()))
+    raiseArgument("expected " + description +
+                  " not to require a gradient, which a program does not "
+                  "compute; pass it detached, or call under torch.no_grad()");
+}
+
+/// Throws for an array that its framework cannot hand out, with the first line
+/// of why.
+[[noreturn]] static void raiseExport(const nb::python_error &error,
+                                     const std::string &description) {
+  std::string reason = toString(error.value());
+  raiseArgument("expected " + description +
+                " to be an array that DLPack can hand out, but got: " +
+                reason.substr(0, reason.find('\n')));
+}
+
+void Argument::set(nb::handle array, const fp8rt_program_function &function,
+                   const fp8rt_program_port &port, void *stream) {
+  const ArrayType &type = ArrayType::get(array);
+  switch (type.kind) {
+  case ArrayType::Kind::ExchangeAPI:
+    if (type.tracksGradients)
+      checkGradient(array, describe(function, port));
+    if (type.api->view(array.ptr(), &tensor) != 0)
+      raiseExport(nb::python_error(), describe(function, port));
+    return;
+  case ArrayType::Kind::NumPy:
+    return setNumPy(array, describe(function, port));
+  case ArrayType::Kind::DLPack:
+    try {
+      return setDLPack(array, stream);
+    } catch (nb::python_error &error) {
+      raiseExport(error, describe(function, port));
+    }
+  case ArrayType::Kind::Other:
+    break;
+  }
+  if (port.rank >= 0 || !PyNumber_Check(array.ptr()))
+    raiseArgument("expected " + describe(function, port) +
+                  " to be an array, but got " +
+                  toString(array.type().attr("__name__")));
+  scalar =
+      nb::module_::import_("fp8.scalars")
+          .attr("make_scalar")(array, port.dtype, describe(function, port));
+  setNumPy(scalar, describe(function, port));
+}
+
+//===----------------------------------------------------------------------===//
+// What a call takes from its arguments
+//===----------------------------------------------------------------------===//
+
+void *fp8py::getCurrentStream(nb::handle arguments) {
+  for (nb::handle array : nb::borrow<nb::tuple>(arguments)) {
+    const ArrayType &type = ArrayType::get(array);
+    fp8c_tensor tensor;
+    if (type.kind != ArrayType::Kind::ExchangeAPI)
+      continue;
+    if (type.api->view(array.ptr(), &tensor) != 0)
+      throw nb::python_error();
+    if (tensor.device.type != FP8C_CUDA)
+      continue;
+    void *stream = nullptr;
+    if (type.api->getCurrentStream(FP8C_CUDA, tensor.device.index, &stream))
+      throw nb::python_error();
+    return stream;
+  }
+  return nullptr;
+}
+
+nb::handle fp8py::getPrototype(nb::handle arguments) {
+  for (nb::handle array : nb::borrow<nb::tuple>(arguments))
+    if (ArrayType::get(array).kind != ArrayType::Kind::Other)
+      return array;
+  return {};
+}
+
+nb::tuple fp8py::inspectArray(nb::handle array) {
+  // A call that is none, for the words of errors.
+  fp8rt_program_port port = {};
+  port.name = "x";
+  fp8rt_program_function function = {};
+  function.name = "the cast";
+  Argument argument;
+  argument.set(array, function, port, getCurrentStream(nb::make_tuple(array)));
+  const fp8c_tensor &tensor = argument.getTensor();
+  return nb::make_tuple(fp8c_dtype_get_name(tensor.dtype), tensor.rank,
+                        tensor.device.type == FP8C_CUDA);
+}

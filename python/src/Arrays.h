@@ -1,0 +1,86 @@
+//===- Arrays.h - Arrays of Python as tensors of the C API ------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Arrays go in without a copy, by the fastest way that their type offers:
+// DLPack's table of C functions (PyTorch), NumPy's __array_struct__, which also
+// knows the types of ml_dtypes, or __dlpack__ (JAX, CuPy and all others).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_PYTHON_ARRAYS_H
+#define FP8_PYTHON_ARRAYS_H
+
+#include "DLPack.h"
+#include "fp8/Runtime/Program.h"
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <vector>
+
+namespace fp8py {
+namespace nb = nanobind;
+
+/// How the arrays of a type of Python are taken and made.
+struct ArrayType {
+  enum class Kind {
+    ExchangeAPI,
+    NumPy,
+    DLPack,
+    /// Numbers, and all that cannot be an array.
+    Other
+  };
+
+  Kind kind;
+  const ExchangeAPI *api = nullptr;
+  /// PyTorch's tensors have to say that nobody expects a gradient.
+  bool tracksGradients = false;
+
+  /// Remembered for each type.
+  static const ArrayType &get(nb::handle array);
+};
+
+/// An argument of a call, while the call lasts.
+class Argument {
+public:
+  Argument() = default;
+  Argument(const Argument &) = delete;
+
+  /// `port` of `function` says what a number becomes, and how errors call the
+  /// array; `stream` is what the work will be in.
+  void set(nb::handle array, const fp8rt_program_function &function,
+           const fp8rt_program_port &port, void *stream);
+
+  const fp8c_tensor &getTensor() const { return tensor; }
+
+private:
+  void setNumPy(nb::handle array, const std::string &description);
+  void setDLPack(nb::handle array, void *stream);
+
+  fp8c_tensor tensor = {};
+  /// NumPy's sizes, and strides in elements.
+  std::vector<int64_t> extents;
+  /// What keeps the memory: a capsule or an array. Of this thread, which has
+  /// the GIL when arguments come and go.
+  nb::object owner;
+  /// The array that was made of a number.
+  nb::object scalar;
+};
+
+/// (dtype, rank, whether it is a GPU's).
+nb::tuple inspectArray(nb::handle array);
+
+/// The stream that the framework of the first array on a GPU works in; null,
+/// the default stream, where it does not say.
+void *getCurrentStream(nb::handle arguments);
+
+/// The first array, whose like results are; null if there is none.
+nb::handle getPrototype(nb::handle arguments);
+
+} // namespace fp8py
+
+#endif // FP8_PYTHON_ARRAYS_H

@@ -1,0 +1,216 @@
+//===- Program.cpp - Compiled programs ------------------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Program.h"
+
+#include "Arrays.h"
+#include "Errors.h"
+#include "Job.h"
+#include "Results.h"
+#include "State.h"
+
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+#include <string>
+
+using namespace fp8py;
+
+Program::Program(fp8c_program *program)
+    : program(program, fp8c_program_destroy) {
+  check(fp8c_program_get_info(program, &info));
+  durations.assign(info->num_functions, std::chrono::hours(1));
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A call with all that it uses, so that it can be left to itself.
+struct Call : Job {
+  Call(std::shared_ptr<fp8c_program> program,
+       const fp8rt_program_function &function, nb::handle arguments,
+       nb::handle state);
+  ~Call() {
+    for (fp8c_managed_tensor *result : results)
+      fp8c_managed_tensor_destroy(result);
+  }
+
+  void run() override;
+  nb::object takeResults();
+
+  std::shared_ptr<fp8c_program> program;
+  const fp8rt_program_function &function;
+  /// Kept: what PyTorch's say of their sizes is theirs.
+  nb::object arrays, stateObject;
+  std::vector<Argument> arguments;
+  std::vector<const fp8c_tensor *> tensors;
+  std::vector<fp8c_managed_tensor *> results;
+  fp8rt_state state = 0;
+  void *stream = nullptr;
+  fp8rt_status status = FP8RT_OK;
+  std::string message;
+  std::chrono::nanoseconds duration;
+};
+} // namespace
+
+Call::Call(std::shared_ptr<fp8c_program> program,
+           const fp8rt_program_function &function, nb::handle arguments,
+           nb::handle state)
+    : program(std::move(program)), function(function),
+      arrays(nb::borrow(arguments)), stateObject(nb::borrow(state)),
+      arguments(nb::len(arguments)), results(function.num_results) {
+  if (!state.is_none())
+    this->state = nb::cast<const State &>(state).get();
+}
+
+void Call::run() {
+  auto start = std::chrono::steady_clock::now();
+  status = fp8c_program_run(program.get(), function.name, tensors.data(),
+                            tensors.size(), results.data(), results.size(),
+                            state, stream);
+  if (status != FP8RT_OK)
+    message = fp8rt_get_last_error();
+  duration = std::chrono::steady_clock::now() - start;
+}
+
+nb::object Call::takeResults() {
+  if (status != FP8RT_OK)
+    raise(status, message);
+  nb::handle prototype = getPrototype(arrays);
+  auto take = [&](size_t index) {
+    SharedTensor result = makeShared(results[index]);
+    results[index] = nullptr;
+    return makeArray(std::move(result), prototype, stream);
+  };
+  if (results.empty())
+    return nb::none();
+  if (results.size() == 1)
+    return take(0);
+  nb::object tuple = nb::steal(PyTuple_New(results.size()));
+  for (size_t i = 0; i < results.size(); ++i)
+    PyTuple_SetItem(tuple.ptr(), i, take(i).release().ptr());
+  return tuple;
+}
+
+nb::object Program::call(uint32_t index, nb::handle arguments, nb::handle state,
+                         nb::handle stream) {
+  const fp8rt_program_function &function = info->functions[index];
+  // Signals are looked for where a call would keep Python from it for long.
+  constexpr auto kLong = std::chrono::milliseconds(20);
+  bool isOnGPU = function.flags & FP8RT_FUNCTION_TAKES_CONTEXT;
+  bool mayTakeLong = !isOnGPU && durations[index] > kLong && isMainThread();
+
+  auto job = std::make_shared<Call>(program, function, arguments, state);
+  if (!stream.is_none())
+    job->stream = reinterpret_cast<void *>(nb::cast<uintptr_t>(stream));
+  else if (isOnGPU)
+    job->stream = getCurrentStream(arguments);
+  size_t count = job->arguments.size();
+  if (count != static_cast<size_t>(function.num_arguments))
+    raise(FP8RT_ERROR_INVALID_ARGUMENT,
+          "expected " + std::to_string(function.num_arguments) +
+              " arguments for '" + function.name + "', but got " +
+              std::to_string(count));
+  job->tensors.reserve(count);
+  size_t position = 0;
+  for (nb::handle array : nb::borrow<nb::tuple>(arguments)) {
+    Argument &argument = job->arguments[position];
+    argument.set(array, function, function.arguments[position], job->stream);
+    job->tensors.push_back(&argument.getTensor());
+    ++position;
+  }
+  if (isOnGPU && !state.is_none()) {
+    auto &used = nb::cast<State &>(state);
+    used.stream = job->stream;
+    for (const fp8c_tensor *tensor : job->tensors)
+      if (tensor->device.type == FP8C_CUDA) {
+        used.device = tensor->device.index;
+        break;
+      }
+  }
+  if (mayTakeLong) {
+    Job::wait(job);
+  } else {
+    nb::gil_scoped_release release;
+    job->run();
+  }
+  durations[index] = job->duration;
+  return job->takeResults();
+}
+
+//===----------------------------------------------------------------------===//
+// Descriptions
+//===----------------------------------------------------------------------===//
+
+/// (name, dtype, sizes), with None for a size that calls choose, and for the
+/// sizes of a scalar.
+static nb::object describe(const fp8rt_program_port &port) {
+  nb::list sizes;
+  for (int32_t i = 0; i < port.rank; ++i)
+    sizes.append(port.sizes[i] < 0 ? nb::object(nb::none())
+                                   : nb::object(nb::int_(port.sizes[i])));
+  return nb::make_tuple(port.name, port.dtype,
+                        port.rank < 0 ? nb::object(nb::none())
+                                      : nb::object(nb::tuple(sizes)));
+}
+
+static nb::list describe(const fp8rt_program_port *ports, int32_t count) {
+  nb::list result;
+  for (int32_t i = 0; i < count; ++i)
+    result.append(describe(ports[i]));
+  return result;
+}
+
+/// (name, arguments, results, takes a state, runs on a GPU).
+static nb::list describeFunctions(const Program &program) {
+  nb::list result;
+  const fp8rt_program_info &info = program.getInfo();
+  for (uint32_t i = 0; i < info.num_functions; ++i) {
+    const fp8rt_program_function &function = info.functions[i];
+    result.append(nb::make_tuple(
+        function.name, describe(function.arguments, function.num_arguments),
+        describe(function.results, function.num_results),
+        bool(function.flags & FP8RT_FUNCTION_TAKES_STATE),
+        bool(function.flags & FP8RT_FUNCTION_TAKES_CONTEXT)));
+  }
+  return result;
+}
+
+void fp8py::addPrograms(nb::module_ &module) {
+  nb::class_<Program>(module, "Program")
+      .def("call", &Program::call, nb::arg("function"), nb::arg("arguments"),
+           nb::arg("state").none(), nb::arg("stream").none())
+      .def("describe_functions", describeFunctions)
+      .def_prop_ro("manifest",
+                   [](const Program &self) { return self.getInfo().manifest; })
+      .def_prop_ro("num_slots",
+                   [](const Program &self) { return self.getInfo().num_slots; })
+      .def(
+          "save",
+          [](const Program &self, const std::string &path,
+             const std::optional<std::string> &header) {
+            fp8rt_status status;
+            {
+              nb::gil_scoped_release release;
+              status = fp8c_program_save(self.get(), path.c_str(),
+                                         header ? header->c_str() : nullptr);
+            }
+            check(status);
+          },
+          nb::arg("path"), nb::arg("header").none());
+  module.def(
+      "load_program",
+      [](const char *path) {
+        fp8c_program *program = nullptr;
+        check(fp8c_program_load(path, &program));
+        return Program(program);
+      },
+      nb::arg("path"));
+}

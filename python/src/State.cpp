@@ -1,0 +1,133 @@
+//===- State.cpp - Scaling states -----------------------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "State.h"
+
+#include "Errors.h"
+
+#include "fp8/Runtime/DeviceState.h"
+
+#include <string>
+
+using namespace fp8py;
+
+State::State(const Program &program) : program(program) {
+  check(fp8rt_program_create_state(&program.getInfo(), &state));
+}
+
+State::~State() { fp8rt_state_destroy(state); }
+
+/// The stream that was asked for, or that of the last call.
+static fp8rt_stream getStream(const State &state, nb::handle stream) {
+  return stream.is_none()
+             ? state.stream
+             : reinterpret_cast<fp8rt_stream>(nb::cast<uintptr_t>(stream));
+}
+
+/// (name, format, role, operand, and the statistics in their order).
+static nb::list describeSlots(const State &state) {
+  nb::list result;
+  fp8rt_state_info info;
+  check(fp8rt_state_get_info(state.get(), &info));
+  for (int64_t i = 0; i < info.num_slots; ++i) {
+    fp8rt_state_slot slot;
+    fp8rt_state_statistics statistics;
+    check(fp8rt_state_get_slot(state.get(), i, &slot));
+    check(fp8rt_state_get_statistics(state.get(), i, &statistics));
+    result.append(nb::make_tuple(
+        slot.name, slot.format, slot.role, slot.operand, statistics.amax,
+        statistics.scale, statistics.recorded, statistics.non_finite,
+        statistics.underflow, statistics.saturated));
+  }
+  return result;
+}
+
+static fp8rt_state_info getInfo(const State &state) {
+  fp8rt_state_info info;
+  check(fp8rt_state_get_info(state.get(), &info));
+  return info;
+}
+
+/// What waits for the end of the step, on the device that has it, for a
+/// reduction over ranks: (address, number of f32).
+static nb::tuple getAmaxRow(const State &state, bool isOnDevice,
+                            nb::handle stream) {
+  fp8rt_state_rows rows;
+  check(isOnDevice ? fp8rt_state_upload(state.get(), state.device,
+                                        getStream(state, stream), &rows)
+                   : fp8rt_state_get_rows(state.get(), &rows));
+  return nb::make_tuple(reinterpret_cast<uintptr_t>(rows.amax), rows.num_slots);
+}
+
+void fp8py::addStates(nb::module_ &module) {
+  nb::class_<State>(module, "State")
+      .def(nb::init<const Program &>(), nb::arg("program"))
+      .def(
+          "end_step",
+          [](const State &self, nb::handle stream) {
+            fp8rt_stream where = getStream(self, stream);
+            fp8rt_status status;
+            {
+              nb::gil_scoped_release release;
+              status = fp8c_program_end_step(self.getProgram().get(),
+                                             self.get(), self.device, where);
+            }
+            check(status);
+          },
+          nb::arg("stream").none())
+      .def(
+          "download",
+          [](const State &self, nb::handle stream) {
+            fp8rt_stream where = getStream(self, stream);
+            fp8rt_status status;
+            {
+              nb::gil_scoped_release release;
+              status = fp8rt_state_download(self.get(), where);
+            }
+            check(status);
+          },
+          nb::arg("stream").none())
+      .def("freeze",
+           [](const State &self) { check(fp8rt_state_freeze(self.get())); })
+      .def("unfreeze",
+           [](const State &self) { check(fp8rt_state_unfreeze(self.get())); })
+      .def("reset",
+           [](const State &self) { check(fp8rt_state_reset(self.get())); })
+      .def(
+          "save",
+          [](const State &self, const char *path) {
+            check(fp8rt_state_save(self.get(), path));
+          },
+          nb::arg("path"))
+      .def(
+          "load",
+          [](const State &self, const char *path, bool isStrict) {
+            fp8rt_load_report report;
+            check(fp8rt_state_load(self.get(), path,
+                                   isStrict ? FP8RT_LOAD_STRICT : 0, &report));
+            return std::string(report.text);
+          },
+          nb::arg("path"), nb::arg("strict"))
+      .def(
+          "set_scale",
+          [](const State &self, const char *name, float scale) {
+            check(fp8rt_state_set_scale(self.get(), name, scale));
+          },
+          nb::arg("name"), nb::arg("scale"))
+      .def("describe_slots", describeSlots)
+      .def("get_amax_row", getAmaxRow, nb::arg("on_device"),
+           nb::arg("stream").none())
+      .def_ro("device", &State::device)
+      .def_prop_ro("steps",
+                   [](const State &self) { return getInfo(self).steps; })
+      .def_prop_ro("frozen",
+                   [](const State &self) { return getInfo(self).frozen != 0; })
+      .def_prop_ro("recipe", [](const State &self) {
+        return std::string(getInfo(self).recipe);
+      });
+}

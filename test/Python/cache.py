@@ -1,0 +1,161 @@
+# RUN: rm -rf %t && %python %s %t
+# REQUIRES: linker
+"""Programs on disk: what is found again, what is made anew, and several processes."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
+import fp8  # noqa: E402
+import programs  # noqa: E402
+from fp8 import _core, cache  # noqa: E402
+
+FOLDER = Path(sys.argv.pop()) if len(sys.argv) > 1 else Path("cache-test")
+
+
+class Cache(unittest.TestCase):
+    def setUp(self):
+        self.folder = FOLDER / self.id().rpartition(".")[2]
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.count, self.compile_core = 0, _core.compile
+        _core.compile = self.count_compilations
+
+    def tearDown(self):
+        _core.compile = self.compile_core
+
+    def count_compilations(self, *arguments):
+        self.count += 1
+        return self.compile_core(*arguments)
+
+    def compile(self, source=programs.LINEAR, recipe="current", **options):
+        return fp8.compile(source, recipe, **{"target": "cpu", "cache": self.folder, **options})
+
+    def get_entries(self):
+        return sorted(self.folder.iterdir()) if self.folder.exists() else []
+
+    def test_the_same_program_is_found(self):
+        first, second = self.compile(), self.compile()
+        self.assertEqual(self.count, 1)
+        self.assertEqual(second.remarks, first.remarks)
+        self.assertEqual(repr(second.functions), repr(first.functions))
+        x, w = programs.make_inputs()
+        self.assertEqual(second(x, w).tobytes(), first(x, w).tobytes())
+
+    def test_states(self):
+        x, w = programs.make_inputs()
+        results = []
+        for _ in range(2):
+            program = self.compile(recipe=fp8.DelayedScaling(amax_history_len=4))
+            state = fp8.State(program)
+            for _ in range(3):
+                y = program(x, w, state=state)
+                state.end_step()
+            results.append((y.tobytes(), state.slots))
+        self.assertEqual(self.count, 1)
+        self.assertEqual(results[0], results[1])
+
+    def test_what_makes_a_program_another(self):
+        self.compile()
+        self.compile(programs.LINEAR + "\n")
+        self.compile(recipe="mxfp8")
+        self.compile(max_padding=0)
+        rules = FOLDER / "rules.json"
+        for recipe in ("none", "mxfp8"):
+            rules.write_text(json.dumps(
+                {"version": 1, "rules": [{"match": "*", "recipe": recipe}]}))
+            program = self.compile(recipe=None, recipe_file=rules)
+            self.assertEqual(program.remarks[0].recipe, recipe)
+        self.assertEqual(self.count, 6)
+        self.assertEqual(len(self.get_entries()), 6)
+
+    def test_a_saved_state_is_part_of_static(self):
+        program = self.compile(recipe="delayed")
+        state, path = fp8.State(program), FOLDER / "state.safetensors"
+        for scale in (2, 4):
+            state.set_scale("layer.linear.x", scale)
+            state.save(path)
+            self.compile(recipe=fp8.StaticScaling(str(path)))
+        self.assertEqual(self.count, 3)
+
+    def test_damaged_entries_are_made_anew(self):
+        x, w = programs.make_inputs()
+        expected = self.compile()(x, w).tobytes()
+
+        def cut(path):
+            path.write_bytes(path.read_bytes()[:100])
+        for name, damage in [("program.so", cut), ("program.so", Path.unlink),
+                             ("program.so", lambda path: path.write_bytes(b"")),
+                             ("notes.json", cut), ("notes.json", Path.unlink),
+                             ("notes.json", lambda path: path.write_text("{}")),
+                             ("notes.json", lambda path: path.write_text("[1]"))]:
+            (entry,) = self.get_entries()
+            damage(entry / name)
+            before = self.count
+            self.assertEqual(self.compile()(x, w).tobytes(), expected)
+            self.assertEqual(self.count, before + 1)
+            self.compile()
+            self.assertEqual(self.count, before + 1, name)
+
+    def test_errors_are_not_kept(self):
+        for _ in range(2):
+            with self.assertRaises(fp8.CompileError):
+                self.compile("func.func @f() -> f32 {\n}")
+        self.assertEqual((self.count, self.get_entries()), (2, []))
+
+    def test_none(self):
+        self.compile(cache=False)
+        self.compile(cache=False)
+        self.assertEqual((self.count, self.get_entries()), (2, []))
+
+    def test_folders_that_others_may_write_to(self):
+        self.folder.mkdir(parents=True)
+        self.folder.chmod(0o777)
+        self.compile()
+        self.assertEqual(self.get_entries(), [])
+
+    def test_folders_that_cannot_be(self):
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        self.folder.write_text("a file")
+        self.assertIn("linear", self.compile().functions)
+        self.folder.unlink()
+
+    def test_without_a_linker(self):
+        path = os.environ["PATH"]
+        os.environ["PATH"] = "/nowhere"
+        try:
+            self.assertIn("linear", self.compile().functions)
+        finally:
+            os.environ["PATH"] = path
+        self.assertEqual(self.get_entries(), [])
+
+    def test_several_processes(self):
+        code = ("import sys, fp8; p = fp8.compile(sys.stdin.read(), 'current', target='cpu', "
+                f"cache={str(self.folder)!r}); print(p.remarks[0].kind)")
+        processes = [subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True) for _ in range(4)]
+        for process in processes:
+            process.stdin.write(programs.LINEAR)
+            process.stdin.flush()
+        for process in processes:
+            self.assertEqual(process.communicate()[0], "fp8\n")
+            self.assertEqual(process.returncode, 0)
+        (entry,) = self.get_entries()
+        self.assertFalse(entry.name.startswith("."))
+
+    def test_the_usual_place(self):
+        os.environ["XDG_CACHE_HOME"] = str(self.folder)
+        self.compile(cache=True)
+        self.assertEqual(len(list(cache.get_directory().iterdir())), 1)
+        self.assertTrue(cache.get_directory().is_relative_to(self.folder))
+        cache.clear()
+        self.assertFalse(cache.get_directory().exists())
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    unittest.main()
