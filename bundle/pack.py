@@ -1,9 +1,10 @@
 """Packs the bundle: adds to the staged tools what they need, what is to be run on
 the other machine, and licenses, and writes a .tar.xz of it. The same contents
-give the same bytes.
+give the same bytes. With --linked it stages only libfp8c, which is in that
+directory, with all that it needs, for a wheel of Python.
 
-usage: pack.py --source DIR --build DIR --stage DIR --lit DIR --strip PROGRAM
-               --version TEXT --out FILE
+usage: pack.py --source DIR --build DIR --stage DIR --strip PROGRAM
+               (--lit DIR --version TEXT --out FILE | --linked DIR)
 """
 
 import argparse
@@ -21,10 +22,13 @@ SYSTEM_LIBRARIES = re.compile(
 # Whose code is part of libfp8tools and libfp8rt, or of share/lit.
 LINKED_PACKAGES = ["llvm-22-dev", "libmlir-22-dev", "llvm-22-tools", "zlib1g-dev", "libzstd-dev",
                    "nlohmann-json3-dev"]
+# Which the linker puts into the stage.
+LINKED = ("libfp8tools.so", "libfp8c.so")
 # From the source tree, as they are.
 SOURCES = ["examples/*.mlir", "examples/*_inputs.py", "examples/compile_and_run.c",
            "benchmarks/**/*.py", "benchmarks/*.mlir", "include/fp8-c/*.h",
-           "include/fp8/Runtime/*.h", "include/fp8/Runtime/ABI.def", "python/fp8/*.py",
+           "include/fp8/Runtime/*.h", "include/fp8/Runtime/ABI.def",
+           "python/fp8/__init__.py", "python/fp8/abi.py", "python/fp8/tensors.py",
            "test/Integration/CUDA/**/*.test", "test/Integration/CUDA/Inputs/*"]
 # 64 MiB of history pay; more blocks than one, more cores.
 COMPRESS = ["xz", "--threads=2", "--block-size=48MiB", "--x86", "--lzma2=preset=9e,dict=64MiB"]
@@ -39,7 +43,7 @@ def copy(source, target):
 def remove_earlier(stage):
     """Leaves what the linker put there."""
     for path in [*stage.iterdir(), *(stage / "lib").iterdir()]:
-        if path.name in ("bin", "lib", "libexec", "libfp8tools.so", "libfp8c.so"):
+        if path.name in ("bin", "lib", "libexec", *LINKED):
             continue
         if path.is_dir():
             shutil.rmtree(path)
@@ -73,18 +77,20 @@ def copy_sources(args):
     (args.stage / "VERSION").write_text(describe_version(args) + "\n")
 
 
-def copy_built(args):
-    copy(args.build / "lib" / "libfp8rt.so", args.stage / "lib" / "libfp8rt.so")
+def copy_stripped(args, source, target):
+    copy(source, target)
+    subprocess.run([args.strip, "--strip-unneeded", target], check=True)
+
+
+def copy_checks(args):
     for path in (args.build / "test/Integration/CUDA").glob("*-check"):
-        copy(path, args.stage / "test/Integration/CUDA" / path.name)
-    for path in [args.stage / "lib" / "libfp8rt.so",
-                 *(args.stage / "test/Integration/CUDA").glob("*-check")]:
-        subprocess.run([args.strip, "--strip-unneeded", path], check=True)
+        copy_stripped(args, path, args.stage / "test/Integration/CUDA" / path.name)
 
 
 def copy_libraries(args):
-    """The shared libraries that no other machine is sure to have; returns where
-    they were."""
+    """libfp8rt, and the shared libraries that no other machine is sure to have;
+    returns where those were."""
+    copy_stripped(args, args.build / "lib" / "libfp8rt.so", args.stage / "lib" / "libfp8rt.so")
     output = subprocess.run(["ldd", args.build / "lib" / "libfp8rt.so"], check=True, text=True,
                             capture_output=True).stdout
     origins = []
@@ -138,14 +144,22 @@ def write_archive(stage, out):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("source", "build", "stage", "lit", "out"):
+    for name in ("source", "build", "stage"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    for name in ("strip", "version"):
-        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--strip", required=True)
+    for name in ("lit", "out", "linked"):
+        parser.add_argument(f"--{name}", type=Path)
+    parser.add_argument("--version")
     args = parser.parse_args()
+    if args.linked:
+        shutil.rmtree(args.stage, ignore_errors=True)
+        for name in LINKED:
+            copy(args.linked / name, args.stage / "lib" / name)
+        copy_licenses(args, copy_libraries(args))
+        return
     remove_earlier(args.stage)
     copy_sources(args)
-    copy_built(args)
+    copy_checks(args)
     copy_licenses(args, copy_libraries(args))
     write_archive(args.stage, args.out)
     print(f"{args.out.name}: {args.out.stat().st_size / 1e6:.1f} MB")
