@@ -46,6 +46,8 @@ static int32_t getDriverVersion() {
 }
 
 NB_MODULE(_core, module) {
+  // What torch.compile keeps until Python has ended is no mistake of ours.
+  nb::set_leak_warnings(false);
   addResults(module);
   addPrograms(module);
   addStates(module);

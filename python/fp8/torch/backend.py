@@ -1,0 +1,132 @@
+"""The backend of torch.compile."""
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+import fp8
+from fp8.errors import ArgumentError
+from fp8.remarks import explain as explain_remarks
+from fp8.torch import graphs, importer, partitions
+
+
+class Backend:
+    """Compiles what torch.compile captures: `torch.compile(model, backend=Backend(recipe))`.
+
+    Forward and backward of each graph become programs: matrix products in FP8 under the
+    recipe, with what is around them in their kernels or between them. What is not supported,
+    such as attention, stays PyTorch's; `left` has a line for each such operation.
+
+    - recipe: as fp8.compile takes it;
+    - target: "cpu", "sm_90a", or "auto", that of the graph's tensors;
+    - options: of fp8.compile.
+
+    `parts` are what was compiled, in order; each has a `program`, with its remarks, and a
+    `state` or None. Raises ArgumentError and CompileError for unknown options and recipes.
+    """
+
+    def __init__(self, recipe=None, *, target="auto", **options):
+        self.recipe, self.target, self.options = recipe, target, options
+        # Mistakes are said here, and not by the first graph.
+        checked = {key: value for key, value in options.items() if key != "cache"}
+        fp8.emit("module {}", "mlir", recipe, target="cpu" if target == "auto" else target,
+                 **checked)
+        self.parts, self.left = [], []
+        self._graphs = 0
+
+    def __call__(self, module, inputs):
+        number, self._graphs = self._graphs, self._graphs + 1
+        parameters = [graphs.get_parameter_name(node)
+                      for node in graphs.get_placeholders(module.graph)]
+        saved = {}
+
+        def forward(graph, _):
+            saved.update(graphs.get_saved_parameters(graph.graph, parameters))
+            names = graphs.name_forward(graph.graph, parameters)
+            return self._compile(f"graph{number}.forward", graph, names)
+
+        def backward(graph, _):
+            names = graphs.name_backward(graph.graph, parameters, saved)
+            return self._compile(f"graph{number}.backward", graph, names)
+
+        return aot_autograd(fw_compiler=forward, bw_compiler=backward, inference_compiler=forward,
+                            partition_fn=min_cut_rematerialization_partition,
+                            decompositions=importer.get_decompositions())(module, inputs)
+
+    def _compile(self, name, graph, names):
+        target = self._find_target(graph)
+
+        def compile(text):
+            return fp8.compile(text, self.recipe, target=target, **self.options)
+
+        caller, made, left = partitions.compile_graph(name, graph, names, compile)
+        self.parts.extend(made)
+        self.left.extend(left)
+        return make_boxed_func(caller)
+
+    def _find_target(self, graph):
+        if self.target != "auto":
+            return self.target
+        values = (node.meta.get("val") for node in graphs.get_placeholders(graph.graph))
+        devices = {value.device.type for value in values if isinstance(value, torch.Tensor)}
+        return "auto" if "cuda" in devices else "cpu"
+
+    @property
+    def remarks(self):
+        """What was decided of each matrix product, of all parts."""
+        return tuple(remark for part in self.parts for remark in part.program.remarks)
+
+    def explain(self):
+        """Prints each matrix product: what runs it, and why it is not in FP8; and what stays
+        PyTorch's."""
+        print(explain_remarks(self.remarks))
+        for line in dict.fromkeys(self.left):
+            print(line)
+
+    def end_step(self):
+        """Ends a step of all parts, where `accumulate` keeps calls from ending theirs."""
+        for part in self.parts:
+            if part.state is not None:
+                part.state.end_step()
+
+    def accumulate(self, is_on=True):
+        """Makes a step of several calls, as with accumulated gradients: until `end_step`."""
+        for part in self.parts:
+            part.steps = not is_on
+
+    def state_dict(self):
+        """The states of all parts, by the parts' names: what goes into a checkpoint."""
+        return {part.name: part.state.state_dict() for part in self.parts
+                if part.state is not None}
+
+    def load_state_dict(self, state_dict, strict=True):
+        """The inverse, after the first call of the model has compiled its parts."""
+        names = {part.name: part for part in self.parts if part.state is not None}
+        if set(names) != set(state_dict):
+            raise ArgumentError(f"expected states of {', '.join(names) or 'no parts'}, but got "
+                                f"those of {', '.join(state_dict) or 'none'}")
+        for name, state in state_dict.items():
+            names[name].state.load_state_dict(state, strict)
+
+
+def compile_fp8(module, inputs, *, recipe=None, options=None, **others):
+    """What torch.compile calls for `backend="fp8"`."""
+    return Backend(**{"recipe": recipe, **(options or {}), **others})(module, inputs)
+
+
+def explain(model, *inputs, recipe=None, backward=True, **options):
+    """Compiles a module for these inputs, runs it, and prints what runs each matrix product,
+    and why it is not in FP8. Returns the Backend."""
+    torch._dynamo.reset()
+    backend = Backend(recipe, **options)
+    result = torch.compile(model, backend=backend)(*inputs)
+    if backward:
+        values = torch.utils._pytree.tree_leaves(result)
+        losses = [value.sum() for value in values
+                  if isinstance(value, torch.Tensor) and value.requires_grad]
+        if losses:
+            parameters = [value for value in model.parameters() if value.requires_grad]
+            torch.autograd.grad(sum(losses), parameters, allow_unused=True)
+    backend.explain()
+    return backend

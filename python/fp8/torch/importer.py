@@ -1,0 +1,86 @@
+"""Graphs of PyTorch's operations as linalg, by torch-mlir."""
+
+import contextlib
+import io
+
+import torch
+from torch_mlir import fx, ir
+from torch_mlir.compiler_utils import TorchMlirCompilerError
+from torch_mlir.dialects import torch as torch_dialect
+from torch_mlir.extras.fx_decomp_util import get_decomposition_table
+from torch_mlir.extras.fx_importer import ContextCache, FxImporter
+
+from fp8 import imports
+
+FUNCTION = "main"
+
+
+class _Locations(ContextCache):
+    """Gives operations, for locations, the name of their layer around that of torch's
+    operation: locations survive lowering."""
+
+    __slots__ = ["layers"]
+
+    def __init__(self, context, layers):
+        super().__init__(context)
+        self.layers = layers
+
+    def get_node_location(self, node):
+        operation = ir.Location.name(str(node.target), context=self._c)
+        return ir.Location.name(self.layers.get(node.name, ""), operation, context=self._c)
+
+
+def get_decompositions():
+    """Those of torch-mlir, but for attention, which stays PyTorch's: its backward takes what
+    its own forward leaves."""
+    return {operation: decomposition for operation, decomposition
+            in get_decomposition_table().items() if "attention" not in operation.name()}
+
+
+def convert(module, ports, layers):
+    """The program, as text, of a torch.fx.GraphModule of core operations on tensors, with the
+    Ports of its arguments and the names of products by those of their nodes.
+
+    Raises UnsupportedProgram for what does not become linalg.
+    """
+    context = ir.Context()
+    torch_dialect.register_dialect(context)
+    importer = FxImporter(context=context)
+    importer._cc = _Locations(context, layers)
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            lowered = fx.stateless_fx_import(module, output_type="linalg-on-tensors",
+                                             fx_importer=importer, model_name=FUNCTION)
+    except (TorchMlirCompilerError, RuntimeError, NotImplementedError, ValueError, TypeError, AssertionError, KeyError,
+            AttributeError) as error:
+        raise imports.UnsupportedProgram(_get_reason(f"{error}\n{said.getvalue()}")) from error
+    with context:
+        context.allow_unregistered_dialects = True
+        imports.check_dialects(lowered)
+        imports.name_contractions(ir, lowered, lambda layer: layer)
+        _set_roles(lowered)
+        function = next(op for op in lowered.body.operations
+                        if op.operation.name == "func.func" and op.name.value == FUNCTION)
+        results = len(ir.FunctionType(function.type).results)
+        imports.name_ports(ir, function, ports, [imports.Port(None)] * results)
+        return str(lowered)
+
+
+def _set_roles(module):
+    """Of products whose names say what they are: in a part of a graph, the arguments alone
+    would not tell."""
+    for operation in imports.walk(module.operation):
+        if "fp8.name" in operation.attributes:
+            last = ir.StringAttr(operation.attributes["fp8.name"]).value.split(".")[-1]
+            role = last.split("_")[0]
+            if role in ("dgrad", "wgrad"):
+                operation.attributes["fp8.role"] = ir.Attribute.parse(f"#fp8.role<{role}>")
+
+
+def _get_reason(text):
+    """The first error of a text, else its first line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if "error:" in line]
+    return (errors[0].split("error:", 1)[1].strip() if errors else lines[0] if lines else
+            "expected a graph that torch-mlir imports")

@@ -1,0 +1,148 @@
+"""Which parts of a graph are compiled."""
+
+import operator
+
+import torch
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
+
+import fp8
+from fp8 import imports
+from fp8.torch import graphs
+from fp8.torch.parts import compile_part
+
+# What becomes linalg, of torch-mlir's decompositions. Everything else stays PyTorch's:
+# attention, random numbers, communication, and what writes to its arguments.
+SUPPORTED = {
+    "mm", "bmm", "addmm", "baddbmm", "t", "transpose", "permute", "view", "_unsafe_view", "reshape",
+    "expand", "squeeze", "unsqueeze", "slice", "select", "cat", "clone", "alias", "_to_copy",
+    "convert_element_type", "split", "split_with_sizes", "getitem", "stack",
+    "add", "sub", "rsub", "mul", "div", "neg", "abs", "pow", "square", "sqrt", "rsqrt", "exp", "log",
+    "log1p", "expm1", "sigmoid", "tanh", "erf", "relu", "gelu", "silu", "maximum", "minimum", "clamp",
+    "clamp_min", "clamp_max", "where", "eq", "ne", "lt", "le", "gt", "ge", "logical_and",
+    "logical_not", "sin", "cos", "reciprocal", "fill", "full", "full_like", "ones_like",
+    "zeros_like", "zeros", "ones", "scalar_tensor", "arange", "masked_fill", "sum", "mean", "var",
+    "amax", "amin", "_softmax", "_softmax_backward_data", "_log_softmax",
+    "_log_softmax_backward_data", "native_layer_norm", "embedding", "threshold_backward",
+    "var_mean",
+}
+DTYPES = {torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.bool}
+
+
+def _is_supported(node):
+    """Whether a node of a graph is an operation that becomes linalg, on tensors."""
+    if node.op != "call_function":
+        return False
+    value = node.meta.get("val")
+    if isinstance(value, (torch.SymInt, int)):
+        return True
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return graphs.get_operation(node) in SUPPORTED and all(
+        isinstance(v, torch.Tensor) and v.dtype in DTYPES for v in values)
+
+
+class _Support(OperatorSupportBase):
+    def is_node_supported(self, submodules, node):
+        return _is_supported(node)
+
+
+def _is_worth_it(partition):
+    """A product, or several passes over memory that become one."""
+    names = [graphs.get_operation(node) for node in partition.nodes]
+    return (any(name in graphs.PRODUCTS for name in names)
+            or sum(name not in graphs.MOVES for name in names) > 2)
+
+
+def _find_unsupported(graph):
+    """The operations that stay PyTorch's, each once."""
+    return list(dict.fromkeys(
+        str(node.target) for node in graph.nodes
+        if node.op == "call_function" and not _is_supported(node) and not graphs.is_move(node)))
+
+
+def compile_graph(name, module, names, compile):
+    """What runs a graph of AOTAutograd, the Parts of it, and lines that say what of it stays
+    PyTorch's, and why.
+
+    `compile` makes a program of text.
+    """
+    left = [f"{name}: {operation} stays PyTorch's"
+            for operation in _find_unsupported(module.graph)]
+    if not left:
+        try:
+            caller, part = compile_part(name, module, names, compile)
+            return caller, [part] if part else [], []
+        except (imports.UnsupportedProgram, fp8.CompileError) as error:
+            left.append(f"{name}: {error}")
+    caller, parts, reasons = _compile_partitions(name, module, names, compile)
+    return caller, parts, left + reasons
+
+
+def _compile_partitions(name, module, names, compile):
+    """The same for what of the graph is supported, in as few parts as there can be."""
+    partitioner = CapabilityBasedPartitioner(module, _Support(), allows_single_node_partition=True)
+    partitions = [dict.fromkeys(partition.nodes) for partition in partitioner.propose_partitions()
+                  if _is_worth_it(partition)]
+    if not partitions:
+        return module.forward, [], []
+    fused = fuse_by_partitions(module, partitions)
+    calls = [node for node in fused.graph.nodes if node.op == "call_module"]
+    inners = {node.target: fused.get_submodule(node.target) for node in calls}
+    parts, left = [], []
+    for number, node in enumerate(calls):
+        inner, ports = inners[node.target], dict(names.ports)
+        for placeholder, argument in zip(graphs.get_placeholders(inner.graph), node.args):
+            placeholder.meta = argument.meta
+            port = names.ports.get(_get_origin(inners, argument).name)
+            if port:
+                ports[placeholder.name] = port
+        part_name = f"{name}.{number}"
+        try:
+            caller, part = compile_part(part_name, _as_tuple(inner),
+                                        graphs.Names(ports, names.layers), compile)
+        except (imports.UnsupportedProgram, fp8.CompileError) as error:
+            left.append(f"{part_name}: {error}")
+            continue
+        if part:
+            parts.append(part)
+        is_single = not isinstance(_get_result(inner), (tuple, list))
+        setattr(fused, node.target, _Module(caller, is_single))
+    fused.recompile()
+    return fused.forward, parts, left
+
+
+def _get_origin(inners, node):
+    """What a value of a graph of parts was before: the node that one of these returns."""
+    number = None
+    if node.target is operator.getitem and node.args[0].op == "call_module":
+        node, number = node.args
+    if node.op != "call_module":
+        return node
+    result = _get_result(inners[node.target])
+    return result if number is None else result[number]
+
+
+def _get_result(module):
+    return next(node for node in reversed(module.graph.nodes) if node.op == "output").args[0]
+
+
+def _as_tuple(module):
+    """The same with a tuple of results where it has one."""
+    result = _get_result(module)
+    if isinstance(result, (tuple, list)):
+        return module
+    nodes, graph = {}, torch.fx.Graph()
+    graph.graph_copy(module.graph, nodes)
+    graph.output((nodes[result],))
+    return torch.fx.GraphModule(module, graph)
+
+
+class _Module(torch.nn.Module):
+    def __init__(self, caller, is_single):
+        super().__init__()
+        self._caller, self._is_single = caller, is_single
+
+    def forward(self, *arguments):
+        results = self._caller(*arguments)
+        return results[0] if self._is_single else results

@@ -1,0 +1,204 @@
+# REQUIRES: pytorch, python-pytorch
+# RUN: %import_python %s
+"""Modules of PyTorch, forward and backward, through torch.compile's backend."""
+
+import copy
+import unittest
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import fp8
+import fp8.torch
+
+
+class MLP(nn.Module):
+    def __init__(self, width=128, wide=256):
+        super().__init__()
+        self.norm = nn.RMSNorm(width)
+        self.gate, self.up = (nn.Linear(width, wide, bias=False) for _ in range(2))
+        self.down = nn.Linear(wide, width)
+
+    def forward(self, x):
+        y = self.norm(x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+
+class Attention(nn.Module):
+    def __init__(self, width=64, heads=4):
+        super().__init__()
+        self.heads, self.qkv, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return x + self.out(y.transpose(1, 2).reshape(batch, length, width))
+
+
+class LanguageModel(nn.Module):
+    def __init__(self, vocabulary=256, width=64, depth=2):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.layers = nn.ModuleList(
+            nn.Sequential(Attention(width), MLP(width, 3 * width)) for _ in range(depth))
+        self.head = nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, tokens, targets):
+        x = self.embedding(tokens)
+        for layer in self.layers:
+            x = layer(x)
+        return F.cross_entropy(self.head(x).flatten(0, 1).float(), targets.flatten())
+
+
+def get_error(value, expected):
+    return ((value - expected).float().norm() / expected.float().norm()).item()
+
+
+def make_backend(recipe, **options):
+    return fp8.torch.Backend(recipe, target="cpu", cache=False, **options)
+
+
+class Test(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+
+    def run_mlp(self, recipe, steps=1):
+        """The backend, and errors of the result and of all gradients beside eager bf16."""
+        model = MLP().bfloat16()
+        eager, backend = copy.deepcopy(model), make_backend(recipe)
+        compiled = torch.compile(model, backend=backend)
+        x = torch.randn(4, 16, 128, dtype=torch.bfloat16, requires_grad=True)
+        x_eager = x.detach().clone().requires_grad_()
+        for _ in range(steps):
+            for value in (x, x_eager, *model.parameters(), *eager.parameters()):
+                value.grad = None
+            y, expected = compiled(x), eager(x_eager)
+            y.float().square().sum().backward()
+            expected.float().square().sum().backward()
+        errors = {"y": get_error(y, expected), "x": get_error(x.grad, x_eager.grad)}
+        for (name, value), other in zip(model.named_parameters(), eager.parameters()):
+            errors[name] = get_error(value.grad, other.grad)
+        return backend, errors
+
+    def test_high_precision_is_that_of_eager(self):
+        _, errors = self.run_mlp(None)
+        self.assertLess(max(errors.values()), 0.02, errors)
+
+    def test_recipes(self):
+        for recipe, limit in (("current", 0.12), (fp8.DelayedScaling(), 0.12), ("rowwise", 0.12),
+                              ("mxfp8", 0.12), ("nvfp4", 0.35)):
+            with self.subTest(str(recipe)):
+                backend, errors = self.run_mlp(recipe, steps=3)
+                self.assertLess(max(errors.values()), limit, errors)
+                self.assertGreater(max(errors.values()), 0.02, errors)
+                self.assertEqual([part.name for part in backend.parts],
+                                 ["graph0.forward", "graph0.backward"])
+
+    def test_names_and_roles(self):
+        backend, _ = self.run_mlp("current")
+        layers = {remark.name: (remark.role, remark.kind) for remark in backend.remarks}
+        expected = {f"{name}{suffix}": (role, "fp8") for name in ("gate", "up", "down")
+                    for suffix, role in (("", "fprop"), (".dgrad", "dgrad"), (".wgrad", "wgrad"))}
+        self.assertEqual(layers, expected)
+        self.assertEqual(backend.left, [])
+
+    def test_training_beside_eager(self):
+        model = LanguageModel().bfloat16()
+        eager, backend = copy.deepcopy(model), make_backend("delayed")
+        compiled = torch.compile(model, backend=backend)
+        losses = []
+        optimizers = [torch.optim.AdamW(m.parameters(), lr=3e-3) for m in (model, eager)]
+        data = torch.randint(0, 256, (4, 33))
+        for _ in range(10):
+            losses.append([])
+            for m, optimizer in zip((compiled, eager), optimizers):
+                optimizer.zero_grad()
+                loss = m(data[:, :-1], data[:, 1:])
+                loss.backward()
+                optimizer.step()
+                losses[-1].append(loss.item())
+        self.assertLess(losses[-1][0], 0.6 * losses[0][0])
+        for loss, expected in losses:
+            self.assertAlmostEqual(loss / expected, 1, delta=0.02)
+        # What is not supported stays PyTorch's, and is named; every product is in FP8.
+        self.assertTrue(any("attention" in line for line in backend.left), backend.left)
+        self.assertEqual({remark.role for remark in backend.remarks}, {"fprop", "dgrad", "wgrad"})
+        for remark in backend.remarks:
+            self.assertEqual(remark.kind, "fp8", remark)
+            suffix = remark.name.rsplit(".", 1)[-1].split("_")[0]
+            self.assertEqual(remark.role, suffix if suffix in ("dgrad", "wgrad") else "fprop")
+
+    def test_batch_sizes_that_change(self):
+        model = MLP().bfloat16()
+        backend = make_backend("current")
+        compiled = torch.compile(model, backend=backend)
+        for batch in (4, 6, 8, 12):
+            x = torch.randn(batch, 16, 128, dtype=torch.bfloat16)
+            y = compiled(x)
+            y.sum().backward()
+            self.assertLess(get_error(y, model(x)), 0.02)
+        self.assertEqual(len(backend.parts), 4)
+
+    def test_arguments_in_another_order(self):
+        model = MLP().bfloat16()
+        compiled = torch.compile(model, backend=make_backend(None))
+        x = torch.randn(128, 16, 4, dtype=torch.bfloat16).transpose(0, 2)
+        self.assertLess(get_error(compiled(x), model(x)), 0.01)
+
+    def test_inference(self):
+        model = MLP().bfloat16()
+        backend = make_backend("current")
+        x = torch.randn(4, 16, 128, dtype=torch.bfloat16)
+        with torch.no_grad():
+            y = torch.compile(model, backend=backend)(x)
+        self.assertLess(get_error(y, model(x)), 0.02)
+        self.assertEqual([part.name for part in backend.parts], ["graph0.forward"])
+
+    def test_steps(self):
+        backend, _ = self.run_mlp("delayed", steps=3)
+        self.assertEqual([part.state.steps for part in backend.parts], [3, 3])
+        backend.accumulate()
+        part = backend.parts[0]
+        arguments = [torch.zeros([size or 4 for size in port.shape], dtype=torch.bfloat16)
+                     for port in part.program.main.arguments]
+        part(*arguments)
+        self.assertEqual(part.state.steps, 3)
+        backend.end_step()
+        self.assertEqual(part.state.steps, 4)
+
+    def test_state_dict(self):
+        backend, _ = self.run_mlp("delayed", steps=3)
+        saved = backend.state_dict()
+        self.assertEqual(list(saved), ["graph0.forward", "graph0.backward"])
+        torch._dynamo.reset()
+        other, _ = self.run_mlp("delayed")
+        other.load_state_dict(saved)
+        self.assertEqual([part.state.steps for part in other.parts], [3, 3])
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected states of graph0.forward"):
+            other.load_state_dict({})
+
+    def test_by_name(self):
+        model = MLP().bfloat16()
+        compiled = torch.compile(model, backend="fp8", options={
+            "recipe": fp8.Float8CurrentScaling(), "target": "cpu", "cache": False})
+        x = torch.randn(4, 16, 128, dtype=torch.bfloat16)
+        self.assertLess(get_error(compiled(x), model(x)), 0.02)
+
+    def test_explain(self):
+        backend = fp8.torch.explain(MLP().bfloat16(), torch.randn(4, 16, 128).bfloat16(),
+                                    recipe="block", target="cpu", cache=False)
+        reasons = [remark.reason for remark in backend.remarks if remark.kind != "fp8"]
+        self.assertTrue(all("multiple of 128" in reason for reason in reasons), reasons)
+
+    def test_unknown_recipes(self):
+        with self.assertRaisesRegex(fp8.Error, "expected a recipe"):
+            make_backend("fancy")
+        with self.assertRaisesRegex(fp8.Error, "unknown option 'colour'"):
+            make_backend("current", colour=3)
+
+
+if __name__ == "__main__":
+    unittest.main()
