@@ -127,10 +127,8 @@ bool fp8::isContraction(linalg::LinalgOp op) {
   if (op.getNumDpsInputs() < 2 || op.getNumDpsInits() != 1 ||
       op.getNumReductionLoops() == 0)
     return false;
-  // What is computed of two inputs alone is another computation.
-  if (op.getNumDpsInputs() == 2)
-    return multipliesInputs(op);
-  return multipliesComputed<arith::AddFOp, arith::MulFOp>(op) ||
+  return multipliesInputs(op) ||
+         multipliesComputed<arith::AddFOp, arith::MulFOp>(op) ||
          multipliesComputed<arith::AddIOp, arith::MulIOp>(op);
 }
 

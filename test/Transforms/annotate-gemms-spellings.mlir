@@ -89,9 +89,10 @@ func.func @sum_of_rows(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>, %g: tensor<8xf3
   return %0 : tensor<4xf32>
 }
 
-// CHECK-LABEL: func.func @not_a_contraction
-// CHECK-NOT: fp8.name
-func.func @not_a_contraction(%x: tensor<4x8xf32>, %c: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+// A matrix of what is computed of an operand, within the contraction.
+// CHECK-LABEL: func.func @computed
+// CHECK: fp8.name = "computed.generic_0"
+func.func @computed(%x: tensor<4x8xf32>, %c: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>],
                        iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%x, %x : tensor<4x8xf32>, tensor<4x8xf32>) outs(%c : tensor<4x4xf32>) {
@@ -101,7 +102,13 @@ func.func @not_a_contraction(%x: tensor<4x8xf32>, %c: tensor<4x4xf32>) -> (tenso
     %next = arith.addf %sum, %product : f32
     linalg.yield %next : f32
   } -> tensor<4x4xf32>
-  %1 = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>],
+  return %0 : tensor<4x4xf32>
+}
+
+// CHECK-LABEL: func.func @not_a_contraction
+// CHECK-NOT: fp8.name
+func.func @not_a_contraction(%x: tensor<4x8xf32>, %c: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>],
                        iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%x, %x : tensor<4x8xf32>, tensor<4x8xf32>) outs(%c : tensor<4x4xf32>) {
   ^bb0(%a: f32, %b: f32, %sum: f32):
@@ -110,7 +117,7 @@ func.func @not_a_contraction(%x: tensor<4x8xf32>, %c: tensor<4x4xf32>) -> (tenso
     %next = arith.addf %sum, %product : f32
     linalg.yield %next : f32
   } -> tensor<4x4xf32>
-  return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
 }
 
 // CHECK-LABEL: func.func @tosa
