@@ -36,10 +36,7 @@ void fp8::buildCPUBufferPipeline(OpPassManager &pm) {
 void fp8::addLinalgPasses(OpPassManager &pm) {
   addFuncPass(pm, createWidenContractionsPass());
   pm.addPass(createConvertFP8ToLinalgPass());
-  // Extents that only show at run time are checked there; nothing is left of
-  // the checks where shapes are static.
-  pm.addPass(createGenerateRuntimeVerificationPass());
-  addFuncPass(pm, createDropTileChecksPass());
+  addFuncPass(pm, createCheckExtentsPass());
   addFuncPass(pm, createDecomposeAggregatesPass());
   addFuncPass(pm, createFuseElementwisePass());
   addFuncPass(pm, createCanonicalizerPass());

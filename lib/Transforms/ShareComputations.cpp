@@ -158,16 +158,25 @@ void ShareComputationsPass::runOnOperation() {
       it->second.push_back({&op, std::move(operands)});
     }
 
+  DenseMap<func::FuncOp, unsigned> numUnequal;
+  auto getParent = [](ArrayRef<Call> calls) {
+    return calls.front().op->getParentOfType<func::FuncOp>();
+  };
+  for (auto &[body, calls] : computations)
+    if (calls.size() == 1)
+      ++numUnequal[getParent(calls)];
+
   SymbolTable symbols(getOperation());
   for (auto &[body, calls] : computations) {
     auto shared = cast<func::FuncOp>(body->getParentOp());
-    if (calls.size() == 1) {
+    auto parent = getParent(calls);
+    // LLVM takes more than linear time for a function.
+    if (calls.size() == 1 && numUnequal[parent] <= maxInPlace) {
       shared.erase();
       continue;
     }
     LDBG() << calls.size() << " calls of " << shared.getName() << ": "
            << shared.getLoc();
-    auto parent = calls.front().op->getParentOfType<func::FuncOp>();
     symbols.insert(shared, std::next(Block::iterator(parent)));
     replace(calls, shared);
     ++numFunctions;

@@ -445,7 +445,7 @@ def TileStreamsPass : Pass<"fp8-tile-streams", "::mlir::ModuleOp"> {
 
     Tensors that are only known to fit when the program runs are compared before
     they are cut. The loop is marked (`fp8.tiles`), so that nothing compares their
-    parts again (`fp8-drop-tile-checks`). Streams that are too small to be worth
+    parts again (`fp8-check-extents`). Streams that are too small to be worth
     it, or that have sums in both directions, stay.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
@@ -467,17 +467,33 @@ def TileStreamsPass : Pass<"fp8-tile-streams", "::mlir::ModuleOp"> {
     Statistic<"numWhole", "num-whole", "Streams left whole">];
 }
 
-def DropTileChecksPass : Pass<"fp8-drop-tile-checks"> {
-  let summary = "no checks at run time in loops over tiles";
+def CheckExtentsPass : Pass<"fp8-check-extents", "::mlir::func::FuncOp"> {
+  let summary = "compare at run time what types do not say";
   let description = [{
-    Upstream's `generate-runtime-verification` checks every slice and every
-    operation, of tiles too. But tiles are parts of tensors that have been
-    compared before the loop (`fp8-tile-streams`), and each check is code with a
-    text of its own: of a program with dynamic extents it would be most of it.
-    The checks of loops that are marked with `fp8.tiles`, and the mark, go.
+    Operations check that their operands fit (`RuntimeVerifiableOpInterface`), as
+    upstream's `generate-runtime-verification` has it, but not where there is
+    nothing to find: structured operations of static shape have been verified, and
+    tiles are parts of tensors that have been compared before the loop
+    (`fp8-tile-streams`). Each check is code with a text of its own: of a program
+    with dynamic extents it would be most of it, and of a static one most of what
+    the passes that follow take time for. Loops over tiles are marked with
+    `fp8.tiles`, and the mark goes; what an element decides within them, such as
+    the row that it reads, is checked.
+
+    ```mlir
+    %0 = tensor.extract_slice %x[%i] [8] [1] : tensor<?xf32> to tensor<8xf32>
+    // becomes
+    %fits = ...
+    cf.assert %fits, "ERROR: Runtime op verification failed ..."
+    %0 = tensor.extract_slice %x[%i] [8] [1] : tensor<?xf32> to tensor<8xf32>
+    ```
   }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::cf::ControlFlowDialect",
+                           "::mlir::tensor::TensorDialect"];
   let statistics = [
-    Statistic<"numDropped", "num-dropped", "Checks dropped">];
+    Statistic<"numChecked", "num-checked", "Operations that are checked">];
 }
 
 def FuseCastsPass : Pass<"fp8-fuse-casts"> {
@@ -626,7 +642,8 @@ def ShareComputationsPass : Pass<"fp8-share-computations", "::mlir::ModuleOp"> {
     memory that they write, fills it itself, and has its own constants and slices
     and reshapes of what they read, whose memory may not be in one piece.
     What writes into a tensor that another operation made stays where it is, and so
-    do operations in loops and branches, and those that nothing is equal to.
+    do operations in loops and branches, and those that nothing is equal to, unless
+    the function has so many (`max-in-place`) that LLVM would take long for it.
 
     ```mlir
     %1 = linalg.exp ins(%x : tensor<64xf32>) outs(%0 : tensor<64xf32>) -> tensor<64xf32>
@@ -638,6 +655,9 @@ def ShareComputationsPass : Pass<"fp8-share-computations", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::func::FuncDialect",
                            "::mlir::LLVM::LLVMDialect"];
+  let options = [
+    Option<"maxInPlace", "max-in-place", "unsigned", /*default=*/"128",
+           "Computations that nothing is equal to which a function may have">];
   let statistics = [
     Statistic<"numFunctions", "num-functions", "Functions that were made">,
     Statistic<"numCalls", "num-calls", "Operations that are calls now">];
