@@ -86,7 +86,7 @@ def commands(tools, name, source, recipe, target, directory):
                    f"--fp8-pipeline=recipe={recipe} target={target} to=host",
                    "-o", "/dev/null"]
     yield "program", [tools / "fp8-compile", source, f"--recipe={recipe}", f"--target={target}",
-                      "--kernel-cache=", f"--name={name}", "-o", f"{directory}/{name}.so"]
+                      "--kernel-cache=off", f"--name={name}", "-o", f"{directory}/{name}.so"]
 
 
 def main():

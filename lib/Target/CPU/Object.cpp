@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Target/CPU/Object.h"
+#include "CutFunctions.h"
 #include "Host.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -46,6 +47,7 @@ llvm::Expected<std::string> fp8::emitObject(ModuleOp module,
   translated->setTargetTriple((*machine)->getTargetTriple());
   translated->setDataLayout((*machine)->createDataLayout());
   beginStep("optimize LLVM IR");
+  cutLongFunctions(*translated, **machine);
   auto optimize = makeOptimizingTransformer(options.optLevel, /*sizeLevel=*/0,
                                             machine->get());
   if (llvm::Error error = optimize(translated.get()))
