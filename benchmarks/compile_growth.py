@@ -136,10 +136,15 @@ def main():
             if iree:
                 command = [iree, source, "--iree-hal-target-backends=llvm-cpu",
                            "--iree-llvmcpu-target-cpu=host", "-o", f"{directory}/{name}.vmfb"]
-                seconds = best(command)
+                try:
+                    seconds = best(command)
+                except SystemExit as error:  # IREE has operations of another LLVM.
+                    print(error)
+                    continue
                 rows.append({"program": name, "until": "iree", "number": numbers[-1],
                              "seconds": seconds})
                 table.append(f"{name:>10} {'iree':>8} {numbers[-1]:>7} {seconds:>8.2f}s")
+                print(table[-1], flush=True)
     measure.write("compile_growth", rows, table, repeats=args.repeats, goal_growth=GOAL_GROWTH)
 
 
