@@ -2,6 +2,7 @@
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch import config as functorch_config
 from torch._functorch.aot_autograd import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
@@ -50,9 +51,13 @@ class Backend:
             names = graphs.name_backward(graph.graph, parameters, saved)
             return self._compile(f"graph{number}.backward", graph, names)
 
-        return aot_autograd(fw_compiler=forward, bw_compiler=backward, inference_compiler=forward,
-                            partition_fn=min_cut_rematerialization_partition,
-                            decompositions=importer.get_decompositions())(module, inputs)
+        compiler = aot_autograd(fw_compiler=forward, bw_compiler=backward,
+                                inference_compiler=forward,
+                                partition_fn=min_cut_rematerialization_partition,
+                                decompositions=importer.get_decompositions())
+        # Elementwise work is computed again within the passes that read its operands anyway.
+        with functorch_config.patch(aggressive_recomputation=True):
+            return compiler(module, inputs)
 
     def _compile(self, name, graph, names):
         target = self._find_target(graph)

@@ -30,11 +30,21 @@ class _Locations(ContextCache):
         return ir.Location.name(self.layers.get(node.name, ""), operation, context=self._c)
 
 
+def _pow(x, exponent):
+    """Small powers as products, which are what kernels compute element by element."""
+    if exponent == 1:
+        return x.clone()
+    if exponent == 2:
+        return x * x
+    return x * x * x if exponent == 3 else NotImplemented
+
+
 def get_decompositions():
     """Those of torch-mlir, but for attention, which stays PyTorch's: its backward takes what
     its own forward leaves."""
-    return {operation: decomposition for operation, decomposition
-            in get_decomposition_table().items() if "attention" not in operation.name()}
+    table = {operation: decomposition for operation, decomposition
+             in get_decomposition_table().items() if "attention" not in operation.name()}
+    return {**table, torch.ops.aten.pow.Tensor_Scalar: _pow}
 
 
 def convert(module, ports, layers):
