@@ -193,6 +193,15 @@ class Test(unittest.TestCase):
         reasons = [remark.reason for remark in backend.remarks if remark.kind != "fp8"]
         self.assertTrue(all("multiple of 128" in reason for reason in reasons), reasons)
 
+    def test_a_graph_that_does_not_compile(self):
+        backend = make_backend("block", require=True)
+        x = torch.randn(2, 100).bfloat16()
+        model = nn.Linear(100, 64).bfloat16()
+        with self.assertWarnsRegex(UserWarning, "none of the 1 matrix products of graph0.forward"):
+            y = torch.compile(model, backend=backend)(x)
+        self.assertTrue(torch.equal(y, model(x)))
+        self.assertIn("multiple of 128", backend.left[0])
+
     def test_unknown_recipes(self):
         with self.assertRaisesRegex(fp8.Error, "expected a recipe"):
             make_backend("fancy")

@@ -1,5 +1,7 @@
 """The backend of torch.compile."""
 
+import warnings
+
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
@@ -65,7 +67,11 @@ class Backend:
         def compile(text):
             return fp8.compile(text, self.recipe, target=target, **self.options)
 
+        products = sum(graphs.get_operation(node) in graphs.PRODUCTS for node in graph.graph.nodes)
         caller, made, left = partitions.compile_graph(name, graph, names, compile)
+        if products and not made:
+            warnings.warn(f"fp8: none of the {products} matrix products of {name} is compiled: "
+                          + "; ".join(left), stacklevel=2)
         self.parts.extend(made)
         self.left.extend(left)
         return make_boxed_func(caller)

@@ -39,12 +39,21 @@ def _pow(x, exponent):
     return x * x * x if exponent == 3 else NotImplemented
 
 
+def _reciprocal(x):
+    """A division: torch-mlir asserts that what a reciprocal is of is not zero, and a loop
+    with an assertion has no kernel."""
+    if not x.is_floating_point():
+        return NotImplemented
+    return torch.ones((), dtype=x.dtype, device=x.device) / x
+
+
 def get_decompositions():
     """Those of torch-mlir, but for attention, which stays PyTorch's: its backward takes what
     its own forward leaves."""
     table = {operation: decomposition for operation, decomposition
              in get_decomposition_table().items() if "attention" not in operation.name()}
-    return {**table, torch.ops.aten.pow.Tensor_Scalar: _pow}
+    return {**table, torch.ops.aten.pow.Tensor_Scalar: _pow,
+            torch.ops.aten.reciprocal.default: _reciprocal}
 
 
 def convert(module, ports, layers):
