@@ -161,6 +161,7 @@ class Test(unittest.TestCase):
         backend, _ = self.run_mlp("delayed", steps=3)
         self.assertEqual([part.state.steps for part in backend.parts], [3, 3])
         backend.accumulate()
+        self.assertFalse(any(part.steps for part in backend.parts))
         part = backend.parts[0]
         arguments = [torch.zeros([size or 4 for size in port.shape], dtype=torch.bfloat16)
                      for port in part.program.main.arguments]
@@ -168,6 +169,22 @@ class Test(unittest.TestCase):
         self.assertEqual(part.state.steps, 3)
         backend.end_step()
         self.assertEqual(part.state.steps, 4)
+
+    def test_steps_of_parts_to_come(self):
+        backend = make_backend("delayed")
+        backend.accumulate()
+        torch.compile(MLP().bfloat16(), backend=backend)(torch.randn(4, 128).bfloat16())
+        self.assertEqual([part.state.steps for part in backend.parts], [0])
+
+    def test_powers(self):
+        class Powers(nn.Module):
+            def forward(self, x, i):
+                return x ** 2 + x ** 3 + x ** 1, i ** 2, i ** 2.0
+        x, i = torch.randn(8, 16), torch.arange(8)
+        results = torch.compile(Powers(), backend=make_backend(None))(x, i)
+        for value, expected in zip(results, Powers()(x, i)):
+            self.assertEqual(value.dtype, expected.dtype)
+            self.assertTrue(torch.allclose(value, expected, rtol=1e-5))
 
     def test_state_dict(self):
         backend, _ = self.run_mlp("delayed", steps=3)
@@ -197,7 +214,7 @@ class Test(unittest.TestCase):
         backend = make_backend("block", require=True)
         x = torch.randn(2, 100).bfloat16()
         model = nn.Linear(100, 64).bfloat16()
-        with self.assertWarnsRegex(UserWarning, "none of the 1 matrix products of graph0.forward"):
+        with self.assertWarnsRegex(UserWarning, "1 of 1 matrix products of graph0.forward stay"):
             y = torch.compile(model, backend=backend)(x)
         self.assertTrue(torch.equal(y, model(x)))
         self.assertIn("multiple of 128", backend.left[0])

@@ -1,7 +1,5 @@
 """The backend of torch.compile."""
 
-import warnings
-
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
@@ -36,7 +34,7 @@ class Backend:
         fp8.emit("module {}", "mlir", recipe, target="cpu" if target == "auto" else target,
                  **checked)
         self.parts, self.left = [], []
-        self._graphs = 0
+        self._graphs, self._ends_steps = 0, True
 
     def __call__(self, module, inputs):
         number, self._graphs = self._graphs, self._graphs + 1
@@ -67,11 +65,9 @@ class Backend:
         def compile(text):
             return fp8.compile(text, self.recipe, target=target, **self.options)
 
-        products = sum(graphs.get_operation(node) in graphs.PRODUCTS for node in graph.graph.nodes)
         caller, made, left = partitions.compile_graph(name, graph, names, compile)
-        if products and not made:
-            warnings.warn(f"fp8: none of the {products} matrix products of {name} is compiled: "
-                          + "; ".join(left), stacklevel=2)
+        for part in made:
+            part.steps = self._ends_steps
         self.parts.extend(made)
         self.left.extend(left)
         return make_boxed_func(caller)
@@ -103,8 +99,9 @@ class Backend:
 
     def accumulate(self, is_on=True):
         """Makes a step of several calls, as with accumulated gradients: until `end_step`."""
+        self._ends_steps = not is_on
         for part in self.parts:
-            part.steps = not is_on
+            part.steps = self._ends_steps
 
     def state_dict(self):
         """The states of all parts, by the parts' names: what goes into a checkpoint."""

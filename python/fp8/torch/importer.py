@@ -32,6 +32,8 @@ class _Locations(ContextCache):
 
 def _pow(x, exponent):
     """Small powers as products, which are what kernels compute element by element."""
+    if not x.is_floating_point():
+        return NotImplemented
     if exponent == 1:
         return x.clone()
     if exponent == 2:

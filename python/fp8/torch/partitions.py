@@ -1,6 +1,7 @@
 """Which parts of a graph are compiled."""
 
 import operator
+import warnings
 
 import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
@@ -47,10 +48,14 @@ class _Support(OperatorSupportBase):
         return _is_supported(node)
 
 
+def _count_products(nodes):
+    return sum(graphs.get_operation(node) in graphs.PRODUCTS for node in nodes)
+
+
 def _is_worth_it(partition):
     """A product, or several passes over memory that become one."""
     names = [graphs.get_operation(node) for node in partition.nodes]
-    return (any(name in graphs.PRODUCTS for name in names)
+    return (_count_products(partition.nodes) > 0
             or sum(name not in graphs.MOVES for name in names) > 2)
 
 
@@ -67,6 +72,7 @@ def compile_graph(name, module, names, compile):
 
     `compile` makes a program of text.
     """
+    products = _count_products(module.graph.nodes)
     left = [f"{name}: {operation} stays PyTorch's"
             for operation in _find_unsupported(module.graph)]
     if not left:
@@ -75,21 +81,26 @@ def compile_graph(name, module, names, compile):
             return caller, [part] if part else [], []
         except (imports.UnsupportedProgram, fp8.CompileError) as error:
             left.append(f"{name}: {error}")
-    caller, parts, reasons = _compile_partitions(name, module, names, compile)
-    return caller, parts, left + reasons
+    caller, parts, reasons, compiled = _compile_partitions(name, module, names, compile)
+    left += reasons
+    if compiled < products:
+        warnings.warn(f"fp8: {products - compiled} of {products} matrix products of {name} stay "
+                      f"PyTorch's: {'; '.join(left)}", stacklevel=2)
+    return caller, parts, left
 
 
 def _compile_partitions(name, module, names, compile):
-    """The same for what of the graph is supported, in as few parts as there can be."""
+    """The same for what of the graph is supported, in as few parts as there can be; and how
+    many products are in them."""
     partitioner = CapabilityBasedPartitioner(module, _Support(), allows_single_node_partition=True)
     partitions = [dict.fromkeys(partition.nodes) for partition in partitioner.propose_partitions()
                   if _is_worth_it(partition)]
     if not partitions:
-        return module.forward, [], []
+        return module.forward, [], [], 0
     fused = fuse_by_partitions(module, partitions)
     calls = [node for node in fused.graph.nodes if node.op == "call_module"]
     inners = {node.target: fused.get_submodule(node.target) for node in calls}
-    parts, left = [], []
+    parts, left, compiled = [], [], 0
     for number, node in enumerate(calls):
         inner, ports = inners[node.target], dict(names.ports)
         for placeholder, argument in zip(graphs.get_placeholders(inner.graph), node.args):
@@ -106,10 +117,11 @@ def _compile_partitions(name, module, names, compile):
             continue
         if part:
             parts.append(part)
+        compiled += _count_products(inner.graph.nodes)
         is_single = not isinstance(_get_result(inner), (tuple, list))
         setattr(fused, node.target, _Module(caller, is_single))
     fused.recompile()
-    return fused.forward, parts, left
+    return fused.forward, parts, left, compiled
 
 
 def _get_origin(inners, node):
