@@ -32,6 +32,7 @@ StreamClusters::StreamClusters(Block &block) : block(block) {
     add(&op);
   }
   copySources();
+  copyProducers();
   // Copies in another order have kernels of their own.
   for (Cluster &cluster : clusters)
     if (llvm::all_of(cluster, llvm::IsaPred<TransposeOp>)) {
@@ -138,18 +139,15 @@ static bool isMember(Operation *op) {
              linalg::GenericOp>(op);
 }
 
-/// Whether `value` has an element for each of the domain, codes and factors
-/// counting as the codes.
-static bool isOfDomain(Value value, const StreamLayouts &layouts) {
+bool fp8::isOfDomain(Value value, const StreamLayouts &layouts) {
   if (auto scaled = dyn_cast<ScaledType>(value.getType()))
     return scaled.getShape() == layouts.getDomain();
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && type.getShape() == layouts.getDomain();
 }
 
-/// The tensors with all elements that a cluster reads and writes.
-static size_t countTensors(ArrayRef<Operation *> ops,
-                           const StreamLayouts &layouts) {
+size_t fp8::countTensors(ArrayRef<Operation *> ops,
+                         const StreamLayouts &layouts) {
   llvm::SmallDenseSet<Value> tensors;
   for (Operation *op : ops) {
     auto destination = dyn_cast<DestinationStyleOpInterface>(op);
@@ -373,25 +371,6 @@ void StreamClusters::add(Operation *op) {
     if (!sources.empty())
       place(op);
   }
-}
-
-/// A dequantise stands in the first cluster that reads it, and as a copy in all
-/// others.
-void StreamClusters::copySources() {
-  for (auto [number, cluster] : llvm::enumerate(clusters))
-    for (Operation *&op : cluster) {
-      unsigned home = clusterOf.lookup(op);
-      if (home == number)
-        continue;
-      OpBuilder b(op);
-      Operation *copy = b.clone(*op);
-      op->getResult(0).replaceUsesWithIf(
-          copy->getResult(0), [&](OpOperand &use) {
-            return llvm::is_contained(clusters[number], use.getOwner());
-          });
-      op = copy;
-      clusterOf[copy] = number;
-    }
 }
 
 //===----------------------------------------------------------------------===//

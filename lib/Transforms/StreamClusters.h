@@ -14,10 +14,18 @@
 
 namespace mlir::fp8 {
 
+/// Whether `value` has an element for each of the domain, codes and factors
+/// counting as the codes.
+bool isOfDomain(Value value, const StreamLayouts &layouts);
+
+/// The tensors with all elements that `ops` read and write, as one pass.
+size_t countTensors(ArrayRef<Operation *> ops, const StreamLayouts &layouts);
+
 /// Groups the operations of a block that one pass over memory computes each:
 /// those that read the same tensor, or what another of the group computes. A
 /// dequantise that several groups read is copied into each, as codes are less
-/// to read than numbers.
+/// to read than numbers, and so is light arithmetic on what is no more to read
+/// than its result.
 class StreamClusters {
 public:
   /// In program order.
@@ -46,6 +54,13 @@ private:
   /// The dequantises that `op` reads.
   SmallVector<Operation *> getSources(Operation *op) const;
   void copySources();
+  void copyProducers();
+  /// Computes `value`, which another cluster does, in `cluster` too, if that is
+  /// less to read.
+  bool copyProducer(Value value, unsigned cluster);
+  /// Takes an operation that nobody needs any more out of its cluster, and the
+  /// block.
+  void eraseUnused(Operation *op);
   /// Whether `ops`, with the operations of `cluster` among them, need results
   /// of it by way of others.
   bool needThemselves(ArrayRef<Operation *> ops, unsigned cluster) const;

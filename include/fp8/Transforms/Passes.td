@@ -410,8 +410,9 @@ def FormStreamsPass : Pass<"fp8-form-streams"> {
     ```
 
     What needs a value that is only known when the whole tensor has been read,
-    as a quantise with the scale of its own amax, begins another stream.
-    Operations move; the order of effects stays what it was.
+    as a quantise with the scale of its own amax, begins another stream. A
+    number that two streams need, and that light arithmetic makes of what is no
+    more to read, is computed in both. Operations move; the order of effects stays what it was.
   }];
   let dependentDialects = ["::mlir::fp8::FP8Dialect"];
   let statistics = [
@@ -539,6 +540,9 @@ def FuseElementwisePass : Pass<"fp8-fuse-elementwise"> {
     every use in the reduction. What rounds a matmul's result to 16 bits stays
     apart too: in that matmul's epilogue it is free, and in a user that goes to
     the epilogue of another matmul the result would be stored with 32 bits.
+    Who reads a tensor that is only widened reads the narrow one, and widens it
+    for himself; unit dimensions that a reshape adds or removes are read
+    through.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::linalg::LinalgDialect",
