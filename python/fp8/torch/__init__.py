@@ -1,16 +1,38 @@
-"""FP8 in PyTorch: a backend of torch.compile.
+"""FP8 in PyTorch: a backend of torch.compile, and linear layers.
 
     import fp8.torch
     model = torch.compile(model, backend="fp8", options={"recipe": fp8.DelayedScaling()})
+    # or
+    fp8.torch.convert_to_fp8_training(model, fp8.DelayedScaling())
 
-docs/Torch.md goes through all of it.
+The backend takes torch-mlir, layers do not. docs/Torch.md goes through all of it.
 """
+
+import importlib
 
 from torch._dynamo import register_backend
 
-from fp8.torch.backend import Backend, compile_fp8, explain
-from fp8.torch.parts import Part
+from fp8.torch.modules import (Linear, autocast, convert_from_fp8, convert_to_fp8_training,
+                               summarize)
+from fp8.torch.steps import accumulate, accumulated, end_step
 
-__all__ = ["Backend", "Part", "compile_fp8", "explain"]
+# What is imported when it is asked for.
+_LATE = {"Backend": "backend", "Part": "parts", "explain": "backend"}
+
+__all__ = ["Backend", "Linear", "Part", "accumulate", "accumulated", "autocast", "compile_fp8",
+           "convert_from_fp8", "convert_to_fp8_training", "end_step", "explain", "summarize"]
+
+
+def __getattr__(name):
+    if name in _LATE:
+        return getattr(importlib.import_module(f"fp8.torch.{_LATE[name]}"), name)
+    raise AttributeError(f"module 'fp8.torch' has no attribute '{name}'")
+
+
+def compile_fp8(module, inputs, *, recipe=None, options=None, **others):
+    """What torch.compile calls for `backend="fp8"`."""
+    from fp8.torch.backend import Backend
+    return Backend(**{"recipe": recipe, **(options or {}), **others})(module, inputs)
+
 
 register_backend(compile_fp8, name="fp8")

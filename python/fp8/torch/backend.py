@@ -118,11 +118,6 @@ class Backend:
             names[name].state.load_state_dict(state, strict)
 
 
-def compile_fp8(module, inputs, *, recipe=None, options=None, **others):
-    """What torch.compile calls for `backend="fp8"`."""
-    return Backend(**{"recipe": recipe, **(options or {}), **others})(module, inputs)
-
-
 def explain(model, *inputs, recipe=None, backward=True, **options):
     """Compiles a module for these inputs, runs it, and prints what runs each matrix product,
     and why it is not in FP8. Returns the Backend."""

@@ -1,0 +1,187 @@
+"""Programs of linear layers: y = x w^T + b and its gradients, under a recipe."""
+
+import threading
+import warnings
+from collections import namedtuple
+
+import torch
+
+import fp8
+
+# What a program is of: sizes and dtype of a layer, whether it has a bias, and the rows of x,
+# None for any number.
+Shape = namedtuple("Shape", "rows inputs outputs dtype has_bias")
+
+ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
+
+_MAPS = """#full = affine_map<(m, n) -> (m, n)>
+#columns = affine_map<(m, n) -> (n)>
+#a = affine_map<(m, n, k) -> (m, k)>
+#a_columns = affine_map<(m, n, k) -> (k, m)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#b_columns = affine_map<(m, n, k) -> (n, k)>
+#d = affine_map<(m, n, k) -> (m, n)>
+"""
+
+
+class _Writer:
+    """The bodies of the functions of a shape. Sums are f32, as in PyTorch's linear layers,
+    and rounded once."""
+
+    def __init__(self, shape):
+        self.shape, self.element = shape, ELEMENTS[shape.dtype]
+
+    def type(self, *sizes, element=None):
+        sizes = "".join("?x" if size is None else f"{size}x" for size in sizes)
+        return f"tensor<{sizes}{element or self.element}>"
+
+    def empty(self, name, *sizes, element=None):
+        rows = "%rows" if None in sizes else ""
+        return f"    %{name} = tensor.empty({rows}) : {self.type(*sizes, element=element)}\n"
+
+    def product(self, name, role, a, b, maps, types, sizes):
+        kind = self.type(*sizes, element="f32")
+        return (self.empty(f"{name}_e", *sizes, element="f32")
+                + f"    %{name}_z = linalg.fill ins(%zero : f32) outs(%{name}_e : {kind}) -> {kind}\n"
+                + f"    %{name}_f = linalg.matmul indexing_maps = [{maps}, #d] "
+                  f'{{fp8.name = "{name}", fp8.role = #fp8.role<{role}>}} ins({a}, {b} : {types}) '
+                  f"outs(%{name}_z : {kind}) -> {kind}\n")
+
+    def round(self, name, sizes, added=""):
+        """`added` is a line that makes %sum of %in, with a bias among the inputs."""
+        wide, kind = self.type(*sizes, element="f32"), self.type(*sizes)
+        if not added and self.element == "f32":
+            return f"    %{name} = tensor.cast %{name}_f : {wide} to {kind}\n"
+        bias = self.type(sizes[-1])
+        inputs = f"%{name}_f, %b : {wide}, {bias}" if added else f"%{name}_f : {wide}"
+        maps = "#full, #columns, #full" if added else "#full, #full"
+        arguments = f"%in: f32, %in_b: {self.element}" if added else "%in: f32"
+        last = "%sum" if added else "%in"
+        lines = added
+        if self.element != "f32":
+            lines += f"      %rounded = arith.truncf {last} : f32 to {self.element}\n"
+            last = "%rounded"
+        return (self.empty(f"{name}_r", *sizes)
+                + f"    %{name} = linalg.generic {{indexing_maps = [{maps}], "
+                  f'iterator_types = ["parallel", "parallel"]}} ins({inputs}) '
+                  f"outs(%{name}_r : {kind}) {{\n    ^bb0({arguments}, %out: {self.element}):\n"
+                + lines + f"      linalg.yield {last} : {self.element}\n    }} -> {kind}\n")
+
+    def start(self, argument, kind):
+        lines = "    %zero = arith.constant 0.0 : f32\n"
+        if self.shape.rows is None:
+            lines += (f"    %c0 = arith.constant 0 : index\n"
+                      f"    %rows = tensor.dim %{argument}, %c0 : {kind}\n")
+        return lines
+
+    def forward(self):
+        m, k, n = self.shape.rows, self.shape.inputs, self.shape.outputs
+        x, w, y = self.type(m, k), self.type(n, k), self.type(m, n)
+        arguments = (f'%x: {x} {{fp8.name = "x"}}, '
+                     f'%w: {w} {{fp8.name = "weight", fp8.weight}}')
+        added = ""
+        if self.shape.has_bias:
+            arguments += f', %b: {self.type(n)} {{fp8.name = "bias"}}'
+            wide = "%in_b"
+            if self.element != "f32":
+                added = f"      %wide = arith.extf %in_b : {self.element} to f32\n"
+                wide = "%wide"
+            added += f"      %sum = arith.addf %in, {wide} : f32\n"
+        return (f'  func.func @forward({arguments}) -> ({y} {{fp8.name = "y"}}) {{\n'
+                + self.start("x", x)
+                + self.product("fprop", "fprop", "%x", "%w", "#a, #b_columns", f"{x}, {w}", (m, n))
+                + self.round("fprop", (m, n), added)
+                + f"    return %fprop : {y}\n  }}\n")
+
+    def bias_gradient(self):
+        m, n = self.shape.rows, self.shape.outputs
+        dy, wide, narrow = self.type(m, n), self.type(n, element="f32"), self.type(n)
+        body = "      %s = arith.addf %in, %out : f32\n"
+        if self.element != "f32":
+            body = (f"      %g = arith.extf %in : {self.element} to f32\n"
+                    f"      %s = arith.addf %g, %out : f32\n")
+        text = (self.empty("db_e", n, element="f32")
+                + f"    %db_z = linalg.fill ins(%zero : f32) outs(%db_e : {wide}) -> {wide}\n"
+                  f"    %db_f = linalg.generic {{indexing_maps = [#full, #columns], "
+                  f'iterator_types = ["reduction", "parallel"]}} ins(%dy : {dy}) '
+                  f"outs(%db_z : {wide}) {{\n    ^bb0(%in: {self.element}, %out: f32):\n{body}"
+                  f"      linalg.yield %s : f32\n    }} -> {wide}\n")
+        if self.element == "f32":
+            return text.replace("%db_f", "%db")
+        return text + f"    %db = arith.truncf %db_f : {wide} to {narrow}\n"
+
+    def backward(self, name, needs_x, needs_weight):
+        m, k, n = self.shape.rows, self.shape.inputs, self.shape.outputs
+        x, w, dy = self.type(m, k), self.type(n, k), self.type(m, n)
+        arguments = [f'%dy: {dy} {{fp8.name = "dy", fp8.grad}}']
+        results, body = [], self.start("dy", dy)
+        if needs_weight:
+            arguments.append(f'%x: {x} {{fp8.name = "x"}}')
+        if needs_x:
+            arguments.append(f'%w: {w} {{fp8.name = "weight", fp8.weight}}')
+            body += self.product("dgrad", "dgrad", "%dy", "%w", "#a, #b", f"{dy}, {w}", (m, k))
+            body += self.round("dgrad", (m, k))
+            results.append(("%dgrad", x))
+        if needs_weight:
+            body += self.product("wgrad", "wgrad", "%dy", "%x", "#a_columns, #b", f"{dy}, {x}",
+                                 (n, k))
+            body += self.round("wgrad", (n, k))
+            results.append(("%wgrad", w))
+            if self.shape.has_bias:
+                body += self.bias_gradient()
+                results.append(("%db", self.type(n)))
+        names, types = zip(*results)
+        return (f"  func.func @{name}({', '.join(arguments)}) -> ({', '.join(types)}) {{\n{body}"
+                f"    return {', '.join(names)} : {', '.join(types)}\n  }}\n")
+
+
+def write(shape):
+    """The text of `forward(x, weight[, bias]) -> y`, `backward(dy, x, weight) -> (dx,
+    dweight[, dbias])`, and of `dgrad(dy, weight)` and `wgrad(dy, x)`, which are halves of it."""
+    writer = _Writer(shape)
+    return (_MAPS + writer.forward() + writer.backward("backward", True, True)
+            + writer.backward("dgrad", True, False) + writer.backward("wgrad", False, True))
+
+
+class Programs:
+    """The programs of a recipe, which all layers of it share.
+
+    The first sizes that come have programs of their own; later ones share one for any number
+    of rows, so that lengths that change do not compile without end.
+    """
+
+    MOST_ROWS = 4
+
+    def __init__(self, recipe, target, options):
+        self.recipe, self.target, self.options = recipe, target, options
+        self._programs, self._lock = {}, threading.Lock()
+
+    def get(self, rows, inputs, outputs, dtype, has_bias, device):
+        shape = Shape(rows, inputs, outputs, dtype, has_bias)
+        found = self._programs.get((shape, device))
+        return found or self._find(shape, device)
+
+    def _find(self, shape, device):
+        with self._lock:
+            same = [known for known, where in self._programs
+                    if where == device and known._replace(rows=shape.rows) == shape
+                    and known.rows is not None]
+            if len(same) >= self.MOST_ROWS:
+                shape = shape._replace(rows=None)
+            if (shape, device) not in self._programs:
+                self._programs[shape, device] = self._compile(shape, device)
+            return self._programs[shape, device]
+
+    def _compile(self, shape, device):
+        target = self.target
+        if target == "auto":
+            target = "auto" if device == "cuda" else "cpu"
+        program = fp8.compile(write(shape), self.recipe, target=target, **self.options)
+        left = {remark.name: remark for remark in program.remarks
+                if remark.kind == "high precision"}
+        if left:
+            reasons = "; ".join(f"{name}: {remark.reason}" for name, remark in left.items())
+            warnings.warn(f"fp8: a linear layer of {shape.inputs} inputs and {shape.outputs} "
+                          f"outputs with {shape.rows or 'any number of'} rows is not all in "
+                          f"FP8: {reasons}", stacklevel=4)
+        return program

@@ -1,0 +1,243 @@
+"""Linear layers in FP8, and models that have them."""
+
+import fnmatch
+import itertools
+import weakref
+
+import torch
+from torch import nn
+
+from fp8.errors import ArgumentError
+from fp8.recipes import get_text
+from fp8.remarks import explain as explain_remarks
+from fp8.torch import linear_ops
+from fp8.torch.linear_programs import ELEMENTS, Programs
+
+_numbers = itertools.count()
+_layers = weakref.WeakValueDictionary()
+_programs = {}
+
+_STATE = "fp8_state"
+
+
+def _get_programs(recipe, target="auto", options=()):
+    """Those of a recipe's text, which all layers share."""
+    key = recipe, target, options
+    if key not in _programs:
+        _programs[key] = Programs(recipe, target, dict(options))
+    return _programs[key]
+
+
+class autocast:
+    """Within it, `Linear` layers without a recipe of their own compute in FP8:
+
+        with fp8.torch.autocast(fp8.DelayedScaling()):
+            loss = model(x)
+
+    Backward is that of the forward, wherever it is called. Without it, or with
+    `enabled=False`, these layers are PyTorch's. For all threads of the process.
+    """
+
+    current = None
+
+    def __init__(self, recipe, enabled=True):
+        self._recipe = get_text(recipe) if enabled else None
+
+    def __enter__(self):
+        self._before = autocast.current
+        autocast.current = self._recipe
+        return self
+
+    def __exit__(self, *_):
+        autocast.current = self._before
+
+
+class Linear(nn.Linear):
+    """A torch.nn.Linear whose products, forward and backward, are computed in FP8.
+
+    - recipe: as fp8.compile takes it; None for that of `autocast` around a call;
+    - others: as torch.nn.Linear;
+    - options: of fp8.compile.
+
+    x is [..., in_features] of float32, float16 or bfloat16, the result [..., out_features] of
+    the same; parameters are of it too, or torch.autocast says what all are rounded to. With
+    delayed scaling the layer has a state, which is in its state_dict as `fp8_state`; each
+    backward ends a step. Raises ArgumentError for other dtypes, CompileError.
+    """
+
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *,
+                 recipe=None, target="auto", **options):
+        super().__init__(in_features, out_features, bias, device, dtype)
+        self._begin(recipe, target, options)
+
+    def _begin(self, recipe, target="auto", options=None):
+        self.recipe = None if recipe is None else get_text(recipe)
+        self._target, self._options = target, tuple(sorted((options or {}).items()))
+        self._units, self._steps = {}, True
+        self._number = next(_numbers)
+        _layers[self._number] = self
+
+    def _get_unit(self, recipe, saved=None):
+        if recipe not in self._units:
+            programs = _get_programs(recipe, self._target, self._options)
+            self._units[recipe] = linear_ops.Unit(programs, saved)
+            self._units[recipe].steps = self._steps
+        return self._units[recipe]
+
+    def forward(self, x):
+        recipe = self.recipe if self.recipe is not None else autocast.current
+        if recipe is None:
+            return super().forward(x)
+        weight, bias = self.weight, self.bias
+        if x.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(x.device.type):
+            dtype = torch.get_autocast_dtype(x.device.type)
+            x, weight = x.to(dtype), weight.to(dtype)
+            bias = None if bias is None else bias.to(dtype)
+        self._check(x, weight, bias)
+        rows = x.reshape(-1, self.in_features).contiguous()
+        if x.numel() == 0:
+            # Nothing to compute, and no amax of it.
+            y = nn.functional.linear(rows, weight, bias)
+        else:
+            y = torch.ops.fp8.linear(rows, weight.contiguous(), bias,
+                                     _find_unit(self._number, recipe))
+        return y.reshape(*x.shape[:-1], self.out_features)
+
+    def _check(self, x, weight, bias):
+        if x.ndim == 0 or x.shape[-1] != self.in_features:
+            raise ArgumentError(f"expected x of [..., {self.in_features}], but got "
+                                f"{list(x.shape)}")
+        if x.dtype not in ELEMENTS:
+            raise ArgumentError(f"expected x of float32, float16 or bfloat16, but got {x.dtype}")
+        for name, value in (("weight", weight), ("bias", bias)):
+            if value is not None and value.dtype != x.dtype:
+                raise ArgumentError(f"expected the {name} to be of {x.dtype} as x is, but got "
+                                    f"{value.dtype}; torch.autocast converts both")
+            if value is not None and value.device != x.device:
+                raise ArgumentError(f"expected the {name} on {x.device}, where x is, but got it "
+                                    f"on {value.device}")
+
+    @property
+    def units(self):
+        """What has computed the layer, by recipe."""
+        return dict(self._units)
+
+    @property
+    def remarks(self):
+        """What was decided of each product, under each recipe and for all sizes that came."""
+        return tuple({
+            (recipe, remark.text): remark for recipe, unit in self._units.items()
+            for program in unit.used.values() for remark in program.remarks
+            if remark.function in ("forward", "backward")}.values())
+
+    def extra_repr(self):
+        return super().extra_repr() + f", recipe={self.recipe}"
+
+    def __getstate__(self):
+        saved = {recipe: unit.get_saved() for recipe, unit in self._units.items()}
+        return {**self.__dict__, "_units": saved}
+
+    def __setstate__(self, state):
+        saved = state["_units"]
+        super().__setstate__({**state, "_units": {}})
+        self._number = next(_numbers)
+        _layers[self._number] = self
+        for recipe, bytes_ in saved.items():
+            self._get_unit(recipe, bytes_)
+
+    def __deepcopy__(self, memo):
+        import copy
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        made.__setstate__({key: value if key == "_number" else copy.deepcopy(value, memo)
+                           for key, value in self.__getstate__().items()})
+        return made
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        saved = {recipe: unit.get_saved() for recipe, unit in self._units.items()}
+        for recipe, data in saved.items():
+            if data is not None:
+                key = _STATE if recipe == self.recipe else f"{_STATE}.{recipe}"
+                destination[prefix + key] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+
+    def _load_from_state_dict(self, state_dict, prefix, *args):
+        own = {key: state_dict.pop(key) for key in list(state_dict)
+               if key == prefix + _STATE or key.startswith(f"{prefix}{_STATE}.")}
+        super()._load_from_state_dict(state_dict, prefix, *args)
+        for key, value in own.items():
+            recipe = key[len(prefix) + len(_STATE) + 1:] or self.recipe
+            if recipe is not None:
+                self._get_unit(recipe).set_saved(value.cpu().numpy().tobytes())
+        state_dict.update(own)
+
+
+@torch.compiler.assume_constant_result
+def _find_unit(number, recipe):
+    """The number of what computes a layer under a recipe: of each its own."""
+    return _layers[number]._get_unit(recipe).number
+
+
+def _matches(filter, name, module):
+    if filter is None:
+        return True
+    if callable(filter):
+        return filter(name, module)
+    globs = [filter] if isinstance(filter, str) else filter
+    return any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+
+
+def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, target="auto",
+                            **options):
+    """Makes the torch.nn.Linear layers of a model `Linear` ones, in place, and returns it.
+
+    - recipe: as fp8.compile takes it; None for that of `autocast` around a call;
+    - filter: which layers: globs of their names, e.g. ["layers.*.mlp.*"], or a function of
+      (name, module); None for all;
+    - first_last_bf16: how many of these stay what they are at either end of the model, where
+      FP8 costs most accuracy and saves least time;
+    - target, options: of fp8.compile.
+
+    Modules and parameters stay the same objects with the same names, so that optimizers,
+    hooks and checkpoints stay valid. Layers that are already `Linear` ones get the recipe.
+    Raises ArgumentError if no layer is left.
+    """
+    text = None if recipe is None else get_text(recipe)
+    layers = [(name, module) for name, module in model.named_modules()
+              if type(module) in (nn.Linear, Linear) and _matches(filter, name, module)]
+    chosen = layers[first_last_bf16:len(layers) - first_last_bf16]
+    if not chosen:
+        raise ArgumentError(f"expected linear layers to convert, but got {len(layers)} that "
+                            f"match, of which {first_last_bf16} at either end stay what they are")
+    for _, module in chosen:
+        module.__class__ = Linear
+        module._begin(text, target, options)
+    return model
+
+
+def convert_from_fp8(model):
+    """The inverse, in place: all `Linear` layers are torch.nn.Linear again. Returns it."""
+    for module in model.modules():
+        if type(module) is Linear:
+            module.__class__ = nn.Linear
+            for name in ("recipe", "_target", "_options", "_units", "_steps", "_number"):
+                module.__dict__.pop(name, None)
+    return model
+
+
+def get_layers(model):
+    """The `Linear` layers of a model by name."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, Linear)}
+
+
+def summarize(model):
+    """A text with each linear layer of a model: its recipe, and what of it is not in FP8."""
+    lines = []
+    for name, module in model.named_modules():
+        if isinstance(module, Linear):
+            lines.append(f"{name}: {module.recipe or 'the recipe of autocast'}")
+            if module.remarks:
+                lines += [f"  {line}" for line in explain_remarks(module.remarks).split("\n")]
+        elif isinstance(module, nn.Linear):
+            lines.append(f"{name}: high precision: it was not converted")
+    return "\n".join(lines)

@@ -1,0 +1,91 @@
+"""Steps of the scaling states of a model, of one process or several."""
+
+import contextlib
+import ctypes
+
+import torch
+
+from fp8.errors import ArgumentError
+from fp8.torch.modules import get_layers
+
+
+class _Row:
+    """Numbers of a GPU at an address, for torch.as_tensor."""
+
+    def __init__(self, address, count):
+        self.__cuda_array_interface__ = {"shape": (count,), "typestr": "<f4", "version": 3,
+                                         "data": (address, False)}
+
+
+def _get_row(state):
+    """The amaxes of a state's present step, as a tensor on them."""
+    stream = torch.cuda.current_stream().cuda_stream if state._runs_on_gpu else None
+    address, count, device = state.get_amax_row(stream)
+    if device is None:
+        numbers = (ctypes.c_float * count).from_address(address)
+        return torch.frombuffer(numbers, dtype=torch.float32)
+    return torch.as_tensor(_Row(address, count), device=f"cuda:{device}")
+
+
+def _is_backend(model):
+    """Whether it is a Backend, which is not imported for layers alone."""
+    return hasattr(model, "parts") and hasattr(model, "accumulate")
+
+
+def _get_holders(model):
+    """What has a state and steps: parts of a Backend, and what computes Linear layers."""
+    if _is_backend(model):
+        return list(model.parts)
+    if isinstance(model, torch.nn.Module):
+        return [unit for layer in get_layers(model).values() for unit in layer.units.values()]
+    raise ArgumentError(f"expected a module or a Backend, but got {type(model).__name__}")
+
+
+def _reduce(states, group):
+    rows = [_get_row(state) for state in states]
+    amaxes = torch.cat(rows)
+    torch.distributed.all_reduce(amaxes, torch.distributed.ReduceOp.MAX, group=group)
+    for row, amax in zip(rows, amaxes.split([len(row) for row in rows])):
+        row.copy_(amax)
+
+
+def end_step(model, group=None):
+    """Ends a step of delayed scaling of all layers or parts, between `accumulate(model)` and
+    the next forward: the scales of the next step follow from what calls measured since the
+    last one.
+
+    - model: a module with `Linear` layers, or the Backend of torch.compile;
+    - group: of torch.distributed, over which the amaxes are the maximum first, in one
+      all-reduce: all ranks then have the same scales, as one process has that sees all
+      batches. None is the default group where one was made, and no reduction otherwise.
+      All ranks have to have called the same layers.
+    """
+    states = [holder.state for holder in _get_holders(model) if holder.state is not None]
+    is_distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+    if states and (group is not None or is_distributed):
+        _reduce(states, group)
+    for state in states:
+        state.end_step()
+
+
+def accumulate(model, is_on=True):
+    """Makes a step of all calls until `end_step`, as with accumulated gradients or several
+    processes, where otherwise each backward ends one of its layer."""
+    if _is_backend(model):
+        model.accumulate(is_on)
+        return
+    for layer in get_layers(model).values():
+        layer._steps = not is_on
+        for unit in layer.units.values():
+            unit.steps = not is_on
+
+
+@contextlib.contextmanager
+def accumulated(model, group=None):
+    """Within it, `accumulate(model)`; `end_step(model, group)` behind it."""
+    accumulate(model)
+    try:
+        yield
+    finally:
+        accumulate(model, False)
+    end_step(model, group)

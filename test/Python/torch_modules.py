@@ -1,0 +1,379 @@
+# REQUIRES: pytorch, python-pytorch
+# RUN: %import_python %s
+"""Linear layers of PyTorch in FP8: modules, their states, and what surrounds them."""
+
+import copy
+import io
+import os
+import tempfile
+import unittest
+import warnings
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+import fp8
+import fp8.torch
+from fp8.torch import linear_programs, modules
+
+
+def make_model(width=64, wide=128, depth=3, dtype=torch.bfloat16):
+    torch.manual_seed(1)
+    layers = [nn.Linear(width, wide)]
+    for _ in range(depth - 2):
+        layers += [nn.GELU(), nn.Linear(wide, wide, bias=False)]
+    return nn.Sequential(*layers, nn.GELU(), nn.Linear(wide, width)).to(dtype)
+
+
+def convert(model, recipe="current", **options):
+    options = {"first_last_bf16": 0, "target": "cpu", **options}
+    return fp8.torch.convert_to_fp8_training(model, recipe, **options)
+
+
+def make_layer(recipe="current", inputs=64, outputs=96, bias=True, dtype=torch.bfloat16):
+    torch.manual_seed(2)
+    return fp8.torch.Linear(inputs, outputs, bias, dtype=dtype, recipe=recipe, target="cpu")
+
+
+def make_input(*sizes, dtype=torch.bfloat16, seed=3):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*sizes, generator=generator).to(dtype).requires_grad_()
+
+
+def run(model, x, dy=None):
+    """The result, dx, and the gradients of parameters by name."""
+    model.zero_grad(set_to_none=True)
+    x.grad = None
+    y = model(x)
+    y.backward(torch.ones_like(y) if dy is None else dy)
+    return y.detach(), x.grad.clone(), {name: p.grad.clone() for name, p in
+                                        model.named_parameters() if p.grad is not None}
+
+
+def get_error(value, expected):
+    return ((value.double() - expected.double()).norm() / expected.double().norm()).item()
+
+
+def quantize(x, dtype):
+    """x as the recipe `current` has it: by PyTorch's own casts, in f64."""
+    largest = torch.finfo(dtype).max
+    scale = torch.tensor(largest, dtype=torch.float32) / x.detach().float().abs().max()
+    return (x.detach().float() * scale).to(dtype).double() / scale.double()
+
+
+class Layers(unittest.TestCase):
+    def test_products_are_those_of_quantized_operands(self):
+        layer, x = make_layer(), make_input(32, 64)
+        dy = make_input(32, 96, seed=4).detach()
+        y, dx, gradients = run(layer, x, dy)
+        qx, qw = (quantize(value, torch.float8_e4m3fn) for value in (x, layer.weight))
+        qdy = quantize(dy, torch.float8_e5m2)
+        # What is left is the rounding of results to bf16.
+        self.assertLess(get_error(y, qx @ qw.T + layer.bias.detach().double()), 0.003)
+        self.assertLess(get_error(dx, qdy @ qw), 0.003)
+        self.assertLess(get_error(gradients["weight"], qdy.T @ qx), 0.003)
+        self.assertLess(get_error(gradients["bias"], dy.double().sum(0)), 0.003)
+
+    def test_dtypes(self):
+        for dtype in (torch.float32, torch.float16, torch.bfloat16):
+            layer, x = make_layer(dtype=dtype), make_input(4, 8, 64, dtype=dtype)
+            y, dx, gradients = run(layer, x)
+            self.assertEqual((y.dtype, dx.dtype, gradients["weight"].dtype), (dtype,) * 3)
+            self.assertEqual((y.shape, dx.shape), ((4, 8, 96), x.shape))
+            self.assertLess(get_error(y, F.linear(x, layer.weight, layer.bias)), 0.06)
+
+    def test_only_what_is_needed_is_computed(self):
+        layer, x = make_layer("delayed"), make_input(32, 64)
+        y, dx, gradients = run(layer, x)
+        for needs_x, needs_weight in ((True, False), (False, True)):
+            own = copy.deepcopy(layer)
+            own.units["delayed"].set_saved(None)
+            own.weight.requires_grad_(needs_weight), own.bias.requires_grad_(needs_weight)
+            other = x.detach().clone().requires_grad_(needs_x)
+            own(other).backward(torch.ones_like(y))
+            if needs_x:
+                self.assertTrue(torch.equal(other.grad, dx))
+                self.assertIsNone(own.weight.grad)
+            else:
+                self.assertTrue(torch.equal(own.weight.grad, gradients["weight"]))
+                self.assertTrue(torch.equal(own.bias.grad, gradients["bias"]))
+
+    def test_gradients_are_right_in_high_precision(self):
+        """With a recipe that leaves them there, backward is that of PyTorch."""
+        layer, x = make_layer("block"), make_input(32, 64)
+        with self.assertWarnsRegex(UserWarning, "64 inputs and 96 outputs .* not all in FP8: .*K="):
+            values = run(layer, x)
+        plain = nn.Linear(64, 96, dtype=torch.bfloat16)
+        plain.load_state_dict(layer.state_dict())
+        expected = run(plain, x)
+        self.assertLess(get_error(values[1], expected[1]), 0.05)
+        self.assertLess(get_error(values[2]["bias"], expected[2]["bias"]), 0.003)
+
+    def test_sizes_that_change_share_a_program(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            layer = make_layer("current,pow2=true")
+            for rows in (16, 32, 48, 64, 80, 96, 112):
+                x = make_input(rows, 64)
+                self.assertLess(get_error(layer(x), F.linear(x, layer.weight, layer.bias)), 0.06)
+        self.assertEqual(len(layer.units["current,pow2=true"].used),
+                         linear_programs.Programs.MOST_ROWS + 1)
+
+    def test_nothing_in(self):
+        layer, x = make_layer(), make_input(0, 64)
+        y, dx, gradients = run(layer, x)
+        self.assertEqual((y.shape, dx.shape), ((0, 96), (0, 64)))
+        self.assertEqual(gradients["weight"].abs().max(), 0)
+
+    def test_views_are_read_as_they_are(self):
+        layer = make_layer()
+        y, dx, _ = run(layer, make_input(32, 64))
+        turned = make_input(32, 64).detach().t().contiguous().t().requires_grad_()
+        y2, dx2, _ = run(layer, turned)
+        self.assertTrue(torch.equal(y, y2) and torch.equal(dx, dx2))
+
+    def test_operations_are_right_for_pytorch(self):
+        layer, x = make_layer("rowwise"), make_input(32, 64)
+        layer(x)
+        torch.library.opcheck(torch.ops.fp8.linear.default,
+                              (x, layer.weight, layer.bias, layer.units["rowwise"].number))
+
+    def test_torch_autocast_rounds(self):
+        layer, x = make_layer(dtype=torch.float32), make_input(32, 64, dtype=torch.float32)
+        with torch.autocast("cpu", torch.bfloat16):
+            y = layer(x)
+        y.sum().backward()
+        self.assertEqual((y.dtype, x.grad.dtype, layer.weight.grad.dtype),
+                         (torch.bfloat16, torch.float32, torch.float32))
+
+
+class Models(unittest.TestCase):
+    def test_modules_and_parameters_stay(self):
+        model = make_model(depth=4)
+        before = [(name, id(p)) for name, p in model.named_parameters()]
+        plain = copy.deepcopy(model)
+        self.assertIs(convert(model, first_last_bf16=1), model)
+        kinds = [type(module) for module in model if isinstance(module, nn.Linear)]
+        self.assertEqual(kinds, [nn.Linear, fp8.torch.Linear, fp8.torch.Linear, nn.Linear])
+        self.assertEqual([(name, id(p)) for name, p in model.named_parameters()], before)
+        model(make_input(32, 64))
+        fp8.torch.convert_from_fp8(model)
+        self.assertEqual(list(model.state_dict()), list(plain.state_dict()))
+        self.assertEqual(str(model), str(plain))
+        x = make_input(32, 64)
+        self.assertTrue(torch.equal(model(x), plain(x)))
+
+    def test_filters(self):
+        for filter, expected in ((["2", "9"], ["2"]), ("[24]", ["2", "4"]),
+                                 (lambda name, module: module.bias is None, ["2"]),
+                                 (None, ["0", "2", "4"])):
+            model = convert(make_model(), filter=filter)
+            self.assertEqual(list(modules.get_layers(model)), expected)
+        with self.assertRaisesRegex(fp8.ArgumentError, "^expected linear layers to convert, but "
+                                                       "got 1 that match, of which 1 at either"):
+            convert(make_model(), filter="2", first_last_bf16=1)
+
+    def test_summary(self):
+        model = make_model()
+        convert(model, filter="2")
+        model(make_input(32, 64))
+        text = fp8.torch.summarize(model)
+        self.assertRegex(text, r"0: high precision: it was not converted\n2: current\n"
+                               r"  3 of 3 matrix products in FP8\n  fprop  fprop  M=32 N=128 K=128")
+
+    def test_autocast_says_which_recipe(self):
+        model, x = convert(make_model(), None), make_input(32, 64)
+        plain = fp8.torch.convert_from_fp8(copy.deepcopy(model))
+        self.assertTrue(torch.equal(model(x), plain(x)))
+        with fp8.torch.autocast(fp8.Float8CurrentScaling()):
+            y = model(x)
+            with fp8.torch.autocast("rowwise", enabled=False):
+                self.assertTrue(torch.equal(model(x), plain(x)))
+        self.assertFalse(torch.equal(y, plain(x)))
+        self.assertTrue(torch.equal(y, convert(copy.deepcopy(plain))(x)))
+        # Outside again, backward is still of FP8.
+        y.sum().backward()
+        self.assertIsNone(fp8.torch.autocast.current)
+
+    def test_compiled_without_a_graph_break(self):
+        for recipe in ("current", "delayed"):
+            model, x = convert(make_model(), recipe), make_input(32, 64)
+            compiled = torch.compile(copy.deepcopy(model), backend="aot_eager", fullgraph=True)
+            for _ in range(3):
+                expected, got = run(model, x), run(compiled, x)
+                self.assertTrue(torch.equal(expected[0], got[0]))
+                self.assertTrue(torch.equal(expected[1], got[1]))
+
+    def test_compiled_with_autocast_inside(self):
+        model, x = convert(make_model(), None), make_input(32, 64)
+
+        @torch.compile(backend="aot_eager", fullgraph=True)
+        def compute(x):
+            with fp8.torch.autocast("current"):
+                return model(x)
+
+        with fp8.torch.autocast("current"):
+            expected = model(x)
+        self.assertTrue(torch.equal(compute(x), expected))
+
+    def test_checkpointing_repeats_with_the_same_scales(self):
+        model = convert(make_model(), "delayed")
+        other = copy.deepcopy(model)
+        for seed in range(3):
+            x = make_input(32, 64, seed=seed)
+            expected = run(model, x)
+            other.zero_grad(set_to_none=True)
+            again = x.detach().clone().requires_grad_()
+            y = checkpoint(other, again, use_reentrant=False)
+            y.backward(torch.ones_like(y))
+            self.assertTrue(torch.equal(y, expected[0]) and torch.equal(again.grad, expected[1]))
+            for name, parameter in other.named_parameters():
+                self.assertTrue(torch.equal(parameter.grad, expected[2][name]))
+
+    def test_learns_as_in_bf16(self):
+        losses = {}
+        for recipe in (None, "delayed", "current", "rowwise"):
+            model = make_model(dtype=torch.float32)
+            if recipe:
+                convert(model, recipe)
+            optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
+            generator = torch.Generator().manual_seed(5)
+            for _ in range(60):
+                x = torch.randn(64, 64, generator=generator)
+                loss = F.mse_loss(model(x), x.sin())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            losses[recipe] = loss.item()
+        for recipe, loss in losses.items():
+            self.assertLess(abs(loss / losses[None] - 1), 0.05, (recipe, losses))
+
+
+class States(unittest.TestCase):
+    def get_slots(self, layer, recipe="delayed"):
+        return {name: (slot.scale, slot.amax) for name, slot in
+                layer.units[recipe].state.slots.items()}
+
+    def test_each_backward_is_a_step(self):
+        layer, x = make_layer("delayed"), make_input(32, 64)
+        layer(x)
+        self.assertEqual(layer.units["delayed"].state.steps, 0)
+        run(layer, x)
+        state = layer.units["delayed"].state
+        self.assertEqual(state.steps, 1)
+        amax = x.abs().max().item()
+        self.assertEqual(state.slots["fprop.x"].amax, amax)
+        self.assertAlmostEqual(state.slots["fprop.x"].scale, 448 / amax, places=3)
+
+    def test_checkpoints(self):
+        model, x = convert(make_model(), "delayed"), make_input(32, 64)
+        for _ in range(3):
+            run(model, x)
+        file = io.BytesIO()
+        torch.save(model.state_dict(), file)
+        file.seek(0)
+        other = convert(make_model(), "delayed")
+        self.assertEqual(str(other.load_state_dict(torch.load(file, weights_only=True))),
+                         "<All keys matched successfully>")
+        clone = copy.deepcopy(model)
+        file = io.BytesIO()
+        torch.save(model, file)
+        file.seek(0)
+        loaded = torch.load(file, weights_only=False)
+        expected = run(model, x)
+        for own in (other, clone, loaded):
+            got = run(own, x)
+            self.assertTrue(torch.equal(got[0], expected[0]) and torch.equal(got[1], expected[1]))
+        # A checkpoint from before, in high precision, loads too.
+        convert(make_model(), "delayed").load_state_dict(make_model().state_dict())
+
+    def test_one_step_of_several_calls(self):
+        layer = make_layer("delayed")
+        first, second = make_input(32, 64), make_input(32, 64, seed=9)
+        with fp8.torch.accumulated(layer):
+            run(layer, first), run(layer, second)
+        state = layer.units["delayed"].state
+        self.assertEqual(state.steps, 1)
+        self.assertEqual(state.slots["fprop.x"].amax,
+                         max(first.abs().max().item(), second.abs().max().item()))
+        run(layer, first)
+        self.assertEqual(state.steps, 2)
+
+    def test_spikes_and_nan_are_survived(self):
+        model, x = convert(make_model(), "delayed"), make_input(32, 64)
+        for _ in range(3):
+            run(model, x)
+        expected = run(model, x)[0]
+        with torch.no_grad():
+            spike = x.detach() * 1000
+        run(model, spike.requires_grad_())
+        self.assertTrue(run(model, x, torch.full_like(expected, float("nan")))[1].isnan().any())
+        run(model, x, torch.full_like(expected, float("inf")))
+        self.assertEqual(model[4].units["delayed"].state.slots["dgrad.dy"].non_finite, 1)
+        y, dx, gradients = run(model, x)
+        self.assertTrue(y.isfinite().all() and dx.isfinite().all())
+        self.assertLess(get_error(y, expected), 0.2)
+
+    def test_two_processes_have_the_state_of_one(self):
+        """Each with half of the batch, as with the whole of it."""
+        x = make_input(64, 64)
+        single = convert(make_model(), "delayed")
+        for _ in range(3):
+            with fp8.torch.accumulated(single):
+                run(single, x)
+        expected = {name: self.get_slots(layer) for name, layer in
+                    modules.get_layers(single).items()}
+        with tempfile.TemporaryDirectory() as folder:
+            torch.multiprocessing.spawn(_train_half, (folder, x.detach()), nprocs=2)
+            got = [torch.load(os.path.join(folder, f"{rank}.pt")) for rank in range(2)]
+        self.assertEqual(got[0], got[1])
+        for name, slots in expected.items():
+            for slot, (_, amax) in slots.items():
+                if amax == 0:
+                    # Of a function that was not called.
+                    continue
+                # Gradients are of half the batch, sums of fewer products: not the same bits.
+                self.assertAlmostEqual(got[0][name][slot][1] / amax, 1, delta=0.02,
+                                       msg=f"{name}.{slot}")
+
+
+def _train_half(rank, folder, x):
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank,
+                                         world_size=2)
+    model = convert(make_model(), "delayed")
+    half = x.chunk(2)[rank].clone().requires_grad_()
+    for _ in range(3):
+        with fp8.torch.accumulated(model):
+            run(model, half)
+    states = States()
+    torch.save({name: states.get_slots(layer) for name, layer in
+                modules.get_layers(model).items()}, os.path.join(folder, f"{rank}.pt"))
+    torch.distributed.destroy_process_group()
+
+
+class Mistakes(unittest.TestCase):
+    def test_are_said_and_change_nothing(self):
+        layer = make_layer()
+        good = make_input(32, 64)
+        expected = run(layer, good)[0]
+        for x, message in (
+                (make_input(32, 63), r"expected x of \[..., 64\], but got \[32, 63\]"),
+                (make_input(32, 64, dtype=torch.float32),
+                 r"expected the weight to be of torch.float32 as x is, but got torch.bfloat16"),
+                (make_input(32, 64, dtype=torch.float64),
+                 r"expected x of float32, float16 or bfloat16, but got torch.float64"),
+                (make_input(32, 64).to("meta"), "expected the weight on meta")):
+            with self.assertRaisesRegex(fp8.ArgumentError, f"^{message}"):
+                layer(x)
+        self.assertTrue(torch.equal(run(layer, good)[0], expected))
+        with self.assertRaisesRegex(fp8.Error, "recipe"):
+            make_layer("delaied")(good)
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected a module or a Backend"):
+            fp8.torch.end_step(3)
+
+
+if __name__ == "__main__":
+    unittest.main()
