@@ -10,6 +10,8 @@
 
 #include "Errors.h"
 
+#include "fp8/Runtime/Memory.h"
+
 #include <nanobind/stl/pair.h>
 
 #include <string_view>
@@ -238,10 +240,57 @@ void Argument::set(nb::handle array, const fp8rt_program_function &function,
 }
 
 //===----------------------------------------------------------------------===//
+// Memory of a framework
+//===----------------------------------------------------------------------===//
+
+/// What fp8rt_workspace_set_allocator takes: memory of the framework's own
+/// cache, which knows one stream of each device, that of the thread.
+static fp8rt_status allocateTheirs(int32_t device, fp8rt_stream stream,
+                                   size_t bytes, void **ptr, void **owner,
+                                   void *data) {
+  auto *api = static_cast<const ExchangeAPI *>(data);
+  void *theirs = nullptr;
+  if (api->getCurrentStream(FP8C_CUDA, device, &theirs) != 0) {
+    nb::gil_scoped_acquire acquire;
+    PyErr_Clear();
+    return FP8RT_OK;
+  }
+  if (theirs != stream)
+    return FP8RT_OK;
+  int64_t size = static_cast<int64_t>(bytes), stride = 1;
+  fp8c_tensor prototype = {};
+  prototype.device = {FP8C_CUDA, device};
+  prototype.dtype = {FP8C_UINT, 8, 1};
+  prototype.rank = 1;
+  prototype.sizes = &size;
+  prototype.strides = &stride;
+  VersionedTensor *made = nullptr;
+  std::string reason;
+  auto setError = [](void *reason, const char *, const char *message) {
+    *static_cast<std::string *>(reason) = message;
+  };
+  if (api->allocate(&prototype, &made, &reason, setError) != 0)
+    return fp8rt_set_last_error(FP8RT_ERROR_OUT_OF_MEMORY,
+                                reason.substr(0, reason.find('\n')).c_str());
+  *ptr = static_cast<char *>(made->tensor.data) + made->tensor.byte_offset;
+  *owner = made;
+  return FP8RT_OK;
+}
+
+static void freeTheirs(void *owner, void *) {
+  auto *made = static_cast<VersionedTensor *>(owner);
+  made->deleter(made);
+}
+
+//===----------------------------------------------------------------------===//
 // What a call takes from its arguments
 //===----------------------------------------------------------------------===//
 
-void *fp8py::getCurrentStream(nb::handle arguments) {
+/// That of the first array on a GPU, with the device; null where it does not
+/// say.
+
+static std::pair<const ExchangeAPI *, int32_t>
+findFramework(nb::handle arguments) {
   for (nb::handle array : nb::borrow<nb::tuple>(arguments)) {
     const ArrayType &type = ArrayType::get(array);
     fp8c_tensor tensor;
@@ -249,14 +298,29 @@ void *fp8py::getCurrentStream(nb::handle arguments) {
       continue;
     if (type.api->view(array.ptr(), &tensor) != 0)
       throw nb::python_error();
-    if (tensor.device.type != FP8C_CUDA)
-      continue;
-    void *stream = nullptr;
-    if (type.api->getCurrentStream(FP8C_CUDA, tensor.device.index, &stream))
-      throw nb::python_error();
-    return stream;
+    if (tensor.device.type == FP8C_CUDA)
+      return {type.api, tensor.device.index};
   }
-  return nullptr;
+  return {};
+}
+
+void *fp8py::getCurrentStream(nb::handle arguments) {
+  auto [api, device] = findFramework(arguments);
+  void *stream = nullptr;
+  if (api && api->getCurrentStream(FP8C_CUDA, device, &stream))
+    throw nb::python_error();
+  return stream;
+}
+
+void fp8py::shareMemory(nb::handle arguments) {
+  static const ExchangeAPI *shared;
+  const ExchangeAPI *api = findFramework(arguments).first;
+  if (!api || api == shared || !api->allocate)
+    return;
+  shared = api;
+  fp8rt_workspace_set_allocator(reinterpret_cast<void *>(allocateTheirs),
+                                reinterpret_cast<void *>(freeTheirs),
+                                const_cast<ExchangeAPI *>(api));
 }
 
 nb::handle fp8py::getPrototype(nb::handle arguments) {

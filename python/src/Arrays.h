@@ -78,6 +78,10 @@ nb::tuple inspectArray(nb::handle array);
 /// the default stream, where it does not say.
 void *getCurrentStream(nb::handle arguments);
 
+/// From now on memory for work in that stream is the framework's: results, and
+/// what programs need meanwhile.
+void shareMemory(nb::handle arguments);
+
 /// The first array, whose like results are; null if there is none.
 nb::handle getPrototype(nb::handle arguments);
 

@@ -135,6 +135,8 @@ nb::object Program::call(uint32_t index, nb::handle arguments, nb::handle state,
         break;
       }
   }
+  if (isOnGPU)
+    shareMemory(arguments);
   if (mayTakeLong) {
     Job::wait(job);
   } else {

@@ -64,6 +64,22 @@ fp8rt_status fp8rt_workspace_alloc(int32_t device, fp8rt_stream stream,
 fp8rt_status fp8rt_workspace_free(int32_t device, fp8rt_stream stream,
                                   void *ptr);
 
+/// Takes workspace from somebody else who has a cache of memory, as frameworks
+/// have, so that there are not two.
+///
+/// `alloc` is a `fp8rt_status (*)(int32_t device, fp8rt_stream stream, size_t
+/// bytes, void **ptr, void **owner, void *data)`: memory for work that follows
+/// in the stream, aligned to 256 bytes, and what it is given back by. A null
+/// `ptr` leaves the request to the library. An error is that of the call, and
+/// its text is set by fp8rt_set_last_error.
+///
+/// `free` is a `void (*)(void *owner, void *data)`, called once all work on the
+/// memory is in the stream.
+///
+/// Both may be called by any thread. What was allocated before is given back to
+/// where it came from. Null for `alloc` and `free`: the library's own pool.
+void fp8rt_workspace_set_allocator(void *alloc, void *free, void *data);
+
 //===----------------------------------------------------------------------===//
 // Whose memory it is
 //===----------------------------------------------------------------------===//

@@ -10,6 +10,9 @@
 
 #include "Memory.h"
 
+#include <mutex>
+#include <unordered_map>
+
 using namespace fp8rt;
 using namespace fp8rt::cuda;
 
@@ -110,6 +113,84 @@ fp8rt_status cuda::freeInStream(const Driver &driver, int32_t device,
   });
 }
 
+//===----------------------------------------------------------------------===//
+// Workspace
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Somebody else's memory, while it is used.
+struct Allocator {
+  using Alloc = fp8rt_status (*)(int32_t device, fp8rt_stream stream,
+                                 size_t bytes, void **ptr, void **owner,
+                                 void *data);
+  using Free = void (*)(void *owner, void *data);
+  struct Allocation {
+    Free free;
+    void *owner, *data;
+  };
+
+  std::mutex mutex;
+  Alloc alloc = nullptr;
+  Free free = nullptr;
+  void *data = nullptr;
+  /// By address: all that was not given back.
+  std::unordered_map<DevicePtr, Allocation> used;
+
+  /// `ptr` stays 0 where the request is left to us.
+  fp8rt_status allocate(int32_t device, fp8rt_stream stream, size_t bytes,
+                        DevicePtr &ptr);
+  /// Whether the memory was this one's.
+  bool release(DevicePtr ptr);
+};
+} // namespace
+
+fp8rt_status Allocator::allocate(int32_t device, fp8rt_stream stream,
+                                 size_t bytes, DevicePtr &ptr) {
+  std::unique_lock<std::mutex> lock(mutex);
+  if (!alloc)
+    return FP8RT_OK;
+  auto call = alloc;
+  Allocation made = {free, nullptr, data};
+  // It may wait for a thread that frees.
+  lock.unlock();
+  void *address = nullptr;
+  if (fp8rt_status status =
+          call(device, stream, bytes, &address, &made.owner, made.data))
+    return status;
+  ptr = asDevicePtr(address);
+  if (ptr) {
+    lock.lock();
+    used[ptr] = made;
+  }
+  return FP8RT_OK;
+}
+
+bool Allocator::release(DevicePtr ptr) {
+  std::unique_lock<std::mutex> lock(mutex);
+  auto found = used.find(ptr);
+  if (found == used.end())
+    return false;
+  Allocation made = found->second;
+  used.erase(found);
+  lock.unlock();
+  made.free(made.owner, made.data);
+  return true;
+}
+
+/// Never destroyed: results of programs may outlive everything.
+static Allocator &getAllocator() {
+  static auto &allocator = *new Allocator;
+  return allocator;
+}
+
+void fp8rt_workspace_set_allocator(void *alloc, void *free, void *data) {
+  Allocator &allocator = getAllocator();
+  std::lock_guard<std::mutex> lock(allocator.mutex);
+  allocator.alloc = reinterpret_cast<Allocator::Alloc>(alloc);
+  allocator.free = reinterpret_cast<Allocator::Free>(free);
+  allocator.data = data;
+}
+
 fp8rt_status fp8rt_workspace_alloc(int32_t device, fp8rt_stream stream,
                                    size_t bytes, uint32_t flags, void **ptr) {
   if (!ptr)
@@ -122,14 +203,18 @@ fp8rt_status fp8rt_workspace_alloc(int32_t device, fp8rt_stream stream,
                               std::to_string(flags));
     DevicePtr made = 0;
     if (bytes != 0) {
-      if (fp8rt_status status =
-              allocateInStream(driver, device, asStream(stream), bytes, made))
+      fp8rt_status status =
+          getAllocator().allocate(device, stream, bytes, made);
+      if (status == FP8RT_OK && !made)
+        status =
+            allocateInStream(driver, device, asStream(stream), bytes, made);
+      if (status != FP8RT_OK)
         return status;
       if (flags & FP8RT_WORKSPACE_ZERO) {
         Result result =
             driver.cuMemsetD8Async(made, 0, bytes, asStream(stream));
         if (result != SUCCESS) {
-          freeInStream(driver, device, asStream(stream), made);
+          fp8rt_workspace_free(device, stream, asPointer(made));
           return cuda::fail(result, "fill workspace with zeros on device " +
                                         std::to_string(device));
         }
@@ -142,10 +227,10 @@ fp8rt_status fp8rt_workspace_alloc(int32_t device, fp8rt_stream stream,
 
 fp8rt_status fp8rt_workspace_free(int32_t device, fp8rt_stream stream,
                                   void *ptr) {
+  if (!ptr || getAllocator().release(asDevicePtr(ptr)))
+    return FP8RT_OK;
   return inContext(device, [&](const Driver &driver) {
-    return ptr ? freeInStream(driver, device, asStream(stream),
-                              asDevicePtr(ptr))
-               : FP8RT_OK;
+    return freeInStream(driver, device, asStream(stream), asDevicePtr(ptr));
   });
 }
 

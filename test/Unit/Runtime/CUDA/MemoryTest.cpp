@@ -42,6 +42,65 @@ TEST_F(Memory, OfNoBytesIsNull) {
   expectOk(fp8rt_workspace_free(0, nullptr, ptr));
 }
 
+namespace {
+/// A framework with memory of its own.
+struct Framework {
+  char memory[64];
+  int numUsed = 0;
+  fp8rt_status status = FP8RT_OK;
+
+  static fp8rt_status alloc(int32_t device, fp8rt_stream, size_t bytes,
+                            void **ptr, void **owner, void *data) {
+    auto &self = *static_cast<Framework *>(data);
+    if (self.status != FP8RT_OK)
+      return fp8rt_set_last_error(self.status, "nothing left");
+    // One device's, and what fits.
+    if (device != 0 || bytes > sizeof(memory))
+      return FP8RT_OK;
+    *ptr = self.memory;
+    *owner = &self.numUsed;
+    ++self.numUsed;
+    return FP8RT_OK;
+  }
+  static void free(void *owner, void *) { --*static_cast<int *>(owner); }
+
+  Framework() {
+    fp8rt_workspace_set_allocator(reinterpret_cast<void *>(alloc),
+                                  reinterpret_cast<void *>(free), this);
+  }
+  ~Framework() { fp8rt_workspace_set_allocator(nullptr, nullptr, nullptr); }
+};
+} // namespace
+
+TEST_F(Memory, MayBeAFrameworks) {
+  void *before, *theirs, *large, *other;
+  expectOk(fp8rt_workspace_alloc(0, nullptr, 8, 0, &before));
+  {
+    Framework framework;
+    expectOk(
+        fp8rt_workspace_alloc(0, nullptr, 8, FP8RT_WORKSPACE_ZERO, &theirs));
+    EXPECT_EQ(theirs, framework.memory);
+    EXPECT_EQ(framework.memory[7], 0);
+    EXPECT_EQ(framework.numUsed, 1);
+    // What it leaves to the library is the library's, and so is what was made
+    // before.
+    expectOk(fp8rt_workspace_alloc(0, nullptr, 65, 0, &large));
+    expectOk(fp8rt_workspace_alloc(1, nullptr, 8, 0, &other));
+    EXPECT_EQ(framework.numUsed, 1);
+    expectOk(fp8rt_workspace_free(0, nullptr, large));
+    expectOk(fp8rt_workspace_free(1, nullptr, other));
+    expectOk(fp8rt_workspace_free(0, nullptr, before));
+    EXPECT_EQ(framework.numUsed, 1);
+    expectOk(fp8rt_workspace_free(0, nullptr, theirs));
+    EXPECT_EQ(framework.numUsed, 0);
+    framework.status = FP8RT_ERROR_OUT_OF_MEMORY;
+    expectError(fp8rt_workspace_alloc(0, nullptr, 8, 0, &theirs),
+                FP8RT_ERROR_OUT_OF_MEMORY, "nothing left");
+  }
+  expectOk(fp8rt_workspace_alloc(0, nullptr, 8, 0, &theirs));
+  expectOk(fp8rt_workspace_free(0, nullptr, theirs));
+}
+
 TEST_F(Memory, MayBeTooLittle) {
   void *ptr = this;
   expectError(fp8rt_memory_alloc(0, size_t{1} << 40, &ptr),
