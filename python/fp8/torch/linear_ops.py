@@ -23,19 +23,27 @@ class Unit:
     def __init__(self, programs, saved=None):
         self.programs, self.steps, self.state = programs, True, None
         self.number, self._saved = next(_numbers), saved
-        self.used = {}
+        self.used, self._functions = {}, {}
         _units[self.number] = self
 
-    def _call(self, name, arguments, rows, inputs, outputs, has_bias):
+    def _call(self, name, arguments, rows, weight_sizes, has_bias):
         first = arguments[0]
-        program = self.programs.get(rows, inputs, outputs, first.dtype, has_bias,
-                                    first.device.type)
+        key = name, rows, first.dtype, first.device.type
+        function = self._functions.get(key)
+        if function is None:
+            function = self._functions[key] = self._find(
+                name, rows, weight_sizes, first.dtype, has_bias, first.device.type)
+        with torch.no_grad():
+            return function(*arguments, state=self.state if function.takes_state else None)
+
+    def _find(self, name, rows, weight_sizes, dtype, has_bias, device):
+        outputs, inputs = weight_sizes
+        program = self.programs.get(rows, inputs, outputs, dtype, has_bias, device)
         function = program.functions[name]
         if function.takes_state and self.state is None:
             self._make_state(program)
         self.used[id(program)] = program
-        with torch.no_grad():
-            return function(*arguments, state=self.state if function.takes_state else None)
+        return function
 
     def _make_state(self, program):
         self.state = fp8.State(program)
@@ -59,15 +67,15 @@ class Unit:
 
     def set_saved(self, saved):
         self.state, self._saved = None, saved
+        self._functions = {}
 
     def forward(self, x, weight, bias):
         arguments = (x, weight) if bias is None else (x, weight, bias)
-        return self._call("forward", arguments, x.shape[0], x.shape[1], weight.shape[0],
-                          bias is not None)
+        return self._call("forward", arguments, x.shape[0], weight.shape, bias is not None)
 
     def backward(self, dy, x, weight, has_bias, needs_x, needs_weight):
         """dx, dweight and dbias, None for what is not needed."""
-        sizes = x.shape[0], x.shape[1], weight.shape[0], has_bias
+        sizes = x.shape[0], weight.shape, has_bias
         dx = dw = db = None
         if needs_x and needs_weight:
             dx, dw, *rest = self._call("backward", (dy, x, weight), *sizes)
@@ -141,3 +149,21 @@ def _differentiate(ctx, dy):
 
 
 linear.register_autograd(_differentiate, setup_context=_save)
+
+
+class Linear(torch.autograd.Function):
+    """The same without what PyTorch does around custom operations, which takes the host longer
+    than the launches: for eager mode."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias, unit):
+        _save(ctx, (x, weight, bias, unit), None)
+        return unit.forward(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, weight = ctx.saved_tensors
+        needs_x, needs_weight, needs_bias, _ = ctx.needs_input_grad
+        dx, dw, db = ctx.unit.backward(dy.contiguous(), x, weight, ctx.has_bias, needs_x,
+                                       needs_weight or needs_bias)
+        return dx, dw if needs_weight else None, db if needs_bias else None, None

@@ -98,9 +98,11 @@ class Linear(nn.Linear):
         if x.numel() == 0:
             # Nothing to compute, and no amax of it.
             y = nn.functional.linear(rows, weight, bias)
-        else:
+        elif torch.compiler.is_compiling():
             y = torch.ops.fp8.linear(rows, weight.contiguous(), bias,
                                      _find_unit(self._number, recipe))
+        else:
+            y = linear_ops.Linear.apply(rows, weight.contiguous(), bias, self._get_unit(recipe))
         return y.reshape(*x.shape[:-1], self.out_features)
 
     def _check(self, x, weight, bias):
