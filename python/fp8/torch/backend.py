@@ -12,6 +12,12 @@ from fp8.remarks import explain as explain_remarks
 from fp8.torch import graphs, importer, partitions
 
 
+def _partition(module, inputs, **others):
+    """Forward and backward of a joint graph."""
+    partitions.keep_unsupported(module.graph)
+    return min_cut_rematerialization_partition(module, inputs, **others)
+
+
 class Backend:
     """Compiles what torch.compile captures: `torch.compile(model, backend=Backend(recipe))`.
 
@@ -53,7 +59,7 @@ class Backend:
 
         compiler = aot_autograd(fw_compiler=forward, bw_compiler=backward,
                                 inference_compiler=forward,
-                                partition_fn=min_cut_rematerialization_partition,
+                                partition_fn=_partition,
                                 decompositions=importer.get_decompositions())
         # Elementwise work is computed again within the passes that read its operands anyway.
         with functorch_config.patch(aggressive_recomputation=True):

@@ -4,9 +4,8 @@ import operator
 import warnings
 
 import torch
-from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
-from torch.fx.passes.operator_support import OperatorSupportBase
 from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
+from torch.utils.checkpoint import CheckpointPolicy
 
 import fp8
 from fp8 import imports
@@ -43,19 +42,95 @@ def _is_supported(node):
         isinstance(v, torch.Tensor) and v.dtype in DTYPES for v in values)
 
 
-class _Support(OperatorSupportBase):
-    def is_node_supported(self, submodules, node):
-        return _is_supported(node)
+def _find_levels(graph):
+    """Which part each supported node is of: what is left to PyTorch stands between them.
+
+    As early as can be, so that a wgrad is in the part that makes the gradient which it reads,
+    and no more than that is kept for a later one; but what begins with what is there anyway,
+    such as a norm that is computed again for a backward, where it is first needed.
+    """
+    supported = set()
+    for node in graph.nodes:
+        # One of several results stays with what has them.
+        is_of_left = node.target is operator.getitem and node.args[0] not in supported
+        if _is_supported(node) and not is_of_left:
+            supported.add(node)
+    earliest, begins = {}, set()
+
+    def is_left(node):
+        return node.op == "call_function" and node not in supported
+
+    for node in graph.nodes:
+        earliest[node] = max((earliest[source] + (node in supported and is_left(source))
+                              for source in node.all_input_nodes), default=0)
+        if node in supported and graphs.get_operation(node) not in graphs.PRODUCTS and all(
+                source in begins or source not in supported for source in node.all_input_nodes):
+            begins.add(node)
+    levels = {}
+    for node in reversed(list(graph.nodes)):
+        if node not in supported:
+            continue
+        levels[node] = earliest[node]
+        if node in begins:
+            needed = [levels.get(user, earliest[user]) for user in node.users
+                      if user.op == "call_function"]
+            levels[node] = max(earliest[node], min(needed, default=0))
+    return levels
+
+
+# Other views of the same memory, and of these such as are of a part of it.
+_VIEWS = {"t", "transpose", "permute", "view", "expand", "squeeze", "unsqueeze", "alias"}
+_PARTIAL_VIEWS = {"slice", "select", "split", "split_with_sizes", "getitem"}
+
+
+def _is_free_before(node, nodes):
+    """Whether what a part takes may as well be this view, as it lies in memory."""
+    value = node.meta.get("val")
+    return (graphs.get_operation(node) in _VIEWS and not nodes & set(node.all_input_nodes)
+            and isinstance(value, torch.Tensor) and value.is_contiguous())
+
+
+def _is_free_behind(node, nodes):
+    """Whether a part may as well return what this is a view of."""
+    def is_left(value):
+        return not nodes & set(value.users)
+
+    operation = graphs.get_operation(node)
+    if operation in _VIEWS:
+        return is_left(node)
+    return operation in _PARTIAL_VIEWS and is_left(node) and all(
+        graphs.get_operation(user) in _PARTIAL_VIEWS and is_left(user)
+        for user in node.args[0].users if user in nodes)
+
+
+def _strip(nodes):
+    """A part without the views at its ends: inside of it they would be copies, as of what
+    attention takes and gives."""
+    nodes = set(nodes)
+    while True:
+        ends = {node for node in nodes
+                if _is_free_before(node, nodes) or _is_free_behind(node, nodes)}
+        if not ends:
+            return nodes
+        nodes -= ends
+
+
+def keep_unsupported(graph):
+    """Marks what stays PyTorch's as results that a forward keeps: in the backward it would be
+    computed again beside parts that wait for it."""
+    for node in graph.nodes:
+        if node.op == "call_function" and not _is_supported(node) and not graphs.is_move(node):
+            node.meta["recompute"] = CheckpointPolicy.MUST_SAVE
 
 
 def _count_products(nodes):
     return sum(graphs.get_operation(node) in graphs.PRODUCTS for node in nodes)
 
 
-def _is_worth_it(partition):
+def _is_worth_it(nodes):
     """A product, or several passes over memory that become one."""
-    names = [graphs.get_operation(node) for node in partition.nodes]
-    return (_count_products(partition.nodes) > 0
+    names = [graphs.get_operation(node) for node in nodes]
+    return (_count_products(nodes) > 0
             or sum(name not in graphs.MOVES for name in names) > 2)
 
 
@@ -92,9 +167,11 @@ def compile_graph(name, module, names, compile):
 def _compile_partitions(name, module, names, compile):
     """The same for what of the graph is supported, in as few parts as there can be; and how
     many products are in them."""
-    partitioner = CapabilityBasedPartitioner(module, _Support(), allows_single_node_partition=True)
-    partitions = [dict.fromkeys(partition.nodes) for partition in partitioner.propose_partitions()
-                  if _is_worth_it(partition)]
+    levels = _find_levels(module.graph)
+    partitions = [_strip(node for node in levels if levels[node] == level)
+                  for level in sorted(set(levels.values()))]
+    partitions = [dict.fromkeys(node for node in module.graph.nodes if node in nodes)
+                  for nodes in partitions if _is_worth_it(nodes)]
     if not partitions:
         return module.forward, [], [], 0
     fused = fuse_by_partitions(module, partitions)
