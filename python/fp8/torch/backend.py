@@ -3,7 +3,6 @@
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
-from torch._functorch.aot_autograd import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 import fp8
@@ -76,7 +75,7 @@ class Backend:
             part.steps = self._ends_steps
         self.parts.extend(made)
         self.left.extend(left)
-        return make_boxed_func(caller)
+        return caller
 
     def _find_target(self, graph):
         if self.target != "auto":

@@ -58,7 +58,7 @@ def _find_levels(graph):
     earliest, begins = {}, set()
 
     def is_left(node):
-        return node.op == "call_function" and node not in supported
+        return node.op == "call_function" and node not in supported and bool(node.all_input_nodes)
 
     for node in graph.nodes:
         earliest[node] = max((earliest[source] + (node in supported and is_left(source))
@@ -119,7 +119,8 @@ def keep_unsupported(graph):
     """Marks what stays PyTorch's as results that a forward keeps: in the backward it would be
     computed again beside parts that wait for it."""
     for node in graph.nodes:
-        if node.op == "call_function" and not _is_supported(node) and not graphs.is_move(node):
+        if (node.op == "call_function" and node.all_input_nodes and not _is_supported(node)
+                and not graphs.is_move(node)):
             node.meta["recompute"] = CheckpointPolicy.MUST_SAVE
 
 
@@ -173,7 +174,7 @@ def _compile_partitions(name, module, names, compile):
     partitions = [dict.fromkeys(node for node in module.graph.nodes if node in nodes)
                   for nodes in partitions if _is_worth_it(nodes)]
     if not partitions:
-        return module.forward, [], [], 0
+        return _make_boxed(module), [], [], 0
     fused = fuse_by_partitions(module, partitions)
     calls = [node for node in fused.graph.nodes if node.op == "call_module"]
     inners = {node.target: fused.get_submodule(node.target) for node in calls}
@@ -197,8 +198,19 @@ def _compile_partitions(name, module, names, compile):
         compiled += _count_products(inner.graph.nodes)
         is_single = not isinstance(_get_result(inner), (tuple, list))
         setattr(fused, node.target, _Module(caller, is_single))
-    fused.recompile()
-    return fused.forward, parts, left, compiled
+    return _make_boxed(fused), parts, left, compiled
+
+
+def _make_boxed(module):
+    """A function of a list of arguments that lets go of each once it has been read."""
+    module.graph.set_codegen(torch.fx.graph._BoxedCodeGen())
+    module.recompile()
+
+    def call(arguments):
+        return module.forward(arguments)
+
+    call._boxed_call = True
+    return call
 
 
 def _get_origin(inners, node):
@@ -233,5 +245,5 @@ class _Module(torch.nn.Module):
         self._caller, self._is_single = caller, is_single
 
     def forward(self, *arguments):
-        results = self._caller(*arguments)
+        results = self._caller(list(arguments))
         return results[0] if self._is_single else results

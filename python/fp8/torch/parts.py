@@ -61,14 +61,20 @@ def extract(module):
 
 
 class Caller:
-    """Calls a part as the graph that it was extracted from."""
+    """Calls a part as the graph that it was extracted from: with a list of arguments, which it
+    empties, so that nobody keeps what has been read."""
 
     def __init__(self, part, taken, places):
         self._part, self._taken, self._places = part, taken, places
+        # AOTAutograd's word for that. Of the instance, as what wraps functions copies it.
+        self._boxed_call = True
 
-    def __call__(self, *arguments):
-        results = self._part(*(arguments[i] for i in self._taken)) if self._part else ()
-        return [results[where] if kind == "result" else arguments[where] if kind == "argument"
+    def __call__(self, arguments):
+        kept = {where: arguments[where] for kind, where in self._places if kind == "argument"}
+        taken = [arguments[i] for i in self._taken]
+        arguments.clear()
+        results = self._part(*taken) if self._part else ()
+        return [results[where] if kind == "result" else kept[where] if kind == "argument"
                 else where for kind, where in self._places]
 
 
