@@ -79,9 +79,20 @@ static bool isCloned(Operation *op) {
                     : isa<tensor::EmptyOp, linalg::FillOp>(op));
 }
 
-static bool isSingle(Value factors) {
-  auto type = cast<RankedTensorType>(factors.getType());
-  return type.hasStaticShape() && type.getNumElements() == 1;
+/// The same elements in another shape.
+static Value reshapeVector(OpBuilder &b, Value vector, RankedTensorType type) {
+  auto from = cast<RankedTensorType>(vector.getType());
+  if (from == type)
+    return vector;
+  auto getGroup = [](int64_t rank) {
+    return SmallVector<ReassociationIndices>{
+        llvm::to_vector(llvm::seq<int64_t>(0, rank))};
+  };
+  Location loc = vector.getLoc();
+  Value flat =
+      tensor::CollapseShapeOp::create(b, loc, vector, getGroup(from.getRank()));
+  return tensor::ExpandShapeOp::create(b, loc, type, flat,
+                                       getGroup(type.getRank()));
 }
 
 void StreamBuilder::findInputs() {
@@ -188,9 +199,10 @@ void StreamBuilder::leave(Value value) {
     outside = known[1];
     ofTensor = known.size() > 2 ? known[2] : Value();
   }
-  // A single factor is its own transpose; the fold knows which value it is.
+  // Factors of rows or columns alone are the transposed ones too.
   std::optional<unsigned> number;
-  bool isOwn = source == value || isSingle(outside);
+  bool isOwn = source == value || isVector(outside);
+  auto factorType = cast<RankedTensorType>(parts.getScaleInv().getType());
   if (isInside(outside) || !isOwn)
     number = yield(isOwn ? mapping.lookup(outside) : parts.getScaleInv());
   std::optional<unsigned> numberOfTensor;
@@ -200,8 +212,8 @@ void StreamBuilder::leave(Value value) {
     auto get = [&](std::optional<unsigned> number, Value otherwise) {
       return number ? stream.getResult(*number) : otherwise;
     };
-    return AssembleOp::create(b, loc, type, stream.getResult(codes),
-                              get(number, outside),
+    Value factors = reshapeVector(b, get(number, outside), factorType);
+    return AssembleOp::create(b, loc, type, stream.getResult(codes), factors,
                               get(numberOfTensor, ofTensor));
   });
 }

@@ -139,6 +139,13 @@ static bool isMember(Operation *op) {
              linalg::GenericOp>(op);
 }
 
+bool fp8::isVector(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.hasStaticShape() &&
+         llvm::count_if(type.getShape(),
+                        [](int64_t extent) { return extent != 1; }) <= 1;
+}
+
 bool fp8::isOfDomain(Value value, const StreamLayouts &layouts) {
   if (auto scaled = dyn_cast<ScaledType>(value.getType()))
     return scaled.getShape() == layouts.getDomain();
@@ -192,9 +199,9 @@ static bool sharesTensor(Operation *op, ArrayRef<Operation *> cluster,
   return false;
 }
 
-/// Whether the factors of what `op` transposes can be had in the other order: a
-/// single one is its own transpose, others are computed here, or read with the
-/// codes.
+/// Whether the factors of what `op` transposes can be had in the other order:
+/// those of rows or columns alone are in the same one, others are computed
+/// here, or read with the codes.
 static bool hasOwnFactors(TransposeOp op, ArrayRef<Operation *> cluster) {
   auto isInside = [&](Operation *other) {
     return llvm::is_contained(cluster, other);
@@ -206,7 +213,7 @@ static bool hasOwnFactors(TransposeOp op, ArrayRef<Operation *> cluster) {
     source = transpose.getSource();
   }
   auto quantize = source.getDefiningOp<QuantizeOp>();
-  return !quantize || !isInside(quantize) || isSingle(quantize.getScaleInv()) ||
+  return !quantize || !isInside(quantize) || isVector(quantize.getScaleInv()) ||
          isInside(quantize.getScaleInv().getDefiningOp());
 }
 

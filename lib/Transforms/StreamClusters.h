@@ -14,6 +14,10 @@
 
 namespace mlir::fp8 {
 
+/// Whether `value` is a tensor whose elements have the same order in whatever
+/// order its dimensions are.
+bool isVector(Value value);
+
 /// Whether `value` has an element for each of the domain, codes and factors
 /// counting as the codes.
 bool isOfDomain(Value value, const StreamLayouts &layouts);

@@ -250,10 +250,10 @@ func.func @through_a_loop(%x: !x, %n: index) -> !q {
 // CHECK:         fp8.yield %{{.+}} : tensor<32x32xf8E4M3FN>
 // CHECK:       %[[Q:.+]] = fp8.assemble %[[R]]
 // CHECK:       fp8.transpose %[[Q]]
-func.func @given_factors(%x: !x, %s: tensor<32x1xf32>) -> !fp8.scaled<32x32xf8E4M3FN, block = [*, 1], scale = f32> {
-  %q = fp8.quantize %x scale(%s, %s : tensor<32x1xf32>, tensor<32x1xf32>) : !x -> !fp8.scaled<32x32xf8E4M3FN, block = [1, *], scale = f32>
-  %t = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<32x32xf8E4M3FN, block = [1, *], scale = f32>
-  return %t : !fp8.scaled<32x32xf8E4M3FN, block = [*, 1], scale = f32>
+func.func @given_factors(%x: !x, %s: tensor<32x2xf32>) -> !fp8.scaled<32x32xf8E4M3FN, block = [16, 1], scale = f32> {
+  %q = fp8.quantize %x scale(%s, %s : tensor<32x2xf32>, tensor<32x2xf32>) : !x -> !fp8.scaled<32x32xf8E4M3FN, block = [1, 16], scale = f32>
+  %t = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<32x32xf8E4M3FN, block = [1, 16], scale = f32>
+  return %t : !fp8.scaled<32x32xf8E4M3FN, block = [16, 1], scale = f32>
 }
 
 // Eleven tensors.

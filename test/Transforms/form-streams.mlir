@@ -542,3 +542,24 @@ func.func @column_sums(%x: !x, %y: !x) -> (!x, tensor<64xf32>, tensor<64xf32>, t
   %m = fp8.amax %d block = [*, 1] : !x
   return %d, %bias, %weight, %m : !x, tensor<64xf32>, tensor<64xf32>, tensor<1x64xf32>
 }
+
+// Factors of columns are those of rows of the transposed codes, in the same
+// order: the copy is written where the codes are.
+
+!qc = !fp8.scaled<32x64xf8E4M3FN, block = [*, 1], scale = f32>
+!tc = !fp8.scaled<64x32xf8E4M3FN, block = [1, *], scale = f32>
+
+// CHECK-LABEL: func.func @columns
+// CHECK-SAME:  %[[X:.+]]: tensor<32x64xbf16>, %[[S:.+]]: tensor<1x64xf32>, %[[SI:.+]]: tensor<1x64xf32>
+// CHECK-NEXT:  %[[R:.+]] = fp8.stream(%[[X]], %[[S]], %[[SI]]) {
+// CHECK:         fp8.transpose
+// CHECK:         fp8.yield %{{[^,]+}} : tensor<64x32xf8E4M3FN>
+// CHECK:       %[[FLAT:.+]] = tensor.collapse_shape %[[SI]]
+// CHECK-NEXT:  %[[TURNED:.+]] = tensor.expand_shape %[[FLAT]] {{.*}} into tensor<64x1xf32>
+// CHECK-NEXT:  %[[RT:.+]] = fp8.assemble %[[R]], %[[TURNED]]
+// CHECK-NEXT:  return %[[RT]]
+func.func @columns(%x: !x, %s: tensor<1x64xf32>, %si: tensor<1x64xf32>) -> !tc {
+  %q = fp8.quantize %x scale(%s, %si : tensor<1x64xf32>, tensor<1x64xf32>) : !x -> !qc
+  %t = fp8.transpose %q permutation = [1, 0] : !qc
+  return %t : !tc
+}
