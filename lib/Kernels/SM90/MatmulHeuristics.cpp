@@ -71,8 +71,6 @@ static constexpr TileConfig kPromoted[] = {
     {192, 128, 4, 3, kCooperative, 0.630},
     {128, 192, 4, 2, kCooperative, 0.515, 1, 2},
     {128, 176, 4, 2, kCooperative, 0.580},
-    {128, 160, 5, 2, kCooperative, 0.600, 1, 2},
-    {128, 144, 5, 2, kCooperative, 0.590, 1, 2},
     {256, 128, 4, 2, kCooperative, 0.550},
     {128, 96, 7, 2, kCooperative, 0.550},
     {64, 128, 8, 2, kPingPong, 0.600},
