@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RecipeDecision.h"
 #include "fp8/Analysis/GemmRoles.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/CanonicalGemm.h"
@@ -21,7 +22,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/DebugLog.h"
 #include "llvm/Support/Format.h"
@@ -40,25 +40,6 @@ using namespace mlir::fp8;
 
 namespace {
 
-/// Everything decided about one contraction before the IR is touched.
-struct Decision {
-  RecipeAttrInterface recipe;
-  GemmRole role;
-  /// Why the contraction stays in high precision, and what would change that;
-  /// empty if it does not stay.
-  std::string reason, suggestion;
-  OperandKind aKind, bKind;
-  OperandFormat a, b;
-  /// Whether the operands are codes as they come.
-  bool isGiven = false;
-  Accumulate accumulate = Accumulate::Promote;
-  /// Multiple that K is padded to; 1 for no padding.
-  int64_t paddedTo = 1;
-  int64_t k = ShapedType::kDynamic;
-
-  bool staysHighPrecision() const { return !reason.empty(); }
-};
-
 struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
   using Base::Base;
   void runOnOperation() override;
@@ -66,10 +47,9 @@ struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
   /// The innermost attribute around `op`.
   static RecipeAttrInterface getRecipeAttribute(linalg::LinalgOp op);
   RecipeAttrInterface getRecipe(linalg::LinalgOp op) const;
-  Decision decide(linalg::LinalgOp op, const GemmRoles &roles,
-                  FailureOr<Contraction> &contraction);
-  void rewrite(const Contraction &contraction, const Decision &decision);
-  void remark(linalg::LinalgOp op, const Decision &decision);
+  RecipeDecision decide(linalg::LinalgOp op, const GemmRoles &roles,
+                        FailureOr<Contraction> &contraction);
+  void rewrite(const Contraction &contraction, const RecipeDecision &decision);
 
   RecipeAttrInterface defaultRecipe;
   std::optional<RecipeFile> file;
@@ -82,11 +62,6 @@ struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
 //===----------------------------------------------------------------------===//
 // Which recipe
 //===----------------------------------------------------------------------===//
-
-static StringRef getGemmName(Operation *op) {
-  auto name = op->getAttrOfType<StringAttr>(kNameAttrName);
-  return name ? name.getValue() : StringRef();
-}
 
 /// The recipe of `op`; null if nothing names one.
 RecipeAttrInterface ApplyRecipePass::getRecipeAttribute(linalg::LinalgOp op) {
@@ -110,32 +85,6 @@ RecipeAttrInterface ApplyRecipePass::getRecipe(linalg::LinalgOp op) const {
 // Decide
 //===----------------------------------------------------------------------===//
 
-/// Whether blocks extend along rows and K.
-static bool is2D(const OperandFormat &operand) {
-  return operand.blockRows != 1 && operand.blockK != ScaledType::kWhole;
-}
-
-/// "M=32 N=3072 K=768", with ? for a dynamic extent.
-static std::string describeShape(const Contraction &contraction) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  auto print = [&](StringRef name, ArrayRef<unsigned> loops) {
-    if (name == "batch" && loops.empty())
-      return;
-    int64_t extent = contraction.getExtent(loops);
-    os << (text.empty() ? "" : " ") << name << '=';
-    if (ShapedType::isDynamic(extent))
-      os << '?';
-    else
-      os << extent;
-  };
-  print("batch", contraction.dims.batch);
-  print("M", contraction.dims.m);
-  print("N", contraction.dims.n);
-  print("K", contraction.dims.k);
-  return text;
-}
-
 /// How a tensor is quantised that the program has as codes; nothing if it has
 /// not.
 static std::optional<OperandFormat> getGivenFormat(Value tensor) {
@@ -151,9 +100,10 @@ static std::optional<OperandFormat> getGivenFormat(Value tensor) {
       block.back(), type.getScaleType(), type.getHasTensorScale()};
 }
 
-Decision ApplyRecipePass::decide(linalg::LinalgOp op, const GemmRoles &roles,
-                                 FailureOr<Contraction> &contraction) {
-  Decision decision;
+RecipeDecision ApplyRecipePass::decide(linalg::LinalgOp op,
+                                       const GemmRoles &roles,
+                                       FailureOr<Contraction> &contraction) {
+  RecipeDecision decision;
   auto roleAttr = op->getAttrOfType<GemmRoleAttr>(kRoleAttrName);
   Value a = op.getDpsInputOperand(0)->get();
   Value b = op.getDpsInputOperand(1)->get();
@@ -232,90 +182,6 @@ Decision ApplyRecipePass::decide(linalg::LinalgOp op, const GemmRoles &roles,
 }
 
 //===----------------------------------------------------------------------===//
-// Remark
-//===----------------------------------------------------------------------===//
-
-/// "f8E4M3FN[1x128]f32": format, block (rows x K) and scale.
-static std::string describeOperand(const OperandFormat &operand) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  auto extent = [&](int64_t value) {
-    if (value == ScaledType::kWhole)
-      os << '*';
-    else
-      os << value;
-  };
-  os << operand.elementType << '[';
-  extent(operand.blockRows);
-  os << 'x';
-  extent(operand.blockK);
-  os << ']' << operand.scaleType;
-  if (operand.hasTensorScale)
-    os << "+f32";
-  return text;
-}
-
-static StringRef describeGranularity(const OperandFormat &operand) {
-  if (operand.blockK != ScaledType::kWhole)
-    return is2D(operand) ? "2-D block" : "1-D block";
-  return operand.blockRows == 1 ? "row" : "tensor";
-}
-
-void ApplyRecipePass::remark(linalg::LinalgOp op, const Decision &decision) {
-  auto function = op->getParentOfType<FunctionOpInterface>();
-  remark::RemarkOpts opts =
-      remark::RemarkOpts::name("gemm").category("fp8").function(
-          function ? function.getName() : StringRef());
-  ContractionMismatch unused;
-  FailureOr<Contraction> contraction = matchContraction(op, unused);
-  auto describe = [&](auto &remark) {
-    remark << remark::detail::Remark::Arg("gemm", getGemmName(op))
-           << remark::detail::Remark::Arg("role",
-                                          stringifyGemmRole(decision.role));
-    if (succeeded(contraction))
-      remark << remark::detail::Remark::Arg("shape",
-                                            describeShape(*contraction));
-  };
-  if (decision.staysHighPrecision()) {
-    auto remark = remark::missed(op.getLoc(), opts);
-    describe(remark);
-    remark << remark::detail::Remark::Arg(
-                  "recipe", decision.recipe ? decision.recipe.getRecipeName()
-                                            : StringRef("none"))
-           << remark::detail::Remark::Arg("Reason", decision.reason)
-           << remark::detail::Remark::Arg("Suggestion", decision.suggestion);
-    return;
-  }
-  auto remark = remark::passed(op.getLoc(), opts);
-  describe(remark);
-  using Arg = remark::detail::Remark::Arg;
-  remark << Arg("recipe", decision.isGiven ? StringRef("given")
-                                           : decision.recipe.getRecipeName())
-         << Arg("a", describeOperand(decision.a))
-         << Arg("b", describeOperand(decision.b))
-         << Arg("a_granularity", describeGranularity(decision.a))
-         << Arg("b_granularity", describeGranularity(decision.b))
-         << Arg("accumulate", stringifyAccumulate(decision.accumulate));
-  // `hybrid` rounds gradients so, for their range; who has it everywhere should
-  // know what it costs.
-  if (isa<Float8E5M2Type>(decision.a.elementType) &&
-      isa<Float8E5M2Type>(decision.b.elementType))
-    remark << Arg("precision",
-                  "2 mantissa bits in both operands, which rounds an element "
-                  "by up to 2^-3 of it where E4M3 rounds by 2^-4");
-  if (decision.paddedTo == 1)
-    remark << Arg("padding", "none");
-  else if (ShapedType::isDynamic(decision.k))
-    remark << Arg("padding", "K to a multiple of " +
-                                 std::to_string(decision.paddedTo) +
-                                 " at run time");
-  else
-    remark << Arg("padding", "K from " + std::to_string(decision.k) + " to " +
-                                 std::to_string(llvm::alignTo(
-                                     decision.k, decision.paddedTo)));
-}
-
-//===----------------------------------------------------------------------===//
 // Obey
 //===----------------------------------------------------------------------===//
 
@@ -363,7 +229,7 @@ static Value castThroughScaled(RewriterBase &rewriter, Location loc,
 }
 
 void ApplyRecipePass::rewrite(const Contraction &contraction,
-                              const Decision &decision) {
+                              const RecipeDecision &decision) {
   linalg::LinalgOp op = contraction.op;
   Location loc = op.getLoc();
   IRRewriter rewriter(op);
@@ -467,11 +333,11 @@ void ApplyRecipePass::runOnOperation() {
 
     // Decide everything first: roles are of the function as it came.
     GemmRoles roles(function);
-    SmallVector<std::pair<Contraction, Decision>, 0> quantized;
+    SmallVector<std::pair<Contraction, RecipeDecision>, 0> quantized;
     for (linalg::LinalgOp op : ops) {
       FailureOr<Contraction> contraction = failure();
-      Decision decision = decide(op, roles, contraction);
-      remark(op, decision);
+      RecipeDecision decision = decide(op, roles, contraction);
+      remarkDecision(op, decision);
       if (decision.staysHighPrecision())
         LDBG() << getGemmName(op) << " stays, for " << decision.reason;
       else

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ExpandScalingCasts.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -320,80 +321,6 @@ static void raiseTruncations(RewriterBase &rewriter,
 }
 
 //===----------------------------------------------------------------------===//
-// Expand
-//===----------------------------------------------------------------------===//
-
-/// `type` with `element` as its elements, or `element` for a scalar.
-static Type withElement(Type type, Type element) {
-  if (auto shaped = dyn_cast<ShapedType>(type))
-    return shaped.clone(element);
-  return element;
-}
-
-static Value toF32(ImplicitLocOpBuilder &b, Value value) {
-  if (getElementTypeOrSelf(value).isF32())
-    return value;
-  return arith::ExtFOp::create(b, withElement(value.getType(), b.getF32Type()),
-                               value);
-}
-
-/// The factor in f32: a power of two, or NaN. Of a wider float it is the
-/// exponent field, as the operations define it.
-static Value buildFactor(ImplicitLocOpBuilder &b, Value scale) {
-  if (isa<Float8E8M0FNUType>(getElementTypeOrSelf(scale)))
-    return toF32(b, scale);
-  Type type = scale.getType();
-  Type i32 = withElement(type, b.getI32Type());
-  auto constant = [&](int32_t value) -> Value {
-    TypedAttr attribute = b.getI32IntegerAttr(value);
-    if (auto shaped = dyn_cast<ShapedType>(i32))
-      attribute = DenseElementsAttr::get(shaped, attribute);
-    return arith::ConstantOp::create(b, attribute);
-  };
-  Value bits = arith::BitcastOp::create(b, i32, toF32(b, scale));
-  bits = arith::ShRUIOp::create(b, bits, constant(23));
-  bits = arith::TruncIOp::create(b, withElement(type, b.getI8Type()), bits);
-  Value code = arith::BitcastOp::create(
-      b, withElement(type, b.getType<Float8E8M0FNUType>()), bits);
-  return toF32(b, code);
-}
-
-static Value fromF32(ImplicitLocOpBuilder &b, Value value, Type type) {
-  Type element = getElementTypeOrSelf(type);
-  if (element.isF32())
-    return value;
-  if (element.isF64())
-    return arith::ExtFOp::create(b, type, value);
-  return arith::TruncFOp::create(b, type, value);
-}
-
-static bool isNarrow(Value value) {
-  return getElementTypeOrSelf(value).getIntOrFloatBitWidth() <= 32;
-}
-
-static LogicalResult expand(RewriterBase &rewriter, Operation *op) {
-  ImplicitLocOpBuilder b(op->getLoc(), rewriter);
-  b.setInsertionPoint(op);
-  if (auto extension = dyn_cast<arith::ScalingExtFOp>(op)) {
-    if (!isNarrow(extension.getIn()) || !isNarrow(extension.getScale()))
-      return failure();
-    Value product = arith::MulFOp::create(b, toF32(b, extension.getIn()),
-                                          buildFactor(b, extension.getScale()));
-    rewriter.replaceOp(op, fromF32(b, product, extension.getType()));
-    return success();
-  }
-  auto truncation = cast<arith::ScalingTruncFOp>(op);
-  auto rounding = truncation.getRoundingmode();
-  if (!isNarrow(truncation.getIn()) || !isNarrow(truncation.getScale()) ||
-      (rounding && *rounding != arith::RoundingMode::to_nearest_even))
-    return failure();
-  Value quotient = arith::DivFOp::create(b, toF32(b, truncation.getIn()),
-                                         buildFactor(b, truncation.getScale()));
-  rewriter.replaceOp(op, fromF32(b, quotient, truncation.getType()));
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
 
@@ -447,7 +374,7 @@ void RaiseScalingCastsPass::runOnOperation() {
       ++numRaised;
       continue;
     }
-    if (failed(expand(rewriter, cast))) {
+    if (failed(expandScalingCast(rewriter, cast))) {
       cast->emitOpError("expected types of at most 32 bits and rounding to "
                         "nearest even, but got another");
       return signalPassFailure();

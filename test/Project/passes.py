@@ -35,7 +35,7 @@ def main():
     errors = []
     files = find_implementations(errors)
     tests = [path.name for path in (SOURCE / "test").rglob("*.mlir")]
-    definitions = [(path, *found) for path in sorted((SOURCE / "include").rglob("Passes.td"))
+    definitions = [(path, *found) for path in sorted((SOURCE / "include").rglob("*Passes.td"))
                    for found in DEFINITION.findall(path.read_text())]
     if {definition[1] for definition in definitions} != set(files):
         errors.append(f"expected each pass to be defined and implemented, but got "

@@ -1,0 +1,157 @@
+//===- ImportPasses.td - Phases 1 and 2, import and recipe -*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_TRANSFORMS_IMPORTPASSES_TD
+#define FP8_TRANSFORMS_IMPORTPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AnnotateGemmsPass : Pass<"fp8-annotate-gemms", "::mlir::ModuleOp"> {
+  let summary = "give every contraction a name and a role";
+  let description = [{
+    Finds every matmul-like operation, whatever its spelling
+    (`linalg.matmul`, `batch_matmul`, `matvec`, `contract`, a `generic` that
+    multiplies and adds, convolutions and integer products with zero points too,
+    `tosa.matmul`), and attaches
+
+    - `fp8.name`: from a name in its location, else `function.weight` where an
+      operand is a weight with a name, that of an argument or a global, else
+      `function.op_index`; unique in the module, and what recipe files match;
+    - `fp8.role`: fprop, dgrad or wgrad, from the arguments marked `fp8.grad`
+      and `fp8.weight`.
+
+    Attributes already there stay. No value changes.
+
+    ```mlir
+    %0 = linalg.matmul ins(%x, %w : ...) outs(%c : ...) -> ...
+    // becomes
+    %0 = linalg.matmul {fp8.name = "main.matmul_0", fp8.role = #fp8.role<fprop>} ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect", "::mlir::linalg::LinalgDialect"];
+  let statistics = [
+    Statistic<"numContractions", "num-contractions", "Contractions found">];
+}
+
+def FoldGlobalsPass : Pass<"fp8-fold-globals", "::mlir::ModuleOp"> {
+  let summary = "loads of constant ml_program globals to constants";
+  let description = [{
+    `ml_program.global_load_const`, and `global_load` of a global that is not
+    mutable, becomes the `arith.constant` of its value: upstream does not
+    bufferise the former, and a weight that is visibly constant is known to be
+    one. A private global that nothing else uses goes. A constant global without
+    a value is an error.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let statistics = [Statistic<"numFolded", "num-folded", "Loads folded">];
+}
+
+def RaiseScalingCastsPass : Pass<"fp8-raise-scaling-casts"> {
+  let summary = "arith.scaling_extf to scaled values, other such casts to arith";
+  let description = [{
+    MX programs of other compilers multiply codes by E8M0 factors with
+    `arith.scaling_extf`, in the body of the contraction that reads both. What a
+    `linalg.generic` extends so, from one code and one factor that covers whole
+    dimensions, becomes an `fp8.dequantize` of an assembled value in front of
+    it, which later passes know as a quantised operand. So does every extension of
+    codes of 4 bits, and what is truncated to them becomes an `fp8.quantize`,
+    with a factor of 1: only scaled values know how such codes lie in memory.
+
+    All others, and `arith.scaling_truncf`, become a product (or quotient) and a
+    cast in f32: upstream's expansion takes E8M0's smallest value for zero.
+
+    ```mlir
+    linalg.generic ... ins(%x, %s : tensor<16x2x32xf8E4M3FN>, tensor<16x2xf8E8M0FNU>) ... {
+      %1 = arith.scaling_extf %p, %ps : f8E4M3FN, f8E8M0FNU to f32
+    // becomes
+    %q = fp8.assemble %x, %grid : ... -> !fp8.scaled<16x2x32xf8E4M3FN, block = [1, 1, 32], scale = f8E8M0FNU>
+    %0 = fp8.dequantize %q : ... -> tensor<16x2x32xf32>
+    linalg.generic ... ins(%0 : tensor<16x2x32xf32>) ... {
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numRaised", "num-raised", "Extensions that became scaled values">,
+    Statistic<"numExpanded", "num-expanded", "Casts expanded">];
+}
+
+def RaiseConvolutionsPass : Pass<"fp8-raise-convolutions"> {
+  let summary = "convolutions whose windows do not overlap to matrix products";
+  let description = [{
+    A convolution by steps of its window's extent, as the embedding of an
+    image's patches is, and one whose windows are single elements read every
+    element of the image at most once: the image is cut, and what is left is a
+    contraction like others. Extents of windows and of what is cut have to be
+    static.
+
+    ```mlir
+    %0 = linalg.conv_2d_nchw_fchw {strides = dense<16> : ...} ins(%x, %w : tensor<1x3x224x224xf32>, tensor<768x3x16x16xf32>) ...
+    // becomes
+    %1 = tensor.expand_shape %x [[0], [1], [2, 3], [4, 5]] : ... into tensor<1x3x14x16x14x16xf32>
+    %0 = linalg.generic ins(%1, %w : ...) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numRaised", "num-raised", "Convolutions that became products">];
+}
+
+def ApplyRecipePass : Pass<"fp8-apply-recipe", "::mlir::ModuleOp"> {
+  let summary = "quantise the operands of contractions as their recipes say";
+  let description = [{
+    The recipe of a contraction is the innermost `fp8.recipe` attribute (on the
+    op, its function, the module), else what the recipe file says (its first and
+    last layers, then the first matching rule), else the pass option `recipe`,
+    else `#fp8.none`.
+
+    A contraction in FP8 becomes `linalg.contract` on `[batch x] M x K` and
+    `[batch x] N x K` in f32, between a quantize and a dequantize whose scales
+    are still unresolved, and a cast back. K is padded with zeros to what the
+    recipe needs if that adds at most `max-padding` of K; otherwise the
+    contraction stays as it is. A dynamic K, of which nobody knows how much it
+    adds, is padded at run time unless `max-padding` is 0.
+
+    Every contraction gets exactly one optimisation remark of category `fp8`:
+    what was decided, or why it stays in high precision and what would change
+    that. With `require`, staying for any reason but `#fp8.none` is an error.
+
+    ```mlir
+    %0 = linalg.matmul {fp8.recipe = #fp8.current} ins(%x, %w : tensor<32x64xbf16>, tensor<64x16xbf16>) ...
+    // becomes
+    %wt = linalg.transpose ins(%w) ... permutation = [1, 0]
+    %qx = fp8.quantize %x recipe(#fp8.current) : ... -> !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+    %qw = fp8.quantize %wt recipe(#fp8.current) : ... -> !fp8.scaled<16x64xf8E4M3FN, block = [*, *], scale = f32>
+    %dx = fp8.dequantize %qx : ... -> tensor<32x64xf32>
+    %dw = fp8.dequantize %qw : ... -> tensor<16x64xf32>
+    %acc = linalg.contract ... ins(%dx, %dw) outs(%zero) -> tensor<32x16xf32>
+    ```
+  }];
+  let options = [
+    Option<"recipe", "recipe", "std::string", "\"\"",
+           "Recipe of contractions that nothing else decides: name[,key=value...]">,
+    Option<"recipeFile", "recipe-file", "std::string", "\"\"",
+           "JSON file of ordered rules; see docs/Recipes/RecipeFile.md">,
+    Option<"require", "require", "bool", "false",
+           "Fail when a contraction stays in high precision unasked">,
+    Option<"maxPadding", "max-padding", "double", "0.25",
+           "Largest share of K that padding may add">];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::fp8::FP8Dialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numQuantized", "num-quantized", "Contractions in FP8">,
+    Statistic<"numHighPrecision", "num-high-precision",
+              "Contractions left in high precision">,
+    Statistic<"numPadded", "num-padded", "Contractions with padded K">];
+}
+
+#endif // FP8_TRANSFORMS_IMPORTPASSES_TD

@@ -1,0 +1,125 @@
+//===- RecipeDecision.cpp - What a recipe makes of a contraction ----------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RecipeDecision.h"
+#include "fp8/IR/FP8Dialect.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+StringRef fp8::getGemmName(Operation *op) {
+  auto name = op->getAttrOfType<StringAttr>(kNameAttrName);
+  return name ? name.getValue() : StringRef();
+}
+
+bool fp8::is2D(const OperandFormat &operand) {
+  return operand.blockRows != 1 && operand.blockK != ScaledType::kWhole;
+}
+
+/// "M=32 N=3072 K=768", with ? for a dynamic extent.
+static std::string describeShape(const Contraction &contraction) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto print = [&](StringRef name, ArrayRef<unsigned> loops) {
+    if (name == "batch" && loops.empty())
+      return;
+    int64_t extent = contraction.getExtent(loops);
+    os << (text.empty() ? "" : " ") << name << '=';
+    if (ShapedType::isDynamic(extent))
+      os << '?';
+    else
+      os << extent;
+  };
+  print("batch", contraction.dims.batch);
+  print("M", contraction.dims.m);
+  print("N", contraction.dims.n);
+  print("K", contraction.dims.k);
+  return text;
+}
+
+std::string fp8::describeOperand(const OperandFormat &operand) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto extent = [&](int64_t value) {
+    if (value == ScaledType::kWhole)
+      os << '*';
+    else
+      os << value;
+  };
+  os << operand.elementType << '[';
+  extent(operand.blockRows);
+  os << 'x';
+  extent(operand.blockK);
+  os << ']' << operand.scaleType;
+  if (operand.hasTensorScale)
+    os << "+f32";
+  return text;
+}
+
+static StringRef describeGranularity(const OperandFormat &operand) {
+  if (operand.blockK != ScaledType::kWhole)
+    return is2D(operand) ? "2-D block" : "1-D block";
+  return operand.blockRows == 1 ? "row" : "tensor";
+}
+
+void fp8::remarkDecision(linalg::LinalgOp op, const RecipeDecision &decision) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  remark::RemarkOpts opts =
+      remark::RemarkOpts::name("gemm").category("fp8").function(
+          function ? function.getName() : StringRef());
+  ContractionMismatch unused;
+  FailureOr<Contraction> contraction = matchContraction(op, unused);
+  auto describe = [&](auto &remark) {
+    remark << remark::detail::Remark::Arg("gemm", getGemmName(op))
+           << remark::detail::Remark::Arg("role",
+                                          stringifyGemmRole(decision.role));
+    if (succeeded(contraction))
+      remark << remark::detail::Remark::Arg("shape",
+                                            describeShape(*contraction));
+  };
+  if (decision.staysHighPrecision()) {
+    auto remark = remark::missed(op.getLoc(), opts);
+    describe(remark);
+    remark << remark::detail::Remark::Arg(
+                  "recipe", decision.recipe ? decision.recipe.getRecipeName()
+                                            : StringRef("none"))
+           << remark::detail::Remark::Arg("Reason", decision.reason)
+           << remark::detail::Remark::Arg("Suggestion", decision.suggestion);
+    return;
+  }
+  auto remark = remark::passed(op.getLoc(), opts);
+  describe(remark);
+  using Arg = remark::detail::Remark::Arg;
+  remark << Arg("recipe", decision.isGiven ? StringRef("given")
+                                           : decision.recipe.getRecipeName())
+         << Arg("a", describeOperand(decision.a))
+         << Arg("b", describeOperand(decision.b))
+         << Arg("a_granularity", describeGranularity(decision.a))
+         << Arg("b_granularity", describeGranularity(decision.b))
+         << Arg("accumulate", stringifyAccumulate(decision.accumulate));
+  // `hybrid` rounds gradients so, for their range; who has it everywhere should
+  // know what it costs.
+  if (isa<Float8E5M2Type>(decision.a.elementType) &&
+      isa<Float8E5M2Type>(decision.b.elementType))
+    remark << Arg("precision",
+                  "2 mantissa bits in both operands, which rounds an element "
+                  "by up to 2^-3 of it where E4M3 rounds by 2^-4");
+  if (decision.paddedTo == 1)
+    remark << Arg("padding", "none");
+  else if (ShapedType::isDynamic(decision.k))
+    remark << Arg("padding", "K to a multiple of " +
+                                 std::to_string(decision.paddedTo) +
+                                 " at run time");
+  else
+    remark << Arg("padding", "K from " + std::to_string(decision.k) + " to " +
+                                 std::to_string(llvm::alignTo(
+                                     decision.k, decision.paddedTo)));
+}
