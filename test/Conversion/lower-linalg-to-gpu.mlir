@@ -144,6 +144,38 @@ func.func @host_forall(%x: memref<8x16xf32>, %value: f32) {
 
 // -----
 
+// So does one that reads where a row of a state is, as calls of kernels in a
+// loop do, even if it works on numbers otherwise: the host knows that.
+
+// CHECK-LABEL: func.func @host_addresses
+// CHECK:       scf.forall
+// CHECK:         %[[ROW:.+]] = llvm.load
+// CHECK:         gpu.launch {{.*}} function(@store_0)
+func.func @host_addresses(%x: memref<8xi64>, %rows: !llvm.ptr) {
+  scf.forall (%i) in (8) {
+    %row = llvm.load %rows : !llvm.ptr -> !llvm.ptr
+    %number = llvm.ptrtoint %row : !llvm.ptr to i64
+    memref.store %number, %x[%i] : memref<8xi64>
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @host_checks
+// CHECK:       scf.forall
+// CHECK:         llvm.load
+// CHECK:         cf.assert
+func.func @host_checks(%rows: !llvm.ptr) {
+  scf.forall (%i) in (8) {
+    %row = llvm.load %rows : !llvm.ptr -> !llvm.ptr
+    %c5 = arith.constant 5 : index
+    %isSmall = arith.cmpi ult, %i, %c5 : index
+    cf.assert %isSmall, "expected a small number"
+  }
+  return
+}
+
+// -----
+
 // A sum of products takes a warp for each element: lanes take turns along K, and
 // one writes.
 

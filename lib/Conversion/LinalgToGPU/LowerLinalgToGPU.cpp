@@ -263,14 +263,23 @@ static void lowerToLaunch(RewriterBase &b, LaunchBuilder &launches,
   body.storeInits(values, ivs);
 }
 
+/// Whether `op` reads or writes an element through its address, which is one of
+/// the device's. Addresses themselves, those of a state's rows, are in memory
+/// of the host.
+static bool isElementAccess(Operation *op) {
+  auto load = dyn_cast<LLVM::LoadOp>(op);
+  return isa<LLVM::StoreOp>(op) ||
+         (load && !isa<LLVM::LLVMPointerType>(load.getType()));
+}
+
 /// What keeps a thread from running the iterations of `op`, which are to work
 /// on numbers and on elements in memory; null if nothing does.
 static Operation *findNoScalarCode(scf::ForallOp op) {
   Operation *found = nullptr;
   op.getBody()->walk([&](Operation *inner) {
-    if (isa<memref::LoadOp, memref::StoreOp, LLVM::LoadOp, LLVM::StoreOp,
-            scf::ForOp, scf::IfOp, scf::WhileOp, scf::InParallelOp>(inner) ||
-        isPure(inner))
+    if (isa<memref::LoadOp, memref::StoreOp, scf::ForOp, scf::IfOp,
+            scf::WhileOp, scf::InParallelOp>(inner) ||
+        isElementAccess(inner) || isPure(inner))
       return WalkResult::advance();
     found = inner;
     return WalkResult::interrupt();
@@ -278,12 +287,12 @@ static Operation *findNoScalarCode(scf::ForallOp op) {
   return found;
 }
 
-/// Whether `op` follows addresses, which on the host would not be the host's.
-static bool hasAddresses(Operation *op) {
+/// Whether the host cannot run `op`, which has addresses of the device.
+static bool hasElementAccess(Operation *op) {
   return op
       ->walk([](Operation *inner) {
-        return isa<LLVM::LoadOp, LLVM::StoreOp>(inner) ? WalkResult::interrupt()
-                                                       : WalkResult::advance();
+        return isElementAccess(inner) ? WalkResult::interrupt()
+                                      : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -295,7 +304,7 @@ static FailureOr<bool> isScalarLoop(Operation *op) {
   if (!loop || !loop.getOutputs().empty())
     return false;
   Operation *obstacle = findNoScalarCode(loop);
-  if (obstacle && hasAddresses(loop))
+  if (obstacle && hasElementAccess(loop))
     return obstacle->emitOpError("expected arithmetic on numbers in a loop "
                                  "over slots, which threads of a GPU run");
   return !obstacle;
