@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "IntegerPowers.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -230,6 +231,7 @@ void FuseElementwisePass::runOnOperation() {
         return isWorthIt;
       });
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
+  fp8::populateIntegerPowersPatterns(patterns);
   if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
     signalPassFailure();
 }

@@ -16,6 +16,61 @@ func.func @named_chain(%x: !t, %bias: tensor<8xf32>) -> !t {
   return %1 : !t
 }
 
+// An integer power is what others fuse with: products, from the lowest bit of
+// the exponent on.
+// CHECK-LABEL: func.func @power
+// CHECK-COUNT-1: linalg.generic
+// CHECK:         %[[X2:.+]] = arith.mulf %[[X:.+]], %[[X]] : f32
+// CHECK:         %[[X4:.+]] = arith.mulf %[[X2]], %[[X2]] : f32
+// CHECK:         %[[X5:.+]] = arith.mulf %[[X]], %[[X4]] : f32
+// CHECK:         %[[INVERSE:.+]] = arith.divf %{{.+}}, %[[X5]] : f32
+// CHECK:         arith.negf %[[INVERSE]]
+// CHECK-NOT:     math.fpowi
+func.func @power(%x: !t) -> !t {
+  %e = tensor.empty() : !t
+  %exponent = arith.constant -5 : i32
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : !t) outs(%e : !t) {
+  ^bb0(%in: f32, %out: f32):
+    %p = math.fpowi %in, %exponent : f32, i32
+    linalg.yield %p : f32
+  } -> !t
+  %1 = linalg.negf ins(%0 : !t) outs(%e : !t) -> !t
+  return %1 : !t
+}
+
+// With fewer bits it is rounded once.
+// CHECK-LABEL: func.func @narrow_power
+// CHECK:         %[[WIDE:.+]] = arith.extf %{{.+}} : bf16 to f32
+// CHECK:         %[[X2:.+]] = arith.mulf %[[WIDE]], %[[WIDE]] : f32
+// CHECK:         %[[X3:.+]] = arith.mulf %[[WIDE]], %[[X2]] : f32
+// CHECK:         arith.truncf %[[X3]] : f32 to bf16
+func.func @narrow_power(%x: bf16) -> bf16 {
+  %exponent = arith.constant 3 : i64
+  %0 = math.fpowi %x, %exponent : bf16, i64
+  return %0 : bf16
+}
+
+// CHECK-LABEL: func.func @trivial_powers
+// CHECK-SAME:    %[[X:.+]]: f32
+// CHECK:         %[[ONE:.+]] = arith.constant 1.0
+// CHECK:         return %[[ONE]], %[[X]]
+func.func @trivial_powers(%x: f32) -> (f32, f32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %0 = math.fpowi %x, %c0 : f32, i32
+  %1 = math.fpowi %x, %c1 : f32, i32
+  return %0, %1 : f32, f32
+}
+
+// Nobody knows how many products.
+// CHECK-LABEL: func.func @dynamic_power
+// CHECK:         math.fpowi
+func.func @dynamic_power(%x: f32, %exponent: i32) -> f32 {
+  %0 = math.fpowi %x, %exponent : f32, i32
+  return %0 : f32
+}
+
 // With two users a value is computed once and stored.
 // CHECK-LABEL: func.func @two_users
 // CHECK-COUNT-3: linalg.generic

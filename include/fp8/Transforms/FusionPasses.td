@@ -131,6 +131,9 @@ def FuseElementwisePass : Pass<"fp8-fuse-elementwise"> {
     Who reads a tensor that is only widened reads the narrow one, and widens it
     for himself; unit dimensions that a reshape adds or removes are read
     through.
+
+    Powers by a constant integer (`math.fpowi`) become products, and so
+    arithmetic that epilogues and streams have.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::linalg::LinalgDialect",

@@ -297,3 +297,25 @@ func.func @f(%x: tensor<4x12xf32> {fp8.name = "x"}, %w: tensor<12x8xf32> {fp8.na
   return %0 : tensor<4x8xf32>
 }""", {"x": x, "w": normal(12, 8)}, "--recipe=delayed,compat=flax", "--steps=2", "--max-padding=1")
 check("padding under an infinite scale", got[1], np.zeros((4, 8)))
+
+# Integer powers, by the products that they are defined by: the sign of a zero and of what
+# it divides counts.
+x = np.concatenate([normal(23), np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e30, 1, -1],
+                                         F32)])
+for exponent in (0, 1, 2, 3, 7, -1, -2, -5):
+    y = run(f"""
+func.func @f(%x: tensor<32xf32> {{fp8.name = "x"}}) -> (tensor<32xf32> {{fp8.name = "y"}}) {{
+  %n = arith.constant dense<{exponent}> : tensor<32xi32>
+  %y = math.fpowi %x, %n : tensor<32xf32>, tensor<32xi32>
+  return %y : tensor<32xf32>
+}}""", {"x": x})
+    with np.errstate(all="ignore"):
+        power, square = np.ones_like(x), x
+        for bit in range(abs(exponent).bit_length()):
+            if abs(exponent) >> bit & 1:
+                power = power * square
+            square = square * square
+        expected = F32(1) / power if exponent < 0 else power
+    if not np.array_equal(np.where(np.isnan(y), 0, y.view(np.int32)),
+                          np.where(np.isnan(expected), 0, expected.view(np.int32))):
+        sys.exit(f"power {exponent}: expected\n{expected}\nbut got\n{y}")
