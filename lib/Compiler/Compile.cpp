@@ -30,6 +30,11 @@ using namespace mlir::fp8;
 LogicalResult fp8::runPipeline(ModuleOp module, const PipelineOptions &options,
                                Monitor *monitor) {
   PassManager pm(module->getContext());
+#ifdef NDEBUG
+  // To verify everything after each of eighty passes takes as long as they do;
+  // the end of each phase verifies as well.
+  pm.enableVerifier(false);
+#endif
   auto reportError = [&] {
     return emitError(UnknownLoc::get(module->getContext()));
   };

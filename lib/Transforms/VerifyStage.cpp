@@ -13,6 +13,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Verifier.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_VERIFYSTAGEPASS
@@ -146,6 +147,9 @@ void VerifyStagePass::runOnOperation() {
         << stage << "'";
     return signalPassFailure();
   }
+  // Those who compile have no verifier after each pass.
+  if (failed(verify(getOperation())))
+    return signalPassFailure();
   // One failure is enough to know: the first in program order.
   WalkResult result = getOperation().walk<WalkOrder::PreOrder>(
       [&](Operation *op) { return WalkResult(check->second(op)); });

@@ -28,6 +28,9 @@ def VerifyStagePass : Pass<"fp8-verify-stage", "::mlir::ModuleOp"> {
     | `buffers` | no tensors |
     | `kernels` | no operation of the fp8 dialect, no 8-bit float arithmetic |
     | `host` | only the llvm dialect |
+
+    All verifiers run as well: a release build's tools have them run at the end
+    of a phase only.
   }];
   let options = [
     Option<"stage", "stage", "std::string", "\"\"", "Name of the phase">];

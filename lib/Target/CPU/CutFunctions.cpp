@@ -12,10 +12,12 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/ValueHandle.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/DeadArgumentElimination.h"
 #include "llvm/Transforms/Utils/CodeExtractor.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -24,7 +26,7 @@ using namespace mlir::fp8;
 /// live ranges take more than linear time in the length of a block; up to this
 /// length it does not show. A call costs nothing beside what so many
 /// instructions do, most of which are calls themselves.
-static constexpr unsigned maxLength = 2048;
+static constexpr unsigned maxLength = 1024;
 
 /// A part that is shorter is not worth a function.
 static constexpr unsigned minLength = 256;
@@ -78,8 +80,10 @@ static SmallVector<Part> findParts(llvm::BasicBlock &block) {
   }
 }
 
-/// Makes functions of the parts of `function`'s long blocks.
-static void cutFunction(llvm::Function &function) {
+/// Makes functions of the parts of `function`'s long blocks, and adds them and
+/// `function` to `cut`.
+static void cutFunction(llvm::Function &function,
+                        SmallVectorImpl<llvm::WeakTrackingVH> &cut) {
   SmallVector<llvm::BasicBlock *> longBlocks;
   for (llvm::BasicBlock &block : function)
     if (block.size() > maxLength)
@@ -110,9 +114,12 @@ static void cutFunction(llvm::Function &function) {
     extractor.findInputsOutputs(inputs, outputs, /*Allocas=*/{});
     if (outputs.size() > maxOutputs)
       continue;
-    if (llvm::Function *part = extractor.extractCodeRegion(cache))
+    if (llvm::Function *part = extractor.extractCodeRegion(cache)) {
       part->addFnAttr(llvm::Attribute::NoInline);
+      cut.push_back(part);
+    }
   }
+  cut.push_back(&function);
 }
 
 /// Of functions that nobody else calls: a tensor is seven arguments, most of
@@ -134,9 +141,20 @@ static void dropDeadArguments(llvm::Module &module,
 }
 
 void fp8::cutLongFunctions(llvm::Module &module, llvm::TargetMachine &machine) {
+  // Which become others as they lose arguments.
+  SmallVector<llvm::WeakTrackingVH> cut;
   // Not what is cut out, which is as long as a part may be.
   SmallVector<llvm::Function *> functions(llvm::make_pointer_range(module));
   for (llvm::Function *function : functions)
-    cutFunction(*function);
+    cutFunction(*function, cut);
   dropDeadArguments(module, machine);
+  // Argument promotion compares each argument with each load that follows it,
+  // and other passes between functions do so in effect: they leave alone what
+  // may have users that they do not see.
+  SmallVector<llvm::GlobalValue *> used;
+  for (const llvm::WeakTrackingVH &function : cut)
+    if (auto *known = dyn_cast_if_present<llvm::Function>(
+            static_cast<llvm::Value *>(function)))
+      used.push_back(known);
+  llvm::appendToCompilerUsed(module, used);
 }

@@ -68,7 +68,7 @@ def check(name, widths, kept, pattern):
 
 
 # A straight line of calls, cut where it gets long.
-check("long", [8] * 301, [10, 100, 299], r"^define .*@f\.part[.0-9]*\(")
+check("long", [8] * 701, [10, 300, 699], r"^define .*@f\.part[.0-9]*\(")
 
 # No two products are equal, and each is a function nevertheless.
 check("unequal", list(range(8, 8 + 160)), [], r"^define .*@f_(matmul|contract|generic)[_0-9]*\(")
