@@ -53,14 +53,7 @@ def _write_types(rank, element, codes, block, scale):
 @functools.lru_cache(maxsize=256)
 def _compile_quantize(rank, element, codes, block, scale, rule, target):
     types = _write_types(rank, element, codes, block, scale)
-    entries = dict(rule)
-    propagate = entries.get("style") == "torchao" or entries.get("nonfinite") == "nan"
-    nan = " propagate_nan" if propagate else ""
-    if entries:
-        written = ", ".join(f"{key} = {value}" for key, value in rule)
-        types["rule"] = f"rule(#fp8.scale_rule<{written}>)"
-    else:
-        types["rule"] = ""
+    nan, types["rule"] = write_rule(rule)
     if scale is E4M3:
         body = """
   %whole = fp8.amax %x block = {all} : {source}
@@ -97,8 +90,18 @@ def _compile_dequantize(rank, element, codes, block, scale, target):
     return compile(text, target=target)
 
 
-def _write_rule(scale, options):
-    """The parts of #fp8.scale_rule that an option is for."""
+def write_rule(rule):
+    """What fp8.amax and fp8.compute_scale say of a rule, pairs of a key and a value."""
+    entries = dict(rule)
+    propagates = entries.get("style") == "torchao" or entries.get("nonfinite") == "nan"
+    written = ", ".join(f"{key} = {value}" for key, value in rule)
+    return (" propagate_nan" if propagates else "",
+            f"rule(#fp8.scale_rule<{written}>)" if rule else "")
+
+
+def make_rule(scale, options):
+    """The parts of #fp8.scale_rule that options of `quantize` are for. Raises ArgumentError
+    for those that scales of that type do not have."""
     known = {"f32": ("pow2", "epsilon", "style"), "e8m0": ("mode", "nonfinite"), "e4m3": ()}
     rule = []
     for key, value in options.items():
@@ -137,7 +140,7 @@ def quantize(x, format="e4m3", block=None, scale="f32", *, pow2=None, amax_epsil
         raise ArgumentError(f"expected scales in e4m3 to go with codes of e2m1, but got "
                             f"{codes.name}")
     block = _get_block(block, rank)
-    rule = _write_rule(scale, {"pow2": pow2, "epsilon": amax_epsilon and float(amax_epsilon),
+    rule = make_rule(scale, {"pow2": pow2, "epsilon": amax_epsilon and float(amax_epsilon),
                                "style": style, "mode": mode, "nonfinite": nonfinite})
     program = _compile_quantize(rank, _SOURCES[dtype], codes, block, factors, rule,
                                 "auto" if on_gpu else "cpu")

@@ -8,6 +8,8 @@ the bit. Values are checked by the compiler, when something is compiled.
 import enum
 from dataclasses import dataclass, field, fields
 
+from fp8.errors import ArgumentError
+
 
 class Format(enum.Enum):
     """Of codes: E4M3 or E5M2 for all, or HYBRID, E4M3 and for gradients E5M2."""
@@ -142,6 +144,43 @@ class StaticScaling(Recipe):
     fp8_format: Format = _key(Format.HYBRID, "format")
     accumulate: str = _key("promote")
     _name = "static"
+
+
+def parse(recipe):
+    """The Recipe, or None, of what functions that take a recipe take. Raises ArgumentError for
+    a name or a key that there is not; values are for the compiler to check."""
+    if recipe is None or isinstance(recipe, Recipe):
+        return recipe
+    name, *entries = get_text(recipe).split(",")
+    kinds = {kind._name: kind for kind in Recipe.__subclasses__()}
+    if name == "none" and not entries:
+        return None
+    if name not in kinds:
+        raise ArgumentError(f"expected one of the recipes {', '.join(sorted(kinds))}, but got "
+                            f"'{name}'")
+    options = {option.metadata["key"] or option.name: option for option in fields(kinds[name])}
+    values = {}
+    for entry in entries:
+        key, _, text = entry.partition("=")
+        if key not in options:
+            raise ArgumentError(f"expected one of the keys {', '.join(options)} of '{name}', but "
+                                f"got '{key}'")
+        option = options[key]
+        try:
+            values[option.name] = _read(text, option.default, option.metadata["negated"])
+        except ValueError:
+            raise ArgumentError(f"expected a value of '{key}' like "
+                                f"{_write(key, option.default)}, but got '{text}'") from None
+    return kinds[name](**values)
+
+
+def _read(text, default, negated):
+    """What a text stands for, where the default is `default`."""
+    if isinstance(default, bool):
+        if text not in ("true", "false"):
+            raise ValueError
+        return (text == "true") != negated
+    return type(default)(text)
 
 
 def get_text(recipe):

@@ -72,6 +72,21 @@ class Recipes(unittest.TestCase):
         with self.assertRaises(dataclasses.FrozenInstanceError):
             fp8.DelayedScaling().margin = 1
 
+    def test_parse(self):
+        for recipe in [*(kind() for kind in ALL), fp8.DelayedScaling(margin=2, reduce_amax=False),
+                       fp8.Float8CurrentScaling(amax_epsilon=1e-3, fp8_format=fp8.Format.E4M3),
+                       fp8.Float8BlockScaling(use_f32_scales=True, w_block_scaling_dim=1),
+                       fp8.StaticScaling("s.safetensors")]:
+            self.assertEqual(fp8.recipes.parse(str(recipe)), recipe)
+            self.assertIs(fp8.recipes.parse(recipe), recipe)
+        self.assertIsNone(fp8.recipes.parse("none"))
+        for text, message in [("fancy", "one of the recipes"), ("current,colour=3", "one of the keys"),
+                              ("delayed,margin=x", "a value of 'margin' like 0, but got 'x'"),
+                              ("current,pow2=1", "like false, but got '1'"),
+                              ("current,format=e3m4", "like hybrid"), ("none,x=1", "the recipes")]:
+            with self.assertRaisesRegex(fp8.ArgumentError, message):
+                fp8.recipes.parse(text)
+
     def test_they_are_values(self):
         self.assertEqual({fp8.DelayedScaling(): 1}[fp8.DelayedScaling(margin=0)], 1)
         self.assertNotEqual(fp8.DelayedScaling(), fp8.Float8CurrentScaling())

@@ -1,11 +1,14 @@
-"""FP8 in PyTorch: a backend of torch.compile, and linear layers.
+"""FP8 in PyTorch: a backend of torch.compile, linear layers, and models for inference.
 
     import fp8.torch
     model = torch.compile(model, backend="fp8", options={"recipe": fp8.DelayedScaling()})
     # or
     fp8.torch.convert_to_fp8_training(model, fp8.DelayedScaling())
+    # or
+    fp8.torch.quantize_for_inference(model, fp8.RowwiseScaling())
 
-The backend takes torch-mlir, layers do not. docs/Torch.md goes through all of it.
+The backend takes torch-mlir, layers do not. docs/Torch.md goes through the first two,
+docs/Inference.md through the last.
 """
 
 import importlib
@@ -17,10 +20,15 @@ from fp8.torch.modules import (Linear, autocast, convert_from_fp8, convert_to_fp
 from fp8.torch.steps import accumulate, accumulated, end_step
 
 # What is imported when it is asked for.
-_LATE = {"Backend": "backend", "Part": "parts", "explain": "backend"}
+_LATE = {"Backend": "backend", "Part": "parts", "QuantizedLinear": "quantized_linear",
+         "explain": "backend", "load_quantized": "checkpoints",
+         "quantize_for_inference": "inference",
+         "report": "inference", "save_quantized": "checkpoints"}
 
-__all__ = ["Backend", "Linear", "Part", "accumulate", "accumulated", "autocast", "compile_fp8",
-           "convert_from_fp8", "convert_to_fp8_training", "end_step", "explain", "summarize"]
+__all__ = ["Backend", "Linear", "Part", "QuantizedLinear", "accumulate", "accumulated",
+           "autocast", "compile_fp8", "convert_from_fp8", "convert_to_fp8_training", "end_step",
+           "explain", "load_quantized", "quantize_for_inference", "report", "save_quantized",
+           "summarize"]
 
 
 def __getattr__(name):

@@ -1,0 +1,216 @@
+"""Models for inference: linear layers with quantised weights.
+
+    fp8.torch.quantize_for_inference(model, fp8.RowwiseScaling())
+    print(fp8.torch.report(model))
+
+docs/Inference.md goes through all of it.
+"""
+
+import fnmatch
+import math
+from collections import namedtuple
+
+import torch
+from torch import nn
+from torch.nn.utils import parametrize
+
+import fp8
+from fp8.errors import ArgumentError
+from fp8.torch import modules, schemes
+from fp8.torch.quantized_linear import QuantizedLinear
+
+# A layer with a matrix product: `kind` is "fp8" or "high precision"; `reason` says why, or how
+# it is quantised.
+Layer = namedtuple("Layer", "name kind shape reason")
+
+
+class Report(tuple):
+    """The Layers of a model. `str` of it is a table."""
+
+    def __str__(self):
+        count = sum(layer.kind == "fp8" for layer in self)
+        width = max((len(layer.name) for layer in self), default=0)
+        return "\n".join([f"{count} of {len(self)} layers in FP8"] + [
+            f"{layer.name:{width}}  {layer.shape}  {layer.kind}: {layer.reason}" for layer in self])
+
+
+def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=None):
+    """Replaces linear layers by QuantizedLinear, with weights quantised where they are. Returns
+    the model, which is changed; one that is a linear layer itself is returned anew.
+
+    - recipe: current, rowwise, block, mxfp8 or nvfp4, as fp8.compile takes it;
+    - calibration: batches that the model is run with, each a tensor, a tuple of arguments or a
+      dictionary of them by name. Activations then have one scale for good, from the largest
+      magnitude that a layer was given; without it, from what they are. For current, and for
+      the scale of a whole tensor in nvfp4;
+    - filter: which layers: globs of their names, those after a "!" of layers to leave out, of
+      which the last that fits counts, or a function of (name, module); None for all.
+
+    `report(model)` says what was done of each layer, and why not. Raises ArgumentError, with
+    the model as it was, for a recipe, batches or a filter that do not fit, for a weight that is
+    nowhere (on the device meta), and for amaxes of Inf or NaN.
+    """
+    scheme = schemes.make_scheme(recipe, calibration is not None)
+    fp8.emit("module {}", "mlir", recipe, target="cpu")  # For what the compiler says of values.
+    layers = find_layers(model)
+    names = {}
+    for name, value in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(value), []).append(name)
+    reasons = {name: _find_reason(name, module, model, scheme, filter, names)
+               for name, module in layers.items()}
+    found = {name: module for name, module in layers.items() if not reasons[name]}
+    if not found and layers and not any(map(_is_quantized, layers.values())):
+        raise ArgumentError("expected a layer that can be quantised, but got\n"
+                            + str(make_report(layers, reasons)))
+    scales = {}
+    if calibration is not None:
+        scales = _calibrate(model, found, calibration, scheme)
+        for name in found.keys() - scales.keys():
+            reasons[name] = "no batch of the calibration reaches it"
+    replacements = {}
+    for name, module in found.items():
+        if not reasons[name]:
+            tensors = {**schemes.quantize_weight(module.weight, scheme), **{
+                key: value.to(module.weight.device) for key, value in scales.get(name, {}).items()}}
+            replacements[module] = QuantizedLinear(module.in_features, module.out_features, scheme,
+                                                   tensors, module.bias)
+    model = replace(model, replacements)
+    model._fp8_report = make_report(find_layers(model), reasons)
+    return model
+
+
+def report(model):
+    """The Report of a model that quantize_for_inference or load_quantized returned."""
+    found = getattr(model, "_fp8_report", None)
+    return found if found is not None else make_report(find_layers(model), {})
+
+
+def replace(model, replacements):
+    """Puts modules in the places, however many, of those that are the keys. Returns the
+    model, or what is in its place."""
+    for old, new in replacements.items():
+        new.train(old.training)
+        for key, hook in old._forward_pre_hooks.items():
+            new.register_forward_pre_hook(
+                hook, with_kwargs=key in old._forward_pre_hooks_with_kwargs)
+        for key, hook in old._forward_hooks.items():
+            new.register_forward_hook(hook, with_kwargs=key in old._forward_hooks_with_kwargs,
+                                      always_call=key in old._forward_hooks_always_called)
+    for module in list(model.modules()):
+        for name, child in module._modules.items():
+            if child in replacements:
+                setattr(module, name, replacements[child])
+    return replacements.get(model, model)
+
+
+def _is_quantized(module):
+    return isinstance(module, QuantizedLinear)
+
+
+def find_layers(model):
+    """Modules by name that have a weight to multiply with, each once."""
+    layers = {}
+    for name, module in model.named_modules():
+        has_matrix = any(value.ndim >= 2 for value in module.parameters(recurse=False))
+        if (has_matrix or _is_quantized(module) or parametrize.is_parametrized(module)) and not (
+                isinstance(module, (nn.Embedding, nn.EmbeddingBag))):
+            layers[name] = module
+    return layers
+
+
+def _find_reason(name, module, model, scheme, filter, names):
+    """Why a layer stays as it is, or ""; `names` are those of parameters by their ids."""
+    if _is_quantized(module):
+        return "it was quantised before"
+    if not isinstance(module, nn.Linear):
+        return f"a {type(module).__name__} is no nn.Linear"
+    if not _fits(name, module, filter):
+        return "the filter leaves it out"
+    parent = model.get_submodule(name.rpartition(".")[0]) if name else None
+    if isinstance(parent, nn.MultiheadAttention):
+        return "nn.MultiheadAttention takes its weight and does not call it"
+    if type(module).forward not in (nn.Linear.forward, modules.Linear.forward) or (
+            parametrize.is_parametrized(module)):
+        return f"a {type(module).__name__} has a forward of its own"
+    weight = module.weight
+    if weight.is_meta:
+        raise ArgumentError(f"expected a weight of '{name}' that is somewhere, but got one on meta")
+    if type(weight.detach()) is not torch.Tensor:
+        return f"its weight is a {type(weight.detach()).__name__}"
+    if weight.dtype not in schemes.ELEMENTS:
+        return f"its weight is {weight.dtype}, none of f32, bf16 and f16"
+    if module.in_features % scheme.k_multiple:
+        return f"K={module.in_features} is not a multiple of {scheme.k_multiple}"
+    others = [other for other in names[id(weight)]
+              if model.get_submodule(other.rpartition(".")[0]) is not module]
+    return f"its weight is that of '{others[0]}' too" if others else ""
+
+
+def _fits(name, module, filter):
+    if filter is None or callable(filter):
+        return filter is None or bool(filter(name, module))
+    takes = False
+    for pattern in [filter] if isinstance(filter, str) else filter:
+        if fnmatch.fnmatchcase(name, pattern.removeprefix("!")):
+            takes = not pattern.startswith("!")
+    return takes
+
+
+def make_report(layers, reasons):
+    """The Report of layers, by name; `reasons` are those of high precision."""
+    entries = []
+    for name, module in layers.items():
+        if _is_quantized(module):
+            entries.append(Layer(name, "fp8", f"N={module.out_features} K={module.in_features}",
+                                 module.scheme.describe()))
+            continue
+        shape = (f"N={module.out_features} K={module.in_features}"
+                 if isinstance(module, nn.Linear) else "x".join(
+                     str(size) for size in next(iter(module.parameters()), torch.empty(0)).shape))
+        entries.append(Layer(name, "high precision", shape, reasons.get(name) or
+                             "it was not quantised"))
+    return Report(entries)
+
+
+def _calibrate(model, layers, batches, scheme):
+    """The stored scales of activations, by the names of layers that a batch reaches."""
+    amaxes, hooks = {}, []
+
+    def make_hook(name):
+        def record(_, arguments, keywords):
+            x = arguments[0] if arguments else keywords["input"]
+            if x.numel():
+                amaxes.setdefault(name, []).append(x.detach().abs().amax().float())
+        return record
+
+    if isinstance(batches, (torch.Tensor, dict)):
+        raise ArgumentError(f"expected a list of batches, but got one {type(batches).__name__}")
+    was_training = {module: module.training for module in model.modules()}
+    try:
+        hooks += [module.register_forward_pre_hook(make_hook(name), with_kwargs=True)
+                  for name, module in layers.items()]
+        model.eval()
+        with torch.no_grad():
+            for batch in batches:
+                if isinstance(batch, dict):
+                    model(**batch)
+                elif isinstance(batch, (torch.Tensor, tuple, list)):
+                    model(*([batch] if isinstance(batch, torch.Tensor) else batch))
+                else:
+                    raise ArgumentError(f"expected a batch that is a tensor, a tuple or a "
+                                        f"dictionary, but got a {type(batch).__name__}")
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for module, is_training in was_training.items():
+            module.training = is_training
+    if layers and not amaxes:
+        raise ArgumentError("expected batches that reach a layer, but got none")
+    scales = {}
+    for name, values in amaxes.items():
+        amax = torch.stack([value.cpu() for value in values]).max().item()
+        if not math.isfinite(amax):
+            raise ArgumentError(f"expected finite activations of '{name}' in the calibration, but "
+                                f"got an amax of {amax}")
+        scales[name] = schemes.make_input_scale(amax, scheme)
+    return scales

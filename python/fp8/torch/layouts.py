@@ -1,0 +1,160 @@
+"""What the configs of quantised checkpoints say, as Schemes, and back.
+
+- compressed-tensors, as its `QuantizationConfig` has it, which vLLM, SGLang and Transformers
+  read: format "float-quantized", "mxfp8-quantized", "nvfp4-pack-quantized", or of each group
+  with "mixed-precision";
+- fp8, vLLM's own, of AutoFP8 and, with weight_block_size and weight_scale_inv for the scales,
+  of DeepSeek-V3.
+"""
+
+import re
+
+from fp8.errors import UnsupportedError
+from fp8.torch.schemes import Scheme
+
+_FORMATS = {"f32": "float-quantized", "e8m0": "mxfp8-quantized", "e4m3": "nvfp4-pack-quantized"}
+# Of the scales, for those whose type is not that of the weight.
+_SCALE_DTYPES = {"e8m0": "torch.uint8", "e4m3": "torch.float8_e4m3fn"}
+
+
+def write_compressed_tensors(layers, others):
+    """The config of a model, of Schemes by the names of layers, and the names of the linear
+    layers that are left as they are."""
+    groups = {}
+    for name, scheme in layers.items():
+        groups.setdefault((scheme.weight_block, scheme.input_block, scheme.scale, scheme.dynamic),
+                          (scheme, []))[1].append(name)
+    formats = {_FORMATS[scheme.scale] for scheme, _ in groups.values()}
+    config = {"config_groups": {}, "format": formats.pop() if len(formats) == 1 else
+              "mixed-precision", "global_compression_ratio": None, "ignore": list(others),
+              "kv_cache_scheme": None, "quant_method": "compressed-tensors",
+              "quantization_status": "compressed"}
+    for index, (scheme, names) in enumerate(groups.values()):
+        config["config_groups"][f"group_{index}"] = {
+            "format": _FORMATS[scheme.scale], "input_activations": _write_activations(scheme),
+            "output_activations": None,
+            "targets": ["Linear"] if len(groups) == 1 else names,
+            "weights": _write_arguments(scheme, scheme.weight_block, False)}
+    return config
+
+
+def _write_activations(scheme):
+    if scheme.scale != "e4m3":
+        return _write_arguments(scheme, scheme.input_block, scheme.dynamic)
+    if scheme.dynamic:
+        raise UnsupportedError("expected nvfp4 with calibration, since compressed-tensors has an "
+                               "input_global_scale, but got layers without")
+    return _write_arguments(scheme, scheme.input_block, "local")
+
+
+def _write_arguments(scheme, block, dynamic):
+    """QuantizationArgs of compressed-tensors."""
+    arguments = {"actorder": None, "block_structure": None, "dynamic": dynamic, "group_size": None,
+                 "num_bits": scheme.codes.bits, "observer": None if dynamic is True else "minmax",
+                 "observer_kwargs": {}, "symmetric": True, "type": "float"}
+    if scheme.scale in _SCALE_DTYPES:
+        arguments["scale_dtype"] = arguments["zp_dtype"] = _SCALE_DTYPES[scheme.scale]
+    if block == (None, None):
+        return {**arguments, "strategy": "tensor"}
+    if block == (1, None):
+        return {**arguments, "strategy": "token" if dynamic else "channel"}
+    if block[0] == 1:
+        return {**arguments, "group_size": block[1],
+                "strategy": "tensor_group" if scheme.scale == "e4m3" else "group"}
+    return {**arguments, "strategy": "block", "block_structure": list(block)}
+
+
+def write_fp8(layers, others):
+    """The same for vLLM's fp8. Raises UnsupportedError for what that does not have."""
+    schemes = {(s.weight_block, s.input_block, s.scale, s.dynamic) for s in layers.values()}
+    config = {"quant_method": "fp8", "fmt": "e4m3", "ignored_layers": list(others),
+              "modules_to_not_convert": list(others)}
+    if schemes == {((128, 128), (1, 128), "f32", True)}:
+        return {**config, "activation_scheme": "dynamic", "weight_block_size": [128, 128]}
+    if len(schemes) == 1:
+        weight_block, input_block, scale, dynamic = next(iter(schemes))
+        if (weight_block, input_block, scale) == ((None, None), (None, None), "f32"):
+            return {**config, "activation_scheme": "dynamic" if dynamic else "static"}
+    raise UnsupportedError("expected all layers by current, or all by block, in a checkpoint of "
+                           "fp8, but got others; compressed-tensors has them")
+
+
+def read(config):
+    """A function from a layer's name to its Scheme, or to why it has none, a str. Raises
+    UnsupportedError for a method that is not known."""
+    method = config.get("quant_method")
+    if method == "fp8":
+        scheme = _read_fp8(config)
+        return lambda name: scheme
+    if method != "compressed-tensors":
+        raise UnsupportedError(f"expected a checkpoint of compressed-tensors or fp8, but got the "
+                               f"quant_method '{method}'")
+    if config.get("transform_config"):
+        raise UnsupportedError("expected a checkpoint without transform_config, but got one")
+    groups = list((config.get("config_groups") or {}).values())
+
+    def find(name):
+        group = next((group for group in groups if any(
+            _matches(name, target) for target in group["targets"])), None)
+        return "no group of the config has it" if group is None else _read_group(name, group)
+    return find
+
+
+def _matches(name, target):
+    """Of linear layers: whether a target, a class, a name or "re:" and an expression, has one."""
+    if target.startswith("re:"):
+        return re.match(target[3:], name) is not None
+    return target in ("Linear", name)
+
+
+def _read_fp8(config):
+    scheme, block = config.get("activation_scheme", "dynamic"), config.get("weight_block_size")
+    # Of DeepSeek-V3.1 and later: powers of two, those of activations too.
+    rule = (("pow2", "true"),) if config.get("scale_fmt") == "ue8m0" else ()
+    if scheme not in ("dynamic", "static") or config.get("fmt", "e4m3") != "e4m3":
+        raise UnsupportedError(f"expected fp8 with e4m3, dynamic or static, but got "
+                               f"{config.get('fmt')}, {scheme}")
+    if block is None:
+        return Scheme((None, None), (None, None), dynamic=scheme == "dynamic", rule=rule)
+    if scheme == "static" or len(block) != 2:
+        raise UnsupportedError(f"expected a weight_block_size of two numbers with dynamic "
+                               f"activations, but got {block} with {scheme} ones")
+    return Scheme(tuple(block), (1, block[1]), rule=rule)
+
+
+def _read_group(name, group):
+    weights, activations = group.get("weights"), group.get("input_activations")
+    if not weights or not activations:
+        raise UnsupportedError(f"expected weights and activations of '{name}' to be quantised, but "
+                               f"got {'activations' if weights else 'weights'} in high precision")
+    if group.get("output_activations"):
+        raise UnsupportedError(f"expected no output_activations of '{name}', but got some")
+    for what in (weights, activations):
+        if (what.get("type") != "float" or not what.get("symmetric", True)
+                or what.get("num_bits") != weights.get("num_bits") or what.get("actorder")):
+            raise UnsupportedError(
+                f"expected symmetric floats of one size for '{name}', but got {what.get('type')} "
+                f"of {what.get('num_bits')} bits")
+    bits, size = weights["num_bits"], weights.get("group_size")
+    if bits == 4 and size == 16 and weights["strategy"] == "tensor_group":
+        return Scheme((1, 16), (1, 16), "e4m3", activations.get("dynamic") is True)
+    if bits != 8:
+        raise UnsupportedError(f"expected '{name}' in FP8 or NVFP4, but got {bits} bits with the "
+                               f"strategy '{weights['strategy']}'")
+    is_mx = size == 32 and str(weights.get("scale_dtype")) == "torch.uint8"
+    return Scheme(_read_block(name, weights), _read_block(name, activations),
+                  "e8m0" if is_mx else "f32", bool(activations.get("dynamic")))
+
+
+def _read_block(name, arguments):
+    strategy = arguments.get("strategy")
+    if strategy == "tensor":
+        return None, None
+    if strategy == "channel" or strategy == "token" and arguments.get("dynamic"):
+        return 1, None
+    if strategy == "group":
+        return 1, arguments["group_size"]
+    if strategy == "block":
+        return tuple(arguments["block_structure"])
+    raise UnsupportedError(f"expected a strategy of '{name}' to be tensor, channel, token, group "
+                           f"or block, but got '{strategy}'")
