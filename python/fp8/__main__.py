@@ -1,13 +1,20 @@
 """Prints what this machine can do, and checks that programs of every recipe compile and
-compute: `python -m fp8`. The exit status is 0 if they do."""
+compute: `python -m fp8`. The exit status is 0 if they do.
+
+`python -m fp8 report program.mlir --inputs FILE` writes what every recipe does to the tensors
+of a program (docs/Report.md)."""
 
 import argparse
+import os
 import sys
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+import safetensors
 
 import fp8
+from fp8 import report, report_page
 
 PROGRAM = """
 func.func @matmul(%x: tensor<128x256xf32> {fp8.name = "x"},
@@ -53,9 +60,8 @@ def check_cast(x):
         "expected the codes of ml_dtypes, but got others")
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="python -m fp8", description=__doc__.partition(":")[0])
-    parser.parse_args()
+def check():
+    """Prints it all; the number of what is wrong."""
     print(fp8.check_support())
     random = np.random.default_rng(0)
     x = random.standard_normal((128, 256), np.float32)
@@ -71,6 +77,56 @@ def main():
         failures += problem is not None
         print(f"{name:12} {'ok' if problem is None else problem}")
     return 1 if failures else 0
+
+
+def write_report(options):
+    is_shown = sys.stderr.isatty()
+    measured = report.measure(
+        options.program, load(options.inputs), options.function, options.recipes.split(","),
+        (lambda text: print(text, file=sys.stderr)) if is_shown else lambda text: None)
+    output = Path(options.output or Path(options.program).with_suffix(".html").name)
+    page = report_page.write_page(measured)
+    draft = output.with_name(f".{output.name}.{os.getpid()}")
+    try:
+        draft.write_text(page)
+        draft.replace(output)
+    except OSError as error:
+        raise fp8.FileError(f"{output}: {error.strerror}") from error
+    finally:
+        draft.unlink(missing_ok=True)
+    for product in measured.products.values():
+        recipe, why = product.choose()
+        print(f"{product.name}: {recipe}, {why}")
+    return 0
+
+
+def load(path):
+    try:
+        return fp8.tensors.load(path)
+    except OSError as error:
+        raise fp8.FileError(f"{path}: {error.strerror}") from error
+    except (safetensors.SafetensorError, KeyError) as error:
+        raise fp8.FileError(f"{path}: {error}") from error
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m fp8", description=__doc__.partition(":")[0])
+    commands = parser.add_subparsers(dest="command")
+    command = commands.add_parser(
+        "report", help="write what every recipe does to the tensors of a program")
+    command.add_argument("program", metavar="PROGRAM.mlir")
+    command.add_argument("--inputs", metavar="FILE.safetensors", required=True,
+                         help="tensors by the names of the function's arguments")
+    command.add_argument("-o", dest="output", metavar="REPORT.html",
+                         help="the page (PROGRAM.html, here)")
+    command.add_argument("--function", metavar="NAME", help="needed where there are several")
+    command.add_argument("--recipes", default=",".join(report.RECIPES),
+                         metavar="NAME,...", help="(%(default)s)")
+    options = parser.parse_args()
+    try:
+        return check() if options.command is None else write_report(options)
+    except fp8.Error as error:
+        parser.exit(1, f"{parser.prog}: error: {error}\n")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@
 #include "State.h"
 
 #include "fp8/Runtime/Device.h"
+#include "fp8/Runtime/Stats.h"
 
 using namespace fp8py;
 
@@ -45,6 +46,19 @@ static int32_t getDriverVersion() {
   return version;
 }
 
+/// What was recorded for each slot since the last reset, as fp8rt_stats has it.
+static nb::list getStats() {
+  nb::list result;
+  for (int64_t i = 0, count = fp8rt_stats_get_num_slots(); i < count; ++i) {
+    fp8rt_stats stats;
+    fp8rt_stats_get(i, &stats);
+    result.append(nb::make_tuple(stats.calls, stats.amax, stats.count,
+                                 stats.underflow, stats.saturated, stats.signal,
+                                 stats.noise));
+  }
+  return result;
+}
+
 NB_MODULE(_core, module) {
   // What torch.compile keeps until Python has ended is no mistake of ours.
   nb::set_leak_warnings(false);
@@ -54,6 +68,8 @@ NB_MODULE(_core, module) {
   addCompiler(module);
   module.def("get_devices", getDevices);
   module.def("get_driver_version", getDriverVersion);
+  module.def("get_stats", getStats);
+  module.def("reset_stats", fp8rt_stats_reset);
   module.def("get_versions", [] {
     return nb::make_tuple(fp8c_get_version(), fp8rt_get_version());
   });
