@@ -58,12 +58,14 @@ def is_contraction(operation):
 
 def name_contractions(ir, module, get_layer):
     """Gives each contraction `fp8.name`: the layer that `get_layer` makes of the name in
-    its location; where that is None, the compiler makes one up."""
+    its location, and its role, if it has one; where that is None, the compiler makes one up."""
     copies = Counter()
     for operation in walk(module.operation):
         layer = is_contraction(operation) and get_layer(
             get_location_name(ir, operation.location) or "")
         if layer:
+            if "fp8.role" in operation.attributes:
+                layer += "." + str(operation.attributes["fp8.role"]).partition("<")[2][:-1]
             name = f"{layer}_{copies[layer]}" if copies[layer] else layer
             operation.attributes["fp8.name"] = ir.StringAttr.get(name)
             copies[layer] += 1

@@ -1,0 +1,150 @@
+"""Functions of JAX that programs compute."""
+
+import functools
+import threading
+from collections import namedtuple
+
+import jax
+import jax.experimental
+
+import fp8
+from fp8 import imports
+from fp8.errors import ArgumentError, UnsupportedError
+from fp8.jax import importer
+from fp8.remarks import explain
+
+# What was compiled for arguments of one kind: the Program, the function of it, its State or
+# None, and the tree of the results' shapes.
+Version = namedtuple("Version", "program function state results")
+
+
+def compile(function, recipe=None, *, weights=None, gradients=(), target="auto", **options):
+    """A Compiled function, that computes what `function` does, with matrix products in FP8.
+
+    - function: of trees of arrays, as jax.jit takes it, without arguments by name; also one
+      that jax.grad or jax.value_and_grad made: its products are dgrad and wgrad then;
+    - recipe, target, options: as fp8.compile takes them;
+    - weights: globs of the names of arguments that are weights. A name is the path of a leaf:
+      in the first argument's tree, or after the name of another argument. None for leaves of
+      two dimensions and more of the first argument, if that is a tree;
+    - gradients: names of arguments that come from a backward pass.
+
+    Also a decorator: `@functools.partial(fp8.jax.compile, recipe="current")`. Takes the package
+    iree-base-compiler. Raises ArgumentError and CompileError for unknown recipes and options.
+    """
+    checked = {key: value for key, value in options.items() if key != "cache"}
+    fp8.emit("module {}", "mlir", recipe, target="cpu" if target == "auto" else target, **checked)
+    return Compiled(function, recipe, weights, gradients, target, options)
+
+
+class Compiled:
+    """A function that is compiled for each kind of arguments, by shapes and dtypes, when it is
+    called. Arguments are trees of JAX's arrays, or of what becomes some; results are as the
+    function's own.
+
+    Under jax.jit, and on the CPU, a call is a callback; vmap calls it for each element. With a
+    recipe that has a state each call is a step. `versions` are what was compiled.
+
+    Raises UnsupportedError, by the name of the operation, for what does not become linalg, for
+    derivatives, and under jax.jit for programs on a GPU.
+    """
+
+    def __init__(self, function, recipe, weights, gradients, target, options):
+        functools.update_wrapper(self, function)
+        self._function, self._recipe, self._weights = function, recipe, weights
+        self._gradients, self._target, self._options = gradients, target, options
+        self._versions, self._lock = {}, threading.Lock()
+
+    @property
+    def versions(self):
+        """The Versions, in their order: `program` with its remarks, `state` or None."""
+        return tuple(self._versions.values())
+
+    @property
+    def remarks(self):
+        """What was decided of each matrix product, of all versions."""
+        return tuple(remark for version in self.versions for remark in version.program.remarks)
+
+    def explain(self):
+        """Prints each matrix product: what runs it, and why it is not in FP8."""
+        print(explain(self.remarks))
+
+    def compile(self, *arguments):
+        """The Version for arguments, or for what has their shapes and dtypes."""
+        leaves, tree = jax.tree_util.tree_flatten(arguments)
+        try:
+            kinds = tuple(jax.typeof(leaf) if not isinstance(leaf, jax.ShapeDtypeStruct) else
+                          jax.core.ShapedArray(leaf.shape, leaf.dtype) for leaf in leaves)
+        except TypeError as error:
+            raise ArgumentError(f"expected trees of arrays and numbers: {error}") from error
+        key = tree, tuple((kind.shape, kind.dtype, kind.weak_type) for kind in kinds)
+        with self._lock:
+            if key not in self._versions:
+                self._versions[key] = self._compile(tree, kinds)
+            return self._versions[key]
+
+    def _compile(self, tree, kinds):
+        shapes = [jax.ShapeDtypeStruct(kind.shape, kind.dtype, weak_type=kind.weak_type)
+                  for kind in kinds]
+        try:
+            program = importer.convert(self._function, jax.tree_util.tree_unflatten(tree, shapes),
+                                       weights=self._weights, gradients=self._gradients)
+        except imports.UnsupportedProgram as error:
+            raise UnsupportedError(str(error)) from error
+        compiled = fp8.compile(program.text, self._recipe, target=self._target, **self._options)
+        function = compiled["main"]
+        state = fp8.State(compiled) if function.takes_state else None
+        return Version(compiled, function, state, program.results)
+
+    def __call__(self, *arguments, **keywords):
+        if keywords:
+            raise ArgumentError(f"expected arguments by their places, but got "
+                                f"{', '.join(keywords)} by name")
+        version = self.compile(*arguments)
+        leaves = jax.tree_util.tree_leaves(arguments)
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            results = _call_traced(version, leaves)
+        else:
+            results = _call(version, [jax.numpy.asarray(leaf) for leaf in leaves])
+        return jax.tree_util.tree_unflatten(
+            jax.tree_util.tree_structure(version.results), results)
+
+    def __repr__(self):
+        return f"<fp8 function of JAX {getattr(self._function, '__name__', '')}>"
+
+
+def _call(version, leaves):
+    """The results, a list of arrays."""
+    function = version.function
+    if not leaves:
+        raise ArgumentError("expected a function of arrays, but got no argument")
+    arguments = [leaf.item() if port.shape is None else leaf
+                 for port, leaf in zip(function.arguments, leaves)]
+    results = function(*arguments, state=version.state)
+    if version.state is not None:
+        version.state.end_step()
+    results = results if isinstance(results, tuple) else (results,) if function.results else ()
+    return [jax.numpy.asarray(result) for result in results]
+
+
+def _call_traced(version, leaves):
+    """The same where JAX traces: a callback, in the order of calls where there is a state."""
+    if version.function.runs_on_gpu:
+        raise UnsupportedError("expected a program on the CPU under jax.jit and other "
+                               "transformations, but got one on a GPU: call it outside of them")
+    shapes = tuple(jax.tree_util.tree_leaves(version.results))
+
+    @jax.custom_jvp
+    def call(*leaves):
+        def callback(*arrays):
+            return tuple(_call(version, [jax.numpy.asarray(array) for array in arrays]))
+        if version.state is not None:
+            return jax.experimental.io_callback(callback, shapes, *leaves, ordered=True)
+        return jax.pure_callback(callback, shapes, *leaves, vmap_method="sequential")
+
+    @call.defjvp
+    def differentiate(primals, tangents):
+        raise UnsupportedError("expected no derivative of a compiled function: compile the one "
+                               "that jax.grad or jax.value_and_grad makes")
+
+    return list(call(*leaves))
