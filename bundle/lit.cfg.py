@@ -28,5 +28,6 @@ if shutil.which("ld.lld", path=path) or shutil.which("ld", path=path):
 config.substitutions += [
     ("%python", sys.executable),
     ("%fp8_source", root),
+    ("%repeats", "1000"),
     ("%cuda_checks", os.path.join(root, "test", "Integration", "CUDA")),
 ]

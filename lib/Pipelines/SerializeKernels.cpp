@@ -161,13 +161,14 @@ void SerializeKernelsPass::runOnOperation() {
     return signalPassFailure();
   }
   PTXOptions options(target);
-  if (format != "ptx")
+  bool asPTX = format == "ptx" || (format == "auto" && isForEmulator());
+  if (!asPTX)
     options.ptxas = findPtxas();
   if (options.ptxas.empty() && format == "cubin") {
     emitError(getOperation().getLoc(), kNoPtxas);
     return signalPassFailure();
   }
-  if (options.ptxas.empty() && format == "auto")
+  if (options.ptxas.empty() && !asPTX)
     emitRemark(getOperation().getLoc(),
                "no ptxas was found: kernels are embedded as PTX, which the "
                "driver compiles whenever it loads them");

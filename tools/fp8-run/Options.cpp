@@ -44,6 +44,13 @@ static llvm::Expected<bool> parseValue(const Arg &arg, RunOptions &options) {
   case OPT_compile_to:
     options.compileTo = value;
     return true;
+  case OPT_device:
+    // Read once, when the driver is loaded, which is later.
+    if (value == "emulator")
+      setenv("FP8_CUDA_DRIVER", "emulator", /*overwrite=*/1);
+    else if (value != "gpu")
+      return makeValueError(arg, "gpu or emulator");
+    break;
   case OPT_steps:
     if (llvm::Error error = parseCount(arg, options.steps.count.emplace()))
       return error;

@@ -15,6 +15,9 @@ def compare : J<"compare", "TARGET",
 def tolerance : J<"tolerance", "SHARE",
                   "Of the largest magnitude of a result, what --compare allows "
                   "(0.01)">;
+def device : J<"device", "DEVICE",
+               "Where kernels run: gpu (the default), or emulator, a model of "
+               "a GPU, as with FP8_CUDA_DRIVER=emulator">;
 def inputs : J<"inputs", "FILE",
                "Arguments: a .safetensors file with one tensor for each, named "
                "by its fp8.name, else arg0, arg1, ...">;

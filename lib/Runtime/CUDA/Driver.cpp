@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <string_view>
 
 using namespace fp8rt;
 using namespace fp8rt::cuda;
@@ -50,6 +51,8 @@ void Loading::load() {
   const char *path = std::getenv("FP8_CUDA_DRIVER");
   if (!path || !*path)
     path = "libcuda.so.1";
+  else if (std::string_view(path) == "emulator")
+    path = "libfp8emu.so"; // beside this library
   // Never closed: the driver has threads and exit handlers of its own.
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) {

@@ -72,6 +72,12 @@ FailureOr<std::string> fp8::emitPTX(gpu::GPUModuleOp module,
 // ptxas
 //===----------------------------------------------------------------------===//
 
+bool fp8::isForEmulator() {
+  const char *driver = std::getenv("FP8_CUDA_DRIVER");
+  return driver && (StringRef(driver) == "emulator" ||
+                    llvm::sys::path::filename(driver) == "libfp8emu.so");
+}
+
 std::string fp8::findPtxas() {
   auto find = [](ArrayRef<StringRef> paths) {
     llvm::ErrorOr<std::string> found =

@@ -65,8 +65,8 @@ ProgramInterface::create(ModuleOp module, StringRef name,
   program.recipe = options.recipe;
   if (program.isOnGPU())
     program.kernelFormat = options.kernelFormat != "auto" ? options.kernelFormat
-                           : findPtxas().empty()          ? "ptx"
-                                                          : "cubin";
+                           : isForEmulator() || findPtxas().empty() ? "ptx"
+                                                                    : "cubin";
   llvm::StringSet<> symbols = {getInfoSymbol(program)};
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!isEntry(function) || (entry && function != entry))

@@ -45,6 +45,10 @@ inline constexpr llvm::StringLiteral kNoPtxas =
 /// The ptxas to use if nobody names one, or an empty string.
 std::string findPtxas();
 
+/// Whether FP8_CUDA_DRIVER names the emulator of a GPU, libfp8emu, which runs
+/// PTX only: kernels are embedded as that if nobody says otherwise.
+bool isForEmulator();
+
 /// What a ptxas says of itself, its release and its build; empty if it cannot
 /// be run.
 std::string getPtxasVersion(StringRef ptxas);

@@ -1,0 +1,428 @@
+//===- BulkCopies.cpp - Groups of copies, and copies of plain ranges ------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BulkCopies.h"
+
+using namespace fp8emu;
+
+/// Groups whose copies are done go, the oldest first.
+static void retire(BulkGroups &groups) {
+  while (groups.groups.size() > 1 && groups.groups.front().unwritten == 0 &&
+         groups.groups.front().unread == 0) {
+    groups.groups.pop_front();
+    ++groups.first;
+  }
+}
+
+void BulkTicket::writeDone() const {
+  --group().unwritten;
+  retire(cta->bulkGroups[thread]);
+}
+
+BulkTicket fp8emu::joinBulkGroup(Warp &warp, unsigned lane) {
+  unsigned thread = warp.getThread(lane);
+  BulkGroups &groups = warp.cta.bulkGroups[thread];
+  BulkGroup &last = groups.groups.back();
+  ++last.unread;
+  ++last.unwritten;
+  return {&warp.cta, thread, groups.first + groups.groups.size() - 1};
+}
+
+bool Completion::advance() {
+  Cluster &cluster = place.warp->cta.cluster;
+  int64_t part = left;
+  if (cluster.grid.settings.order == Order::Random && left > 16)
+    part = std::min<int64_t>(
+        left, 16 + cluster.random(static_cast<uint32_t>(left)) / 16 * 16);
+  for (const MBarrierRef &barrier : barriers)
+    if (std::string wrong = completeBytes(barrier, part); !wrong.empty())
+      place.fault(kLaunchFailed, wrong);
+  left -= part;
+  return left > 0;
+}
+
+std::vector<MBarrierRef> fp8emu::multicastBarriers(Warp &warp, const Op &op,
+                                                   unsigned lane,
+                                                   const MBarrierRef &barrier,
+                                                   uint32_t mask) {
+  std::vector<MBarrierRef> all;
+  Cluster &cluster = warp.cta.cluster;
+  for (uint32_t rank = 0; mask; ++rank, mask >>= 1) {
+    if (!(mask & 1))
+      continue;
+    if (rank >= cluster.ctas.size())
+      warp.fault(op, Mask{1} << lane, kLaunchFailed,
+                 "expected a mask of the cluster's " +
+                     std::to_string(cluster.ctas.size()) +
+                     " blocks, but got one with block " + std::to_string(rank));
+    MBarrierRef other{cluster.ctas[rank].get(), barrier.offset};
+    if (!other.get())
+      warp.fault(op, Mask{1} << lane, kLaunchFailed,
+                 "expected an mbarrier in block " + std::to_string(rank) +
+                     " of the cluster, but " + describe(other) +
+                     " was not initialised");
+    all.push_back(other);
+  }
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+static Step commit(Warp &warp, const Op &, Mask mask) {
+  for (Mask rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+    BulkGroups &groups = warp.cta.bulkGroups[warp.getThread(lane)];
+    groups.groups.emplace_back();
+    retire(groups);
+  }
+  return Step::Next;
+}
+
+/// Until at most so many of the latest groups are pending.
+static Step waitGroup(Warp &warp, const Op &op, Mask mask) {
+  bool readOnly = op.flags;
+  for (Mask rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+    const BulkGroups &groups = warp.cta.bulkGroups[warp.getThread(lane)];
+    auto committed = static_cast<int64_t>(groups.groups.size()) - 1;
+    for (int64_t i = 0; i < committed - op.imm; ++i) {
+      const BulkGroup &group = groups.groups[static_cast<size_t>(i)];
+      if (group.unread || (!readOnly && group.unwritten))
+        return Step::Wait;
+    }
+  }
+  return Step::Next;
+}
+
+//===----------------------------------------------------------------------===//
+// Plain ranges: cp.async.bulk
+//===----------------------------------------------------------------------===//
+
+namespace {
+enum class Bulk : uint32_t { Load, Store, Share };
+} // namespace
+
+static void issueBulk(Warp &warp, const Op &op, unsigned lane) {
+  Cluster &cluster = warp.cta.cluster;
+  Mask one = Mask{1} << lane;
+  const uint32_t *rows = &cluster.grid.program.rows[op.rows];
+  uint32_t bytes = warp.row<uint32_t>(op.s[2])[lane];
+  if (bytes % 16 != 0)
+    warp.fault(op, one, kMisalignedAddress,
+               "expected a multiple of 16 bytes, but got " +
+                   std::to_string(bytes));
+  uint64_t to = getAddress(warp, rows, lane);
+  uint64_t from = getAddress(warp, rows + 3, lane);
+  auto kind = static_cast<Bulk>(op.flags >> 8);
+  for (uint64_t address : {to, from})
+    if (address % 16 != 0)
+      warp.fault(op, one, kMisalignedAddress,
+                 "expected addresses that are multiples of 16, but got " +
+                     toHex(address));
+  IssuePlace place(warp, op, lane);
+  AsyncOp copy;
+  copy.line = cluster.grid.program.getLine(op);
+  if (kind == Bulk::Store) {
+    SharedRange source =
+        resolveShared(warp, op, one, from, bytes, 16, /*anyBlock=*/false);
+    uint8_t *target = resolveGlobal(warp, op, one, to, bytes, Access::Write);
+    BulkTicket ticket = joinBulkGroup(warp, lane);
+    auto buffer = std::make_shared<std::vector<uint8_t>>();
+    copy.advance = [=] {
+      if (buffer->empty() && bytes > 0) {
+        buffer->assign(source.data(), source.data() + bytes);
+        ticket.readDone();
+        return true;
+      }
+      std::memcpy(target, buffer->data(), bytes);
+      ticket.writeDone();
+      return false;
+    };
+    cluster.queue.push(std::move(copy));
+    return;
+  }
+  MBarrierRef barrier =
+      findMBarrier(warp, op, lane, op.s[3], Place::SharedCluster);
+  std::vector<SharedRange> targets = {
+      resolveShared(warp, op, one, to, bytes, 16, /*anyBlock=*/true)};
+  const uint8_t *source =
+      kind == Bulk::Share
+          ? resolveShared(warp, op, one, from, bytes, 16, false).data()
+          : resolveGlobal(warp, op, one, from, bytes, Access::Read);
+  std::vector<MBarrierRef> barriers = {barrier};
+  if (op.count) { // multicast
+    uint32_t mask = warp.row<uint16_t>(op.d)[lane];
+    uint32_t offset = targets[0].offset;
+    barriers = multicastBarriers(warp, op, lane, barrier, mask);
+    targets.clear();
+    for (const MBarrierRef &each : barriers)
+      targets.push_back({each.cta, offset});
+  }
+  for (const SharedRange &target : targets)
+    std::memset(target.data(), 0xff, bytes);
+  auto completion = std::make_shared<Completion>(place, barriers, bytes);
+  auto copied = std::make_shared<bool>(false);
+  copy.advance = [=] {
+    if (*copied)
+      return completion->advance();
+    for (const SharedRange &target : targets)
+      std::memcpy(target.data(), source, bytes);
+    *copied = true;
+    return bytes > 0;
+  };
+  cluster.queue.push(std::move(copy));
+}
+
+static Step copyBulk(Warp &warp, const Op &op, Mask mask) {
+  for (Mask rest = mask; rest; rest &= rest - 1)
+    issueBulk(warp, op, static_cast<unsigned>(__builtin_ctz(rest)));
+  return Step::Next;
+}
+
+static void decodeBulk(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  bool fromGlobal =
+      modifiers.has("mbarrier::complete_tx::bytes") && modifiers.take("global");
+  bool toGlobal = !fromGlobal && modifiers.take("global");
+  modifiers.takeOneOf({"shared::cluster", "shared::cta"});
+  Bulk kind = toGlobal ? Bulk::Store : fromGlobal ? Bulk::Load : Bulk::Share;
+  if (kind == Bulk::Share && !modifiers.take("shared::cta"))
+    decoder.fail("expected a source");
+  bool multicast = modifiers.take("multicast::cluster");
+  bool hint = modifiers.take("L2::cache_hint");
+  if (!modifiers.take(kind == Bulk::Store ? "bulk_group"
+                                          : "mbarrier::complete_tx::bytes"))
+    decoder.fail("expected a completion mechanism");
+  size_t count = kind == Bulk::Store ? 3 : 4;
+  decoder.expectOperands(count + multicast + hint);
+  std::vector<uint32_t> rows;
+  decoder.addAddress(rows, decoder.operand(0));
+  decoder.addAddress(rows, decoder.operand(1));
+  op.rows = decoder.addRows(rows);
+  op.s[2] = decoder.sourceBits(decoder.operand(2), 32);
+  op.flags = static_cast<uint32_t>(kind) << 8;
+  if (kind != Bulk::Store) {
+    Decoder::Address barrier = decoder.address(decoder.operand(3));
+    op.s[3] = barrier.row;
+    op.imm = barrier.offset;
+    op.flags |= barrier.wide ? kWideAddress : 0;
+  }
+  op.count = multicast;
+  if (multicast)
+    op.d = decoder.sourceBits(decoder.operand(count), 16);
+  op.handler = copyBulk;
+}
+
+//===----------------------------------------------------------------------===//
+// cp.async of a few bytes
+//===----------------------------------------------------------------------===//
+
+static void issueFew(Warp &warp, const Op &op, unsigned lane) {
+  Cluster &cluster = warp.cta.cluster;
+  Mask one = Mask{1} << lane;
+  uint32_t bytes = op.width;
+  uint32_t sourceBytes = op.count ? warp.row<uint32_t>(op.s[2])[lane] : bytes;
+  if (sourceBytes > bytes)
+    warp.fault(op, one, kLaunchFailed,
+               "expected at most " + std::to_string(bytes) +
+                   " bytes of the source, but got " +
+                   std::to_string(sourceBytes));
+  uint64_t to = getAddress(warp, op, lane, op.s[0]);
+  SharedRange range = resolveShared(warp, op, one, to, bytes, bytes, false);
+  uint64_t from = warp.row<uint64_t>(op.s[1])[lane] + op.rows;
+  if (from % bytes != 0)
+    warp.fault(op, one, kMisalignedAddress,
+               "expected an address that is a multiple of " +
+                   std::to_string(bytes) + ", but got " + toHex(from));
+  const uint8_t *data = sourceBytes ? resolveGlobal(warp, op, one, from,
+                                                    sourceBytes, Access::Read)
+                                    : nullptr;
+  std::memset(range.data(), 0xff, bytes);
+  BulkGroups &groups = warp.cta.bulkGroups[warp.getThread(lane)];
+  groups.plain.push_back(std::make_shared<PlainCopy>());
+  std::shared_ptr<PlainCopy> state = groups.plain.back();
+  AsyncOp copy;
+  copy.line = cluster.grid.program.getLine(op);
+  copy.advance = [=] {
+    std::memset(range.data(), 0, bytes);
+    if (sourceBytes)
+      std::memcpy(range.data(), data, sourceBytes);
+    state->done = true;
+    // Barriers that wait for this copy: cp.async.mbarrier.arrive.
+    for (auto &waiter : state->waiters)
+      waiter();
+    return false;
+  };
+  cluster.queue.push(std::move(copy));
+}
+
+static Step copyFew(Warp &warp, const Op &op, Mask mask) {
+  for (Mask rest = mask; rest; rest &= rest - 1)
+    issueFew(warp, op, static_cast<unsigned>(__builtin_ctz(rest)));
+  return Step::Next;
+}
+
+static void dropDone(BulkGroups &groups) {
+  while (!groups.plain.empty() && groups.plain.front()->done)
+    groups.plain.pop_front();
+}
+
+static Step commitFew(Warp &warp, const Op &, Mask mask) {
+  for (Mask rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+    BulkGroups &groups = warp.cta.bulkGroups[warp.getThread(lane)];
+    dropDone(groups);
+    ++groups.plainCommits;
+    for (auto &copy : groups.plain)
+      if (copy->group == 0)
+        copy->group = groups.plainCommits;
+  }
+  return Step::Next;
+}
+
+static Step waitFew(Warp &warp, const Op &op, Mask mask) {
+  for (Mask rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+    BulkGroups &groups = warp.cta.bulkGroups[warp.getThread(lane)];
+    dropDone(groups);
+    for (auto &copy : groups.plain) {
+      // wait_all is for those that are not committed, too.
+      bool mustEnd =
+          op.flags ? true
+                   : copy->group != 0 &&
+                         static_cast<int64_t>(copy->group) <=
+                             static_cast<int64_t>(groups.plainCommits) - op.imm;
+      if (!copy->done && mustEnd)
+        return Step::Wait;
+    }
+  }
+  return Step::Next;
+}
+
+/// An arrival when all copies of the thread up to here have ended. Without
+/// .noinc the barrier waits for it besides what it expects.
+static Step arriveAfterCopies(Warp &warp, const Op &op, Mask mask) {
+  for (Mask rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+    MBarrierRef ref = findMBarrier(warp, op, lane, op.s[0],
+                                   static_cast<Place>(op.flags & kPlaceMask));
+    if (!op.count)
+      ++ref.get()->pending;
+    BulkGroups &groups = warp.cta.bulkGroups[warp.getThread(lane)];
+    dropDone(groups);
+    IssuePlace place(warp, op, lane);
+    auto left = std::make_shared<uint32_t>(1);
+    auto told = [=] {
+      if (--*left != 0)
+        return;
+      MBarrier *barrier = ref.get();
+      if (!barrier || barrier->pending == 0)
+        place.fault(kLaunchFailed,
+                    "expected an arrival less at " + describe(ref));
+      --barrier->pending;
+      if (std::string wrong = completeBytes(ref, 0); !wrong.empty())
+        place.fault(kLaunchFailed, wrong);
+    };
+    for (auto &copy : groups.plain)
+      if (!copy->done) {
+        ++*left;
+        copy->waiters.push_back(told);
+      }
+    told();
+  }
+  return Step::Next;
+}
+
+static void decodeFew(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  if (modifiers.take("mbarrier")) {
+    modifiers.take("arrive");
+    op.count = modifiers.take("noinc");
+    op.flags = static_cast<uint32_t>(takePlace(modifiers));
+    modifiers.take("b64");
+    decoder.expectOperands(1);
+    Decoder::Address address = decoder.address(decoder.operand(0));
+    op.s[0] = address.row;
+    op.imm = address.offset;
+    op.flags |= address.wide ? kWideAddress : 0;
+    op.handler = arriveAfterCopies;
+    return;
+  }
+  if (modifiers.take("commit_group")) {
+    decoder.expectOperands(0);
+    op.handler = commitFew;
+    return;
+  }
+  if (modifiers.take("wait_all")) {
+    decoder.expectOperands(0);
+    op.flags = 1;
+    op.handler = waitFew;
+    return;
+  }
+  if (modifiers.take("wait_group")) {
+    decoder.expectOperands(1);
+    op.imm = decoder.immediate(decoder.operand(0));
+    op.handler = waitFew;
+    return;
+  }
+  bool sixteen = modifiers.take("cg");
+  if (!sixteen && !modifiers.take("ca"))
+    decoder.fail("expected .ca or .cg");
+  if (!modifiers.takeOneOf({"shared", "shared::cta"}) ||
+      !modifiers.take("global"))
+    decoder.fail("expected .shared.global");
+  modifiers.takeOneOf({"L2::64B", "L2::128B", "L2::256B"});
+  if (decoder.numOperands() != 3)
+    decoder.expectOperands(4);
+  Decoder::Address to = decoder.address(decoder.operand(0));
+  Decoder::Address from = decoder.address(decoder.operand(1));
+  int64_t bytes = decoder.immediate(decoder.operand(2));
+  if (sixteen ? bytes != 16 : bytes != 4 && bytes != 8 && bytes != 16)
+    decoder.fail("expected 4, 8 or 16 bytes");
+  if (!from.wide || from.offset < 0 || from.offset > UINT32_MAX)
+    decoder.fail("expected a source address of 64 bits");
+  op.s[0] = to.row;
+  op.s[1] = from.row;
+  op.imm = to.offset;
+  op.rows = static_cast<uint32_t>(from.offset);
+  op.width = static_cast<uint8_t>(bytes);
+  op.flags = to.wide ? kWideAddress : 0;
+  if (decoder.numOperands() == 4) {
+    op.count = 1;
+    op.s[2] = decoder.sourceBits(decoder.operand(3), 32);
+  }
+  op.handler = copyFew;
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+static void decodeCopy(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  if (!modifiers.take("async"))
+    decoder.fail("expected .async");
+  if (!modifiers.take("bulk"))
+    return decodeFew(decoder, modifiers, op);
+  if (modifiers.take("commit_group")) {
+    decoder.expectOperands(0);
+    op.handler = commit;
+    return;
+  }
+  if (modifiers.take("wait_group")) {
+    op.flags = modifiers.take("read");
+    decoder.expectOperands(1);
+    op.imm = decoder.immediate(decoder.operand(0));
+    op.handler = waitGroup;
+    return;
+  }
+  if (modifiers.take("tensor"))
+    return decodeTensorCopy(decoder, modifiers, op);
+  decodeBulk(decoder, modifiers, op);
+}
+
+void fp8emu::addAsyncCopies(DecodeTable &table) { table["cp"] = decodeCopy; }

@@ -1,0 +1,67 @@
+//===- BulkCopies.h - Copies that a barrier or a group completes *- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_EMULATOR_ASYNC_BULKCOPIES_H
+#define FP8_LIB_EMULATOR_ASYNC_BULKCOPIES_H
+
+#include "Async/MBarriers.h"
+
+namespace fp8emu {
+
+/// One that is in a thread's group that is not committed yet.
+struct BulkTicket {
+  Cta *cta;
+  unsigned thread;
+  uint64_t number;
+
+  BulkGroup &group() const {
+    BulkGroups &groups = cta->bulkGroups[thread];
+    return groups.groups[number - groups.first];
+  }
+  void readDone() const { --group().unread; }
+  void writeDone() const;
+};
+
+BulkTicket joinBulkGroup(Warp &warp, unsigned lane);
+
+/// An action of a copy goes wrong later than where it was issued: what reports
+/// say of that place.
+struct IssuePlace {
+  IssuePlace(Warp &warp, const Op &op, unsigned lane)
+      : warp(&warp), op(&op), lane(lane) {}
+  [[noreturn]] void fault(int code, const std::string &what) const {
+    warp->fault(*op, Mask{1} << lane, code, what);
+  }
+  Warp *warp;
+  const Op *op;
+  unsigned lane;
+};
+
+/// Tells barriers of transactions, in up to `pieces` parts.
+class Completion {
+public:
+  Completion(IssuePlace place, std::vector<MBarrierRef> barriers, int64_t bytes)
+      : place(place), barriers(std::move(barriers)), left(bytes) {}
+  /// False when all are told.
+  bool advance();
+
+private:
+  IssuePlace place;
+  std::vector<MBarrierRef> barriers;
+  int64_t left;
+};
+
+/// The bits of a hint or a mask of blocks.
+std::vector<MBarrierRef> multicastBarriers(Warp &warp, const Op &op,
+                                           unsigned lane,
+                                           const MBarrierRef &barrier,
+                                           uint32_t mask);
+
+} // namespace fp8emu
+
+#endif // FP8_LIB_EMULATOR_ASYNC_BULKCOPIES_H

@@ -1,0 +1,555 @@
+//===- Arithmetic.cpp - Integer and floating-point arithmetic -------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Exec/Floats.h"
+#include "Exec/Lanes.h"
+
+#include <algorithm>
+
+using namespace fp8emu;
+
+//===----------------------------------------------------------------------===//
+// Functions of a lane
+//===----------------------------------------------------------------------===//
+
+namespace {
+template <class T>
+using Wide = std::conditional_t<
+    sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
+    std::conditional_t<
+        sizeof(T) == 4,
+        std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
+        std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>>>;
+
+struct Add {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a + b);
+  }
+};
+struct Sub {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a - b);
+  }
+};
+struct MulLo {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(static_cast<Wide<T>>(a) * b);
+  }
+};
+struct MulHi {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(static_cast<Wide<T>>(a) * b >> 8 * sizeof(T));
+  }
+};
+struct MulWide {
+  template <class T>
+  Wide<T> operator()(T a, T b) const {
+    return static_cast<Wide<T>>(a) * b;
+  }
+};
+/// What a chip gives for a zero divisor is all ones.
+struct Div {
+  template <class T>
+  T operator()(T a, T b) const {
+    if (b == 0)
+      return static_cast<T>(-1);
+    if (std::is_signed_v<T> && b == static_cast<T>(-1))
+      return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
+    return static_cast<T>(a / b);
+  }
+};
+struct Rem {
+  template <class T>
+  T operator()(T a, T b) const {
+    if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1)))
+      return b == 0 ? a : T{0};
+    return static_cast<T>(a % b);
+  }
+};
+struct Min {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a < b ? a : b;
+  }
+};
+struct Max {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a > b ? a : b;
+  }
+};
+struct MadLo {
+  template <class T>
+  T operator()(T a, T b, T c) const {
+    return static_cast<T>(MulLo()(a, b) + c);
+  }
+};
+struct MadHi {
+  template <class T>
+  T operator()(T a, T b, T c) const {
+    return static_cast<T>(MulHi()(a, b) + c);
+  }
+};
+struct MadWide {
+  template <class T>
+  Wide<T> operator()(T a, T b, Wide<T> c) const {
+    return static_cast<Wide<T>>(static_cast<Wide<T>>(a) * b + c);
+  }
+};
+struct Sad {
+  uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const {
+    return c + (a > b ? a - b : b - a);
+  }
+};
+struct Neg {
+  template <class T>
+  T operator()(T a) const {
+    return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
+  }
+};
+struct Abs {
+  template <class T>
+  T operator()(T a) const {
+    return a < 0 ? Neg()(a) : a;
+  }
+};
+
+struct AddF {
+  float operator()(float a, float b) const { return canonical(a + b); }
+  double operator()(double a, double b) const { return a + b; }
+};
+struct SubF {
+  float operator()(float a, float b) const { return canonical(a - b); }
+  double operator()(double a, double b) const { return a - b; }
+};
+struct MulF {
+  float operator()(float a, float b) const { return canonical(a * b); }
+  double operator()(double a, double b) const { return a * b; }
+};
+struct DivF {
+  float operator()(float a, float b) const { return canonical(a / b); }
+  double operator()(double a, double b) const { return a / b; }
+};
+struct FmaF {
+  float operator()(float a, float b, float c) const {
+    return canonical(__builtin_fmaf(a, b, c));
+  }
+  double operator()(double a, double b, double c) const {
+    return __builtin_fma(a, b, c);
+  }
+};
+/// -0 is below +0, and a NaN gives way to a number.
+struct MinF {
+  float operator()(float a, float b) const {
+    float lower = a < b || (a == b && std::signbit(a)) ? a : b;
+    return canonical(a != a ? b : b != b ? a : lower);
+  }
+};
+struct MaxF {
+  float operator()(float a, float b) const {
+    float higher = a > b || (a == b && !std::signbit(a)) ? a : b;
+    return canonical(a != a ? b : b != b ? a : higher);
+  }
+};
+struct MinNaNF {
+  float operator()(float a, float b) const {
+    return a != a || b != b ? toFloat(kNaN32) : MinF()(a, b);
+  }
+};
+struct MaxNaNF {
+  float operator()(float a, float b) const {
+    return a != a || b != b ? toFloat(kNaN32) : MaxF()(a, b);
+  }
+};
+struct NegF {
+  float operator()(float a) const { return -a; }
+  double operator()(double a) const { return -a; }
+};
+struct AbsF {
+  float operator()(float a) const { return std::fabs(a); }
+  double operator()(double a) const { return std::fabs(a); }
+};
+struct SqrtF {
+  float operator()(float a) const { return canonical(std::sqrt(a)); }
+};
+/// The approximations of a chip are of its making; these are rounded once.
+struct RcpF {
+  float operator()(float a) const { return canonical(1.0f / a); }
+};
+struct RsqrtF {
+  float operator()(float a) const {
+    return canonical(
+        static_cast<float>(1.0 / std::sqrt(static_cast<double>(a))));
+  }
+};
+struct Ex2F {
+  float operator()(float a) const {
+    return canonical(static_cast<float>(std::exp2(static_cast<double>(a))));
+  }
+};
+struct Lg2F {
+  float operator()(float a) const {
+    return canonical(static_cast<float>(std::log2(static_cast<double>(a))));
+  }
+};
+struct SinF {
+  float operator()(float a) const {
+    return canonical(static_cast<float>(std::sin(static_cast<double>(a))));
+  }
+};
+struct CosF {
+  float operator()(float a) const {
+    return canonical(static_cast<float>(std::cos(static_cast<double>(a))));
+  }
+};
+struct TanhF {
+  float operator()(float a) const {
+    return canonical(static_cast<float>(std::tanh(static_cast<double>(a))));
+  }
+};
+
+/// Subnormal operands and results are zeros.
+template <class F>
+struct Flushed {
+  template <class... T>
+  float operator()(T... a) const {
+    return flush(F()(flush(a)...));
+  }
+};
+
+/// On f16 and bf16: in f32, where sums and products of two are exact enough to
+/// be rounded once more.
+template <class F>
+struct OnF16 {
+  template <class... T>
+  uint16_t operator()(T... a) const {
+    return toF16(F()(fromF16(a)...));
+  }
+};
+template <class F>
+struct OnBF16 {
+  template <class... T>
+  uint16_t operator()(T... a) const {
+    return toBF16(F()(fromBF16(a)...));
+  }
+};
+template <class F>
+struct Packed {
+  template <class... T>
+  uint32_t operator()(T... a) const {
+    return F()(static_cast<uint16_t>(a)...) |
+           static_cast<uint32_t>(F()(static_cast<uint16_t>(a >> 16)...)) << 16;
+  }
+};
+/// f32 cannot hold the product and sum of three: f64 can, of 16 bits.
+struct FmaF16 {
+  uint16_t operator()(uint16_t a, uint16_t b, uint16_t c) const {
+    return round(static_cast<double>(fromF16(a)) * fromF16(b), fromF16(c));
+  }
+  static uint16_t round(double product, double addend);
+};
+struct FmaBF16 {
+  uint16_t operator()(uint16_t a, uint16_t b, uint16_t c) const;
+};
+} // namespace
+
+/// The sum in f32, rounded to odd, so that rounding it again does no harm.
+static float addToOdd(double product, double addend) {
+  double sum = product + addend, t = sum - product;
+  double error = (product - (sum - t)) + (addend - t);
+  if (std::isfinite(sum) && error != 0 && !(bitCast<uint64_t>(sum) & 1))
+    sum = std::nextafter(sum, error > 0 ? INFINITY : -INFINITY);
+  auto narrow = static_cast<float>(sum);
+  if (!std::isfinite(sum) || narrow == sum)
+    return narrow;
+  if (std::fabs(static_cast<double>(narrow)) > std::fabs(sum))
+    narrow = std::nextafter(narrow, 0.0f);
+  return toFloat(toBits(narrow) | 1);
+}
+
+uint16_t FmaF16::round(double product, double addend) {
+  return toF16(addToOdd(product, addend));
+}
+
+uint16_t FmaBF16::operator()(uint16_t a, uint16_t b, uint16_t c) const {
+  return toBF16(
+      addToOdd(static_cast<double>(fromBF16(a)) * fromBF16(b), fromBF16(c)));
+}
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+template <class F, bool Signed>
+static Handler pickInteger(unsigned bits) {
+  using T16 = std::conditional_t<Signed, int16_t, uint16_t>;
+  using T32 = std::conditional_t<Signed, int32_t, uint32_t>;
+  using T64 = std::conditional_t<Signed, int64_t, uint64_t>;
+  return bits == 16   ? mapBinary<F, T16, T16>
+         : bits == 32 ? mapBinary<F, T32, T32>
+         : bits == 64 ? mapBinary<F, T64, T64>
+                      : nullptr;
+}
+
+template <class F>
+static Handler pickInteger(Type type) {
+  return type.kind == Type::Signed ? pickInteger<F, true>(type.bits)
+                                   : pickInteger<F, false>(type.bits);
+}
+
+template <class F, class T>
+static Handler ternary() {
+  return mapTernary<F, T, T>;
+}
+
+template <class F>
+static Handler pickMad(Type type) {
+  bool isSigned = type.kind == Type::Signed;
+  switch (type.bits) {
+  case 16:
+    return isSigned ? ternary<F, int16_t>() : ternary<F, uint16_t>();
+  case 32:
+    return isSigned ? ternary<F, int32_t>() : ternary<F, uint32_t>();
+  case 64:
+    return isSigned ? ternary<F, int64_t>() : ternary<F, uint64_t>();
+  }
+  return nullptr;
+}
+
+static Handler pickWide(Type type, bool mad) {
+  if (type.is(Type::Unsigned, 16))
+    return mad ? mapTernary<MadWide, uint32_t, uint16_t, uint16_t, uint32_t>
+               : mapBinary<MulWide, uint32_t, uint16_t>;
+  if (type.is(Type::Signed, 16))
+    return mad ? mapTernary<MadWide, int32_t, int16_t, int16_t, int32_t>
+               : mapBinary<MulWide, int32_t, int16_t>;
+  if (type.is(Type::Unsigned, 32))
+    return mad ? mapTernary<MadWide, uint64_t, uint32_t, uint32_t, uint64_t>
+               : mapBinary<MulWide, uint64_t, uint32_t>;
+  if (type.is(Type::Signed, 32))
+    return mad ? mapTernary<MadWide, int64_t, int32_t, int32_t, int64_t>
+               : mapBinary<MulWide, int64_t, int32_t>;
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+static Type takeType(Decoder &decoder, Modifiers &modifiers) {
+  std::optional<Type> type = modifiers.takeType();
+  if (!type)
+    decoder.fail("expected a type");
+  return *type;
+}
+
+static void decodeSources(Decoder &decoder, Op &op, Type type, size_t count) {
+  decoder.expectOperands(count + 1);
+  op.d = decoder.destination(decoder.operand(0), type.registerBits());
+  for (size_t i = 0; i < count; ++i)
+    op.s[i] = decoder.source(i + 1, type);
+}
+
+/// A function of f32, or f64, and with 16 bits where F has them.
+template <class F>
+static Handler pickFloat2(Type type, bool ftz) {
+  if (type.is(Type::Float, 32))
+    return ftz ? mapBinary<Flushed<F>, float, float>
+               : mapBinary<F, float, float>;
+  if (type.is(Type::Float, 16))
+    return type.packed ? mapBinary<Packed<OnF16<F>>, uint32_t, uint32_t>
+                       : mapBinary<OnF16<F>, uint16_t, uint16_t>;
+  if (type.is(Type::BFloat, 16))
+    return type.packed ? mapBinary<Packed<OnBF16<F>>, uint32_t, uint32_t>
+                       : mapBinary<OnBF16<F>, uint16_t, uint16_t>;
+  return nullptr;
+}
+
+template <class F>
+static Handler pickFloat1(Type type, bool ftz) {
+  if (type.is(Type::Float, 32))
+    return ftz ? mapUnary<Flushed<F>, float, float> : mapUnary<F, float, float>;
+  if (type.is(Type::Float, 16))
+    return type.packed ? mapUnary<Packed<OnF16<F>>, uint32_t, uint32_t>
+                       : mapUnary<OnF16<F>, uint16_t, uint16_t>;
+  if (type.is(Type::BFloat, 16))
+    return type.packed ? mapUnary<Packed<OnBF16<F>>, uint32_t, uint32_t>
+                       : mapUnary<OnBF16<F>, uint16_t, uint16_t>;
+  return nullptr;
+}
+
+template <class F>
+static void decodeFloatPair(Modifiers &modifiers, Op &op, Type type) {
+  modifiers.take("rn");
+  bool ftz = modifiers.take("ftz");
+  op.handler = type.is(Type::Float, 64) ? mapBinary<F, double, double>
+                                        : pickFloat2<F>(type, ftz);
+}
+
+template <class I, class F>
+static void decodeAddSub(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  Type type = takeType(decoder, modifiers);
+  decodeSources(decoder, op, type, 2);
+  if (type.isInteger()) {
+    op.handler = pickInteger<I>(type);
+    return;
+  }
+  decodeFloatPair<F>(modifiers, op, type);
+}
+
+static void decodeMul(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  auto part = modifiers.takeOneOf({"lo", "hi", "wide"});
+  Type type = takeType(decoder, modifiers);
+  if (!type.isInteger()) {
+    decodeSources(decoder, op, type, 2);
+    return decodeFloatPair<MulF>(modifiers, op, type);
+  }
+  if (!part)
+    decoder.fail("expected .lo, .hi or .wide");
+  decoder.expectOperands(3);
+  op.s[0] = decoder.source(1, type);
+  op.s[1] = decoder.source(2, type);
+  bool wide = *part == 2;
+  op.d = decoder.destination(decoder.operand(0), type.bits << wide);
+  op.handler = wide         ? pickWide(type, /*mad=*/false)
+               : *part == 1 ? pickInteger<MulHi>(type)
+                            : pickInteger<MulLo>(type);
+}
+
+static void decodeMad(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  auto part = modifiers.takeOneOf({"lo", "hi", "wide"});
+  Type type = takeType(decoder, modifiers);
+  if (!part)
+    decoder.fail("expected .lo, .hi or .wide");
+  decoder.expectOperands(4);
+  bool wide = *part == 2;
+  Type result = type;
+  result.bits = static_cast<uint8_t>(type.bits << wide);
+  op.s[0] = decoder.source(1, type);
+  op.s[1] = decoder.source(2, type);
+  op.s[2] = decoder.source(3, result);
+  op.d = decoder.destination(decoder.operand(0), result.bits);
+  op.handler = wide         ? pickWide(type, /*mad=*/true)
+               : *part == 1 ? pickMad<MadHi>(type)
+                            : pickMad<MadLo>(type);
+}
+
+static void decodeFma(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  Type type = takeType(decoder, modifiers);
+  bool ftz = modifiers.take("ftz");
+  if (!modifiers.take("rn"))
+    decoder.fail("expected .rn");
+  decodeSources(decoder, op, type, 3);
+  if (type.is(Type::Float, 32))
+    op.handler = ftz ? mapTernary<Flushed<FmaF>, float, float>
+                     : mapTernary<FmaF, float, float>;
+  else if (type.is(Type::Float, 64))
+    op.handler = mapTernary<FmaF, double, double>;
+  else if (type.is(Type::Float, 16))
+    op.handler = type.packed ? mapTernary<Packed<FmaF16>, uint32_t, uint32_t>
+                             : mapTernary<FmaF16, uint16_t, uint16_t>;
+  else if (type.is(Type::BFloat, 16))
+    op.handler = type.packed ? mapTernary<Packed<FmaBF16>, uint32_t, uint32_t>
+                             : mapTernary<FmaBF16, uint16_t, uint16_t>;
+}
+
+static void decodeDiv(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  Type type = takeType(decoder, modifiers);
+  decodeSources(decoder, op, type, 2);
+  if (type.isInteger()) {
+    op.handler = pickInteger<Div>(type);
+    return;
+  }
+  modifiers.takeOneOf({"rn", "full", "approx"});
+  bool ftz = modifiers.take("ftz");
+  if (type.is(Type::Float, 64))
+    op.handler = mapBinary<DivF, double, double>;
+  else if (type.is(Type::Float, 32))
+    op.handler = ftz ? mapBinary<Flushed<DivF>, float, float>
+                     : mapBinary<DivF, float, float>;
+}
+
+template <class F>
+static void decodeInteger2(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  Type type = takeType(decoder, modifiers);
+  decodeSources(decoder, op, type, 2);
+  if (type.isInteger())
+    op.handler = pickInteger<F>(type);
+}
+
+template <class I, class F, class FNaN>
+static void decodeMinMax(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  Type type = takeType(decoder, modifiers);
+  if (type.isInteger())
+    op.handler = pickInteger<I>(type);
+  bool nan = modifiers.take("NaN"), ftz = modifiers.take("ftz");
+  size_t sources = decoder.numOperands() == 4 ? 3 : 2;
+  decodeSources(decoder, op, type, sources);
+  if (sources == 3)
+    decoder.fail("expected 2 sources, but got 3");
+  if (!type.isInteger())
+    op.handler = nan ? pickFloat2<FNaN>(type, ftz) : pickFloat2<F>(type, ftz);
+}
+
+template <class I, class F>
+static void decodeNegAbs(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  Type type = takeType(decoder, modifiers);
+  decodeSources(decoder, op, type, 1);
+  if (type.isInteger())
+    op.handler = type.bits == 16   ? mapUnary<I, int16_t, int16_t>
+                 : type.bits == 32 ? mapUnary<I, int32_t, int32_t>
+                 : type.bits == 64 ? mapUnary<I, int64_t, int64_t>
+                                   : nullptr;
+  else if (type.is(Type::Float, 64))
+    op.handler = mapUnary<F, double, double>;
+  else
+    op.handler = pickFloat1<F>(type, modifiers.take("ftz"));
+}
+
+template <class F>
+static void decodeFunction1(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  Type type = takeType(decoder, modifiers);
+  modifiers.takeOneOf({"rn", "approx"});
+  bool ftz = modifiers.take("ftz");
+  decodeSources(decoder, op, type, 1);
+  op.handler = pickFloat1<F>(type, ftz);
+}
+
+static void decodeSad(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  Type type = takeType(decoder, modifiers);
+  decodeSources(decoder, op, type, 3);
+  if (type.is(Type::Unsigned, 32))
+    op.handler = mapTernary<Sad, uint32_t, uint32_t>;
+}
+
+void fp8emu::addArithmetic(DecodeTable &table) {
+  table["add"] = decodeAddSub<Add, AddF>;
+  table["sub"] = decodeAddSub<Sub, SubF>;
+  table["mul"] = decodeMul;
+  table["mad"] = decodeMad;
+  table["fma"] = decodeFma;
+  table["div"] = decodeDiv;
+  table["rem"] = decodeInteger2<Rem>;
+  table["min"] = decodeMinMax<Min, MinF, MinNaNF>;
+  table["max"] = decodeMinMax<Max, MaxF, MaxNaNF>;
+  table["neg"] = decodeNegAbs<Neg, NegF>;
+  table["abs"] = decodeNegAbs<Abs, AbsF>;
+  table["sad"] = decodeSad;
+  table["rcp"] = decodeFunction1<RcpF>;
+  table["sqrt"] = decodeFunction1<SqrtF>;
+  table["rsqrt"] = decodeFunction1<RsqrtF>;
+  table["ex2"] = decodeFunction1<Ex2F>;
+  table["lg2"] = decodeFunction1<Lg2F>;
+  table["sin"] = decodeFunction1<SinF>;
+  table["cos"] = decodeFunction1<CosF>;
+  table["tanh"] = decodeFunction1<TanhF>;
+}

@@ -1,0 +1,97 @@
+//===- Barriers.h - State of barriers and of groups of copies ---*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_EMULATOR_EXEC_BARRIERS_H
+#define FP8_LIB_EMULATOR_EXEC_BARRIERS_H
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace fp8emu {
+
+/// Logical time of each agent of a cluster: warps, then barriers and groups.
+using Clock = std::vector<uint32_t>;
+
+/// bar.sync and its like: one phase after the other.
+struct NamedBarrier {
+  uint32_t expected = 0; /* threads; 0 before the first has come */
+  uint32_t arrived = 0;
+  uint64_t phase = 0;
+  Clock gathering, released;
+  /// The phase that each warp's sync takes part in; it goes on when that ended.
+  std::unordered_map<unsigned, uint64_t> waiting;
+  unsigned lastLine = 0;
+};
+
+struct ClusterBarrier {
+  uint32_t arrived = 0;
+  uint64_t phase = 0;
+  Clock gathering, released;
+};
+
+/// A warp's lanes that have arrived at the cluster's barrier, and when.
+struct ClusterArrival {
+  uint32_t lanes = 0;
+  uint64_t phase = 0;
+};
+
+/// PTX ISA, "mbarrier": the phase that runs, with what it still lacks.
+struct MBarrier {
+  uint32_t expected = 0;
+  int64_t pending = 0;
+  int64_t bytes = 0; /* transactions: expected less completed */
+  uint64_t phase = 0;
+  Clock gathering, released;
+  /// The last arrival: of a thread of the block of such a rank, and its line.
+  uint32_t lastRank = 0, lastThread = 0, lastLine = 0;
+};
+
+/// Of a block, by offset in shared memory.
+using MBarrierTable = std::unordered_map<uint32_t, MBarrier>;
+
+/// Copies of one thread between two commits.
+struct BulkGroup {
+  uint32_t unread = 0, unwritten = 0;
+};
+
+/// A cp.async.
+struct PlainCopy {
+  bool done = false;
+  uint64_t group = 0; /* 0 is none yet */
+  std::vector<std::function<void()>> waiters;
+};
+
+/// cp.async.bulk.commit_group and wait_group. Queued copies hold a group by its
+/// number.
+struct BulkGroups {
+  uint64_t first = 0;              /* the number of the front one */
+  std::deque<BulkGroup> groups{1}; /* the last is not committed */
+  std::deque<std::shared_ptr<PlainCopy>> plain;
+  uint64_t plainCommits = 0;
+};
+
+struct Accumulators;
+
+/// A warp's part in wgmma: groups that are committed, and one that is not.
+struct WarpTensorState {
+  struct Group {
+    uint32_t inFlight = 0;
+  };
+  uint64_t first = 0; /* the number of the front group */
+  std::deque<Group> groups{1};
+  std::vector<std::shared_ptr<Accumulators>> accumulators; /* in flight */
+};
+
+} // namespace fp8emu
+
+#endif // FP8_LIB_EMULATOR_EXEC_BARRIERS_H

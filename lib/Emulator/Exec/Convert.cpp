@@ -1,0 +1,431 @@
+//===- Convert.cpp - cvt and cvta -----------------------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Exec/Floats.h"
+#include "Exec/Lanes.h"
+
+#include <limits>
+
+using namespace fp8emu;
+
+//===----------------------------------------------------------------------===//
+// Functions of a lane
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Between integers: what does not fit is cut off, or with Saturate the nearest
+/// that does.
+template <class D, class A, bool Saturate>
+struct IntToInt {
+  template <class R>
+  R operator()(R a) const {
+    return static_cast<R>(convert(static_cast<A>(a)));
+  }
+  static D convert(A a) {
+    if constexpr (Saturate) {
+      if constexpr (std::is_signed_v<A>) {
+        auto wide = static_cast<__int128>(a);
+        if (wide < std::numeric_limits<D>::min())
+          return std::numeric_limits<D>::min();
+        if (wide > static_cast<__int128>(std::numeric_limits<D>::max()))
+          return std::numeric_limits<D>::max();
+      } else if (static_cast<unsigned __int128>(a) >
+                 static_cast<unsigned __int128>(
+                     std::numeric_limits<D>::max())) {
+        return std::numeric_limits<D>::max();
+      }
+    }
+    return static_cast<D>(a);
+  }
+};
+
+enum class Rounding { Nearest, Zero, Down, Up };
+
+template <class T>
+T roundTo(T x, Rounding how) {
+  switch (how) {
+  case Rounding::Nearest:
+    return std::nearbyint(x);
+  case Rounding::Zero:
+    return std::trunc(x);
+  case Rounding::Down:
+    return std::floor(x);
+  case Rounding::Up:
+    return std::ceil(x);
+  }
+  return x;
+}
+
+/// To an integer: always the nearest that there is; of NaN 0.
+template <class D, class A, Rounding How>
+struct FloatToInt {
+  D operator()(A a) const {
+    if (a != a)
+      return 0;
+    A rounded = roundTo(a, How);
+    constexpr A limit = sizeof(D) == 8   ? A(0x1p63)
+                        : sizeof(D) == 4 ? A(0x1p31)
+                                         : A(0x1p15);
+    constexpr A high = std::is_signed_v<D> ? limit : 2 * limit;
+    if (rounded >= high)
+      return std::numeric_limits<D>::max();
+    if (rounded < (std::is_signed_v<D> ? -limit : A(0)))
+      return std::numeric_limits<D>::min();
+    return static_cast<D>(rounded);
+  }
+};
+template <Rounding How>
+struct RoundFloat {
+  float operator()(float a) const { return canonical(roundTo(a, How)); }
+};
+struct IntToFloat {
+  template <class A>
+  float operator()(A a) const {
+    return static_cast<float>(a);
+  }
+};
+struct IntToDouble {
+  template <class A>
+  double operator()(A a) const {
+    return static_cast<double>(a);
+  }
+};
+struct FloatToDouble {
+  double operator()(float a) const { return a; }
+};
+struct DoubleToFloat {
+  float operator()(double a) const { return canonical(static_cast<float>(a)); }
+};
+struct HalfToFloat {
+  float operator()(uint16_t a) const { return fromF16(a); }
+};
+struct BF16ToFloat {
+  float operator()(uint16_t a) const { return canonical(fromBF16(a)); }
+};
+struct ToHalf {
+  uint16_t operator()(float a) const { return toF16(a); }
+};
+struct ToBF16 {
+  uint16_t operator()(float a) const { return toBF16(a); }
+};
+struct Same {
+  float operator()(float a) const { return a; }
+};
+struct SaturateFloat {
+  float operator()(float a) const { return a > 0 ? (a < 1 ? a : 1.0f) : 0.0f; }
+};
+
+/// The first source is the upper half.
+template <uint16_t (*Convert)(float), bool Relu>
+struct Pair16 {
+  uint32_t operator()(float a, float b) const {
+    return static_cast<uint32_t>(Convert(relu(a))) << 16 | Convert(relu(b));
+  }
+  static float relu(float x) { return Relu && x <= 0 ? 0.0f : x; }
+};
+template <uint8_t (*Convert)(float), bool Relu>
+struct Pair8 {
+  uint16_t operator()(float a, float b) const {
+    return static_cast<uint16_t>(Convert(relu(a)) << 8 | Convert(relu(b)));
+  }
+  static float relu(float x) { return Relu && x <= 0 ? 0.0f : x; }
+};
+template <float (*Convert)(uint8_t)>
+struct Pair8ToF16 {
+  uint32_t operator()(uint16_t a) const {
+    return static_cast<uint32_t>(toF16(Convert(a >> 8))) << 16 |
+           toF16(Convert(a & 0xff));
+  }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+/// Registers may be wider than the types: the source's upper bits are ignored,
+/// the result's are copies of its sign or zeros.
+template <class D, class A, class RD, class RA, bool Saturate>
+static Step convertInteger(Warp &warp, const Op &op, Mask mask) {
+  const RA *a = warp.row<RA>(op.s[0]);
+  alignas(64) RD results[kLanes];
+  for (unsigned i = 0; i < kLanes; ++i)
+    results[i] = static_cast<RD>(
+        IntToInt<D, A, Saturate>::convert(static_cast<A>(a[i])));
+  assign(warp.row<RD>(op.d), results, mask);
+  return Step::Next;
+}
+
+template <class D, class A, class RD, bool Saturate>
+static Handler pickSourceRegister(unsigned bits) {
+  return bits == 16   ? convertInteger<D, A, RD, uint16_t, Saturate>
+         : bits == 32 ? convertInteger<D, A, RD, uint32_t, Saturate>
+         : bits == 64 ? convertInteger<D, A, RD, uint64_t, Saturate>
+                      : nullptr;
+}
+
+template <class D, class A, bool Saturate>
+static Handler pickRegisters(unsigned dBits, unsigned aBits) {
+  return dBits == 16   ? pickSourceRegister<D, A, uint16_t, Saturate>(aBits)
+         : dBits == 32 ? pickSourceRegister<D, A, uint32_t, Saturate>(aBits)
+         : dBits == 64 ? pickSourceRegister<D, A, uint64_t, Saturate>(aBits)
+                       : nullptr;
+}
+
+template <class D, bool Saturate>
+static Handler pickSource(Type a, unsigned dBits, unsigned aBits) {
+  bool isSigned = a.kind == Type::Signed;
+  switch (a.bits) {
+  case 8:
+    return isSigned ? pickRegisters<D, int8_t, Saturate>(dBits, aBits)
+                    : pickRegisters<D, uint8_t, Saturate>(dBits, aBits);
+  case 16:
+    return isSigned ? pickRegisters<D, int16_t, Saturate>(dBits, aBits)
+                    : pickRegisters<D, uint16_t, Saturate>(dBits, aBits);
+  case 32:
+    return isSigned ? pickRegisters<D, int32_t, Saturate>(dBits, aBits)
+                    : pickRegisters<D, uint32_t, Saturate>(dBits, aBits);
+  case 64:
+    return isSigned ? pickRegisters<D, int64_t, Saturate>(dBits, aBits)
+                    : pickRegisters<D, uint64_t, Saturate>(dBits, aBits);
+  }
+  return nullptr;
+}
+
+template <bool Saturate>
+static Handler pickIntToInt(Type d, Type a, unsigned dBits, unsigned aBits) {
+  bool isSigned = d.kind == Type::Signed;
+  switch (d.bits) {
+  case 8:
+    return isSigned ? pickSource<int8_t, Saturate>(a, dBits, aBits)
+                    : pickSource<uint8_t, Saturate>(a, dBits, aBits);
+  case 16:
+    return isSigned ? pickSource<int16_t, Saturate>(a, dBits, aBits)
+                    : pickSource<uint16_t, Saturate>(a, dBits, aBits);
+  case 32:
+    return isSigned ? pickSource<int32_t, Saturate>(a, dBits, aBits)
+                    : pickSource<uint32_t, Saturate>(a, dBits, aBits);
+  case 64:
+    return isSigned ? pickSource<int64_t, Saturate>(a, dBits, aBits)
+                    : pickSource<uint64_t, Saturate>(a, dBits, aBits);
+  }
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Floats and integers
+//===----------------------------------------------------------------------===//
+
+template <class D, class A>
+static Handler pickRounding(unsigned how) {
+  switch (how) {
+  case 0:
+    return mapUnary<FloatToInt<D, A, Rounding::Nearest>, D, A>;
+  case 1:
+    return mapUnary<FloatToInt<D, A, Rounding::Zero>, D, A>;
+  case 2:
+    return mapUnary<FloatToInt<D, A, Rounding::Down>, D, A>;
+  default:
+    return mapUnary<FloatToInt<D, A, Rounding::Up>, D, A>;
+  }
+}
+
+template <class A>
+static Handler pickFloatToInt(Type d, unsigned how) {
+  bool isSigned = d.kind == Type::Signed;
+  switch (d.bits) {
+  case 16:
+    return isSigned ? pickRounding<int16_t, A>(how)
+                    : pickRounding<uint16_t, A>(how);
+  case 32:
+    return isSigned ? pickRounding<int32_t, A>(how)
+                    : pickRounding<uint32_t, A>(how);
+  case 64:
+    return isSigned ? pickRounding<int64_t, A>(how)
+                    : pickRounding<uint64_t, A>(how);
+  }
+  return nullptr;
+}
+
+template <class F, class D>
+static Handler pickIntToFloat(Type a) {
+  bool isSigned = a.kind == Type::Signed;
+  switch (a.bits) {
+  case 16:
+    return isSigned ? mapUnary<F, D, int16_t> : mapUnary<F, D, uint16_t>;
+  case 32:
+    return isSigned ? mapUnary<F, D, int32_t> : mapUnary<F, D, uint32_t>;
+  case 64:
+    return isSigned ? mapUnary<F, D, int64_t> : mapUnary<F, D, uint64_t>;
+  }
+  return nullptr;
+}
+
+static void decodePair(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  auto format = modifiers.takeOneOf({"e4m3x2", "e5m2x2", "bf16x2", "f16x2"});
+  bool relu = modifiers.take("relu");
+  modifiers.take("satfinite");
+  modifiers.take("rn");
+  if (!modifiers.take("f32"))
+    decoder.fail("expected a source of .f32");
+  decoder.expectOperands(3);
+  op.s[0] = decoder.sourceBits(decoder.operand(1), 32);
+  op.s[1] = decoder.sourceBits(decoder.operand(2), 32);
+  op.d = decoder.destination(decoder.operand(0), *format < 2 ? 16 : 32);
+  switch (*format) {
+  case 0:
+    op.handler = relu ? mapBinary<Pair8<toE4M3, true>, uint16_t, float>
+                      : mapBinary<Pair8<toE4M3, false>, uint16_t, float>;
+    break;
+  case 1:
+    op.handler = relu ? mapBinary<Pair8<toE5M2, true>, uint16_t, float>
+                      : mapBinary<Pair8<toE5M2, false>, uint16_t, float>;
+    break;
+  case 2:
+    op.handler = relu ? mapBinary<Pair16<toBF16, true>, uint32_t, float>
+                      : mapBinary<Pair16<toBF16, false>, uint32_t, float>;
+    break;
+  case 3:
+    op.handler = relu ? mapBinary<Pair16<toF16, true>, uint32_t, float>
+                      : mapBinary<Pair16<toF16, false>, uint32_t, float>;
+    break;
+  }
+}
+
+static void decodeCvt(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  if (modifiers.has("f16x2") &&
+      (modifiers.has("e4m3x2") || modifiers.has("e5m2x2"))) {
+    modifiers.take("rn");
+    modifiers.take("f16x2");
+    bool e4m3 = modifiers.take("e4m3x2");
+    modifiers.take("e5m2x2");
+    decoder.expectOperands(2);
+    op.d = decoder.destination(decoder.operand(0), 32);
+    op.s[0] = decoder.sourceBits(decoder.operand(1), 16);
+    op.handler = e4m3 ? mapUnary<Pair8ToF16<fromE4M3>, uint32_t, uint16_t>
+                      : mapUnary<Pair8ToF16<fromE5M2>, uint32_t, uint16_t>;
+    return;
+  }
+  for (const char *pair : {"e4m3x2", "e5m2x2", "bf16x2", "f16x2"})
+    if (modifiers.has(pair))
+      return decodePair(decoder, modifiers, op);
+  auto toInteger = modifiers.takeOneOf({"rni", "rzi", "rmi", "rpi"});
+  bool nearest = modifiers.take("rn"), saturate = modifiers.take("sat");
+  modifiers.take("ftz");
+  std::optional<Type> d = modifiers.takeType(), a = modifiers.takeType();
+  if (!d || !a)
+    decoder.fail("expected two types");
+  decoder.expectOperands(2);
+  unsigned dBits, aBits;
+  op.d = decoder.wideDestination(decoder.operand(0), d->bits, dBits);
+  op.s[0] = decoder.wideSource(decoder.operand(1), a->bits, aBits);
+  if (d->isInteger() && a->isInteger()) {
+    op.handler = saturate ? pickIntToInt<true>(*d, *a, dBits, aBits)
+                          : pickIntToInt<false>(*d, *a, dBits, aBits);
+    return;
+  }
+  if (dBits != std::max<unsigned>(d->bits, 16) ||
+      aBits != std::max<unsigned>(a->bits, 16))
+    decoder.fail("expected registers of the types' sizes");
+  bool f32 = a->is(Type::Float, 32), f64 = a->is(Type::Float, 64);
+  if (d->isInteger() && toInteger) {
+    op.handler = f32   ? pickFloatToInt<float>(*d, *toInteger)
+                 : f64 ? pickFloatToInt<double>(*d, *toInteger)
+                       : nullptr;
+  } else if (a->isInteger() && nearest) {
+    op.handler = d->is(Type::Float, 32) ? pickIntToFloat<IntToFloat, float>(*a)
+                 : d->is(Type::Float, 64)
+                     ? pickIntToFloat<IntToDouble, double>(*a)
+                     : nullptr;
+  } else if (d->is(Type::Float, 32)) {
+    if (f32 && toInteger)
+      op.handler =
+          *toInteger == 0
+              ? mapUnary<RoundFloat<Rounding::Nearest>, float, float>
+          : *toInteger == 1 ? mapUnary<RoundFloat<Rounding::Zero>, float, float>
+          : *toInteger == 2 ? mapUnary<RoundFloat<Rounding::Down>, float, float>
+                            : mapUnary<RoundFloat<Rounding::Up>, float, float>;
+    else if (f32)
+      op.handler = saturate ? mapUnary<SaturateFloat, float, float>
+                            : mapUnary<Same, float, float>;
+    else if (f64 && nearest)
+      op.handler = mapUnary<DoubleToFloat, float, double>;
+    else if (a->is(Type::Float, 16))
+      op.handler = mapUnary<HalfToFloat, float, uint16_t>;
+    else if (a->is(Type::BFloat, 16))
+      op.handler = mapUnary<BF16ToFloat, float, uint16_t>;
+  } else if (d->is(Type::Float, 64) && f32) {
+    op.handler = mapUnary<FloatToDouble, double, float>;
+  } else if (f32 && nearest && d->is(Type::Float, 16)) {
+    op.handler = mapUnary<ToHalf, uint16_t, float>;
+  } else if (f32 && nearest && d->is(Type::BFloat, 16)) {
+    op.handler = mapUnary<ToBF16, uint16_t, float>;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+template <bool To, uint64_t Window>
+static Step convertAddress(Warp &warp, const Op &op, Mask mask) {
+  const auto *a = warp.row<uint64_t>(op.s[0]);
+  alignas(64) uint64_t results[kLanes];
+  for (unsigned i = 0; i < kLanes; ++i)
+    results[i] = To ? a[i] - Window : a[i] + Window;
+  assign(warp.row<uint64_t>(op.d), results, mask);
+  return Step::Next;
+}
+
+/// Parameters lie in memory of the host, as global memory does.
+static Step convertParamAddress(Warp &warp, const Op &op, Mask mask) {
+  const auto *a = warp.row<uint64_t>(op.s[0]);
+  auto base = reinterpret_cast<uint64_t>(warp.cta.cluster.grid.params.data());
+  alignas(64) uint64_t results[kLanes];
+  for (unsigned i = 0; i < kLanes; ++i)
+    results[i] = op.flags ? a[i] - base : a[i] + base;
+  assign(warp.row<uint64_t>(op.d), results, mask);
+  return Step::Next;
+}
+
+static void decodeCvta(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  bool to = modifiers.take("to");
+  auto space =
+      modifiers.takeOneOf({"global", "shared", "shared::cta", "shared::cluster",
+                           "local", "const", "param", "param::entry"});
+  std::optional<Type> type = modifiers.takeType();
+  if (!space || !type || !type->is(Type::Unsigned, 64))
+    decoder.fail("expected a space and .u64");
+  decoder.expectOperands(2);
+  op.d = decoder.destination(decoder.operand(0), 64);
+  op.s[0] = decoder.sourceBits(decoder.operand(1), 64);
+  switch (*space) {
+  case 0:
+  case 5:
+    op.handler = convertAddress<false, 0>;
+    break;
+  case 1:
+  case 2:
+  case 3:
+    op.handler = to ? convertAddress<true, kSharedWindow>
+                    : convertAddress<false, kSharedWindow>;
+    break;
+  case 4:
+    op.handler = to ? convertAddress<true, kLocalWindow>
+                    : convertAddress<false, kLocalWindow>;
+    break;
+  default:
+    op.flags = to;
+    op.handler = convertParamAddress;
+  }
+}
+
+void fp8emu::addConversions(DecodeTable &table) {
+  table["cvt"] = decodeCvt;
+  table["cvta"] = decodeCvta;
+}

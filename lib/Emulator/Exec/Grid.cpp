@@ -1,0 +1,173 @@
+//===- Grid.cpp - Launches, clusters and blocks in turn -------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Machine.h"
+
+#include <algorithm>
+
+using namespace fp8emu;
+
+/// A chip's registers of a multiprocessor are 64 Ki; a warp's are given in
+/// units of 8 a thread.
+static constexpr uint32_t kMultiprocessorRegisters = 65536;
+
+Cta::Cta(Cluster &cluster, uint32_t rank, Dim3 index)
+    : cluster(cluster), rank(rank), index(index),
+      sharedBytes(cluster.grid.program.dynamicOffset +
+                  cluster.grid.dynamicShared) {
+  const Grid &grid = cluster.grid;
+  // Tiles begin at multiples of 1024.
+  storage.resize(sharedBytes + 1024, 0xff);
+  auto address = reinterpret_cast<uintptr_t>(storage.data());
+  shared = storage.data() + (1024 - address % 1024);
+  auto threads = static_cast<uint32_t>(grid.block.count());
+  local.resize(size_t{threads} * grid.program.localBytes, 0xff);
+  bulkGroups.resize(threads);
+  uint32_t numWarps = (threads + kLanes - 1) / kLanes;
+  for (uint32_t i = 0; i < numWarps; ++i) {
+    uint32_t lanes = std::min(threads - i * kLanes, kLanes);
+    Mask mask = lanes == kLanes ? ~Mask{0} : (Mask{1} << lanes) - 1;
+    warps.push_back(std::make_unique<Warp>(*this, i, mask));
+  }
+  liveWarps = numWarps;
+  // What ptxas gives a kernel that says how many threads it has: as many as
+  // there are. setmaxnreg moves them between warps, none are left.
+  uint32_t each =
+      std::min(256u, kMultiprocessorRegisters / (numWarps * kLanes) / 8 * 8);
+  if (uint32_t said = grid.program.registersPerThread)
+    each = std::min(each, (said + 7) / 8 * 8);
+  warpRegisters.assign(numWarps, each);
+}
+
+Cluster::Cluster(Grid &grid, Dim3 index, uint64_t number)
+    : grid(grid), index(index), number(number), queue(*this),
+      generator(grid.settings.seed * 0x9e3779b97f4a7c15 + number) {
+  const Dim3 &c = grid.cluster;
+  for (uint32_t rank = 0; rank < c.count(); ++rank) {
+    Dim3 block = {index.x * c.x + rank % c.x, index.y * c.y + rank / c.x % c.y,
+                  index.z * c.z + rank / c.x / c.y};
+    ctas.push_back(std::make_unique<Cta>(*this, rank, block));
+    for (auto &warp : ctas.back()->warps) {
+      warp->agent = static_cast<unsigned>(warps.size());
+      warps.push_back(warp.get());
+    }
+  }
+  liveWarps = static_cast<unsigned>(warps.size());
+  for (Warp *warp : warps)
+    liveLanes += static_cast<unsigned>(__builtin_popcount(warp->live));
+}
+
+Cluster::~Cluster() = default;
+
+/// Some lanes have ended. Barriers that wait for the whole block see to that
+/// themselves.
+void Cluster::ended(Warp &warp, Mask lanes) {
+  notify();
+  liveLanes -= static_cast<unsigned>(__builtin_popcount(lanes));
+  if (!warp.hasEnded())
+    return;
+  --warp.cta.liveWarps;
+  --liveWarps;
+}
+
+void Cluster::run(uint64_t quantum) {
+  uint64_t end = steps + quantum;
+  bool random = grid.settings.order != Order::Eager;
+  while (steps < end && !hasEnded()) {
+    queue.poll();
+    // From a place that the seed draws, the first that can run.
+    size_t count = warps.size(),
+           begin = random ? this->random(static_cast<uint32_t>(count))
+                          : next++ % count;
+    Warp *chosen = nullptr;
+    for (size_t i = 0; i < count && !chosen; ++i) {
+      Warp *warp = warps[(begin + i) % count];
+      if (!warp->hasEnded() && warp->canRun())
+        chosen = warp;
+    }
+    if (!chosen) {
+      if (!queue.empty()) {
+        queue.force();
+        continue;
+      }
+      if (liveWarps > 0)
+        reportDeadlock();
+      break;
+    }
+    uint32_t length = random ? 16 + this->random(1024) : 1024;
+    uint32_t done = chosen->run(length);
+    steps += done;
+    time += 1 + done / 64;
+    if (events != lastEvents) {
+      lastEvents = events;
+      quietSteps = 0;
+    } else {
+      quietSteps += done;
+    }
+  }
+}
+
+void Cluster::reportDeadlock() {
+  std::string text = "kernel " + std::string(grid.program.function->name) +
+                     ": no thread can go on";
+  unsigned shown = 0;
+  for (Warp *warp : warps) {
+    if (warp->hasEnded())
+      continue;
+    if (++shown > 12) {
+      text += "\n  ...";
+      break;
+    }
+    warp->describeWait(text);
+  }
+  throw Fault{kLaunchTimeout, text};
+}
+
+void Grid::run() {
+  uint64_t count = grid.count() / cluster.count(), begun = 0;
+  std::deque<std::unique_ptr<Cluster>> resident;
+  uint64_t maxSteps = settings.maxSteps ? settings.maxSteps : UINT64_MAX;
+  Dim3 extent = {grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z};
+  while (begun < count || !resident.empty()) {
+    if (resident.size() < residentClusters && begun < count) {
+      Dim3 index = {static_cast<uint32_t>(begun % extent.x),
+                    static_cast<uint32_t>(begun / extent.x % extent.y),
+                    static_cast<uint32_t>(begun / extent.x / extent.y)};
+      resident.push_back(std::make_unique<Cluster>(*this, index, begun));
+      ++begun;
+      resident.back()->run(1 << 20);
+    } else {
+      resident.front()->run(1 << 20);
+    }
+    uint64_t now = 0;
+    for (auto it = resident.begin(); it != resident.end();) {
+      now += (*it)->steps;
+      if ((*it)->hasEnded()) {
+        steps += (*it)->steps;
+        it = resident.erase(it);
+      } else {
+        ++it;
+      }
+    }
+    if (!resident.empty()) {
+      resident.push_back(std::move(resident.front()));
+      resident.pop_front();
+    }
+    if (steps + now > maxSteps && !resident.empty()) {
+      std::string text = "kernel " + std::string(program.function->name) +
+                         " has not ended "
+                         "after " +
+                         std::to_string(steps + now) + " instructions of warps";
+      for (auto &some : resident)
+        for (Warp *warp : some->warps)
+          if (!warp->hasEnded() && text.size() < 4000)
+            warp->describeWait(text);
+      throw Fault{kLaunchTimeout, text};
+    }
+  }
+}

@@ -1,0 +1,75 @@
+//===- Settings.cpp - What the environment says ---------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Settings.h"
+
+#include <cstdlib>
+#include <initializer_list>
+#include <string_view>
+
+using namespace fp8emu;
+
+static void expectOneOf(std::string &problem, const char *name,
+                        const char *value, const char *expected) {
+  problem += std::string(problem.empty() ? "" : "; ") + "expected " + name +
+             " to be " + expected + ", but got '" + value + "'";
+}
+
+static void readNumber(std::string &problem, const char *name, uint64_t low,
+                       uint64_t high, auto &number) {
+  const char *value = std::getenv(name);
+  if (!value)
+    return;
+  char *end = nullptr;
+  unsigned long long read = std::strtoull(value, &end, 0);
+  if (end == value || *end || read < low || read > high)
+    return expectOneOf(
+        problem, name, value,
+        ("a number from " + std::to_string(low) + " to " + std::to_string(high))
+            .c_str());
+  number = static_cast<std::remove_reference_t<decltype(number)>>(read);
+}
+
+/// The index of the value among the words; -1 if it is not set or none.
+static int readWord(std::string &problem, const char *name,
+                    std::initializer_list<std::string_view> words,
+                    const char *expected) {
+  const char *value = std::getenv(name);
+  if (!value)
+    return -1;
+  int index = 0;
+  for (std::string_view word : words) {
+    if (word == value)
+      return index;
+    ++index;
+  }
+  expectOneOf(problem, name, value, expected);
+  return -1;
+}
+
+Settings Settings::read(std::string &problem) {
+  Settings settings;
+  readNumber(problem, "FP8_EMULATOR_ARCH", 90, 100, settings.arch);
+  readNumber(problem, "FP8_EMULATOR_SMS", 1, 1024, settings.multiprocessors);
+  readNumber(problem, "FP8_EMULATOR_SEED", 0, UINT64_MAX, settings.seed);
+  readNumber(problem, "FP8_EMULATOR_STEPS", 1, UINT64_MAX, settings.maxSteps);
+  if (int order =
+          readWord(problem, "FP8_EMULATOR_ORDER", {"eager", "lazy", "random"},
+                   "eager, lazy or random");
+      order >= 0)
+    settings.order = static_cast<Order>(order);
+  if (int checks = readWord(problem, "FP8_EMULATOR_CHECKS", {"off", "strict"},
+                            "off or strict");
+      checks >= 0)
+    settings.checks = checks != 0;
+  if (const char *file = std::getenv("FP8_EMULATOR_REPORT"))
+    settings.reportFile = file;
+  if (const char *file = std::getenv("FP8_EMULATOR_TRACE"))
+    settings.traceFile = file;
+  return settings;
+}

@@ -1,0 +1,41 @@
+//===- Settings.h - What the environment says -------------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_EMULATOR_EXEC_SETTINGS_H
+#define FP8_LIB_EMULATOR_EXEC_SETTINGS_H
+
+#include <cstdint>
+#include <string>
+
+namespace fp8emu {
+
+/// When asynchronous work takes place.
+enum class Order : uint8_t {
+  Eager,  /* when it is issued */
+  Lazy,   /* when nothing else can run */
+  Random, /* somewhere between */
+};
+
+/// FP8_EMULATOR_<NAME>; docs/Emulator.md describes each.
+struct Settings {
+  unsigned arch = 90;
+  unsigned multiprocessors = 4;
+  uint64_t seed = 1;
+  Order order = Order::Random;
+  bool checks = true;    /* races and what needs shadows */
+  uint64_t maxSteps = 0; /* instructions of a launch */
+  std::string reportFile;
+  std::string traceFile;
+
+  /// Reads the environment; what it does not understand goes to `problem`.
+  static Settings read(std::string &problem);
+};
+
+} // namespace fp8emu
+
+#endif // FP8_LIB_EMULATOR_EXEC_SETTINGS_H

@@ -1,0 +1,505 @@
+//===- Decoder.cpp - From statements to operations ------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decoder.h"
+
+#include "Parser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace fp8emu;
+
+//===----------------------------------------------------------------------===//
+// Opcodes
+//===----------------------------------------------------------------------===//
+
+Modifiers::Modifiers(std::string_view opcode) {
+  size_t dot = opcode.find('.');
+  stem = opcode.substr(0, dot);
+  while (dot != opcode.npos) {
+    opcode.remove_prefix(dot + 1);
+    dot = opcode.find('.');
+    parts.push_back(opcode.substr(0, dot));
+  }
+}
+
+bool Modifiers::has(std::string_view name) const {
+  return std::find(parts.begin(), parts.end(), name) != parts.end();
+}
+
+bool Modifiers::take(std::string_view name) {
+  auto it = std::find(parts.begin(), parts.end(), name);
+  if (it == parts.end())
+    return false;
+  parts.erase(it);
+  return true;
+}
+
+std::optional<unsigned>
+Modifiers::takeOneOf(std::initializer_list<const char *> names) {
+  unsigned index = 0;
+  for (const char *name : names) {
+    if (take(name))
+      return index;
+    ++index;
+  }
+  return std::nullopt;
+}
+
+std::string_view Modifiers::takeNext() {
+  std::string_view next = parts.front();
+  parts.erase(parts.begin());
+  return next;
+}
+
+static std::optional<Type> parseType(std::string_view name) {
+  if (name == "pred")
+    return Type{Type::Predicate, 1};
+  if (name == "f16x2" || name == "bf16x2")
+    return Type{name[0] == 'f' ? Type::Float : Type::BFloat, 16, true};
+  unsigned bits = getTypeBits(name);
+  if (bits == 0)
+    return std::nullopt;
+  Type::Kind kind = name[0] == 'u'              ? Type::Unsigned
+                    : name[0] == 's'            ? Type::Signed
+                    : name[0] == 'f'            ? Type::Float
+                    : name.substr(0, 2) == "bf" ? Type::BFloat
+                                                : Type::Bits;
+  return Type{kind, static_cast<uint8_t>(bits)};
+}
+
+std::optional<Type> Modifiers::takeType() {
+  for (auto it = parts.begin(); it != parts.end(); ++it)
+    if (std::optional<Type> type = parseType(*it)) {
+      parts.erase(it);
+      return type;
+    }
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Layout
+//===----------------------------------------------------------------------===//
+
+static uint32_t getRowBytes(unsigned bits) {
+  return bits == 1 ? 4 : std::max(bits, 16u) / 8 * kLanes;
+}
+
+static uint64_t alignTo(uint64_t value, uint64_t align) {
+  return (value + align - 1) / align * align;
+}
+
+Decoder::Decoder(Program &program, const SymbolTable &globals)
+    : program(program), function(*program.function), globals(globals) {
+  layOut();
+}
+
+void Decoder::layOut() {
+  registerRows.resize(function.registers.size());
+  for (unsigned bits : {128, 64, 32, 16, 8, 1})
+    for (size_t i = 0; i < registerRows.size(); ++i)
+      if (function.registers[i].bits == bits) {
+        registerRows[i] = nextRow;
+        nextRow += getRowBytes(bits);
+      }
+  nextRow = static_cast<uint32_t>(alignTo(nextRow, 64));
+
+  uint64_t offset = 0;
+  for (const Variable &param : function.params) {
+    offset = alignTo(offset, param.align);
+    ParamSlot slot{static_cast<uint32_t>(offset),
+                   static_cast<uint32_t>(param.bytes)};
+    program.params.push_back(slot);
+    paramSlots[param.name] = slot;
+    offset += param.bytes;
+    if (offset > 32764)
+      throw PTXError(
+          param.line,
+          "expected at most 32764 bytes of parameters, but got more");
+  }
+  program.paramBytes = static_cast<uint32_t>(offset);
+
+  // Dynamic shared memory is what comes after all other.
+  uint64_t shared = kSharedBase, dynamicAlign = 16, local = 0;
+  auto addShared = [&](const Variable &variable) {
+    if (variable.bytes == 0) {
+      dynamicAlign = std::max<uint64_t>(dynamicAlign, variable.align);
+      return;
+    }
+    shared = alignTo(shared, variable.align);
+    sharedOffsets[variable.name] = static_cast<uint32_t>(shared);
+    program.sharedNames.emplace_back(shared, variable.name);
+    shared += variable.bytes;
+    if (shared > 1u << 20)
+      throw PTXError(variable.line, "expected less shared memory than 2^20 "
+                                    "bytes, but got more");
+  };
+  auto isUsed = [&](const Variable &variable) {
+    for (const Statement &s : function.statements)
+      for (const Operand &o : s.operands)
+        if (o.name == variable.name ||
+            (!o.elements.empty() && o.elements[0].name == variable.name))
+          return true;
+    return false;
+  };
+  std::vector<const Variable *> all;
+  for (const Variable &variable : program.module->variables)
+    if (variable.space == Space::Shared && isUsed(variable))
+      all.push_back(&variable);
+  for (const Variable &variable : function.variables) {
+    if (variable.space == Space::Shared) {
+      all.push_back(&variable);
+    } else if (variable.space == Space::Local) {
+      local = alignTo(local, variable.align);
+      localOffsets[variable.name] = local;
+      local += variable.bytes;
+      if (local > 512 << 10)
+        throw PTXError(variable.line, "expected at most 512 KiB of local "
+                                      "memory, but got more");
+    }
+  }
+  for (const Variable *variable : all)
+    addShared(*variable);
+  program.staticShared = static_cast<uint32_t>(shared - kSharedBase);
+  program.dynamicOffset = static_cast<uint32_t>(alignTo(shared, dynamicAlign));
+  for (const Variable *variable : all)
+    if (variable->bytes == 0) {
+      sharedOffsets[variable->name] = program.dynamicOffset;
+      program.sharedNames.emplace_back(program.dynamicOffset, variable->name);
+    }
+  program.localBytes = static_cast<uint32_t>(alignTo(local, 16));
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+void Decoder::fail(const std::string &what) const {
+  throw PTXError(statement->line,
+                 what + " in '" + std::string(statement->opcode) + "'");
+}
+
+void Decoder::expectOperands(size_t count) const {
+  if (numOperands() != count)
+    fail("expected " + std::to_string(count) + " operands, but got " +
+         std::to_string(numOperands()));
+}
+
+const Operand &Decoder::operand(size_t i) const {
+  if (i >= numOperands())
+    fail("expected more than " + std::to_string(numOperands()) + " operands");
+  return statement->operands[i];
+}
+
+unsigned Decoder::registerBits(const Operand &operand) const {
+  return operand.kind == Operand::Reg ? function.registers[operand.index].bits
+                                      : 0;
+}
+
+uint32_t Decoder::constant(unsigned bits, uint64_t value,
+                           InitialRow::Kind kind) {
+  if (kind == InitialRow::Value && bits < 64)
+    value &= (uint64_t{1} << bits) - 1;
+  auto [it, isNew] = constants.try_emplace({kind, bits, value}, 0);
+  if (!isNew)
+    return it->second;
+  nextRow = static_cast<uint32_t>(alignTo(nextRow, bits == 1 ? 4 : 64));
+  it->second = nextRow;
+  program.initial.push_back({kind, static_cast<uint8_t>(bits), nextRow, value});
+  nextRow += getRowBytes(bits);
+  return it->second;
+}
+
+static const std::unordered_map<std::string_view, SpecialRegister> &
+getSpecials() {
+  using S = SpecialRegister;
+  static const std::unordered_map<std::string_view, SpecialRegister> map = {
+      {"%tid.x", S::TidX},
+      {"%tid.y", S::TidY},
+      {"%tid.z", S::TidZ},
+      {"%ntid.x", S::NtidX},
+      {"%ntid.y", S::NtidY},
+      {"%ntid.z", S::NtidZ},
+      {"%ctaid.x", S::CtaidX},
+      {"%ctaid.y", S::CtaidY},
+      {"%ctaid.z", S::CtaidZ},
+      {"%nctaid.x", S::NctaidX},
+      {"%nctaid.y", S::NctaidY},
+      {"%nctaid.z", S::NctaidZ},
+      {"%laneid", S::LaneId},
+      {"%warpid", S::WarpId},
+      {"%nwarpid", S::NwarpId},
+      {"%smid", S::SmId},
+      {"%nsmid", S::NsmId},
+      {"%gridid", S::GridId},
+      {"%lanemask_eq", S::LanemaskEq},
+      {"%lanemask_le", S::LanemaskLe},
+      {"%lanemask_lt", S::LanemaskLt},
+      {"%lanemask_ge", S::LanemaskGe},
+      {"%lanemask_gt", S::LanemaskGt},
+      {"%clusterid.x", S::ClusteridX},
+      {"%clusterid.y", S::ClusteridY},
+      {"%clusterid.z", S::ClusteridZ},
+      {"%nclusterid.x", S::NclusteridX},
+      {"%nclusterid.y", S::NclusteridY},
+      {"%nclusterid.z", S::NclusteridZ},
+      {"%cluster_ctaid.x", S::ClusterCtaidX},
+      {"%cluster_ctaid.y", S::ClusterCtaidY},
+      {"%cluster_ctaid.z", S::ClusterCtaidZ},
+      {"%cluster_nctaid.x", S::ClusterNctaidX},
+      {"%cluster_nctaid.y", S::ClusterNctaidY},
+      {"%cluster_nctaid.z", S::ClusterNctaidZ},
+      {"%cluster_ctarank", S::ClusterCtarank},
+      {"%cluster_nctarank", S::ClusterNctarank},
+      {"%is_explicit_cluster", S::IsExplicitCluster},
+      {"%dynamic_smem_size", S::DynamicSmemSize},
+      {"%total_smem_size", S::TotalSmemSize}};
+  return map;
+}
+
+uint64_t Decoder::getSymbol(const Operand &operand,
+                            InitialRow::Kind &kind) const {
+  auto offset = static_cast<uint64_t>(operand.value);
+  kind = InitialRow::Value;
+  if (auto it = sharedOffsets.find(operand.name); it != sharedOffsets.end()) {
+    kind = InitialRow::SharedAddress;
+    return it->second + offset;
+  }
+  if (auto it = localOffsets.find(operand.name); it != localOffsets.end())
+    return it->second + offset;
+  if (auto it = paramSlots.find(operand.name); it != paramSlots.end())
+    return it->second.offset + offset;
+  if (auto it = globals.find(operand.name); it != globals.end())
+    return it->second + offset;
+  fail("unknown name '" + std::string(operand.name) + "'");
+}
+
+uint32_t Decoder::source(const Operand &operand, Type type) {
+  unsigned bits = type.registerBits();
+  switch (operand.kind) {
+  case Operand::Reg:
+    if (function.registers[operand.index].bits != bits)
+      fail("expected '" + std::string(operand.name) + "' to have " +
+           std::to_string(bits) + " bits, but got " +
+           std::to_string(function.registers[operand.index].bits));
+    if (operand.negated)
+      fail("expected '!' only before predicates, but got one before '" +
+           std::string(operand.name) + "'");
+    return registerRows[operand.index];
+  case Operand::Special: {
+    auto it = getSpecials().find(operand.name);
+    if (it == getSpecials().end())
+      fail("unknown register '" + std::string(operand.name) + "'");
+    return constant(bits, static_cast<uint64_t>(it->second),
+                    InitialRow::Special);
+  }
+  case Operand::Integer:
+    if (type.kind == Type::Float && bits == 32) {
+      auto number = static_cast<float>(operand.value);
+      uint32_t word;
+      std::memcpy(&word, &number, sizeof(word));
+      return constant(32, word);
+    }
+    return constant(bits, static_cast<uint64_t>(operand.value));
+  case Operand::Float32:
+    if (bits != 32)
+      fail("expected an operand of " + std::to_string(bits) +
+           " bits, but got a number of 32");
+    return constant(32, static_cast<uint64_t>(operand.value));
+  case Operand::Float: {
+    if (bits == 64)
+      return constant(64, static_cast<uint64_t>(operand.value));
+    double wide;
+    std::memcpy(&wide, &operand.value, sizeof(wide));
+    auto narrow = static_cast<float>(wide);
+    uint32_t word;
+    std::memcpy(&word, &narrow, sizeof(word));
+    if (bits != 32)
+      fail("expected an operand of " + std::to_string(bits) +
+           " bits, but got a floating-point number");
+    return constant(32, word);
+  }
+  case Operand::Symbol: {
+    InitialRow::Kind kind;
+    uint64_t value = getSymbol(operand, kind);
+    return constant(bits, value, kind);
+  }
+  default:
+    fail("expected a register or a number, but got another operand");
+  }
+}
+
+uint32_t Decoder::wideSource(const Operand &operand, unsigned minBits,
+                             unsigned &bits) {
+  bits = registerBits(operand);
+  if (bits == 0)
+    bits = std::max(minBits, 16u);
+  if (bits < minBits || bits == 1)
+    fail("expected an operand of at least " + std::to_string(minBits) +
+         " bits, but got " + std::to_string(bits));
+  return sourceBits(operand, bits);
+}
+
+uint32_t Decoder::predicate(const Operand &operand, bool &negated) {
+  negated = operand.negated;
+  if (operand.kind == Operand::Integer)
+    return constant(1, operand.value != 0 ? 1 : 0);
+  if (operand.kind != Operand::Reg || registerBits(operand) != 1)
+    fail("expected a predicate, but got '" + std::string(operand.name) + "'");
+  return registerRows[operand.index];
+}
+
+uint32_t Decoder::destination(const Operand &operand, unsigned bits) {
+  if (operand.kind == Operand::Sink) {
+    return constant(bits, 0, InitialRow::Scratch);
+  }
+  if (operand.kind != Operand::Reg)
+    fail("expected a register as result, but got another operand");
+  unsigned got = function.registers[operand.index].bits;
+  if (got != bits)
+    fail("expected '" + std::string(operand.name) + "' to have " +
+         std::to_string(bits) + " bits, but got " + std::to_string(got));
+  return registerRows[operand.index];
+}
+
+uint32_t Decoder::wideDestination(const Operand &operand, unsigned minBits,
+                                  unsigned &bits) {
+  bits = operand.kind == Operand::Sink ? std::max(minBits, 16u)
+                                       : registerBits(operand);
+  if (bits < minBits || bits == 1)
+    fail("expected a result of at least " + std::to_string(minBits) +
+         " bits, but got " + std::to_string(bits));
+  return destination(operand, bits);
+}
+
+std::vector<const Operand *> Decoder::elements(const Operand &operand) const {
+  std::vector<const Operand *> list;
+  if (operand.kind != Operand::Vector)
+    return {&operand};
+  for (const Operand &element : operand.elements)
+    list.push_back(&element);
+  return list;
+}
+
+int64_t Decoder::immediate(const Operand &operand) const {
+  if (operand.kind != Operand::Integer)
+    fail("expected a number, but got another operand");
+  return operand.value;
+}
+
+Decoder::Address Decoder::address(const Operand &operand) {
+  if (operand.kind != Operand::Memory)
+    fail("expected an address in brackets, but got another operand");
+  const Operand &base = operand.elements[0];
+  unsigned bits = registerBits(base);
+  if (bits == 0)
+    bits = 64;
+  if (bits != 32 && bits != 64)
+    fail("expected an address of 32 or 64 bits, but got " +
+         std::to_string(bits));
+  return {sourceBits(base, bits), operand.value, bits == 64};
+}
+
+void Decoder::addAddress(std::vector<uint32_t> &rows, const Operand &operand) {
+  Address at = address(operand);
+  if (at.offset < INT32_MIN || at.offset > INT32_MAX)
+    fail("expected an offset of 32 bits, but got " + std::to_string(at.offset));
+  rows.insert(rows.end(),
+              {at.row, static_cast<uint32_t>(at.offset), uint32_t{at.wide}});
+}
+
+uint32_t Decoder::addRows(const std::vector<uint32_t> &rows) {
+  auto first = static_cast<uint32_t>(program.rows.size());
+  program.rows.insert(program.rows.end(), rows.begin(), rows.end());
+  return first;
+}
+
+const ParamSlot *Decoder::findParam(std::string_view name) const {
+  auto it = paramSlots.find(name);
+  return it == paramSlots.end() ? nullptr : &it->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Statements
+//===----------------------------------------------------------------------===//
+
+static const DecodeTable &getTable() {
+  static const DecodeTable table = [] {
+    DecodeTable t;
+    for (auto add :
+         {addArithmetic, addLogic, addComparisons, addConversions, addControl,
+          addMemory, addAtomics, addWarpwide, addBarriers, addMBarriers,
+          addAsyncCopies, addMatrices, addWgmma})
+      add(t);
+    return t;
+  }();
+  return table;
+}
+
+void Decoder::decodeStatement(const Statement &s) {
+  statement = &s;
+  Modifiers modifiers(s.opcode);
+  auto it = getTable().find(modifiers.stem);
+  if (it == getTable().end())
+    throw PTXError(s.line,
+                   "unknown instruction '" + std::string(s.opcode) + "'");
+  Op op;
+  op.statement = static_cast<uint32_t>(&s - function.statements.data());
+  if (s.hasGuard) {
+    op.hasGuard = true;
+    op.guardNegated = s.guard.negated;
+    op.guard = registerRows[s.guard.index];
+  }
+  it->second(*this, modifiers, op);
+  if (!modifiers.empty() || !op.handler)
+    throw PTXError(s.line,
+                   "unknown instruction '" + std::string(s.opcode) + "'" +
+                       (modifiers.empty()
+                            ? std::string()
+                            : ": its '." + std::string(modifiers.front()) +
+                                  "' is not known"));
+  program.ops.push_back(op);
+}
+
+void Decoder::run() {
+  for (const Statement &s : function.statements)
+    decodeStatement(s);
+  // Falling off the end is a return, and labels may be there.
+  Op end;
+  Modifiers modifiers("ret");
+  getTable().at("ret")(*this, modifiers, end);
+  end.statement = function.statements.empty()
+                      ? 0
+                      : static_cast<uint32_t>(function.statements.size() - 1);
+  program.ops.push_back(end);
+  program.registerBytes = static_cast<uint32_t>(alignTo(nextRow, 64));
+}
+
+std::string_view Program::getText(const Op &op) const {
+  if (function->statements.empty())
+    return "";
+  std::string_view opcode = function->statements[op.statement].opcode;
+  std::string_view text = module->text;
+  auto begin = static_cast<size_t>(opcode.data() - text.data());
+  size_t end = text.find(';', begin);
+  std::string_view all = text.substr(begin, end - begin);
+  return all.substr(0, all.find('\n'));
+}
+
+std::unique_ptr<Program>
+fp8emu::decodeFunction(std::shared_ptr<const Module> module,
+                       const Function &function, const SymbolTable &globals) {
+  auto program = std::make_unique<Program>();
+  program->module = std::move(module);
+  program->function = &function;
+  program->registersPerThread = function.maxRegisters;
+  Decoder(*program, globals).run();
+  return program;
+}

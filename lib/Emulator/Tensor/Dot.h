@@ -1,0 +1,62 @@
+//===- Dot.h - Sums of the tensor cores, to the bit -------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One instruction adds all its products and the accumulator at once: each is
+// aligned to the largest exponent and cut off F bits below it, toward zero; the
+// sum is exact, and is cut off to the result's mantissa. See docs/Emulator.md
+// for where that is known from.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_EMULATOR_TENSOR_DOT_H
+#define FP8_LIB_EMULATOR_TENSOR_DOT_H
+
+#include <cstdint>
+
+namespace fp8emu {
+
+enum class Element : uint8_t { E4M3, E5M2, F16, BF16, TF32 };
+
+constexpr unsigned getBytes(Element type) {
+  return type <= Element::E5M2 ? 1 : type <= Element::BF16 ? 2 : 4;
+}
+
+constexpr unsigned kMaxProducts = 32; /* of an instruction: 32 bytes of K */
+constexpr unsigned kMaxColumns = 256;
+constexpr unsigned kWarpRows = 16; /* of the 64 of an instruction */
+
+/// Numbers as integers: value = significand * 2^(exponent - mantissa bits). A
+/// zero's exponent is below all others.
+struct DecodedRow {
+  int32_t significand[kMaxProducts];
+  int32_t exponent[kMaxProducts];
+  bool special; /* one is infinite or NaN */
+};
+
+/// Columns side by side, as they are worked on.
+struct alignas(64) DecodedColumns {
+  int32_t significand[kMaxProducts][kMaxColumns];
+  int32_t exponent[kMaxProducts][kMaxColumns];
+  bool special[kMaxColumns];
+};
+
+/// An operand's rows of 32 bytes; of B the rows are columns of the product.
+struct Operands {
+  Element typeA, typeB;
+  unsigned columns;
+  uint8_t a[kWarpRows][32];
+  uint8_t b[kMaxColumns][32];
+};
+
+/// accumulators[row * columns + column] = that, or 0 if `fresh`, plus A * B^T.
+void multiplyAccumulate(const Operands &operands, bool fresh,
+                        float *accumulators);
+
+} // namespace fp8emu
+
+#endif // FP8_LIB_EMULATOR_TENSOR_DOT_H
