@@ -15,6 +15,8 @@ using namespace fp8emu;
 /// A chip's registers of a multiprocessor are 64 Ki; a warp's are given in
 /// units of 8 a thread.
 static constexpr uint32_t kMultiprocessorRegisters = 65536;
+/// Instructions without an event, after which asynchronous work is done.
+static constexpr uint64_t kQuietSteps = 1 << 16;
 
 Cta::Cta(Cluster &cluster, uint32_t rank, Dim3 index)
     : cluster(cluster), rank(rank), index(index),
@@ -109,6 +111,11 @@ void Cluster::run(uint64_t quantum) {
     } else {
       quietSteps += done;
     }
+    // Who asks over and over, instead of waiting, gets an answer some time.
+    if (quietSteps > kQuietSteps && !queue.empty()) {
+      queue.force();
+      quietSteps = 0;
+    }
   }
 }
 
@@ -131,7 +138,6 @@ void Cluster::reportDeadlock() {
 void Grid::run() {
   uint64_t count = grid.count() / cluster.count(), begun = 0;
   std::deque<std::unique_ptr<Cluster>> resident;
-  uint64_t maxSteps = settings.maxSteps ? settings.maxSteps : UINT64_MAX;
   Dim3 extent = {grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z};
   while (begun < count || !resident.empty()) {
     if (resident.size() < residentClusters && begun < count) {
@@ -158,7 +164,7 @@ void Grid::run() {
       resident.push_back(std::move(resident.front()));
       resident.pop_front();
     }
-    if (steps + now > maxSteps && !resident.empty()) {
+    if (steps + now > settings.maxSteps && !resident.empty()) {
       std::string text = "kernel " + std::string(program.function->name) +
                          " has not ended "
                          "after " +

@@ -63,10 +63,6 @@ Settings Settings::read(std::string &problem) {
                    "eager, lazy or random");
       order >= 0)
     settings.order = static_cast<Order>(order);
-  if (int checks = readWord(problem, "FP8_EMULATOR_CHECKS", {"off", "strict"},
-                            "off or strict");
-      checks >= 0)
-    settings.checks = checks != 0;
   if (const char *file = std::getenv("FP8_EMULATOR_REPORT"))
     settings.reportFile = file;
   if (const char *file = std::getenv("FP8_EMULATOR_TRACE"))

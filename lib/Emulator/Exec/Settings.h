@@ -27,8 +27,7 @@ struct Settings {
   unsigned multiprocessors = 4;
   uint64_t seed = 1;
   Order order = Order::Random;
-  bool checks = true;    /* races and what needs shadows */
-  uint64_t maxSteps = 0; /* instructions of a launch */
+  uint64_t maxSteps = 10'000'000'000; /* instructions of a launch's warps */
   std::string reportFile;
   std::string traceFile;
 

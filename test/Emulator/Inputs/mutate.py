@@ -1,0 +1,188 @@
+"""Breaks the kernels of a compiled program, one statement at a time, and says what the emulator finds.
+
+usage: mutate.py PROGRAM.so INPUTS FP8_RUN [--only NAME] [--seeds N]
+
+PTX lies in the program as text, so that a statement is broken by other text of the same length. A break is found by a
+report, or by results other than those of the program as it is. What a program does not reach is not counted.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+# Name: what to look for, what to put in its place (padded with blanks), which occurrences: each alone, or all at once.
+GONE = ""
+BREAKS = [
+    ("wait for a full stage gone", r"@%p\d+ bra (\S+);(?=\s)", None, "full"),
+    ("wait for an empty stage gone", None, None, "empty"),
+    ("parity of consumers flipped", r"(selp\.b32 \s*%r\d+,) 1, 0,", r"\1 0, 1,", "each"),
+    ("arrival of consumers lost", r"mbarrier\.arrive\.shared\.b64[^;]*;", GONE, "each"),
+    ("bytes expected less 16", r"(mov\.b32 \s*%r\d+, )(\d+)(;\s+mbarrier\.arrive\.expect_tx)", "minus16", "each"),
+    ("bytes expected more by 16", r"(mov\.b32 \s*%r\d+, )(\d+)(;\s+mbarrier\.arrive\.expect_tx)", "plus16", "each"),
+    ("expect_tx without its arrival", r"mbarrier\.arrive\.expect_tx\.shared\.b64 (%rd\d+), ", "mbarrier.expect_tx.shared.b64 ", "each"),
+    ("count of full barriers 2", r"(mov\.b32 \s*%r\d+, )1(;\s+mbarrier\.init)", r"\g<1>2\2", "each"),
+    ("count of empty barriers less 1", r"(mov\.b32 \s*%r\d+, )([48])(;\s+mbarrier\.init)", "minus1", "each"),
+    ("count of empty barriers more by 1", r"(mov\.b32 \s*%r\d+, )([48])(;\s+mbarrier\.init)", "plus1", "each"),
+    ("an initialisation gone", r"mbarrier\.init\.shared\.b64[^;]*;", GONE, "some"),
+    ("load of an operand gone", r"cp\.async\.bulk\.tensor\.2d\.shared::cta[^;]*;", GONE, "each"),
+    ("wgmma.wait_group gone", r"wgmma\.wait_group\.sync\.aligned \s*0;", GONE, "each"),
+    ("wgmma.wait_group one later", r"(wgmma\.wait_group\.sync\.aligned \s*)0;", r"\g<1>1;", "each"),
+    ("wgmma.wait_group 1 as 2", r"(wgmma\.wait_group\.sync\.aligned \s*)1;", r"\g<1>9;", "each"),
+    ("wgmma.commit_group gone", r"wgmma\.commit_group\.sync\.aligned;", GONE, "all"),
+    ("a product gone", r"wgmma\.mma_async[^;]*;", GONE, "some"),
+    ("accumulators not cleared", r"setp\.ne\.b32 p, 0, 0;", "setp.ne.b32 p, 1, 0;", "each"),
+    ("accumulators cleared too often", r"setp\.ne\.b32 p, 1, 0;", "setp.ne.b32 p, 0, 0;", "some"),
+    ("swizzle of descriptors 64", r"46116862933\d{8,9}", "swizzle64", "some"),
+    ("stride of descriptors halved", r"46116862933\d{8,9}", "stride", "some"),
+    ("K advance lost", r"(add\.s32 \s*%r\d+, %r\d+, )2;", r"\g<1>0;", "some"),
+    ("K advance doubled", r"(add\.s32 \s*%r\d+, %r\d+, )2;", r"\g<1>4;", "some"),
+    ("a stage too few", r"(setp\.eq\.b32 \s*%p\d+, %r\d+, )(1[0-9]);", "minus1", "each"),
+    ("a stage too many", r"(setp\.eq\.b32 \s*%p\d+, %r\d+, )(1[0-9]);", "plus1", "each"),
+    ("wait for stores to be read gone", r"cp\.async\.bulk\.wait_group\.read \s*\d+;", GONE, "all"),
+    ("store not committed", r"cp\.async\.bulk\.commit_group;", GONE, "all"),
+    ("store gone", r"cp\.async\.bulk\.tensor\.2d\.global[^;]*;", GONE, "each"),
+    ("stmatrix gone", r"stmatrix\.[^;]*;", GONE, "some"),
+    ("stmatrix 16 bytes further", r"(stmatrix\.[^;]*\[%rd\d+\+)(\d+)(\][^;]*;)", "plus16", "some"),
+    ("barrier before the roles gone", r"bar\.sync \s*0;", GONE, "matmul"),
+    ("named barrier gone", r"(?:bar\.sync|bar\.arrive) \s*%r\d+[^;]*;", GONE, "each"),
+    ("registers given back too few", r"(setmaxnreg\.dec\.sync\.aligned\.u32 \s*)\d+;", r"\g<1>240;", "each"),
+    ("elect by all lanes", r"@%p(\d+) bra (\S+);(?=\s)", None, "elect"),
+    ("first lane of a warp no more alone", r"setp\.ne\.b32 \s*(%p\d+), %r\d+, 0;", None, "lane"),
+]
+
+
+def kernels(data):
+    """Where the text of each matmul kernel lies."""
+    for match in re.finditer(rb"\.visible \.entry (fp8_matmul\w+)\(", data):
+        # Braces of inline assembly stand at the margin, too.
+        end = data.index(b"\tret;\n\n}", match.start())
+        yield match.group(1).decode(), match.start(), end
+
+
+def number(match, delta):
+    text = str(int(match.group(2)) + delta)
+    rest = match.groups()[2] if match.re.groups > 2 else ";"
+    return match.group(1) + text + rest
+
+
+DELTAS = {"minus16": -16, "plus16": 16, "minus1": -1, "plus1": 1}
+
+
+def replacement(match, how):
+    if how in DELTAS:
+        return number(match, DELTAS[how])
+    if how == "swizzle64":
+        return str(int(match.group(0)) ^ (3 << 62))
+    if how == "stride":
+        bits = int(match.group(0))
+        stride = bits >> 32 & 0x3FFF
+        return str(bits & ~(0x3FFF << 32) | (stride // 2) << 32)
+    return match.expand(how) if how else ""
+
+
+def guards(text, what):
+    """Statements that make a thread wait or choose, which have no text of their own: loops around try_wait, branches
+    behind elect."""
+    if what in ("full", "empty"):
+        waits = list(re.finditer(r"mbarrier\.try_wait\.parity\.shared\.b64 (%p\d+), \[[^]]*\], %r\d+;\s+"
+                                 r"not\.pred\s+(%p\d+), \1;\s+(@\2 bra \s*\S+;)", text))
+        producer = text.find("setmaxnreg.dec")
+        for wait in waits:
+            if (wait.start() > producer) == (what == "empty"):
+                yield wait.start(3), wait.end(3), ""
+    elif what == "elect":
+        for match in re.finditer(r"elect\.sync\s+%r\d+\|(%p\d+), -1;\s+not\.pred\s+(%p\d+), \1;\s+(@\2 bra\s+\S+;)", text):
+            yield match.start(3), match.end(3), ""
+    elif what == "lane":
+        for match in re.finditer(r"and\.b32\s+(%r\d+), %r\d+, 31;", text):
+            use = re.search(rf"setp\.ne\.b32\s+(%p\d+), {match.group(1)}, 0;", text)
+            if use:
+                # No lane is below 0: all of them go on.
+                yield use.start(), use.end(), use.group(0).replace("setp.ne.b32", "setp.lt.u32")
+
+
+def edits(text, pattern, how, which):
+    """Lists of (begin, end, text)."""
+    if how is None:
+        found = [[edit] for edit in guards(text, which)]
+        return found[:3]
+    matches = list(re.finditer(pattern, text))
+    if which == "matmul":
+        matches = matches[:1]
+    if which == "some":
+        matches = matches[:: max(1, len(matches) // 2)][:2]
+    if which == "each":
+        matches = matches[:3]
+    made = [(m.start(), m.end(), replacement(m, how)) for m in matches]
+    made = [edit for edit in made if len(edit[2]) <= edit[1] - edit[0]]
+    return [made] if which == "all" and made else [[edit] for edit in made]
+
+
+def summarise(report):
+    report = re.sub(r"^.*?: kernel \w+(, block .*?, line \d+, '.*?')?:? ?", "", report)
+    return "report: " + re.sub(r"\[[^]]*\]|\b\d+\b", "N", report).split(";")[0][:100]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("inputs")
+    parser.add_argument("run")
+    parser.add_argument("--only")
+    parser.add_argument("--seeds", type=int, default=2)
+    args = parser.parse_args()
+    data = open(args.program, "rb").read()
+    folder = tempfile.mkdtemp()
+    broken, outputs = os.path.join(folder, "broken.so"), os.path.join(folder, "out.safetensors")
+
+    def run(program, seed=1):
+        environment = {**os.environ, "FP8_EMULATOR_SEED": str(seed), "FP8_EMULATOR_STEPS": "20000000"}
+        done = subprocess.run([args.run, program, f"--inputs={args.inputs}", f"--outputs={outputs}"],
+                              env=environment, capture_output=True, text=True, timeout=300)
+        if done.returncode:
+            return None, next((line for line in done.stderr.splitlines() if "emulator" in line), done.stderr)
+        return open(outputs, "rb").read(), ""
+
+    expected, report = run(args.program)
+    assert expected is not None, report
+    same, _ = run(args.program, seed=7)
+    assert same == expected, "the program as it is does not always give the same"
+    missed = total = 0
+    for name, pattern, how, which in BREAKS:
+        if args.only and args.only not in name:
+            continue
+        for kernel, begin, end in kernels(data):
+            text = data[begin:end].decode()
+            for index, group in enumerate(edits(text, pattern, how, which)):
+                def run_with(edits, seed=1):
+                    changed = text
+                    for first, last, new in edits:
+                        changed = changed[:first] + new.ljust(last - first) + changed[last:]
+                    with open(broken, "wb") as file:
+                        file.write(data[:begin] + changed.encode() + data[end:])
+                    return run(broken, seed)
+
+                total += 1
+                how_found = None
+                for seed in range(1, args.seeds + 1):
+                    got, report = run_with(group, seed)
+                    if got is None:
+                        how_found = summarise(report)
+                    elif got != expected:
+                        how_found = "other results"
+                    if how_found:
+                        break
+                if not how_found and run_with([(first, last, "trap;") for first, last, _ in group])[0] == expected:
+                    how_found = "is not reached"
+                    total -= 1
+                missed += how_found is None
+                print(f"{name} | {kernel[10:60]} {index} | {how_found or 'NOT FOUND'}", flush=True)
+    print(f"{total - missed} of {total} found")
+    return int(missed > 0 or total == 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

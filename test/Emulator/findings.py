@@ -1,0 +1,161 @@
+# RUN: %python %s
+
+"""What is wrong with a kernel is found, and what is right with its twin is not."""
+
+import os
+import tempfile
+import unittest
+
+from emulator import run
+
+CODE = """
+device = Device()
+out = Buffer(device, np.zeros(4096, np.uint8))
+text = kernel({body!r}, shared={shared}, directives={directives!r})
+try:
+    device.launch(device.load(text), [out], block=({threads}, 1, 1), grid=({blocks}, 1, 1), cluster={cluster})
+    print("done")
+except DriverError as error:
+    print(error.code)
+"""
+
+INIT = """
+    mov.u32 %r0, smem;
+    setp.ne.u32 %p0, %t, 0;
+    @%p0 bra INITIALISED;
+    mbarrier.init.shared.b64 [%r0], 1;
+    fence.mbarrier_init.release.cluster;
+    INITIALISED: bar.sync 0;
+"""
+
+
+class Findings(unittest.TestCase):
+    def outcome(self, body, shared=64, threads=32, blocks=1, cluster=None, directives="", **environment):
+        environment.setdefault("STEPS", 1000000)
+        return run(CODE.format(body=body, shared=shared, threads=threads, blocks=blocks, cluster=cluster,
+                               directives=directives), **environment)
+
+    def finds(self, body, code, *messages, **options):
+        printed, report = self.outcome(body, **options)
+        self.assertEqual(printed.split(), [str(code)], report)
+        for message in messages:
+            self.assertIn(message, report)
+
+    def accepts(self, body, **options):
+        printed, report = self.outcome(body, **options)
+        self.assertEqual((printed.split(), report), (["done"], ""))
+
+    def test_out_of_bounds(self):
+        self.accepts("add.s64 %d0, %a0, 4092; st.global.b32 [%d0], %t;")
+        self.finds("add.s64 %d0, %a0, 4096; st.global.b32 [%d0], %t;", 700, "line 13",
+                   "block (0, 0, 0), thread (0, 0, 0)", "0 bytes behind the end of 4096 bytes")
+        self.finds("mov.u64 %d0, 0; ld.global.b32 %r1, [%d0];", 700, "of global memory is out of bounds")
+        self.accepts("mov.u32 %r0, smem; st.shared.b32 [%r0+60], %t;")
+        self.finds("mov.u32 %r0, smem; st.shared.b32 [%r0+64], %t;", 700, "of shared memory are out of bounds")
+        self.finds("mov.u32 %r0, 0; st.shared.b32 [%r0], %t;", 700, "of shared memory are out of bounds")
+
+    def test_misalignment(self):
+        self.finds("st.global.b32 [%a0+2], %t;", 716, "a multiple of 4")
+        self.finds("mov.u32 %r0, smem; ld.shared.v2.b32 {%r1, %r2}, [%r0+4];", 716, "a multiple of 8")
+
+    def test_memory_that_was_freed(self):
+        printed, report = run("""
+device = Device()
+a, b = Buffer(device, np.zeros(1024, np.uint8)), Buffer(device, np.zeros(64, np.uint8))
+device.call("cuMemFree_v2", a.pointer)
+try:
+    device.launch(device.load(kernel("st.global.b32 [%a0], %t;")), [a])
+except DriverError as error:
+    print(error.code)
+try:
+    Buffer(device, np.zeros(64, np.uint8))
+except DriverError as error:
+    print(error.code)
+""")
+        self.assertEqual(printed.split(), ["700", "700"], report)
+        self.assertIn("in memory that was freed", report)
+
+    def test_waits_that_never_end(self):
+        wait = INIT + "WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%r0], 0; @!%p1 bra WAIT;"
+        arrive = INIT + "@%p0 bra ARRIVED; mbarrier.arrive.shared.b64 _, [%r0]; ARRIVED: " + wait[len(INIT):]
+        self.accepts(arrive)
+        self.finds(wait, 702, "no thread can go on", "waits at 'mbarrier.try_wait.parity",
+                   "mbarrier [smem+0], whose phase 0 lacks 1 of 1 arrivals and 0 bytes")
+        self.finds("setp.lt.u32 %p0, %t, 32; @!%p0 bra END; bar.sync 1, 64; END:", 702,
+                   "for barrier 1, where 32 threads of 64 have arrived", threads=64)
+
+    def test_transactions_that_do_not_add_up(self):
+        copy = INIT + """
+            @%p0 bra ISSUED;
+            mbarrier.arrive.expect_tx.shared.b64 _, [%r0], BYTES;
+            add.s32 %r1, %r0, 128;
+            cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%a0], 256, [%r0];
+            ISSUED:
+            WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%r0], 0; @!%p1 bra WAIT;
+            ld.shared.b32 %r2, [%r0+128];"""
+        self.accepts(copy.replace("BYTES", "256"), shared=1024)
+        self.finds(copy.replace("BYTES", "272"), 702, "lacks 0 of 1 arrivals and 16 bytes", shared=1024)
+        self.finds(copy.replace("256, [%r0]", "250, [%r0]").replace("BYTES", "250"), 716, "a multiple of 16",
+                   shared=1024)
+
+    def test_misuse_of_mbarriers(self):
+        self.finds("mov.u32 %r0, smem; mbarrier.arrive.shared.b64 _, [%r0];", 719, "was not initialised")
+        self.finds(INIT + "mbarrier.arrive.shared.b64 _, [%r0], 2;", 719, "expected at most 1 more arrivals")
+        self.finds(INIT + "bar.sync 0; @%p0 bra END; mbarrier.init.shared.b64 [%r0], 1; END:", 719,
+                   "initialised already")
+
+    def test_barriers_with_other_counts(self):
+        body = "setp.lt.u32 %p0, %t, 32; @%p0 bra FIRST; bar.sync 1, 96; bra END; FIRST: bar.sync 1, 64; END:"
+        self.accepts(body.replace("96", "64"), threads=64)
+        self.finds(body, 719, "threads at barrier 1", threads=96)
+
+    def test_divergence(self):
+        body = "setp.lt.u32 %p0, %t, 16; @%p0 bra LOW; bar.sync 0; bra END; LOW: bar.sync 0; END:"
+        self.finds(body, 702, "for other lanes of its warp")
+        self.finds("setp.lt.u32 %p0, %t, 16; @%p0 bar.sync 0;", 719, "its guard is true in some only")
+
+    def test_registers_beyond_the_pool(self):
+        body = """setp.lt.u32 %p0, %t, 128; @%p0 bra FIRST;
+            setmaxnreg.inc.sync.aligned.u32 240; bra END;
+            FIRST: setmaxnreg.dec.sync.aligned.u32 DEC; END:"""
+        self.accepts(body.replace("DEC", "24"), threads=384)
+        self.finds(body.replace("DEC", "160"), 702, "waits at 'setmaxnreg.inc", threads=384)
+
+    def test_clusters(self):
+        remote = """mov.u32 %r0, smem; mov.u32 %r1, RANK; mapa.shared::cluster.u32 %r2, %r0, %r1;
+            st.shared::cluster.b32 [%r2], %t; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"""
+        self.accepts(remote.replace("RANK", "1"), blocks=2, cluster=(2, 1, 1))
+        self.finds(remote.replace("RANK", "2"), 700, "expected a block of the cluster, of 2, but got 2", blocks=2,
+                   cluster=(2, 1, 1))
+        self.finds("barrier.cluster.wait.aligned;", 719, "expected a barrier.cluster.arrive before the wait")
+
+    def test_kernels_that_never_end(self):
+        self.finds("LOOP: add.s32 %r0, %r0, 1; bra LOOP;", 702, "has not ended after")
+        self.finds("trap;", 719, "the kernel gave up")
+
+    def test_results_that_were_not_waited_for(self):
+        body = INIT + """
+            @%p0 bra ISSUED;
+            mbarrier.arrive.expect_tx.shared.b64 _, [%r0], 256;
+            add.s32 %r1, %r0, 128;
+            cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%a0], 256, [%r0];
+            ISSUED: bar.sync 0;
+            ld.shared.b32 %r2, [%r0+128]; setp.eq.u32 %p2, %r2, 0; @!%p2 trap;"""
+        self.finds(body, 719, "the kernel gave up", shared=1024, ORDER="lazy")
+        self.accepts(body, shared=1024, ORDER="eager")
+
+    def test_report_is_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report")
+            self.finds("trap;", 719, REPORT=path)
+            with open(path) as file:
+                self.assertIn("the kernel gave up", file.read())
+
+    def test_environment(self):
+        printed, report = run("Device()", ORDER="sometimes", SMS=0)
+        self.assertIn("expected FP8_EMULATOR_SMS to be a number from 1 to 1024, but got '0'; expected "
+                      "FP8_EMULATOR_ORDER to be eager, lazy or random, but got 'sometimes'", report)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,164 @@
+# RUN: %python %s
+
+import unittest
+
+import numpy as np
+
+from emulator import Buffer, Device, DriverError, HEADER, kernel
+
+device = Device()
+
+
+def one(body, inputs, dtype=np.uint32, **options):
+    """What a warp writes to out[lane], of inputs[i][lane] in %r<i>, as results in %r10."""
+    loads = "\n".join(f"add.s64 %d0, %a{i + 1}, %o; ld.global.b32 %r{i}, [%d0];" for i in range(len(inputs)))
+    text = kernel(f"{loads}\n{body}\nadd.s64 %d0, %a0, %o; st.global.b32 [%d0], %r10;", params=len(inputs) + 1,
+                  **options)
+    out = Buffer(device, np.zeros(32, dtype))
+    device.launch(device.load(text), [out, *(Buffer(device, x) for x in inputs)])
+    return out.array
+
+
+class Arithmetic(unittest.TestCase):
+    def setUp(self):
+        rng = np.random.default_rng(1)
+        self.a, self.b = (rng.integers(0, 1 << 32, 32, dtype=np.uint32) for _ in range(2))
+        self.x, self.y = (rng.standard_normal(32).astype(np.float32) for _ in range(2))
+
+    def test_integers(self):
+        a, b = self.a, self.b
+        for text, expected in {
+            "add.s32 %r10, %r0, %r1;": a + b,
+            "sub.s32 %r10, %r0, %r1;": a - b,
+            "mul.lo.s32 %r10, %r0, %r1;": a * b,
+            "mul.hi.u32 %r10, %r0, %r1;": (a.astype(np.uint64) * b >> np.uint64(32)).astype(np.uint32),
+            "mad.lo.s32 %r10, %r0, %r1, 7;": a * b + np.uint32(7),
+            "div.u32 %r10, %r0, %r1;": a // b,
+            "rem.u32 %r10, %r0, %r1;": a % b,
+            "min.s32 %r10, %r0, %r1;": np.minimum(a.view(np.int32), b.view(np.int32)).view(np.uint32),
+            "shl.b32 %r10, %r0, 33;": 0 * a,
+            "shr.s32 %r10, %r0, 33;": (a.view(np.int32) >> 31).view(np.uint32),
+            "bfe.u32 %r10, %r0, 5, 7;": a >> np.uint32(5) & np.uint32(127),
+            "bfe.s32 %r10, %r0, 5, 7;": ((a << np.uint32(20)).view(np.int32) >> 25).view(np.uint32),
+            "prmt.b32 %r10, %r0, %r1, 0x7531;": a >> 8 & 0xff | (a >> 24) << 8 | (b >> 8 & 0xff) << 16 | (b >> 24) << 24,
+            "lop3.b32 %r10, %r0, %r1, 0, 0x3c;": a ^ b,
+        }.items():
+            with self.subTest(text):
+                np.testing.assert_array_equal(one(text, [a, b]), expected.astype(np.uint32))
+
+    def test_floats(self):
+        x, y = self.x, self.y
+        for text, expected in {
+            "add.rn.f32 %r10, %r0, %r1;": x + y,
+            "mul.f32 %r10, %r0, %r1;": x * y,
+            "fma.rn.f32 %r10, %r0, %r1, 0f3F800000;": (x.astype(np.float64) * y + 1).astype(np.float32),
+            "max.f32 %r10, %r0, 0f7FC00000;": x,
+            "abs.f32 %r10, %r0;": np.abs(x),
+            "div.rn.f32 %r10, %r0, %r1;": x / y,
+        }.items():
+            with self.subTest(text):
+                np.testing.assert_array_equal(one(text, [x, y], np.float32), expected)
+
+    def test_nans_are_canonical(self):
+        nan = np.full(32, 0xFFC12345, np.uint32)
+        self.assertEqual(set(one("add.f32 %r10, %r0, %r0;", [nan])), {0x7FFFFFFF})
+        self.assertEqual(set(one("max.NaN.f32 %r10, %r0, 0f3F800000;", [nan])), {0x7FFFFFFF})
+
+    def test_casts_to_8_bits(self):
+        import ml_dtypes
+        x = np.concatenate([self.x[:20] * 100, [0.0, 1e9, -1e9, np.inf, np.nan, 2.0**-10, 2.0**-9, 3 * 2.0**-10,
+                                                448, 464, -465, 1e-30]]).astype(np.float32)
+        for name, dtype, most in (("e4m3", ml_dtypes.float8_e4m3fn, 448), ("e5m2", ml_dtypes.float8_e5m2, 57344)):
+            text = f"cvt.rn.satfinite.{name}x2.f32 %h0, 0f00000000, %r0; cvt.u32.u16 %r10, %h0;"
+            expected = np.clip(x, -most, most).astype(dtype).view(np.uint8)
+            expected = np.where(np.isnan(x), 0x7F, expected)
+            np.testing.assert_array_equal(one(text, [x]), expected)
+
+
+class Lanes(unittest.TestCase):
+    def test_branches_meet_again(self):
+        body = """
+        setp.lt.u32 %p0, %t, 11; mov.u32 %r10, 5;
+        @%p0 bra SMALL;
+        add.s32 %r10, %r10, 100; bra MEET;
+        SMALL: add.s32 %r10, %r10, 1000;
+        MEET: shfl.sync.bfly.b32 %r10, %r10, 31, 31, -1;"""
+        np.testing.assert_array_equal(one(body, []), [1005 if 31 - i < 11 else 105 for i in range(32)])
+
+    def test_loops_of_different_lengths(self):
+        body = """mov.u32 %r10, 0; mov.u32 %r1, 0;
+        LOOP: setp.ge.u32 %p0, %r1, %t; @%p0 bra END; add.s32 %r10, %r10, %r1; add.s32 %r1, %r1, 1; bra LOOP;
+        END: """
+        np.testing.assert_array_equal(one(body, []), [sum(range(i)) for i in range(32)])
+
+    def test_scopes_have_labels_and_registers_of_their_own(self):
+        body = "mov.u32 %r10, 0;" + """
+        { .reg .pred q; setp.eq.u32 q, %t, 3; @q bra DONE; add.s32 %r10, %r10, 1; DONE: }""" * 2
+        np.testing.assert_array_equal(one(body, []), [0 if i == 3 else 2 for i in range(32)])
+
+    def test_reductions(self):
+        np.testing.assert_array_equal(one("redux.sync.add.u32 %r10, %t, -1;", []), [496] * 32)
+        np.testing.assert_array_equal(
+            one("setp.gt.u32 %p0, %t, 29; vote.sync.ballot.b32 %r10, %p0, -1;", []), [0xC0000000] * 32)
+
+    def test_one_is_elected(self):
+        chosen = one("elect.sync %r1|%p0, -1; selp.u32 %r10, 1, 0, %p0;", [])
+        self.assertEqual(chosen.sum(), 1)
+
+    def test_shared_memory_and_barriers(self):
+        text = kernel("""
+            mov.u32 %r0, smem; shl.b32 %r1, %t, 2; add.s32 %r0, %r0, %r1; st.shared.u32 [%r0], %t;
+            bar.sync 0;
+            sub.s32 %r2, 127, %t; shl.b32 %r2, %r2, 2; mov.u32 %r3, smem; add.s32 %r3, %r3, %r2;
+            ld.shared.u32 %r4, [%r3]; add.s64 %d0, %a0, %o; st.global.u32 [%d0], %r4;""", shared=512)
+        out = Buffer(device, np.zeros(128, np.uint32))
+        device.launch(device.load(text), [out], block=(128, 1, 1))
+        np.testing.assert_array_equal(out.array, np.arange(127, -1, -1))
+
+    def test_distributed_shared_memory(self):
+        text = kernel("""
+            mov.u32 %r0, smem; mov.u32 %r1, %cluster_ctarank; xor.b32 %r2, %r1, 1;
+            mapa.shared::cluster.u32 %r3, %r0, %r2; st.shared::cluster.u32 [%r3], %r1;
+            barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+            ld.shared.u32 %r4, [%r0]; mul.wide.u32 %d1, %r1, 4; add.s64 %d0, %a0, %d1; st.global.u32 [%d0], %r4;""",
+                      shared=16)
+        out = Buffer(device, np.zeros(2, np.uint32))
+        device.launch(device.load(text), [out], grid=(2, 1, 1), cluster=(2, 1, 1))
+        np.testing.assert_array_equal(out.array, [1, 0])
+
+
+class Modules(unittest.TestCase):
+    def fails(self, text, message, code=218):
+        with self.assertRaises(DriverError) as raised:
+            device.load(text)
+        self.assertEqual(raised.exception.code, code)
+        self.assertIn(message, raised.exception.log)
+
+    def test_errors_name_the_line(self):
+        self.fails(HEADER + ".visible .entry kernel()\n{\nfoo.bar %r1;\n}", "line 6: unknown instruction 'foo.bar'")
+        self.fails(HEADER + ".entry kernel()\n{\n.reg .b32 %r<2>;\nadd.s32.odd %r0, %r0, %r1;\n}",
+                   "line 7: unknown instruction 'add.s32.odd': its '.odd' is not known")
+        self.fails(HEADER + ".entry kernel()\n{\n.reg .b32 %r<2>; .reg .b64 %d;\nadd.s32 %r0, %r0, %d;\n}",
+                   "line 7: expected '%d' to have 32 bits, but got 64 in 'add.s32'")
+        self.fails(HEADER + ".entry kernel()\n{\nbra NOWHERE;\n}", "line 6: unknown label 'NOWHERE'")
+        self.fails(HEADER + ".entry kernel()\n{\nret\n}", "line 7: expected an operand, but got '}'")
+        self.fails(HEADER + ".entry kernel()\n{\nmov.u32 %x, %tid.x;\n}", "expected a register as result")
+        self.fails("hello", "line 1: expected '.version'")
+        self.fails(HEADER.replace("sm_90a", "sm_100a"), "expected code for sm_90, but got sm_100a")
+
+    def test_cubins_are_for_chips(self):
+        self.fails("\x7fELF", "", 209)
+
+    def test_launches_beyond_limits(self):
+        function = device.load(kernel("", directives=".reqntid 64, 1, 1"))
+        out = Buffer(device, np.zeros(1, np.uint32))
+        for options in ({"block": (32, 1, 1)}, {"block": (64, 1, 1), "grid": (0, 1, 1)},
+                        {"block": (64, 1, 1), "grid": (3, 1, 1), "cluster": (2, 1, 1)},
+                        {"block": (64, 1, 1), "smem": 300 << 10}):
+            with self.assertRaises(DriverError) as raised:
+                device.launch(function, [out], **options)
+            self.assertEqual(raised.exception.code, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,163 @@
+# RUN: %python %s
+
+"""wgmma against the rule of its sums, once more in fractions; layouts of operands against plain matrices."""
+
+import unittest
+from fractions import Fraction
+
+import numpy as np
+
+from emulator import Buffer, Device, kernel
+
+device = Device()
+# Bits of exponent and mantissa, whether the top exponent is special; F, and the result's mantissa.
+FORMATS = {"e4m3": (4, 3, False), "e5m2": (5, 2, True), "bf16": (8, 7, True), "f16": (5, 10, True)}
+RULES = {1: (13, 13), 2: (25, 23)}
+COLUMNS = 16
+
+
+def decode(code, ebits, mbits, special=True):
+    """Significand and exponent, or a float if it is not finite."""
+    field, mantissa = code >> mbits & (1 << ebits) - 1, code & (1 << mbits) - 1
+    sign = -1 if code >> ebits + mbits & 1 else 1
+    top = (1 << ebits) - 1
+    if field == top and (special or mantissa == (1 << mbits) - 1):
+        return sign * float("inf") if special and mantissa == 0 else float("nan")
+    bias = (1 << ebits - 1) - 1
+    return sign * Fraction(mantissa + ((field > 0) << mbits), 1 << mbits), max(field, 1) - bias
+
+
+def toward_zero(x):
+    return x.numerator // x.denominator if x >= 0 else -(-x.numerator // x.denominator)
+
+
+def step(c, a, b, name):
+    """One result's word."""
+    ebits, mbits, special = FORMATS[name]
+    fraction, result = RULES[1 if mbits < 4 else 2]
+    terms, infinite = [], []
+    for x, y in [(decode(int(p), ebits, mbits, special), decode(int(q), ebits, mbits, special)) for p, q in zip(a, b)]:
+        if isinstance(x, float) or isinstance(y, float):
+            x, y = (float(v[0]) if not isinstance(v, float) else v for v in (x, y))
+            infinite.append(x * y)
+        else:
+            terms.append((x[0] * y[0], x[1] + y[1]))
+    c = decode(int(c), 8, 23)
+    if isinstance(c, float):
+        infinite.append(c)
+    else:
+        terms.append(c)
+    if infinite:
+        total = np.float32(sum(infinite))
+        return 0x7FFFFFFF if np.isnan(total) else int(total.view(np.uint32))
+    reference = max([-133] + [e for s, e in terms if s])
+    total = sum(toward_zero(s * Fraction(2) ** (fraction + e - reference)) for s, e in terms)
+    value = total * Fraction(2) ** (reference - fraction)
+    exponent = -126
+    while abs(value) >= Fraction(2) ** (exponent + 1):
+        exponent += 1
+    if exponent > 127:
+        return 0x7F800000 if value > 0 else 0xFF800000
+    quantum = Fraction(2) ** (exponent - result)
+    return int(np.float32(float(toward_zero(value / quantum) * quantum)).view(np.uint32))
+
+
+def swizzle(matrix, width):
+    """Rows of bytes, `width` at a time side by side, as shared memory has them: 16 bytes mixed by the row."""
+    rows, row_bytes = matrix.shape
+    out = np.zeros((row_bytes // width, rows, width), np.uint8)
+    mask = width // 16 - 1
+    for row in range(rows):
+        for piece in range(row_bytes // 16):
+            block, within = divmod(piece, width // 16)
+            address = row * width + within * 16
+            mixed = address ^ (address >> 7 & mask) << 4
+            out.reshape(row_bytes // width, -1)[block, mixed:mixed + 16] = matrix[row, piece * 16:piece * 16 + 16]
+    return out.reshape(-1)
+
+
+def multiply(a, b, c, name, width=128, transposed=False):
+    """c + a * b^T by one instruction; a (64, K) and b (COLUMNS, K) fill rows of `width` bytes."""
+    size = a.dtype.itemsize
+    k = 32 // size
+    if transposed:  # rows of K, elements of M or N side by side
+        image_a = swizzle(np.ascontiguousarray(a.T).view(np.uint8), width)
+        image_b = swizzle(np.pad(np.ascontiguousarray(b.T).view(np.uint8), ((0, 0), (0, width - COLUMNS * size))), width)
+    else:
+        image_a, image_b = (swizzle(np.pad(x.view(np.uint8), ((0, 0), (0, width - 32))), width) for x in (a, b))
+    image = np.concatenate([image_a, np.zeros(-len(image_a) % 1024, np.uint8), image_b])
+    bits = {128: 1, 64: 2, 32: 3}[width] << 62 | (8 * width >> 4) << 32 | 1 << 16
+    offset = (len(image_a) + 1023) // 1024 * 1024
+    count = COLUMNS // 2
+    accumulators = ", ".join(f"%r{i}" for i in range(count))
+    moves = "\n".join(f"ld.global.b32 %r{i}, [%d0+{512 * i}];" for i in range(count))
+    stores = "\n".join(f"st.global.b32 [%d1+{512 * i}], %r{i};" for i in range(count))
+    flags = f", {int(transposed)}, {int(transposed)}" if size == 2 else ""
+    text = kernel(f"""
+        mov.u32 %r20, %t;
+        COPY: setp.ge.u32 %p0, %r20, {len(image) // 4}; @%p0 bra DONE;
+        mul.wide.u32 %d2, %r20, 4; add.s64 %d2, %a0, %d2; ld.global.b32 %r21, [%d2];
+        shl.b32 %r22, %r20, 2; mov.u32 %r23, smem; add.s32 %r22, %r22, %r23; st.shared.b32 [%r22], %r21;
+        add.s32 %r20, %r20, 128; bra COPY;
+        DONE: fence.proxy.async; bar.sync 0;
+        add.s64 %d0, %a1, %o; add.s64 %d1, %a2, %o;
+        {moves}
+        mov.u32 %r23, smem; shr.u32 %r24, %r23, 4; cvt.u64.u32 %d3, %r24; or.b64 %d3, %d3, {bits};
+        add.s64 %d4, %d3, {offset >> 4};
+        setp.ne.u32 %p1, 1, 0;
+        wgmma.fence.sync.aligned;
+        wgmma.mma_async.sync.aligned.m64n{COLUMNS}k{k}.f32.{name}.{name} {{{accumulators}}}, %d3, %d4, %p1, 1, 1{flags};
+        wgmma.commit_group.sync.aligned;
+        wgmma.wait_group.sync.aligned 0;
+        {stores}""", params=3, registers=32, shared=len(image))
+    # A fragment's register i: rows and columns as the ISA draws them.
+    lane, register = np.arange(128), np.arange(count)[:, None]
+    rows = lane // 32 * 16 + lane % 32 // 4 + register // 2 % 2 * 8
+    columns = register // 4 * 8 + lane % 4 * 2 + register % 2
+    out = Buffer(device, np.zeros((count, 128), np.uint32))
+    device.launch(device.load(text), [Buffer(device, image), Buffer(device, c[rows, columns]), out], block=(128, 1, 1))
+    result = np.zeros_like(c)
+    result[rows, columns] = out.array
+    return result
+
+
+class Sums(unittest.TestCase):
+    def compare(self, name, how, **options):
+        rng = np.random.default_rng(len(name) + len(how))
+        ebits, mbits, _ = FORMATS[name]
+        dtype = np.uint8 if mbits < 4 else np.uint16
+        k = 32 // np.dtype(dtype).itemsize
+
+        def draw(shape, exponent_bits, mantissa_bits, type_):
+            codes = rng.integers(0, 1 << exponent_bits + mantissa_bits + 1, shape)
+            if how != "any":
+                bias = (1 << exponent_bits - 1) - 1
+                field = rng.integers(0, 3, shape) if how == "low" else np.clip(bias + rng.integers(-3, 4, shape), 0, 2 * bias)
+                codes = codes & ~((1 << exponent_bits) - 1 << mantissa_bits) | field << mantissa_bits
+                codes = np.where(rng.random(shape) < 0.1, 0, codes)
+            return codes.astype(type_)
+
+        a, b = draw((64, k), ebits, mbits, dtype), draw((COLUMNS, k), ebits, mbits, dtype)
+        c = draw((64, COLUMNS), 8, 23, np.uint32)
+        got = multiply(a, b, c, name, **options)
+        rows = range(len(how), 64, 5)  # of all warps
+        expected = [[step(c[m, n], a[m], b[n], name) for n in range(COLUMNS)] for m in rows]
+        np.testing.assert_array_equal(got[rows], np.array(expected, np.uint32))
+
+    def test_bits(self):
+        for name in FORMATS:
+            for how in ("any", "near", "low"):
+                with self.subTest(name=name, how=how):
+                    self.compare(name, how)
+
+    def test_swizzles(self):
+        for width in (64, 32):
+            with self.subTest(width=width):
+                self.compare("e4m3", "near", width=width)
+
+    def test_transposed_operands(self):
+        self.compare("bf16", "near", transposed=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
