@@ -131,6 +131,27 @@ class Test(unittest.TestCase):
             suffix = remark.name.rsplit(".", 1)[-1].split("_")[0]
             self.assertEqual(remark.role, suffix if suffix in ("dgrad", "wgrad") else "fprop")
 
+    def test_parts_around_attention(self):
+        """As early as they can be, without attention's forward in the backward, and without the
+        views in which attention takes its tensors."""
+        model = nn.Sequential(Attention(64), MLP(64, 128)).bfloat16()
+        backend = make_backend("current")
+        x = torch.randn(2, 16, 64, dtype=torch.bfloat16, requires_grad=True)
+        torch.compile(model, backend=backend)(x).sum().backward()
+        products = {part.name: {remark.name for remark in part.program.remarks}
+                    for part in backend.parts}
+        mlp = ("1.gate", "1.up", "1.down")
+        self.assertEqual(products, {
+            "graph0.forward.0": {"0.qkv"},
+            "graph0.forward.1": {"0.out", *mlp},
+            "graph0.backward.0": {f"{name}.{role}" for name in ("0.out", *mlp)
+                                  for role in ("dgrad", "wgrad")},
+            "graph0.backward.1": {"0.qkv.dgrad", "0.qkv.wgrad"}})
+        self.assertEqual(sum("attention" in line for line in backend.left), 2, backend.left)
+        results = backend.parts[0].program.functions["main"].results
+        self.assertIn((32, 192), [port.shape for port in results])
+        self.assertLess(max(len(port.shape) for port in results), 4)
+
     def test_batch_sizes_that_change(self):
         model = MLP().bfloat16()
         backend = make_backend("current")
@@ -185,6 +206,24 @@ class Test(unittest.TestCase):
         for value, expected in zip(results, Powers()(x, i)):
             self.assertEqual(value.dtype, expected.dtype)
             self.assertTrue(torch.allclose(value, expected, rtol=1e-5))
+
+    def test_sums_are_of_f32(self):
+        """As PyTorch's own are, of bf16 too: gradients of biases, means, softmax."""
+        model = nn.Sequential(nn.Linear(64, 64), nn.LayerNorm(64), nn.Softmax(-1)).bfloat16()
+        for rows in (1000, 4000):
+            x = torch.randn(rows, 64, dtype=torch.bfloat16)
+            dy = (1 + torch.rand(rows, 64)).bfloat16()
+            gradients = []
+            for function in (model, torch.compile(model, backend=make_backend(None))):
+                model.zero_grad()
+                function(x).backward(dy)
+                gradients.append({name: p.grad.clone() for name, p in model.named_parameters()})
+            exact = copy.deepcopy(model).double()
+            exact.zero_grad()
+            exact(x.double()).backward(dy.double())
+            for name, parameter in exact.named_parameters():
+                ours, theirs = (get_error(g[name].double(), parameter.grad) for g in gradients[::-1])
+                self.assertLess(ours, 2 * theirs + 0.004, (name, rows))
 
     def test_state_dict(self):
         backend, _ = self.run_mlp("delayed", steps=3)

@@ -49,13 +49,26 @@ def _reciprocal(x):
     return torch.ones((), dtype=x.dtype, device=x.device) / x
 
 
+def _accumulate_wide(operation):
+    """A sum or a mean of 16 bits as PyTorch has it: of f32, and rounded once."""
+    def decompose(x, *args, dtype=None, **others):
+        if x.dtype not in (torch.bfloat16, torch.float16) or dtype not in (None, x.dtype):
+            return NotImplemented
+        return operation(x.float(), *args, **others).to(x.dtype)
+
+    return decompose
+
+
 def get_decompositions():
     """Those of torch-mlir, but for attention, which stays PyTorch's: its backward takes what
     its own forward leaves."""
     table = {operation: decomposition for operation, decomposition
              in get_decomposition_table().items() if "attention" not in operation.name()}
     return {**table, torch.ops.aten.pow.Tensor_Scalar: _pow,
-            torch.ops.aten.reciprocal.default: _reciprocal}
+            torch.ops.aten.reciprocal.default: _reciprocal,
+            **{operation: _accumulate_wide(operation) for operation in (
+                torch.ops.aten.sum.default, torch.ops.aten.sum.dim_IntList,
+                torch.ops.aten.mean.default, torch.ops.aten.mean.dim)}}
 
 
 def convert(module, ports, layers):
