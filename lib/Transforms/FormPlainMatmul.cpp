@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Widening.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/CanonicalGemm.h"
 #include "fp8/Transforms/Passes.h"
@@ -25,25 +26,6 @@ namespace mlir::fp8 {
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-/// What `tensor` was widened from element by element, or `tensor` itself: the
-/// products are the same.
-static Value skipWidening(Value tensor) {
-  auto generic = tensor.getDefiningOp<linalg::GenericOp>();
-  if (!generic || generic.getNumDpsInputs() != 1 ||
-      generic.getNumLoops() != generic.getNumParallelLoops())
-    return tensor;
-  if (!llvm::all_of(generic.getIndexingMapsArray(),
-                    [](AffineMap map) { return map.isIdentity(); }))
-    return tensor;
-  auto extend = generic.getBody()
-                    ->getTerminator()
-                    ->getOperand(0)
-                    .getDefiningOp<arith::ExtFOp>();
-  if (!extend || extend.getIn() != generic.getBody()->getArgument(0))
-    return tensor;
-  return generic.getDpsInputOperand(0)->get();
-}
 
 /// Whether the tensor core multiplies the elements of A and B as they are;
 /// f32 it multiplies as TF32.

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "IntegerPowers.h"
+#include "Widening.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -25,6 +26,7 @@ namespace mlir::fp8 {
 } // namespace mlir::fp8
 
 using namespace mlir;
+using namespace mlir::fp8;
 
 static bool hasOnlyParallelLoops(linalg::LinalgOp op) {
   return op.getNumLoops() == op.getNumParallelLoops();
@@ -51,20 +53,6 @@ static bool isTooLarge(linalg::LinalgOp producer, linalg::LinalgOp consumer) {
   return producer.getBlock()->getOperations().size() +
              consumer.getBlock()->getOperations().size() >
          maxOperations;
-}
-
-/// Whether `op` does nothing but widen floats.
-static bool isWidening(linalg::GenericOp op) {
-  if (op.getNumDpsInputs() != 1 || op->getNumResults() != 1 ||
-      !hasOnlyParallelLoops(op) ||
-      !llvm::all_of(op.getIndexingMapsArray(),
-                    [](AffineMap map) { return map.isIdentity(); }))
-    return false;
-  auto extend = op.getBody()
-                    ->getTerminator()
-                    ->getOperand(0)
-                    .getDefiningOp<arith::ExtFOp>();
-  return extend && extend.getIn() == op.getBody()->getArgument(0);
 }
 
 /// Whether `op` widens what only a reduction reads, which computes nothing

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CastMovement.h"
+#include "Widening.h"
 #include "fp8/Support/RewriteLog.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -143,6 +144,21 @@ struct QuantizeOfDequantize : OpRewritePattern<QuantizeOp> {
   CastCounts &counts;
 };
 
+/// quantize(extend(x)) is quantize(x): numbers that are only widened are the
+/// same, and stand below what moves them then.
+struct QuantizeOfWidening : OpRewritePattern<QuantizeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(QuantizeOp op,
+                                PatternRewriter &rewriter) const override {
+    Value narrow = skipWidening(op.getSource());
+    if (!op.isUnresolved() || narrow == op.getSource())
+      return rewriter.notifyMatchFailure(op, "source is not widened");
+    rewriter.modifyOpInPlace(op, [&] { op.getSourceMutable().assign(narrow); });
+    return success();
+  }
+};
+
 /// A copy of a tensor is the tensor.
 struct FoldCopy : OpRewritePattern<linalg::CopyOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -178,7 +194,7 @@ void SimplifyCastsPass::runOnOperation() {
       SinkDequantize<tensor::ExtractSliceOp>, SinkDequantize<tensor::CastOp>,
       SinkDequantize<linalg::BroadcastOp>, QuantizeOfDequantize>(&getContext(),
                                                                  counts);
-  patterns.add<FoldCopy>(&getContext());
+  patterns.add<FoldCopy, QuantizeOfWidening>(&getContext());
   populateConcatenationPatterns(patterns, counts);
   populateGatherPatterns(patterns, counts);
   RewriteLog log(DEBUG_TYPE);

@@ -8,8 +8,9 @@
 //
 // Part of libfp8rt's C interface. The CUDA driver is looked for at the first
 // call that needs it: libcuda.so.1, or the library that the environment
-// variable FP8_CUDA_DRIVER names ('emulator' is libfp8emu). Without one the library works all the same,
-// and what needs a GPU returns FP8RT_ERROR_NO_DRIVER.
+// variable FP8_CUDA_DRIVER names ('emulator' is libfp8emu). Without one the
+// library works all the same, and what needs a GPU returns
+// FP8RT_ERROR_NO_DRIVER.
 //
 // For all functions on devices, streams, memory and modules:
 //  - They may be called from any thread, at the same time.

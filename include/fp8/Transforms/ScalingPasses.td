@@ -29,7 +29,8 @@ def SimplifyCastsPass : Pass<"fp8-simplify-casts"> {
       their blocks are the table's: bytes move instead of floats, and of a table
       what is looked up is dequantised. Elements that are repeated are dequantised
       after only if it is a contraction that takes them, by its codes;
-    - a `linalg.copy` that converts nothing is its source;
+    - a `linalg.copy` that converts nothing is its source, and `quantize` of
+      floats that are only widened is `quantize` of the narrow ones;
     - `quantize(dequantize(q))` is q where format and blocks agree; otherwise it
       is *double quantisation* and gets a warning: the two roundings add up,
       the tensor should be quantised from its high-precision source.

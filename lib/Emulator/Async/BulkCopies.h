@@ -1,4 +1,4 @@
-//===- BulkCopies.h - Copies that a barrier or a group completes *- C++ -*-===//
+//===- BulkCopies.h - Bulk copies -------------------------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

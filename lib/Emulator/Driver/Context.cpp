@@ -227,7 +227,7 @@ FP8EMU_API int cuDeviceGetAttribute(int *value, int attribute, int device) {
     break;
   case 38:
     *value = 65536; // none is modelled: who measures need not fill one
-    break; // L2
+    break;          // L2
   case 39:
     *value = kMultiprocessorThreads;
     break;

@@ -227,10 +227,12 @@ fp8rt_status fp8rt_workspace_alloc(int32_t device, fp8rt_stream stream,
 
 fp8rt_status fp8rt_workspace_free(int32_t device, fp8rt_stream stream,
                                   void *ptr) {
-  if (!ptr || getAllocator().release(asDevicePtr(ptr)))
+  if (ptr && getAllocator().release(asDevicePtr(ptr)))
     return FP8RT_OK;
   return inContext(device, [&](const Driver &driver) {
-    return freeInStream(driver, device, asStream(stream), asDevicePtr(ptr));
+    return ptr ? freeInStream(driver, device, asStream(stream),
+                              asDevicePtr(ptr))
+               : FP8RT_OK;
   });
 }
 
