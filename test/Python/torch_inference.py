@@ -249,7 +249,7 @@ class Models(unittest.TestCase):
         model = Branches().train()
         x = torch.randn(4, 64)
         fp8.torch.quantize_for_inference(model, "current", [
-            x, (3 * x, False), {"x": 2 * x, "takes_b": True}, torch.empty(0, 64)])
+            x, (3 * x, False), -2 * x, {"x": 2 * x, "takes_b": True}, torch.empty(0, 64)])
         self.assertTrue(model.training)
         for layer, factor in ((model.a, 3), (model.b, 2)):
             self.assertAlmostEqual(layer.input_scale.item() * 448 / x.abs().max().item(), factor, 5)
