@@ -12,8 +12,9 @@
 
 using namespace fp8emu;
 
-/// How far ahead, in turns of warps, random work is put off at most.
-static constexpr uint32_t kMaxDelay = 48;
+/// How far ahead, in turns of warps, random work is put off; now and then much
+/// further, or who runs far behind would never come too early.
+static constexpr uint32_t kDelay = 48, kLongDelay = 4096, kLongOneOf = 16;
 
 uint64_t AsyncQueue::draw() {
   switch (cluster.grid.settings.order) {
@@ -24,7 +25,8 @@ uint64_t AsyncQueue::draw() {
   case Order::Random:
     break;
   }
-  return cluster.time + cluster.random(kMaxDelay);
+  bool isLong = cluster.random(kLongOneOf) == 0;
+  return cluster.time + cluster.random(isLong ? kLongDelay : kDelay);
 }
 
 void AsyncQueue::push(AsyncOp op) {
