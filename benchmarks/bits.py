@@ -3,7 +3,7 @@
 usage: bits.py make DIR [--build-dir build]      compiles the programs, with kernels as PTX
        bits.py run DIR CHECK                     a line for each: its name and the hash of its results
 
-CHECK is repeat-check of a build (build/test/Integration/CUDA) or of a bundle. FP8_CUDA_DRIVER=emulator bits.py run ... on one
+CHECK is repeat-check of a build (build/test/Integration/CUDA) or of a bundle. FP8_CUDA_DRIVER=build/lib/libfp8emu.so bits.py run ... on one
 machine and bits.py run ... on one with a GPU are to print the same; diff says where they do not.
 """
 
