@@ -369,8 +369,13 @@ class Mistakes(unittest.TestCase):
             with self.assertRaisesRegex(fp8.ArgumentError, f"^{message}"):
                 layer(x)
         self.assertTrue(torch.equal(run(layer, good)[0], expected))
-        with self.assertRaisesRegex(fp8.Error, "recipe"):
-            make_layer("delaied")(good)
+        model = make_model()
+        for make in (lambda: make_layer("delaied"), lambda: fp8.torch.autocast("delaied"),
+                     lambda: convert(model, "delaied"),
+                     lambda: convert(model, "delayed", max_paddings=3)):
+            with self.assertRaises(fp8.Error):
+                make()
+        self.assertEqual(modules.get_layers(model), {})
         with self.assertRaisesRegex(fp8.ArgumentError, "expected a module or a Backend"):
             fp8.torch.end_step(3)
 

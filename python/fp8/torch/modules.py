@@ -1,12 +1,15 @@
 """Linear layers in FP8, and models that have them."""
 
+import copy
 import fnmatch
+import functools
 import itertools
 import weakref
 
 import torch
 from torch import nn
 
+import fp8
 from fp8.errors import ArgumentError
 from fp8.recipes import get_text
 from fp8.remarks import explain as explain_remarks
@@ -28,6 +31,13 @@ def _get_programs(recipe, target="auto", options=()):
     return _programs[key]
 
 
+@functools.cache
+def _check_recipe(recipe, target, options):
+    """Says mistakes before a layer is called."""
+    checked = {key: value for key, value in options if key != "cache"}
+    fp8.emit("module {}", "mlir", recipe, target="cpu" if target == "auto" else target, **checked)
+
+
 class autocast:
     """Within it, `Linear` layers without a recipe of their own compute in FP8:
 
@@ -42,6 +52,8 @@ class autocast:
 
     def __init__(self, recipe, enabled=True):
         self._recipe = get_text(recipe) if enabled else None
+        if enabled and not torch.compiler.is_compiling():
+            _check_recipe(self._recipe, "cpu", ())
 
     def __enter__(self):
         self._before = autocast.current
@@ -73,6 +85,8 @@ class Linear(nn.Linear):
     def _begin(self, recipe, target="auto", options=None):
         self.recipe = None if recipe is None else get_text(recipe)
         self._target, self._options = target, tuple(sorted((options or {}).items()))
+        if self.recipe is not None:
+            _check_recipe(self.recipe, target, self._options)
         self._units, self._steps = {}, True
         self._number = next(_numbers)
         _layers[self._number] = self
@@ -148,7 +162,6 @@ class Linear(nn.Linear):
             self._get_unit(recipe, bytes_)
 
     def __deepcopy__(self, memo):
-        import copy
         made = type(self).__new__(type(self))
         memo[id(self)] = made
         made.__setstate__({key: value if key == "_number" else copy.deepcopy(value, memo)
@@ -205,6 +218,8 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     Raises ArgumentError if no layer is left.
     """
     text = None if recipe is None else get_text(recipe)
+    if text is not None:
+        _check_recipe(text, target, tuple(sorted(options.items())))
     layers = [(name, module) for name, module in model.named_modules()
               if type(module) in (nn.Linear, Linear) and _matches(filter, name, module)]
     chosen = layers[first_last_bf16:len(layers) - first_last_bf16]
