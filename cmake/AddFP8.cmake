@@ -54,6 +54,8 @@ function(_fp8_use_pch target)
     target_link_libraries(fp8_pch PUBLIC fp8_compile_options)
     target_compile_options(fp8_pch PRIVATE -fno-exceptions)
     target_precompile_headers(fp8_pch PRIVATE
+      <mlir/Dialect/GPU/IR/GPUDialect.h>
+      <mlir/Dialect/LLVMIR/NVVMDialect.h>
       <mlir/Dialect/Linalg/IR/Linalg.h>
       <mlir/Dialect/Tensor/IR/Tensor.h>
       <mlir/Dialect/Func/IR/FuncOps.h>
