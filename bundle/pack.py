@@ -88,9 +88,10 @@ def copy_checks(args):
 
 
 def copy_libraries(args):
-    """libfp8rt, and the shared libraries that no other machine is sure to have;
-    returns where those were."""
-    copy_stripped(args, args.build / "lib" / "libfp8rt.so", args.stage / "lib" / "libfp8rt.so")
+    """libfp8rt, the emulator beside it, and the shared libraries that no other machine is sure
+    to have; returns where those were."""
+    for name in ("libfp8rt.so", "libfp8emu.so"):
+        copy_stripped(args, args.build / "lib" / name, args.stage / "lib" / name)
     output = subprocess.run(["ldd", args.build / "lib" / "libfp8rt.so"], check=True, text=True,
                             capture_output=True).stdout
     origins = []

@@ -69,7 +69,9 @@ fp8rt_status fp8c_program_get_info(const fp8c_program *program,
 /// dtype, rank and sizes. They are read until the call has ended, on a GPU
 /// until its work in `stream` has; only memrefs are written. On the CPU they
 /// are in the host's memory, on a GPU in that of one device, aligned to 16
-/// bytes. Scalars are tensors of rank 0, always the host's.
+/// bytes. Scalars are tensors of rank 0, always the host's. On an emulated GPU
+/// (fp8rt_device_is_emulated) all tensors may be the host's, and results are
+/// then.
 ///
 /// `results[i]` is made by the call and the caller's: a tensor where the
 /// program runs, a scalar on the host.

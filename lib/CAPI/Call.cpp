@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -127,7 +128,8 @@ llvm::Error Call::checkPlace(const NamedPort &named,
       return llvm::Error::success();
     expected = "the host";
   } else {
-    if (tensor.device.type == FP8C_CUDA_MANAGED ||
+    if ((isOnHost && isOfHost(tensor.device)) ||
+        tensor.device.type == FP8C_CUDA_MANAGED ||
         (tensor.device.type == FP8C_CUDA &&
          tensor.device.index == device.index))
       return llvm::Error::success();
@@ -150,13 +152,51 @@ llvm::Error Call::chooseDevice(ArrayRef<const fp8c_tensor *> tensors) {
       device.index = tensor->device.index;
       return llvm::Error::success();
     }
-  return makeError(fp8rt_device_get_current(&device.index));
+  if (llvm::Error error = makeError(fp8rt_device_get_current(&device.index)))
+    return error;
+  int32_t isEmulated = 0;
+  if (llvm::Error error = makeError(fp8rt_device_is_emulated(&isEmulated)))
+    return error;
+  isOnHost = isEmulated;
+  return llvm::Error::success();
 }
 
 llvm::Error Call::check(const NamedPort &port, const fp8c_tensor *tensor) {
   if (llvm::Error error = checkType(port, tensor))
     return error;
   return checkPlace(port, *tensor);
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors of the host on an emulated GPU
+//===----------------------------------------------------------------------===//
+
+llvm::Expected<StagedTensor> StagedTensor::create(const fp8c_tensor &tensor,
+                                                  int32_t width) {
+  size_t bytes = width;
+  bool isRowMajor = true;
+  for (int32_t i = tensor.rank - 1; i >= 0; --i) {
+    if (tensor.strides && tensor.sizes[i] != 1)
+      isRowMajor &= tensor.strides[i] == static_cast<int64_t>(bytes / width);
+    bytes *= static_cast<size_t>(std::max<int64_t>(tensor.sizes[i], 0));
+  }
+  StagedTensor staged(tensor.data ? getData(tensor) : nullptr, bytes);
+  // What the runtime is going to refuse is not copied.
+  if (bytes == 0 || !staged.source || !isRowMajor)
+    return staged;
+  if (llvm::Error error =
+          makeError(fp8rt_memory_alloc(0, bytes, &staged.memory)))
+    return std::move(error);
+  std::memcpy(staged.memory, staged.source, bytes);
+  return staged;
+}
+
+StagedTensor::~StagedTensor() { fp8rt_memory_free(0, memory); }
+
+void StagedTensor::copyBack() const {
+  // Others may be in memory that cannot be written.
+  if (memory && std::memcmp(memory, source, bytes) != 0)
+    std::memcpy(source, memory, bytes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -201,6 +241,14 @@ llvm::Error Call::prepare(const char *name,
       continue;
     }
     arguments.push_back(makeDescriptor(*tensor));
+    if (isOnHost && isOfHost(tensor->device)) {
+      auto copy = StagedTensor::create(*tensor, port.width);
+      if (!copy)
+        return copy.takeError();
+      staged.push_back(std::move(*copy));
+      if (void *memory = staged.back().getMemory())
+        arguments.back().setMemory(memory);
+    }
     packed.push_back(arguments.back().words.data());
   }
   for (size_t i = 0; i < numResults; ++i)
@@ -213,8 +261,12 @@ llvm::Error Call::run(ArrayRef<void *> scalars) {
   for (auto [index, result] : llvm::enumerate(results))
     places.push_back(function->results[index].rank >= 0 ? result.words.data()
                                                         : scalars[index]);
-  return program.call(*function, packed.data(), places.data(), state,
-                      device.index, stream);
+  if (llvm::Error error = program.call(*function, packed.data(), places.data(),
+                                       state, device.index, stream))
+    return error;
+  for (const StagedTensor &tensor : staged)
+    tensor.copyBack();
+  return llvm::Error::success();
 }
 
 void capi::freeResult(void *memory, fp8c_device device, fp8rt_stream stream) {

@@ -15,6 +15,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mlir::fp8::capi {
@@ -26,6 +27,9 @@ struct Descriptor {
   void *getAllocated() const { return reinterpret_cast<void *>(words[0]); }
   char *getData(int32_t width) const {
     return reinterpret_cast<char *>(words[1]) + words[2] * width;
+  }
+  void setMemory(void *memory) {
+    words[0] = words[1] = reinterpret_cast<int64_t>(memory);
   }
   int64_t *getSizes() { return words.data() + 3; }
   int64_t *getStrides() { return getSizes() + (words.size() - 3) / 2; }
@@ -48,6 +52,28 @@ struct NamedPort {
   StringRef kind;
   const fp8rt_program_function &function;
   const fp8rt_program_port &port;
+};
+
+/// A copy of a tensor of the host in the memory of an emulated GPU, for a call.
+class StagedTensor {
+public:
+  StagedTensor(StagedTensor &&other)
+      : source(other.source), memory(std::exchange(other.memory, nullptr)),
+        bytes(other.bytes) {}
+  ~StagedTensor();
+
+  static llvm::Expected<StagedTensor> create(const fp8c_tensor &tensor,
+                                             int32_t width);
+  /// What kernels have written, which are memrefs only, is the caller's too.
+  void copyBack() const;
+
+  void *getMemory() const { return memory; }
+
+private:
+  StagedTensor(void *source, size_t bytes) : source(source), bytes(bytes) {}
+
+  void *source, *memory = nullptr;
+  size_t bytes;
 };
 
 /// One call of a function. What the runtime checks (sizes, order, alignment) is
@@ -73,9 +99,14 @@ public:
   bool isOnGPU() const {
     return function->flags & FP8RT_FUNCTION_TAKES_CONTEXT;
   }
+  /// Where callers find a tensor among the results: with those of the arguments
+  /// that are not scalars.
+  fp8c_device getPlaceOfResults() const {
+    return isOnHost ? fp8c_device{FP8C_CPU, 0} : device;
+  }
 
   const fp8rt_program_function *function = nullptr;
-  /// Where the tensors are.
+  /// Where the work is done, and the memory of results is allocated.
   fp8c_device device = {FP8C_CPU, 0};
   std::vector<Descriptor> results;
 
@@ -88,6 +119,9 @@ private:
   Program &program;
   fp8rt_state state;
   fp8rt_stream stream;
+  /// An emulated GPU's, which takes tensors of the host.
+  bool isOnHost = false;
+  std::vector<StagedTensor> staged;
   std::vector<Descriptor> arguments;
   SmallVector<void *> packed;
 };

@@ -29,26 +29,28 @@ namespace {
 /// A result that the caller owns.
 struct OwnedResult : fp8c_managed_tensor {
   OwnedResult(const Call &call, size_t index, fp8rt_stream stream);
-  ~OwnedResult() {
-    freeResult(descriptor.getAllocated(), tensor.device, stream);
-  }
+  ~OwnedResult() { freeResult(descriptor.getAllocated(), memory, stream); }
   OwnedResult(const OwnedResult &) = delete;
 
   /// Takes what the call has allocated.
   void take(Descriptor &&result, int32_t width);
 
   Descriptor descriptor;
+  /// Whose memory it is.
+  fp8c_device memory;
   fp8rt_stream stream;
   uint64_t scalar = 0;
 };
 } // namespace
 
 OwnedResult::OwnedResult(const Call &call, size_t index, fp8rt_stream stream)
-    : fp8c_managed_tensor(), descriptor(0), stream(stream) {
+    : fp8c_managed_tensor(), descriptor(0), memory(call.device),
+      stream(stream) {
   const fp8rt_program_port &port = call.function->results[index];
   bool isScalar = port.rank < 0;
   fp8c_dtype_from_name(port.dtype, &tensor.dtype);
-  tensor.device = isScalar ? fp8c_device{FP8C_CPU, 0} : call.device;
+  tensor.device =
+      isScalar ? fp8c_device{FP8C_CPU, 0} : call.getPlaceOfResults();
   tensor.rank = std::max(port.rank, 0);
   tensor.data = isScalar ? &scalar : nullptr;
   manager = this;
@@ -131,9 +133,10 @@ static llvm::Error checkDestination(Call &call, const NamedPort &named,
                                ", but got " + Twine(tensor->strides[i]));
     stride *= static_cast<uint64_t>(tensor->sizes[i]);
   }
-  return call.isOnGPU() ? makeError(fp8rt_memory_check(
-                              call.device.index, getData(*tensor), port.name))
-                        : llvm::Error::success();
+  return call.getPlaceOfResults().type == FP8C_CUDA
+             ? makeError(fp8rt_memory_check(call.device.index, getData(*tensor),
+                                            port.name))
+             : llvm::Error::success();
 }
 
 /// Copies what the program allocated for a result.

@@ -52,7 +52,8 @@ def _describe_machine():
 def _make_key(text, name, options):
     digest = hashlib.sha256()
     files = {key for key, value, _ in _core.get_options() if value == "FILE"}
-    described = [_describe_machine(), name]
+    # The emulator runs kernels as PTX.
+    described = [_describe_machine(), name, os.environ.get("FP8_CUDA_DRIVER")]
     for key, value in options:
         described.append((key, value))
         paths = [value] if key in files else []

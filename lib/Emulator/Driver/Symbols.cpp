@@ -155,6 +155,9 @@ static constexpr Symbol symbols[] = {
      cuThreadExchangeStreamCaptureMode},
 };
 
+/// By which libfp8rt knows that the device's memory is the host's.
+FP8EMU_API const int fp8emu_is_emulator = 1;
+
 FP8EMU_API int cuGetProcAddress_v2(const char *name, void **function,
                                    int version, uint64_t, int *status) {
   constexpr int found = 0, unknown = 1, tooOld = 2;

@@ -180,6 +180,18 @@ fp8rt_status fp8rt_device_get_info(int32_t device, fp8rt_device_info *info) {
   });
 }
 
+fp8rt_status fp8rt_device_is_emulated(int32_t *isEmulated) {
+  return detail::guard([&]() -> fp8rt_status {
+    if (!isEmulated)
+      return failNull("is_emulated");
+    const Driver *driver;
+    if (fp8rt_status status = getDriver(driver))
+      return status;
+    *isEmulated = driver->isEmulator;
+    return FP8RT_OK;
+  });
+}
+
 fp8rt_status fp8rt_device_get_current(int32_t *device) {
   return detail::guard([&]() -> fp8rt_status {
     if (!device)

@@ -73,6 +73,7 @@ void Loading::load() {
                 "expected a driver for CUDA " + formatVersion(kMinVersion) +
                     " or later, but got one for CUDA " +
                     formatVersion(driver.version));
+  driver.isEmulator = dlsym(library, "fp8emu_is_emulator");
   resolve(library);
 }
 

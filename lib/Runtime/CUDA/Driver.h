@@ -25,6 +25,7 @@ struct Driver {
 
   int version = 0;
   int numDevices = 0;
+  bool isEmulator = false;
 };
 
 /// Loads and initialises the driver at the first call. FP8RT_OK, or why there
