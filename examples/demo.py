@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 
 import ml_dtypes
 import numpy as np
@@ -45,13 +46,13 @@ def reference(t):
     return h @ t["w2"] + t["b2"]
 
 
-def fp8_run(args, recipe, *more):
+def fp8_run(args, recipe, *more, target="cpu"):
     command = [
         os.path.join(args.build_dir, "bin", "fp8-run"),
         PROGRAM,
         "--entry=mlp",
         f"--recipe={recipe}",
-        "--target=cpu",
+        f"--target={target}",
         *more,
     ]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -107,6 +108,19 @@ def measure(args, recipe, in_file, out_file, expected):
     return row
 
 
+def run_on_emulator(args, in_file):
+    start = time.perf_counter()
+    output = fp8_run(args, "current", f"--inputs={in_file}", "--device=emulator",
+                     "--compare=cpu", target="sm_90a")
+    seconds = time.perf_counter() - start
+    print("\nThe kernels for an H200, recipe=current, compiled and run on a model of that GPU")
+    print(f"(docs/Emulator.md) in {seconds:.1f} s, and compared with the CPU's result, whose")
+    print("sums are rounded less:")
+    for line in output.splitlines():
+        if "largest difference" in line:
+            print(f"  {line}")
+
+
 def print_table(rows):
     widths = {key: max(len(key), *(len(row[key]) for row in rows)) for key in rows[0]}
     for row in [{key: key for key in widths}, *rows]:
@@ -157,6 +171,7 @@ def main():
         out_file = os.path.join(directory, "out.safetensors")
         tensors.save(in_file, inputs)
         print_table([measure(args, r, in_file, out_file, expected) for r in RECIPES])
+        run_on_emulator(args, in_file)
     for recipe in ("current", "none"):
         print(f"\nWhat the compiler says about each matmul, recipe={recipe}:", flush=True)
         print_remarks(args, recipe)
