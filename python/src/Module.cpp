@@ -15,6 +15,7 @@
 #include "Arrays.h"
 #include "Compile.h"
 #include "Errors.h"
+#include "ForeignCall.h"
 #include "Job.h"
 #include "Program.h"
 #include "Results.h"
@@ -66,6 +67,7 @@ NB_MODULE(_core, module) {
   addPrograms(module);
   addStates(module);
   addCompiler(module);
+  addForeignCalls(module);
   module.def("get_devices", getDevices);
   module.def("get_driver_version", getDriverVersion);
   module.def("get_stats", getStats);

@@ -152,6 +152,31 @@ class Compile(unittest.TestCase):
         with self.assertRaisesRegex(fp8.UnsupportedError, "compile the one that jax.grad"):
             jax.grad(lambda x: compiled(weights, x).sum())(x[0])
 
+    def test_calls_by_xla(self):
+        weights, x = make_weights(), make_input(8, WIDTH)
+        compiled = compile(mlp, "current")
+        function = jax.jit(lambda w, x: compiled(w, x) * 2)
+        text = function.lower(weights, x).as_text()
+        self.assertIn("fp8_program", text)
+        self.assertNotIn("callback", text)
+        y = function(weights, x)
+        # Numbers, and results of several dtypes.
+        several = compile(lambda x, n: (x * 2, n + 1, x > 0))
+        for result, expected in zip(jax.jit(several)(x, 3), several(x, 3)):
+            np.testing.assert_array_equal(result, expected)
+            self.assertEqual(result.dtype, expected.dtype)
+        # A loop of calls.
+        looped = jax.jit(lambda w, x: jax.lax.fori_loop(0, 3, lambda i, x: compiled(w, x), x))
+        expected = x
+        for _ in range(3):
+            expected = compiled(weights, expected)
+        np.testing.assert_allclose(looped(weights, x), expected, rtol=1e-6)
+        # What is gone cannot be called, and says so.
+        np.testing.assert_array_equal(function(weights, x), y)
+        lowered = jax.jit(lambda w, x: compile(mlp, "current")(w, x)).lower(weights, x).compile()
+        with self.assertRaisesRegex(Exception, "to be alive, but it is gone"):
+            jax.block_until_ready(lowered(weights, x))
+
     def test_states(self):
         weights, x = make_weights(), make_input(16, WIDTH)
         compiled = compile(mlp, fp8.DelayedScaling(amax_history_len=4))

@@ -5,17 +5,27 @@ import threading
 from collections import namedtuple
 
 import jax
-import jax.experimental
+import numpy
 
 import fp8
-from fp8 import imports
+from fp8 import _core, imports
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.jax import importer
 from fp8.remarks import explain
 
 # What was compiled for arguments of one kind: the Program, the function of it, its State or
-# None, and the tree of the results' shapes.
-Version = namedtuple("Version", "program function state results")
+# None, the tree of the results' shapes, and what XLA calls it by.
+Version = namedtuple("Version", "program function state results foreign_call")
+
+# The handler of XLA's foreign function interface that calls programs.
+_HANDLER = "fp8_program"
+
+
+@functools.cache
+def _register():
+    for platform, is_on_gpu in (("cpu", False), ("CUDA", True)):
+        jax.ffi.register_ffi_target(_HANDLER, _core.get_xla_handler(is_on_gpu),
+                                    platform=platform, api_version=1)
 
 
 def compile(function, recipe=None, *, weights=None, gradients=(), target="auto", **options):
@@ -42,11 +52,11 @@ class Compiled:
     called. Arguments are trees of JAX's arrays, or of what becomes some; results are as the
     function's own.
 
-    Under jax.jit, and on the CPU, a call is a callback; vmap calls it for each element. With a
-    recipe that has a state each call is a step. `versions` are what was compiled.
+    Under jax.jit it is a call by XLA, in its stream and of its memory; vmap calls it for each
+    element. With a recipe that has a state each call is a step. `versions` are what was compiled.
 
-    Raises UnsupportedError, by the name of the operation, for what does not become linalg, for
-    derivatives, and under jax.jit for programs on a GPU.
+    Raises UnsupportedError, by the name of the operation, for what does not become linalg, and
+    for derivatives.
     """
 
     def __init__(self, function, recipe, weights, gradients, target, options):
@@ -94,7 +104,9 @@ class Compiled:
         compiled = fp8.compile(program.text, self._recipe, target=self._target, **self._options)
         function = compiled["main"]
         state = fp8.State(compiled) if function.takes_state else None
-        return Version(compiled, function, state, program.results)
+        foreign_call = _core.ForeignCall(compiled._core, function._index,
+                                         None if state is None else state._core)
+        return Version(compiled, function, state, program.results, foreign_call)
 
     def __call__(self, *arguments, **keywords):
         if keywords:
@@ -128,19 +140,22 @@ def _call(version, leaves):
 
 
 def _call_traced(version, leaves):
-    """The same where JAX traces: a callback, in the order of calls where there is a state."""
-    if version.function.runs_on_gpu:
-        raise UnsupportedError("expected a program on the CPU under jax.jit and other "
-                               "transformations, but got one on a GPU: call it outside of them")
+    """The same where JAX traces: a call by XLA."""
+    _register()
+    function = version.function
+    if function.runs_on_gpu and any(port.shape is None
+                                    for port in function.arguments + function.results):
+        raise UnsupportedError("expected arrays, but got a number, which XLA has on the GPU and a "
+                               "program takes from the host: call it outside of jax.jit, or pass "
+                               "an array of one element")
     shapes = tuple(jax.tree_util.tree_leaves(version.results))
+    # A step must not be left out, nor taken twice.
+    call_by_xla = jax.ffi.ffi_call(_HANDLER, shapes, vmap_method="sequential",
+                                   has_side_effect=version.state is not None)
 
     @jax.custom_jvp
     def call(*leaves):
-        def callback(*arrays):
-            return tuple(_call(version, [jax.numpy.asarray(array) for array in arrays]))
-        if version.state is not None:
-            return jax.experimental.io_callback(callback, shapes, *leaves, ordered=True)
-        return jax.pure_callback(callback, shapes, *leaves, vmap_method="sequential")
+        return tuple(call_by_xla(*leaves, number=numpy.int64(version.foreign_call.number)))
 
     @call.defjvp
     def differentiate(primals, tangents):

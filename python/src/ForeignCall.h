@@ -1,0 +1,20 @@
+//===- ForeignCall.h - Programs that XLA calls ------------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_PYTHON_FOREIGNCALL_H
+#define FP8_PYTHON_FOREIGNCALL_H
+
+#include <nanobind/nanobind.h>
+
+namespace fp8py {
+
+void addForeignCalls(nanobind::module_ &module);
+
+} // namespace fp8py
+
+#endif // FP8_PYTHON_FOREIGNCALL_H
