@@ -17,6 +17,8 @@ using namespace mlir::fp8;
 
 /// Rows of a thread times its chunks: what its registers hold of the inputs.
 static constexpr int64_t kMaxPlaces = 16;
+/// Of a block of threads.
+static constexpr int64_t kMaxWarps = 32;
 /// Of a thread that has whole rows.
 static constexpr int64_t kMaxChunks = 8;
 
@@ -376,6 +378,10 @@ public:
     };
     if (!config)
       return fail("expected a #fp8_stream.config, but got {0}", attribute);
+    // Also of what was not parsed, for which nobody verifies the attribute.
+    if (config.getWarps() > kMaxWarps)
+      return fail("expected at most {0} warps of a block, but got {1}",
+                  kMaxWarps, config.getWarps());
     if (config.getRows() * config.getChunks() > kMaxPlaces)
       return fail("expected at most {0} rows and chunks of a thread, but got "
                   "{1}",

@@ -491,3 +491,16 @@ func.func @inside(%x: tensor<4x8x16xbf16>, %s: tensor<1x1x1xf32>) -> tensor<4x16
   } : (tensor<4x8x16xbf16>, tensor<1x1x1xf32>) -> tensor<4x16x8xf8E4M3FN>
   return %0 : tensor<4x16x8xf8E4M3FN>
 }
+
+// A block has 32 warps at most: whole rows beside 512 rows of whole columns were
+// 128 of them.
+func.func @rows_and_high_columns(%x: tensor<368x2048xbf16>) -> (tensor<368x1xf32>, tensor<1x2048xf32>) {
+  // expected-remark @below {{no kernel: expected rows that the registers of a cluster hold, but got 2048 columns}}
+  %0:2 = fp8.stream(%x) {
+  ^bb0(%a: tensor<368x2048xbf16>):
+    %1 = fp8.amax %a block = [1, *] : tensor<368x2048xbf16>
+    %2 = fp8.amax %a block = [*, 1] : tensor<368x2048xbf16>
+    fp8.yield %1, %2 : tensor<368x1xf32>, tensor<1x2048xf32>
+  } : (tensor<368x2048xbf16>) -> (tensor<368x1xf32>, tensor<1x2048xf32>)
+  return %0#0, %0#1 : tensor<368x1xf32>, tensor<1x2048xf32>
+}
