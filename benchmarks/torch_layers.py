@@ -83,8 +83,8 @@ WORKLOADS = {
 }
 
 
-def convert(recipe, model):
-    return fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0)
+def convert(recipe, model, **options):
+    return fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, **options)
 
 
 def convert_torchao(recipe, model):
@@ -105,6 +105,8 @@ WAYS = {
     "torchao rowwise": lambda model: torch.compile(convert_torchao("rowwise", model)),
     "layers delayed": functools.partial(convert, "delayed"),
     "layers delayed, compiled": lambda model: torch.compile(convert("delayed", model)),
+    "only faster, compiled": lambda model: torch.compile(
+        convert("delayed", model, only_faster=True)),
     "layers rowwise, compiled": lambda model: torch.compile(convert("rowwise", model)),
     "backend delayed": functools.partial(use_backend, "delayed"),
     "backend delayed fast": functools.partial(use_backend, "delayed,accumulate=fast_fprop"),

@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 import fp8
 import fp8.torch
-from fp8.torch import linear_programs, modules
+from fp8.torch import linear_programs, modules, speed
 
 
 def make_model(width=64, wide=128, depth=3, dtype=torch.bfloat16):
@@ -174,6 +174,32 @@ class Models(unittest.TestCase):
         with self.assertRaisesRegex(fp8.ArgumentError, "^expected linear layers to convert, but "
                                                        "got 1 that match, of which 1 at either"):
             convert(make_model(), filter="2", first_last_bf16=1)
+
+    def test_only_faster(self):
+        # Nothing is compiled for a GPU that is not there.
+        model, x = make_model(), make_input(32, 64)
+        expected = model(x)
+        convert(model, "delayed", target="sm_90a", only_faster=True)
+        torch.testing.assert_close(model(x), expected, rtol=0, atol=0)
+        text = fp8.torch.summarize(model)
+        self.assertRegex(text, r"(?m)^0: delayed\n  32 rows: high precision: expected \d+ us "
+                               r"forward and backward, and \d+ under delayed$")
+        torch._dynamo.reset()
+        torch.testing.assert_close(torch.compile(model, backend="eager", fullgraph=True)(x),
+                                   expected, rtol=0, atol=0)
+        self.assertIs(type(fp8.torch.convert_from_fp8(model)[0]), nn.Linear)
+        # On a CPU nothing is faster, and all is what was asked for.
+        convert(model, "current", only_faster=True)
+        self.assertGreater(get_error(model(x), expected), 1e-3)
+        self.assertNotIn("high precision", fp8.torch.summarize(model))
+
+    def test_expected_times(self):
+        for recipe in ("delayed", "delayed,amax_history_len=4", "current", "rowwise", "block"):
+            self.assertFalse(speed.is_faster(recipe, 32, 3072, 768), recipe)
+            self.assertTrue(speed.is_faster(recipe, 8192, 14336, 4096), recipe)
+        self.assertTrue(speed.is_faster("mxfp8", 1, 1, 1))
+        self.assertLess(speed.estimate("delayed", 8192, 4096, 4096),
+                        speed.estimate("rowwise", 8192, 4096, 4096))
 
     def test_summary(self):
         model = make_model()

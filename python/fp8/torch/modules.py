@@ -13,7 +13,7 @@ import fp8
 from fp8.errors import ArgumentError
 from fp8.recipes import get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import linear_ops
+from fp8.torch import linear_ops, speed
 from fp8.torch.linear_programs import ELEMENTS, Programs
 
 _numbers = itertools.count()
@@ -69,6 +69,8 @@ class Linear(nn.Linear):
 
     - recipe: as fp8.compile takes it; None for that of `autocast` around a call;
     - others: as torch.nn.Linear;
+    - only_faster: leaves calls on a GPU to PyTorch for which fp8.torch.speed expects FP8 to be
+      slower, as with few rows: of 16 bits and the recipes that it knows;
     - options: of fp8.compile.
 
     x is [..., in_features] of float32, float16 or bfloat16, the result [..., out_features] of
@@ -78,16 +80,17 @@ class Linear(nn.Linear):
     """
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *,
-                 recipe=None, target="auto", **options):
+                 recipe=None, target="auto", only_faster=False, **options):
         super().__init__(in_features, out_features, bias, device, dtype)
-        self._begin(recipe, target, options)
+        self._begin(recipe, target, only_faster, options)
 
-    def _begin(self, recipe, target="auto", options=None):
+    def _begin(self, recipe, target="auto", only_faster=False, options=None):
         self.recipe = None if recipe is None else get_text(recipe)
         self._target, self._options = target, tuple(sorted((options or {}).items()))
         if self.recipe is not None:
             _check_recipe(self.recipe, target, self._options)
         self._units, self._steps = {}, True
+        self._only_faster, self._slower = only_faster, set()
         self._number = next(_numbers)
         _layers[self._number] = self
 
@@ -108,6 +111,8 @@ class Linear(nn.Linear):
             x, weight = x.to(dtype), weight.to(dtype)
             bias = None if bias is None else bias.to(dtype)
         self._check(x, weight, bias)
+        if self._only_faster and self._is_slower(x, recipe):
+            return nn.functional.linear(x, weight, bias)
         rows = x.reshape(-1, self.in_features).contiguous()
         if x.numel() == 0:
             # Nothing to compute, and no amax of it.
@@ -118,6 +123,29 @@ class Linear(nn.Linear):
         else:
             y = linear_ops.Linear.apply(rows, weight.contiguous(), bias, self._get_unit(recipe))
         return y.reshape(*x.shape[:-1], self.out_features)
+
+    def _is_slower(self, x, recipe):
+        rows = x.numel() // self.in_features
+        is_on_gpu = x.device.type == "cuda" or self._target.startswith("sm_")
+        if not is_on_gpu or x.dtype == torch.float32 or speed.is_faster(
+                recipe, rows, self.out_features, self.in_features):
+            return False
+        if not torch.compiler.is_compiling():
+            self._slower.add((recipe, rows))
+        elif isinstance(rows, int):
+            _note_slower(self._number, recipe, rows)
+        return True
+
+    @property
+    def slower(self):
+        """What `only_faster` has left to PyTorch: texts with numbers of rows and times."""
+        lines = []
+        for recipe, rows in sorted(self._slower):
+            sizes = rows, self.out_features, self.in_features
+            lines.append(f"{rows} rows: high precision: expected {speed.estimate(None, *sizes):.0f} "
+                         f"us forward and backward, and {speed.estimate(recipe, *sizes):.0f} "
+                         f"under {recipe}")
+        return tuple(lines)
 
     def _check(self, x, weight, bias):
         if x.ndim == 0 or x.shape[-1] != self.in_features:
@@ -193,6 +221,11 @@ def _find_unit(number, recipe):
     return _layers[number]._get_unit(recipe).number
 
 
+@torch.compiler.assume_constant_result
+def _note_slower(number, recipe, rows):
+    _layers[number]._slower.add((recipe, rows))
+
+
 def _matches(filter, name, module):
     if filter is None:
         return True
@@ -203,7 +236,7 @@ def _matches(filter, name, module):
 
 
 def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, target="auto",
-                            **options):
+                            only_faster=False, **options):
     """Makes the torch.nn.Linear layers of a model `Linear` ones, in place, and returns it.
 
     - recipe: as fp8.compile takes it; None for that of `autocast` around a call;
@@ -211,6 +244,7 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
       (name, module); None for all;
     - first_last_bf16: how many of these stay what they are at either end of the model, where
       FP8 costs most accuracy and saves least time;
+    - only_faster: as `Linear` has it;
     - target, options: of fp8.compile.
 
     Modules and parameters stay the same objects with the same names, so that optimizers,
@@ -228,7 +262,7 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
                             f"match, of which {first_last_bf16} at either end stay what they are")
     for _, module in chosen:
         module.__class__ = Linear
-        module._begin(text, target, options)
+        module._begin(text, target, only_faster, options)
     return model
 
 
@@ -237,7 +271,8 @@ def convert_from_fp8(model):
     for module in model.modules():
         if type(module) is Linear:
             module.__class__ = nn.Linear
-            for name in ("recipe", "_target", "_options", "_units", "_steps", "_number"):
+            for name in ("recipe", "_target", "_options", "_units", "_steps", "_only_faster",
+                         "_slower", "_number"):
                 module.__dict__.pop(name, None)
     return model
 
@@ -255,6 +290,7 @@ def summarize(model):
             lines.append(f"{name}: {module.recipe or 'the recipe of autocast'}")
             if module.remarks:
                 lines += [f"  {line}" for line in explain_remarks(module.remarks).split("\n")]
+            lines += [f"  {line}" for line in module.slower]
         elif isinstance(module, nn.Linear):
             lines.append(f"{name}: high precision: it was not converted")
     return "\n".join(lines)
