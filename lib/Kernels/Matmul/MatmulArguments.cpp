@@ -94,7 +94,11 @@ Value addOperand(OpBuilder &b, Value value, SmallVectorImpl<Value> &ins) {
     return value;
   }
   auto parts = DisassembleOp::create(b, value.getLoc(), value);
-  Value factors = StoredFactors::get(value).tensor;
+  StoredFactors stored = StoredFactors::get(value);
+  Value factors = stored.tensor;
+  if (stored.source)
+    factors =
+        DisassembleOp::create(b, value.getLoc(), stored.source).getScaleInv();
   ins.append({parts.getPayload(), factors ? factors : parts.getScaleInv()});
   return parts.getPayload();
 }

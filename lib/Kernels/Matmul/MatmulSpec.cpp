@@ -35,23 +35,31 @@ static std::optional<ScaleBlock> getScaleBlock(ScaledType type) {
   return std::nullopt;
 }
 
+/// Whether the last two dimensions change places, whatever batches there are.
+static bool exchangesLast(ArrayRef<int64_t> permutation) {
+  auto rank = static_cast<int64_t>(permutation.size());
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    int64_t swapped = dim < rank - 2 ? dim : 2 * rank - 3 - dim;
+    if (permutation[dim] != swapped)
+      return false;
+  }
+  return true;
+}
+
 StoredFactors StoredFactors::get(Value operand) {
+  // A kernel that transposes codes leaves an assembly behind, with factors that
+  // are transposed: those of the source are what is read, before and after.
+  if (auto transpose = operand.getDefiningOp<TransposeOp>();
+      transpose && exchangesLast(transpose.getPermutation()))
+    return {Value(), transpose.getSource(), Major::MN};
   auto assemble = operand.getDefiningOp<AssembleOp>();
   if (!assemble)
     return {};
   Value factors = assemble.getScaleInv();
   auto transpose = factors.getDefiningOp<linalg::TransposeOp>();
-  if (!transpose)
+  if (!transpose || !exchangesLast(transpose.getPermutation()))
     return {factors};
-  // The last two, whatever batches there are.
-  ArrayRef<int64_t> permutation = transpose.getPermutation();
-  auto rank = static_cast<int64_t>(permutation.size());
-  for (int64_t dim = 0; dim < rank; ++dim) {
-    int64_t swapped = dim < rank - 2 ? dim : 2 * rank - 3 - dim;
-    if (permutation[dim] != swapped)
-      return {factors};
-  }
-  return {transpose.getInput(), Major::MN};
+  return {transpose.getInput(), Value(), Major::MN};
 }
 
 /// What the op's epilogue reads beside the accumulator.

@@ -63,9 +63,12 @@ struct OperandSpec {
 /// are, or, of a transposition, before it.
 struct StoredFactors {
   Value tensor;
+  /// What is transposed, if its factors are read, which are no tensor yet.
+  Value source;
   Major major = Major::K;
 
-  /// Of any operand; of one that nothing visible assembles, no tensor.
+  /// Of any operand; of one that nothing visible assembles or transposes,
+  /// neither.
   static StoredFactors get(Value operand);
 };
 

@@ -1,0 +1,19 @@
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-select-kernels --fp8-build-kernels --fp8-launch-kernels %s | FileCheck %s
+
+// Factors of what a kernel transposes are read as the source has them: the launch
+// says so as the kernel was built, which was before the transposition was one.
+
+!a = !fp8.scaled<256x64xf8E4M3FN, block = [128, 1], scale = f32>
+!at = !fp8.scaled<64x256xf8E4M3FN, block = [1, 128], scale = f32>
+!b = !fp8.scaled<48x256xf8E4M3FN, block = [1, 128], scale = f32>
+
+// CHECK: params = [{{.*}}#fp8_gpu.pointer<1>, #fp8_gpu.stride<1, 1>, #fp8_gpu.stride<1, 0>, #fp8_gpu.pointer<3>, #fp8_gpu.stride<3, 0>, #fp8_gpu.stride<3, 1>,
+// CHECK-LABEL: func.func @transposed
+// CHECK: fp8.disassemble %arg0
+// CHECK: %{{.+}}, %[[FACTORS:.+]] = fp8.disassemble %arg0
+// CHECK: fp8_gpu.launch @{{.*}}fp8_matmul{{.*}} ins(%{{[^,]+}}, %[[FACTORS]], %{{.+}}, %{{.+}} : tensor<64x256xf8E4M3FN>, tensor<2x64xf32>, tensor<48x256xf8E4M3FN>, tensor<48x2xf32>)
+func.func @transposed(%a: !a, %b: !b) -> tensor<64x48xf32> {
+  %at = fp8.transpose %a permutation = [1, 0] : !a
+  %y = fp8.matmul %at, %b : !at, !b -> tensor<64x48xf32>
+  return %y : tensor<64x48xf32>
+}
