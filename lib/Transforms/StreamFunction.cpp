@@ -124,7 +124,8 @@ SmallVector<Value> TileBuilder::createMemory(ValueRange inputs) {
 /// The extents of the domain, and how many tiles there are of each.
 void TileBuilder::measureDomain() {
   Value full = mapping.lookup(tiling.getDomainInput());
-  domainSizes = tensor::getMixedSizes(b, loc, full);
+  for (int64_t dim : tiling.getDomainDims())
+    domainSizes.push_back(tensor::getMixedSize(b, loc, full, dim));
   for (auto [size, extent] : llvm::zip_equal(domainSizes, tiling.getTile()))
     numTiles.push_back(extent == kWhole ? OpFoldResult(b.getIndexAttr(1))
                                         : divide(size, extent));
@@ -210,8 +211,9 @@ Slice TileBuilder::getSlice(RankedTensorType type, const StreamLayout &layout) {
   Slice slice;
   for (auto [k, dim] : llvm::enumerate(layout.dims)) {
     if (dim < 0) {
+      // One, also where only the program that runs knows that.
       slice.offsets.push_back(b.getIndexAttr(0));
-      slice.sizes.push_back(b.getIndexAttr(type.getDimSize(k)));
+      slice.sizes.push_back(b.getIndexAttr(1));
       continue;
     }
     // Tiles are made of whole blocks.
@@ -229,8 +231,10 @@ Type TileBuilder::getTileType(Type type, const StreamLayout &layout) {
   SmallVector<int64_t> shape(scaled ? scaled.getShape()
                                     : cast<RankedTensorType>(type).getShape());
   for (auto [k, dim] : llvm::enumerate(layout.dims)) {
-    if (dim < 0)
+    if (dim < 0) {
+      shape[k] = 1;
       continue;
+    }
     std::optional<int64_t> size = getConstantIntValue(tile.sizes[dim]);
     shape[k] = size ? llvm::divideCeilSigned(*size, layout.block[dim])
                     : ShapedType::kDynamic;

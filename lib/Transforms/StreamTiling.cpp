@@ -58,8 +58,13 @@ LogicalResult StreamTiling::analyze(std::string &reason) {
       return failure();
     for (OpOperand *operand : getInputs(op)) {
       const StreamLayout &layout = layouts.lookup(*operand);
-      if (layout.isFull() && layout.isOrdered() && !domainInput)
-        domainInput = cast<BlockArgument>(operand->get());
+      if (!layout.isFull() || !layout.isOrdered() || domainInput)
+        continue;
+      domainInput = cast<BlockArgument>(operand->get());
+      domainDims.resize(layout.block.size());
+      for (auto [k, dim] : llvm::enumerate(layout.dims))
+        if (dim >= 0)
+          domainDims[dim] = static_cast<int64_t>(k);
     }
     for (Value result : op.getResults())
       if (const StreamLayout *layout = layouts.lookup(result))

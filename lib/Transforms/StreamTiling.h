@@ -27,8 +27,10 @@ public:
   /// For each dimension of the domain the extent of a tile, or
   /// ScaledType::kWhole.
   ArrayRef<int64_t> getTile() const { return tile; }
-  /// An argument of the body with the shape of the domain.
+  /// An argument of the body with an element for each of the domain, and for
+  /// each dimension of that its own, beside which it may have some of extent 1.
   BlockArgument getDomainInput() const { return domainInput; }
+  ArrayRef<int64_t> getDomainDims() const { return domainDims; }
   /// Whether an operation of the body depends on no tile.
   bool isHoisted(Operation *op) const { return hoisted.contains(op); }
   /// The operands of an operation of the body that are arguments which it reads
@@ -56,6 +58,7 @@ private:
   SmallVector<bool> isWhole;
   bool isTransposed = false;
   BlockArgument domainInput;
+  SmallVector<int64_t> domainDims;
   llvm::SmallPtrSet<Operation *, 4> hoisted;
 };
 

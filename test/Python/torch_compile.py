@@ -163,6 +163,18 @@ class Test(unittest.TestCase):
             self.assertLess(get_error(y, model(x)), 0.02)
         self.assertEqual(len(backend.parts), 4)
 
+    def test_several_sizes_that_change(self):
+        model = MLP().bfloat16()
+        backend = make_backend("current")
+        compiled = torch.compile(model, backend=backend, dynamic=True)
+        for batch, length in ((4, 16), (3, 100), (2, 7)):
+            x = torch.randn(batch, length, 128, dtype=torch.bfloat16, requires_grad=True)
+            y = compiled(x)
+            y.sum().backward()
+            self.assertLess(get_error(y, model(x)), 0.02)
+            self.assertEqual(x.grad.shape, x.shape)
+        self.assertEqual(len(backend.parts), 2)
+
     def test_arguments_in_another_order(self):
         model = MLP().bfloat16()
         compiled = torch.compile(model, backend=make_backend(None))

@@ -71,12 +71,47 @@ def get_decompositions():
                 torch.ops.aten.mean.default, torch.ops.aten.mean.dim)}}
 
 
+def _find_merged(before, after):
+    """The dimensions (first, last) of shape `before` that are one of `after`, where all others
+    are the same; None if it is not as simple."""
+    def describe(size):
+        return str(size.node.expr) if isinstance(size, torch.SymInt) else str(size)
+
+    before, after = ([describe(size) for size in shape] for shape in (before, after))
+    merged = len(before) - len(after)
+    if merged < 1:
+        return None
+    first = next((i for i, (size, other) in enumerate(zip(before, after)) if size != other),
+                 len(after) - 1)
+    last = first + merged
+    return (first, last) if before[last + 1:] == after[first + 1:] else None
+
+
+def _flatten_views(graph):
+    """Views that make one dimension of several, as that, which becomes tensor.collapse_shape: of
+    several of unknown extent torch-mlir's views take all but the first for 1."""
+    for node in graph.nodes:
+        if node.target not in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default,
+                               torch.ops.aten.reshape.default):
+            continue
+        source = node.args[0].meta.get("val")
+        value = node.meta.get("val")
+        if source is None or value is None:
+            continue
+        dims = _find_merged(source.shape, value.shape)
+        if dims and sum(isinstance(size, torch.SymInt)
+                        for size in source.shape[dims[0]:dims[1] + 1]) > 1:
+            node.target, node.args = torch.ops.aten.flatten.using_ints, (node.args[0], *dims)
+    graph.eliminate_dead_code()
+
+
 def convert(module, ports, layers):
     """The program, as text, of a torch.fx.GraphModule of core operations on tensors, with the
     Ports of its arguments and the names of products by those of their nodes.
 
     Raises UnsupportedProgram for what does not become linalg.
     """
+    _flatten_views(module.graph)
     context = ir.Context()
     torch_dialect.register_dialect(context)
     importer = FxImporter(context=context)
@@ -85,7 +120,8 @@ def convert(module, ports, layers):
     try:
         with contextlib.redirect_stderr(said):
             lowered = fx.stateless_fx_import(module, output_type="linalg-on-tensors",
-                                             fx_importer=importer, model_name=FUNCTION)
+                                             fx_importer=importer, model_name=FUNCTION,
+                                             backend_legal_ops=["aten.flatten.using_ints"])
     except (TorchMlirCompilerError, RuntimeError, NotImplementedError, ValueError, TypeError, AssertionError, KeyError,
             AttributeError) as error:
         raise imports.UnsupportedProgram(_get_reason(f"{error}\n{said.getvalue()}")) from error
