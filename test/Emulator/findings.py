@@ -58,6 +58,40 @@ class Findings(unittest.TestCase):
         self.finds("st.global.b32 [%a0+2], %t;", 716, "a multiple of 4")
         self.finds("mov.u32 %r0, smem; ld.shared.v2.b32 {%r1, %r2}, [%r0+4];", 716, "a multiple of 8")
 
+    def test_assertions(self):
+        printed, report = run("""
+device = Device()
+declared = '''.global .align 1 .b8 message[9] = {98, 101, 108, 111, 119, 32, 51, 49};
+.extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e) .noreturn;
+'''
+body = '''
+    setp.lt.u32 %p0, %t, {limit};
+    @%p0 bra HOLDS;
+    {{
+    .param .b64 param0; .param .b64 param1; .param .b32 param2; .param .b64 param3; .param .b64 param4;
+    mov.b64 %d0, message;
+    cvta.global.u64 %d0, %d0;
+    st.param.b64 [param0], %d0;
+    st.param.b64 [param1], %d0;
+    st.param.b32 [param2], 20;
+    st.param.b64 [param3], %d0;
+    st.param.b64 [param4], 1;
+    call.uni __assertfail, (param0, param1, param2, param3, param4);
+    }}
+    HOLDS: st.global.b32 [%a0], %t;
+'''
+for limit in (32, 31):
+    text = kernel(body.format(limit=limit)).replace(".visible .entry", declared + ".visible .entry")
+    try:
+        device.launch(device.load(text), [Buffer(device, np.zeros(64, np.uint8))])
+        print("done")
+    except DriverError as error:
+        print(error.code)
+""")
+        self.assertEqual(printed.split(), ["done", "710"], report)
+        self.assertIn("thread (31, 0, 0)", report)
+        self.assertIn("assertion failed: below 31", report)
+
     def test_memory_that_was_freed(self):
         printed, report = run("""
 device = Device()

@@ -54,6 +54,7 @@ class Arithmetic(unittest.TestCase):
             "fma.rn.f32 %r10, %r0, %r1, 0f3F800000;": (x.astype(np.float64) * y + 1).astype(np.float32),
             "max.f32 %r10, %r0, 0f7FC00000;": x,
             "abs.f32 %r10, %r0;": np.abs(x),
+            "copysign.f32 %r10, %r0, %r1;": np.copysign(y, x),
             "div.rn.f32 %r10, %r0, %r1;": x / y,
         }.items():
             with self.subTest(text):

@@ -111,6 +111,7 @@ static const ErrorText errors[] = {
     {716, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
     {717, "CUDA_ERROR_INVALID_ADDRESS_SPACE",
      "operation not supported on global/shared address space"},
+    {710, "CUDA_ERROR_ASSERT", "device-side assert triggered"},
     {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
     {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",

@@ -524,6 +524,21 @@ static void decodeFunction1(Decoder &decoder, Modifiers &modifiers, Op &op) {
   op.handler = pickFloat1<F>(type, ftz);
 }
 
+/// The sign of the first with the magnitude of the second (PTX ISA 9.7.3).
+template <class T>
+struct CopySign {
+  T operator()(T a, T b) const { return std::copysign(b, a); }
+};
+
+static void decodeCopySign(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  Type type = takeType(decoder, modifiers);
+  decodeSources(decoder, op, type, 2);
+  if (type.is(Type::Float, 32))
+    op.handler = mapBinary<CopySign<float>, float, float>;
+  else if (type.is(Type::Float, 64))
+    op.handler = mapBinary<CopySign<double>, double, double>;
+}
+
 static void decodeSad(Decoder &decoder, Modifiers &modifiers, Op &op) {
   Type type = takeType(decoder, modifiers);
   decodeSources(decoder, op, type, 3);
@@ -543,6 +558,7 @@ void fp8emu::addArithmetic(DecodeTable &table) {
   table["max"] = decodeMinMax<Max, MaxF, MaxNaNF>;
   table["neg"] = decodeNegAbs<Neg, NegF>;
   table["abs"] = decodeNegAbs<Abs, AbsF>;
+  table["copysign"] = decodeCopySign;
   table["sad"] = decodeSad;
   table["rcp"] = decodeFunction1<RcpF>;
   table["sqrt"] = decodeFunction1<SqrtF>;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Exec/Addresses.h"
 #include "Exec/Lanes.h"
 
 using namespace fp8emu;
@@ -42,6 +43,47 @@ static void decodeTrap(Decoder &decoder, Modifiers &, Op &op) {
   op.handler = trap;
 }
 
+/// The text that an address of global memory has.
+static std::string readText(Warp &warp, const Op &op, unsigned lane,
+                            uint64_t address) {
+  std::string text;
+  while (text.size() < 256) {
+    char next = static_cast<char>(*resolveGlobal(
+        warp, op, Mask{1} << lane, address + text.size(), 1, Access::Read));
+    if (next == 0)
+      break;
+    text += next;
+  }
+  return text;
+}
+
+/// __assertfail(message, file, line, function, size of a char), which does not
+/// return.
+static Step failAssertion(Warp &warp, const Op &op, Mask mask) {
+  auto lane = static_cast<unsigned>(__builtin_ctz(mask));
+  const uint8_t *local =
+      warp.cta.local.data() +
+      warp.getThread(lane) * warp.cta.cluster.grid.program.localBytes;
+  uint64_t message;
+  std::memcpy(&message, local + op.imm, sizeof(message));
+  warp.fault(op, Mask{1} << lane, kAssert,
+             "assertion failed: " + readText(warp, op, lane, message));
+}
+
+static void decodeCall(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  modifiers.take("uni");
+  decoder.expectOperands(2);
+  const Operand &callee = decoder.operand(0), &list = decoder.operand(1);
+  if (callee.name != "__assertfail")
+    decoder.fail("expected no call but of '__assertfail', but got one of '" +
+                 std::string(callee.name) + "'");
+  if (list.kind != Operand::Vector || list.elements.size() != 5 ||
+      !decoder.isLocal(list.elements[0]))
+    decoder.fail("expected five parameters of '__assertfail'");
+  op.imm = decoder.getLocalOffset(list.elements[0]);
+  op.handler = failAssertion;
+}
+
 /// Others run meanwhile.
 static Step sleep(Warp &warp, const Op &, Mask) {
   warp.cta.cluster.time += 8;
@@ -59,6 +101,7 @@ void fp8emu::addControl(DecodeTable &table) {
   table["bra"] = decodeBranch;
   table["ret"] = decodeExit;
   table["exit"] = decodeExit;
+  table["call"] = decodeCall;
   table["trap"] = decodeTrap;
   table["brkpt"] = decodeTrap;
   table["nanosleep"] = decodeSleep;

@@ -113,7 +113,6 @@ static void takeSemantics(Modifiers &modifiers, Op &op) {
 static void decodeLoadStore(Decoder &decoder, Modifiers &modifiers, Op &op,
                             bool isLoad) {
   Place place = takePlace(modifiers);
-  op.flags = static_cast<uint32_t>(place);
   takeSemantics(modifiers, op);
   bool hint = modifiers.take("L2::cache_hint");
   auto vector = modifiers.takeOneOf({"v2", "v4", "v8"});
@@ -121,10 +120,16 @@ static void decodeLoadStore(Decoder &decoder, Modifiers &modifiers, Op &op,
   if (!type)
     decoder.fail("expected a type");
   decoder.expectOperands(hint ? 3 : 2);
+  const Operand &where = decoder.operand(isLoad ? 1 : 0);
+  // What a call is going to be given.
+  if (place == Place::Param && !where.elements.empty() &&
+      decoder.isLocal(where.elements[0]))
+    place = Place::Local;
+  op.flags |= static_cast<uint32_t>(place);
   if (!isLoad && (place == Place::Param || place == Place::Const))
     decoder.fail("expected a space that may be written");
   const Operand &value = decoder.operand(isLoad ? 0 : 1);
-  Decoder::Address address = decoder.address(decoder.operand(isLoad ? 1 : 0));
+  Decoder::Address address = decoder.address(where);
   op.s[0] = address.row;
   op.imm = address.offset;
   if (address.wide)

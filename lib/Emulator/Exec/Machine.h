@@ -43,6 +43,7 @@ struct Fault {
 enum FaultCode : int {
   kIllegalAddress = 700,
   kLaunchTimeout = 702,
+  kAssert = 710,
   kIllegalInstruction = 715,
   kMisalignedAddress = 716,
   kInvalidAddressSpace = 717,

@@ -156,7 +156,9 @@ void Decoder::layOut() {
   for (const Variable &variable : function.variables) {
     if (variable.space == Space::Shared) {
       all.push_back(&variable);
-    } else if (variable.space == Space::Local) {
+    } else if (variable.space == Space::Local ||
+               variable.space == Space::Param) {
+      // Parameters of calls, each in a scope of its own, are the thread's too.
       local = alignTo(local, variable.align);
       localOffsets[variable.name] = local;
       local += variable.bytes;
@@ -419,6 +421,15 @@ uint32_t Decoder::addRows(const std::vector<uint32_t> &rows) {
   auto first = static_cast<uint32_t>(program.rows.size());
   program.rows.insert(program.rows.end(), rows.begin(), rows.end());
   return first;
+}
+
+bool Decoder::isLocal(const Operand &operand) const {
+  return operand.kind == Operand::Symbol &&
+         localOffsets.find(operand.name) != localOffsets.end();
+}
+
+int64_t Decoder::getLocalOffset(const Operand &operand) const {
+  return static_cast<int64_t>(localOffsets.at(operand.name));
 }
 
 const ParamSlot *Decoder::findParam(std::string_view name) const {

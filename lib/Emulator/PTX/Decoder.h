@@ -92,6 +92,9 @@ public:
                     InitialRow::Kind kind = InitialRow::Value);
   unsigned registerBits(const Operand &operand) const;
   const ParamSlot *findParam(std::string_view name) const;
+  /// Whether it is a name of the thread's own memory.
+  bool isLocal(const Operand &operand) const;
+  int64_t getLocalOffset(const Operand &operand) const;
   const Variable *findLocal(std::string_view name, uint64_t &offset) const;
 
   Program &program;
