@@ -30,6 +30,11 @@ BulkTicket fp8emu::joinBulkGroup(Warp &warp, unsigned lane) {
   BulkGroup &last = groups.groups.back();
   ++last.unread;
   ++last.unwritten;
+  if (Checker *checker = warp.cta.cluster.checker.get();
+      checker && !groups.agent) {
+    groups.agent = checker->addAgent();
+    checker->addAgent();
+  }
   return {&warp.cta, thread, groups.first + groups.groups.size() - 1};
 }
 
@@ -71,6 +76,27 @@ std::vector<MBarrierRef> fp8emu::multicastBarriers(Warp &warp, const Op &op,
   return all;
 }
 
+static Announcement announce(const MBarrierRef &ref) {
+  const MBarrier &barrier = *ref.get();
+  return {barrier.agent, static_cast<uint32_t>(barrier.phase) + 1};
+}
+
+void fp8emu::writeLater(Warp &warp, const Op &op, unsigned lane,
+                        const std::vector<SharedRange> &targets,
+                        const std::vector<MBarrierRef> &barriers,
+                        uint32_t bytes) {
+  Checker *checker = warp.cta.cluster.checker.get();
+  for (size_t i = 0; i < targets.size(); ++i) {
+    std::memset(targets[i].data(), 0xff, bytes);
+    if (!checker)
+      continue;
+    checker->announceAt(warp, op, lane, barriers[i]);
+    checker->accessLater(warp, op, Mask{1} << lane, *targets[i].cta,
+                         targets[i].offset, bytes, kWrites | kAsyncProxy,
+                         announce(barriers[i]));
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Groups
 //===----------------------------------------------------------------------===//
@@ -97,6 +123,19 @@ static Step waitGroup(Warp &warp, const Op &op, Mask mask) {
       if (group.unread || (!readOnly && group.unwritten))
         return Step::Wait;
     }
+  }
+  Checker *checker = warp.cta.cluster.checker.get();
+  for (Mask rest = checker ? mask : 0; rest; rest &= rest - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+    const BulkGroups &groups = warp.cta.bulkGroups[warp.getThread(lane)];
+    int64_t last =
+        static_cast<int64_t>(groups.first + groups.groups.size()) - 1 - op.imm;
+    if (!groups.agent || last <= 0)
+      continue;
+    auto time = static_cast<uint32_t>(last);
+    checker->learn(warp, Mask{1} << lane, {groups.agent, time});
+    if (!readOnly)
+      checker->learn(warp, Mask{1} << lane, {groups.agent + 1, time});
   }
   return Step::Next;
 }
@@ -134,6 +173,9 @@ static void issueBulk(Warp &warp, const Op &op, unsigned lane) {
         resolveShared(warp, op, one, from, bytes, 16, /*anyBlock=*/false);
     uint8_t *target = resolveGlobal(warp, op, one, to, bytes, Access::Write);
     BulkTicket ticket = joinBulkGroup(warp, lane);
+    if (Checker *checker = cluster.checker.get())
+      checker->accessLater(warp, op, one, *source.cta, source.offset, bytes,
+                           kAsyncProxy, ticket.announcement());
     auto buffer = std::make_shared<std::vector<uint8_t>>();
     copy.advance = [=] {
       if (buffer->empty() && bytes > 0) {
@@ -152,10 +194,16 @@ static void issueBulk(Warp &warp, const Op &op, unsigned lane) {
       findMBarrier(warp, op, lane, op.s[3], Place::SharedCluster);
   std::vector<SharedRange> targets = {
       resolveShared(warp, op, one, to, bytes, 16, /*anyBlock=*/true)};
-  const uint8_t *source =
-      kind == Bulk::Share
-          ? resolveShared(warp, op, one, from, bytes, 16, false).data()
-          : resolveGlobal(warp, op, one, from, bytes, Access::Read);
+  const uint8_t *source;
+  if (kind == Bulk::Share) {
+    SharedRange range = resolveShared(warp, op, one, from, bytes, 16, false);
+    source = range.data();
+    if (Checker *checker = cluster.checker.get())
+      checker->accessLater(warp, op, one, *range.cta, range.offset, bytes,
+                           kAsyncProxy, announce(barrier));
+  } else {
+    source = resolveGlobal(warp, op, one, from, bytes, Access::Read);
+  }
   std::vector<MBarrierRef> barriers = {barrier};
   if (op.count) { // multicast
     uint32_t mask = warp.row<uint16_t>(op.d)[lane];
@@ -165,8 +213,7 @@ static void issueBulk(Warp &warp, const Op &op, unsigned lane) {
     for (const MBarrierRef &each : barriers)
       targets.push_back({each.cta, offset});
   }
-  for (const SharedRange &target : targets)
-    std::memset(target.data(), 0xff, bytes);
+  writeLater(warp, op, lane, targets, barriers, bytes);
   auto completion = std::make_shared<Completion>(place, barriers, bytes);
   auto copied = std::make_shared<bool>(false);
   copy.advance = [=] {
@@ -245,6 +292,12 @@ static void issueFew(Warp &warp, const Op &op, unsigned lane) {
                                     : nullptr;
   std::memset(range.data(), 0xff, bytes);
   BulkGroups &groups = warp.cta.bulkGroups[warp.getThread(lane)];
+  if (Checker *checker = cluster.checker.get()) {
+    if (!groups.plainAgent)
+      groups.plainAgent = checker->addAgent();
+    checker->accessLater(warp, op, one, *range.cta, range.offset, bytes,
+                         kWrites, {groups.plainAgent, groups.plainTime});
+  }
   groups.plain.push_back(std::make_shared<PlainCopy>());
   std::shared_ptr<PlainCopy> state = groups.plain.back();
   AsyncOp copy;
@@ -279,6 +332,7 @@ static Step commitFew(Warp &warp, const Op &, Mask mask) {
     BulkGroups &groups = warp.cta.bulkGroups[warp.getThread(lane)];
     dropDone(groups);
     ++groups.plainCommits;
+    groups.commitTimes.push_back(groups.plainTime++);
     for (auto &copy : groups.plain)
       if (copy->group == 0)
         copy->group = groups.plainCommits;
@@ -302,6 +356,17 @@ static Step waitFew(Warp &warp, const Op &op, Mask mask) {
         return Step::Wait;
     }
   }
+  Checker *checker = warp.cta.cluster.checker.get();
+  for (Mask rest = checker ? mask : 0; rest; rest &= rest - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+    BulkGroups &groups = warp.cta.bulkGroups[warp.getThread(lane)];
+    int64_t last = static_cast<int64_t>(groups.commitTimes.size()) - op.imm;
+    uint32_t time = op.flags ? groups.plainTime++
+                    : last > 0
+                        ? groups.commitTimes[static_cast<size_t>(last) - 1]
+                        : 0;
+    checker->learn(warp, Mask{1} << lane, {groups.plainAgent, time});
+  }
   return Step::Next;
 }
 
@@ -317,7 +382,10 @@ static Step arriveAfterCopies(Warp &warp, const Op &op, Mask mask) {
     BulkGroups &groups = warp.cta.bulkGroups[warp.getThread(lane)];
     dropDone(groups);
     IssuePlace place(warp, op, lane);
+    if (Checker *checker = warp.cta.cluster.checker.get())
+      checker->accessBarrier(warp, op, Mask{1} << lane, ref, false);
     auto left = std::make_shared<uint32_t>(1);
+    Announcement copies{groups.plainAgent, groups.plainTime++};
     auto told = [=] {
       if (--*left != 0)
         return;
@@ -326,6 +394,8 @@ static Step arriveAfterCopies(Warp &warp, const Op &op, Mask mask) {
         place.fault(kLaunchFailed,
                     "expected an arrival less at " + describe(ref));
       --barrier->pending;
+      if (copies.agent)
+        raise(barrier->gathering.known, copies.agent, copies.time);
       if (std::string wrong = completeBytes(ref, 0); !wrong.empty())
         place.fault(kLaunchFailed, wrong);
     };

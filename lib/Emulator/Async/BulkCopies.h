@@ -10,6 +10,7 @@
 #define FP8_LIB_EMULATOR_ASYNC_BULKCOPIES_H
 
 #include "Async/MBarriers.h"
+#include "Check/Checker.h"
 
 namespace fp8emu {
 
@@ -22,6 +23,10 @@ struct BulkTicket {
   BulkGroup &group() const {
     BulkGroups &groups = cta->bulkGroups[thread];
     return groups.groups[number - groups.first];
+  }
+  /// Of the race checker: when the group's reads have been waited for.
+  Announcement announcement() const {
+    return {cta->bulkGroups[thread].agent, static_cast<uint32_t>(number) + 1};
   }
   void readDone() const { --group().unread; }
   void writeDone() const;
@@ -55,6 +60,12 @@ private:
   std::vector<MBarrierRef> barriers;
   int64_t left;
 };
+
+/// From the issue of a copy on nobody may rely on what its targets held; to the
+/// race checker it writes them until each one's barrier has ended its phase.
+void writeLater(Warp &warp, const Op &op, unsigned lane,
+                const std::vector<SharedRange> &targets,
+                const std::vector<MBarrierRef> &barriers, uint32_t bytes);
 
 /// The bits of a hint or a mask of blocks.
 std::vector<MBarrierRef> multicastBarriers(Warp &warp, const Op &op,

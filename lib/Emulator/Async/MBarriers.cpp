@@ -12,6 +12,8 @@
 
 #include "MBarriers.h"
 
+#include "Check/Checker.h"
+
 using namespace fp8emu;
 
 std::string fp8emu::describe(const MBarrierRef &barrier) {
@@ -32,6 +34,11 @@ static void endPhaseIfComplete(const MBarrierRef &ref, MBarrier &barrier) {
     return;
   ++barrier.phase;
   barrier.pending = barrier.expected;
+  if (barrier.agent) {
+    join(barrier.released, barrier.gathering);
+    raise(barrier.released.known, barrier.agent,
+          static_cast<uint32_t>(barrier.phase));
+  }
   ref.cta->cluster.notify();
 }
 
@@ -97,6 +104,14 @@ static Step init(Warp &warp, const Op &op, Mask mask) {
     MBarrier barrier;
     barrier.expected = counts[lane];
     barrier.pending = counts[lane];
+    if (Checker *checker = warp.cta.cluster.checker.get()) {
+      barrier.agent = checker->addAgent();
+      barrier.initAgent = warp.agent * kLanes + lane;
+      barrier.initTime = warp.view.time;
+      barrier.initOp = checker->getIndex(op);
+      checker->accessBarrier(warp, op, one, {&warp.cta, range.offset},
+                             /*writes=*/true);
+    }
     auto [it, isNew] = warp.cta.mbarriers.try_emplace(range.offset, barrier);
     if (!isNew)
       warp.fault(op, one, kLaunchFailed,
@@ -110,6 +125,8 @@ static Step invalidate(Warp &warp, const Op &op, Mask mask) {
   for (Mask rest = mask; rest; rest &= rest - 1) {
     auto lane = static_cast<unsigned>(__builtin_ctz(rest));
     MBarrierRef ref = findMBarrier(warp, op, lane, op.s[0], getPlace(op));
+    if (Checker *checker = warp.cta.cluster.checker.get())
+      checker->accessBarrier(warp, op, Mask{1} << lane, ref, /*writes=*/true);
     ref.cta->mbarriers.erase(ref.offset);
   }
   return Step::Next;
@@ -162,6 +179,14 @@ static Step arriveOrExpect(Warp &warp, const Op &op, Mask mask) {
     auto lane = static_cast<unsigned>(__builtin_ctz(rest));
     MBarrierRef ref = findMBarrier(warp, op, lane, op.s[0], getPlace(op));
     MBarrier &barrier = *ref.get();
+    if (Checker *checker = warp.cta.cluster.checker.get()) {
+      Mask one = Mask{1} << lane;
+      checker->accessBarrier(warp, op, one, ref, /*writes=*/false);
+      if (!(op.count & kArrive) || (op.flags & kRelaxed))
+        checker->releaseFenced(warp, one, barrier.gathering);
+      else
+        checker->release(warp, one, barrier.gathering);
+    }
     if (op.count & kHasState)
       warp.row<uint64_t>(op.d)[lane] = barrier.phase;
     if (op.count & kExpect)
@@ -221,7 +246,18 @@ enum : uint16_t { kParity = 1, kTry = 2 };
 
 static Step wait(Warp &warp, const Op &op, Mask mask) {
   Cluster &cluster = warp.cta.cluster;
-  Mask done = 0;
+  Checker *checker = cluster.checker.get();
+  Mask done = 0, told = 0; /* of the last barrier */
+  MBarrierRef last{nullptr, 0};
+  auto learn = [&] {
+    if (!told)
+      return;
+    checker->accessBarrier(warp, op, told, last, /*writes=*/false);
+    if (op.flags & kRelaxed)
+      checker->acquireLater(warp, told, last.get()->released);
+    else
+      checker->acquire(warp, told, last.get()->released);
+  };
   for (Mask rest = mask; rest; rest &= rest - 1) {
     auto lane = static_cast<unsigned>(__builtin_ctz(rest));
     MBarrierRef ref = findMBarrier(warp, op, lane, op.s[0], getPlace(op));
@@ -238,7 +274,16 @@ static Step wait(Warp &warp, const Op &op, Mask mask) {
       complete = barrier.phase != warp.row<uint64_t>(op.s[1])[lane];
     }
     done |= Mask{complete} << lane;
+    if (!checker || !complete)
+      continue;
+    if (ref.cta != last.cta || ref.offset != last.offset) {
+      learn();
+      told = 0;
+      last = ref;
+    }
+    told |= Mask{1} << lane;
   }
+  learn();
   // try_wait may return for nothing (PTX ISA: after a time of its own), so that
   // a loop around it is needed.
   bool spurious =

@@ -98,6 +98,17 @@ static void storeBox(const Box &box, const uint8_t *shared, uint32_t offset) {
   });
 }
 
+/// Calls `visit` with what a store reads of shared memory.
+template <class F>
+static void forEachStored(const Box &box, uint32_t offset, F visit) {
+  box.forEachRow([&](uint32_t number, uint64_t, uint32_t begin, uint32_t end) {
+    forEachPiece(offset + number * box.rowBytes(), begin, end, box.map.swizzle,
+                 [&](uint32_t, uint32_t source, uint32_t bytes) {
+                   visit(source, bytes);
+                 });
+  });
+}
+
 /// What a reduction adds to what is there.
 static void addBox(const Box &box, const uint8_t *shared, uint32_t offset) {
   box.forEachRow([&](uint32_t number, uint64_t address, uint32_t begin,
@@ -181,9 +192,7 @@ static void load(Warp &warp, const Op &op, unsigned lane) {
                                       box.bytes(), 128, /*anyBlock=*/true));
     }
   }
-  // From now on nobody may rely on what was there.
-  for (const SharedRange &target : targets)
-    std::memset(target.data(), 0xff, box.bytes());
+  writeLater(warp, op, lane, targets, barriers, box.bytes());
   AsyncOp copy;
   copy.line = cluster.grid.program.getLine(op);
   auto completion = std::make_shared<Completion>(IssuePlace(warp, op, lane),
@@ -205,6 +214,11 @@ static void store(Warp &warp, const Op &op, unsigned lane) {
   Box box = getBox(warp, op, lane, rows);
   SharedRange range = getRange(warp, op, lane, rows, box);
   BulkTicket ticket = joinBulkGroup(warp, lane);
+  if (Checker *checker = cluster.checker.get())
+    forEachStored(box, range.offset, [&](uint32_t offset, uint32_t bytes) {
+      checker->accessLater(warp, op, Mask{1} << lane, *range.cta, offset, bytes,
+                           kAsyncProxy, ticket.announcement());
+    });
   AsyncOp copy;
   copy.line = cluster.grid.program.getLine(op);
   copy.advance = [=, buffer = std::vector<uint8_t>(),

@@ -61,14 +61,18 @@ int fp8emu::enter(bool unsafe) {
   return getCurrent()->lost;
 }
 
-int fp8emu::reportFault(const Fault &fault) {
-  std::string text = "fp8 emulator: " + fault.text + "\n";
+void fp8emu::writeReport(const std::string &what) {
+  std::string text = "fp8 emulator: " + what + "\n";
   std::fputs(text.c_str(), stderr);
   if (!getSettings().reportFile.empty())
     if (FILE *file = std::fopen(getSettings().reportFile.c_str(), "a")) {
       std::fputs(text.c_str(), file);
       std::fclose(file);
     }
+}
+
+int fp8emu::reportFault(const Fault &fault) {
+  writeReport(fault.text);
   getContextState().lost = fault.code;
   return fault.code;
 }

@@ -131,6 +131,8 @@ int submit(StreamState *stream, Graph::Work work);
 uint64_t allocate(size_t bytes, const Pool *pool, bool managed);
 int release(uint64_t address);
 
+/// To the standard error and to the file for reports.
+void writeReport(const std::string &text);
 /// Tells the user what a kernel did wrong, and loses the context.
 int reportFault(const Fault &fault);
 

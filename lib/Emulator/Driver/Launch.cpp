@@ -127,6 +127,17 @@ static void trace(const Program &program, const Launch &launch,
   }
 }
 
+/// In strict mode the kernel has failed.
+static void reportFindings(const Grid &grid) {
+  for (const std::string &text : grid.findings.texts)
+    if (grid.settings.strict)
+      reportFault({kLaunchFailed, text});
+    else
+      writeReport("note: " + text);
+  if (grid.findings.more)
+    writeReport("and " + std::to_string(grid.findings.more) + " more");
+}
+
 static int runKernel(FunctionState &function, const Launch &launch,
                      uint32_t dynamicShared,
                      const std::vector<uint8_t> &params) {
@@ -150,10 +161,13 @@ static int runKernel(FunctionState &function, const Launch &launch,
     grid.run();
   } catch (const Fault &fault) {
     // As on a chip, the next call tells.
+    reportFindings(grid);
     reportFault(fault);
   } catch (const std::bad_alloc &) {
     return kOutOfMemory;
   }
+  if (!getContextState().lost)
+    reportFindings(grid);
   trace(*function.program, launch, grid.steps);
   // The same whenever the same is run, and a thousand times a chip's, so that
   // who repeats what is short repeats little.

@@ -8,6 +8,8 @@
 
 #include "Addresses.h"
 
+#include "Check/Checker.h"
+
 using namespace fp8emu;
 
 Place fp8emu::takePlace(Modifiers &modifiers) {
@@ -166,12 +168,17 @@ void fp8emu::resolve(Warp &warp, const Op &op, Mask mask, uint32_t row,
     }
     const Allocation *found = findAllocation(warp.cta.cluster, low);
     if (found && high < found->end && bytes <= found->end - high &&
-        bits % bytes == 0 && (access == Access::Read || found->writable))
+        bits % bytes == 0 && (access == Access::Read || found->writable)) {
+      if (Checker *checker = warp.cta.cluster.checker.get())
+        checker->access(warp, op, mask, host, bytes, access);
       return;
+    }
   }
   for (Mask rest = mask; rest; rest &= rest - 1) {
     auto lane = static_cast<unsigned>(__builtin_ctz(rest));
     host[lane] = resolveLane(warp, op, lane, place,
                              getAddress(warp, op, lane, row), bytes, access);
   }
+  if (Checker *checker = warp.cta.cluster.checker.get())
+    checker->access(warp, op, mask, host, bytes, access);
 }

@@ -9,6 +9,8 @@
 #ifndef FP8_LIB_EMULATOR_EXEC_BARRIERS_H
 #define FP8_LIB_EMULATOR_EXEC_BARRIERS_H
 
+#include "Check/Clocks.h"
+
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -19,15 +21,12 @@
 
 namespace fp8emu {
 
-/// Logical time of each agent of a cluster: warps, then barriers and groups.
-using Clock = std::vector<uint32_t>;
-
 /// bar.sync and its like: one phase after the other.
 struct NamedBarrier {
   uint32_t expected = 0; /* threads; 0 before the first has come */
   uint32_t arrived = 0;
   uint64_t phase = 0;
-  Clock gathering, released;
+  View gathering; /* what those have published that have arrived */
   /// The phase that each warp's sync takes part in; it goes on when that ended.
   std::unordered_map<unsigned, uint64_t> waiting;
   unsigned lastLine = 0;
@@ -36,7 +35,7 @@ struct NamedBarrier {
 struct ClusterBarrier {
   uint32_t arrived = 0;
   uint64_t phase = 0;
-  Clock gathering, released;
+  View gathering, released;
 };
 
 /// A warp's lanes that have arrived at the cluster's barrier, and when.
@@ -51,9 +50,13 @@ struct MBarrier {
   int64_t pending = 0;
   int64_t bytes = 0; /* transactions: expected less completed */
   uint64_t phase = 0;
-  Clock gathering, released;
   /// The last arrival: of a thread of the block of such a rank, and its line.
   uint32_t lastRank = 0, lastThread = 0, lastLine = 0;
+  /// Of the race checker: what arrivals of all phases have published, and those
+  /// of the phases that have ended; the thread that initialised it, and when.
+  View gathering, released;
+  uint32_t agent = 0, initAgent = 0, initTime = 0, initOp = 0;
+  bool initShown = false; /* by a fence of that thread */
 };
 
 /// Of a block, by offset in shared memory.
@@ -78,6 +81,10 @@ struct BulkGroups {
   std::deque<BulkGroup> groups{1}; /* the last is not committed */
   std::deque<std::shared_ptr<PlainCopy>> plain;
   uint64_t plainCommits = 0;
+  /// Of the race checker: reads of groups, and one further all of them; plain
+  /// copies, their time, and what it was at each commit.
+  uint32_t agent = 0, plainAgent = 0, plainTime = 1;
+  std::vector<uint32_t> commitTimes;
 };
 
 struct Accumulators;
@@ -90,6 +97,7 @@ struct WarpTensorState {
   uint64_t first = 0; /* the number of the front group */
   std::deque<Group> groups{1};
   std::vector<std::shared_ptr<Accumulators>> accumulators; /* in flight */
+  uint32_t agent = 0; /* of the race checker */
 };
 
 } // namespace fp8emu

@@ -45,11 +45,10 @@ void Warp::describeWait(std::string &text) {
   const Program &program = cta.cluster.grid.program;
   for (const Group &group : groups) {
     const Op &op = program.ops[group.pc];
-    std::string_view statement = program.getText(op);
+    std::string statement = program.getText(op);
     text += "\n  " + describeThread(group.mask) + ", line " +
             std::to_string(program.getLine(op)) + ": " +
-            (group.waits ? "waits at '" : "is at '") + std::string(statement) +
-            "'";
+            (group.waits ? "waits at '" : "is at '") + statement + "'";
     if (op.aligned && group.mask != live)
       text += " for other lanes of its warp";
     else if (statement.substr(0, 9) == "mbarrier.")

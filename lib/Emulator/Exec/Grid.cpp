@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Machine.h"
+#include "Check/Checker.h"
 
 #include <algorithm>
 
@@ -62,6 +62,8 @@ Cluster::Cluster(Grid &grid, Dim3 index, uint64_t number)
   liveWarps = static_cast<unsigned>(warps.size());
   for (Warp *warp : warps)
     liveLanes += static_cast<unsigned>(__builtin_popcount(warp->live));
+  if (grid.settings.checks)
+    checker = std::make_unique<Checker>(*this);
 }
 
 Cluster::~Cluster() = default;

@@ -18,9 +18,12 @@
 #include <cstring>
 #include <deque>
 #include <random>
+#include <set>
+#include <tuple>
 
 namespace fp8emu {
 
+class Checker;
 class Cluster;
 class Cta;
 class Grid;
@@ -103,6 +106,7 @@ public:
   size_t current = 0;
   unsigned agent = 0; /* in the cluster's clocks */
   WarpTensorState tensor;
+  WarpView view; /* of the race checker */
   ClusterArrival clusterArrival;
   Op const *running = nullptr;
 
@@ -168,6 +172,7 @@ public:
   uint64_t time = 0;
   AsyncQueue queue;
   ClusterBarrier barrier;
+  std::unique_ptr<Checker> checker; /* null if nothing is looked for */
   std::mt19937_64 generator;
   /// What was found last, of global memory.
   Allocation knownAllocations[8];
@@ -178,6 +183,17 @@ private:
   void finish();
 
   size_t next = 0;
+};
+
+/// What a launch's checks have found, once for each pair of statements.
+struct Findings {
+  bool add(uint32_t check, uint32_t op, uint32_t other) {
+    return known.insert({check, op, other}).second;
+  }
+  static constexpr size_t most = 8;
+  std::vector<std::string> texts;
+  size_t more = 0; /* that are not told */
+  std::set<std::tuple<uint32_t, uint32_t, uint32_t>> known;
 };
 
 /// A launch.
@@ -199,6 +215,7 @@ public:
   void run();
 
   uint64_t steps = 0;
+  Findings findings;
 };
 
 } // namespace fp8emu

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Exec/Lanes.h"
+#include "Check/Checker.h"
 
 using namespace fp8emu;
 
@@ -27,6 +27,13 @@ static bool completeIfFull(Cta &cta, NamedBarrier &barrier) {
     return false;
   barrier.arrived = 0;
   barrier.expected = 0;
+  if (Checker *checker = cta.cluster.checker.get()) {
+    for (auto [index, phase] : barrier.waiting)
+      if (phase == barrier.phase)
+        checker->acquire(*cta.warps[index], cta.warps[index]->live,
+                         barrier.gathering);
+    barrier.gathering = {};
+  }
   ++barrier.phase;
   cta.cluster.notify();
   return true;
@@ -72,11 +79,15 @@ static Step barrier(Warp &warp, const Op &op, Mask mask) {
   if (waiting == barrier.waiting.end()) {
     arrive(warp, op, mask, barrier, id);
     uint64_t phase = barrier.phase;
+    if (Checker *checker = cta.cluster.checker.get())
+      checker->release(warp, mask, barrier.gathering);
+    if (!(op.flags & kArriveOnly))
+      barrier.waiting[warp.index] = phase;
     completeIfFull(cta, barrier);
-    if (op.flags & kArriveOnly || barrier.phase != phase)
-      return Step::Next;
-    barrier.waiting[warp.index] = phase;
-    return Step::Wait;
+    if (!(op.flags & kArriveOnly) && barrier.phase == phase)
+      return Step::Wait;
+    barrier.waiting.erase(warp.index);
+    return Step::Next;
   }
   completeIfFull(cta, barrier);
   if (barrier.phase == waiting->second)
@@ -88,7 +99,11 @@ static Step barrier(Warp &warp, const Op &op, Mask mask) {
 static Step syncWarp(Warp &warp, const Op &op, Mask mask) {
   auto members =
       getUniform<uint32_t>(warp, op, mask, op.s[0], "the member mask");
-  return warp.hasAll(members, mask) ? Step::Next : Step::Wait;
+  if (!warp.hasAll(members, mask))
+    return Step::Wait;
+  if (Checker *checker = warp.cta.cluster.checker.get())
+    checker->synchronize(warp, mask & members);
+  return Step::Next;
 }
 
 //===----------------------------------------------------------------------===//
@@ -100,6 +115,8 @@ static void completeIfFull(Cluster &cluster) {
       cluster.barrier.arrived < cluster.liveLanes)
     return;
   cluster.barrier.arrived = 0;
+  cluster.barrier.released = std::move(cluster.barrier.gathering);
+  cluster.barrier.gathering = {};
   ++cluster.barrier.phase;
   cluster.notify();
 }
@@ -114,6 +131,12 @@ static Step arriveCluster(Warp &warp, const Op &op, Mask mask) {
   warp.clusterArrival.lanes |= mask;
   warp.clusterArrival.phase = cluster.barrier.phase;
   cluster.barrier.arrived += static_cast<uint32_t>(__builtin_popcount(mask));
+  if (Checker *checker = cluster.checker.get()) {
+    if (op.flags & kRelaxed)
+      checker->releaseFenced(warp, mask, cluster.barrier.gathering);
+    else
+      checker->release(warp, mask, cluster.barrier.gathering);
+  }
   completeIfFull(cluster);
   return Step::Next;
 }
@@ -128,6 +151,8 @@ static Step waitCluster(Warp &warp, const Op &op, Mask mask) {
   if (cluster.barrier.phase == warp.clusterArrival.phase)
     return Step::Wait;
   warp.clusterArrival.lanes &= ~mask;
+  if (Checker *checker = cluster.checker.get())
+    checker->acquire(warp, mask, cluster.barrier.released);
   return Step::Next;
 }
 
@@ -139,7 +164,7 @@ static void decodeClusterBarrier(Decoder &decoder, Modifiers &modifiers,
   op.aligned = modifiers.take("aligned");
   modifiers.takeOneOf({"release", "acquire"});
   if (modifiers.take("relaxed"))
-    op.flags = 1;
+    op.flags = kRelaxed;
   decoder.expectOperands(0);
   op.handler = *what == 0 ? arriveCluster : waitCluster;
 }
@@ -178,18 +203,47 @@ static void decodeBarrier(Decoder &decoder, Modifiers &modifiers, Op &op) {
 // Fences, grids, registers
 //===----------------------------------------------------------------------===//
 
-static Step fence(Warp &, const Op &, Mask) { return Step::Next; }
+static Step nothing(Warp &, const Op &, Mask) { return Step::Next; }
+
+static Step fence(Warp &warp, const Op &, Mask mask) {
+  if (Checker *checker = warp.cta.cluster.checker.get())
+    checker->fence(warp, mask);
+  return Step::Next;
+}
+
+static Step fenceProxy(Warp &warp, const Op &, Mask mask) {
+  if (Checker *checker = warp.cta.cluster.checker.get())
+    checker->fenceProxy(warp, mask);
+  return Step::Next;
+}
+
+/// Shows barriers that were initialised to the cluster and to copies.
+static Step fenceInit(Warp &warp, const Op &, Mask mask) {
+  Checker *checker = warp.cta.cluster.checker.get();
+  if (!checker)
+    return Step::Next;
+  for (auto &[offset, barrier] : warp.cta.mbarriers)
+    if (barrier.initAgent / kLanes == warp.agent &&
+        (mask >> barrier.initAgent % kLanes & 1))
+      barrier.initShown = true;
+  checker->fence(warp, mask);
+  return Step::Next;
+}
 
 static void decodeFence(Decoder &decoder, Modifiers &modifiers, Op &op) {
   decoder.expectOperands(0);
   op.handler = fence;
   if (modifiers.take("mbarrier_init")) {
+    op.handler = fenceInit;
     modifiers.take("release");
     modifiers.take("cluster");
     return;
   }
   if (modifiers.take("proxy")) {
-    modifiers.takeOneOf({"async", "alias", "async::generic"});
+    bool async = modifiers.take("async");
+    op.handler = async ? fenceProxy : nothing;
+    if (!async)
+      modifiers.takeOneOf({"alias", "async::generic"});
     modifiers.takeOneOf({"global", "shared::cta", "shared::cluster"});
     modifiers.takeOneOf({"acquire", "release"});
     modifiers.take("sync_restrict::shared::cta");
@@ -213,7 +267,7 @@ static void decodeGridControl(Decoder &decoder, Modifiers &modifiers, Op &op) {
   decoder.expectOperands(0);
   if (!modifiers.takeOneOf({"launch_dependents", "wait"}))
     decoder.fail("expected .launch_dependents or .wait");
-  op.handler = fence;
+  op.handler = nothing;
 }
 
 static Step setRegisters(Warp &warp, const Op &op, Mask mask) {

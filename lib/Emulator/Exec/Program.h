@@ -136,8 +136,8 @@ struct Program {
   unsigned getLine(const Op &op) const {
     return function->statements[op.statement].line;
   }
-  /// The statement as it is written.
-  std::string_view getText(const Op &op) const;
+  /// The statement as it is written; the beginning of a long one.
+  std::string getText(const Op &op) const;
 };
 
 /// Addresses of a module's variables, by name.

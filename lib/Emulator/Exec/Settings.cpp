@@ -8,6 +8,7 @@
 
 #include "Settings.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <initializer_list>
 #include <string_view>
@@ -52,6 +53,28 @@ static int readWord(std::string &problem, const char *name,
   return -1;
 }
 
+/// Words with commas between them.
+static void readChecks(std::string &problem, uint32_t &checks) {
+  constexpr std::string_view words[] = {"races", "proxies", "uninitialized",
+                                        "registers", "launches"};
+  const char *name = "FP8_EMULATOR_CHECK", *value = std::getenv(name);
+  if (!value)
+    return;
+  for (std::string_view rest = value; !rest.empty();) {
+    std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    auto *it = std::find(std::begin(words), std::end(words), word);
+    if (it != std::end(words))
+      checks |= 1u << (it - words);
+    else if (word == "all")
+      checks = (1u << std::size(words)) - 1;
+    else if (word != "none")
+      return expectOneOf(
+          problem, name, value,
+          "a list of races, proxies, uninitialized, registers, launches, all");
+  }
+}
+
 Settings Settings::read(std::string &problem) {
   Settings settings;
   readNumber(problem, "FP8_EMULATOR_ARCH", 90, 100, settings.arch);
@@ -63,6 +86,11 @@ Settings Settings::read(std::string &problem) {
                    "eager, lazy or random");
       order >= 0)
     settings.order = static_cast<Order>(order);
+  readChecks(problem, settings.checks);
+  if (int mode = readWord(problem, "FP8_EMULATOR_MODE", {"lax", "strict"},
+                          "strict or lax");
+      mode >= 0)
+    settings.strict = mode == 1;
   if (const char *file = std::getenv("FP8_EMULATOR_REPORT"))
     settings.reportFile = file;
   if (const char *file = std::getenv("FP8_EMULATOR_TRACE"))

@@ -21,6 +21,15 @@ enum class Order : uint8_t {
   Random, /* somewhere between */
 };
 
+/// What is looked for besides what stops a kernel; bits of Settings::checks.
+enum Check : uint32_t {
+  kCheckRaces = 1,
+  kCheckProxies = 2,
+  kCheckUninitialized = 4,
+  kCheckRegisters = 8,
+  kCheckLaunches = 16,
+};
+
 /// FP8_EMULATOR_<NAME>; docs/Emulator.md describes each.
 struct Settings {
   unsigned arch = 90;
@@ -28,6 +37,8 @@ struct Settings {
   uint64_t seed = 1;
   Order order = Order::Random;
   uint64_t maxSteps = 10'000'000'000; /* instructions of a launch's warps */
+  uint32_t checks = 0;
+  bool strict = true; /* as PTX has it, and not as chips do it */
   std::string reportFile;
   std::string traceFile;
 

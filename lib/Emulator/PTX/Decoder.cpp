@@ -493,7 +493,7 @@ void Decoder::run() {
   program.registerBytes = static_cast<uint32_t>(alignTo(nextRow, 64));
 }
 
-std::string_view Program::getText(const Op &op) const {
+std::string Program::getText(const Op &op) const {
   if (function->statements.empty())
     return "";
   std::string_view opcode = function->statements[op.statement].opcode;
@@ -501,7 +501,11 @@ std::string_view Program::getText(const Op &op) const {
   auto begin = static_cast<size_t>(opcode.data() - text.data());
   size_t end = text.find(';', begin);
   std::string_view all = text.substr(begin, end - begin);
-  return all.substr(0, all.find('\n'));
+  all = all.substr(0, all.find('\n'));
+  constexpr size_t most = 160;
+  if (all.size() <= most)
+    return std::string(all);
+  return std::string(all.substr(0, most)) + "...";
 }
 
 std::unique_ptr<Program>

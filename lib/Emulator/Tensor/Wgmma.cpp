@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Exec/Addresses.h"
+#include "Check/Checker.h"
 #include "Tensor/Dot.h"
 
 using namespace fp8emu;
@@ -109,6 +109,29 @@ static void readRows(Warp &warp, const Op &op, const Descriptor &descriptor,
       std::memcpy(out[row] + k * bytes, cta.shared + address, bytes);
     }
   }
+}
+
+/// The same to the race checker, by pieces of 16 bytes. What is out of bounds
+/// is found when it is read.
+static void checkRows(Checker &checker, Warp &warp, const Op &op,
+                      const Descriptor &descriptor, unsigned firstRow,
+                      unsigned rows, Element type, bool transposed,
+                      Announcement done) {
+  auto read = [&](uint32_t address) {
+    if (address >= kSharedBase && address + 16 <= warp.cta.sharedBytes)
+      checker.accessLater(warp, op, warp.live, warp.cta, address, 16,
+                          kAsyncProxy, done);
+  };
+  unsigned bytes = getBytes(type);
+  if (!transposed) {
+    for (unsigned row = 0; row < rows; ++row)
+      for (unsigned byte = 0; byte < 32; byte += 16)
+        read(descriptor.locateK(firstRow + row, byte));
+    return;
+  }
+  for (unsigned row = 0; row < rows; row += 16 / bytes)
+    for (unsigned k = 0; k < 32 / bytes; ++k)
+      read(descriptor.locateMN(firstRow + row, k, bytes));
 }
 
 /// Fragments of A: each lane has 4 bytes of 4 (PTX ISA, "Register Fragments").
@@ -213,10 +236,20 @@ static Step multiply(Warp &warp, const Op &op, Mask mask) {
   WarpTensorState::Group &group = warp.tensor.groups.back();
   ++group.inFlight;
   uint64_t number = warp.tensor.first + warp.tensor.groups.size() - 1;
+  unsigned quarter = warp.index % 4 * kWarpRows;
+  if (Checker *checker = cluster.checker.get()) {
+    if (!warp.tensor.agent)
+      warp.tensor.agent = checker->addAgent();
+    Announcement done{warp.tensor.agent, static_cast<uint32_t>(number) + 1};
+    if (!shape.aInRegisters)
+      checkRows(*checker, warp, op, descriptorA, quarter, kWarpRows,
+                shape.typeA, shape.transposeA, done);
+    checkRows(*checker, warp, op, descriptorB, 0, shape.columns, shape.typeB,
+              shape.transposeB, done);
+  }
   AsyncOp work;
   work.stream = getStream(warp);
   work.line = cluster.grid.program.getLine(op);
-  unsigned quarter = warp.index % 4 * kWarpRows;
   work.advance = [&warp, &op, shape, operands, descriptorA, descriptorB, fresh,
                   accumulators, number, quarter] {
     if (!shape.aInRegisters)
@@ -251,6 +284,12 @@ static Step waitGroup(Warp &warp, const Op &op, Mask) {
   for (int64_t i = 0; i < committed - op.imm; ++i)
     if (warp.tensor.groups[static_cast<size_t>(i)].inFlight)
       return Step::Wait;
+  if (Checker *checker = warp.cta.cluster.checker.get()) {
+    int64_t last = static_cast<int64_t>(warp.tensor.first) + committed - op.imm;
+    if (last > 0)
+      checker->learn(warp, warp.live,
+                     {warp.tensor.agent, static_cast<uint32_t>(last)});
+  }
   return Step::Next;
 }
 

@@ -1,0 +1,61 @@
+//===- Shadow.cpp - Who touched a block's shared memory last --------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Shadow.h"
+
+using namespace fp8emu;
+
+/// Of a cell: what many have read byte by byte is forgotten, the oldest first.
+static constexpr unsigned kMaxEntries = 512;
+
+/// A later access that is ordered after `now` is ordered after `old`, too: if
+/// `now` writes it is reported or ordered; of reads, those of the same agent.
+static bool covers(const ShadowEntry &now, const ShadowEntry &old) {
+  bool sameAgent = old.warp == now.warp && old.agent == now.agent &&
+                   !(old.lanes & ~now.lanes);
+  if (!(now.flags & kWrites))
+    return sameAgent && (old.flags & ~kWrites) == now.flags &&
+           !(old.flags & kWrites);
+  if (now.flags & old.flags & kStrong)
+    return sameAgent;
+  return true;
+}
+
+void Shadow::insert(uint32_t cell, const ShadowEntry &entry) {
+  unsigned count = 0;
+  uint32_t *link = &heads[cell];
+  while (uint32_t i = *link) {
+    ShadowEntry &old = pool[i];
+    // Lanes of one instruction that touch the same bytes.
+    if (old.bytes == entry.bytes && old.op == entry.op &&
+        old.time == entry.time && old.warp == entry.warp &&
+        old.agent == entry.agent) {
+      old.lanes |= entry.lanes;
+      return;
+    }
+    if (covers(entry, old))
+      old.bytes &= static_cast<uint16_t>(~entry.bytes);
+    if (old.bytes == 0 || ++count > kMaxEntries) {
+      *link = old.next;
+      old.next = free;
+      free = i;
+      continue;
+    }
+    link = &old.next;
+  }
+  uint32_t i = free;
+  if (i) {
+    free = pool[i].next;
+  } else {
+    i = static_cast<uint32_t>(pool.size());
+    pool.emplace_back();
+  }
+  pool[i] = entry;
+  pool[i].next = heads[cell];
+  heads[cell] = i;
+}
