@@ -76,6 +76,16 @@ public:
                   const MBarrierRef &barrier);
 
   uint32_t getIndex(const Op &op) const;
+  //===--------------------------------------------------------------------===//
+  // Registers that wgmma uses
+  //===--------------------------------------------------------------------===//
+
+  /// An instruction of a warp that may have products in flight.
+  void useRegisters(Warp &warp, const Op &op, Mask mask);
+  /// A product of a group, with the rows of its accumulators, and of A.
+  void multiply(Warp &warp, const Op &op, const uint32_t *rows, size_t columns,
+                bool aInRegisters, uint32_t group);
+
   /// Tells once of each pair of statements.
   void report(uint32_t check, Warp &warp, const Op &op, Mask lanes,
               uint32_t other, const std::string &what);

@@ -21,8 +21,10 @@ static bool covers(const ShadowEntry &now, const ShadowEntry &old) {
   if (!(now.flags & kWrites))
     return sameAgent && (old.flags & ~kWrites) == now.flags &&
            !(old.flags & kWrites);
-  if (now.flags & old.flags & kStrong)
-    return sameAgent;
+  // Others' strong accesses have no quarrel with this one, but may have one
+  // with what came before.
+  if (now.flags & kStrong)
+    return sameAgent && (old.flags & kStrong);
   return true;
 }
 

@@ -97,7 +97,13 @@ struct WarpTensorState {
   uint64_t first = 0; /* the number of the front group */
   std::deque<Group> groups{1};
   std::vector<std::shared_ptr<Accumulators>> accumulators; /* in flight */
-  uint32_t agent = 0; /* of the race checker */
+  /// Of the race checker: an agent; of each register of 32 bits, after which
+  /// wgmma.fence it was written and until which group it is in use.
+  struct Use {
+    uint32_t written = 1, accumulated = 0, read = 0;
+  };
+  uint32_t agent = 0, fences = 0, waited = 0;
+  std::vector<Use> uses;
 };
 
 } // namespace fp8emu

@@ -48,6 +48,7 @@ struct Op {
   bool guardNegated = false;
   /// All lanes of the warp that live come here before it begins.
   bool aligned = false;
+  bool usesTensorCore = false;
   uint8_t width = 0;  /* of elements of memory, in bytes */
   uint16_t count = 0; /* of elements or operands in Program::rows */
   uint32_t flags = 0; /* of the handler */
@@ -124,6 +125,14 @@ struct Program {
   std::vector<uint32_t> rows;
   std::vector<InitialRow> initial;
   uint32_t registerBytes = 0;
+  /// Rows of the 32-bit registers that operations name, those of ops[i] from
+  /// firstOperand[i] on: the race checker follows them.
+  struct Operand32 {
+    uint32_t row;
+    bool isResult;
+  };
+  std::vector<Operand32> operands;
+  std::vector<uint32_t> firstOperand;
   std::vector<ParamSlot> params;
   uint32_t paramBytes = 0;
   uint32_t staticShared = 0; /* bytes, without those of the system */

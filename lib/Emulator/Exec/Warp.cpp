@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Machine.h"
+#include "Check/Checker.h"
 
 #include <algorithm>
 
@@ -204,6 +204,9 @@ void Warp::branch(Mask taken, uint32_t target) {
 
 uint32_t Warp::run(uint32_t quantum) {
   const std::vector<Op> &ops = cta.cluster.grid.program.ops;
+  Checker *checker = cta.cluster.checker.get();
+  if (checker && !checker->looksFor(kCheckRegisters))
+    checker = nullptr;
   uint32_t done = 0;
   pick();
   while (current < groups.size()) {
@@ -240,6 +243,8 @@ uint32_t Warp::run(uint32_t quantum) {
               "its guard is true in some only");
       step = Step::Wait;
     } else {
+      if (checker)
+        checker->useRegisters(*this, op, mask);
       step = op.handler(*this, op, mask);
     }
     switch (step) {

@@ -454,8 +454,19 @@ static const DecodeTable &getTable() {
   return table;
 }
 
+void Decoder::listOperands(const Operand &operand, bool isResult) {
+  if (registerBits(operand) == 32)
+    program.operands.push_back({registerRows[operand.index], isResult});
+  // The base of an address is read, whatever is done there.
+  isResult &= operand.kind != Operand::Memory;
+  for (const Operand &element : operand.elements)
+    listOperands(element, isResult);
+}
+
 void Decoder::decodeStatement(const Statement &s) {
   statement = &s;
+  program.firstOperand.push_back(
+      static_cast<uint32_t>(program.operands.size()));
   Modifiers modifiers(s.opcode);
   auto it = getTable().find(modifiers.stem);
   if (it == getTable().end())
@@ -468,6 +479,9 @@ void Decoder::decodeStatement(const Statement &s) {
     op.guardNegated = s.guard.negated;
     op.guard = registerRows[s.guard.index];
   }
+  bool hasResult = modifiers.stem != "bar" && modifiers.stem != "barrier";
+  for (const Operand &operand : s.operands)
+    listOperands(operand, hasResult && &operand == &s.operands[0]);
   it->second(*this, modifiers, op);
   if (!modifiers.empty() || !op.handler)
     throw PTXError(s.line,
@@ -490,6 +504,8 @@ void Decoder::run() {
                       ? 0
                       : static_cast<uint32_t>(function.statements.size() - 1);
   program.ops.push_back(end);
+  program.firstOperand.resize(program.ops.size() + 1,
+                              static_cast<uint32_t>(program.operands.size()));
   program.registerBytes = static_cast<uint32_t>(alignTo(nextRow, 64));
 }
 

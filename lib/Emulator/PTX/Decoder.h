@@ -103,6 +103,7 @@ public:
 private:
   void layOut();
   void decodeStatement(const Statement &statement);
+  void listOperands(const Operand &operand, bool isResult);
   uint64_t getSymbol(const Operand &operand, InitialRow::Kind &kind) const;
 
   struct SharedVariable {

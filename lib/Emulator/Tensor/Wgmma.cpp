@@ -241,6 +241,9 @@ static Step multiply(Warp &warp, const Op &op, Mask mask) {
     if (!warp.tensor.agent)
       warp.tensor.agent = checker->addAgent();
     Announcement done{warp.tensor.agent, static_cast<uint32_t>(number) + 1};
+    if (checker->looksFor(kCheckRegisters))
+      checker->multiply(warp, op, rows, shape.columns, shape.aInRegisters,
+                        done.time);
     if (!shape.aInRegisters)
       checkRows(*checker, warp, op, descriptorA, quarter, kWarpRows,
                 shape.typeA, shape.transposeA, done);
@@ -267,7 +270,10 @@ static Step multiply(Warp &warp, const Op &op, Mask mask) {
   return Step::Next;
 }
 
-static Step fenceRegisters(Warp &, const Op &, Mask) { return Step::Next; }
+static Step fenceRegisters(Warp &warp, const Op &, Mask) {
+  ++warp.tensor.fences;
+  return Step::Next;
+}
 
 static Step commit(Warp &warp, const Op &, Mask) {
   WarpTensorState &tensor = warp.tensor;
@@ -286,9 +292,12 @@ static Step waitGroup(Warp &warp, const Op &op, Mask) {
       return Step::Wait;
   if (Checker *checker = warp.cta.cluster.checker.get()) {
     int64_t last = static_cast<int64_t>(warp.tensor.first) + committed - op.imm;
-    if (last > 0)
+    if (last > 0) {
+      warp.tensor.waited =
+          std::max(warp.tensor.waited, static_cast<uint32_t>(last));
       checker->learn(warp, warp.live,
                      {warp.tensor.agent, static_cast<uint32_t>(last)});
+    }
   }
   return Step::Next;
 }
@@ -382,6 +391,7 @@ static void decodeMultiply(Decoder &decoder, Modifiers &modifiers, Op &op) {
   }
   op.rows = decoder.addRows(rows);
   op.count = static_cast<uint16_t>(shape.columns);
+  op.usesTensorCore = true;
   op.flags = packShape(shape);
   op.aligned = true;
   op.handler = multiply;
