@@ -130,6 +130,17 @@ Accumulator::accumulateFast(const Tile &tile, RingPosition &position,
 // Promoted
 //===----------------------------------------------------------------------===//
 
+/// Waits for a product. The next one goes to the registers that it leaves: to
+/// those that it had before the wait, it would have to be copied in flight.
+SmallVector<Value> Accumulator::takeProduct(Value &product, int64_t pending) {
+  SmallVector<Value> terms =
+      waitForAccumulators(b, pending, wgmma.getRegisters(b, product));
+  product = wgmma.getUndefined(b);
+  for (auto [i, term] : llvm::enumerate(terms))
+    product = LLVM::InsertValueOp::create(b, product, term, int64_t(i));
+  return terms;
+}
+
 /// The factors of rows 16 w + l / 4 and + 8 of the wave.
 std::array<Value, 2> Accumulator::loadRowFactors(int64_t wave, Value stage) {
   if (!layout.rowScales)
@@ -214,8 +225,7 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
       // Every wave writes the same registers.
       product = multiply(wave, at.stage, product, /*overwrite=*/true);
       NVVM::WgmmaGroupSyncAlignedOp::create(b);
-      SmallVector<Value> terms =
-          waitForAccumulators(b, 0, wgmma.getRegisters(b, product));
+      SmallVector<Value> terms = takeProduct(product, /*pending=*/0);
       if (wave == waves - 1)
         release(at.stage);
       SmallVector<Value> sums =
@@ -255,13 +265,8 @@ SmallVector<Value> Accumulator::drain(RingPosition position, Value &product,
                                       ValueRange sums, int64_t pending) {
   std::array<Value, 2> rowFactors = loadRowFactors(/*wave=*/0, position.stage);
   SmallVector<Value> colFactors = loadColFactors(position.stage);
-  SmallVector<Value> terms =
-      waitForAccumulators(b, pending, wgmma.getRegisters(b, product));
+  SmallVector<Value> terms = takeProduct(product, pending);
   release(position.stage);
-  // The next product goes to the registers that this one leaves.
-  product = wgmma.getUndefined(b);
-  for (auto [i, term] : llvm::enumerate(terms))
-    product = LLVM::InsertValueOp::create(b, product, term, int64_t(i));
   return pinHere(b, promote(terms, sums, rowFactors, colFactors));
 }
 

@@ -47,6 +47,7 @@ private:
   SmallVector<SmallVector<Value>> accumulateOverlapped(const Tile &tile,
                                                        RingPosition &position);
   Value issue(RingPosition position, Value accumulator);
+  SmallVector<Value> takeProduct(Value &product, int64_t pending);
   /// Waits for a product, gives its slot back and adds it to `sums`. `product`
   /// becomes the accumulator to use next.
   SmallVector<Value> drain(RingPosition position, Value &product,
