@@ -216,7 +216,11 @@ class Races(unittest.TestCase):
         self.finds(self.product("mov.b32 %r4, %r8;" + wait), "writes an accumulator of a wgmma in flight", **options)
         self.finds(self.product("wgmma.wait_group.sync.aligned 1; mov.b32 %r8, %r4;" + wait), "reads an accumulator",
                    **options)
-        self.finds(self.product(fence=""), "lacks a wgmma.fence between it and what wrote its registers", **options)
+        again = PRODUCT + "wgmma.commit_group.sync.aligned;" + wait
+        self.accepts(self.product(wait + "mov.b32 %r8, %r4; wgmma.fence.sync.aligned; " + again), **options)
+        self.accepts(self.product(wait + "mov.b32 %r8, %r9; " + again), **options)
+        self.finds(self.product(wait + "mov.b32 %r8, %r4; " + again), "lacks a wgmma.fence", **options)
+        self.finds(self.product(fence=""), "lacks a wgmma.fence between it and what has read", **options)
 
     def test_lax(self):
         printed, report = self.outcome(WORDS + "ld.shared.b32 %r3, [%r2];", MODE="lax")

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PTX ISA, "wgmma.fence": registers that others have written need one before a
-// product uses them. Until its group is waited for, nobody but products with
-// the same accumulators may touch those, and nobody may write those of A.
+// PTX ISA, "wgmma.fence": registers that others have read or written need one
+// before a product uses them. Until its group is waited for, nobody but
+// products with the same accumulators may touch those, and nobody may write
+// those of A.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,8 +46,7 @@ void Checker::useRegisters(Warp &warp, const Op &op, Mask mask) {
       report(kCheckRegisters, warp, op, mask, 0,
              "writes a register that a wgmma in flight reads, without a "
              "wgmma.wait_group that waits for it");
-    if (operand.isResult)
-      use.written = tensor.fences + 1;
+    use.touched = tensor.fences + 1;
   }
 }
 
@@ -57,7 +57,7 @@ void Checker::multiply(Warp &warp, const Op &op, const uint32_t *rows,
   bool fenced = true;
   for (size_t i = 0; i < count; ++i) {
     WarpTensorState::Use &use = getUse(warp, rows[i]);
-    fenced &= use.written <= tensor.fences;
+    fenced &= use.touched <= tensor.fences;
     if (i < accumulators) {
       use.accumulated = group;
       continue;
@@ -69,5 +69,6 @@ void Checker::multiply(Warp &warp, const Op &op, const uint32_t *rows,
   }
   if (!fenced)
     report(kCheckRegisters, warp, op, warp.live, 0,
-           "lacks a wgmma.fence between it and what wrote its registers");
+           "lacks a wgmma.fence between it and what has read or written its "
+           "registers");
 }

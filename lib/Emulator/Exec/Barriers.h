@@ -98,9 +98,9 @@ struct WarpTensorState {
   std::deque<Group> groups{1};
   std::vector<std::shared_ptr<Accumulators>> accumulators; /* in flight */
   /// Of the race checker: an agent; of each register of 32 bits, after which
-  /// wgmma.fence it was written and until which group it is in use.
+  /// wgmma.fence it was touched and until which group it is in use.
   struct Use {
-    uint32_t written = 1, accumulated = 0, read = 0;
+    uint32_t touched = 1, accumulated = 0, read = 0;
   };
   uint32_t agent = 0, fences = 0, waited = 0;
   std::vector<Use> uses;

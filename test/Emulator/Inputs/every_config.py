@@ -1,0 +1,127 @@
+"""Runs matmul kernels of every config on the emulator, and compares each with the CPU.
+
+usage: every_config.py BENCHMARKS TOOLS [--kinds REGEX] [--shapes MxNxK...] [--every N] [--seeds N...]
+
+A program has one matmul for each config of a kind, all of the same operands. BENCHMARKS is the folder of
+benchmarks/matmul, whose kinds and epilogues these are, TOOLS that of fp8-opt and fp8-run. --every takes every Nth
+config of a kind alone.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zlib
+
+import ml_dtypes
+import numpy as np
+
+from fp8 import tensors
+
+# Tails in each dimension, several tiles of a block; few rows and long K, as when a model decodes.
+SHAPES = ["264x272x400", "24x136x1168", "130x1032x272"]
+DTYPES = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2, "bf16": ml_dtypes.bfloat16,
+          "f16": np.float16, "f32": np.float32}
+
+
+def make(shape, element, rng):
+    values = rng.standard_normal(shape)
+    return np.asarray(values * (8 if element.startswith("f8") else 1)).astype(DTYPES[element])
+
+
+def argument(name, type_, rng):
+    """Declarations of what a program is given for an argument, what makes that of it, and the arrays."""
+    if type_ == "f32":
+        return [f"%{name}: f32"], "", [np.float32(0.5)]
+    match = re.fullmatch(r"!fp8\.scaled<([\dx]+)x(\w+), block = \[(.*)\], scale = f32>", type_)
+    if not match:
+        *extents, element = re.fullmatch(r"tensor<(.*)>", type_).group(1).split("x")
+        shape = tuple(map(int, extents))
+        return [f"%{name}: {type_}"], "", [make(shape, element, rng)]
+    shape = tuple(map(int, match.group(1).split("x")))
+    blocks = match.group(3).split(", ")
+    scales = tuple(1 if block == "*" else -(-n // int(block)) for n, block in zip(shape, blocks))
+    codes_type = f"tensor<{match.group(1)}x{match.group(2)}>"
+    scales_type = f"tensor<{'x'.join(map(str, scales))}xf32>"
+    made = (f"  %{name} = fp8.assemble %{name}_codes, %{name}_scales : {codes_type}, {scales_type} -> {type_}\n")
+    factors = rng.uniform(0.5, 2, scales).astype(np.float32) / np.float32(shape[-1]) ** 0.5
+    return ([f"%{name}_codes: {codes_type}", f"%{name}_scales: {scales_type}"], made,
+            [make(shape, match.group(2), rng), factors])
+
+
+def combine(text, rng):
+    """One function of the several that program() made, which differ in their config."""
+    functions = re.findall(r"func\.func @f\d+\((.*)\) -> \((.*)\) \{\n((?:.*\n)*?)  return (.*) : .*\n\}\n", text)
+    arguments, results, _, _ = functions[0]
+    declared, body, arrays = [], "", []
+    for name, type_ in re.findall(r"%(\w+): ((?:[^,<]|<[^>]*>)+)", arguments):
+        more, made, values = argument(name, type_.strip(), rng)
+        declared += more
+        body += made
+        arrays += values
+    values = []
+    for i, (_, _, matmul, returned) in enumerate(functions):
+        body += re.sub(r"%0\b", f"%result{i}", matmul)
+        values += re.sub(r"%0\b", f"%result{i}", returned).split(", ")
+    types = ", ".join([results] * len(functions))
+    program = f"func.func @main({', '.join(declared)}) -> ({types}) {{\n{body}  return {', '.join(values)} : {types}\n}}\n"
+    return program, {f"arg{i}": array for i, array in enumerate(arrays)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("benchmarks")
+    parser.add_argument("tools")
+    parser.add_argument("--kinds", default=".")
+    parser.add_argument("--shapes", nargs="+", default=SHAPES)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    args = parser.parse_args()
+    sys.path.insert(0, args.benchmarks)
+    from matmul.kinds import KINDS
+    from matmul.program import program
+
+    tool = lambda name: os.path.join(args.tools, name)
+    folder = tempfile.mkdtemp()
+    failed = total = 0
+    for name, spec in KINDS.items():
+        if not re.search(args.kinds, name) or spec.get("dynamic"):
+            continue
+        for shape in args.shapes:
+            m, n, k = map(int, shape.split("x"))
+            # Rows of results begin at multiples of 16 bytes.
+            extents = (m, (n + 15) // 16 * 16 if spec["result"].startswith("e") else n, k)
+            configs = spec["configs"]
+            if not configs:
+                every = subprocess.run(
+                    [tool("fp8-opt"), "--fp8-set-target=chip=sm_90a", "--fp8-select-kernels=every-candidate"],
+                    input=program(spec, *extents), text=True, capture_output=True, check=True).stdout
+                configs = re.findall(r"fp8_gpu\.config = (#fp8_sm90\.gemm<[^>]*>)", every)
+            configs = configs[zlib.crc32(f"{name} {shape}".encode()) % args.every::args.every]
+            if not configs:
+                continue
+            text, arrays = combine(program({**spec, "configs": configs}, *extents), np.random.default_rng(0))
+            source, inputs = os.path.join(folder, "program.mlir"), os.path.join(folder, "inputs")
+            with open(source, "w") as file:
+                file.write(text)
+            tensors.save(inputs, arrays)
+            # One step of 8 bits is up to an eighth of a number, or a quarter.
+            tolerance = {"e4m3": "0.13", "e5m2": "0.26"}.get(spec["result"], "0.01")
+            for seed in args.seeds:
+                environment = {**os.environ, "FP8_EMULATOR_SEED": str(seed)}
+                done = subprocess.run(
+                    [tool("fp8-run"), source, "--target=sm_90a", f"--inputs={inputs}", "--compare=cpu",
+                     f"--tolerance={tolerance}"], env=environment, capture_output=True, text=True)
+                total += len(configs)
+                if done.returncode:
+                    failed += 1
+                    print(text[:2000], done.stdout, done.stderr)
+                print(f"{name} {shape} seed {seed}: {len(configs)} configs{', FAILED' * bool(done.returncode)}", flush=True)
+    print(f"{total} kernels run, {failed} programs failed")
+    return int(failed > 0 or total == 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
