@@ -178,6 +178,15 @@ except DriverError as error:
         self.finds(body, 719, "the kernel gave up", shared=1024, ORDER="lazy")
         self.accepts(body, shared=1024, ORDER="eager")
 
+    def test_kernel_without_ret(self):
+        printed, report = run("""
+device = Device()
+device.launch(device.load(HEADER + ".visible .entry kernel() { }"), [])
+device.launch(device.load(HEADER + ".visible .entry kernel() { bar.sync 0; }"), [])
+print("done")
+""")
+        self.assertEqual((printed.split(), report), (["done"], ""))
+
     def test_report_is_written(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "report")

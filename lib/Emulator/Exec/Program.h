@@ -143,7 +143,9 @@ struct Program {
   std::vector<std::pair<uint32_t, std::string_view>> sharedNames;
 
   unsigned getLine(const Op &op) const {
-    return function->statements[op.statement].line;
+    return function->statements.empty()
+               ? function->line
+               : function->statements[op.statement].line;
   }
   /// The statement as it is written; the beginning of a long one.
   std::string getText(const Op &op) const;

@@ -497,6 +497,8 @@ void Decoder::run() {
   for (const Statement &s : function.statements)
     decodeStatement(s);
   // Falling off the end is a return, and labels may be there.
+  static const Statement noStatement;
+  statement = &noStatement;
   Op end;
   Modifiers modifiers("ret");
   getTable().at("ret")(*this, modifiers, end);
