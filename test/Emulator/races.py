@@ -222,6 +222,46 @@ class Races(unittest.TestCase):
         self.finds(self.product(wait + "mov.b32 %r8, %r4; " + again), "lacks a wgmma.fence", **options)
         self.finds(self.product(fence=""), "lacks a wgmma.fence between it and what has read", **options)
 
+    def overlap(self, first, second, third=None, **launch):
+        """What three launches print that may overlap."""
+        return run(f"""
+device = Device()
+out, other = Buffer(device, np.zeros(4096, np.uint8)), Buffer(device, np.zeros(4096, np.uint8))
+try:
+    for body in {[body for body in (first, second, third) if body]!r}:
+        device.launch(device.load(kernel(body, params=2)), [out, other], wait=False, **{launch or dict(programmatic=True)!r})
+    device.call("cuCtxSynchronize")
+    print("done")
+except DriverError as error:
+    print(error.code)
+""", CHECK="launches")
+
+    def test_launches_that_overlap(self):
+        write, read, other = "st.global.b32 [%a0], %t;", "ld.global.b32 %r0, [%a0];", "ld.global.b32 %r0, [%a1];"
+        wait, go = "griddepcontrol.wait;", "griddepcontrol.launch_dependents;"
+
+        def accepts(*bodies, **launch):
+            self.assertEqual(self.overlap(*bodies, **launch), ("done\n", ""))
+
+        def finds(message, *bodies):
+            printed, report = self.overlap(*bodies)
+            self.assertEqual(printed, "719\n", report)
+            self.assertIn(message, report)
+
+        accepts(write, wait + read)
+        finds("'ld.global.b32 %r0, [%a0]': reads global memory at 0x", write, read)
+        finds("before a griddepcontrol.wait, although kernel kernel writes it and may not have ended", write, read + wait)
+        finds("although kernel kernel reads it and may not have ended", read, write)
+        accepts(read, read)
+        accepts(write, other)
+        accepts(write, read, programmatic=False)
+        # One thread waits, and the others wait for it.
+        accepts(write, "setp.ne.u32 %p0, %t, 0; @%p0 bra HERE; " + wait + "HERE: bar.warp.sync -1; " + read)
+        finds("reads global", write, "setp.ne.u32 %p0, %t, 0; @%p0 bra HERE; " + wait + "HERE: " + read)
+        # What came before the one before has ended, unless that one let us begin before it had waited.
+        accepts(write, wait + go, read)
+        finds("reads global", write, go + wait, read)
+
     def test_lax(self):
         printed, report = self.outcome(WORDS + "ld.shared.b32 %r3, [%r2];", MODE="lax")
         self.assertEqual(printed.split(), ["done"])

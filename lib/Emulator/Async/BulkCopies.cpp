@@ -173,9 +173,11 @@ static void issueBulk(Warp &warp, const Op &op, unsigned lane) {
         resolveShared(warp, op, one, from, bytes, 16, /*anyBlock=*/false);
     uint8_t *target = resolveGlobal(warp, op, one, to, bytes, Access::Write);
     BulkTicket ticket = joinBulkGroup(warp, lane);
-    if (Checker *checker = cluster.checker.get())
+    if (Checker *checker = cluster.checker.get()) {
+      checker->touchGlobal(warp, op, lane, to, bytes, Access::Write);
       checker->accessLater(warp, op, one, *source.cta, source.offset, bytes,
                            kAsyncProxy, ticket.announcement());
+    }
     auto buffer = std::make_shared<std::vector<uint8_t>>();
     copy.advance = [=] {
       if (buffer->empty() && bytes > 0) {
@@ -203,6 +205,8 @@ static void issueBulk(Warp &warp, const Op &op, unsigned lane) {
                            kAsyncProxy, announce(barrier));
   } else {
     source = resolveGlobal(warp, op, one, from, bytes, Access::Read);
+    if (Checker *checker = cluster.checker.get())
+      checker->touchGlobal(warp, op, lane, from, bytes, Access::Read);
   }
   std::vector<MBarrierRef> barriers = {barrier};
   if (op.count) { // multicast
@@ -295,6 +299,7 @@ static void issueFew(Warp &warp, const Op &op, unsigned lane) {
   if (Checker *checker = cluster.checker.get()) {
     if (!groups.plainAgent)
       groups.plainAgent = checker->addAgent();
+    checker->touchGlobal(warp, op, lane, from, sourceBytes, Access::Read);
     checker->accessLater(warp, op, one, *range.cta, range.offset, bytes,
                          kWrites, {groups.plainAgent, groups.plainTime});
   }

@@ -172,6 +172,16 @@ static SharedRange getRange(Warp &warp, const Op &op, unsigned lane,
                        /*anyBlock=*/op.flags & kLoad);
 }
 
+static void touchGlobal(Warp &warp, const Op &op, unsigned lane, const Box &box,
+                        Access access) {
+  Checker *checker = warp.cta.cluster.checker.get();
+  if (checker && checker->looksFor(kCheckLaunches))
+    box.forEachRow(
+        [&](uint32_t, uint64_t address, uint32_t begin, uint32_t end) {
+          checker->touchGlobal(warp, op, lane, address, end - begin, access);
+        });
+}
+
 static void load(Warp &warp, const Op &op, unsigned lane) {
   Cluster &cluster = warp.cta.cluster;
   const uint32_t *rows = &cluster.grid.program.rows[op.rows];
@@ -193,6 +203,7 @@ static void load(Warp &warp, const Op &op, unsigned lane) {
     }
   }
   writeLater(warp, op, lane, targets, barriers, box.bytes());
+  touchGlobal(warp, op, lane, box, Access::Read);
   AsyncOp copy;
   copy.line = cluster.grid.program.getLine(op);
   auto completion = std::make_shared<Completion>(IssuePlace(warp, op, lane),
@@ -214,6 +225,8 @@ static void store(Warp &warp, const Op &op, unsigned lane) {
   Box box = getBox(warp, op, lane, rows);
   SharedRange range = getRange(warp, op, lane, rows, box);
   BulkTicket ticket = joinBulkGroup(warp, lane);
+  touchGlobal(warp, op, lane, box,
+              op.flags & kAdd ? Access::Atomic : Access::Write);
   if (Checker *checker = cluster.checker.get())
     forEachStored(box, range.offset, [&](uint32_t offset, uint32_t bytes) {
       checker->accessLater(warp, op, Mask{1} << lane, *range.cta, offset, bytes,

@@ -150,6 +150,15 @@ void Checker::reportUnwritten(const Subject &subject, const Cta &cta,
 // Accesses
 //===----------------------------------------------------------------------===//
 
+/// Of memory that an address without a space may mean.
+bool Checker::isGlobal(const Warp &warp, const uint8_t *host) const {
+  auto isIn = [host](const std::vector<uint8_t> &bytes) {
+    return host >= bytes.data() && host < bytes.data() + bytes.size();
+  };
+  return !isIn(warp.cta.local) && !isIn(cluster.grid.params) &&
+         !findBlock(warp, host);
+}
+
 const Cta *Checker::findBlock(const Warp &warp, const uint8_t *host) const {
   auto has = [host](const Cta &cta) {
     return host >= cta.shared && host < cta.shared + cta.sharedBytes;
@@ -170,6 +179,13 @@ void Checker::access(Warp &warp, const Op &op, Mask mask,
       access == Access::Atomic || (op.flags & (kRelease | kAcquire | kRelaxed));
   bool inShared = place != Place::Global && place != Place::Local &&
                   place != Place::Param && place != Place::Const;
+  if (cluster.grid.overlap.history && place != Place::Shared)
+    for (Mask rest = mask; rest; rest &= rest - 1) {
+      auto lane = static_cast<unsigned>(__builtin_ctz(rest));
+      if (place == Place::Global || isGlobal(warp, host[lane]))
+        touchGlobal(warp, op, lane, reinterpret_cast<uint64_t>(host[lane]),
+                    bytes, access);
+    }
   if (!strong && !inShared)
     return;
   if (strong)

@@ -86,6 +86,15 @@ public:
   void multiply(Warp &warp, const Op &op, const uint32_t *rows, size_t columns,
                 bool aInRegisters, uint32_t group);
 
+  //===--------------------------------------------------------------------===//
+  // Launches that overlap
+  //===--------------------------------------------------------------------===//
+
+  void waitForLaunches(Warp &warp, Mask lanes);
+  void launchDependents(Warp &warp, Mask lanes);
+  void touchGlobal(Warp &warp, const Op &op, unsigned lane, uint64_t address,
+                   uint64_t bytes, Access access);
+
   /// Tells once of each pair of statements.
   void report(uint32_t check, Warp &warp, const Op &op, Mask lanes,
               uint32_t other, const std::string &what);
@@ -114,6 +123,7 @@ private:
                        uint16_t bytes);
   void order(Warp &warp, const Op &op, unsigned lane, const uint8_t *word,
              Access access);
+  bool isGlobal(const Warp &warp, const uint8_t *host) const;
   const Cta *findBlock(const Warp &warp, const uint8_t *host) const;
   std::string describe(const ShadowEntry &entry) const;
 
@@ -121,6 +131,7 @@ private:
   const uint32_t checks;
   const bool strict;
   uint32_t numAgents;
+  uint32_t launchAgent;        /* the end of the launches before */
   std::vector<Shadow> shadows; /* of each block */
   /// What atomic and release operations have published at a word.
   std::unordered_map<const uint8_t *, View> words;

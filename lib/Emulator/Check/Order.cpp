@@ -17,6 +17,7 @@ Checker::Checker(Cluster &cluster)
     : cluster(cluster), checks(cluster.grid.settings.checks),
       strict(cluster.grid.settings.strict),
       numAgents(static_cast<uint32_t>(cluster.warps.size()) * kLanes) {
+  launchAgent = addAgent();
   for (auto &cta : cluster.ctas)
     shadows.emplace_back(cta->sharedBytes);
   for (Warp *warp : cluster.warps)

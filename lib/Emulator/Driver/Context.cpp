@@ -307,7 +307,10 @@ FP8EMU_API int cuCtxGetDevice(int *device) {
   return getCurrent() ? kSuccess : kInvalidContext;
 }
 
-FP8EMU_API int cuCtxSynchronize() { return enter(/*unsafe=*/true); }
+FP8EMU_API int cuCtxSynchronize() {
+  endOverlap();
+  return enter(/*unsafe=*/true);
+}
 
 FP8EMU_API int cuThreadExchangeStreamCaptureMode(int *mode) {
   *mode = exchangeCaptureMode(*mode);

@@ -136,6 +136,9 @@ void writeReport(const std::string &text);
 /// Tells the user what a kernel did wrong, and loses the context.
 int reportFault(const Fault &fault);
 
+/// What comes next overlaps no launch: something else has been waited for.
+void endOverlap();
+
 /// How many clusters run at the same time.
 int getActiveClusters(const FunctionState &function, const Dim3 &block,
                       const Dim3 &cluster, uint32_t dynamicShared);

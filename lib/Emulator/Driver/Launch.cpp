@@ -33,10 +33,11 @@ struct LaunchConfig {
 struct Launch {
   Dim3 grid, block, cluster;
   bool explicitCluster = false;
+  bool programmatic = false; /* it may overlap the one before */
 };
 } // namespace
 
-static constexpr int kClusterDimension = 4;
+static constexpr int kClusterDimension = 4, kProgrammaticSerialization = 6;
 
 static Dim3 toDim3(const uint32_t (&extents)[3]) {
   return {extents[0], extents[1], extents[2]};
@@ -56,6 +57,8 @@ static int checkLaunch(const FunctionState &function,
     if (config.attributes[i].id == kClusterDimension) {
       launch.cluster = toDim3(config.attributes[i].value.cluster);
       launch.explicitCluster = true;
+    } else if (config.attributes[i].id == kProgrammaticSerialization) {
+      launch.programmatic = config.attributes[i].value.flag;
     }
   if (source.reqCluster[0]) {
     if (launch.explicitCluster && !isSame(launch.cluster, source.reqCluster))
@@ -138,8 +141,22 @@ static void reportFindings(const Grid &grid) {
     writeReport("and " + std::to_string(grid.findings.more) + " more");
 }
 
+/// The last launch of each stream, unless something else has come since.
+static std::unordered_map<const StreamState *, LaunchOverlap> &getLast() {
+  static auto *last =
+      new std::unordered_map<const StreamState *, LaunchOverlap>;
+  return *last;
+}
+
+void fp8emu::endOverlap() {
+  if (!(getSettings().checks & kCheckLaunches))
+    return;
+  std::lock_guard<std::mutex> lock(getDeviceMutex());
+  getLast().clear();
+}
+
 static int runKernel(FunctionState &function, const Launch &launch,
-                     uint32_t dynamicShared,
+                     const StreamState *stream, uint32_t dynamicShared,
                      const std::vector<uint8_t> &params) {
   static std::atomic<uint64_t> numLaunches{0};
   // Threads of the host may use several streams; the device is one.
@@ -157,6 +174,10 @@ static int runKernel(FunctionState &function, const Launch &launch,
   grid.residentClusters = static_cast<unsigned>(
       std::max(1, getActiveClusters(function, launch.block, launch.cluster,
                                     dynamicShared)));
+  bool overlaps = grid.settings.checks & kCheckLaunches;
+  if (overlaps)
+    grid.overlap = beginLaunch(getLast()[stream], launch.programmatic,
+                               std::string(grid.program.function->name));
   try {
     grid.run();
   } catch (const Fault &fault) {
@@ -166,6 +187,8 @@ static int runKernel(FunctionState &function, const Launch &launch,
   } catch (const std::bad_alloc &) {
     return kOutOfMemory;
   }
+  if (overlaps)
+    getLast()[stream] = grid.overlap;
   if (!getContextState().lost)
     reportFindings(grid);
   trace(*function.program, launch, grid.steps);
@@ -194,8 +217,9 @@ FP8EMU_API int cuLaunchKernelEx(const LaunchConfig *config,
     std::memcpy(bytes.data() + program.params[i].offset, params[i],
                 program.params[i].bytes);
   return submit(config->stream, [=, bytes = std::move(bytes),
+                                 stream = config->stream,
                                  dynamicShared = config->dynamicShared] {
-    return runKernel(*function, launch, dynamicShared, bytes);
+    return runKernel(*function, launch, stream, dynamicShared, bytes);
   });
 }
 

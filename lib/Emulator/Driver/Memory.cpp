@@ -119,7 +119,10 @@ FP8EMU_API int cuMemFreeAsync(uint64_t address, StreamState *stream) {
     for (uint64_t own : graph->memory)
       if (own == address)
         return kSuccess;
-  return submit(stream, [=] { return release(address); });
+  return submit(stream, [=] {
+    endOverlap();
+    return release(address);
+  });
 }
 
 FP8EMU_API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes,
@@ -129,6 +132,7 @@ FP8EMU_API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes,
   if (!isInBounds(to, bytes) || !isInBounds(from, bytes))
     return kInvalidValue;
   return submit(stream, [=] {
+    endOverlap();
     std::memmove(reinterpret_cast<void *>(to),
                  reinterpret_cast<const void *>(from), bytes);
     return kSuccess;
@@ -142,6 +146,7 @@ static int fill(uint64_t to, T value, size_t count, StreamState *stream) {
   if (!isInBounds(to, count * sizeof(T)) || to % sizeof(T) != 0)
     return kInvalidValue;
   return submit(stream, [=] {
+    endOverlap();
     std::fill_n(reinterpret_cast<T *>(to), count, value);
     return kSuccess;
   });

@@ -44,6 +44,7 @@ FP8EMU_API int cuStreamSynchronize(StreamState *stream) {
     graph->invalid = true;
     return kCaptureUnsupported;
   }
+  endOverlap();
   return enter(/*unsafe=*/true);
 }
 
@@ -102,6 +103,7 @@ FP8EMU_API int cuEventRecord(EventState *event, StreamState *stream) {
 }
 
 FP8EMU_API int cuEventSynchronize(EventState *event) {
+  endOverlap();
   return event->capture && !event->capture->ended ? int{kCaptureUnsupported}
                                                   : enter(/*unsafe=*/true);
 }
@@ -164,6 +166,7 @@ FP8EMU_API int cuGraphLaunch(GraphHandle *exec, StreamState *stream) {
   if (int error = enter())
     return error;
   return submit(stream, [graph = exec->graph] {
+    endOverlap();
     for (const Graph::Work &work : graph->work)
       if (int error = work())
         return error;

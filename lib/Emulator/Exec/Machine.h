@@ -10,6 +10,7 @@
 #define FP8_LIB_EMULATOR_EXEC_MACHINE_H
 
 #include "Async/Queue.h"
+#include "Check/Launches.h"
 #include "Exec/Barriers.h"
 #include "Exec/Memory.h"
 #include "Exec/Program.h"
@@ -216,6 +217,7 @@ public:
 
   uint64_t steps = 0;
   Findings findings;
+  LaunchOverlap overlap;
 };
 
 } // namespace fp8emu

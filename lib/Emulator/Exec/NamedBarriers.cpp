@@ -262,12 +262,25 @@ static void decodeMembar(Decoder &decoder, Modifiers &modifiers, Op &op) {
   op.handler = fence;
 }
 
-/// Grids of a stream run one after the other.
+/// Grids of a stream run one after the other: only the checker cares.
+static Step launchDependents(Warp &warp, const Op &, Mask mask) {
+  if (Checker *checker = warp.cta.cluster.checker.get())
+    checker->launchDependents(warp, mask);
+  return Step::Next;
+}
+
+static Step waitForLaunches(Warp &warp, const Op &, Mask mask) {
+  if (Checker *checker = warp.cta.cluster.checker.get())
+    checker->waitForLaunches(warp, mask);
+  return Step::Next;
+}
+
 static void decodeGridControl(Decoder &decoder, Modifiers &modifiers, Op &op) {
   decoder.expectOperands(0);
-  if (!modifiers.takeOneOf({"launch_dependents", "wait"}))
+  auto what = modifiers.takeOneOf({"launch_dependents", "wait"});
+  if (!what)
     decoder.fail("expected .launch_dependents or .wait");
-  op.handler = nothing;
+  op.handler = *what == 0 ? launchDependents : waitForLaunches;
 }
 
 static Step setRegisters(Warp &warp, const Op &op, Mask mask) {

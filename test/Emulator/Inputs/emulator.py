@@ -75,7 +75,8 @@ class Device:
         self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
         return function
 
-    def launch(self, function, arguments, grid=(1, 1, 1), block=(32, 1, 1), smem=0, cluster=None):
+    def launch(self, function, arguments, grid=(1, 1, 1), block=(32, 1, 1), smem=0, cluster=None, programmatic=False,
+               wait=True):
         keep, pointers = [], (ctypes.c_void_p * max(len(arguments), 1))()
         for i, argument in enumerate(arguments):
             if isinstance(argument, TensorMap):
@@ -87,12 +88,16 @@ class Device:
         if smem > 48 << 10:
             self.call("cuFuncSetAttribute", function, 8, smem)
         config = LaunchConfig((ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block), smem, None, None, 0)
-        attribute = LaunchAttribute(4)
-        if cluster:
-            attribute.value[:3] = cluster
-            config.attributes, config.count = ctypes.addressof(attribute), 1
+        attributes = (LaunchAttribute * 2)()
+        config.attributes = ctypes.addressof(attributes)
+        for id_, value in [(4, cluster), (6, (1,) if programmatic else None)]:
+            if value:
+                attributes[config.count].id = id_
+                attributes[config.count].value[:len(value)] = value
+                config.count += 1
         self.call("cuLaunchKernelEx", ctypes.byref(config), function, pointers, None)
-        self.call("cuCtxSynchronize")
+        if wait:
+            self.call("cuCtxSynchronize")
 
     def tensor_map(self, buffer, box, swizzle=0, kind=0):
         """Of a matrix; kind 0 is bytes, 7 is f32."""
