@@ -248,19 +248,23 @@ except DriverError as error:
             self.assertEqual(printed, "719\n", report)
             self.assertIn(message, report)
 
-        accepts(write, wait + read)
-        finds("'ld.global.b32 %r0, [%a0]': reads global memory at 0x", write, read)
-        finds("before a griddepcontrol.wait, although kernel kernel writes it and may not have ended", write, read + wait)
-        finds("although kernel kernel reads it and may not have ended", read, write)
-        accepts(read, read)
-        accepts(write, other)
-        accepts(write, read, programmatic=False)
+        accepts(go + write, wait + read)
+        finds("'ld.global.b32 %r0, [%a0]': reads global memory at 0x", go + write, read)
+        finds("before a griddepcontrol.wait, although kernel kernel writes it and may not have ended", go + write,
+              read + wait)
+        finds("although kernel kernel reads it and may not have ended", go + read, write)
+        accepts(go + read, read)
+        accepts(go + write, other)
+        accepts(go + write, read, programmatic=False)
+        # Who does not let others begin has ended when they do.
+        accepts(write, read)
         # One thread waits, and the others wait for it.
-        accepts(write, "setp.ne.u32 %p0, %t, 0; @%p0 bra HERE; " + wait + "HERE: bar.warp.sync -1; " + read)
-        finds("reads global", write, "setp.ne.u32 %p0, %t, 0; @%p0 bra HERE; " + wait + "HERE: " + read)
+        some = "setp.ne.u32 %p0, %t, 0; @%p0 bra HERE; " + wait + "HERE: "
+        accepts(go + write, some + "bar.warp.sync -1; " + read)
+        finds("reads global", go + write, some + read)
         # What came before the one before has ended, unless that one let us begin before it had waited.
-        accepts(write, wait + go, read)
-        finds("reads global", write, go + wait, read)
+        accepts(go + write, wait + go, read)
+        finds("reads global", go + write, go + wait, read)
 
     def test_lax(self):
         printed, report = self.outcome(WORDS + "ld.shared.b32 %r3, [%r2];", MODE="lax")

@@ -38,7 +38,7 @@ LaunchOverlap fp8emu::beginLaunch(const LaunchOverlap &previous,
   next.number = ++numLaunches;
   next.history->names[next.number] = std::move(name);
   // One that lets the next begin early may itself still wait for others.
-  if (programmatic && previous.number)
+  if (programmatic && previous.triggers)
     next.first =
         previous.early && previous.first ? previous.first : previous.number;
   return next;
@@ -49,6 +49,7 @@ void Checker::waitForLaunches(Warp &warp, Mask lanes) {
 }
 
 void Checker::launchDependents(Warp &warp, Mask lanes) {
+  cluster.grid.overlap.triggers = true;
   for (const WarpView::Part &part : warp.view.parts)
     if ((part.lanes & lanes) && getTime(part.view->known, launchAgent) == 0)
       cluster.grid.overlap.early = true;

@@ -51,8 +51,9 @@ struct LaunchOverlap {
   uint32_t number = 0;
   /// The first launch that may not have ended; 0 is none.
   uint32_t first = 0;
-  /// It lets the next one begin before it has waited for its own.
-  bool early = false;
+  /// It lets the next one begin before it has ended, and even before it has
+  /// waited for its own. PTX asks for a wait behind such launches alone.
+  bool triggers = false, early = false;
 };
 
 /// The overlap of a stream's next launch, after `previous`.
