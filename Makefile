@@ -8,7 +8,7 @@ CLANG_FORMAT ?= clang-format-22
 
 .DEFAULT_GOAL := help
 .PHONY: help setup configure build demo test test-asan test-tsan test-roundtrip \
-        fuzz bench bundle test-bundle format docs clean
+        test-emulator fuzz bench bundle test-bundle format docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' \
@@ -48,6 +48,11 @@ test-tsan: ## Run the runtime's unit tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory configure PRESET=tsan
 	@cmake --build --preset tsan
 	@build-tsan/test/Unit/FP8RuntimeTests
+
+# Some 1500 kernels, in minutes; `make test` runs a sample.
+test-emulator: build ## Run matmul kernels of every config on the model of a GPU, checked
+	@FP8_CUDA_DRIVER=emulator FP8_EMULATOR_CHECK=all $(PYTHON) \
+	  test/Emulator/Inputs/every_config.py benchmarks $(BUILD_DIR)/bin
 
 # libFuzzer; each fuzzer runs for FP8_FUZZ_SECONDS of the cache, 60.
 fuzz: configure ## Fuzz what reads files, a minute each

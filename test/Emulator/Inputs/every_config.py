@@ -91,8 +91,9 @@ def main():
             continue
         for shape in args.shapes:
             m, n, k = map(int, shape.split("x"))
-            # Rows of results begin at multiples of 16 bytes.
-            extents = (m, (n + 15) // 16 * 16 if spec["result"].startswith("e") else n, k)
+            # Rows of results and of operands begin at multiples of 16 bytes.
+            extents = ((m + 7) // 8 * 8 if spec.get("layout", "n")[0] == "t" else m,
+                       (n + 15) // 16 * 16 if spec["result"].startswith("e") else n, k)
             configs = spec["configs"]
             if not configs:
                 every = subprocess.run(

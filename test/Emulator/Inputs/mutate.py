@@ -1,6 +1,6 @@
 """Breaks the kernels of a compiled program, one statement at a time, and says what the emulator finds.
 
-usage: mutate.py PROGRAM.so INPUTS FP8_RUN [--only REGEX]
+usage: mutate.py PROGRAM.so INPUTS FP8_RUN [--only REGEX] [--without REGEX]
 
 PTX lies in the program as text, so that a statement is broken by other text of the same length. A break is found by a
 report, or by results other than those of the program as it is; FP8_EMULATOR_CHECK helps only where neither does. What a
@@ -55,6 +55,7 @@ BREAKS = [
     ("fence between proxies gone", r"fence\.proxy\.async[^;]*;", GONE, "each"),
     ("barrier of storing warps gone", r"bar\.sync \s*[1-9%][^;]*;", GONE, "each"),
     ("bar.warp.sync gone", r"bar\.warp\.sync[^;]*;", GONE, "each"),
+    ("griddepcontrol.wait gone", r"griddepcontrol\.wait;", GONE, "each"),
     ("wgmma.fence gone", r"wgmma\.fence\.sync\.aligned;", GONE, "each"),
     ("copies of factors not waited for", r"cp\.async\.mbarrier\.arrive\.noinc\.shared\.b64", "mbarrier.arrive.shared.b64 _,", "each"),
     ("barrier of the cluster gone", r"barrier\.cluster\.arrive[^;]*;\s*barrier\.cluster\.wait[^;]*;", GONE, "each"),
@@ -141,6 +142,7 @@ def main():
     parser.add_argument("inputs")
     parser.add_argument("run")
     parser.add_argument("--only")
+    parser.add_argument("--without")
     args = parser.parse_args()
     data = open(args.program, "rb").read()
     folder = tempfile.mkdtemp()
@@ -162,7 +164,7 @@ def main():
         assert same == expected, f"the program as it is gives something else, {order} {seed} {report}"
     missed = total = checked = 0
     for name, pattern, how, which in BREAKS:
-        if args.only and not re.search(args.only, name):
+        if args.only and not re.search(args.only, name) or args.without and re.search(args.without, name):
             continue
         for kernel, begin, end in kernels(data):
             text = data[begin:end].decode()
