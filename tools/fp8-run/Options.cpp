@@ -51,6 +51,11 @@ static llvm::Expected<bool> parseValue(const Arg &arg, RunOptions &options) {
     else if (value != "gpu")
       return makeValueError(arg, "gpu or emulator");
     break;
+  case OPT_check:
+    // The model itself says what it does not know.
+    setenv("FP8_EMULATOR_CHECK", value.str().c_str(), /*overwrite=*/1);
+    setenv("FP8_CUDA_DRIVER", "emulator", /*overwrite=*/0);
+    break;
   case OPT_steps:
     if (llvm::Error error = parseCount(arg, options.steps.count.emplace()))
       return error;

@@ -18,6 +18,10 @@ def tolerance : J<"tolerance", "SHARE",
 def device : J<"device", "DEVICE",
                "Where kernels run: gpu (the default), or emulator, a model of "
                "a GPU, as with FP8_CUDA_DRIVER=emulator">;
+def check : J<"check", "LIST",
+              "Run kernels on the emulator and look for races, proxies, "
+              "uninitialized, registers, launches, or all, as with "
+              "FP8_EMULATOR_CHECK">;
 def inputs : J<"inputs", "FILE",
                "Arguments: a .safetensors file with one tensor for each, named "
                "by its fp8.name, else arg0, arg1, ...">;
