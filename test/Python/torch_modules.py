@@ -185,8 +185,10 @@ class Models(unittest.TestCase):
         self.assertRegex(text, r"(?m)^0: delayed\n  32 rows: high precision: expected \d+ us "
                                r"forward and backward, and \d+ under delayed$")
         torch._dynamo.reset()
-        torch.testing.assert_close(torch.compile(model, backend="eager", fullgraph=True)(x),
-                                   expected, rtol=0, atol=0)
+        for dynamic in (None, True):
+            compiled = torch.compile(model, backend="eager", fullgraph=True, dynamic=dynamic)
+            torch.testing.assert_close(compiled(x), expected, rtol=0, atol=0)
+        self.assertIn("few rows, in torch.compile: high precision", fp8.torch.summarize(model))
         self.assertIs(type(fp8.torch.convert_from_fp8(model)[0]), nn.Linear)
         # On a CPU nothing is faster, and all is what was asked for.
         convert(model, "current", only_faster=True)

@@ -130,10 +130,10 @@ class Linear(nn.Linear):
         if not is_on_gpu or x.dtype == torch.float32 or speed.is_faster(
                 recipe, rows, self.out_features, self.in_features):
             return False
-        if not torch.compiler.is_compiling():
+        if torch.compiler.is_compiling():
+            _note_slower(self._number, recipe)  # Rows may be any number there.
+        else:
             self._slower.add((recipe, rows))
-        elif isinstance(rows, int):
-            _note_slower(self._number, recipe, rows)
         return True
 
     @property
@@ -141,6 +141,10 @@ class Linear(nn.Linear):
         """What `only_faster` has left to PyTorch: texts with numbers of rows and times."""
         lines = []
         for recipe, rows in sorted(self._slower):
+            if rows == 0:
+                lines.append(f"few rows, in torch.compile: high precision: expected to be slower "
+                             f"under {recipe}")
+                continue
             sizes = rows, self.out_features, self.in_features
             lines.append(f"{rows} rows: high precision: expected {speed.estimate(None, *sizes):.0f} "
                          f"us forward and backward, and {speed.estimate(recipe, *sizes):.0f} "
@@ -222,8 +226,8 @@ def _find_unit(number, recipe):
 
 
 @torch.compiler.assume_constant_result
-def _note_slower(number, recipe, rows):
-    _layers[number]._slower.add((recipe, rows))
+def _note_slower(number, recipe):
+    _layers[number]._slower.add((recipe, 0))
 
 
 def _matches(filter, name, module):
