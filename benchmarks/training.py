@@ -1,7 +1,7 @@
 """Losses of examples/train_transformer.py: every recipe beside bf16, for several seeds.
 
 Each run is a process of its own, and several run at a time. A run whose file is there is not
-repeated, so that what was cut off goes on. Of each recipe: the loss of the last 20 steps and of
+repeated, so that what was cut off goes on; with --seconds 0 none is started. Of each recipe: the loss of the last 20 steps and of
 validation, the mean over the seeds, and beside bf16's of the same seeds, the mean and the seed
 that is farthest off.
 
@@ -27,6 +27,8 @@ SHARED = ["steps", "width", "depth", "batch", "length", "device", "torch", "text
 def run(path, recipe, way, seed, options, deadline):
     """A run's record, or None for one that failed."""
     if not path.exists():
+        if time.monotonic() > deadline:
+            return None
         command = [sys.executable, SCRIPT, "--recipe", recipe, "--way", way, "--seed", str(seed),
                    "--quiet", "--out", path, *options]
         try:

@@ -2,8 +2,8 @@
 
 docs/Training.md goes through it.
 
-usage: train_transformer.py [--recipe RECIPE] [--way layers|backend] [--steps N] [--seed N]
-                            [--device cpu|cuda] [--width N] [--depth N] [--batch N]
+usage: train_transformer.py [--recipe RECIPE] [--way layers|backend] [--steps N] [--stop N]
+                            [--seed N] [--device cpu|cuda] [--width N] [--depth N] [--batch N]
                             [--length N] [--save FILE] [--resume FILE] [--out FILE] [--quiet]
 
 RECIPE is bf16, which is PyTorch as it is, or what fp8.compile takes: delayed, current, rowwise,
@@ -197,6 +197,7 @@ def parse_arguments():
     parser.add_argument("--recipe", default="delayed")
     parser.add_argument("--way", choices=["layers", "backend"], default="layers")
     parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--stop", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     for name, default in (("width", 256), ("depth", 4), ("batch", 16), ("length", 256)):
@@ -213,7 +214,7 @@ def main():
     if args.resume:
         run.load(args.resume)
     first, start = len(run.losses), time.perf_counter()
-    while len(run.losses) < args.steps:
+    while len(run.losses) < (args.stop or args.steps):
         run.step()
         if len(run.losses) == first + 1:
             if not args.quiet:
