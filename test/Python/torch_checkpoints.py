@@ -260,6 +260,58 @@ class Checkpoints(unittest.TestCase):
                 return scale.repeat_interleave(128, 1)[:, :x.shape[1]]
             self.check(model, weights, x_scale)
 
+    def test_of_modelopt(self):
+        model = make_model()
+        weight_of = {layer: model.get_submodule(layer).weight.detach().float()
+                     for layer in ("up", "down")}
+        # FP8: scales have no dimension; those of rows one. A cache of keys has scales, too.
+        for algorithm in ("FP8", "FP8_PER_CHANNEL_PER_TOKEN"):
+            is_static = algorithm == "FP8"
+            tensors, weights = self.make_tensors(model), {}
+            for layer, weight in weight_of.items():
+                scale = (weight.abs().max() if is_static else weight.abs().amax(1)) / 448
+                codes = weight / (scale if is_static else scale[:, None])
+                tensors[f"{layer}.weight"] = codes.clamp(-448, 448).to(E4M3)
+                tensors[f"{layer}.weight_scale"] = scale
+                if is_static:
+                    tensors[f"{layer}.input_scale"] = torch.tensor(0.01)
+                weights[layer] = tensors[f"{layer}.weight"].double() * scale.double().reshape(-1, 1)
+            tensors["up.k_scale"] = torch.tensor(1.0)
+            self.write({"quant_method": "modelopt", "quant_algo": algorithm, "ignore": ["head"],
+                        "config_groups": {}, "producer": {"name": "modelopt"}}, tensors)
+            self.check(model, weights, lambda x, layer: tensors[f"{layer}.input_scale"]
+                       if is_static else x.abs().amax(1, keepdim=True) / 448)
+        # NVFP4 has compressed-tensors' codes and block scales, other names, and of the scales
+        # for tensors the inverse. Each layer by itself, in a file of its own.
+        own = fp8.torch.quantize_for_inference(copy.deepcopy(model), "nvfp4", [TOKENS],
+                                               filter="up")
+        own = fp8.torch.quantize_for_inference(own, "mxfp8", filter="down")
+        tensors = self.make_tensors(model)
+        for name, value in own.state_dict().items():
+            if name in ("up.weight_global_scale", "up.input_global_scale"):
+                name, value = name.replace("weight_global", "weight").replace(
+                    "input_global", "input") + "_2" * ("weight" in name), 1 / value.reshape(())
+            if name.startswith(("up.", "down.")):
+                tensors[name.replace("_packed", "")] = value.detach().contiguous()
+        self.assertEqual({name for name in tensors if name.startswith("up.")},
+                         {"up.weight", "up.weight_scale", "up.weight_scale_2", "up.input_scale",
+                          "up.bias"})
+        self.write(None, tensors, {"model_type": "llama"})
+        (self.path / "hf_quant_config.json").write_text(json.dumps({
+            "producer": {"name": "modelopt", "version": "0.47.0"}, "quantization": {
+                "quant_algo": "MIXED_PRECISION", "kv_cache_quant_algo": "FP8",
+                "exclude_modules": ["head"], "quantized_layers": {
+                    "up": {"quant_algo": "NVFP4", "group_size": 16},
+                    "down": {"quant_algo": "MXFP8"}}}}))
+        loaded = fp8.torch.load_quantized(make_model(seed=1), self.path)
+        with torch.no_grad():
+            self.assertLess(get_error(loaded(TOKENS), own(TOKENS)), 1e-3)
+        for algorithm in ("NVFP4_AWQ", "W4A16_NVFP4", "FP8_PB_WO", None):
+            self.write({"quant_method": "modelopt", "quant_algo": algorithm}, tensors)
+            with self.assertRaisesRegex(fp8.UnsupportedError, f"FP8, .* for 'up', but got "
+                                                              f"{algorithm}"):
+                fp8.torch.load_quantized(make_model(seed=1), self.path)
+
     def test_shards(self):
         model = fp8.torch.quantize_for_inference(make_model(), "rowwise", filter=["up", "down"])
         fp8.torch.save_quantized(model, self.path)

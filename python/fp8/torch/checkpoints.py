@@ -18,6 +18,11 @@ from fp8.torch.quantized_linear import QuantizedLinear
 
 _CONFIG, _TENSORS, _INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 _SCALE_INV = "weight_scale_inv"
+# ModelOpt's: a file of its own before it was a part of config.json, and its names in layers of
+# NVFP4. Scales for the tensor are what compressed-tensors divides by.
+_MODELOPT_CONFIG, _MODELOPT_SCALE = "hf_quant_config.json", "weight_scale_2"
+_MODELOPT_NAMES = {"weight": "weight_packed", _MODELOPT_SCALE: "weight_global_scale",
+                   "input_scale": "input_global_scale"}
 _METADATA = "fp8"
 _SCALES = (torch.bfloat16, torch.float16, torch.float8_e8m0fnu)
 
@@ -101,8 +106,8 @@ def _write(path, write):
 
 def load_quantized(model, directory, strict=True):
     """Gives a model of plain layers what a quantised checkpoint has, its own or another's of
-    compressed-tensors or vLLM's fp8: layers with codes become QuantizedLinear, all else is
-    loaded. Returns the model, which is changed; parameters on the device meta get values on
+    compressed-tensors, vLLM's fp8 or ModelOpt: layers with codes become QuantizedLinear, all
+    else is loaded. Returns the model, which is changed; parameters on the device meta get values on
     the CPU, and a warning names buffers there that are not persistent, which get none.
 
     - model: with the names that the checkpoint has;
@@ -117,6 +122,8 @@ def load_quantized(model, directory, strict=True):
     directory = Path(directory)
     config = _read_json(directory / _CONFIG)
     quantization = config.get("quantization_config") or config.get("compression_config")
+    if not quantization and (directory / _MODELOPT_CONFIG).exists():
+        quantization = {**_read_json(directory / _MODELOPT_CONFIG), "quant_method": "modelopt"}
     if not quantization:
         raise FileError(f"{directory / _CONFIG}: expected a quantization_config, but got none")
     get_scheme = layouts.read(quantization)
@@ -159,6 +166,8 @@ def _load_layer(name, module, scheme, names, files):
             raise MismatchError(f"expected '{name}.{own}' in the checkpoint, but got "
                                 f"{', '.join(names.values())}")
         value = files.load(names[own])
+        if own.endswith("global_scale") and not names[own].endswith("global_scale"):
+            value = 1 / value.float()
         # Scales are f32, of the model's type or E8M0, which f32 holds; one by itself may have no
         # dimension.
         if dtype == torch.float32 and value.dtype in _SCALES:
@@ -287,6 +296,8 @@ class _Files:
         """The names of a layer's codes and scales by what they are called in the layer, or
         nothing where it has no codes."""
         tensors = self._layers.get(layer, {})
+        if _MODELOPT_SCALE in tensors:
+            tensors = {_MODELOPT_NAMES.get(own, own): name for own, name in tensors.items()}
         if "weight_packed" not in tensors and self.get_dtype(layer) != "F8_E4M3":
             return {}
         return {"weight_scale" if own == _SCALE_INV else own: name for own, name in tensors.items()

@@ -4,7 +4,9 @@
   read: format "float-quantized", "mxfp8-quantized", "nvfp4-pack-quantized", or of each group
   with "mixed-precision";
 - fp8, vLLM's own, of AutoFP8 and, with weight_block_size and weight_scale_inv for the scales,
-  of DeepSeek-V3.
+  of DeepSeek-V3;
+- modelopt, NVIDIA's, which is read only: its algorithms FP8, FP8_PER_CHANNEL_PER_TOKEN, MXFP8
+  and NVFP4, of all layers or, as MIXED_PRECISION, of each.
 """
 
 import re
@@ -86,9 +88,11 @@ def read(config):
     if method == "fp8":
         scheme = _read_fp8(config)
         return lambda name: scheme
+    if str(method).startswith("modelopt"):
+        return _read_modelopt(config)
     if method != "compressed-tensors":
-        raise UnsupportedError(f"expected a checkpoint of compressed-tensors or fp8, but got the "
-                               f"quant_method '{method}'")
+        raise UnsupportedError(f"expected a checkpoint of compressed-tensors, fp8 or modelopt, but "
+                               f"got the quant_method '{method}'")
     if config.get("transform_config"):
         raise UnsupportedError("expected a checkpoint without transform_config, but got one")
     groups = list((config.get("config_groups") or {}).values())
@@ -120,6 +124,32 @@ def _read_fp8(config):
         raise UnsupportedError(f"expected a weight_block_size of two numbers with dynamic "
                                f"activations, but got {block} with {scheme} ones")
     return Scheme(tuple(block), (1, block[1]), rule=rule)
+
+
+_MODELOPT = {
+    "FP8": Scheme((None, None), (None, None), dynamic=False),
+    "FP8_PER_CHANNEL_PER_TOKEN": Scheme((1, None), (1, None)),
+    "MXFP8": Scheme((1, 32), (1, 32), "e8m0"),
+    "NVFP4": Scheme((1, 16), (1, 16), "e4m3", dynamic=False),
+}
+
+
+def _read_modelopt(config):
+    """Of config.json, or of hf_quant_config.json, which has it as `quantization`."""
+    details = config.get("quantization") or config
+    algorithm, layers = details.get("quant_algo"), details.get("quantized_layers") or {}
+
+    def find(name):
+        own = algorithm
+        if algorithm == "MIXED_PRECISION":
+            if name not in layers:
+                return "quantized_layers of the config does not have it"
+            own = layers[name].get("quant_algo")
+        if str(own).upper() not in _MODELOPT:
+            raise UnsupportedError(f"expected one of ModelOpt's {', '.join(_MODELOPT)} for '{name}', "
+                                   f"but got {own}")
+        return _MODELOPT[str(own).upper()]
+    return find
 
 
 def _read_group(name, group):
