@@ -5,6 +5,7 @@ usage: draw.py           writes the images
        draw.py --table   prints the table
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import fp8
 from fp8.formats import BF16, E2M1, E4M3, E5M2, E8M0, F16, F32, FORMATS
 
 IMAGES = Path(__file__).parent / "images"
+TRAINING = Path(__file__).parent.parent / "benchmarks" / "results" / "training.json"
 BLUE, RED, GREY = "#2f6ea5", "#c0392b", "#777777"
 
 
@@ -28,6 +30,11 @@ class Drawing:
     def line(self, x0, y0, x1, y1, color, width=1.0):
         self._parts.append(f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" '
                            f'stroke="{color}" stroke-width="{width}"/>')
+
+    def curve(self, points, color, width=1.5):
+        places = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self._parts.append(f'<polyline points="{places}" fill="none" stroke="{color}" '
+                           f'stroke-width="{width}"/>')
 
     def rect(self, x, y, width, height, color):
         self._parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
@@ -156,6 +163,61 @@ def draw_delayed():
     return drawing.write()
 
 
+CURVES = {"bf16": "#333333", "delayed": BLUE, "current": "#5dade2", "rowwise": "#1e8449",
+          "block": "#82c341", "mxfp8": "#e59866", "nvfp4": RED}
+WINDOW, EVERY = 20, 5
+
+
+def read_training():
+    """The losses of each recipe by layers, [seeds, steps]; and what the runs have in common."""
+    record = json.loads(TRAINING.read_text())
+    losses = {}
+    for run in record["runs"]:
+        if run["way"] == "layers":
+            losses.setdefault(run["recipe"], []).append(run["losses"])
+    return {recipe: np.array(losses[recipe]) for recipe in CURVES if recipe in losses}, record
+
+
+def draw_training():
+    """Loss by step under every recipe, and how far it is from bf16's."""
+    left, right, steps_of = 60, 700, 100
+    drawing = Drawing(720, 470, "Losses of a small transformer under every recipe")
+    losses, record = read_training()
+    steps = record["steps"]
+    smooth = {recipe: np.array([rows[:, max(0, end - WINDOW):end].mean() for end in
+                                range(1, steps + 1)]) for recipe, rows in losses.items()}
+    plain = smooth["bf16"]
+
+    def place(step):
+        return left + step / steps * (right - left)
+
+    def draw(top, bottom, low, high, ticks, form, curves):
+        for tick in ticks:
+            y = bottom - (tick - low) / (high - low) * (bottom - top)
+            drawing.line(left, y, right, y, "#e4e4e4")
+            drawing.text(left - 8, y + 4, form.format(tick), GREY, "end")
+        for recipe, values in curves.items():
+            points = [(place(step), bottom - (values[step - 1] - low) / (high - low)
+                       * (bottom - top)) for step in range(EVERY, steps + 1, EVERY)]
+            drawing.curve(points, CURVES[recipe], 3 if recipe == "bf16" else 1.2)
+
+    low, high = np.floor(2 * plain.min()) / 2, np.ceil(2 * plain[EVERY - 1:].max()) / 2
+    draw(40, 220, low, high, np.arange(low, high + 0.1, 0.5), "{:.1f}", smooth)
+    apart = {recipe: 100 * (values / plain - 1) for recipe, values in smooth.items()}
+    low = np.floor(2 * min(values[EVERY - 1:].min() for values in apart.values())) / 2
+    high = np.ceil(2 * max(values[EVERY - 1:].max() for values in apart.values())) / 2
+    draw(270, 430, low, high, np.arange(low, high + 0.1, 0.5), "{:+.1f} %", apart)
+    for step in range(0, steps + 1, steps_of):
+        drawing.text(place(step), 452, str(step), GREY, "middle")
+    drawing.text(left, 18, f"loss, the mean of {WINDOW} steps and {len(losses['bf16'])} seeds")
+    drawing.text(left, 258, "beside bf16")
+    for column, recipe in enumerate(losses):
+        x = 290 + 58 * column
+        drawing.rect(x, 10, 10, 10, CURVES[recipe])
+        drawing.text(x + 13, 19, recipe)
+    return drawing.write()
+
+
 def write_table():
     """A row for each format."""
     lines = [f"{'format':6}  {'bits':>4}  {'e, m':>5}  {'bias':>4}  {'max':>9}  {'min normal':>10}  "
@@ -177,7 +239,8 @@ def main():
     if sys.argv[1:] not in ([], ["--check"]):
         print(__doc__.partition("usage: ")[2], end="", file=sys.stderr)
         return 1
-    for name, draw in (("formats.svg", draw_formats), ("delayed.svg", draw_delayed)):
+    for name, draw in (("formats.svg", draw_formats), ("delayed.svg", draw_delayed),
+                       ("training.svg", draw_training)):
         path = IMAGES / name
         if not sys.argv[1:]:
             path.write_text(draw())
