@@ -14,8 +14,8 @@ from fp8 import _core
 from fp8.errors import ArgumentError, DeviceError, FileError
 
 # A tensor that is quantised: `amax` is that of the last step; `recorded`, `non_finite`,
-# `underflow` and `saturated` count steps with an amax, with Inf or NaN, and elements that
-# became 0 or were too large.
+# `underflow` and `saturated` count steps with an amax, with one of Inf, and elements that
+# became 0 or were too large. A NaN is in no amax.
 Slot = namedtuple("Slot", "name format role operand amax scale recorded non_finite underflow "
                           "saturated")
 
