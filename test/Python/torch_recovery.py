@@ -13,6 +13,9 @@ import fp8
 import fp8.torch
 from fp8.torch import modules
 
+# Threads of such small tensors wait for each other where others are busy.
+torch.set_num_threads(1)
+
 WIDTH, STEPS, HISTORY = 128, 80, 16
 DELAYED = f"delayed,amax_history_len={HISTORY}"
 RECIPES = (DELAYED, "current", "rowwise", "block", "mxfp8", "nvfp4")
