@@ -10,6 +10,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import torch
+
 SCRIPT = Path(sys.argv.pop(1)) / "examples" / "train_transformer.py"
 SIZES = ["--steps", "24", "--width", "128", "--depth", "1", "--batch", "4", "--length", "128",
          "--device", "cpu"]
@@ -44,13 +46,17 @@ class Test(unittest.TestCase):
             self.assertLess(abs(record["validation"] / plain["validation"] - 1), 0.01)
 
     def test_resumed(self):
-        saved = self.folder / "saved.pt"
+        """Bit by bit what a run without a stop is."""
+        paths = [self.folder / f"{name}.pt" for name in ("whole", "half", "resumed")]
         for way in ("layers", "backend"):
             options = ["--way", way, "--quiet"]
-            _, expected = self.train(*options)
-            self.train(*options, "--stop", "10", "--save", saved)
-            _, record = self.train(*options, "--resume", saved)
-            self.assertEqual(record["losses"], expected["losses"])
+            self.train(*options, "--save", paths[0])
+            self.train(*options, "--stop", "10", "--save", paths[1])
+            self.train(*options, "--resume", paths[1], "--save", paths[2])
+            expected, _, got = (torch.load(path, weights_only=False) for path in paths)
+            self.assertEqual(got["losses"], expected["losses"])
+            for name, value in expected["model"].items():
+                self.assertTrue(torch.equal(got["model"][name], value), name)
 
 
 if __name__ == "__main__":
