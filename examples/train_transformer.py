@@ -4,7 +4,7 @@ docs/Training.md goes through it.
 
 usage: train_transformer.py [--recipe RECIPE] [--way layers|backend] [--steps N] [--stop N]
                             [--seed N] [--device cpu|cuda] [--width N] [--depth N] [--batch N]
-                            [--length N] [--save FILE] [--resume FILE] [--out FILE] [--quiet]
+                            [--length N] [--rate F] [--save FILE] [--resume FILE] [--out FILE] [--quiet]
 
 RECIPE is bf16, which is PyTorch as it is, or what fp8.compile takes: delayed, current, rowwise,
 block, mxfp8, nvfp4, with options such as delayed,margin=1.
@@ -26,7 +26,7 @@ import fp8.torch
 EXAMPLES = Path(__file__).resolve().parent
 DOCS = EXAMPLES.parent / "docs"
 BYTES = 256
-RATE, WARM_UP = 1e-3, 20
+WARM_UP = 20
 VALIDATION_BATCHES = 8
 
 
@@ -147,14 +147,14 @@ class Run:
         self.args, self.text = args, Text(args)
         self.plain = Transformer(args.width, args.depth, args.length).to(args.device)
         self.model, self.backend = make_fp8(self.plain, args)
-        self.optimizer = torch.optim.AdamW(self.plain.parameters(), RATE, betas=(0.9, 0.95),
+        self.optimizer = torch.optim.AdamW(self.plain.parameters(), args.rate, betas=(0.9, 0.95),
                                            weight_decay=0.1)
         self.losses = []
 
     def step(self):
         number = len(self.losses)
         for group in self.optimizer.param_groups:
-            group["lr"] = RATE * get_rate(number, self.args.steps)
+            group["lr"] = self.args.rate * get_rate(number, self.args.steps)
         loss = get_loss(self.model, self.text.get_batch(number), self.args)
         self.optimizer.zero_grad()
         loss.backward()
@@ -203,6 +203,7 @@ def parse_arguments():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     for name, default in (("width", 256), ("depth", 4), ("batch", 16), ("length", 256)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--rate", type=float, default=1e-3)
     for name in ("save", "resume", "out"):
         parser.add_argument(f"--{name}", type=Path)
     parser.add_argument("--quiet", action="store_true")
