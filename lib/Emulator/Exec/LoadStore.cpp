@@ -190,74 +190,10 @@ static void decodePrefetch(Decoder &decoder, Modifiers &modifiers, Op &op) {
   op.handler = nothing;
 }
 
-/// mapa: the same place in another block of the cluster.
-template <class T>
-static Step mapa(Warp &warp, const Op &op, Mask mask) {
-  const T *a = warp.row<T>(op.s[0]);
-  const auto *rank = warp.row<uint32_t>(op.s[1]);
-  T results[kLanes];
-  uint64_t window = op.flags ? kSharedWindow : 0;
-  for (unsigned i = 0; i < kLanes; ++i) {
-    if (!(mask >> i & 1))
-      continue;
-    if (rank[i] >= warp.cta.cluster.ctas.size())
-      warp.fault(op, Mask{1} << i, kIllegalAddress,
-                 "expected a block of the cluster, of " +
-                     std::to_string(warp.cta.cluster.ctas.size()) +
-                     ", but got " + std::to_string(rank[i]));
-    uint64_t offset = (a[i] - window) & kSharedOffsetMask;
-    results[i] = static_cast<T>(
-        window + (static_cast<uint64_t>(rank[i]) << kRankShift | offset));
-  }
-  assign(warp.row<T>(op.d), results, mask);
-  return Step::Next;
-}
-
-static void decodeMapa(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  bool shared = modifiers.take("shared::cluster");
-  std::optional<Type> type = modifiers.takeType();
-  if (!type || type->kind != Type::Unsigned || type->bits < 32)
-    decoder.fail("expected .u32 or .u64");
-  decoder.expectOperands(3);
-  op.d = decoder.destination(decoder.operand(0), type->bits);
-  op.s[0] = decoder.source(1, *type);
-  op.s[1] = decoder.sourceBits(decoder.operand(2), 32);
-  op.flags = !shared;
-  op.handler = type->bits == 32 ? mapa<uint32_t> : mapa<uint64_t>;
-}
-
-static Step isSpace(Warp &warp, const Op &op, Mask mask) {
-  const auto *a = warp.row<uint64_t>(op.s[0]);
-  Mask result = 0;
-  for (unsigned i = 0; i < kLanes; ++i) {
-    uint64_t window = a[i] >> 56 << 56;
-    bool is =
-        op.flags == 0 ? window == 0 : window == (uint64_t{op.flags} << 56);
-    result |= Mask{is} << i;
-  }
-  Mask &d = warp.predicate(op.d);
-  d = (d & ~mask) | (result & mask);
-  return Step::Next;
-}
-
-static void decodeIsSpace(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  auto space = modifiers.takeOneOf(
-      {"global", "shared", "local", "shared::cta", "shared::cluster"});
-  if (!space)
-    decoder.fail("expected a space");
-  decoder.expectOperands(2);
-  op.d = decoder.destination(decoder.operand(0), 1);
-  op.s[0] = decoder.sourceBits(decoder.operand(1), 64);
-  op.flags = *space == 0 ? 0 : *space == 2 ? 2 : 1;
-  op.handler = isSpace;
-}
-
 void fp8emu::addMemory(DecodeTable &table) {
   table["ld"] = decodeLoad;
   table["ldu"] = decodeLoad;
   table["st"] = decodeStore;
   table["prefetch"] = decodePrefetch;
   table["prefetchu"] = decodePrefetch;
-  table["mapa"] = decodeMapa;
-  table["isspacep"] = decodeIsSpace;
 }

@@ -43,12 +43,6 @@ struct Cnot {
     return a == 0;
   }
 };
-struct Move {
-  template <class T>
-  T operator()(T a) const {
-    return a;
-  }
-};
 struct Shl {
   template <class T>
   T operator()(T a, uint32_t b) const {
@@ -151,13 +145,6 @@ struct Shf {
 };
 } // namespace
 
-static Type takeType(Decoder &decoder, Modifiers &modifiers) {
-  std::optional<Type> type = modifiers.takeType();
-  if (!type)
-    decoder.fail("expected a type");
-  return *type;
-}
-
 //===----------------------------------------------------------------------===//
 // Logic, shifts
 //===----------------------------------------------------------------------===//
@@ -173,7 +160,7 @@ static Step onPredicates(Warp &warp, const Op &op, Mask mask) {
 
 template <class F>
 static void decodeLogic(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  Type type = takeType(decoder, modifiers);
+  Type type = decoder.takeType(modifiers);
   decoder.expectOperands(3);
   op.d = decoder.destination(decoder.operand(0), type.bits);
   if (type.kind == Type::Predicate) {
@@ -191,24 +178,9 @@ static void decodeLogic(Decoder &decoder, Modifiers &modifiers, Op &op) {
                                  : mapBinary<F, uint64_t, uint64_t>;
 }
 
-static Step movePredicate(Warp &warp, const Op &op, Mask mask) {
-  Mask a = warp.predicate(op.s[0]) ^ (op.flags & 1 ? ~Mask{0} : 0);
-  Mask &d = warp.predicate(op.d);
-  d = (d & ~mask) | (a & mask);
-  return Step::Next;
-}
-
-static void decodePredicateMove(Decoder &decoder, Op &op, bool invert) {
-  bool negated;
-  op.d = decoder.destination(decoder.operand(0), 1);
-  op.s[0] = decoder.predicate(decoder.operand(1), negated);
-  op.flags = negated != invert;
-  op.handler = movePredicate;
-}
-
 template <class F>
 static void decodeNot(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  Type type = takeType(decoder, modifiers);
+  Type type = decoder.takeType(modifiers);
   decoder.expectOperands(2);
   if (type.kind == Type::Predicate && std::is_same_v<F, Not>)
     return decodePredicateMove(decoder, op, /*invert=*/true);
@@ -221,7 +193,7 @@ static void decodeNot(Decoder &decoder, Modifiers &modifiers, Op &op) {
 }
 
 static void decodeShl(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  Type type = takeType(decoder, modifiers);
+  Type type = decoder.takeType(modifiers);
   decoder.expectOperands(3);
   op.d = decoder.destination(decoder.operand(0), type.bits);
   op.s[0] = decoder.source(1, type);
@@ -237,7 +209,7 @@ static Handler pickShift(bool isSigned) {
 }
 
 static void decodeShr(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  Type type = takeType(decoder, modifiers);
+  Type type = decoder.takeType(modifiers);
   decoder.expectOperands(3);
   bool isSigned = type.kind == Type::Signed;
   op.d = decoder.destination(decoder.operand(0), type.bits);
@@ -249,7 +221,7 @@ static void decodeShr(Decoder &decoder, Modifiers &modifiers, Op &op) {
 }
 
 static void decodeBfe(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  Type type = takeType(decoder, modifiers);
+  Type type = decoder.takeType(modifiers);
   decoder.expectOperands(4);
   op.d = decoder.destination(decoder.operand(0), type.bits);
   op.s[0] = decoder.source(1, type);
@@ -278,7 +250,7 @@ static Step insert(Warp &warp, const Op &op, Mask mask) {
 }
 
 static void decodeBfi(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  Type type = takeType(decoder, modifiers);
+  Type type = decoder.takeType(modifiers);
   decoder.expectOperands(5);
   op.d = decoder.destination(decoder.operand(0), type.bits);
   op.s[0] = decoder.source(1, type);
@@ -292,7 +264,7 @@ static void decodeBfi(Decoder &decoder, Modifiers &modifiers, Op &op) {
 
 template <class F>
 static void decodeCount(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  Type type = takeType(decoder, modifiers);
+  Type type = decoder.takeType(modifiers);
   decoder.expectOperands(2);
   op.d = decoder.destination(decoder.operand(0), 32);
   op.s[0] = decoder.source(1, type);
@@ -305,7 +277,7 @@ static void decodeCount(Decoder &decoder, Modifiers &modifiers, Op &op) {
 }
 
 static void decodePrmt(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  Type type = takeType(decoder, modifiers);
+  Type type = decoder.takeType(modifiers);
   decoder.expectOperands(4);
   op.d = decoder.destination(decoder.operand(0), 32);
   for (size_t i = 0; i < 3; ++i)
@@ -315,7 +287,7 @@ static void decodePrmt(Decoder &decoder, Modifiers &modifiers, Op &op) {
 }
 
 static void decodeShf(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  Type type = takeType(decoder, modifiers);
+  Type type = decoder.takeType(modifiers);
   auto direction = modifiers.takeOneOf({"l", "r"});
   auto mode = modifiers.takeOneOf({"clamp", "wrap"});
   decoder.expectOperands(4);
@@ -349,123 +321,13 @@ static Step lop3(Warp &warp, const Op &op, Mask mask) {
 }
 
 static void decodeLop3(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  takeType(decoder, modifiers);
+  decoder.takeType(modifiers);
   decoder.expectOperands(5);
   op.d = decoder.destination(decoder.operand(0), 32);
   for (size_t i = 0; i < 3; ++i)
     op.s[i] = decoder.sourceBits(decoder.operand(i + 1), 32);
   op.imm = decoder.immediate(decoder.operand(4));
   op.handler = lop3;
-}
-
-//===----------------------------------------------------------------------===//
-// Moves, selections
-//===----------------------------------------------------------------------===//
-
-/// Parts of Narrow, the lowest first, make a Full.
-template <class Full, class Narrow>
-static Step pack(Warp &warp, const Op &op, Mask mask) {
-  constexpr unsigned ratio = sizeof(Full) / sizeof(Narrow);
-  const uint32_t *rows = &warp.cta.cluster.grid.program.rows[op.rows];
-  Full results[kLanes] = {};
-  for (unsigned part = 0; part < ratio; ++part) {
-    const auto *source = warp.row<Narrow>(rows[part]);
-    for (unsigned i = 0; i < kLanes; ++i)
-      results[i] |= static_cast<Full>(source[i]) << 8 * sizeof(Narrow) * part;
-  }
-  assign(warp.row<Full>(op.d), results, mask);
-  return Step::Next;
-}
-
-template <class Full, class Narrow>
-static Step unpack(Warp &warp, const Op &op, Mask mask) {
-  constexpr unsigned ratio = sizeof(Full) / sizeof(Narrow);
-  const uint32_t *rows = &warp.cta.cluster.grid.program.rows[op.rows];
-  Full source[kLanes];
-  std::memcpy(source, warp.row<Full>(op.s[0]), sizeof(source));
-  for (unsigned part = 0; part < ratio; ++part) {
-    Narrow results[kLanes];
-    for (unsigned i = 0; i < kLanes; ++i)
-      results[i] = static_cast<Narrow>(source[i] >> 8 * sizeof(Narrow) * part);
-    assign(warp.row<Narrow>(rows[part]), results, mask);
-  }
-  return Step::Next;
-}
-
-template <bool Pack>
-static Handler pickParts(unsigned full, size_t parts) {
-  using U128 = unsigned __int128;
-  if (full == 32 && parts == 2)
-    return Pack ? pack<uint32_t, uint16_t> : unpack<uint32_t, uint16_t>;
-  if (full == 64 && parts == 2)
-    return Pack ? pack<uint64_t, uint32_t> : unpack<uint64_t, uint32_t>;
-  if (full == 64 && parts == 4)
-    return Pack ? pack<uint64_t, uint16_t> : unpack<uint64_t, uint16_t>;
-  if (full == 128 && parts == 2)
-    return Pack ? pack<U128, uint64_t> : unpack<U128, uint64_t>;
-  if (full == 128 && parts == 4)
-    return Pack ? pack<U128, uint32_t> : unpack<U128, uint32_t>;
-  return nullptr;
-}
-
-static void decodeMov(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  Type type = takeType(decoder, modifiers);
-  decoder.expectOperands(2);
-  const Operand &d = decoder.operand(0), &a = decoder.operand(1);
-  if (type.kind == Type::Predicate)
-    return decodePredicateMove(decoder, op, /*invert=*/false);
-  unsigned bits = type.registerBits();
-  bool packs = a.kind == Operand::Vector;
-  if (packs || d.kind == Operand::Vector) {
-    auto parts = decoder.elements(packs ? a : d);
-    std::vector<uint32_t> rows;
-    for (const Operand *part : parts) {
-      unsigned partBits = bits / static_cast<unsigned>(parts.size());
-      rows.push_back(packs ? decoder.sourceBits(*part, partBits)
-                           : decoder.destination(*part, partBits));
-    }
-    op.rows = decoder.addRows(rows);
-    if (packs)
-      op.d = decoder.destination(d, bits);
-    else
-      op.s[0] = decoder.sourceBits(a, bits);
-    op.handler = packs ? pickParts<true>(bits, parts.size())
-                       : pickParts<false>(bits, parts.size());
-    return;
-  }
-  op.d = decoder.destination(d, bits);
-  op.s[0] = decoder.source(a, type);
-  op.handler = bits == 16   ? mapUnary<Move, uint16_t, uint16_t>
-               : bits == 32 ? mapUnary<Move, uint32_t, uint32_t>
-               : bits == 64
-                   ? mapUnary<Move, uint64_t, uint64_t>
-                   : mapUnary<Move, unsigned __int128, unsigned __int128>;
-}
-
-template <class T>
-static Step select(Warp &warp, const Op &op, Mask mask) {
-  const T *a = warp.row<T>(op.s[0]), *b = warp.row<T>(op.s[1]);
-  Mask which = warp.predicate(op.s[2]) ^ (op.flags ? ~Mask{0} : 0);
-  alignas(64) T results[kLanes];
-  for (unsigned i = 0; i < kLanes; ++i)
-    results[i] = which >> i & 1 ? a[i] : b[i];
-  assign(warp.row<T>(op.d), results, mask);
-  return Step::Next;
-}
-
-static void decodeSelp(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  Type type = takeType(decoder, modifiers);
-  decoder.expectOperands(4);
-  unsigned bits = type.registerBits();
-  op.d = decoder.destination(decoder.operand(0), bits);
-  op.s[0] = decoder.source(1, type);
-  op.s[1] = decoder.source(2, type);
-  bool negated;
-  op.s[2] = decoder.predicate(decoder.operand(3), negated);
-  op.flags = negated;
-  op.handler = bits == 16   ? select<uint16_t>
-               : bits == 32 ? select<uint32_t>
-                            : select<uint64_t>;
 }
 
 void fp8emu::addLogic(DecodeTable &table) {
@@ -485,6 +347,4 @@ void fp8emu::addLogic(DecodeTable &table) {
   table["prmt"] = decodePrmt;
   table["shf"] = decodeShf;
   table["lop3"] = decodeLop3;
-  table["mov"] = decodeMov;
-  table["selp"] = decodeSelp;
 }

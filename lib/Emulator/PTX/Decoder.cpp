@@ -16,167 +16,9 @@
 
 using namespace fp8emu;
 
-//===----------------------------------------------------------------------===//
-// Opcodes
-//===----------------------------------------------------------------------===//
-
-Modifiers::Modifiers(std::string_view opcode) {
-  size_t dot = opcode.find('.');
-  stem = opcode.substr(0, dot);
-  while (dot != opcode.npos) {
-    opcode.remove_prefix(dot + 1);
-    dot = opcode.find('.');
-    parts.push_back(opcode.substr(0, dot));
-  }
-}
-
-bool Modifiers::has(std::string_view name) const {
-  return std::find(parts.begin(), parts.end(), name) != parts.end();
-}
-
-bool Modifiers::take(std::string_view name) {
-  auto it = std::find(parts.begin(), parts.end(), name);
-  if (it == parts.end())
-    return false;
-  parts.erase(it);
-  return true;
-}
-
-std::optional<unsigned>
-Modifiers::takeOneOf(std::initializer_list<const char *> names) {
-  unsigned index = 0;
-  for (const char *name : names) {
-    if (take(name))
-      return index;
-    ++index;
-  }
-  return std::nullopt;
-}
-
-std::string_view Modifiers::takeNext() {
-  std::string_view next = parts.front();
-  parts.erase(parts.begin());
-  return next;
-}
-
-static std::optional<Type> parseType(std::string_view name) {
-  if (name == "pred")
-    return Type{Type::Predicate, 1};
-  if (name == "f16x2" || name == "bf16x2")
-    return Type{name[0] == 'f' ? Type::Float : Type::BFloat, 16, true};
-  unsigned bits = getTypeBits(name);
-  if (bits == 0)
-    return std::nullopt;
-  Type::Kind kind = name[0] == 'u'              ? Type::Unsigned
-                    : name[0] == 's'            ? Type::Signed
-                    : name[0] == 'f'            ? Type::Float
-                    : name.substr(0, 2) == "bf" ? Type::BFloat
-                                                : Type::Bits;
-  return Type{kind, static_cast<uint8_t>(bits)};
-}
-
-std::optional<Type> Modifiers::takeType() {
-  for (auto it = parts.begin(); it != parts.end(); ++it)
-    if (std::optional<Type> type = parseType(*it)) {
-      parts.erase(it);
-      return type;
-    }
-  return std::nullopt;
-}
-
-//===----------------------------------------------------------------------===//
-// Layout
-//===----------------------------------------------------------------------===//
-
-static uint32_t getRowBytes(unsigned bits) {
-  return bits == 1 ? 4 : std::max(bits, 16u) / 8 * kLanes;
-}
-
-static uint64_t alignTo(uint64_t value, uint64_t align) {
-  return (value + align - 1) / align * align;
-}
-
 Decoder::Decoder(Program &program, const SymbolTable &globals)
     : program(program), function(*program.function), globals(globals) {
   layOut();
-}
-
-void Decoder::layOut() {
-  registerRows.resize(function.registers.size());
-  for (unsigned bits : {128, 64, 32, 16, 8, 1})
-    for (size_t i = 0; i < registerRows.size(); ++i)
-      if (function.registers[i].bits == bits) {
-        registerRows[i] = nextRow;
-        nextRow += getRowBytes(bits);
-      }
-  nextRow = static_cast<uint32_t>(alignTo(nextRow, 64));
-
-  uint64_t offset = 0;
-  for (const Variable &param : function.params) {
-    offset = alignTo(offset, param.align);
-    ParamSlot slot{static_cast<uint32_t>(offset),
-                   static_cast<uint32_t>(param.bytes)};
-    program.params.push_back(slot);
-    paramSlots[param.name] = slot;
-    offset += param.bytes;
-    if (offset > 32764)
-      throw PTXError(
-          param.line,
-          "expected at most 32764 bytes of parameters, but got more");
-  }
-  program.paramBytes = static_cast<uint32_t>(offset);
-
-  // Dynamic shared memory is what comes after all other.
-  uint64_t shared = kSharedBase, dynamicAlign = 16, local = 0;
-  auto addShared = [&](const Variable &variable) {
-    if (variable.bytes == 0) {
-      dynamicAlign = std::max<uint64_t>(dynamicAlign, variable.align);
-      return;
-    }
-    shared = alignTo(shared, variable.align);
-    sharedOffsets[variable.name] = static_cast<uint32_t>(shared);
-    program.sharedNames.emplace_back(shared, variable.name);
-    shared += variable.bytes;
-    if (shared > 1u << 20)
-      throw PTXError(variable.line, "expected less shared memory than 2^20 "
-                                    "bytes, but got more");
-  };
-  auto isUsed = [&](const Variable &variable) {
-    for (const Statement &s : function.statements)
-      for (const Operand &o : s.operands)
-        if (o.name == variable.name ||
-            (!o.elements.empty() && o.elements[0].name == variable.name))
-          return true;
-    return false;
-  };
-  std::vector<const Variable *> all;
-  for (const Variable &variable : program.module->variables)
-    if (variable.space == Space::Shared && isUsed(variable))
-      all.push_back(&variable);
-  for (const Variable &variable : function.variables) {
-    if (variable.space == Space::Shared) {
-      all.push_back(&variable);
-    } else if (variable.space == Space::Local ||
-               variable.space == Space::Param) {
-      // Parameters of calls, each in a scope of its own, are the thread's too.
-      local = alignTo(local, variable.align);
-      localOffsets[variable.name] = local;
-      local += variable.bytes;
-      if (local > 512 << 10)
-        throw PTXError(variable.line, "expected at most 512 KiB of local "
-                                      "memory, but got more");
-    }
-  }
-  for (const Variable *variable : all)
-    addShared(*variable);
-  program.staticShared = static_cast<uint32_t>(shared - kSharedBase);
-  program.dynamicOffset = static_cast<uint32_t>(alignTo(shared, dynamicAlign));
-  for (const Variable *variable : all)
-    if (variable->bytes == 0) {
-      sharedOffsets[variable->name] = program.dynamicOffset;
-      program.sharedNames.emplace_back(program.dynamicOffset, variable->name);
-    }
-  program.localBytes = static_cast<uint32_t>(alignTo(local, 16));
 }
 
 //===----------------------------------------------------------------------===//
@@ -186,6 +28,13 @@ void Decoder::layOut() {
 void Decoder::fail(const std::string &what) const {
   throw PTXError(statement->line,
                  what + " in '" + std::string(statement->opcode) + "'");
+}
+
+Type Decoder::takeType(Modifiers &modifiers) const {
+  std::optional<Type> type = modifiers.takeType();
+  if (!type)
+    fail("expected a type");
+  return *type;
 }
 
 void Decoder::expectOperands(size_t count) const {
@@ -445,9 +294,9 @@ static const DecodeTable &getTable() {
   static const DecodeTable table = [] {
     DecodeTable t;
     for (auto add :
-         {addArithmetic, addLogic, addComparisons, addConversions, addControl,
-          addMemory, addAtomics, addWarpwide, addBarriers, addMBarriers,
-          addAsyncCopies, addMatrices, addWgmma})
+         {addArithmetic, addLogic, addMoves, addComparisons, addConversions,
+          addControl, addMemory, addSpaces, addAtomics, addWarpwide,
+          addBarriers, addMBarriers, addAsyncCopies, addMatrices, addWgmma})
       add(t);
     return t;
   }();

@@ -49,6 +49,15 @@ private:
   std::vector<std::string_view> parts;
 };
 
+/// A register's in a warp's register file.
+inline uint32_t getRowBytes(unsigned bits) {
+  return bits == 1 ? 4 : std::max(bits, 16u) / 8 * kLanes;
+}
+
+inline uint64_t alignTo(uint64_t value, uint64_t align) {
+  return (value + align - 1) / align * align;
+}
+
 /// Decodes the statements of a function.
 class Decoder {
 public:
@@ -58,6 +67,7 @@ public:
   /// Throws, with the line and text of the statement.
   [[noreturn]] void fail(const std::string &what) const;
 
+  Type takeType(Modifiers &modifiers) const;
   size_t numOperands() const { return statement->operands.size(); }
   void expectOperands(size_t count) const;
   const Operand &operand(size_t i) const;
@@ -124,16 +134,22 @@ using DecodeFn = void (*)(Decoder &, Modifiers &, Op &);
 using DecodeTable = std::unordered_map<std::string_view, DecodeFn>;
 void addArithmetic(DecodeTable &table);
 void addLogic(DecodeTable &table);
+void addMoves(DecodeTable &table);
 void addComparisons(DecodeTable &table);
 void addConversions(DecodeTable &table);
 void addControl(DecodeTable &table);
 void addMemory(DecodeTable &table);
+void addSpaces(DecodeTable &table);
 void addAtomics(DecodeTable &table);
 void addWarpwide(DecodeTable &table);
 void addBarriers(DecodeTable &table);
 void addMBarriers(DecodeTable &table);
 void addAsyncCopies(DecodeTable &table);
 void addMatrices(DecodeTable &table);
+/// mov and not of predicates.
+void decodePredicateMove(Decoder &decoder, Op &op, bool invert);
+/// cp.async without bulk, and its groups.
+void decodePlainCopy(Decoder &decoder, Modifiers &modifiers, Op &op);
 /// The rest of cp.async.bulk.tensor.
 void decodeTensorCopy(Decoder &decoder, Modifiers &modifiers, Op &op);
 void addWgmma(DecodeTable &table);
