@@ -1,4 +1,4 @@
-//===- Arithmetic.h - What lanes compute ---------------------- -*- C++ -*-===//
+//===- Arithmetic.h - What lanes compute ------------------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Descriptor.h - Matrices in shared memory --------------- -*- C++ -*-===//
+//===- Descriptor.h - Matrices in shared memory -----------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
