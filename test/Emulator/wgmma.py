@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from emulator import Buffer, Device, kernel
+from emulator import Buffer, Device, kernel, run
 
 device = Device()
 # Bits of exponent and mantissa, whether the top exponent is special; F, and the result's mantissa.
@@ -157,6 +157,28 @@ class Sums(unittest.TestCase):
 
     def test_transposed_operands(self):
         self.compare("bf16", "near", transposed=True)
+
+
+    def test_sums_of_f32(self):
+        """32 products of 1 and an accumulator of 2^-10, which a tensor core cuts off."""
+        code = """
+device = Device()
+out = Buffer(device, np.zeros(1, np.float32))
+device.launch(device.load(kernel('''
+    mul.lo.u32 %r1, %t, 16; add.s32 %r1, %r1, smem; mov.b32 %r2, 0x38383838;
+    st.shared.v4.b32 [%r1], {%r2, %r2, %r2, %r2}; st.shared.v4.b32 [%r1+2048], {%r2, %r2, %r2, %r2};
+    fence.proxy.async.shared::cta; bar.sync 0;
+    mov.u32 %r3, smem; shr.u32 %r3, %r3, 4; and.b32 %r3, %r3, 16383; cvt.u64.u32 %d0, %r3;
+    mov.u64 %d1, 0x1000000080000; or.b64 %d0, %d0, %d1;
+    mov.b32 %r4, 0f3A800000; mov.b32 %r5, %r4; mov.b32 %r6, %r4; mov.b32 %r7, %r4;
+    wgmma.fence.sync.aligned;
+    wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 {%r4, %r5, %r6, %r7}, %d0, %d0, 1, 1, 1;
+    wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
+    setp.eq.u32 %p0, %t, 0; @%p0 st.global.b32 [%a0], %r4;''', shared=4096)), [out], block=(128, 1, 1))
+print(float(out.array[0]) - 32)
+"""
+        self.assertEqual(run(code), ("0.0\n", ""))
+        self.assertEqual(run(code, MATH="f32"), (f"{2**-10}\n", ""))
 
 
 if __name__ == "__main__":

@@ -91,6 +91,10 @@ Settings Settings::read(std::string &problem) {
                           "strict or lax");
       mode >= 0)
     settings.strict = mode == 1;
+  if (int math = readWord(problem, "FP8_EMULATOR_MATH", {"f32", "exact"},
+                          "exact or f32");
+      math >= 0)
+    settings.exact = math == 1;
   if (const char *file = std::getenv("FP8_EMULATOR_REPORT"))
     settings.reportFile = file;
   if (const char *file = std::getenv("FP8_EMULATOR_TRACE"))

@@ -98,7 +98,7 @@ static Number load(Element type, const uint8_t *row, unsigned k) {
   return decode(type, loadCode(type, row, k));
 }
 
-static double getValue(Element type, const uint8_t *row, unsigned k) {
+double fp8emu::getValue(Element type, const uint8_t *row, unsigned k) {
   uint32_t code = loadCode(type, row, k);
   switch (type) {
   case Element::E4M3:

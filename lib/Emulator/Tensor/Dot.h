@@ -57,6 +57,13 @@ struct Operands {
 void multiplyAccumulate(const Operands &operands, bool fresh,
                         float *accumulators);
 
+/// The same with sums of f32, one product after the other: sooner done.
+void multiplyAccumulatePlain(const Operands &operands, bool fresh,
+                             float *accumulators);
+
+/// Element k of a row.
+double getValue(Element type, const uint8_t *row, unsigned k);
+
 } // namespace fp8emu
 
 #endif // FP8_LIB_EMULATOR_TENSOR_DOT_H

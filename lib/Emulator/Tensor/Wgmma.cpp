@@ -226,7 +226,9 @@ static Step multiply(Warp &warp, const Op &op, Mask mask) {
                shape.transposeA, operands->a);
     readRows(warp, op, descriptorB, 0, shape.columns, shape.typeB,
              shape.transposeB, operands->b);
-    multiplyAccumulate(*operands, fresh, accumulators->values.data());
+    bool exact = warp.cta.cluster.grid.settings.exact;
+    (exact ? multiplyAccumulate : multiplyAccumulatePlain)(
+        *operands, fresh, accumulators->values.data());
     if (--accumulators->inFlight == 0)
       giveBack(warp, accumulators);
     --warp.tensor.groups[number - warp.tensor.first].inFlight;
