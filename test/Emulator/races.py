@@ -52,7 +52,8 @@ class Races(unittest.TestCase):
     def outcome(self, body, shared=1024, threads=64, blocks=1, cluster=None, **environment):
         environment = {"STEPS": 1000000, "CHECK": "all", **environment}
         body = body.replace("THREADS", str(threads))
-        return run(CODE.format(body=body, shared=shared, threads=threads, blocks=blocks, cluster=cluster), **environment)
+        code = CODE.format(body=body, shared=shared, threads=threads, blocks=blocks, cluster=cluster)
+        return run(code, **environment)
 
     def finds(self, body, *messages, **options):
         printed, report = self.outcome(body, **options)
@@ -169,7 +170,8 @@ class Races(unittest.TestCase):
         self.accepts(body.replace("ARRIVE", "barrier.cluster.arrive.aligned;"), **options)
         self.finds(body.replace("ARRIVE", "barrier.cluster.arrive.relaxed.aligned;"),
                    "a read at [smem+0] of shared memory is not ordered after a write by block (", **options)
-        self.accepts(body.replace("ARRIVE", "fence.acq_rel.cluster; barrier.cluster.arrive.relaxed.aligned;"), **options)
+        self.accepts(body.replace("ARRIVE", "fence.acq_rel.cluster; barrier.cluster.arrive.relaxed.aligned;"),
+                     **options)
 
     def test_atomics(self):
         flag = """mov.u32 %r0, smem; setp.ge.u32 %p0, %t, 32; setp.eq.u32 %p2, %t, 0; mov.b32 %r1, 1;
@@ -204,14 +206,16 @@ class Races(unittest.TestCase):
         options = dict(threads=128, shared=4096)
         wait, store = "wgmma.wait_group.sync.aligned 0;", " st.shared.b32 [%r1], %r2;"
         self.accepts(self.product(wait + "bar.sync 0;" + store), **options)
-        self.finds(self.product(store + wait), "a write at [smem+", "is not ordered after an asynchronous read by", **options)
+        self.finds(self.product(store + wait), "a write at [smem+", "is not ordered after an asynchronous read by",
+                   **options)
         self.finds(self.product(proxy=""), "an asynchronous read at", "lacks a fence.proxy.async", **options)
 
     def test_registers_of_products(self):
         options = dict(threads=128, shared=4096)
         wait = "wgmma.wait_group.sync.aligned 0;"
         self.accepts(self.product(wait + "mov.b32 %r8, %r4;"), **options)
-        self.accepts(self.product("wgmma.fence.sync.aligned; " + PRODUCT + "wgmma.commit_group.sync.aligned;" + wait), **options)
+        self.accepts(self.product("wgmma.fence.sync.aligned; " + PRODUCT + "wgmma.commit_group.sync.aligned;" + wait),
+                     **options)
         self.finds(self.product("mov.b32 %r8, %r4;" + wait), "reads an accumulator of a wgmma in flight", **options)
         self.finds(self.product("mov.b32 %r4, %r8;" + wait), "writes an accumulator of a wgmma in flight", **options)
         self.finds(self.product("wgmma.wait_group.sync.aligned 1; mov.b32 %r8, %r4;" + wait), "reads an accumulator",
@@ -229,7 +233,8 @@ device = Device()
 out, other = Buffer(device, np.zeros(4096, np.uint8)), Buffer(device, np.zeros(4096, np.uint8))
 try:
     for body in {[body for body in (first, second, third) if body]!r}:
-        device.launch(device.load(kernel(body, params=2)), [out, other], wait=False, **{launch or dict(programmatic=True)!r})
+        function = device.load(kernel(body, params=2))
+        device.launch(function, [out, other], wait=False, **{launch or dict(programmatic=True)!r})
     device.call("cuCtxSynchronize")
     print("done")
 except DriverError as error:

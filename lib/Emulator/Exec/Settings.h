@@ -39,7 +39,7 @@ struct Settings {
   uint64_t maxSteps = 10'000'000'000; /* instructions of a launch's warps */
   uint32_t checks = 0;
   bool strict = true; /* as PTX has it, and not as chips do it */
-  bool exact = true; /* sums of tensor cores to the bit, or of f32 */
+  bool exact = true;  /* sums of tensor cores to the bit, or of f32 */
   std::string reportFile;
   std::string traceFile;
 

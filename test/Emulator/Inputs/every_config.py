@@ -66,7 +66,8 @@ def combine(text, rng):
         body += re.sub(r"%0\b", f"%result{i}", matmul)
         values += re.sub(r"%0\b", f"%result{i}", returned).split(", ")
     types = ", ".join([results] * len(functions))
-    program = f"func.func @main({', '.join(declared)}) -> ({types}) {{\n{body}  return {', '.join(values)} : {types}\n}}\n"
+    body += f"  return {', '.join(values)} : {types}\n"
+    program = f"func.func @main({', '.join(declared)}) -> ({types}) {{\n{body}}}\n"
     return program, {f"arg{i}": array for i, array in enumerate(arrays)}
 
 
@@ -119,7 +120,8 @@ def main():
                 if done.returncode:
                     failed += 1
                     print(text[:2000], done.stdout, done.stderr)
-                print(f"{name} {shape} seed {seed}: {len(configs)} configs{', FAILED' * bool(done.returncode)}", flush=True)
+                outcome = ", FAILED" if done.returncode else ""
+                print(f"{name} {shape} seed {seed}: {len(configs)} configs{outcome}", flush=True)
     print(f"{total} kernels run, {failed} programs failed")
     return int(failed > 0 or total == 0)
 
