@@ -8,38 +8,18 @@ import random
 import sys
 import unittest
 import warnings
+from pathlib import Path
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 import fp8.torch
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+from train_transformer import MLP, Attention  # noqa: E402
+
 RECIPES = ["none", "delayed", "current", "rowwise", "block", "mxfp8", "nvfp4"]
 FIRST, COUNT = map(int, sys.argv[1:3]) if len(sys.argv) > 2 else (0, 5)
-
-
-class Attention(nn.Module):
-    def __init__(self, width, heads):
-        super().__init__()
-        self.heads = heads
-        self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width)
-
-    def forward(self, x):
-        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-                   for part in self.qkv(x).chunk(3, -1))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.out(y.transpose(1, 2).flatten(2))
-
-
-class Gated(nn.Module):
-    def __init__(self, width, wide):
-        super().__init__()
-        self.gate, self.up = (nn.Linear(width, wide, bias=False) for _ in range(2))
-        self.down = nn.Linear(wide, width, bias=False)
-
-    def forward(self, x):
-        return self.down(F.silu(self.gate(x)) * self.up(x))
 
 
 class Layer(nn.Module):
@@ -47,7 +27,7 @@ class Layer(nn.Module):
         super().__init__()
         self.before, self.between = norm(width), norm(width)
         self.attention = Attention(width, heads)
-        self.mlp = Gated(width, wide) if activation is None else nn.Sequential(
+        self.mlp = MLP(width, wide) if activation is None else nn.Sequential(
             nn.Linear(width, wide), activation, nn.Linear(wide, width))
 
     def forward(self, x):

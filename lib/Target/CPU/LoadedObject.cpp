@@ -12,7 +12,11 @@
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h"
 #include "llvm/ExecutionEngine/SectionMemoryManager.h"
+#include "llvm/Support/Memory.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
+
+#include <sys/mman.h>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -38,15 +42,73 @@ public:
 };
 } // namespace
 
+namespace {
+/// One range of addresses for all sections of an object, so that code reaches
+/// them with 32 bits. In LLVM's own reservation there may be no room for the
+/// table of global offsets, which is then wherever the system has some, and
+/// calls through it go astray.
+class Arena : public llvm::SectionMemoryManager::MemoryMapper {
+public:
+  explicit Arena(size_t size) : size(size) {
+    void *reserved = mmap(nullptr, size, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    base = reserved == MAP_FAILED ? nullptr : static_cast<char *>(reserved);
+  }
+  ~Arena() override {
+    if (base)
+      munmap(base, size);
+  }
+
+  llvm::sys::MemoryBlock
+  allocateMappedMemory(llvm::SectionMemoryManager::AllocationPurpose,
+                       size_t bytes, const llvm::sys::MemoryBlock *,
+                       unsigned flags, std::error_code &error) override {
+    bytes = llvm::alignTo(bytes, llvm::sys::Process::getPageSizeEstimate());
+    if (!base || bytes > size - used) {
+      error = std::make_error_code(std::errc::not_enough_memory);
+      return {};
+    }
+    llvm::sys::MemoryBlock block(base + used, bytes);
+    used += bytes;
+    error = protectMappedMemory(block, flags);
+    return block;
+  }
+  std::error_code protectMappedMemory(const llvm::sys::MemoryBlock &block,
+                                      unsigned flags) override {
+    return llvm::sys::Memory::protectMappedMemory(block, flags);
+  }
+  /// With all of it.
+  std::error_code releaseMappedMemory(llvm::sys::MemoryBlock &) override {
+    return {};
+  }
+
+private:
+  size_t size, used = 0;
+  char *base = nullptr;
+};
+
+/// Outlives the memory manager that it is a base of.
+struct ArenaOwner {
+  explicit ArenaOwner(size_t size) : arena(size) {}
+  Arena arena;
+};
+
+struct NearMemoryManager : private ArenaOwner, llvm::SectionMemoryManager {
+  explicit NearMemoryManager(size_t size)
+      : ArenaOwner(size), SectionMemoryManager(&arena) {}
+};
+} // namespace
+
 /// Not JITLink, which takes the table of global offsets to be at 0 where code
-/// of the medium model refers to one without entries. In one block, so that
-/// sections reach each other.
+/// of the medium model refers to one without entries.
 static llvm::Expected<std::unique_ptr<ObjectLayer>>
 createLinkingLayer(ExecutionSession &session) {
   return std::make_unique<RTDyldObjectLinkingLayer>(
-      session, [](const llvm::MemoryBuffer &) {
-        return std::make_unique<llvm::SectionMemoryManager>(
-            /*MM=*/nullptr, /*ReserveAlloc=*/true);
+      session, [](const llvm::MemoryBuffer &object) {
+        // Sections, stubs and tables are smaller than the file twice over.
+        constexpr size_t kLeast = size_t{16} << 20;
+        return std::make_unique<NearMemoryManager>(kLeast +
+                                                   2 * object.getBufferSize());
       });
 }
 
