@@ -18,6 +18,15 @@ using namespace mlir::fp8;
 // Names
 //===----------------------------------------------------------------------===//
 
+static bool isMarkedWeight(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+               : func::FuncOp();
+  return function &&
+         function.getArgAttr(argument.getArgNumber(), kWeightAttrName);
+}
+
 static StringRef getGivenName(Operation *op) {
   auto name = op->getAttrOfType<StringAttr>(kNameAttrName);
   return name ? name.getValue() : StringRef();
@@ -68,8 +77,9 @@ LogicalResult StateSlots::add(QuantizeOp op, StateScope &scope) {
            << type;
 
   std::optional<GemmUse> use = getNamingUse(op.getResult());
-  OperandKind kind =
-      use && use->getKind() ? *use->getKind() : OperandKind::Activation;
+  OperandKind kind = use && use->getKind()            ? *use->getKind()
+                     : isMarkedWeight(op.getSource()) ? OperandKind::Weight
+                                                      : OperandKind::Activation;
   bool recomputes = use && use->gemm->hasAttr(kRecomputeAttrName);
   std::string name = getTensorName(op);
   if (name.empty())

@@ -10,6 +10,7 @@
 
 #include "EmitKernels.h"
 #include "fp8/Compiler/Monitor.h"
+#include "fp8/IR/FP8Dialect.h"
 #include "fp8/Support/OutputFile.h"
 #include "fp8/Support/ReportedError.h"
 #include "fp8/Target/CPU/Object.h"
@@ -58,6 +59,16 @@ LogicalResult fp8::isolate(ModuleOp module, func::FuncOp entry) {
                                      SymbolTable::Visibility::Private);
   }
   entry.setPublic();
+  // Alone it takes and gives tensors as they are written.
+  for (auto function : module.getOps<FunctionOpInterface>()) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      function.removeArgAttr(i, kSaveAttrName);
+      function.removeArgAttr(i, kSavedAttrName);
+    }
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      function.removeResultAttr(
+          i, StringAttr::get(module->getContext(), kSaveAttrName));
+  }
   PassManager pm(module->getContext());
   pm.addPass(createSymbolDCEPass());
   if (failed(pm.run(module)))
@@ -72,6 +83,16 @@ LogicalResult fp8::isolate(ModuleOp module, func::FuncOp entry) {
 // Programs
 //===----------------------------------------------------------------------===//
 
+/// Whether functions pass tensors to each other, which fp8-save-codes may
+/// replace.
+static bool passesSavedTensors(ModuleOp module) {
+  return llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
+    return llvm::any_of(llvm::seq(function.getNumArguments()), [&](unsigned i) {
+      return !!function.getArgAttr(i, kSavedAttrName);
+    });
+  });
+}
+
 /// The host's code as an object, or as LLVM IR.
 static llvm::Expected<CompiledProgram>
 compileHost(ModuleOp module, const CompileOptions &options, func::FuncOp entry,
@@ -81,8 +102,8 @@ compileHost(ModuleOp module, const CompileOptions &options, func::FuncOp entry,
         "expected '" + stringifyPhase(Phase::Host) +
         "' as the last phase of a program, but got '" + options.to + "'");
   PipelineOptions pipeline = options;
-  if (pipeline.functionalState) {
-    // The tensors of the state are part of the interface.
+  if (pipeline.functionalState || passesSavedTensors(module)) {
+    // What becomes of the functions' arguments and results is their interface.
     pipeline.to = stringifyPhase(Phase::Scaling).str();
     pipeline.fusionReport.clear();
     if (failed(runPipeline(module, pipeline, options.monitor)))

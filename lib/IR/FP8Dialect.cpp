@@ -55,7 +55,8 @@ static constexpr StringLiteral attributeNames[] = {
     kGradAttrName,       kWeightAttrName,        kFirstMicrobatchAttrName,
     kRecomputeAttrName,  kSlotsAttrName,         kAccumulateAttrName,
     kOperandsAttrName,   kStateAttrName,         kStateUpdateAttrName,
-    kStatsSlotsAttrName, kStateManifestAttrName, kTilesAttrName};
+    kStatsSlotsAttrName, kStateManifestAttrName, kTilesAttrName,
+    kSaveAttrName,       kSavedAttrName};
 
 /// Checks the name and the type of one of the attributes in the dialect's
 /// table. A name that is not there would be a wish that nobody hears.
@@ -73,7 +74,9 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
     return op->emitOpError("expected '")
            << name << "' to be #fp8.role<fprop>, #fp8.role<dgrad> or "
            << "#fp8.role<wgrad>, but got " << value;
-  if (name == kNameAttrName && !isa<StringAttr>(value))
+  if ((name == kNameAttrName || name == kSaveAttrName ||
+       name == kSavedAttrName) &&
+      !isa<StringAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a string, but got " << value;
   if ((name == kGradAttrName || name == kWeightAttrName ||

@@ -89,6 +89,7 @@ static void buildScalingPipeline(OpPassManager &pm,
   // Before scales are given: a quantize that names its recipe moves as one
   // operation, and equal ones merge before each gets an amax of its own.
   addFuncPass(pm, createSimplifyCastsPass());
+  pm.addPass(createSaveCodesPass());
   pm.addPass(createCSEPass());
   AllocateStatePassOptions stateOptions;
   stateOptions.counts = options.stats && !options.functionalState;

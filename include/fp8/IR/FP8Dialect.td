@@ -48,6 +48,8 @@ def FP8_Dialect : Dialect {
     | `fp8.name` | contraction, quantize, call, loop, function argument or result | stable name |
     | `fp8.grad` | function argument | the argument is a gradient |
     | `fp8.weight` | function argument | the argument is a weight |
+    | `fp8.save` | function argument or result | name of a tensor that other functions take, such as a backward |
+    | `fp8.saved` | function argument | the tensor that another function marks `fp8.save` with this name |
     | `fp8.first_microbatch` | function argument, i1 | whether this is the first micro-batch of a step: weights with scaling state are quantised then, and taken from a cache in the others |
     | `fp8.recompute` | contraction, call | repeats the forward of the same name: it reads the scales of its slots and records nothing |
     | `fp8.slots` | private function, `scf.for` | `"separate"`: slots of its own for every call or iteration; `"shared"`: the same for all. Default: separate for calls, shared for iterations |

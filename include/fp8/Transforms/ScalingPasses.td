@@ -50,6 +50,43 @@ def SimplifyCastsPass : Pass<"fp8-simplify-casts"> {
     Statistic<"numDouble", "num-double", "Double quantisations diagnosed">];
 }
 
+def SaveCodesPass : Pass<"fp8-save-codes", "::mlir::ModuleOp"> {
+  let summary = "pass codes from one function to another in place of floats";
+  let description = [{
+    An argument marked `fp8.saved` is the argument or result of another function
+    that is marked `fp8.save` with the same name: what a forward keeps for its
+    backward, or a weight that is quantised once for several calls. Where a reader
+    only quantises it, that is done where the tensor comes from, together with
+    other quantizes of it there: fewer bytes are kept, and none are read twice.
+
+    ```mlir
+    func.func private @forward(tensor<32x64xbf16> {fp8.save = "x"}) -> tensor<32x8xbf16>
+    func.func private @backward(tensor<32x8xbf16>, tensor<32x64xbf16> {fp8.saved = "x"}) -> tensor<8x64xbf16>
+    // become, if @backward reads a transposed copy under a recipe for tensors
+    func.func private @new_forward(tensor<32x64xbf16>) -> (tensor<32x8xbf16>,
+        tensor<64x32xf8E4M3FN> {fp8.name = "x.codes"},
+        tensor<1x1xf32> {fp8.name = "x.scale_inv"})
+    func.func private @new_backward(tensor<32x8xbf16>,
+        tensor<64x32xf8E4M3FN> {fp8.name = "x.codes"},
+        tensor<1x1xf32> {fp8.name = "x.scale_inv"}) -> tensor<8x64xbf16>
+    ```
+
+    Parts take the place of a marked argument of a reader and of a marked result;
+    those of a marked argument of the source are results behind the others. Several
+    values of one tensor are called NAME, NAME_1, and so on. A reader that uses no
+    part has none.
+
+    A tensor stays as it is, with a remark, where a reader needs more of it than
+    codes, where its codes take more memory than it does (of a weight, which is kept
+    anyway, they may), where codes are smaller than a byte, and in functions that
+    are called in the module.
+  }];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numSaved", "num-saved", "Tensors of which codes are saved">];
+}
+
 def AllocateStatePass : Pass<"fp8-allocate-state", "::mlir::ModuleOp"> {
   let summary = "give every tensor that needs state a slot";
   let description = [{

@@ -99,8 +99,7 @@ class Backend:
     def end_step(self):
         """Ends a step of all parts, where `accumulate` keeps calls from ending theirs."""
         for part in self.parts:
-            if part.state is not None:
-                part.state.end_step()
+            part.end_step()
 
     def accumulate(self, is_on=True):
         """Makes a step of several calls, as with accumulated gradients: until `end_step`."""

@@ -8,42 +8,60 @@ import weakref
 import torch
 
 import fp8
+from fp8.torch.linear_programs import Shape
 
 _numbers = itertools.count()
 _units = weakref.WeakValueDictionary()
+
+
+class _Function:
+    """A function of a program, called with tensors by the names of its arguments."""
+
+    def __init__(self, function):
+        self._function = function
+        self.arguments = tuple(port.name for port in function.arguments)
+        self.results = tuple(port.name for port in function.results)
+        self.ports = function.results
+
+    def __call__(self, values, state):
+        """The results in their order, a list."""
+        function = self._function
+        results = function(*[values[name] for name in self.arguments],
+                           state=state if function.takes_state else None)
+        return list(results) if isinstance(results, tuple) else [results]
 
 
 class Unit:
     """What computes one layer under one recipe: programs, and a state if the recipe has one.
 
     Each backward ends a step, unless `steps` is off; a forward that activation checkpointing
-    repeats before it so has the scales of the first one.
+    repeats before it so has the scales of the first one. With `caches_weight` the weight is
+    quantised once in a step, and its codes are kept until the step ends.
     """
 
-    def __init__(self, programs, saved=None):
-        self.programs, self.steps, self.state = programs, True, None
+    def __init__(self, programs, saved=None, caches_weight=False):
+        self.programs, self.state = programs, None
+        self.steps, self.caches_weight = True, caches_weight
         self.number, self._saved = next(_numbers), saved
-        self.used, self._functions = {}, {}
+        self.used, self._functions, self._weight = {}, {}, None
         _units[self.number] = self
 
-    def _call(self, name, arguments, rows, weight_sizes, has_bias):
-        first = arguments[0]
-        key = name, rows, first.dtype, first.device.type
-        function = self._functions.get(key)
-        if function is None:
-            function = self._functions[key] = self._find(
-                name, rows, weight_sizes, first.dtype, has_bias, first.device.type)
-        with torch.no_grad():
-            return function(*arguments, state=self.state if function.takes_state else None)
+    def _get(self, name, rows, weight, has_bias):
+        """A function for that many rows, None for one for any number."""
+        key = name, rows, weight.dtype, weight.device.type
+        return self._functions.get(key) or self._find(key, weight.shape, has_bias)
 
-    def _find(self, name, rows, weight_sizes, dtype, has_bias, device):
+    def _find(self, key, weight_sizes, has_bias):
+        name, rows, dtype, device = key
         outputs, inputs = weight_sizes
-        program = self.programs.get(rows, inputs, outputs, dtype, has_bias, device)
+        shape = Shape(rows, inputs, outputs, dtype, has_bias, self.caches_weight)
+        program = self.programs.get(shape, device)
         function = program.functions[name]
         if function.takes_state and self.state is None:
             self._make_state(program)
         self.used[id(program)] = program
-        return function
+        self._functions[key] = _Function(function)
+        return self._functions[key]
 
     def _make_state(self, program):
         self.state = fp8.State(program)
@@ -66,28 +84,62 @@ class Unit:
                 return file.read()
 
     def set_saved(self, saved):
-        self.state, self._saved = None, saved
+        self.state, self._saved, self._weight = None, saved, None
         self._functions = {}
 
-    def forward(self, x, weight, bias):
-        arguments = (x, weight) if bias is None else (x, weight, bias)
-        return self._call("forward", arguments, x.shape[0], weight.shape, bias is not None)
-
-    def backward(self, dy, x, weight, has_bias, needs_x, needs_weight):
-        """dx, dweight and dbias, None for what is not needed."""
-        sizes = x.shape[0], weight.shape, has_bias
-        dx = dw = db = None
-        if needs_x and needs_weight:
-            dx, dw, *rest = self._call("backward", (dy, x, weight), *sizes)
-        elif needs_x:
-            dx, rest = self._call("dgrad", (dy, weight), *sizes), ()
-        else:
-            results = self._call("wgrad", (dy, x), *sizes)
-            dw, *rest = results if isinstance(results, tuple) else (results,)
-        if rest:
-            db = rest[0]
-        if self.steps and self.state is not None:
+    def end_step(self):
+        """Also lets go of the codes of the weight."""
+        self._weight = None
+        if self.state is not None:
             self.state.end_step()
+
+    def _get_weight(self, weight, rows, has_bias):
+        """What functions may take for the weight, by names."""
+        if not self.caches_weight:
+            return {"weight": weight}
+        # What a graph is captured with is computed in each of its replays.
+        captures = weight.is_cuda and torch.cuda.is_current_stream_capturing()
+        key = weight.data_ptr(), weight._version, weight.dtype, captures
+        if self._weight is None or self._weight[0] != key:
+            quantize = self._get("quantize_weight", rows, weight, has_bias)
+            codes = quantize({"weight": weight}, self.state)
+            # With the tensor, so that no other one comes to be where it is.
+            self._weight = key, {"weight": weight, **dict(zip(quantize.results, codes))}
+        return self._weight[1]
+
+    def find_codes(self, rows, weight, has_bias):
+        """The Ports of what `forward` says of x besides y, with None for `rows`."""
+        return self._get("train", rows, weight, has_bias).ports[1:]
+
+    def forward(self, x, weight, bias, saves=False):
+        """[y], with `saves` also codes and factors of x, if the backward takes them for x."""
+        rows, has_bias = x.shape[0], bias is not None
+        with torch.no_grad():
+            function = self._get("train" if saves else "forward", rows, weight, has_bias)
+            return function({"x": x, "bias": bias, **self._get_weight(weight, rows, has_bias)},
+                            self.state)
+
+    def backward(self, dy, saved, weight, has_bias, needs_x, needs_weight):
+        """dx, dweight and dbias, None for what is not needed. `saved` is what `forward` said
+        besides y, or [x]."""
+        rows = dy.shape[0]
+        name = "backward" if needs_x and needs_weight else "dgrad" if needs_x else "wgrad"
+        with torch.no_grad():
+            function = self._get(name, rows, weight, has_bias)
+            names = [name for name in function.arguments if name.startswith("x")]
+            if needs_weight and len(names) != len(saved):
+                # A graph for any number of rows keeps what programs for any number say.
+                function = self._get(name, None, weight, has_bias)
+                names = [name for name in function.arguments if name.startswith("x")]
+            values = {"dy": dy, **dict(zip(names, saved))}
+            if needs_x:
+                values.update(self._get_weight(weight, rows, has_bias))
+            results = list(function(values, self.state))
+        dx = results.pop(0) if needs_x else None
+        dw = results.pop(0) if needs_weight else None
+        db = results.pop(0) if results else None
+        if self.steps:
+            self.end_step()
         return dx, dw, db
 
 
@@ -99,29 +151,43 @@ def _get_unit(number):
     return unit
 
 
+# Of codes and factors, by the names of ports.
+_DTYPES = {"F8_E4M3": torch.float8_e4m3fn, "F8_E5M2": torch.float8_e5m2,
+           "F8_E8M0": torch.float8_e8m0fnu, "F32": torch.float32}
+
+
 @torch.library.custom_op("fp8::linear", mutates_args=())
-def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None,
-           unit: int) -> torch.Tensor:
-    """x w^T + b of a matrix x, all contiguous and of one dtype; `unit` is a Unit's number."""
-    return _get_unit(unit).forward(x, weight, bias)
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, unit: int,
+           saves: bool) -> list[torch.Tensor]:
+    """x w^T + b of a matrix x, all contiguous and of one dtype; `unit` is a Unit's number. With
+    `saves` also what its backward takes for x, if that is not x."""
+    return _get_unit(unit).forward(x, weight, bias, saves)
 
 
 @linear.register_fake
-def _(x, weight, bias, unit):
-    return x.new_empty((x.shape[0], weight.shape[0]))
+def _(x, weight, bias, unit, saves):
+    rows = x.shape[0]
+    results = [x.new_empty((rows, weight.shape[0]))]
+    if saves:
+        known = rows if isinstance(rows, int) else None
+        for port in _get_unit(unit).find_codes(known, weight, bias is not None):
+            results.append(x.new_empty([rows if size is None else size for size in port.shape],
+                                       dtype=_DTYPES[port.dtype]))
+    return results
 
 
 @torch.library.custom_op("fp8::linear_backward", mutates_args=())
-def linear_backward(dy: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, has_bias: bool,
-                    unit: int, needs_x: bool, needs_weight: bool) -> list[torch.Tensor]:
+def linear_backward(dy: torch.Tensor, saved: list[torch.Tensor], weight: torch.Tensor,
+                    has_bias: bool, unit: int, needs_x: bool,
+                    needs_weight: bool) -> list[torch.Tensor]:
     """Those of dx, dweight and dbias that are needed, in this order."""
-    results = _get_unit(unit).backward(dy, x, weight, has_bias, needs_x, needs_weight)
+    results = _get_unit(unit).backward(dy, saved, weight, has_bias, needs_x, needs_weight)
     return [result for result in results if result is not None]
 
 
 @linear_backward.register_fake
-def _(dy, x, weight, has_bias, unit, needs_x, needs_weight):
-    results = [x.new_empty(x.shape)] if needs_x else []
+def _(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
+    results = [dy.new_empty((dy.shape[0], weight.shape[1]))] if needs_x else []
     if needs_weight:
         results.append(weight.new_empty(weight.shape))
         if has_bias:
@@ -130,25 +196,38 @@ def _(dy, x, weight, has_bias, unit, needs_x, needs_weight):
 
 
 def _save(ctx, inputs, output):
-    x, weight, bias, ctx.unit = inputs
+    x, weight, bias, ctx.unit, *_ = inputs
     ctx.has_bias = bias is not None
-    ctx.save_for_backward(x, weight)
+    codes = output[1:]
+    if codes:
+        ctx.mark_non_differentiable(*codes)
+        ctx.set_materialize_grads(False)
+    _, needs_weight, needs_bias, *_ = ctx.needs_input_grad
+    ctx.save_for_backward(weight, *((codes or [x]) if needs_weight or needs_bias else []))
 
 
-def _differentiate(ctx, dy):
-    x, weight = ctx.saved_tensors
-    needs_x, needs_weight, needs_bias, _ = ctx.needs_input_grad
+def _differentiate(ctx, backward, dy):
+    """The gradients of x, the weight and the bias, None for those that nobody needs."""
+    weight, *saved = ctx.saved_tensors
+    needs_x, needs_weight, needs_bias, *_ = ctx.needs_input_grad
     # The gradient of a bias comes with that of the weight.
     computes_weight = needs_weight or needs_bias
-    results = linear_backward(dy.contiguous(), x, weight, ctx.has_bias, ctx.unit, needs_x,
-                              computes_weight)
+    results = list(backward(dy.contiguous(), saved, weight, ctx.has_bias, ctx.unit, needs_x,
+                            computes_weight))
     dx = results.pop(0) if needs_x else None
     dw = results.pop(0) if computes_weight else None
     db = results.pop(0) if computes_weight and ctx.has_bias else None
-    return dx, dw if needs_weight else None, db if needs_bias else None, None
+    return dx, dw if needs_weight else None, db if needs_bias else None
 
 
-linear.register_autograd(_differentiate, setup_context=_save)
+linear.register_autograd(
+    lambda ctx, gradients: (*_differentiate(ctx, linear_backward, gradients[0]), None, None),
+    setup_context=_save)
+
+
+def _backward(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
+    results = unit.backward(dy, saved, weight, has_bias, needs_x, needs_weight)
+    return [result for result in results if result is not None]
 
 
 class Linear(torch.autograd.Function):
@@ -156,14 +235,11 @@ class Linear(torch.autograd.Function):
     than the launches: for eager mode."""
 
     @staticmethod
-    def forward(ctx, x, weight, bias, unit):
-        _save(ctx, (x, weight, bias, unit), None)
-        return unit.forward(x, weight, bias)
+    def forward(ctx, x, weight, bias, unit, saves):
+        results = unit.forward(x, weight, bias, saves)
+        _save(ctx, (x, weight, bias, unit), results)
+        return results[0]
 
     @staticmethod
     def backward(ctx, dy):
-        x, weight = ctx.saved_tensors
-        needs_x, needs_weight, needs_bias, _ = ctx.needs_input_grad
-        dx, dw, db = ctx.unit.backward(dy.contiguous(), x, weight, ctx.has_bias, needs_x,
-                                       needs_weight or needs_bias)
-        return dx, dw if needs_weight else None, db if needs_bias else None, None
+        return (*_differentiate(ctx, _backward, dy), None, None)

@@ -8,9 +8,9 @@ import torch
 
 import fp8
 
-# What a program is of: sizes and dtype of a layer, whether it has a bias, and the rows of x,
-# None for any number.
-Shape = namedtuple("Shape", "rows inputs outputs dtype has_bias")
+# What a program is of: sizes and dtype of a layer, whether it has a bias, the rows of x, None
+# for any number, and whether codes of the weight are arguments.
+Shape = namedtuple("Shape", "rows inputs outputs dtype has_bias caches_weight", defaults=(False,))
 
 ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
 
@@ -74,11 +74,22 @@ class _Writer:
                       f"    %rows = tensor.dim %{argument}, %c0 : {kind}\n")
         return lines
 
-    def forward(self):
+    def weight(self):
+        """The argument."""
+        saved = ', fp8.saved = "weight"' if self.shape.caches_weight else ""
+        kind = self.type(self.shape.outputs, self.shape.inputs)
+        return f'%w: {kind} {{fp8.name = "weight", fp8.weight{saved}}}'
+
+    def quantize_weight(self):
+        kind = self.type(self.shape.outputs, self.shape.inputs)
+        return (f'  func.func @quantize_weight(%w: {kind} {{fp8.name = "weight", fp8.weight, '
+                f'fp8.save = "weight"}}) {{\n    return\n  }}\n')
+
+    def forward(self, name, saves_x):
         m, k, n = self.shape.rows, self.shape.inputs, self.shape.outputs
         x, w, y = self.type(m, k), self.type(n, k), self.type(m, n)
-        arguments = (f'%x: {x} {{fp8.name = "x"}}, '
-                     f'%w: {w} {{fp8.name = "weight", fp8.weight}}')
+        save = ', fp8.save = "x"' if saves_x else ""
+        arguments = f'%x: {x} {{fp8.name = "x"{save}}}, {self.weight()}'
         added = ""
         if self.shape.has_bias:
             arguments += f', %b: {self.type(n)} {{fp8.name = "bias"}}'
@@ -87,7 +98,7 @@ class _Writer:
                 added = f"      %wide = arith.extf %in_b : {self.element} to f32\n"
                 wide = "%wide"
             added += f"      %sum = arith.addf %in, {wide} : f32\n"
-        return (f'  func.func @forward({arguments}) -> ({y} {{fp8.name = "y"}}) {{\n'
+        return (f'  func.func @{name}({arguments}) -> ({y} {{fp8.name = "y"}}) {{\n'
                 + self.start("x", x)
                 + self.product("fprop", "fprop", "%x", "%w", "#a, #b_columns", f"{x}, {w}", (m, n))
                 + self.round("fprop", (m, n), added)
@@ -116,9 +127,9 @@ class _Writer:
         arguments = [f'%dy: {dy} {{fp8.name = "dy", fp8.grad}}']
         results, body = [], self.start("dy", dy)
         if needs_weight:
-            arguments.append(f'%x: {x} {{fp8.name = "x"}}')
+            arguments.append(f'%x: {x} {{fp8.name = "x", fp8.saved = "x"}}')
         if needs_x:
-            arguments.append(f'%w: {w} {{fp8.name = "weight", fp8.weight}}')
+            arguments.append(self.weight())
             body += self.product("dgrad", "dgrad", "%dy", "%w", "#a, #b", f"{dy}, {w}", (m, k))
             body += self.round("dgrad", (m, k))
             results.append(("%dgrad", x))
@@ -136,10 +147,21 @@ class _Writer:
 
 
 def write(shape):
-    """The text of `forward(x, weight[, bias]) -> y`, `backward(dy, x, weight) -> (dx,
-    dweight[, dbias])`, and of `dgrad(dy, weight)` and `wgrad(dy, x)`, which are halves of it."""
+    """The text of a layer's functions, with names for arguments and results:
+
+    - `forward(x, weight[, bias]) -> y`;
+    - `train`, the same, which also returns what a backward takes in place of x: `x.codes` and
+      `x.scale_inv`, where its recipe quantises x in bytes;
+    - `backward(dy, x, weight) -> (dx, dweight[, dbias])`;
+    - `dgrad(dy, weight)` and `wgrad(dy, x)`, which are halves of it.
+
+    With `caches_weight` all take what `quantize_weight(weight)` returns in place of it:
+    `weight.codes`, `weight.scale_inv`, and `weight_1` for other codes of it.
+    """
     writer = _Writer(shape)
-    return (_MAPS + writer.forward() + writer.backward("backward", True, True)
+    text = _MAPS + (writer.quantize_weight() if shape.caches_weight else "")
+    return (text + writer.forward("forward", False) + writer.forward("train", True)
+            + writer.backward("backward", True, True)
             + writer.backward("dgrad", True, False) + writer.backward("wgrad", False, True))
 
 
@@ -156,8 +178,7 @@ class Programs:
         self.recipe, self.target, self.options = recipe, target, options
         self._programs, self._lock = {}, threading.Lock()
 
-    def get(self, rows, inputs, outputs, dtype, has_bias, device):
-        shape = Shape(rows, inputs, outputs, dtype, has_bias)
+    def get(self, shape, device):
         found = self._programs.get((shape, device))
         return found or self._find(shape, device)
 
@@ -169,19 +190,39 @@ class Programs:
             if len(same) >= self.MOST_ROWS:
                 shape = shape._replace(rows=None)
             if (shape, device) not in self._programs:
-                self._programs[shape, device] = self._compile(shape, device)
+                self._programs[shape, device] = self._make(shape, device)
             return self._programs[shape, device]
 
-    def _compile(self, shape, device):
-        target = self.target
-        if target == "auto":
-            target = "auto" if device == "cuda" else "cpu"
-        program = fp8.compile(write(shape), self.recipe, target=target, **self.options)
-        left = {remark.name: remark for remark in program.remarks
-                if remark.kind == "high precision"}
+    def _make(self, shape, device):
+        program, left = self._compile(shape, device)
+        if left and shape.rows is not None and _has_state(program):
+            # A layer has one state: the slots of all its programs are the same, so that rows
+            # that do not suit FP8 are computed as any number of them is.
+            every = shape._replace(rows=None)
+            if (every, device) not in self._programs:
+                self._programs[every, device], _ = self._compile(every, device)
+            if _get_slots(self._programs[every, device]) != _get_slots(program):
+                return self._programs[every, device]
         if left:
             reasons = "; ".join(f"{name}: {remark.reason}" for name, remark in left.items())
             warnings.warn(f"fp8: a linear layer of {shape.inputs} inputs and {shape.outputs} "
                           f"outputs with {shape.rows or 'any number of'} rows is not all in "
-                          f"FP8: {reasons}", stacklevel=4)
+                          f"FP8: {reasons}", stacklevel=5)
         return program
+
+    def _compile(self, shape, device):
+        """A program, and its remarks of what is not in FP8 by name."""
+        target = self.target
+        if target == "auto":
+            target = "auto" if device == "cuda" else "cpu"
+        program = fp8.compile(write(shape), self.recipe, target=target, **self.options)
+        return program, {remark.name: remark for remark in program.remarks
+                         if remark.kind == "high precision"}
+
+
+def _has_state(program):
+    return any(function.takes_state for function in program.functions.values())
+
+
+def _get_slots(program):
+    return set(fp8.State(program).slots)

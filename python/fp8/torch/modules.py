@@ -69,6 +69,8 @@ class Linear(nn.Linear):
 
     - recipe: as fp8.compile takes it; None for that of `autocast` around a call;
     - others: as torch.nn.Linear;
+    - cache_weights: quantises the weight once in a step (fp8.torch.accumulated), for forward and
+      backward of all its calls, and keeps the codes, two bytes for each element, until it ends;
     - only_faster: leaves calls on a GPU to PyTorch for which fp8.torch.speed expects FP8 to be
       slower, as with few rows: of 16 bits and the recipes that it knows;
     - options: of fp8.compile.
@@ -80,13 +82,14 @@ class Linear(nn.Linear):
     """
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *,
-                 recipe=None, target="auto", only_faster=False, **options):
+                 recipe=None, target="auto", cache_weights=False, only_faster=False, **options):
         super().__init__(in_features, out_features, bias, device, dtype)
-        self._begin(recipe, target, only_faster, options)
+        self._begin(recipe, target, cache_weights, only_faster, options)
 
-    def _begin(self, recipe, target="auto", only_faster=False, options=None):
+    def _begin(self, recipe, target, cache_weights, only_faster, options):
         self.recipe = None if recipe is None else get_text(recipe)
-        self._target, self._options = target, tuple(sorted((options or {}).items()))
+        self._target, self._options = target, tuple(sorted(options.items()))
+        self._cache_weights = cache_weights
         if self.recipe is not None:
             _check_recipe(self.recipe, target, self._options)
         self._units, self._steps = {}, True
@@ -97,7 +100,7 @@ class Linear(nn.Linear):
     def _get_unit(self, recipe, saved=None):
         if recipe not in self._units:
             programs = _get_programs(recipe, self._target, self._options)
-            self._units[recipe] = linear_ops.Unit(programs, saved)
+            self._units[recipe] = linear_ops.Unit(programs, saved, self._cache_weights)
             self._units[recipe].steps = self._steps
         return self._units[recipe]
 
@@ -114,14 +117,17 @@ class Linear(nn.Linear):
         if self._only_faster and self._is_slower(x, recipe):
             return nn.functional.linear(x, weight, bias)
         rows = x.reshape(-1, self.in_features).contiguous()
+        saves = torch.is_grad_enabled() and (weight.requires_grad
+                                             or bias is not None and bias.requires_grad)
         if x.numel() == 0:
             # Nothing to compute, and no amax of it.
             y = nn.functional.linear(rows, weight, bias)
         elif torch.compiler.is_compiling():
             y = torch.ops.fp8.linear(rows, weight.contiguous(), bias,
-                                     _find_unit(self._number, recipe))
+                                     _find_unit(self._number, recipe), saves)[0]
         else:
-            y = linear_ops.Linear.apply(rows, weight.contiguous(), bias, self._get_unit(recipe))
+            y = linear_ops.Linear.apply(rows, weight.contiguous(), bias, self._get_unit(recipe),
+                                        saves)
         return y.reshape(*x.shape[:-1], self.out_features)
 
     def _is_slower(self, x, recipe):
@@ -240,7 +246,7 @@ def _matches(filter, name, module):
 
 
 def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, target="auto",
-                            only_faster=False, **options):
+                            cache_weights=False, only_faster=False, **options):
     """Makes the torch.nn.Linear layers of a model `Linear` ones, in place, and returns it.
 
     - recipe: as fp8.compile takes it; None for that of `autocast` around a call;
@@ -248,7 +254,7 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
       (name, module); None for all;
     - first_last_bf16: how many of these stay what they are at either end of the model, where
       FP8 costs most accuracy and saves least time;
-    - only_faster: as `Linear` has it;
+    - cache_weights, only_faster: as `Linear` has them;
     - target, options: of fp8.compile.
 
     Modules and parameters stay the same objects with the same names, so that optimizers,
@@ -266,7 +272,7 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
                             f"match, of which {first_last_bf16} at either end stay what they are")
     for _, module in chosen:
         module.__class__ = Linear
-        module._begin(text, target, only_faster, options)
+        module._begin(text, target, cache_weights, only_faster, options)
     return model
 
 
@@ -275,8 +281,8 @@ def convert_from_fp8(model):
     for module in model.modules():
         if type(module) is Linear:
             module.__class__ = nn.Linear
-            for name in ("recipe", "_target", "_options", "_units", "_steps", "_only_faster",
-                         "_slower", "_number"):
+            for name in ("recipe", "_target", "_options", "_units", "_steps", "_cache_weights",
+                         "_only_faster", "_slower", "_number"):
                 module.__dict__.pop(name, None)
     return model
 

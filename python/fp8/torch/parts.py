@@ -24,12 +24,16 @@ class Part:
                      for value in arguments]
         with torch.no_grad():
             results = self._function(*arguments, state=self.state)
-        if self.state is not None and self.steps:
-            self.state.end_step()
+        if self.steps:
+            self.end_step()
         results = results if isinstance(results, tuple) else (results,)
         # Sizes are numbers to PyTorch.
         return tuple(int(value) if port.shape is None else value
                      for port, value in zip(self._function.results, results))
+
+    def end_step(self):
+        if self.state is not None:
+            self.state.end_step()
 
 
 def extract(module):

@@ -60,12 +60,13 @@ def end_step(model, group=None):
       batches. None is the default group where one was made, and no reduction otherwise.
       All ranks have to have called the same layers.
     """
-    states = [holder.state for holder in _get_holders(model) if holder.state is not None]
+    holders = _get_holders(model)
+    states = [holder.state for holder in holders if holder.state is not None]
     is_distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
     if states and (group is not None or is_distributed):
         _reduce(states, group)
-    for state in states:
-        state.end_step()
+    for holder in holders:
+        holder.end_step()
 
 
 def accumulate(model, is_on=True):
