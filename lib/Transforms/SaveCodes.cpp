@@ -305,15 +305,20 @@ static SmallVector<Value> cloneSlice(const Slice &slice, Value source,
                              [&](Value code) { return mapping.lookup(code); });
 }
 
-/// The types and names of what a value is made of.
-static void getParts(ScaledType type, StringRef base, SmallVector<Type> &types,
+/// The types and names of what the value `number` of a tensor is made of.
+static void getParts(ScaledType type, StringAttr id, unsigned number,
+                     SmallVector<Type> &types,
                      SmallVector<std::string> &names) {
-  types = {type.getPayloadType(), type.getScaleInvType()};
-  names = {(base + ".codes").str(), (base + ".scale_inv").str()};
-  if (type.getHasTensorScale()) {
-    types.push_back(type.getTensorScaleInvType());
-    names.push_back((base + ".tensor_scale_inv").str());
-  }
+  auto add = [&](Type part, StringRef name) {
+    types.push_back(part);
+    names.push_back((id.getValue() + "." + name).str());
+    if (number > 0)
+      names.back() += "_" + std::to_string(number);
+  };
+  add(type.getPayloadType(), "codes");
+  add(type.getScaleInvType(), "scale_inv");
+  if (type.getHasTensorScale())
+    add(type.getTensorScaleInvType(), "tensor_scale_inv");
 }
 
 static DictionaryAttr makeAttributes(StringRef name, MLIRContext *context) {
@@ -342,7 +347,7 @@ static void replaceExtent(tensor::DimOp dim, const Slice &slice,
 
 /// Gives a reader the parts of its codes for its argument.
 static void replaceArgument(const Slice &slice, ArrayRef<unsigned> numbers,
-                            ArrayRef<std::string> bases) {
+                            StringAttr id) {
   auto function = cast<func::FuncOp>(slice.argument.getOwner()->getParentOp());
   Location loc = slice.argument.getLoc();
   unsigned index = slice.argument.getArgNumber();
@@ -353,7 +358,7 @@ static void replaceArgument(const Slice &slice, ArrayRef<unsigned> numbers,
     auto type = cast<ScaledType>(code.getType());
     SmallVector<Type> types;
     SmallVector<std::string> names;
-    getParts(type, bases[number], types, names);
+    getParts(type, id, number, types, names);
     SmallVector<Value> parts;
     for (auto [partType, name] : llvm::zip_equal(types, names)) {
       (void)function.insertArgument(
@@ -440,14 +445,11 @@ void SaveCodesPass::move(StringAttr id, const Link &link) {
     if (!name.empty())
       op->setAttr(kNameAttrName, builder.getStringAttr(name));
 
-  SmallVector<std::string> bases;
-  for (unsigned i = 0; i < codes.size(); ++i)
-    bases.push_back(i == 0 ? id.str() : (id.getValue() + "_" + Twine(i)).str());
   unsigned next = link.isResult ? *result + 1 : source.getNumResults();
-  for (auto [code, base] : llvm::zip_equal(codes, bases)) {
+  for (auto [number, code] : llvm::enumerate(codes)) {
     SmallVector<Type> types;
     SmallVector<std::string> names;
-    getParts(cast<ScaledType>(code.getType()), base, types, names);
+    getParts(cast<ScaledType>(code.getType()), id, number, types, names);
     auto parts = DisassembleOp::create(builder, code.getLoc(), code);
     for (auto [part, type, name] :
          llvm::zip_equal(parts.getResults(), types, names)) {
@@ -461,7 +463,7 @@ void SaveCodesPass::move(StringAttr id, const Link &link) {
     terminator->eraseOperand(*result);
   }
   for (auto [slice, ours] : llvm::zip_equal(slices, numbers))
-    replaceArgument(slice, ours, bases);
+    replaceArgument(slice, ours, id);
   ++numSaved;
 }
 

@@ -51,7 +51,7 @@ func.func @reader(%h: tensor<32x64xbf16> {fp8.saved = "h"}) -> tensor<32x64xf32>
 // A weight's codes are kept even if they take as much memory as it does; each
 // reader has those that it reads. One that reads none has none.
 // CHECK-LABEL: func.func @quantize_weight(
-// CHECK-SAME: -> (tensor<16x8xf8E4M3FN> {fp8.name = "w.codes"}, tensor<1x1xf32> {fp8.name = "w.scale_inv"}, tensor<8x16xf8E4M3FN> {fp8.name = "w_1.codes"}, tensor<1x1xf32> {fp8.name = "w_1.scale_inv"}, tensor<16x8xf8E5M2> {fp8.name = "w_2.codes"}, tensor<1x1xf32> {fp8.name = "w_2.scale_inv"})
+// CHECK-SAME: -> (tensor<16x8xf8E4M3FN> {fp8.name = "w.codes"}, tensor<1x1xf32> {fp8.name = "w.scale_inv"}, tensor<8x16xf8E4M3FN> {fp8.name = "w.codes_1"}, tensor<1x1xf32> {fp8.name = "w.scale_inv_1"}, tensor<16x8xf8E5M2> {fp8.name = "w.codes_2"}, tensor<1x1xf32> {fp8.name = "w.scale_inv_2"})
 // CHECK-COUNT-2: fp8.quantize
 // CHECK-NOT: fp8.quantize
 func.func @quantize_weight(%w: tensor<16x8xbf16> {fp8.weight, fp8.save = "w"}) {
@@ -65,7 +65,7 @@ func.func @first(%w: tensor<16x8xbf16> {fp8.saved = "w"}) -> tensor<16x8xf32> {
   return %d : tensor<16x8xf32>
 }
 // CHECK-LABEL: func.func @second(
-// CHECK-SAME: tensor<8x16xf8E4M3FN> {fp8.name = "w_1.codes"}, %{{.*}}: tensor<1x1xf32> {fp8.name = "w_1.scale_inv"}, %{{.*}}: tensor<16x8xf8E5M2> {fp8.name = "w_2.codes"}
+// CHECK-SAME: tensor<8x16xf8E4M3FN> {fp8.name = "w.codes_1"}, %{{.*}}: tensor<1x1xf32> {fp8.name = "w.scale_inv_1"}, %{{.*}}: tensor<16x8xf8E5M2> {fp8.name = "w.codes_2"}
 func.func @second(%w: tensor<16x8xbf16> {fp8.saved = "w"}) -> (tensor<8x16xf32>, tensor<16x8xf32>) {
   %q = fp8.quantize %w recipe(#fp8.current) : tensor<16x8xbf16> -> !fp8.scaled<16x8xf8E4M3FN, block = [*, *], scale = f32>
   %t = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<16x8xf8E4M3FN, block = [*, *], scale = f32>

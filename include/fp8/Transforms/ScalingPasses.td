@@ -72,8 +72,8 @@ def SaveCodesPass : Pass<"fp8-save-codes", "::mlir::ModuleOp"> {
     ```
 
     Parts take the place of a marked argument of a reader and of a marked result;
-    those of a marked argument of the source are results behind the others. Several
-    values of one tensor are called NAME, NAME_1, and so on. A reader that uses no
+    those of a marked argument of the source are results behind the others. Parts
+    of further values of one tensor end with _1, _2, and so on. A reader that uses no
     part has none.
 
     A tensor stays as it is, with a remark, where a reader needs more of it than

@@ -93,14 +93,14 @@ class Unit:
         if self.state is not None:
             self.state.end_step()
 
-    def _get_weight(self, weight, rows, has_bias):
+    def _get_weight(self, weight, rows, has_bias, reuse):
         """What functions may take for the weight, by names."""
         if not self.caches_weight:
             return {"weight": weight}
         # What a graph is captured with is computed in each of its replays.
         captures = weight.is_cuda and torch.cuda.is_current_stream_capturing()
         key = weight.data_ptr(), weight._version, weight.dtype, captures
-        if self._weight is None or self._weight[0] != key:
+        if not reuse or self._weight is None or self._weight[0] != key:
             quantize = self._get("quantize_weight", rows, weight, has_bias)
             codes = quantize({"weight": weight}, self.state)
             # With the tensor, so that no other one comes to be where it is.
@@ -116,8 +116,9 @@ class Unit:
         rows, has_bias = x.shape[0], bias is not None
         with torch.no_grad():
             function = self._get("train" if saves else "forward", rows, weight, has_bias)
-            return function({"x": x, "bias": bias, **self._get_weight(weight, rows, has_bias)},
-                            self.state)
+            # Outside of a step of several calls each forward is of the weight as it is then.
+            values = self._get_weight(weight, rows, has_bias, reuse=not self.steps)
+            return function({"x": x, "bias": bias, **values}, self.state)
 
     def backward(self, dy, saved, weight, has_bias, needs_x, needs_weight):
         """dx, dweight and dbias, None for what is not needed. `saved` is what `forward` said
@@ -133,7 +134,7 @@ class Unit:
                 names = [name for name in function.arguments if name.startswith("x")]
             values = {"dy": dy, **dict(zip(names, saved))}
             if needs_x:
-                values.update(self._get_weight(weight, rows, has_bias))
+                values.update(self._get_weight(weight, rows, has_bias, reuse=True))
             results = list(function(values, self.state))
         dx = results.pop(0) if needs_x else None
         dw = results.pop(0) if needs_weight else None

@@ -156,7 +156,7 @@ def write(shape):
     - `dgrad(dy, weight)` and `wgrad(dy, x)`, which are halves of it.
 
     With `caches_weight` all take what `quantize_weight(weight)` returns in place of it:
-    `weight.codes`, `weight.scale_inv`, and `weight_1` for other codes of it.
+    `weight.codes`, `weight.scale_inv`, and with `_1` behind those other codes of it.
     """
     writer = _Writer(shape)
     text = _MAPS + (writer.quantize_weight() if shape.caches_weight else "")
