@@ -13,9 +13,9 @@ from pathlib import Path
 
 from fp8 import tensors
 
-# An argument or a result: its fp8.name, or None, and whether it is a weight or comes
-# from a backward pass.
-Port = namedtuple("Port", "name is_weight is_gradient", defaults=(False, False))
+# An argument or a result: its fp8.name, or None, whether it is a weight or comes from a
+# backward pass, and whether it is saved, by its name, in another function (fp8.saved).
+Port = namedtuple("Port", "name is_weight is_gradient is_saved", defaults=(False, False, False))
 # What fp8-opt has of the dialects that importers leave.
 DIALECTS = {"affine", "arith", "bufferization", "builtin", "cf", "complex", "func", "linalg",
             "math", "ml_program", "scf", "tensor"}
@@ -87,6 +87,8 @@ def name_ports(ir, function, arguments, results):
                 entries["fp8.weight"] = ir.UnitAttr.get()
             if port.is_gradient:
                 entries["fp8.grad"] = ir.UnitAttr.get()
+            if port.is_saved:
+                entries["fp8.saved"] = ir.StringAttr.get(port.name)
             merged.append(ir.DictAttr.get(entries))
         function.attributes[attribute] = ir.ArrayAttr.get(merged)
 

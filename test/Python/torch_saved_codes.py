@@ -183,5 +183,62 @@ class CachedWeights(unittest.TestCase):
         self.assertNotIn("_cache_weights", model[0].__dict__)
 
 
+class MLP(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = nn.RMSNorm(128), nn.Linear(128, 256), nn.Linear(256, 128)
+
+    def forward(self, x):
+        return x + self.down(nn.functional.silu(self.up(self.norm(x))))
+
+
+class Backends(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+
+    def train(self, recipe, cache_weights, calls=3):
+        """A Backend, and the gradients of some calls, in one step each."""
+        torch.manual_seed(0)
+        model = MLP().bfloat16()
+        backend = fp8.torch.Backend(recipe, target="cpu", cache=False,
+                                    cache_weights=cache_weights)
+        compiled = torch.compile(model, backend=backend, dynamic=False)
+        for seed in range(calls):
+            compiled(make_input(128, seed=seed)).float().square().sum().backward()
+        return backend, compiled, [p.grad.clone() for p in model.parameters()]
+
+    def test_give_the_same_bits(self):
+        for recipe in (*RECIPES, None):
+            with self.subTest(recipe):
+                torch._dynamo.reset()
+                _, _, expected = self.train(recipe, False)
+                torch._dynamo.reset()
+                backend, _, got = self.train(recipe, True)
+                for value, other in zip(got, expected, strict=True):
+                    self.assertTrue(torch.equal(value, other))
+                names = [port.name for port in backend.parts[1].program.main.arguments]
+                in_bytes = recipe not in ("nvfp4", None)
+                self.assertEqual("up.weight.codes" in names, in_bytes)
+                self.assertEqual("up.weight" in names, not in_bytes)
+                self.assertIn("norm.weight", names)
+
+    def test_once_in_a_step(self):
+        for recipe in ("delayed", "rowwise"):
+            torch._dynamo.reset()
+            backend, compiled, _ = self.train(recipe, True, calls=1)
+            part = backend.parts[0]
+            self.assertIsNone(part._weights._key)
+            with fp8.torch.accumulated(backend):
+                compiled(make_input(128)).sum().backward()
+                codes = part._weights._codes[0]
+                compiled(make_input(128, seed=5)).sum().backward()
+                self.assertIs(part._weights._codes[0], codes)
+                with torch.no_grad():
+                    part._weights._kept[0].mul_(2)
+                compiled(make_input(128)).sum().backward()
+                self.assertIsNot(part._weights._codes[0], codes)
+            self.assertIsNone(part._weights._key)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -26,14 +26,17 @@ class Backend:
 
     - recipe: as fp8.compile takes it;
     - target: "cpu", "sm_90a", or "auto", that of the graph's tensors;
+    - cache_weights: parts quantise their weights once in a step of several calls (`accumulate`)
+      and keep the codes until it ends, a byte for each element and part;
     - options: of fp8.compile.
 
     `parts` are what was compiled, in order; each has a `program`, with its remarks, and a
     `state` or None. Raises ArgumentError and CompileError for unknown options and recipes.
     """
 
-    def __init__(self, recipe=None, *, target="auto", **options):
+    def __init__(self, recipe=None, *, target="auto", cache_weights=False, **options):
         self.recipe, self.target, self.options = recipe, target, options
+        self._cache_weights = cache_weights
         # Mistakes are said here, and not by the first graph.
         checked = {key: value for key, value in options.items() if key != "cache"}
         fp8.emit("module {}", "mlir", recipe, target="cpu" if target == "auto" else target,
@@ -70,7 +73,8 @@ class Backend:
         def compile(text):
             return fp8.compile(text, self.recipe, target=target, **self.options)
 
-        caller, made, left = partitions.compile_graph(name, graph, names, compile)
+        caller, made, left = partitions.compile_graph(name, graph, names, compile,
+                                                       self._cache_weights)
         for part in made:
             part.steps = self._ends_steps
         self.parts.extend(made)

@@ -13,6 +13,8 @@ from torch_mlir.extras.fx_importer import ContextCache, FxImporter
 from fp8 import imports
 
 FUNCTION = "main"
+# Quantises the arguments that are saved, where there are some.
+QUANTIZE = "quantize_weights"
 
 
 class _Locations(ContextCache):
@@ -134,7 +136,21 @@ def convert(module, ports, layers):
                         if op.operation.name == "func.func" and op.name.value == FUNCTION)
         results = len(ir.FunctionType(function.type).results)
         imports.name_ports(ir, function, ports, [imports.Port(None)] * results)
+        _add_quantize(lowered, ports, ir.FunctionType(function.type).inputs)
         return str(lowered)
+
+
+def _add_quantize(module, ports, types):
+    """The function that the saved arguments come from: fp8-save-codes fills it."""
+    saved = [(port, kind) for port, kind in zip(ports, types) if port.is_saved]
+    if not saved:
+        return
+    arguments = ", ".join(
+        f"%a{i}: {kind} {{fp8.name = {ir.StringAttr.get(port.name)}, fp8.weight, "
+        f"fp8.save = {ir.StringAttr.get(port.name)}}}" for i, (port, kind) in enumerate(saved))
+    made = ir.Module.parse(f"func.func @{QUANTIZE}({arguments}) {{ return }}")
+    function = made.body.operations[0].detach_from_parent()
+    module.body.append(function)
 
 
 def _set_roles(module):

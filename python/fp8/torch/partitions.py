@@ -142,22 +142,24 @@ def _find_unsupported(graph):
         if node.op == "call_function" and not _is_supported(node) and not graphs.is_move(node)))
 
 
-def compile_graph(name, module, names, compile):
+def compile_graph(name, module, names, compile, caches_weights=False):
     """What runs a graph of AOTAutograd, the Parts of it, and lines that say what of it stays
     PyTorch's, and why.
 
-    `compile` makes a program of text.
+    `compile` makes a program of text. With `caches_weights` parts quantise their weights once
+    in a step.
     """
     products = _count_products(module.graph.nodes)
     left = [f"{name}: {operation} stays PyTorch's"
             for operation in _find_unsupported(module.graph)]
     if not left:
         try:
-            caller, part = compile_part(name, module, names, compile)
+            caller, part = compile_part(name, module, names, compile, caches_weights)
             return caller, [part] if part else [], []
         except (imports.UnsupportedProgram, fp8.CompileError) as error:
             left.append(f"{name}: {error}")
-    caller, parts, reasons, compiled = _compile_partitions(name, module, names, compile)
+    caller, parts, reasons, compiled = _compile_partitions(name, module, names, compile,
+                                                           caches_weights)
     left += reasons
     if compiled < products:
         warnings.warn(f"fp8: {products - compiled} of {products} matrix products of {name} stay "
@@ -165,7 +167,7 @@ def compile_graph(name, module, names, compile):
     return caller, parts, left
 
 
-def _compile_partitions(name, module, names, compile):
+def _compile_partitions(name, module, names, compile, caches_weights):
     """The same for what of the graph is supported, in as few parts as there can be; and how
     many products are in them."""
     levels = _find_levels(module.graph)
@@ -189,7 +191,8 @@ def _compile_partitions(name, module, names, compile):
         part_name = f"{name}.{number}"
         try:
             caller, part = compile_part(part_name, _as_tuple(inner),
-                                        graphs.Names(ports, names.layers), compile)
+                                        graphs.Names(ports, names.layers), compile,
+                                        caches_weights)
         except (imports.UnsupportedProgram, fp8.CompileError) as error:
             left.append(f"{part_name}: {error}")
             continue

@@ -7,23 +7,69 @@ from fp8 import imports
 from fp8.torch import graphs, importer
 
 
+class _Weights:
+    """What a part takes for its weights: codes that one call makes for all until a step ends."""
+
+    def __init__(self, function, ports, arguments):
+        """`ports` of the part before, and its function's `arguments`."""
+        self._function = function
+        self._places = [i for i, port in enumerate(ports) if port.is_saved]
+        numbers = {port.name: i for i, port in enumerate(function.results)}
+        # For each argument its number before, or among the codes.
+        self._order, left = [], [port.name for port in arguments]
+        for i, port in enumerate(ports):
+            codes = [name for name in left if name.startswith(f"{port.name}.")]
+            if not port.is_saved or left and left[0] == port.name:
+                self._order.append((False, i))
+                left.pop(0)
+            else:
+                while left and left[0] in numbers and left[0] in codes:
+                    self._order.append((True, numbers[left.pop(0)]))
+        self.clear()
+
+    def clear(self):
+        self._key, self._codes, self._kept = None, (), ()
+
+    def replace(self, arguments, state, reuse):
+        """The arguments with codes in them. `reuse`: of an earlier call of the step."""
+        weights = [arguments[i] for i in self._places]
+        captures = any(value.is_cuda for value in weights) and (
+            torch.cuda.is_current_stream_capturing())
+        key = captures, *((value.data_ptr(), value._version) for value in weights)
+        if not reuse or key != self._key:
+            takes_state = self._function.takes_state
+            codes = self._function(*weights, state=state if takes_state else None)
+            # Kept with the weights, so that no others come to be where they are.
+            self._key, self._codes, self._kept = key, codes, weights
+        return [self._codes[i] if is_code else arguments[i] for is_code, i in self._order]
+
+
 class Part:
     """A compiled graph, called with its arguments; `name` says which it is.
 
     With a recipe that has a state, each call is a step: the scales of the next one follow
-    from what this one measured.
+    from what this one measured. `ports` are of the arguments; for those that are saved, codes
+    are made once in a step.
     """
 
-    def __init__(self, name, program):
+    def __init__(self, name, program, ports=()):
         self.name, self.program, self.steps = name, program, True
         self._function = program.functions[importer.FUNCTION]
-        self.state = fp8.State(program) if self._function.takes_state else None
+        has_state = any(function.takes_state for function in program.functions.values())
+        self.state = fp8.State(program) if has_state else None
+        quantize = program.functions.get(importer.QUANTIZE)
+        self._weights = None
+        if quantize is not None and quantize.results:
+            self._weights = _Weights(quantize, ports, self._function.arguments)
 
     def __call__(self, *arguments):
         arguments = [value.contiguous() if isinstance(value, torch.Tensor) else value
                      for value in arguments]
         with torch.no_grad():
-            results = self._function(*arguments, state=self.state)
+            if self._weights:
+                arguments = self._weights.replace(arguments, self.state, not self.steps)
+            state = self.state if self._function.takes_state else None
+            results = self._function(*arguments, state=state)
         if self.steps:
             self.end_step()
         results = results if isinstance(results, tuple) else (results,)
@@ -32,6 +78,8 @@ class Part:
                      for port, value in zip(self._function.results, results))
 
     def end_step(self):
+        if self._weights:
+            self._weights.clear()
         if self.state is not None:
             self.state.end_step()
 
@@ -82,12 +130,14 @@ class Caller:
                 else where for kind, where in self._places]
 
 
-def compile_part(name, module, names, compile):
+def compile_part(name, module, names, compile, caches_weights=False):
     """A caller for all of a graph. Raises UnsupportedProgram and fp8.CompileError."""
     extracted, taken, places = extract(module)
     if not any(kind == "result" for kind, _ in places):
         return Caller(None, taken, places), None
     ports = [names.ports.get(node.name, imports.Port(None))
              for node in graphs.get_placeholders(extracted.graph)]
-    part = Part(name, compile(importer.convert(extracted, ports, names.layers)))
+    if caches_weights:
+        ports = [port._replace(is_saved=port.is_weight and not port.is_gradient) for port in ports]
+    part = Part(name, compile(importer.convert(extracted, ports, names.layers)), ports)
     return Caller(part, taken, places), part
