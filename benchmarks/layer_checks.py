@@ -3,7 +3,7 @@ odd ones among them, dtypes and biases, forward and backward by `fp8.torch.Linea
 recipe, beside PyTorch's products in f32 of the same tensors. A wrong tile, tail or factor is an
 error of the order of 1, or NaN; roundings are some hundredths.
 
-usage: layer_checks.py [--seed 1] [--count 60] [--out FILE]
+usage: layer_checks.py [--seed 1] [--count 60] [--cache-weights] [--out FILE]
 """
 
 import argparse
@@ -39,10 +39,10 @@ def sample(seed, count):
     return shapes
 
 
-def compile_all(jobs):
+def compile_all(jobs, caches_weight):
     def compile(job):
-        (rows, inputs, outputs, dtype, has_bias), recipe = job
-        shape = linear_programs.Shape(rows, inputs, outputs, dtype, has_bias)
+        sizes, recipe = job
+        shape = linear_programs.Shape(*sizes, caches_weight)
         try:
             fp8.compile(linear_programs.write(shape), recipe, target="auto")
         except fp8.Error:
@@ -60,7 +60,7 @@ def get_values(layer, x, dy):
             **{f"d{name}": value for (name, _), value in zip(layer.named_parameters(), values[1:])}}
 
 
-def check(shape, recipe):
+def check(shape, recipe, caches_weight):
     """The largest error of norms of a second step, when delayed scaling knows the amaxes."""
     rows, inputs, outputs, dtype, has_bias = shape
     torch.manual_seed(0)
@@ -68,7 +68,8 @@ def check(shape, recipe):
         exact = nn.Linear(inputs, outputs, has_bias).to(dtype)
         x = torch.randn(rows, inputs).to(dtype).requires_grad_()
         dy = torch.randn(rows, outputs).to(dtype)
-    layer = fp8.torch.Linear(inputs, outputs, has_bias, "cuda", dtype, recipe=recipe)
+    layer = fp8.torch.Linear(inputs, outputs, has_bias, "cuda", dtype, recipe=recipe,
+                             cache_weights=caches_weight)
     layer.load_state_dict(exact.state_dict())
     expected = get_values(exact.float(), x.detach().float().requires_grad_(), dy.float())
     for _ in range(2):
@@ -84,16 +85,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--cache-weights", action="store_true")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     show_machine()
     torch.backends.cuda.matmul.allow_tf32 = False
     jobs = list(itertools.product(sample(args.seed, args.count), RECIPES))
-    compile_all(jobs)
+    compile_all(jobs, args.cache_weights)
     failures, worst = [], dict.fromkeys(RECIPES, 0.0)
     for shape, recipe in jobs:
         try:
-            errors = check(shape, recipe)
+            errors = check(shape, recipe, args.cache_weights)
         except (fp8.Error, RuntimeError) as error:
             failures.append((str(shape), recipe, describe(error)))
             if isinstance(error, fp8.DeviceError) or "CUDA" in str(error):
@@ -111,7 +113,8 @@ def main():
         print(f"{recipe:>26}{error:9.4f}")
     for failure in failures[:50]:
         print(*failure)
-    write_record(args.out, seed=args.seed, count=len(jobs), failures=failures, worst=worst)
+    write_record(args.out, seed=args.seed, count=len(jobs), caches_weights=args.cache_weights,
+                 failures=failures, worst=worst)
     return bool(failures)
 
 

@@ -39,6 +39,11 @@ struct BuildKernelsPass : fp8::impl::BuildKernelsPassBase<BuildKernelsPass> {
   void runOnOperation() override;
   LogicalResult build(KernelOpInterface op, const KernelTarget &target,
                       gpu::GPUModuleOp kernels);
+  /// The symbol of a kernel of `config`.
+  FailureOr<SymbolRefAttr> build(KernelOpInterface op, const KernelSpec &spec,
+                                 KernelConfigAttrInterface config,
+                                 const KernelTarget &target,
+                                 gpu::GPUModuleOp kernels);
   /// The kernel that `function` repeats, or null.
   LLVM::LLVMFuncOp findEqual(LLVM::LLVMFuncOp function,
                              gpu::GPUModuleOp kernels);
@@ -74,27 +79,23 @@ LLVM::LLVMFuncOp BuildKernelsPass::findEqual(LLVM::LLVMFuncOp function,
   return {};
 }
 
-LogicalResult BuildKernelsPass::build(KernelOpInterface op,
-                                      const KernelTarget &target,
-                                      gpu::GPUModuleOp kernels) {
-  auto config = op->getAttrOfType<KernelConfigAttrInterface>(kConfigAttrName);
+FailureOr<SymbolRefAttr>
+BuildKernelsPass::build(KernelOpInterface op, const KernelSpec &spec,
+                        KernelConfigAttrInterface config,
+                        const KernelTarget &target, gpu::GPUModuleOp kernels) {
   std::string reason;
-  FailureOr<std::unique_ptr<KernelSpec>> spec = op.getKernelSpec(reason);
-  if (failed(spec))
-    return op->emitOpError() << reason;
   const KernelGenerator *generator =
-      target.architecture->getGenerator(**spec, reason);
+      target.architecture->getGenerator(spec, reason);
   if (!generator)
     return op->emitOpError() << reason;
   // What the name does not tell, an epilogue for one, gets a number.
-  std::string base =
-      getKernelName(**spec, *generator, config, target.attribute);
+  std::string base = getKernelName(spec, *generator, config, target.attribute);
   std::string name = base;
   for (unsigned i = 1; kernels.lookupSymbol(name); ++i)
     name = base + "_" + std::to_string(i);
   OpBuilder builder = OpBuilder::atBlockEnd(kernels.getBody());
   FailureOr<LLVM::LLVMFuncOp> kernel = generator->build(
-      builder, op.getLoc(), **spec, config, target.attribute, name, reason);
+      builder, op.getLoc(), spec, config, target.attribute, name, reason);
   if (failed(kernel))
     return op->emitOpError() << reason;
   (*kernel)->setAttr(kConfigAttrName, config);
@@ -105,9 +106,37 @@ LogicalResult BuildKernelsPass::build(KernelOpInterface op,
   } else {
     ++numKernels;
   }
-  op->setAttr(kKernelAttrName, SymbolRefAttr::get(kernels.getNameAttr(),
-                                                  FlatSymbolRefAttr::get(
-                                                      kernel->getNameAttr())));
+  return SymbolRefAttr::get(kernels.getNameAttr(),
+                            FlatSymbolRefAttr::get(kernel->getNameAttr()));
+}
+
+LogicalResult BuildKernelsPass::build(KernelOpInterface op,
+                                      const KernelTarget &target,
+                                      gpu::GPUModuleOp kernels) {
+  std::string reason;
+  FailureOr<std::unique_ptr<KernelSpec>> spec = op.getKernelSpec(reason);
+  if (failed(spec))
+    return op->emitOpError() << reason;
+  FailureOr<SymbolRefAttr> kernel = build(
+      op, **spec, op->getAttrOfType<KernelConfigAttrInterface>(kConfigAttrName),
+      target, kernels);
+  if (failed(kernel))
+    return failure();
+  op->setAttr(kKernelAttrName, *kernel);
+  auto fewRows = op->getAttrOfType<ArrayAttr>(kFewRowsAttrName);
+  if (!fewRows)
+    return success();
+  SmallVector<Attribute> built;
+  for (auto choice : fewRows.getAsRange<FewRowsAttr>()) {
+    kernel =
+        build(op, **spec, cast<KernelConfigAttrInterface>(choice.getConfig()),
+              target, kernels);
+    if (failed(kernel))
+      return failure();
+    built.push_back(FewRowsAttr::get(&getContext(), choice.getMost(),
+                                     choice.getConfig(), *kernel));
+  }
+  op->setAttr(kFewRowsAttrName, ArrayAttr::get(&getContext(), built));
   return success();
 }
 

@@ -10,6 +10,9 @@
 #include "fp8/Kernels/Architecture.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_LAUNCHKERNELSPASS
@@ -19,21 +22,74 @@ namespace mlir::fp8 {
 using namespace mlir;
 using namespace mlir::fp8;
 
-static LogicalResult launch(KernelOpInterface op,
-                            SymbolTableCollection &symbols) {
-  auto symbol = op->getAttrOfType<SymbolRefAttr>(kKernelAttrName);
+static FailureOr<LaunchOp> launch(OpBuilder &builder, KernelOpInterface op,
+                                  SymbolRefAttr symbol,
+                                  const KernelOperands &operands,
+                                  SymbolTableCollection &symbols) {
   Operation *kernel = symbols.lookupNearestSymbolFrom(op, symbol);
   auto description = kernel ? kernel->getAttrOfType<LaunchAttr>(kLaunchAttrName)
                             : LaunchAttr();
   if (!description)
     return op->emitOpError("expected a kernel with the attribute '")
            << kLaunchAttrName << "', but got " << symbol;
-  OpBuilder builder(op);
-  KernelOperands operands = op.getKernelOperands(builder);
-  auto launched = LaunchOp::create(
+  return LaunchOp::create(
       builder, op.getLoc(), TypeRange(ValueRange(operands.outs)), symbol,
       description, operands.ins, operands.captures, operands.outs);
-  op->replaceAllUsesWith(op.buildResults(builder, launched.getResults()));
+}
+
+/// The results of the first of `choices` that has enough rows, or of `symbol`.
+static FailureOr<SmallVector<Value>>
+launch(OpBuilder &builder, KernelOpInterface op, ArrayRef<FewRowsAttr> choices,
+       SymbolRefAttr symbol, Value rows, const KernelOperands &operands,
+       SymbolTableCollection &symbols) {
+  if (choices.empty()) {
+    FailureOr<LaunchOp> launched =
+        launch(builder, op, symbol, operands, symbols);
+    if (failed(launched))
+      return failure();
+    return SmallVector<Value>(launched->getResults());
+  }
+  Location loc = op.getLoc();
+  Value most =
+      arith::ConstantIndexOp::create(builder, loc, choices[0].getMost());
+  Value isFew = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
+                                      rows, most);
+  auto choice = scf::IfOp::create(builder, loc,
+                                  TypeRange(ValueRange(operands.outs)), isFew,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  for (bool few : {true, false}) {
+    builder.setInsertionPointToStart(few ? choice.thenBlock()
+                                         : choice.elseBlock());
+    FailureOr<SmallVector<Value>> results = launch(
+        builder, op, few ? ArrayRef<FewRowsAttr>() : choices.drop_front(),
+        few ? choices[0].getKernel() : symbol, rows, operands, symbols);
+    if (failed(results))
+      return failure();
+    scf::YieldOp::create(builder, loc, *results);
+  }
+  return SmallVector<Value>(choice.getResults());
+}
+
+static LogicalResult launch(KernelOpInterface op,
+                            SymbolTableCollection &symbols) {
+  OpBuilder builder(op);
+  KernelOperands operands = op.getKernelOperands(builder);
+  SmallVector<FewRowsAttr> choices;
+  if (auto fewRows = op->getAttrOfType<ArrayAttr>(kFewRowsAttrName))
+    llvm::append_range(choices, fewRows.getAsRange<FewRowsAttr>());
+  Value rows;
+  if (!choices.empty()) {
+    Value out = operands.outs.front();
+    int64_t rank = cast<RankedTensorType>(out.getType()).getRank();
+    rows = builder.createOrFold<tensor::DimOp>(op.getLoc(), out, rank - 2);
+  }
+  FailureOr<SmallVector<Value>> results = launch(
+      builder, op, choices, op->getAttrOfType<SymbolRefAttr>(kKernelAttrName),
+      rows, operands, symbols);
+  if (failed(results))
+    return failure();
+  op->replaceAllUsesWith(op.buildResults(builder, *results));
   op.erase();
   return success();
 }

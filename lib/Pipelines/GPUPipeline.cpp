@@ -48,6 +48,7 @@ void fp8::buildGPUBufferPipeline(OpPassManager &pm,
 
 void fp8::buildGPULaunchPipeline(OpPassManager &pm) {
   pm.addPass(createGroupMatmulsPass());
+  pm.addPass(createSelectByRowsPass());
   pm.addPass(createOrderFactorsPass());
   pm.addPass(createBuildKernelsPass());
   pm.addPass(createLaunchKernelsPass());

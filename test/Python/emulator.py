@@ -51,6 +51,32 @@ class Call(unittest.TestCase):
                            for name, slot in state.slots.items()})
         self.assertEqual(*states)
 
+    def test_any_number_of_rows(self):
+        """By the kernels for few rows and for many, whichever there are."""
+        text = """
+          func.func @linear(%x: tensor<?x512xbf16>, %w: tensor<768x512xbf16> {fp8.weight})
+              -> tensor<?x768xf32> {
+            %zero = arith.constant 0.0 : f32
+            %c0 = arith.constant 0 : index
+            %rows = tensor.dim %x, %c0 : tensor<?x512xbf16>
+            %e = tensor.empty(%rows) : tensor<?x768xf32>
+            %z = linalg.fill ins(%zero : f32) outs(%e : tensor<?x768xf32>) -> tensor<?x768xf32>
+            %y = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
+                                                affine_map<(m, n, k) -> (n, k)>,
+                                                affine_map<(m, n, k) -> (m, n)>]
+                ins(%x, %w : tensor<?x512xbf16>, tensor<768x512xbf16>)
+                outs(%z : tensor<?x768xf32>) -> tensor<?x768xf32>
+            return %y : tensor<?x768xf32>
+          }"""
+        w = make_array(768, 512, seed=1)
+        for recipe in (None, "current", "rowwise", "block"):
+            cpu, gpu = (self.compile(text, recipe, target) for target in ("cpu", "sm_90a"))
+            for rows in (0, 1, 16, 17, 40, 65, 130):
+                x = make_array(rows, 512, seed=rows)
+                y, expected = gpu(x, w), cpu(x, w)
+                error = np.abs(y - expected).max(initial=0)
+                self.assertLessEqual(error, 2e-3 * np.abs(expected).max(initial=0), (recipe, rows))
+
     def test_sizes_and_scalars(self):
         program = self.compile(programs.SEVERAL, None)
         x = np.arange(6, dtype=np.float32).reshape(2, 3)

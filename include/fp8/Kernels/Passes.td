@@ -184,6 +184,22 @@ def GroupMatmulsPass : Pass<"fp8-group-matmuls", "::mlir::ModuleOp"> {
   ];
 }
 
+def SelectByRowsPass : Pass<"fp8-select-by-rows", "::mlir::ModuleOp"> {
+  let summary = "a kernel for few rows and one for many";
+  let description = [{
+    A matmul whose M shows at run time, with N, K and the batch known, has a kernel
+    for up to 16 rows, one for up to 32, and so on to 1024 and beyond, where they
+    differ: the list `fp8_gpu.few_rows` beside its config. `fp8-launch-kernels` makes
+    an `scf.if` of it, which chooses when the program runs.
+
+    A config from a table, or given, stays; so does that of a matmul whose epilogue
+    measures an amax, which a launch records in place, and of those in a group.
+  }];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect"];
+  let statistics = [
+    Statistic<"numChosen", "num-chosen", "Matmuls with several kernels">];
+}
+
 def OrderFactorsPass : Pass<"fp8-order-factors", "::mlir::ModuleOp"> {
   let summary = "factors of streams in the order that matmuls read";
   let description = [{
@@ -249,8 +265,14 @@ def LaunchKernelsPass : Pass<"fp8-launch-kernels", "::mlir::ModuleOp"> {
         ins(%payload, %scale_inv, %payload_0, %scale_inv_0 : ...)
         outs(%d : tensor<32x64xbf16>) -> tensor<32x64xbf16>
     ```
+
+    One with other kernels for few rows (`fp8_gpu.few_rows`) becomes an `scf.if` of
+    launches, all with the same destinations.
   }];
-  let dependentDialects = ["::mlir::fp8::FP8GPUDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8GPUDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def RecordInPlacePass : Pass<"fp8-record-in-place"> {

@@ -45,6 +45,15 @@ void FP8GPUDialect::initialize() {
 // Discardable attributes
 //===----------------------------------------------------------------------===//
 
+static bool isFewRows(Attribute value) {
+  auto list = dyn_cast<ArrayAttr>(value);
+  if (!list || !llvm::all_of(list, llvm::IsaPred<FewRowsAttr>))
+    return false;
+  return llvm::is_sorted(list, [](Attribute lhs, Attribute rhs) {
+    return cast<FewRowsAttr>(lhs).getMost() <= cast<FewRowsAttr>(rhs).getMost();
+  });
+}
+
 LogicalResult FP8GPUDialect::verifyOperationAttribute(Operation *op,
                                                       NamedAttribute named) {
   StringRef name = named.getName();
@@ -61,6 +70,8 @@ LogicalResult FP8GPUDialect::verifyOperationAttribute(Operation *op,
                       "a #fp8_gpu.target")) &&
       succeeded(check(kConfigAttrName, isa<KernelConfigAttrInterface>(value),
                       "the config of a kernel")) &&
+      succeeded(check(kFewRowsAttrName, isFewRows(value),
+                      "a list of #fp8_gpu.few_rows, with `most` rising")) &&
       succeeded(
           check(kKernelAttrName, isa<SymbolRefAttr>(value), "a symbol")) &&
       succeeded(check(kLaunchAttrName, isa<LaunchAttr>(value),

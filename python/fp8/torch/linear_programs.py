@@ -215,7 +215,10 @@ class Programs:
         target = self.target
         if target == "auto":
             target = "auto" if device == "cuda" else "cpu"
-        program = fp8.compile(write(shape), self.recipe, target=target, **self.options)
+        # What a model keeps is less than in high precision already, and what one layer needs
+        # beside it meanwhile counts for little.
+        options = {"keep_peak": False, **self.options}
+        program = fp8.compile(write(shape), self.recipe, target=target, **options)
         return program, {remark.name: remark for remark in program.remarks
                          if remark.kind == "high precision"}
 

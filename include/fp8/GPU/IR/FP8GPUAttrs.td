@@ -132,6 +132,23 @@ def FP8GPU_ArgumentAttr : FP8GPU_Attr<"KernelArgument", "argument"> {
   }];
 }
 
+def FP8GPU_FewRowsAttr : FP8GPU_Attr<"FewRows", "few_rows"> {
+  let summary = "how an operation is computed that has few rows";
+  let description = [{
+    In the list `fp8_gpu.few_rows` of an operation whose rows show at run time: up
+    to `most` of them, and more than the one before it has, it is computed by a
+    kernel of `config`, `kernel` once that has been built.
+
+    Example: `#fp8_gpu.few_rows<most = 16, config = #fp8_sm90.gemm<tile_m = 16, tile_n = 64, stages = 12, consumers = 1, swap_ab = true, store = direct>>`.
+  }];
+  let parameters = (ins
+    "int64_t":$most,
+    "::mlir::Attribute":$config,
+    OptionalParameter<"::mlir::SymbolRefAttr">:$kernel
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def FP8GPU_ExtentAttr : FP8GPU_Attr<"KernelExtent", "extent"> {
   let summary = "the size of a dimension of an argument";
   let description = [{
