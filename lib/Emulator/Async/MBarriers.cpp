@@ -162,6 +162,19 @@ static void arrive(Warp &warp, const Op &op, unsigned lane,
   barrier.lastLine = warp.cta.cluster.grid.program.getLine(op);
 }
 
+void fp8emu::arriveLater(Warp &warp, const Op &op, unsigned lane,
+                         const MBarrierRef &ref, const View &known) {
+  MBarrier *barrier = ref.get();
+  if (!barrier || ref.cta->liveWarps == 0)
+    warp.fault(op, Mask{1} << lane, kLaunchFailed,
+               "expected " + describe(ref) + " in block " +
+                   std::to_string(ref.cta->rank) + " of the cluster, but " +
+                   (barrier ? "the block has ended" : "there is none"));
+  join(barrier->gathering, known);
+  arrive(warp, op, lane, ref, 1);
+  endPhaseIfComplete(ref, *barrier);
+}
+
 static void expect(Warp &warp, const Op &op, unsigned lane,
                    const MBarrierRef &ref, uint32_t bytes) {
   MBarrier &barrier = *ref.get();

@@ -33,6 +33,11 @@ MBarrierRef findMBarrier(Warp &warp, const Op &op, unsigned lane, uint32_t row,
 /// Transactions that took place; the phase may end. What is wrong, or "".
 std::string completeBytes(const MBarrierRef &barrier, int64_t bytes);
 
+/// An arrival of asynchronous work that a thread has issued, with what it
+/// publishes. Throws Fault.
+void arriveLater(Warp &warp, const Op &op, unsigned lane,
+                 const MBarrierRef &barrier, const View &known);
+
 /// "mbarrier 'name'+8" for reports.
 std::string describe(const MBarrierRef &barrier);
 std::string describeLastArrival(const MBarrier &barrier);

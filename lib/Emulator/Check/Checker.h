@@ -28,6 +28,26 @@ struct Announcement {
   uint32_t time = 0;
 };
 
+constexpr unsigned kTensorLanes = 128, kTensorColumns = 512;
+constexpr uint8_t kAllTensorLanes = 0xff;
+
+/// Columns of tensor memory; of lanes, a bit for each 16.
+struct TensorRegion {
+  uint32_t column, columns;
+  uint8_t lanes;
+};
+
+enum class TensorUse : uint8_t {
+  Load,
+  Store,
+  Fill,        /* tcgen05.cp */
+  Operand,     /* A */
+  Factors,
+  Result,      /* D, whatever it was */
+  Accumulator, /* D, which is added to */
+  Free,
+};
+
 class Checker {
 public:
   explicit Checker(Cluster &cluster);
@@ -74,6 +94,21 @@ public:
   /// shown to the asynchronous proxy.
   void announceAt(Warp &warp, const Op &op, unsigned lane,
                   const MBarrierRef &barrier);
+
+  //===--------------------------------------------------------------------===//
+  // Tensor memory
+  //===--------------------------------------------------------------------===//
+
+  void accessTensor(Warp &warp, const Op &op, Mask lanes, const Cta &cta,
+                    TensorRegion region, TensorUse use, Announcement done);
+  /// Columns that are allocated: nobody has written them.
+  void clearTensor(const Cta &cta, uint32_t column, uint32_t columns);
+  void fenceTensorBefore(Warp &warp, Mask lanes);
+  void fenceTensorAfter(Warp &warp, Mask lanes);
+  /// What tcgen05.commit tells of: all that its thread has issued, and what
+  /// that came after.
+  void publishTensor(Warp &warp, unsigned lane, Announcement issued,
+                     View &into);
 
   uint32_t getIndex(const Op &op) const;
   //===--------------------------------------------------------------------===//
@@ -126,6 +161,8 @@ private:
   bool isGlobal(const Warp &warp, const uint8_t *host) const;
   const Cta *findBlock(const Warp &warp, const uint8_t *host) const;
   std::string describe(const ShadowEntry &entry) const;
+  Verdict judgeTensor(const ShadowEntry &old, const Subject &subject,
+                      uint32_t stream) const;
 
   Cluster &cluster;
   const uint32_t checks;
@@ -133,6 +170,8 @@ private:
   uint32_t numAgents;
   uint32_t launchAgent;        /* the end of the launches before */
   std::vector<Shadow> shadows; /* of each block */
+  /// Of each block's tensor memory: a byte is 16 lanes of a column.
+  std::vector<Shadow> tensorShadows;
   /// What atomic and release operations have published at a word.
   std::unordered_map<const uint8_t *, View> words;
 };

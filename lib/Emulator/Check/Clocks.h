@@ -43,15 +43,17 @@ inline void join(Clock &into, const Clock &from) {
     into[i] = std::max(into[i], from[i]);
 }
 
-/// What somebody knows to have happened, and what of it a proxy fence has shown
-/// to the asynchronous proxy.
+/// What somebody knows to have happened; what of it a proxy fence has shown to
+/// the asynchronous proxy; and of tensor memory what a tcgen05.fence has put
+/// before, which relaxed operations bring, too.
 struct View {
-  Clock known, fenced;
+  Clock known, fenced, tensor;
 };
 
 inline void join(View &into, const View &from) {
   join(into.known, from.known);
   join(into.fenced, from.fenced);
+  join(into.tensor, from.tensor);
 }
 
 /// What the lanes of a warp know: most often all the same.
@@ -62,6 +64,8 @@ struct WarpView {
     /// At the last fence, for relaxed operations after it; and what relaxed
     /// operations have read, for the next fence. Null is nothing.
     std::shared_ptr<const View> released, pending;
+    /// What was before the last tcgen05.fence::after_thread_sync.
+    std::shared_ptr<const Clock> settled;
   };
   std::vector<Part> parts;
   /// Of accesses from now on. Whatever publishes them makes it advance.

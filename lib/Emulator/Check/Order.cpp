@@ -20,8 +20,11 @@ Checker::Checker(Cluster &cluster)
   launchAgent = addAgent();
   for (auto &cta : cluster.ctas)
     shadows.emplace_back(cta->sharedBytes);
+  if (cluster.grid.program.tensorGroup)
+    for (size_t i = 0; i < cluster.ctas.size(); ++i)
+      tensorShadows.emplace_back(kTensorColumns * kTensorLanes / 16);
   for (Warp *warp : cluster.warps)
-    warp->view.parts.push_back({warp->live, std::make_shared<View>(), {}, {}});
+    warp->view.parts.push_back({warp->live, std::make_shared<View>(), {}, {}, {}});
 }
 
 WarpView::Part &Checker::getPart(Warp &warp, unsigned lane) {
@@ -69,9 +72,13 @@ void Checker::release(Warp &warp, Mask lanes, View &into) {
 }
 
 void Checker::releaseFenced(Warp &warp, Mask lanes, View &into) {
-  for (const WarpView::Part &part : warp.view.parts)
-    if ((part.lanes & lanes) && part.released)
+  for (const WarpView::Part &part : warp.view.parts) {
+    if (!(part.lanes & lanes))
+      continue;
+    if (part.released)
       join(into, *part.released);
+    join(into.tensor, part.view->tensor);
+  }
 }
 
 static bool isKnown(const Clock &clock, const Clock &in) {
@@ -86,7 +93,8 @@ void Checker::acquire(Warp &warp, Mask lanes, const View &from) {
   Mask need = 0;
   for (const WarpView::Part &part : warp.view.parts)
     if ((part.lanes & lanes) && !(isKnown(from.known, part.view->known) &&
-                                  isKnown(from.fenced, part.view->fenced)))
+                                  isKnown(from.fenced, part.view->fenced) &&
+                                  isKnown(from.tensor, part.view->tensor)))
       need |= part.lanes & lanes;
   if (need)
     forEachPart(warp, need,
@@ -99,6 +107,7 @@ void Checker::acquireLater(Warp &warp, Mask lanes, const View &from) {
     if (part.pending)
       join(*more, *part.pending);
     part.pending = std::move(more);
+    join(part.view->tensor, from.tensor);
   });
 }
 
@@ -107,10 +116,18 @@ void Checker::synchronize(Warp &warp, Mask lanes) {
   release(warp, lanes, *all);
   Mask rest = lanes;
   std::vector<WarpView::Part> &parts = warp.view.parts;
-  for (WarpView::Part &part : parts)
+  std::shared_ptr<const Clock> settled;
+  for (WarpView::Part &part : parts) {
+    if ((part.lanes & lanes) && part.settled) {
+      auto both = std::make_shared<Clock>(*part.settled);
+      if (settled)
+        join(*both, *settled);
+      settled = std::move(both);
+    }
     part.lanes &= ~lanes;
+  }
   std::erase_if(parts, [](const WarpView::Part &p) { return p.lanes == 0; });
-  parts.push_back({rest, std::move(all), {}, {}});
+  parts.push_back({rest, std::move(all), {}, {}, std::move(settled)});
 }
 
 void Checker::fence(Warp &warp, Mask lanes) {
@@ -145,6 +162,31 @@ void Checker::learn(Warp &warp, Mask lanes, Announcement done) {
     forEachPart(warp, need, [&](WarpView::Part &part) {
       raise(part.view->known, done.agent, done.time);
     });
+}
+
+void Checker::fenceTensorBefore(Warp &warp, Mask lanes) {
+  forEachPart(warp, lanes, [&](WarpView::Part &part) {
+    join(part.view->tensor, part.view->known);
+    for (auto &[lane, issuer] : warp.tensor.issuers)
+      if (issuer.agent && (part.lanes >> lane & 1))
+        raise(part.view->tensor, issuer.agent + 1, issuer.issued);
+  });
+}
+
+void Checker::fenceTensorAfter(Warp &warp, Mask lanes) {
+  forEachPart(warp, lanes, [&](WarpView::Part &part) {
+    part.settled = std::make_shared<Clock>(part.view->tensor);
+  });
+}
+
+void Checker::publishTensor(Warp &warp, unsigned lane, Announcement issued,
+                            View &into) {
+  into = *getPart(warp, lane).view;
+  join(into.tensor, into.known);
+  for (uint32_t agent : {issued.agent, issued.agent + 1}) {
+    raise(into.known, agent, issued.time);
+    raise(into.tensor, agent, issued.time);
+  }
 }
 
 /// What an access of a word orders: releases publish there, acquires learn.

@@ -61,3 +61,19 @@ void Shadow::insert(uint32_t cell, const ShadowEntry &entry) {
   pool[i].next = heads[cell];
   heads[cell] = i;
 }
+
+void Shadow::clear(uint32_t cell, uint16_t bytes) {
+  written[cell] &= static_cast<uint16_t>(~bytes);
+  uint32_t *link = &heads[cell];
+  while (uint32_t i = *link) {
+    ShadowEntry &old = pool[i];
+    old.bytes &= static_cast<uint16_t>(~bytes);
+    if (old.bytes) {
+      link = &old.next;
+      continue;
+    }
+    *link = old.next;
+    old.next = free;
+    free = i;
+  }
+}

@@ -28,6 +28,8 @@ enum AccessFlags : uint8_t {
   kWrites = 1,
   kAsyncProxy = 2,
   kStrong = 4, /* two of them are never a race: atomic, volatile, relaxed */
+  kPipelined = 8, /* tcgen05.mma and cp: a thread's take place in order */
+  kProduct = 16,  /* tcgen05.mma, of D */
 };
 
 struct ShadowEntry {
@@ -57,6 +59,9 @@ public:
 
   /// Adds an access and drops those that it makes superfluous.
   void insert(uint32_t cell, const ShadowEntry &entry);
+
+  /// As if nobody had ever touched them.
+  void clear(uint32_t cell, uint16_t bytes);
 
   void markWritten(uint32_t cell, uint16_t bytes) { written[cell] |= bytes; }
   /// Those of the bytes that nobody has written.

@@ -37,7 +37,8 @@ static void writeLog(const std::string &text, unsigned count,
     std::snprintf(log, size, "%s\n", text.c_str());
 }
 
-/// sm_90a runs on 90 only, sm_90 on all that come later.
+/// sm_90a runs on 90 only, sm_90 on all that come later, sm_100f on those of
+/// its family.
 static bool canRun(std::string_view target) {
   if (target.substr(0, 3) != "sm_")
     return false;
@@ -50,7 +51,9 @@ static bool canRun(std::string_view target) {
       suffix = c;
   }
   unsigned device = getSettings().arch;
-  return suffix == 'a' ? arch == device : arch <= device;
+  return suffix == 'a'   ? arch == device
+         : suffix == 'f' ? arch <= device && arch / 10 == device / 10
+                         : arch <= device;
 }
 
 static void placeGlobals(ModuleState &state) {

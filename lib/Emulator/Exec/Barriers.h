@@ -88,8 +88,10 @@ struct BulkGroups {
 };
 
 struct Accumulators;
+struct TensorMove;
 
-/// A warp's part in wgmma: groups that are committed, and one that is not.
+/// A warp's part in wgmma: groups that are committed, and one that is not; and
+/// in tcgen05.
 struct WarpTensorState {
   struct Group {
     uint32_t inFlight = 0;
@@ -104,6 +106,16 @@ struct WarpTensorState {
   };
   uint32_t agent = 0, fences = 0, waited = 0;
   std::vector<Use> uses;
+  /// Loads and stores of tensor memory in flight. Of the race checker: an agent
+  /// of loads, the next one of stores, and how often each was waited for.
+  std::vector<std::shared_ptr<TensorMove>> moves;
+  uint32_t moveAgent = 0, waits[2] = {0, 0};
+  /// Of a lane: how many instructions it has issued that a commit tracks; an
+  /// agent of those that are done, the next one of those that are issued.
+  struct Issuer {
+    uint32_t agent = 0, issued = 0;
+  };
+  std::unordered_map<unsigned, Issuer> issuers;
 };
 
 } // namespace fp8emu

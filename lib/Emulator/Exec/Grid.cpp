@@ -75,7 +75,8 @@ void Cluster::ended(Warp &warp, Mask lanes) {
   liveLanes -= static_cast<unsigned>(__builtin_popcount(lanes));
   if (!warp.hasEnded())
     return;
-  --warp.cta.liveWarps;
+  if (--warp.cta.liveWarps == 0)
+    warp.cta.reportTensorLeaks(warp);
   --liveWarps;
 }
 

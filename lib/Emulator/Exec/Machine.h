@@ -28,6 +28,7 @@ class Checker;
 class Cluster;
 class Cta;
 class Grid;
+struct TensorMemory;
 
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
@@ -139,10 +140,13 @@ public:
   std::vector<uint32_t> warpRegisters; /* setmaxnreg, of each warp */
   int64_t registerPool = 0;
   unsigned liveWarps = 0;
+  std::shared_ptr<TensorMemory> tensorMemory; /* null before it is used */
 
   uint32_t getSharedAddress(uint32_t offset) const {
     return rank << kRankShift | offset;
   }
+  /// When its last warp has ended. Throws Fault.
+  void reportTensorLeaks(const Warp &warp) const;
 };
 
 /// Blocks that run at the same time and see each other's shared memory.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Check/Checker.h"
+#include "Tensor/TensorMemory.h"
 
 #include <algorithm>
 
@@ -245,6 +245,8 @@ uint32_t Warp::run(uint32_t quantum) {
     } else {
       if (checker)
         checker->useRegisters(*this, op, mask);
+      if (!tensor.moves.empty())
+        settleLoads(*this, op);
       step = op.handler(*this, op, mask);
     }
     switch (step) {

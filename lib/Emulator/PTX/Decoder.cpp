@@ -296,7 +296,7 @@ static const DecodeTable &getTable() {
     for (auto add :
          {addArithmetic, addLogic, addMoves, addComparisons, addConversions,
           addControl, addMemory, addSpaces, addAtomics, addWarpwide,
-          addBarriers, addMBarriers, addAsyncCopies, addMatrices, addWgmma})
+          addBarriers, addMBarriers, addAsyncCopies, addMatrices, addWgmma, addTcgen05})
       add(t);
     return t;
   }();

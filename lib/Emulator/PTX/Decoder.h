@@ -153,6 +153,7 @@ void decodePlainCopy(Decoder &decoder, Modifiers &modifiers, Op &op);
 /// The rest of cp.async.bulk.tensor.
 void decodeTensorCopy(Decoder &decoder, Modifiers &modifiers, Op &op);
 void addWgmma(DecodeTable &table);
+void addTcgen05(DecodeTable &table);
 
 } // namespace fp8emu
 

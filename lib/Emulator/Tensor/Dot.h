@@ -20,30 +20,24 @@
 
 namespace fp8emu {
 
-enum class Element : uint8_t { E4M3, E5M2, F16, BF16, TF32 };
+enum class Element : uint8_t { E4M3, E5M2, F16, BF16, TF32, E2M3, E3M2, E2M1 };
 
+/// Of an element by itself; those of less than 8 bits are in the lowest of one.
 constexpr unsigned getBytes(Element type) {
-  return type <= Element::E5M2 ? 1 : type <= Element::BF16 ? 2 : 4;
+  switch (type) {
+  case Element::F16:
+  case Element::BF16:
+    return 2;
+  case Element::TF32:
+    return 4;
+  default:
+    return 1;
+  }
 }
 
 constexpr unsigned kMaxProducts = 32; /* of an instruction: 32 bytes of K */
 constexpr unsigned kMaxColumns = 256;
 constexpr unsigned kWarpRows = 16; /* of the 64 of an instruction */
-
-/// Numbers as integers: value = significand * 2^(exponent - mantissa bits). A
-/// zero's exponent is below all others.
-struct DecodedRow {
-  int32_t significand[kMaxProducts];
-  int32_t exponent[kMaxProducts];
-  bool special; /* one is infinite or NaN */
-};
-
-/// Columns side by side, as they are worked on.
-struct alignas(64) DecodedColumns {
-  int32_t significand[kMaxProducts][kMaxColumns];
-  int32_t exponent[kMaxProducts][kMaxColumns];
-  bool special[kMaxColumns];
-};
 
 /// An operand's rows of 32 bytes; of B the rows are columns of the product.
 struct Operands {
