@@ -132,7 +132,12 @@ static void addBox(const Box &box, const uint8_t *shared, uint32_t offset) {
 //===----------------------------------------------------------------------===//
 
 /// Op::flags of tensor copies.
-enum : uint32_t { kLoad = 1 << 8, kMulticast = 1 << 9, kAdd = 1 << 10 };
+enum : uint32_t {
+  kLoad = 1 << 8,
+  kMulticast = 1 << 9,
+  kAdd = 1 << 10,
+  kPairSignals = 1 << 11, /* .cta_group::2 */
+};
 
 static Box getBox(Warp &warp, const Op &op, unsigned lane,
                   const uint32_t *rows) {
@@ -191,11 +196,23 @@ static void load(Warp &warp, const Op &op, unsigned lane) {
       findMBarrier(warp, op, lane, op.s[0], Place::SharedCluster);
   std::vector<MBarrierRef> barriers = {barrier};
   std::vector<SharedRange> targets = {range};
+  if ((op.flags & kPairSignals) && cluster.ctas.size() % 2)
+    warp.fault(op, Mask{1} << lane, kLaunchFailed,
+               "expected a cluster of pairs of blocks for .cta_group::2, but "
+               "got one of " +
+                   std::to_string(cluster.ctas.size()));
   if (op.flags & kMulticast) {
-    barriers = multicastBarriers(warp, op, lane, barrier,
-                                 warp.row<uint16_t>(op.s[1])[lane]);
+    uint32_t mask = warp.row<uint16_t>(op.s[1])[lane];
+    std::vector<MBarrierRef> places =
+        multicastBarriers(warp, op, lane, barrier, mask);
+    barriers = places;
+    // Of each pair that one is told which is where the given barrier is.
+    if (op.flags & kPairSignals)
+      for (MBarrierRef &each : barriers)
+        each.cta = cluster.ctas[(each.cta->rank & ~1u) | (barrier.cta->rank & 1)]
+                       .get();
     targets.clear();
-    for (const MBarrierRef &each : barriers) {
+    for (const MBarrierRef &each : places) {
       // The same place in each block that is to have it.
       uint64_t address = each.cta->getSharedAddress(range.offset);
       targets.push_back(resolveShared(warp, op, Mask{1} << lane, address,
@@ -290,6 +307,10 @@ void fp8emu::decodeTensorCopy(Decoder &decoder, Modifiers &modifiers, Op &op) {
   bool isLoad = modifiers.has("mbarrier::complete_tx::bytes");
   modifiers.take("global");
   modifiers.takeOneOf({"shared::cta", "shared::cluster"});
+  if (isLoad && modifiers.take("cta_group::2"))
+    op.flags |= kPairSignals;
+  else
+    modifiers.take("cta_group::1");
   if (!modifiers.take(isLoad ? "mbarrier::complete_tx::bytes" : "bulk_group"))
     decoder.fail("expected a completion mechanism");
   bool multicast = modifiers.take("multicast::cluster");

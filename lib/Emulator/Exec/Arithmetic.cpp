@@ -122,6 +122,8 @@ static void decodeFloatPair(Modifiers &modifiers, Op &op, Type type) {
 
 template <class I, class F>
 static void decodeAddSub(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  if (decodePackedArithmetic(decoder, modifiers, op))
+    return;
   Type type = takeType(decoder, modifiers);
   decodeSources(decoder, op, type, 2);
   if (type.isInteger()) {
@@ -132,6 +134,8 @@ static void decodeAddSub(Decoder &decoder, Modifiers &modifiers, Op &op) {
 }
 
 static void decodeMul(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  if (decodePackedArithmetic(decoder, modifiers, op))
+    return;
   auto part = modifiers.takeOneOf({"lo", "hi", "wide"});
   Type type = takeType(decoder, modifiers);
   if (!type.isInteger()) {
@@ -169,6 +173,8 @@ static void decodeMad(Decoder &decoder, Modifiers &modifiers, Op &op) {
 }
 
 static void decodeFma(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  if (decodePackedArithmetic(decoder, modifiers, op))
+    return;
   Type type = takeType(decoder, modifiers);
   bool ftz = modifiers.take("ftz");
   if (!modifiers.take("rn"))

@@ -298,6 +298,8 @@ static void decodePair(Decoder &decoder, Modifiers &modifiers, Op &op) {
 }
 
 static void decodeCvt(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  if (decodeNarrowConversion(decoder, modifiers, op))
+    return;
   if (modifiers.has("f16x2") &&
       (modifiers.has("e4m3x2") || modifiers.has("e5m2x2"))) {
     modifiers.take("rn");

@@ -138,16 +138,31 @@ void Cluster::reportDeadlock() {
   throw Fault{kLaunchTimeout, text};
 }
 
-void Grid::run() {
-  uint64_t count = grid.count() / cluster.count(), begun = 0;
-  std::deque<std::unique_ptr<Cluster>> resident;
+Dim3 Grid::getClusterIndex(uint64_t number) const {
   Dim3 extent = {grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z};
+  return {static_cast<uint32_t>(number % extent.x),
+          static_cast<uint32_t>(number / extent.x % extent.y),
+          static_cast<uint32_t>(number / extent.x / extent.y)};
+}
+
+bool Grid::takeCluster(Cluster &taker, Dim3 &firstBlock) {
+  if (begun == grid.count() / cluster.count())
+    return false;
+  // Nobody is promised anything.
+  if (settings.order == Order::Random && taker.random(16) == 0)
+    return false;
+  Dim3 index = getClusterIndex(begun++);
+  firstBlock = {index.x * cluster.x, index.y * cluster.y, index.z * cluster.z};
+  return true;
+}
+
+void Grid::run() {
+  uint64_t count = grid.count() / cluster.count();
+  std::deque<std::unique_ptr<Cluster>> resident;
   while (begun < count || !resident.empty()) {
     if (resident.size() < residentClusters && begun < count) {
-      Dim3 index = {static_cast<uint32_t>(begun % extent.x),
-                    static_cast<uint32_t>(begun / extent.x % extent.y),
-                    static_cast<uint32_t>(begun / extent.x / extent.y)};
-      resident.push_back(std::make_unique<Cluster>(*this, index, begun));
+      resident.push_back(
+          std::make_unique<Cluster>(*this, getClusterIndex(begun), begun));
       ++begun;
       resident.back()->run(1 << 20);
     } else {

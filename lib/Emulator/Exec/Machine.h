@@ -177,6 +177,7 @@ public:
   uint64_t time = 0;
   AsyncQueue queue;
   ClusterBarrier barrier;
+  bool refused = false; /* another cluster's place, when it asked */
   std::unique_ptr<Checker> checker; /* null if nothing is looked for */
   std::mt19937_64 generator;
   /// What was found last, of global memory.
@@ -218,10 +219,17 @@ public:
 
   /// Runs it to its end. Throws Fault.
   void run();
+  /// A cluster that has not begun never will: another does its work.
+  bool takeCluster(Cluster &taker, Dim3 &firstBlock);
 
   uint64_t steps = 0;
   Findings findings;
   LaunchOverlap overlap;
+
+private:
+  Dim3 getClusterIndex(uint64_t number) const;
+
+  uint64_t begun = 0; /* clusters, those that were taken among them */
 };
 
 } // namespace fp8emu

@@ -64,9 +64,31 @@ static Step unpack(Warp &warp, const Op &op, Mask mask) {
   return Step::Next;
 }
 
+/// Four bytes, each in a row of 16 bits.
+template <bool Pack>
+static Step moveBytes(Warp &warp, const Op &op, Mask mask) {
+  const uint32_t *rows = &warp.cta.cluster.grid.program.rows[op.rows];
+  auto *whole = warp.row<uint32_t>(Pack ? op.d : op.s[0]);
+  for (Mask rest = mask; rest; rest &= rest - 1) {
+    auto lane = static_cast<unsigned>(__builtin_ctz(rest));
+    uint32_t word = Pack ? 0 : whole[lane];
+    for (unsigned i = 0; i < 4; ++i) {
+      uint16_t &part = warp.row<uint16_t>(rows[i])[lane];
+      if (Pack)
+        word |= uint32_t{part & 0xffu} << 8 * i;
+      else
+        part = word >> 8 * i & 0xff;
+    }
+    whole[lane] = word;
+  }
+  return Step::Next;
+}
+
 template <bool Pack>
 static Handler pickParts(unsigned full, size_t parts) {
   using U128 = unsigned __int128;
+  if (full == 32 && parts == 4)
+    return moveBytes<Pack>;
   if (full == 32 && parts == 2)
     return Pack ? pack<uint32_t, uint16_t> : unpack<uint32_t, uint16_t>;
   if (full == 64 && parts == 2)
@@ -92,7 +114,8 @@ static void decodeMov(Decoder &decoder, Modifiers &modifiers, Op &op) {
     auto parts = decoder.elements(packs ? a : d);
     std::vector<uint32_t> rows;
     for (const Operand *part : parts) {
-      unsigned partBits = bits / static_cast<unsigned>(parts.size());
+      unsigned partBits =
+          std::max(bits / static_cast<unsigned>(parts.size()), 16u);
       rows.push_back(packs ? decoder.sourceBits(*part, partBits)
                            : decoder.destination(*part, partBits));
     }

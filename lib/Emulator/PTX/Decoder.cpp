@@ -143,6 +143,8 @@ uint32_t Decoder::source(const Operand &operand, Type type) {
     if (operand.negated)
       fail("expected '!' only before predicates, but got one before '" +
            std::string(operand.name) + "'");
+    if (operand.value != 0)
+      fail("expected no number after '" + std::string(operand.name) + "'");
     return registerRows[operand.index];
   case Operand::Special: {
     auto it = getSpecials().find(operand.name);
@@ -211,7 +213,7 @@ uint32_t Decoder::destination(const Operand &operand, unsigned bits) {
   if (operand.kind == Operand::Sink) {
     return constant(bits, 0, InitialRow::Scratch);
   }
-  if (operand.kind != Operand::Reg)
+  if (operand.kind != Operand::Reg || operand.value != 0)
     fail("expected a register as result, but got another operand");
   unsigned got = function.registers[operand.index].bits;
   if (got != bits)
@@ -258,8 +260,15 @@ Decoder::Address Decoder::address(const Operand &operand) {
   return {sourceBits(base, bits), operand.value, bits == 64};
 }
 
+Decoder::Address Decoder::registerWithOffset(const Operand &operand) {
+  Operand base = operand;
+  base.value = operand.kind == Operand::Reg ? 0 : operand.value;
+  return {sourceBits(base, 64), operand.value - base.value, true};
+}
+
 void Decoder::addAddress(std::vector<uint32_t> &rows, const Operand &operand) {
-  Address at = address(operand);
+  Address at = operand.kind == Operand::Memory ? address(operand)
+                                               : registerWithOffset(operand);
   if (at.offset < INT32_MIN || at.offset > INT32_MAX)
     fail("expected an offset of 32 bits, but got " + std::to_string(at.offset));
   rows.insert(rows.end(),
@@ -296,7 +305,8 @@ static const DecodeTable &getTable() {
     for (auto add :
          {addArithmetic, addLogic, addMoves, addComparisons, addConversions,
           addControl, addMemory, addSpaces, addAtomics, addWarpwide,
-          addBarriers, addMBarriers, addAsyncCopies, addMatrices, addWgmma, addTcgen05})
+          addBarriers, addMBarriers, addAsyncCopies, addMatrices, addWgmma, addTcgen05,
+          addClusterControl})
       add(t);
     return t;
   }();

@@ -95,7 +95,10 @@ public:
     bool wide;
   };
   Address address(const Operand &operand);
-  /// Three entries of Program::rows, where an operation has several addresses.
+  /// Of a register of 64 bits plus a number, as LLVM writes descriptors.
+  Address registerWithOffset(const Operand &operand);
+  /// Three entries of Program::rows, where an operation has several addresses
+  /// or descriptors.
   void addAddress(std::vector<uint32_t> &rows, const Operand &operand);
   uint32_t addRows(const std::vector<uint32_t> &rows);
   uint32_t constant(unsigned bits, uint64_t value,
@@ -154,6 +157,11 @@ void decodePlainCopy(Decoder &decoder, Modifiers &modifiers, Op &op);
 void decodeTensorCopy(Decoder &decoder, Modifiers &modifiers, Op &op);
 void addWgmma(DecodeTable &table);
 void addTcgen05(DecodeTable &table);
+void addClusterControl(DecodeTable &table);
+/// Of pairs of f32; false if it is none.
+bool decodePackedArithmetic(Decoder &decoder, Modifiers &modifiers, Op &op);
+/// cvt of formats that sm_100 has; false if it is none.
+bool decodeNarrowConversion(Decoder &decoder, Modifiers &modifiers, Op &op);
 
 } // namespace fp8emu
 

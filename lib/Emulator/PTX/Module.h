@@ -53,7 +53,7 @@ struct Register {
 /// An operand as it is written.
 struct Operand {
   enum Kind : uint8_t {
-    Reg,     /* index; negated of a predicate */
+    Reg,     /* index, plus value; negated of a predicate */
     Special, /* name: %tid.x */
     Integer, /* value */
     Float,   /* value: bits of an f64 */

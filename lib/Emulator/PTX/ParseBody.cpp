@@ -136,7 +136,10 @@ Operand BodyParser::parseValue() {
   default:
     failToken("an operand");
   }
-  if (operand.kind == Operand::Symbol && lexer.takeIf("+")) {
+  bool inBrackets = depth > 0;
+  if ((operand.kind == Operand::Symbol ||
+       (operand.kind == Operand::Reg && !inBrackets)) &&
+      lexer.takeIf("+")) {
     bool minus = lexer.takeIf("-");
     auto offset = static_cast<int64_t>(expectInteger("an offset"));
     operand.value = minus ? -offset : offset;
@@ -148,7 +151,9 @@ Operand BodyParser::parseMemory() {
   Operand memory;
   memory.kind = Operand::Memory;
   expect("[");
+  ++depth;
   memory.elements.push_back(parseValue());
+  --depth;
   while (lexer.peek().is("+") || lexer.peek().is("-")) {
     bool minus = lexer.take().is("-");
     if (lexer.takeIf("-"))

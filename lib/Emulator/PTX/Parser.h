@@ -77,6 +77,7 @@ private:
 
   Function &function;
   std::vector<Scope> scopes;
+  unsigned depth = 0; /* of brackets */
 };
 
 /// Bits of a fundamental type by its name without the dot; 0 if there is none.

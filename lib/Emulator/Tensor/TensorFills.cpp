@@ -36,11 +36,12 @@ static void fill(Warp &warp, const Op &op, unsigned lane) {
   Cluster &cluster = warp.cta.cluster;
   Mask one = Mask{1} << lane;
   const FillShape &shape = kShapes[op.flags];
+  const uint32_t *rows = &cluster.grid.program.rows[op.rows];
   TensorAddress at(static_cast<uint32_t>(
       warp.row<uint32_t>(op.s[0])[lane] + static_cast<uint32_t>(op.imm)));
   Descriptor source(0);
   if (std::string wrong =
-          decodeDescriptor(warp.row<uint64_t>(op.s[1])[lane], source);
+          decodeDescriptor(getAddress(warp, rows, lane), source);
       !wrong.empty())
     warp.fault(op, one, kIllegalInstruction, wrong);
   if (at.lane != 0)
@@ -121,5 +122,7 @@ void fp8emu::decodeTensorFill(Decoder &decoder, Modifiers &modifiers, Op &op) {
     decoder.fail("expected an address of 32 bits");
   op.s[0] = address.row;
   op.imm = address.offset;
-  op.s[1] = decoder.sourceBits(decoder.operand(1), 64);
+  std::vector<uint32_t> rows;
+  decoder.addAddress(rows, decoder.operand(1));
+  op.rows = decoder.addRows(rows);
 }

@@ -342,11 +342,13 @@ static void issue(Warp &warp, const Op &op, unsigned lane) {
               "least 8 bits, but got another",
               "");
   } else {
-    require(decodeDescriptor(warp.row<uint64_t>(op.s[0])[lane], product->a),
+    require(decodeDescriptor(getAddress(warp, rows, lane), product->a),
             " (of A)");
+    rows += 3;
   }
-  require(decodeDescriptor(warp.row<uint64_t>(op.s[1])[lane], product->b),
+  require(decodeDescriptor(getAddress(warp, rows, lane), product->b),
           " (of B)");
+  rows += 3;
   if (instruction.kind == TensorKind::TF32 &&
       (instruction.transposeA || instruction.transposeB))
     require("expected tf32 to lie along K, the only layout that is modelled, "
@@ -431,13 +433,10 @@ void fp8emu::decodeTensorProduct(Decoder &decoder, Modifiers &modifiers,
   op.flags = *kind | (group == 2 ? kPair : 0) | factors << kFactorsShift;
   std::vector<uint32_t> rows;
   decoder.addAddress(rows, decoder.operand(0));
-  if (decoder.operand(1).kind == Operand::Memory) {
+  if (decoder.operand(1).kind == Operand::Memory)
     op.flags |= kAInTensor;
-    decoder.addAddress(rows, decoder.operand(1));
-  } else {
-    op.s[0] = decoder.sourceBits(decoder.operand(1), 64);
-  }
-  op.s[1] = decoder.sourceBits(decoder.operand(2), 64);
+  decoder.addAddress(rows, decoder.operand(1));
+  decoder.addAddress(rows, decoder.operand(2));
   op.s[2] = decoder.sourceBits(decoder.operand(3), 32);
   size_t next = 4;
   if (scaled) {
