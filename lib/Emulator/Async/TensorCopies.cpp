@@ -209,8 +209,9 @@ static void load(Warp &warp, const Op &op, unsigned lane) {
     // Of each pair that one is told which is where the given barrier is.
     if (op.flags & kPairSignals)
       for (MBarrierRef &each : barriers)
-        each.cta = cluster.ctas[(each.cta->rank & ~1u) | (barrier.cta->rank & 1)]
-                       .get();
+        each.cta =
+            cluster.ctas[(each.cta->rank & ~1u) | (barrier.cta->rank & 1)]
+                .get();
     targets.clear();
     for (const MBarrierRef &each : places) {
       // The same place in each block that is to have it.

@@ -40,8 +40,8 @@ struct TensorRegion {
 enum class TensorUse : uint8_t {
   Load,
   Store,
-  Fill,        /* tcgen05.cp */
-  Operand,     /* A */
+  Fill,    /* tcgen05.cp */
+  Operand, /* A */
   Factors,
   Result,      /* D, whatever it was */
   Accumulator, /* D, which is added to */

@@ -24,7 +24,8 @@ Checker::Checker(Cluster &cluster)
     for (size_t i = 0; i < cluster.ctas.size(); ++i)
       tensorShadows.emplace_back(kTensorColumns * kTensorLanes / 16);
   for (Warp *warp : cluster.warps)
-    warp->view.parts.push_back({warp->live, std::make_shared<View>(), {}, {}, {}});
+    warp->view.parts.push_back(
+        {warp->live, std::make_shared<View>(), {}, {}, {}});
 }
 
 WarpView::Part &Checker::getPart(Warp &warp, unsigned lane) {

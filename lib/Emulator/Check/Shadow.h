@@ -27,7 +27,7 @@ constexpr uint32_t kNoAgent = 0;
 enum AccessFlags : uint8_t {
   kWrites = 1,
   kAsyncProxy = 2,
-  kStrong = 4, /* two of them are never a race: atomic, volatile, relaxed */
+  kStrong = 4,    /* two of them are never a race: atomic, volatile, relaxed */
   kPipelined = 8, /* tcgen05.mma and cp: a thread's take place in order */
   kProduct = 16,  /* tcgen05.mma, of D */
 };

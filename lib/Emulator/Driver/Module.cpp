@@ -211,8 +211,9 @@ FP8EMU_API int cuFuncSetAttribute(FunctionState *function, int attribute,
                                   int value) {
   if (int error = enter())
     return error;
-  constexpr int carveout = 9;
-  if (attribute == carveout)
+  // Hints, and clusters of 16 blocks, which are always allowed.
+  constexpr int carveout = 9, largeClusters = 14;
+  if (attribute == carveout || attribute == largeClusters)
     return kSuccess;
   if (attribute != 8 || value < 0 ||
       value > kMaxShared - static_cast<int>(function->program->staticShared))

@@ -70,8 +70,28 @@ static Step failAssertion(Warp &warp, const Op &op, Mask mask) {
              "assertion failed: " + readText(warp, op, lane, message));
 }
 
+/// vprintf(format, arguments), which prints nothing here.
+static Step printNothing(Warp &warp, const Op &op, Mask mask) {
+  uint32_t bytes = warp.cta.cluster.grid.program.localBytes;
+  for (Mask rest = mask; rest; rest &= rest - 1) {
+    auto lane = static_cast<unsigned>(__builtin_ctz(rest));
+    std::memset(warp.cta.local.data() + size_t{warp.getThread(lane)} * bytes +
+                    op.imm,
+                0, 4);
+  }
+  return Step::Next;
+}
+
 static void decodeCall(Decoder &decoder, Modifiers &modifiers, Op &op) {
   modifiers.take("uni");
+  if (decoder.numOperands() == 3 && decoder.operand(1).name == "vprintf") {
+    const Operand &result = decoder.operand(0);
+    if (result.elements.size() != 1 || !decoder.isLocal(result.elements[0]))
+      decoder.fail("expected one result of 'vprintf'");
+    op.imm = decoder.getLocalOffset(result.elements[0]);
+    op.handler = printNothing;
+    return;
+  }
   decoder.expectOperands(2);
   const Operand &callee = decoder.operand(0), &list = decoder.operand(1);
   if (callee.name != "__assertfail")

@@ -62,7 +62,8 @@ struct ToPair {
 template <int Exponent, int Mantissa, unsigned Bits>
 struct PairToF16 {
   uint32_t operator()(uint16_t a) const {
-    uint32_t low = a & ((1u << Bits) - 1), high = a >> Bits & ((1u << Bits) - 1);
+    uint32_t low = a & ((1u << Bits) - 1),
+             high = a >> Bits & ((1u << Bits) - 1);
     return uint32_t{toF16(decodeFloat<Exponent, Mantissa, false>(high))} << 16 |
            toF16(decodeFloat<Exponent, Mantissa, false>(low));
   }
@@ -97,9 +98,9 @@ bool fp8emu::decodeNarrowConversion(Decoder &decoder, Modifiers &modifiers,
     op.d = decoder.destination(decoder.operand(0), 16);
     op.s[0] = decoder.sourceBits(decoder.operand(1), 32);
     op.s[1] = decoder.sourceBits(decoder.operand(2), 32);
-    op.handler = *format == 0   ? pickToPair<toSmall<2, 1>, 4>(relu)
-                 : *format == 1 ? pickToPair<toSmall<2, 3>, 8>(relu)
-                 : *format == 2 ? pickToPair<toSmall<3, 2>, 8>(relu)
+    op.handler = *format == 0     ? pickToPair<toSmall<2, 1>, 4>(relu)
+                 : *format == 1   ? pickToPair<toSmall<2, 3>, 8>(relu)
+                 : *format == 2   ? pickToPair<toSmall<3, 2>, 8>(relu)
                  : *rounding == 1 ? pickToPair<toUE8M0<true>, 8>(false)
                                   : pickToPair<toUE8M0<false>, 8>(false);
     return true;

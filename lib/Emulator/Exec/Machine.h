@@ -177,7 +177,7 @@ public:
   uint64_t time = 0;
   AsyncQueue queue;
   ClusterBarrier barrier;
-  bool refused = false; /* another cluster's place, when it asked */
+  bool refused = false;             /* another cluster's place, when it asked */
   std::unique_ptr<Checker> checker; /* null if nothing is looked for */
   std::mt19937_64 generator;
   /// What was found last, of global memory.

@@ -23,7 +23,9 @@ struct MulPair {
   float operator()(float a, float b, float) const { return a * b; }
 };
 struct FmaPair {
-  float operator()(float a, float b, float c) const { return std::fma(a, b, c); }
+  float operator()(float a, float b, float c) const {
+    return std::fma(a, b, c);
+  }
 };
 } // namespace
 
@@ -59,8 +61,8 @@ static void decodePairs(Decoder &decoder, Modifiers &modifiers, Op &op,
   decoder.expectOperands(1 + sources);
   op.d = decoder.destination(decoder.operand(0), 64);
   for (size_t i = 0; i < 3; ++i)
-    op.s[i] = decoder.sourceBits(decoder.operand(std::min(i, sources - 1) + 1),
-                                 64);
+    op.s[i] =
+        decoder.sourceBits(decoder.operand(std::min(i, sources - 1) + 1), 64);
   op.handler = modifiers.take("ftz") ? mapPairs<F, true> : mapPairs<F, false>;
 }
 

@@ -139,7 +139,7 @@ struct Program {
   uint32_t dynamicOffset = kSharedBase;
   uint32_t localBytes = 0;
   uint32_t registersPerThread = 0; /* an estimate, if the kernel says none */
-  unsigned tensorGroup = 0;        /* .cta_group of tcgen05; 0 if there is none */
+  unsigned tensorGroup = 0; /* .cta_group of tcgen05; 0 if there is none */
   /// Names of shared variables, for reports: offset to name.
   std::vector<std::pair<uint32_t, std::string_view>> sharedNames;
 

@@ -305,8 +305,8 @@ static const DecodeTable &getTable() {
     for (auto add :
          {addArithmetic, addLogic, addMoves, addComparisons, addConversions,
           addControl, addMemory, addSpaces, addAtomics, addWarpwide,
-          addBarriers, addMBarriers, addAsyncCopies, addMatrices, addWgmma, addTcgen05,
-          addClusterControl})
+          addBarriers, addMBarriers, addAsyncCopies, addMatrices, addWgmma,
+          addTcgen05, addClusterControl})
       add(t);
     return t;
   }();

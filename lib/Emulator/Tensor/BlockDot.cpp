@@ -140,8 +140,8 @@ void BlockSums::addRow(const uint8_t *codes, const uint8_t *factors, bool fresh,
 /// x * 2^shift, toward zero.
 static int64_t moveBits(int64_t x, int shift) {
   int64_t magnitude = x < 0 ? -x : x;
-  magnitude = shift >= 0 ? magnitude << shift
-                         : magnitude >> std::min(-shift, 63);
+  magnitude =
+      shift >= 0 ? magnitude << shift : magnitude >> std::min(-shift, 63);
   return x < 0 ? -magnitude : magnitude;
 }
 
@@ -179,14 +179,12 @@ void BlockSums::addHalves(bool fresh, unsigned first, unsigned end,
         loadNumber(Element::F16, reinterpret_cast<const uint8_t *>(&code), 0);
     int32_t reference = std::max(lowest, c.exponent);
     for (unsigned k = 0; k < products.products; ++k)
-      reference =
-          std::max(reference, row.exponent[k] + columns.exponent[k][n]);
-    int64_t total = moveBits(c.significand,
-                             kWideFraction - 10 + c.exponent - reference);
+      reference = std::max(reference, row.exponent[k] + columns.exponent[k][n]);
+    int64_t total =
+        moveBits(c.significand, kWideFraction - 10 + c.exponent - reference);
     for (unsigned k = 0; k < products.products; ++k)
-      total += moveBits(
-          int64_t{row.significand[k]} * columns.significand[k][n],
-          row.exponent[k] + columns.exponent[k][n] - reference);
+      total += moveBits(int64_t{row.significand[k]} * columns.significand[k][n],
+                        row.exponent[k] + columns.exponent[k][n] - reference);
     sums[n] = roundHalf(total, reference - kWideFraction);
   }
 }

@@ -21,9 +21,9 @@ static std::string wrong(const char *descriptor, unsigned first, unsigned last,
                          const char *field, const std::string &expected,
                          uint32_t got) {
   return "expected " + expected + " in bit" +
-         (first == last ? " " + std::to_string(first)
-                        : "s " + std::to_string(first) + " to " +
-                              std::to_string(last)) +
+         (first == last
+              ? " " + std::to_string(first)
+              : "s " + std::to_string(first) + " to " + std::to_string(last)) +
          " of the " + descriptor + ", " + field + ", but got " +
          std::to_string(got);
 }
@@ -117,7 +117,8 @@ std::string TensorInstruction::decode(uint32_t bits) {
   };
   if (!require(zero(2, 2, "sparsity, which is not modelled")) ||
       !require(zero(0, 1, "which of sparse elements")) ||
-      !require(zero(3, 3, isScaled() ? "reserved" : "saturation of integers")) ||
+      !require(
+          zero(3, 3, isScaled() ? "reserved" : "saturation of integers")) ||
       !require(zero(6, 6, "reserved")) || !require(decodeTypes(bits)))
     return text;
   negateA = getField(bits, 13, 13);
@@ -172,11 +173,10 @@ std::string fp8emu::decodeDescriptor(uint64_t bits, Descriptor &descriptor) {
     unsigned first, last;
     const char *field;
   };
-  for (Zero zero :
-       {Zero{14, 15, "reserved"}, Zero{30, 31, "reserved"},
-        Zero{49, 51, "a base offset, which is not modelled"},
-        Zero{52, 52, "absolute strides, which sm_100 has not"},
-        Zero{53, 60, "reserved"}})
+  for (Zero zero : {Zero{14, 15, "reserved"}, Zero{30, 31, "reserved"},
+                    Zero{49, 51, "a base offset, which is not modelled"},
+                    Zero{52, 52, "absolute strides, which sm_100 has not"},
+                    Zero{53, 60, "reserved"}})
     if (uint32_t got = getField(bits, zero.first, zero.last))
       return wrong(name, zero.first, zero.last, zero.field, "0", got);
   if (uint32_t got = getField(bits, 46, 48); got != 1)

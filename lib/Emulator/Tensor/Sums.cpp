@@ -82,8 +82,9 @@ static Number decode(Element type, uint32_t code) {
 
 /// Of 8 bits and less, all of them.
 static const Number *getTable(Element type) {
-  static constexpr Element types[] = {Element::E4M3, Element::E5M2, Element::E2M3,
-                               Element::E3M2, Element::E2M1};
+  static constexpr Element types[] = {Element::E4M3, Element::E5M2,
+                                      Element::E2M3, Element::E3M2,
+                                      Element::E2M1};
   static const auto tables = [] {
     auto made = std::make_unique<Number[]>(256 * std::size(types));
     for (size_t i = 0; i < std::size(types); ++i)

@@ -24,8 +24,7 @@ TensorIssue fp8emu::getTensorIssue(Warp &warp, unsigned lane) {
     checker->addAgent();
   }
   // Beyond the streams of warps.
-  uint64_t stream =
-      (uint64_t{1} << 32) + uint64_t{warp.agent} * kLanes + lane;
+  uint64_t stream = (uint64_t{1} << 32) + uint64_t{warp.agent} * kLanes + lane;
   return {stream, {issuer.agent, issuer.issued}};
 }
 

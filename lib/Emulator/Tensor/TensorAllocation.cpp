@@ -163,10 +163,11 @@ static Step allocate(Warp &warp, const Op &op, Mask mask) {
     if (!other.request.open)
       return Step::Wait;
     if (other.request.columns != columns)
-      warp.fault(op, mask, kLaunchFailed,
-                 "expected both blocks of a pair to allocate as much, but got " +
-                     std::to_string(columns) + " columns and " +
-                     std::to_string(other.request.columns));
+      warp.fault(
+          op, mask, kLaunchFailed,
+          "expected both blocks of a pair to allocate as much, but got " +
+              std::to_string(columns) + " columns and " +
+              std::to_string(other.request.columns));
     int found = TensorMemory::findFree(cluster, memory, other, columns);
     if (found < 0)
       return Step::Wait;
@@ -189,8 +190,7 @@ static Step allocate(Warp &warp, const Op &op, Mask mask) {
 }
 
 static Step deallocate(Warp &warp, const Op &op, Mask mask) {
-  TensorAddress at(
-      getUniform<uint32_t>(warp, op, mask, op.s[0], "an address"));
+  TensorAddress at(getUniform<uint32_t>(warp, op, mask, op.s[0], "an address"));
   uint32_t columns = getColumns(warp, op, mask);
   TensorMemory &memory = getTensorMemory(warp.cta);
   for (size_t i = 0; i < memory.allocations.size(); ++i) {

@@ -37,8 +37,8 @@ static void fill(Warp &warp, const Op &op, unsigned lane) {
   Mask one = Mask{1} << lane;
   const FillShape &shape = kShapes[op.flags];
   const uint32_t *rows = &cluster.grid.program.rows[op.rows];
-  TensorAddress at(static_cast<uint32_t>(
-      warp.row<uint32_t>(op.s[0])[lane] + static_cast<uint32_t>(op.imm)));
+  TensorAddress at(static_cast<uint32_t>(warp.row<uint32_t>(op.s[0])[lane] +
+                                         static_cast<uint32_t>(op.imm)));
   Descriptor source(0);
   if (std::string wrong =
           decodeDescriptor(getAddress(warp, rows, lane), source);
@@ -61,8 +61,7 @@ static void fill(Warp &warp, const Op &op, unsigned lane) {
           warp.fault(op, one, kIllegalAddress,
                      "a copy of " + toHex(address) +
                          " of shared memory is out of bounds: the block has " +
-                         toHex(kSharedBase) + " to " +
-                         toHex(cta->sharedBytes));
+                         toHex(kSharedBase) + " to " + toHex(cta->sharedBytes));
         if (checker)
           checker->accessLater(warp, op, one, *cta, address, 16, kAsyncProxy,
                                issue.done);
@@ -87,8 +86,8 @@ static void fill(Warp &warp, const Op &op, unsigned lane) {
           for (unsigned quarter = 0; quarter < 4; ++quarter)
             for (unsigned i = 0; i < 4; ++i)
               if (shape.quarters[row / 32] >> quarter & 1)
-                memory.word(32 * quarter + row % 32,
-                            at.column + 4 * unit + i) = words[i];
+                memory.word(32 * quarter + row % 32, at.column + 4 * unit + i) =
+                    words[i];
         }
     }
     return false;

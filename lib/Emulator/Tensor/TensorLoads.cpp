@@ -99,9 +99,8 @@ void fp8emu::settleLoads(Warp &warp, const Op &op) {
     uint32_t row = program.operands[i].row;
     for (size_t m = 0; m < warp.tensor.moves.size(); ++m) {
       auto move = warp.tensor.moves[m];
-      if (move->isLoad &&
-          std::find(move->rows, move->rows + move->count, row) !=
-              move->rows + move->count) {
+      if (move->isLoad && std::find(move->rows, move->rows + move->count,
+                                    row) != move->rows + move->count) {
         move->perform();
         --m;
       }
@@ -116,8 +115,8 @@ void fp8emu::settleLoads(Warp &warp, const Op &op) {
 static unsigned countColumns(const TensorMove &move) {
   unsigned columns = 0;
   for (unsigned lane : {0u, 31u})
-    columns = std::max(
-        columns, locate(move.shape, lane, move.count - 1, 0).column + 1);
+    columns = std::max(columns,
+                       locate(move.shape, lane, move.count - 1, 0).column + 1);
   return move.packed ? 2 * columns : columns;
 }
 
@@ -134,8 +133,7 @@ static void checkLanes(Warp &warp, const Op &op, Mask mask, TensorMove &move) {
   if (!strict)
     move.address.lane = 32 * quarter + move.address.lane % 32;
   unsigned within = move.address.lane % 32;
-  bool aligned =
-      within == 0 || (within == 16 && move.shape != Shape::L32x32);
+  bool aligned = within == 0 || (within == 16 && move.shape != Shape::L32x32);
   if (move.address.lane / 32 != quarter || !aligned)
     warp.fault(op, mask, kIllegalAddress,
                "expected an address at lane " + std::to_string(32 * quarter) +
@@ -150,9 +148,14 @@ static void checkLanes(Warp &warp, const Op &op, Mask mask, TensorMove &move) {
 static Step moveTensor(Warp &warp, const Op &op, Mask mask) {
   Cluster &cluster = warp.cta.cluster;
   auto move = std::make_shared<TensorMove>(TensorMove{
-      &warp.cta, &warp, &cluster.grid.program.rows[op.rows], op.count,
-      static_cast<Shape>(op.flags & 7), bool(op.flags & 8),
-      bool(op.flags & 16), op.width ? static_cast<unsigned>(op.s[1]) : 0,
+      &warp.cta,
+      &warp,
+      &cluster.grid.program.rows[op.rows],
+      op.count,
+      static_cast<Shape>(op.flags & 7),
+      bool(op.flags & 8),
+      bool(op.flags & 16),
+      op.width ? static_cast<unsigned>(op.s[1]) : 0,
       TensorAddress(static_cast<uint32_t>(
           getUniform<uint32_t>(warp, op, mask, op.s[0], "an address") +
           op.imm)),
@@ -176,10 +179,9 @@ static Step moveTensor(Warp &warp, const Op &op, Mask mask) {
       continue;
     Announcement done{tensor.moveAgent + !move->isLoad,
                       tensor.waits[!move->isLoad] + 1};
-    checker->accessTensor(warp, op, mask, warp.cta,
-                          {column, count, getLanes(*move)},
-                          move->isLoad ? TensorUse::Load : TensorUse::Store,
-                          done);
+    checker->accessTensor(
+        warp, op, mask, warp.cta, {column, count, getLanes(*move)},
+        move->isLoad ? TensorUse::Load : TensorUse::Store, done);
   }
   for (unsigned i = 0; i < move->count; ++i) {
     auto *row = warp.row<uint32_t>(move->rows[i]);
@@ -223,10 +225,10 @@ void fp8emu::decodeTensorLoad(Decoder &decoder, Modifiers &modifiers, Op &op,
                               bool isLoad) {
   if (!modifiers.take("sync") || !modifiers.take("aligned"))
     decoder.fail("expected .sync.aligned");
-  auto shape =
-      modifiers.takeOneOf({"32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"});
-  auto number =
-      modifiers.takeOneOf({"x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128"});
+  auto shape = modifiers.takeOneOf(
+      {"32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"});
+  auto number = modifiers.takeOneOf(
+      {"x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128"});
   if (!shape || !number || !modifiers.take("b32"))
     decoder.fail("expected a shape, a number and .b32");
   bool packed = modifiers.take(isLoad ? "pack::16b" : "unpack::16b");

@@ -36,8 +36,8 @@ struct TensorMemory {
   static int findFree(Cluster &cluster, const TensorMemory &a,
                       const TensorMemory &b, uint32_t columns);
 
-  std::vector<uint32_t> words = std::vector<uint32_t>(
-      size_t{kTensorLanes} * kTensorColumns, 0xffffffff);
+  std::vector<uint32_t> words =
+      std::vector<uint32_t>(size_t{kTensorLanes} * kTensorColumns, 0xffffffff);
   std::vector<Allocation> allocations;
   bool relinquished = false;
   uint32_t last = kTensorColumns; /* columns that were allocated last */

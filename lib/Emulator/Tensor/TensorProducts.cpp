@@ -117,8 +117,7 @@ void TensorProduct::read(Cta &cta, const Descriptor &descriptor, unsigned rows,
           warp->fault(*op, lane, kIllegalAddress,
                       "an operand at " + toHex(address) +
                           " of shared memory is out of bounds: the block has " +
-                          toHex(kSharedBase) + " to " +
-                          toHex(cta.sharedBytes));
+                          toHex(kSharedBase) + " to " + toHex(cta.sharedBytes));
         if (!transposed) {
           unsigned perByte = instruction.isFP4() ? 2 : 1;
           unpack(cta.shared + address, type, out[row] + k * perByte);
@@ -276,8 +275,8 @@ void TensorProduct::multiplyBlock(Cta &cta, const uint32_t *skipped,
       for (unsigned n = 0; n < width; ++n) {
         uint32_t &word = memory.word(at, d.column + n);
         float sum = out[first + n];
-        word = instruction.half ? (word & 0xffff0000) | toF16(sum)
-                                : toBits(sum);
+        word =
+            instruction.half ? (word & 0xffff0000) | toF16(sum) : toBits(sum);
       }
     }
 }
@@ -406,9 +405,9 @@ static unsigned takeFactors(Decoder &decoder, Modifiers &modifiers,
     return one ? 1 : 2;
   }
   unsigned factors = *said < 3 ? 1u << *said : *said == 4 ? 4 : one ? 1 : 2;
-  bool fits = one                              ? factors == 1
+  bool fits = one                        ? factors == 1
               : kind == TensorKind::MXF4 ? factors == 2
-                                               : factors >= 2;
+                                         : factors >= 2;
   if (!fits)
     decoder.fail("expected blocks that this kind has");
   return factors;
@@ -417,9 +416,9 @@ static unsigned takeFactors(Decoder &decoder, Modifiers &modifiers,
 void fp8emu::decodeTensorProduct(Decoder &decoder, Modifiers &modifiers,
                                  Op &op) {
   unsigned group = takeGroup(decoder, modifiers);
-  auto kind = modifiers.takeOneOf({"kind::f16", "kind::tf32", "kind::f8f6f4",
-                                   "kind::mxf8f6f4", "kind::mxf4",
-                                   "kind::mxf4nvf4"});
+  auto kind =
+      modifiers.takeOneOf({"kind::f16", "kind::tf32", "kind::f8f6f4",
+                           "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"});
   if (!kind)
     decoder.fail("expected a .kind that is modelled");
   auto which = static_cast<TensorKind>(*kind);
