@@ -161,6 +161,13 @@ static Box getBox(Warp &warp, const Op &op, unsigned lane,
                "expected a tensor of f32, the only sums that are modelled");
   for (unsigned i = 0; i < op.count; ++i)
     box.at[i] = warp.row<int32_t>(rows[6 + i])[lane];
+  if (box.map.type == kPacked4) {
+    if (box.at[0] % 2 != 0)
+      warp.fault(op, one, kMisalignedAddress,
+                 "expected an even coordinate of elements of 4 bits, but got " +
+                     std::to_string(box.at[0]));
+    box.at[0] /= 2;
+  }
   // The tensor's last byte: maps outlive memory.
   uint64_t last = box.map.address + box.map.elementBytes - 1;
   for (unsigned i = 0; i < box.map.rank; ++i)

@@ -19,9 +19,13 @@
 namespace fp8emu {
 
 constexpr uint64_t kTensorMapMagic = 0x70614d726f736e65;
+/// CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B: two elements a byte.
+constexpr int kPacked4 = 13;
 
 struct TensorMap {
   uint64_t magic;
+  /// CuTe clears a bit of this word where it takes the driver for an old one.
+  uint64_t unused;
   uint64_t address;
   uint64_t strides[5];   /* bytes; the first is that of an element */
   uint32_t lastIndex[5]; /* extents less 1 */

@@ -234,7 +234,10 @@ cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
   if (int error = enter())
     return error;
   static constexpr uint8_t elementBytes[] = {1, 2, 4, 4, 8, 8, 2,
-                                             4, 8, 2, 4, 4, 4};
+                                             4, 8, 2, 4, 4, 4, 1};
+  // Two elements of 4 bits are one of a byte. Those that a copy pads, types 14
+  // and 15, are not modelled.
+  uint32_t perByte = type == kPacked4 ? 2 : 1;
   auto base = reinterpret_cast<uint64_t>(address);
   if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || type < 0 ||
       type >= static_cast<int>(std::size(elementBytes)) || rank < 1 ||
@@ -251,18 +254,21 @@ cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
   made.type = static_cast<uint8_t>(type);
   made.strides[0] = made.elementBytes;
   for (uint32_t i = 0; i < rank; ++i) {
+    uint32_t divisor = i == 0 ? perByte : 1;
+    if (sizes[i] % divisor != 0 || box[i] % divisor != 0)
+      return kInvalidValue;
     if (sizes[i] == 0 || sizes[i] > uint64_t{1} << 32 || box[i] == 0 ||
         box[i] > 256 || elementStrides[i] != 1)
       return kInvalidValue;
-    made.lastIndex[i] = static_cast<uint32_t>(sizes[i] - 1);
-    made.box[i] = static_cast<uint16_t>(box[i]);
+    made.lastIndex[i] = static_cast<uint32_t>(sizes[i] / divisor - 1);
+    made.box[i] = static_cast<uint16_t>(box[i] / divisor);
     if (i == 0)
       continue;
     if (strides[i - 1] % 16 != 0 || strides[i - 1] >= uint64_t{1} << 40)
       return kInvalidValue;
     made.strides[i] = strides[i - 1];
   }
-  uint32_t row = box[0] * made.elementBytes;
+  uint32_t row = box[0] / perByte * made.elementBytes;
   if (row % 16 != 0 || (swizzle != 0 && row > getSwizzleBytes(made.swizzle)))
     return kInvalidValue;
   std::memset(map, 0, 128);

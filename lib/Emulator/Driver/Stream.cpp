@@ -120,6 +120,12 @@ FP8EMU_API int cuEventElapsedTime(float *milliseconds, EventState *start,
   return kSuccess;
 }
 
+/// What headers of CUDA 13 call it.
+FP8EMU_API int cuEventElapsedTime_v2(float *milliseconds, EventState *start,
+                                     EventState *end) {
+  return cuEventElapsedTime(milliseconds, start, end);
+}
+
 //===----------------------------------------------------------------------===//
 // Graphs
 //===----------------------------------------------------------------------===//

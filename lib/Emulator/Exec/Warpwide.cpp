@@ -220,16 +220,18 @@ static void decodeMatch(Decoder &decoder, Modifiers &modifiers, Op &op) {
 }
 
 /// Any lane of the mask, but always the same (PTX ISA, "elect.sync"): the seed
-/// draws it, so that nobody relies on the first.
+/// draws it, so that nobody relies on the first. Chips take the first.
 static Step elect(Warp &warp, const Op &op, Mask mask) {
   Mask members = getMembers(warp, op, mask, op.s[0]);
   if (!members)
     return Step::Wait;
-  uint64_t seed = warp.cta.cluster.grid.settings.seed;
-  auto skip =
-      static_cast<unsigned>(
-          (seed * 0x9e3779b97f4a7c15 + members * 0xd1342543de82ef95) >> 40) %
-      static_cast<unsigned>(__builtin_popcount(members));
+  const Settings &settings = warp.cta.cluster.grid.settings;
+  auto skip = static_cast<unsigned>((settings.seed * 0x9e3779b97f4a7c15 +
+                                     members * 0xd1342543de82ef95) >>
+                                    40) %
+              static_cast<unsigned>(__builtin_popcount(members));
+  if (!settings.strict)
+    skip = 0;
   for (; skip > 0; --skip)
     members &= members - 1;
   auto leader = static_cast<uint32_t>(__builtin_ctz(members));

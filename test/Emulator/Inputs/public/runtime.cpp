@@ -158,13 +158,25 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *, const void *) {
 }
 cudaError_t cudaMalloc(void **pointer, size_t bytes) {
   getState();
+  *pointer = nullptr;
+  if (bytes == 0)
+    return cudaSuccess;
   return note(cuMemAlloc(reinterpret_cast<CUdeviceptr *>(pointer), bytes));
 }
 cudaError_t cudaFree(void *pointer) {
+  if (!pointer)
+    return cudaSuccess;
   return note(cuMemFree(reinterpret_cast<CUdeviceptr>(pointer)));
 }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                             cudaMemcpyKind, cudaStream_t) {
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
+                       cudaMemcpyKind) {
+  if (cudaError_t error = cudaDeviceSynchronize())
+    return error;
   std::memcpy(to, from, bytes);
   return cudaSuccess;
 }
@@ -198,6 +210,22 @@ cudaError_t cudaGetLastError() {
   return last;
 }
 cudaError_t cudaPeekAtLastError() { return getState().last; }
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+  return note(cuEventCreate(reinterpret_cast<CUevent *>(event), 0));
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return note(cuEventDestroy(event));
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  return note(cuEventRecord(event, nullptr));
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return note(cuEventSynchronize(event));
+}
+cudaError_t cudaEventElapsedTime(float *time, cudaEvent_t from,
+                                 cudaEvent_t to) {
+  return note(cuEventElapsedTime(time, from, to));
+}
 const char *cudaGetErrorName(cudaError_t code) {
   const char *name = "?";
   cuGetErrorName(static_cast<CUresult>(code), &name);
