@@ -118,6 +118,15 @@ except DriverError as error:
         self.finds("setp.lt.u32 %p0, %t, 32; @!%p0 bra END; bar.sync 1, 64; END:", 702,
                    "for barrier 1, where 32 threads of 64 have arrived", threads=64)
 
+    def test_waits_that_expire(self):
+        """A try_wait without a loop around it: who asks has something else to do, on which that depends."""
+        body = INIT + """@%p0 bra END;
+            mbarrier.try_wait.parity.shared.b64 %p1, [%r0], 0;
+            mbarrier.arrive.shared.b64 _, [%r0];
+            WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%r0], 0; @!%p1 bra WAIT; END:"""
+        for order in ("random", "lazy", "eager"):
+            self.accepts(body, ORDER=order)
+
     def test_transactions_that_do_not_add_up(self):
         copy = INIT + """
             @%p0 bra ISSUED;

@@ -21,7 +21,7 @@ TYPES = {
 
 
 def draw(shape, name, side=False):
-    """Numbers that every type has, and their bytes: of FP4 and FP6 16 elements, along K or side by side, in 16 bytes."""
+    """Numbers that every type has, and their bytes: of FP4 and FP6 16 elements, along K or beside each other, in 16."""
     values = rng.choice(np.array([-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4]), shape)
     codes = values.astype(TYPES[name][0])
     assert (codes.astype(np.float64) == values).all()
@@ -135,6 +135,18 @@ class Layouts(unittest.TestCase):
         self.multiply("f16", "f16", "f16", half=True, fresh=False, steps=1)
         self.multiply("f8f6f4", "e5m2", "e5m2", half=True)
         self.multiply("f16", "bf16", "bf16", fresh=False, scale=", 2", steps=1)
+
+    def test_descriptors_with_an_offset(self):
+        """A register and a number, as LLVM writes it."""
+        (a, raw_a), (b, raw_b) = draw((128, 64), "e4m3"), draw((32, 64), "e4m3")
+        tiles = [Tile(raw_a, 64), Tile(raw_b, 64)]
+        image, offsets = lay(tiles)
+        work = tiles[0].descriptor("%d8", offsets[0]) + tiles[1].descriptor("%d9", offsets[1])
+        for step in range(2):
+            work += f"setp.ne.u32 %p4, {step}, 0;\ntcgen05.mma.cta_group::1.kind::f8f6f4 [%r1], %d8+{2 * step}, " \
+                    f"%d9+{2 * step}, {word('f8f6f4', 'e4m3', 'e4m3', 128, 32)}, %p4;\n"
+        got = execute(device, work, [image], np.zeros((1, 128, 32), np.uint32))
+        np.testing.assert_array_equal(got[0].view(np.float32), a @ b.T)
 
     def test_signs(self):
         for signs in (1, 2, 3):

@@ -122,7 +122,7 @@ class Moves(unittest.TestCase):
 
 KERNEL = HEADER + """
 .extern .shared .align 1024 .b8 smem[];
-.visible .entry kernel(.param .u64 p0, .param .u64 p1) .reqntid 32, 1, 1 {directives}
+.visible .entry kernel(.param .u64 p0, .param .u64 p1) .reqntid 32, 1, 1
 {{
 .reg .pred %p<8>; .reg .b8 %b<8>; .reg .b16 %h<8>; .reg .b32 %r<32>; .reg .f32 %f<8>; .reg .b64 %d<16>;
 .reg .b128 %q<2>;
@@ -138,24 +138,54 @@ ret;
 
 
 class Instructions(unittest.TestCase):
-    def run_kernel(self, body, values, out, grid=1, smem=1024, directives="", cluster=None):
-        module = KERNEL.format(body=body, directives=directives)
+    def run_kernel(self, body, values, out, grid=1, smem=1024):
+        module = KERNEL.format(body=body)
         assemble(module)
         result = Buffer(device, out)
-        device.launch(device.load(module), [Buffer(device, values), result], grid=(grid, 1, 1), smem=smem,
-                      cluster=cluster)
+        device.launch(device.load(module), [Buffer(device, values), result], grid=(grid, 1, 1), smem=smem)
         return result.array
 
+    def test_tensors_of_4_bits(self):
+        """Two elements a byte; of type 14 each 16 are 16 bytes in shared memory, and 8 of a barrier."""
+        data = rng.integers(0, 256, (8, 128)).astype(np.uint8)
+        units = data[:, 64:].reshape(8, 8, 8)
+        for kind, bytes_, width, wanted in [(13, 512, 64, data[:, 64:]),
+                                            (14, 512, 128, np.concatenate([units, np.zeros_like(units)], 2))]:
+            buffer = Buffer(device, data)
+            map_ = device.tensor_map(buffer, (128, 8), 0, kind, sizes=(256, 8))
+            body = f"""
+                mov.u32 %r1, smem; setp.ne.u32 %p0, %r0, 0; @%p0 bra LOADED;
+                mbarrier.init.shared.b64 [%r1], 1; fence.mbarrier_init.release.cluster;
+                mbarrier.arrive.expect_tx.shared.b64 _, [%r1], {bytes_}; mov.b64 %d0, p0; cvta.param.u64 %d0, %d0;
+                add.s32 %r2, %r1, 1024; mov.b32 %r3, 128; mov.b32 %r4, 0;
+                cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes
+                    [%r2], [%d0, {{%r3, %r4}}], [%r1];
+                LOADED: bar.warp.sync -1;
+                WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0; @!%p1 bra WAIT;
+                shl.b32 %r2, %r0, 2;
+                NEXT: add.s32 %r3, %r1, %r2; ld.shared.b32 %r4, [%r3+1024];
+                cvt.u64.u32 %d2, %r2; add.s64 %d2, %d1, %d2; st.global.b32 [%d2], %r4;
+                add.s32 %r2, %r2, 128; setp.lt.u32 %p2, %r2, {8 * width}; @%p2 bra NEXT;"""
+            module = KERNEL.replace(".param .u64 p0", ".param .align 64 .b8 p0[128]").replace(
+                "ld.param.u64 %d0, [p0];", "").replace("cvta.to.global.u64 %d0, %d0;", "").format(body=body)
+            assemble(module)
+            out = Buffer(device, np.zeros((8, width), np.uint8))
+            device.launch(device.load(module), [map_, out], smem=4096)
+            np.testing.assert_array_equal(out.array, wanted.reshape(8, width))
+
     def test_conversions_to_narrow_types(self):
-        values = np.concatenate([np.linspace(-8, 8, 41), [np.nan, np.inf, -np.inf, 0.25, 0.125, 5e-324, 2.0 ** -127,
-                                                          1.5 * 2.0 ** -127, 2.0 ** 127, 3e38, 1.0, 1.25, -3, 0.3, 0, -0.0]])
+        edges = [np.nan, np.inf, -np.inf, 0.25, 0.125, 5e-324, 2.0 ** -127, 1.5 * 2.0 ** -127, 2.0 ** 127, 3e38, 1.0,
+                 1.25, -3, 0.3, 0, -0.0]
+        values = np.concatenate([np.linspace(-8, 8, 41), edges])
         values = np.concatenate([values, rng.standard_normal(64 - values.size)]).astype(np.float32).reshape(32, 2)
         body = """
             mul.wide.u32 %d2, %r0, 8; add.s64 %d2, %d0, %d2; ld.global.v2.f32 {%f0, %f1}, [%d2];
             mul.wide.u32 %d3, %r0, 16; add.s64 %d3, %d1, %d3;
             cvt.rn.satfinite.e2m1x2.f32 %b0, %f1, %f0; mov.b32 %r1, {%b0, %b0, %b0, %b0};
-            cvt.rn.satfinite.e2m3x2.f32 %h1, %f1, %f0; cvt.rn.satfinite.e3m2x2.f32 %h2, %f1, %f0; mov.b32 %r2, {%h1, %h2};
-            cvt.rp.satfinite.ue8m0x2.f32 %h3, %f1, %f0; cvt.rz.satfinite.ue8m0x2.f32 %h4, %f1, %f0; mov.b32 %r3, {%h3, %h4};
+            cvt.rn.satfinite.e2m3x2.f32 %h1, %f1, %f0; cvt.rn.satfinite.e3m2x2.f32 %h2, %f1, %f0;
+            mov.b32 %r2, {%h1, %h2};
+            cvt.rp.satfinite.ue8m0x2.f32 %h3, %f1, %f0; cvt.rz.satfinite.ue8m0x2.f32 %h4, %f1, %f0;
+            mov.b32 %r3, {%h3, %h4};
             cvt.rn.f16x2.e2m1x2 %r4, %b0;
             st.global.v4.b32 [%d3], {%r1, %r2, %r3, %r4};"""
         got = self.run_kernel(body, values, np.zeros((32, 4), np.uint32)).view(np.uint8)
@@ -180,11 +210,13 @@ class Instructions(unittest.TestCase):
     def test_conversions_of_factors(self):
         values = np.arange(256, dtype=np.uint8)[:64]
         body = """mul.wide.u32 %d2, %r0, 2; add.s64 %d2, %d0, %d2; ld.global.b16 %h0, [%d2];
-            cvt.rn.bf16x2.ue8m0x2 %r1, %h0; mul.wide.u32 %d3, %r0, 4; add.s64 %d3, %d1, %d3; st.global.b32 [%d3], %r1;"""
+            cvt.rn.bf16x2.ue8m0x2 %r1, %h0; mul.wide.u32 %d3, %r0, 4; add.s64 %d3, %d1, %d3;
+            st.global.b32 [%d3], %r1;"""
         for first in range(0, 256, 64):
             codes = (values + first).astype(np.uint8)
             got = self.run_kernel(body, codes, np.zeros(32, np.uint32)).view(ml_dtypes.bfloat16)
-            np.testing.assert_array_equal(got.astype(np.float64), codes.view(ml_dtypes.float8_e8m0fnu).astype(np.float64))
+            wanted = codes.view(ml_dtypes.float8_e8m0fnu)
+            np.testing.assert_array_equal(got.astype(np.float64), wanted.astype(np.float64))
 
     def test_pairs_of_f32(self):
         values = rng.standard_normal((32, 2)).astype(np.float32)

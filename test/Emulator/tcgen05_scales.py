@@ -62,7 +62,8 @@ class Scales(unittest.TestCase):
         expected = (a * np.repeat(fa, repeat, 1)) @ (b * np.repeat(fb, repeat, 1)).T
         images = []
         for block in range(group):
-            rows, columns = slice(block * m // group, (block + 1) * m // group), slice(block * n // group, (block + 1) * n // group)
+            rows = slice(block * m // group, (block + 1) * m // group)
+            columns = slice(block * n // group, (block + 1) * n // group)
             tiles = [Tile(encode(a[rows], a_type), 128), Tile(encode(b[columns], b_type), 128)]
             # A block's rows of A, all columns of B.
             parts = [atoms(codes_a[rows]), atoms(codes_b)]
@@ -88,8 +89,9 @@ class Scales(unittest.TestCase):
             work += tiles[0].descriptor("%d8", offsets[0], step) + tiles[1].descriptor("%d9", offsets[1], step)
             scale = {"1X": "", "2X": ".block32", "4X": ".block16"}[vector]
             work += f"add.s32 %r10, %r1, {base_a + 4 * atom};\nadd.s32 %r11, %r1, {base_b + block_columns * atom};\n" \
-                    f"setp.ne.u32 %p4, {step}, 0;\ntcgen05.mma.cta_group::GROUP.kind::{kind}.block_scale{scale} [%r1], " \
-                    f"%d8, %d9, {number}, [%r10], [%r11], %p4;\n"
+                    f"setp.ne.u32 %p4, {step}, 0;\n" \
+                    f"tcgen05.mma.cta_group::GROUP.kind::{kind}.block_scale{scale} [%r1], %d8, %d9, {number}, " \
+                    f"[%r10], [%r11], %p4;\n"
         got = execute(device, work.replace("GROUP", str(group)), images, np.zeros((group, 128, 512), np.uint32), group)
         for block in range(group):
             own = expected[block * m // group:(block + 1) * m // group]
@@ -123,7 +125,7 @@ class Scales(unittest.TestCase):
 
 
 def decode(code, ebits, mbits, top):
-    """Significand and exponent, or a float if it is not finite. top: "ieee", "nan" or "" for what the last codes are."""
+    """Significand and exponent, or a float if it is not finite. top: "ieee", "nan" or "": what the last codes are."""
     field, mantissa = code >> mbits & (1 << ebits) - 1, code & (1 << mbits) - 1
     sign = -1 if code >> ebits + mbits & 1 else 1
     if top and field == (1 << ebits) - 1 and (top == "ieee" or mantissa == (1 << mbits) - 1):

@@ -14,6 +14,8 @@
 
 #include "Check/Checker.h"
 
+#include <utility>
+
 using namespace fp8emu;
 
 std::string fp8emu::describe(const MBarrierRef &barrier) {
@@ -301,6 +303,8 @@ static Step wait(Warp &warp, const Op &op, Mask mask) {
   // a loop around it is needed.
   bool spurious =
       cluster.grid.settings.order == Order::Random && cluster.random(16) == 0;
+  Group &group = warp.groups[warp.current];
+  spurious |= std::exchange(group.expired, false);
   if (done == 0 && (op.count & kTry) && !spurious)
     return Step::Wait;
   Mask &p = warp.predicate(op.d);

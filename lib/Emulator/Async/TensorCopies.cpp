@@ -31,6 +31,10 @@ struct Box {
     return rows;
   }
   uint32_t bytes() const { return rowBytes() * numRows(); }
+  /// Twice as large in shared memory.
+  bool isPadded() const { return map.type == kPadded4; }
+  /// What a barrier is told of.
+  uint32_t copiedBytes() const { return isPadded() ? bytes() / 2 : bytes(); }
 
   /// Calls `row` with the row's number, the address of its first element that
   /// is in the tensor, and the range of its bytes that is.
@@ -54,7 +58,8 @@ struct Box {
         row(number, uint64_t{0}, 0u, 0u);
         continue;
       }
-      address += static_cast<uint64_t>(at[0] + first) * map.elementBytes;
+      address += static_cast<uint64_t>(at[0] + first) * map.elementBytes /
+                 (isPadded() ? 2 : 1);
       row(number, address, static_cast<uint32_t>(first) * map.elementBytes,
           static_cast<uint32_t>(end) * map.elementBytes);
     }
@@ -80,8 +85,9 @@ static void loadBox(const Box &box, Cta &cta, uint32_t offset) {
     const auto *source = reinterpret_cast<const uint8_t *>(address);
     forEachPiece(offset + number * box.rowBytes(), begin, end, box.map.swizzle,
                  [&](uint32_t at, uint32_t target, uint32_t bytes) {
-                   std::memcpy(cta.shared + target, source + (at - begin),
-                               bytes);
+                   uint32_t scale = box.isPadded() ? 2 : 1;
+                   std::memcpy(cta.shared + target,
+                               source + (at - begin) / scale, bytes / scale);
                  });
   });
 }
@@ -155,6 +161,10 @@ static Box getBox(Warp &warp, const Op &op, unsigned lane,
     warp.fault(op, one, kIllegalInstruction,
                "expected a tensor map of rank " + std::to_string(op.count) +
                    ", but got one of rank " + std::to_string(box.map.rank));
+  if (box.isPadded() && !(op.flags & kLoad))
+    warp.fault(op, one, kIllegalInstruction,
+               "expected a load of elements of 4 bits in 16 bytes, but got a "
+               "store");
   constexpr uint8_t float32 = 7;
   if ((op.flags & kAdd) && box.map.type != float32)
     warp.fault(op, one, kIllegalInstruction,
@@ -171,7 +181,8 @@ static Box getBox(Warp &warp, const Op &op, unsigned lane,
   // The tensor's last byte: maps outlive memory.
   uint64_t last = box.map.address + box.map.elementBytes - 1;
   for (unsigned i = 0; i < box.map.rank; ++i)
-    last += box.map.lastIndex[i] * box.map.strides[i];
+    last += box.map.lastIndex[i] * box.map.strides[i] /
+            (i == 0 && box.isPadded() ? 2 : 1);
   resolveGlobal(warp, op, one, box.map.address, last - box.map.address + 1,
                 op.flags & kLoad ? Access::Read : Access::Write);
   return box;
@@ -232,7 +243,7 @@ static void load(Warp &warp, const Op &op, unsigned lane) {
   AsyncOp copy;
   copy.line = cluster.grid.program.getLine(op);
   auto completion = std::make_shared<Completion>(IssuePlace(warp, op, lane),
-                                                 barriers, box.bytes());
+                                                 barriers, box.copiedBytes());
   copy.advance = [=, copied = false]() mutable {
     if (copied)
       return completion->advance();

@@ -21,6 +21,9 @@ namespace fp8emu {
 constexpr uint64_t kTensorMapMagic = 0x70614d726f736e65;
 /// CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B: two elements a byte.
 constexpr int kPacked4 = 13;
+/// CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B: the same, of which each 16 are 16
+/// bytes in shared memory, 8 of them unused.
+constexpr int kPadded4 = 14;
 
 struct TensorMap {
   uint64_t magic;

@@ -233,10 +233,10 @@ cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
                        int interleave, int swizzle, int, int fill) {
   if (int error = enter())
     return error;
-  static constexpr uint8_t elementBytes[] = {1, 2, 4, 4, 8, 8, 2,
-                                             4, 8, 2, 4, 4, 4, 1};
-  // Two elements of 4 bits are one of a byte. Those that a copy pads, types 14
-  // and 15, are not modelled.
+  static constexpr uint8_t elementBytes[] = {1, 2, 4, 4, 8, 8, 2, 4,
+                                             8, 2, 4, 4, 4, 1, 1};
+  // Two elements of 4 bits are one of a byte. Those of 6 bits, type 15, are not
+  // modelled.
   uint32_t perByte = type == kPacked4 ? 2 : 1;
   auto base = reinterpret_cast<uint64_t>(address);
   if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || type < 0 ||
@@ -253,6 +253,9 @@ cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
   made.swizzle = static_cast<uint8_t>(swizzle);
   made.type = static_cast<uint8_t>(type);
   made.strides[0] = made.elementBytes;
+  if (type == kPadded4 && (base % 32 != 0 || sizes[0] % 128 != 0 ||
+                           box[0] != 128 || (swizzle != 0 && swizzle != 3)))
+    return kInvalidValue;
   for (uint32_t i = 0; i < rank; ++i) {
     uint32_t divisor = i == 0 ? perByte : 1;
     if (sizes[i] % divisor != 0 || box[i] % divisor != 0)

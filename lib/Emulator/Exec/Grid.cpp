@@ -100,8 +100,11 @@ void Cluster::run(uint64_t quantum) {
         queue.force();
         continue;
       }
-      if (liveWarps > 0)
+      if (liveWarps > 0) {
+        if (letWaitsExpire())
+          continue;
         reportDeadlock();
+      }
       break;
     }
     uint32_t length = random ? 16 + this->random(1024) : 1024;
@@ -120,6 +123,20 @@ void Cluster::run(uint64_t quantum) {
       quietSteps = 0;
     }
   }
+}
+
+/// Who asks with mbarrier.try_wait, and has something else to do, goes on some
+/// time. False if that was of no use.
+bool Cluster::letWaitsExpire() {
+  if (expiredEvents == events)
+    return false;
+  expiredEvents = events;
+  for (Warp *warp : warps)
+    for (Group &group : warp->groups) {
+      group.waits = false;
+      group.expired = true;
+    }
+  return true;
 }
 
 void Cluster::reportDeadlock() {

@@ -68,6 +68,7 @@ struct Group {
   uint32_t pc;
   bool waits = false;
   bool deferred = false; /* others first: it ran for long */
+  bool expired = false;  /* it waited for as long as a try_wait does */
   uint64_t seen = 0;     /* the cluster's events when it began to wait */
 };
 
@@ -173,7 +174,7 @@ public:
   std::vector<Warp *> warps;
   unsigned liveWarps = 0, liveLanes = 0;
   uint64_t events = 1;
-  uint64_t steps = 0, lastEvents = 0, quietSteps = 0;
+  uint64_t steps = 0, lastEvents = 0, quietSteps = 0, expiredEvents = 0;
   uint64_t time = 0;
   AsyncQueue queue;
   ClusterBarrier barrier;
@@ -185,6 +186,7 @@ public:
   unsigned nextAllocation = 0;
 
 private:
+  bool letWaitsExpire();
   [[noreturn]] void reportDeadlock();
   void finish();
 

@@ -158,6 +158,12 @@ static void issue(Warp &warp, const Op &op, unsigned lane) {
   if (instruction.isScaled()) {
     product->factorsA = address();
     product->factorsB = address();
+    // The first factor's byte is in the instruction descriptor; CuTe leaves it
+    // in the address, too, where chips do not look.
+    if (!cluster.grid.settings.strict) {
+      product->factorsA.lane &= 0x3fff;
+      product->factorsB.lane &= 0x3fff;
+    }
   }
   if (op.flags & kHasLaneMask)
     for (unsigned i = 0; i < 4 * instruction.group; ++i)

@@ -99,11 +99,11 @@ class Device:
         if wait:
             self.call("cuCtxSynchronize")
 
-    def tensor_map(self, buffer, box, swizzle=0, kind=0):
-        """Of a matrix; kind 0 is bytes, 7 is f32."""
+    def tensor_map(self, buffer, box, swizzle=0, kind=0, sizes=None):
+        """Of a matrix; kind 0 is bytes, 7 is f32. Sizes are the array's without others."""
         made, array = TensorMap(), buffer.array
         rank = array.ndim
-        sizes = (ctypes.c_uint64 * rank)(*array.shape[::-1])
+        sizes = (ctypes.c_uint64 * rank)(*(sizes or array.shape[::-1]))
         strides = (ctypes.c_uint64 * rank)(*array.strides[-2::-1], 0)
         extents, ones = (ctypes.c_uint32 * rank)(*box), (ctypes.c_uint32 * rank)(*[1] * rank)
         self.call("cuTensorMapEncodeTiled", ctypes.c_void_p(made.address), kind, rank, buffer.pointer, sizes,
