@@ -118,6 +118,12 @@ except DriverError as error:
         self.finds("setp.lt.u32 %p0, %t, 32; @!%p0 bra END; bar.sync 1, 64; END:", 702,
                    "for barrier 1, where 32 threads of 64 have arrived", threads=64)
 
+    def test_leaders(self):
+        """Any lane may be the one that elect.sync takes; in lax mode it is the first, as on chips."""
+        body = "elect.sync _|%p0, -1; setp.ne.u32 %p1, %t, 0; and.pred %p0, %p0, %p1; @%p0 trap;"
+        self.finds(body, 719, "the kernel gave up")
+        self.accepts(body, MODE="lax")
+
     def test_waits_that_expire(self):
         """A try_wait without a loop around it: who asks has something else to do, on which that depends."""
         body = INIT + """@%p0 bra END;

@@ -203,5 +203,46 @@ class Findings(unittest.TestCase):
                      changes=both)
 
 
+CONTROL = """
+device = Device()
+out = Buffer(device, np.zeros(64, np.uint32))
+text = kernel({body!r}, shared=64).replace(HEADER, ".version 8.7\\n.target sm_100a\\n.address_size 64\\n").replace(
+    ".reg .b32 %t;", ".reg .b32 %t; .reg .b128 %q<2>;")
+try:
+    device.launch(device.load(text), [out])
+    print("done")
+except DriverError as error:
+    print(error.code)
+"""
+ASK = """
+    mov.u32 %r0, smem; setp.ne.u32 %p0, %t, 0; @%p0 bra END;
+    mbarrier.init.shared.b64 [%r0], 1; fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared.b64 _, [%r0], 16;
+    clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r0+16], [%r0];
+    WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%r0], 0; @!%p1 bra WAIT;
+    ld.shared.b128 %q0, [%r0+16];
+    clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q0;
+    {} END:
+"""
+
+
+class ClusterLaunchControl(unittest.TestCase):
+    def outcome(self, body):
+        return run(CONTROL.format(body=body), ARCH=100, CHECK="all")
+
+    def test_questions(self):
+        self.assertEqual(self.outcome(ASK.format("")), ("done\n", ""))
+        again = "mbarrier.arrive.expect_tx.shared.b64 _, [%r0], 16; clusterlaunchcontrol.try_cancel.async.shared::cta" \
+                ".mbarrier::complete_tx::bytes.b128 [%r0+16], [%r0];"
+        first = "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r1, %r2, %r3, %r4}, %q0;"
+        early = ASK.format("").replace("WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%r0], 0; @!%p1 bra WAIT;", "")
+        for body, message in [(ASK.format(again), "expected no try_cancel after one that was refused"),
+                              (ASK.format(first), "expected the answer of a try_cancel that was not refused"),
+                              (early, "expected the answer of a try_cancel that was waited for")]:
+            printed, report = self.outcome(body)
+            self.assertEqual(printed, "719\n", report)
+            self.assertIn(message, report)
+
+
 if __name__ == "__main__":
     unittest.main()
