@@ -202,6 +202,17 @@ print("done")
 """)
         self.assertEqual((printed.split(), report), (["done"], ""))
 
+    def test_calls_at_exit(self):
+        """Programs free memory when what is thread-local is gone."""
+        printed, report = run("""
+device = Device()
+context = ctypes.c_void_p()
+ctypes.CDLL(None).__cxa_atexit(ctypes.CDLL(None).puts, b"last", None)
+ctypes.CDLL(None).__cxa_atexit(device.library.cuCtxSynchronize, None, None)
+print("done", flush=True)
+""")
+        self.assertEqual((printed.split(), report), (["done", "last"], ""))
+
     def test_report_is_written(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "report")

@@ -94,6 +94,15 @@ class Findings(unittest.TestCase):
         self.finds("no thread can go on", "waits at 'tcgen05.alloc", code=702, columns=512,
                    changes=[("[%r0+8], 512;", "[%r0+8], 512;" + again.replace("32;", "512;"))])
 
+    def test_allocations_by_two_warps(self):
+        """Each of its own columns, of other sizes."""
+        both = [("@!%p1 bra ALLOCATED;", """setp.ge.u32 %p4, %t, 96; @!%p4 bra FIRST;
+            tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r0+16], 32; FIRST:
+            @!%p1 bra ALLOCATED;"""), ("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;", ""),
+                ("@!%p1 bra END;", """@!%p4 bra OTHER; ld.shared.b32 %r9, [%r0+16];
+            tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32; OTHER: @!%p1 bra END;""")]
+        self.accepts(changes=both)
+
     def test_columns_that_are_not_allocated(self):
         self.finds("D in columns", "which are not all allocated", work=WORK.replace(str(WORD), str(WORD + (4 << 17))),
                    code=700)

@@ -40,11 +40,14 @@ std::atomic<uint64_t> &fp8emu::getDeviceTime() {
   return time;
 }
 
-static thread_local std::vector<ContextState *> stack;
+/// A thread's contexts. Nothing is destroyed: programs free memory when they
+/// exit, after that.
+static thread_local ContextState *stack[64];
+static thread_local size_t depth = 0;
 static thread_local int captureMode = 0;
 
 ContextState *fp8emu::getCurrent() {
-  return stack.empty() ? nullptr : stack.back();
+  return depth == 0 ? nullptr : stack[depth - 1];
 }
 
 int fp8emu::exchangeCaptureMode(int mode) {
@@ -279,26 +282,26 @@ FP8EMU_API int cuCtxGetCurrent(ContextState **context) {
 }
 
 FP8EMU_API int cuCtxSetCurrent(ContextState *context) {
-  if (!stack.empty())
-    stack.pop_back();
+  if (depth > 0)
+    --depth;
   if (context)
-    stack.push_back(context);
+    stack[depth++] = context;
   return kSuccess;
 }
 
 FP8EMU_API int cuCtxPushCurrent_v2(ContextState *context) {
-  if (!context)
+  if (!context || depth == std::size(stack))
     return kInvalidContext;
-  stack.push_back(context);
+  stack[depth++] = context;
   return kSuccess;
 }
 
 FP8EMU_API int cuCtxPopCurrent_v2(ContextState **context) {
-  if (stack.empty())
+  if (depth == 0)
     return kInvalidContext;
+  --depth;
   if (context)
-    *context = stack.back();
-  stack.pop_back();
+    *context = stack[depth];
   return kSuccess;
 }
 

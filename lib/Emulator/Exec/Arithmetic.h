@@ -24,16 +24,21 @@ using Wide = std::conditional_t<
         std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
         std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>>>;
 
+/// Signed numbers wrap, too.
 struct Add {
   template <class T>
   T operator()(T a, T b) const {
-    return static_cast<T>(a + b);
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(
+        static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
   }
 };
 struct Sub {
   template <class T>
   T operator()(T a, T b) const {
-    return static_cast<T>(a - b);
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(
+        static_cast<U>(static_cast<U>(a) - static_cast<U>(b)));
   }
 };
 struct MulLo {

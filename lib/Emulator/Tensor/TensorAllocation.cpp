@@ -155,8 +155,11 @@ static Step allocate(Warp &warp, const Op &op, Mask mask) {
                "expected at most the " + std::to_string(memory.last) +
                    " columns of the allocation before, but got " +
                    std::to_string(columns));
+  // One after the other.
+  if (request.open && request.owner != &warp)
+    return Step::Wait;
   if (!request.open) {
-    request = {true, false, columns, 0};
+    request = {true, false, columns, 0, &warp};
     cluster.notify();
   }
   if (!request.granted) {
@@ -181,6 +184,7 @@ static Step allocate(Warp &warp, const Op &op, Mask mask) {
   }
   uint32_t column = request.column;
   request = {};
+  cluster.notify();
   // One lane's, as an ordinary store.
   uint8_t *host[kLanes];
   Mask one = mask & -mask;

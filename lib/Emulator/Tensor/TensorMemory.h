@@ -45,6 +45,7 @@ struct TensorMemory {
   struct Request {
     bool open = false, granted = false;
     uint32_t columns = 0, column = 0;
+    const Warp *owner = nullptr;
   } request;
 };
 
