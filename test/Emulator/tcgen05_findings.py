@@ -77,6 +77,8 @@ class Findings(unittest.TestCase):
     def test_other_devices(self):
         self.finds("expected code for sm_100, but got sm_90a", changes=[("sm_100a", "sm_90a")], code=218)
         self.finds("expected a module for sm_100a, but got one for sm_90", changes=[("sm_100a", "sm_90")], code=218)
+        self.finds("expected a module for sm_90a, but got one for sm_100a",
+                   changes=[("END:\nret;", "END:\nwgmma.fence.sync.aligned;\nret;")], code=218)
 
     def test_allocations(self):
         self.finds("32 columns of tensor memory from", "were not deallocated before the block ended",

@@ -38,7 +38,7 @@ def copies(register, offset, count, column):
 class Scales(unittest.TestCase):
     def multiply(self, kind, vector, factor_type, a_type="e4m3", b_type="e4m3", m=128, n=128, steps=4, group=1):
         """Values and factors whose sums are exact; all factors of `steps` instructions are copied first."""
-        four = kind != "mxf8f6f4"
+        four, stacked = kind != "mxf8f6f4", group == 2 and m == 128
         k, each = (64, {"2X": 2, "4X": 4}[vector]) if four else (32, 1)
         values = np.array([-3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3])
         a, b = rng.choice(values, (m, k * steps)), rng.choice(values, (n, k * steps))
@@ -67,6 +67,10 @@ class Scales(unittest.TestCase):
             tiles = [Tile(encode(a[rows], a_type), 128), Tile(encode(b[columns], b_type), 128)]
             # A block's rows of A, all columns of B.
             parts = [atoms(codes_a[rows]), atoms(codes_b)]
+            # Of 64 rows of D the columns' second half is in the lower half of the lanes, and so are its factors.
+            if stacked:
+                halves = [atoms(half) for half in np.split(codes_b, 2)]
+                parts[1] = np.stack(halves, 1).reshape(-1, 512)
             image, offsets = lay(tiles + parts)
             images.append(image)
         count_a, count_b = len(parts[0]), len(parts[1])
@@ -81,6 +85,12 @@ class Scales(unittest.TestCase):
                     work += copies("%d10", offsets[3] + 512 * (part * along + i), 1,
                                    base_b + 4 * (i * (count_b // along) + part))
         block_columns = 4 * (count_b // along)
+        if stacked:
+            block_columns, work = 4, copies("%d10", offsets[2], count_a, base_a)
+            for i in range(along):
+                work += descriptor("%d10", offsets[3] + 1024 * i, 8 << 32 | 1 << 46)
+                work += f"add.s32 %r9, %r1, {base_b + 4 * i};\n" \
+                        "tcgen05.cp.cta_group::2.64x128b.warpx2::01_23 [%r9], %d10;\n"
         for step in range(steps):
             first = step * each
             id_, atom = first % 4, first // 4
@@ -117,6 +127,8 @@ class Scales(unittest.TestCase):
     def test_pairs(self):
         self.multiply("mxf8f6f4", "1X", "ue8m0", m=256, n=256, group=2)
         self.multiply("mxf4nvf4", "4X", "ue4m3", "e2m1", "e2m1", m=256, n=128, group=2)
+        self.multiply("mxf8f6f4", "1X", "ue8m0", m=128, n=128, steps=8, group=2)
+        self.multiply("mxf4nvf4", "4X", "ue4m3", "e2m1", "e2m1", m=128, n=256, group=2)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
