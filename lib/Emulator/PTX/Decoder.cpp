@@ -43,6 +43,16 @@ void Decoder::expectOperands(size_t count) const {
          std::to_string(numOperands()));
 }
 
+void Decoder::expectTarget(unsigned arch, std::string_view suffixes) const {
+  std::string_view target = program.module->target;
+  std::string plain = "sm_" + std::to_string(arch);
+  for (char suffix : suffixes)
+    if (target == plain + suffix)
+      return;
+  fail("expected a module for " + plain + suffixes[0] + ", but got one for " +
+       std::string(target));
+}
+
 const Operand &Decoder::operand(size_t i) const {
   if (i >= numOperands())
     fail("expected more than " + std::to_string(numOperands()) + " operands");

@@ -70,6 +70,8 @@ public:
   Type takeType(Modifiers &modifiers) const;
   size_t numOperands() const { return statement->operands.size(); }
   void expectOperands(size_t count) const;
+  /// The module is for the architecture, with one of these suffixes.
+  void expectTarget(unsigned arch, std::string_view suffixes) const;
   const Operand &operand(size_t i) const;
 
   /// The row of a source of so many bits: a register or a constant.

@@ -127,10 +127,7 @@ static Step fenceAfter(Warp &warp, const Op &, Mask mask) {
 //===----------------------------------------------------------------------===//
 
 static void decodeTcgen05(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  std::string_view target = decoder.program.module->target;
-  if (target != "sm_100a" && target != "sm_100f")
-    decoder.fail("expected a module for sm_100a, but got one for " +
-                 std::string(target));
+  decoder.expectTarget(100, "af");
   if (modifiers.empty())
     decoder.fail("expected an operation");
   std::string_view what = modifiers.takeNext();

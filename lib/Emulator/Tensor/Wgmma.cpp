@@ -366,10 +366,7 @@ static void decodeMultiply(Decoder &decoder, Modifiers &modifiers, Op &op) {
 }
 
 static void decodeWgmma(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  std::string_view target = decoder.program.module->target;
-  if (target != "sm_90a")
-    decoder.fail("expected a module for sm_90a, but got one for " +
-                 std::string(target));
+  decoder.expectTarget(90, "a");
   auto what =
       modifiers.takeOneOf({"mma_async", "fence", "commit_group", "wait_group"});
   if (!what)

@@ -1,4 +1,4 @@
-//===- runtime.cpp - What nvcc's programs need of libcudart -----*- C++ -*-===//
+//===- runtime.cpp - What nvcc's programs need of libcudart ---------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
