@@ -86,6 +86,9 @@ LogicalResult KernelArgumentAttr::verify(EmitError emitError, StringRef name,
                        << "' to be in 0..8, but got " << rank;
   // argument_c3
   int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
+  // A byte each in memory.
+  if (element.isInteger(1))
+    bits = 8;
   if (!llvm::is_contained({8, 16, 32, 64}, bits))
     return emitError() << "expected element of argument '" << name
                        << "' to have 8, 16, 32 or 64 bits, but got " << element;

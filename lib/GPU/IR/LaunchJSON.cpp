@@ -64,6 +64,7 @@ static StringRef getTypeName(Type type) {
   if (type.isF16())
     return "f16";
   switch (type.getIntOrFloatBitWidth()) {
+  case 1:
   case 8:
     return "u8";
   case 16:

@@ -89,6 +89,7 @@ void Epilogue::loadColumns(Value col) {
     const FragmentSource &source = operand.source;
     if (!vectorLoads || !source.alongN || source.alongM ||
         source.elementType.getIntOrFloatBitWidth() > 16 ||
+        source.elementType.isInteger(1) ||
         (registersLeft -= static_cast<int64_t>(offsets.size())) < 0)
       continue;
     // Where all are in the result, one address serves them.
@@ -174,7 +175,8 @@ Pair Epilogue::load(Loaded &loaded, FragmentLayout::Place place) {
     return entry->second;
 
   Type stored = source.elementType;
-  if (stored.getIntOrFloatBitWidth() == 8)
+  bool isBit = stored.isInteger(1);
+  if (stored.getIntOrFloatBitWidth() == 8 || isBit)
     stored = b.getI8Type();
   bool isVector = vectorLoads && alongCol && !fragment.swapped;
   auto clampTo = [&](Value index, Value extent, int64_t last) {
@@ -203,7 +205,10 @@ Pair Epilogue::load(Loaded &loaded, FragmentLayout::Place place) {
   }
   if (stored != source.elementType)
     for (Value &value : values)
-      value = arith::BitcastOp::create(b, source.elementType, value);
+      value = isBit ? arith::TruncIOp::create(b, source.elementType, value)
+                          .getResult()
+                    : arith::BitcastOp::create(b, source.elementType, value)
+                          .getResult();
   return loaded.cache[key] = values;
 }
 

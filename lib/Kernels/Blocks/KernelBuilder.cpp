@@ -110,8 +110,9 @@ Value KernelBuilder::offset(Value base, Value bytes) {
   return LLVM::GEPOp::create(*this, base.getType(), getI8Type(), base, bytes);
 }
 Value KernelBuilder::element(Value base, Value index, Type elementType) {
-  // LLVM has no 8-bit floats; the width is all that counts.
-  Type stored = getIntegerType(elementType.getIntOrFloatBitWidth());
+  // LLVM has no 8-bit floats; the width is all that counts. A bit has a byte.
+  Type stored =
+      getIntegerType(std::max(elementType.getIntOrFloatBitWidth(), 8u));
   return LLVM::GEPOp::create(*this, base.getType(), stored, base, index);
 }
 Value KernelBuilder::load(Value pointer, Type type) {

@@ -28,7 +28,7 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
   size_t result = 0;
   auto add = [&](StringRef name, Type element, int64_t rank,
                  KernelAccess access, int64_t alignment) {
-    int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+    int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
     if (result < spec.getCount(name))
       arguments.push_back(KernelArgumentAttr::get(
           context, getNameOfResult(name, result), element, rank, access,

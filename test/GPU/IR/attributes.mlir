@@ -43,6 +43,9 @@ module attributes {fp8_gpu.target = #fp8_gpu.target<
   "test.math"() {fp8_gpu.math = #fp8_gpu.math<exact>} : () -> ()
   // CHECK: "test.math"() {fp8_gpu.math = #fp8_gpu.math<approximate>}
   "test.math"() {fp8_gpu.math = #fp8_gpu.math<approximate>} : () -> ()
+  // Bits have a byte each.
+  // CHECK: "test.mask"() {a = #fp8_gpu.argument<name = "x", element = i1, rank = 2, access = read, alignment = 1>}
+  "test.mask"() {a = #fp8_gpu.argument<name = "x", element = i1, rank = 2, access = read, alignment = 1>} : () -> ()
   // CHECK: "test.kernel"() {fp8_gpu.kernel = @kernels::@k}
   "test.kernel"() {fp8_gpu.kernel = @kernels::@k} : () -> ()
 }

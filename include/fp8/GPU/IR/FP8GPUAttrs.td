@@ -111,7 +111,7 @@ def FP8GPU_ArgumentAttr : FP8GPU_Attr<"KernelArgument", "argument"> {
     Constraints:
     - (C1) `name` is not empty;
     - (C2) `rank` is in 0..8;
-    - (C3) `element` has 8, 16, 32 or 64 bits;
+    - (C3) `element` has 8, 16, 32 or 64 bits, or is `i1`, which has a byte in memory;
     - (C4) `alignment` is a power of two from the element's bytes to 4096.
 
     Example: `#fp8_gpu.argument<name = "a", element = f8E4M3FN, rank = 2, access = read, alignment = 16>`.
