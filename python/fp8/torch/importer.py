@@ -73,13 +73,15 @@ def get_decompositions():
                 torch.ops.aten.mean.default, torch.ops.aten.mean.dim)}}
 
 
+def _describe(size):
+    """An extent as text, the same for those that are known to be equal."""
+    return str(size.node.expr) if isinstance(size, torch.SymInt) else str(size)
+
+
 def _find_merged(before, after):
     """The dimensions (first, last) of shape `before` that are one of `after`, where all others
     are the same; None if it is not as simple."""
-    def describe(size):
-        return str(size.node.expr) if isinstance(size, torch.SymInt) else str(size)
-
-    before, after = ([describe(size) for size in shape] for shape in (before, after))
+    before, after = ([_describe(size) for size in shape] for shape in (before, after))
     merged = len(before) - len(after)
     if merged < 1:
         return None
@@ -107,6 +109,23 @@ def _flatten_views(graph):
     graph.eliminate_dead_code()
 
 
+def _keep_expanded(graph):
+    """Extents that torch.expand leaves as they are, as -1, which says so: of an unknown one
+    torch-mlir would ask for each element whether it is 1."""
+    for node in graph.nodes:
+        if node.target is not torch.ops.aten.expand.default:
+            continue
+        source, value = node.args[0].meta.get("val"), node.meta.get("val")
+        if source is None or value is None:
+            continue
+        sizes, added = list(node.args[1]), value.ndim - source.ndim
+        for dim, size in enumerate(source.shape):
+            if _describe(size) == _describe(value.shape[dim + added]):
+                sizes[dim + added] = -1
+        node.args = (node.args[0], sizes, *node.args[2:])
+    graph.eliminate_dead_code()
+
+
 def convert(module, ports, layers):
     """The program, as text, of a torch.fx.GraphModule of core operations on tensors, with the
     Ports of its arguments and the names of products by those of their nodes.
@@ -114,6 +133,7 @@ def convert(module, ports, layers):
     Raises UnsupportedProgram for what does not become linalg.
     """
     _flatten_views(module.graph)
+    _keep_expanded(module.graph)
     context = ir.Context()
     torch_dialect.register_dialect(context)
     importer = FxImporter(context=context)

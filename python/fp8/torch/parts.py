@@ -84,10 +84,20 @@ class Part:
             self.state.end_step()
 
 
+def _find_viewed(node):
+    """The argument of a graph that a node has in another shape and nothing else, and that
+    shape, with -1 for an extent that is not known; None for other nodes."""
+    shape = [-1 if isinstance(size, torch.SymInt) else size
+             for size in getattr(node.meta.get("val"), "shape", ())]
+    while graphs.get_operation(node) in ("view", "_unsafe_view", "reshape"):
+        node = node.args[0]
+    return (node, shape) if node.op == "placeholder" and shape.count(-1) <= 1 else None
+
+
 def extract(module):
     """A copy that returns a tuple of tensors, each once, and takes only what it needs; which
-    of the arguments these are; and where each output is: ("argument", i), ("result", i) or
-    ("value", anything else)."""
+    of the arguments these are; and where each output is: ("argument", i), ("view", (i, shape)),
+    ("result", i) or ("value", anything else)."""
     nodes, graph = {}, torch.fx.Graph()
     graph.graph_copy(module.graph, nodes)
     placeholders = graphs.get_placeholders(module.graph)
@@ -97,6 +107,8 @@ def extract(module):
             places.append(("value", output))
         elif output.op == "placeholder":
             places.append(("argument", placeholders.index(output)))
+        elif viewed := _find_viewed(output):
+            places.append(("view", (placeholders.index(viewed[0]), viewed[1])))
         else:
             if output not in results:
                 results.append(output)
@@ -122,12 +134,14 @@ class Caller:
         self._boxed_call = True
 
     def __call__(self, arguments):
-        kept = {where: arguments[where] for kind, where in self._places if kind == "argument"}
+        kept = [arguments[where] if kind == "argument" else
+                arguments[where[0]].reshape(where[1]) if kind == "view" else where
+                for kind, where in self._places]
         taken = [arguments[i] for i in self._taken]
         arguments.clear()
         results = self._part(*taken) if self._part else ()
-        return [results[where] if kind == "result" else kept[where] if kind == "argument"
-                else where for kind, where in self._places]
+        return [results[where] if kind == "result" else value
+                for (kind, where), value in zip(self._places, kept)]
 
 
 def compile_part(name, module, names, compile, caches_weights=False):
