@@ -86,6 +86,7 @@ static void buildRecipePipeline(OpPassManager &pm,
 /// 3: every scale an SSA value.
 static void buildScalingPipeline(OpPassManager &pm,
                                  const PipelineOptions &options) {
+  addFuncPass(pm, createFlattenRowsPass());
   // Before scales are given: a quantize that names its recipe moves as one
   // operation, and equal ones merge before each gets an amax of its own.
   addFuncPass(pm, createSimplifyCastsPass());

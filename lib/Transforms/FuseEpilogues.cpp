@@ -61,6 +61,32 @@ std::optional<SmallVector<bool>> getAlignment(AffineMap map,
   return present;
 }
 
+/// The unit dimensions that an operand of `type` has beyond the loops: those of
+/// the only batch of rows, or of single rows.
+SmallVector<int64_t> getUnitDims(AffineMap map, RankedTensorType type) {
+  SmallVector<int64_t> dims;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+    if (map.getNumResults() - dims.size() > map.getNumDims() &&
+        isa<AffineConstantExpr>(expr) && type.getDimSize(dim) == 1)
+      dims.push_back(dim);
+  return dims;
+}
+
+/// The groups of a tensor's dimensions where those of `dropped` are gone.
+SmallVector<ReassociationIndices> getGroups(int64_t rank,
+                                            ArrayRef<int64_t> dropped) {
+  SmallVector<ReassociationIndices> groups(1);
+  bool isEmpty = true;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    bool isKept = !llvm::is_contained(dropped, dim);
+    if (isKept && !isEmpty)
+      groups.emplace_back();
+    isEmpty &= !isKept;
+    groups.back().push_back(dim);
+  }
+  return groups;
+}
+
 /// Inserts the unit dimensions that `alignment` says are missing.
 Value align(PatternRewriter &rewriter, Location loc, Value operand,
             ArrayRef<bool> alignment) {
@@ -115,7 +141,8 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
     SmallVector<std::pair<unsigned, unsigned>> newArguments;
     SmallVector<unsigned> accumulators;
     IRMapping mapping;
-    SmallVector<std::pair<Value, SmallVector<bool>>> toAlign;
+    SmallVector<std::tuple<Value, SmallVector<int64_t>, SmallVector<bool>>>
+        toAlign;
     for (OpOperand *input : op.getDpsInputOperands()) {
       AffineMap map = op.getMatchingIndexingMap(input);
       unsigned number = input->getOperandNumber();
@@ -131,15 +158,27 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
         mapping.map(op.getBody()->getArgument(number), input->get());
         continue;
       }
-      std::optional<SmallVector<bool>> alignment = getAlignment(map, type);
+      SmallVector<int64_t> dropped = getUnitDims(map, type);
+      SmallVector<int64_t> shape;
+      for (int64_t dim = 0; dim < type.getRank(); ++dim)
+        if (!llvm::is_contained(dropped, dim))
+          shape.push_back(type.getDimSize(dim));
+      std::optional<SmallVector<bool>> alignment =
+          getAlignment(map.dropResults(dropped), type.clone(shape));
       if (!alignment)
         return rewriter.notifyMatchFailure(op, "an operand does not broadcast");
       newArguments.emplace_back(number, operands.size() + toAlign.size());
-      toAlign.emplace_back(input->get(), *alignment);
+      toAlign.emplace_back(input->get(), dropped, *alignment);
     }
     rewriter.setInsertionPoint(op);
-    for (auto &[value, alignment] : toAlign)
-      operands.push_back(align(rewriter, op.getLoc(), value, alignment));
+    for (auto &[value, dropped, alignment] : toAlign) {
+      Location loc = op.getLoc();
+      int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
+      if (!dropped.empty())
+        value = tensor::CollapseShapeOp::create(rewriter, loc, value,
+                                                getGroups(rank, dropped));
+      operands.push_back(align(rewriter, loc, value, alignment));
+    }
 
     // New matmul: the old epilogue, then the body of `op`.
     auto resultType = cast<RankedTensorType>(op.getResult(0).getType());

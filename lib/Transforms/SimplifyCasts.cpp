@@ -55,6 +55,35 @@ bool feedsContractions(Value value) {
   });
 }
 
+/// Whether `op` moves a tensor's elements, or tells them apart otherwise.
+bool movesData(Operation *op) {
+  return isa_and_present<linalg::TransposeOp, tensor::CollapseShapeOp,
+                         tensor::ExpandShapeOp, tensor::CastOp,
+                         linalg::BroadcastOp, tensor::PadOp,
+                         tensor::InsertSliceOp, tensor::ExtractSliceOp>(op);
+}
+
+/// Whether rows are all that may be quantised of what `collapse` makes them of:
+/// above, there is no other quantize to meet, and no pass that computes the
+/// batches, and rows are what passes write best.
+bool isOnlyReadAsRows(tensor::CollapseShapeOp collapse) {
+  auto groups = collapse.getReassociationIndices();
+  if (groups.size() < 2 || groups.back().size() != 1)
+    return false;
+  Operation *definition = collapse.getSrc().getDefiningOp();
+  if (movesData(definition) || isa_and_present<DequantizeOp>(definition))
+    return false;
+  // Passes are over three dimensions at most.
+  if (isa_and_present<linalg::LinalgOp>(definition) &&
+      collapse.getSrcType().getRank() <= 3)
+    return false;
+  return llvm::none_of(collapse.getSrc().getUsers(), [&](Operation *user) {
+    if (auto other = dyn_cast<tensor::CollapseShapeOp>(user))
+      return other.getReassociation() != collapse.getReassociation();
+    return movesData(user) || isa<QuantizeOp>(user);
+  });
+}
+
 /// quantize(move(x)) -> move(quantize(x)): the blocks move with the data, so
 /// they hold the same elements.
 template <typename MoveOp>
@@ -69,6 +98,10 @@ struct HoistQuantize : OpRewritePattern<QuantizeOp> {
     auto moveOp = op.getSource().template getDefiningOp<MoveOp>();
     if (!moveOp)
       return rewriter.notifyMatchFailure(op, "source is not moved data");
+    if (auto collapse =
+            dyn_cast<tensor::CollapseShapeOp>(moveOp.getOperation());
+        collapse && isOnlyReadAsRows(collapse))
+      return rewriter.notifyMatchFailure(op, "nothing to meet above");
     if (isa<tensor::PadOp>(moveOp) && !isOnlyQuantized(op.getSource()))
       return rewriter.notifyMatchFailure(
           op, "what is padded is needed in high precision too");

@@ -151,3 +151,23 @@ func.func @transposed(%a: tensor<64x32xbf16>, %b: tensor<16x64xbf16>, %c: tensor
   } -> !t
   return %1, %3 : !t, !t
 }
+
+// Rows of one batch, and single rows of batches, as they are read through reshapes.
+// CHECK-LABEL: func.func @batches
+// CHECK-DAG: %[[X:.*]] = tensor.collapse_shape %arg2 {{\[}}[0, 1], [2]] : tensor<1x32x16xf32> into tensor<32x16xf32>
+// CHECK-DAG: %[[Y:.*]] = tensor.collapse_shape %arg3 {{\[}}[0, 1], [2]] : tensor<32x1x16xf32> into tensor<32x16xf32>
+// CHECK: fp8.matmul {{.*}} epilogue(%[[X]], %[[Y]] : tensor<32x16xf32>, tensor<32x16xf32>)
+// CHECK-NOT: linalg.generic
+func.func @batches(%a: !a, %b: !b, %x: tensor<1x32x16xf32>, %y: tensor<32x1x16xf32>) -> tensor<32x16xf32> {
+  %0 = fp8.matmul %a, %b : !a, !b -> tensor<32x16xf32>
+  %e = tensor.empty() : tensor<32x16xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (0, m, n)>, affine_map<(m, n) -> (m, 0, n)>, affine_map<(m, n) -> (m, n)>],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%0, %x, %y : tensor<32x16xf32>, tensor<1x32x16xf32>, tensor<32x1x16xf32>) outs(%e : tensor<32x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %r: f32, %o: f32):
+    %2 = arith.addf %p, %q : f32
+    %3 = arith.addf %2, %r : f32
+    linalg.yield %3 : f32
+  } -> tensor<32x16xf32>
+  return %1 : tensor<32x16xf32>
+}

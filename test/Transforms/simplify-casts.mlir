@@ -36,12 +36,38 @@ func.func @both_ways_mxfp8(%x: tensor<64x64xf32>) -> (!fp8.scaled<64x64xf8E4M3FN
 
 // CHECK-LABEL: func.func @quantize_of_collapse
 // CHECK: %[[Q:.*]] = fp8.quantize %arg0 {{.*}} -> <2x4x64xf8E4M3FN, block = [1, 1, 32]
+// CHECK-NOT: fp8.quantize
 // CHECK: %[[P:[^,]*]], %[[S:[^ ]*]] = fp8.disassemble %[[Q]]
 // CHECK-DAG: tensor.collapse_shape %[[P]] {{\[}}[0, 1], [2]] : tensor<2x4x64xf8E4M3FN> into tensor<8x64xf8E4M3FN>
 // CHECK-DAG: tensor.collapse_shape %[[S]] {{\[}}[0, 1], [2]] : tensor<2x4x2xf8E8M0FNU> into tensor<8x2xf8E8M0FNU>
 // CHECK: fp8.assemble
-func.func @quantize_of_collapse(%x: tensor<2x4x64xf32>) -> !fp8.scaled<8x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU> {
+func.func @quantize_of_collapse(%x: tensor<2x4x64xf32>) -> (!fp8.scaled<8x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>, !fp8.scaled<2x4x64xf8E4M3FN, block = [1, 1, 32], scale = f8E8M0FNU>) {
   %c = tensor.collapse_shape %x [[0, 1], [2]] : tensor<2x4x64xf32> into tensor<8x64xf32>
+  %0 = fp8.quantize %c recipe(#fp8.mxfp8) : tensor<8x64xf32> -> !fp8.scaled<8x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+  %1 = fp8.quantize %x recipe(#fp8.mxfp8) : tensor<2x4x64xf32> -> !fp8.scaled<2x4x64xf8E4M3FN, block = [1, 1, 32], scale = f8E8M0FNU>
+  return %0, %1 : !fp8.scaled<8x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>, !fp8.scaled<2x4x64xf8E4M3FN, block = [1, 1, 32], scale = f8E8M0FNU>
+}
+
+// There is nothing to share: rows are quantised as rows.
+// CHECK-LABEL: func.func @quantize_of_rows
+// CHECK: %[[C:.*]] = tensor.collapse_shape %arg0
+// CHECK: fp8.quantize %[[C]]
+func.func @quantize_of_rows(%x: tensor<2x4x64xf32>) -> !fp8.scaled<8x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU> {
+  %c = tensor.collapse_shape %x [[0, 1], [2]] : tensor<2x4x64xf32> into tensor<8x64xf32>
+  %0 = fp8.quantize %c recipe(#fp8.mxfp8) : tensor<8x64xf32> -> !fp8.scaled<8x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+  return %0 : !fp8.scaled<8x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+}
+
+// What computes batches quantises them.
+// CHECK-LABEL: func.func @quantize_of_computed_batches
+// CHECK: %[[B:.*]] = linalg.broadcast
+// CHECK: %[[E:.*]] = linalg.exp ins(%[[B]]
+// CHECK: fp8.quantize %[[E]] {{.*}} -> <2x4x64xf8E4M3FN
+func.func @quantize_of_computed_batches(%x: tensor<4x64xf32>) -> !fp8.scaled<8x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU> {
+  %e = tensor.empty() : tensor<2x4x64xf32>
+  %b = linalg.broadcast ins(%x : tensor<4x64xf32>) outs(%e : tensor<2x4x64xf32>) dimensions = [0]
+  %y = linalg.exp ins(%b : tensor<2x4x64xf32>) outs(%e : tensor<2x4x64xf32>) -> tensor<2x4x64xf32>
+  %c = tensor.collapse_shape %y [[0, 1], [2]] : tensor<2x4x64xf32> into tensor<8x64xf32>
   %0 = fp8.quantize %c recipe(#fp8.mxfp8) : tensor<8x64xf32> -> !fp8.scaled<8x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
   return %0 : !fp8.scaled<8x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 }

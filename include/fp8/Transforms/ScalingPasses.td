@@ -11,6 +11,42 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FlattenRowsPass : Pass<"fp8-flatten-rows"> {
+  let summary = "what surrounds matrix products of batches of rows on rows";
+  let description = [{
+    Frameworks have activations [batch, length, width], and reshape them to rows
+    [batch * length, width] for each matrix product. Elementwise operations,
+    reductions, broadcasts, transposes, slices and concatenations between such
+    reshapes, in which both dimensions are neighbours wherever there is one of
+    them, work on rows here too: reshapes meet and fold, and what is left of them
+    are those at the ends of the function, and around what tells batches apart.
+    The same becomes of every two dimensions of which a reshape makes one,
+    or that a matrix product does not tell apart.
+
+    An operation stays as it is if all that it reads, or all who read its result,
+    have to: a reshape between would make two passes over memory of one. What
+    reads both is on rows, and what only it reads.
+    `tensor.reshape` of rows to batches, which importers use where extents are
+    not known, becomes `tensor.expand_shape`.
+
+    Sums are of the same elements in the same order.
+
+    ```mlir
+    %1 = linalg.generic {indexing_maps = [(d0, d1, d2) -> (d0, d1, d2), (d0, d1, d2) -> (d2), ...]} ins(%x, %w : tensor<4x256x512xbf16>, tensor<512xbf16>) ...
+    %2 = tensor.collapse_shape %1 [[0, 1], [2]] : tensor<4x256x512xbf16> into tensor<1024x512xbf16>
+    // becomes
+    %1 = tensor.collapse_shape %x [[0, 1], [2]] : tensor<4x256x512xbf16> into tensor<1024x512xbf16>
+    %2 = linalg.generic {indexing_maps = [(d0, d1) -> (d0, d1), (d0, d1) -> (d1), ...]} ins(%1, %w : tensor<1024x512xbf16>, tensor<512xbf16>) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numFlattened", "num-flattened", "Operations on fewer dimensions">];
+}
+
 def SimplifyCastsPass : Pass<"fp8-simplify-casts"> {
   let summary = "share quantizes and move casts to where there are fewer";
   let description = [{
@@ -35,7 +71,8 @@ def SimplifyCastsPass : Pass<"fp8-simplify-casts"> {
       is *double quantisation* and gets a warning: the two roundings add up,
       the tensor should be quantised from its high-precision source.
 
-    A slice is not moved above a quantize: the amax of a tensor is not that of
+    Batches that become rows stay rows, where nothing computes or quantises the
+    batches otherwise. A slice is not moved above a quantize: the amax of a tensor is not that of
     its slice, and quantising the whole for a slice costs more. The same is true of
     what is looked up. Zeros are not added to a `dequantize`'s source: a caller's
     factor may be infinite, whose product with zero is NaN.
