@@ -8,7 +8,11 @@ alternate, called from Python and as a CUDA graph, which leaves the host's time 
 those of norms, from eager's results; peaks are of PyTorch's allocator, above what parameters,
 arguments and their gradients take. Needs a GPU.
 
-usage: torch_layers.py [--only NAMES] [--ways NAMES] [--rounds N] [--out FILE]
+usage: torch_layers.py [--only NAMES] [--ways NAMES] [--batches] [--accumulate] [--rounds N]
+       [--out FILE]
+
+--batches gives x as [4, 2048, width] in place of [8192, width]; --accumulate measures the calls
+behind the first one of a step, for ways that quantise weights once in it.
 """
 
 import argparse
@@ -60,7 +64,7 @@ class Attention(nn.Module):
 
         z = F.scaled_dot_product_attention(split(self.q(y)), split(self.k(y)), split(self.v(y)),
                                            is_causal=True, enable_gqa=True)
-        return self.out(z.transpose(1, 2).reshape(TOKENS, WIDTH))
+        return self.out(z.transpose(1, 2).reshape(x.shape))
 
 
 class TransformerLayer(nn.Module):
@@ -93,8 +97,11 @@ def convert_torchao(recipe, model):
         model, config=Float8LinearConfig.from_recipe_name(recipe))
 
 
-def use_backend(recipe, model):
-    return torch.compile(model, backend=fp8.torch.Backend(recipe))
+def use_backend(recipe, model, **options):
+    backend = fp8.torch.Backend(recipe, **options)
+    function = torch.compile(model, backend=backend)
+    function.backend = backend
+    return function
 
 
 # What makes of a model what is measured.
@@ -110,6 +117,7 @@ WAYS = {
     "layers rowwise, compiled": lambda model: torch.compile(convert("rowwise", model)),
     "backend delayed": functools.partial(use_backend, "delayed"),
     "backend delayed fast": functools.partial(use_backend, "delayed,accumulate=fast_fprop"),
+    "backend delayed, cached": functools.partial(use_backend, "delayed", cache_weights=True),
     "backend current": functools.partial(use_backend, "current"),
     "backend rowwise": functools.partial(use_backend, "rowwise"),
 }
@@ -185,27 +193,31 @@ def describe(error):
     return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
 
 
-def make_runs(model, x, dy, ways):
+def make_runs(model, x, dy, ways, accumulates):
     runs, failures = {}, {}
     for name in ways:
         own = copy.deepcopy(model)
         try:
             run = Run(own, WAYS[name](own), x, dy)
             run(), run()  # After these delayed scaling knows the amaxes.
+            if accumulates:
+                fp8.torch.accumulate(getattr(run.function, "backend", own))
             runs[name] = run
         except Exception as error:  # A peer that is not there, or cannot.
             failures[name] = describe(error)
     return runs, failures
 
 
-def benchmark(workload, ways, rounds):
+def benchmark(workload, ways, rounds, batches=False, accumulates=False):
     make, tokens, width = WORKLOADS[workload]
     torch.manual_seed(0)
     with torch.device("cuda"):
         model = make().bfloat16()
         x = torch.randn(tokens, width, dtype=torch.bfloat16)
+        if batches:
+            x = x.view(4, tokens // 4, width)
         dy = torch.randn_like(model(x)).detach()
-    runs, failures = make_runs(model, x, dy, ways)
+    runs, failures = make_runs(model, x, dy, ways, accumulates)
     expected = {name: value.clone() for name, value in runs["eager"].get_values().items()}
     errors = {name: run.get_error(expected) for name, run in runs.items()}
     peaks = {name: run.get_peak() for name, run in runs.items()}
@@ -255,6 +267,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--batches", action="store_true")
+    parser.add_argument("--accumulate", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
@@ -265,7 +279,7 @@ def main():
     rows, is_correct = [], True
     for workload in args.only:
         made, are_right = benchmark(workload, dict.fromkeys(["eager", "compiled", *args.ways]),
-                                    args.rounds)
+                                    args.rounds, args.batches, args.accumulate)
         rows += made
         is_correct &= are_right
         write_record(args.out, rounds=args.rounds, rows=rows)
