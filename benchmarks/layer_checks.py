@@ -44,7 +44,7 @@ def compile_all(jobs, caches_weight):
         sizes, recipe = job
         shape = linear_programs.Shape(*sizes, caches_weight)
         try:
-            fp8.compile(linear_programs.write(shape), recipe, target="auto")
+            linear_programs.compile_shape(shape, recipe, "auto")
         except fp8.Error:
             pass  # It is said below.
 

@@ -92,14 +92,13 @@ def measure(shape):
 def precompile(shapes):
     import torch
 
-    import fp8
     from fp8.torch import linear_programs
     torch.cuda.init()
 
     def compile(job):
         (rows, outputs, inputs), recipe = job
         shape = linear_programs.Shape(rows, inputs, outputs, torch.bfloat16, False)
-        fp8.compile(linear_programs.write(shape), recipe, target="auto")
+        linear_programs.compile_shape(shape, recipe, "auto")
 
     with ThreadPoolExecutor(14) as pool:
         list(pool.map(compile, [(shape, recipe) for shape in shapes for recipe in RECIPES]))

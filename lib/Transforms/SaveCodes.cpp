@@ -181,6 +181,23 @@ static bool isMovable(Operation *op, const Slice &slice) {
                       [&](Value operand) { return isIndexOf(operand, slice); });
 }
 
+/// What pads the codes that `parts` takes apart and puts them together again,
+/// and is all that is done with them; none if that is not so.
+static SmallVector<Operation *> findPadding(DisassembleOp parts) {
+  if (!parts.getPayload().hasOneUse())
+    return {};
+  auto pad = dyn_cast<tensor::PadOp>(*parts.getPayload().user_begin());
+  if (!pad || !pad.getConstantPaddingValue() || !pad.getResult().hasOneUse() ||
+      !pad.getLow().empty() || !pad.getHigh().empty())
+    return {};
+  auto codes = dyn_cast<AssembleOp>(*pad.getResult().user_begin());
+  if (!codes || !llvm::all_of(parts->getUsers(), [&](Operation *user) {
+        return user == pad || user == codes;
+      }))
+    return {};
+  return {parts, pad, codes};
+}
+
 /// Which dimension of `argument` a dimension of `value` is, where the way from
 /// one to the other only permutes.
 static std::optional<int64_t> findDimension(Value value, int64_t dimension,
@@ -190,7 +207,7 @@ static std::optional<int64_t> findDimension(Value value, int64_t dimension,
     if (auto transpose = dyn_cast<TransposeOp>(op))
       dimension = transpose.getPermutation()[dimension];
     else if (!isa<QuantizeOp>(op))
-      return std::nullopt;
+      return std::nullopt; // It may be longer, or of several.
     value = op->getOperand(0);
   }
   return dimension;
@@ -213,6 +230,13 @@ static FailureOr<Slice> computeSlice(BlockArgument argument,
           worklist.push_back(user->getResult(0));
         continue;
       }
+      if (auto parts = dyn_cast<DisassembleOp>(user))
+        if (SmallVector<Operation *> padding = findPadding(parts);
+            !padding.empty()) {
+          slice.ops.insert_range(padding);
+          worklist.push_back(padding.back()->getResult(0));
+          continue;
+        }
       auto dim = dyn_cast<tensor::DimOp>(user);
       if (dim && value == argument && dim.getConstantIndex()) {
         slice.dims.push_back(dim);
@@ -258,7 +282,12 @@ static Operation *findEqual(Operation *op, const IRMapping &mapping,
     if (user->getBlock() != block || user->getName() != op->getName())
       continue;
     auto isSame = [&](Value ours, Value theirs) {
-      return success(mapping.lookupOrDefault(ours) == theirs);
+      Attribute our, their;
+      return success(mapping.lookupOrDefault(ours) == theirs ||
+                     (ours.getType() == theirs.getType() &&
+                      matchPattern(ours, m_Constant(&our)) &&
+                      matchPattern(theirs, m_Constant(&their)) &&
+                      our == their));
     };
     if (OperationEquivalence::isEquivalentTo(
             op, user, isSame, /*markEquivalent=*/nullptr,

@@ -125,6 +125,56 @@ func.func @reads_rows(%x: tensor<3x7x64xbf16> {fp8.saved = "x"}) -> tensor<32x64
 
 // -----
 
+// Codes are padded where they are made.
+// CHECK-LABEL: func.func @padded_codes(
+// CHECK-SAME: tensor<64x32xf8E4M3FN> {fp8.name = "x.codes"}, tensor<64x1xf32> {fp8.name = "x.scale_inv"}
+// CHECK: %[[Q:.*]] = fp8.quantize
+// CHECK: %[[T:.*]] = fp8.transpose %[[Q]]
+// CHECK: %[[CODES:.*]], %[[SCALE:.*]] = fp8.disassemble %[[T]]
+// CHECK: %[[PADDED:.*]] = tensor.pad %[[CODES]]
+// CHECK: fp8.assemble %[[PADDED]], %[[SCALE]]
+// CHECK-NOT: tensor.pad
+func.func @padded_codes(%x: tensor<21x64xbf16> {fp8.save = "x"}) {
+  return
+}
+// CHECK-LABEL: func.func @reads_padded_codes(
+// CHECK-SAME: tensor<64x32xf8E4M3FN> {fp8.name = "x.codes"}
+// CHECK-NOT: tensor.pad
+// CHECK: return
+func.func @reads_padded_codes(%x: tensor<21x64xbf16> {fp8.saved = "x"}) -> tensor<64x32xf32> {
+  %zero = arith.constant 0.0 : f8E4M3FN
+  %q = fp8.quantize %x recipe(#fp8.rowwise) : tensor<21x64xbf16> -> !fp8.scaled<21x64xf8E4M3FN, block = [32, 1], scale = f32>
+  %t = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<21x64xf8E4M3FN, block = [32, 1], scale = f32>
+  %codes, %scale = fp8.disassemble %t : !fp8.scaled<64x21xf8E4M3FN, block = [1, 32], scale = f32>
+  %padded = tensor.pad %codes low[0, 0] high[0, 11] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f8E4M3FN
+  } : tensor<64x21xf8E4M3FN> to tensor<64x32xf8E4M3FN>
+  %p = fp8.assemble %padded, %scale : tensor<64x32xf8E4M3FN>, tensor<64x1xf32> -> !fp8.scaled<64x32xf8E4M3FN, block = [1, 32], scale = f32>
+  %d = fp8.dequantize %p : !fp8.scaled<64x32xf8E4M3FN, block = [1, 32], scale = f32> -> tensor<64x32xf32>
+  return %d : tensor<64x32xf32>
+}
+
+// CHECK-LABEL: func.func @reads_them_too(
+// CHECK-SAME: tensor<64x32xf8E4M3FN> {fp8.name = "x.codes"}
+// CHECK-NOT: tensor.pad
+// CHECK: return
+func.func @reads_them_too(%x: tensor<21x64xbf16> {fp8.saved = "x"}) -> tensor<64x32xf32> {
+  %zero = arith.constant 0.0 : f8E4M3FN
+  %q = fp8.quantize %x recipe(#fp8.rowwise) : tensor<21x64xbf16> -> !fp8.scaled<21x64xf8E4M3FN, block = [32, 1], scale = f32>
+  %t = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<21x64xf8E4M3FN, block = [32, 1], scale = f32>
+  %codes, %scale = fp8.disassemble %t : !fp8.scaled<64x21xf8E4M3FN, block = [1, 32], scale = f32>
+  %padded = tensor.pad %codes low[0, 0] high[0, 11] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f8E4M3FN
+  } : tensor<64x21xf8E4M3FN> to tensor<64x32xf8E4M3FN>
+  %p = fp8.assemble %padded, %scale : tensor<64x32xf8E4M3FN>, tensor<64x1xf32> -> !fp8.scaled<64x32xf8E4M3FN, block = [1, 32], scale = f32>
+  %d = fp8.dequantize %p : !fp8.scaled<64x32xf8E4M3FN, block = [1, 32], scale = f32> -> tensor<64x32xf32>
+  return %d : tensor<64x32xf32>
+}
+
+// -----
+
 // A name of its own, where no contraction is there to name it.
 // CHECK-LABEL: func.func @source(
 // CHECK: fp8.quantize %{{.*}} recipe(#fp8.delayed) {fp8.name = "l0.x"}

@@ -123,15 +123,14 @@ class Unit:
     def backward(self, dy, saved, weight, has_bias, needs_x, needs_weight):
         """dx, dweight and dbias, None for what is not needed. `saved` is what `forward` said
         besides y, or [x]."""
-        rows = dy.shape[0]
         name = "backward" if needs_x and needs_weight else "dgrad" if needs_x else "wgrad"
         with torch.no_grad():
+            # A graph for any number of rows keeps what programs for any number say.
+            for rows in (dy.shape[0], None):
+                names = self._get("train", rows, weight, has_bias).results[1:] or ("x",)
+                if not needs_weight or len(names) == len(saved):
+                    break
             function = self._get(name, rows, weight, has_bias)
-            names = [name for name in function.arguments if name.startswith("x")]
-            if needs_weight and len(names) != len(saved):
-                # A graph for any number of rows keeps what programs for any number say.
-                function = self._get(name, None, weight, has_bias)
-                names = [name for name in function.arguments if name.startswith("x")]
             values = {"dy": dy, **dict(zip(names, saved))}
             if needs_x:
                 values.update(self._get_weight(weight, rows, has_bias, reuse=True))

@@ -165,6 +165,13 @@ def write(shape):
             + writer.backward("dgrad", True, False) + writer.backward("wgrad", False, True))
 
 
+def compile_shape(shape, recipe, target, **options):
+    """The program of a Shape, as layers have it; options of fp8.compile."""
+    # What a model keeps is less than in high precision already, and what one layer needs beside
+    # it meanwhile counts for little.
+    return fp8.compile(write(shape), recipe, target=target, **{"keep_peak": False, **options})
+
+
 class Programs:
     """The programs of a recipe, which all layers of it share.
 
@@ -215,10 +222,7 @@ class Programs:
         target = self.target
         if target == "auto":
             target = "auto" if device == "cuda" else "cpu"
-        # What a model keeps is less than in high precision already, and what one layer needs
-        # beside it meanwhile counts for little.
-        options = {"keep_peak": False, **self.options}
-        program = fp8.compile(write(shape), self.recipe, target=target, **options)
+        program = compile_shape(shape, self.recipe, target, **self.options)
         return program, {remark.name: remark for remark in program.remarks
                          if remark.kind == "high precision"}
 
