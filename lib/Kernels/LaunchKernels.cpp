@@ -26,6 +26,9 @@ static FailureOr<LaunchOp> launch(OpBuilder &builder, KernelOpInterface op,
                                   SymbolRefAttr symbol,
                                   const KernelOperands &operands,
                                   SymbolTableCollection &symbols) {
+  if (!symbol)
+    return op->emitOpError("expected every entry of '")
+           << kFewRowsAttrName << "' to have a kernel";
   Operation *kernel = symbols.lookupNearestSymbolFrom(op, symbol);
   auto description = kernel ? kernel->getAttrOfType<LaunchAttr>(kLaunchAttrName)
                             : LaunchAttr();
@@ -82,6 +85,9 @@ static LogicalResult launch(KernelOpInterface op,
   if (!choices.empty()) {
     Value out = operands.outs.front();
     int64_t rank = cast<RankedTensorType>(out.getType()).getRank();
+    if (rank < 2)
+      return op->emitOpError("expected a first result with rows, as it has '")
+             << kFewRowsAttrName << "', but got " << out.getType();
     rows = builder.createOrFold<tensor::DimOp>(op.getLoc(), out, rank - 2);
   }
   FailureOr<SmallVector<Value>> results = launch(

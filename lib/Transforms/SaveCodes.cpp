@@ -106,6 +106,12 @@ LogicalResult SaveCodesPass::collect(llvm::MapVector<StringAttr, Link> &links) {
                            << ", but got another one");
     link.source = function;
     link.isResult = isResult;
+    auto type = dyn_cast<RankedTensorType>(getType(link, id));
+    if (!type || !isa<FloatType>(type.getElementType()))
+      return LogicalResult(function.emitOpError("expected what has '")
+                           << kSaveAttrName << "' = " << id
+                           << " to be a tensor of floats, but got "
+                           << getType(link, id));
     return success();
   };
   for (auto function : getOperation().getOps<func::FuncOp>()) {
@@ -131,6 +137,13 @@ LogicalResult SaveCodesPass::collect(llvm::MapVector<StringAttr, Link> &links) {
         return function.emitOpError("expected a tensor of the module to have '")
                << kSaveAttrName << "' = " << id << ", as argument " << i
                << " has '" << kSavedAttrName << "', but got none";
+      if (link->second.source == function)
+        return function.emitOpError("expected another function to have '")
+               << kSaveAttrName << "' = " << id << ", as argument " << i
+               << " has '" << kSavedAttrName << "', but got its own";
+      if (llvm::is_contained(link->second.readers, function))
+        return function.emitOpError("expected one argument with '")
+               << kSavedAttrName << "' = " << id << ", but got another one";
       if (Type type = getType(link->second, id);
           type != function.getArgumentTypes()[i])
         return function.emitOpError("expected argument ")
@@ -146,7 +159,7 @@ LogicalResult SaveCodesPass::collect(llvm::MapVector<StringAttr, Link> &links) {
 // Slices
 //===----------------------------------------------------------------------===//
 
-/// Whether a value is a constant, or computed of extents of `tensors` only.
+/// Whether a value is a constant, or computed of extents of the argument only.
 static bool isIndexOf(Value value, const Slice &slice) {
   if (matchPattern(value, m_Constant()))
     return true;
@@ -184,6 +197,7 @@ static bool isMovable(Operation *op, const Slice &slice) {
 /// What pads the codes that `parts` takes apart and puts them together again,
 /// and is all that is done with them; none if that is not so.
 static SmallVector<Operation *> findPadding(DisassembleOp parts) {
+  Block *block = parts->getBlock();
   if (!parts.getPayload().hasOneUse())
     return {};
   auto pad = dyn_cast<tensor::PadOp>(*parts.getPayload().user_begin());
@@ -191,9 +205,11 @@ static SmallVector<Operation *> findPadding(DisassembleOp parts) {
       !pad.getLow().empty() || !pad.getHigh().empty())
     return {};
   auto codes = dyn_cast<AssembleOp>(*pad.getResult().user_begin());
-  if (!codes || !llvm::all_of(parts->getUsers(), [&](Operation *user) {
-        return user == pad || user == codes;
-      }))
+  if (!codes ||
+      !llvm::all_of(
+          parts->getUsers(),
+          [&](Operation *user) { return user == pad || user == codes; }) ||
+      pad->getBlock() != block || codes->getBlock() != block)
     return {};
   return {parts, pad, codes};
 }
@@ -230,7 +246,8 @@ static FailureOr<Slice> computeSlice(BlockArgument argument,
           worklist.push_back(user->getResult(0));
         continue;
       }
-      if (auto parts = dyn_cast<DisassembleOp>(user))
+      if (auto parts = dyn_cast<DisassembleOp>(user);
+          parts && parts->getBlock() == argument.getOwner())
         if (SmallVector<Operation *> padding = findPadding(parts);
             !padding.empty()) {
           slice.ops.insert_range(padding);
@@ -425,6 +442,14 @@ void SaveCodesPass::move(StringAttr id, const Link &link) {
   };
   if (link.readers.empty())
     return;
+  SmallVector<func::FuncOp> functions(link.readers);
+  functions.push_back(source);
+  for (func::FuncOp function : functions)
+    if (!function.getBody().hasOneBlock() ||
+        !isa<func::ReturnOp>(function.getBody().front().getTerminator()) ||
+        !SymbolTable::symbolKnownUseEmpty(function, getOperation()))
+      return refuse(function, "expected a function of one block that is not "
+                              "called in the module");
   SmallVector<Slice> slices;
   for (func::FuncOp reader : link.readers) {
     std::string reason;
@@ -434,14 +459,6 @@ void SaveCodesPass::move(StringAttr id, const Link &link) {
       return refuse(reader, reason);
     slices.push_back(std::move(*slice));
   }
-  SmallVector<func::FuncOp> functions(link.readers);
-  functions.push_back(source);
-  for (func::FuncOp function : functions)
-    if (!function.getBody().hasOneBlock() ||
-        !SymbolTable::symbolKnownUseEmpty(function, getOperation()))
-      return refuse(function, "expected a function of one block that is not "
-                              "called in the module");
-
   auto terminator =
       cast<func::ReturnOp>(source.getBody().front().getTerminator());
   std::optional<unsigned> result = findResult(source, id);

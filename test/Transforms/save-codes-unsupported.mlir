@@ -85,3 +85,25 @@ func.func @kept() -> (tensor<4xf32> {fp8.save = "x"}) {
   %x = arith.constant dense<1.0> : tensor<4xf32>
   return %x : tensor<4xf32>
 }
+
+// -----
+
+func.func @source(%x: tensor<32x64xbf16> {fp8.save = "x"}) {
+  return
+}
+// expected-remark @below {{saved in high precision: x: expected a function of one block}}
+func.func private @declared(tensor<32x64xbf16> {fp8.saved = "x"}) -> tensor<32x64xf32>
+
+// -----
+
+func.func @source(%x: tensor<32x64xbf16> {fp8.save = "x"}) {
+  return
+}
+// expected-remark @below {{saved in high precision: x: 'fp8.quantize' reads it}}
+func.func @in_a_branch(%x: tensor<32x64xbf16> {fp8.saved = "x"}, %c: i1) {
+  scf.if %c {
+    %q = fp8.quantize %x recipe(#fp8.current) : tensor<32x64xbf16> -> !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+    %codes, %scale = fp8.disassemble %q : !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+  }
+  return
+}

@@ -47,7 +47,10 @@ void FP8GPUDialect::initialize() {
 
 static bool isFewRows(Attribute value) {
   auto list = dyn_cast<ArrayAttr>(value);
-  if (!list || !llvm::all_of(list, llvm::IsaPred<FewRowsAttr>))
+  if (!list || !llvm::all_of(list, [](Attribute entry) {
+        auto fewRows = dyn_cast<FewRowsAttr>(entry);
+        return fewRows && isa<KernelConfigAttrInterface>(fewRows.getConfig());
+      }))
     return false;
   return llvm::is_sorted(list, [](Attribute lhs, Attribute rhs) {
     return cast<FewRowsAttr>(lhs).getMost() <= cast<FewRowsAttr>(rhs).getMost();
@@ -70,8 +73,9 @@ LogicalResult FP8GPUDialect::verifyOperationAttribute(Operation *op,
                       "a #fp8_gpu.target")) &&
       succeeded(check(kConfigAttrName, isa<KernelConfigAttrInterface>(value),
                       "the config of a kernel")) &&
-      succeeded(check(kFewRowsAttrName, isFewRows(value),
-                      "a list of #fp8_gpu.few_rows, with `most` rising")) &&
+      succeeded(
+          check(kFewRowsAttrName, isFewRows(value),
+                "a list of #fp8_gpu.few_rows with configs, `most` rising")) &&
       succeeded(
           check(kKernelAttrName, isa<SymbolRefAttr>(value), "a symbol")) &&
       succeeded(check(kLaunchAttrName, isa<LaunchAttr>(value),
