@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EpilogueRegion.h"
+#include "Rounding.h"
 #include "fp8/IR/FP8Attrs.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
@@ -91,38 +92,11 @@ void fp8::allowContraction(Operation *op) {
                                         arith::FastMathFlags::contract));
 }
 
-/// Two f32 rounded to a vector of bf16 or f16, the first one first.
-static Value convertPair(KernelBuilder &b, Type type, Value first,
-                         Value second) {
-  auto pair = VectorType::get({2}, type);
-  // The first operand goes to the upper half.
-  if (type.isBF16())
-    return NVVM::ConvertF32x2ToBF16x2Op::create(b, pair, second, first,
-                                                /*random_bits=*/Value(),
-                                                NVVM::FPRoundingMode::RN);
-  return NVVM::ConvertF32x2ToF16x2Op::create(b, pair, second, first,
-                                             /*random_bits=*/Value(),
-                                             NVVM::FPRoundingMode::RN);
-}
-
-/// A conversion of one f32 to 16 bits shares the unit of exp and reciprocals,
-/// at a quarter of the rate of one of two.
+/// What roundAlone makes faster.
 static bool isSlowRounding(Operation &op) {
   auto truncate = dyn_cast<arith::TruncFOp>(op);
   return truncate && truncate.getIn().getType().isF32() &&
          isa<BFloat16Type, Float16Type>(truncate.getType());
-}
-
-/// An f32 rounded to 16 bits, and a bf16 in f32 again: the upper half of a pair
-/// with zeros below.
-static std::pair<Value, Value> roundAlone(KernelBuilder &b, Type type,
-                                          Value value) {
-  Value pair = convertPair(b, type, b.f32(0.0f), value);
-  Value narrow = LLVM::ExtractElementOp::create(b, pair, b.i32(1));
-  Value wide;
-  if (type.isBF16())
-    wide = LLVM::BitcastOp::create(b, b.getF32Type(), pair);
-  return {narrow, wide};
 }
 
 std::pair<Value, Value> EpilogueRegion::round(Value value) {
@@ -206,5 +180,5 @@ Value EpilogueRegion::pack(Pair values) {
         b, b.getI16Type(), values[1], values[0], NVVM::FPRoundingMode::RN,
         NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
   return LLVM::BitcastOp::create(b, b.getI32Type(),
-                                 convertPair(b, type, values[0], values[1]));
+                                 roundPair(b, type, values[0], values[1]));
 }

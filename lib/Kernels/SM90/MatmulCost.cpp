@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 // The constants are fitted to times of every config on the shapes of
-// benchmarks/gemm_shapes.py on an H200 (docs/Kernels.md, "Selection"). They
-// absorb what the model leaves out, so that a single one is no measurement.
+// benchmarks/gemm_shapes.py on an H200, and to what large products take for
+// long (docs/Kernels.md, "Selection"). They absorb what the model leaves out,
+// so that a single one is no measurement.
 
 #include "MatmulGenerator.h"
 
@@ -16,6 +17,8 @@ using namespace mlir::fp8;
 
 /// What is left of L2's rate where rows do not start at cache lines.
 static constexpr double kUnalignedL2 = 24.0 / 49;
+/// What launches have between them, however close they follow each other.
+static constexpr double kLaunch = 2500;
 /// Until the first bytes have come.
 static constexpr double kFill = 3700;
 /// A tile's way to memory: fixed, and bytes a clock.
@@ -30,6 +33,12 @@ static constexpr double kStoreDisturbance = 0.36;
 /// the tensor core meanwhile, with which they share the register file.
 static constexpr double kIssue = 0.5, kIssueDisturbance = 0.5;
 
+/// Clocks that the tensor core needs for a product's energy if it may take what
+/// the board has, over those that it needs at its full rate: what is left of
+/// the clock when it never waits. Voltage falls with the clock, so that a clock
+/// less is half of that less in time (fitted: 0.54 and 0.48).
+static constexpr double kPower = 3.5;
+
 /// Whether the rows of an operand start at cache lines.
 static bool hasAlignedRows(const MatmulSpec &spec, const OperandSpec &operand,
                            int64_t rows) {
@@ -42,11 +51,12 @@ static double getTileClocks(const MatmulSpec &spec, GemmConfigAttr config,
                             GPUTargetAttr target, double waves) {
   double rows = config.getRows(), cols = config.getCols();
   double elements = rows * cols;
-  double share = getMainLoopShare(spec, config);
+  double share = getMainLoopRates(spec, config).share;
   double multiply = elements * kRowBytes / target.getMmaRate() / share;
   bool isAligned = hasAlignedRows(spec, spec.a, spec.m) &&
                    hasAlignedRows(spec, spec.b, spec.n);
-  double load = (rows + cols / config.getCluster()) * kRowBytes /
+  double load = (rows / config.getClusterCols() + cols / config.getCluster()) *
+                kRowBytes /
                 (target.getL2Rate() * (isAligned ? 1.0 : kUnalignedL2));
   int64_t blockK = kRowBytes / spec.a.getElementBytes();
   int64_t blocks =
@@ -81,6 +91,13 @@ static double getMemoryClocks(const MatmulSpec &spec, GPUTargetAttr target,
   return clocks;
 }
 
+/// If all tensor cores multiplied all the time.
+static double getIdealClocks(const MatmulSpec &spec, GPUTargetAttr target) {
+  double m = spec.m, n = spec.n, k = spec.k;
+  return spec.batch * m * n * k * spec.a.getElementBytes() /
+         (double(target.getMmaRate()) * target.getMultiprocessors());
+}
+
 double fp8::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                           GPUTargetAttr target) {
   if (!spec.isScaled())
@@ -88,13 +105,18 @@ double fp8::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
   double items =
       double(spec.getNumTiles(config.getClusterM(), config.getClusterN())) *
       config.getSplitK();
-  double slots = double(target.getMultiprocessors()) / config.getCluster();
-  double cost = std::max(
-      getTileClocks(spec, config, target, std::ceil(items / slots)),
-      kFill + getMemoryClocks(spec, target, items, slots, config.getCluster()));
+  double slots = double(target.getMultiprocessors()) / config.getClusterSize();
+  double cost =
+      std::max(getTileClocks(spec, config, target, std::ceil(items / slots)),
+               kFill + getMemoryClocks(spec, target, items, slots,
+                                       config.getClusterSize()));
   if (config.getSplitK() > 1)
     cost += kReduce + kReducePart * config.getSplitK();
   if (config.getClusterSize() > 1)
     cost += kCluster;
-  return cost;
+  // A board that may not take what the tensor core would slows down until it
+  // may: then energy counts as much as clocks.
+  double power = kPower * getIdealClocks(spec, target) *
+                 getMainLoopRates(spec, config).energy;
+  return kLaunch + std::sqrt(cost * std::max(cost, power));
 }

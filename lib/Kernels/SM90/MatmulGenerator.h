@@ -35,9 +35,13 @@ FailureOr<GemmConfigAttr> selectMatmulConfig(const MatmulSpec &spec,
 double getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                      GPUTargetAttr target);
 
-/// What the main loop of a config was measured to reach of the tensor core's
-/// rate; a guess for one that is not in the table.
-double getMainLoopShare(const MatmulSpec &spec, GemmConfigAttr config);
+/// What was measured of the main loop of a config: what it reaches of the
+/// tensor core's rate, and the energy of a product beside the best of its
+/// table. A guess for one that is not in the table.
+struct MainLoopRates {
+  double share, energy;
+};
+MainLoopRates getMainLoopRates(const MatmulSpec &spec, GemmConfigAttr config);
 
 /// Of operands in high precision, up to `most` configs that fit, those first
 /// that cost least; and the cost. Unknown extents count as large ones.

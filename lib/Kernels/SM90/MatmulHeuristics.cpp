@@ -5,9 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-// Which configs, and the choice among them. The shares are measured on an H200
-// (132 multiprocessors, 227 KiB of shared memory); see docs/Kernels.md,
-// "Selection".
+// Which configs, and the choice among them. The shares and energies are
+// measured on an H200 (132 multiprocessors, 227 KiB of shared memory); see
+// docs/Kernels.md, "Selection".
 
 #include "MatmulGenerator.h"
 
@@ -21,14 +21,16 @@ struct TileConfig {
   GemmSchedule schedule;
   /// What its main loop reaches of the tensor core's rate.
   double share;
-  /// One block by itself, or two that share what they read of B.
-  int64_t leastCluster = 1, mostCluster = 1;
+  /// What a product takes, beside the best of the table.
+  double energy;
+  /// Blocks that share what they read of B, and of A.
+  int64_t cluster = 1, clusterCols = 1;
 };
 
 /// One of 64 columns that it takes as rows: for small M.
 struct SwappedConfig {
   int64_t tileM, stages, mostParts;
-  double share, promotedShare;
+  double share, promotedShare, energy;
 };
 } // namespace
 
@@ -39,68 +41,90 @@ static constexpr auto kPingPong = GemmSchedule::PingPong;
 /// widths are for results that they cut evenly among the multiprocessors, low
 /// tiles for small M.
 static constexpr TileConfig kFast[] = {
-    {128, 128, 6, 2, kPingPong, 0.563, 1, 2},
-    {128, 176, 5, 2, kPingPong, 0.552, 1, 2},
-    {128, 192, 4, 2, kPingPong, 0.575},
-    {128, 168, 5, 2, kPingPong, 0.575},
-    {128, 160, 5, 2, kPingPong, 0.510},
-    {128, 144, 6, 2, kPingPong, 0.555},
-    {128, 112, 6, 2, kPingPong, 0.554},
-    {128, 96, 7, 2, kPingPong, 0.550, 1, 2},
-    {64, 256, 4, 2, kPingPong, 0.540},
-    {64, 224, 5, 2, kPingPong, 0.548},
-    {64, 128, 8, 2, kPingPong, 0.530, 1, 2},
-    {64, 112, 8, 2, kPingPong, 0.503, 1, 2},
-    {64, 96, 9, 2, kPingPong, 0.488, 1, 2},
-    {64, 80, 10, 2, kPingPong, 0.418},
-    {128, 256, 4, 2, kCooperative, 0.556},
-    {128, 224, 4, 2, kCooperative, 0.568, 1, 2},
-    {128, 192, 4, 2, kCooperative, 0.570, 1, 2},
-    {128, 176, 5, 2, kCooperative, 0.550, 1, 2},
-    {128, 160, 5, 2, kCooperative, 0.560},
-    {128, 128, 6, 2, kCooperative, 0.545},
-    {128, 96, 7, 2, kCooperative, 0.558},
-    {128, 80, 8, 2, kCooperative, 0.558},
-    {64, 64, 12, 1, kCooperative, 0.434, 2, 2},
-    {64, 32, 16, 1, kCooperative, 0.605},
+    {128, 128, 6, 2, kPingPong, 0.559, 1.126},
+    {128, 128, 6, 2, kPingPong, 0.559, 1.157, 2},
+    {128, 176, 5, 2, kPingPong, 0.560, 1.050},
+    {128, 176, 5, 2, kPingPong, 0.560, 1.103, 2},
+    {128, 192, 4, 2, kPingPong, 0.559, 1.024},
+    {128, 168, 5, 2, kPingPong, 0.556, 1.060},
+    {128, 160, 5, 2, kPingPong, 0.557, 1.076},
+    {128, 144, 6, 2, kPingPong, 0.565, 1.108},
+    {128, 112, 6, 2, kPingPong, 0.564, 1.285},
+    {128, 96, 7, 2, kPingPong, 0.563, 1.309},
+    {128, 96, 7, 2, kPingPong, 0.563, 1.275, 2},
+    {64, 256, 4, 2, kPingPong, 0.541, 1.131},
+    {64, 224, 5, 2, kPingPong, 0.533, 1.187},
+    {64, 128, 8, 2, kPingPong, 0.530, 1.443},
+    {64, 128, 8, 2, kPingPong, 0.530, 1.411, 2},
+    {64, 112, 8, 2, kPingPong, 0.503, 1.498},
+    {64, 112, 8, 2, kPingPong, 0.503, 1.503, 2},
+    {64, 96, 9, 2, kPingPong, 0.488, 1.702},
+    {64, 96, 9, 2, kPingPong, 0.488, 1.532, 2},
+    {64, 80, 10, 2, kPingPong, 0.418, 1.814},
+    {128, 256, 3, 2, kCooperative, 0.545, 1.002},
+    {128, 256, 4, 2, kCooperative, 0.545, 1.040},
+    {128, 224, 4, 2, kCooperative, 0.544, 1.064},
+    {128, 224, 4, 2, kCooperative, 0.544, 1.048, 2},
+    {128, 192, 4, 2, kCooperative, 0.557, 1.071},
+    {128, 192, 4, 2, kCooperative, 0.557, 1.083, 2},
+    {128, 176, 5, 2, kCooperative, 0.557, 1.085},
+    {128, 176, 5, 2, kCooperative, 0.557, 1.108, 2},
+    {128, 160, 5, 2, kCooperative, 0.560, 1.125},
+    {128, 128, 6, 2, kCooperative, 0.568, 1.239},
+    {128, 96, 7, 2, kCooperative, 0.558, 1.342},
+    {128, 80, 8, 2, kCooperative, 0.558, 1.589},
+    {64, 64, 12, 1, kCooperative, 0.434, 1.777, 2},
+    {64, 32, 16, 1, kCooperative, 0.605, 2.647},
 };
 
 /// Promotion needs a second set of accumulators, so that waves are narrower.
 static constexpr TileConfig kPromoted[] = {
-    {128, 128, 5, 2, kCooperative, 0.625},
-    {192, 128, 4, 3, kCooperative, 0.630},
-    {128, 192, 4, 2, kCooperative, 0.515, 1, 2},
-    {128, 176, 4, 2, kCooperative, 0.580},
-    {256, 128, 4, 2, kCooperative, 0.550},
-    {128, 96, 7, 2, kCooperative, 0.550},
-    {64, 128, 8, 2, kPingPong, 0.600},
-    {64, 128, 8, 1, kCooperative, 0.460},
-    {64, 64, 12, 1, kCooperative, 0.381},
+    {128, 128, 5, 2, kCooperative, 0.613, 1.121},
+    {128, 128, 5, 2, kCooperative, 0.613, 1.092, 2},
+    {128, 128, 5, 2, kCooperative, 0.613, 1.083, 1, 2},
+    {192, 128, 4, 3, kCooperative, 0.606, 1.097},
+    {192, 128, 4, 3, kCooperative, 0.606, 1.035, 1, 2},
+    {128, 192, 4, 2, kCooperative, 0.584, 1.013},
+    {128, 192, 4, 2, kCooperative, 0.584, 1.021, 2},
+    {128, 176, 4, 2, kCooperative, 0.586, 1.045},
+    {256, 128, 4, 2, kCooperative, 0.572, 1.046},
+    {256, 128, 4, 2, kCooperative, 0.572, 1.000, 1, 2},
+    {128, 96, 7, 2, kCooperative, 0.586, 1.318},
+    {64, 128, 8, 2, kPingPong, 0.595, 1.227},
+    {64, 128, 8, 1, kCooperative, 0.530, 1.219},
+    {64, 64, 12, 1, kCooperative, 0.381, 1.617},
 };
 
 /// Factors along K: three consumers, or two sets of rows in turn, hide the
 /// additions behind the tensor core.
 static constexpr TileConfig kBlockScaled[] = {
-    {192, 128, 4, 3, kCooperative, 0.650},
-    {256, 128, 4, 2, kCooperative, 0.610},
-    {128, 128, 5, 2, kCooperative, 0.605},
-    {64, 128, 8, 1, kCooperative, 0.525},
-    {64, 128, 8, 2, kPingPong, 0.530},
-    {64, 64, 12, 1, kCooperative, 0.381},
+    {192, 128, 4, 3, kCooperative, 0.645, 1.113},
+    {256, 128, 4, 2, kCooperative, 0.632, 1.063},
+    {256, 128, 4, 2, kCooperative, 0.632, 1.033, 2},
+    {256, 128, 4, 2, kCooperative, 0.632, 1.000, 1, 2},
+    {128, 128, 5, 2, kCooperative, 0.570, 1.164},
+    {128, 128, 5, 2, kCooperative, 0.570, 1.128, 1, 2},
+    {64, 128, 8, 1, kCooperative, 0.460, 1.423},
+    {64, 128, 8, 2, kPingPong, 0.464, 1.278},
+    {64, 64, 12, 1, kCooperative, 0.305, 1.690},
 };
 
-/// Of columns, too: two sets of rows share what a thread loads of these.
+/// Of columns, too: two sets of rows share what a thread loads of these. Their
+/// energies are those of tiles like them in the table above.
 static constexpr TileConfig kBlockScaledBoth[] = {
-    {256, 112, 4, 2, kCooperative, 0.515}, {256, 96, 4, 2, kCooperative, 0.503},
-    {128, 128, 5, 2, kCooperative, 0.475}, {64, 128, 8, 1, kCooperative, 0.460},
-    {64, 64, 12, 1, kCooperative, 0.381},
+    {256, 112, 4, 2, kCooperative, 0.515, 1.000},
+    {256, 96, 4, 2, kCooperative, 0.503, 1.050},
+    {128, 128, 5, 2, kCooperative, 0.475, 1.095},
+    {64, 128, 8, 1, kCooperative, 0.460, 1.340},
+    {64, 64, 12, 1, kCooperative, 0.381, 1.590},
 };
 
-/// Small M on the side of the tensor core that comes in 8s.
+/// Small M on the side of the tensor core that comes in 8s. Energies are those
+/// of tiles in the first table with as many bytes for a product.
 static constexpr SwappedConfig kSwapped[] = {
-    {8, 12, 8, 0.431, 0.300},  {16, 12, 8, 0.431, 0.300},
-    {32, 12, 8, 0.431, 0.300}, {64, 10, 4, 0.431, 0.300},
-    {128, 8, 2, 0.635, 0.485},
+    {8, 12, 8, 0.431, 0.300, 4.5},    {16, 12, 8, 0.431, 0.300, 3.5},
+    {32, 12, 8, 0.431, 0.300, 2.647}, {64, 10, 4, 0.431, 0.300, 1.777},
+    {128, 8, 2, 0.635, 0.485, 1.443},
 };
 
 /// The largest M for which swapped operands, or clusters, are worth a thought.
@@ -169,12 +193,12 @@ static GemmConfigAttr schedule(const MatmulSpec &spec, GemmConfigAttr config,
 }
 
 static GemmConfigAttr getConfig(const MatmulSpec &spec, const TileConfig &tile,
-                                int64_t cluster, GPUTargetAttr target) {
+                                GPUTargetAttr target) {
   auto config = GemmConfigAttr::get(
       target.getContext(), tile.tileM, tile.tileN, tile.stages, tile.consumers,
       tile.schedule, /*group=*/16, /*split_k=*/1, /*swap_ab=*/false,
-      getStore(spec), cluster, /*cluster_cols=*/1, /*staging=*/2, /*pending=*/0,
-      /*overlap=*/false, GemmEpilogue::Unrolled);
+      getStore(spec), tile.cluster, tile.clusterCols, /*staging=*/2,
+      /*pending=*/0, /*overlap=*/false, GemmEpilogue::Unrolled);
   return schedule(spec, config, target);
 }
 
@@ -251,17 +275,16 @@ SmallVector<GemmConfigAttr> fp8::getMatmulCandidates(const MatmulSpec &spec,
     return candidates;
   }
   for (const TileConfig &tile : getTileConfigs(spec))
-    for (int64_t cluster = tile.leastCluster; cluster <= tile.mostCluster;
-         ++cluster)
-      add(getConfig(spec, tile, cluster, target));
+    add(getConfig(spec, tile, target));
   for (const SwappedConfig &swapped : kSwapped)
     for (int64_t parts = 1; parts <= swapped.mostParts; parts *= 2)
       add(getConfig(spec, swapped, parts, target));
   return candidates;
 }
 
-double fp8::getMainLoopShare(const MatmulSpec &spec, GemmConfigAttr config) {
-  constexpr double unknown = 0.5;
+MainLoopRates fp8::getMainLoopRates(const MatmulSpec &spec,
+                                    GemmConfigAttr config) {
+  constexpr MainLoopRates unknown = {/*share=*/0.5, /*energy=*/1.2};
   if (config.getSwapAb()) {
     const auto *found =
         llvm::find_if(kSwapped, [&](const SwappedConfig &entry) {
@@ -269,16 +292,23 @@ double fp8::getMainLoopShare(const MatmulSpec &spec, GemmConfigAttr config) {
         });
     if (found == std::end(kSwapped))
       return unknown;
-    return spec.accumulate == Accumulate::Promote ? found->promotedShare
-                                                  : found->share;
+    bool isPromoted = spec.accumulate == Accumulate::Promote;
+    return {isPromoted ? found->promotedShare : found->share, found->energy};
   }
-  ArrayRef<TileConfig> tiles = getTileConfigs(spec);
-  const auto *found = llvm::find_if(tiles, [&](const TileConfig &tile) {
-    return tile.tileM == config.getTileM() && tile.tileN == config.getTileN() &&
-           tile.consumers == config.getConsumers() &&
-           tile.schedule == config.getSchedule();
-  });
-  return found == tiles.end() ? unknown : found->share;
+  // The table's own clusters first; with others a tile is still that tile.
+  MainLoopRates rates = unknown;
+  for (const TileConfig &tile : llvm::reverse(getTileConfigs(spec))) {
+    if (tile.tileM != config.getTileM() || tile.tileN != config.getTileN() ||
+        tile.consumers != config.getConsumers() ||
+        tile.schedule != config.getSchedule())
+      continue;
+    rates = {tile.share, tile.energy};
+    if (tile.stages == config.getStages() &&
+        tile.cluster == config.getCluster() &&
+        tile.clusterCols == config.getClusterCols())
+      break;
+  }
+  return rates;
 }
 
 //===----------------------------------------------------------------------===//
@@ -335,9 +365,10 @@ FailureOr<GemmConfigAttr> fp8::selectMatmulConfig(const MatmulSpec &spec,
     if (config.getSwapAb() && (spec.m > kMostSwapped || config.getTileM() < 64))
       continue;
     // Clusters pay where L2 is the limit: for small M, and where rows do not
-    // start at cache lines.
+    // start at cache lines. With promotion they do for large M, too: without,
+    // what they save of L2's energy goes into waiting for one another.
     if (config.getClusterSize() > 1 && spec.m > kMostClustered &&
-        spec.k % 128 == 0)
+        spec.k % 128 == 0 && spec.accumulate == Accumulate::Fast)
       continue;
     double cost = getMatmulCost(spec, config, target);
     if (!best || cost < bestCost) {

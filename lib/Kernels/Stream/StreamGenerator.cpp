@@ -303,8 +303,6 @@ public:
       addTile(4, lanes, 16, 2);
     else if (isTile && numFull == 1)
       addTile(8, lanes, 16, 1);
-    else if (isTile)
-      addTile(4, lanes, 32, 1);
     if (spec.blockRows == 1)
       addTile(4, lanes, 16, 2);
     addTile(8, lanes, 8, 2);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StreamValues.h"
+#include "../Blocks/Rounding.h"
 #include "StreamCodes.h"
 #include "fp8/IR/ScalarBuilder.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -66,8 +67,8 @@ Value StreamValues::widen(Value stored, Type type) {
 Value StreamValues::round(Value value, Type type) {
   if (!isa<BFloat16Type, Float16Type>(type))
     return value;
-  Value rounded = arith::TruncFOp::create(b, type, value);
-  return arith::ExtFOp::create(b, b.getF32Type(), rounded);
+  auto [rounded, wide] = roundAlone(b, type, value);
+  return wide ? wide : arith::ExtFOp::create(b, b.getF32Type(), rounded);
 }
 
 /// Rounds 8 elements to words of `type`.
@@ -78,18 +79,8 @@ SmallVector<Value> StreamValues::pack(ArrayRef<Value> values, Type type) {
       packed.push_back(arith::BitcastOp::create(b, b.getI32Type(), value));
     return packed;
   }
-  auto pair = VectorType::get({2}, type);
   for (int64_t e = 0; e < kChunk; e += 2) {
-    // The first operand goes to the upper half.
-    Value both = type.isBF16()
-                     ? NVVM::ConvertF32x2ToBF16x2Op::create(
-                           b, pair, values[e + 1], values[e],
-                           /*random_bits=*/Value(), NVVM::FPRoundingMode::RN)
-                           .getResult()
-                     : NVVM::ConvertF32x2ToF16x2Op::create(
-                           b, pair, values[e + 1], values[e],
-                           /*random_bits=*/Value(), NVVM::FPRoundingMode::RN)
-                           .getResult();
+    Value both = roundPair(b, type, values[e], values[e + 1]);
     packed.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), both));
   }
   return packed;
