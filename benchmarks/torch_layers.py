@@ -114,12 +114,15 @@ WAYS = {
     "layers delayed, compiled": lambda model: torch.compile(convert("delayed", model)),
     "only faster, compiled": lambda model: torch.compile(
         convert("delayed", model, only_faster=True)),
+    "layers delayed fast, compiled": lambda model: torch.compile(
+        convert("delayed,accumulate=fast_fprop", model)),
     "layers rowwise, compiled": lambda model: torch.compile(convert("rowwise", model)),
     "backend delayed": functools.partial(use_backend, "delayed"),
     "backend delayed fast": functools.partial(use_backend, "delayed,accumulate=fast_fprop"),
     "backend delayed, cached": functools.partial(use_backend, "delayed", cache_weights=True),
     "backend current": functools.partial(use_backend, "current"),
     "backend rowwise": functools.partial(use_backend, "rowwise"),
+    "backend rowwise fast": functools.partial(use_backend, "rowwise,accumulate=fast_fprop"),
 }
 
 

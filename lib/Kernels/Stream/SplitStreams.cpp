@@ -70,6 +70,8 @@ private:
   bool splitByDependence(StreamOp op, const StreamLayouts &layouts);
   bool splitAtReductions(StreamOp op, const StreamLayouts &layouts);
   bool splitUnsupported(StreamOp op);
+  /// The others are made of the first ones where that reads less than what all
+  /// are made of.
   void splitResults(StreamOp op, ArrayRef<unsigned> first);
 
   const KernelTarget &target;
@@ -131,6 +133,28 @@ static StreamOp extractResults(StreamOp op, ArrayRef<unsigned> numbers,
   for (auto [number, result] : llvm::zip_equal(numbers, part.getResults()))
     op.getResult(number).replaceAllUsesWith(result);
   return part;
+}
+
+/// How many bits a part with some of the results reads.
+static int64_t getReadBits(StreamOp op, ArrayRef<unsigned> numbers,
+                           const KnownValues &known = {}) {
+  // Of unknown extents it matters only that they are the same.
+  constexpr int64_t kSome = 1024;
+  auto yields = llvm::map_to_vector(numbers, [&](unsigned number) {
+    return getTerminator(op)->getOperand(number);
+  });
+  StreamOp part = extractStream(op, yields, known);
+  int64_t bits = 0;
+  for (Value input : part.getInputs())
+    if (auto type = dyn_cast<RankedTensorType>(input.getType());
+        type && type.getElementType().isIntOrFloat()) {
+      int64_t own = type.getElementTypeBitWidth();
+      for (int64_t extent : type.getShape())
+        own *= ShapedType::isDynamic(extent) ? kSome : extent;
+      bits += own;
+    }
+  part.erase();
+  return bits;
 }
 
 bool StreamSplitter::hasKernel(StreamOp op, std::string &reason) const {
@@ -254,16 +278,6 @@ bool StreamSplitter::hasKernelInParts(StreamOp op, Value result,
   return found;
 }
 
-void StreamSplitter::splitResults(StreamOp op, ArrayRef<unsigned> first) {
-  SmallVector<unsigned> others;
-  for (unsigned i = 0; i < op.getNumResults(); ++i)
-    if (!llvm::is_contained(first, i))
-      others.push_back(i);
-  StreamOp parts[] = {extractResults(op, first), extractResults(op, others)};
-  op.erase();
-  llvm::for_each(parts, [&](StreamOp part) { split(part); });
-}
-
 /// What does not need whole rows to be known, from what does.
 bool StreamSplitter::splitByDependence(StreamOp op,
                                        const StreamLayouts &layouts) {
@@ -372,6 +386,39 @@ static SmallVector<unsigned> getFirstTensor(StreamOp op) {
       }
   }
   return first;
+}
+
+/// The results of `op` that are not `first`.
+static SmallVector<unsigned> getOthers(StreamOp op, ArrayRef<unsigned> first) {
+  SmallVector<unsigned> others;
+  for (unsigned i = 0; i < op.getNumResults(); ++i)
+    if (!llvm::is_contained(first, i))
+      others.push_back(i);
+  return others;
+}
+
+void StreamSplitter::splitResults(StreamOp op, ArrayRef<unsigned> first) {
+  SmallVector<unsigned> others = getOthers(op, first);
+  StreamOp firstPart = extractResults(op, first);
+  KnownValues known;
+  for (auto [number, result] : llvm::zip_equal(first, firstPart.getResults()))
+    known.insert({getTerminator(op)->getOperand(number), result});
+  if (getReadBits(op, others, known) > getReadBits(op, others))
+    known.clear();
+  StreamOp secondPart = extractResults(op, others, known);
+  op.erase();
+  split(firstPart);
+  // What is left of them may have nothing in common: what is measured of each
+  // of two tensors that were read together and are known now.
+  SmallVector<unsigned> tensor = getFirstTensor(secondPart);
+  SmallVector<unsigned> rest = getOthers(secondPart, tensor);
+  auto all = llvm::to_vector(llvm::seq(secondPart.getNumResults()));
+  if (!known.empty() && !rest.empty() &&
+      getReadBits(secondPart, tensor) + getReadBits(secondPart, rest) ==
+          getReadBits(secondPart, all))
+    splitResults(secondPart, tensor);
+  else
+    split(secondPart);
 }
 
 /// Results that have a kernel, from each that has none; or, where they have

@@ -210,8 +210,10 @@ SmallVector<Value> StreamValues::getWords(Value value, int64_t row,
 
 /// What computes on numbers rounds to its type; what only chooses does not.
 static bool isRounded(Operation *op) {
-  return !isa<arith::SelectOp, arith::NegFOp, math::AbsFOp, arith::MaximumFOp,
-              arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op);
+  return isa<BFloat16Type, Float16Type>(op->getResult(0).getType()) &&
+         !isa<arith::ConstantOp, arith::ExtFOp, arith::SelectOp, arith::NegFOp,
+              math::AbsFOp, arith::MaximumFOp, arith::MinimumFOp,
+              arith::MaxNumFOp, arith::MinNumFOp>(op);
 }
 
 Value StreamValues::inlineValue(Value value, IRMapping &mapping) {
@@ -234,13 +236,27 @@ Value StreamValues::inlineValue(Value value, IRMapping &mapping) {
     return map(mapping.lookup(op->getOperand(0)));
   if (isa<arith::TruncFOp>(op))
     return map(round(mapping.lookup(op->getOperand(0)), type));
-  Value computed = b.clone(*op, mapping)->getResult(0);
-  if (isa<BFloat16Type, Float16Type>(type)) {
-    computed.setType(b.getF32Type());
-    if (isRounded(op))
-      computed = round(computed, type);
-  }
+  Value computed = computeIn32(op, mapping);
+  if (isRounded(op))
+    computed = round(computed, type);
   return map(computed);
+}
+
+/// With its operands in `mapping`, and not yet rounded to its own type.
+Value StreamValues::computeIn32(Operation *op, const IRMapping &mapping) {
+  IRMapping own(mapping);
+  Value computed = b.clone(*op, own)->getResult(0);
+  if (isa<BFloat16Type, Float16Type>(computed.getType()))
+    computed.setType(b.getF32Type());
+  return computed;
+}
+
+Value StreamValues::inlineUnrounded(Value value, IRMapping &mapping) {
+  Operation *op = value.getDefiningOp();
+  for (Value operand : op->getOperands())
+    mapping.map(operand, inlineValue(operand, mapping));
+  return isa<arith::TruncFOp>(op) ? mapping.lookup(op->getOperand(0))
+                                  : computeIn32(op, mapping);
 }
 
 /// Element `e` of what a generic reads at a place.
@@ -272,12 +288,14 @@ SmallVector<Value> StreamValues::evaluateGeneric(linalg::GenericOp op,
     return elements.at(key);
   }
   // The last rounding is one for two elements.
-  auto rounding = yielded.getDefiningOp<arith::TruncFOp>();
-  bool isPair = rounding && getBlock(value).columns == 1;
+  Operation *last = yielded.getDefiningOp();
+  bool isPair = last && last->getBlock() == op.getBody() && isRounded(last) &&
+                getBlock(value).columns == 1;
   SmallVector<Value> values;
   for (int64_t e = 0; e < (getBlock(value).columns == 1 ? kChunk : 1); ++e) {
     IRMapping mapping = mapInputs(op, row, chunk, e);
-    values.push_back(inlineValue(isPair ? rounding.getIn() : yielded, mapping));
+    values.push_back(isPair ? inlineUnrounded(yielded, mapping)
+                            : inlineValue(yielded, mapping));
   }
   if (!isPair)
     return values;

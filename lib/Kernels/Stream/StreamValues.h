@@ -68,6 +68,9 @@ private:
   Value getPlace(linalg::GenericOp op, Value place, int64_t row);
   /// A value of an elementwise body, from those that are mapped.
   Value inlineValue(Value value, IRMapping &mapping);
+  /// The f32 that `value`, of a narrower type, is the rounding of.
+  Value inlineUnrounded(Value value, IRMapping &mapping);
+  Value computeIn32(Operation *op, const IRMapping &mapping);
   Value widen(Value stored, Type type);
   Value round(Value value, Type type);
   SmallVector<Value> pack(ArrayRef<Value> elements, Type type);
