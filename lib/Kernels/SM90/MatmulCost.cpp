@@ -37,7 +37,7 @@ static constexpr double kIssue = 0.5, kIssueDisturbance = 0.5;
 /// the board has, over those that it needs at its full rate: what is left of
 /// the clock when it never waits. Voltage falls with the clock, so that a clock
 /// less is half of that less in time (fitted: 0.54 and 0.48).
-static constexpr double kPower = 3.5;
+static constexpr double kPower = 2.5;
 
 /// Whether the rows of an operand start at cache lines.
 static bool hasAlignedRows(const MatmulSpec &spec, const OperandSpec &operand,
