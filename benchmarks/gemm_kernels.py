@@ -21,14 +21,14 @@ from matmul.program import program
 TARGET = "--fp8-set-target=chip=sm_90a"
 
 
-def build(name, spec, tools, out):
-    """Writes NAME.cubin, and NAME.json with the kernels' launches."""
+def build(name, spec, tools, out, parts=("cubin", "json")):
+    """Writes NAME.cubin, and NAME.json with the kernels' launches; of PTX NAME.ptx."""
     source = out / f"{name}.mlir"
     source.write_text(program(spec))
     built = out / f"{name}.built.mlir"
     subprocess.run([tools / "fp8-opt", TARGET, "--fp8-select-kernels=every-candidate",
                     "--fp8-build-kernels", source, "-o", built], check=True)
-    for what in ("cubin", "json"):
+    for what in parts:
         subprocess.run([tools / "fp8-translate", f"--kernels-to-{what}", built,
                         "-o", out / f"{name}.{what}"], check=True)
     source.unlink()
