@@ -60,6 +60,23 @@ class Arithmetic(unittest.TestCase):
             with self.subTest(text):
                 np.testing.assert_array_equal(one(text, [x, y], np.float32), expected)
 
+    def test_a_nan_that_arithmetic_makes_is_one(self):
+        """0x7fffffff, whatever the processor's would be."""
+        x = np.full(32, -2, np.float32)
+        infinity = np.full(32, np.inf, np.float32)
+        other = np.full(32, 0xffc00001, np.uint32).view(np.float32)
+        for text in ("add.rn.f32 %r10, %r1, %r2;", "add.rn.f32 %r10, %r1, 0fFF800000;",
+                     "sub.rn.f32 %r10, %r1, %r1;", "mul.rn.f32 %r10, %r1, 0f00000000;",
+                     "fma.rn.f32 %r10, %r1, 0f00000000, %r0;", "div.rn.f32 %r10, %r1, %r1;",
+                     "sqrt.rn.f32 %r10, %r0;", "sqrt.approx.ftz.f32 %r10, %r0;",
+                     "rsqrt.approx.f32 %r10, %r0;", "rcp.rn.f32 %r10, %r2;",
+                     "ex2.approx.ftz.f32 %r10, %r2;", "lg2.approx.f32 %r10, %r0;",
+                     "sin.approx.f32 %r10, %r1;", "cos.approx.f32 %r10, %r1;",
+                     "tanh.approx.f32 %r10, %r2;", "min.f32 %r10, %r2, %r2;",
+                     "min.NaN.f32 %r10, %r0, %r2;"):
+            with self.subTest(text):
+                np.testing.assert_array_equal(one(text, [x, infinity, other]), np.uint32(0x7fffffff))
+
     def test_nans_are_canonical(self):
         nan = np.full(32, 0xFFC12345, np.uint32)
         self.assertEqual(set(one("add.f32 %r10, %r0, %r0;", [nan])), {0x7FFFFFFF})
