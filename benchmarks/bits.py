@@ -1,15 +1,16 @@
 """Whether a GPU and its model (docs/Emulator.md) give the same bits: hashes of what kernels and
 programs compute.
 
-usage: bits.py make DIR [--build-dir build] [--jobs N] [--only REGEX]
+usage: bits.py make DIR [--build-dir build] [--jobs N] [--only REGEX] [--code cubin|ptx]
        bits.py run DIR --code cubin|ptx --out FILE [--library libfp8rt.so] [--repeats N]
                [--results DIR] [--only REGEX]
-       bits.py compare FILE FILE
+       bits.py compare FILE FILE [--some]
 
 `make` builds the kernels of gemm_kernels.py and the programs of bit_programs.py, as machine code
 and as PTX. `run` needs libfp8rt and a driver alone: machine code is for a GPU, PTX for
 FP8_CUDA_DRIVER=.../libfp8emu.so; it writes a hash for each kernel and shape and for each function,
-and with --results the bytes behind those of the smallest shape. `compare` says what differs.
+and with --results the bytes behind those of the smallest shape. `compare` says what differs, with
+--some of what the first one has.
 """
 
 import argparse
@@ -44,6 +45,7 @@ def make(args):
     from gemm_shapes import SHAPES as TIMED_SHAPES
 
     tools = args.build_dir / "bin"
+    codes = [args.code] if args.code else CODES
     kernels, programs = args.folder / "kernels", args.folder / "programs"
     for folder in (kernels, programs):
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,15 +54,16 @@ def make(args):
     def make_kind(name):
         shapes = TIMED_SHAPES + DECODE_SHAPES
         selected = {name: select(KINDS[name], shapes, tools)} if name in TIMED else {}
-        build(name, with_configs(name, selected), tools, kernels, ("json", *CODES))
+        build(name, with_configs(name, selected), tools, kernels, ("json", *codes))
 
     def make_program(program):
         name, recipe, text = program
         source = programs / f"{name}.mlir"
         source.write_text(text)
-        for code in CODES:
+        for code in codes:
             compile_program(args.build_dir, source, programs / f"{name}.{code}.so",
-                            "--target=sm_90a", f"--recipe={recipe}", f"--kernel-format={code}")
+                            "--target=sm_90a", f"--recipe={recipe}", f"--kernel-format={code}",
+                            stderr=subprocess.DEVNULL)
             (programs / f"{name}.{code}.h").unlink(missing_ok=True)
         source.unlink()
 
@@ -68,7 +71,8 @@ def make(args):
         list(pool.map(make_kind, wanted))
         list(pool.map(make_program, [program for program in get_programs()
                                      if re.search(args.only, program[0])]))
-    copy_libraries(args.build_dir, args.folder)
+    if "cubin" in codes:  # For a machine with a GPU.
+        copy_libraries(args.build_dir, args.folder)
     return 0
 
 
@@ -182,7 +186,7 @@ def compare(args):
     """Groups by kind or program: how many results are the same."""
     first, second = (json.loads(path.read_text())["hashes"] for path in (args.first, args.second))
     groups = {}
-    for key in sorted({*first, *second}):
+    for key in sorted(first if args.some else {*first, *second}):
         groups.setdefault(key.split(" ")[0], []).append((key, first.get(key), second.get(key)))
     total = same = 0
     for name, rows in groups.items():
@@ -193,7 +197,7 @@ def compare(args):
             for key in differing:
                 print(f"  {key}: {first.get(key)}, {second.get(key)}")
     print(f"{same} of {total} results the same")
-    return int(same != total)
+    return int(same != total or total == 0)
 
 
 def main():
@@ -206,12 +210,14 @@ def main():
         if function is compare:
             command.add_argument("first", type=Path)
             command.add_argument("second", type=Path)
+            command.add_argument("--some", action="store_true")
             continue
         command.add_argument("folder", type=Path)
         command.add_argument("--only", default="")
         command.add_argument("--build-dir", type=Path, default=Path("build"))
         if function is make:
             command.add_argument("--jobs", type=int, default=2)
+            command.add_argument("--code", choices=CODES)
         else:
             command.add_argument("--code", choices=CODES, required=True)
             command.add_argument("--library", type=Path)

@@ -47,9 +47,9 @@ def make_programs(args, compile_programs):
     return None
 
 
-def compile_program(build, source, path, *options):
+def compile_program(build, source, path, *options, stderr=None):
     subprocess.run([build / "bin/fp8-compile", source, "-o", path, "--cpu=x86-64-v3", *options],
-                   check=True)
+                   check=True, stderr=stderr)
 
 
 def list_work(build, source, *options):
