@@ -76,8 +76,10 @@ void fp8::addBufferPasses(OpPassManager &pm) {
 }
 
 /// 6: contractions call the runtime, everything else becomes loops.
-void fp8::buildCPUKernelPipeline(OpPassManager &pm) {
-  pm.addPass(createConvertGemmsToRuntimePass());
+void fp8::buildCPUKernelPipeline(OpPassManager &pm, bool inWarps) {
+  ConvertGemmsToRuntimePassOptions gemms;
+  gemms.inWarps = inWarps;
+  pm.addPass(createConvertGemmsToRuntimePass(gemms));
   addFuncPass(pm, createLowerLinalgToLoopsPass());
   pm.addPass(createConvertForallToRuntimePass());
   addScalarPasses(pm);

@@ -18,9 +18,8 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// 5: matmuls get kernels, all else its meaning in linalg; then memrefs.
-void fp8::buildGPUBufferPipeline(OpPassManager &pm,
-                                 const PipelineOptions &options) {
+void fp8::buildGPUSelectionPipeline(OpPassManager &pm,
+                                    const PipelineOptions &options) {
   SetTargetPassOptions setTarget;
   setTarget.chip = options.target;
   pm.addPass(createSetTargetPass(setTarget));
@@ -36,6 +35,12 @@ void fp8::buildGPUBufferPipeline(OpPassManager &pm,
   SelectKernelsPassOptions select;
   select.table = options.kernelTable;
   pm.addPass(createSelectKernelsPass(select));
+}
+
+/// 5: matmuls get kernels, all else its meaning in linalg; then memrefs.
+void fp8::buildGPUBufferPipeline(OpPassManager &pm,
+                                 const PipelineOptions &options) {
+  buildGPUSelectionPipeline(pm, options);
   // While operands can be traced, and it is known what has a kernel.
   pm.addPass(createReportCopiesPass());
   if (!options.fusionReport.empty()) {

@@ -110,12 +110,13 @@ static void buildScalingPipeline(OpPassManager &pm,
 /// 4: fp8.matmul with epilogues.
 static void buildFusionPipeline(OpPassManager &pm,
                                 const PipelineOptions &options, bool isGPU) {
+  bool isLikeGPU = !isGPU && options.accumulate == "tensor-core";
   // Scales that are known are constants now, and matmuls are formed of
   // dequantizes only. Statistics are of tensors as the program has them.
   if (!options.stats)
     addFuncPass(pm, createFoldPowersOfTwoPass());
   addFuncPass(pm, createFormMatmulPass());
-  if (isGPU) {
+  if (isGPU || isLikeGPU) {
     FormPlainMatmulPassOptions formOptions;
     formOptions.tf32 = options.tf32;
     addFuncPass(pm, createFormPlainMatmulPass(formOptions));
@@ -139,6 +140,11 @@ static void buildFusionPipeline(OpPassManager &pm,
   // What is left to pass over memory for, once the rest is known.
   if (isGPU)
     addFuncPass(pm, createFormStreamsPass());
+  if (isLikeGPU) {
+    SelectSumsPassOptions sums;
+    sums.table = options.kernelTable;
+    pm.addPass(createSelectSumsPass(sums));
+  }
 }
 
 LogicalResult
@@ -150,7 +156,12 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
     return emitError() << "expected target to be one of cpu, "
                        << llvm::join(getArchitectureChips(), ", ")
                        << ", but got '" << options.target << "'";
-  if (options.tf32 && !isGPU)
+  if (options.accumulate != "f32" && options.accumulate != "tensor-core")
+    return emitError()
+           << "expected accumulate to be f32 or tensor-core, but got '"
+           << options.accumulate << "'";
+  bool isInWarps = options.accumulate == "tensor-core";
+  if (options.tf32 && !isGPU && !isInWarps)
     return emitError() << "expected a GPU as the target with tf32, but got '"
                        << options.target << "'";
   if (!options.fusionReport.empty() && !isGPU)
@@ -196,7 +207,8 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
       isGPU ? buildGPUBufferPipeline(pm, options) : buildCPUBufferPipeline(pm);
       break;
     case Phase::Kernels:
-      isGPU ? buildGPUKernelPipeline(pm) : buildCPUKernelPipeline(pm);
+      isGPU ? buildGPUKernelPipeline(pm)
+            : buildCPUKernelPipeline(pm, isInWarps);
       break;
     case Phase::Host:
       isGPU ? buildGPUHostPipeline(pm, options) : buildCPUHostPipeline(pm);

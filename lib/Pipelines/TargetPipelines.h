@@ -16,11 +16,14 @@
 namespace mlir::fp8 {
 
 void buildCPUBufferPipeline(OpPassManager &pm);
-void buildCPUKernelPipeline(OpPassManager &pm);
+/// `inWarps`: sums are in the order of a GPU's loops.
+void buildCPUKernelPipeline(OpPassManager &pm, bool inWarps = false);
 void buildCPUHostPipeline(OpPassManager &pm);
 
 void buildGPUBufferPipeline(OpPassManager &pm, const PipelineOptions &options);
-/// Of phase 5 what follows the choice of kernels.
+/// Of phase 5 what decides on kernels, and what follows their choice.
+void buildGPUSelectionPipeline(OpPassManager &pm,
+                               const PipelineOptions &options);
 void buildGPULaunchPipeline(OpPassManager &pm);
 void buildGPUKernelPipeline(OpPassManager &pm);
 void buildGPUHostPipeline(OpPassManager &pm, const PipelineOptions &options);

@@ -21,6 +21,7 @@ def compile_to : J<"compile-to", "PHASE",
 def header : J<"header", "FILE",
                "Where to write the header; beside the output, as .h">;
 def name : Keyed<Name>;
+def accumulate : Keyed<Accumulation>;
 def functional_state : KeyedFlag<FunctionalState>;
 def kernel_format : Keyed<KernelFormat>;
 def cpu : Keyed<Cpu>;

@@ -28,7 +28,8 @@ namespace mlir::fp8 {
 void populateExpandFloatCastsPatterns(RewritePatternSet &patterns);
 
 /// Collects the patterns of --fp8-convert-gemms-to-runtime.
-void populateGemmsToRuntimePatterns(RewritePatternSet &patterns);
+void populateGemmsToRuntimePatterns(RewritePatternSet &patterns,
+                                    bool inWarps = false);
 
 } // namespace mlir::fp8
 

@@ -23,6 +23,10 @@ def ConvertFP8ToLinalgPass : Pass<"convert-fp8-to-linalg", "::mlir::ModuleOp"> {
     Payloads of f4E2M1FN are stored one code per i8. A `!fp8.state` becomes a
     pointer to the runtime's `fp8rt_state_rows`.
 
+    A matmul with `tensor_core_sums` (`fp8-select-sums`) becomes contractions
+    that have it too, of codes without factors; where factors change along K one
+    for each block, which its factors multiply while it is added in f32.
+
     A quantize that still names a recipe is an error: run fp8-infer-scales.
   }];
   let dependentDialects = [
@@ -175,7 +179,17 @@ def ConvertGemmsToRuntimePass
     neighbours that are contiguous in memory become one; for the others there
     are loops around the call. Small products are no exception: a call costs a
     fraction of a microsecond.
+
+    One with the attribute `tensor_core_sums` (types of A and B, K of a block,
+    parts of K, whether blocks are promoted) becomes a call of
+    `fp8rt_gemm_tensor_core`, whose sums are an H200's; with `in-warps` others
+    become calls of `fp8rt_gemm_warp`, whose sums are in the order of a GPU's
+    loops.
   }];
+  let options = [
+    Option<"inWarps", "in-warps", "bool", "false",
+           "Sum in the order of a GPU's loops">
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::func::FuncDialect",
                            "::mlir::LLVM::LLVMDialect",

@@ -112,4 +112,34 @@ def ReportFusionPass : Pass<"fp8-report-fusion", "::mlir::ModuleOp"> {
   ];
 }
 
+def SelectSumsPass : Pass<"fp8-select-sums", "::mlir::ModuleOp"> {
+  let summary = "how a GPU's kernels would add up products";
+  let description = [{
+    For a CPU that computes what a GPU does: every matmul for which the chip has
+    a kernel gets the attribute `tensor_core_sums`, which says how that kernel
+    adds up its products: types of A and B, the K of a block, into how many
+    parts K is cut, and whether blocks are added in f32.
+    `convert-fp8-to-linalg` and `fp8-convert-gemms-to-runtime` obey it.
+
+    Kernels are selected on a copy of the program, as the chip's pipeline does
+    it. If M shows at run time it is the kernel for many rows that counts.
+
+    ```mlir
+    %y = fp8.matmul %a, %b {tensor_core_sums = array<i64: 0, 0, 128, 1, 1>}
+        : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
+          !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32> -> tensor<32x64xbf16>
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_90a\"",
+           "Whose kernels">,
+    Option<"table", "table", "std::string", "",
+           "Tuning table of kernel configs">
+  ];
+  let statistics = [
+    Statistic<"numSelected", "num-selected", "Matmuls with a kernel">
+  ];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect"];
+}
+
 #endif // FP8_PIPELINES_PASSES_TD

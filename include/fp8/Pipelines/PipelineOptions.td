@@ -69,6 +69,10 @@ def KeepPeak
                      "Make copies of FP8 codes late on a GPU where its peak of "
                      "memory would be above that in high precision (the "
                      "default)">;
+def Accumulation
+    : PipelineOption<"accumulate", "accumulate", "SUMS",
+                     "How a CPU adds up products: f32 (the default), or "
+                     "tensor-core, with an H200's bits, slowly">;
 def Tf32
     : PipelineOption<"tf32", "tf32", "",
                      "Multiply f32 that no recipe quantises as TF32, with "

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The batched f32 matrix product that --fp8-convert-gemms-to-runtime calls.
+// The batched f32 matrix products that --fp8-convert-gemms-to-runtime calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,6 +45,40 @@ typedef struct fp8rt_memref3d_f32 {
 void _mlir_ciface_fp8rt_gemm_f32(const fp8rt_memref3d_f32 *a,
                                  const fp8rt_memref3d_f32 *b,
                                  fp8rt_memref3d_f32 *c);
+
+/// What a tensor core takes elements of an operand for.
+enum fp8rt_tensor_core_type {
+  FP8RT_TENSOR_CORE_E4M3 = 0,
+  FP8RT_TENSOR_CORE_E5M2 = 1,
+  FP8RT_TENSOR_CORE_F16 = 2,
+  FP8RT_TENSOR_CORE_BF16 = 3,
+  FP8RT_TENSOR_CORE_TF32 = 4
+};
+
+/// The same with the sums of an H200's tensor cores, bit by bit: C[i] + S,
+/// where S is summed as a kernel of lib/Kernels/SM90 sums it (docs/Emulator.md
+/// has the rule). Elements of A and B are numbers of `type_a` and `type_b`,
+/// both of 8 bits or one type twice; of TF32 the lower 13 bits are ignored. K
+/// is walked in blocks of `block_k`, a multiple of what an instruction takes
+/// (32 bytes), and cut into `parts` of whole blocks, part i from i * blocks /
+/// parts on. Within a part sums stay in the tensor core; or, if `promoted` is
+/// not 0, each block's is added to an f32. The sums of parts are added in f32,
+/// in order.
+///
+/// The same on every machine, and with any number of threads. Slow: some 10^8
+/// products a second and core.
+void _mlir_ciface_fp8rt_gemm_tensor_core(const fp8rt_memref3d_f32 *a,
+                                         const fp8rt_memref3d_f32 *b,
+                                         fp8rt_memref3d_f32 *c, int32_t type_a,
+                                         int32_t type_b, int32_t block_k,
+                                         int32_t parts, int32_t promoted);
+
+/// The same in f32 as a warp sums it (loops of GPUs that no kernel computes):
+/// lane i adds the products of elements i, i + 32, ... of K, each rounded, and
+/// the lanes' sums are added in pairs 16, 8, 4, 2 and 1 lanes apart.
+void _mlir_ciface_fp8rt_gemm_warp(const fp8rt_memref3d_f32 *a,
+                                  const fp8rt_memref3d_f32 *b,
+                                  fp8rt_memref3d_f32 *c);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,11 @@
 
 #include "FP8ToLinalg.h"
 #include "fp8/IR/Permutations.h"
+#include "fp8/IR/TensorCoreSums.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
@@ -20,7 +24,8 @@ namespace {
 
 /// Where the factors change along K they go into the operands before the sum;
 /// with one factor for all of K they multiply the sum: one rounding instead of
-/// one for each product, as the hardware does it.
+/// one for each product, as the hardware does it. A tensor core's sums know
+/// factors of blocks as kernels do: they multiply the sum of a block.
 struct ConvertMatmul : OpConversionPattern<MatmulOp> {
   using Base::Base;
   LogicalResult
@@ -29,12 +34,18 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
     Location loc = op.getLoc();
     RankedTensorType resultType = op.getResult().getType();
     int64_t rank = resultType.getRank();
-    bool inOperands = !op.isScaled() || op.getScaledA().isBlocked(rank - 1);
+    std::optional<TensorCoreSums> sums = TensorCoreSums::get(op);
+    bool isBlocked = op.isScaled() && op.getScaledA().isBlocked(rank - 1);
+    // Where they are not factors of the sum.
+    bool inOperands = !op.isScaled() || isBlocked;
+    bool withFactors = inOperands && !sums;
     Factor lhs = getFactor(rewriter, loc, op.getA(), adaptor.getA(),
-                           op.getTransposeA(), inOperands);
+                           op.getTransposeA(), withFactors);
     Factor rhs = getFactor(rewriter, loc, op.getB(), adaptor.getB(),
-                           op.getTransposeB(), inOperands);
-    Value acc = buildContract(rewriter, loc, lhs, rhs, rank);
+                           op.getTransposeB(), withFactors);
+    Value acc = sums && isBlocked
+                    ? buildBlockedSums(rewriter, op, adaptor, lhs, rhs, *sums)
+                    : buildContract(rewriter, loc, lhs, rhs, rank, sums);
 
     // One pass over the accumulator: factors, epilogue, cast.
     SmallVector<Value> inputs{acc};
@@ -174,9 +185,9 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
   }
 
   /// f32 sum over K of [batch x] M x K times [batch x] N x K.
-  static Value buildContract(ConversionPatternRewriter &rewriter, Location loc,
-                             const Factor &lhs, const Factor &rhs,
-                             int64_t rank) {
+  static Value buildContract(OpBuilder &rewriter, Location loc,
+                             const Factor &lhs, const Factor &rhs, int64_t rank,
+                             std::optional<TensorCoreSums> sums) {
     auto sizeOf = [&](const Factor &factor, int64_t dim) {
       return tensor::getMixedSize(rewriter, loc, factor.values,
                                   factor.permutation[dim]);
@@ -204,17 +215,129 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
         permuted[to] = exprs[from];
       return AffineMap::get(batch + 3, 0, permuted, rewriter.getContext());
     };
-    return linalg::ContractOp::create(
-               rewriter, loc, TypeRange{init.getType()},
-               ValueRange{lhs.values, rhs.values}, ValueRange{init},
-               rewriter.getAffineMapArrayAttr({mapOf(0, 2, lhs.permutation),
-                                               mapOf(1, 2, rhs.permutation),
-                                               mapOf(0, 1, {})}))
-        ->getResult(0);
+    auto contract = linalg::ContractOp::create(
+        rewriter, loc, TypeRange{init.getType()},
+        ValueRange{lhs.values, rhs.values}, ValueRange{init},
+        rewriter.getAffineMapArrayAttr({mapOf(0, 2, lhs.permutation),
+                                        mapOf(1, 2, rhs.permutation),
+                                        mapOf(0, 1, {})}));
+    if (sums)
+      sums->set(contract);
+    return contract->getResult(0);
+  }
+
+  /// The part of an operand or of its factors from `offset` of a dimension on.
+  static Value buildSlice(OpBuilder &b, Location loc, Value source, int64_t dim,
+                          OpFoldResult offset, OpFoldResult size) {
+    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, source);
+    SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
+    SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+    offsets[dim] = offset;
+    sizes[dim] = size;
+    return tensor::ExtractSliceOp::create(b, loc, source, offsets, sizes,
+                                          strides);
+  }
+
+  /// A tensor core's sum of each block, times its factors, added up in f32 with
+  /// one rounding each; parts of K by themselves, then together.
+  static Value buildBlockedSums(ConversionPatternRewriter &b, MatmulOp op,
+                                OneToNOpAdaptor adaptor, const Factor &lhs,
+                                const Factor &rhs, const TensorCoreSums &sums) {
+    Location loc = op.getLoc();
+    int64_t rank = op.getResult().getType().getRank();
+    TensorCoreSums ofBlock = sums;
+    ofBlock.parts = 1;
+    ofBlock.isPromoted = false;
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, loc, value);
+    };
+    Value extentK = getValueOrCreateConstantIndexOp(
+        b, loc,
+        tensor::getMixedSize(b, loc, lhs.values, lhs.permutation.back()));
+    Value blockK = constant(sums.blockK);
+    Value blocks = b.createOrFold<arith::CeilDivUIOp>(loc, extentK, blockK);
+    auto bound = [&](int64_t part) {
+      return b.createOrFold<arith::DivUIOp>(
+          loc, b.createOrFold<arith::MulIOp>(loc, blocks, constant(part)),
+          constant(sums.parts));
+    };
+
+    SmallVector<OpFoldResult> sizes;
+    for (int64_t dim = 0; dim < rank - 1; ++dim)
+      sizes.push_back(
+          tensor::getMixedSize(b, loc, lhs.values, lhs.permutation[dim]));
+    sizes.push_back(
+        tensor::getMixedSize(b, loc, rhs.values, rhs.permutation[rank - 2]));
+    Value empty = tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
+    Value zeros =
+        linalg::FillOp::create(b, loc, constantF32(b, loc, 0.0f), empty)
+            .getResult(0);
+    auto addPart = [&](int64_t part) {
+      auto loop = scf::ForOp::create(b, loc, bound(part), bound(part + 1),
+                                     constant(1), ValueRange{zeros});
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      Value block = loop.getInductionVar();
+      Value first = arith::MulIOp::create(b, loc, block, blockK);
+      Value size = arith::MinUIOp::create(
+          b, loc, blockK, arith::SubIOp::create(b, loc, extentK, first));
+      auto take = [&](const Factor &factor) {
+        return Factor{buildSlice(b, loc, factor.values,
+                                 factor.permutation.back(), first, size),
+                      factor.permutation};
+      };
+      Value terms = buildContract(b, loc, take(lhs), take(rhs), rank, ofBlock);
+      SmallVector<Value> inputs{terms};
+      SmallVector<AffineMap> maps{b.getMultiDimIdentityMap(rank)};
+      for (auto [parts, type, column] :
+           {std::tuple{adaptor.getA(), op.getScaledA(), false},
+            std::tuple{adaptor.getB(), op.getScaledB(), true}}) {
+        inputs.push_back(buildSlice(b, loc, ScaledParts(parts).scaleInv,
+                                    rank - 1, block, b.getIndexAttr(1)));
+        maps.push_back(getFactorMap(b, type, column));
+      }
+      maps.push_back(b.getMultiDimIdentityMap(rank));
+      Value carried = loop.getRegionIterArg(0);
+      auto next = linalg::GenericOp::create(
+          b, loc, carried.getType(), inputs, carried, maps,
+          SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
+          [](OpBuilder &b, Location loc, ValueRange args) {
+            Value factor = arith::MulFOp::create(b, loc, args[1], args[2]);
+            linalg::YieldOp::create(
+                b, loc,
+                math::FmaOp::create(b, loc, args[0], factor, args[3])
+                    .getResult());
+          });
+      scf::YieldOp::create(b, loc, next.getResults());
+      return loop.getResult(0);
+    };
+    Value total = addPart(0);
+    for (int64_t part = 1; part < sums.parts; ++part)
+      total = addElements(b, loc, total, addPart(part));
+    return total;
+  }
+
+  /// Element by element, in f32.
+  static Value addElements(OpBuilder &b, Location loc, Value lhs, Value rhs) {
+    auto type = cast<RankedTensorType>(lhs.getType());
+    Value empty = tensor::EmptyOp::create(
+        b, loc, tensor::getMixedSizes(b, loc, lhs), type.getElementType());
+    AffineMap identity = b.getMultiDimIdentityMap(type.getRank());
+    auto sum = linalg::GenericOp::create(
+        b, loc, empty.getType(), ValueRange{lhs, rhs}, empty,
+        ArrayRef{identity, identity, identity},
+        SmallVector<utils::IteratorType>(type.getRank(),
+                                         utils::IteratorType::parallel),
+        [](OpBuilder &b, Location loc, ValueRange args) {
+          linalg::YieldOp::create(
+              b, loc,
+              arith::AddFOp::create(b, loc, args[0], args[1]).getResult());
+        });
+    return sum.getResult(0);
   }
 
   /// Index of the factor of A (or of B, `column`) for an element of the
-  /// result, where the factors do not change along K.
+  /// result, where the factors do not change along K, or are those of a block.
   static AffineMap getFactorMap(OpBuilder &builder, ScaledType type,
                                 bool column) {
     int64_t rank = type.getRank();
@@ -223,7 +346,7 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
       int64_t extent = type.getBlock()[dim];
       // The rows of B are the columns of the result.
       int64_t loop = dim == rank - 2 && column ? rank - 1 : dim;
-      if (extent == ScaledType::kWhole)
+      if (extent == ScaledType::kWhole || dim == rank - 1)
         exprs.push_back(builder.getAffineConstantExpr(0));
       else
         exprs.push_back(builder.getAffineDimExpr(loop).floorDiv(extent));

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Conversion/Passes.h"
+#include "fp8/IR/TensorCoreSums.h"
 #include "fp8/Runtime/ABI/MLIR.h"
 #include "fp8/Support/RewriteLog.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -49,10 +50,14 @@ struct Dim {
 };
 
 struct ConvertGemm : OpInterfaceRewritePattern<linalg::LinalgOp> {
-  using Base::Base;
+  ConvertGemm(MLIRContext *context, bool inWarps)
+      : OpInterfaceRewritePattern(context), inWarps(inWarps) {}
 
   LogicalResult matchAndRewrite(linalg::LinalgOp op,
                                 PatternRewriter &rewriter) const override;
+
+private:
+  bool inWarps;
 };
 
 struct ConvertGemmsToRuntimePass
@@ -174,6 +179,20 @@ static Value advance(OpBuilder &builder, Location loc, Value offset,
   return arith::AddIOp::create(builder, loc, offset, step);
 }
 
+/// The product in the order that was asked for; of none in any.
+static FailureOr<func::FuncOp>
+declareCallee(PatternRewriter &rewriter, linalg::LinalgOp op,
+              const std::optional<fp8::TensorCoreSums> &sums, bool inWarps) {
+  if (sums)
+    return fp8::declareRuntimeFunction(
+        rewriter, op, fp8::runtime::_mlir_ciface_fp8rt_gemm_tensor_core);
+  if (inWarps)
+    return fp8::declareRuntimeFunction(
+        rewriter, op, fp8::runtime::_mlir_ciface_fp8rt_gemm_warp);
+  return fp8::declareRuntimeFunction(rewriter, op,
+                                     fp8::runtime::_mlir_ciface_fp8rt_gemm_f32);
+}
+
 LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
                                            PatternRewriter &rewriter) const {
   if (failed(checkGemm(op, rewriter)))
@@ -181,8 +200,8 @@ LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
   FailureOr<SmallVector<DimKind>> kindOfLoop = getKindOfLoops(op, rewriter);
   if (failed(kindOfLoop))
     return failure();
-  FailureOr<func::FuncOp> callee = fp8::declareRuntimeFunction(
-      rewriter, op, fp8::runtime::_mlir_ciface_fp8rt_gemm_f32);
+  std::optional<fp8::TensorCoreSums> sums = fp8::TensorCoreSums::get(op);
+  FailureOr<func::FuncOp> callee = declareCallee(rewriter, op, sums, inWarps);
   if (failed(callee))
     return rewriter.notifyMatchFailure(
         op, "expected the name of the runtime's function to be free");
@@ -250,19 +269,25 @@ LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
         rewriter, loc, cast<MemRefType>(callee->getArgumentTypes()[index]),
         bases[index], OpFoldResult(offsets[index]), sizes, strides));
   }
+  if (sums)
+    for (int64_t value : {sums->typeA, sums->typeB, sums->blockK, sums->parts,
+                          static_cast<int64_t>(sums->isPromoted)})
+      arguments.push_back(arith::ConstantOp::create(
+          rewriter, loc, rewriter.getI32IntegerAttr(value)));
   LDBG() << "called for: " << OpWithFlags(op, OpPrintingFlags().skipRegions());
   func::CallOp::create(rewriter, loc, *callee, arguments);
   rewriter.eraseOp(op);
   return success();
 }
 
-void fp8::populateGemmsToRuntimePatterns(RewritePatternSet &patterns) {
-  patterns.add<ConvertGemm>(patterns.getContext());
+void fp8::populateGemmsToRuntimePatterns(RewritePatternSet &patterns,
+                                         bool inWarps) {
+  patterns.add<ConvertGemm>(patterns.getContext(), inWarps);
 }
 
 void ConvertGemmsToRuntimePass::runOnOperation() {
   RewritePatternSet patterns(&getContext());
-  fp8::populateGemmsToRuntimePatterns(patterns);
+  fp8::populateGemmsToRuntimePatterns(patterns, inWarps);
   fp8::RewriteLog log(DEBUG_TYPE);
   walkAndApplyPatterns(getOperation(), std::move(patterns), &log);
 }

@@ -102,6 +102,28 @@ Number fp8emu::loadNumber(Element type, const uint8_t *row, unsigned k) {
   return decode(type, loadCode(type, row, k));
 }
 
+Number fp8emu::getNumber(Element type, float value) {
+  uint32_t word;
+  std::memcpy(&word, &value, sizeof(word));
+  Format format = getFormat(type);
+  if (type == Element::TF32)
+    word &= ~uint32_t{0x1fff};
+  int field = static_cast<int>(word >> 23 & 0xff);
+  if (field == 0xff)
+    return {0, kNoExponent, true};
+  auto significand = static_cast<int32_t>(word & 0x7fffff);
+  int exponent = std::max(field, 1) - 127;
+  if (field > 0)
+    significand += 0x800000;
+  // Numbers that the type has not normalised are not here either.
+  int lowest = 2 - (1 << (format.exponentBits - 1));
+  int up = std::max(lowest - exponent, 0);
+  significand >>= std::min(23 - format.mantissaBits + up, 31);
+  if (word >> 31)
+    significand = -significand;
+  return {significand, significand == 0 ? kNoExponent : exponent + up, false};
+}
+
 unsigned fp8emu::getMantissaBits(Element type) {
   return static_cast<unsigned>(getFormat(type).mantissaBits);
 }

@@ -28,6 +28,8 @@ struct Number {
 
 /// Element k of a row.
 Number loadNumber(Element type, const uint8_t *row, unsigned k);
+/// The same of a number that the type has.
+Number getNumber(Element type, float value);
 unsigned getMantissaBits(Element type);
 
 struct DecodedRow {

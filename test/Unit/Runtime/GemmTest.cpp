@@ -22,6 +22,7 @@
 #include <iterator>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -192,4 +193,107 @@ TEST(GemmTest, WithoutTermsResultStays) {
   EXPECT_EQ(c.at(0, 0, 1), 1);
   EXPECT_TRUE(std::signbit(c.at(0, 1, 0)));
   EXPECT_EQ(c.at(0, 1, 1), 3);
+}
+
+//===----------------------------------------------------------------------===//
+// A GPU's sums
+//===----------------------------------------------------------------------===//
+
+/// A row by a column, of so many elements.
+static Operand makeRow(const std::vector<float> &values) {
+  Operand row({1, 1, static_cast<int64_t>(values.size())}, {0, 0, 1}, 0);
+  row.buffer = values;
+  row.point();
+  return row;
+}
+
+static float sumOnTensorCore(std::vector<float> a, std::vector<float> b,
+                             fp8rt_tensor_core_type type, int32_t blockK,
+                             int32_t parts, bool promoted) {
+  Operand rowA = makeRow(a), rowB = makeRow(b), sum = makeRow({0});
+  _mlir_ciface_fp8rt_gemm_tensor_core(&rowA.memref, &rowB.memref, &sum.memref,
+                                      type, type, blockK, parts, promoted);
+  return sum.buffer[0];
+}
+
+/// So many elements of 0, but for some.
+static std::vector<float>
+makeSparse(size_t count, std::initializer_list<std::pair<size_t, float>> some) {
+  std::vector<float> values(count, 0.0f);
+  for (auto [index, value] : some)
+    values[index] = value;
+  return values;
+}
+
+TEST(TensorCoreGemmTest, CutsTermsOffBelowTheLargest) {
+  // 1 and -2^-14 are of one instruction: 13 bits below 1 nothing is left.
+  auto a = makeSparse(32, {{0, 1}, {1, -0x1p-7f}});
+  auto b = makeSparse(32, {{0, 1}, {1, 0x1p-7f}});
+  EXPECT_EQ(sumOnTensorCore(a, b, FP8RT_TENSOR_CORE_E5M2, 128, 1, false), 1);
+  // A tensor core keeps more of types of 16 bits.
+  EXPECT_EQ(sumOnTensorCore(a, b, FP8RT_TENSOR_CORE_BF16, 64, 1, false),
+            1 - 0x1p-14f);
+}
+
+TEST(TensorCoreGemmTest, PromotesBlocks) {
+  // The second block's term is lost in the tensor core, and not in f32.
+  auto a = makeSparse(256, {{0, 1}, {128, 0x1p-7f}});
+  auto b = makeSparse(256, {{0, 1}, {128, 0x1p-8f}});
+  EXPECT_EQ(sumOnTensorCore(a, b, FP8RT_TENSOR_CORE_E5M2, 128, 1, false), 1);
+  EXPECT_EQ(sumOnTensorCore(a, b, FP8RT_TENSOR_CORE_E5M2, 128, 1, true),
+            1 + 0x1p-15f);
+  // Neither are those of parts.
+  EXPECT_EQ(sumOnTensorCore(a, b, FP8RT_TENSOR_CORE_E5M2, 128, 2, false),
+            1 + 0x1p-15f);
+}
+
+TEST(TensorCoreGemmTest, IgnoresLowBitsOfTF32) {
+  EXPECT_EQ(sumOnTensorCore({1 + 0x1p-11f}, {1}, FP8RT_TENSOR_CORE_TF32, 32, 1,
+                            false),
+            1);
+}
+
+TEST(TensorCoreGemmTest, InfinitiesAndNaNs) {
+  float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(sumOnTensorCore({1, infinity}, {1, 1}, FP8RT_TENSOR_CORE_BF16, 64,
+                            1, false),
+            infinity);
+  EXPECT_TRUE(std::isnan(sumOnTensorCore(
+      {infinity, infinity}, {1, -1}, FP8RT_TENSOR_CORE_BF16, 64, 1, false)));
+}
+
+TEST(TensorCoreGemmTest, AnyShapeAndStrides) {
+  // Small integers, whose sums are exact in any order.
+  std::mt19937 random(1);
+  for (auto [m, n, k] : {Triple{1, 1, 1}, Triple{17, 259, 33},
+                         Triple{40, 300, 130}, Triple{3, 5, 0}}) {
+    Triple sizesA{2, m, k}, sizesB{2, n, k}, sizesC{2, m, n};
+    Operand a(sizesA, denseStrides(sizesA, {0, 2, 1}, 1), 3);
+    Operand b(sizesB, denseStrides(sizesB, {0, 1, 2}, 2), 1);
+    Operand c(sizesC, denseStrides(sizesC, {1, 0, 2}, 1), 2);
+    a.fill(random);
+    b.fill(random);
+    c.fill(random);
+    Operand expected = c, warp = c;
+    for (int64_t i = 0; i < 2; ++i)
+      for (int64_t row = 0; row < m; ++row)
+        for (int64_t column = 0; column < n; ++column)
+          for (int64_t at = 0; at < k; ++at)
+            expected.at(i, row, column) +=
+                a.at(i, row, at) * b.at(i, column, at);
+    _mlir_ciface_fp8rt_gemm_tensor_core(&a.memref, &b.memref, &c.memref,
+                                        FP8RT_TENSOR_CORE_E4M3,
+                                        FP8RT_TENSOR_CORE_E5M2, 128, 2, 1);
+    EXPECT_EQ(c.buffer, expected.buffer);
+    _mlir_ciface_fp8rt_gemm_warp(&a.memref, &b.memref, &warp.memref);
+    EXPECT_EQ(warp.buffer, expected.buffer);
+  }
+}
+
+TEST(WarpGemmTest, AddsLanesInPairs) {
+  // Of 1, 2^-24 (lane 1) and 2^-24 (lane 17) the last two meet first.
+  Operand a = makeRow(makeSparse(32, {{0, 1}, {1, 0x1p-24f}, {17, 0x1p-24f}}));
+  Operand b = makeRow(std::vector<float>(32, 1)), sum = makeRow({0});
+  _mlir_ciface_fp8rt_gemm_warp(&a.memref, &b.memref, &sum.memref);
+  EXPECT_EQ(sum.buffer[0], 1 + 0x1p-23f);
 }

@@ -1,0 +1,71 @@
+//===- TensorCoreSums.h - How a kernel adds up products ---------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What decides the bits of a product on a tensor core beside its operands. A
+// CPU that is told computes the same (Gemm.h of the runtime).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_IR_TENSORCORESUMS_H
+#define FP8_IR_TENSORCORESUMS_H
+
+#include "fp8/Runtime/Gemm.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Operation.h"
+
+#include <optional>
+
+namespace mlir::fp8 {
+
+/// Of fp8.matmul, and of the contraction in linalg that it becomes.
+constexpr llvm::StringLiteral kTensorCoreSumsAttrName = "tensor_core_sums";
+
+struct TensorCoreSums {
+  /// Types of A and B, fp8rt_tensor_core_type.
+  int64_t typeA, typeB;
+  /// Elements of K in a block: parts of K begin with one, and sums that are
+  /// promoted are f32 sums of blocks.
+  int64_t blockK;
+  /// Parts of K that are summed by themselves, and then in f32.
+  int64_t parts;
+  bool isPromoted;
+
+  static std::optional<TensorCoreSums> get(Operation *op) {
+    auto values = op->getAttrOfType<DenseI64ArrayAttr>(kTensorCoreSumsAttrName);
+    if (!values || values.size() != 5)
+      return std::nullopt;
+    return TensorCoreSums{values[0], values[1], values[2], values[3],
+                          values[4] != 0};
+  }
+  void set(Operation *op) const {
+    op->setAttr(kTensorCoreSumsAttrName,
+                DenseI64ArrayAttr::get(op->getContext(),
+                                       {typeA, typeB, blockK, parts,
+                                        static_cast<int64_t>(isPromoted)}));
+  }
+
+  /// That of elements which tensor cores multiply; f32 they take as TF32.
+  static std::optional<int64_t> getType(Type element) {
+    if (isa<Float8E4M3FNType>(element))
+      return FP8RT_TENSOR_CORE_E4M3;
+    if (isa<Float8E5M2Type>(element))
+      return FP8RT_TENSOR_CORE_E5M2;
+    if (element.isF16())
+      return FP8RT_TENSOR_CORE_F16;
+    if (element.isBF16())
+      return FP8RT_TENSOR_CORE_BF16;
+    if (element.isF32())
+      return FP8RT_TENSOR_CORE_TF32;
+    return std::nullopt;
+  }
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_IR_TENSORCORESUMS_H

@@ -1,0 +1,47 @@
+// RUN: fp8-opt %s --fp8-pipeline="recipe=current accumulate=tensor-core to=fusion" | FileCheck %s
+// RUN: fp8-opt %s --fp8-pipeline="recipe=none accumulate=tensor-core to=fusion" | FileCheck %s --check-prefix=PLAIN
+// RUN: fp8-opt %s --fp8-pipeline="recipe=mxfp8 accumulate=tensor-core to=fusion" | FileCheck %s --check-prefix=NONE
+// RUN: fp8-opt %s --fp8-pipeline="recipe=current target=sm_90a accumulate=tensor-core to=fusion" | FileCheck %s --check-prefix=GPU
+// RUN: fp8-opt %s --fp8-pipeline="recipe=current accumulate=tensor-core to=kernels" | FileCheck %s --check-prefix=KERNELS
+// RUN: fp8-opt %s --fp8-select-sums 2>&1 | FileCheck %s --check-prefix=NO-MATMULS
+
+// What a GPU's kernel would be decides; the program stays one for a CPU.
+// CHECK-NOT:   fp8_gpu
+// CHECK-LABEL: func.func @many_rows
+// CHECK:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 1, 1>
+// CHECK-LABEL: func.func @long_k
+// CHECK:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 0, 0, 128, [[PARTS:[2-9]|1[0-9]]], 1>
+// CHECK-NOT:   fp8_gpu
+
+// Products in high precision, too.
+// PLAIN-LABEL: func.func @many_rows
+// PLAIN:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 3, 3, 64, 1, 0>
+
+// There is no kernel for such factors.
+// NONE:        fp8.matmul
+// NONE-NOT:    tensor_core_sums
+
+// GPU:         fp8.matmul
+// GPU-NOT:     tensor_core_sums
+
+// KERNELS:     call @fp8rt_gemm_tensor_core
+
+// NO-MATMULS:  linalg.matmul
+
+func.func @many_rows(%x: tensor<512x256xbf16>, %w: tensor<256x512xbf16>) -> tensor<512x512xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<512x512xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<512x512xf32>) -> tensor<512x512xf32>
+  %0 = linalg.matmul ins(%x, %w : tensor<512x256xbf16>, tensor<256x512xbf16>)
+                     outs(%zeros : tensor<512x512xf32>) -> tensor<512x512xf32>
+  return %0 : tensor<512x512xf32>
+}
+
+func.func @long_k(%x: tensor<8x4096xbf16>, %w: tensor<4096x128xbf16>) -> tensor<8x128xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<8x128xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<8x128xf32>) -> tensor<8x128xf32>
+  %0 = linalg.matmul ins(%x, %w : tensor<8x4096xbf16>, tensor<4096x128xbf16>)
+                     outs(%zeros : tensor<8x128xf32>) -> tensor<8x128xf32>
+  return %0 : tensor<8x128xf32>
+}

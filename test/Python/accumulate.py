@@ -1,0 +1,123 @@
+# RUN: env FP8_CUDA_DRIVER=emulator %python %s
+"""Programs for a CPU with a tensor core's sums, beside the kernels of an H200 on the emulator: the same
+bytes."""
+
+import unittest
+
+import fp8
+import ml_dtypes
+import numpy as np
+
+RECIPES = ["none", "current", "current,accumulate=fast", "rowwise", "block", "mxfp8", "nvfp4"]
+
+PRODUCT = """
+  %{r} = linalg.{op} ins(%{a}, %{b} : tensor<{at}>, tensor<{bt}>) outs(%{r}z : tensor<{rt}xf32>)
+      -> tensor<{rt}xf32>
+"""
+
+
+def zeros(name, extents, dims=""):
+    kind = f"tensor<{extents}xf32>"
+    return (f"  %{name}e = tensor.empty({dims}) : {kind}\n"
+            f"  %{name}z = linalg.fill ins(%c0f : f32) outs(%{name}e : {kind}) -> {kind}\n")
+
+
+def product(name, a, at, b, bt, rt, op="matmul", dims=""):
+    return zeros(name, rt, dims) + PRODUCT.format(r=name, op=op, a=a, at=at, b=b, bt=bt, rt=rt)
+
+
+def function(arguments, body, results):
+    """All in f32 before the results are rounded, to show every bit."""
+    declared = ", ".join(f'%{name}: tensor<{kind}> {{fp8.name = "{name}"{extra}}}'
+                         for name, kind, extra in arguments)
+    types = ", ".join(f"tensor<{kind}>" for _, kind in results)
+    return (f"func.func @main({declared}) -> ({types}) {{\n  %c0f = arith.constant 0.0 : f32\n{body}"
+            f"  return {', '.join('%' + name for name, _ in results)} : {types}\n}}\n")
+
+
+def linear(m, k, n, element="bf16", rows=None):
+    dims = "" if rows is None else "%rows"
+    take = "" if rows is None else (f"  %c0 = arith.constant 0 : index\n"
+                                    f"  %rows = tensor.dim %x, %c0 : tensor<?x{k}x{element}>\n")
+    m = m if rows is None else "?"
+    body = take + product("y", "x", f"{m}x{k}x{element}", "w", f"{k}x{n}x{element}", f"{m}x{n}",
+                          dims=dims)
+    return function([("x", f"{m}x{k}x{element}", ""), ("w", f"{k}x{n}x{element}", ", fp8.weight")],
+                    body, [("y", f"{m}x{n}xf32")])
+
+
+def draw(*shape, dtype=ml_dtypes.bfloat16):
+    """Of several binades, so that sums lose bits at every step."""
+    rng = np.random.default_rng(sum(shape))
+    return (rng.standard_normal(shape) * np.exp2(rng.integers(-3, 3, shape))).astype(dtype)
+
+
+class SameBytes(unittest.TestCase):
+    def check(self, source, inputs, recipe=None, **options):
+        cpu = fp8.compile(source, recipe, target="cpu", accumulate="tensor-core", cache=False,
+                          **options)
+        gpu = fp8.compile(source, recipe, target="sm_90a", cache=False, **options)
+        found, expected = cpu(*inputs), gpu(*inputs)
+        if not isinstance(found, tuple):
+            found, expected = (found,), (expected,)
+        for one, other in zip(found, expected):
+            one, other = np.asarray(one), np.asarray(other)
+            self.assertEqual(one.shape, other.shape)
+            differing = int((one.view(np.uint8) != other.view(np.uint8)).sum())
+            self.assertEqual(differing, 0, f"{recipe}: {differing} bytes of {one.nbytes} differ")
+
+    def test_recipes(self):
+        # Tails in each dimension; few rows and a long K, which kernels cut into parts.
+        for m, k, n in [(72, 272, 136), (8, 2560, 64)]:
+            for recipe in RECIPES:
+                with self.subTest(recipe=recipe, m=m, k=k, n=n):
+                    self.check(linear(m, k, n), [draw(m, k), draw(k, n)], recipe)
+
+    def test_blocks_with_a_tail(self):
+        self.check(linear(40, 400, 144), [draw(40, 400), draw(400, 144)], "block", max_padding=0.3)
+
+    def test_f16(self):
+        self.check(linear(24, 264, 64, "f16"), [draw(24, 264, dtype=np.float16),
+                                                draw(264, 64, dtype=np.float16)])
+
+    def test_tf32(self):
+        for options in ({"tf32": True}, {}):
+            self.check(linear(24, 264, 64, "f32"), [draw(24, 264, dtype=np.float32),
+                                                    draw(264, 64, dtype=np.float32)], **options)
+
+    def test_batches(self):
+        body = product("y", "x", "3x24x256xbf16", "w", "3x256x48xbf16", "3x24x48", "batch_matmul")
+        source = function([("x", "3x24x256xbf16", ""), ("w", "3x256x48xbf16", "")], body,
+                          [("y", "3x24x48xf32")])
+        for recipe in ("none", "current", "block"):
+            self.check(source, [draw(3, 24, 256), draw(3, 256, 48)], recipe)
+
+    def test_matmuls_of_one_launch(self):
+        body = "".join(product(f"y{n}", "x", "16x1024xbf16", f"w{n}", f"1024x{n}xbf16", f"16x{n}")
+                       for n in (128, 64, 32))
+        source = function([("x", "16x1024xbf16", "")] + [
+            (f"w{n}", f"1024x{n}xbf16", ", fp8.weight") for n in (128, 64, 32)], body,
+            [(f"y{n}", f"16x{n}xf32") for n in (128, 64, 32)])
+        inputs = [draw(16, 1024), *(draw(1024, n) for n in (128, 64, 32))]
+        for recipe in ("none", "current"):
+            self.check(source, inputs, recipe)
+
+    def test_rows_that_show_at_run_time(self):
+        for recipe in ("none", "current", "block"):
+            self.check(linear(0, 512, 96, rows=200), [draw(200, 512), draw(512, 96)], recipe)
+
+    def test_infinities_and_nans(self):
+        x, w = draw(24, 256), draw(256, 64)
+        x[3, 5], x[4, 7], w[9, 2] = np.inf, np.nan, -np.inf
+        self.check(linear(24, 256, 64), [x, w])
+
+
+class Mistakes(unittest.TestCase):
+    def test_another_word(self):
+        with self.assertRaisesRegex(fp8.Error, "expected accumulate to be f32 or tensor-core, but got "
+                                               "'exact'"):
+            fp8.compile(linear(8, 16, 16), target="cpu", accumulate="exact", cache=False)
+
+
+if __name__ == "__main__":
+    unittest.main()

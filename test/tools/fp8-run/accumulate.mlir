@@ -1,0 +1,14 @@
+// REQUIRES: linker
+// UNSUPPORTED: sanitizers
+// RUN: %python %fp8_source/test/Integration/CUDA/Inputs/tensors.py %t.in x=bf16:32x256 w=bf16:256x64/16 bias=bf16:64
+// RUN: fp8-run %fp8_source/examples/linear.mlir --target=sm_90a --device=emulator --recipe=current --inputs=%t.in --compare=cpu --accumulate=tensor-core --tolerance=0 | FileCheck %s
+// RUN: not fp8-run %fp8_source/examples/linear.mlir --target=sm_90a --device=emulator --recipe=current --inputs=%t.in --compare=cpu --tolerance=0 | FileCheck %s --check-prefix=F32
+// RUN: fp8-compile %fp8_source/examples/linear.mlir --recipe=current --accumulate=tensor-core -o %t.so
+// RUN: fp8-run %t.so --inputs=%t.in --outputs=%t.cpu
+// RUN: fp8-run %fp8_source/examples/linear.mlir --target=sm_90a --device=emulator --recipe=current --inputs=%t.in --outputs=%t.emulator
+// RUN: cmp %t.cpu %t.emulator
+// RUN: not fp8-run %fp8_source/examples/linear.mlir --accumulate=f64 --inputs=%t.in 2>&1 | FileCheck %s --check-prefix=WORD
+
+// CHECK: y: largest difference 0 of {{.*}}, 0 of 2048 elements differ
+// F32: y: largest difference 0.0
+// WORD: expected accumulate to be f32 or tensor-core, but got 'f64'
