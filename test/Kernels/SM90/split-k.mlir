@@ -22,15 +22,15 @@ func.func @decode(%a: !x, %b: !w) -> tensor<16x4096xbf16> {
 // CHECK: nvvm.wgmma.mma_async {{.*}}, <m = 64, n = 16, k = 32>, D[<f32>, <one>], A[<e4m3>, <one>, <row>], B[<e5m2>, <one>, <col>]
 // Every part is left in the workspace before its block counts itself.
 // CHECK-COUNT-8: llvm.store %{{.*}}, %{{.*}} : f32, !llvm.ptr<1>
-// CHECK: llvm.fence syncscope("device") acq_rel
 // CHECK: nvvm.barrier id
+// CHECK: llvm.fence syncscope("device") acq_rel
 // CHECK: %[[COUNT:.*]] = llvm.atomicrmw uinc_wrap %{{.*}}, %{{.*}} syncscope("device") acq_rel
+// CHECK: llvm.fence syncscope("device") acq_rel
 // CHECK: llvm.store %[[COUNT]], %[[FLAG:.*]] : i32, !llvm.ptr<3>
 // CHECK: nvvm.barrier id
 // CHECK: %[[SEEN:.*]] = llvm.load %[[FLAG]]
 // CHECK: %[[LAST:.*]] = arith.cmpi eq, %[[SEEN]]
 // CHECK: scf.if %[[LAST]]
-// CHECK: llvm.fence syncscope("device") acq_rel
 // In the order of the parts, whoever comes last.
 // CHECK: scf.for unsigned %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}}
 // CHECK-COUNT-8: arith.addf
