@@ -109,11 +109,19 @@ Value StreamKernel::isFirstOf(const StreamBlock &block, int64_t chunk) {
   if (block.rows == kWhole)
     require(b.equal(tile.getRow(0), zero));
   else if (block.rows > 1)
-    require(b.equal(b.rem(tile.rowInTile, block.rows), zero));
+    // Tiles may share one, which one of them stores.
+    require(b.equal(
+        b.rem(tile.getTileRows() % block.rows ? tile.getRow(0) : tile.rowInTile,
+              block.rows),
+        zero));
   if (block.columns == kWhole)
     require(b.equal(tile.getColumn(0), zero));
   else if (block.columns > 1)
-    require(b.equal(b.rem(tile.getColumnInTile(chunk), block.columns), zero));
+    require(b.equal(b.rem(tile.getTileColumns() % block.columns
+                              ? tile.getColumn(chunk)
+                              : tile.getColumnInTile(chunk),
+                          block.columns),
+                    zero));
   if (block.batches == kWhole && spec.isBatched)
     require(b.equal(tile.batch, zero));
   return isFirst;
