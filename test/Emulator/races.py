@@ -271,6 +271,77 @@ except DriverError as error:
         accepts(go + write, wait + go, read)
         finds("reads global", go + write, go + wait, read)
 
+    def test_global_memory_of_other_blocks(self):
+        # Each block writes its words, then counts up; who comes last reads those of all.
+        own = "mov.u32 %r0, %ctaid.x; shl.b32 %r0, %r0, 8; shl.b32 %r1, %t, 2; add.s32 %r0, %r0, %r1; " \
+              "cvt.u64.u32 %d0, %r0; add.s64 %d0, %d0, %a0; st.global.b32 [%d0+64], %t; bar.sync 0;"
+        count = "setp.ne.u32 %p0, %t, 0; @%p0 bra COUNTED; RELEASE atom.{0}global.inc.u32 %r2, [%a0], 3; ACQUIRE " \
+                "st.shared.b32 [smem], %r2; COUNTED: bar.sync 0; ld.shared.b32 %r2, [smem];"
+        last = "setp.ne.u32 %p1, %r2, 3; @%p1 bra END; add.s64 %d1, %a0, 64; " \
+               "ld.global.b32 %r3, [%d1+132]; ld.global.b32 %r3, [%d1+388]; ld.global.b32 %r3, [%d1+900]; END: "
+        race = "a read of global memory at 0x"
+        fence = "fence.acq_rel.gpu;"
+        body = own + count + last
+        four = dict(threads=64, blocks=4)
+        right = body.format("").replace("RELEASE", fence).replace("ACQUIRE", fence)
+        self.accepts(right, **four)
+        self.finds(right.replace(fence, "", 1), race, "is not ordered after a write by block (", "st.global.b32",
+                   **four)
+        self.finds(body.format("").replace("RELEASE", fence).replace("ACQUIRE", ""), race, **four)
+        # By the atomic operation itself.
+        self.accepts(body.format("acq_rel.gpu.").replace("RELEASE", "").replace("ACQUIRE", ""), **four)
+        self.finds(body.format("relaxed.gpu.").replace("RELEASE", "").replace("ACQUIRE", ""), race, **four)
+        # A fence before the barrier is none of the thread that counts; chips let it pass.
+        early = right.replace(fence, "", 1).replace("bar.sync 0;", fence + "bar.sync 0;", 1)
+        self.finds(early, race, **four)
+        self.assertEqual(self.outcome(early, MODE="lax", **four), ("done\n", ""))
+
+    def test_global_memory_that_two_blocks_write(self):
+        write = "mov.u32 %r0, %ctaid.x; shl.b32 %r0, %r0, {0}; cvt.u64.u32 %d0, %r0; add.s64 %d0, %d0, %a0; " \
+                "st.global.v4.b32 [%d0], {{%t, %t, %t, %t}};"
+        one = dict(threads=1, blocks=2)
+        self.accepts(write.format(4), **one)
+        self.finds("st.global.b32 [%a0+8], %t;", "a write of global memory at 0x",
+                   "is not ordered after a write by block (0, 0, 0)", **one)
+        # Atomic operations have no quarrel.
+        self.accepts("red.global.add.u32 [%a0], 1;", **one)
+        self.finds("setp.eq.u32 %p0, %t, 1; red.global.add.u32 [%a0], 1; ld.global.b32 %r0, [%a0];",
+                   "is not ordered after", **one)
+
+    def test_global_memory_in_a_block(self):
+        write = "shl.b32 %r0, %t, 2; cvt.u64.u32 %d0, %r0; add.s64 %d0, %d0, %a0; st.global.b32 [%d0], %t; BAR " \
+                "ld.global.b32 %r1, [%a0];"
+        self.twins(write.replace("BAR", "{}"), "bar.sync 0;", "a read of global memory at 0x")
+
+    def test_global_memory_of_a_flag(self):
+        # One block waits for what the other one says.
+        say = "mov.u32 %r0, %ctaid.x; setp.eq.u32 %p0, %r0, 1; @%p0 bra WAIT; st.global.b32 [%a0+64], %r0; " \
+              "st.{0}.gpu.global.b32 [%a0], 1; bra END; " \
+              "WAIT: ld.{1}.gpu.global.b32 %r1, [%a0]; setp.eq.u32 %p1, %r1, 0; @%p1 bra WAIT; " \
+              "ld.global.b32 %r2, [%a0+64]; END: "
+        two = dict(threads=1, blocks=2)
+        self.accepts(say.format("release", "acquire"), **two)
+        for words in (("relaxed", "acquire"), ("release", "relaxed")):
+            self.finds(say.format(*words), "a read of global memory at 0x", **two)
+
+    def test_global_memory_and_bulk_copies(self):
+        # A store by the asynchronous proxy, which another block reads.
+        copy = "mov.u32 %r0, %ctaid.x; setp.eq.u32 %p0, %r0, 1; @%p0 bra WAIT; mov.u32 %r1, smem; " \
+               "st.shared.b32 [%r1], %t; fence.proxy.async.shared::cta; add.s64 %d0, %a0, 64; " \
+               "cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r1], 16; cp.async.bulk.commit_group; " \
+               "cp.async.bulk.wait_group{0} 0; st.release.gpu.global.b32 [%a0], 1; bra END; " \
+               "WAIT: ld.acquire.gpu.global.b32 %r1, [%a0]; setp.eq.u32 %p1, %r1, 0; @%p1 bra WAIT; " \
+               "ld.global.b32 %r2, [%a0+64]; END: "
+        two = dict(threads=1, blocks=2, CHECK="global")
+        self.accepts(copy.format(""), **two)
+        self.finds(copy.format(".read"), "is not ordered after an asynchronous write by block (0, 0, 0)", **two)
+
+    def test_global_memory_of_a_cluster(self):
+        write = "mov.u32 %r0, %ctaid.x; shl.b32 %r0, %r0, 2; cvt.u64.u32 %d0, %r0; add.s64 %d0, %d0, %a0; " \
+                "st.global.b32 [%d0], %t; {} ld.global.b32 %r1, [%a0]; ld.global.b32 %r1, [%a0+4];"
+        self.twins(write, "barrier.cluster.arrive; barrier.cluster.wait;", "a read of global memory at 0x", threads=1,
+                   blocks=2, cluster=(2, 1, 1))
+
     def test_lax(self):
         printed, report = self.outcome(WORDS + "ld.shared.b32 %r3, [%r2];", MODE="lax")
         self.assertEqual(printed.split(), ["done"])
@@ -281,7 +352,7 @@ except DriverError as error:
     def test_environment(self):
         printed, report = run("Device()", CHECK="races,luck")
         self.assertIn("expected FP8_EMULATOR_CHECK to be a list of races, proxies, uninitialized, registers, launches, "
-                      "all, but got 'races,luck'", report)
+                      "global, all, but got 'races,luck'", report)
 
 
 if __name__ == "__main__":

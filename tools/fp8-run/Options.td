@@ -21,7 +21,7 @@ def device : J<"device", "DEVICE",
                "a GPU, as with FP8_CUDA_DRIVER=emulator">;
 def check : J<"check", "LIST",
               "Run kernels on the emulator and look for races, proxies, "
-              "uninitialized, registers, launches, or all, as with "
+              "uninitialized, registers, launches, global, or all, as with "
               "FP8_EMULATOR_CHECK">;
 def inputs : J<"inputs", "FILE",
                "Arguments: a .safetensors file with one tensor for each, named "

@@ -76,7 +76,7 @@ std::vector<MBarrierRef> fp8emu::multicastBarriers(Warp &warp, const Op &op,
   return all;
 }
 
-static Announcement announce(const MBarrierRef &ref) {
+Announcement fp8emu::announce(const MBarrierRef &ref) {
   const MBarrier &barrier = *ref.get();
   return {barrier.agent, static_cast<uint32_t>(barrier.phase) + 1};
 }
@@ -175,6 +175,8 @@ static void issueBulk(Warp &warp, const Op &op, unsigned lane) {
     BulkTicket ticket = joinBulkGroup(warp, lane);
     if (Checker *checker = cluster.checker.get()) {
       checker->touchGlobal(warp, op, lane, to, bytes, Access::Write);
+      checker->accessGlobalLater(warp, op, lane, to, bytes, Access::Write,
+                                 ticket.announcementOfWrites());
       checker->accessLater(warp, op, one, *source.cta, source.offset, bytes,
                            kAsyncProxy, ticket.announcement());
     }
@@ -205,8 +207,11 @@ static void issueBulk(Warp &warp, const Op &op, unsigned lane) {
                            kAsyncProxy, announce(barrier));
   } else {
     source = resolveGlobal(warp, op, one, from, bytes, Access::Read);
-    if (Checker *checker = cluster.checker.get())
+    if (Checker *checker = cluster.checker.get()) {
       checker->touchGlobal(warp, op, lane, from, bytes, Access::Read);
+      checker->accessGlobalLater(warp, op, lane, from, bytes, Access::Read,
+                                 announce(barrier));
+    }
   }
   std::vector<MBarrierRef> barriers = {barrier};
   if (op.count) { // multicast

@@ -28,6 +28,11 @@ struct BulkTicket {
   Announcement announcement() const {
     return {cta->bulkGroups[thread].agent, static_cast<uint32_t>(number) + 1};
   }
+  /// The same of its writes.
+  Announcement announcementOfWrites() const {
+    Announcement reads = announcement();
+    return {reads.agent + 1, reads.time};
+  }
   void readDone() const { --group().unread; }
   void writeDone() const;
 };
@@ -60,6 +65,9 @@ private:
   std::vector<MBarrierRef> barriers;
   int64_t left;
 };
+
+/// When the barrier's phase ends.
+Announcement announce(const MBarrierRef &barrier);
 
 /// From the issue of a copy on nobody may rely on what its targets held; to the
 /// race checker it writes them until each one's barrier has ended its phase.

@@ -196,13 +196,15 @@ static SharedRange getRange(Warp &warp, const Op &op, unsigned lane,
 }
 
 static void touchGlobal(Warp &warp, const Op &op, unsigned lane, const Box &box,
-                        Access access) {
+                        Access access, Announcement done) {
   Checker *checker = warp.cta.cluster.checker.get();
-  if (checker && checker->looksFor(kCheckLaunches))
-    box.forEachRow(
-        [&](uint32_t, uint64_t address, uint32_t begin, uint32_t end) {
-          checker->touchGlobal(warp, op, lane, address, end - begin, access);
-        });
+  if (checker && checker->looksFor(kCheckLaunches | kCheckGlobal))
+    box.forEachRow([&](uint32_t, uint64_t address, uint32_t begin,
+                       uint32_t end) {
+      uint64_t bytes = (end - begin) / (box.isPadded() ? 2 : 1);
+      checker->touchGlobal(warp, op, lane, address, bytes, access);
+      checker->accessGlobalLater(warp, op, lane, address, bytes, access, done);
+    });
 }
 
 static void load(Warp &warp, const Op &op, unsigned lane) {
@@ -239,7 +241,7 @@ static void load(Warp &warp, const Op &op, unsigned lane) {
     }
   }
   writeLater(warp, op, lane, targets, barriers, box.bytes());
-  touchGlobal(warp, op, lane, box, Access::Read);
+  touchGlobal(warp, op, lane, box, Access::Read, announce(barrier));
   AsyncOp copy;
   copy.line = cluster.grid.program.getLine(op);
   auto completion = std::make_shared<Completion>(IssuePlace(warp, op, lane),
@@ -262,7 +264,8 @@ static void store(Warp &warp, const Op &op, unsigned lane) {
   SharedRange range = getRange(warp, op, lane, rows, box);
   BulkTicket ticket = joinBulkGroup(warp, lane);
   touchGlobal(warp, op, lane, box,
-              op.flags & kAdd ? Access::Atomic : Access::Write);
+              op.flags & kAdd ? Access::Atomic : Access::Write,
+              ticket.announcementOfWrites());
   if (Checker *checker = cluster.checker.get())
     forEachStored(box, range.offset, [&](uint32_t offset, uint32_t bytes) {
       checker->accessLater(warp, op, Mask{1} << lane, *range.cta, offset, bytes,

@@ -49,7 +49,7 @@ Checker::Verdict Checker::judge(const ShadowEntry &old,
   return verdict;
 }
 
-static const char *getVerb(uint8_t flags, bool later) {
+const char *fp8emu::describeUse(uint8_t flags, bool later) {
   if (later)
     return flags & kWrites ? "an asynchronous write" : "an asynchronous read";
   if (flags & kStrong)
@@ -64,9 +64,9 @@ uint32_t Checker::getIndex(const Op &op) const {
 std::string Checker::describe(const ShadowEntry &entry) const {
   const Program &program = cluster.grid.program;
   const Op &op = program.ops[entry.op];
-  return std::string(getVerb(entry.flags, entry.agent != kNoAgent)) + " by " +
-         cluster.warps[entry.warp]->describeThread(entry.lanes) + ", line " +
-         std::to_string(program.getLine(op)) + ", '" +
+  return std::string(describeUse(entry.flags, entry.agent != kNoAgent)) +
+         " by " + cluster.warps[entry.warp]->describeThread(entry.lanes) +
+         ", line " + std::to_string(program.getLine(op)) + ", '" +
          std::string(program.getText(op)) + "'";
 }
 
@@ -125,7 +125,7 @@ void Checker::check(const Subject &subject, const Cta &cta, uint32_t cell,
     report(
         race ? kCheckRaces : kCheckProxies, subject.warp, subject.op,
         subject.lanes, old.op,
-        std::string(getVerb(subject.flags, subject.later)) + " at " +
+        std::string(describeUse(subject.flags, subject.later)) + " at " +
             describeShared(cta, cell * kCellBytes + first, &subject.warp.cta) +
             (race ? " is not ordered after "
                   : " lacks a fence.proxy.async between it and ") +
@@ -141,7 +141,7 @@ void Checker::reportUnwritten(const Subject &subject, const Cta &cta,
     return;
   auto first = static_cast<unsigned>(__builtin_ctz(missing));
   report(kCheckUninitialized, subject.warp, subject.op, subject.lanes, 0,
-         std::string(getVerb(subject.flags, subject.later)) + " at " +
+         std::string(describeUse(subject.flags, subject.later)) + " at " +
              describeShared(cta, cell * kCellBytes + first, &subject.warp.cta) +
              ", which nobody has written");
 }
@@ -186,17 +186,28 @@ void Checker::access(Warp &warp, const Op &op, Mask mask,
         touchGlobal(warp, op, lane, reinterpret_cast<uint64_t>(host[lane]),
                     bytes, access);
     }
-  if (!strong && !inShared)
+  uint8_t flags = static_cast<uint8_t>((access == Access::Read ? 0 : kWrites) |
+                                       (strong ? kStrong : 0));
+  // What a release publishes is its own access, too.
+  uint32_t time = warp.view.time;
+  Mask global = 0;
+  if (cluster.grid.global && place != Place::Shared)
+    for (Mask rest = mask; rest; rest &= rest - 1) {
+      auto lane = static_cast<unsigned>(__builtin_ctz(rest));
+      if (place == Place::Global || isGlobal(warp, host[lane]))
+        global |= Mask{1} << lane;
+    }
+  if (!strong && !inShared && !global)
     return;
   if (strong)
     for (Mask rest = mask; rest; rest &= rest - 1) {
       auto lane = static_cast<unsigned>(__builtin_ctz(rest));
       order(warp, op, lane, host[lane], access);
     }
+  if (global)
+    accessGlobal(warp, op, global, host, bytes, flags, time);
   if (!inShared)
     return;
-  uint8_t flags = static_cast<uint8_t>((access == Access::Read ? 0 : kWrites) |
-                                       (strong ? kStrong : 0));
   const Cta *blocks[kLanes];
   for (Mask rest = mask; rest; rest &= rest - 1) {
     auto lane = static_cast<unsigned>(__builtin_ctz(rest));
@@ -213,7 +224,7 @@ void Checker::access(Warp &warp, const Op &op, Mask mask,
     });
   }
   ShadowEntry entry;
-  entry.time = warp.view.time;
+  entry.time = time;
   entry.op = getIndex(op);
   entry.warp = static_cast<uint16_t>(warp.agent);
   entry.flags = flags;

@@ -130,6 +130,15 @@ public:
   void touchGlobal(Warp &warp, const Op &op, unsigned lane, uint64_t address,
                    uint64_t bytes, Access access);
 
+  //===--------------------------------------------------------------------===//
+  // Global memory within a launch
+  //===--------------------------------------------------------------------===//
+
+  /// Of an asynchronous operation, of a range.
+  void accessGlobalLater(Warp &warp, const Op &op, unsigned lane,
+                         uint64_t address, uint64_t bytes, Access access,
+                         Announcement done);
+
   /// Tells once of each pair of statements.
   void report(uint32_t check, Warp &warp, const Op &op, Mask lanes,
               uint32_t other, const std::string &what);
@@ -156,6 +165,17 @@ private:
              uint16_t bytes);
   void reportUnwritten(const Subject &subject, const Cta &cta, uint32_t cell,
                        uint16_t bytes);
+  bool isOrderedGlobally(const ShadowEntry &old, const Subject &subject) const;
+  void checkGlobal(const Subject &subject, const Shadow &page, uint32_t cell,
+                   uint16_t bytes, uint64_t address);
+  ShadowEntry makeGlobalEntry(const Warp &warp, const Op &op,
+                              uint8_t flags) const;
+  void accessGlobal(Warp &warp, const Op &op, Mask mask,
+                    uint8_t *const (&host)[kLanes], uint32_t bytes,
+                    uint8_t flags, uint32_t time);
+  void orderGlobal(Warp &warp, const Op &op, unsigned lane, const uint8_t *host,
+                   Access access);
+  std::string describeGlobal(const ShadowEntry &entry) const;
   void order(Warp &warp, const Op &op, unsigned lane, const uint8_t *word,
              Access access);
   bool isGlobal(const Warp &warp, const uint8_t *host) const;
@@ -175,6 +195,9 @@ private:
   /// What atomic and release operations have published at a word.
   std::unordered_map<const uint8_t *, View> words;
 };
+
+/// "a write", "an asynchronous read".
+const char *describeUse(uint8_t flags, bool later);
 
 /// "[name+8] of shared memory", of another block with its rank.
 std::string describeShared(const Cta &cta, uint32_t offset,

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -43,17 +44,35 @@ inline void join(Clock &into, const Clock &from) {
     into[i] = std::max(into[i], from[i]);
 }
 
+/// Whether `in` has all of it.
+inline bool isKnown(const Clock &clock, const Clock &in) {
+  for (size_t i = 0; i < clock.size(); ++i)
+    if (clock[i] > getTime(in, i))
+      return false;
+  return true;
+}
+
+/// Of other clusters, by their numbers, each in its own agents; null is none.
+using ClocksOfClusters = std::map<uint64_t, std::shared_ptr<const Clock>>;
+using OtherClocks = std::shared_ptr<const ClocksOfClusters>;
+
+void join(OtherClocks &into, const OtherClocks &from);
+bool isKnown(const OtherClocks &clocks, const OtherClocks &in);
+
 /// What somebody knows to have happened; what of it a proxy fence has shown to
 /// the asynchronous proxy; and of tensor memory what a tcgen05.fence has put
-/// before, which relaxed operations bring, too.
+/// before, which relaxed operations bring, too. What others' blocks have done,
+/// where global memory is looked at.
 struct View {
   Clock known, fenced, tensor;
+  OtherClocks others;
 };
 
 inline void join(View &into, const View &from) {
   join(into.known, from.known);
   join(into.fenced, from.fenced);
   join(into.tensor, from.tensor);
+  join(into.others, from.others);
 }
 
 /// What the lanes of a warp know: most often all the same.

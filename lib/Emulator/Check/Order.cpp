@@ -82,20 +82,14 @@ void Checker::releaseFenced(Warp &warp, Mask lanes, View &into) {
   }
 }
 
-static bool isKnown(const Clock &clock, const Clock &in) {
-  for (size_t i = 0; i < clock.size(); ++i)
-    if (clock[i] > getTime(in, i))
-      return false;
-  return true;
-}
-
 void Checker::acquire(Warp &warp, Mask lanes, const View &from) {
   // Most often a part knows it already, or is not alone to learn it.
   Mask need = 0;
   for (const WarpView::Part &part : warp.view.parts)
     if ((part.lanes & lanes) && !(isKnown(from.known, part.view->known) &&
                                   isKnown(from.fenced, part.view->fenced) &&
-                                  isKnown(from.tensor, part.view->tensor)))
+                                  isKnown(from.tensor, part.view->tensor) &&
+                                  isKnown(from.others, part.view->others)))
       need |= part.lanes & lanes;
   if (need)
     forEachPart(warp, need,
@@ -193,6 +187,8 @@ void Checker::publishTensor(Warp &warp, unsigned lane, Announcement issued,
 /// What an access of a word orders: releases publish there, acquires learn.
 void Checker::order(Warp &warp, const Op &op, unsigned lane,
                     const uint8_t *word, Access access) {
+  if (cluster.grid.global && isGlobal(warp, word))
+    return orderGlobal(warp, op, lane, word, access);
   Mask one = Mask{1} << lane;
   if (access != Access::Write) {
     auto it = words.find(word);

@@ -10,14 +10,11 @@
 
 using namespace fp8emu;
 
-/// Of a cell: what many have read byte by byte is forgotten, the oldest first.
-static constexpr unsigned kMaxEntries = 512;
-
 /// A later access that is ordered after `now` is ordered after `old`, too: if
 /// `now` writes it is reported or ordered; of reads, those of the same agent.
 static bool covers(const ShadowEntry &now, const ShadowEntry &old) {
   bool sameAgent = old.warp == now.warp && old.agent == now.agent &&
-                   !(old.lanes & ~now.lanes);
+                   old.cluster == now.cluster && !(old.lanes & ~now.lanes);
   if (!(now.flags & kWrites))
     return sameAgent && (old.flags & ~kWrites) == now.flags &&
            !(old.flags & kWrites);
@@ -29,20 +26,22 @@ static bool covers(const ShadowEntry &now, const ShadowEntry &old) {
 }
 
 void Shadow::insert(uint32_t cell, const ShadowEntry &entry) {
-  unsigned count = 0;
+  unsigned count = 0, reads = 0;
   uint32_t *link = &heads[cell];
   while (uint32_t i = *link) {
     ShadowEntry &old = pool[i];
     // Lanes of one instruction that touch the same bytes.
     if (old.bytes == entry.bytes && old.op == entry.op &&
         old.time == entry.time && old.warp == entry.warp &&
-        old.agent == entry.agent) {
+        old.agent == entry.agent && old.cluster == entry.cluster) {
       old.lanes |= entry.lanes;
       return;
     }
     if (covers(entry, old))
       old.bytes &= static_cast<uint16_t>(~entry.bytes);
-    if (old.bytes == 0 || ++count > kMaxEntries) {
+    bool isOneTooMany = ++count >= mostEntries ||
+                        (!(old.flags & kWrites) && ++reads >= mostReads);
+    if (old.bytes == 0 || isOneTooMany) {
       *link = old.next;
       old.next = free;
       free = i;

@@ -38,6 +38,7 @@ struct ShadowEntry {
   uint32_t time = 0;         /* of the agent, or of the warp */
   uint32_t lanes = 0;        /* of the warp that issued it */
   uint32_t op = 0;
+  uint32_t cluster = 0; /* of global memory */
   uint16_t warp = 0;
   uint16_t bytes = 0; /* of the cell */
   uint8_t flags = 0;
@@ -45,9 +46,12 @@ struct ShadowEntry {
 
 class Shadow {
 public:
-  explicit Shadow(uint32_t bytes)
-      : heads(bytes / kCellBytes + 1), written(bytes / kCellBytes + 1),
-        pool(1) {}
+  /// Of a cell: what many have read byte by byte is forgotten, the oldest
+  /// first.
+  explicit Shadow(uint32_t bytes, unsigned mostEntries = 512,
+                  unsigned mostReads = 512)
+      : heads(bytes / kCellBytes + 1), written(bytes / kCellBytes + 1), pool(1),
+        mostEntries(mostEntries), mostReads(mostReads) {}
 
   /// Calls `test` with each access of these bytes, until it says false.
   template <class F>
@@ -85,6 +89,7 @@ private:
   std::vector<uint16_t> written;
   std::vector<ShadowEntry> pool;
   uint32_t free = 0;
+  unsigned mostEntries, mostReads;
 };
 
 } // namespace fp8emu

@@ -178,6 +178,8 @@ static int runKernel(FunctionState &function, const Launch &launch,
   if (overlaps)
     grid.overlap = beginLaunch(getLast()[stream], launch.programmatic,
                                std::string(grid.program.function->name));
+  if (grid.settings.checks & kCheckGlobal)
+    grid.global = std::make_unique<GlobalAccesses>();
   try {
     grid.run();
   } catch (const Fault &fault) {

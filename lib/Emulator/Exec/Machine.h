@@ -10,6 +10,7 @@
 #define FP8_LIB_EMULATOR_EXEC_MACHINE_H
 
 #include "Async/Queue.h"
+#include "Check/GlobalAccesses.h"
 #include "Check/Launches.h"
 #include "Exec/Barriers.h"
 #include "Exec/Memory.h"
@@ -227,10 +228,11 @@ public:
   uint64_t steps = 0;
   Findings findings;
   LaunchOverlap overlap;
+  std::unique_ptr<GlobalAccesses> global; /* null if nobody looks */
 
-private:
   Dim3 getClusterIndex(uint64_t number) const;
 
+private:
   uint64_t begun = 0; /* clusters, those that were taken among them */
 };
 

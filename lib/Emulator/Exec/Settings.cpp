@@ -55,8 +55,8 @@ static int readWord(std::string &problem, const char *name,
 
 /// Words with commas between them.
 static void readChecks(std::string &problem, uint32_t &checks) {
-  constexpr std::string_view words[] = {"races", "proxies", "uninitialized",
-                                        "registers", "launches"};
+  constexpr std::string_view words[] = {
+      "races", "proxies", "uninitialized", "registers", "launches", "global"};
   const char *name = "FP8_EMULATOR_CHECK", *value = std::getenv(name);
   if (!value)
     return;
@@ -69,9 +69,10 @@ static void readChecks(std::string &problem, uint32_t &checks) {
     else if (word == "all")
       checks = (1u << std::size(words)) - 1;
     else if (word != "none")
-      return expectOneOf(
-          problem, name, value,
-          "a list of races, proxies, uninitialized, registers, launches, all");
+      return expectOneOf(problem, name, value,
+                         "a list of races, proxies, uninitialized, registers, "
+                         "launches, global, "
+                         "all");
   }
 }
 

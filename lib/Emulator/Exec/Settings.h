@@ -28,6 +28,7 @@ enum Check : uint32_t {
   kCheckUninitialized = 4,
   kCheckRegisters = 8,
   kCheckLaunches = 16,
+  kCheckGlobal = 32,
 };
 
 /// FP8_EMULATOR_<NAME>; docs/Emulator.md describes each.

@@ -58,6 +58,8 @@ BREAKS = [
     ("griddepcontrol.wait gone", r"griddepcontrol\.wait;", GONE, "each"),
     ("wgmma.fence gone", r"wgmma\.fence\.sync\.aligned;", GONE, "each"),
     ("copies of factors not waited for", r"cp\.async\.mbarrier\.arrive\.noinc\.shared\.b64", "mbarrier.arrive.shared.b64 _,", "each"),
+    ("fence around the count of parts of K gone", r"fence\.acq_rel\.gpu;", GONE, "each"),
+    ("barrier around the count of parts of K gone", r"bar\.sync \s*6, 128;(?=\s+(?:@|ld))", GONE, "each"),
     ("barrier of the cluster gone", r"barrier\.cluster\.arrive[^;]*;\s*barrier\.cluster\.wait[^;]*;", GONE, "each"),
     ("barrier of the cluster releases nothing", r"barrier\.cluster\.arrive(\.release)?", "barrier.cluster.arrive.relaxed", "each"),
 ]
