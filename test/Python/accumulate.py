@@ -1,6 +1,6 @@
 # RUN: env FP8_CUDA_DRIVER=emulator %python %s
-"""Programs for a CPU with a tensor core's sums, beside the kernels of an H200 on the emulator: the same
-bytes."""
+"""Programs for a CPU with a tensor core's sums, beside the kernels of an H200 on the emulator: the
+same bytes."""
 
 import unittest
 
@@ -31,7 +31,8 @@ def function(arguments, body, results):
     declared = ", ".join(f'%{name}: tensor<{kind}> {{fp8.name = "{name}"{extra}}}'
                          for name, kind, extra in arguments)
     types = ", ".join(f"tensor<{kind}>" for _, kind in results)
-    return (f"func.func @main({declared}) -> ({types}) {{\n  %c0f = arith.constant 0.0 : f32\n{body}"
+    return (f"func.func @main({declared}) -> ({types}) {{\n"
+            f"  %c0f = arith.constant 0.0 : f32\n{body}"
             f"  return {', '.join('%' + name for name, _ in results)} : {types}\n}}\n")
 
 
@@ -114,8 +115,8 @@ class SameBytes(unittest.TestCase):
 
 class Mistakes(unittest.TestCase):
     def test_another_word(self):
-        with self.assertRaisesRegex(fp8.Error, "expected accumulate to be f32 or tensor-core, but got "
-                                               "'exact'"):
+        with self.assertRaisesRegex(fp8.Error, "expected accumulate to be f32 or tensor-core, but "
+                                               "got 'exact'"):
             fp8.compile(linear(8, 16, 16), target="cpu", accumulate="exact", cache=False)
 
 
