@@ -228,6 +228,22 @@ class Instructions(unittest.TestCase):
         product = (2 * wide * wide).astype(np.float32)
         np.testing.assert_array_equal(got, (wide * 2 * wide + product).astype(np.float32))
 
+    def test_terms_of_16_bits(self):
+        """add, sub and fma of f32 whose other operands have 16 bits."""
+        for name, dtype in (("bf16", ml_dtypes.bfloat16), ("f16", np.float16)):
+            values = np.zeros((32, 2), np.uint32)
+            terms = rng.standard_normal((32, 2)).astype(dtype)
+            values[:, 0] = terms.view(np.uint32)[:, 0]
+            values[:, 1] = rng.standard_normal(32).astype(np.float32).view(np.uint32)
+            body = f"""mul.wide.u32 %d2, %r0, 8; add.s64 %d3, %d0, %d2; ld.global.v2.b32 {{%r1, %r2}}, [%d3];
+                mov.b32 {{%h0, %h1}}, %r1; add.rn.f32.{name} %r3, %h0, %r2; sub.f32.{name} %r4, %h1, %r3;
+                fma.rn.f32.{name} %r5, %h0, %h1, %r4; add.s64 %d8, %d1, %d2; st.global.v2.b32 [%d8], {{%r3, %r5}};"""
+            got = self.run_kernel(body, values, np.zeros((32, 2), np.float32))
+            a, b = terms.astype(np.float32).T
+            added = a + values[:, 1].view(np.float32)
+            fused = (a.astype(np.float64) * b + (b - added)).astype(np.float32)
+            np.testing.assert_array_equal(got, np.stack([added, fused], 1))
+
     def test_cluster_launch_control(self):
         """Blocks that take others' place until they are refused: each number is counted once."""
         body = """

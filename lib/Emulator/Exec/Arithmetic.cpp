@@ -122,7 +122,8 @@ static void decodeFloatPair(Modifiers &modifiers, Op &op, Type type) {
 
 template <class I, class F>
 static void decodeAddSub(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  if (decodePackedArithmetic(decoder, modifiers, op))
+  if (decodePackedArithmetic(decoder, modifiers, op) ||
+      decodeMixedArithmetic(decoder, modifiers, op))
     return;
   Type type = takeType(decoder, modifiers);
   decodeSources(decoder, op, type, 2);
@@ -173,7 +174,8 @@ static void decodeMad(Decoder &decoder, Modifiers &modifiers, Op &op) {
 }
 
 static void decodeFma(Decoder &decoder, Modifiers &modifiers, Op &op) {
-  if (decodePackedArithmetic(decoder, modifiers, op))
+  if (decodePackedArithmetic(decoder, modifiers, op) ||
+      decodeMixedArithmetic(decoder, modifiers, op))
     return;
   Type type = takeType(decoder, modifiers);
   bool ftz = modifiers.take("ftz");

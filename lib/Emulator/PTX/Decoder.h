@@ -162,6 +162,8 @@ void addTcgen05(DecodeTable &table);
 void addClusterControl(DecodeTable &table);
 /// Of pairs of f32; false if it is none.
 bool decodePackedArithmetic(Decoder &decoder, Modifiers &modifiers, Op &op);
+/// Of f32 with terms of 16 bits; false if it is none.
+bool decodeMixedArithmetic(Decoder &decoder, Modifiers &modifiers, Op &op);
 /// cvt of formats that sm_100 has; false if it is none.
 bool decodeNarrowConversion(Decoder &decoder, Modifiers &modifiers, Op &op);
 
