@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM90_OPERANDTILE_H
-#define FP8_LIB_KERNELS_SM90_OPERANDTILE_H
+#ifndef FP8_LIB_KERNELS_BLOCKS_OPERANDTILE_H
+#define FP8_LIB_KERNELS_BLOCKS_OPERANDTILE_H
 
 #include "fp8/Kernels/Matmul/MatmulSpec.h"
 
@@ -18,9 +18,10 @@ namespace mlir::fp8 {
 inline constexpr int64_t kRowBytes = 128;
 
 /// How an operand's part of a slot lies in shared memory, as bulk tensor copies
-/// write it and wgmma reads it (PTX ISA, "Asynchronous Warpgroup Level Matrix
-/// Shared Memory Layout"): boxes, one after the other, whose rows are swizzled
-/// in groups of 8.
+/// write it and tensor cores read it (PTX ISA, "Asynchronous Warpgroup Level
+/// Matrix Shared Memory Layout" and "Shared Memory Layout and Swizzling" of
+/// tcgen05): boxes, one after the other, whose rows are swizzled in groups
+/// of 8.
 ///
 /// - K innermost: one box with a row of 128 bytes of K for each row;
 /// - rows innermost: boxes of some rows, with a line of `swizzle` bytes for
@@ -56,6 +57,16 @@ public:
   int64_t getStepBytes() const {
     return isTransposed() ? getInstructionK() * swizzle : 32;
   }
+  /// Fields of a shared memory matrix descriptor (PTX ISA, "Matrix
+  /// Descriptor"): byte offsets of the boxes of a tile and of its groups of 8
+  /// rows, or with rows innermost and without a swizzle the other way around.
+  /// The leading one is ignored with K innermost and a swizzle.
+  int64_t getLeadingOffset() const {
+    return !isTransposed() ? 16 : swizzle == 16 ? 8 * 16 : getBoxBytes();
+  }
+  int64_t getStrideOffset() const {
+    return isTransposed() && swizzle == 16 ? getBoxBytes() : 8 * swizzle;
+  }
   /// From one group of 64 rows to the next, where all are multiples of 64.
   int64_t getSliceBytes() const { return 64 * kRowBytes; }
 
@@ -70,4 +81,4 @@ private:
 
 } // namespace mlir::fp8
 
-#endif // FP8_LIB_KERNELS_SM90_OPERANDTILE_H
+#endif // FP8_LIB_KERNELS_BLOCKS_OPERANDTILE_H

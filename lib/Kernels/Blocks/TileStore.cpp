@@ -13,8 +13,8 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-static constexpr int64_t kWaveRows = 64;
-static constexpr int64_t kBufferBytes = kWaveRows * 128;
+/// Of the widest slab.
+static constexpr int64_t kBufferRowBytes = 128;
 
 BulkTileStore::BulkTileStore(KernelBuilder &b, Shape shape,
                              const FragmentLayout &layout, Value base,
@@ -48,8 +48,8 @@ void BulkTileStore::storeWave(Value map, Value wave, Value thread,
         shape.buffers == 1 || (slab == 0 && (shape.waves * slabs) % 2 == 1);
     b.ifThen(isFirstWarp, [&] { waitForReads(b, repeats ? 0 : 1); });
     b.namedBarrier(barrierId, 128);
-    Value bufferOffset =
-        b.add(staging, b.mul(b.rem(number, shape.buffers), kBufferBytes));
+    Value bufferOffset = b.add(staging, b.mul(b.rem(number, shape.buffers),
+                                              shape.rows * kBufferRowBytes));
     Value buffer = b.offset(base, bufferOffset);
     writeSlab(buffer, thread, col, packed);
     fenceForBulkCopies(b);
@@ -95,6 +95,28 @@ void BulkTileStore::writeMatrices(Value buffer, Value thread,
   }
 }
 
+void BulkTileStore::writeRow(Value buffer, Value thread,
+                             ArrayRef<Value> packed) {
+  // Four words, of which a pair is a half, one or two.
+  size_t pairs = static_cast<size_t>(8 / shape.elementBytes);
+  Type words = VectorType::get({4}, b.getI32Type());
+  for (size_t first = 0; first < packed.size(); first += pairs) {
+    auto type = VectorType::get({static_cast<int64_t>(pairs)},
+                                b.getIntegerType(16 * shape.elementBytes));
+    Value chunk = LLVM::UndefOp::create(b, type);
+    for (size_t i = 0; i < pairs; ++i) {
+      Value pair = packed[first + i];
+      if (isa<VectorType>(pair.getType()))
+        pair = LLVM::BitcastOp::create(b, b.getI64Type(), pair);
+      chunk = LLVM::InsertElementOp::create(b, chunk, pair, b.i32(i));
+    }
+    auto number = static_cast<int64_t>(first / pairs);
+    LLVM::StoreOp::create(b, LLVM::BitcastOp::create(b, words, chunk),
+                          b.offset(buffer, getSwizzled(thread, b.i32(number))),
+                          /*alignment=*/16);
+  }
+}
+
 void BulkTileStore::writeSlab(Value buffer, Value thread, int64_t firstCol,
                               ArrayRef<Value> packed) {
   int64_t slabCols = shape.slabBytes / shape.elementBytes;
@@ -104,6 +126,10 @@ void BulkTileStore::writeSlab(Value buffer, Value thread, int64_t firstCol,
       inSlab.emplace_back(place, value);
   if (layout.isMatrices && shape.elementBytes == 2 && slabCols % 16 == 0)
     return writeMatrices(
+        buffer, thread,
+        llvm::map_to_vector(inSlab, [](auto &entry) { return entry.second; }));
+  if (layout.lanesPerRow == 1)
+    return writeRow(
         buffer, thread,
         llvm::map_to_vector(inSlab, [](auto &entry) { return entry.second; }));
   Value firstRow = layout.getFirstRow(b, thread);

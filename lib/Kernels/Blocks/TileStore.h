@@ -16,14 +16,14 @@ namespace mlir::fp8 {
 /// Gives the packed results of a pair of a fragment's layout.
 using PackedAt = llvm::function_ref<Value(int64_t pair)>;
 
-/// Stores waves of 64 rows through shared memory with bulk tensor copies: slabs
-/// of `slabBytes` along N, no more than a row has, in two buffers, so that one
-/// is filled while the copy reads the other. Each consumer warpgroup has its
-/// own.
+/// Stores waves of `rows` rows through shared memory with bulk tensor copies:
+/// slabs of `slabBytes` along N, no more than a row has, in two buffers, so
+/// that one is filled while the copy reads the other. Each consumer warpgroup
+/// has its own.
 class BulkTileStore {
 public:
   struct Shape {
-    int64_t waves, slabBytes, elementBytes, buffers;
+    int64_t waves, slabBytes, elementBytes, buffers, rows = 64;
   };
 
   /// `staging` (i32) is the offset of the warpgroup's buffers from `base`.
@@ -43,6 +43,8 @@ private:
   void writeSlab(Value buffer, Value thread, int64_t firstCol,
                  ArrayRef<Value> packed);
   void writeMatrices(Value buffer, Value thread, ArrayRef<Value> packed);
+  /// Of a thread that has a row to itself: 16 bytes at once.
+  void writeRow(Value buffer, Value thread, ArrayRef<Value> packed);
   /// Byte offset in the slab of 16-byte chunk `chunk` in row `row`, swizzled as
   /// the bulk copy expects it (PTX ISA, "Swizzling Modes").
   Value getSwizzled(Value row, Value chunk);

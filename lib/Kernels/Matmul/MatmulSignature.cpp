@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulSignature.h"
-#include "../Matmul/MatmulArguments.h"
+#include "MatmulArguments.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -17,17 +17,16 @@ static constexpr int64_t kL2Bytes = 128;
 
 /// Kernels with bulk stores read factors per row and epilogue operands in
 /// pairs.
-static int64_t getPairAlignment(GemmConfigAttr config) {
-  return config.getStore() == GemmStore::TMA ? 8 : 1;
+static int64_t getPairAlignment(const MatmulForm &form) {
+  return form.storeBytes ? 8 : 1;
 }
 
 namespace {
 class SignatureBuilder {
 public:
   SignatureBuilder(KernelSignature &signature, const MatmulSpec &spec,
-                   GemmConfigAttr config, const MatmulLayout &layout)
-      : signature(signature), spec(spec), config(config), layout(layout),
-        rank(spec.getRank()) {}
+                   const MatmulForm &form)
+      : signature(signature), spec(spec), form(form), rank(spec.getRank()) {}
 
   void build(KernelSignature::Launch &launch);
 
@@ -44,8 +43,7 @@ private:
 
   KernelSignature &signature;
   const MatmulSpec &spec;
-  GemmConfigAttr config;
-  const MatmulLayout &layout;
+  const MatmulForm &form;
   int64_t rank;
   /// Of each result.
   SmallVector<AffineExpr> m, n;
@@ -99,7 +97,7 @@ void SignatureBuilder::addOperandMap(StringRef name, const OperandTile &tile) {
 void SignatureBuilder::addResult() {
   if (!getName("d"))
     return;
-  if (config.getStore() == GemmStore::Direct) {
+  if (!form.storeBytes) {
     std::string d = *getName("d");
     signature.addPointer(d + ".ptr", d);
     signature.addStride(d + ".stride_m", d, rank - 2);
@@ -108,8 +106,8 @@ void SignatureBuilder::addResult() {
     return;
   }
   int64_t bytes = spec.resultType.getIntOrFloatBitWidth() / 8;
-  addMap("d", {layout.storeBytes / bytes, 64},
-         layout.storeBytes == 16 ? 0 : layout.storeBytes);
+  addMap("d", {form.storeBytes / bytes, form.storeRows},
+         form.storeBytes == 16 ? 0 : form.storeBytes);
 }
 
 void SignatureBuilder::addFactors(StringRef name, const OperandSpec &operand) {
@@ -142,9 +140,8 @@ void SignatureBuilder::addEpilogueOperands() {
 
 void SignatureBuilder::addParams(size_t result) {
   this->result = result;
-  bool swapped = config.getSwapAb();
-  addOperandMap("a", swapped ? layout.colsPart : layout.rows);
-  addOperandMap("b", swapped ? layout.rows : layout.colsPart);
+  addOperandMap("a", form.a);
+  addOperandMap("b", form.b);
   addResult();
   addFactors("scale_a", spec.a);
   addFactors("scale_b", spec.b);
@@ -155,8 +152,8 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   addExtents();
   AffineExpr tiles = getAffineConstantExpr(0, k.getContext()), sums = tiles;
   for (auto [ofM, ofN] : llvm::zip_equal(m, n)) {
-    tiles = tiles + ofM.ceilDiv(config.getClusterM()) *
-                        ofN.ceilDiv(spec.getResultCols(config.getClusterN()));
+    tiles = tiles + ofM.ceilDiv(form.clusterM) *
+                        ofN.ceilDiv(spec.getResultCols(form.clusterN));
     sums = sums + ofM * ofN * (spec.isPair() ? 2 : 1);
   }
   for (size_t result = 0; result < spec.getNumSets(); ++result)
@@ -169,13 +166,12 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   }
   if (spec.batched)
     tiles = tiles * batch;
-  if (int64_t parts = config.getSplitK(); parts > 1) {
-    int64_t blocks = config.getClusterSize();
+  if (int64_t parts = form.splitK; parts > 1) {
+    int64_t blocks = form.clusterSize;
     signature.addScratch(
         "workspace.ptr",
-        signature.addWorkspace(
-            tiles * (blocks * parts * config.getRows() * config.getCols() * 4),
-            /*zero=*/false));
+        signature.addWorkspace(tiles * (blocks * parts * form.sums * 4),
+                               /*zero=*/false));
     signature.addScratch(
         "counters.ptr",
         signature.addWorkspace(tiles * (blocks * 4), /*zero=*/true));
@@ -189,9 +185,9 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   if (spec.batched)
     signature.addValue("batch", batch, 32);
   launch.grid = {tiles};
-  launch.block = layout.threads;
-  launch.cluster = config.getClusterSize();
-  launch.sharedBytes = layout.sharedBytes;
+  launch.block = form.threads;
+  launch.cluster = form.clusterSize;
+  launch.sharedBytes = form.sharedBytes;
   launch.resident = 1;
   launch.overlap = true;
   launch.flops = sums * k * 2;
@@ -200,10 +196,8 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
 }
 
 MatmulSignature::MatmulSignature(MLIRContext *context, const MatmulSpec &spec,
-                                 GemmConfigAttr config,
-                                 const MatmulLayout &layout)
-    : signature(context, getMatmulArguments(context, spec,
-                                            config.getStore() == GemmStore::TMA,
-                                            getPairAlignment(config))) {
-  SignatureBuilder(signature, spec, config, layout).build(launch);
+                                 const MatmulForm &form)
+    : signature(context, getMatmulArguments(context, spec, form.storeBytes != 0,
+                                            getPairAlignment(form))) {
+  SignatureBuilder(signature, spec, form).build(launch);
 }

@@ -6,18 +6,33 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM90_MATMULSIGNATURE_H
-#define FP8_LIB_KERNELS_SM90_MATMULSIGNATURE_H
+#ifndef FP8_LIB_KERNELS_MATMUL_MATMULSIGNATURE_H
+#define FP8_LIB_KERNELS_MATMUL_MATMULSIGNATURE_H
 
 #include "../Blocks/KernelSignature.h"
-#include "MatmulLayout.h"
+#include "../Blocks/OperandTile.h"
 
 namespace mlir::fp8 {
+
+/// What the parameters and the launch of a matmul kernel depend on beside its
+/// spec, whatever the architecture.
+struct MatmulForm {
+  /// As bulk copies bring A and B; of a pair's B what comes from one tensor.
+  OperandTile a, b;
+  /// Extent in bytes along N, and rows, of a bulk tensor store; 0 bytes where
+  /// each element is stored by itself.
+  int64_t storeBytes, storeRows;
+  /// What a cluster computes at a time, in the tensor core's rows and columns.
+  int64_t clusterM, clusterN;
+  /// Parts of K, and the sums that a block has of each.
+  int64_t splitK, sums;
+  int64_t clusterSize, threads, sharedBytes;
+};
 
 /// The kernel's parameters, by the names in docs/Kernels.md, and its launch.
 struct MatmulSignature {
   MatmulSignature(MLIRContext *context, const MatmulSpec &spec,
-                  GemmConfigAttr config, const MatmulLayout &layout);
+                  const MatmulForm &form);
 
   KernelSignature signature;
   KernelSignature::Launch launch;
@@ -25,4 +40,4 @@ struct MatmulSignature {
 
 } // namespace mlir::fp8
 
-#endif // FP8_LIB_KERNELS_SM90_MATMULSIGNATURE_H
+#endif // FP8_LIB_KERNELS_MATMUL_MATMULSIGNATURE_H

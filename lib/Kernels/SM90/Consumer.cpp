@@ -10,7 +10,6 @@
 #include "../Blocks/Epilogue.h"
 #include "../Blocks/SplitK.h"
 #include "../Blocks/TileStore.h"
-#include "../Matmul/MatmulArguments.h"
 #include "../Matmul/MatmulEpilogue.h"
 #include "Accumulate.h"
 
@@ -33,9 +32,6 @@ public:
   void build(Ring ring);
 
 private:
-  FragmentSource getSource(StringRef name, Type type, bool alongM, bool alongN,
-                           bool alongBatch, const Tile &tile);
-  void setSources(Epilogue &epilogue, const Tile &tile);
   /// What of the epilogue need not wait for the sums.
   void prepare(Epilogue &epilogue, const Tile &tile);
   void storeTile(Epilogue &epilogue, BulkTileStore *bulkStore, const Tile &tile,
@@ -136,7 +132,7 @@ void Consumer::build(Ring ring) {
                flat.append(wave.begin(), wave.end());
              splitK->reduce(kernel.getTileIndex(tile), tile.split,
                             kernel.thread, flat, [&](ValueRange all) {
-                              setSources(epilogue, tile);
+                              kernel.setSources(epilogue, tile);
                               SmallVector<SmallVector<Value>> waves;
                               for (; !all.empty();
                                    all = all.drop_front(registers))
@@ -152,49 +148,8 @@ void Consumer::build(Ring ring) {
     epilogue.storeAmax(kernel.getParam("amax.ptr"), kernel.lane);
 }
 
-FragmentSource Consumer::getSource(StringRef name, Type type, bool alongM,
-                                   bool alongN, bool alongBatch,
-                                   const Tile &tile) {
-  Value pointer = kernel.getParam(tile, name, ".ptr");
-  if (alongBatch)
-    pointer = b.element(pointer,
-                        b.mul(b.widen(tile.batch),
-                              kernel.getParam(tile, name, ".stride_batch")),
-                        type);
-  return {pointer, kernel.getParam(tile, name, ".stride_m"), type, alongM,
-          alongN};
-}
-
-void Consumer::setSources(Epilogue &epilogue, const Tile &tile) {
-  epilogue.setExtents(kernel.getParam(tile, "m"), kernel.getParam(tile, "n"));
-  size_t last = spec.isPair() ? 1 : 0;
-  auto factor = [&](const OperandSpec &operand, const std::string &name,
-                    bool isA) -> std::optional<FragmentSource> {
-    if (operand.scale == ScaleBlock::None || isBlockedAlongK(operand.scale))
-      return std::nullopt;
-    bool perRow = operand.scale == ScaleBlock::Row;
-    FragmentSource source = getSource(name, b.getF32Type(), perRow && isA,
-                                      perRow && !isA, spec.batched, tile);
-    // One factor a row, next to each other.
-    source.strideM = b.i64(1);
-    return source;
-  };
-  epilogue.setFactors(factor(spec.a, "scale_a", true),
-                      factor(spec.b, getNameOfResult("scale_b", last), false));
-  if (spec.isPair())
-    epilogue.setFirstFactor(factor(spec.b, "scale_b", false));
-  for (auto [i, operand] : llvm::enumerate(spec.operands))
-    epilogue.addOperand(getSource("operand" + std::to_string(i),
-                                  operand.elementType, operand.alongM,
-                                  operand.alongN, operand.alongBatch, tile));
-  SmallVector<Value> captures;
-  for (size_t i = 0; i < spec.captures.size(); ++i)
-    captures.push_back(kernel.getParam("capture" + Twine(i)));
-  epilogue.setCaptures(captures);
-}
-
 void Consumer::prepare(Epilogue &epilogue, const Tile &tile) {
-  setSources(epilogue, tile);
+  kernel.setSources(epilogue, tile);
   if (config.getStore() != GemmStore::TMA)
     return;
   Value local = launder(b, kernel.thread);
@@ -268,12 +223,7 @@ void Consumer::storeWave(Epilogue &epilogue, BulkTileStore *bulkStore,
     bulkStore->storeWave(kernel.getParam(tile, "d", ".map"), wave, inGroup,
                          origin, packedAt);
   } else {
-    Value result = kernel.getParam(tile, "d", ".ptr");
-    if (spec.batched)
-      result = b.element(result,
-                         b.mul(b.widen(tile.batch),
-                               kernel.getParam(tile, "d", ".stride_batch")),
-                         spec.resultType);
+    Value result = kernel.getResult(tile);
     DirectTileStore(b, spec.resultType, fragments, kernel.getParam(tile, "m"),
                     kernel.getParam(tile, "n"),
                     kernel.getParam(tile, "d", ".stride_m"))

@@ -15,10 +15,9 @@
 //   producer:  for tile: for k: wait empty -> copy A, B (, factors) -> full
 //   consumer:  for tile: for k: wait full -> wgmma -> empty;  epilogue; store
 
-#include "../Matmul/MatmulArguments.h"
+#include "../Matmul/MatmulSignature.h"
 #include "Consumer.h"
 #include "MatmulGenerator.h"
-#include "MatmulSignature.h"
 #include "Producer.h"
 
 using namespace mlir;
@@ -29,13 +28,7 @@ static void buildBarriers(const MatmulContext &kernel, GPUTargetAttr target,
   KernelBuilder &b = kernel.b;
   b.ifThen(b.equal(kernel.warp, kernel.config.getConsumers() * 4), [&] {
     b.electOne([&] {
-      for (size_t result = 0; result < kernel.spec.getNumSets(); ++result)
-        for (StringRef name : {"a", "b", "d"})
-          if (Value map =
-                  kernel.getParam(getNameOfResult(name, result) + ".map"))
-            NVVM::PrefetchOp::create(b, /*cacheLevel=*/nullptr,
-                                     /*evictPriority=*/nullptr, map,
-                                     /*predicate=*/Value(), /*tensormap=*/true);
+      kernel.prefetchMaps();
       // The factors arrive with one asynchronous copy per lane.
       ring.initialize(
           /*fullArrivals=*/1 + (kernel.hasScalesInRing() ? 32 : 0),
@@ -43,17 +36,7 @@ static void buildBarriers(const MatmulContext &kernel, GPUTargetAttr target,
     });
   });
   kernel.synchronize();
-  // With programmatic dependent launch (PTX ISA, griddepcontrol), the kernel
-  // before has finished here.
-  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
-  // The next kernel's blocks may come in at once if as many have room beside
-  // these; they wait as these did.
-  Value blocks = NVVM::GridDimXOp::create(b, b.getI32Type());
-  b.ifThen(b.less(b.mul(blocks, 2), b.i32(target.getMultiprocessors() + 1)),
-           [&] {
-             NVVM::GriddepcontrolOp::create(
-                 b, NVVM::GridDepActionKind::launch_dependents);
-           });
+  beginDependentLaunch(b, target.getMultiprocessors());
 }
 
 static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
@@ -67,23 +50,13 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
                           /*wholeCols=*/layout.colsPart.getParts() == 1});
   buildBarriers(kernel, target, ring);
 
-  TileScheduler::Extents extents{
-      {}, kernel.getParam("k"), kernel.getParam("batch")};
-  for (size_t result = 0; result < kernel.spec.results.size(); ++result) {
-    auto get = [&](StringRef name) {
-      return kernel.getParam(result < kernel.spec.getCount(name)
-                                 ? getNameOfResult(name, result)
-                                 : name.str());
-    };
-    extents.results.push_back({get("m"), get("n")});
-  }
   TileScheduler scheduler(
       b,
       TileScheduler::Shape{
           config.getTileM(), kernel.spec.getResultCols(config.getTileN()),
           config.getClusterM(), kernel.spec.getResultCols(config.getClusterN()),
           config.getGroup(), config.getSplitK(), layout.rows.getBlockK()},
-      std::move(extents), kernel.getTileRank());
+      kernel.getExtents(), kernel.getTileRank());
   int64_t producerWarp = config.getConsumers() * 4;
   b.ifThenElse(
       b.less(kernel.warp, b.i32(producerWarp)),
@@ -125,7 +98,15 @@ fp8::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
     return failure();
   MLIRContext *context = builder.getContext();
   OpBuilder::InsertionGuard guard(builder);
-  MatmulSignature matmul(context, spec, config, *layout);
+  bool swapped = config.getSwapAb();
+  MatmulSignature matmul(
+      context, spec,
+      MatmulForm{swapped ? layout->colsPart : layout->rows,
+                 swapped ? layout->rows : layout->colsPart, layout->storeBytes,
+                 /*storeRows=*/64, config.getClusterM(), config.getClusterN(),
+                 config.getSplitK(), config.getRows() * config.getCols(),
+                 config.getClusterSize(), layout->threads,
+                 layout->sharedBytes});
   LLVM::LLVMFuncOp function = matmul.signature.create(
       builder, loc, name, matmul.launch, KernelMath::Approximate);
   // Without it ptxas does not know how many registers a thread has at entry,

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulContext.h"
-#include "../Matmul/MatmulArguments.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -15,8 +14,8 @@ using namespace mlir::fp8;
 MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
                              GemmConfigAttr config, const MatmulLayout &layout,
                              llvm::StringMap<Value> params, Value shared)
-    : b(b), spec(spec), config(config), layout(layout), shared(shared),
-      params(std::move(params)) {
+    : MatmulParams(b, spec, std::move(params)), config(config), layout(layout),
+      shared(shared) {
   thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   warp = b.uniform(b.shiftRight(thread, 5));
   lane = b.bitAnd(thread, 31);
@@ -27,17 +26,6 @@ MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
     rankOfCols = b.div(rankOfRows, config.getCluster());
     rankOfRows = b.rem(rankOfRows, config.getCluster());
   }
-}
-
-Value MatmulContext::getParam(const Tile &tile, StringRef name,
-                              StringRef part) const {
-  Value param = getParam(name + part);
-  if (!param || !tile.result || spec.getCount(name) == 1)
-    return param;
-  for (size_t result = 1; result < spec.results.size(); ++result)
-    param = b.select(b.equal(tile.result, result),
-                     getParam(getNameOfResult(name, result) + part), param);
-  return param;
 }
 
 TileScheduler::Rank MatmulContext::getTileRank() const {

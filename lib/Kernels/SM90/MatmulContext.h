@@ -9,16 +9,15 @@
 #ifndef FP8_LIB_KERNELS_SM90_MATMULCONTEXT_H
 #define FP8_LIB_KERNELS_SM90_MATMULCONTEXT_H
 
-#include "../Blocks/TileScheduler.h"
+#include "../Matmul/MatmulParams.h"
 #include "MatmulLayout.h"
-#include "llvm/ADT/StringMap.h"
 
 namespace mlir::fp8 {
 
 /// What is computed and how, where it lies, and which thread this is. "Rows"
 /// are the side of the tensor core that comes in 64s, "cols" the one that comes
 /// in 8s: A and B, or with swap_ab B and A.
-class MatmulContext {
+class MatmulContext : public MatmulParams {
 public:
   /// Reads the thread's number, at the start of the kernel with these
   /// parameters; `shared` is its dynamic shared memory.
@@ -40,28 +39,18 @@ public:
   /// Parameter names of the rows' side: "a" or "b".
   StringRef getRowName() const { return config.getSwapAb() ? "b" : "a"; }
   StringRef getColName() const { return config.getSwapAb() ? "a" : "b"; }
-  /// A parameter by its name in docs/Kernels.md, null if there is none.
-  Value getParam(const Twine &name) const { return params.lookup(name.str()); }
-  /// Of the parameters of an argument, or of an extent, the one that the tile's
-  /// result has: "a", ".map".
-  Value getParam(const Tile &tile, StringRef name, StringRef part = "") const;
   TileScheduler::Rank getTileRank() const;
   /// The number of this block's tile among all tiles of all clusters.
   Value getTileIndex(const Tile &tile) const;
   /// A barrier for all threads of the block, or of its cluster.
   void synchronize() const;
 
-  KernelBuilder &b;
-  const MatmulSpec &spec;
   GemmConfigAttr config;
   const MatmulLayout &layout;
   Value shared, thread, warp, lane;
   /// With clusters: which of the `cluster` neighbours this block is, and which
   /// of the `cluster_cols`; the number of the block counts the former first.
   Value rankOfRows, rankOfCols;
-
-private:
-  llvm::StringMap<Value> params;
 };
 
 } // namespace mlir::fp8

@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulGenerator.h"
-#include "../Matmul/MatmulEpilogue.h"
+#include "../Matmul/MatmulGeneratorBase.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
 namespace {
-class MatmulGenerator : public KernelGenerator {
+class MatmulGenerator : public MatmulGeneratorBase {
 public:
   SmallVector<KernelConfigAttrInterface>
   getCandidates(const KernelSpec &spec, GPUTargetAttr target,
@@ -55,17 +55,6 @@ public:
     return KernelConfigAttrInterface(*config);
   }
 
-  std::string getLabel(const KernelSpec &spec) const override {
-    const auto &matmul = cast<MatmulSpec>(spec);
-    std::string label =
-        matmul.getTypesName() + (matmul.batched ? "_batch" : "");
-    if (matmul.isPair())
-      label += "_pair";
-    if (matmul.isGroup())
-      label += "_group" + std::to_string(matmul.results.size());
-    return label;
-  }
-
   FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,
                                     const KernelSpec &spec,
                                     KernelConfigAttrInterface config,
@@ -78,14 +67,6 @@ public:
   }
 
 private:
-  static LogicalResult checkEpilogues(const MatmulSpec &spec,
-                                      std::string &reason) {
-    return success(
-        succeeded(EpilogueRegion::check(getEpilogueShape(spec), reason)) &&
-        (!spec.isPair() ||
-         succeeded(EpilogueRegion::check(getFirstShape(spec), reason))));
-  }
-
   static FailureOr<GemmConfigAttr> getConfig(KernelConfigAttrInterface config,
                                              std::string &reason) {
     if (auto gemm = dyn_cast<GemmConfigAttr>(config))

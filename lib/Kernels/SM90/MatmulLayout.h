@@ -9,7 +9,7 @@
 #ifndef FP8_LIB_KERNELS_SM90_MATMULLAYOUT_H
 #define FP8_LIB_KERNELS_SM90_MATMULLAYOUT_H
 
-#include "OperandTile.h"
+#include "../Blocks/OperandTile.h"
 #include "SM90Dialect.h"
 
 namespace mlir::fp8 {

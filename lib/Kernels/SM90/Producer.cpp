@@ -7,65 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Producer.h"
-#include "../Blocks/BulkCopy.h"
 #include "../Blocks/Hazards.h"
+#include "../Blocks/OperandCopy.h"
 #include "../Matmul/MatmulArguments.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-namespace {
-/// Where the boxes of one K block go, and when they are there.
-struct Slot {
-  RingPosition position;
-  Value barrier, k, batch;
-};
-} // namespace
-
-namespace {
-/// An operand of a tile: its first row, where it lies in the first slot, and
-/// bytes to the next one.
-struct SharedOperand {
-  Value map;
-  const OperandTile &tile;
-  Value origin;
-  int64_t offset, stride;
-  /// Which of the blocks of the cluster that share it this one is, and all of
-  /// them; null for this one alone.
-  Value rank, blocks;
-};
-} // namespace
-
-/// Copies this block's part of the operand, or all of it.
-static void copyPart(const MatmulContext &kernel, const SharedOperand &operand,
-                     const Slot &slot) {
-  KernelBuilder &b = kernel.b;
-  const OperandTile &tile = operand.tile;
-  Value place =
-      b.add(b.mul(slot.position.stage, operand.stride), operand.offset);
-  Value origin = operand.origin;
-  int64_t rows = tile.getPartRows();
-  if (tile.getParts() > 1) {
-    Value first = b.mul(operand.rank, rows);
-    place = b.add(place, b.mul(first, kRowBytes));
-    origin = b.add(origin, first);
-  }
-  Value k = b.mul(slot.k, tile.getBlockK());
-  for (int64_t box = 0, e = rows / tile.getBoxRows(); box < e; ++box) {
-    Value row = b.add(origin, box * tile.getBoxRows());
-    SmallVector<Value> coordinates{k, row};
-    if (tile.isTransposed())
-      std::swap(coordinates[0], coordinates[1]);
-    if (kernel.spec.batched)
-      coordinates.push_back(slot.batch);
-    Value to = b.offset(kernel.shared, b.add(place, box * tile.getBoxBytes()));
-    if (operand.blocks)
-      bulkLoadToCluster(b, operand.map, to, slot.barrier, coordinates,
-                        operand.blocks);
-    else
-      bulkLoad(b, operand.map, to, slot.barrier, coordinates);
-  }
-}
 
 /// Every `stride`-th bit, `count` of them, moved by `shift` if that is not
 /// null (i16).
@@ -81,18 +28,8 @@ static Value getMask(KernelBuilder &b, int64_t count, int64_t stride,
   return arith::ShLIOp::create(b, mask, shift);
 }
 
-static void copyOperand(const MatmulContext &kernel,
-                        const SharedOperand &operand, const Slot &slot) {
-  auto copy = [&] { copyPart(kernel, operand, slot); };
-  // Without parts, the first block brings it for all.
-  if (operand.blocks && operand.tile.getParts() == 1)
-    kernel.b.ifThen(kernel.b.equal(operand.rank, 0), copy);
-  else
-    copy();
-}
-
 static void copyOperands(const MatmulContext &kernel, const Tile &tile,
-                         const Slot &slot) {
+                         const RingSlot &slot) {
   KernelBuilder &b = kernel.b;
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
@@ -108,14 +45,14 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
     colBlocks =
         getMask(b, cluster, 1,
                 clusterCols > 1 ? b.mul(kernel.rankOfCols, cluster) : Value());
-  copyOperand(kernel,
+  copyOperand(b, kernel.shared,
               SharedOperand{kernel.getParam(tile, kernel.getRowName(), ".map"),
                             layout.rows, swapped ? tile.n : tile.m,
                             layout.offsetRows, layout.rows.getBytes(),
                             kernel.rankOfCols, rowBlocks},
               slot);
   auto copyCols = [&](Value map, int64_t offset) {
-    copyOperand(kernel,
+    copyOperand(b, kernel.shared,
                 SharedOperand{map, layout.colsPart, swapped ? tile.m : tile.n,
                               layout.offsetCols + offset,
                               layout.cols.getBytes(), kernel.rankOfRows,
@@ -143,8 +80,10 @@ void fp8::buildOperandProducer(const MatmulContext &kernel,
                  ring.waitEmpty(position);
                  ring.expectBytes(position.stage, bytes);
                  Value barrier = ring.getFullBarrier(position.stage);
-                 copyOperands(kernel, tile,
-                              Slot{position, barrier, k, tile.batch});
+                 copyOperands(
+                     kernel, tile,
+                     RingSlot{position, barrier, k,
+                              kernel.spec.batched ? tile.batch : Value()});
                  RingPosition next = ring.advance(position);
                  return {next.stage, next.phase};
                });

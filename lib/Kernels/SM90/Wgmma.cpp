@@ -12,21 +12,6 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Fields of a shared memory matrix descriptor (PTX ISA, "Matrix Descriptor"):
-/// byte offsets of the boxes of a tile and of its groups of 8 rows, or with
-/// rows innermost and without a swizzle the other way around.
-static int64_t getLeadingOffset(const OperandTile &tile) {
-  if (!tile.isTransposed())
-    return 16; // Ignored with a swizzle.
-  return tile.getSwizzle() == 16 ? 8 * 16 : tile.getBoxBytes();
-}
-
-static int64_t getStrideOffset(const OperandTile &tile) {
-  if (tile.isTransposed() && tile.getSwizzle() == 16)
-    return tile.getBoxBytes();
-  return 8 * tile.getSwizzle();
-}
-
 static uint64_t getSwizzleMode(const OperandTile &tile) {
   switch (tile.getSwizzle()) {
   case 128:
@@ -89,7 +74,7 @@ Value Wgmma::getDescriptor(KernelBuilder &b, const OperandTile &tile,
                            Value address) {
   Value field = b.bitAnd(b.shiftRight(address, 4), 0x3fff);
   return arith::OrIOp::create(b, field,
-                              b.i32(getLeadingOffset(tile) >> 4 << 16));
+                              b.i32(tile.getLeadingOffset() >> 4 << 16));
 }
 
 Value Wgmma::advance(KernelBuilder &b, Value descriptor, Value bytes) {
@@ -106,7 +91,7 @@ Value Wgmma::advance(KernelBuilder &b, Value descriptor, int64_t bytes) {
 
 /// All of a descriptor, from its low word.
 static Value complete(KernelBuilder &b, const OperandTile &tile, Value low) {
-  uint64_t high = getStrideOffset(tile) >> 4 | getSwizzleMode(tile) << 30;
+  uint64_t high = tile.getStrideOffset() >> 4 | getSwizzleMode(tile) << 30;
   return arith::OrIOp::create(b, b.widen(low), b.i64(high << 32));
 }
 

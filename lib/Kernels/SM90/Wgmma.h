@@ -10,7 +10,7 @@
 #define FP8_LIB_KERNELS_SM90_WGMMA_H
 
 #include "../Blocks/Fragment.h"
-#include "OperandTile.h"
+#include "../Blocks/OperandTile.h"
 
 namespace mlir::fp8 {
 

@@ -1,0 +1,44 @@
+//===- MatmulGeneratorBase.h - Generators of matmul kernels -----*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_MATMUL_MATMULGENERATORBASE_H
+#define FP8_LIB_KERNELS_MATMUL_MATMULGENERATORBASE_H
+
+#include "MatmulEpilogue.h"
+#include "fp8/Kernels/Architecture.h"
+
+namespace mlir::fp8 {
+
+/// What generators of matmul kernels have in common, whatever the architecture.
+class MatmulGeneratorBase : public KernelGenerator {
+public:
+  std::string getLabel(const KernelSpec &spec) const override {
+    const auto &matmul = cast<MatmulSpec>(spec);
+    std::string label =
+        matmul.getTypesName() + (matmul.batched ? "_batch" : "");
+    if (matmul.isPair())
+      label += "_pair";
+    if (matmul.isGroup())
+      label += "_group" + std::to_string(matmul.results.size());
+    return label;
+  }
+
+protected:
+  /// Before any work goes into the kernel: its first element would tell.
+  static LogicalResult checkEpilogues(const MatmulSpec &spec,
+                                      std::string &reason) {
+    return success(
+        succeeded(EpilogueRegion::check(getEpilogueShape(spec), reason)) &&
+        (!spec.isPair() ||
+         succeeded(EpilogueRegion::check(getFirstShape(spec), reason))));
+  }
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_MATMUL_MATMULGENERATORBASE_H
