@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SM100/SM100.h"
 #include "SM90/SM90.h"
 #include "fp8/Kernels/Architecture.h"
 #include "fp8/Kernels/Kinds.h"
@@ -23,7 +24,10 @@ using namespace mlir::fp8;
 void fp8::registerAllArchitectures() {
   // Passes and pipelines ask for it, in any thread.
   static std::once_flag once;
-  std::call_once(once, registerSM90);
+  std::call_once(once, [] {
+    registerSM90();
+    registerSM100();
+  });
 }
 
 void fp8::registerKernelDialects(DialectRegistry &registry) {

@@ -12,7 +12,7 @@ from fp8.remarks import make_remarks
 
 _FILE_ERROR = 6
 # What a GPU of a compute capability runs.
-_TARGETS = {(9, 0): "sm_90a"}
+_TARGETS = {(9, 0): "sm_90a", (10, 0): "sm_100a"}
 
 
 def get_default_target():
@@ -91,7 +91,7 @@ def compile(source, recipe=None, *, target="auto", cache=True, **options):
       bytecode as bytes, or the path of a file (a str without line breaks and braces is a path);
     - recipe: of fp8.recipes, or its text such as "mxfp8,mode=floor"; None computes what is
       written, in high precision. Attributes of the program and `recipe_file` go first;
-    - target: "cpu", "sm_90a", or "auto": what the first GPU is, else "cpu";
+    - target: "cpu", "sm_90a", "sm_100a", or "auto": what the first GPU is, else "cpu";
     - cache: keep the program on disk and take it from there next time: True for
       `$XDG_CACHE_HOME/fp8/programs`, a path for another directory, False for none. Takes a
       linker; without one, every process compiles;

@@ -21,7 +21,7 @@
 
 // PHASE: error: expected a phase (import, recipe, scaling, fusion, buffers, kernels, host), but got 'nowhere'
 // ORDER: error: expected phase 'fusion' or a later one to end with, but got 'recipe'
-// TARGET: error: expected target to be one of cpu, sm_90a, but got 'abacus'
+// TARGET: error: expected target to be one of cpu, sm_90a, sm_100a, but got 'abacus'
 // RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // BOOL: error: expected option 'require' to be true or false, but got 'perhaps'
 // MISSPELT: error: unknown option 'recipes'; did you mean 'recipe'?

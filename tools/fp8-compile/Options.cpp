@@ -11,6 +11,8 @@
 #include "CommandLine.h"
 #include "OptionTable.inc"
 
+#include "fp8/Kernels/Architecture.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -78,9 +80,12 @@ static llvm::Error checkUse(const InputArgList &args,
     if (const Arg *arg = args.getLastArg(id); arg && !isUsed)
       return llvm::createStringError("expected --emit=" + emit + " with '" +
                                      arg->getAsString(args) + "'");
-  if (isKernels && options.pipeline.target == "cpu")
+  if (isKernels && options.pipeline.target == "cpu") {
+    registerAllArchitectures();
     return llvm::createStringError(
-        "expected --target=sm_90a with --emit=ptx or cubin");
+        "expected --target=" + llvm::join(getArchitectureChips(), " or ") +
+        " with --emit=ptx or cubin");
+  }
   return llvm::Error::success();
 }
 

@@ -29,7 +29,7 @@ def RecipeFile
     : PipelineOption<"recipe-file", "recipeFile", "FILE",
                      "JSON rules that give recipes to contractions by name">;
 def Target : PipelineOption<"target", "target", "TARGET",
-                            "cpu (the default) or sm_90a">;
+                            "cpu (the default), sm_90a or sm_100a">;
 def From : PipelineOption<"from", "from", "PHASE",
                           "The first phase: the program is what the one before "
                           "left">;

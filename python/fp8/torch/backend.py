@@ -25,7 +25,7 @@ class Backend:
     such as attention, stays PyTorch's; `left` has a line for each such operation.
 
     - recipe: as fp8.compile takes it;
-    - target: "cpu", "sm_90a", or "auto", that of the graph's tensors;
+    - target: "cpu", "sm_90a", "sm_100a", or "auto", that of the graph's tensors;
     - cache_weights: parts quantise their weights once in a step of several calls (`accumulate`)
       and keep the codes until it ends, a byte for each element and part;
     - options: of fp8.compile.

@@ -1,0 +1,134 @@
+//===- Matmul.cpp - The sm_100a matmul kernel -----------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// Roles of the block's warps: one thread loads tiles of A and B to a ring in
+// shared memory, one multiplies them into tensor memory, and one or two
+// warpgroups take the sums from there, finish and store them. There are two
+// sets of sums, so that a tile is finished while the next one is multiplied.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Matmul/MatmulSignature.h"
+#include "MatmulGenerator.h"
+#include "Roles.h"
+#include "Tcgen05.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm100;
+
+/// Makes the barriers and gets tensor memory, before all else.
+static void beginBlock(MatmulContext &kernel, GPUTargetAttr target, Ring &ring,
+                       Ring &accumulators) {
+  KernelBuilder &b = kernel.b;
+  const MatmulLayout &layout = kernel.layout;
+  b.ifThen(b.equal(kernel.warp, kLoadWarp), [&] {
+    b.electOne([&] {
+      kernel.prefetchMaps();
+      ring.initialize(/*fullArrivals=*/1, /*emptyArrivals=*/1);
+      accumulators.initialize(/*fullArrivals=*/1,
+                              /*emptyArrivals=*/kernel.config.getFinishers() *
+                                  4);
+    });
+  });
+  Value address = kernel.getShared(layout.offsetMemory);
+  b.ifThen(b.equal(kernel.warp, kMemoryWarp), [&] {
+    NVVM::Tcgen05AllocOp::create(b, address, b.i32(layout.memoryColumns));
+    // The next kernel's blocks may come in beside these, and wait for it.
+    NVVM::Tcgen05RelinquishAllocPermitOp::create(b);
+  });
+  fenceBeforeSync(b);
+  NVVM::BarrierOp::create(b);
+  fenceAfterSync(b);
+  kernel.memory = b.load(address, b.getI32Type());
+  beginDependentLaunch(b, target.getMultiprocessors());
+}
+
+/// Gives tensor memory back, when all have taken what is there.
+static void endBlock(const MatmulContext &kernel) {
+  KernelBuilder &b = kernel.b;
+  fenceBeforeSync(b);
+  NVVM::BarrierOp::create(b);
+  b.ifThen(b.equal(kernel.warp, kMemoryWarp), [&] {
+    fenceAfterSync(b);
+    Value memory = LLVM::IntToPtrOp::create(
+        b, LLVM::LLVMPointerType::get(b.getContext(), 6), kernel.memory);
+    NVVM::Tcgen05DeallocOp::create(b, memory,
+                                   b.i32(kernel.layout.memoryColumns));
+  });
+  LLVM::ReturnOp::create(b, ValueRange());
+}
+
+static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
+  KernelBuilder &b = kernel.b;
+  GemmConfigAttr config = kernel.config;
+  const MatmulLayout &layout = kernel.layout;
+  Ring::Cluster alone{/*rows=*/1, /*cols=*/1, Value(), Value()};
+  Ring ring(b, kernel.shared, layout.offsetRing, config.getStages(), alone);
+  Ring accumulators(b, kernel.shared, layout.offsetAccumulators, kAccumulators,
+                    alone);
+  beginBlock(kernel, target, ring, accumulators);
+  int64_t tileN = kernel.spec.getResultCols(config.getTileN());
+  TileScheduler scheduler(
+      b,
+      TileScheduler::Shape{config.getTileM(), tileN, config.getTileM(), tileN,
+                           config.getGroup(), config.getSplitK(),
+                           layout.rows.getBlockK()},
+      kernel.getExtents(), TileScheduler::Rank{});
+  b.ifThenElse(
+      b.less(kernel.warp, b.i32(kFirstFinisher)),
+      [&] {
+        b.ifThen(b.equal(kernel.warp, kLoadWarp), [&] {
+          b.electOne([&] {
+            buildLoader(kernel, scheduler, ring);
+            // Otherwise they come in as these end: had only some of them room
+            // before, the others would come late.
+            NVVM::GriddepcontrolOp::create(
+                b, NVVM::GridDepActionKind::launch_dependents);
+          });
+        });
+        b.ifThen(b.equal(kernel.warp, kMultiplyWarp), [&] {
+          b.electOne(
+              [&] { buildMultiplier(kernel, scheduler, ring, accumulators); });
+        });
+      },
+      [&] { buildFinisher(kernel, scheduler, accumulators); });
+  endBlock(kernel);
+}
+
+FailureOr<LLVM::LLVMFuncOp>
+sm100::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
+                   GemmConfigAttr config, GPUTargetAttr target, StringRef name,
+                   std::string &reason) {
+  FailureOr<MatmulLayout> layout =
+      MatmulLayout::get(spec, config, target, reason);
+  if (failed(layout))
+    return failure();
+  MLIRContext *context = builder.getContext();
+  OpBuilder::InsertionGuard guard(builder);
+  bool swapped = config.getSwapAb();
+  MatmulSignature matmul(
+      context, spec,
+      MatmulForm{swapped ? layout->colsPart : layout->rows,
+                 swapped ? layout->rows : layout->colsPart, layout->storeBytes,
+                 /*storeRows=*/128, config.getTileM(), config.getTileN(),
+                 config.getSplitK(), config.getRows() * config.getCols(),
+                 /*clusterSize=*/1, layout->threads, layout->sharedBytes});
+  LLVM::LLVMFuncOp function = matmul.signature.create(
+      builder, loc, name, matmul.launch, KernelMath::Approximate);
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    builder.getI32IntegerAttr(1));
+  builder.setInsertionPointToStart(function.addEntryBlock(builder));
+  KernelBuilder b(loc, builder);
+  Value shared = LLVM::AddressOfOp::create(
+      b, LLVM::LLVMPointerType::get(context, 3), KernelSignature::kSharedName);
+  buildBody(MatmulContext(b, spec, config, *layout,
+                          matmul.signature.getParams(function), shared),
+            target);
+  return function;
+}

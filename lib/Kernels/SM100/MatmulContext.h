@@ -1,0 +1,50 @@
+//===- MatmulContext.h - What all parts of a matmul kernel share *- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM100_MATMULCONTEXT_H
+#define FP8_LIB_KERNELS_SM100_MATMULCONTEXT_H
+
+#include "../Matmul/MatmulParams.h"
+#include "MatmulLayout.h"
+
+namespace mlir::fp8::sm100 {
+
+/// The warps of a block: one loads, one multiplies, one has tensor memory, one
+/// is idle, and four or eight finish tiles. A warp reaches the quarter of the
+/// lanes of tensor memory that is its number's rest by 4.
+inline constexpr int64_t kLoadWarp = 0;
+inline constexpr int64_t kMultiplyWarp = 1;
+inline constexpr int64_t kMemoryWarp = 2;
+inline constexpr int64_t kFirstFinisher = 4;
+
+/// A matmul kernel while it is built: its parameters, its config, and the
+/// numbers of the thread.
+class MatmulContext : public MatmulParams {
+public:
+  /// Reads the thread's number, at the start of the kernel with these
+  /// parameters; `shared` is its dynamic shared memory.
+  MatmulContext(KernelBuilder &b, const MatmulSpec &spec, GemmConfigAttr config,
+                const MatmulLayout &layout, llvm::StringMap<Value> params,
+                Value shared);
+
+  /// Parameter names of the rows' side: "a" or "b".
+  StringRef getRowName() const { return config.getSwapAb() ? "b" : "a"; }
+  StringRef getColName() const { return config.getSwapAb() ? "a" : "b"; }
+  /// Bytes from the start of shared memory.
+  Value getShared(int64_t offset) const;
+
+  GemmConfigAttr config;
+  const MatmulLayout &layout;
+  Value shared, thread, warp, lane;
+  /// Address of the block's columns in tensor memory, once it has them.
+  Value memory;
+};
+
+} // namespace mlir::fp8::sm100
+
+#endif // FP8_LIB_KERNELS_SM100_MATMULCONTEXT_H

@@ -1,0 +1,157 @@
+//===- MatmulHeuristics.cpp - Choice of configs of matmuls ----------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// Which configs, and what each takes. Nothing here is measured: the rates are
+// those that the target says, and what others have published (docs/Kernels.md,
+// "Blackwell").
+
+#include "MatmulGenerator.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm100;
+
+/// Columns of tiles of 128 rows, the first one for what is not known; and rows
+/// of swapped tiles of 128 columns, for small M.
+static constexpr int64_t kTileCols[] = {256, 224, 192, 160, 128, 112,
+                                        96,  80,  64,  48,  32};
+static constexpr int64_t kSwappedRows[] = {16, 32, 64, 128};
+static constexpr int64_t kParts[] = {1, 2, 4, 8};
+/// Of these, how many may be computed in parts of K.
+static constexpr int64_t kMostSplit = 64;
+
+/// The largest M for which swapped operands are worth a thought.
+static constexpr int64_t kMostSwapped = 128;
+
+/// Bytes a clock of shared memory; words of tensor memory that are read, and
+/// bytes of results that leave.
+static constexpr double kSharedRate = 128, kTensorMemoryRate = 466 / 4.0,
+                        kStoreRate = 64;
+/// Clocks until the first bytes have come, and from one chunk of sums to the
+/// next one, whose load is waited for.
+static constexpr double kFill = 2000, kChunk = 200;
+/// Adding up parts of K: fixed, and for each part.
+static constexpr double kReduce = 6000, kReducePart = 600;
+/// Of operands, and beside them; the rest of shared memory is small.
+static constexpr int64_t kMostStages = 12, kRest = 1024;
+
+static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
+                                int64_t tileN, bool swapped, int64_t splitK,
+                                GPUTargetAttr target) {
+  bool inBulk = spec.canStoreInBulk() && !swapped;
+  int64_t staging = 2;
+  int64_t stageBytes = (tileM + tileN) * kRowBytes;
+  int64_t left = target.getSharedBytes() - kRest -
+                 (inBulk ? staging * 128 * kRowBytes : 0);
+  return GemmConfigAttr::get(
+      target.getContext(), tileM, tileN,
+      std::min(left / stageBytes, kMostStages), /*group=*/swapped ? 1 : 16,
+      splitK, swapped, inBulk ? GemmStore::TMA : GemmStore::Direct, staging,
+      /*finishers=*/1);
+}
+
+/// `config` with each decision that is made by rule made otherwise, one at a
+/// time.
+static SmallVector<GemmConfigAttr> getVariants(GemmConfigAttr config) {
+  SmallVector<GemmConfigAttr> variants;
+  auto add = [&](int64_t stages, int64_t group, int64_t staging,
+                 int64_t finishers) {
+    variants.push_back(GemmConfigAttr::get(
+        config.getContext(), config.getTileM(), config.getTileN(), stages,
+        group, config.getSplitK(), config.getSwapAb(), config.getStore(),
+        staging, finishers));
+  };
+  for (int64_t group : {1, 4, 8, 16, 32})
+    if (group != config.getGroup())
+      add(config.getStages(), group, config.getStaging(),
+          config.getFinishers());
+  if (config.getStore() == GemmStore::TMA)
+    add(config.getStages(), config.getGroup(), 3 - config.getStaging(),
+        config.getFinishers());
+  // Their staging buffers take a slot's room.
+  if (config.getSplitK() == 1 && config.getStages() > 2)
+    add(config.getStages() - 1, config.getGroup(), config.getStaging(),
+        3 - config.getFinishers());
+  return variants;
+}
+
+SmallVector<GemmConfigAttr> sm100::getMatmulCandidates(const MatmulSpec &spec,
+                                                       GPUTargetAttr target,
+                                                       bool exhaustive) {
+  SmallVector<GemmConfigAttr> candidates;
+  auto isFitting = [&](GemmConfigAttr config) {
+    std::string unused;
+    return succeeded(MatmulLayout::get(spec, config, target, unused));
+  };
+  auto add = [&](GemmConfigAttr config) {
+    if (!isFitting(config))
+      return;
+    candidates.push_back(config);
+    if (!exhaustive)
+      return;
+    for (GemmConfigAttr variant : getVariants(config))
+      if (isFitting(variant))
+        candidates.push_back(variant);
+  };
+  for (int64_t cols : kTileCols)
+    add(getConfig(spec, 128, cols, /*swapped=*/false, /*splitK=*/1, target));
+  for (int64_t rows : kSwappedRows)
+    for (int64_t parts :
+         ArrayRef(kParts).take_front(rows <= kMostSplit ? 4 : 1))
+      add(getConfig(spec, rows, 128, /*swapped=*/true, parts, target));
+  return candidates;
+}
+
+//===----------------------------------------------------------------------===//
+// Cost
+//===----------------------------------------------------------------------===//
+
+double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
+                            GPUTargetAttr target) {
+  double rows = config.getRows(), cols = config.getCols();
+  double resultCols = spec.getResultCols(config.getCols());
+  double items =
+      double(spec.getNumTiles(config.getTileM(), config.getTileN())) *
+      config.getSplitK();
+  double waves = std::ceil(items / target.getMultiprocessors());
+  // A K block: the tensor core, its reads of shared memory, or L2.
+  double bytes = (rows + cols) * kRowBytes;
+  double busy = std::min(items, double(target.getMultiprocessors()));
+  double load =
+      std::max(bytes / target.getL2Rate(),
+               bytes * busy / target.getMultiprocessors() / target.getL2Rate());
+  double block = std::max({rows * cols * kRowBytes / target.getMmaRate(),
+                           bytes / kSharedRate, load});
+  int64_t blockK = kRowBytes / spec.a.getElementBytes();
+  double mainLoop = block * llvm::divideCeil(llvm::divideCeil(spec.k, blockK),
+                                             config.getSplitK());
+  // A tile's sums, taken while the next one is multiplied; stores of single
+  // elements that are no neighbours take a line of L2 each.
+  bool isScattered =
+      config.getStore() == GemmStore::Direct && !config.getSwapAb();
+  double elements = rows * resultCols;
+  double finish = rows * cols / kTensorMemoryRate + resultCols / 64 * kChunk +
+                  elements * (4 + spec.getEpilogueInstructions()) / 128 +
+                  elements * (spec.resultType.getIntOrFloatBitWidth() / 8.0) /
+                      kStoreRate * (isScattered ? 8 : 1);
+  double clocks =
+      waves * std::max(mainLoop, finish) + std::min(mainLoop, finish) + kFill;
+  double m = spec.m, n = spec.n, k = spec.k;
+  double total =
+      spec.batch * ((m * k + n * k) * spec.a.getElementBytes() +
+                    m * n * (spec.resultType.getIntOrFloatBitWidth() / 8.0));
+  double memory = kFill + total / (target.getMemoryRate() *
+                                   double(target.getMultiprocessors()));
+  double cost = std::max(clocks, memory);
+  if (config.getSplitK() > 1)
+    cost += kReduce + kReducePart * config.getSplitK();
+  // A tile of few rows, most of which do not exist, is as slow.
+  if (config.getSwapAb() && spec.m > kMostSwapped)
+    cost *= 2;
+  return cost;
+}

@@ -1,0 +1,57 @@
+//===- MatmulLayout.h - Shared and tensor memory of matmuls -----*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM100_MATMULLAYOUT_H
+#define FP8_LIB_KERNELS_SM100_MATMULLAYOUT_H
+
+#include "../Blocks/OperandTile.h"
+#include "SM100Dialect.h"
+
+namespace mlir::fp8::sm100 {
+
+/// Sets of sums in tensor memory: one is filled while the other is taken.
+inline constexpr int64_t kAccumulators = 2;
+
+/// Where a matmul kernel keeps what in shared memory and in tensor memory.
+/// Offsets are in bytes; the ring's operands are 1024-byte aligned, as the
+/// 128-byte swizzle repeats after 8 rows of 128 bytes.
+struct MatmulLayout {
+  MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config);
+
+  /// The operands in a slot of the ring; and what of the columns comes from one
+  /// tensor: all, or half of those of a pair.
+  OperandTile rows, cols, colsPart;
+  int64_t offsetRows, offsetCols, offsetStaging, offsetRing, offsetAccumulators,
+      offsetMemory, offsetFlag;
+  int64_t sharedBytes;
+  int64_t threads;
+  /// Columns of tensor memory, of which those of a set of sums are `cols`.
+  int64_t memoryColumns;
+  /// Columns of the result that a thread takes from tensor memory at a time:
+  /// all that a bulk store brings, or a part of a tile.
+  int64_t chunkCols;
+  /// Extent in bytes along N of a bulk tensor store; 0 with direct stores.
+  int64_t storeBytes = 0;
+
+  /// Memory of the kernel; says why if the config does not fit the spec on the
+  /// target.
+  static FailureOr<MatmulLayout> get(const MatmulSpec &spec,
+                                     GemmConfigAttr config,
+                                     GPUTargetAttr target, std::string &reason);
+
+private:
+  /// Offsets, from the sizes.
+  void place(GemmConfigAttr config);
+};
+
+/// Fails, with the reason, if no config can compute products of such operands.
+LogicalResult checkOperands(const MatmulSpec &spec, std::string &reason);
+
+} // namespace mlir::fp8::sm100
+
+#endif // FP8_LIB_KERNELS_SM100_MATMULLAYOUT_H

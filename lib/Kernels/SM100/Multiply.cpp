@@ -1,0 +1,59 @@
+//===- Multiply.cpp - The thread that issues products ---------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Roles.h"
+#include "Tcgen05.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm100;
+
+void sm100::buildMultiplier(const MatmulContext &kernel,
+                            const TileScheduler &scheduler, Ring ring,
+                            Ring accumulators) {
+  KernelBuilder &b = kernel.b;
+  const MatmulLayout &layout = kernel.layout;
+  int64_t cols = kernel.config.getCols();
+  Tcgen05 tensorCore(layout.rows, layout.cols, cols);
+  Value base = LLVM::PtrToIntOp::create(b, b.getI32Type(), kernel.shared);
+  Value rows =
+      Tcgen05::getDescriptor(b, layout.rows, b.add(base, layout.offsetRows));
+  Value otherCols =
+      Tcgen05::getDescriptor(b, layout.cols, b.add(base, layout.offsetCols));
+  b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
+         {b.i32(0), b.i32(0), b.i32(0), b.i32(1)},
+         [&](Value item, ValueRange carried) -> SmallVector<Value> {
+           Tile tile = scheduler.getTile(b, item);
+           RingPosition sums{carried[2], carried[3]};
+           accumulators.waitEmpty(sums);
+           fenceAfterSync(b);
+           Value address = b.add(kernel.memory, b.mul(sums.stage, cols));
+           SmallVector<Value> after = b.loop(
+               tile.kBegin, tile.kEnd, b.i32(1), carried.take_front(2),
+               [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                 RingPosition at{carried[0], carried[1]};
+                 ring.waitFull(at);
+                 Value accumulates =
+                     b.bitXor(b.equal(k, tile.kBegin), b.i1(true));
+                 tensorCore.multiply(
+                     b, address,
+                     Tcgen05::advance(b, rows,
+                                      b.mul(at.stage, layout.rows.getBytes())),
+                     Tcgen05::advance(b, otherCols,
+                                      b.mul(at.stage, layout.cols.getBytes())),
+                     accumulates);
+                 // The slot is free when it has been read.
+                 Tcgen05::commit(b, ring.getEmptyBarrier(at.stage));
+                 RingPosition next = ring.advance(at);
+                 return {next.stage, next.phase};
+               });
+           Tcgen05::commit(b, accumulators.getFullBarrier(sums.stage));
+           RingPosition next = accumulators.advance(sums);
+           return {after[0], after[1], next.stage, next.phase};
+         });
+}

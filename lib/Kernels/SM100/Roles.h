@@ -1,0 +1,33 @@
+//===- Roles.h - What the warps of a matmul do ------------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM100_ROLES_H
+#define FP8_LIB_KERNELS_SM100_ROLES_H
+
+#include "../Blocks/Ring.h"
+#include "MatmulContext.h"
+
+namespace mlir::fp8::sm100 {
+
+/// The thread that copies operands to the slots of the ring.
+void buildLoader(const MatmulContext &kernel, const TileScheduler &scheduler,
+                 Ring ring);
+
+/// The thread that issues products: takes slots from the ring, fills sets of
+/// sums in tensor memory.
+void buildMultiplier(const MatmulContext &kernel,
+                     const TileScheduler &scheduler, Ring ring,
+                     Ring accumulators);
+
+/// The warpgroups that take sums, apply the epilogue, and store.
+void buildFinisher(const MatmulContext &kernel, const TileScheduler &scheduler,
+                   Ring accumulators);
+
+} // namespace mlir::fp8::sm100
+
+#endif // FP8_LIB_KERNELS_SM100_ROLES_H

@@ -1,0 +1,89 @@
+//===- SM100Dialect.cpp - Configs of Blackwell's kernels ------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SM100Dialect.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm100;
+
+#include "SM100Dialect.cpp.inc"
+
+#include "SM100Enums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "SM100Attrs.cpp.inc"
+
+void SM100Dialect::initialize() { registerAttributes(); }
+
+void SM100Dialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "SM100Attrs.cpp.inc"
+      >();
+}
+
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
+                                     int64_t tileN, int64_t stages,
+                                     int64_t group, int64_t splitK, bool swapAB,
+                                     GemmStore store, int64_t staging,
+                                     int64_t finishers) {
+  int64_t rows = swapAB ? tileN : tileM, cols = swapAB ? tileM : tileN;
+  StringRef rowsName = swapAB ? "tile_n" : "tile_m";
+  StringRef colsName = swapAB ? "tile_m" : "tile_n";
+  // gemm_c3
+  for (auto [name, value, low, high] :
+       {std::tuple<StringRef, int64_t, int64_t, int64_t>{"stages", stages, 2,
+                                                         16},
+        {"group", group, 1, 64},
+        {"split_k", splitK, 1, 64},
+        {"staging", staging, 1, 2},
+        {"finishers", finishers, 1, 2}})
+    if (value < low || value > high)
+      return emitError() << "expected " << name << " to be in " << low << ".."
+                         << high << ", but got " << value;
+  // gemm_c1
+  if (rows != 128)
+    return emitError() << "expected " << rowsName << " to be 128, but got "
+                       << rows;
+  // gemm_c2
+  if (cols < 16 || cols > 256 || cols % 16 != 0)
+    return emitError() << "expected " << colsName
+                       << " to be a multiple of 16 up to 256, but got " << cols;
+  // gemm_c4
+  if (swapAB && store != GemmStore::Direct)
+    return emitError() << "expected store = direct with swap_ab, but got "
+                       << stringifyGemmStore(store);
+  // gemm_c5
+  if (splitK != 1 && (finishers != 1 || cols > 64))
+    return emitError() << "expected finishers to be 1 and " << colsName
+                       << " to be at most 64 with split_k, but got "
+                       << finishers << " and " << cols;
+  return success();
+}
+
+std::string GemmConfigAttr::getLabel() const {
+  std::string label;
+  llvm::raw_string_ostream os(label);
+  os << getTileM() << 'x' << getTileN() << "_s" << getStages();
+  if (getFinishers() > 1)
+    os << 'f' << getFinishers();
+  if (getSwapAb())
+    os << "_swap";
+  if (getSplitK() > 1)
+    os << "_k" << getSplitK();
+  if (getStore() == GemmStore::Direct && !getSwapAb())
+    os << "_direct";
+  if (getStaging() == 1 && getStore() == GemmStore::TMA)
+    os << "_stage1";
+  os << "_g" << getGroup();
+  return label;
+}

@@ -1,0 +1,99 @@
+//===- SM100Dialect.td - Configs of Blackwell's kernels ----*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM100_SM100DIALECT_TD
+#define FP8_LIB_KERNELS_SM100_SM100DIALECT_TD
+
+include "fp8/GPU/IR/FP8GPUInterfaces.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def SM100_Dialect : Dialect {
+  let name = "fp8_sm100";
+  let cppNamespace = "::mlir::fp8::sm100";
+  let summary = "how kernels for Blackwell GPUs are built";
+  let description = [{
+    The configs of the kernels for Blackwell (`sm_100a`): what
+    `fp8-select-kernels` decides and `fp8-tune` measures. An attribute for each
+    kind of kernels.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+  }];
+}
+
+class SM100_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::fp8::sm100";
+  let genSpecializedAttr = 0;
+}
+
+def SM100_GemmStore : SM100_Enum<"GemmStore",
+    "how results reach memory: bulk tensor copies, or a predicated store each", [
+  I32EnumAttrCase<"TMA", 0, "tma">,
+  I32EnumAttrCase<"Direct", 1, "direct">]>;
+
+class SM100_EnumParameter<EnumInfo info, string default> : EnumParameter<info> {
+  let defaultValue = default;
+}
+
+def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
+    [DeclareAttrInterfaceMethods<FP8GPU_KernelConfigAttrInterface>]> {
+  let mnemonic = "gemm";
+  let summary = "how a generated matmul kernel is built";
+  let description = [{
+    Written by `fp8-select-kernels`, obeyed by `fp8-build-kernels`. K is walked
+    in blocks of 128 bytes, the width of a swizzle atom. A tile's sums are in
+    tensor memory, 128 lanes by as many columns, in two sets.
+
+    | parameter | meaning |
+    | --- | --- |
+    | `tile_m`, `tile_n` | extents of an output tile |
+    | `stages` | slots of the ring between the warp that loads and the one that multiplies |
+    | `group` | tiles along M that are walked before the next one along N, for reuse in L2 |
+    | `split_k` | parts of K that are summed in different blocks, in f32 and in a fixed order |
+    | `swap_ab` | computes the transposed product, so that a small M takes the side of the tensor core that shrinks to 16 |
+    | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
+    | `staging` | buffers of a warpgroup from which bulk copies store, 1 or 2: one is filled while the other is read |
+    | `finishers` | warpgroups that take sums from tensor memory, 1 or 2, in turn |
+
+    Constraints:
+    - (C1) the extent that the tensor core takes as rows (`tile_m`, with
+      `swap_ab` `tile_n`) is 128;
+    - (C2) the other extent is a multiple of 16, and at most 256;
+    - (C3) `stages` is in 2..16, `group` in 1..64, `split_k` in 1..64, `staging`
+      and `finishers` in 1..2;
+    - (C4) `swap_ab` stores `direct`;
+    - (C5) `split_k` goes with one of `finishers`, and with at most 64 columns,
+      which a thread adds up together.
+
+    Example: `#fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 4>`.
+  }];
+  let parameters = (ins
+    "int64_t":$tile_m,
+    "int64_t":$tile_n,
+    "int64_t":$stages,
+    DefaultValuedParameter<"int64_t", "16">:$group,
+    DefaultValuedParameter<"int64_t", "1">:$split_k,
+    DefaultValuedParameter<"bool", "false">:$swap_ab,
+    SM100_EnumParameter<SM100_GemmStore, "::mlir::fp8::sm100::GemmStore::TMA">:$store,
+    DefaultValuedParameter<"int64_t", "2">:$staging,
+    DefaultValuedParameter<"int64_t", "1">:$finishers
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Extent of the tile on the tensor core's M side.
+    int64_t getRows() const { return getSwapAb() ? getTileN() : getTileM(); }
+    /// Extent on its N side, in 16s.
+    int64_t getCols() const { return getSwapAb() ? getTileM() : getTileN(); }
+  }];
+}
+
+#endif // FP8_LIB_KERNELS_SM100_SM100DIALECT_TD

@@ -1,0 +1,171 @@
+//===- Tcgen05.cpp - Tensor cores of the fifth generation -----------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tcgen05.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm100;
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Of a matrix descriptor (PTX ISA, "Shared memory descriptor").
+static uint64_t getSwizzleMode(const OperandTile &tile) {
+  switch (tile.getSwizzle()) {
+  case 128:
+    return 2;
+  case 64:
+    return 4;
+  case 32:
+    return 6;
+  default:
+    return 0;
+  }
+}
+
+static NVVM::Tcgen05MMAKind getKind(Type type) {
+  switch (type.getIntOrFloatBitWidth()) {
+  case 8:
+    return NVVM::Tcgen05MMAKind::F8F6F4;
+  case 16:
+    return NVVM::Tcgen05MMAKind::F16;
+  default:
+    return NVVM::Tcgen05MMAKind::TF32;
+  }
+}
+
+/// Of an instruction descriptor (PTX ISA, "Instruction descriptor"): types are
+/// told apart within their kind.
+static int64_t getTypeCode(Type type) {
+  if (type.isF32())
+    return 2;
+  return type.isBF16() || isa<Float8E5M2Type>(type) ? 1 : 0;
+}
+
+int64_t Tcgen05::getInstruction() const {
+  constexpr int64_t f32 = 1, rows = 128;
+  return f32 << 4 | getTypeCode(aTile.getElementType()) << 7 |
+         getTypeCode(bTile.getElementType()) << 10 |
+         int64_t(aTile.isTransposed()) << 15 |
+         int64_t(bTile.isTransposed()) << 16 | cols >> 3 << 17 |
+         rows >> 4 << 24;
+}
+
+Value Tcgen05::getDescriptor(KernelBuilder &b, const OperandTile &tile,
+                             Value address) {
+  constexpr uint64_t version = 1;
+  uint64_t fields = static_cast<uint64_t>(tile.getLeadingOffset()) >> 4 << 16 |
+                    static_cast<uint64_t>(tile.getStrideOffset()) >> 4 << 32 |
+                    version << 46 | getSwizzleMode(tile) << 61;
+  Value start = b.bitAnd(b.shiftRight(address, 4), 0x3fff);
+  return arith::OrIOp::create(b, b.widen(start),
+                              b.i64(static_cast<int64_t>(fields)));
+}
+
+Value Tcgen05::advance(KernelBuilder &b, Value descriptor, Value bytes) {
+  return b.add(descriptor, b.widen(b.shiftRight(bytes, 4)));
+}
+
+/// `descriptor` moved by a constant. LLVM would print the sum of a register and
+/// a constant in the instruction, as if it were an address.
+static Value advanceBy(KernelBuilder &b, Value descriptor, int64_t bytes) {
+  if (bytes == 0)
+    return descriptor;
+  auto sum = NVVM::InlinePtxOp::create(
+      b, TypeRange(b.getI64Type()), ValueRange{descriptor, b.i64(bytes >> 4)},
+      ValueRange(), b.getStringAttr("add.s64 {$w0}, {$r0}, {$r1};"),
+      /*predicate=*/Value());
+  return sum.getResult(0);
+}
+
+void Tcgen05::multiply(KernelBuilder &b, Value address, Value aDescriptor,
+                       Value bDescriptor, Value accumulates) const {
+  Value sums = LLVM::IntToPtrOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), 6), address);
+  Value instruction = b.i32(getInstruction());
+  int64_t instructionK = aTile.getInstructionK();
+  for (int64_t i = 0, e = aTile.getBlockK() / instructionK; i < e; ++i) {
+    // Inside of a swizzle atom, K advances the start address.
+    Value a = advanceBy(b, aDescriptor, i * aTile.getStepBytes());
+    Value otherB = advanceBy(b, bDescriptor, i * bTile.getStepBytes());
+    NVVM::Tcgen05MMAOp::create(
+        b, getKind(aTile.getElementType()), NVVM::CTAGroupKind::CTA_1,
+        NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, sums, a, otherB,
+        instruction, i == 0 ? accumulates : b.i1(true),
+        /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+  }
+}
+
+void Tcgen05::commit(KernelBuilder &b, Value barrier) {
+  NVVM::Tcgen05CommitOp::create(b, barrier, /*multicastMask=*/Value());
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor memory
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> sm100::loadColumns(KernelBuilder &b,
+                                      ArrayRef<MemoryColumns> parts) {
+  // One assembly for all: between the loads and the wait nothing else may use
+  // the registers, and LLVM knows of no order between them.
+  std::string code, constraints;
+  llvm::raw_string_ostream codeOS(code), constraintsOS(constraints);
+  int64_t total = 0;
+  for (const MemoryColumns &part : parts)
+    total += part.count;
+  SmallVector<Value> addresses;
+  int64_t number = 0;
+  for (const MemoryColumns &part : parts)
+    for (int64_t first = 0, count; first < part.count; first += count) {
+      // A power of two of columns, each load.
+      count = static_cast<int64_t>(llvm::bit_floor(
+          static_cast<uint64_t>(std::min<int64_t>(part.count - first, 128))));
+      codeOS << "tcgen05.ld.sync.aligned.32x32b.x" << count << ".b32 {";
+      for (int64_t i = 0; i < count; ++i)
+        codeOS << (i ? ", $" : "$") << number++;
+      codeOS << "}, [$" << total + static_cast<int64_t>(addresses.size())
+             << "]; ";
+      addresses.push_back(b.add(part.address, first));
+    }
+  codeOS << "tcgen05.wait::ld.sync.aligned;";
+  for (int64_t i = 0; i < total; ++i)
+    constraintsOS << (i ? ",=f" : "=f");
+  for (size_t i = 0; i < addresses.size(); ++i)
+    constraintsOS << ",r";
+  auto type = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(total, b.getF32Type()));
+  auto assembly = LLVM::InlineAsmOp::create(
+      b, type, addresses, code, constraints, /*has_side_effects=*/true,
+      /*is_align_stack=*/false, LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+      /*operand_attrs=*/ArrayAttr());
+  SmallVector<Value> registers;
+  for (int64_t i = 0; i < total; ++i)
+    registers.push_back(LLVM::ExtractValueOp::create(b, assembly.getRes(), i));
+  return registers;
+}
+
+FragmentLayout sm100::getFragmentLayout(int64_t cols) {
+  FragmentLayout layout;
+  layout.warpRows = 32;
+  layout.lanesPerRow = 1;
+  layout.rows = {0};
+  for (int64_t col = 0; col < cols; col += 2)
+    layout.pairs.push_back({0, col});
+  return layout;
+}
+
+void sm100::fenceBeforeSync(KernelBuilder &b) {
+  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+}
+
+void sm100::fenceAfterSync(KernelBuilder &b) {
+  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+}

@@ -1,0 +1,72 @@
+//===- Tcgen05.h - Tensor cores of the fifth generation ---------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM100_TCGEN05_H
+#define FP8_LIB_KERNELS_SM100_TCGEN05_H
+
+#include "../Blocks/Fragment.h"
+#include "../Blocks/OperandTile.h"
+
+namespace mlir::fp8::sm100 {
+
+/// D (128 x cols, f32, in tensor memory) (+)= A (128 x K) * B (cols x K)^T of a
+/// slot of the ring (PTX ISA, "Tensorcore 5th Generation Family Instructions").
+/// One thread issues it.
+class Tcgen05 {
+public:
+  Tcgen05(const OperandTile &aTile, const OperandTile &bTile, int64_t cols)
+      : aTile(aTile), bTile(bTile), cols(cols) {}
+
+  /// The descriptor (i64) of the matrix that lies at byte `address` (i32) of
+  /// shared memory as `tile` says.
+  static Value getDescriptor(KernelBuilder &b, const OperandTile &tile,
+                             Value address);
+  /// `descriptor` moved by `bytes` (i32), a multiple of 16.
+  static Value advance(KernelBuilder &b, Value descriptor, Value bytes);
+
+  /// Multiplies one K block into the sums at `address` (i32) of tensor memory;
+  /// `accumulates` (i1) keeps what they were.
+  void multiply(KernelBuilder &b, Value address, Value aDescriptor,
+                Value bDescriptor, Value accumulates) const;
+  /// Has the products that this thread has issued so far, when they are done,
+  /// arrive at a barrier.
+  static void commit(KernelBuilder &b, Value barrier);
+
+private:
+  /// The fields that all instructions share.
+  int64_t getInstruction() const;
+
+  OperandTile aTile, bTile;
+  int64_t cols;
+};
+
+//===----------------------------------------------------------------------===//
+// Tensor memory
+//===----------------------------------------------------------------------===//
+
+/// Columns of a warp's lanes, from a first one.
+struct MemoryColumns {
+  Value address;
+  int64_t count;
+};
+
+/// Takes columns of the sums, `count` of each part, and waits until they are
+/// there: register i of lane l is column i of the warp's lane l. Whole warps.
+SmallVector<Value> loadColumns(KernelBuilder &b, ArrayRef<MemoryColumns> parts);
+
+/// What a thread has of `cols` columns then.
+FragmentLayout getFragmentLayout(int64_t cols);
+
+/// Orders what this thread has issued, or waited for, before the
+/// synchronisation that follows; and what it will, after the one before.
+void fenceBeforeSync(KernelBuilder &b);
+void fenceAfterSync(KernelBuilder &b);
+
+} // namespace mlir::fp8::sm100
+
+#endif // FP8_LIB_KERNELS_SM100_TCGEN05_H
