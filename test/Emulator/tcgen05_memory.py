@@ -228,6 +228,16 @@ class Instructions(unittest.TestCase):
         product = (2 * wide * wide).astype(np.float32)
         np.testing.assert_array_equal(got, (wide * 2 * wide + product).astype(np.float32))
 
+    def test_three_are_compared(self):
+        values = rng.standard_normal((32, 2)).astype(np.float32)
+        values[3, 0] = np.nan
+        body = """mul.wide.u32 %d2, %r0, 8; add.s64 %d3, %d0, %d2; ld.global.v2.b32 {%r1, %r2}, [%d3];
+            max.f32 %r3, %r1, %r2, 0f3E800000; min.NaN.f32 %r4, %r1, 0f3E800000, %r2;
+            add.s64 %d8, %d1, %d2; st.global.v2.b32 [%d8], {%r3, %r4};"""
+        got = self.run_kernel(body, values, np.zeros((32, 2), np.float32))
+        np.testing.assert_array_equal(got[:, 0], np.fmax(np.fmax(*values.T), 0.25))
+        np.testing.assert_array_equal(got[:, 1], np.minimum(np.minimum(*values.T), 0.25))
+
     def test_terms_of_16_bits(self):
         """add, sub and fma of f32 whose other operands have 16 bits."""
         for name, dtype in (("bf16", ml_dtypes.bfloat16), ("f16", np.float16)):

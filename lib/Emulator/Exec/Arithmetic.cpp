@@ -219,6 +219,20 @@ static void decodeInteger2(Decoder &decoder, Modifiers &modifiers, Op &op) {
     op.handler = pickInteger<F>(type);
 }
 
+/// The least, or the greatest, of three f32: sm_100 has that.
+template <class F>
+struct OfThree {
+  float operator()(float a, float b, float c) const {
+    return F()(F()(a, b), c);
+  }
+};
+
+template <class F>
+static Handler pickOfThree(bool ftz) {
+  return ftz ? mapTernary<Flushed<OfThree<F>>, float, float>
+             : mapTernary<OfThree<F>, float, float>;
+}
+
 template <class I, class F, class FNaN>
 static void decodeMinMax(Decoder &decoder, Modifiers &modifiers, Op &op) {
   Type type = takeType(decoder, modifiers);
@@ -227,8 +241,12 @@ static void decodeMinMax(Decoder &decoder, Modifiers &modifiers, Op &op) {
   bool nan = modifiers.take("NaN"), ftz = modifiers.take("ftz");
   size_t sources = decoder.numOperands() == 4 ? 3 : 2;
   decodeSources(decoder, op, type, sources);
-  if (sources == 3)
-    decoder.fail("expected 2 sources, but got 3");
+  if (sources == 3) {
+    if (!type.is(Type::Float, 32))
+      decoder.fail("expected 2 sources, but got 3");
+    op.handler = nan ? pickOfThree<FNaN>(ftz) : pickOfThree<F>(ftz);
+    return;
+  }
   if (!type.isInteger())
     op.handler = nan ? pickFloat2<FNaN>(type, ftz) : pickFloat2<F>(type, ftz);
 }
