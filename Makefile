@@ -53,6 +53,8 @@ test-tsan: ## Run the runtime's unit tests under ThreadSanitizer
 test-emulator: build ## Run matmul kernels of every config on the model of a GPU, checked
 	@FP8_CUDA_DRIVER=emulator FP8_EMULATOR_CHECK=all $(PYTHON) \
 	  test/Emulator/Inputs/every_config.py benchmarks $(BUILD_DIR)/bin
+	@FP8_CUDA_DRIVER=emulator FP8_EMULATOR_CHECK=all $(PYTHON) \
+	  test/Emulator/Inputs/every_config.py benchmarks $(BUILD_DIR)/bin --target=sm_100a
 
 # libFuzzer; each fuzzer runs for FP8_FUZZ_SECONDS of the cache, 60.
 fuzz: configure ## Fuzz what reads files, a minute each

@@ -24,13 +24,13 @@ def program(spec, m=EXTENT, n=EXTENT, k=EXTENT):
     batch = f"{BATCHES}x" if spec["batched"] else ""
 
     def operand(element, scale, rows, transposed):
+        extents = f"{k}x{rows}" if transposed else f"{rows}x{k}"
         if scale == "none":
-            extents = f"{k}x{rows}" if transposed else f"{rows}x{k}"
             return f"tensor<{batch}{extents}x{element}>"
-        block = list(BLOCKS[scale])
+        block = list(BLOCKS[scale])[:: -1 if transposed else 1]
         if spec["batched"]:
             block.insert(0, "*" if scale == "tensor" else "1")
-        return (f"!fp8.scaled<{batch}{rows}x{k}x{FLOATS[element]}, "
+        return (f"!fp8.scaled<{batch}{extents}x{FLOATS[element]}, "
                 f"block = [{', '.join(block)}], scale = f32>")
 
     transposed = [name for name in "ab" if is_transposed(spec, name)]

@@ -250,6 +250,22 @@ SmallVector<int64_t> MatmulOp::getShapeOfB() {
   return getShapeWithKLast(getB().getType(), getTransposeB());
 }
 
+static ScaledType getScaledWithKLast(Value operand, bool isTransposed) {
+  auto type = cast<ScaledType>(operand.getType());
+  if (!isTransposed || type.getRank() < 2)
+    return type;
+  auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+  std::swap(permutation.back(), permutation[permutation.size() - 2]);
+  return type.permute(permutation);
+}
+
+ScaledType MatmulOp::getScaledA() {
+  return getScaledWithKLast(getA(), getTransposeA());
+}
+ScaledType MatmulOp::getScaledB() {
+  return getScaledWithKLast(getB(), getTransposeB());
+}
+
 static Type getElementTypeOfOperand(Type type) {
   if (auto scaled = dyn_cast<ScaledType>(type))
     return scaled.getElementType();
@@ -263,8 +279,7 @@ Type MatmulOp::getElementTypeOfB() {
   return getElementTypeOfOperand(getB().getType());
 }
 
-/// What C1, C2, C4 to C7, C11 and C12 say of the operands; empty if they are
-/// met.
+/// What C1, C2, C4 to C7 and C11 say of the operands; empty if they are met.
 static std::string describeOperandMismatch(MatmulOp op) {
   Type a = op.getA().getType(), b = op.getB().getType();
   std::string text;
@@ -277,16 +292,9 @@ static std::string describeOperandMismatch(MatmulOp op) {
        << a << "' and '" << b << "'";
     return text;
   }
-  if (op.isScaled()) {
-    // matmul_c12
-    if (op.getTransposeA() || op.getTransposeB())
-      return (llvm::Twine("expected scaled operands not to be transposed, but "
-                          "got ") +
-              (op.getTransposeA() ? "transpose_a" : "transpose_b"))
-          .str();
+  if (op.isScaled())
     return MatmulOp::describeMismatch(op.getScaledA(), op.getScaledB(),
                                       op.getAccumulate());
-  }
   if (!areMultipliable(os, op.getShapeOfA(), op.getShapeOfB(), a, b))
     return text;
   // matmul_c11

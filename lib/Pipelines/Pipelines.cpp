@@ -15,6 +15,7 @@
 #include "TargetPipelines.h"
 #include "fp8/IR/FP8Attrs.h"
 #include "fp8/Kernels/Architecture.h"
+#include "fp8/Kernels/Passes.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
@@ -120,6 +121,10 @@ static void buildFusionPipeline(OpPassManager &pm,
     FormPlainMatmulPassOptions formOptions;
     formOptions.tf32 = options.tf32;
     addFuncPass(pm, createFormPlainMatmulPass(formOptions));
+    // Before anybody makes the copies.
+    FoldTransposesPassOptions foldOptions;
+    foldOptions.chip = options.target;
+    pm.addPass(createFoldTransposesPass(foldOptions));
   }
   // What surrounds the matmuls becomes few elementwise generics, which then
   // move into the epilogues whole.

@@ -351,16 +351,6 @@ func.func @matmul_accumulate(%a: tensor<4x16xbf16>) {
 
 // -----
 
-!a = !fp8.scaled<16x4xf8E4M3FN, block = [*, *], scale = f32>
-!b = !fp8.scaled<8x16xf8E4M3FN, block = [*, *], scale = f32>
-func.func @matmul_c12(%a: !a, %b: !b) {
-  // expected-error @below {{expected scaled operands not to be transposed, but got transpose_a}}
-  %0 = fp8.matmul %a, %b transpose_a : !a, !b -> tensor<4x8xf32>
-  return
-}
-
-// -----
-
 func.func @matmul_operand(%a: tensor<4x16xf64>) {
   // expected-error @below {{operand #0 must be a scaled tensor, or one of f32, bf16 or f16, but got 'tensor<4x16xf64>'}}
   %0 = fp8.matmul %a, %a accumulate = fast : tensor<4x16xf64>, tensor<4x16xf64> -> tensor<4x4xf32>

@@ -297,10 +297,10 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
     either way.
 
     A and B are scaled, or both in one of f32, bf16 and f16: what a recipe leaves
-    in high precision. The latter may be given with the other dimension innermost,
+    in high precision, of which tensor cores multiply f32 as TF32, with 10 bits of
+    mantissa. They may be given with the other dimension innermost,
     `transpose_a` as `[batch x] K x M` and `transpose_b` as `[batch x] K x N`,
-    which tensor cores read as well. Those multiply f32 as TF32, with 10 bits of
-    mantissa.
+    which tensor cores read as well, Hopper's of 16-bit elements alone.
 
     The optional epilogue region works on one f32 accumulator and one element of
     each epilogue operand and yields an element of the result. Epilogue operands
@@ -329,8 +329,7 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
     - (C10) an 8-bit result and an `amax` need an epilogue; `amax` has one
       element and the rank of the result;
     - (C11) A and B are scaled, or tensors of the same element type, which
-      accumulate with `fast`;
-    - (C12) only the latter are transposed.
+      accumulate with `fast`.
 
     Example:
 
@@ -373,13 +372,9 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
 
     /// Whether A and B are scaled, and not in high precision.
     bool isScaled() { return ::llvm::isa<ScaledType>(getA().getType()); }
-    ScaledType getScaledA() {
-      return ::llvm::cast<ScaledType>(getA().getType());
-    }
-    ScaledType getScaledB() {
-      return ::llvm::cast<ScaledType>(getB().getType());
-    }
     /// [batch x] M x K and [batch x] N x K, whichever way they are given.
+    ScaledType getScaledA();
+    ScaledType getScaledB();
     ::llvm::SmallVector<int64_t> getShapeOfA();
     ::llvm::SmallVector<int64_t> getShapeOfB();
     ::mlir::Type getElementTypeOfA();

@@ -184,6 +184,36 @@ def GroupMatmulsPass : Pass<"fp8-group-matmuls", "::mlir::ModuleOp"> {
   ];
 }
 
+def FoldTransposesPass : Pass<"fp8-fold-transposes", "::mlir::ModuleOp"> {
+  let summary = "matmuls read codes as they are where tensor cores transpose";
+  let description = [{
+    A scaled `fp8.matmul` of an operand that `fp8.transpose` gives the other
+    order reads what is transposed, with `transpose_a` or `transpose_b`, if the
+    target has a kernel for it: those for Blackwell read FP8 in either order,
+    those for Hopper with K innermost alone. No copy of the codes is made then.
+
+    ```mlir
+    %t = fp8.transpose %w permutation = [1, 0] : ...
+    %0 = fp8.matmul %a, %t : ...
+    // becomes
+    %0 = fp8.matmul %a, %w transpose_b : ...
+    ```
+
+    Runs where transposes can still be told from the passes that would make
+    the copies, before there is a `fp8_gpu.target`: `chip` says which one it
+    will be.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"\"",
+           "A chip that kernels are generated for, e.g. sm_100a">
+  ];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect",
+                           "::mlir::fp8::FP8GPUDialect"];
+  let statistics = [
+    Statistic<"numFolded", "num-folded", "Transposes that matmuls read through">
+  ];
+}
+
 def SelectByRowsPass : Pass<"fp8-select-by-rows", "::mlir::ModuleOp"> {
   let summary = "a kernel for few rows and one for many";
   let description = [{

@@ -51,11 +51,13 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
     SmallVector<Value> inputs{acc};
     SmallVector<AffineMap> maps{rewriter.getMultiDimIdentityMap(rank)};
     if (!inOperands) {
-      for (auto [parts, type, column] :
-           {std::tuple{adaptor.getA(), op.getScaledA(), false},
-            std::tuple{adaptor.getB(), op.getScaledB(), true}}) {
+      for (auto [parts, type, column, isTransposed] :
+           {std::tuple{adaptor.getA(), op.getScaledA(), false,
+                       op.getTransposeA()},
+            std::tuple{adaptor.getB(), op.getScaledB(), true,
+                       op.getTransposeB()}}) {
         inputs.push_back(ScaledParts(parts).scaleInv);
-        maps.push_back(getFactorMap(rewriter, type, column));
+        maps.push_back(getFactorMap(rewriter, type, column, isTransposed));
       }
     }
     size_t firstOperand = inputs.size();
@@ -156,9 +158,11 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
         type = type.permute(invertPermutationVector(permutation));
       }
     }
-    return {dequantizeToF32(rewriter, loc, ScaledParts(sourceParts), type,
-                            withFactors),
-            permutation};
+    Value values = dequantizeToF32(rewriter, loc, ScaledParts(sourceParts),
+                                   type, withFactors);
+    if (isTransposed)
+      std::swap(permutation.back(), permutation[permutation.size() - 2]);
+    return {values, permutation};
   }
 
   static Factor getPlainFactor(OpBuilder &builder, Location loc, Value operand,
@@ -339,7 +343,7 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
   /// Index of the factor of A (or of B, `column`) for an element of the
   /// result, where the factors do not change along K, or are those of a block.
   static AffineMap getFactorMap(OpBuilder &builder, ScaledType type,
-                                bool column) {
+                                bool column, bool isTransposed) {
     int64_t rank = type.getRank();
     SmallVector<AffineExpr> exprs;
     for (int64_t dim = 0; dim < rank; ++dim) {
@@ -351,6 +355,9 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
       else
         exprs.push_back(builder.getAffineDimExpr(loop).floorDiv(extent));
     }
+    // The type is as the op sees it, the tensor as it is given.
+    if (isTransposed)
+      std::swap(exprs.back(), exprs[exprs.size() - 2]);
     return AffineMap::get(rank, 0, exprs, builder.getContext());
   }
 

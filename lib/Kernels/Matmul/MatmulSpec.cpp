@@ -97,10 +97,10 @@ static LogicalResult getOperands(MatmulOp op, MatmulSpec &spec,
     operand->elementType = type;
     operand->major = transposed ? Major::MN : Major::K;
     operand->scale = ScaleBlock::None;
-    auto scaled = dyn_cast<ScaledType>(value.getType());
-    if (!scaled)
+    if (!op.isScaled())
       continue;
-    std::optional<ScaleBlock> block = getScaleBlock(scaled);
+    std::optional<ScaleBlock> block =
+        getScaleBlock(operand == &spec.a ? op.getScaledA() : op.getScaledB());
     if (!block) {
       reason = llvm::formatv("expected {0} to have f32 factors per tensor, per "
                              "row, per 1x128 or per 128x128",
@@ -338,10 +338,11 @@ std::string MatmulSpec::getTypesName() const {
   llvm::raw_string_ostream os(name);
   os << getTypeName(a.elementType) << '_' << getTypeName(b.elementType) << '_'
      << getTypeName(resultType) << '_';
+  bool areKMajor = a.major == Major::K && b.major == Major::K;
   if (isScaled())
     os << getScaleName(a.scale) << '_' << getScaleName(b.scale) << '_'
-       << stringifyAccumulate(accumulate);
-  else
+       << stringifyAccumulate(accumulate) << (areKMajor ? "" : "_");
+  if (!isScaled() || !areKMajor)
     os << (a.major == Major::K ? 'n' : 't')
        << (b.major == Major::K ? 't' : 'n');
   return name;

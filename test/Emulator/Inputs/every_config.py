@@ -1,6 +1,7 @@
 """Runs matmul kernels of every config on the emulator, and compares each with the CPU.
 
-usage: every_config.py BENCHMARKS TOOLS [--kinds REGEX] [--shapes MxNxK...] [--every N] [--seeds N...]
+usage: every_config.py BENCHMARKS TOOLS [--target TARGET] [--kinds REGEX] [--shapes MxNxK...] [--every N]
+                       [--seeds N...]
 
 A program has one matmul for each config of a kind, all of the same operands. BENCHMARKS is the folder of
 benchmarks/matmul, whose kinds and epilogues these are, TOOLS that of fp8-opt and fp8-run. --every takes every Nth
@@ -75,13 +76,18 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("benchmarks")
     parser.add_argument("tools")
+    parser.add_argument("--target", default="sm_90a", choices=["sm_90a", "sm_100a"])
     parser.add_argument("--kinds", default=".")
     parser.add_argument("--shapes", nargs="+", default=SHAPES)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     args = parser.parse_args()
     sys.path.insert(0, args.benchmarks)
-    from matmul.kinds import KINDS
+    if args.target == "sm_90a":
+        from matmul.kinds import KINDS
+    else:
+        from matmul.blackwell import KINDS
+        os.environ["FP8_EMULATOR_ARCH"] = "100"
     from matmul.program import program
 
     tool = lambda name: os.path.join(args.tools, name)
@@ -93,14 +99,16 @@ def main():
         for shape in args.shapes:
             m, n, k = map(int, shape.split("x"))
             # Rows of results and of operands begin at multiples of 16 bytes.
-            extents = ((m + 7) // 8 * 8 if spec.get("layout", "n")[0] == "t" else m,
-                       (n + 15) // 16 * 16 if spec["result"].startswith("e") else n, k)
+            a_transposed, b_transposed = (spec.get("layout", "nt")[i] == "tn"[i] for i in range(2))
+            rows = 16 if spec["a"].startswith("e") else 8
+            cols = 16 if spec["result"].startswith("e") or b_transposed and rows == 16 else 1
+            extents = (-(-m // rows) * rows if a_transposed else m, -(-n // cols) * cols, k)
             configs = spec["configs"]
             if not configs:
                 every = subprocess.run(
-                    [tool("fp8-opt"), "--fp8-set-target=chip=sm_90a", "--fp8-select-kernels=every-candidate"],
+                    [tool("fp8-opt"), f"--fp8-set-target=chip={args.target}", "--fp8-select-kernels=every-candidate"],
                     input=program(spec, *extents), text=True, capture_output=True, check=True).stdout
-                configs = re.findall(r"fp8_gpu\.config = (#fp8_sm90\.gemm<[^>]*>)", every)
+                configs = re.findall(r"fp8_gpu\.config = (#fp8_sm\d+\.gemm<[^>]*>)", every)
             configs = configs[zlib.crc32(f"{name} {shape}".encode()) % args.every::args.every]
             if not configs:
                 continue
@@ -114,7 +122,7 @@ def main():
             for seed in args.seeds:
                 environment = {**os.environ, "FP8_EMULATOR_SEED": str(seed)}
                 done = subprocess.run(
-                    [tool("fp8-run"), source, "--target=sm_90a", f"--inputs={inputs}", "--compare=cpu",
+                    [tool("fp8-run"), source, f"--target={args.target}", f"--inputs={inputs}", "--compare=cpu",
                      f"--tolerance={tolerance}"], env=environment, capture_output=True, text=True)
                 total += len(configs)
                 if done.returncode:

@@ -170,8 +170,9 @@ struct MatmulSpec : KernelSpec {
   int64_t getEpilogueInstructions() const;
 
   /// e4m3_e4m3_bf16_tensor_tensor_fast: types of A, B and the result, factors,
-  /// accumulation; bf16_bf16_f32_nt: of operands in high precision their
-  /// layout, as BLAS calls it, in place of factors and accumulation.
+  /// accumulation, and the layout, as BLAS calls it, unless it is nt;
+  /// bf16_bf16_f32_nt: of operands in high precision their layout in place of
+  /// factors and accumulation.
   std::string getTypesName() const;
 
   bool hasKnownExtents() const override;

@@ -1,0 +1,43 @@
+"""The kinds of matmul that are checked on Blackwell, and the configs of each."""
+
+from matmul.kinds import KINDS as HOPPER, LAYOUTS, OPERANDS, TABLE, TIMED, kind
+
+
+def config(tile_m, tile_n, stages, **others):
+    entries = {"tile_m": tile_m, "tile_n": tile_n, "stages": stages, **others}
+    text = ", ".join(f"{key} = {value}" for key, value in entries.items())
+    return f"#fp8_sm100.gemm<{text}>"
+
+
+def swapped(tile_m, split_k=1, stages=6, **others):
+    return config(tile_m, 128, stages, group=1, split_k=split_k, swap_ab="true", store="direct", **others)
+
+
+# One of each way to build a kernel, for what does not depend on the tile.
+SOME = [config(128, 256, 3), config(128, 96, 3, staging=1), config(128, 128, 2, finishers=2),
+        config(128, 32, 4, group=2, split_k=3), config(128, 80, 4, store="direct"), swapped(16), swapped(64),
+        swapped(32, 4)]
+# Of results whose rows are no multiples of 16 bytes, and of the others.
+DIRECT = [config for config in SOME if "direct" in config]
+
+
+def is_known(spec):
+    """Whether kernels multiply such operands: the tensor core takes no factors in f32 along K."""
+    return not {spec["scale_a"], spec["scale_b"]} & {"1x128", "128x128"}
+
+
+def every_layout():
+    """FP8 in every layout, of every mix of types, with one factor and with those of rows."""
+    for layout in LAYOUTS:
+        for a, b in OPERANDS:
+            yield f"{a}_{b}_{layout}", kind(a, b, layout=layout, configs=SOME)
+        yield f"row_{layout}", kind(scale_a="row", scale_b="row", layout=layout, configs=TABLE)
+        yield f"batch_{layout}", kind(scale_a="row", batched=True, layout=layout, configs=SOME)
+
+
+KINDS = {
+    **{name: {**spec, "configs": TABLE if name in TIMED else SOME}
+       for name, spec in HOPPER.items() if is_known(spec)},
+    **dict(every_layout()),
+    "direct": kind(configs=DIRECT),
+}

@@ -1,0 +1,97 @@
+//===- FoldTransposes.cpp - Let tensor cores transpose codes --------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Kernels/Architecture.h"
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
+#include "fp8/Kernels/Passes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_FOLDTRANSPOSESPASS
+#include "fp8/Kernels/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+namespace {
+struct FoldTransposesPass
+    : fp8::impl::FoldTransposesPassBase<FoldTransposesPass> {
+  using Base::Base;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    Base::getDependentDialects(registry);
+    registerKernelDialects(registry);
+  }
+  void runOnOperation() override;
+};
+} // namespace
+
+/// What is transposed, if only the last two dimensions change places.
+static Value getTransposed(Value operand) {
+  auto transpose = operand.getDefiningOp<TransposeOp>();
+  if (!transpose)
+    return {};
+  SmallVector<int64_t> expected =
+      llvm::to_vector(llvm::seq<int64_t>(0, transpose.getPermutation().size()));
+  if (expected.size() < 2)
+    return {};
+  std::swap(expected.back(), expected[expected.size() - 2]);
+  return llvm::equal(transpose.getPermutation(), expected)
+             ? transpose.getSource()
+             : Value();
+}
+
+static bool hasKernel(MatmulOp op, const Architecture &architecture,
+                      GPUTargetAttr target) {
+  std::string unused;
+  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
+  const KernelGenerator *generator =
+      succeeded(spec) ? architecture.getGenerator(*spec, unused) : nullptr;
+  return generator && succeeded(generator->select(*spec, target, unused));
+}
+
+void FoldTransposesPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  const Architecture *architecture = lookupArchitecture(chip);
+  if (!architecture) {
+    emitError(module.getLoc(), "expected chip to be one of ")
+        << llvm::join(getArchitectureChips(), ", ") << ", but got '" << chip
+        << "'";
+    return signalPassFailure();
+  }
+  auto target = module->getAttrOfType<GPUTargetAttr>(kTargetAttrName);
+  if (!target)
+    target = architecture->getTarget(&getContext());
+  module.walk([&](MatmulOp op) {
+    if (!op.isScaled())
+      return;
+    for (bool isA : {true, false}) {
+      OpOperand &operand = isA ? op.getAMutable() : op.getBMutable();
+      Value copy = operand.get(), source = getTransposed(copy);
+      if (!source)
+        continue;
+      auto toggle = [&](Value value) {
+        operand.set(value);
+        if (isA)
+          op.setTransposeA(!op.getTransposeA());
+        else
+          op.setTransposeB(!op.getTransposeB());
+      };
+      toggle(source);
+      if (!hasKernel(op, *architecture, target)) {
+        toggle(copy);
+        continue;
+      }
+      ++numFolded;
+      if (copy.use_empty())
+        copy.getDefiningOp()->erase();
+    }
+  });
+}

@@ -1,0 +1,84 @@
+// RUN: fp8-opt --fp8-fold-transposes=chip=sm_100a %s | FileCheck %s
+// RUN: fp8-opt --fp8-fold-transposes=chip=sm_90a %s | FileCheck %s --check-prefix=HOPPER
+// RUN: not fp8-opt --fp8-fold-transposes=chip=sm_80 %s 2>&1 | FileCheck %s --check-prefix=CHIP
+
+// CHIP: error: expected chip to be one of sm_90a, sm_100a, but got 'sm_80'
+
+!x = !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>
+!w = !fp8.scaled<128x32xf8E4M3FN, block = [*, *], scale = f32>
+!wt = !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>
+
+// CHECK-LABEL: func.func @b
+// CHECK-SAME: %[[A:.*]]: !fp8.scaled<64x128{{.*}}>, %[[B:.*]]: !fp8.scaled<128x32
+// CHECK-NOT: fp8.transpose
+// CHECK: fp8.matmul %[[A]], %[[B]] transpose_b accumulate = fast : {{.*}}<64x128x{{.*}}<128x32x{{.*}} -> tensor<64x32xbf16>
+// HOPPER-LABEL: func.func @b
+// HOPPER: %[[COPY:.*]] = fp8.transpose
+// HOPPER: fp8.matmul %{{.*}}, %[[COPY]] accumulate
+func.func @b(%a: !x, %w: !w) -> tensor<64x32xbf16> {
+  %t = fp8.transpose %w permutation = [1, 0] : !w
+  %0 = fp8.matmul %a, %t accumulate = fast : !x, !wt -> tensor<64x32xbf16>
+  return %0 : tensor<64x32xbf16>
+}
+
+// Factors of rows stay with them.
+
+!r = !fp8.scaled<3x128x64xf8E5M2, block = [1, *, 1], scale = f32>
+!rt = !fp8.scaled<3x64x128xf8E5M2, block = [1, 1, *], scale = f32>
+!s = !fp8.scaled<3x32x128xf8E4M3FN, block = [1, 1, *], scale = f32>
+// CHECK-LABEL: func.func @a_rows
+// CHECK: fp8.matmul %{{.*}}, %{{.*}} transpose_a : !fp8.scaled<3x128x64xf8E5M2, block = [1, *, 1], scale = f32>
+func.func @a_rows(%a: !r, %b: !s) -> tensor<3x64x32xf32> {
+  %t = fp8.transpose %a permutation = [0, 2, 1] : !r
+  %0 = fp8.matmul %t, %b : !rt, !s -> tensor<3x64x32xf32>
+  return %0 : tensor<3x64x32xf32>
+}
+
+// A copy that something else reads is still made.
+// CHECK-LABEL: func.func @others
+// CHECK: %[[COPY:.*]] = fp8.transpose
+// CHECK: fp8.matmul %{{.*}}, %{{.*}} transpose_b
+// CHECK: return %{{.*}}, %[[COPY]]
+func.func @others(%a: !x, %w: !w) -> (tensor<64x32xbf16>, !wt) {
+  %t = fp8.transpose %w permutation = [1, 0] : !w
+  %0 = fp8.matmul %a, %t accumulate = fast : !x, !wt -> tensor<64x32xbf16>
+  return %0, %t : tensor<64x32xbf16>, !wt
+}
+
+// Bulk copies want rows of a multiple of 16 bytes: of 40 codes there is a copy.
+
+!n = !fp8.scaled<128x40xf8E4M3FN, block = [*, *], scale = f32>
+!nt = !fp8.scaled<40x128xf8E4M3FN, block = [*, *], scale = f32>
+// CHECK-LABEL: func.func @rows
+// CHECK: %[[COPY:.*]] = fp8.transpose
+// CHECK: fp8.matmul %{{.*}}, %[[COPY]] accumulate
+func.func @rows(%a: !x, %w: !n) -> tensor<64x40xbf16> {
+  %t = fp8.transpose %w permutation = [1, 0] : !n
+  %0 = fp8.matmul %a, %t accumulate = fast : !x, !nt -> tensor<64x40xbf16>
+  return %0 : tensor<64x40xbf16>
+}
+
+// Factors along K, which no kernel of this target takes, and other orders.
+
+!k = !fp8.scaled<256x128xf8E4M3FN, block = [128, 1], scale = f32>
+!kt = !fp8.scaled<128x256xf8E4M3FN, block = [1, 128], scale = f32>
+!kb = !fp8.scaled<128x256xf8E4M3FN, block = [128, 128], scale = f32>
+// CHECK-LABEL: func.func @along_k
+// CHECK: %[[COPY:.*]] = fp8.transpose
+// CHECK: fp8.matmul %[[COPY]], %{{.*}} :
+func.func @along_k(%a: !k, %b: !kb) -> tensor<128x128xf32> {
+  %t = fp8.transpose %a permutation = [1, 0] : !k
+  %0 = fp8.matmul %t, %b : !kt, !kb -> tensor<128x128xf32>
+  return %0 : tensor<128x128xf32>
+}
+
+!o = !fp8.scaled<32x4x128xf8E4M3FN, block = [*, *, *], scale = f32>
+!ot = !fp8.scaled<4x32x128xf8E4M3FN, block = [*, *, *], scale = f32>
+// CHECK-LABEL: func.func @batches
+// CHECK: %[[COPY:.*]] = fp8.transpose
+// CHECK: fp8.matmul %[[COPY]], %[[COPY]] accumulate
+func.func @batches(%a: !o) -> tensor<4x32x32xf32> {
+  %t = fp8.transpose %a permutation = [1, 0, 2] : !o
+  %0 = fp8.matmul %t, %t accumulate = fast : !ot, !ot -> tensor<4x32x32xf32>
+  return %0 : tensor<4x32x32xf32>
+}
