@@ -57,7 +57,9 @@ private:
 
 void Finisher::build(const TileScheduler &scheduler) {
   inGroup = b.bitAnd(kernel.thread, 127);
-  group = b.shiftRight(b.sub(kernel.warp, b.i32(kFirstFinisher)), 2);
+  group = config.getFinishers() == 1
+              ? b.i32(0)
+              : b.shiftRight(b.sub(kernel.warp, b.i32(kFirstFinisher)), 2);
   Value barrierId = b.add(group, 1);
   std::optional<BulkTileStore> bulkStore;
   if (config.getStore() == GemmStore::TMA)

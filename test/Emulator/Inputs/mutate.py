@@ -1,6 +1,6 @@
 """Breaks the kernels of a compiled program, one statement at a time, and says what the emulator finds.
 
-usage: mutate.py PROGRAM.so INPUTS FP8_RUN [--only REGEX] [--without REGEX]
+usage: mutate.py PROGRAM.so INPUTS FP8_RUN [--blackwell] [--only REGEX] [--without REGEX]
 
 PTX lies in the program as text, so that a statement is broken by other text of the same length. A break is found by a
 report, or by results other than those of the program as it is; FP8_EMULATOR_CHECK helps only where neither does. What a
@@ -13,6 +13,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import blackwell_breaks
 
 # Name: what to look for, what to put in its place (padded with blanks), which occurrences: each alone, or all at once.
 GONE = ""
@@ -83,6 +85,8 @@ DELTAS = {"minus16": -16, "plus16": 16, "minus1": -1, "plus1": 1}
 
 
 def replacement(match, how):
+    if callable(how):
+        return how(match)
     if how in DELTAS:
         return number(match, DELTAS[how])
     if how == "swizzle64":
@@ -104,9 +108,11 @@ def guards(text, what):
         for wait in waits:
             if (wait.start() > producer) == (what == "empty"):
                 yield wait.start(3), wait.end(3), ""
-    elif what == "elect":
+    elif what.startswith("elect"):
         for match in re.finditer(r"elect\.sync\s+%r\d+\|(%p\d+), -1;\s+not\.pred\s+(%p\d+), \1;\s+(@\2 bra\s+\S+;)", text):
-            yield match.start(3), match.end(3), ""
+            # One that all lanes issue stores the same.
+            if what == "elect" or "global.shared::cta" not in text[match.end():match.end() + 1000]:
+                yield match.start(3), match.end(3), ""
     elif what == "lane":
         for match in re.finditer(r"and\.b32\s+(%r\d+), %r\d+, 31;", text):
             use = re.search(rf"setp\.ne\.b32\s+(%p\d+), {match.group(1)}, 0;", text)
@@ -143,6 +149,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("inputs")
     parser.add_argument("run")
+    parser.add_argument("--blackwell", action="store_true", help="the kernels are for sm_100a")
     parser.add_argument("--only")
     parser.add_argument("--without")
     args = parser.parse_args()
@@ -165,7 +172,7 @@ def main():
         same, report = run(args.program, order, seed, "all")
         assert same == expected, f"the program as it is gives something else, {order} {seed} {report}"
     missed = total = checked = 0
-    for name, pattern, how, which in BREAKS:
+    for name, pattern, how, which in blackwell_breaks.BREAKS if args.blackwell else BREAKS:
         if args.only and not re.search(args.only, name) or args.without and re.search(args.without, name):
             continue
         for kernel, begin, end in kernels(data):

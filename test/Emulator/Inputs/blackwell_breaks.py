@@ -1,0 +1,73 @@
+"""What mutate.py breaks in kernels for sm_100a: name, what to look for, what to put there, which.
+
+Three statements are not among them, which PTX asks for and the emulator does not miss: the bar.warp.sync before one lane
+gives sums back for its warp, whose loads are one to the emulator, and the fences around the allocation and before it is
+given back, which each follow or precede a barrier with others.
+"""
+
+GONE = ""
+# Of descriptors of matrices in shared memory: version 1, in bits 46 to 48, and a swizzle.
+DESCRIPTOR = r"(or\.b64 \s*%rd\d+, %rd\d+, )(-?46116\d+|461173\d+)(;)"
+INSTRUCTION = r"(mov\.b32 \s*%r\d+, )(13\d{7})(;\s+tcgen05\.mma)"
+
+
+def field(change):
+    """Of the number between the groups around it, as an unsigned one of 32 or 64 bits."""
+    def replace(match):
+        number = int(match.group(2))
+        bits = 64 if abs(number) >= 1 << 32 else 32
+        changed = change(number % (1 << bits)) % (1 << bits)
+        return f"{match.group(1)}{changed - (1 << bits) if changed >> (bits - 1) else changed}{match.group(3)}"
+    return replace
+
+
+def halve(shift, width):
+    mask = (1 << width) - 1
+    return lambda number: number & ~(mask << shift) | (number >> shift & mask) // 2 << shift
+
+
+BREAKS = [
+    ("wait gone", r"mbarrier\.try_wait\.parity\.shared\.b64 \s*(%p\d+), [^;]*;", r"mov.pred \1, -1;", "every"),
+    ("parity flipped", r"(selp\.b32 \s*%r\d+,) 1, 0,", r"\1 0, 1,", "each"),
+    ("arrival of those who take sums lost", r"mbarrier\.arrive\.shared\.b64[^;]*;", GONE, "each"),
+    ("commit gone", r"tcgen05\.commit[^;]*;", GONE, "each"),
+    ("bytes expected less 16", r"(mov\.b32 \s*%r\d+, )(\d+)(;\s+mbarrier\.arrive\.expect_tx)", "minus16", "each"),
+    ("bytes expected more by 16", r"(mov\.b32 \s*%r\d+, )(\d+)(;\s+mbarrier\.arrive\.expect_tx)", "plus16", "each"),
+    ("count of barriers 2", r"(mov\.b32 \s*%r\d+, )1(;\s+mbarrier\.init)", r"\g<1>2\2", "each"),
+    ("count of those who take sums less 1", r"(mov\.b32 \s*%r\d+, )(4)(;\s+mbarrier\.init)", "minus1", "each"),
+    ("count of those who take sums more by 1", r"(mov\.b32 \s*%r\d+, )(4)(;\s+mbarrier\.init)", "plus1", "each"),
+    ("an initialisation gone", r"mbarrier\.init\.shared\.b64[^;]*;", GONE, "some"),
+    ("load of an operand gone", r"cp\.async\.bulk\.tensor\.2d\.shared::cta[^;]*;", GONE, "each"),
+    ("a product gone", r"tcgen05\.mma[^;]*;", GONE, "each"),
+    ("sums not cleared", r"setp\.ne\.b32 (\s*%p\d+, %r\d+, )0;(?=[^@]*tcgen05\.mma)", r"setp.ge.u32\g<1>0;", "each"),
+    ("sums cleared too often", r"mov\.pred \s*(%p\d+), -1;", r"mov.pred \1, 0;", "each"),
+    ("type of A", INSTRUCTION, field(lambda number: number ^ 1 << 7), "each"),
+    ("order of B's elements", INSTRUCTION, field(lambda number: number ^ 1 << 16), "each"),
+    ("N halved", INSTRUCTION, field(halve(17, 6)), "each"),
+    ("M halved", INSTRUCTION, field(halve(24, 5)), "each"),
+    ("swizzle of descriptors", DESCRIPTOR, field(lambda number: number ^ 3 << 61), "each"),
+    ("version of descriptors", DESCRIPTOR, field(lambda number: number ^ 1 << 46), "each"),
+    ("stride of descriptors halved", DESCRIPTOR, field(halve(32, 14)), "each"),
+    ("advance along K", r"(mov\.b64 \s*%rd\d+, )2;", r"\g<1>4;", "each"),
+    ("sets of sums overlap", r"(shl\.b32 \s*%r\d+, %r\d+, )(5)(;\s+add\.s32 \s*%r\d+, %r\d+, %r)", "minus1", "each"),
+    ("lanes of warps", r"(and\.b32 \s*%r\d+, %r\d+, )6291456;", r"\g<1>4194304;", "each"),
+    ("a slot too few", r"(setp\.eq\.b32 \s*%p\d+, %r\d+, )(9|12);", "minus1", "each"),
+    ("a slot too many", r"(setp\.eq\.b32 \s*%p\d+, %r\d+, )(9|12);", "plus1", "each"),
+    ("too few columns", r"(mov\.b32 \s*%r\d+, )64(;\s+tcgen05\.(?:alloc|dealloc))", r"\g<1>32\2", "all"),
+    ("columns not given back", r"tcgen05\.dealloc[^;]*;", GONE, "each"),
+    ("barrier of the block gone", r"bar\.sync \s*0;", GONE, "each"),
+    ("products by all lanes, or copies", None, None, "elect but for stores"),
+    ("first lane of a warp no more alone", None, None, "lane"),
+    ("store gone", r"cp\.async\.bulk\.tensor\.2d\.global[^;]*;", GONE, "each"),
+    ("store not committed", r"cp\.async\.bulk\.commit_group;", GONE, "all"),
+    ("wait for stores to be read gone", r"cp\.async\.bulk\.wait_group\.read \s*\d+;", GONE, "all"),
+    ("part of a row not written", r"st\.shared\.v4\.b32[^;]*;", GONE, "some"),
+    ("element not stored", r"st\.global\.b16[^;]*;", GONE, "some"),
+    # What changes no result here.
+    ("tcgen05.wait::ld gone", r"tcgen05\.wait::ld[^;]*;", GONE, "each"),
+    ("fence before sums are given back gone", r"tcgen05\.fence::before_thread_sync;(?=\s*bar\.warp)", GONE, "each"),
+    ("fence after a wait gone", r"(not\.pred[^@]*@%p\d+ bra \s*\S+;\s+)tcgen05\.fence::after_thread_sync;", r"\1", "each"),
+    ("fence of initialised barriers gone", r"fence\.mbarrier_init[^;]*;", GONE, "all"),
+    ("fence between proxies gone", r"fence\.proxy\.async[^;]*;", GONE, "each"),
+    ("barrier of storing warps gone", r"bar\.sync \s*[1-9%][^;]*;", GONE, "each"),
+]
