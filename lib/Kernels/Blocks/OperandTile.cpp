@@ -12,10 +12,10 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 OperandTile::OperandTile(const OperandSpec &operand, int64_t extent,
-                         int64_t blocks)
+                         int64_t blocks, int64_t part)
     : elementType(operand.elementType), major(operand.major),
       elementBytes(operand.getElementBytes()), bytes(extent * kRowBytes),
-      parts(blocks), swizzle(getSwizzle(extent)) {
+      parts(blocks), swizzle(getSwizzle(part ? part : extent)) {
   // An atom has 8 rows of K, or a line of rows; narrower ones would cost more
   // than sharing saves.
   if (extent % (8 * blocks) != 0 || getSwizzle(extent / blocks) != swizzle)

@@ -29,8 +29,10 @@ inline constexpr int64_t kRowBytes = 128;
 class OperandTile {
 public:
   /// `extent` rows of an operand, a multiple of 8, that `blocks` of a cluster
-  /// share.
-  OperandTile(const OperandSpec &operand, int64_t extent, int64_t blocks);
+  /// share; swizzled like `part` of them, which come from a tensor of their
+  /// own, if that is not 0.
+  OperandTile(const OperandSpec &operand, int64_t extent, int64_t blocks,
+              int64_t part = 0);
 
   bool isTransposed() const { return major == Major::MN; }
   Type getElementType() const { return elementType; }

@@ -62,7 +62,7 @@ MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
     : rows(config.getSwapAb() ? spec.b : spec.a, config.getRows(),
            /*blocks=*/1),
       cols(config.getSwapAb() ? spec.a : spec.b, config.getCols(),
-           /*blocks=*/1),
+           /*blocks=*/1, /*part=*/spec.getResultCols(config.getCols())),
       colsPart(config.getSwapAb() ? spec.a : spec.b,
                spec.getResultCols(config.getCols()), /*blocks=*/1) {}
 
@@ -77,14 +77,10 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     reason = llvm::formatv(parts...);
     return failure();
   };
-  if (spec.isPair() &&
-      (config.getSwapAb() || config.getCols() % 32 != 0 ||
-       layout.colsPart.getSwizzle() != layout.cols.getSwizzle()))
+  if (spec.isPair() && (config.getSwapAb() || config.getCols() % 32 != 0 ||
+                        config.getSplitK() > 1))
     return fail("expected columns of both products of a pair in a tile, halves "
-                "of 16s with the swizzle of all, but got {0}",
-                config);
-  if (spec.isPair() && config.getSplitK() > 1)
-    return fail("expected no split_k with both products of a pair, but got {0}",
+                "of 16s, and all of K, but got {0}",
                 config);
   int64_t resultCols = spec.getResultCols(config.getCols());
   layout.threads = 128 * (1 + config.getFinishers());

@@ -1,0 +1,111 @@
+// RUN: fp8-opt --fp8-set-target=chip=sm_100a --fp8-build-kernels %s | fp8-translate --kernels-to-ptx | FileCheck %s
+
+!x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
+!w = !fp8.scaled<4096x4096xf8E5M2, block = [*, *], scale = f32>
+
+// Two slots of 16384 + 4096 bytes, two buffers of 16384, then barriers: those
+// of slots at 73728, full ones first, those of sums at 73760, and at 73792 the
+// address in tensor memory.
+
+// CHECK-LABEL: .visible .entry fp8_matmul_sm100a_e4m3_e5m2_bf16_tensor_tensor_fast_128x32_s2_g16
+// CHECK-SAME: (
+// CHECK:       .reqntid 256, 1, 1
+
+// A slot has one arrival either way: the loader's, and a commit. Sums have a
+// commit, and one of each warp that takes them.
+// CHECK:       elect.sync
+// CHECK:       mov.b32 	%[[ONE:r[0-9]+]], 1;
+// CHECK-NEXT:  mbarrier.init.shared.b64 	[fp8_shared+73728], %[[ONE]];
+// CHECK-NEXT:  mbarrier.init.shared.b64 	[fp8_shared+73744], %[[ONE]];
+// CHECK:       mbarrier.init.shared.b64 	[fp8_shared+73760], %[[ONE]];
+// CHECK:       mov.b32 	%[[WARPS:r[0-9]+]], 4;
+// CHECK-NEXT:  mbarrier.init.shared.b64 	[fp8_shared+73776], %[[WARPS]];
+// CHECK:       fence.mbarrier_init
+
+// Two sets of 32 columns.
+// CHECK:       mov.b32 	%[[COLUMNS:r[0-9]+]], 64;
+// CHECK-NEXT:  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 	[fp8_shared+73792], %[[COLUMNS]];
+// CHECK-NEXT:  tcgen05.relinquish_alloc_permit
+// CHECK:       tcgen05.fence::before_thread_sync;
+// CHECK-NEXT:  bar.sync 	0;
+// CHECK-NEXT:  tcgen05.fence::after_thread_sync;
+// CHECK-NEXT:  ld.shared.b32 	%{{.*}}, [fp8_shared+73792];
+// CHECK:       griddepcontrol.wait;
+
+// CHECK:       mov.b32 	%[[BYTES:r[0-9]+]], 20480;
+// CHECK-NEXT:  mbarrier.arrive.expect_tx.shared.b64 {{.*}}, %[[BYTES]];
+// CHECK-COUNT-2: cp.async.bulk.tensor.2d.shared::cta
+
+// Sums are given back as soon as they are in registers; a thread has a row.
+// CHECK:       mbarrier.try_wait
+// CHECK:       tcgen05.fence::after_thread_sync;
+// CHECK:       tcgen05.ld.sync.aligned.32x32b.x32.b32
+// CHECK-SAME:  tcgen05.wait::ld.sync.aligned;
+// CHECK:       tcgen05.fence::before_thread_sync;
+// CHECK:       bar.warp.sync
+// CHECK:       mbarrier.arrive.shared
+// CHECK:       bar.sync 	1, 128;
+// CHECK-COUNT-4: st.shared.v4.b32
+// CHECK:       fence.proxy.async.shared::cta;
+// CHECK-NEXT:  bar.sync 	1, 128;
+// CHECK:       cp.async.bulk.tensor.2d.global.shared::cta
+
+// Rows of 128 bytes of K, in groups of 8: 128-byte swizzle (2 << 61), version 1
+// (1 << 46), stride 1024 >> 4. Types of A and B, N >> 3, M >> 4.
+// CHECK:       or.b64 {{.*}}, 4611756662049538048;
+// CHECK:       or.b64 {{.*}}, 4611756662049538048;
+// CHECK:       tcgen05.fence::after_thread_sync;
+// CHECK:       mov.b32 	%[[INSTRUCTION:r[0-9]+]], 134743056;
+// CHECK-NEXT:  tcgen05.mma.cta_group::1.kind::f8f6f4.collector::a::discard [%[[SUMS:r[0-9]+]]], %{{.*}}, %{{.*}}, %[[INSTRUCTION]], %p{{.*}};
+// CHECK-COUNT-3: tcgen05.mma.cta_group::1.kind::f8f6f4.collector::a::discard [%[[SUMS]]], %{{.*}}, %{{.*}}, %[[INSTRUCTION]],
+// CHECK-NOT:   tcgen05.mma
+// CHECK:       tcgen05.commit
+
+// CHECK:       tcgen05.fence::before_thread_sync;
+// CHECK-NEXT:  bar.sync 	0;
+// CHECK:       tcgen05.fence::after_thread_sync;
+// CHECK:       tcgen05.dealloc
+// CHECK:       ret;
+func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 32, stages = 2>}
+    : !x, !w -> tensor<?x4096xbf16>
+  return %0 : tensor<?x4096xbf16>
+}
+
+// Rows innermost: boxes of 128 rows of A and of 32 of B, one after the other,
+// groups of 8 lines of K; bits 15 and 16 of the instruction. An instruction's K
+// is 32 lines.
+
+!xt = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, 1], scale = f32>
+!wt = !fp8.scaled<4096x4096xf8E5M2, block = [*, 1], scale = f32>
+
+// CHECK-LABEL: .visible .entry fp8_matmul_sm100a_e4m3_e5m2_f32_row_row_promote_tn_128x32_s2_g16
+// CHECK:       or.b64 {{.*}}, 4611756662116581376;
+// CHECK:       or.b64 {{.*}}, -4611615580946956288;
+// CHECK:       mov.b32 	%{{.*}}, 134841360;
+// CHECK-NEXT:  tcgen05.mma
+// CHECK:       mov.b64 	%{{.*}}, 256;
+// CHECK:       mov.b64 	%{{.*}}, 64;
+// CHECK:       tcgen05.mma
+func.func @transposed(%a: !xt, %b: !wt) -> tensor<4096x4096xf32> {
+  %0 = fp8.matmul %a, %b transpose_a transpose_b
+    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 32, stages = 2>}
+    : !xt, !wt -> tensor<4096x4096xf32>
+  return %0 : tensor<4096x4096xf32>
+}
+
+// Swapped operands, parts of K, 16 bits: bf16 is type 1.
+
+// CHECK-LABEL: .visible .entry fp8_matmul_sm100a_bf16_bf16_bf16_nt_16x128_s2_swap_k4_g1
+// CHECK:       tcgen05.ld.sync.aligned.32x32b.x16.b32
+// CHECK:       atom.{{.*}}global.inc
+// CHECK-COUNT-16: st.global.b16
+// CHECK:       mov.b32 	%{{.*}}, 134481040;
+// CHECK-NEXT:  tcgen05.mma.cta_group::1.kind::f16
+func.func @swapped(%a: tensor<16x4096xbf16>, %b: tensor<4096x4096xbf16>) -> tensor<16x4096xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 16, tile_n = 128, stages = 2, group = 1, split_k = 4, swap_ab = true, store = direct>}
+    : tensor<16x4096xbf16>, tensor<4096x4096xbf16> -> tensor<16x4096xbf16>
+  return %0 : tensor<16x4096xbf16>
+}
