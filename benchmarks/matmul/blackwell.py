@@ -35,9 +35,20 @@ def every_layout():
         yield f"batch_{layout}", kind(scale_a="row", batched=True, layout=layout, configs=SOME)
 
 
+def every_microscaling():
+    """Factors of 32, powers of two, which the tensor core multiplies."""
+    for a, b in OPERANDS:
+        yield f"micro_{a}_{b}", kind(a, b, "f32", "1x32", "1x32", "promote", configs=SOME[1:])
+    yield "micro", kind(scale_a="1x32", scale_b="1x32", accumulate="promote", configs=TABLE)
+    yield "micro_batch", kind(scale_a="1x32", scale_b="1x32", accumulate="promote", batched=True, configs=SOME[1:])
+    yield "micro_gelu", kind(scale_a="1x32", scale_b="1x32", accumulate="promote", epilogue="bias_gelu_quantize",
+                             result="e4m3", configs=TABLE)
+
+
 KINDS = {
     **{name: {**spec, "configs": TABLE if name in TIMED else SOME}
        for name, spec in HOPPER.items() if is_known(spec)},
     **dict(every_layout()),
+    **dict(every_microscaling()),
     "direct": kind(configs=DIRECT),
 }

@@ -8,6 +8,7 @@ BLOCKS = {
     "row": ("1", "*"),
     "1x128": ("1", "128"),
     "128x128": ("128", "128"),
+    "1x32": ("1", "32"),
 }
 EXTENT = 4096  # Of every dimension in the programs; kernels take it at run time.
 BATCHES = 3
@@ -31,7 +32,7 @@ def program(spec, m=EXTENT, n=EXTENT, k=EXTENT):
         if spec["batched"]:
             block.insert(0, "*" if scale == "tensor" else "1")
         return (f"!fp8.scaled<{batch}{extents}x{FLOATS[element]}, "
-                f"block = [{', '.join(block)}], scale = f32>")
+                f"block = [{', '.join(block)}], scale = {'f8E8M0FNU' if scale == '1x32' else 'f32'}>")
 
     transposed = [name for name in "ab" if is_transposed(spec, name)]
     a = operand(spec["a"], spec["scale_a"], m, "a" in transposed)

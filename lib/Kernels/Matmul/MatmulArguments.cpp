@@ -42,8 +42,12 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
           {"b", spec.b}}) {
       add(name, operand.elementType, rank, KernelAccess::Read, kBulkAlignment);
       // Only those of neighbouring columns, B's rows, are loaded together.
+      // Those of microscaling are copied by four, as are some others.
+      bool isMicroscaled = operand.scale == ScaleBlock::Row32;
       if (operand.scale != ScaleBlock::None)
-        add(("scale_" + name).str(), f32, rank, KernelAccess::Read,
+        add(("scale_" + name).str(),
+            isMicroscaled ? Type(Float8E8M0FNUType::get(context)) : f32, rank,
+            KernelAccess::Read,
             name == "b" && operand.scale == ScaleBlock::Row
                 ? alignment
                 : 4 * spec.getFactorWidth(/*ofA=*/name == "a"));

@@ -19,10 +19,13 @@ using namespace mlir::fp8;
 
 /// The granularity that kernels know for a factor block, if any.
 static std::optional<ScaleBlock> getScaleBlock(ScaledType type) {
-  if (!type.getScaleType().isF32())
-    return std::nullopt;
   int64_t rank = type.getRank();
   int64_t rows = type.getBlock()[rank - 2], k = type.getBlock()[rank - 1];
+  if (isa<Float8E8M0FNUType>(type.getScaleType()) && rows == 1 && k == 32 &&
+      !isa<Float4E2M1FNType>(type.getElementType()))
+    return ScaleBlock::Row32;
+  if (!type.getScaleType().isF32())
+    return std::nullopt;
   constexpr int64_t whole = ScaledType::kWhole;
   if (rows == whole && k == whole)
     return ScaleBlock::Tensor;
@@ -47,6 +50,10 @@ static bool exchangesLast(ArrayRef<int64_t> permutation) {
 }
 
 StoredFactors StoredFactors::get(Value operand) {
+  // Powers of two are read as they are given.
+  if (auto type = dyn_cast<ScaledType>(operand.getType());
+      type && !type.getScaleType().isF32())
+    return {};
   // A kernel that transposes codes leaves an assembly behind, with factors that
   // are transposed: those of the source are what is read, before and after.
   if (auto transpose = operand.getDefiningOp<TransposeOp>();
@@ -329,6 +336,8 @@ static StringRef getScaleName(ScaleBlock scale) {
     return "1x128";
   case ScaleBlock::Block128:
     return "128x128";
+  case ScaleBlock::Row32:
+    return "1x32";
   }
   llvm_unreachable("every granularity has a name");
 }

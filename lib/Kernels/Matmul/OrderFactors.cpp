@@ -50,8 +50,8 @@ static bool isForMatmuls(OpResult factors) {
     if (!assemble || use.get() != assemble.getScaleInv())
       return false;
     ArrayRef<int64_t> block = assemble.getType().getBlock();
-    return block.size() == 2 && block.back() > 1 && block.back() != kWhole &&
-           block.front() == 1 &&
+    return assemble.getType().getScaleType().isF32() && block.size() == 2 &&
+           block.back() > 1 && block.back() != kWhole && block.front() == 1 &&
            llvm::all_of(assemble->getUsers(), [](Operation *user) {
              return isa<MatmulOp>(user) && hasKernel(user);
            });

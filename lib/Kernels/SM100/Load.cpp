@@ -37,6 +37,83 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
          layout.cols.getBytes());
 }
 
+namespace {
+/// Factors of one operand: those of a lane's rows of a tile.
+struct FactorCopy {
+  /// Of the lane's first row at K block 0; bytes from one row to the next.
+  Value first, stride;
+  /// Rows of the operand from the lane's first one on.
+  Value left;
+  int64_t atoms, offset;
+};
+} // namespace
+
+static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
+                                const Tile &tile) {
+  KernelBuilder &b = kernel.b;
+  const MatmulLayout &layout = kernel.layout;
+  StringRef name = ofA ? "scale_a" : "scale_b";
+  bool ofRows = ofA != kernel.config.getSwapAb();
+  Value row = b.add(ofA ? tile.m : tile.n, kernel.lane);
+  Value stride = kernel.getParam(tile, name, ".stride_row");
+  Value index = b.mul(b.widen(row), stride);
+  if (kernel.spec.batched)
+    index = b.add(index, b.mul(b.widen(tile.batch),
+                               kernel.getParam(tile, name, ".stride_batch")));
+  Value extent = kernel.getParam(tile, ofA ? "m" : "n");
+  return {b.offset(kernel.getParam(tile, name, ".ptr"), index), stride,
+          b.sub(extent, b.min(row, extent)),
+          ofRows ? layout.rowFactors : layout.colFactors,
+          ofRows ? layout.offsetRowFactors : layout.offsetColFactors};
+}
+
+/// Row l of an atom has four factors each of rows l, l + 32, l + 64 and l + 96:
+/// lane l copies them. Beyond the operand they are zero, like its rows.
+static void copyFactors(const MatmulContext &kernel, const FactorCopy &copy,
+                        Value k, Value stage) {
+  KernelBuilder &b = kernel.b;
+  Value slot = b.offset(
+      kernel.shared,
+      b.add(b.add(b.mul(stage, copy.atoms * kFactorBytes), copy.offset),
+            b.mul(kernel.lane, 16)));
+  // Four of a block of K, a byte each.
+  Value source = b.offset(copy.first, b.mul(b.widen(k), 4));
+  Value step = b.mul(copy.stride, 32);
+  for (int64_t i = 0; i < copy.atoms * 4; ++i) {
+    Value isInside = b.less(b.i32(i * 32), copy.left);
+    NVVM::CpAsyncOp::create(
+        b, b.offset(slot, b.i32(i / 4 * kFactorBytes + i % 4 * 4)), source,
+        /*size=*/4, NVVM::LoadCacheModifierKind::CA,
+        b.select(isInside, b.i32(4), b.i32(0)));
+    source = b.offset(source, step);
+  }
+}
+
+void sm100::buildFactorLoader(const MatmulContext &kernel,
+                              const TileScheduler &scheduler, Ring ring) {
+  KernelBuilder &b = kernel.b;
+  b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
+         {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
+           Tile tile = scheduler.getTile(b, item);
+           FactorCopy ofA = getFactorCopy(kernel, /*ofA=*/true, tile);
+           FactorCopy ofB = getFactorCopy(kernel, /*ofA=*/false, tile);
+           return b.loop(
+               tile.kBegin, tile.kEnd, b.i32(1), carried,
+               [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                 RingPosition position{carried[0], carried[1]};
+                 ring.waitEmpty(position);
+                 copyFactors(kernel, ofA, k, position.stage);
+                 copyFactors(kernel, ofB, k, position.stage);
+                 // Arrives when this lane's copies have landed; the barrier
+                 // counts it from the start (noinc).
+                 NVVM::CpAsyncMBarrierArriveOp::create(
+                     b, ring.getFullBarrier(position.stage), /*noinc=*/true);
+                 RingPosition next = ring.advance(position);
+                 return {next.stage, next.phase};
+               });
+         });
+}
+
 void sm100::buildLoader(const MatmulContext &kernel,
                         const TileScheduler &scheduler, Ring ring) {
   KernelBuilder &b = kernel.b;

@@ -30,7 +30,10 @@ static void beginBlock(MatmulContext &kernel, GPUTargetAttr target, Ring &ring,
   b.ifThen(b.equal(kernel.warp, kLoadWarp), [&] {
     b.electOne([&] {
       kernel.prefetchMaps();
-      ring.initialize(/*fullArrivals=*/1, /*emptyArrivals=*/1);
+      // Factors arrive with one asynchronous copy per lane.
+      ring.initialize(
+          /*fullArrivals=*/1 + (kernel.spec.isMicroscaled() ? 32 : 0),
+          /*emptyArrivals=*/1);
       accumulators.initialize(/*fullArrivals=*/1,
                               /*emptyArrivals=*/kernel.config.getFinishers() *
                                   4);
@@ -96,6 +99,9 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
           b.electOne(
               [&] { buildMultiplier(kernel, scheduler, ring, accumulators); });
         });
+        if (kernel.spec.isMicroscaled())
+          b.ifThen(b.equal(kernel.warp, kFactorWarp),
+                   [&] { buildFactorLoader(kernel, scheduler, ring); });
       },
       [&] { buildFinisher(kernel, scheduler, accumulators); });
   endBlock(kernel);

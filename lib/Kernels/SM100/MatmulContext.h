@@ -1,4 +1,4 @@
-//===- MatmulContext.h - What all parts of a matmul kernel share *- C++ -*-===//
+//===- MatmulContext.h - What parts of a matmul kernel share ----*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,12 +14,14 @@
 
 namespace mlir::fp8::sm100 {
 
-/// The warps of a block: one loads, one multiplies, one has tensor memory, one
-/// is idle, and four or eight finish tiles. A warp reaches the quarter of the
+/// The warps of a block: one loads operands, one multiplies, one has tensor
+/// memory, one copies factors if there are any along K, and four or eight
+/// finish tiles. A warp reaches the quarter of the
 /// lanes of tensor memory that is its number's rest by 4.
 inline constexpr int64_t kLoadWarp = 0;
 inline constexpr int64_t kMultiplyWarp = 1;
 inline constexpr int64_t kMemoryWarp = 2;
+inline constexpr int64_t kFactorWarp = 3;
 inline constexpr int64_t kFirstFinisher = 4;
 
 /// A matmul kernel while it is built: its parameters, its config, and the

@@ -46,6 +46,9 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
   bool inBulk = spec.canStoreInBulk() && !swapped;
   int64_t staging = 2;
   int64_t stageBytes = (tileM + tileN) * kRowBytes;
+  if (spec.isMicroscaled())
+    stageBytes +=
+        (1 + llvm::divideCeil(swapped ? tileM : tileN, 128)) * kFactorBytes;
   int64_t left = target.getSharedBytes() - kRest -
                  (inBulk ? staging * 128 * kRowBytes : 0);
   return GemmConfigAttr::get(

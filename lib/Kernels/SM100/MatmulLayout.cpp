@@ -22,12 +22,25 @@ static constexpr int64_t kMostChunkSums = 64;
 
 LogicalResult sm100::checkOperands(const MatmulSpec &spec,
                                    std::string &reason) {
-  if (spec.isBlocked()) {
-    reason = "expected factors that do not change along K, which the tensor "
-             "core of sm_100a would have to be stopped for";
+  if (spec.isBlocked() && !spec.isMicroscaled()) {
+    reason = "expected factors that do not change along K, or powers of two "
+             "for 32 of it, which tensor cores multiply";
     return failure();
   }
-  for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
+  // Four factors are copied at once.
+  if (spec.isMicroscaled() &&
+      (ShapedType::isDynamic(spec.k) || spec.k % 128 != 0 || spec.isPair())) {
+    reason = "expected a known K that is a multiple of 128, and no pair, with "
+             "factors of 32";
+    return failure();
+  }
+  for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}}) {
+    if (spec.isMicroscaled() && operand->major != Major::K) {
+      reason = llvm::formatv("expected K to be the innermost dimension of {0}, "
+                             "whose factors run along it",
+                             name);
+      return failure();
+    }
     if (operand->major != Major::K && operand->getElementBytes() > 2) {
       reason = llvm::formatv("expected K to be the innermost dimension of {0}, "
                              "which the tensor core transposes only of 8- and "
@@ -35,6 +48,7 @@ LogicalResult sm100::checkOperands(const MatmulSpec &spec,
                              name, operand->elementType);
       return failure();
     }
+  }
   return success();
 }
 
@@ -84,8 +98,18 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
                 config);
   int64_t resultCols = spec.getResultCols(config.getCols());
   layout.threads = 128 * (1 + config.getFinishers());
-  layout.memoryColumns = std::max<int64_t>(
-      32, llvm::PowerOf2Ceil(kAccumulators * config.getCols()));
+  int64_t columns = kAccumulators * config.getCols();
+  if (spec.isMicroscaled()) {
+    layout.rowFactors = 1;
+    layout.colFactors = llvm::divideCeil(config.getCols(), 128);
+    columns += (layout.rowFactors + layout.colFactors) * kFactorColumns;
+  }
+  layout.memoryColumns =
+      std::max<int64_t>(32, llvm::PowerOf2Ceil(static_cast<uint64_t>(columns)));
+  if (layout.memoryColumns > 512)
+    return fail(
+        "expected up to 512 columns of tensor memory, but {0} needs {1}",
+        config, columns);
   layout.chunkCols = getChunkCols(spec, config);
   if (resultCols / layout.chunkCols % config.getFinishers() != 0)
     return fail("expected as many parts of a tile for each warpgroup, but {0} "
@@ -116,6 +140,10 @@ void MatmulLayout::place(GemmConfigAttr config) {
   offsetRing = offsetStaging;
   if (storeBytes)
     offsetRing += config.getFinishers() * config.getStaging() * kStagingBytes;
+  // Each row of 16 bytes has the factors of four rows of an operand.
+  offsetRowFactors = offsetRing;
+  offsetColFactors = offsetRowFactors + stages * rowFactors * kFactorBytes;
+  offsetRing = offsetColFactors + stages * colFactors * kFactorBytes;
   // A full and an empty barrier for each slot, and for each set of sums; the
   // address in tensor memory; a word for the last block of a split tile.
   offsetAccumulators = offsetRing + stages * 16;

@@ -17,6 +17,10 @@ namespace mlir::fp8::sm100 {
 /// Sets of sums in tensor memory: one is filled while the other is taken.
 inline constexpr int64_t kAccumulators = 2;
 
+/// Factors of 128 rows and 128 of K, four for each row, in shared memory and in
+/// tensor memory (PTX ISA, "Layout of the Scale Factor").
+inline constexpr int64_t kFactorBytes = 512, kFactorColumns = 4;
+
 /// Where a matmul kernel keeps what in shared memory and in tensor memory.
 /// Offsets are in bytes; the ring's operands are 1024-byte aligned, as the
 /// 128-byte swizzle repeats after 8 rows of 128 bytes.
@@ -26,8 +30,11 @@ struct MatmulLayout {
   /// The operands in a slot of the ring; and what of the columns comes from one
   /// tensor: all, or half of those of a pair.
   OperandTile rows, cols, colsPart;
-  int64_t offsetRows, offsetCols, offsetStaging, offsetRing, offsetAccumulators,
-      offsetMemory, offsetFlag;
+  /// Atoms of factors of rows and of columns in a slot.
+  int64_t rowFactors = 0, colFactors = 0;
+  int64_t offsetRows, offsetCols, offsetStaging, offsetRowFactors,
+      offsetColFactors, offsetRing, offsetAccumulators, offsetMemory,
+      offsetFlag;
   int64_t sharedBytes;
   int64_t threads;
   /// Columns of tensor memory, of which those of a set of sums are `cols`.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Blocks/BulkCopy.h"
 #include "Roles.h"
 #include "Tcgen05.h"
 
@@ -13,47 +14,90 @@ using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm100;
 
+namespace {
+/// Factors of a slot: from the ring in shared memory to tensor memory, behind
+/// the sums.
+struct FactorCopies {
+  FactorCopies(const MatmulContext &kernel, Value base)
+      : b(kernel.b), layout(kernel.layout) {
+    rows =
+        Tcgen05::getFactorDescriptor(b, b.add(base, layout.offsetRowFactors));
+    cols =
+        Tcgen05::getFactorDescriptor(b, b.add(base, layout.offsetColFactors));
+    int64_t first = kAccumulators * kernel.config.getCols();
+    places.a = b.add(kernel.memory, first);
+    places.b = b.add(places.a, layout.rowFactors * kFactorColumns);
+  }
+
+  void copy(Value stage) {
+    // Other threads have written them: not by bulk copies.
+    fenceForBulkCopies(b);
+    auto copyAtoms = [&](Value descriptor, Value place, int64_t atoms) {
+      Value first =
+          Tcgen05::advance(b, descriptor, b.mul(stage, atoms * kFactorBytes));
+      for (int64_t i = 0; i < atoms; ++i)
+        Tcgen05::copyFactors(
+            b, b.add(place, i * kFactorColumns),
+            Tcgen05::advance(b, first, b.i32(i * kFactorBytes)));
+    };
+    copyAtoms(rows, places.a, layout.rowFactors);
+    copyAtoms(cols, places.b, layout.colFactors);
+  }
+
+  KernelBuilder &b;
+  const MatmulLayout &layout;
+  Value rows, cols;
+  Tcgen05::Factors places;
+};
+} // namespace
+
 void sm100::buildMultiplier(const MatmulContext &kernel,
                             const TileScheduler &scheduler, Ring ring,
                             Ring accumulators) {
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   int64_t cols = kernel.config.getCols();
-  Tcgen05 tensorCore(layout.rows, layout.cols, cols);
+  Tcgen05 tensorCore(layout.rows, layout.cols, cols,
+                     kernel.spec.isMicroscaled());
   Value base = LLVM::PtrToIntOp::create(b, b.getI32Type(), kernel.shared);
   Value rows =
       Tcgen05::getDescriptor(b, layout.rows, b.add(base, layout.offsetRows));
   Value otherCols =
       Tcgen05::getDescriptor(b, layout.cols, b.add(base, layout.offsetCols));
-  b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
-         {b.i32(0), b.i32(0), b.i32(0), b.i32(1)},
-         [&](Value item, ValueRange carried) -> SmallVector<Value> {
-           Tile tile = scheduler.getTile(b, item);
-           RingPosition sums{carried[2], carried[3]};
-           accumulators.waitEmpty(sums);
-           fenceAfterSync(b);
-           Value address = b.add(kernel.memory, b.mul(sums.stage, cols));
-           SmallVector<Value> after = b.loop(
-               tile.kBegin, tile.kEnd, b.i32(1), carried.take_front(2),
-               [&](Value k, ValueRange carried) -> SmallVector<Value> {
-                 RingPosition at{carried[0], carried[1]};
-                 ring.waitFull(at);
-                 Value accumulates =
-                     b.bitXor(b.equal(k, tile.kBegin), b.i1(true));
-                 tensorCore.multiply(
-                     b, address,
-                     Tcgen05::advance(b, rows,
-                                      b.mul(at.stage, layout.rows.getBytes())),
-                     Tcgen05::advance(b, otherCols,
-                                      b.mul(at.stage, layout.cols.getBytes())),
-                     accumulates);
-                 // The slot is free when it has been read.
-                 Tcgen05::commit(b, ring.getEmptyBarrier(at.stage));
-                 RingPosition next = ring.advance(at);
-                 return {next.stage, next.phase};
-               });
-           Tcgen05::commit(b, accumulators.getFullBarrier(sums.stage));
-           RingPosition next = accumulators.advance(sums);
-           return {after[0], after[1], next.stage, next.phase};
-         });
+  std::optional<FactorCopies> factors;
+  if (kernel.spec.isMicroscaled())
+    factors.emplace(kernel, base);
+  b.loop(
+      scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
+      {b.i32(0), b.i32(0), b.i32(0), b.i32(1)},
+      [&](Value item, ValueRange carried) -> SmallVector<Value> {
+        Tile tile = scheduler.getTile(b, item);
+        RingPosition sums{carried[2], carried[3]};
+        accumulators.waitEmpty(sums);
+        fenceAfterSync(b);
+        Value address = b.add(kernel.memory, b.mul(sums.stage, cols));
+        SmallVector<Value> after = b.loop(
+            tile.kBegin, tile.kEnd, b.i32(1), carried.take_front(2),
+            [&](Value k, ValueRange carried) -> SmallVector<Value> {
+              RingPosition at{carried[0], carried[1]};
+              ring.waitFull(at);
+              if (factors)
+                factors->copy(at.stage);
+              Value accumulates = b.bitXor(b.equal(k, tile.kBegin), b.i1(true));
+              tensorCore.multiply(
+                  b, address,
+                  Tcgen05::advance(b, rows,
+                                   b.mul(at.stage, layout.rows.getBytes())),
+                  Tcgen05::advance(b, otherCols,
+                                   b.mul(at.stage, layout.cols.getBytes())),
+                  accumulates, factors ? factors->places : Tcgen05::Factors());
+              // The slot is free when it has been read.
+              Tcgen05::commit(b, ring.getEmptyBarrier(at.stage));
+              RingPosition next = ring.advance(at);
+              return {next.stage, next.phase};
+            });
+        Tcgen05::commit(b, accumulators.getFullBarrier(sums.stage));
+        RingPosition next = accumulators.advance(sums);
+        return {after[0], after[1], next.stage, next.phase};
+      });
 }

@@ -18,6 +18,10 @@ namespace mlir::fp8::sm100 {
 void buildLoader(const MatmulContext &kernel, const TileScheduler &scheduler,
                  Ring ring);
 
+/// The warp that copies factors to the slots of the ring.
+void buildFactorLoader(const MatmulContext &kernel,
+                       const TileScheduler &scheduler, Ring ring);
+
 /// The thread that issues products: takes slots from the ring, fills sets of
 /// sums in tensor memory.
 void buildMultiplier(const MatmulContext &kernel,

@@ -49,13 +49,22 @@ static int64_t getTypeCode(Type type) {
   return type.isBF16() || isa<Float8E5M2Type>(type) ? 1 : 0;
 }
 
-int64_t Tcgen05::getInstruction() const {
-  constexpr int64_t f32 = 1, rows = 128;
-  return f32 << 4 | getTypeCode(aTile.getElementType()) << 7 |
-         getTypeCode(bTile.getElementType()) << 10 |
-         int64_t(aTile.isTransposed()) << 15 |
-         int64_t(bTile.isTransposed()) << 16 | cols >> 3 << 17 |
-         rows >> 4 << 24;
+int64_t Tcgen05::getInstruction(int64_t step) const {
+  constexpr int64_t f32 = 1, e8m0 = 1, rows = 128;
+  int64_t shared = getTypeCode(aTile.getElementType()) << 7 |
+                   getTypeCode(bTile.getElementType()) << 10 |
+                   int64_t(aTile.isTransposed()) << 15 |
+                   int64_t(bTile.isTransposed()) << 16 | cols >> 3 << 17 |
+                   rows >> 4 << 24;
+  if (microscaled)
+    return shared | step << 4 | e8m0 << 23 | step << 29;
+  return shared | f32 << 4;
+}
+
+/// The pointer to `address` (i32) of tensor memory.
+static Value getMemory(KernelBuilder &b, Value address) {
+  return LLVM::IntToPtrOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), 6), address);
 }
 
 Value Tcgen05::getDescriptor(KernelBuilder &b, const OperandTile &tile,
@@ -67,6 +76,21 @@ Value Tcgen05::getDescriptor(KernelBuilder &b, const OperandTile &tile,
   Value start = b.bitAnd(b.shiftRight(address, 4), 0x3fff);
   return arith::OrIOp::create(b, b.widen(start),
                               b.i64(static_cast<int64_t>(fields)));
+}
+
+Value Tcgen05::getFactorDescriptor(KernelBuilder &b, Value address) {
+  constexpr uint64_t version = 1, groupBytes = 8 * 16;
+  uint64_t fields = groupBytes >> 4 << 32 | version << 46;
+  Value start = b.bitAnd(b.shiftRight(address, 4), 0x3fff);
+  return arith::OrIOp::create(b, b.widen(start),
+                              b.i64(static_cast<int64_t>(fields)));
+}
+
+void Tcgen05::copyFactors(KernelBuilder &b, Value address, Value descriptor) {
+  NVVM::Tcgen05CpOp::create(
+      b, NVVM::Tcgen05CpShape::SHAPE_32x128b, NVVM::CTAGroupKind::CTA_1,
+      NVVM::Tcgen05CpMulticast::WARPX4, /*srcFormat=*/nullptr,
+      getMemory(b, address), descriptor);
 }
 
 Value Tcgen05::advance(KernelBuilder &b, Value descriptor, Value bytes) {
@@ -86,19 +110,28 @@ static Value advanceBy(KernelBuilder &b, Value descriptor, int64_t bytes) {
 }
 
 void Tcgen05::multiply(KernelBuilder &b, Value address, Value aDescriptor,
-                       Value bDescriptor, Value accumulates) const {
-  Value sums = LLVM::IntToPtrOp::create(
-      b, LLVM::LLVMPointerType::get(b.getContext(), 6), address);
-  Value instruction = b.i32(getInstruction());
+                       Value bDescriptor, Value accumulates,
+                       Factors factors) const {
+  Value sums = getMemory(b, address);
   int64_t instructionK = aTile.getInstructionK();
   for (int64_t i = 0, e = aTile.getBlockK() / instructionK; i < e; ++i) {
     // Inside of a swizzle atom, K advances the start address.
     Value a = advanceBy(b, aDescriptor, i * aTile.getStepBytes());
     Value otherB = advanceBy(b, bDescriptor, i * bTile.getStepBytes());
+    Value instruction = b.i32(getInstruction(i));
+    Value keeps = i == 0 ? accumulates : b.i1(true);
+    if (microscaled) {
+      NVVM::Tcgen05MMABlockScaleOp::create(
+          b, NVVM::MMABlockScaleKind::MXF8F6F4, NVVM::CTAGroupKind::CTA_1,
+          NVVM::Tcgen05MMABlockScale::DEFAULT,
+          NVVM::Tcgen05MMACollectorOp::DISCARD, sums, a, otherB, instruction,
+          keeps, getMemory(b, factors.a), getMemory(b, factors.b));
+      continue;
+    }
     NVVM::Tcgen05MMAOp::create(
         b, getKind(aTile.getElementType()), NVVM::CTAGroupKind::CTA_1,
         NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, sums, a, otherB,
-        instruction, i == 0 ? accumulates : b.i1(true),
+        instruction, keeps,
         /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
   }
 }

@@ -19,8 +19,10 @@ namespace mlir::fp8::sm100 {
 /// One thread issues it.
 class Tcgen05 {
 public:
-  Tcgen05(const OperandTile &aTile, const OperandTile &bTile, int64_t cols)
-      : aTile(aTile), bTile(bTile), cols(cols) {}
+  /// `microscaled` multiplies factors that are in tensor memory.
+  Tcgen05(const OperandTile &aTile, const OperandTile &bTile, int64_t cols,
+          bool microscaled)
+      : aTile(aTile), bTile(bTile), cols(cols), microscaled(microscaled) {}
 
   /// The descriptor (i64) of the matrix that lies at byte `address` (i32) of
   /// shared memory as `tile` says.
@@ -29,20 +31,32 @@ public:
   /// `descriptor` moved by `bytes` (i32), a multiple of 16.
   static Value advance(KernelBuilder &b, Value descriptor, Value bytes);
 
+  /// Of atoms of factors, which are not swizzled.
+  static Value getFactorDescriptor(KernelBuilder &b, Value address);
+  /// Copies an atom of factors to four columns of tensor memory at `address`
+  /// (i32), before the products that this thread issues next.
+  static void copyFactors(KernelBuilder &b, Value address, Value descriptor);
+
+  /// Where factors of A and of B are in tensor memory (i32), if there are any.
+  struct Factors {
+    Value a, b;
+  };
   /// Multiplies one K block into the sums at `address` (i32) of tensor memory;
   /// `accumulates` (i1) keeps what they were.
   void multiply(KernelBuilder &b, Value address, Value aDescriptor,
-                Value bDescriptor, Value accumulates) const;
+                Value bDescriptor, Value accumulates, Factors factors) const;
   /// Has the products that this thread has issued so far, when they are done,
   /// arrive at a barrier.
   static void commit(KernelBuilder &b, Value barrier);
 
 private:
-  /// The fields that all instructions share.
-  int64_t getInstruction() const;
+  /// The instruction descriptor of part `step` of a K block, which takes
+  /// factor `step` of four.
+  int64_t getInstruction(int64_t step) const;
 
   OperandTile aTile, bTile;
   int64_t cols;
+  bool microscaled;
 };
 
 //===----------------------------------------------------------------------===//

@@ -75,6 +75,13 @@ int64_t fp8::getStoreBytes(int64_t bytes) {
 
 LogicalResult fp8::checkOperands(const MatmulSpec &spec, std::string &reason) {
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
+    if (operand->scale == ScaleBlock::Row32) {
+      reason = llvm::formatv("expected {0} to have f32 factors per tensor, per "
+                             "row, per 1x128 or per 128x128",
+                             name);
+      return failure();
+    }
+  for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
     if (operand->major != Major::K && operand->getElementBytes() != 2) {
       reason = llvm::formatv("expected K to be the innermost dimension of {0}, "
                              "which the tensor core transposes only of 16-bit "

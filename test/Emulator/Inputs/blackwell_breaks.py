@@ -63,6 +63,10 @@ BREAKS = [
     ("wait for stores to be read gone", r"cp\.async\.bulk\.wait_group\.read \s*\d+;", GONE, "all"),
     ("part of a row not written", r"st\.shared\.v4\.b32[^;]*;", GONE, "some"),
     ("element not stored", r"st\.global\.b16[^;]*;", GONE, "some"),
+    ("factors not copied to tensor memory", r"tcgen05\.cp[^;]*;", GONE, "each"),
+    ("factors not loaded", r"cp\.async\.ca[^;]*;", GONE, "each"),
+    ("copies of factors not waited for", r"cp\.async\.mbarrier\.arrive\.noinc\.shared\.b64", "mbarrier.arrive.shared.b64 _,", "each"),
+    ("number of factors", r"(mov\.b32 \s*%r\d+, )(680\d{6})(;\s+tcgen05\.mma)", field(lambda number: number ^ 1 << 29), "each"),
     # What changes no result here.
     ("tcgen05.wait::ld gone", r"tcgen05\.wait::ld[^;]*;", GONE, "each"),
     ("fence before sums are given back gone", r"tcgen05\.fence::before_thread_sync;(?=\s*bar\.warp)", GONE, "each"),

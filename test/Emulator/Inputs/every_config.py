@@ -36,7 +36,7 @@ def argument(name, type_, rng):
     """Declarations of what a program is given for an argument, what makes that of it, and the arrays."""
     if type_ == "f32":
         return [f"%{name}: f32"], "", [np.float32(0.5)]
-    match = re.fullmatch(r"!fp8\.scaled<([\dx]+)x(\w+), block = \[(.*)\], scale = f32>", type_)
+    match = re.fullmatch(r"!fp8\.scaled<([\dx]+)x(\w+), block = \[(.*)\], scale = (\w+)>", type_)
     if not match:
         *extents, element = re.fullmatch(r"tensor<(.*)>", type_).group(1).split("x")
         shape = tuple(map(int, extents))
@@ -45,9 +45,11 @@ def argument(name, type_, rng):
     blocks = match.group(3).split(", ")
     scales = tuple(1 if block == "*" else -(-n // int(block)) for n, block in zip(shape, blocks))
     codes_type = f"tensor<{match.group(1)}x{match.group(2)}>"
-    scales_type = f"tensor<{'x'.join(map(str, scales))}xf32>"
+    scales_type = f"tensor<{'x'.join(map(str, scales))}x{match.group(4)}>"
     made = (f"  %{name} = fp8.assemble %{name}_codes, %{name}_scales : {codes_type}, {scales_type} -> {type_}\n")
     factors = rng.uniform(0.5, 2, scales).astype(np.float32) / np.float32(shape[-1]) ** 0.5
+    if match.group(4) != "f32":
+        factors = (2.0 ** rng.integers(-7, 1, scales)).astype(ml_dtypes.float8_e8m0fnu)
     return ([f"%{name}_codes: {codes_type}", f"%{name}_scales: {scales_type}"], made,
             [make(shape, match.group(2), rng), factors])
 
@@ -102,7 +104,8 @@ def main():
             a_transposed, b_transposed = (spec.get("layout", "nt")[i] == "tn"[i] for i in range(2))
             rows = 16 if spec["a"].startswith("e") else 8
             cols = 16 if spec["result"].startswith("e") or b_transposed and rows == 16 else 1
-            extents = (-(-m // rows) * rows if a_transposed else m, -(-n // cols) * cols, k)
+            blocks = 128 if spec["scale_a"] == "1x32" else 1
+            extents = (-(-m // rows) * rows if a_transposed else m, -(-n // cols) * cols, -(-k // blocks) * blocks)
             configs = spec["configs"]
             if not configs:
                 every = subprocess.run(

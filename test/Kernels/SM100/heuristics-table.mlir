@@ -4,15 +4,14 @@
 // RUN: %python %S/../Inputs/check_resources.py %t.log | FileCheck %s
 // REQUIRES: ptxas
 
-// Every config of the table becomes machine code without spills, without wgmma
-// that is serialised, without setmaxnreg that is ignored.
+// Every config of the table becomes machine code without spills or warnings,
+// and takes no more memory than there is.
 
 // CHECK: {{[0-9][0-9]+}} kernels
 
 !x = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 !r = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, *], scale = f32>
-!b = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, 128], scale = f32>
-!w = !fp8.scaled<4096x4096xf8E4M3FN, block = [128, 128], scale = f32>
+!m = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 
 func.func @fast(%a: !x) -> tensor<4096x4096xbf16> {
   %0 = fp8.matmul %a, %a accumulate = fast : !x, !x -> tensor<4096x4096xbf16>
@@ -24,13 +23,13 @@ func.func @row(%a: !r) -> tensor<4096x4096xf32> {
   return %0 : tensor<4096x4096xf32>
 }
 
-func.func @block(%a: !b, %b: !w) -> tensor<4096x4096xbf16> {
-  %0 = fp8.matmul %a, %b : !b, !w -> tensor<4096x4096xbf16>
+func.func @micro(%a: !m) -> tensor<4096x4096xbf16> {
+  %0 = fp8.matmul %a, %a : !m, !m -> tensor<4096x4096xbf16>
   return %0 : tensor<4096x4096xbf16>
 }
 
-func.func @block_both(%a: !b) -> tensor<4096x4096xbf16> {
-  %0 = fp8.matmul %a, %a : !b, !b -> tensor<4096x4096xbf16>
+func.func @transposed(%a: !x) -> tensor<4096x4096xbf16> {
+  %0 = fp8.matmul %a, %a transpose_a transpose_b : !x, !x -> tensor<4096x4096xbf16>
   return %0 : tensor<4096x4096xbf16>
 }
 

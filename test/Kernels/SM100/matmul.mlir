@@ -109,3 +109,35 @@ func.func @swapped(%a: tensor<16x4096xbf16>, %b: tensor<4096x4096xbf16>) -> tens
     : tensor<16x4096xbf16>, tensor<4096x4096xbf16> -> tensor<16x4096xbf16>
   return %0 : tensor<16x4096xbf16>
 }
+
+// Factors of 32: four bytes of four rows are a row of an atom, which goes to
+// four columns of tensor memory behind the sums; part i of K takes byte i of
+// both (bits 4 and 29), E8M0 (bit 23).
+
+// CHECK-LABEL: .visible .entry fp8_matmul_sm100a_e4m3_e5m2_bf16_1x32_1x32_promote_128x32_s2_g16
+// CHECK:       mov.b32 	%[[COLUMNS:r[0-9]+]], 128;
+// CHECK-NEXT:  tcgen05.alloc
+// CHECK:       or.b64 {{.*}}, 70403103916032;
+// CHECK:       mbarrier.try_wait
+// CHECK:       mbarrier.try_wait
+// CHECK:       fence.proxy.async.shared::cta;
+// CHECK-COUNT-2: tcgen05.cp.cta_group::1.32x128b.warpx4
+// CHECK:       mov.b32 	%{{.*}}, 143131648;
+// CHECK-NEXT:  tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.collector::a::discard [%{{.*}}], %{{.*}}, %{{.*}}, %{{.*}}, [%[[A:r[0-9]+]]], [%[[B:r[0-9]+]]], %p
+// CHECK:       mov.b32 	%{{.*}}, 680002576;
+// CHECK-NEXT:  tcgen05.mma.{{.*}}, [%[[A]]], [%[[B]]], %p
+// CHECK:       mov.b32 	%{{.*}}, 1216873504;
+// CHECK-NEXT:  tcgen05.mma
+// CHECK:       mov.b32 	%{{.*}}, 1753744432;
+// CHECK-NEXT:  tcgen05.mma
+// CHECK-COUNT-8: cp.async.ca.shared.global
+// CHECK-NOT:   cp.async.ca
+// CHECK:       cp.async.mbarrier.arrive.noinc
+!mx = !fp8.scaled<512x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+!mw = !fp8.scaled<4096x4096xf8E5M2, block = [1, 32], scale = f8E8M0FNU>
+func.func @micro(%a: !mx, %b: !mw) -> tensor<512x4096xbf16> {
+  %0 = fp8.matmul %a, %b
+    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 32, stages = 2>}
+    : !mx, !mw -> tensor<512x4096xbf16>
+  return %0 : tensor<512x4096xbf16>
+}

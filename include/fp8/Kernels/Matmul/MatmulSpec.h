@@ -27,6 +27,8 @@ enum class ScaleBlock {
   Row128,
   /// One for 128 rows and 128 of K.
   Block128,
+  /// A power of two (E8M0) for each row and 32 of K.
+  Row32,
 };
 
 /// Rows that share a factor of a blocked operand.
@@ -34,9 +36,10 @@ inline int64_t getScaleRows(ScaleBlock block) {
   return block == ScaleBlock::Block128 ? 128 : 1;
 }
 
-/// Whether the factors change along K, so that sums must be promoted.
+/// Whether the factors change along K: in f32, sums must be promoted.
 inline bool isBlockedAlongK(ScaleBlock block) {
-  return block == ScaleBlock::Row128 || block == ScaleBlock::Block128;
+  return block == ScaleBlock::Row128 || block == ScaleBlock::Block128 ||
+         block == ScaleBlock::Row32;
 }
 
 /// Which of an operand's dimensions is innermost: K, or that of its rows.
@@ -158,6 +161,10 @@ struct MatmulSpec : KernelSpec {
 
   bool isBlocked() const {
     return isBlockedAlongK(a.scale) || isBlockedAlongK(b.scale);
+  }
+  /// Whether tensor cores of Blackwell multiply the factors.
+  bool isMicroscaled() const {
+    return a.scale == ScaleBlock::Row32 && b.scale == ScaleBlock::Row32;
   }
   bool isScaled() const { return a.scale != ScaleBlock::None; }
   int64_t getRank() const { return batched ? 3 : 2; }

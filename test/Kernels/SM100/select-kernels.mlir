@@ -1,0 +1,86 @@
+// RUN: fp8-opt --fp8-set-target=chip=sm_100a --fp8-select-kernels --split-input-file --verify-diagnostics %s | FileCheck %s
+
+!x = !fp8.scaled<8192x8192xf8E4M3FN, block = [*, *], scale = f32>
+// CHECK-LABEL: func.func @large
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 4>
+func.func @large(%a: !x) -> tensor<8192x8192xbf16> {
+  %0 = fp8.matmul %a, %a : !x, !x -> tensor<8192x8192xbf16>
+  return %0 : tensor<8192x8192xbf16>
+}
+
+// Few rows take the side of the tensor core that shrinks.
+
+!f = !fp8.scaled<16x8192xf8E4M3FN, block = [*, *], scale = f32>
+// CHECK-LABEL: func.func @small
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 16, tile_n = 128, {{.*}}swap_ab = true, store = direct>
+func.func @small(%a: !f, %b: !x) -> tensor<16x8192xbf16> {
+  %0 = fp8.matmul %a, %b : !f, !x -> tensor<16x8192xbf16>
+  return %0 : tensor<16x8192xbf16>
+}
+
+// Rows of 251 elements are no multiple of 16 bytes.
+
+!o = !fp8.scaled<251x8192xf8E4M3FN, block = [*, *], scale = f32>
+// CHECK-LABEL: func.func @odd
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<{{.*}}store = direct
+func.func @odd(%a: !x, %b: !o) -> tensor<8192x251xbf16> {
+  %0 = fp8.matmul %a, %b : !x, !o -> tensor<8192x251xbf16>
+  return %0 : tensor<8192x251xbf16>
+}
+
+// -----
+
+// Factors in f32 along K.
+
+!a = !fp8.scaled<512x512xf8E4M3FN, block = [1, 128], scale = f32>
+!b = !fp8.scaled<512x512xf8E4M3FN, block = [128, 128], scale = f32>
+func.func @block(%a: !a, %b: !b) -> tensor<512x512xbf16> {
+  // expected-remark @below {{no kernel: expected factors that do not change along K, or powers of two for 32 of it, which tensor cores multiply}}
+  %0 = fp8.matmul %a, %b : !a, !b -> tensor<512x512xbf16>
+  return %0 : tensor<512x512xbf16>
+}
+
+// -----
+
+!a = !fp8.scaled<512x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @micro(%a: !a) -> tensor<512x512xbf16> {
+  // expected-remark @below {{no kernel: expected a known K that is a multiple of 128, and no pair, with factors of 32}}
+  %0 = fp8.matmul %a, %a : !a, !a -> tensor<512x512xbf16>
+  return %0 : tensor<512x512xbf16>
+}
+
+// -----
+
+func.func @tf32(%a: tensor<512x512xf32>) -> tensor<512x512xf32> {
+  // expected-remark @below {{no kernel: expected K to be the innermost dimension of A, which the tensor core transposes only of 8- and 16-bit elements, but they are f32}}
+  %0 = fp8.matmul %a, %a transpose_a accumulate = fast : tensor<512x512xf32>, tensor<512x512xf32> -> tensor<512x512xf32>
+  return %0 : tensor<512x512xf32>
+}
+
+// -----
+
+// Configs of another architecture.
+
+!x = !fp8.scaled<512x512xf8E4M3FN, block = [*, *], scale = f32>
+func.func @config(%a: !x) -> tensor<512x512xbf16> {
+  // expected-error @below {{expected a #fp8_sm100.gemm, but got #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4>}}
+  %0 = fp8.matmul %a, %a {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4>} : !x, !x -> tensor<512x512xbf16>
+  return %0 : tensor<512x512xbf16>
+}
+
+// -----
+
+func.func @memory(%a: !fp8.scaled<512x512xf8E4M3FN, block = [*, *], scale = f32>) -> tensor<512x512xbf16> {
+  // expected-error @below {{expected up to 232448 bytes of shared memory, but #fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 5> needs 278648}}
+  %0 = fp8.matmul %a, %a {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 5>} : !fp8.scaled<512x512xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<512x512xf8E4M3FN, block = [*, *], scale = f32> -> tensor<512x512xbf16>
+  return %0 : tensor<512x512xbf16>
+}
+
+// -----
+
+!m = !fp8.scaled<512x512xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @columns(%a: !m) -> tensor<512x512xbf16> {
+  // expected-error @below {{expected up to 512 columns of tensor memory, but #fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 3> needs 524}}
+  %0 = fp8.matmul %a, %a {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 3>} : !m, !m -> tensor<512x512xbf16>
+  return %0 : tensor<512x512xbf16>
+}
