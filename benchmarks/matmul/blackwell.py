@@ -1,6 +1,6 @@
 """The kinds of matmul that are checked on Blackwell, and the configs of each."""
 
-from matmul.kinds import KINDS as HOPPER, LAYOUTS, OPERANDS, TABLE, TIMED, kind
+from matmul.kinds import KINDS as HOPPER, LAYOUTS, OPERANDS, TABLE, TIMED, kind, plain
 
 
 def config(tile_m, tile_n, stages, **others):
@@ -17,6 +17,10 @@ def swapped(tile_m, split_k=1, stages=6, **others):
 SOME = [config(128, 256, 3), config(128, 96, 3, staging=1), config(128, 128, 2, finishers=2),
         config(128, 32, 4, group=2, split_k=3), config(128, 80, 4, store="direct"), swapped(16), swapped(64),
         swapped(32, 4)]
+# Two blocks a tile.
+PAIRED = [config(256, 256, 4, blocks=2), config(256, 64, 3, group=3, blocks=2),
+          config(256, 96, 3, store="direct", blocks=2), config(256, 128, 2, finishers=2, blocks=2),
+          config(32, 256, 4, group=1, swap_ab="true", store="direct", blocks=2)]
 # Of results whose rows are no multiples of 16 bytes, and of the others.
 DIRECT = [config for config in SOME if "direct" in config]
 
@@ -35,6 +39,16 @@ def every_layout():
         yield f"batch_{layout}", kind(scale_a="row", batched=True, layout=layout, configs=SOME)
 
 
+def every_pair():
+    """Two blocks that multiply together, in every layout and kind."""
+    for layout in LAYOUTS:
+        yield f"paired_{layout}", kind("e5m2", layout=layout, configs=PAIRED)
+        yield f"paired_bf16_{layout}", plain("bf16", layout, configs=PAIRED)
+    yield "paired_row", kind(scale_a="row", scale_b="row", batched=True, configs=PAIRED)
+    yield "paired_tf32", plain("f32", "nt", configs=PAIRED[1:3])
+    yield "paired_gelu", kind(epilogue="bias_gelu_quantize", result="e4m3", configs=PAIRED)
+
+
 def every_microscaling():
     """Factors of 32, powers of two, which the tensor core multiplies."""
     for a, b in OPERANDS:
@@ -49,6 +63,7 @@ KINDS = {
     **{name: {**spec, "configs": TABLE if name in TIMED else SOME}
        for name, spec in HOPPER.items() if is_known(spec)},
     **dict(every_layout()),
+    **dict(every_pair()),
     **dict(every_microscaling()),
     "direct": kind(configs=DIRECT),
 }

@@ -32,6 +32,23 @@ void fp8::bulkLoadToCluster(KernelBuilder &b, Value map, Value shared,
       /*isCTAOnly=*/false, /*group=*/nullptr, /*predicate=*/Value());
 }
 
+void fp8::bulkLoadOfPair(KernelBuilder &b, Value map, Value shared,
+                         Value barrier, ValueRange coordinates) {
+  MLIRContext *context = b.getContext();
+  auto inCluster = LLVM::LLVMPointerType::get(context, 7);
+  // The op wants a pointer to the block's own memory; the instruction takes the
+  // address of either block's.
+  Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), barrier);
+  barrier = LLVM::IntToPtrOp::create(b, LLVM::LLVMPointerType::get(context, 3),
+                                     address);
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+      b, LLVM::AddrSpaceCastOp::create(b, inCluster, shared), map, coordinates,
+      barrier, /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
+      /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
+      NVVM::CTAGroupKindAttr::get(context, NVVM::CTAGroupKind::CTA_2),
+      /*predicate=*/Value());
+}
+
 void fp8::bulkStore(KernelBuilder &b, Value map, Value shared,
                     ValueRange coordinates) {
   NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(

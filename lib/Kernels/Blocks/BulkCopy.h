@@ -24,6 +24,11 @@ void bulkLoad(KernelBuilder &b, Value map, Value shared, Value barrier,
 void bulkLoadToCluster(KernelBuilder &b, Value map, Value shared, Value barrier,
                        ValueRange coordinates, Value blocks);
 
+/// As the first, but `barrier` (shared::cluster) may be that of the other one
+/// of two blocks whose tensor cores multiply together.
+void bulkLoadOfPair(KernelBuilder &b, Value map, Value shared, Value barrier,
+                    ValueRange coordinates);
+
 /// Copies `shared` to the box at `coordinates` of `map`, without what lies
 /// outside of the tensor, and commits it as a group.
 void bulkStore(KernelBuilder &b, Value map, Value shared,

@@ -37,6 +37,9 @@ static void copyPart(KernelBuilder &b, Value shared,
     if (operand.blocks)
       bulkLoadToCluster(b, operand.map, to, slot.barrier, coordinates,
                         operand.blocks);
+    else if (cast<LLVM::LLVMPointerType>(slot.barrier.getType())
+                 .getAddressSpace() == 7)
+      bulkLoadOfPair(b, operand.map, to, slot.barrier, coordinates);
     else
       bulkLoad(b, operand.map, to, slot.barrier, coordinates);
   }

@@ -17,7 +17,8 @@ namespace mlir::fp8 {
 /// Where the boxes of one K block go, and when they are there.
 struct RingSlot {
   RingPosition position;
-  /// `batch` is null without batches.
+  /// `batch` is null without batches. The barrier may be in the other one of
+  /// two blocks (shared::cluster).
   Value barrier, k, batch;
 };
 

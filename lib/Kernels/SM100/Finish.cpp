@@ -131,7 +131,14 @@ SmallVector<Value> Finisher::takeSums(Value address, Value firstCol) {
 void Finisher::release(Value stage) {
   fenceBeforeSync(b);
   NVVM::SyncWarpOp::create(b, b.i32(-1));
-  accumulators.release(stage, kernel.lane);
+  if (!kernel.rank)
+    return accumulators.release(stage, kernel.lane);
+  b.ifThen(b.equal(kernel.lane, 0), [&] {
+    NVVM::MBarrierArriveOp::create(
+        b, /*res=*/Type(),
+        kernel.getOfFirst(accumulators.getEmptyBarrier(stage)),
+        /*count=*/Value());
+  });
 }
 
 void Finisher::finishTile(Epilogue &epilogue, BulkTileStore *bulkStore,

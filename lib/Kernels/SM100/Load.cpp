@@ -27,6 +27,9 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
                 slot);
   };
   Value rows = swapped ? tile.n : tile.m, cols = swapped ? tile.m : tile.n;
+  // The tile's rows are this block's own; its columns are both blocks'.
+  if (kernel.rank)
+    cols = b.add(cols, b.mul(kernel.rank, kernel.config.getBlockCols()));
   copy(kernel.getParam(tile, kernel.getRowName(), ".map"), layout.rows, rows,
        layout.offsetRows, layout.rows.getBytes());
   copy(kernel.getParam(tile, kernel.getColName(), ".map"), layout.colsPart,
@@ -127,8 +130,17 @@ void sm100::buildLoader(const MatmulContext &kernel,
                [&](Value k, ValueRange carried) -> SmallVector<Value> {
                  RingPosition position{carried[0], carried[1]};
                  ring.waitEmpty(position);
-                 ring.expectBytes(position.stage, bytes);
-                 Value barrier = ring.getFullBarrier(position.stage);
+                 // The first of two blocks waits for the bytes of both.
+                 auto expect = [&] {
+                   ring.expectBytes(position.stage,
+                                    bytes * kernel.config.getBlocks());
+                 };
+                 if (kernel.rank)
+                   b.ifThen(b.equal(kernel.rank, 0), expect);
+                 else
+                   expect();
+                 Value barrier =
+                     kernel.getOfFirst(ring.getFullBarrier(position.stage));
                  copyOperands(
                      kernel, tile,
                      RingSlot{position, barrier, k,

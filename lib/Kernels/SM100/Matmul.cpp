@@ -22,6 +22,11 @@ using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm100;
 
+static NVVM::CTAGroupKind getGroup(GemmConfigAttr config) {
+  return config.isPaired() ? NVVM::CTAGroupKind::CTA_2
+                           : NVVM::CTAGroupKind::CTA_1;
+}
+
 /// Makes the barriers and gets tensor memory, before all else.
 static void beginBlock(MatmulContext &kernel, GPUTargetAttr target, Ring &ring,
                        Ring &accumulators) {
@@ -36,17 +41,18 @@ static void beginBlock(MatmulContext &kernel, GPUTargetAttr target, Ring &ring,
           /*emptyArrivals=*/1);
       accumulators.initialize(/*fullArrivals=*/1,
                               /*emptyArrivals=*/kernel.config.getFinishers() *
-                                  4);
+                                  kernel.config.getBlocks() * 4);
     });
   });
   Value address = kernel.getShared(layout.offsetMemory);
   b.ifThen(b.equal(kernel.warp, kMemoryWarp), [&] {
-    NVVM::Tcgen05AllocOp::create(b, address, b.i32(layout.memoryColumns));
+    NVVM::Tcgen05AllocOp::create(b, address, b.i32(layout.memoryColumns),
+                                 getGroup(kernel.config));
     // The next kernel's blocks may come in beside these, and wait for it.
-    NVVM::Tcgen05RelinquishAllocPermitOp::create(b);
+    NVVM::Tcgen05RelinquishAllocPermitOp::create(b, getGroup(kernel.config));
   });
   fenceBeforeSync(b);
-  NVVM::BarrierOp::create(b);
+  kernel.synchronize();
   fenceAfterSync(b);
   kernel.memory = b.load(address, b.getI32Type());
   beginDependentLaunch(b, target.getMultiprocessors());
@@ -56,13 +62,14 @@ static void beginBlock(MatmulContext &kernel, GPUTargetAttr target, Ring &ring,
 static void endBlock(const MatmulContext &kernel) {
   KernelBuilder &b = kernel.b;
   fenceBeforeSync(b);
-  NVVM::BarrierOp::create(b);
+  // Of two blocks, the first one's products are in both, and barriers too.
+  kernel.synchronize();
   b.ifThen(b.equal(kernel.warp, kMemoryWarp), [&] {
     fenceAfterSync(b);
     Value memory = LLVM::IntToPtrOp::create(
         b, LLVM::LLVMPointerType::get(b.getContext(), 6), kernel.memory);
-    NVVM::Tcgen05DeallocOp::create(b, memory,
-                                   b.i32(kernel.layout.memoryColumns));
+    NVVM::Tcgen05DeallocOp::create(
+        b, memory, b.i32(kernel.layout.memoryColumns), getGroup(kernel.config));
   });
   LLVM::ReturnOp::create(b, ValueRange());
 }
@@ -76,13 +83,16 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
   Ring accumulators(b, kernel.shared, layout.offsetAccumulators, kAccumulators,
                     alone);
   beginBlock(kernel, target, ring, accumulators);
+  int64_t tileM = config.getTileM();
   int64_t tileN = kernel.spec.getResultCols(config.getTileN());
+  bool swapped = config.getSwapAb();
   TileScheduler scheduler(
       b,
-      TileScheduler::Shape{config.getTileM(), tileN, config.getTileM(), tileN,
-                           config.getGroup(), config.getSplitK(),
+      TileScheduler::Shape{swapped ? tileM : config.getBlockRows(),
+                           swapped ? config.getBlockRows() : tileN, tileM,
+                           tileN, config.getGroup(), config.getSplitK(),
                            layout.rows.getBlockK()},
-      kernel.getExtents(), TileScheduler::Rank{});
+      kernel.getExtents(), kernel.getTileRank());
   b.ifThenElse(
       b.less(kernel.warp, b.i32(kFirstFinisher)),
       [&] {
@@ -95,7 +105,10 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
                 b, NVVM::GridDepActionKind::launch_dependents);
           });
         });
-        b.ifThen(b.equal(kernel.warp, kMultiplyWarp), [&] {
+        Value multiplies = b.equal(kernel.warp, kMultiplyWarp);
+        if (kernel.rank)
+          multiplies = b.bitAnd(multiplies, b.equal(kernel.rank, 0));
+        b.ifThen(multiplies, [&] {
           b.electOne(
               [&] { buildMultiplier(kernel, scheduler, ring, accumulators); });
         });
@@ -124,7 +137,7 @@ sm100::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
                  swapped ? layout->rows : layout->colsPart, layout->storeBytes,
                  /*storeRows=*/128, config.getTileM(), config.getTileN(),
                  config.getSplitK(), config.getRows() * config.getCols(),
-                 /*clusterSize=*/1, layout->threads, layout->sharedBytes});
+                 config.getBlocks(), layout->threads, layout->sharedBytes});
   LLVM::LLVMFuncOp function = matmul.signature.create(
       builder, loc, name, matmul.launch, KernelMath::Approximate);
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),

@@ -20,6 +20,30 @@ MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
   thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   warp = b.uniform(b.shiftRight(thread, 5));
   lane = b.bitAnd(thread, 31);
+  if (config.isPaired())
+    rank = NVVM::ClusterId::create(b, b.getI32Type());
+}
+
+Value MatmulContext::getOfFirst(Value pointer) const {
+  if (!rank)
+    return pointer;
+  return NVVM::MapaOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 7),
+                              pointer, b.i32(0));
+}
+
+TileScheduler::Rank MatmulContext::getTileRank() const {
+  if (config.getSwapAb())
+    return {Value(), rank};
+  return {rank, Value()};
+}
+
+void MatmulContext::synchronize() const {
+  if (!rank) {
+    NVVM::BarrierOp::create(b);
+    return;
+  }
+  NVVM::ClusterArriveOp::create(b, /*aligned=*/UnitAttr());
+  NVVM::ClusterWaitOp::create(b, /*aligned=*/UnitAttr());
 }
 
 Value MatmulContext::getShared(int64_t offset) const {

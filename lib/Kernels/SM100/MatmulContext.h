@@ -39,10 +39,19 @@ public:
   StringRef getColName() const { return config.getSwapAb() ? "a" : "b"; }
   /// Bytes from the start of shared memory.
   Value getShared(int64_t offset) const;
+  /// What the first of the blocks that multiply together has at `pointer` of
+  /// its shared memory.
+  Value getOfFirst(Value pointer) const;
+  /// Where a pair's blocks are beside each other.
+  TileScheduler::Rank getTileRank() const;
+  /// A barrier for all threads of the block, or of both.
+  void synchronize() const;
 
   GemmConfigAttr config;
   const MatmulLayout &layout;
   Value shared, thread, warp, lane;
+  /// Which of the blocks that multiply together this one is; null for one.
+  Value rank;
   /// Address of the block's columns in tensor memory, once it has them.
   Value memory;
 };

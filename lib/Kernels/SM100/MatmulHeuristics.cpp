@@ -20,6 +20,8 @@ using namespace mlir::fp8::sm100;
 /// of swapped tiles of 128 columns, for small M.
 static constexpr int64_t kTileCols[] = {256, 224, 192, 160, 128, 112,
                                         96,  80,  64,  48,  32};
+/// Of tiles of 256 rows, which two blocks compute together.
+static constexpr int64_t kPairedCols[] = {256, 224, 192, 160, 128, 96, 64};
 static constexpr int64_t kSwappedRows[] = {16, 32, 64, 128};
 static constexpr int64_t kParts[] = {1, 2, 4, 8};
 /// Of these, how many may be computed in parts of K.
@@ -42,10 +44,10 @@ static constexpr int64_t kMostStages = 12, kRest = 1024;
 
 static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
                                 int64_t tileN, bool swapped, int64_t splitK,
-                                GPUTargetAttr target) {
+                                int64_t blocks, GPUTargetAttr target) {
   bool inBulk = spec.canStoreInBulk() && !swapped;
   int64_t staging = 2;
-  int64_t stageBytes = (tileM + tileN) * kRowBytes;
+  int64_t stageBytes = (tileM + tileN) / blocks * kRowBytes;
   if (spec.isMicroscaled())
     stageBytes +=
         (1 + llvm::divideCeil(swapped ? tileM : tileN, 128)) * kFactorBytes;
@@ -55,7 +57,7 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
       target.getContext(), tileM, tileN,
       std::min(left / stageBytes, kMostStages), /*group=*/swapped ? 1 : 16,
       splitK, swapped, inBulk ? GemmStore::TMA : GemmStore::Direct, staging,
-      /*finishers=*/1);
+      /*finishers=*/1, blocks);
 }
 
 /// `config` with each decision that is made by rule made otherwise, one at a
@@ -67,7 +69,7 @@ static SmallVector<GemmConfigAttr> getVariants(GemmConfigAttr config) {
     variants.push_back(GemmConfigAttr::get(
         config.getContext(), config.getTileM(), config.getTileN(), stages,
         group, config.getSplitK(), config.getSwapAb(), config.getStore(),
-        staging, finishers));
+        staging, finishers, config.getBlocks()));
   };
   for (int64_t group : {1, 4, 8, 16, 32})
     if (group != config.getGroup())
@@ -102,11 +104,16 @@ SmallVector<GemmConfigAttr> sm100::getMatmulCandidates(const MatmulSpec &spec,
         candidates.push_back(variant);
   };
   for (int64_t cols : kTileCols)
-    add(getConfig(spec, 128, cols, /*swapped=*/false, /*splitK=*/1, target));
+    add(getConfig(spec, 128, cols, /*swapped=*/false, /*splitK=*/1,
+                  /*blocks=*/1, target));
+  for (int64_t cols : kPairedCols)
+    add(getConfig(spec, 256, cols, /*swapped=*/false, /*splitK=*/1,
+                  /*blocks=*/2, target));
   for (int64_t rows : kSwappedRows)
     for (int64_t parts :
          ArrayRef(kParts).take_front(rows <= kMostSplit ? 4 : 1))
-      add(getConfig(spec, rows, 128, /*swapped=*/true, parts, target));
+      add(getConfig(spec, rows, 128, /*swapped=*/true, parts, /*blocks=*/1,
+                    target));
   return candidates;
 }
 
@@ -116,20 +123,18 @@ SmallVector<GemmConfigAttr> sm100::getMatmulCandidates(const MatmulSpec &spec,
 
 double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                             GPUTargetAttr target) {
-  double rows = config.getRows(), cols = config.getCols();
+  double rows = config.getBlockRows(), cols = config.getCols();
   double resultCols = spec.getResultCols(config.getCols());
   double items =
       double(spec.getNumTiles(config.getTileM(), config.getTileN())) *
       config.getSplitK();
-  double waves = std::ceil(items / target.getMultiprocessors());
+  double waves =
+      std::ceil(items / std::floor(double(target.getMultiprocessors()) /
+                                   double(config.getBlocks())));
   // A K block: the tensor core, its reads of shared memory, or L2.
-  double bytes = (rows + cols) * kRowBytes;
-  double busy = std::min(items, double(target.getMultiprocessors()));
-  double load =
-      std::max(bytes / target.getL2Rate(),
-               bytes * busy / target.getMultiprocessors() / target.getL2Rate());
+  double bytes = (rows + double(config.getBlockCols())) * kRowBytes;
   double block = std::max({rows * cols * kRowBytes / target.getMmaRate(),
-                           bytes / kSharedRate, load});
+                           bytes / kSharedRate, bytes / target.getL2Rate()});
   int64_t blockK = kRowBytes / spec.a.getElementBytes();
   double mainLoop = block * llvm::divideCeil(llvm::divideCeil(spec.k, blockK),
                                              config.getSplitK());

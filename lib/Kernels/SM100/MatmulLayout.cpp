@@ -73,12 +73,12 @@ static int64_t getChunkCols(const MatmulSpec &spec, GemmConfigAttr config) {
 }
 
 MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
-    : rows(config.getSwapAb() ? spec.b : spec.a, config.getRows(),
+    : rows(config.getSwapAb() ? spec.b : spec.a, config.getBlockRows(),
            /*blocks=*/1),
-      cols(config.getSwapAb() ? spec.a : spec.b, config.getCols(),
-           /*blocks=*/1, /*part=*/spec.getResultCols(config.getCols())),
+      cols(config.getSwapAb() ? spec.a : spec.b, config.getBlockCols(),
+           /*blocks=*/1, /*part=*/spec.getResultCols(config.getBlockCols())),
       colsPart(config.getSwapAb() ? spec.a : spec.b,
-               spec.getResultCols(config.getCols()), /*blocks=*/1) {}
+               spec.getResultCols(config.getBlockCols()), /*blocks=*/1) {}
 
 FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
                                           GemmConfigAttr config,
@@ -95,6 +95,10 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
                         config.getSplitK() > 1))
     return fail("expected columns of both products of a pair in a tile, halves "
                 "of 16s, and all of K, but got {0}",
+                config);
+  if (config.isPaired() && (spec.isPair() || spec.isMicroscaled()))
+    return fail("expected one block with both products of a pair, and with "
+                "factors of 32, but got {0}",
                 config);
   int64_t resultCols = spec.getResultCols(config.getCols());
   layout.threads = 128 * (1 + config.getFinishers());

@@ -58,7 +58,7 @@ void sm100::buildMultiplier(const MatmulContext &kernel,
   const MatmulLayout &layout = kernel.layout;
   int64_t cols = kernel.config.getCols();
   Tcgen05 tensorCore(layout.rows, layout.cols, cols,
-                     kernel.spec.isMicroscaled());
+                     kernel.spec.isMicroscaled(), kernel.config.getBlocks());
   Value base = LLVM::PtrToIntOp::create(b, b.getI32Type(), kernel.shared);
   Value rows =
       Tcgen05::getDescriptor(b, layout.rows, b.add(base, layout.offsetRows));
@@ -92,11 +92,11 @@ void sm100::buildMultiplier(const MatmulContext &kernel,
                                    b.mul(at.stage, layout.cols.getBytes())),
                   accumulates, factors ? factors->places : Tcgen05::Factors());
               // The slot is free when it has been read.
-              Tcgen05::commit(b, ring.getEmptyBarrier(at.stage));
+              tensorCore.commit(b, ring.getEmptyBarrier(at.stage));
               RingPosition next = ring.advance(at);
               return {next.stage, next.phase};
             });
-        Tcgen05::commit(b, accumulators.getFullBarrier(sums.stage));
+        tensorCore.commit(b, accumulators.getFullBarrier(sums.stage));
         RingPosition next = accumulators.advance(sums);
         return {after[0], after[1], next.stage, next.phase};
       });

@@ -35,7 +35,7 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
                                      int64_t tileN, int64_t stages,
                                      int64_t group, int64_t splitK, bool swapAB,
                                      GemmStore store, int64_t staging,
-                                     int64_t finishers) {
+                                     int64_t finishers, int64_t blocks) {
   int64_t rows = swapAB ? tileN : tileM, cols = swapAB ? tileM : tileN;
   StringRef rowsName = swapAB ? "tile_n" : "tile_m";
   StringRef colsName = swapAB ? "tile_m" : "tile_n";
@@ -46,27 +46,28 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
         {"group", group, 1, 64},
         {"split_k", splitK, 1, 64},
         {"staging", staging, 1, 2},
-        {"finishers", finishers, 1, 2}})
+        {"finishers", finishers, 1, 2},
+        {"blocks", blocks, 1, 2}})
     if (value < low || value > high)
       return emitError() << "expected " << name << " to be in " << low << ".."
                          << high << ", but got " << value;
   // gemm_c1
-  if (rows != 128)
-    return emitError() << "expected " << rowsName << " to be 128, but got "
-                       << rows;
+  if (rows != 128 * blocks)
+    return emitError() << "expected " << rowsName << " to be " << 128 * blocks
+                       << ", but got " << rows;
   // gemm_c2
-  if (cols < 16 || cols > 256 || cols % 16 != 0)
-    return emitError() << "expected " << colsName
-                       << " to be a multiple of 16 up to 256, but got " << cols;
+  if (int64_t step = 16 * blocks; cols < step || cols > 256 || cols % step != 0)
+    return emitError() << "expected " << colsName << " to be a multiple of "
+                       << step << " up to 256, but got " << cols;
   // gemm_c4
   if (swapAB && store != GemmStore::Direct)
     return emitError() << "expected store = direct with swap_ab, but got "
                        << stringifyGemmStore(store);
   // gemm_c5
-  if (splitK != 1 && (finishers != 1 || cols > 64))
-    return emitError() << "expected finishers to be 1 and " << colsName
-                       << " to be at most 64 with split_k, but got "
-                       << finishers << " and " << cols;
+  if (splitK != 1 && (finishers != 1 || blocks != 1 || cols > 64))
+    return emitError() << "expected finishers and blocks to be 1 and "
+                       << colsName << " to be at most 64 with split_k, but got "
+                       << finishers << ", " << blocks << " and " << cols;
   return success();
 }
 
@@ -76,6 +77,8 @@ std::string GemmConfigAttr::getLabel() const {
   os << getTileM() << 'x' << getTileN() << "_s" << getStages();
   if (getFinishers() > 1)
     os << 'f' << getFinishers();
+  if (isPaired())
+    os << "_x2";
   if (getSwapAb())
     os << "_swap";
   if (getSplitK() > 1)

@@ -62,15 +62,17 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
     | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
     | `staging` | buffers of a warpgroup from which bulk copies store, 1 or 2: one is filled while the other is read |
     | `finishers` | warpgroups that take sums from tensor memory, 1 or 2, in turn |
+    | `blocks` | 1, or 2 blocks of a cluster whose tensor cores multiply a tile together: each brings half of either operand, and has half of the rows |
 
     Constraints:
     - (C1) the extent that the tensor core takes as rows (`tile_m`, with
-      `swap_ab` `tile_n`) is 128;
-    - (C2) the other extent is a multiple of 16, and at most 256;
-    - (C3) `stages` is in 2..16, `group` in 1..64, `split_k` in 1..64, `staging`
-      and `finishers` in 1..2;
+      `swap_ab` `tile_n`) is 128 for each of `blocks`;
+    - (C2) the other extent is a multiple of 16, of two blocks of 32, and at
+      most 256;
+    - (C3) `stages` is in 2..16, `group` in 1..64, `split_k` in 1..64, `staging`,
+      `finishers` and `blocks` in 1..2;
     - (C4) `swap_ab` stores `direct`;
-    - (C5) `split_k` goes with one of `finishers`, and with at most 64 columns,
+    - (C5) `split_k` goes with one of `finishers` and of `blocks`, and with at most 64 columns,
       which a thread adds up together.
 
     Example: `#fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 4>`.
@@ -84,7 +86,8 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
     DefaultValuedParameter<"bool", "false">:$swap_ab,
     SM100_EnumParameter<SM100_GemmStore, "::mlir::fp8::sm100::GemmStore::TMA">:$store,
     DefaultValuedParameter<"int64_t", "2">:$staging,
-    DefaultValuedParameter<"int64_t", "1">:$finishers
+    DefaultValuedParameter<"int64_t", "1">:$finishers,
+    DefaultValuedParameter<"int64_t", "1">:$blocks
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
@@ -93,6 +96,10 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
     int64_t getRows() const { return getSwapAb() ? getTileN() : getTileM(); }
     /// Extent on its N side, in 16s.
     int64_t getCols() const { return getSwapAb() ? getTileM() : getTileN(); }
+    /// Rows that a block of `blocks` has of it, and columns that it brings.
+    int64_t getBlockRows() const { return getRows() / getBlocks(); }
+    int64_t getBlockCols() const { return getCols() / getBlocks(); }
+    bool isPaired() const { return getBlocks() == 2; }
   }];
 }
 

@@ -50,7 +50,8 @@ static int64_t getTypeCode(Type type) {
 }
 
 int64_t Tcgen05::getInstruction(int64_t step) const {
-  constexpr int64_t f32 = 1, e8m0 = 1, rows = 128;
+  constexpr int64_t f32 = 1, e8m0 = 1;
+  int64_t rows = 128 * blocks;
   int64_t shared = getTypeCode(aTile.getElementType()) << 7 |
                    getTypeCode(bTile.getElementType()) << 10 |
                    int64_t(aTile.isTransposed()) << 15 |
@@ -129,15 +130,21 @@ void Tcgen05::multiply(KernelBuilder &b, Value address, Value aDescriptor,
       continue;
     }
     NVVM::Tcgen05MMAOp::create(
-        b, getKind(aTile.getElementType()), NVVM::CTAGroupKind::CTA_1,
+        b, getKind(aTile.getElementType()),
+        blocks == 2 ? NVVM::CTAGroupKind::CTA_2 : NVVM::CTAGroupKind::CTA_1,
         NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, sums, a, otherB,
         instruction, keeps,
         /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
   }
 }
 
-void Tcgen05::commit(KernelBuilder &b, Value barrier) {
-  NVVM::Tcgen05CommitOp::create(b, barrier, /*multicastMask=*/Value());
+void Tcgen05::commit(KernelBuilder &b, Value barrier) const {
+  if (blocks == 1) {
+    NVVM::Tcgen05CommitOp::create(b, barrier, /*multicastMask=*/Value());
+    return;
+  }
+  Value both = arith::ConstantOp::create(b, b.getI16IntegerAttr(3));
+  NVVM::Tcgen05CommitOp::create(b, barrier, both, NVVM::CTAGroupKind::CTA_2);
 }
 
 //===----------------------------------------------------------------------===//

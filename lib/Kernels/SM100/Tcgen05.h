@@ -19,10 +19,13 @@ namespace mlir::fp8::sm100 {
 /// One thread issues it.
 class Tcgen05 {
 public:
-  /// `microscaled` multiplies factors that are in tensor memory.
+  /// `microscaled` multiplies factors that are in tensor memory. Two `blocks`
+  /// multiply together: each has half of the rows of either operand in its
+  /// shared memory, and the sums of half of the rows.
   Tcgen05(const OperandTile &aTile, const OperandTile &bTile, int64_t cols,
-          bool microscaled)
-      : aTile(aTile), bTile(bTile), cols(cols), microscaled(microscaled) {}
+          bool microscaled, int64_t blocks)
+      : aTile(aTile), bTile(bTile), cols(cols), blocks(blocks),
+        microscaled(microscaled) {}
 
   /// The descriptor (i64) of the matrix that lies at byte `address` (i32) of
   /// shared memory as `tile` says.
@@ -46,8 +49,8 @@ public:
   void multiply(KernelBuilder &b, Value address, Value aDescriptor,
                 Value bDescriptor, Value accumulates, Factors factors) const;
   /// Has the products that this thread has issued so far, when they are done,
-  /// arrive at a barrier.
-  static void commit(KernelBuilder &b, Value barrier);
+  /// arrive at a barrier, of two blocks at that of each.
+  void commit(KernelBuilder &b, Value barrier) const;
 
 private:
   /// The instruction descriptor of part `step` of a K block, which takes
@@ -55,7 +58,7 @@ private:
   int64_t getInstruction(int64_t step) const;
 
   OperandTile aTile, bTile;
-  int64_t cols;
+  int64_t cols, blocks;
   bool microscaled;
 };
 

@@ -2,7 +2,7 @@
 
 !x = !fp8.scaled<8192x8192xf8E4M3FN, block = [*, *], scale = f32>
 // CHECK-LABEL: func.func @large
-// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 4>
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 224, stages = 6, blocks = 2>
 func.func @large(%a: !x) -> tensor<8192x8192xbf16> {
   %0 = fp8.matmul %a, %a : !x, !x -> tensor<8192x8192xbf16>
   return %0 : tensor<8192x8192xbf16>
