@@ -293,12 +293,15 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
       Value terms = buildContract(b, loc, take(lhs), take(rhs), rank, ofBlock);
       SmallVector<Value> inputs{terms};
       SmallVector<AffineMap> maps{b.getMultiDimIdentityMap(rank)};
-      for (auto [parts, type, column] :
-           {std::tuple{adaptor.getA(), op.getScaledA(), false},
-            std::tuple{adaptor.getB(), op.getScaledB(), true}}) {
+      for (auto [parts, type, column, isTransposed] :
+           {std::tuple{adaptor.getA(), op.getScaledA(), false,
+                       op.getTransposeA()},
+            std::tuple{adaptor.getB(), op.getScaledB(), true,
+                       op.getTransposeB()}}) {
         inputs.push_back(buildSlice(b, loc, ScaledParts(parts).scaleInv,
-                                    rank - 1, block, b.getIndexAttr(1)));
-        maps.push_back(getFactorMap(b, type, column));
+                                    isTransposed ? rank - 2 : rank - 1, block,
+                                    b.getIndexAttr(1)));
+        maps.push_back(getFactorMap(b, type, column, isTransposed));
       }
       maps.push_back(b.getMultiDimIdentityMap(rank));
       Value carried = loop.getRegionIterArg(0);
