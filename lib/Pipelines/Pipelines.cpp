@@ -121,6 +121,8 @@ static void buildFusionPipeline(OpPassManager &pm,
     FormPlainMatmulPassOptions formOptions;
     formOptions.tf32 = options.tf32;
     addFuncPass(pm, createFormPlainMatmulPass(formOptions));
+  }
+  if (isGPU) {
     // Before anybody makes the copies.
     FoldTransposesPassOptions foldOptions;
     foldOptions.chip = options.target;
