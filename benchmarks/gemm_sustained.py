@@ -61,7 +61,7 @@ class Board:
 def sustain(graph, seconds, board):
     """The seconds of a launch in the second half, and the board's means."""
     begin, spent, launches = time.monotonic(), 0.0, 0
-    while (now := time.monotonic()) < begin + seconds:
+    while (now := time.monotonic()) < begin + seconds or not launches:
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         for _ in range(REPLAYS):

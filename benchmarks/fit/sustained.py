@@ -1,15 +1,18 @@
 """What benchmarks/gemm_sustained.py measured: the energy of each config's products, and how far
 what the selection chooses is from the best config, and from cuBLASLt's best.
 
-At the board's limit the clock is what the energy leaves: with the voltage, which falls with the
-clock, energy a product is watts * time / MHz, but for a constant (docs/Kernels.md,
-"Selection"). The table of lib/Kernels/SM90/MatmulHeuristics.cpp has it beside the best config's.
+At the board's limit, which all configs reach, the clock is what the energy leaves: with the
+voltage, which falls with the clock, energy a product is time / MHz, but for a constant
+(docs/Kernels.md, "Large products"). The table of lib/Kernels/SM90/MatmulHeuristics.cpp has it
+beside the best config's. `--exponent` fits the power of the clocks that the time goes with, by
+least squares with a constant for each config and shape; it needs NumPy.
 
-usage: sustained.py [--energies] [--build-dir build] FILE...
+usage: sustained.py [--energies | --exponent] [--build-dir build] FILE...
 """
 
 import argparse
 import json
+import math
 import statistics
 import sys
 from pathlib import Path
@@ -21,8 +24,12 @@ from gemm_kernels import select  # noqa: E402
 from matmul.kinds import KINDS  # noqa: E402
 
 
+def get_products(row):
+    return row["m"] * row["n"] * row["k"]
+
+
 def get_energy(row):
-    return row["watts"] * row["us"] / row["mhz"] / (row["m"] * row["n"] * row["k"])
+    return row["us"] / row["mhz"] / get_products(row)
 
 
 def show_energies(kind, rows):
@@ -35,6 +42,24 @@ def show_energies(kind, rows):
     for name, values in sorted(energies.items(), key=lambda item: statistics.mean(item[1])):
         print(f"  {statistics.mean(values) / best:6.3f} "
               f"{statistics.pstdev(values) / statistics.mean(values):6.3f}  {name}")
+
+
+def show_exponent(kind, rows):
+    import numpy as np
+    rows = [row for row in rows if row["name"].startswith("#")]
+    groups = sorted({("name", row["name"]) for row in rows}
+                    | {("shape", (row["m"], row["n"], row["k"])) for row in rows})
+    number = {group: i for i, group in enumerate(groups)}
+    terms, times = np.zeros((len(rows), len(groups) + 1)), []
+    for term, row in zip(terms, rows):
+        term[number["name", row["name"]]] = 1
+        term[number["shape", (row["m"], row["n"], row["k"])]] = 1
+        term[-1] = math.log(row["us"] * row["mhz"] / get_products(row))
+        times.append(math.log(row["us"] / get_products(row)))
+    constants = np.linalg.lstsq(terms, np.array(times), rcond=None)[0]
+    error = np.std(terms @ constants - times)
+    print(f"{kind}: time goes with clocks^{constants[-1]:.2f}, error {error:.4f}, "
+          f"{len(rows)} times")
 
 
 def judge(kind, rows, tools):
@@ -64,16 +89,20 @@ def judge(kind, rows, tools):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--energies", action="store_true")
+    parser.add_argument("--exponent", action="store_true")
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build")
     parser.add_argument("files", nargs="+", type=Path)
     args = parser.parse_args()
     kinds = {}
     for path in args.files:
         for row in json.loads(path.read_text())["rows"]:
-            kinds.setdefault(row["kind"], []).append(row)
+            if row["mhz"] is not None:  # What nvidia-smi did not say.
+                kinds.setdefault(row["kind"], []).append(row)
     for kind, rows in kinds.items():
         if args.energies:
             show_energies(kind, rows)
+        elif args.exponent:
+            show_exponent(kind, rows)
         else:
             judge(kind, rows, args.build_dir / "bin")
 

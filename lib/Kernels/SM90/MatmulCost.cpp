@@ -36,7 +36,7 @@ static constexpr double kIssue = 0.5, kIssueDisturbance = 0.5;
 /// Clocks that the tensor core needs for a product's energy if it may take what
 /// the board has, over those that it needs at its full rate: what is left of
 /// the clock when it never waits. Voltage falls with the clock, so that a clock
-/// less is half of that less in time (fitted: 0.54 and 0.48).
+/// less is half of that less in time (fitted: 0.40 to 0.50).
 static constexpr double kPower = 2.5;
 
 /// Whether the rows of an operand start at cache lines.

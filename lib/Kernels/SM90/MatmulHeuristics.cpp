@@ -110,7 +110,8 @@ static constexpr TileConfig kBlockScaled[] = {
 };
 
 /// Of columns, too: two sets of rows share what a thread loads of these. Their
-/// energies are those of tiles like them in the table above.
+/// energies are not measured, but those of tiles like them in the table above
+/// beside that of its 256 x 128 of one block.
 static constexpr TileConfig kBlockScaledBoth[] = {
     {256, 112, 4, 2, kCooperative, 0.515, 1.000},
     {256, 96, 4, 2, kCooperative, 0.503, 1.050},
@@ -119,8 +120,9 @@ static constexpr TileConfig kBlockScaledBoth[] = {
     {64, 64, 12, 1, kCooperative, 0.381, 1.590},
 };
 
-/// Small M on the side of the tensor core that comes in 8s. Energies are those
-/// of tiles in the first table with as many bytes for a product.
+/// Small M on the side of the tensor core that comes in 8s. Energies are not
+/// measured: those of tiles in the first table with as many bytes for a
+/// product, and beyond its narrowest guesses, which only M <= 32 would ask for.
 static constexpr SwappedConfig kSwapped[] = {
     {8, 12, 8, 0.431, 0.300, 4.5},    {16, 12, 8, 0.431, 0.300, 3.5},
     {32, 12, 8, 0.431, 0.300, 2.647}, {64, 10, 4, 0.431, 0.300, 1.777},
