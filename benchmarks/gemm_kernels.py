@@ -1,6 +1,6 @@
 """Makes the kernels that benchmarks/gemm.py checks and times, from programs of
-the dialect: machine code and the description of each kernel's launch. Of kinds in
-high precision, whose configs follow the shape, those that some shape selects.
+the dialect: machine code and the description of each kernel's launch. Configs follow
+the shape: of kinds that are timed, those that some shape selects.
 
 usage: gemm_kernels.py [--build-dir build] [--jobs N] [--random COUNT] [--seed N]
                        --out DIR [KIND...]
@@ -49,9 +49,9 @@ def select(spec, shapes, tools):
 
 
 def with_configs(name, selected):
-    """The kind, with the configs to build; all candidates where it says none."""
+    """The kind, with the configs to build: those selected where it says none."""
     spec = KINDS[name]
-    if name in selected and spec["scale_a"] == "none":
+    if name in selected:
         spec = {**spec, "configs": sorted(set(selected[name].values()))}
     return spec
 

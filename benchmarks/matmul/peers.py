@@ -34,6 +34,14 @@ def block_mm(problem, a, b, scale_a):
                         output_dtype=torch.bfloat16)
 
 
+def deep_gemm(problem):
+    """DeepGEMM, where it is installed; its factors of A lie M-major."""
+    import deep_gemm as library
+    factors_a = library.get_mn_major_tma_aligned_tensor(problem.scale_a[0])
+    a, b = (problem.a[0], factors_a), (problem.b[0], problem.scale_b[0].contiguous())
+    return lambda: library.fp8_gemm_nt(a, b, problem.result[0], disable_ue8m0_cast=True)
+
+
 def mm(problem):
     a, b, out = problem.a[0], problem.b[0].t(), problem.result[0]
     return lambda: torch.mm(a, b, out=out)
@@ -92,6 +100,8 @@ def of_class(name, problems, repeats):
         best_of_8(contenders, f"cublaslt_{accumulate}", problems, fast, repeats, tried)
     if name != "block" and problems[0].m >= 1024:
         offered(contenders, "triton_fast", lambda: [triton(p) for p in problems])
+    if name == "block":
+        offered(contenders, "deepgemm", lambda: [deep_gemm(p) for p in problems])
     if name == "tensor":
         offered(contenders, "bf16", lambda: [bf16(p) for p in problems])
     return contenders, tried

@@ -182,27 +182,26 @@ func.func @branches(%go: i1, %x: !x, %q: !w, %k: !w) -> !y {
   return %0 : !y
 }
 
-// One round of tiles for Q alone; with K and V it would be a second one, of
-// half as many.
+// Tiles of Q and K fill their rounds; with V's there would be another one.
 
 // CHECK-LABEL: func.func @full_round
-// CHECK:       fp8.matmul %arg0, %arg1
-// CHECK-NEXT:  fp8.matmul_group
+// CHECK:       fp8.matmul_group
+// CHECK-NEXT:    fp8.matmul %arg0, %arg1
 // CHECK-NEXT:    fp8.matmul %arg0, %arg2
-// CHECK-NEXT:    fp8.matmul %arg0, %arg3
 // CHECK-NEXT:    fp8.yield
-func.func @full_round(%x: !fp8.scaled<512x4096xf8E4M3FN, block = [*, *], scale = f32>,
-                      %q: !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>,
+// CHECK:       fp8.matmul %arg0, %arg3
+func.func @full_round(%x: !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32>,
+                      %q: !fp8.scaled<8192x4096xf8E4M3FN, block = [*, *], scale = f32>,
                       %k: !fp8.scaled<1024x4096xf8E4M3FN, block = [*, *], scale = f32>,
                       %v: !fp8.scaled<1024x4096xf8E4M3FN, block = [*, *], scale = f32>)
-    -> (tensor<512x4096xbf16>, tensor<512x1024xbf16>, tensor<512x1024xbf16>) {
-  %0 = fp8.matmul %x, %q : !fp8.scaled<512x4096xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32> -> tensor<512x4096xbf16>
-  %1 = fp8.matmul %x, %k : !fp8.scaled<512x4096xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<1024x4096xf8E4M3FN, block = [*, *], scale = f32> -> tensor<512x1024xbf16>
-  %2 = fp8.matmul %x, %v : !fp8.scaled<512x4096xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<1024x4096xf8E4M3FN, block = [*, *], scale = f32> -> tensor<512x1024xbf16>
-  return %0, %1, %2 : tensor<512x4096xbf16>, tensor<512x1024xbf16>, tensor<512x1024xbf16>
+    -> (tensor<2048x8192xbf16>, tensor<2048x1024xbf16>, tensor<2048x1024xbf16>) {
+  %0 = fp8.matmul %x, %q : !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<8192x4096xf8E4M3FN, block = [*, *], scale = f32> -> tensor<2048x8192xbf16>
+  %1 = fp8.matmul %x, %k : !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<1024x4096xf8E4M3FN, block = [*, *], scale = f32> -> tensor<2048x1024xbf16>
+  %2 = fp8.matmul %x, %v : !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<1024x4096xf8E4M3FN, block = [*, *], scale = f32> -> tensor<2048x1024xbf16>
+  return %0, %1, %2 : tensor<2048x8192xbf16>, tensor<2048x1024xbf16>, tensor<2048x1024xbf16>
 }
 
-// Extents that are not known, and one config for all.
+// Extents that are not known count as usual ones.
 
 // CHECK-LABEL: func.func @dynamic
 // CHECK:       fp8.matmul_group

@@ -6,7 +6,7 @@
 
 // Few rows are the columns of the tensor core's tile; more have tiles of their own.
 // CHECK-LABEL: func.func @rows(
-// CHECK: fp8.matmul {{.*}}fp8_gpu.config = #fp8_sm90.gemm<tile_m = 256, {{.*}}fp8_gpu.few_rows = [
+// CHECK: fp8.matmul {{.*}}fp8_gpu.config = #fp8_sm90.gemm<tile_m = {{128|192|256}}, {{.*}}fp8_gpu.few_rows = [
 // CHECK-SAME: #fp8_gpu.few_rows<most = 16, config = #fp8_sm90.gemm<tile_m = 16,
 // CHECK-SAME: swap_ab
 // CHECK-SAME: #fp8_gpu.few_rows<most = 32, config = #fp8_sm90.gemm<tile_m = 32,

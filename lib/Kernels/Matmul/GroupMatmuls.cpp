@@ -36,8 +36,8 @@ struct Candidate {
   SmallVector<MatmulOp> matmuls;
   bool sharesA;
   KernelConfigAttrInterface config;
-  /// Clocks, if the extents are known.
-  std::optional<double> cost;
+  /// Clocks; unknown extents count as usual ones.
+  double cost;
 };
 
 struct GroupMatmulsPass : fp8::impl::GroupMatmulsPassBase<GroupMatmulsPass> {
@@ -69,14 +69,12 @@ struct GroupMatmulsPass : fp8::impl::GroupMatmulsPassBase<GroupMatmulsPass> {
 };
 } // namespace
 
-/// Clocks that one launch saves; none where extents are not known.
+/// Clocks that one launch saves.
 static double getSaved(ArrayRef<Candidate> parts, const Candidate &joined) {
-  if (!joined.cost)
-    return 0;
   double cost = 0;
   for (const Candidate &part : parts)
-    cost += *part.cost;
-  return cost - *joined.cost;
+    cost += part.cost;
+  return cost - joined.cost;
 }
 
 std::optional<Candidate> GroupMatmulsPass::select(ArrayRef<MatmulOp> matmuls,
@@ -101,11 +99,9 @@ GroupMatmulsPass::select(ArrayRef<MatmulOp> matmuls, bool sharesA,
       generator->select(*spec, target.attribute, unused);
   if (failed(config))
     return std::nullopt;
-  Candidate candidate{SmallVector<MatmulOp>(matmuls), sharesA, *config,
-                      std::nullopt};
-  if (spec->hasKnownExtents())
-    candidate.cost = generator->getCost(*spec, *config, target.attribute);
-  return candidate;
+  double cost =
+      generator->getCost(spec->withUsualExtents(), *config, target.attribute);
+  return Candidate{SmallVector<MatmulOp>(matmuls), sharesA, *config, cost};
 }
 
 //===----------------------------------------------------------------------===//
@@ -198,11 +194,7 @@ std::optional<Candidate> GroupMatmulsPass::join(ArrayRef<Candidate> parts,
       select(matmuls, parts.front().sharesA, target);
   if (!joined)
     return std::nullopt;
-  bool pays = joined->cost ? getSaved(parts, *joined) >= 0
-                           : llvm::all_of(parts, [&](const Candidate &part) {
-                               return part.config == joined->config;
-                             });
-  return pays ? joined : std::nullopt;
+  return getSaved(parts, *joined) >= 0 ? joined : std::nullopt;
 }
 
 void GroupMatmulsPass::group(ArrayRef<MatmulOp> matmuls, bool sharesA,
@@ -268,8 +260,9 @@ static MatmulOp getFirst(MatmulOp second) {
 /// Clocks in which memory moves the result that no longer goes there and back.
 static double getTraffic(MatmulOp op, const KernelTarget &target) {
   RankedTensorType type = op.getResult().getType();
-  double bytes =
-      double(type.getNumElements()) * type.getElementTypeBitWidth() / 8;
+  double bytes = type.getElementTypeBitWidth() / 8.0;
+  for (int64_t extent : type.getShape())
+    bytes *= ShapedType::isDynamic(extent) ? MatmulSpec::kUsualExtent : extent;
   GPUTargetAttr attribute = target.attribute;
   return 2 * bytes /
          (attribute.getMemoryRate() * attribute.getMultiprocessors());
@@ -290,11 +283,9 @@ void GroupMatmulsPass::pairUp(MatmulOp second, const KernelTarget &target) {
              target);
   if (!pair)
     return;
-  bool pays = pair->cost ? getSaved(ArrayRef{*parts[0], *parts[1]}, *pair) +
-                                   getTraffic(first, target) >=
-                               0
-                         : parts[1]->config == pair->config;
-  if (!pays)
+  if (getSaved(ArrayRef{*parts[0], *parts[1]}, *pair) +
+          getTraffic(first, target) <
+      0)
     return;
   // Nothing but the second needs the first.
   form(*pair, /*after=*/{});

@@ -385,6 +385,23 @@ static std::string describeEpilogue(const MatmulSpec &spec) {
   return text;
 }
 
+MatmulSpec MatmulSpec::withUsualExtents() const {
+  MatmulSpec known = *this;
+  auto set = [](int64_t &extent, int64_t otherwise) {
+    if (ShapedType::isDynamic(extent))
+      extent = otherwise;
+  };
+  set(known.m, kUsualExtent);
+  set(known.n, kUsualExtent);
+  set(known.k, kUsualExtent);
+  set(known.batch, 1);
+  for (ResultExtents &result : known.results) {
+    set(result.m, kUsualExtent);
+    set(result.n, kUsualExtent);
+  }
+  return known;
+}
+
 bool MatmulSpec::hasKnownExtents() const {
   return llvm::none_of(ArrayRef{batch, m, n, k}, ShapedType::isDynamic);
 }

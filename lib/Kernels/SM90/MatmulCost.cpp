@@ -5,118 +5,277 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-// The constants are fitted to times of every config on the shapes of
-// benchmarks/gemm_shapes.py on an H200, and to what large products take for
-// long (docs/Kernels.md, "Selection"). They absorb what the model leaves out,
-// so that a single one is no measurement.
+// A block multiplies K blocks while its producer brings the next ones; the
+// slower of the two counts, or memory, for all blocks. Then there is the energy
+// of the products, which the board's power bounds. The constants are fitted to
+// times of some 5,000 kernels on random shapes on an H200 by
+// benchmarks/fit/matmul.py; its matmul_model.py is this model over arrays.
 
-#include "MatmulGenerator.h"
+#include "MatmulConfigs.h"
+#include "MatmulLayout.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// What is left of L2's rate where rows do not start at cache lines.
-static constexpr double kUnalignedL2 = 24.0 / 49;
-/// What launches have between them, however close they follow each other.
-static constexpr double kLaunch = 2500;
-/// Until the first bytes have come.
-static constexpr double kFill = 3700;
-/// A tile's way to memory: fixed, and bytes a clock.
-static constexpr double kStore = 750, kStoreRate = 45;
-/// Adding up parts of K: fixed, and for each part.
-static constexpr double kReduce = 10500, kReducePart = 600;
-/// The blocks of a cluster wait for each other as they begin and end.
-static constexpr double kCluster = 600;
-/// With ping-pong, what a store takes from the other warpgroup's main loop.
-static constexpr double kStoreDisturbance = 0.36;
+namespace {
+struct Constants {
+#define FP8_MATMUL_CONSTANT(Name, plain, fast, promote, block, both)           \
+  double Name;
+#include "MatmulConstants.def"
+};
+} // namespace
+
+#define FP8_MATMUL_CONSTANT(Name, plain, fast, promote, block, both) plain,
+static constexpr Constants kPlain = {
+#include "MatmulConstants.def"
+};
+#define FP8_MATMUL_CONSTANT(Name, plain, fast, promote, block, both) fast,
+static constexpr Constants kFast = {
+#include "MatmulConstants.def"
+};
+#define FP8_MATMUL_CONSTANT(Name, plain, fast, promote, block, both) promote,
+static constexpr Constants kPromote = {
+#include "MatmulConstants.def"
+};
+#define FP8_MATMUL_CONSTANT(Name, plain, fast, promote, block, both) block,
+static constexpr Constants kBlock = {
+#include "MatmulConstants.def"
+};
+#define FP8_MATMUL_CONSTANT(Name, plain, fast, promote, block, both) both,
+static constexpr Constants kBoth = {
+#include "MatmulConstants.def"
+};
+
+static const Constants &getConstants(const MatmulSpec &spec) {
+  if (!spec.isScaled())
+    return kPlain;
+  if (spec.accumulate == Accumulate::Fast)
+    return kFast;
+  if (spec.a.scale == ScaleBlock::Row128 && spec.b.scale == ScaleBlock::Row128)
+    return kBoth;
+  return spec.isBlocked() ? kBlock : kPromote;
+}
+
+/// Tiles that bring a byte again at about the same time, at most.
+static constexpr int64_t kMostRepeated = 4;
+/// Multiprocessors that clusters of 4 and 8 reach.
+static constexpr int64_t kReached4 = 120, kReached8 = 104;
 /// Instructions a clock of a scheduler in an epilogue; and what they take from
-/// the tensor core meanwhile, with which they share the register file.
+/// the tensor core meanwhile, with which they share the register file. Not of
+/// the fit, whose matmuls have none.
 static constexpr double kIssue = 0.5, kIssueDisturbance = 0.5;
 
-/// Clocks that the tensor core needs for a product's energy if it may take what
-/// the board has, over those that it needs at its full rate: what is left of
-/// the clock when it never waits. Voltage falls with the clock, so that a clock
-/// less is half of that less in time (fitted: 0.40 to 0.50).
-static constexpr double kPower = 2.5;
-
-/// Whether the rows of an operand start at cache lines.
-static bool hasAlignedRows(const MatmulSpec &spec, const OperandSpec &operand,
-                           int64_t rows) {
-  int64_t extent = operand.major == Major::K ? spec.k : rows;
-  return extent * operand.getElementBytes() % 128 == 0;
+/// Close to the largest: what is limited by one resource is slowed down by
+/// others a little.
+static double combine(std::initializer_list<double> clocks) {
+  double sum = 0;
+  for (double value : clocks) {
+    double cube = value * value * value;
+    sum += cube * cube;
+  }
+  return std::cbrt(std::sqrt(sum));
 }
 
-/// Clocks of the multiprocessor with the most tiles, if memory is no limit.
-static double getTileClocks(const MatmulSpec &spec, GemmConfigAttr config,
-                            GPUTargetAttr target, double waves) {
-  double rows = config.getRows(), cols = config.getCols();
-  double elements = rows * cols;
-  double share = getMainLoopRates(spec, config).share;
-  double multiply = elements * kRowBytes / target.getMmaRate() / share;
-  bool isAligned = hasAlignedRows(spec, spec.a, spec.m) &&
-                   hasAlignedRows(spec, spec.b, spec.n);
-  double load = (rows / config.getClusterCols() + cols / config.getCluster()) *
-                kRowBytes /
-                (target.getL2Rate() * (isAligned ? 1.0 : kUnalignedL2));
-  int64_t blockK = kRowBytes / spec.a.getElementBytes();
-  int64_t blocks =
-      llvm::divideCeil(llvm::divideCeil(spec.k, blockK), config.getSplitK());
-  double mainLoop = blocks * std::max(multiply, load);
-  double issue = elements * spec.getEpilogueInstructions() / 128;
-  double store =
-      kStore + rows * spec.getResultCols(config.getCols()) * 2 / kStoreRate;
-  if (config.getSchedule() == GemmSchedule::Cooperative)
-    return waves * (mainLoop + store + issue / kIssue);
-  // The epilogue of one warpgroup hides behind the main loop of the other,
-  // unless it takes longer; that of the last tile behind nothing.
-  double epilogue = store + issue / kIssue;
-  double hidden = kStoreDisturbance * store + kIssueDisturbance * issue;
-  return waves * std::max(mainLoop + hidden, (mainLoop + epilogue) / 2) +
-         epilogue;
+struct MatmulConfigs::Side {
+  double extent, width;
+  bool isTransposed, isNarrow, isMisaligned;
+  /// Copies that bring it, and blocks that share them.
+  double boxes, sharers;
+  /// Tiles, and clusters along them.
+  double tiles, groups;
+  /// Rows of a tile in bounds; and out of bounds in every tile, in the last
+  /// one, and in all of them.
+  double used, alwaysBeyond, beyond, totalBeyond;
+};
+
+MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
+                                           bool ofRows) const {
+  const OperandSpec &operand =
+      ofRows ? getRows(config.swapped) : getCols(config.swapped);
+  int64_t extent = ofRows != config.swapped ? m : n;
+  int64_t width = ofRows ? config.rows : config.cols;
+  int64_t sharers = ofRows ? config.clusterCols : config.cluster;
+  int64_t splitters = ofRows ? config.cluster : config.clusterCols;
+  OperandTile tile(operand, ofRows ? width : spec.getResultCols(width),
+                   /*blocks=*/1);
+  Side side;
+  side.extent = extent;
+  side.width = width;
+  side.isTransposed = tile.isTransposed();
+  side.isNarrow = tile.getSwizzle() < kRowBytes;
+  // Of a pair the columns come from two tensors.
+  int64_t ofTensor = spec.getResultCols(ofRows ? 0 : extent);
+  int64_t innermost = side.isTransposed ? (ofRows ? extent : ofTensor) : k;
+  side.isMisaligned = innermost * operand.getElementBytes() % kRowBytes != 0;
+  side.boxes = double(width) / tile.getBoxRows();
+  side.sharers = sharers;
+  ArrayRef<int64_t> extents = ofRows != config.swapped ? ms : ns;
+  int64_t tiles = countTiles(extents, width);
+  int64_t groups = countTiles(extents, width * splitters);
+  side.tiles = tiles;
+  side.groups = groups;
+  side.used = std::min(width, extent);
+  side.alwaysBeyond = width - side.used;
+  // A tile that only completes a cluster is all out of bounds.
+  side.beyond = groups * splitters > tiles
+                    ? width
+                    : std::min(width, tiles * width - extent);
+  side.totalBeyond = groups * splitters * width - extent;
+  return side;
 }
 
-/// Clocks until memory has delivered everything once. The last, partial wave of
-/// tiles cannot ask for all that memory has.
-static double getMemoryClocks(const MatmulSpec &spec, GPUTargetAttr target,
-                              double items, double slots, int64_t cluster) {
-  double m = spec.m, n = spec.n, k = spec.k;
-  double bytes =
-      spec.batch * ((m * k + n * k) * spec.a.getElementBytes() + 2 * m * n);
-  double full = std::floor(items / slots), rest = items - full * slots;
-  double rate = target.getMemoryRate();
-  double clocks =
-      bytes / items * full * slots / (rate * target.getMultiprocessors());
-  if (rest > 0)
-    clocks += bytes / items / cluster / rate;
-  return clocks;
+/// Of the tensor core, for one K block.
+double MatmulConfigs::getBlockClocks(const TileConfig &config,
+                                     double activeBlocks) const {
+  const Constants &c = getConstants(spec);
+  double rows = config.rows, cols = config.cols;
+  double share = config.isPingPong()     ? c.PingPongShare
+                 : config.consumers == 1 ? c.SingleShare
+                                         : c.CooperativeShare;
+  double multiply =
+      rows * std::max(cols, 16.0) * kRowBytes / target.getMmaRate() / share;
+  // Both operands come from shared memory, for each 64 rows.
+  double read = rows / 64 * (64 + cols);
+  double clocks = combine({multiply, read, c.Wave * config.getWaves()});
+  if (spec.accumulate == Accumulate::Promote) {
+    // A thread of a warp of each scheduler has these additions.
+    double additions = rows / 64 * cols / 2;
+    int64_t beside = (config.isPingPong() ? 2 : config.consumers) *
+                     (canOverlapPromotion(spec, config) ? 2 : 1);
+    clocks += additions * (c.Promotion + c.ExposedPromotion / beside);
+  }
+  return clocks *
+         (1 + c.Contention * activeBlocks / target.getMultiprocessors());
 }
 
-/// If all tensor cores multiplied all the time.
-static double getIdealClocks(const MatmulSpec &spec, GPUTargetAttr target) {
-  double m = spec.m, n = spec.n, k = spec.k;
-  return spec.batch * m * n * k * spec.a.getElementBytes() /
-         (double(target.getMmaRate()) * target.getMultiprocessors());
+double MatmulConfigs::getStoreClocks(const TileConfig &config) const {
+  const Constants &c = getConstants(spec);
+  double columns = config.rows / 64.0 * config.cols;
+  if (config.swapped || !storesInBulk)
+    return c.Direct * columns;
+  int64_t bytes = spec.getResultCols(config.cols) * resultBytes;
+  int64_t width = std::max<int64_t>(getStoreBytes(bytes), 16);
+  return c.Store + c.Slab * config.getWaves() * llvm::divideCeil(bytes, width);
 }
 
-double fp8::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
-                          GPUTargetAttr target) {
-  if (!spec.isScaled())
-    return getPlainMatmulCost(spec, config, target);
-  double items =
-      double(spec.getNumTiles(config.getClusterM(), config.getClusterN())) *
-      config.getSplitK();
-  double slots = double(target.getMultiprocessors()) / config.getClusterSize();
-  double cost =
-      std::max(getTileClocks(spec, config, target, std::ceil(items / slots)),
-               kFill + getMemoryClocks(spec, target, items, slots,
-                                       config.getClusterSize()));
-  if (config.getSplitK() > 1)
-    cost += kReduce + kReducePart * config.getSplitK();
-  if (config.getClusterSize() > 1)
-    cost += kCluster;
+double MatmulConfigs::getClocks(const TileConfig &config) const {
+  const Constants &c = getConstants(spec);
+  Side rows = getSide(config, /*ofRows=*/true);
+  Side cols = getSide(config, /*ofRows=*/false);
+  auto sum = [&](auto get) { return get(rows) + get(cols); };
+
+  // Rounds of tiles over the multiprocessors; the last one may be smaller.
+  double all = target.getMultiprocessors();
+  int64_t size = config.getClusterSize();
+  double reached = size == 8   ? std::min<double>(all, kReached8)
+                   : size == 4 ? std::min<double>(all, kReached4)
+                               : all;
+  double slots = std::floor(reached / size);
+  double items = rows.groups * cols.groups * batch * config.splitK;
+  double rounds = std::ceil(items / slots);
+  double activeBlocks = std::min(items, slots) * size;
+  double blocksInLast = (items - (rounds - 1) * slots) * size;
+  double kBlocksOfPart = std::ceil(double(kBlocks) / config.splitK);
+
+  // The producer's K block: copies into shared memory, through the port to L2,
+  // and their latency.
+  double ports = activeBlocks * 2 > all ? 2 : 1;
+  // Up to a quarter of the multiprocessors share none, all of them share all.
+  double active = activeBlocks / all;
+  double shared = std::min(2 * (1 - active), std::max(4 * active - 1, 0.0));
+  double uneven = size > 1 ? 1 : 1 + c.Uneven * shared;
+  double lines = c.NarrowLine * sum([](const Side &side) {
+                   return side.isNarrow * side.used;
+                 });
+  double requested = sum([&](const Side &side) {
+    return side.used * kRowBytes * (side.isMisaligned ? 1 + c.Misaligned : 1) *
+           std::pow(side.sharers, -c.Sharing);
+  });
+  double boxes =
+      c.Box * sum([](const Side &side) { return side.boxes / side.sharers; });
+  double latency = c.Latency / (config.stages - 1);
+  auto getReaders = [&](const Side &side, const Side &other) {
+    return side.isTransposed && side.isMisaligned
+               ? std::min(other.groups, activeBlocks / size)
+               : 0;
+  };
+  double contended =
+      c.Contended * (getReaders(rows, cols) + getReaders(cols, rows));
+  auto getFeed = [&](double beyond) {
+    double port = ports * (requested / c.PortRate + c.Beyond * beyond) + boxes;
+    return uneven * combine({lines, port, latency,
+                             c.BeyondAll * activeBlocks * beyond}) +
+           contended;
+  };
+  double feed = getFeed(
+      sum([](const Side &side) { return side.alwaysBeyond / side.sharers; }));
+  double worstFeed =
+      getFeed(sum([](const Side &side) { return side.beyond / side.sharers; }));
+
+  // The epilogue of one warpgroup hides behind the main loop of the other with
+  // ping-pong, unless it takes longer; that of the last tile behind nothing.
+  // The ring is filled meanwhile.
+  double issue =
+      double(config.rows * config.cols) * spec.getEpilogueInstructions() / 128;
+  double epilogue = getStoreClocks(config) + issue / kIssue;
+  double loop = kBlocksOfPart * getBlockClocks(config, activeBlocks);
+  double consume = rounds * (loop + epilogue) - epilogue;
+  if (config.isPingPong())
+    consume = rounds *
+              std::max(loop + kIssueDisturbance * issue, (loop + epilogue) / 2);
+  double produce = kBlocksOfPart * (worstFeed + (rounds - 1) * feed);
+  double compute = combine({consume, produce}) + epilogue;
+
+  // Until memory has delivered everything.
+  auto getElements = [&](const Side &side, const Side &other, double repeated) {
+    double repeats = std::min<double>(other.groups, kMostRepeated) - 1;
+    return side.extent * (1 + repeated * repeats) +
+           c.BeyondBytes * side.totalBeyond * other.groups;
+  };
+  double elements = getElements(rows, cols, c.RepeatedRows) +
+                    getElements(cols, rows, c.RepeatedCols);
+  double bytes = batch * (elements * k * spec.a.getElementBytes() +
+                          double(m) * spec.getResultCols(n) * resultBytes);
+  double underWay = (config.stages - 1) * kRowBytes * sum([](const Side &side) {
+                      return side.used / side.sharers;
+                    });
+  auto getRate = [&](double blocks) {
+    return std::min(c.MemoryRate, blocks * underWay / c.MemoryLatency);
+  };
+  double last = blocksInLast / size / items;
+  double memory =
+      uneven * bytes *
+      ((1 - last) / getRate(slots * size) + last / getRate(blocksInLast));
+
+  double cost = combine({compute, memory});
+  if (config.splitK > 1)
+    cost += rounds *
+            (c.Reduce + config.rows / 64.0 * config.cols *
+                            (c.ReduceColumn + c.ReducePart * config.splitK));
+  if (size > 1)
+    cost += c.Cluster;
+  return cost;
+}
+
+double MatmulConfigs::getPowerClocks(const TileConfig &config) const {
+  const Constants &c = getConstants(spec);
+  double ideal = double(batch) * m * n * k * spec.a.getElementBytes() /
+                 (double(target.getMmaRate()) * target.getMultiprocessors());
+  double ofRows = 64.0 / config.rows, ofCols = 64.0 / config.cols;
+  double energy = 1 + c.EnergyOfCols * ofCols +
+                  c.EnergyOfTile * (ofRows + ofCols) -
+                  (config.isPingPong() ? c.PingPongEnergy : 0);
+  return c.Power * ideal * energy;
+}
+
+double MatmulConfigs::getCost(const TileConfig &config) const {
   // A board that may not take what the tensor core would slows down until it
-  // may: then energy counts as much as clocks.
-  double power = kPower * getIdealClocks(spec, target) *
-                 getMainLoopRates(spec, config).energy;
-  return kLaunch + std::sqrt(cost * std::max(cost, power));
+  // may. With the clock the voltage falls: then energy counts as much as
+  // clocks.
+  double clocks = getClocks(config);
+  double power = getPowerClocks(config);
+  return getConstants(spec).Launch +
+         std::sqrt(clocks * std::max(clocks, power));
 }

@@ -17,10 +17,8 @@ namespace mlir::fp8 {
 /// What selects and builds matmul kernels for Hopper GPUs.
 std::unique_ptr<KernelGenerator> createMatmulGeneratorSM90();
 
-/// The configs of the heuristics' table that fit, those first that large
-/// products want, and of operands in high precision those first that seem best;
-/// with `exhaustive` also those that differ from these in
-/// staging, pending products, epilogue and rasterisation.
+/// The configs that seem best, best first; with `exhaustive` also those that
+/// differ from these in staging, pending products, epilogue and rasterisation.
 SmallVector<GemmConfigAttr> getMatmulCandidates(const MatmulSpec &spec,
                                                 GPUTargetAttr target,
                                                 bool exhaustive);
@@ -30,26 +28,10 @@ FailureOr<GemmConfigAttr> selectMatmulConfig(const MatmulSpec &spec,
                                              GPUTargetAttr target,
                                              std::string &reason);
 
-/// An estimate of the clocks that the matmul takes, all of whose extents are
-/// known.
+/// An estimate of the clocks that the matmul takes. Unknown extents count as
+/// large ones.
 double getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                      GPUTargetAttr target);
-
-/// What was measured of the main loop of a config: what it reaches of the
-/// tensor core's rate, and the energy of a product beside the best of its
-/// table. A guess for one that is not in the table.
-struct MainLoopRates {
-  double share, energy;
-};
-MainLoopRates getMainLoopRates(const MatmulSpec &spec, GemmConfigAttr config);
-
-/// Of operands in high precision, up to `most` configs that fit, those first
-/// that cost least; and the cost. Unknown extents count as large ones.
-SmallVector<GemmConfigAttr> getPlainMatmulCandidates(const MatmulSpec &spec,
-                                                     GPUTargetAttr target,
-                                                     size_t most);
-double getPlainMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
-                          GPUTargetAttr target);
 
 /// Whether the waves of a tile share the code of an epilogue.
 GemmEpilogue getMatmulEpilogue(const MatmulSpec &spec, int64_t waves,

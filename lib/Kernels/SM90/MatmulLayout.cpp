@@ -21,25 +21,41 @@ static int64_t getScalesPerSlot(ScaleBlock scale, int64_t extent) {
                                 : 0;
 }
 
+TileConfig TileConfig::get(GemmConfigAttr config) {
+  return {config.getRows(),        config.getCols(),   config.getSchedule(),
+          config.getConsumers(),   config.getSwapAb(), config.getCluster(),
+          config.getClusterCols(), config.getSplitK(), config.getStages(),
+          config.getStaging()};
+}
+
+int64_t fp8::getFactorBytes(const MatmulSpec &spec, const TileConfig &config) {
+  const OperandSpec &rows = config.swapped ? spec.b : spec.a;
+  const OperandSpec &cols = config.swapped ? spec.a : spec.b;
+  int64_t parts = spec.isPair() ? 2 : 1;
+  return 4 * (getScalesPerSlot(rows.scale, config.rows) +
+              parts * getScalesPerSlot(cols.scale, config.cols / parts));
+}
+
 /// What 512 registers, one of each warpgroup's threads, are divided into, in
 /// multiples of 8; the warp that copies factors needs more than one that only
 /// issues bulk copies.
 static std::pair<int64_t, int64_t> getRegisters(const MatmulSpec &spec,
-                                                GemmConfigAttr config) {
-  if (config.getConsumers() == 3)
+                                                int64_t consumers) {
+  if (consumers == 3)
     return {32, 160};
   return spec.isBlocked() ? std::pair<int64_t, int64_t>{40, 232}
                           : std::pair<int64_t, int64_t>{24, 240};
 }
 
-bool fp8::canOverlapPromotion(const MatmulSpec &spec, GemmConfigAttr config) {
+bool fp8::canOverlapPromotion(const MatmulSpec &spec,
+                              const TileConfig &config) {
   // The sums, and two products.
-  int64_t registers = 3 * config.getCols() / 2;
-  if ((config.getSwapAb() ? spec.a : spec.b).scale == ScaleBlock::Row128)
-    registers += config.getCols() / 4;
+  int64_t registers = 3 * config.cols / 2;
+  if ((config.swapped ? spec.a : spec.b).scale == ScaleBlock::Row128)
+    registers += config.cols / 4;
   return spec.accumulate == Accumulate::Promote && config.getWaves() == 1 &&
-         config.getSplitK() == 1 &&
-         registers <= getRegisters(spec, config).second - 36;
+         config.splitK == 1 &&
+         registers <= getRegisters(spec, config.consumers).second - 36;
 }
 
 /// The accumulator registers of one consumer thread: f32 sums of all waves
@@ -116,7 +132,7 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
       getScalesPerSlot(colSpec.scale, partCols) * (config.getCols() / partCols);
   layout.threads = (config.getConsumers() + 1) * 128;
   std::tie(layout.producerRegisters, layout.consumerRegisters) =
-      getRegisters(spec, config);
+      getRegisters(spec, config.getConsumers());
   auto fail = [&](const auto &...parts) {
     reason = llvm::formatv(parts...);
     return failure();
@@ -136,12 +152,19 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     return fail("expected columns of both products of a pair in a tile, halves "
                 "of 8s with the swizzle of all, but got {0}",
                 config);
-  if (config.getOverlap() && !canOverlapPromotion(spec, config))
+  if (config.getOverlap() &&
+      !canOverlapPromotion(spec, TileConfig::get(config)))
     return fail("expected promotion, and registers for a second set of "
                 "accumulators, with overlap, but got {0}",
                 config);
   if (config.getPending() && spec.accumulate == Accumulate::Promote)
     return fail("expected no pending products with promotion, but got {0}",
+                config);
+
+  if (spec.isBlocked() && config.getConsumers() == 3 &&
+      config.getClusterSize() > 1)
+    return fail("expected no cluster of three consumers each, which have no "
+                "registers for it beside factors along K, but got {0}",
                 config);
 
   // What addresses and factors need beside them.

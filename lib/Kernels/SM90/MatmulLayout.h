@@ -14,6 +14,25 @@
 
 namespace mlir::fp8 {
 
+/// What of a config a tile's time and registers depend on; "rows" and "cols" as
+/// MatmulContext has them.
+struct TileConfig {
+  int64_t rows, cols;
+  GemmSchedule schedule;
+  int64_t consumers;
+  bool swapped;
+  int64_t cluster, clusterCols, splitK, stages, staging;
+
+  static TileConfig get(GemmConfigAttr config);
+
+  bool isPingPong() const { return schedule == GemmSchedule::PingPong; }
+  int64_t getClusterSize() const { return cluster * clusterCols; }
+  /// Consumer warpgroups that share one tile.
+  int64_t getSharers() const { return isPingPong() ? 1 : consumers; }
+  /// 64-row slices of the tile that one consumer computes.
+  int64_t getWaves() const { return rows / (64 * getSharers()); }
+};
+
 /// Where a matmul kernel keeps what in shared memory. Offsets are in bytes; the
 /// ring's operands are 1024-byte aligned, as the 128-byte swizzle repeats after
 /// 8 rows of 128 bytes.
@@ -46,6 +65,9 @@ private:
   void place(GemmConfigAttr config);
 };
 
+/// Bytes of the factors along K in a slot of the ring.
+int64_t getFactorBytes(const MatmulSpec &spec, const TileConfig &config);
+
 /// Of rows of a tile of so many bytes, the widest swizzle that writes no more
 /// than a quarter of the tile twice; 0 if there is none.
 int64_t getStoreBytes(int64_t bytes);
@@ -55,7 +77,7 @@ LogicalResult checkOperands(const MatmulSpec &spec, std::string &reason);
 
 /// Whether promotion can be overlapped: there are registers for a second set of
 /// accumulators.
-bool canOverlapPromotion(const MatmulSpec &spec, GemmConfigAttr config);
+bool canOverlapPromotion(const MatmulSpec &spec, const TileConfig &config);
 
 } // namespace mlir::fp8
 

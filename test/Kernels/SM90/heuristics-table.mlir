@@ -4,10 +4,10 @@
 // RUN: %python %S/../Inputs/check_resources.py %t.log | FileCheck %s
 // REQUIRES: ptxas
 
-// Every config of the table becomes machine code without spills, without wgmma
-// that is serialised, without setmaxnreg that is ignored.
+// What large and small products may take becomes machine code without spills,
+// without wgmma that is serialised, without setmaxnreg that is ignored.
 
-// CHECK: {{[0-9][0-9]+}} kernels
+// CHECK: {{[0-9][0-9][0-9]}} kernels
 
 !x = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 !r = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, *], scale = f32>
@@ -63,6 +63,46 @@ func.func @gelu_quantize(%a: !x, %bias: tensor<4096xbf16>, %scale: f32) -> (tens
     fp8.yield %q, %x : f8E4M3FN, f32
   } : !x, !x -> tensor<4096x4096xf8E4M3FN>, tensor<1x1xf32>
   return %0#0, %0#1 : tensor<4096x4096xf8E4M3FN>, tensor<1x1xf32>
+}
+
+// Few rows, few tiles of a long K, and lines that do not start at cache lines.
+
+!f = !fp8.scaled<24x4176xf8E4M3FN, block = [*, *], scale = f32>
+!g = !fp8.scaled<4176x4176xf8E4M3FN, block = [*, *], scale = f32>
+!h = !fp8.scaled<152x13040xf8E4M3FN, block = [1, *], scale = f32>
+!i = !fp8.scaled<1536x13040xf8E4M3FN, block = [1, *], scale = f32>
+!j = !fp8.scaled<152x13824xf8E4M3FN, block = [1, 128], scale = f32>
+!k = !fp8.scaled<1536x13824xf8E4M3FN, block = [128, 128], scale = f32>
+!l = !fp8.scaled<1536x13824xf8E4M3FN, block = [1, 128], scale = f32>
+
+func.func @few_rows(%a: !f, %b: !g) -> tensor<24x4176xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast : !f, !g -> tensor<24x4176xbf16>
+  return %0 : tensor<24x4176xbf16>
+}
+
+func.func @few_rows_promoted(%a: !f, %b: !g) -> tensor<24x4176xf32> {
+  %0 = fp8.matmul %a, %b : !f, !g -> tensor<24x4176xf32>
+  return %0 : tensor<24x4176xf32>
+}
+
+func.func @long_row(%a: !h, %b: !i) -> tensor<152x1536xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast : !h, !i -> tensor<152x1536xbf16>
+  return %0 : tensor<152x1536xbf16>
+}
+
+func.func @long_row_promoted(%a: !h, %b: !i) -> tensor<152x1536xbf16> {
+  %0 = fp8.matmul %a, %b : !h, !i -> tensor<152x1536xbf16>
+  return %0 : tensor<152x1536xbf16>
+}
+
+func.func @long_block(%a: !j, %b: !k) -> tensor<152x1536xbf16> {
+  %0 = fp8.matmul %a, %b : !j, !k -> tensor<152x1536xbf16>
+  return %0 : tensor<152x1536xbf16>
+}
+
+func.func @long_block_both(%a: !j, %b: !l) -> tensor<152x1536xbf16> {
+  %0 = fp8.matmul %a, %b : !j, !l -> tensor<152x1536xbf16>
+  return %0 : tensor<152x1536xbf16>
 }
 
 // Roundings of the sums themselves, and functions, in the epilogue.

@@ -183,6 +183,10 @@ struct MatmulSpec : KernelSpec {
   std::string getTypesName() const;
 
   bool hasKnownExtents() const override;
+  /// What estimates take for an unknown extent: that of large products.
+  static constexpr int64_t kUsualExtent = 4096;
+  /// With these in place of unknown ones.
+  MatmulSpec withUsualExtents() const;
   /// "e4m3_e4m3_bf16_tensor_tensor_fast 1x64x4096x4096 n:bf16 extf addf":
   /// types, factors and accumulation, then batch, M, N and K, then what the
   /// epilogue reads and does.

@@ -1,20 +1,44 @@
-"""What a matmul of operands in high precision takes by its config: the model of
-lib/Kernels/SM90/PlainMatmulCost.cpp over arrays, for the fit. Both have the
-same names; the comments are there."""
+"""What a matmul takes by its config: the model of lib/Kernels/SM90/MatmulCost.cpp over
+arrays, for the fit. Both have the same names; the comments are there, and the constants
+in MatmulConstants.def."""
 
+import pathlib
+import re
 from types import SimpleNamespace
 
 import numpy as np
 
 CONFIG = ("rows", "cols", "pingpong", "consumers", "swapped", "cluster", "cluster_cols", "split_k")
+# Of operands in high precision the stages follow from these, and nothing is promoted.
+SCALED_CONFIG = CONFIG + ("stages", "overlap")
+KINDS = ("plain", "fast", "promote", "block", "both")
+ELEMENT_BYTES = {"plain": 2, "fast": 1, "promote": 1, "block": 1, "both": 1}
+CONSTANTS = (pathlib.Path(__file__).resolve().parents[2]
+             / "lib/Kernels/SM90/MatmulConstants.def")
 MULTIPROCESSORS = 132
+MMA_RATE = 4096  # Bytes of K that a multiprocessor's tensor cores multiply a clock.
 ROW_BYTES = 128
 # Of layouts: whether the rows of A and of B are innermost.
 TRANSPOSED = {"nt": (0, 0), "nn": (0, 1), "tn": (1, 1), "tt": (1, 0)}
+ENTRY = re.compile(r"^FP8_MATMUL_CONSTANT\((\w+), (.*)\)$", re.M)
+
+
+def read_constants():
+    """A dictionary for each of KINDS."""
+    entries = ENTRY.findall(CONSTANTS.read_text())
+    return {kind: {name: float(values.split(", ")[i]) for name, values in entries}
+            for i, kind in enumerate(KINDS)}
+
+
+def write_constants(constants):
+    def line(match):
+        values = ", ".join(f"{constants[kind][match[1]]:.4g}" for kind in KINDS)
+        return f"FP8_MATMUL_CONSTANT({match[1]}, {values})"
+    CONSTANTS.write_text(ENTRY.sub(line, CONSTANTS.read_text()))
 
 
 def get_stages(rows, cols, consumers, swapped, bulk):
-    """As PlainMatmul::setStages."""
+    """As MatmulConfigs::setStages, without factors along K."""
     def fitting(staging):
         used = 1296 + np.where(~swapped & bulk, consumers * staging * 64 * ROW_BYTES, 0)
         return np.minimum((232448 - used) // ((rows + cols) * ROW_BYTES + 16), 16)
@@ -39,14 +63,16 @@ def get_slabs(cols):
 
 class Table:
     """What of configs does not depend on the constants. `problems` has a line
-    (m, n, k, transposed A, transposed B) for each of `configs`."""
+    (m, n, k, transposed A, transposed B) for each of `configs`, whose columns are
+    CONFIG, or SCALED_CONFIG; `kind` is one of KINDS."""
 
-    def __init__(self, problems, configs):
+    def __init__(self, kind, problems, configs):
         m, n, self.k, ta, tb = np.asarray(problems).T
-        configs = dict(zip(CONFIG, np.asarray(configs).T))
+        configs = dict(zip(SCALED_CONFIG, np.asarray(configs).T))
+        self.kind, self.element_bytes = kind, ELEMENT_BYTES[kind]
         self.pingpong, self.swapped = configs["pingpong"] > 0, configs["swapped"] > 0
         self.consumers, self.split_k = configs["consumers"], configs["split_k"]
-        self.result_bytes = 2 * m * n
+        self.products, self.result_bytes = m * n * self.k, 2 * m * n
         self.bulk = ~self.swapped & (n % 8 == 0)
         pick = lambda a, b: np.where(self.swapped, b, a)
         self.size = configs["cluster"] * configs["cluster_cols"]
@@ -66,14 +92,20 @@ class Table:
             side.beyond = np.where(padded, width, side.tiles * width - extent)
             side.always_beyond = width - side.used
             side.total_beyond = side.groups * configs[splitters] * width - extent
-            side.misaligned = np.where(transposed, extent, self.k) * 2 % ROW_BYTES > 0
+            innermost = np.where(transposed, extent, self.k)
+            side.misaligned = innermost * self.element_bytes % ROW_BYTES > 0
             self.sides.append(side)
         rows, cols = self.sides
         self.rows, self.cols = rows.width, cols.width
         self.waves = self.rows // 64 // np.where(self.pingpong, 1, self.consumers)
-        self.stages = get_stages(self.rows, self.cols, self.consumers, self.swapped, n % 8 == 0)
+        self.stages = configs.get("stages")
+        if self.stages is None:
+            self.stages = get_stages(self.rows, self.cols, self.consumers, self.swapped,
+                                     n % 8 == 0)
+        self.beside = (np.where(self.pingpong, 2, self.consumers)
+                       * (1 + configs.get("overlap", 0)))
         self.slabs = get_slabs(self.cols)
-        self.k_blocks = -(-self.k // 64)
+        self.k_blocks = -(-self.k * self.element_bytes // ROW_BYTES)
         self.blocks_per_part = -(-self.k_blocks // self.split_k)
         self.items = rows.groups * cols.groups * self.split_k
         reached = np.select([self.size == 8, self.size == 4], [104, 120], MULTIPROCESSORS)
@@ -88,17 +120,23 @@ def combine(*clocks):
 
 
 def get_clocks(c, t):
-    """Of the configs of the table `t` by the constants `c`."""
+    """Those that configs of the table `t` take of a board without bounds to its power,
+    by the constants `c`; without the launch."""
     rows, cols = t.sides
     share = np.select([t.pingpong, t.consumers == 1], [c["PingPongShare"], c["SingleShare"]],
                       c["CooperativeShare"])
-    multiply = t.rows * np.maximum(t.cols, 16) / 32 / share
+    multiply = t.rows * np.maximum(t.cols, 16) * ROW_BYTES / MMA_RATE / share
     read = t.rows / 64 * (64 + t.cols)
     block = combine(multiply, read, c["Wave"] * t.waves)
-    block = block * (1 + c["Contention"] * t.active / MULTIPROCESSORS)
+    if t.kind in ("promote", "block", "both"):
+        block = block + t.rows / 64 * t.cols / 2 * (
+            c["Promotion"] + c["ExposedPromotion"] / t.beside)
+    active = t.active / MULTIPROCESSORS
+    block = block * (1 + c["Contention"] * active)
 
     paired = np.where(t.active * 2 > MULTIPROCESSORS, 2, 1)
-    crowded = np.where((t.active * 2 > MULTIPROCESSORS) & (t.size < 4), c["Crowded"], 1)
+    shared = np.minimum(2 * (1 - active), np.maximum(4 * active - 1, 0))
+    uneven = np.where(t.size > 1, 1, 1 + c["Uneven"] * shared)
     lines = c["NarrowLine"] * sum(s.narrow * s.used for s in t.sides)
     requested = sum(s.used * ROW_BYTES * (1 + c["Misaligned"] * s.misaligned) *
                     s.sharers ** -c["Sharing"] for s in t.sides)
@@ -109,8 +147,8 @@ def get_clocks(c, t):
         for s, o in ((rows, cols), (cols, rows)))
 
     def feed(beyond):
-        return crowded * combine(lines, port + paired * c["Beyond"] * beyond, latency,
-                                 c["BeyondAll"] * t.active * beyond) + contended
+        return uneven * combine(lines, port + paired * c["Beyond"] * beyond, latency,
+                                c["BeyondAll"] * t.active * beyond) + contended
     worst = feed(sum(s.beyond / s.sharers for s in t.sides))
     usual = feed(sum(s.always_beyond / s.sharers for s in t.sides))
 
@@ -122,16 +160,34 @@ def get_clocks(c, t):
     compute = combine(chain, t.blocks_per_part * (worst + (t.rounds - 1) * usual)) + epilogue
 
     read_bytes = sum(
-        2 * t.k * (s.extent * (1 + c[repeated] * (np.minimum(o.groups, 4) - 1)) +
-                   c["BeyondBytes"] * s.total_beyond * o.groups)
+        t.element_bytes * t.k * (s.extent * (1 + c[repeated] * (np.minimum(o.groups, 4) - 1)) +
+                                 c["BeyondBytes"] * s.total_beyond * o.groups)
         for s, o, repeated in ((rows, cols, "RepeatedRows"), (cols, rows, "RepeatedCols")))
     under_way = (t.stages - 1) * ROW_BYTES * sum(s.used / s.sharers for s in t.sides)
     rate = lambda blocks: np.minimum(c["MemoryRate"], blocks * under_way / c["MemoryLatency"])
     last = t.last / t.size / t.items
-    memory = crowded * (read_bytes + t.result_bytes) * (
+    memory = uneven * (read_bytes + t.result_bytes) * (
         (1 - last) / rate(t.slots * t.size) + last / rate(t.last))
 
     reduce = t.rounds * (c["Reduce"] + t.rows / 64 * t.cols *
                          (c["ReduceColumn"] + c["ReducePart"] * t.split_k))
-    return (combine(compute, memory) + c["Launch"] +
-            np.where(t.split_k > 1, reduce, 0) + np.where(t.size > 1, c["Cluster"], 0))
+    return (combine(compute, memory) + np.where(t.split_k > 1, reduce, 0)
+            + np.where(t.size > 1, c["Cluster"], 0))
+
+
+def get_energy(c, t):
+    """Of a product, beside that of a tile without bounds."""
+    rows, cols = 64 / t.rows, 64 / t.cols
+    return (1 + c["EnergyOfCols"] * cols + c["EnergyOfTile"] * (rows + cols)
+            - c["PingPongEnergy"] * t.pingpong)
+
+
+def get_power_clocks(c, t):
+    """Those that the board's power leaves to the products."""
+    ideal = t.products * t.element_bytes / MMA_RATE / MULTIPROCESSORS
+    return c["Power"] * ideal * get_energy(c, t)
+
+
+def get_cost(c, t):
+    clocks = get_clocks(c, t)
+    return c["Launch"] + np.sqrt(clocks * np.maximum(clocks, get_power_clocks(c, t)))

@@ -1,23 +1,20 @@
-//===- PlainMatmul.cpp - Configs of matmuls in high precision -------------===//
+//===- MatmulConfigs.cpp - Configs that extents suggest -------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-// The configs of a matmul of operands in high precision are not a table but all
-// that its extents suggest, ordered by a model of their time
-// (PlainMatmulCost.cpp).
+// The configs of a matmul are not a table but all that its extents suggest,
+// ordered by a model of their time (MatmulCost.cpp).
 
-#include "PlainMatmul.h"
+#include "MatmulConfigs.h"
 
 #include <numeric>
 
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Extents that stand for unknown ones.
-static constexpr int64_t kUsualExtent = 4096;
 /// Bytes of shared memory for barriers and alignment.
 static constexpr int64_t kReserved = 1296;
 
@@ -31,22 +28,19 @@ struct RowConfig {
 };
 } // namespace
 
-PlainMatmul::PlainMatmul(const MatmulSpec &spec, GPUTargetAttr target)
+MatmulConfigs::MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target)
     : spec(spec), target(target) {
-  auto known = [](int64_t extent, int64_t otherwise) {
-    return ShapedType::isDynamic(extent) ? otherwise
-                                         : std::max<int64_t>(extent, 1);
-  };
-  for (MatmulSpec::ResultExtents result : spec.results) {
-    ms.push_back(known(result.m, kUsualExtent));
-    ns.push_back(known(result.n, kUsualExtent));
+  MatmulSpec known = spec.withUsualExtents();
+  for (MatmulSpec::ResultExtents result : known.results) {
+    ms.push_back(std::max<int64_t>(result.m, 1));
+    ns.push_back(std::max<int64_t>(result.n, 1));
   }
   // What all have in common is there once.
   (spec.sharesA ? ms : ns).truncate(spec.isGroup() ? 1 : ms.size());
   m = std::accumulate(ms.begin(), ms.end(), int64_t(0));
   n = std::accumulate(ns.begin(), ns.end(), int64_t(0));
-  k = known(spec.k, kUsualExtent);
-  batch = known(spec.batch, 1);
+  k = std::max<int64_t>(known.k, 1);
+  batch = std::max<int64_t>(known.batch, 1);
   kBlocks = llvm::divideCeil(k * spec.a.getElementBytes(), kRowBytes);
   resultBytes = spec.resultType.getIntOrFloatBitWidth() / 8;
   storesInBulk = spec.canStoreInBulk();
@@ -66,7 +60,7 @@ static constexpr RowConfig kRowConfigs[] = {
 static constexpr std::pair<int64_t, int64_t> kClusters[] = {
     {1, 1}, {2, 1}, {1, 2}, {4, 1}, {1, 4}, {2, 2}, {4, 2}, {2, 4},
 };
-static constexpr int64_t kSplits[] = {1, 2, 3, 4, 6, 8};
+static constexpr int64_t kSplits[] = {1, 2, 3, 4, 5, 6, 8};
 
 /// Widths, multiples of `step` from `least` to 256, that cut one of `extents`
 /// into equal parts.
@@ -86,15 +80,15 @@ static SmallVector<int64_t> getWidths(ArrayRef<int64_t> extents, int64_t step,
   return widths;
 }
 
-int64_t PlainMatmul::countTiles(ArrayRef<int64_t> extents, int64_t width) {
+int64_t MatmulConfigs::countTiles(ArrayRef<int64_t> extents, int64_t width) {
   int64_t tiles = 0;
   for (int64_t extent : extents)
     tiles += llvm::divideCeil(extent, width);
   return tiles;
 }
 
-void PlainMatmul::addConfigs(bool swapped,
-                             SmallVectorImpl<PlainConfig> &configs) const {
+void MatmulConfigs::addConfigs(bool swapped,
+                               SmallVectorImpl<TileConfig> &configs) const {
   ArrayRef<int64_t> rowExtents = swapped ? ns : ms;
   ArrayRef<int64_t> colExtents = swapped ? ms : ns;
   // Narrower swizzles than 64 bytes cost more copies than they save.
@@ -102,6 +96,9 @@ void PlainMatmul::addConfigs(bool swapped,
   int64_t step = isTransposed ? 32 : swapped ? 8 : 16;
   int64_t least = !swapped ? 32 : m > 512 ? 64 : 8;
   SmallVector<int64_t> widths = getWidths(colExtents, step, least);
+  // Tiles do not cut blocks of factors.
+  if (getCols(swapped).scale == ScaleBlock::Block128)
+    widths = {256, 128, 64, 32};
   if (swapped && isTransposed)
     for (int64_t width : {8, 16})
       if (width >= *llvm::max_element(colExtents))
@@ -116,16 +113,19 @@ void PlainMatmul::addConfigs(bool swapped,
       for (auto [cluster, clusterCols] : kClusters) {
         if (rowTiles < cluster || colTiles < clusterCols)
           continue;
+        // Nobody has measured larger ones in 8 bits.
+        if (spec.isScaled() && cluster * clusterCols > 4)
+          continue;
         for (int64_t splitK : kSplits) {
           // Parts pay where there are few tiles of a long K.
           if (splitK > 1 &&
               (row.schedule == kPingPong || kBlocks / splitK < 8 ||
                rowTiles * colTiles * batch * splitK > 2 * multiprocessors))
             continue;
-          PlainConfig config{row.rows,      cols,    row.schedule,
-                             row.consumers, swapped, cluster,
-                             clusterCols,   splitK,  0,
-                             /*staging=*/2};
+          TileConfig config{row.rows,      cols,    row.schedule,
+                            row.consumers, swapped, cluster,
+                            clusterCols,   splitK,  0,
+                            /*staging=*/2};
           if (setStages(config))
             configs.push_back(config);
         }
@@ -134,13 +134,14 @@ void PlainMatmul::addConfigs(bool swapped,
   }
 }
 
-bool PlainMatmul::setStages(PlainConfig &config) const {
+bool MatmulConfigs::setStages(TileConfig &config) const {
   auto getStages = [&](int64_t staging) {
     int64_t used = kReserved;
     if (!config.swapped && storesInBulk)
       used += config.consumers * staging * 64 * kRowBytes;
-    int64_t stages = (target.getSharedBytes() - used) /
-                     ((config.rows + config.cols) * kRowBytes + 16);
+    int64_t slot = (config.rows + config.cols) * kRowBytes +
+                   getFactorBytes(spec, config) + 16;
+    int64_t stages = (target.getSharedBytes() - used) / slot;
     return std::min<int64_t>(stages, 16);
   };
   config.stages = getStages(config.staging);
@@ -151,59 +152,45 @@ bool PlainMatmul::setStages(PlainConfig &config) const {
   return config.stages >= 3;
 }
 
-SmallVector<PlainConfig> PlainMatmul::getConfigs() const {
-  SmallVector<PlainConfig> configs;
+SmallVector<TileConfig> MatmulConfigs::getConfigs() const {
+  SmallVector<TileConfig> configs;
   addConfigs(/*swapped=*/false, configs);
   addConfigs(/*swapped=*/true, configs);
   return configs;
 }
 
-GemmConfigAttr PlainMatmul::getAttr(const PlainConfig &config) const {
+GemmConfigAttr MatmulConfigs::getAttr(const TileConfig &config) const {
   bool isSmall = config.swapped && config.cols <= 64;
-  bool isAlone = config.isPingPong() || config.consumers == 1;
   bool isBulk = !config.swapped && storesInBulk;
+  // A single warpgroup has the next block under way before it waits for the
+  // last; where several share a tile, the others keep the tensor core busy.
+  bool isPending = spec.accumulate == Accumulate::Fast &&
+                   config.getSharers() == 1 && config.splitK == 1;
   return GemmConfigAttr::get(
       target.getContext(), config.swapped ? config.cols : config.rows,
       config.swapped ? config.rows : config.cols, config.stages,
       config.consumers, config.schedule, /*group=*/isSmall ? 1 : 16,
       config.splitK, config.swapped,
       isBulk ? GemmStore::TMA : GemmStore::Direct, config.cluster,
-      config.clusterCols, config.staging,
-      /*pending=*/isAlone && config.splitK == 1, /*overlap=*/false,
+      config.clusterCols, config.staging, isPending,
+      canOverlapPromotion(spec, config),
       getMatmulEpilogue(spec, config.getWaves(), config.cols, isBulk));
 }
 
-//===----------------------------------------------------------------------===//
-// The choice
-//===----------------------------------------------------------------------===//
-
-double fp8::getPlainMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
-                               GPUTargetAttr target) {
-  PlainConfig plain{config.getRows(),        config.getCols(),
-                    config.getSchedule(),    config.getConsumers(),
-                    config.getSwapAb(),      config.getCluster(),
-                    config.getClusterCols(), config.getSplitK(),
-                    config.getStages(),      config.getStaging()};
-  return PlainMatmul(spec, target).getCost(plain);
-}
-
-SmallVector<GemmConfigAttr>
-fp8::getPlainMatmulCandidates(const MatmulSpec &spec, GPUTargetAttr target,
-                              size_t most) {
-  PlainMatmul matmul(spec, target);
-  SmallVector<PlainConfig> configs = matmul.getConfigs();
+SmallVector<GemmConfigAttr> MatmulConfigs::getBest(size_t most) const {
+  SmallVector<TileConfig> configs = getConfigs();
   SmallVector<std::pair<double, size_t>> order;
   for (auto [i, config] : llvm::enumerate(configs))
-    order.emplace_back(matmul.getCost(config), i);
+    order.emplace_back(getCost(config), i);
   llvm::sort(order);
-  SmallVector<GemmConfigAttr> candidates;
+  SmallVector<GemmConfigAttr> best;
   for (auto [cost, i] : order) {
-    if (candidates.size() == most)
+    if (best.size() == most)
       break;
-    GemmConfigAttr attr = matmul.getAttr(configs[i]);
+    GemmConfigAttr attr = getAttr(configs[i]);
     std::string reason;
     if (succeeded(MatmulLayout::get(spec, attr, target, reason)))
-      candidates.push_back(attr);
+      best.push_back(attr);
   }
-  return candidates;
+  return best;
 }

@@ -1,0 +1,232 @@
+"""Fits the constants of the model of matmuls to times on a GPU. Needs NumPy and SciPy.
+
+    matmul.py                 what the constants choose on the measured shapes
+    matmul.py --validate      the same of shapes that a fit has not seen
+    matmul.py --fit           fits, and writes lib/Kernels/SM90/MatmulConstants.def
+
+Times of all configs of a shape were taken in turn, at one clock; energies follow from what
+benchmarks/gemm_sustained.py measured, where each ran by itself.
+"""
+
+import argparse
+import collections
+import json
+import math
+import pathlib
+import random
+import re
+
+import numpy as np
+from matmul_model import (CONFIG, KINDS, TRANSPOSED, Table, get_clocks, get_energy,
+                          get_power_clocks, read_constants, write_constants)
+
+HERE = pathlib.Path(__file__).parent
+SUSTAINED = HERE.parent / "results/gemm_sustained_fit.json"
+CLOCK = 1.7e3  # A microsecond; the model's clocks are of this rate.
+ENERGY = ("Power", "EnergyOfCols", "EnergyOfTile", "PingPongEnergy")
+PROMOTED = ("Promotion", "ExposedPromotion")
+TRANSPOSES = ("NarrowLine", "Contended")  # There are none in 8 bits.
+
+
+class Times:
+    """The times of some rows of one kind: a shape, a layout, and what was measured of it."""
+
+    def __init__(self, kind, rows):
+        self.kind, self.rows = kind, rows
+        problems, configs, times, index = [], [], [], []
+        for i, row in enumerate(rows):
+            for config in row["configs"]:
+                layout = TRANSPOSED[row.get("layout", "nt")]
+                problems.append([row["m"], row["n"], row["k"], *layout])
+                configs.append(config[:-1])
+                times.append(config[-1])
+                index.append(i)
+        self.table, self.times = Table(kind, problems, configs), np.array(times)
+        self.index = np.array(index)
+        self.best = np.full(len(rows), np.inf)
+        np.minimum.at(self.best, self.index, self.times)
+        self.slower = np.log(self.times / self.best[self.index])
+        # What is slow is never chosen.
+        self.weights = np.exp(-2 * self.slower)
+        self.several = np.bincount(self.index) > 3
+
+    def errors(self, constants):
+        """Of the logarithm of each time, and their mean in each row."""
+        clocks = constants["Launch"] + get_clocks(constants, self.table)
+        error = np.log(clocks / CLOCK / self.times)
+        mean = self.sums(self.weights * error) / self.sums(self.weights)
+        return error, mean
+
+    def sums(self, values):
+        return np.bincount(self.index, values, len(self.rows))
+
+
+def load_times():
+    """Rows by kind."""
+    rows = {kind: [] for kind in KINDS}
+    for path in HERE.glob("matmul_times_*.json"):
+        for row in json.loads(path.read_text())["rows"]:
+            rows[row.get("kind", "plain")].append(row)
+    return rows
+
+
+def with_values(constants, names, logarithms):
+    return {**constants, **{n: math.exp(v) for n, v in zip(names, logarithms)}}
+
+
+def get_fitted(kind):
+    """The names of the constants that times alone give."""
+    left = ENERGY + (TRANSPOSES if kind != "plain" else ())
+    left += PROMOTED if kind in ("plain", "fast") else ()
+    return [name for name in read_constants()[kind] if name not in left]
+
+
+def fit_times(times, constants, evaluations=60):
+    """Times of a row against each other first, absolute ones a little: a choice
+    needs the former, and the latter keep constants what they stand for."""
+    from scipy.optimize import least_squares
+    names = get_fitted(times.kind)
+    start = np.log([constants[n] for n in names])
+    scale = np.sqrt(10 / np.maximum(times.sums(times.weights), 3))[times.index] * times.weights
+
+    def residuals(x):
+        error, mean = times.errors(with_values(constants, names, x))
+        return np.concatenate([(error - mean[times.index]) * scale, 0.3 * error * scale,
+                               0.02 * (x - start)])
+    found = least_squares(residuals, start, loss="soft_l1", f_scale=0.1, max_nfev=evaluations)
+    return with_values(constants, names, found.x)
+
+
+def get_sustained(kind):
+    """A table of configs that ran by themselves, microseconds, and the shape of each."""
+    named = {"tensor_fast": "fast", "tensor_promote": "promote"}
+    problems, configs, times = [], [], []
+    for row in json.loads(SUSTAINED.read_text())["rows"]:
+        if named.get(row["kind"], row["kind"]) == kind and row["name"].startswith("#"):
+            problems.append([row["m"], row["n"], row["k"], 0, 0])
+            configs.append(parse_config(row["name"]))
+            times.append(row["us"])
+    shapes = sorted(map(tuple, set(map(tuple, problems))))
+    return (Table(kind, problems, configs), np.array(times),
+            np.array([shapes.index(tuple(p)) for p in problems]))
+
+
+def parse_config(text):
+    """The columns of SCALED_CONFIG from a #fp8_sm90.gemm."""
+    def value(key, otherwise):
+        found = re.search(rf"\b{key} = (\d+)", text)
+        return int(found[1]) if found else otherwise
+    swapped = "swap_ab = true" in text
+    tile = value("tile_m", 0), value("tile_n", 0)
+    rows, cols = tile[::-1] if swapped else tile
+    return (rows, cols, int("ping_pong" in text), value("consumers", 2), int(swapped),
+            value("cluster", 1), value("cluster_cols", 1), value("split_k", 1),
+            value("stages", 0), int("overlap = true" in text))
+
+
+def fit_energy(kind, constants):
+    """With the clock the voltage falls, so that the time is the square root of clocks
+    times energy."""
+    from scipy.optimize import least_squares
+    table, times, _ = get_sustained(kind)
+    clocks = get_clocks(constants, table)
+    names = [name for name in ENERGY if name != "PingPongEnergy" or table.pingpong.any()]
+
+    def residuals(x):
+        values = {**constants, **dict(zip(names, x))}
+        power = np.maximum(get_power_clocks(values, table), 1)
+        return np.log((values["Launch"] + np.sqrt(clocks * power)) / CLOCK / times)
+    found = least_squares(residuals, [1.0, 0.5, 0.5, 0.1][:len(names)], loss="soft_l1",
+                          f_scale=0.1)
+    return {**constants, **dict(zip(names, found.x))}
+
+
+def fit(kind, rows, constants):
+    constants = fit_times(Times(kind, rows), constants)
+    if kind in ("fast", "promote", "block"):
+        constants = fit_energy(kind, constants)
+    return {n: float(f"{v:.4g}") for n, v in constants.items()}
+
+
+def choose(times, constants):
+    """(row, best measured / chosen, peer / chosen) of rows with several configs."""
+    error, _ = times.errors(constants)
+    predicted = error + np.log(times.times)
+    for i, row in enumerate(times.rows):
+        if times.several[i]:
+            of_row = np.flatnonzero(times.index == i)
+            chosen = times.times[of_row[np.argmin(predicted[of_row])]]
+            yield row, times.best[i] / chosen, (row["peer"] or math.nan) / chosen
+
+
+def get_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def report(kind, choices):
+    groups = collections.defaultdict(list)
+    for row, best, peer in choices:
+        size = f"{kind}, M {'>= 1024' if row['m'] >= 1024 else '<= 512'}"
+        groups[size].append((best, peer))
+        if "layout" in row:
+            groups[f"{size} {row['layout']}"].append((best, peer))
+    for key in sorted(groups):
+        best, peer = zip(*groups[key])
+        print(f"{key:24} {len(best):4}  {get_mean(best):6.3f} {min(best):6.3f}  "
+              f"{get_mean(peer):6.3f} {min(peer):6.3f} {sum(p < 0.93 for p in peer):4}")
+
+
+def report_sustained(kind, constants):
+    """What is lost where a product runs for long."""
+    table, times, shapes = get_sustained(kind)
+    cost = np.sqrt(get_clocks(constants, table) * get_power_clocks(constants, table))
+    losses = []
+    for shape in range(shapes.max() + 1):
+        of_shape = np.flatnonzero(shapes == shape)
+        losses.append(times[of_shape[np.argmin(cost[of_shape])]] / times[of_shape].min())
+    energies = get_energy(constants, table)
+    print(f"{kind}, for long: {get_mean(losses):.3f} of the best config's time, at most "
+          f"{max(losses):.3f}; energies of {energies.min():.2f} to {energies.max():.2f}")
+
+
+def folds(rows, count=3):
+    """The layouts of a shape stay together."""
+    shapes = sorted({(r["m"], r["n"], r["k"]) for r in rows})
+    random.Random(5).shuffle(shapes)
+    fold = {shape: i % count for i, shape in enumerate(shapes)}
+    for i in range(count):
+        parts = [], []
+        for row in rows:
+            parts[fold[row["m"], row["n"], row["k"]] == i].append(row)
+        yield parts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--validate", action="store_true")
+    parser.add_argument("--kinds", nargs="*", default=KINDS, choices=KINDS)
+    args = parser.parse_args()
+    rows, constants = load_times(), read_constants()
+    print(f"{'chosen':24} rows  of the best    of the peer   < 0.93 (geometric mean, worst)")
+    for kind in args.kinds:
+        if args.validate:
+            choices = []
+            for seen, unseen in folds(rows[kind]):
+                fitted = fit_times(Times(kind, seen), constants[kind])
+                choices += choose(Times(kind, unseen), fitted)
+            report(kind, choices)
+            continue
+        if args.fit:
+            constants[kind] = fit(kind, rows[kind], constants[kind])
+        report(kind, choose(Times(kind, rows[kind]), constants[kind]))
+        if kind in ("fast", "promote", "block"):
+            report_sustained(kind, constants[kind])
+    if args.fit:
+        # What both operands' factors cost in energy is not measured: as one's.
+        constants["both"].update({name: constants["block"][name] for name in ENERGY})
+        write_constants(constants)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+//===- MatmulConfigs.h - Configs that extents suggest -----------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_MATMULCONFIGS_H
+#define FP8_LIB_KERNELS_SM90_MATMULCONFIGS_H
+
+#include "MatmulGenerator.h"
+
+namespace mlir::fp8 {
+
+/// What of a matmul its configs and their cost depend on.
+class MatmulConfigs {
+public:
+  MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target);
+
+  /// Up to `most` configs that fit, those first that cost least.
+  SmallVector<GemmConfigAttr> getBest(size_t most) const;
+  /// An estimate of the clocks.
+  double getCost(const TileConfig &config) const;
+
+private:
+  /// The rows or the columns of a result and the operand they come from.
+  struct Side;
+
+  /// All that may be worth a thought.
+  SmallVector<TileConfig> getConfigs() const;
+  GemmConfigAttr getAttr(const TileConfig &config) const;
+  static int64_t countTiles(ArrayRef<int64_t> extents, int64_t width);
+  void addConfigs(bool swapped, SmallVectorImpl<TileConfig> &configs) const;
+  /// Takes as many stages as there is room for; false if that is too few.
+  bool setStages(TileConfig &config) const;
+  Side getSide(const TileConfig &config, bool ofRows) const;
+  /// Those that a board without bounds to its power would take.
+  double getClocks(const TileConfig &config) const;
+  /// Those that the power leaves to the products.
+  double getPowerClocks(const TileConfig &config) const;
+  double getBlockClocks(const TileConfig &config, double activeBlocks) const;
+  double getStoreClocks(const TileConfig &config) const;
+
+  const OperandSpec &getRows(bool swapped) const {
+    return swapped ? spec.b : spec.a;
+  }
+  const OperandSpec &getCols(bool swapped) const {
+    return swapped ? spec.a : spec.b;
+  }
+
+  const MatmulSpec &spec;
+  GPUTargetAttr target;
+  /// Of each result; the sums of these.
+  SmallVector<int64_t> ms, ns;
+  int64_t m, n, k, batch, kBlocks, resultBytes;
+  bool storesInBulk;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_SM90_MATMULCONFIGS_H
