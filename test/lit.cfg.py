@@ -31,7 +31,6 @@ config.substitutions[:0] = [
     ("%c_compiler", config.fp8_c_compiler),
     ("%fp8_source", config.fp8_source_dir),
     ("%fp8_build", config.fp8_build_dir),
-    ("%fake_cuda", os.path.join(config.fp8_build_dir, "test", "lib", "libfake_cuda.so")),
     ("%cuda_checks", os.path.join(config.fp8_build_dir, "test", "Integration", "CUDA")),
     ("%lit_package", os.path.dirname(lit.__file__)),
     ("%cuda_include", "/usr/local/cuda/include"),

@@ -1,7 +1,7 @@
-# RUN: env FP8_CUDA_DRIVER=%fake_cuda %python %s %fp8_source %fp8_build %lit_package
+# RUN: env FP8_CUDA_DRIVER=emulator %python %s %fp8_source %fp8_build %lit_package
 # UNSUPPORTED: sanitizers
 """check_gpu of a bundle whose tests pass, fail, hang or are skipped, on the
-driver that fakes a GPU: nothing stops what follows, and the report says all."""
+emulator: nothing stops what follows, and the report says all."""
 
 import json
 import os
@@ -32,7 +32,8 @@ class CheckGPU(unittest.TestCase):
         for folder in ("python/fp8", "include/fp8/Runtime"):
             shutil.copytree(SOURCE / folder, self.root / folder)
         (self.root / "share/lit").symlink_to(LIT)
-        (self.root / "lib/libfp8rt.so").symlink_to(BUILD / "lib/libfp8rt.so")
+        for library in ("libfp8rt.so", "libfp8emu.so"):
+            (self.root / "lib" / library).symlink_to(BUILD / "lib" / library)
         (self.root / "VERSION").write_text("1.2.3\n")
         for test in INPUTS.glob("*.test"):
             shutil.copy(test, checks)
@@ -54,8 +55,8 @@ class CheckGPU(unittest.TestCase):
     def test_reports_each_result(self):
         status, report, rows = self.check("--only=*.test", "--only=launch", "--limit=4")
         self.assertEqual(status, 1)
-        self.assertEqual(report["gpu"], "Fake GPU 0")
-        self.assertEqual(report["cuda"], "12.8")
+        self.assertEqual(report["gpu"], "Emulated H200")
+        self.assertEqual(report["cuda"], "13.0")
         self.assertEqual(report["version"], "1.2.3")
         self.assertEqual(rows["pass.test"]["status"], "passed")
         self.assertEqual(rows["pass.test"]["output"], ["7"])
@@ -106,10 +107,10 @@ class CheckGPU(unittest.TestCase):
         self.assertIn("expected a new directory for --keep", self.errors)
 
     def test_another_gpu(self):
-        status, report, _ = self.check(FAKE_CUDA_ARCH="80")
+        status, report, _ = self.check(FP8_EMULATOR_ARCH="80")
         self.assertEqual(status, 2)
         self.assertEqual(report["error"],
-                         "expected a GPU of compute capability 9.0, but got 8.0 (Fake GPU 0)")
+                         "expected a GPU of compute capability 9.0, but got 8.0 (Emulated A100)")
 
     def test_nothing_to_run(self):
         status, _, _ = self.check("--only=nothing")

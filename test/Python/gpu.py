@@ -1,5 +1,5 @@
-# RUN: env FP8_CUDA_DRIVER=%fake_cuda %python %s %fp8_build/lib/libfp8rt.so
-"""Calls on a GPU that does all but compute: places, streams, states, and what is refused."""
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_HOST_TENSORS=0 %python %s %fp8_build/lib/libfp8rt.so
+"""Calls on the model of a GPU: places, streams, states, and what is refused."""
 
 import ctypes
 import sys

@@ -1,6 +1,6 @@
 // UNSUPPORTED: sanitizers
 // RUN: mlir-opt %s --pass-pipeline="builtin.module(gpu.module(convert-gpu-to-nvvm),gpu-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,finalize-memref-to-llvm,reconcile-unrealized-casts,gpu-module-to-binary{format=isa})" -o %t.mlir
-// RUN: env FP8_CUDA_DRIVER=%fake_cuda mlir-runner %t.mlir -e main --entry-point-result=i32 --shared-libs=%fp8_build/lib/libfp8rt.so | FileCheck %s
+// RUN: env FP8_CUDA_DRIVER=emulator mlir-runner %t.mlir -e main --entry-point-result=i32 --shared-libs=%fp8_build/lib/libfp8rt.so | FileCheck %s
 // RUN: env FP8_CUDA_DRIVER=%t-nothing mlir-runner %t.mlir -e main --entry-point-result=i32 --shared-libs=%fp8_build/lib/libfp8rt.so 2>&1 | FileCheck %s --check-prefix=NONE
 
 // What upstream's own lowering makes runs on libfp8rt: memory is allocated,

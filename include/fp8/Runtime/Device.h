@@ -65,7 +65,8 @@ fp8rt_status fp8rt_device_get_info(int32_t device, fp8rt_device_info *info);
 fp8rt_status fp8rt_device_get_current(int32_t *device);
 
 /// 1 where the driver is libfp8emu, whose device has its memory on the host and
-/// does its work before a call returns; 0 for a GPU.
+/// does its work before a call returns; 0 for a GPU, and where
+/// FP8_EMULATOR_HOST_TENSORS=0 has it taken for one.
 fp8rt_status fp8rt_device_is_emulated(int32_t *is_emulated);
 
 /// Waits until all work on the device has ended. Not for use during capture.

@@ -34,6 +34,7 @@ struct TensorMap {
   uint32_t lastIndex[5]; /* extents less 1 */
   uint16_t box[5];
   uint8_t elementBytes, rank, swizzle, type;
+  uint8_t promotion; /* bytes that L2 fetches, of no matter here */
 };
 static_assert(sizeof(TensorMap) <= 128);
 

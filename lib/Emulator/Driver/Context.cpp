@@ -16,13 +16,28 @@ using namespace fp8emu;
 static std::string problem;
 
 const Settings &fp8emu::getSettings() {
-  static const Settings settings = Settings::read(problem);
+  static const Settings settings = [] {
+    Settings read = Settings::read(problem);
+    checkFunctionNames(read, problem);
+    return read;
+  }();
   return settings;
 }
 
-ContextState &fp8emu::getContextState() {
-  static auto *state = new ContextState;
-  return *state;
+ContextState &fp8emu::getContextState(int device) {
+  static auto *states = [] {
+    auto *made = new ContextState[kMaxDevices];
+    for (int i = 0; i < kMaxDevices; ++i)
+      made[i].device = i;
+    return made;
+  }();
+  return states[device];
+}
+
+int fp8emu::getMaxShared() { return getMultiprocessorShared() - 1024; }
+
+int fp8emu::getMultiprocessorShared() {
+  return getSettings().arch < 90 ? 167936 : 233472;
 }
 
 std::mutex &fp8emu::getDeviceMutex() {
@@ -74,9 +89,9 @@ void fp8emu::writeReport(const std::string &what) {
     }
 }
 
-int fp8emu::reportFault(const Fault &fault) {
+int fp8emu::reportFault(const Fault &fault, ContextState &context) {
   writeReport(fault.text);
-  getContextState().lost = fault.code;
+  context.lost = fault.code;
   return fault.code;
 }
 
@@ -121,6 +136,8 @@ static const ErrorText errors[] = {
     {710, "CUDA_ERROR_ASSERT", "device-side assert triggered"},
     {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+     "system has unsupported display driver / cuda driver combination"},
     {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
      "operation not permitted when stream is capturing"},
     {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
@@ -166,41 +183,44 @@ FP8EMU_API int cuInit(unsigned) {
   if (!hasInstructions())
     problem = "expected a processor with AVX2, FMA and F16C";
   if (problem.empty())
-    return kSuccess;
+    return getSettings().devices ? kSuccess : kNoDevice;
   std::fprintf(stderr, "fp8 emulator: %s\n", problem.c_str());
   return kNotInitialized;
 }
 
 FP8EMU_API int cuDriverGetVersion(int *version) {
-  *version = 13000;
+  *version = static_cast<int>(getSettings().version);
   return kSuccess;
 }
 
 FP8EMU_API int cuDeviceGetCount(int *count) {
-  *count = 1;
+  *count = static_cast<int>(getSettings().devices);
   return kSuccess;
 }
 
 FP8EMU_API int cuDeviceGet(int *device, int ordinal) {
   *device = ordinal;
-  return ordinal == 0 ? kSuccess : kInvalidDevice;
+  return isDevice(ordinal) ? kSuccess : kInvalidDevice;
 }
 
 FP8EMU_API int cuDeviceGetName(char *name, int size, int device) {
-  if (device != 0 || size <= 0)
-    return device != 0 ? kInvalidDevice : kInvalidValue;
+  if (!isDevice(device) || size <= 0)
+    return !isDevice(device) ? kInvalidDevice : kInvalidValue;
+  unsigned arch = getSettings().arch;
   std::snprintf(name, static_cast<size_t>(size), "Emulated %s",
-                getSettings().arch == 90 ? "H200" : "B200");
+                arch == 80   ? "A100"
+                : arch == 90 ? "H200"
+                             : "B200");
   return kSuccess;
 }
 
 FP8EMU_API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
-  *bytes = size_t{8} << 30;
-  return device == 0 ? kSuccess : kInvalidDevice;
+  *bytes = getSettings().memory;
+  return isDevice(device) ? kSuccess : kInvalidDevice;
 }
 
 FP8EMU_API int cuDeviceGetAttribute(int *value, int attribute, int device) {
-  if (device != 0)
+  if (!isDevice(device))
     return kInvalidDevice;
   auto arch = static_cast<int>(getSettings().arch);
   switch (attribute) {
@@ -246,16 +266,16 @@ FP8EMU_API int cuDeviceGetAttribute(int *value, int attribute, int device) {
     *value = arch % 10;
     break;
   case 81:
-    *value = kMultiprocessorShared;
+    *value = getMultiprocessorShared();
     break;
   case 97:
-    *value = kMaxShared;
+    *value = getMaxShared();
     break;
   case 115:
-    *value = 1;
+    *value = getSettings().pools;
     break; // memory pools
   case 120:
-    *value = 1;
+    *value = arch >= 90;
     break; // clusters
   default:
     return kInvalidValue;
@@ -268,12 +288,14 @@ FP8EMU_API int cuDeviceGetAttribute(int *value, int attribute, int device) {
 //===----------------------------------------------------------------------===//
 
 FP8EMU_API int cuDevicePrimaryCtxRetain(ContextState **context, int device) {
-  *context = &getContextState();
-  return device == 0 ? kSuccess : kInvalidDevice;
+  if (!isDevice(device))
+    return kInvalidDevice;
+  *context = &getContextState(device);
+  return kSuccess;
 }
 
 FP8EMU_API int cuDevicePrimaryCtxRelease_v2(int device) {
-  return device == 0 ? kSuccess : kInvalidDevice;
+  return isDevice(device) ? kSuccess : kInvalidDevice;
 }
 
 FP8EMU_API int cuCtxGetCurrent(ContextState **context) {
@@ -306,8 +328,10 @@ FP8EMU_API int cuCtxPopCurrent_v2(ContextState **context) {
 }
 
 FP8EMU_API int cuCtxGetDevice(int *device) {
-  *device = 0;
-  return getCurrent() ? kSuccess : kInvalidContext;
+  if (!getCurrent())
+    return kInvalidContext;
+  *device = getCurrent()->device;
+  return kSuccess;
 }
 
 FP8EMU_API int cuCtxSynchronize() {

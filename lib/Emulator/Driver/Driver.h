@@ -47,12 +47,20 @@ enum Result : int {
   kUnknown = 999,
 };
 
-/// The one device's.
+constexpr int kMaxDevices = 8;
+
+/// A device's.
 struct ContextState {
+  int device = 0;
   std::atomic<int> lost{0}; /* the error that every call gives from then on */
 };
 
+struct PoolProps {
+  int allocationType, handleTypes, locationType, device;
+};
+
 struct Pool {
+  int device = 0;
   uint64_t threshold = 0;
 };
 
@@ -66,7 +74,12 @@ struct Graph {
   ~Graph();
 };
 
+struct GraphHandle {
+  std::shared_ptr<Graph> graph;
+};
+
 struct StreamState {
+  ContextState *context = nullptr;
   std::shared_ptr<Graph> capture;
   /// Null if it is not captured, or no more.
   Graph *getCapture() const {
@@ -87,6 +100,7 @@ struct EventState {
 struct FunctionState;
 
 struct ModuleState {
+  ContextState *context = nullptr;
   std::shared_ptr<const Module> module;
   std::deque<FunctionState> functions;
   std::vector<uint64_t> globals;
@@ -100,16 +114,35 @@ struct FunctionState {
   int maxDynamicShared = 0;
 };
 
+constexpr int kClusterDimension = 4, kProgrammaticSerialization = 6;
+
+struct LaunchAttribute {
+  int id;
+  int padding;
+  union {
+    char bytes[64];
+    uint32_t cluster[3];
+    int flag;
+  } value;
+};
+
+struct LaunchConfig {
+  uint32_t grid[3], block[3], dynamicShared;
+  StreamState *stream;
+  LaunchAttribute *attributes;
+  uint32_t numAttributes;
+};
+
 /// Bytes of shared memory of a block and of a multiprocessor, of which the
 /// system keeps 1 KiB for each block.
 constexpr int kDefaultShared = 49152;
-constexpr int kMaxShared = 232448;
-constexpr int kMultiprocessorShared = 233472;
+int getMaxShared();
+int getMultiprocessorShared();
 constexpr int kMultiprocessorThreads = 2048;
 constexpr int kMaxThreads = 1024;
 
 const Settings &getSettings();
-ContextState &getContextState();
+ContextState &getContextState(int device);
 /// The thread's context; null if it has none.
 ContextState *getCurrent();
 /// The work of streams is done one piece after the other.
@@ -121,6 +154,9 @@ int enter(bool unsafe = false);
 std::atomic<int> &getNumCaptures();
 /// Nanoseconds that the device's work would have taken, by a rough count.
 std::atomic<uint64_t> &getDeviceTime();
+/// Of anything that a stream does. A thousand times a chip's, so that who
+/// repeats what is short repeats little.
+constexpr uint64_t kLaunchTime = 1'000'000;
 int exchangeCaptureMode(int mode);
 
 /// Does the work, or records it.
@@ -134,7 +170,12 @@ int release(uint64_t address);
 /// To the standard error and to the file for reports.
 void writeReport(const std::string &text);
 /// Tells the user what a kernel did wrong, and loses the context.
-int reportFault(const Fault &fault);
+int reportFault(const Fault &fault, ContextState &context);
+
+/// Of the devices' numbers.
+inline bool isDevice(int device) {
+  return device >= 0 && device < static_cast<int>(getSettings().devices);
+}
 
 /// What comes next overlaps no launch: something else has been waited for.
 void endOverlap();
@@ -142,6 +183,25 @@ void endOverlap();
 /// How many clusters run at the same time.
 int getActiveClusters(const FunctionState &function, const Dim3 &block,
                       const Dim3 &cluster, uint32_t dynamicShared);
+
+/// Counts a call and says what it fails with, if that was asked for.
+int beginCall(int function);
+/// A line of FP8_EMULATOR_TRACE.
+[[gnu::format(printf, 1, 2)]] void trace(const char *format, ...);
+void recordLaunch(const Program &program, const LaunchConfig &config,
+                  const std::vector<uint8_t> &params);
+/// Adds to `problem` what of the settings names no function.
+void checkFunctionNames(const Settings &settings, std::string &problem);
+
+enum FunctionIndex : int {
+#define FP8EMU_FUNCTION(name, symbol, version, parameters) k_##name,
+#include "Functions.def"
+  kNumFunctions
+};
+
+#define FP8EMU_FUNCTION(name, symbol, version, parameters)                     \
+  FP8EMU_API int symbol parameters;
+#include "Functions.def"
 
 } // namespace fp8emu
 

@@ -13,31 +13,12 @@
 using namespace fp8emu;
 
 namespace {
-struct LaunchAttribute {
-  int id;
-  int padding;
-  union {
-    char bytes[64];
-    uint32_t cluster[3];
-    int flag;
-  } value;
-};
-
-struct LaunchConfig {
-  uint32_t grid[3], block[3], dynamicShared;
-  StreamState *stream;
-  LaunchAttribute *attributes;
-  uint32_t numAttributes;
-};
-
 struct Launch {
   Dim3 grid, block, cluster;
   bool explicitCluster = false;
   bool programmatic = false; /* it may overlap the one before */
 };
 } // namespace
-
-static constexpr int kClusterDimension = 4, kProgrammaticSerialization = 6;
 
 static Dim3 toDim3(const uint32_t (&extents)[3]) {
   return {extents[0], extents[1], extents[2]};
@@ -66,6 +47,8 @@ static int checkLaunch(const FunctionState &function,
     launch.cluster = toDim3(source.reqCluster);
     launch.explicitCluster = true;
   }
+  if (launch.explicitCluster && getSettings().arch < 90)
+    return kNotSupported;
   uint64_t threads = launch.block.count();
   if (launch.grid.count() == 0 || threads == 0 || launch.cluster.count() == 0 ||
       launch.grid.x > INT32_MAX || launch.grid.y > 65535 ||
@@ -89,14 +72,30 @@ static int checkLaunch(const FunctionState &function,
   return kSuccess;
 }
 
+/// Multiprocessors are in groups of 16, of which some have 2 more; a cluster is
+/// in one of them. 132 are 66 pairs, but 32 clusters of four.
+static uint64_t countClusters(uint64_t blocks, uint64_t cluster) {
+  uint64_t all = getSettings().multiprocessors;
+  uint64_t groups = std::max<uint64_t>(1, all / 16);
+  uint64_t each = all / groups / 2 * 2, clusters = 0;
+  for (uint64_t left = all; groups > 0; --groups) {
+    uint64_t here = groups == 1                 ? left
+                    : left >= groups * each + 2 ? each + 2
+                                                : each;
+    clusters += here * blocks / cluster;
+    left -= here;
+  }
+  return clusters;
+}
+
 int fp8emu::getActiveClusters(const FunctionState &function, const Dim3 &block,
                               const Dim3 &cluster, uint32_t dynamicShared) {
   uint64_t bytes = function.program->dynamicOffset + dynamicShared;
   uint64_t threads = (block.count() + kLanes - 1) / kLanes * kLanes;
   uint64_t blocks =
-      std::min(kMultiprocessorShared / bytes, kMultiprocessorThreads / threads);
-  return static_cast<int>(getSettings().multiprocessors * blocks /
-                          cluster.count());
+      std::min(static_cast<uint64_t>(getMultiprocessorShared()) / bytes,
+               kMultiprocessorThreads / threads);
+  return static_cast<int>(countClusters(blocks, cluster.count()));
 }
 
 FP8EMU_API int cuOccupancyMaxActiveClusters(int *clusters,
@@ -105,9 +104,8 @@ FP8EMU_API int cuOccupancyMaxActiveClusters(int *clusters,
   if (int error = enter())
     return error;
   Launch launch;
-  LaunchConfig one = *config;
   // The grid is of no matter.
-  if (int error = checkLaunch(*function, one, launch);
+  if (int error = checkLaunch(*function, *config, launch);
       error &&
       static_cast<int64_t>(config->dynamicShared) > function->maxDynamicShared)
     return error;
@@ -116,25 +114,20 @@ FP8EMU_API int cuOccupancyMaxActiveClusters(int *clusters,
   return kSuccess;
 }
 
-static void trace(const Program &program, const Launch &launch,
-                  uint64_t steps) {
-  if (getSettings().traceFile.empty())
-    return;
-  if (FILE *file = std::fopen(getSettings().traceFile.c_str(), "a")) {
-    std::fprintf(file, "%s grid %s block %s cluster %s steps %llu\n",
-                 std::string(program.function->name).c_str(),
-                 launch.grid.str().c_str(), launch.block.str().c_str(),
-                 launch.cluster.str().c_str(),
-                 static_cast<unsigned long long>(steps));
-    std::fclose(file);
-  }
+static void traceLaunch(const Program &program, const Launch &launch,
+                        uint32_t dynamicShared) {
+  const Dim3 &grid = launch.grid, &block = launch.block;
+  trace("  %s grid %ux%ux%u block %ux%ux%u cluster %u smem %u",
+        std::string(program.function->name).c_str(), grid.x, grid.y, grid.z,
+        block.x, block.y, block.z,
+        static_cast<unsigned>(launch.cluster.count()), dynamicShared);
 }
 
 /// In strict mode the kernel has failed.
-static void reportFindings(const Grid &grid) {
+static void reportFindings(const Grid &grid, ContextState &context) {
   for (const std::string &text : grid.findings.texts)
     if (grid.settings.strict)
-      reportFault({kLaunchFailed, text});
+      reportFault({kLaunchFailed, text}, context);
     else
       writeReport("note: " + text);
   if (grid.findings.more)
@@ -161,8 +154,12 @@ static int runKernel(FunctionState &function, const Launch &launch,
   static std::atomic<uint64_t> numLaunches{0};
   // Threads of the host may use several streams; the device is one.
   std::lock_guard<std::mutex> lock(getDeviceMutex());
-  if (int lost = getContextState().lost)
+  ContextState &context = *function.module->context;
+  if (int lost = context.lost)
     return lost;
+  getDeviceTime() += kLaunchTime;
+  if (!getSettings().runKernels)
+    return kSuccess;
   Grid grid(*function.program, getSettings());
   grid.grid = launch.grid;
   grid.block = launch.block;
@@ -184,22 +181,23 @@ static int runKernel(FunctionState &function, const Launch &launch,
     grid.run();
   } catch (const Fault &fault) {
     // As on a chip, the next call tells.
-    reportFindings(grid);
-    reportFault(fault);
+    reportFindings(grid, context);
+    reportFault(fault, context);
   } catch (const std::bad_alloc &) {
     return kOutOfMemory;
   }
   if (overlaps)
     getLast()[stream] = grid.overlap;
-  if (!getContextState().lost)
-    reportFindings(grid);
-  trace(*function.program, launch, grid.steps);
-  // The same whenever the same is run, and a thousand times a chip's, so that
-  // who repeats what is short repeats little.
-  constexpr double launchTime = 1e6, perInstruction = 150;
-  getDeviceTime() += static_cast<uint64_t>(
-      launchTime + perInstruction * static_cast<double>(grid.steps) /
-                       getSettings().multiprocessors);
+  if (!context.lost)
+    reportFindings(grid, context);
+  trace("  %s took %llu steps",
+        std::string(grid.program.function->name).c_str(),
+        static_cast<unsigned long long>(grid.steps));
+  // The same whenever the same is run.
+  constexpr double perInstruction = 150;
+  getDeviceTime() +=
+      static_cast<uint64_t>(perInstruction * static_cast<double>(grid.steps) /
+                            getSettings().multiprocessors);
   return kSuccess;
 }
 
@@ -208,6 +206,10 @@ FP8EMU_API int cuLaunchKernelEx(const LaunchConfig *config,
                                 void **) {
   if (int error = enter())
     return error;
+  ContextState *context = function->module->context;
+  if (context != getCurrent() ||
+      (config->stream && config->stream->context != context))
+    return kInvalidHandle;
   Launch launch;
   if (int error = checkLaunch(*function, *config, launch))
     return error;
@@ -218,6 +220,8 @@ FP8EMU_API int cuLaunchKernelEx(const LaunchConfig *config,
   for (size_t i = 0; i < program.params.size(); ++i)
     std::memcpy(bytes.data() + program.params[i].offset, params[i],
                 program.params[i].bytes);
+  recordLaunch(program, *config, bytes);
+  traceLaunch(program, launch, config->dynamicShared);
   return submit(config->stream, [=, bytes = std::move(bytes),
                                  stream = config->stream,
                                  dynamicShared = config->dynamicShared] {

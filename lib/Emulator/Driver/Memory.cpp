@@ -15,22 +15,22 @@ using namespace fp8emu;
 /// Between allocations, so that a step beyond one is not in the next.
 static constexpr size_t kRedZone = 256;
 
-static std::atomic<size_t> usedBytes{0};
-static constexpr size_t kTotalBytes = size_t{8} << 30;
+static std::atomic<size_t> usedBytes[kMaxDevices];
 
 uint64_t fp8emu::allocate(size_t bytes, const Pool *pool, bool managed) {
-  if (bytes == 0 || bytes > kTotalBytes - usedBytes)
+  int device = pool ? pool->device : getCurrent() ? getCurrent()->device : 0;
+  if (bytes == 0 || bytes > getSettings().memory - usedBytes[device])
     return 0;
   size_t rounded = (bytes + kRedZone - 1) / kRedZone * kRedZone + kRedZone;
   void *memory = std::aligned_alloc(256, rounded);
   if (!memory)
     return 0;
-  usedBytes += bytes;
+  usedBytes[device] += bytes;
   // NaN of every type, and no likely index.
   std::memset(memory, 0xff, rounded);
   auto begin = reinterpret_cast<uint64_t>(memory);
-  GlobalMemory::get().add(
-      {begin, begin + bytes, /*writable=*/true, pool, managed});
+  GlobalMemory::get().add({begin, begin + bytes, /*writable=*/true, pool,
+                           managed, /*host=*/false, device});
   return begin;
 }
 
@@ -41,7 +41,7 @@ int fp8emu::release(uint64_t address) {
   if (!GlobalMemory::get().find(address, removed) || removed.begin != address ||
       removed.host || !GlobalMemory::get().remove(address))
     return kInvalidValue;
-  usedBytes -= removed.end - removed.begin;
+  usedBytes[removed.device] -= removed.end - removed.begin;
   std::free(reinterpret_cast<void *>(address));
   return kSuccess;
 }
@@ -76,10 +76,16 @@ FP8EMU_API int cuMemFree_v2(uint64_t address) {
   return release(address);
 }
 
-FP8EMU_API int cuMemPoolCreate(Pool **pool, const void *) {
+FP8EMU_API int cuMemPoolCreate(Pool **pool, const PoolProps *props) {
   if (int error = enter())
     return error;
-  *pool = new Pool;
+  constexpr int pinned = 1, onDevice = 1;
+  if (!getSettings().pools)
+    return kNotSupported;
+  if (props->allocationType != pinned || props->locationType != onDevice ||
+      !isDevice(props->device))
+    return kInvalidValue;
+  *pool = new Pool{props->device};
   return kSuccess;
 }
 
@@ -133,6 +139,7 @@ FP8EMU_API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes,
     return kInvalidValue;
   return submit(stream, [=] {
     endOverlap();
+    getDeviceTime() += kLaunchTime;
     std::memmove(reinterpret_cast<void *>(to),
                  reinterpret_cast<const void *>(from), bytes);
     return kSuccess;
@@ -147,6 +154,7 @@ static int fill(uint64_t to, T value, size_t count, StreamState *stream) {
     return kInvalidValue;
   return submit(stream, [=] {
     endOverlap();
+    getDeviceTime() += kLaunchTime;
     std::fill_n(reinterpret_cast<T *>(to), count, value);
     return kSuccess;
   });
@@ -171,6 +179,7 @@ FP8EMU_API int cuMemHostRegister_v2(void *memory, size_t bytes, unsigned) {
   auto begin = reinterpret_cast<uint64_t>(memory);
   Allocation allocation{begin, begin + bytes};
   allocation.host = true;
+  allocation.device = getCurrent()->device;
   GlobalMemory::get().add(allocation);
   return kSuccess;
 }
@@ -196,7 +205,7 @@ FP8EMU_API int cuPointerGetAttributes(unsigned count, const int *attributes,
       *static_cast<unsigned *>(values[i]) = known && found.managed;
       break;
     case 9:
-      *static_cast<int *>(values[i]) = 0;
+      *static_cast<int *>(values[i]) = known ? found.device : 0;
       break;
     case 17:
       *static_cast<const void **>(values[i]) = known ? found.owner : nullptr;

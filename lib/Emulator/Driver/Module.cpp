@@ -104,6 +104,7 @@ FP8EMU_API int cuModuleLoadDataEx(ModuleState **module, const void *image,
       std::memcmp(bytes, "\x50\xed\x55\xba", 4) == 0)
     return kNoBinaryForGPU;
   auto state = std::make_unique<ModuleState>();
+  state->context = getCurrent();
   try {
     if (int error = loadModule(*state, bytes))
       return error;
@@ -216,7 +217,8 @@ FP8EMU_API int cuFuncSetAttribute(FunctionState *function, int attribute,
   if (attribute == carveout || attribute == largeClusters)
     return kSuccess;
   if (attribute != 8 || value < 0 ||
-      value > kMaxShared - static_cast<int>(function->program->staticShared))
+      value >
+          getMaxShared() - static_cast<int>(function->program->staticShared))
     return kInvalidValue;
   function->maxDynamicShared = value;
   return kSuccess;
@@ -230,9 +232,11 @@ FP8EMU_API int
 cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
                        const uint64_t *sizes, const uint64_t *strides,
                        const uint32_t *box, const uint32_t *elementStrides,
-                       int interleave, int swizzle, int, int fill) {
+                       int interleave, int swizzle, int promotion, int fill) {
   if (int error = enter())
     return error;
+  if (getSettings().arch < 90)
+    return kNotSupported;
   static constexpr uint8_t elementBytes[] = {1, 2, 4, 4, 8, 8, 2, 4,
                                              8, 2, 4, 4, 4, 1, 1};
   // Two elements of 4 bits are one of a byte. Those of 6 bits, type 15, are not
@@ -241,7 +245,8 @@ cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
   auto base = reinterpret_cast<uint64_t>(address);
   if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || type < 0 ||
       type >= static_cast<int>(std::size(elementBytes)) || rank < 1 ||
-      rank > 5 || !address || base % 16 != 0 || swizzle < 0 || swizzle > 3)
+      rank > 5 || !address || base % 16 != 0 || swizzle < 0 || swizzle > 3 ||
+      promotion < 0 || promotion > 3)
     return kInvalidValue;
   if (interleave != 0 || fill != 0)
     return kNotSupported;
@@ -252,6 +257,7 @@ cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
   made.rank = static_cast<uint8_t>(rank);
   made.swizzle = static_cast<uint8_t>(swizzle);
   made.type = static_cast<uint8_t>(type);
+  made.promotion = static_cast<uint8_t>(promotion);
   made.strides[0] = made.elementBytes;
   if (type == kPadded4 && (base % 32 != 0 || sizes[0] % 128 != 0 ||
                            box[0] != 128 || (swizzle != 0 && swizzle != 3)))

@@ -26,7 +26,7 @@ int fp8emu::submit(StreamState *stream, Graph::Work work) {
 FP8EMU_API int cuStreamCreate(StreamState **stream, unsigned) {
   if (int error = enter())
     return error;
-  *stream = new StreamState;
+  *stream = new StreamState{getCurrent(), nullptr};
   return kSuccess;
 }
 
@@ -70,8 +70,10 @@ FP8EMU_API int cuStreamIsCapturing(StreamState *stream, int *status) {
   return kSuccess;
 }
 
-FP8EMU_API int cuStreamGetCtx(StreamState *, ContextState **context) {
-  *context = &getContextState();
+FP8EMU_API int cuStreamGetCtx(StreamState *stream, ContextState **context) {
+  if (int error = enter())
+    return error;
+  *context = stream ? stream->context : getCurrent();
   return kSuccess;
 }
 
@@ -129,12 +131,6 @@ FP8EMU_API int cuEventElapsedTime_v2(float *milliseconds, EventState *start,
 //===----------------------------------------------------------------------===//
 // Graphs
 //===----------------------------------------------------------------------===//
-
-namespace {
-struct GraphHandle {
-  std::shared_ptr<Graph> graph;
-};
-} // namespace
 
 FP8EMU_API int cuStreamBeginCapture_v2(StreamState *stream, int) {
   if (int error = enter())

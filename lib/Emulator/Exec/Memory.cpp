@@ -78,7 +78,10 @@ std::string GlobalMemory::describe(uint64_t address) const {
   return "in no allocation";
 }
 
-size_t GlobalMemory::count() const {
+size_t GlobalMemory::countOfDevices() const {
   std::lock_guard<std::mutex> lock(mutex);
-  return allocations.size();
+  size_t count = 0;
+  for (const auto &[begin, allocation] : allocations)
+    count += !allocation.host;
+  return count;
 }

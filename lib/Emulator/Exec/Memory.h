@@ -23,6 +23,7 @@ struct Allocation {
   const void *owner = nullptr; /* a pool, of memory in stream order */
   bool managed = false;
   bool host = false; /* registered: the host's own */
+  int device = 0;
 };
 
 /// Of all devices, as addresses are one space.
@@ -37,7 +38,8 @@ public:
   bool find(uint64_t address, Allocation &found) const;
   /// Where the nearest allocations are, for reports.
   std::string describe(uint64_t address) const;
-  size_t count() const;
+  /// Allocations, but for the host's own.
+  size_t countOfDevices() const;
 
 private:
   mutable std::mutex mutex;

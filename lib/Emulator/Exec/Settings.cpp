@@ -9,6 +9,7 @@
 #include "Settings.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <initializer_list>
 #include <string_view>
@@ -53,32 +54,91 @@ static int readWord(std::string &problem, const char *name,
   return -1;
 }
 
-/// Words with commas between them.
+/// Words with commas between them, until one is refused.
+static void readList(const char *name, auto take) {
+  const char *value = std::getenv(name);
+  for (std::string_view rest = value ? value : ""; !rest.empty();) {
+    std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    if (!take(word))
+      return;
+  }
+}
+
 static void readChecks(std::string &problem, uint32_t &checks) {
   constexpr std::string_view words[] = {
       "races", "proxies", "uninitialized", "registers", "launches", "global"};
-  const char *name = "FP8_EMULATOR_CHECK", *value = std::getenv(name);
-  if (!value)
-    return;
-  for (std::string_view rest = value; !rest.empty();) {
-    std::string_view word = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+  const char *name = "FP8_EMULATOR_CHECK";
+  readList(name, [&](std::string_view word) {
     auto *it = std::find(std::begin(words), std::end(words), word);
-    if (it != std::end(words))
+    if (it != std::end(words)) {
       checks |= 1u << (it - words);
-    else if (word == "all")
+    } else if (word == "all") {
       checks = (1u << std::size(words)) - 1;
-    else if (word != "none")
-      return expectOneOf(problem, name, value,
-                         "a list of races, proxies, uninitialized, registers, "
-                         "launches, global, "
-                         "all");
-  }
+    } else if (word != "none") {
+      expectOneOf(problem, name, std::getenv(name),
+                  "a list of races, proxies, uninitialized, registers, "
+                  "launches, global, all");
+      return false;
+    }
+    return true;
+  });
+}
+
+template <class T>
+static bool parseNumber(std::string_view text, T &number) {
+  const char *end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end && number > 0;
+}
+
+/// function[@call]=error
+static bool parseFailure(std::string_view text, Failure &failure) {
+  size_t equals = text.find('='), at = text.find('@');
+  if (equals == std::string_view::npos ||
+      !parseNumber(text.substr(equals + 1), failure.error))
+    return false;
+  text = text.substr(0, equals);
+  failure.function = text.substr(0, at);
+  return at == std::string_view::npos ||
+         (at < equals && parseNumber(text.substr(at + 1), failure.call));
+}
+
+static void readFailures(std::string &problem, Settings &settings) {
+  const char *name = "FP8_EMULATOR_FAIL";
+  readList(name, [&](std::string_view word) {
+    Failure failure;
+    if (!parseFailure(word, failure)) {
+      expectOneOf(problem, name, std::getenv(name),
+                  "a list of FUNCTION=ERROR and FUNCTION@CALL=ERROR");
+      return false;
+    }
+    settings.failures.push_back(std::move(failure));
+    return true;
+  });
 }
 
 Settings Settings::read(std::string &problem) {
   Settings settings;
-  readNumber(problem, "FP8_EMULATOR_ARCH", 90, 100, settings.arch);
+  readNumber(problem, "FP8_EMULATOR_VERSION", 1000, 99999, settings.version);
+  readNumber(problem, "FP8_EMULATOR_DEVICES", 0, 8, settings.devices);
+  readNumber(problem, "FP8_EMULATOR_MEMORY", 0, uint64_t{1} << 40,
+             settings.memory);
+  readNumber(problem, "FP8_EMULATOR_POOLS", 0, 1, settings.pools);
+  readNumber(problem, "FP8_EMULATOR_HOST_TENSORS", 0, 1, settings.hostTensors);
+  readList("FP8_EMULATOR_WITHOUT", [&](std::string_view word) {
+    settings.missing.emplace_back(word);
+    return true;
+  });
+  readFailures(problem, settings);
+  if (int arch = readWord(problem, "FP8_EMULATOR_ARCH", {"80", "90", "100"},
+                          "80, 90 or 100");
+      arch >= 0)
+    settings.arch = arch == 0 ? 80 : arch == 1 ? 90 : 100;
+  if (int kernels = readWord(problem, "FP8_EMULATOR_KERNELS", {"skip", "run"},
+                             "run or skip");
+      kernels >= 0)
+    settings.runKernels = kernels == 1;
   readNumber(problem, "FP8_EMULATOR_SMS", 1, 1024, settings.multiprocessors);
   readNumber(problem, "FP8_EMULATOR_SEED", 0, UINT64_MAX, settings.seed);
   readNumber(problem, "FP8_EMULATOR_STEPS", 1, UINT64_MAX, settings.maxSteps);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace fp8emu {
 
@@ -31,9 +32,24 @@ enum Check : uint32_t {
   kCheckGlobal = 32,
 };
 
+/// A call that is to fail.
+struct Failure {
+  std::string function;
+  uint64_t call = 0; /* which, from 1; 0: each */
+  int error = 0;
+};
+
 /// FP8_EMULATOR_<NAME>; docs/Emulator.md describes each.
 struct Settings {
+  unsigned version = 13000; /* of CUDA */
+  unsigned devices = 1;
   unsigned arch = 90;
+  uint64_t memory = uint64_t{8} << 30; /* bytes of a device */
+  bool pools = true;
+  std::vector<std::string> missing; /* functions that the driver lacks */
+  std::vector<Failure> failures;
+  bool runKernels = true;
+  bool hostTensors = true; /* of programs, beside those of the device */
   unsigned multiprocessors = 4;
   uint64_t seed = 1;
   Order order = Order::Random;

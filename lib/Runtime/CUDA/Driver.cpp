@@ -73,7 +73,9 @@ void Loading::load() {
                 "expected a driver for CUDA " + formatVersion(kMinVersion) +
                     " or later, but got one for CUDA " +
                     formatVersion(driver.version));
-  driver.isEmulator = dlsym(library, "fp8emu_is_emulator");
+  auto takesHostTensors =
+      reinterpret_cast<int (*)()>(dlsym(library, "fp8emu_takes_host_tensors"));
+  driver.isEmulator = takesHostTensors && takesHostTensors();
   resolve(library);
 }
 

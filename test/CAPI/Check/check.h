@@ -61,7 +61,7 @@ void check_states(const char *directory);
 void check_threads(void);
 void check_saving(const char *directory);
 /// `runs` says whether there is a GPU that computes.
-void check_gpu(int runs);
+void check_gpu(void);
 void check_no_driver(void);
 
 #endif // FP8_TEST_CAPI_CHECK_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// usage: capi-check cpu|save DIRECTORY, or capi-check gpu|fake-gpu|no-driver
+// usage: capi-check cpu|save DIRECTORY, or capi-check gpu|no-driver
 //
 // Every function of the interface and every error that it names. Files go to
 // the directory.
@@ -129,13 +129,13 @@ int main(int argc, char **argv) {
     check_threads();
   } else if (strcmp(part, "save") == 0 && argc == 3) {
     check_saving(argv[2]);
-  } else if (strcmp(part, "gpu") == 0 || strcmp(part, "fake-gpu") == 0) {
-    check_gpu(strcmp(part, "gpu") == 0);
+  } else if (strcmp(part, "gpu") == 0) {
+    check_gpu();
   } else if (strcmp(part, "no-driver") == 0) {
     check_no_driver();
   } else {
     fprintf(stderr, "usage: capi-check cpu|save DIRECTORY, or capi-check "
-                    "gpu|fake-gpu|no-driver\n");
+                    "gpu|no-driver\n");
     return 2;
   }
   puts("ok");

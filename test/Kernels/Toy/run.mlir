@@ -4,7 +4,7 @@
 // RUN: split-file %s %t
 // RUN: %python %t/inputs.py %t/in.safetensors
 // RUN: toy-compile %t/program.mlir %t/program.so
-// RUN: env FP8_CUDA_DRIVER=%fake_cuda FAKE_CUDA_ARCH=80 FAKE_CUDA_TRACE=%t/trace fp8-run %t/program.so --inputs=%t/in.safetensors | FileCheck %s
+// RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=80 FP8_EMULATOR_TRACE=%t/trace fp8-run %t/program.so --inputs=%t/in.safetensors | FileCheck %s
 // RUN: FileCheck %s --check-prefix=TRACE --input-file=%t/trace
 
 // Compiled, it is a program like any other: fp8-run knows neither the kernel nor
@@ -14,13 +14,13 @@
 
 // TRACE:      cuModuleLoadDataEx
 // TRACE:      cuLaunchKernelEx
-// TRACE-NEXT: {{^}}  fp8_toy_scale_sm80_rank2_b256 grid 47x1x1 block 256x1x1 smem 0{{$}}
+// TRACE-NEXT: {{^}}  fp8_toy_scale_sm80_rank2_b256 grid 47x1x1 block 256x1x1 cluster 1 smem 0{{$}}
 // TRACE:      cuModuleLoadDataEx
 // TRACE:      cuLaunchKernelEx
-// TRACE-NEXT: {{^}}  generic_0 grid 47x1x1 block 256x1x1 smem 0{{$}}
+// TRACE-NEXT: {{^}}  generic_0 grid 47x1x1 block 256x1x1 cluster 1 smem 0{{$}}
 // TRACE-NOT:  cuLaunchKernelEx
 
-// RUN: not env FP8_CUDA_DRIVER=%fake_cuda FAKE_CUDA_ARCH=80 FAKE_CUDA_FAIL=cuLaunchKernelEx=2 fp8-run %t/program.so --inputs=%t/in.safetensors 2>&1 | FileCheck %s --check-prefix=FAILS
+// RUN: not env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=80 FP8_EMULATOR_FAIL=cuLaunchKernelEx=2 fp8-run %t/program.so --inputs=%t/in.safetensors 2>&1 | FileCheck %s --check-prefix=FAILS
 // FAILS: fp8-run: error: cannot launch kernel 'fp8_toy_scale_sm80_rank2_b256': CUDA_ERROR_OUT_OF_MEMORY
 
 //--- program.mlir

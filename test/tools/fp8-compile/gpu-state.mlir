@@ -1,8 +1,8 @@
 // RUN: rm -rf %t && mkdir %t
-// RUN: fp8-compile %s --target=sm_90a --recipe=delayed,amax_history_len=2 -o %t/scaled.so
+// RUN: fp8-compile %s --kernel-format=ptx --target=sm_90a --recipe=delayed,amax_history_len=2 -o %t/scaled.so
 // RUN: FileCheck %s --check-prefix=HEADER --input-file=%t/scaled.h
 // RUN: %c_compiler -std=c11 -Wall -Wextra -pedantic -Werror -I%t -I%fp8_source/include %S/Inputs/gpu_state.c %t/scaled.so -L%fp8_build/lib -lfp8rt -Wl,-rpath,%fp8_build/lib -Wl,-rpath,%t -o %t/state
-// RUN: env FP8_CUDA_DRIVER=%fake_cuda FAKE_CUDA_TRACE=%t/trace %t/state | FileCheck %s
+// RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_TRACE=%t/trace %t/state | FileCheck %s
 // RUN: FileCheck %s --check-prefix=TRACE --input-file=%t/trace
 // UNSUPPORTED: sanitizers
 

@@ -1,5 +1,5 @@
 // RUN: rm -rf %t && mkdir %t
-// RUN: fp8-compile %s --target=sm_90a --recipe=current -o %t/gpu.so
+// RUN: fp8-compile %s --kernel-format=ptx --target=sm_90a --recipe=current -o %t/gpu.so
 // RUN: %c_compiler -std=c11 -Wall -Wextra -pedantic -Werror -I%t -I%fp8_source/include %S/Inputs/gpu.c %t/gpu.so -L%fp8_build/lib -lfp8rt -Wl,-rpath,%fp8_build/lib -Wl,-rpath,%t -o %t/gpu
 // UNSUPPORTED: sanitizers
 
@@ -9,7 +9,7 @@
 // NONE: context: 11: expected a CUDA driver, but got none
 // NONE-NEXT: call: 1: expected a context for 'linear', which runs on a GPU, but got null
 
-// RUN: env FP8_CUDA_DRIVER=%fake_cuda FAKE_CUDA_TRACE=%t/trace %t/gpu | FileCheck %s
+// RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_TRACE=%t/trace %t/gpu | FileCheck %s
 // CHECK: call: 0: [32, 64]
 // CHECK-NEXT: call: 0: [32, 64]
 // CHECK-NEXT: host: 15: expected argument 'x' of 'linear' on device 0, but got one in host memory
@@ -44,10 +44,10 @@
 
 // A launch that fails leaves no results, and no memory.
 
-// RUN: env FP8_CUDA_DRIVER=%fake_cuda FAKE_CUDA_FAIL=cuLaunchKernelEx=701 %t/gpu | FileCheck %s --check-prefix=FAILS
-// RUN: env FP8_CUDA_DRIVER=%fake_cuda FAKE_CUDA_ARCH=80 %t/gpu | FileCheck %s --check-prefix=ARCH
+// RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_FAIL=cuLaunchKernelEx=701 %t/gpu | FileCheck %s --check-prefix=FAILS
+// RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=80 %t/gpu | FileCheck %s --check-prefix=ARCH
 // FAILS: call: 17: cannot launch kernel '{{.*}}': CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
-// ARCH: call: 13: expected code for device 0 (Fake GPU 0, sm_80), but got {{.*}} for sm_90
+// ARCH: call: 13: expected code for device 0 (Emulated A100, sm_80), but got {{.*}} for sm_90
 
 func.func @linear(%x: tensor<32x256xbf16> {fp8.name = "x"}, %w: tensor<256x64xbf16> {fp8.name = "w"})
     -> (tensor<32x64xf32> {fp8.name = "y"}) {

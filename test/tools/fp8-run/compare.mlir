@@ -1,13 +1,13 @@
 // RUN: split-file %s %t
 // RUN: %python %t/inputs.py %t
 
-// The fake driver runs no kernels: what a program writes to its argument is the
+// Kernels are not run: what a program writes to its argument is the
 // CPU's alone.
 
-// RUN: env FP8_CUDA_DRIVER=%fake_cuda fp8-run %t/add.mlir --target=sm_90a --inputs=%t/large.safetensors --compare=cpu | FileCheck %s
-// RUN: not env FP8_CUDA_DRIVER=%fake_cuda fp8-run %t/add.mlir --target=sm_90a --inputs=%t/small.safetensors --compare=cpu 2>&1 | FileCheck %s --check-prefix=SMALL
-// RUN: env FP8_CUDA_DRIVER=%fake_cuda fp8-run %t/add.mlir --target=sm_90a --inputs=%t/small.safetensors --compare=cpu --tolerance=0.4 | FileCheck %s --check-prefix=TOLERATED
-// RUN: not env FP8_CUDA_DRIVER=%fake_cuda fp8-run %t/fill.mlir --target=sm_90a --inputs=%t/large.safetensors --compare=cpu --tolerance=1000 2>&1 | FileCheck %s --check-prefix=NAN
+// RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_KERNELS=skip fp8-run %t/add.mlir --target=sm_90a --inputs=%t/large.safetensors --compare=cpu | FileCheck %s
+// RUN: not env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_KERNELS=skip fp8-run %t/add.mlir --target=sm_90a --inputs=%t/small.safetensors --compare=cpu 2>&1 | FileCheck %s --check-prefix=SMALL
+// RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_KERNELS=skip fp8-run %t/add.mlir --target=sm_90a --inputs=%t/small.safetensors --compare=cpu --tolerance=0.4 | FileCheck %s --check-prefix=TOLERATED
+// RUN: not env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_KERNELS=skip fp8-run %t/fill.mlir --target=sm_90a --inputs=%t/large.safetensors --compare=cpu --tolerance=1000 2>&1 | FileCheck %s --check-prefix=NAN
 
 // A difference is a share of the largest magnitude; NaN is as good as NaN, and
 // not as good as a number.

@@ -45,7 +45,7 @@
 // On a GPU.
 
 // RUN: fp8-compile %t/same.mlir --target=sm_90a -o %t/same.so
-// RUN: env FP8_CUDA_DRIVER=%fake_cuda fp8-run %t/same.so --inputs=%t/same.st | FileCheck %s --check-prefix=GPU
+// RUN: env FP8_CUDA_DRIVER=emulator fp8-run %t/same.so --inputs=%t/same.st | FileCheck %s --check-prefix=GPU
 // RUN: not env FP8_CUDA_DRIVER=%t-nothing fp8-run %t/same.so --inputs=%t/same.st 2>&1 | FileCheck %s --check-prefix=NOGPU
 // GPU: {{^}}y: F32 [2] min 1 max 2 values 1 2
 // NOGPU: {{^}}fp8-run: error: expected a CUDA driver, but got none

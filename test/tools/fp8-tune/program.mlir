@@ -1,5 +1,5 @@
 // UNSUPPORTED: sanitizers
-// RUN: env CUDA_HOME=%t-none FP8_CUDA_DRIVER=%fake_cuda fp8-tune %s --recipe=current --rounds=1 -o %t.json 2>%t.err
+// RUN: env CUDA_HOME=%t-none FP8_CUDA_DRIVER=emulator FP8_EMULATOR_KERNELS=skip fp8-tune %s --recipe=current --rounds=1 -o %t.json 2>%t.err
 // RUN: FileCheck %s --input-file=%t.json
 // RUN: FileCheck %s --check-prefix=REMARK --input-file=%t.err
 // RUN: fp8-opt %s --fp8-pipeline="target=sm_90a recipe=current kernel-table=%t.json to=buffers" | FileCheck %s --check-prefix=TUNED

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FakeDriver.h"
+#include "EmulatedDriver.h"
 
 #include "fp8/Runtime/Context.h"
 #include "fp8/Runtime/Memory.h"
@@ -23,10 +23,10 @@ constexpr fp8rt_program_image kImage = {kPTX, sizeof(kPTX) - 1};
 constexpr fp8rt_program_kernel kKernel = {&kImage, "kernel", nullptr};
 constexpr fp8rt_program_kernel kMissing = {&kImage, "missing", nullptr};
 
-class Context : public FakeDriver {
+class Context : public EmulatedDriver {
 protected:
   void SetUp() override {
-    FakeDriver::SetUp();
+    EmulatedDriver::SetUp();
     expectOk(fp8rt_stream_create(1, &stream));
     expectOk(fp8rt_context_create(1, stream, &context));
     memory = fp8rt_context_alloc(context, 64, FP8RT_WORKSPACE_ZERO);
@@ -36,7 +36,7 @@ protected:
     fp8rt_context_free(context, memory);
     expectOk(fp8rt_context_destroy(context));
     expectOk(fp8rt_stream_destroy(1, stream));
-    FakeDriver::TearDown();
+    EmulatedDriver::TearDown();
   }
 
   void launch(const fp8rt_program_kernel &kernel, uint32_t grid = 2) {
@@ -57,11 +57,11 @@ protected:
 TEST_F(Context, LaunchesInItsStream) {
   launch(kKernel);
   expectOk(fp8rt_context_take_status(context));
-  fake_launch last = getLastLaunch();
+  fp8emu_launch last = getLastLaunch();
   EXPECT_EQ(last.grid[0], 2u);
   EXPECT_EQ(last.device, 1);
   EXPECT_EQ(last.stream, stream);
-  EXPECT_EQ(last.first_param, memory);
+  EXPECT_EQ(getParam<void *>(0), memory);
 }
 
 TEST_F(Context, LaunchesInAnotherStreamWhenTold) {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FakeDriver.h"
+#include "EmulatedDriver.h"
 
 #include "fp8/Runtime/DeviceState.h"
 #include "fp8/Runtime/Memory.h"
@@ -21,10 +21,10 @@ constexpr char kManifest[] =
          {"name": "w", "format": "e4m3", "cache": 12},
          {"name": "dy", "format": "e5m2"}]})";
 
-class DeviceState : public FakeDriver {
+class DeviceState : public EmulatedDriver {
 protected:
   void SetUp() override {
-    FakeDriver::SetUp();
+    EmulatedDriver::SetUp();
     expectOk(fp8rt_stream_create(1, &stream));
     expectOk(fp8rt_state_create(kManifest, sizeof(kManifest) - 1, &state));
     expectOk(fp8rt_state_get_rows(state, &host));
@@ -32,7 +32,7 @@ protected:
   void TearDown() override {
     expectOk(fp8rt_state_destroy(state));
     expectOk(fp8rt_stream_destroy(1, stream));
-    FakeDriver::TearDown();
+    EmulatedDriver::TearDown();
   }
 
   void upload() { expectOk(fp8rt_state_upload(state, 1, stream, &rows)); }
@@ -301,7 +301,7 @@ TEST_F(DeviceState, SaysWhatIsWrong) {
 }
 
 TEST_F(DeviceState, IsWholeAfterAFailure) {
-  fail("cuMemAlloc_v2", kOutOfMemory, 1);
+  fail("cuMemAlloc", kOutOfMemory, 1);
   expectError(fp8rt_state_upload(state, 1, stream, &rows),
               FP8RT_ERROR_OUT_OF_MEMORY, "");
   upload();

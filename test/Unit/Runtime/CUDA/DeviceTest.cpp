@@ -6,15 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FakeDriver.h"
+#include "EmulatedDriver.h"
 
+#include "fp8/Runtime/Memory.h"
 #include "fp8/Runtime/Stream.h"
 
 #include <thread>
 #include <vector>
 
 namespace {
-using Device = FakeDriver;
+using Device = EmulatedDriver;
 } // namespace
 
 TEST_F(Device, TellsWhatThereIs) {
@@ -25,7 +26,7 @@ TEST_F(Device, TellsWhatThereIs) {
   EXPECT_EQ(count, 2);
   fp8rt_device_info info;
   expectOk(fp8rt_device_get_info(1, &info));
-  EXPECT_STREQ(info.name, "Fake GPU 1");
+  EXPECT_STREQ(info.name, "Emulated H200");
   EXPECT_EQ(info.compute_capability_major, 9);
   EXPECT_EQ(info.compute_capability_minor, 0);
   EXPECT_EQ(info.num_sms, 132);
@@ -33,7 +34,7 @@ TEST_F(Device, TellsWhatThereIs) {
   EXPECT_EQ(info.smem_per_block, 49152);
   EXPECT_EQ(info.smem_per_block_optin, 232448);
   EXPECT_EQ(info.smem_per_sm, 233472);
-  EXPECT_EQ(info.l2_cache_size, 62914560);
+  EXPECT_EQ(info.l2_cache_size, 65536);
   EXPECT_EQ(info.supports_clusters, 1);
   EXPECT_EQ(info.supports_memory_pools, 1);
   EXPECT_EQ(info.total_memory, 1 << 30);
@@ -72,7 +73,7 @@ TEST_F(Device, GoesOnWithTheOthersWhenOneIsLost) {
   expectOk(fp8rt_device_synchronize(0));
   lose(0);
   expectError(fp8rt_device_synchronize(0), FP8RT_ERROR_DEVICE_LOST,
-              "cannot synchronise device 0 (Fake GPU 0, sm_90): "
+              "cannot synchronise device 0 (Emulated H200, sm_90): "
               "CUDA_ERROR_ILLEGAL_ADDRESS, an illegal memory access was "
               "encountered");
   fp8rt_stream stream;
@@ -101,11 +102,16 @@ TEST_F(Device, TakesTheTimeBetweenEvents) {
   expectOk(fp8rt_event_create(0, &end));
   expectOk(fp8rt_event_record(0, start, stream));
   expectOk(fp8rt_stream_wait_event(0, stream, start));
+  // A fill takes a millisecond.
+  void *memory = nullptr;
+  expectOk(fp8rt_memory_alloc(0, 64, &memory));
+  expectOk(fp8rt_memory_set(0, memory, 1, 64, stream));
   expectOk(fp8rt_event_record(0, end, stream));
   expectOk(fp8rt_event_synchronize(0, end));
   float milliseconds = 0;
   expectOk(fp8rt_event_get_elapsed_ms(0, start, end, &milliseconds));
   EXPECT_EQ(milliseconds, 1.0f);
+  expectOk(fp8rt_memory_free(0, memory));
   expectOk(fp8rt_event_destroy(0, start));
   expectOk(fp8rt_event_destroy(0, end));
   expectOk(fp8rt_stream_synchronize(0, stream));

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FakeDriver.h"
+#include "Async/TensorMap.h"
+#include "EmulatedDriver.h"
 
 #include "fp8/Runtime/GpuWrappers.h"
 #include "fp8/Runtime/Memory.h"
@@ -14,16 +15,16 @@
 #include <thread>
 
 namespace {
-class GpuWrappers : public FakeDriver {
+class GpuWrappers : public EmulatedDriver {
 protected:
   void SetUp() override {
-    FakeDriver::SetUp();
+    EmulatedDriver::SetUp();
     fp8rt_gpu_take_error();
     mgpuSetDefaultDevice(0);
   }
   void TearDown() override {
     expectOk(fp8rt_gpu_take_error());
-    FakeDriver::TearDown();
+    EmulatedDriver::TearDown();
   }
 
   static void launch(void *function, void *stream, int32_t smem = 0) {
@@ -43,7 +44,7 @@ TEST_F(GpuWrappers, RunAKernel) {
   void *stream = mgpuStreamCreate();
   ASSERT_TRUE(function && stream);
   launch(function, stream, 100 * 1024);
-  fake_launch last = getLastLaunch();
+  fp8emu_launch last = getLastLaunch();
   EXPECT_EQ(last.grid[2], 3u);
   EXPECT_EQ(last.block[0], 32u);
   EXPECT_EQ(last.cluster[0], 0u);
@@ -65,7 +66,7 @@ TEST_F(GpuWrappers, AllocateInTheOrderOfAStream) {
   EXPECT_EQ(getCalls("cuMemAllocFromPoolAsync"), 1);
   mgpuMemFree(ptr, stream);
   EXPECT_EQ(getCalls("cuMemFreeAsync"), 1);
-  EXPECT_EQ(getCalls("cuMemAlloc_v2") + getCalls("cuMemFree_v2"), 0);
+  EXPECT_EQ(getCalls("cuMemAlloc") + getCalls("cuMemFree"), 0);
   mgpuStreamDestroy(stream);
 }
 
@@ -73,13 +74,13 @@ TEST_F(GpuWrappers, AllocateAtOnceWithoutAStream) {
   void *stream = mgpuStreamCreate();
   void *ptr = mgpuMemAlloc(64, nullptr, false);
   void *shared = mgpuMemAlloc(64, stream, true);
-  EXPECT_EQ(getCalls("cuMemAlloc_v2"), 1);
+  EXPECT_EQ(getCalls("cuMemAlloc"), 1);
   EXPECT_EQ(getCalls("cuMemAllocManaged"), 1);
   expectOk(fp8rt_memory_check(1, shared, "shared"));
   // Freed in a stream or not, as the program likes.
   mgpuMemFree(ptr, stream);
   mgpuMemFree(shared, nullptr);
-  EXPECT_EQ(getCalls("cuMemFree_v2"), 2);
+  EXPECT_EQ(getCalls("cuMemFree"), 2);
   EXPECT_EQ(mgpuMemAlloc(0, nullptr, false), nullptr);
   mgpuMemFree(nullptr, nullptr);
   mgpuStreamDestroy(stream);
@@ -116,12 +117,12 @@ TEST_F(GpuWrappers, RegisterDenseHostMemory) {
     int64_t offset, sizes[2], strides[2];
   } memref = {nullptr, ptx, 2, {4, 3}, {3, 1}};
   mgpuMemHostRegisterMemRef(2, &memref, 4);
-  EXPECT_EQ(getCalls("cuMemHostRegister_v2"), 1);
+  EXPECT_EQ(getCalls("cuMemHostRegister"), 1);
   mgpuMemHostUnregisterMemRef(2, &memref, 4);
   EXPECT_EQ(getCalls("cuMemHostUnregister"), 1);
   memref.strides[0] = 5;
   mgpuMemHostRegisterMemRef(2, &memref, 4);
-  EXPECT_EQ(getCalls("cuMemHostRegister_v2"), 1);
+  EXPECT_EQ(getCalls("cuMemHostRegister"), 1);
   expectError(fp8rt_gpu_take_error(), FP8RT_ERROR_INVALID_ARGUMENT,
               "mgpuMemHostRegisterMemRef: expected a dense memref");
 }
@@ -134,16 +135,20 @@ TEST_F(GpuWrappers, MakeATensorMapOnTheDevice) {
   } memref = {
       nullptr, reinterpret_cast<char *>(4096), 8, {2, 64, 128}, {8192, 128, 1}};
   int64_t box[3] = {1, 32, 16};
-  auto *map = static_cast<uint64_t *>(mgpuTensorMapEncodeTiledMemref(
+  auto *map = static_cast<fp8emu::TensorMap *>(mgpuTensorMapEncodeTiledMemref(
       3, &memref, /*type=*/7, 0, /*swizzle=*/2, /*l2_promotion=*/1, 0, box));
   ASSERT_TRUE(map);
-  EXPECT_EQ(map[0], 4096u + 8 * 4);
-  EXPECT_EQ(map[1], 7u << 24 | 3u << 16 | 2u << 8 | 1u);
-  EXPECT_EQ(map[2], 128u);
-  EXPECT_EQ(map[4], 2u);
-  EXPECT_EQ(map[8], 128u * 4);
-  EXPECT_EQ(map[9], 8192u * 4);
-  EXPECT_EQ(map[12], uint64_t{32} << 32 | 16);
+  EXPECT_EQ(map->address, 4096u + 8 * 4);
+  EXPECT_EQ(map->type, 7);
+  EXPECT_EQ(map->rank, 3);
+  EXPECT_EQ(map->swizzle, 2);
+  EXPECT_EQ(map->promotion, 1);
+  EXPECT_EQ(map->lastIndex[0], 127u);
+  EXPECT_EQ(map->lastIndex[2], 1u);
+  EXPECT_EQ(map->strides[1], 128u * 4);
+  EXPECT_EQ(map->strides[2], 8192u * 4);
+  EXPECT_EQ(map->box[0], 16);
+  EXPECT_EQ(map->box[1], 32);
   mgpuMemFree(map, nullptr);
 }
 
@@ -154,7 +159,7 @@ TEST_F(GpuWrappers, MakeATensorMapOnTheDevice) {
 TEST_F(GpuWrappers, DoNothingMoreAfterAnError) {
   void *module = mgpuModuleLoadJIT(ptx, 3);
   void *function = mgpuModuleGetFunction(module, "kernel");
-  fail("cuMemAlloc_v2", kOutOfMemory, 1);
+  fail("cuMemAlloc", kOutOfMemory, 1);
   EXPECT_EQ(mgpuMemAlloc(64, nullptr, false), nullptr);
   launch(function, nullptr);
   mgpuMemset32(nullptr, 1, 1, nullptr);
@@ -207,8 +212,8 @@ TEST_F(GpuWrappers, SayOnceOnStderrWhatFails) {
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "fp8rt: mgpuStreamCreate: cannot make a stream: "
-            "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, in the words of the fake "
-            "driver\n");
+            "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, system has unsupported "
+            "display driver / cuda driver combination\n");
 }
 
 TEST_F(GpuWrappers, KeepTheErrorsOfThreadsApart) {
@@ -232,7 +237,7 @@ TEST_F(GpuWrappers, SurviveALostDevice) {
   void *stream = mgpuStreamCreate();
   mgpuStreamDestroy(stream);
   expectOk(fp8rt_gpu_take_error());
-  // The fake driver brings the device back, a real one would not.
+  // The emulator brings the device back, a real one would not.
   reset();
   mgpuMemFree(ptr, nullptr);
 }

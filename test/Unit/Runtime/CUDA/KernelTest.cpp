@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FakeDriver.h"
+#include "EmulatedDriver.h"
 
 #include "fp8/Runtime/Context.h"
 #include "fp8/Runtime/Kernel.h"
@@ -49,10 +49,10 @@ constexpr char kLaunch[] = R"({
   "overlap": true, "flops": "m n * 2 *"
 })";
 
-class Kernel : public FakeDriver {
+class Kernel : public EmulatedDriver {
 protected:
   void SetUp() override {
-    FakeDriver::SetUp();
+    EmulatedDriver::SetUp();
     expectOk(fp8rt_stream_create(1, &stream));
     expectOk(fp8rt_module_load(1, kPTX, sizeof(kPTX) - 1, &module));
     expectOk(fp8rt_module_get_function(module, "kernel", &function));
@@ -64,7 +64,7 @@ protected:
     expectOk(fp8rt_memory_free(1, memory));
     expectOk(fp8rt_module_unload(module));
     expectOk(fp8rt_stream_destroy(1, stream));
-    FakeDriver::TearDown();
+    EmulatedDriver::TearDown();
   }
 
   /// kLaunch with a text replaced.
@@ -89,15 +89,6 @@ protected:
     EXPECT_EQ(fp8rt_kernel_destroy(kernel), FP8RT_OK);
     return status;
   }
-  template <typename T>
-  static T getParam(unsigned index) {
-    fake_launch last = getLastLaunch();
-    EXPECT_EQ(last.param_bytes[index], sizeof(T));
-    T value;
-    std::memcpy(&value, last.params[index], sizeof(T));
-    return value;
-  }
-
   fp8rt_stream stream = nullptr;
   fp8rt_module module = 0;
   fp8rt_function function = 0;
@@ -107,7 +98,7 @@ protected:
 
 TEST_F(Kernel, IsLaunchedAsDescribed) {
   expectOk(launch());
-  fake_launch last = getLastLaunch();
+  fp8emu_launch last = getLastLaunch();
   // 4 x 2 clusters of two blocks.
   EXPECT_EQ(last.grid[0], 16u);
   EXPECT_EQ(last.grid[1], 1u);
@@ -188,7 +179,7 @@ TEST_F(Kernel, AsksForTheNumberOfPersistentClustersOnly) {
 TEST_F(Kernel, HasGridsOfThreeDimensions) {
   expectOk(launch(edit("[\"m 32 ceildiv n 64 ceildiv *\"]",
                        "[\"m 64 ceildiv\", \"n\", \"3\"]")));
-  fake_launch last = getLastLaunch();
+  fp8emu_launch last = getLastLaunch();
   EXPECT_EQ(last.grid[0], 4u);
   EXPECT_EQ(last.grid[1], 72u);
   EXPECT_EQ(last.grid[2], 3u);

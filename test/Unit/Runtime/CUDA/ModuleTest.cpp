@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FakeDriver.h"
+#include "EmulatedDriver.h"
 
 #include "fp8/Runtime/Module.h"
 
@@ -16,7 +16,7 @@
 #include <vector>
 
 namespace {
-class Module : public FakeDriver {
+class Module : public EmulatedDriver {
 protected:
   static fp8rt_status load(const std::string &image, fp8rt_module *module,
                            int32_t device = 0) {
@@ -27,7 +27,7 @@ protected:
                             const std::string &version = "8.0") {
     return "// Made by hand.\n.version " + version + "\n.target " + target +
            "\n.address_size 64\n.visible .entry kernel(\n.param .u64 x)\n"
-           "{ ret; }\n";
+           ".maxntid 512, 1, 1\n{ ret; }\n";
   }
 
   /// A cubin without contents, as CUDA 13 marks it or as those before did.
@@ -102,26 +102,28 @@ TEST_F(Module, IsLoadedFromPTXInAnyLayout) {
               FP8RT_ERROR_UNSUPPORTED_ARCH, "PTX 8.0 for sm_100a");
 }
 
-TEST_F(Module, IsLoadedFromACubin) {
+// The emulator runs PTX alone, but it is asked.
+TEST_F(Module, GivesACubinToTheDriver) {
   fp8rt_module module;
-  expectOk(load(getCubin(90, true), &module));
-  expectOk(fp8rt_module_unload(module));
+  expectError(load(getCubin(90, true), &module), FP8RT_ERROR_UNSUPPORTED_ARCH,
+              "but got a cubin for sm_90a");
+  EXPECT_EQ(getCalls("cuModuleLoadDataEx"), 1);
 }
 
 TEST_F(Module, TellsWhatTheCompilerSaid) {
   fp8rt_module module = 7;
-  expectError(load(getPTX() + "syntax error\n", &module),
-              FP8RT_ERROR_INVALID_IMAGE,
-              "cannot load PTX 8.0 for sm_90a on device 0 (Fake GPU 0, sm_90): "
-              "CUDA_ERROR_INVALID_PTX, in the words of the fake driver: line "
-              "4; error   : unexpected 'syntax'; fatal.");
+  expectError(
+      load(getPTX() + "syntax error\n", &module), FP8RT_ERROR_INVALID_IMAGE,
+      "cannot load PTX 8.0 for sm_90a on device 0 (Emulated H200, sm_90): "
+      "CUDA_ERROR_INVALID_PTX, a PTX JIT compilation failed: line "
+      "9: expected a directive of a module, but got 'syntax'");
   EXPECT_EQ(module, 7u);
 }
 
 TEST_F(Module, NamesBothArchitectures) {
   fp8rt_module module;
   const char *expected =
-      "expected code for device 0 (Fake GPU 0, sm_90), but got ";
+      "expected code for device 0 (Emulated H200, sm_90), but got ";
   expectError(load(getPTX("sm_100a"), &module), FP8RT_ERROR_UNSUPPORTED_ARCH,
               std::string(expected) + "PTX 8.0 for sm_100a");
   expectError(load(getCubin(100, true), &module), FP8RT_ERROR_UNSUPPORTED_ARCH,
@@ -229,7 +231,7 @@ TEST_F(Module, HasKernelsByName) {
   fp8rt_function_info info;
   expectOk(fp8rt_function_get_info(function, &info));
   EXPECT_EQ(info.device, 0);
-  EXPECT_EQ(info.num_registers, 128);
+  EXPECT_EQ(info.num_registers, 64);
   EXPECT_EQ(info.local_bytes, 0);
   EXPECT_EQ(info.static_smem, 0);
   EXPECT_EQ(info.max_dynamic_smem, 49152);
@@ -248,7 +250,7 @@ TEST_F(Launch, PassesTheConfigurationOn) {
   config.dynamic_smem = 1000;
   config.flags = FP8RT_LAUNCH_OVERLAP;
   expectOk(launch());
-  fake_launch last = getLastLaunch();
+  fp8emu_launch last = getLastLaunch();
   EXPECT_EQ(last.grid[0], 4u);
   EXPECT_EQ(last.grid[1], 3u);
   EXPECT_EQ(last.grid[2], 2u);
@@ -262,7 +264,7 @@ TEST_F(Launch, PassesTheConfigurationOn) {
   EXPECT_EQ(last.overlap, 1);
   EXPECT_EQ(last.device, 1);
   EXPECT_EQ(last.stream, stream);
-  EXPECT_EQ(last.first_param, this);
+  EXPECT_EQ(getParam<void *>(0), this);
 }
 
 TEST_F(Launch, HasNoAttributesByItself) {
@@ -321,8 +323,8 @@ TEST_F(Launch, HasTheSharedMemoryItWasGiven) {
   expectOk(fp8rt_function_set_max_dynamic_smem(function, 232448));
   expectError(fp8rt_function_set_max_dynamic_smem(function, 232449),
               FP8RT_ERROR_INVALID_ARGUMENT,
-              "expected bytes to be from 0 to 232448, what device 1 (Fake GPU "
-              "1, sm_90) has for kernel 'kernel', but got 232449");
+              "expected bytes to be from 0 to 232448, what device 1 "
+              "(Emulated H200, sm_90) has for kernel 'kernel', but got 232449");
   expectError(fp8rt_function_set_max_dynamic_smem(function, -1),
               FP8RT_ERROR_INVALID_ARGUMENT, "but got -1");
 }
@@ -330,9 +332,12 @@ TEST_F(Launch, HasTheSharedMemoryItWasGiven) {
 // What the kernel declares itself comes out of the same 227 KiB.
 TEST_F(Launch, HasWhatTheKernelLeavesOfTheSharedMemory) {
   fp8rt_module other;
-  expectOk(load(getPTX() + ".shared .align 16 .b8 table[1000];\n"
-                           ".shared .align 4 .b8 sums[24];\n"
-                           ".extern .shared .align 16 .b8 rest[];\n",
+  expectOk(load(".version 8.0\n.target sm_90a\n.address_size 64\n"
+                ".shared .align 16 .b8 table[1000];\n"
+                ".shared .align 4 .b8 sums[24];\n"
+                ".visible .entry kernel()\n{\n.reg .b32 %r<2>;\n"
+                "mov.b32 %r1, 0;\nst.shared.b32 [table], %r1;\n"
+                "st.shared.b32 [sums], %r1;\nret;\n}\n",
                 &other, 1));
   expectOk(fp8rt_module_get_function(other, "kernel", &function));
   fp8rt_function_info info;
@@ -400,7 +405,8 @@ TEST_F(Launch, GoesOnElsewhereWhenTheDeviceIsLost) {
   fp8rt_function otherFunction;
   expectOk(load(getPTX(), &other, 0));
   expectOk(fp8rt_module_get_function(other, "kernel", &otherFunction));
-  expectOk(fp8rt_launch(otherFunction, &config, nullptr, nullptr));
+  void *params[] = {&param};
+  expectOk(fp8rt_launch(otherFunction, &config, params, nullptr));
   expectOk(fp8rt_module_unload(other));
 }
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FakeDriver.h"
+#include "EmulatedDriver.h"
 
 #include "fp8/Runtime/Memory.h"
 #include "fp8/Runtime/Profile.h"
@@ -32,10 +32,10 @@ constexpr fp8rt_program_image kImage = {kPTX, sizeof(kPTX) - 1};
 constexpr fp8rt_program_kernel kPlain = {&kImage, "plain", nullptr};
 constexpr fp8rt_program_kernel kDescribed = {&kImage, "described", kLaunch};
 
-class Profile : public FakeDriver {
+class Profile : public EmulatedDriver {
 protected:
   void SetUp() override {
-    FakeDriver::SetUp();
+    EmulatedDriver::SetUp();
     expectOk(fp8rt_stream_create(1, &stream));
     expectOk(fp8rt_context_create(1, stream, &context));
     memory = fp8rt_context_alloc(context, 4096, 0);
@@ -46,8 +46,8 @@ protected:
     expectOk(fp8rt_context_destroy(context));
     expectOk(fp8rt_stream_destroy(1, stream));
     // Whatever happened, no event is left.
-    EXPECT_EQ(getCalls("cuEventCreate"), getCalls("cuEventDestroy_v2"));
-    FakeDriver::TearDown();
+    EXPECT_EQ(getCalls("cuEventCreate"), getCalls("cuEventDestroy"));
+    EmulatedDriver::TearDown();
   }
 
   void launchPlain() {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FakeDriver.h"
+#include "EmulatedDriver.h"
 
 #include "fp8/Runtime/DeviceState.h"
 #include "fp8/Runtime/Memory.h"
@@ -39,10 +39,10 @@ void refuse(void **arguments) {
                         /*condition=*/0, "not today");
 }
 
-class DeviceProgramState : public FakeDriver {
+class DeviceProgramState : public EmulatedDriver {
 protected:
   void SetUp() override {
-    FakeDriver::SetUp();
+    EmulatedDriver::SetUp();
     calls = 0;
     function.flags = FP8RT_FUNCTION_TAKES_STATE | FP8RT_FUNCTION_TAKES_CONTEXT;
     info.version = FP8RT_VERSION;
@@ -62,7 +62,7 @@ protected:
     expectOk(fp8rt_state_destroy(state));
     expectOk(fp8rt_context_destroy(context));
     expectOk(fp8rt_stream_destroy(1, stream));
-    FakeDriver::TearDown();
+    EmulatedDriver::TearDown();
   }
 
   fp8rt_status run() {

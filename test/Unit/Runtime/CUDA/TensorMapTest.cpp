@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FakeDriver.h"
+#include "Async/TensorMap.h"
+#include "EmulatedDriver.h"
 
 #include "fp8/Runtime/TensorMap.h"
 
@@ -15,7 +16,7 @@
 #include <vector>
 
 namespace {
-class TensorMap : public FakeDriver {
+class TensorMap : public EmulatedDriver {
 protected:
   /// A tensor that no other test uses: maps stay in the cache.
   static fp8rt_tensor_map_desc getDesc(uint64_t address = 0) {
@@ -45,8 +46,14 @@ protected:
     EXPECT_EQ(getCalls("cuTensorMapEncodeTiled"), 0);
   }
 
+  static fp8emu::TensorMap decode(const fp8rt_tensor_map &map) {
+    fp8emu::TensorMap decoded;
+    std::memcpy(&decoded, &map, sizeof(decoded));
+    EXPECT_EQ(decoded.magic, fp8emu::kTensorMapMagic);
+    return decoded;
+  }
   static uint64_t getAddress(const fp8rt_tensor_map &map) {
-    return map.opaque[0]; /* where the fake driver puts it */
+    return decode(map).address;
   }
 };
 } // namespace
@@ -56,13 +63,18 @@ TEST_F(TensorMap, SaysWhatItWasToldTo) {
   fp8rt_tensor_map map;
   expectOk(fp8rt_tensor_map_get(0, &desc, &map));
   EXPECT_EQ(getAddress(map), reinterpret_cast<uintptr_t>(desc.address));
-  EXPECT_EQ(map.opaque[1], 9u << 24 | 3u << 16 | 3u << 8 | 3u);
-  EXPECT_EQ(map.opaque[2], 1000u);
-  EXPECT_EQ(map.opaque[4], 3u);
-  EXPECT_EQ(map.opaque[8], 2048u);
-  EXPECT_EQ(map.opaque[9], 1u << 20);
-  EXPECT_EQ(map.opaque[12], uint64_t{128} << 32 | 64);
-  EXPECT_EQ(map.opaque[13], 1u);
+  fp8emu::TensorMap decoded = decode(map);
+  EXPECT_EQ(decoded.type, 9);
+  EXPECT_EQ(decoded.rank, 3);
+  EXPECT_EQ(decoded.swizzle, 3);
+  EXPECT_EQ(decoded.promotion, 3);
+  EXPECT_EQ(decoded.lastIndex[0], 999u);
+  EXPECT_EQ(decoded.lastIndex[2], 2u);
+  EXPECT_EQ(decoded.strides[1], 2048u);
+  EXPECT_EQ(decoded.strides[2], 1u << 20);
+  EXPECT_EQ(decoded.box[0], 64);
+  EXPECT_EQ(decoded.box[1], 128);
+  EXPECT_EQ(decoded.box[2], 1);
 }
 
 TEST_F(TensorMap, IsMadeOnce) {

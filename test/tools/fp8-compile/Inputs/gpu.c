@@ -10,7 +10,7 @@ static void *x, *w;
 
 /* Between the calls of the driver in its trace. */
 static void mark(const char *text) {
-  const char *path = getenv("FAKE_CUDA_TRACE");
+  const char *path = getenv("FP8_EMULATOR_TRACE");
   FILE *file = path ? fopen(path, "a") : NULL;
   if (!file)
     return;

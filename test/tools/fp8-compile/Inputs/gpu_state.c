@@ -9,7 +9,7 @@
 
 /* Between the calls of the driver in its trace. */
 static void mark(const char *text) {
-  FILE *file = fopen(getenv("FAKE_CUDA_TRACE"), "a");
+  FILE *file = fopen(getenv("FP8_EMULATOR_TRACE"), "a");
   if (!file)
     return;
   fprintf(file, "%s\n", text);
