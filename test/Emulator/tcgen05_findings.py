@@ -118,6 +118,13 @@ class Findings(unittest.TestCase):
         self.finds("expected an address at lane 0 of tensor memory, but got lane 5",
                    work=WORK.replace(MMA, "add.s32 %r1, %r1, 0x50000;\n" + MMA))
 
+    def test_what_is_not_modelled(self):
+        for old, new, message in [("mma.", "mma.ws.", "expected no .ws: weights that stay are not modelled"),
+                                  ("mma.", "mma.sp.", "expected no .sp: sparse operands are not modelled"),
+                                  (MMA, "tcgen05.shift.cta_group::1.down [%r1];",
+                                   "expected no tcgen05.shift, which is not modelled")]:
+            self.finds(message, work=WORK.replace(MMA, MMA.replace(old, new)), code=218)
+
     def test_instruction_descriptors(self):
         for bits, message in [
                 (1 << 2, "0 in bit 2 of the instruction descriptor, sparsity, which is not modelled, but got 1"),
@@ -134,6 +141,14 @@ class Findings(unittest.TestCase):
             with self.subTest(message=message):
                 self.finds(message, work=WORK.replace(str(WORD), str(WORD | bits)), code=715)
         self.finds("expected N to be a multiple of 8 up to 256", work=WORK.replace(str(WORD), str(WORD & ~(63 << 17))))
+        integers = WORK.replace("f8f6f4", "i8")
+        self.accepts(work=integers.replace(str(WORD), str(WORD ^ 3 << 4)))
+        for bits, message in [(0, "2 (s32) in bits 4 to 5 of the instruction descriptor, the type of D, but got 1"),
+                              (3 << 4 | 2 << 7, "0 (u8) or 1 (s8) in bits 7 to 9 of the instruction descriptor"),
+                              (3 << 4 | 1 << 14, "bits 13 to 14 of the instruction descriptor, negation"),
+                              (3 << 4 | 1 << 17, "expected N to be a multiple of 16 up to 256 in bits 17 to 22")]:
+            with self.subTest(message=message):
+                self.finds(message, work=integers.replace(str(WORD), str(WORD ^ bits)), code=715)
         scaled = MMA.replace("f8f6f4", "mxf8f6f4.block_scale").replace("%p4", "[%r1], [%r1], %p4")
         word = 32 >> 3 << 17 | 1 << 23 | 1 << 27
         for kind, bits, message in [

@@ -156,6 +156,54 @@ class Layouts(unittest.TestCase):
         self.multiply("f8f6f4", "e4m3", "e4m3", skip=[0xffffffff, 0, 0x12345678, 1], steps=1)
         self.multiply("f8f6f4", "e4m3", "e4m3", skip=[0, 1, 2, 3, 4, 5, 6, 7], m=256, group=2, steps=1)
 
+    def test_integers(self):
+        for m, n, group in [(64, 8, 1), (128, 24, 1), (128, 256, 1), (128, 32, 2), (256, 64, 2)]:
+            for signed in range(4):
+                with self.subTest(m=m, n=n, signed=signed):
+                    self.add_integers(m, n, group, [signed & 1, signed >> 1])
+
+    def test_integers_at_their_limits(self):
+        for saturate in (False, True):
+            for signed in ([1, 1], [0, 1], [0, 0]):
+                self.add_integers(128, 32, 1, signed, saturate, largest=True)
+
+    def add_integers(self, m, n, group, signed, saturate=False, largest=False):
+        """Two instructions along K onto what was there; where `largest`, products and sums of the largest size."""
+        types = [np.int8 if each else np.uint8 for each in signed]
+        if largest:
+            a, b = (rng.choice([np.iinfo(type_).min, np.iinfo(type_).max], size).astype(type_)
+                    for type_, size in zip(types, [(m, 64), (n, 64)]))
+            a[:], b[:] = a[:, :1], b[:, :1]
+        else:
+            a, b = (rng.integers(np.iinfo(type_).min, np.iinfo(type_).max, size, type_, True)
+                    for type_, size in zip(types, [(m, 64), (n, 64)]))
+        columns = max(32, 1 << (n - 1).bit_length())
+        limits = [-1 << 31, (1 << 31) - 1, 0] if largest else [1000, -1000]
+        before = rng.choice(np.array(limits, np.int32), (group, 128, columns))
+        images, tiles = [], None
+        for block in range(group):
+            tiles = [Tile(each.view(np.uint8)[block * each.shape[0] // group:(block + 1) * each.shape[0] // group], 64)
+                     for each in (a, b)]
+            image, offsets = lay(tiles)
+            images.append(image)
+        number = saturate << 3 | 2 << 4 | signed[0] << 7 | signed[1] << 10 | n >> 3 << 17 | m >> 4 << 24
+        work = "setp.ne.u32 %p4, 1, 0;\n"
+        for step in range(2):
+            work += tiles[0].descriptor("%d8", offsets[0], step) + tiles[1].descriptor("%d9", offsets[1], step)
+            work += f"tcgen05.mma.cta_group::{group}.kind::i8 [%r1], %d8, %d9, {number}, %p4;\n"
+        got = execute(device, work, images, before.view(np.uint32), group)
+        for block in range(group):
+            for row in range(m // group):
+                lane, split = self.place(m, n, row, group)
+                for half, (first, end) in enumerate(split):
+                    at = block, lane + 64 * half, slice(end - first)
+                    sums = before[at].astype(np.int64)
+                    for step in (slice(32), slice(32, 64)):
+                        sums += a[block * m // group + row, step].astype(np.int64) @ b[first:end, step].T.astype(np.int64)
+                        if saturate:
+                            sums = np.clip(sums, -1 << 31, (1 << 31) - 1)
+                    np.testing.assert_array_equal(got[at], sums.astype(np.uint64).astype(np.uint32))
+
     def test_a_in_tensor_memory(self):
         n, k = 32, 64
         for m in (64, 128):

@@ -44,10 +44,11 @@ std::string TensorInstruction::decodeTypes(uint32_t bits) {
     unsigned first, last;
     const char *name;
     Element *type;
+    bool *isSigned;
   };
   unsigned lastB = isFP4() ? 11 : 12;
-  for (Place at : {Place{7, 9, "the type of A", &typeA},
-                   Place{10, lastB, "the type of B", &typeB}}) {
+  for (Place at : {Place{7, 9, "the type of A", &typeA, &signedA},
+                   Place{10, lastB, "the type of B", &typeB, &signedB}}) {
     uint32_t code = getField(bits, at.first, at.last);
     auto fail = [&](const char *expected) {
       return wrongField(bits, at.first, at.last, at.name, expected);
@@ -68,6 +69,12 @@ std::string TensorInstruction::decodeTypes(uint32_t bits) {
       if (code == 2 || code > 5)
         return fail("0 (e4m3), 1 (e5m2), 3 (e2m3), 4 (e3m2) or 5 (e2m1)");
       *at.type = kSmallTypes[code];
+      break;
+    case TensorKind::I8:
+      if (code > 1)
+        return fail("0 (u8) or 1 (s8)");
+      *at.type = Element::E4M3;
+      *at.isSigned = code;
       break;
     case TensorKind::MXF4:
     case TensorKind::MXF4NVF4:
@@ -94,8 +101,11 @@ std::string TensorInstruction::checkShape() const {
            " in the instruction descriptor, but got " + std::to_string(rows);
   unsigned step = group == 2 ? 16 : 8;
   // Units of 16 bytes, in each block.
-  if (transposeB && getBytes(typeB) == 1)
+  if ((transposeB && getBytes(typeB) == 1) || kind == TensorKind::I8)
     step = group == 2 ? 32 : 16;
+  if (kind == TensorKind::I8 && group == 1 && !transposeB &&
+      (columns == 8 || columns == 24))
+    return "";
   if (columns == 0 || columns > kMaxColumns || columns % step != 0)
     return "expected N to be a multiple of " + std::to_string(step) +
            " up to 256 in bits 17 to 22 of the instruction descriptor, but "
@@ -117,8 +127,9 @@ std::string TensorInstruction::decode(uint32_t bits) {
   };
   if (!require(zero(2, 2, "sparsity, which is not modelled")) ||
       !require(zero(0, 1, "which of sparse elements")) ||
-      !require(
-          zero(3, 3, isScaled() ? "reserved" : "saturation of integers")) ||
+      (kind != TensorKind::I8 &&
+       !require(
+           zero(3, 3, isScaled() ? "reserved" : "saturation of integers"))) ||
       !require(zero(6, 6, "reserved")) || !require(decodeTypes(bits)))
     return text;
   negateA = getField(bits, 13, 13);
@@ -129,7 +140,13 @@ std::string TensorInstruction::decode(uint32_t bits) {
   rows = getField(bits, 24, 28) * 16;
   if (!isScaled()) {
     uint32_t d = getField(bits, 4, 5);
-    if (d > 1 || (d == 0 && kind == TensorKind::TF32))
+    if (kind == TensorKind::I8) {
+      if (d != 2)
+        return wrongField(bits, 4, 5, "the type of D", "2 (s32)");
+      if (!require(zero(13, 14, "negation, which integers have not")))
+        return text;
+      saturate = getField(bits, 3, 3);
+    } else if (d > 1 || (d == 0 && kind == TensorKind::TF32))
       return wrongField(bits, 4, 5, "the type of D",
                         kind == TensorKind::TF32 ? "1 (f32)"
                                                  : "0 (f16) or 1 (f32)");

@@ -16,16 +16,26 @@
 
 namespace fp8emu {
 
-enum class TensorKind : uint8_t { F16, TF32, F8F6F4, MXF8F6F4, MXF4, MXF4NVF4 };
+enum class TensorKind : uint8_t {
+  F16,
+  TF32,
+  F8F6F4,
+  I8,
+  MXF8F6F4,
+  MXF4,
+  MXF4NVF4
+};
 
 /// Of an instruction: its opcode, and the descriptor of 32 bits (PTX ISA,
 /// "Instruction Descriptor").
 struct TensorInstruction {
   TensorKind kind;
-  unsigned group;   /* of blocks: 1 or 2 */
-  unsigned factors; /* of a row, where blocks are scaled */
-  Element typeA, typeB;
-  bool half = false; /* D is f16 */
+  unsigned group;                        /* of blocks: 1 or 2 */
+  unsigned factors;                      /* of a row, where blocks are scaled */
+  Element typeA, typeB;                  /* of integers any type of a byte */
+  bool signedA = false, signedB = false; /* of integers */
+  bool half = false;                     /* D is f16 */
+  bool saturate = false; /* D, of integers, stays at its limits */
   bool negateA = false, negateB = false;
   bool transposeA = false, transposeB = false; /* rows lie side by side */
   unsigned rows = 0, columns = 0;              /* of both blocks */

@@ -149,6 +149,8 @@ static void decodeTcgen05(Decoder &decoder, Modifiers &modifiers, Op &op) {
     op.handler = what == "fence::before_thread_sync" ? fenceBefore : fenceAfter;
     return;
   }
+  if (what == "shift")
+    decoder.fail("expected no tcgen05.shift, which is not modelled");
   decoder.fail("unknown operation '" + std::string(what) + "'");
 }
 

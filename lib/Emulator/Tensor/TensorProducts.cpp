@@ -15,6 +15,7 @@
 
 #include "Exec/Floats.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace fp8emu;
@@ -31,6 +32,20 @@ enum : uint32_t {
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
+
+/// Of 32 products and D, which wraps around unless it is to stay at its limits.
+static uint32_t addIntegers(const TensorInstruction &instruction,
+                            const uint8_t *a, const uint8_t *b, int32_t sum) {
+  int64_t all = sum;
+  auto load = [](uint8_t code, bool isSigned) {
+    return isSigned ? static_cast<int8_t>(code) : int{code};
+  };
+  for (unsigned k = 0; k < instruction.products(); ++k)
+    all += load(a[k], instruction.signedA) * load(b[k], instruction.signedB);
+  if (instruction.saturate)
+    all = std::clamp<int64_t>(all, INT32_MIN, INT32_MAX);
+  return static_cast<uint32_t>(all);
+}
 
 void TensorProduct::multiplyBlock(Cta &cta, const uint32_t *skipped,
                                   BlockSums &sums,
@@ -57,7 +72,8 @@ void TensorProduct::multiplyBlock(Cta &cta, const uint32_t *skipped,
             readFactors(memory, quarter + n % 32, factorsB.column + n / 32,
                         instruction.factorB, factors[first + n]);
       }
-      if (!known || std::memcmp(factors, lastFactors, sizeof(factors)) != 0) {
+      if (instruction.kind != TensorKind::I8 &&
+          (!known || std::memcmp(factors, lastFactors, sizeof(factors)) != 0)) {
         sums.setColumns(columns, factors);
         std::memcpy(lastFactors, factors, sizeof(factors));
         known = true;
@@ -66,6 +82,14 @@ void TensorProduct::multiplyBlock(Cta &cta, const uint32_t *skipped,
         continue;
       if (aInTensor)
         readTensor(memory, at, a[row]);
+      if (instruction.kind == TensorKind::I8) {
+        for (unsigned n = 0; n < width; ++n) {
+          uint32_t &word = memory.word(at, d.column + n);
+          word = addIntegers(instruction, a[row], columns[first + n],
+                             fresh ? 0 : static_cast<int32_t>(word));
+        }
+        continue;
+      }
       float out[kMaxColumns];
       for (unsigned n = 0; n < width && !fresh; ++n) {
         uint32_t word = memory.word(at, d.column + n);
@@ -223,13 +247,20 @@ static unsigned takeFactors(Decoder &decoder, Modifiers &modifiers,
 
 void fp8emu::decodeTensorProduct(Decoder &decoder, Modifiers &modifiers,
                                  Op &op) {
+  for (auto [modifier, what] :
+       {std::pair{"sp", "sparse operands"}, {"ws", "weights that stay"}})
+    if (modifiers.take(modifier))
+      decoder.fail(std::string("expected no .") + modifier + ": " + what +
+                   " are not modelled");
   unsigned group = takeGroup(decoder, modifiers);
-  auto kind =
-      modifiers.takeOneOf({"kind::f16", "kind::tf32", "kind::f8f6f4",
-                           "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"});
+  auto kind = modifiers.takeOneOf({"kind::f16", "kind::tf32", "kind::f8f6f4",
+                                   "kind::i8", "kind::mxf8f6f4", "kind::mxf4",
+                                   "kind::mxf4nvf4"});
   if (!kind)
     decoder.fail("expected a .kind that is modelled");
   auto which = static_cast<TensorKind>(*kind);
+  if (which == TensorKind::I8)
+    decoder.expectTarget(100, "a");
   bool scaled = which >= TensorKind::MXF8F6F4;
   if (modifiers.take("block_scale") != scaled)
     decoder.fail(scaled ? "expected .block_scale" : "expected no .block_scale");
