@@ -21,6 +21,8 @@ SOME = [config(128, 256, 3), config(128, 96, 3, staging=1), config(128, 128, 2, 
 PAIRED = [config(256, 256, 4, blocks=2), config(256, 64, 3, group=3, blocks=2),
           config(256, 96, 3, store="direct", blocks=2), config(256, 128, 2, finishers=2, blocks=2),
           config(32, 256, 4, group=1, swap_ab="true", store="direct", blocks=2)]
+# The same with factors of 32 beside the sums in tensor memory.
+PAIRED_MICRO = [config(256, 224, 4, blocks=2)] + PAIRED[1:]
 # Of results whose rows are no multiples of 16 bytes, and of the others.
 DIRECT = [config for config in SOME if "direct" in config]
 
@@ -57,6 +59,12 @@ def every_microscaling():
     yield "micro_batch", kind(scale_a="1x32", scale_b="1x32", accumulate="promote", batched=True, configs=SOME[1:])
     yield "micro_gelu", kind(scale_a="1x32", scale_b="1x32", accumulate="promote", epilogue="bias_gelu_quantize",
                              result="e4m3", configs=TABLE)
+    for a, b in OPERANDS[:2]:
+        yield f"paired_micro_{a}_{b}", kind(a, b, "f32", "1x32", "1x32", "promote", configs=PAIRED_MICRO)
+    yield "paired_micro_batch", kind(scale_a="1x32", scale_b="1x32", accumulate="promote", batched=True,
+                                     configs=PAIRED_MICRO)
+    yield "paired_micro_gelu", kind(scale_a="1x32", scale_b="1x32", accumulate="promote",
+                                    epilogue="bias_gelu_quantize", result="e4m3", configs=PAIRED_MICRO)
 
 
 KINDS = {

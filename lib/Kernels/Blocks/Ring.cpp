@@ -14,11 +14,11 @@ using namespace mlir::fp8;
 /// An mbarrier object.
 static constexpr int64_t kBarrierBytes = 8;
 
-void Ring::initialize(int64_t fullArrivals, int64_t emptyArrivals) {
+void Ring::initialize(Value fullArrivals, int64_t emptyArrivals) {
   Value ofAllBlocks = b.mul(getNumFilled(), emptyArrivals);
   for (int64_t stage = 0; stage < stages; ++stage) {
-    NVVM::MBarrierInitOp::create(b, getFullBarrier(b.i32(stage)),
-                                 b.i32(fullArrivals), /*predicate=*/Value());
+    NVVM::MBarrierInitOp::create(b, getFullBarrier(b.i32(stage)), fullArrivals,
+                                 /*predicate=*/Value());
     NVVM::MBarrierInitOp::create(b, getEmptyBarrier(b.i32(stage)), ofAllBlocks,
                                  /*predicate=*/Value());
   }

@@ -52,7 +52,11 @@ public:
   /// Initialises the barriers: one thread. A slot is full after
   /// `fullArrivals` and their bytes, empty after `emptyArrivals` of each block
   /// that gives it back.
-  void initialize(int64_t fullArrivals, int64_t emptyArrivals);
+  void initialize(int64_t fullArrivals, int64_t emptyArrivals) {
+    initialize(b.i32(fullArrivals), emptyArrivals);
+  }
+  /// The same with a number (i32) that differs between blocks.
+  void initialize(Value fullArrivals, int64_t emptyArrivals);
 
   Value getFullBarrier(Value stage);
   Value getEmptyBarrier(Value stage);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Blocks/BulkCopy.h"
 #include "../Blocks/OperandCopy.h"
 #include "../Matmul/MatmulArguments.h"
 #include "Roles.h"
@@ -111,6 +112,29 @@ void sm100::buildFactorLoader(const MatmulContext &kernel,
                  // counts it from the start (noinc).
                  NVVM::CpAsyncMBarrierArriveOp::create(
                      b, ring.getFullBarrier(position.stage), /*noinc=*/true);
+                 RingPosition next = ring.advance(position);
+                 return {next.stage, next.phase};
+               });
+         });
+}
+
+void sm100::buildFactorRelay(const MatmulContext &kernel,
+                             const TileScheduler &scheduler, Ring ring) {
+  KernelBuilder &b = kernel.b;
+  b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
+         {b.i32(0), b.i32(0)}, [&](Value item, ValueRange carried) {
+           Tile tile = scheduler.getTile(b, item);
+           return b.loop(
+               tile.kBegin, tile.kEnd, b.i32(1), carried,
+               [&](Value, ValueRange carried) -> SmallVector<Value> {
+                 RingPosition position{carried[0], carried[1]};
+                 ring.waitFull(position);
+                 // The other block's thread has them copied to tensor memory.
+                 fenceForBulkCopies(b);
+                 NVVM::MBarrierArriveOp::create(
+                     b, /*res=*/Type(),
+                     kernel.getOfFirst(ring.getFullBarrier(position.stage)),
+                     /*count=*/Value());
                  RingPosition next = ring.advance(position);
                  return {next.stage, next.phase};
                });

@@ -27,6 +27,20 @@ static NVVM::CTAGroupKind getGroup(GemmConfigAttr config) {
                            : NVVM::CTAGroupKind::CTA_1;
 }
 
+/// At the full barrier of a slot. Factors arrive with one asynchronous copy per
+/// lane, in the lane's own block; the second of two blocks says when its are
+/// there, and nothing else comes to its own barrier.
+static Value getFullArrivals(const MatmulContext &kernel) {
+  KernelBuilder &b = kernel.b;
+  if (!kernel.spec.isMicroscaled())
+    return b.i32(1);
+  constexpr int64_t factors = 32;
+  if (!kernel.rank)
+    return b.i32(1 + factors);
+  return b.select(b.equal(kernel.rank, 0), b.i32(1 + factors + 1),
+                  b.i32(factors));
+}
+
 /// Makes the barriers and gets tensor memory, before all else.
 static void beginBlock(MatmulContext &kernel, GPUTargetAttr target, Ring &ring,
                        Ring &accumulators) {
@@ -35,10 +49,7 @@ static void beginBlock(MatmulContext &kernel, GPUTargetAttr target, Ring &ring,
   b.ifThen(b.equal(kernel.warp, kLoadWarp), [&] {
     b.electOne([&] {
       kernel.prefetchMaps();
-      // Factors arrive with one asynchronous copy per lane.
-      ring.initialize(
-          /*fullArrivals=*/1 + (kernel.spec.isMicroscaled() ? 32 : 0),
-          /*emptyArrivals=*/1);
+      ring.initialize(getFullArrivals(kernel), /*emptyArrivals=*/1);
       accumulators.initialize(/*fullArrivals=*/1,
                               /*emptyArrivals=*/kernel.config.getFinishers() *
                                   kernel.config.getBlocks() * 4);
@@ -106,8 +117,13 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
           });
         });
         Value multiplies = b.equal(kernel.warp, kMultiplyWarp);
-        if (kernel.rank)
+        if (kernel.rank) {
+          if (kernel.spec.isMicroscaled())
+            b.ifThen(b.bitAnd(multiplies, b.equal(kernel.rank, 1)), [&] {
+              b.electOne([&] { buildFactorRelay(kernel, scheduler, ring); });
+            });
           multiplies = b.bitAnd(multiplies, b.equal(kernel.rank, 0));
+        }
         b.ifThen(multiplies, [&] {
           b.electOne(
               [&] { buildMultiplier(kernel, scheduler, ring, accumulators); });

@@ -96,9 +96,8 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     return fail("expected columns of both products of a pair in a tile, halves "
                 "of 16s, and all of K, but got {0}",
                 config);
-  if (config.isPaired() && (spec.isPair() || spec.isMicroscaled()))
-    return fail("expected one block with both products of a pair, and with "
-                "factors of 32, but got {0}",
+  if (config.isPaired() && spec.isPair())
+    return fail("expected one block with both products of a pair, but got {0}",
                 config);
   int64_t resultCols = spec.getResultCols(config.getCols());
   layout.threads = 128 * (1 + config.getFinishers());

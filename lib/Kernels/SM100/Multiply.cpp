@@ -18,8 +18,9 @@ namespace {
 /// Factors of a slot: from the ring in shared memory to tensor memory, behind
 /// the sums.
 struct FactorCopies {
-  FactorCopies(const MatmulContext &kernel, Value base)
-      : b(kernel.b), layout(kernel.layout) {
+  FactorCopies(const MatmulContext &kernel, const Tcgen05 &tensorCore,
+               Value base)
+      : b(kernel.b), layout(kernel.layout), tensorCore(tensorCore) {
     rows =
         Tcgen05::getFactorDescriptor(b, b.add(base, layout.offsetRowFactors));
     cols =
@@ -36,7 +37,7 @@ struct FactorCopies {
       Value first =
           Tcgen05::advance(b, descriptor, b.mul(stage, atoms * kFactorBytes));
       for (int64_t i = 0; i < atoms; ++i)
-        Tcgen05::copyFactors(
+        tensorCore.copyFactors(
             b, b.add(place, i * kFactorColumns),
             Tcgen05::advance(b, first, b.i32(i * kFactorBytes)));
     };
@@ -46,6 +47,7 @@ struct FactorCopies {
 
   KernelBuilder &b;
   const MatmulLayout &layout;
+  const Tcgen05 &tensorCore;
   Value rows, cols;
   Tcgen05::Factors places;
 };
@@ -66,7 +68,7 @@ void sm100::buildMultiplier(const MatmulContext &kernel,
       Tcgen05::getDescriptor(b, layout.cols, b.add(base, layout.offsetCols));
   std::optional<FactorCopies> factors;
   if (kernel.spec.isMicroscaled())
-    factors.emplace(kernel, base);
+    factors.emplace(kernel, tensorCore, base);
   b.loop(
       scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
       {b.i32(0), b.i32(0), b.i32(0), b.i32(1)},

@@ -22,6 +22,11 @@ void buildLoader(const MatmulContext &kernel, const TileScheduler &scheduler,
 void buildFactorLoader(const MatmulContext &kernel,
                        const TileScheduler &scheduler, Ring ring);
 
+/// The thread of the second of two blocks that tells the first when factors
+/// have come: asynchronous copies of single words arrive in their own block.
+void buildFactorRelay(const MatmulContext &kernel,
+                      const TileScheduler &scheduler, Ring ring);
+
 /// The thread that issues products: takes slots from the ring, fills sets of
 /// sums in tensor memory.
 void buildMultiplier(const MatmulContext &kernel,

@@ -87,11 +87,12 @@ Value Tcgen05::getFactorDescriptor(KernelBuilder &b, Value address) {
                               b.i64(static_cast<int64_t>(fields)));
 }
 
-void Tcgen05::copyFactors(KernelBuilder &b, Value address, Value descriptor) {
-  NVVM::Tcgen05CpOp::create(
-      b, NVVM::Tcgen05CpShape::SHAPE_32x128b, NVVM::CTAGroupKind::CTA_1,
-      NVVM::Tcgen05CpMulticast::WARPX4, /*srcFormat=*/nullptr,
-      getMemory(b, address), descriptor);
+void Tcgen05::copyFactors(KernelBuilder &b, Value address,
+                          Value descriptor) const {
+  NVVM::Tcgen05CpOp::create(b, NVVM::Tcgen05CpShape::SHAPE_32x128b, getGroup(),
+                            NVVM::Tcgen05CpMulticast::WARPX4,
+                            /*srcFormat=*/nullptr, getMemory(b, address),
+                            descriptor);
 }
 
 Value Tcgen05::advance(KernelBuilder &b, Value descriptor, Value bytes) {
@@ -123,15 +124,14 @@ void Tcgen05::multiply(KernelBuilder &b, Value address, Value aDescriptor,
     Value keeps = i == 0 ? accumulates : b.i1(true);
     if (microscaled) {
       NVVM::Tcgen05MMABlockScaleOp::create(
-          b, NVVM::MMABlockScaleKind::MXF8F6F4, NVVM::CTAGroupKind::CTA_1,
+          b, NVVM::MMABlockScaleKind::MXF8F6F4, getGroup(),
           NVVM::Tcgen05MMABlockScale::DEFAULT,
           NVVM::Tcgen05MMACollectorOp::DISCARD, sums, a, otherB, instruction,
           keeps, getMemory(b, factors.a), getMemory(b, factors.b));
       continue;
     }
     NVVM::Tcgen05MMAOp::create(
-        b, getKind(aTile.getElementType()),
-        blocks == 2 ? NVVM::CTAGroupKind::CTA_2 : NVVM::CTAGroupKind::CTA_1,
+        b, getKind(aTile.getElementType()), getGroup(),
         NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, sums, a, otherB,
         instruction, keeps,
         /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());

@@ -38,7 +38,8 @@ public:
   static Value getFactorDescriptor(KernelBuilder &b, Value address);
   /// Copies an atom of factors to four columns of tensor memory at `address`
   /// (i32), before the products that this thread issues next.
-  static void copyFactors(KernelBuilder &b, Value address, Value descriptor);
+  /// Of two blocks each from its own shared memory.
+  void copyFactors(KernelBuilder &b, Value address, Value descriptor) const;
 
   /// Where factors of A and of B are in tensor memory (i32), if there are any.
   struct Factors {
@@ -53,6 +54,9 @@ public:
   void commit(KernelBuilder &b, Value barrier) const;
 
 private:
+  NVVM::CTAGroupKind getGroup() const {
+    return blocks == 2 ? NVVM::CTAGroupKind::CTA_2 : NVVM::CTAGroupKind::CTA_1;
+  }
   /// The instruction descriptor of part `step` of a K block, which takes
   /// factor `step` of four.
   int64_t getInstruction(int64_t step) const;
