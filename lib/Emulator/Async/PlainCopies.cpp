@@ -59,6 +59,8 @@ static void issueFew(Warp &warp, const Op &op, unsigned lane) {
 }
 
 static Step copyFew(Warp &warp, const Op &op, Mask mask) {
+  if (Counts *counts = warp.cta.cluster.grid.counts.get())
+    counts->copied += uint64_t{op.width} * __builtin_popcount(mask);
   for (Mask rest = mask; rest; rest &= rest - 1)
     issueFew(warp, op, static_cast<unsigned>(__builtin_ctz(rest)));
   return Step::Next;

@@ -240,6 +240,8 @@ static void load(Warp &warp, const Op &op, unsigned lane) {
                                       box.bytes(), 128, /*anyBlock=*/true));
     }
   }
+  if (Counts *counts = cluster.grid.counts.get())
+    counts->loaded += uint64_t{box.copiedBytes()} * targets.size();
   writeLater(warp, op, lane, targets, barriers, box.bytes());
   touchGlobal(warp, op, lane, box, Access::Read, announce(barrier));
   AsyncOp copy;
@@ -263,6 +265,8 @@ static void store(Warp &warp, const Op &op, unsigned lane) {
   Box box = getBox(warp, op, lane, rows);
   SharedRange range = getRange(warp, op, lane, rows, box);
   BulkTicket ticket = joinBulkGroup(warp, lane);
+  if (Counts *counts = cluster.grid.counts.get())
+    counts->stored += box.bytes();
   touchGlobal(warp, op, lane, box,
               op.flags & kAdd ? Access::Atomic : Access::Write,
               ticket.announcementOfWrites());

@@ -123,6 +123,17 @@ static void traceLaunch(const Program &program, const Launch &launch,
         static_cast<unsigned>(launch.cluster.count()), dynamicShared);
 }
 
+static void writeCounts(const Grid &grid) {
+  if (!grid.counts)
+    return;
+  if (FILE *file = std::fopen(getSettings().countsFile.c_str(), "a")) {
+    std::fputs(
+        grid.counts->str(std::string(grid.program.function->name)).c_str(),
+        file);
+    std::fclose(file);
+  }
+}
+
 /// In strict mode the kernel has failed.
 static void reportFindings(const Grid &grid, ContextState &context) {
   for (const std::string &text : grid.findings.texts)
@@ -177,6 +188,8 @@ static int runKernel(FunctionState &function, const Launch &launch,
                                std::string(grid.program.function->name));
   if (grid.settings.checks & kCheckGlobal)
     grid.global = std::make_unique<GlobalAccesses>();
+  if (!getSettings().countsFile.empty())
+    grid.counts = std::make_unique<Counts>();
   try {
     grid.run();
   } catch (const Fault &fault) {
@@ -193,6 +206,7 @@ static int runKernel(FunctionState &function, const Launch &launch,
   trace("  %s took %llu steps",
         std::string(grid.program.function->name).c_str(),
         static_cast<unsigned long long>(grid.steps));
+  writeCounts(grid);
   // The same whenever the same is run.
   constexpr double perInstruction = 150;
   getDeviceTime() +=

@@ -108,7 +108,11 @@ void Cluster::run(uint64_t quantum) {
       break;
     }
     uint32_t length = random ? 16 + this->random(1024) : 1024;
+    uint64_t retries = chosen->retries;
     uint32_t done = chosen->run(length);
+    if (Counts *counts = grid.counts.get())
+      counts->countInstructions(chosen->index,
+                                done - (chosen->retries - retries));
     steps += done;
     time += 1 + done / 64;
     if (events != lastEvents) {

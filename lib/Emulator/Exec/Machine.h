@@ -12,6 +12,7 @@
 #include "Async/Queue.h"
 #include "Check/GlobalAccesses.h"
 #include "Check/Launches.h"
+#include "Counts.h"
 #include "Exec/Barriers.h"
 #include "Exec/Memory.h"
 #include "Exec/Program.h"
@@ -113,6 +114,7 @@ public:
   WarpView view; /* of the race checker */
   ClusterArrival clusterArrival;
   Op const *running = nullptr;
+  uint64_t retries = 0; /* statements that had to wait */
 
 private:
   void pick();
@@ -229,6 +231,7 @@ public:
   Findings findings;
   LaunchOverlap overlap;
   std::unique_ptr<GlobalAccesses> global; /* null if nobody looks */
+  std::unique_ptr<Counts> counts;         /* null if nobody asks */
 
   Dim3 getClusterIndex(uint64_t number) const;
 

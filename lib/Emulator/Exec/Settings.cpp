@@ -160,5 +160,7 @@ Settings Settings::read(std::string &problem) {
     settings.reportFile = file;
   if (const char *file = std::getenv("FP8_EMULATOR_TRACE"))
     settings.traceFile = file;
+  if (const char *file = std::getenv("FP8_EMULATOR_COUNTS"))
+    settings.countsFile = file;
   return settings;
 }

@@ -59,6 +59,7 @@ struct Settings {
   bool exact = true;  /* sums of tensor cores to the bit, or of f32 */
   std::string reportFile;
   std::string traceFile;
+  std::string countsFile;
 
   /// Reads the environment; what it does not understand goes to `problem`.
   static Settings read(std::string &problem);

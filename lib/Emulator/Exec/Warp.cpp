@@ -256,6 +256,7 @@ uint32_t Warp::run(uint32_t quantum) {
     case Step::Jump:
       break;
     case Step::Wait:
+      ++retries;
       groups[current].waits = true;
       groups[current].seen = cta.cluster.events;
       pick();

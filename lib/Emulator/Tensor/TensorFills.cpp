@@ -51,6 +51,8 @@ static void fill(Warp &warp, const Op &op, unsigned lane) {
   unsigned columns = 4 * shape.units;
   TensorBlocks blocks = getTensorBlocks(warp, op, one, op.count);
   TensorIssue issue = issueTensorWork(warp, lane);
+  if (Counts *counts = cluster.grid.counts.get())
+    ++counts->fills;
   Checker *checker = cluster.checker.get();
   for (Cta *cta : blocks) {
     requireAllocated(warp, op, one, *cta, at.column, columns, "a copy");

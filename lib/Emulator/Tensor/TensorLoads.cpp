@@ -190,6 +190,8 @@ static Step moveTensor(Warp &warp, const Op &op, Mask mask) {
     else
       move->values.insert(move->values.end(), row, row + kLanes);
   }
+  if (Counts *counts = cluster.grid.counts.get(); counts && move->isLoad)
+    counts->taken += sizeof(uint32_t) * kLanes * move->count;
   tensor.moves.push_back(move);
   AsyncOp work;
   work.line = cluster.grid.program.getLine(op);
@@ -203,6 +205,8 @@ static Step moveTensor(Warp &warp, const Op &op, Mask mask) {
 
 static Step waitForMoves(Warp &warp, const Op &op, Mask mask) {
   bool ofLoads = op.flags;
+  if (Counts *counts = warp.cta.cluster.grid.counts.get())
+    counts->waits += ofLoads;
   WarpTensorState &tensor = warp.tensor;
   for (size_t i = 0; i < tensor.moves.size();)
     if (auto move = tensor.moves[i]; move->isLoad == ofLoads)

@@ -29,6 +29,10 @@ enum : uint32_t {
   kHasLaneMask = 1 << 8,
 };
 
+/// As TensorKind has them.
+static constexpr const char *kKinds[] = {"f16",      "tf32", "f8f6f4",  "i8",
+                                         "mxf8f6f4", "mxf4", "mxf4nvf4"};
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
@@ -203,6 +207,10 @@ static void issue(Warp &warp, const Op &op, unsigned lane) {
                    std::to_string(warp.cta.rank) + " of the cluster");
   product->checkRegions();
   TensorIssue issued = issueTensorWork(warp, lane);
+  if (Counts *counts = cluster.grid.counts.get())
+    ++counts->products[std::string(kKinds[op.flags & kKindMask]) + " " +
+                       std::to_string(instruction.rows) + "x" +
+                       std::to_string(instruction.columns)];
   if (Checker *checker = cluster.checker.get())
     product->announce(*checker, issued.done);
   AsyncOp work;

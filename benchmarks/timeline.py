@@ -1,0 +1,214 @@
+"""A timeline of sm_100a's matmul kernels, computed: no chip takes part.
+
+Kernels run on the emulator, on a few tiles, and it counts what they do (FP8_EMULATOR_COUNTS): bytes that
+bulk copies bring, products by shape, columns that are taken from tensor memory, instructions of warps.
+From the counts of a K block and of a tile, and from a B200's published rates, one multiprocessor's
+clocks are simulated: the ring between L2 and the tensor core, two sets of sums, the warps that take them,
+their staging buffers. Busy is the share of the time in which the tensor core multiplies, on the
+multiprocessor with the most tiles; what bounds is what has the most to do. Of factors beside the operands
+(MXFP8) it is not known how many lines L1 keeps: `scattered` is the share if it keeps none.
+
+usage: timeline.py BUILD [--kinds KIND...] [--shapes MxNxK...] [--configs REGEX]
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import tempfile
+from collections import namedtuple
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from fp8 import tensors
+
+# Of a multiprocessor, in a clock: multiplications of FP8; bytes of L2 (20.2 TB/s of them all), of shared
+# memory, of tensor memory that are read, of results that leave; of HBM (6.95 TB/s), and how many
+# multiprocessors there are. The first is the data sheet's, others were measured by third parties.
+MMA, L2, SHARED, TENSOR, STORE, HBM, SMS = 8192, 69, 128, 466, 64, 25, 148
+# Clocks, guessed: of a launch, until a copy's first byte, of a barrier between warps, of a tcgen05.ld;
+# of parts of K that are added up, and of each.
+START, LATENCY, SYNC, LOAD, REDUCE, REDUCE_PART = 2000, 1000, 100, 200, 6000, 600
+STEP, SECTOR = 128, 32  # Of K: a K block; bytes of L2 that a scattered copy of 4 takes.
+FINISHERS = 4  # The first warp of those that finish tiles.
+KINDS = {"fp8": ("[*, *]", "f32"), "mxfp8": ("[1, 32]", "f8E8M0FNU")}
+
+Config = namedtuple("Config", "text tile_m tile_n stages split swapped staging blocks")
+# Of a block of threads: of each K block, or of each tile.
+Work = namedtuple("Work", "products loaded copied stored taken waits instructions")
+
+
+def parse(text):
+    get = lambda name, default: re.search(rf"{name} = (\w+)", text)[1] if name in text else default
+    return Config(text, int(get("tile_m", 0)), int(get("tile_n", 0)), int(get("stages", 0)), int(get("split_k", 1)),
+                  get("swap_ab", "false") == "true", int(get("staging", 2)), int(get("blocks", 1)))
+
+
+def write_program(kind, m, n, k, config=""):
+    block, scale = KINDS[kind]
+    attribute = f" {{fp8_gpu.config = {config}}}" if config else ""
+    scales = [[1, 1], [1, 1]] if kind == "fp8" else [[m, k // 32], [n, k // 32]]
+    types = [f"!fp8.scaled<{rows}x{k}xf8E4M3FN, block = {block}, scale = {scale}>" for rows in (m, n)]
+    arguments, body = [], ""
+    for name, rows, type_, (high, wide) in zip("ab", (m, n), types, scales):
+        codes, factors = f"tensor<{rows}x{k}xf8E4M3FN>", f"tensor<{high}x{wide}x{scale}>"
+        arguments += [f"%{name}c: {codes}", f"%{name}s: {factors}"]
+        body += f"  %{name} = fp8.assemble %{name}c, %{name}s : {codes}, {factors} -> {type_}\n"
+    return (f"func.func @main({', '.join(arguments)}) -> tensor<{m}x{n}xbf16> {{\n{body}"
+            f"  %d = fp8.matmul %a, %b{attribute} : {types[0]}, {types[1]} -> tensor<{m}x{n}xbf16>\n"
+            f"  return %d : tensor<{m}x{n}xbf16>\n}}\n"), scales
+
+
+def list_configs(build, kind):
+    text, _ = write_program(kind, 8192, 8192, 8192)
+    every = subprocess.run([build / "bin/fp8-opt", "--fp8-set-target=chip=sm_100a",
+                            "--fp8-select-kernels=every-candidate"], input=text, text=True, capture_output=True,
+                           check=True).stdout
+    return [parse(found) for found in re.findall(r"fp8_gpu\.config = (#fp8_sm100\.gemm<[^>]*>)", every)]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Counts
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def count(build, kind, config, tiles, k_blocks, folder):
+    """What a launch of so many tiles did, by all of its blocks: one cluster's."""
+    m, n, k = config.tile_m, config.tile_n * tiles, STEP * k_blocks * config.split
+    if config.swapped:
+        m, n = config.tile_m, config.tile_n * tiles
+    text, scales = write_program(kind, m, n, k, config.text)
+    factor = np.float32 if kind == "fp8" else ml_dtypes.float8_e8m0fnu
+    arrays = {}
+    for i, (rows, shape) in enumerate(zip((m, n), scales)):
+        arrays[f"arg{2 * i}"] = np.zeros((rows, k), ml_dtypes.float8_e4m3fn)
+        arrays[f"arg{2 * i + 1}"] = np.ones(shape).astype(factor)
+    program, inputs, counts = (str(folder / name) for name in ("program.mlir", "inputs", "counts"))
+    Path(program).write_text(text)
+    Path(counts).write_text("")
+    tensors.save(inputs, arrays)
+    environment = {**os.environ, "FP8_CUDA_DRIVER": "emulator", "FP8_EMULATOR_ARCH": "100",
+                   "FP8_EMULATOR_SMS": str(config.blocks), "FP8_EMULATOR_ORDER": "eager",
+                   "FP8_EMULATOR_MATH": "f32", "FP8_EMULATOR_COUNTS": counts}
+    subprocess.run([build / "bin/fp8-run", program, "--target=sm_100a", f"--inputs={inputs}"], env=environment,
+                   check=True, capture_output=True)
+    launches = [json.loads(line) for line in Path(counts).read_text().splitlines()]
+    matmul, = (launch for launch in launches if launch["kernel"].startswith("fp8_matmul"))
+    products = 0
+    for name, times in matmul["products"].items():
+        rows, columns = map(int, name.split()[1].split("x"))
+        products += times * rows * columns * 32
+    warps = matmul["instructions"]
+    return np.array([products, *(matmul[name] for name in ("loaded", "copied", "stored", "taken", "waits")),
+                     max(warps[FINISHERS:])], float)
+
+
+def measure(build, kind, config, folder):
+    """Work of a K block, and of a tile beside its K blocks; of one block of threads."""
+    one, three = (count(build, kind, config, tiles, 4, folder) for tiles in (1, 3))
+    more = count(build, kind, config, 3, 8, folder)
+    block = (more - three) / (3 * 4 * config.split)
+    tile = ((three - one) / 2 - 4 * config.split * block) / config.split
+    return Work(*block / config.blocks), Work(*tile / config.blocks)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Time
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def simulate(config, block, tile, m, n, k, scattered=False):
+    """Clocks of one multiprocessor, and of them those in which each of its parts works."""
+    tiles = math.ceil(m / config.tile_m) * math.ceil(n / config.tile_n) * config.split
+    items = math.ceil(tiles / (SMS // config.blocks))
+    k_blocks = math.ceil(k / STEP / config.split)
+    multiply = block.products / MMA
+    bring = (block.loaded + block.copied * (SECTOR / 4 if scattered else 1)) / L2
+    # Fills of the ring and reads by the tensor core share a port; so do staging buffers, filled and read.
+    through = 2 * (block.loaded + block.copied) / SHARED + 2 * tile.stored / SHARED / k_blocks
+    step = max(multiply, through)
+    # A chunk of a tile's sums: one wait for its load by each of four warps.
+    chunks = max(1, round(tile.waits / 4))
+    take = LOAD + tile.taken / chunks / TENSOR
+    work = tile.instructions / 4 * config.blocks / chunks
+    leave = tile.stored / chunks / STORE
+    free = [0.0] * config.stages  # When slots are
+    sums = [0.0, 0.0]
+    l2 = core = finisher = float(START)
+    leaving = [0.0] * config.staging
+    slot = part = 0
+    for item in range(items):
+        for i in range(k_blocks):
+            begin = max(l2, free[slot])
+            l2 = begin + bring
+            core = max(core, l2 + LATENCY, sums[item % 2] if i == 0 else 0) + step
+            free[slot] = core + SYNC
+            slot = (slot + 1) % config.stages
+        finisher = max(finisher, core + SYNC)
+        for chunk in range(chunks):
+            finisher += take
+            if chunk == chunks - 1:
+                sums[item % 2] = finisher + SYNC
+            finisher = max(finisher + work, leaving[part])
+            last = max(leaving)
+            leaving[part] = max(last, finisher) + leave
+            part = (part + 1) % config.staging
+    clocks = max(finisher, *leaving)
+    if config.split > 1:
+        clocks += REDUCE + REDUCE_PART * config.split
+    memory = (m * k + n * k + 2 * m * n) / HBM / SMS
+    clocks = max(clocks, START + memory)
+    total = items * k_blocks
+    busy = {"tensor core": total * multiply, "shared memory": total * through, "L2": total * bring,
+            "warps that finish": items * chunks * (take + work), "stores": items * chunks * leave, "HBM": memory}
+    return clocks, busy
+
+
+def describe(config):
+    text = f"{config.tile_m}x{config.tile_n}"
+    return text + (" of two blocks" if config.blocks == 2 else "") + (", swapped" if config.swapped else "") + \
+        (f", {config.split} parts of K" if config.split > 1 else "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--shapes", nargs="+", default=["8192x8192x8192", "64x8192x8192"])
+    parser.add_argument("--configs", default=".")
+    args = parser.parse_args()
+    work = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in args.kinds:
+            for config in list_configs(args.build, kind):
+                if re.search(args.configs, config.text):
+                    work[kind, config] = measure(args.build, kind, config, Path(folder))
+    for shape in args.shapes:
+        m, n, k = map(int, shape.split("x"))
+        for kind in args.kinds:
+            print(f"\n{kind} {shape}\n\n| tile | tensor core, clocks of a K block | L2 | shared memory | finishing a tile | "
+                  "tensor core busy | of the chip's rate | bound by |\n" + "| --- " * 8 + "|")
+            for (of, config), (block, tile) in work.items():
+                if of != kind or config.swapped != (m <= 128):
+                    continue
+                clocks, busy = simulate(config, block, tile, m, n, k)
+                k_blocks = math.ceil(k / STEP / config.split)
+                items = busy["tensor core"] / (block.products / MMA) / k_blocks
+                parts = [f"{busy[name] / items / k_blocks:.0f}" for name in ("tensor core", "L2", "shared memory")]
+                share = f"{busy['tensor core'] / clocks:.0%}"
+                if kind == "mxfp8":
+                    slow, _ = simulate(config, block, tile, m, n, k, scattered=True)
+                    share += f" ({busy['tensor core'] / slow:.0%} scattered)"
+                bound = max(busy, key=busy.get)
+                if busy[bound] < 0.5 * clocks:
+                    bound = "latency"
+                print(f"| {describe(config)} | {' | '.join(parts)} | {busy['warps that finish'] / items:.0f} | {share} | "
+                      f"{m * n * k / SMS / MMA / clocks:.0%} | {bound} |")
+
+
+if __name__ == "__main__":
+    main()
