@@ -3,7 +3,7 @@ transposes, and loops that no kind of kernel takes."""
 
 from code_functions import CODE_STREAMS
 from gather_functions import GATHER_STREAMS
-from stream_functions import MAPS, STREAMS, get_function
+from stream_functions import MAPS, STREAMS, get_function, has_whole_bytes
 
 RECIPES = ["none", "current", "current,accumulate=fast", "rowwise", "block", "mxfp8", "nvfp4"]
 # M, K, N: tails in each dimension, rings that come round, several tiles of a block, split K,
@@ -120,7 +120,8 @@ def get_programs():
             yield name, recipe, LINEAR.format(m=m, k=k, n=n)
     for extents in STREAMED:
         functions = "".join(get_function(stream, *extents)
-                            for stream in (*STREAMS, *CODE_STREAMS, *GATHER_STREAMS))
+                            for stream in (*STREAMS, *CODE_STREAMS, *GATHER_STREAMS)
+                            if has_whole_bytes(stream, *extents))
         yield f"streams-{'x'.join(map(str, extents))}", "none", MAPS + functions
     yield "transposes", "none", "".join(transpose(*case) for case in TRANSPOSED)
     yield "loops", "none", "".join(loop(name, *case) for name, case in LOOPS.items())

@@ -85,6 +85,9 @@ def draw_port(rng, port):
     """Bytes of an argument: numbers of a few binades, factors that are positive, indices of a
     table of 50 rows."""
     dtype, count = port.dtype.decode(), elements(port)
+    if dtype == "F4x2":
+        codes = bytes(byte & 15 for byte in rng.randbytes(2 * count))
+        return bytes(low | high << 4 for low, high in zip(codes[::2], codes[1::2]))
     data = bytearray(rng.randbytes(count * port.width))
     top = slice(port.width - 1, None, port.width)
     if dtype == "I64":
@@ -97,14 +100,19 @@ def draw_port(rng, port):
         data = bytearray(110 + byte % 30 for byte in data)
     elif dtype in ("F8_E4M3", "F8_E5M2"):
         data[top] = data[top].translate(TABLES["e4m3" if dtype == "F8_E4M3" else "e5m2"])
-    elif dtype == "U8":  # In 4 bits, one to a byte.
-        data = bytearray(byte & 15 for byte in data)
     return bytes(data)
 
 
 def span(result, rank, width):
     """Bytes of a result, whose strides may have gaps."""
     return width * (1 + sum((result.sizes[i] - 1) * result.strides[i] for i in range(rank)))
+
+
+def spell(port, data):
+    """What is hashed: of bytes with two codes of 4 bits a byte for each."""
+    if port.dtype.decode() != "F4x2":
+        return data
+    return bytes(code for byte in data for code in (byte & 15, byte >> 4))
 
 
 def call(library, context, function, device):
@@ -114,7 +122,8 @@ def call(library, context, function, device):
     digest = hashlib.sha256()
     parts = []
     for port, result in zip(function.results, function.call(arguments, 0, context)):
-        parts.append(device.read(result.data, span(result, port.rank, port.width)))
+        parts.append(spell(port, device.read(result.data,
+                                             span(result, port.rank, port.width))))
         digest.update(parts[-1])
         library.fp8rt_workspace_free(DEVICE, None, result.allocated)
     return digest.hexdigest()[:16], b"".join(parts)

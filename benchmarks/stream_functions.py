@@ -295,5 +295,12 @@ def get_function(stream, m, n):
     return fill(text, m, n)
 
 
+def has_whole_bytes(stream, m, n):
+    """Whether rows of its codes of 4 bits, of which two share a byte, have none left over."""
+    kinds = [kind for _, kind in get_arguments(stream)] + list(stream.results)
+    rows = [fill(kind, m, n).split("x")[-2] for kind in kinds if kind.endswith("xf4E2M1FN>")]
+    return all(row == "?" or int(row) % 2 == 0 for row in rows)
+
+
 def get_name(stream, m, n):
     return f"{stream.name}_{m}x{n}".replace("?", "n")

@@ -28,7 +28,7 @@ from gather_functions import GATHER_STREAMS
 from programs import (Program, compile_program, list_work, make_parser, make_programs,
                       open_library)
 from stream_checks import CHECKED, DYNAMIC, check_all, make_arguments
-from stream_functions import MAPS, STREAMS, get_function, get_name
+from stream_functions import MAPS, STREAMS, get_function, get_name, has_whole_bytes
 from timing import describe, get_ratio, measure, show_machine, show_time, torch, write_record
 
 MOST_COPIED = 1 << 28  # Copies of 500 MB reach two thirds of this one's rate.
@@ -48,7 +48,7 @@ def compile_programs(build, folder, extents):
              for sizes in (timed_extents(stream, extents), SMALL)}
     checked = {get_name(stream, *sizes): get_function(stream, *sizes)
                for stream in (*STREAMS, *ONLY_CHECKED)
-               for sizes in (*CHECKED, *DYNAMIC)}
+               for sizes in (*CHECKED, *DYNAMIC) if has_whole_bytes(stream, *sizes)}
     work = {}
     for name, functions in (("timed", timed), ("checked", checked)):
         source = folder / f"{name}.mlir"

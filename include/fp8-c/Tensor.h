@@ -49,18 +49,21 @@ enum {
   FP8C_BOOL = 6,
   FP8C_FLOAT8_E4M3FN = 10,
   FP8C_FLOAT8_E5M2 = 12,
-  FP8C_FLOAT8_E8M0FNU = 14
+  FP8C_FLOAT8_E8M0FNU = 14,
+  FP8C_FLOAT4_E2M1FN = 17
 };
 
 typedef struct fp8c_dtype {
   uint8_t code;
-  uint8_t bits;   /* of an element */
-  uint16_t lanes; /* 1 */
+  uint8_t bits;   /* of a lane */
+  uint16_t lanes; /* of an element: 1, or 2 codes of E2M1 in a byte */
 } fp8c_dtype;
 
 /// The type of that name, one of those in a fp8rt_program_port: F64, F32, F16,
-/// BF16, F8_E4M3, F8_E5M2, F8_E8M0, I64, I32, I16, I8, U8, BOOL. Codes of E2M1
-/// travel as U8, one in the lower bits of each byte. Errors:
+/// BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4x2, I64, I32, I16, I8, U8, BOOL. An
+/// element of F4x2 is a byte of two codes of E2M1, the first in the lower half,
+/// so that the last size is half the number of codes; U8 is taken for it, too.
+/// Errors:
 /// FP8RT_ERROR_NOT_FOUND; FP8RT_ERROR_INVALID_ARGUMENT for null.
 fp8rt_status fp8c_dtype_from_name(const char *name, fp8c_dtype *dtype);
 

@@ -8,6 +8,7 @@
 
 #include "fp8/Analysis/TensorMemory.h"
 #include "fp8/IR/FP8Ops.h"
+#include "fp8/IR/PackedCodes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
@@ -31,6 +32,9 @@ std::optional<double> fp8::getBytes(Type type) {
   auto add = [&](ShapedType part) {
     if (!part.hasStaticShape() || !part.getElementType().isIntOrFloat())
       return false;
+    auto tensor = dyn_cast<RankedTensorType>(part);
+    if (tensor)
+      part = getStoredType(tensor);
     bytes += double(part.getNumElements()) *
              llvm::divideCeil(part.getElementTypeBitWidth(), 8);
     return true;

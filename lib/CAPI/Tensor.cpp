@@ -17,6 +17,7 @@ namespace {
 struct NamedType {
   llvm::StringRef name;
   uint8_t code, bits;
+  uint16_t lanes = 1;
 };
 } // namespace
 
@@ -28,6 +29,7 @@ static constexpr NamedType kTypes[] = {
     {"F8_E4M3", FP8C_FLOAT8_E4M3FN, 8},
     {"F8_E5M2", FP8C_FLOAT8_E5M2, 8},
     {"F8_E8M0", FP8C_FLOAT8_E8M0FNU, 8},
+    {"F4x2", FP8C_FLOAT4_E2M1FN, 4, 2},
     {"I64", FP8C_INT, 64},
     {"I32", FP8C_INT, 32},
     {"I16", FP8C_INT, 16},
@@ -41,7 +43,7 @@ fp8rt_status fp8c_dtype_from_name(const char *name, fp8c_dtype *dtype) {
     return failNull();
   for (const NamedType &type : kTypes)
     if (type.name == name) {
-      *dtype = {type.code, type.bits, /*lanes=*/1};
+      *dtype = {type.code, type.bits, type.lanes};
       return FP8RT_OK;
     }
   return fail(FP8RT_ERROR_NOT_FOUND,
@@ -52,7 +54,8 @@ fp8rt_status fp8c_dtype_from_name(const char *name, fp8c_dtype *dtype) {
 
 const char *fp8c_dtype_get_name(fp8c_dtype dtype) {
   for (const NamedType &type : kTypes)
-    if (type.code == dtype.code && type.bits == dtype.bits && dtype.lanes == 1)
+    if (type.code == dtype.code && type.bits == dtype.bits &&
+        type.lanes == dtype.lanes)
       return type.name.data();
   return nullptr;
 }

@@ -8,6 +8,7 @@
 
 #include "fp8/Compiler/HostTensor.h"
 
+#include "fp8/IR/PackedCodes.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -28,16 +29,20 @@ llvm::Expected<Buffer> mlir::fp8::allocateBuffer(size_t size) {
 }
 
 int64_t HostTensor::getNumElements() const {
-  return ShapedType::getNumElements(shape);
+  return ShapedType::getNumElements(shape) *
+         (isPacked(elementType) ? kCodesOfByte : 1);
 }
 
 double mlir::fp8::getElement(const HostTensor &tensor, int64_t index) {
   size_t width = fp8rt::getByteWidth(tensor.dtype);
   uint64_t bits = 0;
-  std::memcpy(&bits,
-              static_cast<const char *>(tensor.data.get()) + index * width,
-              width);
   Type type = tensor.elementType;
+  int64_t place = isPacked(type) ? index / kCodesOfByte : index;
+  std::memcpy(&bits,
+              static_cast<const char *>(tensor.data.get()) + place * width,
+              width);
+  if (isPacked(type) && index % kCodesOfByte != 0)
+    bits >>= 4;
   if (auto floatType = dyn_cast<FloatType>(type)) {
     llvm::APInt code(floatType.getWidth(), bits, /*isSigned=*/false,
                      /*implicitTrunc=*/true);
@@ -103,7 +108,9 @@ static llvm::Expected<bool> checkType(const Port &port,
     slices.push_back(*steps);
     llvm::append_range(slices, port.shape);
   }
-  if (port.dtype == info.dtype) {
+  // Other checkpoints have pairs of codes as bytes.
+  if (port.dtype == info.dtype ||
+      (port.dtype == fp8rt::DType::F4x2 && info.dtype == fp8rt::DType::U8)) {
     if (fits(port.shape, info.shape))
       return false;
     if (steps && fits(slices, info.shape))
@@ -125,7 +132,7 @@ static llvm::Error checkCodes(const HostTensor &tensor,
   unsigned width = tensor.elementType.isIndex()
                        ? 64
                        : tensor.elementType.getIntOrFloatBitWidth();
-  if (width >= 8)
+  if (width >= 8 || isPacked(tensor.elementType))
     return llvm::Error::success();
   ArrayRef<uint8_t> codes(static_cast<const uint8_t *>(tensor.data.get()),
                           tensor.getByteSize());

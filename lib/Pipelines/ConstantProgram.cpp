@@ -8,6 +8,7 @@
 
 #include "ConstantProgram.h"
 #include "fp8/IR/FP8Ops.h"
+#include "fp8/IR/PackedCodes.h"
 #include "fp8/Target/CPU/Engine.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,7 +28,7 @@ using namespace mlir::fp8;
 // Types and bytes
 //===----------------------------------------------------------------------===//
 
-/// Codes of f4E2M1FN take a byte each, in attributes as in programs.
+/// Of an element in an attribute: codes of f4E2M1FN take a byte each there.
 static std::optional<int64_t> getElementBytes(Type type) {
   if (isa<IndexType>(type))
     return sizeof(int64_t);
@@ -90,13 +91,22 @@ bool fp8::isArgument(arith::ConstantOp constant) {
                       (dense && dense.isSplat() ? width : *size);
 }
 
-/// A constant of `type` with the bytes at `data`.
+/// Codes of a row that share bytes in programs.
+static int64_t getRowLength(RankedTensorType type) {
+  return type.getRank() == 0 ? 1 : type.getShape().back();
+}
+
+/// A constant of `type` with what a program has at `data`.
 static TypedAttr makeConstant(RankedTensorType type, const char *data) {
   size_t width = *getElementBytes(type.getElementType());
-  ArrayRef<char> bytes(data, *getByteSize(type));
+  ArrayRef<char> bytes(data, *getByteSize(getStoredType(type)));
+  SmallVector<char> codes;
+  if (isPacked(type))
+    bytes = codes = unpackCodes(bytes, getRowLength(type));
   // Equal neighbours are equal elements.
-  bool isSplat = bytes.size() > width &&
-                 std::memcmp(data, data + width, bytes.size() - width) == 0;
+  bool isSplat =
+      bytes.size() > width && std::memcmp(bytes.data(), bytes.data() + width,
+                                          bytes.size() - width) == 0;
   if (isSplat)
     bytes = bytes.take_front(width);
   // The context copies, hashes and keeps the data of a dense attribute for
@@ -229,6 +239,11 @@ public:
         std::memcpy(copy.get() + at, data, bytes.size());
       data = copy.get();
     }
+    if (isPacked(type)) {
+      packed = packCodes(ArrayRef(data, size), getRowLength(type));
+      data = packed.data();
+      type = getStoredType(type);
+    }
     words.resize(3 + 2 * type.getRank());
     std::memcpy(&words[0], &data, sizeof(data));
     std::memcpy(&words[1], &data, sizeof(data));
@@ -249,6 +264,7 @@ private:
     void operator()(char *memory) const { std::free(memory); }
   };
   std::unique_ptr<char, Free> copy;
+  SmallVector<char> packed;
   SmallVector<int64_t> words;
   void *descriptor;
 };

@@ -40,14 +40,19 @@ static constexpr DTypeRow kDTypes[] = {
     {DType::F64, "F64", 8},         {DType::F32, "F32", 4},
     {DType::F16, "F16", 2},         {DType::BF16, "BF16", 2},
     {DType::F8_E4M3, "F8_E4M3", 1}, {DType::F8_E5M2, "F8_E5M2", 1},
-    {DType::F8_E8M0, "F8_E8M0", 1}, {DType::I64, "I64", 8},
-    {DType::I32, "I32", 4},         {DType::I16, "I16", 2},
-    {DType::I8, "I8", 1},           {DType::U8, "U8", 1},
-    {DType::BOOL, "BOOL", 1},
+    {DType::F8_E8M0, "F8_E8M0", 1}, {DType::F4x2, "F4x2", 1},
+    {DType::I64, "I64", 8},         {DType::I32, "I32", 4},
+    {DType::I16, "I16", 2},         {DType::I8, "I8", 1},
+    {DType::U8, "U8", 1},           {DType::BOOL, "BOOL", 1},
 };
 
 std::string_view fp8rt::stringifyDType(DType dtype) {
   return kDTypes[static_cast<size_t>(dtype)].name;
+}
+
+/// The spelling of the format.
+static std::string_view getNameInFiles(DType dtype) {
+  return dtype == DType::F4x2 ? "F4" : stringifyDType(dtype);
 }
 
 size_t fp8rt::getByteWidth(DType dtype) {
@@ -187,13 +192,16 @@ bool HeaderParser::parseTensor(const std::string &name, const json &entry) {
                             "', but it is missing");
 
   const json &dtypeName = entry["dtype"];
-  std::optional<DType> dtype =
-      dtypeName.is_string() ? symbolizeDType(dtypeName.get<std::string>())
-                            : std::nullopt;
+  std::optional<DType> dtype;
+  for (const DTypeRow &row : kDTypes)
+    if (dtypeName.is_string() &&
+        getNameInFiles(row.dtype) == dtypeName.get<std::string>())
+      dtype = row.dtype;
   if (!dtype) {
     std::string known;
     for (const DTypeRow &row : kDTypes)
-      known += (known.empty() ? "" : ", ") + std::string(row.name);
+      known +=
+          (known.empty() ? "" : ", ") + std::string(getNameInFiles(row.dtype));
     return fail(name, "expected dtype to be one of " + known + ", but got " +
                           summarize(dtypeName));
   }
@@ -205,10 +213,17 @@ bool HeaderParser::parseTensor(const std::string &name, const json &entry) {
       !parseOffsets(name, entry["data_offsets"], info))
     return false;
 
+  std::string what = detail::stringifyShape(info.shape) + " of " +
+                     std::string(getNameInFiles(info.dtype));
+  if (info.dtype == DType::F4x2) {
+    if (info.shape.empty() || info.shape.back() % 2 != 0)
+      return fail(name, "expected a last dimension of an even size, of which "
+                        "two share a byte, but got " +
+                            what);
+    info.shape.back() /= 2;
+  }
   std::optional<uint64_t> byteSize =
       detail::computeByteSize(info.shape, info.dtype);
-  std::string what = detail::stringifyShape(info.shape) + " of " +
-                     std::string(stringifyDType(info.dtype));
   if (!byteSize)
     return fail(name, "expected a size that fits in 63 bits, but got " + what);
   if (*byteSize != info.getByteSize())
@@ -309,10 +324,14 @@ detail::printHeader(const std::vector<TensorInfo> &tensors,
   json root = json::object();
   if (!metadata.empty())
     root["__metadata__"] = metadata;
-  for (const TensorInfo &info : tensors)
-    root[info.name] = {{"dtype", stringifyDType(info.dtype)},
-                       {"shape", info.shape},
+  for (const TensorInfo &info : tensors) {
+    std::vector<int64_t> shape = info.shape;
+    if (info.dtype == DType::F4x2 && !shape.empty())
+      shape.back() *= 2;
+    root[info.name] = {{"dtype", getNameInFiles(info.dtype)},
+                       {"shape", shape},
                        {"data_offsets", {info.begin, info.end}}};
+  }
   try {
     std::string text = root.dump();
     text.append((8 - text.size() % 8) % 8, ' ');

@@ -50,7 +50,7 @@ LogicalResult StreamTiling::analyze(std::string &reason) {
   };
   if (llvm::any_of(stream->getOperandTypes(), isStoredAsAnother) ||
       llvm::any_of(stream->getResultTypes(), isStoredAsAnother)) {
-    reason = "codes of f4E2M1FN, which become integers afterwards";
+    reason = "codes of f4E2M1FN, which share bytes";
     return failure();
   }
   for (Operation &op : stream.getBody().front().without_terminator()) {

@@ -126,8 +126,10 @@ def quantize(x, format="e4m3", block=None, scale="f32", *, pow2=None, amax_epsil
     - pow2, amax_epsilon, style ("te", "torchao"): of scales in f32, as in docs/Recipes/Current.md;
       mode, nonfinite: of scales in E8M0, as in docs/Recipes/MXFP8.md.
 
-    Returns Quantized: codes of x's shape, in the format's dtype (codes of E2M1 as U8, one in
-    each byte), and scale_inv with ceil(size / block) factors along each dimension. Raises
+    Returns Quantized: codes of x's shape, in the format's dtype, and scale_inv with
+    ceil(size / block) factors along each dimension. Of E2M1 two codes share a byte: the last
+    size of x has to be even, that of codes is half of it, and their dtype is PyTorch's
+    float4_e2m1fn_x2, or uint8 where there is no such dtype (fp8.tensors.unpack). Raises
     ArgumentError.
     """
     codes = _CODES[_get("format", format, _CODES)]
@@ -139,6 +141,9 @@ def quantize(x, format="e4m3", block=None, scale="f32", *, pow2=None, amax_epsil
     if (factors is E4M3) != (codes is E2M1 and scale == "e4m3"):
         raise ArgumentError(f"expected scales in e4m3 to go with codes of e2m1, but got "
                             f"{codes.name}")
+    if codes is E2M1 and x.shape[-1] % 2:
+        raise ArgumentError(f"expected a last dimension of an even size, of which two codes of "
+                            f"e2m1 share a byte, but got {x.shape[-1]}")
     block = _get_block(block, rank)
     rule = make_rule(scale, {"pow2": pow2, "epsilon": amax_epsilon and float(amax_epsilon),
                                "style": style, "mode": mode, "nonfinite": nonfinite})

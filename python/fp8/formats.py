@@ -18,7 +18,7 @@ class NumberFormat:
 
     name: str  # "e4m3"
     mlir: str  # "f8E4M3FN"
-    dtype: str  # in .safetensors files; codes of E2M1 travel as bytes, "U8"
+    dtype: str  # in .safetensors files; of E2M1, "F4", two codes share a byte
     exponent_bits: int
     mantissa_bits: int
     bias: int
@@ -92,7 +92,7 @@ def _ieee(name, mlir, dtype, exponent_bits, mantissa_bits):
 
 E4M3 = NumberFormat("e4m3", "f8E4M3FN", "F8_E4M3", 4, 3, 7, True, False, True)
 E5M2 = _ieee("e5m2", "f8E5M2", "F8_E5M2", 5, 2)
-E2M1 = NumberFormat("e2m1", "f4E2M1FN", "U8", 2, 1, 1, True, False, False)
+E2M1 = NumberFormat("e2m1", "f4E2M1FN", "F4", 2, 1, 1, True, False, False)
 E8M0 = NumberFormat("e8m0", "f8E8M0FNU", "F8_E8M0", 8, 0, 127, False, False, True)
 BF16 = _ieee("bf16", "bf16", "BF16", 8, 7)
 F16 = _ieee("f16", "f16", "F16", 5, 10)

@@ -1,14 +1,15 @@
 """Reads and writes .safetensors with the small floats of ml_dtypes.
 
-safetensors.numpy alone cannot read BF16 and the 8-bit floats.
+safetensors.numpy alone cannot read BF16 and floats of 8 and 4 bits.
 """
+
+import json
 
 import ml_dtypes
 import numpy as np
 import safetensors
-import safetensors.numpy
 
-# NumPy type of every dtype that fp8-run reads and writes.
+# NumPy type of every dtype that programs take and give.
 DTYPES = {
     "F64": np.float64,
     "F32": np.float32,
@@ -17,6 +18,7 @@ DTYPES = {
     "F8_E4M3": ml_dtypes.float8_e4m3fn,
     "F8_E5M2": ml_dtypes.float8_e5m2,
     "F8_E8M0": ml_dtypes.float8_e8m0fnu,
+    "F4x2": np.uint8,  # two codes of E2M1; in a file F4, of the codes
     "I64": np.int64,
     "I32": np.int32,
     "I16": np.int16,
@@ -24,21 +26,65 @@ DTYPES = {
     "U8": np.uint8,
     "BOOL": np.bool_,
 }
+_NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items() if name != "F4x2"}
+
+
+def pack(codes):
+    """Codes of E2M1 as programs take them, two in each byte of a row.
+
+    - codes: an array of ml_dtypes.float4_e2m1fn, or of uint8 with a code below 16 in each, of at
+      least one dimension, whose last size K is even.
+
+    Returns uint8 with a last size of K / 2: element 2i is the lower half of byte i, element
+    2i + 1 the upper one. Raises ValueError.
+    """
+    codes = np.asarray(codes)
+    if codes.dtype not in (ml_dtypes.float4_e2m1fn, np.uint8):
+        raise ValueError(f"expected codes of float4_e2m1fn or uint8, but got {codes.dtype}")
+    if codes.ndim == 0 or codes.shape[-1] % 2:
+        raise ValueError(f"expected a last dimension of an even size, of which two codes of E2M1 "
+                         f"share a byte, but got {codes.shape}")
+    codes = codes.view(np.uint8)
+    if (codes > 15).any():
+        raise ValueError(f"expected codes below 16, but got {codes.max()}")
+    return codes[..., ::2] | codes[..., 1::2] << 4
+
+
+def unpack(packed):
+    """The inverse of `pack`: ml_dtypes.float4_e2m1fn, with a last size twice as large."""
+    codes = np.stack((packed & 15, packed >> 4), -1)
+    return codes.reshape(*packed.shape[:-1], -1).view(ml_dtypes.float4_e2m1fn)
+
+
+def _read(entry):
+    if entry["dtype"] != "F4":
+        return np.frombuffer(entry["data"], DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return unpack(np.frombuffer(entry["data"], np.uint8)).reshape(entry["shape"])
 
 
 def load(path):
-    """The tensors of a file by name, each with its own dtype."""
+    """The tensors of a file by name, each with its own dtype; F4 as ml_dtypes.float4_e2m1fn,
+    which has an element in each byte."""
     with open(path, "rb") as file:
         entries = safetensors.deserialize(file.read())
-    return {
-        name: np.frombuffer(entry["data"], DTYPES[entry["dtype"]]).reshape(
-            entry["shape"]
-        )
-        for name, entry in entries
-    }
+    return {name: _read(entry) for name, entry in entries}
 
 
 def save(path, tensors):
-    """Writes tensors by name; arrays of any layout."""
-    contiguous = {name: np.ascontiguousarray(t).reshape(t.shape) for name, t in tensors.items()}
-    safetensors.numpy.save_file(contiguous, path)
+    """Writes tensors by name; arrays of any layout. Elements of ml_dtypes.float4_e2m1fn become
+    F4, two in each byte of a row, whose size has to be even. Raises ValueError."""
+    header, blobs, end = {}, [], 0
+    # Each one aligned, as the largest elements come first.
+    for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0])):
+        is_packed = tensor.dtype == ml_dtypes.float4_e2m1fn
+        if not is_packed and tensor.dtype not in _NAMES:
+            raise ValueError(f"expected '{name}' of a dtype that programs have, but got "
+                             f"{tensor.dtype}")
+        blobs.append((pack(tensor) if is_packed else tensor).tobytes())
+        begin, end = end, end + len(blobs[-1])
+        header[name] = {"dtype": "F4" if is_packed else _NAMES[tensor.dtype],
+                        "shape": list(tensor.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + b"".join(blobs))

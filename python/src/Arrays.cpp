@@ -118,15 +118,13 @@ struct ArrayInterface {
 
 static constexpr int kNativeOrder = 0x200;
 
-/// The dtypes that ml_dtypes adds to NumPy, by the type of their elements. A
-/// code of E2M1 is a byte there too.
+/// The dtypes that ml_dtypes adds to NumPy, by the type of their elements.
 static fp8c_dtype getExtensionType(nb::handle array) {
   static const std::pair<std::string_view, const char *> names[] = {
       {"bfloat16", "BF16"},
       {"float8_e4m3fn", "F8_E4M3"},
       {"float8_e5m2", "F8_E5M2"},
-      {"float8_e8m0fnu", "F8_E8M0"},
-      {"float4_e2m1fn", "U8"}};
+      {"float8_e8m0fnu", "F8_E8M0"}};
   static auto &known = *new std::unordered_map<PyObject *, fp8c_dtype>;
   nb::object type = array.attr("dtype").attr("type");
   if (auto found = known.find(type.ptr()); found != known.end())
@@ -165,6 +163,12 @@ void Argument::setNumPy(nb::handle array, const std::string &description) {
   default:
     tensor.dtype = getExtensionType(array);
   }
+  // Codes of E2M1 have a byte each there.
+  if (tensor.dtype.bits == 0 &&
+      toString(array.attr("dtype")) == "float4_e2m1fn")
+    raiseArgument("expected " + description +
+                  " to have two codes of E2M1 in a byte, but got "
+                  "float4_e2m1fn; fp8.tensors.pack makes them");
   if (tensor.dtype.bits == 0 || !(view->flags & kNativeOrder))
     raiseArgument("expected " + description + " of a dtype that programs have" +
                   ", but got " + toString(array.attr("dtype")));

@@ -35,7 +35,7 @@ static bool isRowMajor(const fp8c_tensor &tensor) {
 }
 
 static int64_t getWidth(const fp8c_tensor &tensor) {
-  return tensor.dtype.bits / 8;
+  return tensor.dtype.bits * tensor.dtype.lanes / 8;
 }
 
 static int64_t getNumBytes(const fp8c_tensor &tensor) {
@@ -151,6 +151,9 @@ nb::object Result::exportTensor(nb::handle theirStream) const {
           PyCapsule_GetPointer(capsule, kCapsule)));
   };
   auto share = std::make_unique<Share<fp8c_managed_tensor>>(tensor);
+  // Of the frameworks that come here none has elements of two codes.
+  if (share->tensor.dtype.lanes != 1)
+    share->tensor.dtype = {FP8C_UINT, 8, 1};
   nb::object capsule = nb::steal(PyCapsule_New(
       static_cast<fp8c_managed_tensor *>(share.get()), kCapsule, destroy));
   if (!capsule.is_valid())

@@ -41,11 +41,18 @@ func.func @partial_block(%x: tensor<4x48xf32>, %s: tensor<4x2xf32>, %si: tensor<
 
 // -----
 
-// The factor is a product in f32; a byte holds one code.
+// The factor is a product in f32; a byte holds two codes, the first in its lower
+// half, so that there is one more loop.
 // CHECK-LABEL: func.func @dequantize_nvfp4
-// CHECK-SAME: %{{.*}}: tensor<4x16xi8>
+// CHECK-SAME: %{{.*}}: tensor<4x8xi8>
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<4x1x8xi8>, {{.*}} outs(%{{.*}} : tensor<4x1x8x2xbf16>)
 // CHECK: ^bb0(%[[BYTE:.*]]: i8, %[[BLOCK:.*]]: f8E4M3FN, %[[ALL:.*]]: f32, %{{.*}}: bf16):
-// CHECK: %[[NIBBLE:.*]] = arith.trunci %[[BYTE]] : i8 to i4
+// CHECK: %[[HALF:.*]] = linalg.index 3 : index
+// CHECK: %[[PLACE:.*]] = arith.index_castui %[[HALF]] : index to i8
+// CHECK: %[[SHIFT:.*]] = arith.muli %[[PLACE]], %{{.*}} : i8
+// CHECK: %[[SHIFTED:.*]] = arith.shrui %[[BYTE]], %[[SHIFT]] : i8
+// CHECK: %[[LOW:.*]] = arith.andi %[[SHIFTED]], %{{.*}} : i8
+// CHECK: %[[NIBBLE:.*]] = arith.trunci %[[LOW]] : i8 to i4
 // CHECK: %[[CODE:.*]] = arith.bitcast %[[NIBBLE]] : i4 to f4E2M1FN
 // CHECK: %[[V:.*]] = arith.extf %[[CODE]] : f4E2M1FN to f32
 // CHECK: %[[F:.*]] = arith.extf %[[BLOCK]] : f8E4M3FN to f32

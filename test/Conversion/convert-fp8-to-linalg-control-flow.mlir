@@ -87,7 +87,7 @@ func.func @select(%q: !q, %p: !q, %go: i1) -> !q {
 // The three parts of NVFP4; codes of E2M1 are kept in bytes.
 !n = !fp8.scaled<4x16xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
 // CHECK-LABEL: func.func @nvfp4
-// CHECK-SAME: (%{{[^:]*}}: tensor<4x16xi8>, %{{[^:]*}}: tensor<4x1xf8E4M3FN>, %{{[^:]*}}: tensor<1x1xf32>) -> (tensor<4x16xi8>, tensor<4x1xf8E4M3FN>, tensor<1x1xf32>)
+// CHECK-SAME: (%{{[^:]*}}: tensor<4x8xi8>, %{{[^:]*}}: tensor<4x1xf8E4M3FN>, %{{[^:]*}}: tensor<1x1xf32>) -> (tensor<4x8xi8>, tensor<4x1xf8E4M3FN>, tensor<1x1xf32>)
 func.func @nvfp4(%q: !n) -> !n {
   return %q : !n
 }

@@ -14,10 +14,10 @@
 // Slots are named as ever, and report what the compiler measured.
 // STATS: fp8.stats_slots = ["fc.w", "fc.x", "out.x", "out.w"]
 
-// Codes reach the object as bytes, 4-bit codes too; the weight does not.
+// Codes reach the object as bytes, of 4 bits two in each; the weight does not.
 // HOST-NOT: x bf16>
 // HOST8: llvm.mlir.global private constant @{{.*}}(dense<{{.*}}> : tensor<2x16xf8E4M3FN>) {{.*}} : !llvm.array<2 x array<16 x i8>>
-// HOST4: llvm.mlir.global private constant @{{.*}}(dense<{{.*}}> : tensor<2x16xi8>) {{.*}} : !llvm.array<2 x array<16 x i8>>
+// HOST4: llvm.mlir.global private constant @{{.*}}(dense<{{.*}}> : tensor<2x8xi8>) {{.*}} : !llvm.array<2 x array<8 x i8>>
 // HOST-NOT: x bf16>
 // HOST: llvm.func @main
 ml_program.global private @out(dense<3.0> : tensor<16x16xbf16>) : tensor<16x16xbf16>

@@ -474,7 +474,7 @@ func.func @codes_of_own_scale(%q: !a {fp8.name = "q"}) -> (tensor<256x512xf8E4M3
 }
 
 // CHECK-LABEL: @codes_of_4_bits
-// CHECK:       2 stream 0.13 0.00 2.5 dequantize amax of arg0
+// CHECK:       2 stream 0.07 0.00 2.5 dequantize amax of arg0
 func.func @codes_of_4_bits(%q: !fp8.scaled<256x512xf4E2M1FN, block = [*, *], scale = f32>) -> tensor<1x1xf32> {
   %x = fp8.dequantize %q : !fp8.scaled<256x512xf4E2M1FN, block = [*, *], scale = f32> -> tensor<256x512xbf16>
   %0 = fp8.amax %x block = [*, *] : tensor<256x512xbf16>

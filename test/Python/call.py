@@ -32,6 +32,25 @@ class Arrays(unittest.TestCase):
                 self.assertEqual((y.dtype, y.shape), (x.dtype, x.shape))
                 self.assertEqual(y.tobytes(), x.tobytes())
 
+    def test_codes_that_share_bytes(self):
+        program = compile(programs.make_identity("f4E2M1FN", "2x6"))
+        x = np.arange(6, dtype=np.uint8).reshape(2, 3) * 41
+        y = program(x)
+        self.assertEqual((y.dtype, y.tolist()), (np.uint8, x.tolist()))
+        codes = fp8.tensors.unpack(x)
+        self.assertEqual((codes.dtype, codes.shape), (ml_dtypes.float4_e2m1fn, (2, 6)))
+        self.assertEqual(codes.view(np.uint8)[0].tolist(), [0, 0, 9, 2, 2, 5])
+        self.assertEqual(fp8.tensors.pack(codes).tolist(), x.tolist())
+        self.assertEqual(fp8.tensors.pack(codes.view(np.uint8)).tolist(), x.tolist())
+        with self.assertRaisesRegex(fp8.ArgumentError, "float4_e2m1fn; fp8.tensors.pack makes"):
+            program(codes)
+        with self.assertRaisesRegex(fp8.ArgumentError, "to have size 3 in dimension 1"):
+            program(codes.view(np.uint8))
+        for message, wrong in (("an even size", codes[:, 1:]), ("but got int8", x.view(np.int8)),
+                               ("codes below 16, but got 20", np.array([20, 1], np.uint8))):
+            with self.subTest(message), self.assertRaisesRegex(ValueError, message):
+                fp8.tensors.pack(wrong)
+
     def test_results_are_arrays_of_their_own(self):
         program = compile(programs.make_identity("f32"))
         x = np.ones((2, 3), np.float32)

@@ -115,7 +115,10 @@ class Casts(unittest.TestCase):
                          (np.uint8, ml_dtypes.float8_e4m3fn))
         tensor_scale = np.abs(x).max() / np.float32(448 * 6)
         self.assertEqual(result.tensor_scale_inv.item(), tensor_scale)
-        values = np.array(fp8.formats.E2M1.values(), np.float32)[result.codes]
+        self.assertEqual(result.codes.shape, (4, 20))
+        codes = fp8.tensors.unpack(result.codes)
+        values = np.array(fp8.formats.E2M1.values(), np.float32)[codes.view(np.uint8)]
+        np.testing.assert_array_equal(values, codes.astype(np.float32))
         factors = result.scale_inv.astype(np.float32) * tensor_scale
         expected = values * np.repeat(factors, 16, 1)[:, :40]
         np.testing.assert_array_equal(fp8.dequantize(result), expected)
@@ -144,6 +147,8 @@ class Refused(unittest.TestCase):
                 ("with 1 to 8 dimensions, but got F32 with 0", (x[0, 0],), {}),
                 ("scales in e4m3 to go with codes of e2m1", (x, "e4m3", None, "e4m3"), {}),
                 ("expected no 'mode' for scales in f32", (x,), {"mode": "floor"}),
+                ("last dimension of an even size, of which two codes of e2m1 share a byte, but "
+                 "got 7", (x[:, 1:], "e2m1"), {}),
                 ("to be an array, but got list", ([1.0],), {})]:
             with self.subTest(message), self.assertRaisesRegex(fp8.ArgumentError, message):
                 fp8.quantize(*arguments, **options)

@@ -47,6 +47,17 @@ class PyTorch(unittest.TestCase):
                 self.assertEqual((y.dtype, y.shape), (x.dtype, x.shape))
                 self.assertTrue(torch.equal(y.view(torch.uint8), x.view(torch.uint8)))
 
+    def test_codes_that_share_bytes(self):
+        program = compile(programs.make_identity("f4E2M1FN", "2x6"))
+        bytes_ = torch.arange(6, dtype=torch.uint8).reshape(2, 3) * 41
+        for x in (bytes_, bytes_.view(torch.float4_e2m1fn_x2)):
+            y = program(x)
+            self.assertEqual((y.dtype, y.shape), (torch.float4_e2m1fn_x2, (2, 3)))
+            self.assertTrue(torch.equal(y.view(torch.uint8), bytes_))
+        q = fp8.quantize(torch.ones(2, 20), "e2m1", (1, 16), "e4m3")
+        self.assertEqual((q.codes.dtype, q.codes.shape), (torch.float4_e2m1fn_x2, (2, 10)))
+        self.assertEqual(fp8.dequantize(q).tolist(), [[1] * 20] * 2)
+
     def test_no_copies(self):
         # A program that writes to its argument.
         program = compile("func.func @f(%x: memref<3xf32>) {\n"

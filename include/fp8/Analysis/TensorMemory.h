@@ -22,8 +22,9 @@
 
 namespace mlir::fp8 {
 
-/// Bytes that values of a type take in memory, a byte for an element of less;
-/// nothing if an extent is not known, or nothing is in memory.
+/// Bytes that values of a type take in memory, a byte for an element of less
+/// but for codes that share it; nothing if an extent is not known, or nothing
+/// is in memory.
 std::optional<double> getBytes(Type type);
 
 /// Whether a tensor has more than one element, as far as is known.

@@ -37,9 +37,10 @@ struct HostTensor {
   /// Whether the first dimension counts steps.
   bool isPerStep = false;
 
+  /// Codes that share a byte are an element each.
   int64_t getNumElements() const;
   size_t getByteSize() const {
-    return getNumElements() * fp8rt::getByteWidth(dtype);
+    return ShapedType::getNumElements(shape) * fp8rt::getByteWidth(dtype);
   }
   ArrayRef<int64_t> getStepShape() const {
     return ArrayRef(shape).drop_front(isPerStep);

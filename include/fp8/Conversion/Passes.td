@@ -20,8 +20,14 @@ def ConvertFP8ToLinalgPass : Pass<"convert-fp8-to-linalg", "::mlir::ModuleOp"> {
     rounding step of the dialect's semantics is spelled out here once; the CPU
     runs it, and every kernel is tested against it.
 
-    Payloads of f4E2M1FN are stored one code per i8. A `!fp8.state` becomes a
-    pointer to the runtime's `fp8rt_state_rows`.
+    Two codes of f4E2M1FN are an i8, so that tensor<4x32xf4E2M1FN> becomes
+    tensor<4x16xi8>: of a row, the last dimension, element 2i is the lower half
+    of byte i and element 2i + 1 the upper one. A row of an odd number of codes
+    has one more half, which is zero; where the number is only known at run time
+    it has to be even, which is checked. What moves codes moves bytes where rows
+    stay whole or are cut between bytes; for all else codes are taken apart and
+    put together again. A `!fp8.state` becomes a pointer to the runtime's
+    `fp8rt_state_rows`.
 
     A matmul with `tensor_core_sums` (`fp8-select-sums`) becomes contractions
     that have it too, of codes without factors; where factors change along K one
@@ -32,7 +38,8 @@ def ConvertFP8ToLinalgPass : Pass<"convert-fp8-to-linalg", "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect"];
 }

@@ -37,6 +37,9 @@ def FP8_ScaledType : TypeDef<FP8_Dialect, "Scaled"> {
                 tensor_scale = f32>                                   // NVFP4
     ```
 
+    In memory two codes of f4E2M1FN are a byte, neighbours in the last
+    dimension.
+
     Constraints:
     - (C1) the element type is f8E4M3FN, f8E5M2 or f4E2M1FN;
     - (C2) `block` has one entry for each dimension, each at least 1 or `*`;

@@ -37,6 +37,10 @@ enum class DType : uint8_t {
   F8_E4M3,
   F8_E5M2,
   F8_E8M0,
+  /// Two codes of E2M1 a byte, the first in the lower half, of which each
+  /// counts as one element: F4 in files, whose last dimension is twice as
+  /// large.
+  F4x2,
   I64,
   I32,
   I16,
@@ -45,7 +49,7 @@ enum class DType : uint8_t {
   BOOL,
 };
 
-/// The format's own spelling, e.g. "F8_E4M3".
+/// The format's own spelling, e.g. "F8_E4M3", but for F4x2.
 std::string_view stringifyDType(DType dtype);
 std::optional<DType> symbolizeDType(std::string_view name);
 size_t getByteWidth(DType dtype);

@@ -8,6 +8,7 @@
 
 #include "Blocks.h"
 #include "fp8/IR/FP8Types.h"
+#include "fp8/IR/PackedCodes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -30,38 +31,65 @@ static SmallVector<int64_t> getStaticShape(ArrayRef<OpFoldResult> sizes) {
 
 BlockedNest::BlockedNest(OpBuilder &builder, Location loc, Value tensor,
                          ArrayRef<int64_t> blockExtents)
-    : builder(builder), loc(loc), block(blockExtents) {
-  sizes = tensor::getMixedSizes(builder, loc, tensor);
+    : BlockedNest(builder, loc, tensor::getMixedSizes(builder, loc, tensor),
+                  blockExtents, /*inPairs=*/false) {}
+
+BlockedNest::BlockedNest(OpBuilder &builder, Location loc,
+                         ArrayRef<OpFoldResult> tensorSizes,
+                         ArrayRef<int64_t> blockExtents, bool inPairs)
+    : builder(builder), loc(loc), block(blockExtents), inPairs(inPairs),
+      sizes(tensorSizes) {
   AffineExpr size = builder.getAffineSymbolExpr(0);
   for (auto [dim, extent] : llvm::enumerate(block)) {
-    if (!isSplit(extent)) {
-      paddedSizes.push_back(sizes[dim]);
-      reassociation.push_back({static_cast<int64_t>(loopSizes.size())});
-      loopSizes.push_back(sizes[dim]);
-      continue;
+    SmallVector<int64_t, 2> loops;
+    auto addLoop = [&](OpFoldResult loopSize) {
+      loops.push_back(getNumLoops());
+      loopSizes.push_back(loopSize);
+    };
+    OpFoldResult within = sizes[dim], padded = sizes[dim];
+    if (isSplit(extent)) {
+      addLoop(affine::makeComposedFoldedAffineApply(
+          builder, loc, size.ceilDiv(extent), {sizes[dim]}));
+      within = builder.getIndexAttr(extent);
+      padded = affine::makeComposedFoldedAffineApply(
+          builder, loc, size.ceilDiv(extent) * extent, {sizes[dim]});
+      // Dynamic extents are padded too: whether by nothing shows at run time.
+      isPadded |= !getConstantIntValue(sizes[dim]) || padded != sizes[dim];
     }
-    OpFoldResult grid = affine::makeComposedFoldedAffineApply(
-        builder, loc, size.ceilDiv(extent), {sizes[dim]});
-    paddedSizes.push_back(affine::makeComposedFoldedAffineApply(
-        builder, loc, size.ceilDiv(extent) * extent, {sizes[dim]}));
-    int64_t loop = loopSizes.size();
-    reassociation.push_back({loop, loop + 1});
-    loopSizes.push_back(grid);
-    loopSizes.push_back(builder.getIndexAttr(extent));
+    paddedSizes.push_back(padded);
+    if (inPairs && dim + 1 == block.size()) {
+      addLoop(affine::makeComposedFoldedAffineApply(
+          builder, loc, size.floorDiv(kCodesOfByte), {within}));
+      within = builder.getIndexAttr(kCodesOfByte);
+    }
+    addLoop(within);
+    reassociation.push_back(loops);
   }
+  finish();
+}
+
+void BlockedNest::finish() {
   shape = getStaticShape(sizes);
   paddedShape = getStaticShape(paddedSizes);
   loopShape = getStaticShape(loopSizes);
 }
 
+BlockedNest BlockedNest::getBytes() const {
+  BlockedNest bytes(*this);
+  bytes.inPairs = false;
+  AffineExpr size = builder.getAffineSymbolExpr(0);
+  for (auto *extents : {&bytes.sizes, &bytes.paddedSizes})
+    extents->back() = affine::makeComposedFoldedAffineApply(
+        builder, loc, size.floorDiv(kCodesOfByte), {extents->back()});
+  bytes.loopSizes.pop_back();
+  bytes.reassociation.back().pop_back();
+  bytes.finish();
+  return bytes;
+}
+
 Value BlockedNest::split(Value tensor) const {
   auto type = cast<RankedTensorType>(tensor.getType());
-  // Dynamic extents are padded too: whether by nothing shows at run time.
-  if (shape != paddedShape ||
-      llvm::any_of(llvm::zip_equal(shape, block), [](auto pair) {
-        auto [dim, extent] = pair;
-        return ShapedType::isDynamic(dim) && isSplit(extent);
-      })) {
+  if (isPadded) {
     AffineExpr padded = builder.getAffineSymbolExpr(0);
     AffineExpr size = builder.getAffineSymbolExpr(1);
     SmallVector<OpFoldResult> low(sizes.size(), builder.getIndexAttr(0)), high;
@@ -87,11 +115,6 @@ Value BlockedNest::join(Value tensor) const {
   if (loopShape.size() != shape.size())
     tensor = tensor::CollapseShapeOp::create(
         builder, loc, type.clone(paddedShape), tensor, reassociation);
-  bool isPadded = false;
-  for (auto [dim, paddedDim, extent] :
-       llvm::zip_equal(shape, paddedShape, block))
-    isPadded |=
-        dim != paddedDim || (ShapedType::isDynamic(dim) && isSplit(extent));
   if (!isPadded)
     return tensor;
   SmallVector<OpFoldResult> offsets(sizes.size(), builder.getIndexAttr(0));
@@ -119,11 +142,20 @@ AffineMap BlockedNest::getElementMap() const {
 
 AffineMap BlockedNest::getGridMap() const {
   SmallVector<AffineExpr> exprs;
-  for (auto [dim, extent] : llvm::enumerate(block))
-    exprs.push_back(extent == ScaledType::kWhole
-                        ? builder.getAffineConstantExpr(0)
-                        : builder.getAffineDimExpr(reassociation[dim].front()));
+  for (auto [dim, extent] : llvm::enumerate(block)) {
+    ArrayRef<int64_t> loops = reassociation[dim];
+    AffineExpr place = builder.getAffineDimExpr(loops.front());
+    if (extent == ScaledType::kWhole)
+      place = builder.getAffineConstantExpr(0);
+    else if (inPairs && !isSplit(extent) && dim + 1 == block.size())
+      place = place * kCodesOfByte + builder.getAffineDimExpr(loops.back());
+    exprs.push_back(place);
+  }
   return AffineMap::get(getNumLoops(), 0, exprs, builder.getContext());
+}
+
+AffineMap BlockedNest::getByteMap() const {
+  return getElementMap().dropResult(getNumLoops() - 1);
 }
 
 SmallVector<bool> BlockedNest::getWithinBlock() const {

@@ -19,13 +19,22 @@ namespace mlir::fp8 {
 /// is a single element or the whole dimension is one loop; any other is two, a
 /// grid index and an index within the block. Tensors are brought into the
 /// shape of the nest and back; zeros fill up partial blocks at the upper edge.
+///
+/// A nest in pairs has one more loop, innermost, over the two neighbours in the
+/// last dimension whose codes are a byte. Their number, and that in a block, is
+/// a multiple of two, or only known at run time.
 class BlockedNest {
 public:
   /// The nest over tensors of the shape of `tensor`.
   BlockedNest(OpBuilder &builder, Location loc, Value tensor,
               ArrayRef<int64_t> block);
+  BlockedNest(OpBuilder &builder, Location loc, ArrayRef<OpFoldResult> sizes,
+              ArrayRef<int64_t> block, bool inPairs);
 
   int64_t getNumLoops() const { return loopSizes.size(); }
+
+  /// The nest over the bytes of a nest in pairs: all loops but the innermost.
+  BlockedNest getBytes() const;
 
   /// `tensor`, of the shape the nest was made for, in the shape of the nest.
   Value split(Value tensor) const;
@@ -42,17 +51,24 @@ public:
   /// Index of the element itself, and of its block in the grid.
   AffineMap getElementMap() const;
   AffineMap getGridMap() const;
+  /// Index of the byte that has the element's code, in a nest in pairs.
+  AffineMap getByteMap() const;
 
   /// Loops that run within one block, i.e. those an amax reduces over.
   SmallVector<bool> getWithinBlock() const;
 
 private:
+  void finish();
+
   OpBuilder &builder;
   Location loc;
   SmallVector<int64_t> block;
+  bool inPairs = false;
   /// Sizes of the tensor, of the tensor with whole blocks, and of the loops.
   SmallVector<OpFoldResult> sizes, paddedSizes, loopSizes;
   SmallVector<int64_t> shape, paddedShape, loopShape;
+  /// Whether some dimension has, or may have, a partial block.
+  bool isPadded = false;
   SmallVector<SmallVector<int64_t, 2>> reassociation;
 };
 

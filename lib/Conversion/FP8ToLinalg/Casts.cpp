@@ -86,16 +86,65 @@ static AffineMap getSingleMap(OpBuilder &builder, int64_t loops, int64_t rank) {
       builder.getContext());
 }
 
+/// Whether a nest over a tensor of `type` with `block` may go through the bytes
+/// of its codes.
+static bool isInPairs(Value payload, RankedTensorType type,
+                      ArrayRef<int64_t> block, const Payloads &payloads) {
+  auto isEven = [](int64_t extent) {
+    return ShapedType::isDynamic(extent) || extent % kCodesOfByte == 0;
+  };
+  return isPacked(type) && type.getRank() != 0 &&
+         !payloads.rowSizes.contains(payload) &&
+         isEven(type.getShape().back()) &&
+         (block.back() == 1 || isEven(block.back()));
+}
+
+/// The codes of a scaled value as operands of generics on a nest: those of a
+/// nest in pairs are in bytes, others have a code in each i8.
+static void addCodes(OpBuilder &b, Location loc, const BlockedNest &nest,
+                     Value payload, RankedTensorType type,
+                     const Payloads &payloads, bool inPairs,
+                     SmallVectorImpl<Value> &inputs,
+                     SmallVectorImpl<AffineMap> &maps) {
+  if (inPairs) {
+    inputs.push_back(nest.getBytes().split(payload));
+    maps.push_back(nest.getByteMap());
+    return;
+  }
+  if (isPacked(type))
+    payload = unpackCodes(b, loc, payload, type, &payloads);
+  inputs.push_back(nest.split(payload));
+  maps.push_back(nest.getElementMap());
+}
+
+/// The f32 of what addCodes gives, in the body of a generic on the nest.
+static Value getNumber(OpBuilder &b, Location loc, const BlockedNest &nest,
+                       Value code, Type elementType, bool inPairs) {
+  if (inPairs) {
+    Value half = linalg::IndexOp::create(b, loc, nest.getNumLoops() - 1);
+    code = selectCode(b, loc, code, half);
+  }
+  return decode(b, loc, code, elementType);
+}
+
 /// Codes (times factors) elementwise, rounded to `resultType`.
 static Value dequantize(OpBuilder &builder, Location loc, ScaledParts parts,
-                        ScaledType type, bool withFactors, Type resultType) {
+                        ScaledType type, bool withFactors, Type resultType,
+                        const Payloads &payloads) {
   // Without factors the blocks do not matter: one loop for each dimension.
   SmallVector<int64_t> block(type.getBlock());
   if (!withFactors)
     block.assign(type.getRank(), 1);
-  BlockedNest nest(builder, loc, parts.payload, block);
-  SmallVector<Value> inputs{nest.split(parts.payload)};
-  SmallVector<AffineMap> maps{nest.getElementMap()};
+  RankedTensorType payloadType = type.getPayloadType();
+  bool inPairs = isInPairs(parts.payload, payloadType, block, payloads);
+  BlockedNest nest(
+      builder, loc,
+      getSizes(builder, loc, parts.payload, payloadType, &payloads), block,
+      inPairs);
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  addCodes(builder, loc, nest, parts.payload, payloadType, payloads, inPairs,
+           inputs, maps);
   if (withFactors) {
     inputs.push_back(parts.scaleInv);
     maps.push_back(nest.getGridMap());
@@ -110,7 +159,8 @@ static Value dequantize(OpBuilder &builder, Location loc, ScaledParts parts,
       builder, loc, empty.getType(), inputs, empty, maps,
       getParallel(nest.getNumLoops()),
       [&](OpBuilder &b, Location loc, ValueRange args) {
-        Value value = decode(b, loc, args[0], type.getElementType());
+        Value value =
+            getNumber(b, loc, nest, args[0], type.getElementType(), inPairs);
         if (withFactors) {
           Value factor = getFactor(b, loc, args.slice(1, inputs.size() - 1));
           value = arith::MulFOp::create(b, loc, value, factor);
@@ -123,22 +173,27 @@ static Value dequantize(OpBuilder &builder, Location loc, ScaledParts parts,
 }
 
 Value fp8::dequantizeToF32(OpBuilder &builder, Location loc, ScaledParts parts,
-                           ScaledType type, bool withFactors) {
+                           ScaledType type, bool withFactors,
+                           const Payloads &payloads) {
   return dequantize(builder, loc, parts, type, withFactors,
-                    builder.getF32Type());
+                    builder.getF32Type(), payloads);
 }
 
 namespace {
 
 struct ConvertQuantize : OpConversionPattern<QuantizeOp> {
-  using Base::Base;
+  ConvertQuantize(const TypeConverter &converter, MLIRContext *context,
+                  Payloads &payloads)
+      : OpConversionPattern(converter, context), payloads(payloads) {}
   LogicalResult
   matchAndRewrite(QuantizeOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     ScaledType type = op.getResult().getType();
+    bool areBytesShared = isPacked(type.getElementType());
     BlockedNest nest(rewriter, loc, adaptor.getSource(), type.getBlock());
-    Value empty = nest.createEmpty(getStorageType(type.getElementType()));
+    Value empty = nest.createEmpty(areBytesShared ? rewriter.getI8Type()
+                                                  : type.getElementType());
     auto generic = linalg::GenericOp::create(
         rewriter, loc, empty.getType(),
         ValueRange{nest.split(adaptor.getSource()), adaptor.getScale()}, empty,
@@ -151,17 +206,25 @@ struct ConvertQuantize : OpConversionPattern<QuantizeOp> {
           Value code = encode(b, loc, scaled, type.getElementType());
           linalg::YieldOp::create(b, loc, code);
         });
-    SmallVector<Value> parts{nest.join(generic.getResult(0)),
-                             adaptor.getScaleInv()};
+    Value codes = nest.join(generic.getResult(0));
+    // By themselves: of loops over a block that do both, LLVM vectorises none.
+    if (areBytesShared)
+      codes = packCodes(rewriter, loc, codes,
+                        staysInPlace(op.getResult()) ? &payloads : nullptr);
+    SmallVector<Value> parts{codes, adaptor.getScaleInv()};
     if (adaptor.getTensorScaleInv())
       parts.push_back(adaptor.getTensorScaleInv());
     rewriter.replaceOpWithMultiple(op, {parts});
     return success();
   }
+
+  Payloads &payloads;
 };
 
 struct ConvertDequantize : OpConversionPattern<DequantizeOp> {
-  using Base::Base;
+  ConvertDequantize(const TypeConverter &converter, MLIRContext *context,
+                    Payloads &payloads)
+      : OpConversionPattern(converter, context), payloads(payloads) {}
   LogicalResult
   matchAndRewrite(DequantizeOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
@@ -169,17 +232,21 @@ struct ConvertDequantize : OpConversionPattern<DequantizeOp> {
     Value result =
         dequantize(rewriter, op.getLoc(), ScaledParts(adaptor.getSource()),
                    op.getSource().getType(), /*withFactors=*/true,
-                   resultType.getElementType());
+                   resultType.getElementType(), payloads);
     if (result.getType() != resultType)
       result =
           tensor::CastOp::create(rewriter, op.getLoc(), resultType, result);
     rewriter.replaceOp(op, result);
     return success();
   }
+
+  Payloads &payloads;
 };
 
 struct ConvertMeasure : OpConversionPattern<MeasureOp> {
-  using Base::Base;
+  ConvertMeasure(const TypeConverter &converter, MLIRContext *context,
+                 Payloads &payloads)
+      : OpConversionPattern(converter, context), payloads(payloads) {}
   LogicalResult
   matchAndRewrite(MeasureOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
@@ -187,12 +254,19 @@ struct ConvertMeasure : OpConversionPattern<MeasureOp> {
     ScaledType type = op.getQuantized().getType();
     ScaledParts parts(adaptor.getQuantized());
     Value source = adaptor.getSource()[0];
-    BlockedNest nest(rewriter, loc, source, type.getBlock());
+    RankedTensorType payloadType = type.getPayloadType();
+    bool inPairs =
+        isInPairs(parts.payload, payloadType, type.getBlock(), payloads);
+    BlockedNest nest(rewriter, loc,
+                     tensor::getMixedSizes(rewriter, loc, source),
+                     type.getBlock(), inPairs);
     int64_t loops = nest.getNumLoops();
-    SmallVector<Value> inputs{nest.split(source), nest.split(parts.payload),
-                              parts.scaleInv};
-    SmallVector<AffineMap> maps{nest.getElementMap(), nest.getElementMap(),
-                                nest.getGridMap()};
+    SmallVector<Value> inputs{nest.split(source)};
+    SmallVector<AffineMap> maps{nest.getElementMap()};
+    addCodes(rewriter, loc, nest, parts.payload, payloadType, payloads, inPairs,
+             inputs, maps);
+    inputs.push_back(parts.scaleInv);
+    maps.push_back(nest.getGridMap());
     if (parts.tensorScaleInv) {
       inputs.push_back(parts.tensorScaleInv);
       maps.push_back(getSingleMap(rewriter, loops, type.getRank()));
@@ -213,7 +287,9 @@ struct ConvertMeasure : OpConversionPattern<MeasureOp> {
         rewriter, loc, TypeRange(ValueRange(inits)), inputs, inits, maps,
         SmallVector<utils::IteratorType>(loops, utils::IteratorType::reduction),
         [&](OpBuilder &builder, Location loc, ValueRange args) {
-          buildBody(builder, loc, args, type, inputs.size());
+          Value code = getNumber(builder, loc, nest, args[1],
+                                 type.getElementType(), inPairs);
+          buildBody(builder, loc, args, code, type, inputs.size());
         });
     SmallVector<Value> results;
     for (Value result : generic.getResults())
@@ -224,7 +300,7 @@ struct ConvertMeasure : OpConversionPattern<MeasureOp> {
   }
 
   static void buildBody(OpBuilder &builder, Location loc, ValueRange args,
-                        ScaledType type, unsigned numInputs) {
+                        Value code, ScaledType type, unsigned numInputs) {
     ImplicitLocOpBuilder b(loc, builder);
     auto elementType = cast<FloatType>(type.getElementType());
     float maxFinite = getMaxFinite(elementType);
@@ -247,7 +323,6 @@ struct ConvertMeasure : OpConversionPattern<MeasureOp> {
       return arith::ExtFOp::create(b, b.getF64Type(), x);
     };
     Value x = toF32(b, loc, args[0]);
-    Value code = decode(b, loc, args[1], elementType);
     Value factor = getFactor(b, loc, args.slice(2, numInputs - 2));
     Value value = arith::MulFOp::create(b, code, factor);
     ValueRange sums = args.drop_front(numInputs);
@@ -281,12 +356,15 @@ struct ConvertMeasure : OpConversionPattern<MeasureOp> {
     linalg::YieldOp::create(
         b, ValueRange{amax, underflow, saturated, signal, noise});
   }
+
+  Payloads &payloads;
 };
 
 } // namespace
 
 void fp8::populateCastPatterns(const TypeConverter &converter,
+                               Payloads &payloads,
                                RewritePatternSet &patterns) {
   patterns.add<ConvertQuantize, ConvertDequantize, ConvertMeasure>(
-      converter, patterns.getContext());
+      converter, patterns.getContext(), payloads);
 }

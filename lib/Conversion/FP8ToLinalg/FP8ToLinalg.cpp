@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/ControlFlow/Transforms/StructuralTypeConversions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Func/Transforms/FuncConversions.h"
@@ -25,7 +26,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/DialectResourceBlobManager.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_CONVERTFP8TOLINALGPASS
@@ -35,31 +35,20 @@ namespace mlir::fp8 {
 using namespace mlir;
 using namespace mlir::fp8;
 
-Type fp8::getStorageType(Type elementType) {
-  if (isa<Float4E2M1FNType>(elementType))
-    return IntegerType::get(elementType.getContext(), 8);
-  return elementType;
-}
-
 namespace {
 
-/// Scaled values become their parts, f4E2M1FN tensors become i8 tensors, and
+/// Scaled values become their parts, f4E2M1FN tensors those of their bytes, and
 /// the state a pointer.
 struct PartsConverter : TypeConverter {
   PartsConverter() {
     addConversion([](Type type) { return type; });
-    addConversion([](RankedTensorType type) -> Type {
-      return type.clone(getStorageType(type.getElementType()));
-    });
-    addConversion([](UnrankedTensorType type) -> Type {
-      return type.clone(getStorageType(type.getElementType()));
-    });
+    addConversion(
+        [](RankedTensorType type) -> Type { return getStoredType(type); });
     addConversion([](StateType type) -> Type {
       return LLVM::LLVMPointerType::get(type.getContext());
     });
     addConversion([](ScaledType type, SmallVectorImpl<Type> &types) {
-      types.push_back(
-          type.getPayloadType().clone(getStorageType(type.getElementType())));
+      types.push_back(getStoredType(type.getPayloadType()));
       types.push_back(type.getScaleInvType());
       if (type.getHasTensorScale())
         types.push_back(type.getTensorScaleInvType());
@@ -92,29 +81,53 @@ struct ConvertDisassemble : OpConversionPattern<DisassembleOp> {
 };
 
 struct ConvertTranspose : OpConversionPattern<TransposeOp> {
-  using Base::Base;
+  ConvertTranspose(const TypeConverter &converter, MLIRContext *context,
+                   Payloads &payloads)
+      : OpConversionPattern(converter, context), payloads(payloads) {}
   LogicalResult
   matchAndRewrite(TransposeOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    SmallVector<Value> parts;
-    for (Value part : adaptor.getSource()) {
-      auto type = cast<RankedTensorType>(part.getType());
-      if (isOwnTranspose(type, op.getPermutation())) {
-        parts.push_back(part);
-        continue;
-      }
-      SmallVector<OpFoldResult> sizes;
-      for (int64_t dim : op.getPermutation())
-        sizes.push_back(tensor::getMixedSize(rewriter, op.getLoc(), part, dim));
-      Value empty = tensor::EmptyOp::create(rewriter, op.getLoc(), sizes,
-                                            type.getElementType());
-      parts.push_back(linalg::TransposeOp::create(rewriter, op.getLoc(), part,
-                                                  empty, op.getPermutation())
-                          ->getResult(0));
-    }
+    SmallVector<Value> source(adaptor.getSource());
+    SmallVector<Value> parts{transposePayload(op, source.front(), rewriter)};
+    for (Value part : ArrayRef(source).drop_front())
+      parts.push_back(transpose(op, part, rewriter));
+    if (parts.front() != source.front())
+      payloads.transposed[parts.front()] = {
+          source, llvm::to_vector(op.getPermutation())};
     rewriter.replaceOpWithMultiple(op, {parts});
     return success();
   }
+
+  /// Bytes where rows stay what they are, else the codes in them.
+  Value transposePayload(TransposeOp op, Value payload, OpBuilder &b) const {
+    RankedTensorType type = op.getSource().getType().getPayloadType();
+    Location loc = op.getLoc();
+    if (isPacked(type) && op.getPermutation().back() != type.getRank() - 1) {
+      Value codes = unpackCodes(b, loc, payload, type, &payloads);
+      return packCodes(b, loc, transpose(op, codes, b),
+                       staysInPlace(op.getResult()) ? &payloads : nullptr);
+    }
+    Value result = transpose(op, payload, b);
+    if (OpFoldResult size = payloads.rowSizes.lookup(payload))
+      payloads.rowSizes[result] = size;
+    return result;
+  }
+
+  static Value transpose(TransposeOp op, Value part, OpBuilder &b) {
+    auto type = cast<RankedTensorType>(part.getType());
+    if (isOwnTranspose(type, op.getPermutation()))
+      return part;
+    SmallVector<OpFoldResult> sizes;
+    for (int64_t dim : op.getPermutation())
+      sizes.push_back(tensor::getMixedSize(b, op.getLoc(), part, dim));
+    Value empty =
+        tensor::EmptyOp::create(b, op.getLoc(), sizes, type.getElementType());
+    return linalg::TransposeOp::create(b, op.getLoc(), part, empty,
+                                       op.getPermutation())
+        ->getResult(0);
+  }
+
+  Payloads &payloads;
 };
 
 /// The canonicaliser makes it of scf.if.
@@ -134,29 +147,6 @@ struct ConvertSelect : OpConversionPattern<arith::SelectOp> {
   }
 };
 
-/// A constant of f4E2M1FN as its codes.
-struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(arith::ConstantOp op, OpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    // Attributes too store a code in the low half of a byte.
-    auto type = dyn_cast<RankedTensorType>(op.getType());
-    if (!type)
-      return rewriter.notifyMatchFailure(op, "not a tensor");
-    ShapedType stored = type.clone(rewriter.getI8Type());
-    TypedAttr codes;
-    if (auto dense = dyn_cast<DenseFPElementsAttr>(op.getValue()))
-      codes = DenseElementsAttr::getFromRawBuffer(stored, dense.getRawData());
-    else if (auto resource = dyn_cast<DenseResourceElementsAttr>(op.getValue()))
-      codes = DenseResourceElementsAttr::get(stored, resource.getRawHandle());
-    else
-      return rewriter.notifyMatchFailure(op, "not a dense constant");
-    rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, codes);
-    return success();
-  }
-};
-
 /// Codes of f4E2M1FN as launches of kernels take them.
 struct ConvertCodesCast : OpConversionPattern<UnrealizedConversionCastOp> {
   using Base::Base;
@@ -168,45 +158,6 @@ struct ConvertCodesCast : OpConversionPattern<UnrealizedConversionCastOp> {
             adaptor.getInputs().front().getType())
       return rewriter.notifyMatchFailure(op, "no cast of stored codes");
     rewriter.replaceOp(op, adaptor.getInputs());
-    return success();
-  }
-};
-
-/// Inside the region of an operation that only moves codes, their scalars are
-/// stored codes too. Elsewhere an f4E2M1FN scalar is a number.
-struct CodeConverter : PartsConverter {
-  CodeConverter() {
-    addConversion([](Float4E2M1FNType type) { return getStorageType(type); });
-  }
-};
-
-/// Any other operation that moves f4E2M1FN: the same on i8.
-struct ConvertMovement : ConversionPattern {
-  ConvertMovement(const TypeConverter &converter, MLIRContext *context)
-      : ConversionPattern(converter, MatchAnyOpTypeTag(), /*benefit=*/0,
-                          context) {}
-  LogicalResult
-  matchAndRewrite(Operation *op, ArrayRef<Value> operands,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (!isa_and_present<tensor::TensorDialect, linalg::LinalgDialect>(
-            op->getDialect()))
-      return rewriter.notifyMatchFailure(op, "not a data movement");
-    SmallVector<Type> types;
-    if (failed(getTypeConverter()->convertTypes(op->getResultTypes(), types)))
-      return rewriter.notifyMatchFailure(op, "result types do not convert");
-    OperationState state(op->getLoc(), op->getName());
-    state.addOperands(operands);
-    state.addTypes(types);
-    state.addAttributes(op->getDiscardableAttrDictionary().getValue());
-    state.propertiesAttr = op->getPropertiesAsAttribute();
-    CodeConverter codeConverter;
-    for (Region &region : op->getRegions()) {
-      Region *converted = state.addRegion();
-      rewriter.inlineRegionBefore(region, *converted, converted->end());
-      if (failed(rewriter.convertRegionTypes(converted, codeConverter)))
-        return rewriter.notifyMatchFailure(op, "region does not convert");
-    }
-    rewriter.replaceOp(op, rewriter.create(state));
     return success();
   }
 };
@@ -304,14 +255,16 @@ void ConvertFP8ToLinalgPass::runOnOperation() {
            converter.isLegal(&op.getBody());
   });
 
+  Payloads payloads;
   populateStatePatterns(converter, patterns);
   populateStateUpdatePatterns(converter, patterns);
   populateScalePatterns(converter, patterns);
-  populateCastPatterns(converter, patterns);
-  populateMatmulPatterns(converter, patterns);
-  patterns.add<ConvertAssemble, ConvertDisassemble, ConvertTranspose,
-               ConvertCodesCast, ConvertConstant, ConvertFunction,
-               ConvertMovement, ConvertSelect>(converter, context);
+  populateCastPatterns(converter, payloads, patterns);
+  populateMatmulPatterns(converter, payloads, patterns);
+  populatePackedPatterns(converter, patterns);
+  patterns.add<ConvertAssemble, ConvertDisassemble, ConvertCodesCast,
+               ConvertFunction, ConvertSelect>(converter, context);
+  patterns.add<ConvertTranspose>(converter, context, payloads);
   populateCallOpTypeConversionPattern(patterns, converter);
   populateReturnOpTypeConversionPattern(patterns, converter);
   scf::populateSCFStructuralTypeConversions(converter, patterns);

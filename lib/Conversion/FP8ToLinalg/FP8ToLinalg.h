@@ -10,6 +10,7 @@
 #define FP8_CONVERSION_FP8TOLINALG_FP8TOLINALG_H
 
 #include "fp8/IR/FP8Ops.h"
+#include "fp8/IR/PackedCodes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -24,11 +25,8 @@ struct ScaledParts {
         tensorScaleInv(parts.size() > 2 ? parts[2] : Value()) {}
 };
 
-/// Element type that stores a code: i8 for f4E2M1FN, else the type itself.
-Type getStorageType(Type elementType);
-
-/// f32 `value`, already within range, to the stored code of `elementType`; and
-/// a stored code to f32.
+/// f32 `value`, already within range, to the code of `elementType`, of
+/// f4E2M1FN an i8; and a code to f32.
 Value encode(OpBuilder &builder, Location loc, Value value, Type elementType);
 Value decode(OpBuilder &builder, Location loc, Value code, Type elementType);
 
@@ -40,10 +38,50 @@ Value toF32(OpBuilder &builder, Location loc, Value value);
 
 Value constantF32(OpBuilder &builder, Location loc, float value);
 
+//===--- Codes that share bytes -------------------------------------------===//
+
+/// The byte of two codes, and the code at place `half` (index) of a byte.
+Value joinCodes(OpBuilder &builder, Location loc, Value low, Value high);
+Value selectCode(OpBuilder &builder, Location loc, Value byte, Value half);
+
+/// What is known of payloads that were converted, beyond their types.
+struct Payloads {
+  /// What a transposed one, and its factors, are the transposes of: a matmul
+  /// reads its operands in any order.
+  struct Transposed {
+    SmallVector<Value> source;
+    SmallVector<int64_t> permutation;
+  };
+  llvm::DenseMap<Value, Transposed> transposed;
+  /// Codes in a row of bytes, where that only shows at run time and may be odd.
+  llvm::DenseMap<Value, OpFoldResult> rowSizes;
+};
+
+/// Whether nothing takes codes away from the operations that know `Payloads`:
+/// matmuls and the like, and transposes for these.
+bool staysInPlace(Value codes);
+
+/// Sizes of a tensor of `type` that is stored in `stored`. A number of codes in
+/// a row that only shows at run time, and is not known, is even.
+SmallVector<OpFoldResult> getSizes(OpBuilder &builder, Location loc,
+                                   Value stored, RankedTensorType type,
+                                   const Payloads *payloads = nullptr);
+
+/// A code in each i8, of what `type` is stored in.
+Value unpackCodes(OpBuilder &builder, Location loc, Value stored,
+                  RankedTensorType type, const Payloads *payloads = nullptr);
+/// The converse. Checks that a number of codes that only shows at run time is
+/// even, or remembers it.
+Value packCodes(OpBuilder &builder, Location loc, Value codes,
+                Payloads *payloads = nullptr);
+
 /// Every element of a scaled value in f32, as the dialect defines it: codes
 /// times factors, or the codes alone. `type` is the type before conversion.
 Value dequantizeToF32(OpBuilder &builder, Location loc, ScaledParts parts,
-                      ScaledType type, bool withFactors);
+                      ScaledType type, bool withFactors,
+                      const Payloads &payloads);
+
+//===--- Patterns ---------------------------------------------------------===//
 
 void populateStatePatterns(const TypeConverter &converter,
                            RewritePatternSet &patterns);
@@ -51,9 +89,13 @@ void populateStateUpdatePatterns(const TypeConverter &converter,
                                  RewritePatternSet &patterns);
 void populateScalePatterns(const TypeConverter &converter,
                            RewritePatternSet &patterns);
-void populateCastPatterns(const TypeConverter &converter,
+void populateCastPatterns(const TypeConverter &converter, Payloads &payloads,
                           RewritePatternSet &patterns);
 void populateMatmulPatterns(const TypeConverter &converter,
+                            const Payloads &payloads,
+                            RewritePatternSet &patterns);
+/// Movement of f4E2M1FN by operations of other dialects, and constants.
+void populatePackedPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns);
 
 } // namespace mlir::fp8

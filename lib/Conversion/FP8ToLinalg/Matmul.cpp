@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "FP8ToLinalg.h"
-#include "fp8/IR/Permutations.h"
 #include "fp8/IR/TensorCoreSums.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -27,7 +26,9 @@ namespace {
 /// one for each product, as the hardware does it. A tensor core's sums know
 /// factors of blocks as kernels do: they multiply the sum of a block.
 struct ConvertMatmul : OpConversionPattern<MatmulOp> {
-  using Base::Base;
+  ConvertMatmul(const TypeConverter &converter, MLIRContext *context,
+                const Payloads &payloads)
+      : OpConversionPattern(converter, context), payloads(payloads) {}
   LogicalResult
   matchAndRewrite(MatmulOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
@@ -131,35 +132,23 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
 
   /// Looks through fp8.transpose: a contraction reads its operands in any
   /// order, so that the transposed copy need not be made.
-  static Factor getFactor(ConversionPatternRewriter &rewriter, Location loc,
-                          Value operand, ValueRange parts, bool isTransposed,
-                          bool withFactors) {
+  Factor getFactor(ConversionPatternRewriter &rewriter, Location loc,
+                   Value operand, ValueRange parts, bool isTransposed,
+                   bool withFactors) const {
     auto type = dyn_cast<ScaledType>(operand.getType());
     if (!type)
       return getPlainFactor(rewriter, loc, parts.front(), isTransposed);
     auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
     SmallVector<Value> sourceParts(parts);
-    // fp8.transpose has been converted before its user: all parts are copies in
-    // the same order, or need none.
-    if (auto transpose = parts[0].getDefiningOp<linalg::TransposeOp>()) {
-      SmallVector<Value> inputs;
-      for (Value part : parts) {
-        auto copy = part.getDefiningOp<linalg::TransposeOp>();
-        if (copy && copy.getPermutation() == transpose.getPermutation())
-          inputs.push_back(copy.getInput());
-        else if (isOwnTranspose(cast<RankedTensorType>(part.getType()),
-                                transpose.getPermutation()))
-          inputs.push_back(part);
-      }
-      if (inputs.size() == parts.size()) {
-        sourceParts = inputs;
-        permutation.assign(transpose.getPermutation().begin(),
-                           transpose.getPermutation().end());
-        type = type.permute(invertPermutationVector(permutation));
-      }
+    // It has been converted before its user.
+    if (auto found = payloads.transposed.find(parts.front());
+        found != payloads.transposed.end()) {
+      sourceParts = found->second.source;
+      permutation = found->second.permutation;
+      type = type.permute(invertPermutationVector(permutation));
     }
     Value values = dequantizeToF32(rewriter, loc, ScaledParts(sourceParts),
-                                   type, withFactors);
+                                   type, withFactors, payloads);
     if (isTransposed)
       std::swap(permutation.back(), permutation[permutation.size() - 2]);
     return {values, permutation};
@@ -376,11 +365,14 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
     }
     return AffineMap::get(rank, 0, exprs, builder.getContext());
   }
+
+  const Payloads &payloads;
 };
 
 } // namespace
 
 void fp8::populateMatmulPatterns(const TypeConverter &converter,
+                                 const Payloads &payloads,
                                  RewritePatternSet &patterns) {
-  patterns.add<ConvertMatmul>(converter, patterns.getContext());
+  patterns.add<ConvertMatmul>(converter, patterns.getContext(), payloads);
 }

@@ -108,6 +108,32 @@ SmallVector<Value> fp8::decode(KernelBuilder &b, ArrayRef<Value> words,
   return numbers;
 }
 
+static Value permuteBytes(KernelBuilder &b, Value low, Value high,
+                          int64_t selector) {
+  return NVVM::PermuteOp::create(b, b.getI32Type(), low, high, b.i32(selector),
+                                 NVVM::PermuteMode::DEFAULT);
+}
+
+Value fp8::gatherCodes(KernelBuilder &b, Value first, Value second) {
+  // Of each word, bytes 0 and 2 have a code and that of the next byte.
+  auto join = [&](Value word) -> Value {
+    return arith::OrIOp::create(b, word, b.shiftRight(word, 4));
+  };
+  return permuteBytes(b, join(first), join(second), 0x6420);
+}
+
+SmallVector<Value> fp8::spreadCodes(KernelBuilder &b, Value word) {
+  Value zero = b.i32(0);
+  SmallVector<Value> words;
+  for (int64_t selector : {0x1100, 0x3322}) {
+    Value twice = permuteBytes(b, word, zero, selector);
+    words.push_back(
+        arith::OrIOp::create(b, b.bitAnd(twice, 0x000f000f),
+                             b.bitAnd(b.shiftRight(twice, 4), 0x0f000f00)));
+  }
+  return words;
+}
+
 Value fp8::encodeFactor(KernelBuilder &b, Value factor) {
   Value pair =
       encodePair(b, factor, b.f32(0.0f), Float8E4M3FNType::get(b.getContext()));

@@ -19,6 +19,11 @@ SmallVector<Value> encode(KernelBuilder &b, ArrayRef<Value> numbers, Type type);
 /// The numbers of such codes, f32.
 SmallVector<Value> decode(KernelBuilder &b, ArrayRef<Value> words, Type type);
 
+/// Eight codes of f4E2M1FN, four to each of two words, as they share bytes in
+/// memory; and the converse.
+Value gatherCodes(KernelBuilder &b, Value first, Value second);
+SmallVector<Value> spreadCodes(KernelBuilder &b, Value word);
+
 /// The f8E4M3FN code of an f32, as i32.
 Value encodeFactor(KernelBuilder &b, Value factor);
 /// The f32 of a code (i32) of f8E4M3FN or f8E8M0FNU.

@@ -36,11 +36,13 @@ struct StreamSignature {
 
 static SmallVector<StreamArgument> getInputs(const StreamSpec &spec) {
   SmallVector<StreamArgument> inputs;
-  for (auto [i, input] : llvm::enumerate(spec.inputs))
-    inputs.push_back(
-        {"in" + std::to_string(i),
-         getStoredType(getElementTypeOrSelf(input.argument.getType())),
-         input.layout, spec.getBlock(input.layout), input.isGathered});
+  for (auto [i, input] : llvm::enumerate(spec.inputs)) {
+    auto type = cast<RankedTensorType>(input.argument.getType());
+    inputs.push_back({"in" + std::to_string(i),
+                      getStoredType(type).getElementType(), input.layout,
+                      spec.getBlock(input.layout), isPacked(type),
+                      input.isGathered});
+  }
   return inputs;
 }
 
@@ -48,9 +50,10 @@ static SmallVector<StreamArgument> getOutputs(const StreamSpec &spec) {
   SmallVector<StreamArgument> outputs;
   for (auto [i, type] : llvm::enumerate(StreamOp(spec.op).getResultTypes())) {
     const StreamLayout &layout = spec.getResultLayout(i);
-    outputs.push_back({"out" + std::to_string(i),
-                       getStoredType(getElementTypeOrSelf(type)), layout,
-                       spec.getBlock(layout)});
+    outputs.push_back(
+        {"out" + std::to_string(i),
+         getStoredType(cast<RankedTensorType>(type)).getElementType(), layout,
+         spec.getBlock(layout), isPacked(type)});
   }
   return outputs;
 }
@@ -74,7 +77,8 @@ static int64_t getAlignment(const StreamSpec &spec,
     return bytes;
   while (extent % most != 0)
     most /= 2;
-  return std::min<int64_t>(16, most * bytes);
+  return argument.isPacked ? most / kCodesOfByte
+                           : std::min<int64_t>(16, most * bytes);
 }
 
 static bool isAmax(const StreamSpec &spec, unsigned number) {
@@ -105,7 +109,11 @@ static StreamSignature getSignature(MLIRContext *context,
   auto rank = static_cast<int64_t>(inputs.front().layout.block.size());
   auto addExtent = [&](StringRef name, int64_t dim) {
     auto [input, at] = *spec.findExtent(dim);
-    return signature.addExtent(name, inputs[input].name, at);
+    AffineExpr extent = signature.addExtent(name, inputs[input].name, at);
+    bool isOfBytes =
+        inputs[input].isPacked &&
+        at + 1 == static_cast<int64_t>(inputs[input].layout.dims.size());
+    return isOfBytes ? extent * kCodesOfByte : extent;
   };
   AffineExpr columns = addExtent("columns", rank - 1);
   AffineExpr rows = rank >= 2 ? addExtent("rows", rank - 2)

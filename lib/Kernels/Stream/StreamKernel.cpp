@@ -17,6 +17,7 @@
 // in c / 8, nor the reading ones meet in a bank.
 
 #include "StreamKernel.h"
+#include "StreamCodes.h"
 #include "StreamValues.h"
 
 using namespace mlir;
@@ -329,6 +330,27 @@ Value StreamKernel::loadTurned(Value tileStart, Value column, Value row,
   return piece;
 }
 
+/// Codes of f4E2M1FN in what loadTurned has loaded, as they share bytes.
+static Value packTurned(KernelBuilder &b, Value piece, int64_t width) {
+  auto getWord = [&](int64_t w) -> Value {
+    return LLVM::ExtractElementOp::create(b, piece, b.i32(w));
+  };
+  if (width < kPiece / 2) {
+    Value word = piece;
+    if (width < 4)
+      word = arith::ExtUIOp::create(b, b.getI32Type(), piece);
+    return arith::TruncIOp::create(b, b.getIntegerType(width * 4),
+                                   gatherCodes(b, word, b.i32(0)));
+  }
+  if (width == kPiece / 2)
+    return gatherCodes(b, getWord(0), getWord(1));
+  Value words = LLVM::UndefOp::create(b, VectorType::get({2}, b.getI32Type()));
+  for (int64_t w = 0; w < 2; ++w)
+    words = LLVM::InsertElementOp::create(
+        b, words, gatherCodes(b, getWord(2 * w), getWord(2 * w + 1)), b.i32(w));
+  return words;
+}
+
 /// Neighbouring threads store neighbouring pieces, however wide these are.
 void StreamKernel::storePieces(const StreamArgument &output, Value tileStart,
                                int64_t width) {
@@ -348,7 +370,8 @@ void StreamKernel::storePieces(const StreamArgument &output, Value tileStart,
     if (all % config.getThreads() != 0 && i + config.getThreads() > all)
       conditions.push_back(b.less(number, b.i32(all)));
     auto store = [&] {
-      b.store(loadTurned(tileStart, column, row, width),
+      Value piece = loadTurned(tileStart, column, row, width);
+      b.store(output.isPacked ? packTurned(b, piece, width) : piece,
               tile.getAddress(output, globalRow, globalColumn));
     };
     if (conditions.empty()) {

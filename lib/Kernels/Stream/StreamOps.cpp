@@ -18,18 +18,17 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// The codes of f4E2M1FN as they are stored, or the other way round: what
+/// Codes of f4E2M1FN as they are stored, or the other way round: what
 /// convert-fp8-to-linalg makes of the former.
-static Value castTo(OpBuilder &b, Type element, Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getElementType() == element)
+static Value castTo(OpBuilder &b, Type type, Value value) {
+  if (!isPacked(value.getType()) && !isPacked(type))
     return value;
-  return UnrealizedConversionCastOp::create(b, value.getLoc(),
-                                            type.clone(element), value)
+  return UnrealizedConversionCastOp::create(b, value.getLoc(), type, value)
       .getResult(0);
 }
 
-/// Memory for what has `layout`, from the extents of the inputs.
+/// Memory for what has `layout`, from the extents of the inputs: before they
+/// are cast.
 static Value createEmpty(OpBuilder &b, Location loc, const StreamSpec &spec,
                          ArrayRef<Value> inputs, RankedTensorType type,
                          const StreamLayout &layout) {
@@ -50,8 +49,11 @@ static Value createEmpty(OpBuilder &b, Location loc, const StreamSpec &spec,
     }
     sizes.push_back(size);
   }
+  // A known number.
+  if (isPacked(type))
+    sizes.back() = b.getIndexAttr(getStoredType(type).getShape().back());
   return tensor::EmptyOp::create(b, loc, sizes,
-                                 getStoredType(type.getElementType()));
+                                 getStoredType(type).getElementType());
 }
 
 namespace {
@@ -72,16 +74,18 @@ struct StreamKernelOp
     std::string unused;
     FailureOr<StreamSpec> spec = StreamSpec::get(op, unused);
     KernelOperands operands;
+    SmallVector<Value> inputs;
     for (const StreamSpec::Input &input : spec->inputs) {
       Value value = op.getInputs()[input.argument.getArgNumber()];
-      Type element = getElementTypeOrSelf(value.getType());
-      operands.ins.push_back(castTo(b, getStoredType(element), value));
+      inputs.push_back(value);
+      operands.ins.push_back(castTo(
+          b, getStoredType(cast<RankedTensorType>(value.getType())), value));
     }
     for (BlockArgument capture : spec->captures)
       operands.captures.push_back(op.getInputs()[capture.getArgNumber()]);
     for (auto [i, type] : llvm::enumerate(op.getResultTypes())) {
       const StreamLayout &layout = spec->getResultLayout(i);
-      Value out = createEmpty(b, loc, *spec, operands.ins,
+      Value out = createEmpty(b, loc, *spec, inputs,
                               cast<RankedTensorType>(type), layout);
       Value yielded = spec->getBody().getTerminator()->getOperand(i);
       if (yielded.getDefiningOp<AmaxOp>() &&
@@ -96,11 +100,11 @@ struct StreamKernelOp
 
   SmallVector<Value> buildResults(Operation *op, OpBuilder &b,
                                   ValueRange written) const {
-    return llvm::map_to_vector(
-        llvm::zip_equal(written, op->getResultTypes()), [&](auto pair) {
-          auto [value, type] = pair;
-          return castTo(b, getElementTypeOrSelf(type), value);
-        });
+    return llvm::map_to_vector(llvm::zip_equal(written, op->getResultTypes()),
+                               [&](auto pair) {
+                                 auto [value, type] = pair;
+                                 return castTo(b, type, value);
+                               });
   }
 };
 } // namespace

@@ -98,9 +98,7 @@ double StreamSpec::getBytes() const {
   double bytes = 0;
   auto add = [&](Type type, const StreamLayout &layout) {
     if (getBlock(layout).isFull())
-      bytes +=
-          getStoredType(getElementTypeOrSelf(type)).getIntOrFloatBitWidth() /
-          8.0;
+      bytes += getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8.0;
   };
   for (const Input &input : inputs)
     add(input.argument.getType(), input.layout);
@@ -112,12 +110,6 @@ double StreamSpec::getBytes() const {
 //===----------------------------------------------------------------------===//
 // What there is a kernel for
 //===----------------------------------------------------------------------===//
-
-Type fp8::getStoredType(Type element) {
-  return isa<Float4E2M1FNType>(element)
-             ? IntegerType::get(element.getContext(), 8)
-             : element;
-}
 
 /// An element type that kernels load and store.
 static bool isStored(Type type) {
@@ -131,6 +123,28 @@ static bool isOfPlaces(BlockArgument argument) {
     auto generic = dyn_cast<linalg::GenericOp>(use.getOwner());
     return generic && isPlace(generic.getMatchingBlockArgument(&use));
   });
+}
+
+/// Codes that share bytes are accessed byte by byte.
+static LogicalResult checkPairs(const StreamSpec &spec, Type type,
+                                const StreamLayout &layout,
+                                std::string &reason) {
+  if (!isPacked(type))
+    return success();
+  if (!spec.getBlock(layout).isFull()) {
+    reason = llvm::formatv("expected a code of {0} for each element",
+                           getElementTypeOrSelf(type));
+    return failure();
+  }
+  int64_t extent = spec.isTransposed(layout) ? spec.rows : spec.columns;
+  bool isKnown = !ShapedType::isDynamic(extent);
+  if (isKnown && extent % kCodesOfByte == 0)
+    return success();
+  reason = llvm::formatv("expected a known, even number of codes of {0} in a "
+                         "row, of which two share a byte, but got {1}",
+                         getElementTypeOrSelf(type),
+                         isKnown ? std::to_string(extent) : "?");
+  return failure();
 }
 
 static LogicalResult checkTypes(StreamSpec &spec, std::string &reason) {
@@ -147,7 +161,8 @@ static LogicalResult checkTypes(StreamSpec &spec, std::string &reason) {
     if ((element.isInteger(32) || element.isInteger(64)) &&
         isOfPlaces(input.argument))
       continue;
-    if (failed(check(element)))
+    if (failed(check(element)) ||
+        failed(checkPairs(spec, element, input.layout, reason)))
       return failure();
     if (isa<Float8E8M0FNUType>(element) &&
         spec.getBlock(input.layout).isFull()) {
@@ -158,9 +173,9 @@ static LogicalResult checkTypes(StreamSpec &spec, std::string &reason) {
     }
   }
   for (auto [i, type] : llvm::enumerate(spec.op.getResultTypes())) {
-    if (failed(check(type)))
-      return failure();
     const StreamLayout &layout = spec.getResultLayout(i);
+    if (failed(check(type)) || failed(checkPairs(spec, type, layout, reason)))
+      return failure();
     bool isCode = getElementTypeOrSelf(type).getIntOrFloatBitWidth() <= 8;
     if (spec.isTransposed(layout) && spec.getBlock(layout).isFull() &&
         !isCode) {

@@ -10,12 +10,10 @@
 #define FP8_LIB_KERNELS_STREAM_STREAMSPEC_H
 
 #include "fp8/Analysis/StreamLayouts.h"
+#include "fp8/IR/PackedCodes.h"
 #include "fp8/Kernels/KernelSpec.h"
 
 namespace mlir::fp8 {
-
-/// What elements are in memory: of f4E2M1FN a code in each i8.
-Type getStoredType(Type element);
 
 /// What stands for one element of a tensor, of the domain as batches of rows
 /// and columns: 1, a number of, or all (ScaledType::kWhole) of each.

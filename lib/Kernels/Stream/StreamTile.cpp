@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StreamTile.h"
+#include "StreamCodes.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -132,6 +133,8 @@ Value StreamTile::getAddress(const StreamArgument &argument, Value row,
     Value coordinate = getCoordinate(argument, dim, row, column);
     if (!coordinate)
       continue;
+    if (argument.isPacked && k + 1 == argument.layout.dims.size())
+      coordinate = b.shiftRight(coordinate, 1);
     Value stride = params.lookup(argument.name + ".stride" + std::to_string(k));
     index = b.add(index, stride ? b.mul(coordinate, stride) : coordinate);
   }
@@ -181,6 +184,8 @@ SmallVector<Value> StreamTile::loadChunk(const StreamArgument &argument,
 
 SmallVector<Value> StreamTile::loadChunk(const StreamArgument &argument,
                                          Value pointer, int64_t chunk) {
+  if (argument.isPacked)
+    return loadPacked(pointer, chunk);
   int64_t bytes = argument.elementType.getIntOrFloatBitWidth() / 8;
   SmallVector<Value> words;
   // At most 16 bytes at once.
@@ -217,6 +222,27 @@ SmallVector<Value> StreamTile::loadChunk(const StreamArgument &argument,
   return words;
 }
 
+/// The codes of a chunk, which are in a word, as elsewhere four to a word.
+SmallVector<Value> StreamTile::loadPacked(Value pointer, int64_t chunk) {
+  Value word;
+  for (int64_t e = 0; e < kChunk; e += vector) {
+    Value column = b.add(getColumn(chunk), e);
+    if (!wholeColumns)
+      column = b.min(column, b.sub(numColumns, b.i32(vector)));
+    Value place =
+        b.element(pointer, b.widen(b.shiftRight(column, 1)), b.getI8Type());
+    if (vector == kChunk)
+      return spreadCodes(b, b.loadStreamed(place, 1).front());
+    Value loaded = arith::ExtUIOp::create(
+        b, b.getI32Type(), b.loadConstant(place, b.getIntegerType(vector * 4)));
+    if (e > 0)
+      loaded = arith::OrIOp::create(
+          b, word, arith::ShLIOp::create(b, loaded, b.i32(e * 4)));
+    word = loaded;
+  }
+  return spreadCodes(b, word);
+}
+
 Value StreamTile::loadElement(const StreamArgument &argument, int64_t row,
                               int64_t chunk, int64_t column) {
   Value rowIndex = getClampedRow(row),
@@ -235,9 +261,17 @@ void StreamTile::storeChunk(const StreamArgument &argument, int64_t row,
   int64_t bytes = argument.elementType.getIntOrFloatBitWidth() / 8;
   Value pointer = getPointer(argument, row, /*clamped=*/false);
   int64_t step = std::min(vector, 16 / bytes);
-  int64_t bits = step * bytes * 8;
+  int64_t elementBits = bytes * 8;
+  Value packed;
+  if (argument.isPacked) {
+    packed = gatherCodes(b, words[0], words[1]);
+    words = packed;
+    step = vector;
+    elementBits = 4;
+  }
+  int64_t bits = step * elementBits;
   for (int64_t e = 0; e < kChunk; e += step) {
-    int64_t first = e * bytes * 8;
+    int64_t first = e * elementBits;
     Value stored;
     if (bits > 32) {
       stored = LLVM::UndefOp::create(
@@ -250,8 +284,10 @@ void StreamTile::storeChunk(const StreamArgument &argument, int64_t row,
       if (bits < 32)
         stored = arith::TruncIOp::create(b, b.getIntegerType(bits), stored);
     }
-    Value place = b.element(pointer, b.widen(b.add(getColumn(chunk), e)),
-                            argument.elementType);
+    Value column = b.add(getColumn(chunk), e);
+    if (argument.isPacked)
+      column = b.shiftRight(column, 1);
+    Value place = b.element(pointer, b.widen(column), argument.elementType);
     auto store = [&] { b.store(stored, place); };
     if (Value stores = both(b, condition, isInside(row, chunk, e)))
       b.ifThen(stores, store);

@@ -25,6 +25,8 @@ struct StreamArgument {
   Type elementType;
   StreamLayout layout;
   StreamBlock block;
+  /// Whether two codes of a row share a byte, an element of `elementType`.
+  bool isPacked = false;
   /// Whether rows of it are read by an index.
   bool isGathered = false;
 };
@@ -113,6 +115,7 @@ public:
   Value getAddress(const StreamArgument &argument, Value row, Value column);
 
 private:
+  SmallVector<Value> loadPacked(Value pointer, int64_t chunk);
   Value getCoordinate(const StreamArgument &argument, int64_t dim, Value row,
                       Value column);
   Value getPointer(const StreamArgument &argument, int64_t row, bool clamped);

@@ -38,6 +38,7 @@ static StringRef getScalarType(DType dtype) {
   case DType::F8_E4M3:
   case DType::F8_E5M2:
   case DType::F8_E8M0:
+  case DType::F4x2:
   case DType::U8:
   case DType::BOOL:
     return "uint8_t";
@@ -68,6 +69,8 @@ static void writeRow(llvm::raw_ostream &os, StringRef name, size_t width,
 
 static std::string describePort(const Port &port) {
   std::string text = describe(port.dtype, port.shape);
+  if (port.dtype == DType::F4x2)
+    text += ", two in each byte of a row, the first in the lower half";
   return port.isShaped() ? text : StringRef(text).drop_back(3).str();
 }
 

@@ -9,6 +9,7 @@
 #include "fp8/Target/Program/Signature.h"
 
 #include "fp8/IR/FP8Types.h"
+#include "fp8/IR/PackedCodes.h"
 #include "fp8/IR/PortNames.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -26,10 +27,15 @@ SmallVector<Port> Signature::getOutputs() const {
 }
 
 std::string mlir::fp8::describe(DType dtype, ArrayRef<int64_t> shape) {
-  std::string text(fp8rt::stringifyDType(dtype));
+  // As in files, by their codes.
+  bool isPairs = dtype == DType::F4x2 && !shape.empty();
+  SmallVector<int64_t> sizes(shape);
+  if (isPairs && !ShapedType::isDynamic(sizes.back()))
+    sizes.back() *= kCodesOfByte;
+  std::string text(isPairs ? "F4" : fp8rt::stringifyDType(dtype));
   llvm::raw_string_ostream os(text);
   os << " [";
-  llvm::interleaveComma(shape, os, [&](int64_t dim) {
+  llvm::interleaveComma(sizes, os, [&](int64_t dim) {
     if (ShapedType::isDynamic(dim))
       os << '?';
     else
@@ -39,8 +45,7 @@ std::string mlir::fp8::describe(DType dtype, ArrayRef<int64_t> shape) {
   return text;
 }
 
-/// How elements of `type` are stored in a file. FP4 has no dtype of its own
-/// with one code per byte, which is how memory holds it: U8.
+/// How elements of `type` are stored.
 static std::optional<DType> getDType(Type type) {
   if (isa<Float64Type>(type))
     return DType::F64;
@@ -56,8 +61,8 @@ static std::optional<DType> getDType(Type type) {
     return DType::F8_E5M2;
   if (isa<Float8E8M0FNUType>(type))
     return DType::F8_E8M0;
-  if (isa<Float4E2M1FNType>(type))
-    return DType::U8;
+  if (isPacked(type))
+    return DType::F4x2;
   if (isa<IndexType>(type))
     return DType::I64;
   if (type.isUnsignedInteger())
@@ -111,6 +116,13 @@ static StringRef findObstacle(Type type) {
     return "have no encoding";
   if (memref && !admitsRowMajor(memref))
     return "be in row-major order and the default memory space";
+  if (isPacked(type)) {
+    if (!tensor)
+      return "be a tensor, since codes of f4E2M1FN share bytes";
+    if (tensor.getRank() == 0 || tensor.getShape().back() % kCodesOfByte != 0)
+      return "have a last dimension of an even size, since two codes of "
+             "f4E2M1FN share a byte";
+  }
   if ((isa<ShapedType>(type) && !tensor && !memref) ||
       !getDType(getElementTypeOrSelf(type)))
     return "be a tensor, memref or scalar of f64, f32, f16, bf16, f8E4M3FN, "
@@ -125,6 +137,8 @@ FailureOr<Port> mlir::fp8::getPort(StringRef name, Type type) {
   port.name = name.str();
   port.type = type;
   port.dtype = *getDType(getElementTypeOrSelf(type));
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    type = getStoredType(tensor);
   if (auto shaped = dyn_cast<ShapedType>(type))
     port.shape.assign(shaped.getShape().begin(), shaped.getShape().end());
   return port;

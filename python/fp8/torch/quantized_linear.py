@@ -71,11 +71,11 @@ def compute(x, tensors, bias, scheme):
     """The layer's result; `scheme` is the str of a Scheme. Raises ArgumentError."""
     kind = schemes.Scheme.read(scheme).scale
     codes, scale, *others = tensors
+    n, k = codes.shape
     if kind == "e4m3":
-        codes = schemes.unpack(codes)
+        k *= 2  # Two codes share a byte.
     elif kind == "e8m0":
         scale = scale.view(torch.float8_e8m0fnu)
-    n, k = codes.shape
     if x.dtype not in schemes.ELEMENTS or x.ndim == 0 or x.shape[-1] != k:
         raise ArgumentError(f"expected activations of f32, bf16 or f16 with {k} features, but got "
                             f"{x.dtype} of {tuple(x.shape)}")

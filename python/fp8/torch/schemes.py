@@ -154,7 +154,7 @@ def quantize_weight(weight, scheme):
     scale = quantized.scale_inv
     if scheme.scale == "e4m3":
         # Rounded once, as compressed-tensors has it: x ~ code * scale / global_scale.
-        return {"weight_packed": pack(quantized.codes), "weight_scale": scale,
+        return {"weight_packed": quantized.codes.view(torch.uint8), "weight_scale": scale,
                 "weight_global_scale": 1 / quantized.tensor_scale_inv.reshape(1)}
     if scheme.scale == "e8m0":
         scale = scale.view(torch.uint8)
@@ -171,16 +171,6 @@ def make_input_scale(amax, scheme):
     options = {"amax_epsilon" if key == "epsilon" else key: value for key, value in scheme.rule}
     return {"input_scale": fp8.quantize(torch.tensor([amax], dtype=torch.float32),
                                         **options).scale_inv}
-
-
-def pack(codes):
-    """Two codes of E2M1 a byte, the first in the lower half."""
-    return codes[..., ::2] | codes[..., 1::2] << 4
-
-
-def unpack(packed):
-    """The inverse of `pack`."""
-    return torch.stack((packed & 15, packed >> 4), -1).flatten(-2)
 
 
 @functools.lru_cache(maxsize=None)

@@ -24,13 +24,16 @@ static const char matmuls[] =
 
 static void check_names(void) {
   EXPECT(fp8c_get_version() == FP8C_VERSION);
-  const char *names[] = {"F64",     "F32",     "F16", "BF16", "F8_E4M3",
-                         "F8_E5M2", "F8_E8M0", "I64", "I32",  "I16",
-                         "I8",      "U8",      "BOOL"};
+  const char *names[] = {"F64",     "F32",     "F16",  "BF16", "F8_E4M3",
+                         "F8_E5M2", "F8_E8M0", "F4x2", "I64",  "I32",
+                         "I16",     "I8",      "U8",   "BOOL"};
   for (size_t i = 0; i < LENGTH(names); ++i)
     EXPECT(strcmp(fp8c_dtype_get_name(make_dtype(names[i])), names[i]) == 0);
   fp8c_dtype dtype = {FP8C_FLOAT, 32, 2};
   EXPECT(!fp8c_dtype_get_name(dtype));
+  // One code of four bits is no element.
+  fp8c_dtype code = {FP8C_FLOAT4_E2M1FN, 4, 1};
+  EXPECT(!fp8c_dtype_get_name(code));
   EXPECT_STATUS(fp8c_dtype_from_name("F31", &dtype), FP8RT_ERROR_NOT_FOUND,
                 "but got 'F31'");
   EXPECT_INVALID(fp8c_dtype_from_name(NULL, &dtype), "null");

@@ -79,7 +79,7 @@ class Parts:
 
     def check(self, got):
         for part, g, e in zip(("codes", "scale_inv", "tensor_scale_inv"), got,
-                              self.quantize.scaled.quantize(self.weight)):
+                              self.quantize.scaled.store(self.weight)):
             if g.shape != e.shape or not model.same_bits(g, e).all():
                 return f"{part} are not the model's"
         return ""
@@ -179,7 +179,7 @@ def check_object(args, recipe, random):
         for flags in ([], ["--no-evaluate-constants"]):
             subprocess.run(["fp8-compile", source, "--emit=obj", "-o", binary, *flags], check=True)
             data = binary.read_bytes()
-            codes = model.describe(recipe, "bf16", "weight", False).quantize(weight)[0]
+            codes = model.describe(recipe, "bf16", "weight", False).store(weight)[0]
             found.append((data.count(weight[7].tobytes()), data.count(codes[7].tobytes())))
     if found != [(0, 1), (1, 0)]:
         print(f"object under {recipe}: expected 0 weights and 1 payload, and without evaluation 1 "

@@ -135,7 +135,7 @@ func.func @{name}(%x: {x}) -> ({types}) attributes {{llvm.emit_c_interface}} {{
                     x = (x.astype(np.float32) * np.float32(2.0**-130)).astype(x.dtype)
                 got = compiled.call(library, name, [x], self.part_dtypes)
                 for part, g, e in zip(("codes", "scale_inv", "tensor_scale_inv"), got,
-                                      self.scaled.quantize(x)):
+                                      self.scaled.store(x)):
                     if g.shape != e.shape:
                         return f"{part} of {shape}: shape {g.shape}, expected {e.shape}"
                     wrong = np.argwhere(~model.same_bits(g, e))
@@ -168,8 +168,10 @@ def quantize_cases():
         for source in model.INPUTS:
             for operand in ("activation", "weight", "gradient"):
                 if operand == "activation":
+                    # Two codes of 4 bits share a byte.
+                    odd = 0 if recipe.startswith("nvfp4") else 1
                     yield Quantize(recipe, source, operand, ("?", "?"),
-                                   [(1, 1), (3, 129), (32, 64), (129, 300), (0, 32)])
+                                   [(1, 2 - odd), (3, 130 - odd), (32, 64), (129, 300), (0, 32)])
                     yield Quantize(recipe, source, operand, ("?", "?", "?"), [(2, 33, 160)])
                 else:
                     shape = static[number % len(static)]

@@ -504,3 +504,28 @@ func.func @rows_and_high_columns(%x: tensor<368x2048xbf16>) -> (tensor<368x1xf32
   } : (tensor<368x2048xbf16>) -> (tensor<368x1xf32>, tensor<1x2048xf32>)
   return %0#0, %0#1 : tensor<368x1xf32>, tensor<1x2048xf32>
 }
+
+// Two codes of 4 bits share a byte.
+
+func.func @odd_rows(%x: tensor<32x63xbf16>, %s: !one) -> !fp8.scaled<32x63xf4E2M1FN, block = [*, *], scale = f32> {
+  // expected-remark @below {{no kernel: expected a known, even number of codes of f4E2M1FN in a row, of which two share a byte, but got 63}}
+  %0 = fp8.stream(%x, %s) {
+  ^bb0(%a: tensor<32x63xbf16>, %f: !one):
+    %q = fp8.quantize %a scale(%f, %f : !one, !one) : tensor<32x63xbf16> -> <32x63xf4E2M1FN, block = [*, *], scale = f32>
+    %c:2 = fp8.disassemble %q : <32x63xf4E2M1FN, block = [*, *], scale = f32>
+    fp8.yield %c#0 : tensor<32x63xf4E2M1FN>
+  } : (tensor<32x63xbf16>, !one) -> tensor<32x63xf4E2M1FN>
+  %1 = fp8.assemble %0, %s : tensor<32x63xf4E2M1FN>, !one -> <32x63xf4E2M1FN, block = [*, *], scale = f32>
+  return %1 : !fp8.scaled<32x63xf4E2M1FN, block = [*, *], scale = f32>
+}
+
+func.func @unknown_rows(%x: tensor<32x?xbf16>, %s: !one) -> tensor<32x?xf4E2M1FN> {
+  // expected-remark @below {{no kernel: expected a known, even number of codes of f4E2M1FN in a row, of which two share a byte, but got ?}}
+  %0 = fp8.stream(%x, %s) {
+  ^bb0(%a: tensor<32x?xbf16>, %f: !one):
+    %q = fp8.quantize %a scale(%f, %f : !one, !one) : tensor<32x?xbf16> -> <32x?xf4E2M1FN, block = [*, *], scale = f32>
+    %c:2 = fp8.disassemble %q : <32x?xf4E2M1FN, block = [*, *], scale = f32>
+    fp8.yield %c#0 : tensor<32x?xf4E2M1FN>
+  } : (tensor<32x?xbf16>, !one) -> tensor<32x?xf4E2M1FN>
+  return %0 : tensor<32x?xf4E2M1FN>
+}

@@ -60,6 +60,18 @@ TEST(SafetensorsHeader, SpellsEveryDType) {
   EXPECT_EQ(symbolizeDType("f32"), std::nullopt);
 }
 
+TEST(SafetensorsHeader, CountsBytesOfTwoCodes) {
+  SafetensorsHeader header;
+  std::string error;
+  ASSERT_TRUE(parse(makeFile(R"({"x":{"dtype":"F4","shape":[2,6],)"
+                             R"("data_offsets":[0,6]}})",
+                             6),
+                    header, error))
+      << error;
+  EXPECT_EQ(header.tensors[0].dtype, DType::F4x2);
+  EXPECT_EQ(header.tensors[0].shape, (std::vector<int64_t>{2, 3}));
+}
+
 namespace {
 struct BadFile {
   const char *name;
@@ -139,13 +151,28 @@ static const BadFile kBadFiles[] = {
     tensor("UnknownKey",
            R"({"dtype":"U8","shape":[1],"data_offsets":[0,1],"scale":2})", 1,
            "expected the keys dtype, shape and data_offsets, but got 'scale'"),
-    tensor("UnknownDType", R"({"dtype":"F4","shape":[1],"data_offsets":[0,1]})",
+    tensor("UnknownDType", R"({"dtype":"F3","shape":[1],"data_offsets":[0,1]})",
            1,
            "expected dtype to be one of F64, F32, F16, BF16, F8_E4M3, F8_E5M2, "
-           "F8_E8M0, I64, I32, I16, I8, U8, BOOL, but got \"F4\""),
+           "F8_E8M0, F4, I64, I32, I16, I8, U8, BOOL, but got \"F3\""),
     tensor("DTypeNumber", R"({"dtype":8,"shape":[1],"data_offsets":[0,1]})", 1,
            "expected dtype to be one of F64, F32, F16, BF16, F8_E4M3, F8_E5M2, "
-           "F8_E8M0, I64, I32, I16, I8, U8, BOOL, but got 8"),
+           "F8_E8M0, F4, I64, I32, I16, I8, U8, BOOL, but got 8"),
+    tensor("PairsOfCodes",
+           R"({"dtype":"F4x2","shape":[1],"data_offsets":[0,1]})", 1,
+           "expected dtype to be one of F64, F32, F16, BF16, F8_E4M3, F8_E5M2, "
+           "F8_E8M0, F4, I64, I32, I16, I8, U8, BOOL, but got \"F4x2\""),
+    tensor("OddCodes", R"({"dtype":"F4","shape":[2,3],"data_offsets":[0,3]})",
+           3,
+           "expected a last dimension of an even size, of which two share a "
+           "byte, but got [2, 3] of F4"),
+    tensor("CodeWithoutRow",
+           R"({"dtype":"F4","shape":[],"data_offsets":[0,1]})", 1,
+           "expected a last dimension of an even size, of which two share a "
+           "byte, but got [] of F4"),
+    tensor("CodesInBytes",
+           R"({"dtype":"F4","shape":[2,4],"data_offsets":[0,8]})", 8,
+           "expected data_offsets to span 4 bytes ([2, 4] of F4), but got 8"),
     // Shape.
     tensor("ShapeNumber", R"({"dtype":"U8","shape":1,"data_offsets":[0,1]})", 1,
            "expected shape to be an array, but got 1"),

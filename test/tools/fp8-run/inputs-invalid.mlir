@@ -23,8 +23,13 @@
 // RUN: %python %S/Inputs/tensors.py raw %t.bool '{"arg0":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}}'
 // RUN: printf '\001\002' >> %t.bool
 // RUN: not fp8-run %s --entry=bools --inputs=%t.bool 2>&1 | FileCheck %s --check-prefix=BOOL
-// RUN: %python %S/Inputs/tensors.py make %t.codes arg0=U8:2:15,16
+// RUN: %python %S/Inputs/tensors.py make %t.codes arg0=U8:3x4:15
 // RUN: not fp8-run %s --entry=codes --inputs=%t.codes 2>&1 | FileCheck %s --check-prefix=CODE
+// RUN: %python %S/Inputs/tensors.py make %t.wide arg0=F4:3x2:1
+// RUN: not fp8-run %s --entry=codes --inputs=%t.wide 2>&1 | FileCheck %s --check-prefix=WIDE
+// RUN: %python %S/Inputs/tensors.py raw %t.odd '{"arg0":{"dtype":"F4","shape":[2,3],"data_offsets":[0,3]}}' 3
+// RUN: not fp8-run %s --entry=codes --inputs=%t.odd 2>&1 | FileCheck %s --check-prefix=ODD
+// RUN: not fp8-run %s --entry=odd --inputs=%t.codes 2>&1 | FileCheck %s --check-prefix=PORT
 
 // NONE: {{^}}fp8-run: error: expected --inputs=FILE.safetensors with x: F32 [?, 2], w: I32 []{{$}}
 // ABSENT: {{^}}fp8-run: error: {{.*}}.absent: cannot open: No such file or directory
@@ -40,7 +45,10 @@
 // LIE: {{^}}fp8-run: error: {{.*}}.lie: tensor 'x': expected data_offsets to span 24 bytes ([3, 2] of F32), but got 20
 // LONG: {{^}}fp8-run: error: {{.*}}.long: expected a header of at most 100000000 bytes, but its length field says 1000000000000
 // BOOL: {{^}}fp8-run: error: {{.*}}.bool: expected tensor 'arg0' to hold codes below 2, but element 1 is 2
-// CODE: {{^}}fp8-run: error: {{.*}}.codes: expected tensor 'arg0' to hold codes below 16, but element 1 is 16
+// CODE: {{^}}fp8-run: error: {{.*}}.codes: expected tensor 'arg0' to be F4 [3, 4], but got U8 [3, 4]
+// WIDE: {{^}}fp8-run: error: {{.*}}.wide: expected tensor 'arg0' to be F4 [3, 4], but got F4 [3, 2]
+// ODD: {{^}}fp8-run: error: {{.*}}.odd: tensor 'arg0': expected a last dimension of an even size, of which two share a byte, but got [2, 3] of F4
+// PORT: error: expected argument 'arg0' to have a last dimension of an even size, since two codes of f4E2M1FN share a byte, but got 'tensor<2x3xf4E2M1FN>'
 
 func.func @f(%x: tensor<?x2xf32> {fp8.name = "x"}, %w: i32 {fp8.name = "w"})
     -> tensor<?x2xf32> {
@@ -55,6 +63,10 @@ func.func @bools(%x: tensor<2xi1>) -> tensor<2xi1> {
   return %x : tensor<2xi1>
 }
 
-func.func @codes(%x: tensor<2xf4E2M1FN>) -> tensor<2xf4E2M1FN> {
-  return %x : tensor<2xf4E2M1FN>
+func.func @codes(%x: tensor<3x4xf4E2M1FN>) -> tensor<3x4xf4E2M1FN> {
+  return %x : tensor<3x4xf4E2M1FN>
+}
+
+func.func @odd(%x: tensor<2x3xf4E2M1FN>) {
+  return
 }

@@ -23,7 +23,7 @@
 // RUN: not fp8-run %t/several.so --entry=change 2>&1 | FileCheck %s --check-prefix=INPUTS
 // RUN: not fp8-run %t/several.so --entry=join --inputs=%t/join.st 2>&1 | FileCheck %s --check-prefix=ABORT
 // SCALARS: {{^}}half: BF16 [] min 0.75 max 0.75 values 0.75
-// SCALARS-NEXT: {{^}}codes: U8 [2]
+// SCALARS-NEXT: {{^}}codes: F4 [2] min 0.5 max 6 values 0.5 6
 // CHANGE: {{^}}m: F32 [2, 2] min -4 max -1 values -1 -2 -3 -4
 // WHICH: {{^}}fp8-run: error: expected --entry=NAME, but the program has 'scalars', 'change', 'join'
 // UNKNOWN: {{^}}fp8-run: error: expected a function 'none', but the program has 'scalars', 'change', 'join'
@@ -113,7 +113,7 @@ def save(name, **arrays):
 rng = np.random.default_rng(0)
 save("linear", x=rng.standard_normal((4, 64)).astype(ml_dtypes.bfloat16),
      w=rng.standard_normal((64, 16)).astype(ml_dtypes.bfloat16))
-save("scalars", s=np.array(1.5, ml_dtypes.bfloat16), n=np.array(3), c=np.array([1, 7], np.uint8))
+save("scalars", s=np.array(1.5, ml_dtypes.bfloat16), n=np.array(3), c=np.array([0.5, 6], ml_dtypes.float4_e2m1fn))
 save("change", m=np.arange(1, 5, dtype=np.float32).reshape(2, 2))
 save("join", x=np.ones(2, np.float32), y=np.ones(3, np.float32))
 save("state", s=np.array([2, 1000, 4], np.float32), w=np.full((16, 1), 0.5, np.float32))

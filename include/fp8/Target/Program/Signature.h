@@ -26,7 +26,8 @@ struct Port {
   std::string name;
   Type type;
   fp8rt::DType dtype;
-  /// `ShapedType::kDynamic` for `?`; empty for a scalar.
+  /// `ShapedType::kDynamic` for `?`; empty for a scalar. In bytes where two
+  /// codes share one.
   SmallVector<int64_t> shape;
 
   bool isShaped() const { return isa<ShapedType>(type); }
@@ -47,7 +48,7 @@ struct Signature {
   SmallVector<Port> getOutputs() const;
 };
 
-/// Text such as "F32 [4, ?]".
+/// Text such as "F32 [4, ?]"; "F4 [4, 32]" for 4 x 16 bytes of codes.
 std::string describe(fp8rt::DType dtype, ArrayRef<int64_t> shape);
 
 /// Whether `function` is one of the program: public, with a body, and not the

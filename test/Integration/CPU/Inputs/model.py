@@ -155,6 +155,15 @@ def decode(codes, name):
     return codes.view(FORMATS[name].dtype).astype(np.float32)
 
 
+def store(codes, name):
+    """Codes as they are in memory: of 4 bits two in each byte of a row, the first in the lower
+    half, and zero after an odd number."""
+    if FORMATS[name].dtype != ml_dtypes.float4_e2m1fn:
+        return codes
+    even = np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, codes.shape[-1] % 2)])
+    return even[..., ::2] | even[..., 1::2] << np.uint8(4)
+
+
 def positive_finite(x):
     return (x > 0) & np.isfinite(x)
 
@@ -223,6 +232,11 @@ class Scaled:
         scale, scale_inv, tensor = compute_scale(a, self.element, self.scale, self.rule, whole)
         parts = [quantize(x, scale, self.block, self.element), scale_inv]
         return parts + [tensor] if self.has_tensor_scale else parts
+
+    def store(self, x):
+        """The same as it is in memory."""
+        codes, *scale_parts = self.quantize(x)
+        return [store(codes, self.element), *scale_parts]
 
     def value(self, x):
         """`x` as fp8.dequantize gives it back in f32, here in f64 to go on with."""

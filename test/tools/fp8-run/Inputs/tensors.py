@@ -9,9 +9,12 @@ raw FILE HEADER [BYTES [LENGTH]]        HEADER and as many bytes of data, with a
 
 import sys
 
+import ml_dtypes
 import numpy as np
 import safetensors
-from fp8.tensors import DTYPES, save
+from fp8.tensors import DTYPES, load, save
+
+DTYPES = {**DTYPES, "F4": ml_dtypes.float4_e2m1fn}
 
 
 def make(path, *specs):
@@ -30,7 +33,7 @@ def show(path):
         entries = safetensors.deserialize(file.read())
     for name, entry in sorted(entries):
         dtype = entry["dtype"]
-        array = np.frombuffer(entry["data"], DTYPES[dtype])
+        array = load(path)[name].ravel()
         values = " ".join(str(value) for value in array.tolist())
         print(f"{name}: {dtype} {entry['shape']}: {values}")
 
