@@ -37,7 +37,7 @@ def arguments():
     parser.add_argument("--determinism", action="store_true")
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--every-config", action="store_true",
-                        help="time the whole table, not only what is selected")
+                        help="time all that were made, not only what is selected")
     parser.add_argument("--quick", action="store_true", help="few shapes")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--seconds", type=float, default=3600,

@@ -2,18 +2,19 @@
 the dialect: machine code and the description of each kernel's launch. Configs follow
 the shape: of kinds that are timed, those that some shape selects.
 
-usage: gemm_kernels.py [--build-dir build] [--jobs N] [--random COUNT] [--seed N]
-                       --out DIR [KIND...]
+usage: gemm_kernels.py [--build-dir build] [--jobs N] [--random COUNT] [--large COUNT]
+                       [--seed N] [--configs-of FILE] --out DIR [KIND...]
 """
 
 import argparse
+import collections
 import json
 import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gemm_shapes import DECODE_SHAPES, SHAPES, random_shapes
+from gemm_shapes import DECODE_SHAPES, SHAPES, large_shapes, random_shapes
 from matmul.kinds import KINDS, TIMED
 from matmul.program import program
 
@@ -48,12 +49,21 @@ def select(spec, shapes, tools):
             for extent, config in zip(extents, configs) if config}
 
 
-def with_configs(name, selected):
+def with_configs(name, selected, others=()):
     """The kind, with the configs to build: those selected where it says none."""
     spec = KINDS[name]
     if name in selected:
-        spec = {**spec, "configs": sorted(set(selected[name].values()))}
+        spec = {**spec, "configs": sorted({*selected[name].values(), *others})}
     return spec
+
+
+def read_configs(path):
+    """Those of each kind in a gemm_sustained.json."""
+    configs = collections.defaultdict(set)
+    for row in json.loads(path.read_text())["rows"] if path else []:
+        if row["name"].startswith("#"):
+            configs[row["kind"]].add(row["name"])
+    return configs
 
 
 def main():
@@ -63,6 +73,10 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--random", type=int, default=0, metavar="COUNT",
                         help="choose for so many random shapes, too")
+    parser.add_argument("--large", type=int, default=0, metavar="COUNT",
+                        help="choose for so many large ones instead")
+    parser.add_argument("--configs-of", type=Path, metavar="FILE",
+                        help="build those that gemm_sustained.py measured, too")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("kinds", nargs="*")
     args = parser.parse_args()
@@ -70,13 +84,16 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     names = args.kinds or list(KINDS)
     shapes = SHAPES + DECODE_SHAPES + random_shapes(args.random, args.seed)
+    if args.large:
+        shapes = large_shapes(args.large, args.seed)
     with ThreadPoolExecutor(args.jobs) as pool:
         chosen = pool.map(lambda spec: select(spec, shapes, tools), TIMED.values())
         selected = dict(zip(TIMED, chosen))
         (out / "selected.json").write_text(json.dumps(selected))
+        others = read_configs(args.configs_of)
+        specs = {name: with_configs(name, selected, others[name]) for name in names}
         for name, _ in zip(names, pool.map(
-                lambda name: build(name, with_configs(name, selected), tools, out),
-                names)):
+                lambda name: build(name, specs[name], tools, out), names)):
             print(name, flush=True)
 
 

@@ -40,8 +40,8 @@ DECODE_SHAPES += [(64, 7168, 2048, "ds.m64a"), (64, 2112, 7168, "ds.m64b"),
 
 
 def random_shapes(count, seed):
-    """Half of them of a large M; those that a table was fitted to are of another
-    seed than those that it is judged by."""
+    """Half of them of a large M; those that constants were fitted to are of
+    another seed than those that they are judged by."""
     draw = random.Random(seed)
 
     def extent(low, high, step):
@@ -55,6 +55,19 @@ def random_shapes(count, seed):
         n, k = (extent(512, 16384, draw.choice((16, 64, 256))) for _ in range(2))
         if 2 * m * n * k < 1e12:  # A millisecond or two.
             shapes.append((m, n, k, f"r{seed}.{len(shapes)}"))
+    return shapes
+
+
+def large_shapes(count, seed):
+    """Products that take the board to its limit, of extents that layers have."""
+    draw = random.Random(seed)
+    extents = [*range(2048, 8193, 1024), 6912, 11008, 13824, 14336, 18944, 28672]
+    rows = [2048, 3072, 4096, 6144, 8192, 12288, 16384]
+    shapes = []
+    while len(shapes) < count:
+        shape = draw.choice(rows), draw.choice(extents), draw.choice(extents)
+        if 1e11 < 2.0 * shape[0] * shape[1] * shape[2] < 2.5e12:
+            shapes.append((*shape, f"l{seed}.{len(shapes)}"))
     return shapes
 
 

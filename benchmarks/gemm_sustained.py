@@ -4,7 +4,7 @@ A large product in FP8 draws more than the board may: the clock falls until it d
 that what a program takes is decided by the energy of its kernels as much as by their clocks.
 gemm.py times contenders in turn, all at one clock; here each runs by itself, and what counts
 is its last part. Made for a machine that has a GPU and PyTorch and nothing of this project
-but this folder and the kernels that gemm_kernels.py made (`gemm_kernels.py --large`).
+but this folder and the kernels that gemm_kernels.py made (`gemm_kernels.py --large COUNT`).
 
 usage: gemm_sustained.py --kernels DIR [--kinds KIND...] [--seconds S] [--rounds N]
                          [--out DIR] [--random COUNT --seed N] [MxNxK...]
@@ -12,7 +12,6 @@ usage: gemm_sustained.py --kernels DIR [--kinds KIND...] [--seconds S] [--rounds
 
 import argparse
 import json
-import random
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ from pathlib import Path
 import torch
 
 from gemm import machine
+from gemm_shapes import large_shapes
 from matmul import cublaslt
 from matmul.kernel import load
 from matmul.kinds import KINDS
@@ -117,19 +117,6 @@ def show(rows):
               f"{row['mhz'] or 0:5.0f} MHz  {row['name']}", flush=True)
 
 
-def random_shapes(count, seed):
-    """Large ones, of extents that layers have."""
-    draw = random.Random(seed)
-    extents = [*range(2048, 8193, 1024), 6912, 11008, 13824, 14336, 18944, 28672]
-    rows = [2048, 3072, 4096, 6144, 8192, 12288, 16384]
-    shapes = []
-    while len(shapes) < count:
-        shape = draw.choice(rows), draw.choice(extents), draw.choice(extents)
-        if 1e11 < 2.0 * shape[0] * shape[1] * shape[2] < 2.5e12:
-            shapes.append(shape)
-    return shapes
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kernels", required=True, type=Path)
@@ -144,7 +131,7 @@ def main():
     kinds = [kind for kind in args.kinds if (args.kernels / f"{kind}.cubin").exists()]
     kernels, board = load(args.kernels, kinds), Board()
     shapes = [tuple(map(int, shape.split("x"))) for shape in args.shapes]
-    shapes += random_shapes(args.random, args.seed)
+    shapes += [shape[:3] for shape in large_shapes(args.random, args.seed)]
     record = {**machine(), "seconds": args.seconds, "rounds": args.rounds, "rows": []}
     for shape in shapes:
         for kind in kinds:

@@ -1,27 +1,56 @@
-"""What benchmarks/gemm_sustained.py measured: the energy of each config's products, and how far
-what the selection chooses is from the best config, and from cuBLASLt's best.
+"""What benchmarks/gemm_sustained.py measured: how far what the model chooses of the configs is
+from the best of them, and from cuBLASLt's best.
 
 At the board's limit, which all configs reach, the clock is what the energy leaves: with the
 voltage, which falls with the clock, energy a product is time / MHz, but for a constant
-(docs/Kernels.md, "Large products"). The table of lib/Kernels/SM90/MatmulHeuristics.cpp has it
-beside the best config's. `--exponent` fits the power of the clocks that the time goes with, by
-least squares with a constant for each config and shape; it needs NumPy.
+(docs/Kernels.md, "Large products"); `--energies` says it beside the best config's. `--exponent`
+fits the power of the clocks that the time goes with, by least squares with a constant for each
+config and shape. Needs NumPy.
 
-usage: sustained.py [--energies | --exponent] [--build-dir build] FILE...
+usage: sustained.py [--energies | --exponent] FILE...
 """
 
 import argparse
+import collections
 import json
 import math
+import re
 import statistics
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
+import numpy as np
+from matmul_model import Table, get_cost, read_constants
 
-from gemm_kernels import select  # noqa: E402
-from matmul.kinds import KINDS  # noqa: E402
+# What kinds of benchmarks/matmul/kinds.py are to the model.
+MODELS = {"tensor_fast": "fast", "tensor_promote": "promote", "block": "block"}
+
+
+def load_sustained(*paths):
+    """Rows of configs, by the model's kinds."""
+    kinds = collections.defaultdict(list)
+    for path in paths:
+        for row in json.loads(path.read_text())["rows"]:
+            if row["name"].startswith("#") and row["kind"] in MODELS:
+                kinds[MODELS[row["kind"]]].append(row)
+    return kinds
+
+
+def parse_config(text):
+    """The columns of SCALED_CONFIG from a #fp8_sm90.gemm."""
+    def value(key, otherwise):
+        found = re.search(rf"\b{key} = (\d+)", text)
+        return int(found[1]) if found else otherwise
+    swapped = "swap_ab = true" in text
+    tile = value("tile_m", 0), value("tile_n", 0)
+    rows, cols = tile[::-1] if swapped else tile
+    return (rows, cols, int("ping_pong" in text), value("consumers", 2), int(swapped),
+            value("cluster", 1), value("cluster_cols", 1), value("split_k", 1),
+            value("stages", 0), int("overlap = true" in text))
+
+
+def get_table(kind, rows):
+    return Table(kind, [[row["m"], row["n"], row["k"], 0, 0] for row in rows],
+                 [parse_config(row["name"]) for row in rows])
 
 
 def get_products(row):
@@ -45,7 +74,6 @@ def show_energies(kind, rows):
 
 
 def show_exponent(kind, rows):
-    import numpy as np
     rows = [row for row in rows if row["name"].startswith("#")]
     groups = sorted({("name", row["name"]) for row in rows}
                     | {("shape", (row["m"], row["n"], row["k"])) for row in rows})
@@ -62,41 +90,36 @@ def show_exponent(kind, rows):
           f"{len(rows)} times")
 
 
-def judge(kind, rows, tools):
-    shapes = {}
+def judge(kind, rows):
+    constants, shapes = read_constants()[MODELS[kind]], collections.defaultdict(list)
     for row in rows:
-        shapes.setdefault((row["m"], row["n"], row["k"]), {})[row["name"]] = row["us"]
-    selected = select(KINDS[kind], list(shapes), tools)
+        shapes[row["m"], row["n"], row["k"]].append(row)
     losses, ratios = [], []
-    for shape, times in shapes.items():
-        config = selected["x".join(map(str, shape))]
-        ours = times.get(config)
-        if ours is None:
-            print(f"  {shape}: {config} was not measured")
-            continue
-        best = min(us for name, us in times.items() if name.startswith("#"))
-        peer = min(us for name, us in times.items() if not name.startswith("#"))
-        losses.append(ours / best)
-        ratios.append(peer / ours)
-        print(f"  {shape}: {ours:.1f} us, {losses[-1]:.3f} of the best config's, "
-              f"{ratios[-1]:.3f} of cuBLASLt's speed  {config}")
-    if losses:
-        print(f"{kind}: {statistics.geometric_mean(losses):.3f} of the best config's time, "
-              f"at most {max(losses):.3f}; {statistics.geometric_mean(ratios):.3f} of the speed "
-              f"of cuBLASLt's best proposal, at least {min(ratios):.3f}")
+    for shape, of_shape in shapes.items():
+        configs = [row for row in of_shape if row["name"].startswith("#")]
+        peer = min(row["us"] for row in of_shape if not row["name"].startswith("#"))
+        costs = get_cost(constants, get_table(MODELS[kind], configs))
+        chosen = configs[np.argmin(costs)]
+        losses.append(chosen["us"] / min(row["us"] for row in configs))
+        ratios.append(peer / chosen["us"])
+        print(f"  {shape}: {chosen['us']:.1f} us, {losses[-1]:.3f} of the best config's, "
+              f"{ratios[-1]:.3f} of cuBLASLt's speed  {chosen['name']}")
+    print(f"{kind}: {statistics.geometric_mean(losses):.3f} of the best config's time, "
+          f"at most {max(losses):.3f}; {statistics.geometric_mean(ratios):.3f} of the speed "
+          f"of cuBLASLt's best proposal, at least {min(ratios):.3f}")
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--energies", action="store_true")
     parser.add_argument("--exponent", action="store_true")
-    parser.add_argument("--build-dir", type=Path, default=ROOT / "build")
     parser.add_argument("files", nargs="+", type=Path)
     args = parser.parse_args()
     kinds = {}
     for path in args.files:
         for row in json.loads(path.read_text())["rows"]:
-            if row["mhz"] is not None:  # What nvidia-smi did not say.
+            # The clock is not always known.
+            if row["kind"] in MODELS and row["mhz"] is not None:
                 kinds.setdefault(row["kind"], []).append(row)
     for kind, rows in kinds.items():
         if args.energies:
@@ -104,7 +127,7 @@ def main():
         elif args.exponent:
             show_exponent(kind, rows)
         else:
-            judge(kind, rows, args.build_dir / "bin")
+            judge(kind, rows)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-from matmul import parse_config
+from sustained import parse_config
 from matmul_model import CONFIG, TRANSPOSED, Table, get_cost, read_constants
 
 out = pathlib.Path(sys.argv[1])

@@ -9,7 +9,8 @@
 // slower of the two counts, or memory, for all blocks. Then there is the energy
 // of the products, which the board's power bounds. The constants are fitted to
 // times of some 5,000 kernels on random shapes on an H200 by
-// benchmarks/fit/matmul.py; its matmul_model.py is this model over arrays.
+// benchmarks/fit/matmul_constants.py; its matmul_model.py is this model over
+// arrays.
 
 #include "MatmulConfigs.h"
 #include "MatmulLayout.h"

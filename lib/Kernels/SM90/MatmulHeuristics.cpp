@@ -102,9 +102,8 @@ FailureOr<GemmConfigAttr> fp8::selectMatmulConfig(const MatmulSpec &spec,
                                                   std::string &reason) {
   // What few rows want is swapped operands, which a pair cannot have.
   if (spec.isPair() && !ShapedType::isDynamic(spec.m) && spec.m <= kFewRows) {
-    llvm::raw_string_ostream(reason)
-        << "expected more than " << kFewRows
-        << " rows of both products of a pair";
+    llvm::raw_string_ostream(reason) << "expected more than " << kFewRows
+                                     << " rows of both products of a pair";
     return failure();
   }
   SmallVector<GemmConfigAttr> best = MatmulConfigs(spec, target).getBest(1);

@@ -42,7 +42,8 @@ int64_t fp8::getFactorBytes(const MatmulSpec &spec, const TileConfig &config) {
 static std::pair<int64_t, int64_t> getRegisters(const MatmulSpec &spec,
                                                 int64_t consumers) {
   if (consumers == 3)
-    return {32, 160};
+    return spec.isBlocked() ? std::pair<int64_t, int64_t>{40, 152}
+                            : std::pair<int64_t, int64_t>{32, 160};
   return spec.isBlocked() ? std::pair<int64_t, int64_t>{40, 232}
                           : std::pair<int64_t, int64_t>{24, 240};
 }
@@ -159,12 +160,6 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
                 config);
   if (config.getPending() && spec.accumulate == Accumulate::Promote)
     return fail("expected no pending products with promotion, but got {0}",
-                config);
-
-  if (spec.isBlocked() && config.getConsumers() == 3 &&
-      config.getClusterSize() > 1)
-    return fail("expected no cluster of three consumers each, which have no "
-                "registers for it beside factors along K, but got {0}",
                 config);
 
   // What addresses and factors need beside them.

@@ -3,13 +3,15 @@
 usage: every_config.py BENCHMARKS TOOLS [--target TARGET] [--kinds REGEX] [--shapes MxNxK...] [--every N]
                        [--seeds N...]
 
-A program has one matmul for each config of a kind, all of the same operands. BENCHMARKS is the folder of
-benchmarks/matmul, whose kinds and epilogues these are, TOOLS that of fp8-opt and fp8-run. --every takes every Nth
-config of a kind alone.
+A program has one matmul for each config of a kind, all of the same operands: where the kind leaves them open, those
+that may be the best for the shape, and on sm_90a, where they follow the shape, those that large and random shapes take.
+BENCHMARKS is the folder of benchmarks/matmul, whose kinds and epilogues these are, TOOLS that of fp8-opt and fp8-run.
+--every takes every Nth config of a kind alone.
 """
 
 import argparse
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -74,6 +76,26 @@ def combine(text, rng):
     return program, {f"arg{i}": array for i, array in enumerate(arrays)}
 
 
+def get_open_configs(spec, extents, target, tool):
+    """Those of a kind that does not say them."""
+    from matmul.program import program
+    choose = [tool("fp8-opt"), f"--fp8-set-target=chip={target}", "--fp8-select-kernels=every-candidate"]
+    every = subprocess.run(choose, input=program(spec, *extents), text=True, capture_output=True, check=True).stdout
+    configs = re.findall(r"fp8_gpu\.config = (#fp8_sm\d+\.gemm<[^>]*>)", every)
+    if target != "sm_90a":
+        return configs
+    from gemm_kernels import select
+    from gemm_shapes import DECODE_SHAPES, SHAPES as LARGE_SHAPES, random_shapes
+    shapes = LARGE_SHAPES + DECODE_SHAPES + random_shapes(60, 1)
+
+    def fits(config):
+        pinned = program({**spec, "configs": [config]}, *extents)
+        built = subprocess.run([*choose, "--fp8-build-kernels"], input=pinned, text=True, capture_output=True)
+        return built.returncode == 0
+    others = sorted(set(select(spec, shapes, pathlib.Path(tool(""))).values()) - set(configs))
+    return configs + list(filter(fits, others))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("benchmarks")
@@ -106,12 +128,7 @@ def main():
             cols = 16 if spec["result"].startswith("e") or b_transposed and rows == 16 else 1
             blocks = 128 if spec["scale_a"] == "1x32" else 1
             extents = (-(-m // rows) * rows if a_transposed else m, -(-n // cols) * cols, -(-k // blocks) * blocks)
-            configs = spec["configs"]
-            if not configs:
-                every = subprocess.run(
-                    [tool("fp8-opt"), f"--fp8-set-target=chip={args.target}", "--fp8-select-kernels=every-candidate"],
-                    input=program(spec, *extents), text=True, capture_output=True, check=True).stdout
-                configs = re.findall(r"fp8_gpu\.config = (#fp8_sm\d+\.gemm<[^>]*>)", every)
+            configs = spec["configs"] or get_open_configs(spec, extents, args.target, tool)
             configs = configs[zlib.crc32(f"{name} {shape}".encode()) % args.every::args.every]
             if not configs:
                 continue

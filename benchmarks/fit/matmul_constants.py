@@ -1,8 +1,8 @@
 """Fits the constants of the model of matmuls to times on a GPU. Needs NumPy and SciPy.
 
-    matmul.py                 what the constants choose on the measured shapes
-    matmul.py --validate      the same of shapes that a fit has not seen
-    matmul.py --fit           fits, and writes lib/Kernels/SM90/MatmulConstants.def
+    matmul_constants.py                 what the constants choose on the measured shapes
+    matmul_constants.py --validate      the same of shapes that a fit has not seen
+    matmul_constants.py --fit           fits, and writes lib/Kernels/SM90/MatmulConstants.def
 
 Times of all configs of a shape were taken in turn, at one clock; energies follow from what
 benchmarks/gemm_sustained.py measured, where each ran by itself.
@@ -14,11 +14,11 @@ import json
 import math
 import pathlib
 import random
-import re
 
 import numpy as np
-from matmul_model import (CONFIG, KINDS, TRANSPOSED, Table, get_clocks, get_energy,
-                          get_power_clocks, read_constants, write_constants)
+from matmul_model import (KINDS, TRANSPOSED, Table, get_clocks, get_energy, get_power_clocks,
+                          read_constants, write_constants)
+from sustained import get_table, load_sustained
 
 HERE = pathlib.Path(__file__).parent
 SUSTAINED = HERE.parent / "results/gemm_sustained_fit.json"
@@ -97,38 +97,12 @@ def fit_times(times, constants, evaluations=60):
     return with_values(constants, names, found.x)
 
 
-def get_sustained(kind):
-    """A table of configs that ran by themselves, microseconds, and the shape of each."""
-    named = {"tensor_fast": "fast", "tensor_promote": "promote"}
-    problems, configs, times = [], [], []
-    for row in json.loads(SUSTAINED.read_text())["rows"]:
-        if named.get(row["kind"], row["kind"]) == kind and row["name"].startswith("#"):
-            problems.append([row["m"], row["n"], row["k"], 0, 0])
-            configs.append(parse_config(row["name"]))
-            times.append(row["us"])
-    shapes = sorted(map(tuple, set(map(tuple, problems))))
-    return (Table(kind, problems, configs), np.array(times),
-            np.array([shapes.index(tuple(p)) for p in problems]))
-
-
-def parse_config(text):
-    """The columns of SCALED_CONFIG from a #fp8_sm90.gemm."""
-    def value(key, otherwise):
-        found = re.search(rf"\b{key} = (\d+)", text)
-        return int(found[1]) if found else otherwise
-    swapped = "swap_ab = true" in text
-    tile = value("tile_m", 0), value("tile_n", 0)
-    rows, cols = tile[::-1] if swapped else tile
-    return (rows, cols, int("ping_pong" in text), value("consumers", 2), int(swapped),
-            value("cluster", 1), value("cluster_cols", 1), value("split_k", 1),
-            value("stages", 0), int("overlap = true" in text))
-
-
 def fit_energy(kind, constants):
     """With the clock the voltage falls, so that the time is the square root of clocks
     times energy."""
     from scipy.optimize import least_squares
-    table, times, _ = get_sustained(kind)
+    rows = load_sustained(SUSTAINED)[kind]
+    table, times = get_table(kind, rows), np.array([row["us"] for row in rows])
     clocks = get_clocks(constants, table)
     names = [name for name in ENERGY if name != "PingPongEnergy" or table.pingpong.any()]
 
@@ -176,19 +150,6 @@ def report(kind, choices):
               f"{get_mean(peer):6.3f} {min(peer):6.3f} {sum(p < 0.93 for p in peer):4}")
 
 
-def report_sustained(kind, constants):
-    """What is lost where a product runs for long."""
-    table, times, shapes = get_sustained(kind)
-    cost = np.sqrt(get_clocks(constants, table) * get_power_clocks(constants, table))
-    losses = []
-    for shape in range(shapes.max() + 1):
-        of_shape = np.flatnonzero(shapes == shape)
-        losses.append(times[of_shape[np.argmin(cost[of_shape])]] / times[of_shape].min())
-    energies = get_energy(constants, table)
-    print(f"{kind}, for long: {get_mean(losses):.3f} of the best config's time, at most "
-          f"{max(losses):.3f}; energies of {energies.min():.2f} to {energies.max():.2f}")
-
-
 def folds(rows, count=3):
     """The layouts of a shape stay together."""
     shapes = sorted({(r["m"], r["n"], r["k"]) for r in rows})
@@ -220,8 +181,6 @@ def main():
         if args.fit:
             constants[kind] = fit(kind, rows[kind], constants[kind])
         report(kind, choose(Times(kind, rows[kind]), constants[kind]))
-        if kind in ("fast", "promote", "block"):
-            report_sustained(kind, constants[kind])
     if args.fit:
         # What both operands' factors cost in energy is not measured: as one's.
         constants["both"].update({name: constants["block"][name] for name in ENERGY})
