@@ -1,15 +1,16 @@
 """Breaks the kernels of a compiled program, one statement at a time, and says what the emulator finds.
 
-usage: mutate.py PROGRAM.so INPUTS FP8_RUN [--blackwell] [--only REGEX] [--without REGEX]
+usage: mutate.py PROGRAM.so INPUTS FP8_RUN [--blackwell] [--only REGEX] [--without REGEX] [--keep DIR]
 
 PTX lies in the program as text, so that a statement is broken by other text of the same length. A break is found by a
 report, or by results other than those of the program as it is; FP8_EMULATOR_CHECK helps only where neither does. What a
-program does not reach is not counted.
+program does not reach is not counted. --keep leaves the broken programs in a folder, for benchmarks/breaks.py.
 """
 
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -144,6 +145,18 @@ def summarise(report):
     return "report: " + re.sub(r"\[[^]]*\]|\b\d+\b", "N", report).split(";")[0][:100]
 
 
+def keep(args, broken, name, found):
+    """Copies a broken program, and adds a line about it to breaks.tsv."""
+    os.makedirs(args.keep, exist_ok=True)
+    program = os.path.basename(args.program)
+    shutil.copy(args.program, args.keep)
+    with open(os.path.join(args.keep, "breaks.tsv"), "a+") as file:
+        file.seek(0)
+        path = f"{len(file.readlines()):03}.so"
+        file.write("\t".join([path, program, name, found]) + "\n")
+    shutil.copy(broken, os.path.join(args.keep, path))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
@@ -152,6 +165,7 @@ def main():
     parser.add_argument("--blackwell", action="store_true", help="the kernels are for sm_100a")
     parser.add_argument("--only")
     parser.add_argument("--without")
+    parser.add_argument("--keep")
     args = parser.parse_args()
     data = open(args.program, "rb").read()
     folder = tempfile.mkdtemp()
@@ -200,6 +214,9 @@ def main():
                 if not how_found and run_with([(first, last, "trap;") for first, last, _ in group])[0] == expected:
                     how_found = "is not reached"
                     total -= 1
+                if args.keep and how_found != "is not reached":
+                    run_with(group)
+                    keep(args, broken, f"{name} | {kernel[10:]} {index}", how_found or "NOT FOUND")
                 missed += how_found is None
                 print(f"{name} | {kernel[10:60]} {index} | {how_found or 'NOT FOUND'}", flush=True)
     print(f"{total - missed} of {total} found, {checked} of them by FP8_EMULATOR_CHECK alone")
