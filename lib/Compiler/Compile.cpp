@@ -9,6 +9,7 @@
 #include "fp8/Compiler/Compile.h"
 
 #include "EmitKernels.h"
+#include "Tune.h"
 #include "fp8/Compiler/Monitor.h"
 #include "fp8/IR/FP8Dialect.h"
 #include "fp8/Support/OutputFile.h"
@@ -143,7 +144,10 @@ compileHost(ModuleOp module, const CompileOptions &options, func::FuncOp entry,
 llvm::Expected<CompiledProgram>
 fp8::compileProgram(ModuleOp module, const CompileOptions &options,
                     func::FuncOp entry) {
-  return compileHost(module, options, entry, /*emitLLVM=*/false);
+  auto tuned = tuneKernels(module, options);
+  if (!tuned)
+    return tuned.takeError();
+  return compileHost(module, *tuned, entry, /*emitLLVM=*/false);
 }
 
 /// Writes `code` to `path`, and the program's header.
@@ -191,7 +195,11 @@ std::optional<CodeKind> fp8::symbolizeCodeKind(StringRef name) {
 }
 
 llvm::Expected<std::string> fp8::emitCode(ModuleOp module, CodeKind kind,
-                                          const CompileOptions &options) {
+                                          const CompileOptions &given) {
+  auto tuned = tuneKernels(module, given);
+  if (!tuned)
+    return tuned.takeError();
+  const CompileOptions &options = *tuned;
   switch (kind) {
   case CodeKind::PTX:
   case CodeKind::Cubin:

@@ -111,7 +111,7 @@ def find(cache, text, name, options):
         return None
     directory = get_directory() if cache is True else Path(cache)
     try:
-        if any(key in ("fusion-report", "stats") for key, _ in options):
+        if any(key in ("fusion-report", "stats", "tune") for key, _ in options):
             return None  # It writes a file; or slots that belong to this process.
         if directory.exists():
             status = os.stat(directory)

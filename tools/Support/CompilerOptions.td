@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 include "llvm/Option/OptParser.td"
+include "fp8/Compiler/CompileOptions.td"
 include "fp8/Pipelines/PipelineOptions.td"
 
 class J<string name, string meta, string help>
@@ -29,6 +30,8 @@ def no_evaluate_constants
                                  "while compiling">;
 def kernel_cache : Keyed<KernelCache>;
 def kernel_table : Keyed<KernelTable>;
+def tune : F<"tune", Tune.Help>;
+def tune_EQ : J<"tune", "FILE", "The same, in FILE">;
 def memory_price : Keyed<MemoryPrice>;
 def no_keep_peak
     : F<"no-keep-peak", "Make all copies of FP8 codes at once, even if a GPU's "

@@ -32,6 +32,8 @@ llvm::Expected<bool> fp8::parseCompilerOption(const llvm::opt::Arg &arg,
     options.timing = true;
     return true;
   }
+  if (key == "tune" && value.empty())
+    value = "on";
   if (key.consume_front("no-"))
     value = "false";
   StringRef expected;

@@ -26,6 +26,9 @@ struct ShapeOptions {
   std::string scales = "tensor", accumulate = "promote";
 };
 
+/// A program of these matmuls.
+std::string getProgram(const ShapeOptions &shapes);
+
 struct TuneOptions : CompilerOptions {
   ShapeOptions shapes;
   std::string output = "-";

@@ -8,13 +8,13 @@
 
 #include "CommandLine.h"
 #include "FatalErrors.h"
-#include "Measure.h"
 #include "Options.h"
 
 #include "fp8/Compiler/Monitor.h"
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Kernels/TuningTable.h"
 #include "fp8/Support/OutputFile.h"
+#include "fp8/Tuning/Tuner.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
@@ -44,32 +44,13 @@ static FailureOr<TuningTable> startTable(const TuneOptions &options,
   return table;
 }
 
-/// Measures the kernels of one operation, adds the fastest config and says how
-/// far the one that is chosen without a table is from it. False if what is
-/// wrong has been reported.
-static llvm::Expected<bool> tune(const TunedKernel &tuned,
-                                 const TuneOptions &options, GPU &gpu,
-                                 TuningTable &table) {
-  FailureOr<Candidates> candidates = buildCandidates(tuned, options);
-  if (failed(candidates))
-    return false;
-  auto times = measure(tuned, *candidates, options.rounds, gpu);
-  if (!times)
-    return times.takeError();
-  auto *best = llvm::min_element(*times);
-  const Candidate &fastest = candidates->list[best - times->begin()];
-  table.insert(*tuned.spec, {fastest.config, *best});
-
-  std::string reason;
-  FailureOr<KernelConfigAttrInterface> chosen =
-      tuned.generator->select(*tuned.spec, tuned.target, reason);
-  llvm::errs() << table.describe(*tuned.spec) << ": " << fastest.config
-               << llvm::formatv(", {0:f2} us", *best);
-  for (auto [candidate, time] : llvm::zip_equal(candidates->list, *times))
-    if (succeeded(chosen) && candidate.config == *chosen)
-      llvm::errs() << llvm::formatv(", {0:f2} us without a table", time);
-  llvm::errs() << llvm::formatv(", {0} configs\n", times->size());
-  return true;
+static void report(const TunedChoice &choice) {
+  llvm::errs() << choice.kernel << ": " << choice.fastest.config
+               << llvm::formatv(", {0:f2} us", choice.fastest.microseconds);
+  if (choice.selectedMicroseconds)
+    llvm::errs() << llvm::formatv(", {0:f2} us without a table",
+                                  *choice.selectedMicroseconds);
+  llvm::errs() << llvm::formatv(", {0} configs\n", choice.configs);
 }
 
 static llvm::Expected<bool> tuneProgram(const TuneOptions &options) {
@@ -92,20 +73,12 @@ static llvm::Expected<bool> tuneProgram(const TuneOptions &options) {
         failed(pm.run(module)))
       return false;
   }
-  SmallVector<TunedKernel> kernels = collectKernels(module);
-  if (kernels.empty())
-    return llvm::createStringError(
-        "expected a program with operations that have kernels, but it has "
-        "none");
-  auto gpu = GPU::create(kernels.front().target.getComputeCapability());
-  if (!gpu)
-    return gpu.takeError();
-  table->device = (*gpu)->getInfo().name;
-  for (const TunedKernel &tuned : kernels) {
-    auto done = tune(tuned, options, **gpu, *table);
-    if (!done || !*done)
-      return done;
-  }
+  TunerOptions tuner;
+  tuner.rounds = options.rounds;
+  tuner.exhaustive = options.exhaustive;
+  tuner.kernelCache = options.pipeline.kernelCache;
+  if (auto error = tuneKernels(module, tuner, *table, report))
+    return error;
   std::string text;
   llvm::raw_string_ostream os(text);
   table->write(os);

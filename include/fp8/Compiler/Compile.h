@@ -33,6 +33,9 @@ struct CompileOptions : PipelineOptions, LinkOptions {
   std::string name = "program";
   /// The processor of the host's code, as Processor.h has it.
   std::string cpu = "native";
+  /// A table of measured kernels that is added to; "on" for that of this
+  /// machine's GPU; empty or "off" for none.
+  std::string tune;
   /// What is told of each step, if anything; not owned.
   Monitor *monitor = nullptr;
 };

@@ -30,5 +30,9 @@ def Linker : CompileOption<"linker", "linker", "FILE",
 def Rpath : CompileOption<"rpath", "rpaths", "DIR",
                           "One more place where the loader looks for libfp8rt; "
                           "it may be given several times">;
+def Tune : CompileOption<"tune", "tune", "on|FILE",
+                         "For a GPU: measure the best few configs of each kernel "
+                         "on this machine at first use, and remember the fastest "
+                         "in FILE, or fp8/tuned in XDG_CACHE_HOME or ~/.cache">;
 
 #endif // FP8_COMPILER_COMPILEOPTIONS_TD

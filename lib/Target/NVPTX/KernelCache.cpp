@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Target/NVPTX/KernelCache.h"
+#include "fp8/Support/CacheDirectory.h"
 #include "fp8/Support/OutputFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CachePruning.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/SHA256.h"
 
 using namespace mlir;
@@ -32,18 +32,9 @@ std::optional<KernelCache> KernelCache::open(StringRef option) {
     return std::nullopt;
   if (!option.empty())
     return KernelCache(option.str());
-  // Unlike in LLVM's cache_directory, as the XDG Base Directory Specification
-  // says: an empty or relative one is none.
-  SmallString<128> directory;
-  std::optional<std::string> xdg = llvm::sys::Process::GetEnv("XDG_CACHE_HOME");
-  if (xdg && llvm::sys::path::is_absolute(*xdg))
-    directory = *xdg;
-  else if (llvm::sys::path::home_directory(directory))
-    llvm::sys::path::append(directory, ".cache");
-  else
-    return std::nullopt;
-  llvm::sys::path::append(directory, "fp8", "kernels");
-  return KernelCache(directory.str().str());
+  if (std::optional<std::string> directory = getCacheDirectory("kernels"))
+    return KernelCache(std::move(*directory));
+  return std::nullopt;
 }
 
 std::string KernelCache::getKey(StringRef ptx, const PTXOptions &options,

@@ -8,7 +8,7 @@
 
 #include "GPU.h"
 
-#include "StateContents.h"
+#include "fp8/Support/Runtime.h"
 
 using namespace mlir::fp8;
 

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_TOOLS_FP8TUNE_PROBLEM_H
-#define FP8_TOOLS_FP8TUNE_PROBLEM_H
+#ifndef FP8_LIB_TUNING_PROBLEM_H
+#define FP8_LIB_TUNING_PROBLEM_H
 
 #include "GPU.h"
-#include "Kernels.h"
+#include "TunedKernel.h"
 #include "fp8/Runtime/Kernel.h"
 
 namespace mlir::fp8 {
@@ -50,4 +50,4 @@ private:
 
 } // namespace mlir::fp8
 
-#endif // FP8_TOOLS_FP8TUNE_PROBLEM_H
+#endif // FP8_LIB_TUNING_PROBLEM_H

@@ -42,11 +42,11 @@ static LogicalResult buildKernels(const TunedKernel &tuned,
 }
 
 FailureOr<Candidates> fp8::buildCandidates(const TunedKernel &tuned,
-                                           const TuneOptions &options) {
+                                           const TunerOptions &options) {
   MLIRContext *context = tuned.op->getContext();
   PassManager pm(context);
   SerializeKernelsPassOptions serialize;
-  serialize.cache = options.pipeline.kernelCache;
+  serialize.cache = options.kernelCache;
   pm.addPass(createSerializeKernelsPass(serialize));
   // Generators make operations of the dialects that this pass depends on.
   DialectRegistry registry;
@@ -58,8 +58,11 @@ FailureOr<Candidates> fp8::buildCandidates(const TunedKernel &tuned,
   (*module)->setAttr(kTargetAttrName, tuned.target);
   Candidates candidates;
   for (KernelConfigAttrInterface config : tuned.generator->getCandidates(
-           *tuned.spec, tuned.target, options.exhaustive))
+           *tuned.spec, tuned.target, options.exhaustive)) {
+    if (candidates.list.size() == options.most)
+      break;
     candidates.list.push_back({config, {}, {}});
+  }
   if (failed(buildKernels(tuned, candidates.list, getKernelModule(*module))) ||
       failed(pm.run(*module)))
     return failure();

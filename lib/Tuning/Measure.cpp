@@ -9,7 +9,7 @@
 #include "Measure.h"
 
 #include "Problem.h"
-#include "StateContents.h"
+#include "fp8/Support/Runtime.h"
 
 #include "llvm/ADT/ScopeExit.h"
 

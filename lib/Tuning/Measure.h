@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_TOOLS_FP8TUNE_MEASURE_H
-#define FP8_TOOLS_FP8TUNE_MEASURE_H
+#ifndef FP8_LIB_TUNING_MEASURE_H
+#define FP8_LIB_TUNING_MEASURE_H
 
 #include "Candidates.h"
 #include "GPU.h"
@@ -23,4 +23,4 @@ llvm::Expected<SmallVector<double>> measure(const TunedKernel &tuned,
 
 } // namespace mlir::fp8
 
-#endif // FP8_TOOLS_FP8TUNE_MEASURE_H
+#endif // FP8_LIB_TUNING_MEASURE_H

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_TOOLS_FP8TUNE_CANDIDATES_H
-#define FP8_TOOLS_FP8TUNE_CANDIDATES_H
+#ifndef FP8_LIB_TUNING_CANDIDATES_H
+#define FP8_LIB_TUNING_CANDIDATES_H
 
-#include "Kernels.h"
-#include "Options.h"
+#include "TunedKernel.h"
+#include "fp8/Tuning/Tuner.h"
 
 namespace mlir::fp8 {
 
@@ -30,8 +30,8 @@ struct Candidates {
 
 /// Generates the kernels of every config that may be the fastest.
 FailureOr<Candidates> buildCandidates(const TunedKernel &tuned,
-                                      const TuneOptions &options);
+                                      const TunerOptions &options);
 
 } // namespace mlir::fp8
 
-#endif // FP8_TOOLS_FP8TUNE_CANDIDATES_H
+#endif // FP8_LIB_TUNING_CANDIDATES_H

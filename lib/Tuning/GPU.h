@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_TOOLS_FP8TUNE_GPU_H
-#define FP8_TOOLS_FP8TUNE_GPU_H
+#ifndef FP8_LIB_TUNING_GPU_H
+#define FP8_LIB_TUNING_GPU_H
 
 #include "fp8/Runtime/Memory.h"
 #include "llvm/ADT/SmallVector.h"
@@ -62,4 +62,4 @@ private:
 
 } // namespace mlir::fp8
 
-#endif // FP8_TOOLS_FP8TUNE_GPU_H
+#endif // FP8_LIB_TUNING_GPU_H

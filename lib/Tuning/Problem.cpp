@@ -8,7 +8,7 @@
 
 #include "Problem.h"
 
-#include "StateContents.h"
+#include "fp8/Support/Runtime.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -1,4 +1,4 @@
-//===- Kernels.h - What is to be tuned --------------------------*- C++ -*-===//
+//===- TunedKernel.h - What is to be tuned ----------------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_TOOLS_FP8TUNE_KERNELS_H
-#define FP8_TOOLS_FP8TUNE_KERNELS_H
+#ifndef FP8_LIB_TUNING_TUNEDKERNEL_H
+#define FP8_LIB_TUNING_TUNEDKERNEL_H
 
-#include "Options.h"
 #include "fp8/Kernels/Architecture.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 
@@ -23,13 +22,6 @@ struct TunedKernel {
   GPUTargetAttr target;
 };
 
-/// A program of the matmuls that the command line describes.
-std::string getProgram(const ShapeOptions &shapes);
-
-/// The operations of a program with a target, at the end of `fusion`, for which
-/// a table can have an entry, each once. Remarks say why others are left out.
-SmallVector<TunedKernel> collectKernels(ModuleOp module);
-
 } // namespace mlir::fp8
 
-#endif // FP8_TOOLS_FP8TUNE_KERNELS_H
+#endif // FP8_LIB_TUNING_TUNEDKERNEL_H

@@ -1,4 +1,4 @@
-//===- Kernels.cpp - What is to be tuned ----------------------------------===//
+//===- ShapeProgram.cpp - Matmuls of a command line -----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,14 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Kernels.h"
+#include "Options.h"
 
-#include "fp8/Kernels/TuningTable.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
-using namespace mlir;
+using llvm::StringRef;
 using namespace mlir::fp8;
 
 static StringRef getElement(StringRef name) {
@@ -38,7 +35,7 @@ static std::string getScaledType(int64_t batches, int64_t rows, int64_t k,
                        batch, rows, k, getElement(element), batchBlock, block);
 }
 
-std::string fp8::getProgram(const ShapeOptions &shapes) {
+std::string mlir::fp8::getProgram(const ShapeOptions &shapes) {
   std::string text;
   for (auto [i, extents] : llvm::enumerate(shapes.extents)) {
     auto [batches, m, n, k] = extents;
@@ -56,28 +53,4 @@ std::string fp8::getProgram(const ShapeOptions &shapes) {
                           i, a, b, result, shapes.accumulate);
   }
   return text;
-}
-
-SmallVector<TunedKernel> fp8::collectKernels(ModuleOp module) {
-  auto target = module->getAttrOfType<GPUTargetAttr>(kTargetAttrName);
-  const Architecture *architecture = lookupArchitecture(target.getChip());
-  SmallVector<TunedKernel> kernels;
-  llvm::StringSet<> seen;
-  module.walk([&](KernelOpInterface op) {
-    std::string reason;
-    FailureOr<std::unique_ptr<KernelSpec>> spec = op.getKernelSpec(reason);
-    const KernelGenerator *generator =
-        succeeded(spec) ? architecture->getGenerator(**spec, reason) : nullptr;
-    if (!generator) {
-      op->emitRemark() << "not tuned, for it has no kernel: " << reason;
-      return;
-    }
-    if (!(*spec)->hasKnownExtents()) {
-      op->emitRemark() << "not tuned, for not all of its extents are known";
-      return;
-    }
-    if (seen.insert(TuningTable::describe(**spec)).second)
-      kernels.push_back({op, std::move(*spec), generator, target});
-  });
-  return kernels;
 }
