@@ -8,7 +8,7 @@ the L2 cache; the graphs are replayed in turn and the median of each is kept.
 
 usage: gemm.py --kernels DIR [--out DIR] [--check] [--perturb] [--time]
                [--determinism] [--sanitize] [--every-config] [--quick]
-               [--random COUNT] [--seed N]
+               [--sample SEED,COUNT [--only-sample]]
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import torch
 
-from gemm_shapes import DECODE_SHAPES, SHAPES, random_shapes
+from gemm_shapes import DECODE_SHAPES, SHAPES, parse_sample, random_shapes
 from matmul import check, compare, determinism, report, sanitize
 from matmul.kernel import load
 from matmul.kinds import KINDS
@@ -45,9 +45,9 @@ def arguments():
     parser.add_argument("--kinds", nargs="*", default=[])
     parser.add_argument("--classes", nargs="*", default=list(compare.CLASSES))
     parser.add_argument("--shapes", nargs="*", default=[])
-    parser.add_argument("--random", type=int, default=0, metavar="COUNT",
-                        help="time so many random shapes instead")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sample", type=parse_sample, metavar="SEED,COUNT",
+                        help="time random shapes, too")
+    parser.add_argument("--only-sample", action="store_true", help="but not the listed ones")
     parser.add_argument("--launch-each", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -61,10 +61,10 @@ def machine():
 
 
 def times(args, kernels):
-    listed = (random_shapes(args.random, args.seed) if args.random
-              else SHAPES + DECODE_SHAPES)
-    shapes = [s for s in listed
-              if not args.shapes or s[3] in args.shapes]
+    shapes = [] if args.only_sample else [
+        s for s in SHAPES + DECODE_SHAPES if not args.shapes or s[3] in args.shapes]
+    if args.sample:
+        shapes += random_shapes(*args.sample)
     selected = json.loads((args.kernels / "selected.json").read_text())
     return compare.run(kernels, shapes[::8] if args.quick else shapes, selected,
                        args.classes, args.rounds, args.every_config, args.seconds)
@@ -97,10 +97,10 @@ def main():
     for name, (wanted, step) in steps.items():
         if wanted:  # What is done is kept, should a later step fail.
             record[name] = step()
-            record["goals"] = report.goals(record.get("rows", []))
+            record["goals"] = report.judge(record.get("rows", []))
             (args.out / "gemm.json").write_text(json.dumps(record, indent=1))
             (args.out / "gemm.txt").write_text("\n".join(report.text(record)) + "\n")
-    print("\n".join([*report.check_lines(record), *report.goal_lines(record["goals"])]
+    print("\n".join([*report.check_lines(record), *report.judgement_lines(record["goals"])]
                     if args.time else report.check_lines(record)))
     return failed(record)
 

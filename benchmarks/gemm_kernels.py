@@ -2,8 +2,8 @@
 the dialect: machine code and the description of each kernel's launch. Configs follow
 the shape: of kinds that are timed, those that some shape selects.
 
-usage: gemm_kernels.py [--build-dir build] [--jobs N] [--random COUNT] [--large COUNT]
-                       [--seed N] [--configs-of FILE] --out DIR [KIND...]
+usage: gemm_kernels.py [--build-dir build] [--jobs N] [--sample SEED,COUNT]
+                       [--large SEED,COUNT] [--configs-of FILE] --out DIR [KIND...]
 """
 
 import argparse
@@ -14,7 +14,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gemm_shapes import DECODE_SHAPES, SHAPES, large_shapes, random_shapes
+from gemm_shapes import DECODE_SHAPES, SHAPES, large_shapes, parse_sample, random_shapes
 from matmul.kinds import KINDS, TIMED
 from matmul.program import program
 
@@ -71,21 +71,20 @@ def main():
     parser.add_argument("--build-dir", default="build")
     parser.add_argument("--out", required=True)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--random", type=int, default=0, metavar="COUNT",
-                        help="choose for so many random shapes, too")
-    parser.add_argument("--large", type=int, default=0, metavar="COUNT",
-                        help="choose for so many large ones instead")
+    parser.add_argument("--sample", type=parse_sample, default=(1, 0), metavar="SEED,COUNT",
+                        help="choose for random shapes, too")
+    parser.add_argument("--large", type=parse_sample, metavar="SEED,COUNT",
+                        help="choose for random large ones instead")
     parser.add_argument("--configs-of", type=Path, metavar="FILE",
                         help="build those that gemm_sustained.py measured, too")
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("kinds", nargs="*")
     args = parser.parse_args()
     out, tools = Path(args.out), Path(args.build_dir) / "bin"
     out.mkdir(parents=True, exist_ok=True)
     names = args.kinds or list(KINDS)
-    shapes = SHAPES + DECODE_SHAPES + random_shapes(args.random, args.seed)
+    shapes = SHAPES + DECODE_SHAPES + random_shapes(*args.sample)
     if args.large:
-        shapes = large_shapes(args.large, args.seed)
+        shapes = large_shapes(*args.large)
     with ThreadPoolExecutor(args.jobs) as pool:
         chosen = pool.map(lambda spec: select(spec, shapes, tools), TIMED.values())
         selected = dict(zip(TIMED, chosen))

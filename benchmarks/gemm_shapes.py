@@ -39,7 +39,13 @@ DECODE_SHAPES += [(64, 7168, 2048, "ds.m64a"), (64, 2112, 7168, "ds.m64b"),
                   (128, 4096, 7168, "ds.m128b"), (64, 2112, 7184, "odd.m64")]
 
 
-def random_shapes(count, seed):
+def parse_sample(text):
+    """(seed, count) of SEED,COUNT; for argparse."""
+    seed, count = text.split(",")
+    return int(seed), int(count)
+
+
+def random_shapes(seed, count):
     """Half of them of a large M; those that constants were fitted to are of
     another seed than those that they are judged by."""
     draw = random.Random(seed)
@@ -58,7 +64,7 @@ def random_shapes(count, seed):
     return shapes
 
 
-def large_shapes(count, seed):
+def large_shapes(seed, count):
     """Products that take the board to its limit, of extents that layers have."""
     draw = random.Random(seed)
     extents = [*range(2048, 8193, 1024), 6912, 11008, 13824, 14336, 18944, 28672]

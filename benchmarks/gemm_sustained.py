@@ -4,10 +4,10 @@ A large product in FP8 draws more than the board may: the clock falls until it d
 that what a program takes is decided by the energy of its kernels as much as by their clocks.
 gemm.py times contenders in turn, all at one clock; here each runs by itself, and what counts
 is its last part. Made for a machine that has a GPU and PyTorch and nothing of this project
-but this folder and the kernels that gemm_kernels.py made (`gemm_kernels.py --large COUNT`).
+but this folder and the kernels that gemm_kernels.py made (`gemm_kernels.py --large SEED,COUNT`).
 
 usage: gemm_sustained.py --kernels DIR [--kinds KIND...] [--seconds S] [--rounds N]
-                         [--out DIR] [--random COUNT --seed N] [MxNxK...]
+                         [--out DIR] [--sample SEED,COUNT] [MxNxK...]
 """
 
 import argparse
@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 from gemm import machine
-from gemm_shapes import large_shapes
+from gemm_shapes import large_shapes, parse_sample
 from matmul import cublaslt
 from matmul.kernel import load
 from matmul.kinds import KINDS
@@ -124,14 +124,13 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.25)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--out", default=".", type=Path)
-    parser.add_argument("--random", type=int, default=0, metavar="COUNT")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sample", type=parse_sample, default=(1, 0), metavar="SEED,COUNT")
     parser.add_argument("shapes", nargs="*", metavar="MxNxK")
     args = parser.parse_args()
     kinds = [kind for kind in args.kinds if (args.kernels / f"{kind}.cubin").exists()]
     kernels, board = load(args.kernels, kinds), Board()
     shapes = [tuple(map(int, shape.split("x"))) for shape in args.shapes]
-    shapes += [shape[:3] for shape in large_shapes(args.random, args.seed)]
+    shapes += [shape[:3] for shape in large_shapes(*args.sample)]
     record = {**machine(), "seconds": args.seconds, "rounds": args.rounds, "rows": []}
     for shape in shapes:
         for kind in kinds:

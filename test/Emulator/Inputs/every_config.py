@@ -86,7 +86,7 @@ def get_open_configs(spec, extents, target, tool):
         return configs
     from gemm_kernels import select
     from gemm_shapes import DECODE_SHAPES, SHAPES as LARGE_SHAPES, random_shapes
-    shapes = LARGE_SHAPES + DECODE_SHAPES + random_shapes(60, 1)
+    shapes = LARGE_SHAPES + DECODE_SHAPES + random_shapes(1, 60)
 
     def fits(config):
         pinned = program({**spec, "configs": [config]}, *extents)
