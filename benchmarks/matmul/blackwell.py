@@ -23,6 +23,8 @@ PAIRED = [config(256, 256, 4, blocks=2), config(256, 64, 3, group=3, blocks=2),
           config(32, 256, 4, group=1, swap_ab="true", store="direct", blocks=2)]
 # The same with factors of 32 beside the sums in tensor memory.
 PAIRED_MICRO = [config(256, 224, 4, blocks=2)] + PAIRED[1:]
+# With those of 16 there are more of them.
+PAIRED_NVFP4 = [config(256, 224, 3, blocks=2)] + PAIRED[1:]
 # Of results whose rows are no multiples of 16 bytes, and of the others.
 DIRECT = [config for config in SOME if "direct" in config]
 
@@ -67,11 +69,27 @@ def every_microscaling():
                                     epilogue="bias_gelu_quantize", result="e4m3", configs=PAIRED_MICRO)
 
 
+def every_four_bits():
+    """Two codes a byte: factors of 16 (NVFP4), E4M3 with one of the tensor, or of 32 (MXFP4)."""
+    for name, scale in ("nvfp4", "1x16"), ("mxfp4", "1x32"):
+        def of(*args, **others):
+            return kind("e2m1", "e2m1", *args, scale_a=scale, scale_b=scale, accumulate="promote", **others)
+
+        yield name, of(configs=TABLE)
+        yield f"{name}_f32", of("f32", configs=SOME[1:])
+        yield f"{name}_batch", of(batched=True, configs=SOME[1:])
+        yield f"{name}_gelu", of("e4m3", epilogue="bias_gelu_quantize", configs=SOME[1:])
+        yield f"paired_{name}", of("f32", configs=PAIRED_NVFP4)
+        yield f"paired_{name}_batch", of(batched=True, configs=PAIRED_NVFP4)
+        yield f"paired_{name}_gelu", of("e4m3", epilogue="bias_gelu_quantize", configs=PAIRED_NVFP4)
+
+
 KINDS = {
     **{name: {**spec, "configs": TABLE if name in TIMED else SOME}
        for name, spec in HOPPER.items() if is_known(spec)},
     **dict(every_layout()),
     **dict(every_pair()),
     **dict(every_microscaling()),
+    **dict(every_four_bits()),
     "direct": kind(configs=DIRECT),
 }

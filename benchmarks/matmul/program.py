@@ -2,14 +2,17 @@
 
 from matmul.epilogues import EPILOGUES
 
-FLOATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
+FLOATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2", "e2m1": "f4E2M1FN"}
 BLOCKS = {
     "tensor": ("*", "*"),
     "row": ("1", "*"),
     "1x128": ("1", "128"),
     "128x128": ("128", "128"),
     "1x32": ("1", "32"),
+    "1x16": ("1", "16"),
 }
+# Of factors, where they are not f32; those of 16 have one of the tensor beside them.
+SCALES = {"1x32": "f8E8M0FNU", "1x16": "f8E4M3FN, tensor_scale = f32"}
 EXTENT = 4096  # Of every dimension in the programs; kernels take it at run time.
 BATCHES = 3
 
@@ -32,7 +35,7 @@ def program(spec, m=EXTENT, n=EXTENT, k=EXTENT):
         if spec["batched"]:
             block.insert(0, "*" if scale == "tensor" else "1")
         return (f"!fp8.scaled<{batch}{extents}x{FLOATS[element]}, "
-                f"block = [{', '.join(block)}], scale = {'f8E8M0FNU' if scale == '1x32' else 'f32'}>")
+                f"block = [{', '.join(block)}], scale = {SCALES.get(scale, 'f32')}>")
 
     transposed = [name for name in "ab" if is_transposed(spec, name)]
     a = operand(spec["a"], spec["scale_a"], m, "a" in transposed)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/IR/PackedCodes.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -20,6 +21,13 @@ RankedTensorType fp8::getStoredType(RankedTensorType type) {
     shape.back() = llvm::divideCeil(shape.back(), kCodesOfByte);
   return RankedTensorType::get(shape, IntegerType::get(type.getContext(), 8),
                                type.getEncoding());
+}
+
+Value fp8::castCodes(OpBuilder &b, Type type, Value value) {
+  if (!isPacked(value.getType()) && !isPacked(type))
+    return value;
+  return UnrealizedConversionCastOp::create(b, value.getLoc(), type, value)
+      .getResult(0);
 }
 
 SmallVector<char> fp8::packCodes(ArrayRef<char> codes, int64_t columns) {

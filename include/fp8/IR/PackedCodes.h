@@ -15,6 +15,7 @@
 #ifndef FP8_IR_PACKEDCODES_H
 #define FP8_IR_PACKEDCODES_H
 
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -31,6 +32,10 @@ inline bool isPacked(Type type) {
 /// What a tensor is in memory: itself, or i8 for codes that share bytes. A
 /// tensor of no dimensions has its one code in the lower half.
 RankedTensorType getStoredType(RankedTensorType type);
+
+/// Codes of f4E2M1FN as they are stored, or the other way round: what
+/// convert-fp8-to-linalg makes of the former. Other values as they are.
+Value castCodes(OpBuilder &b, Type type, Value value);
 
 /// The bytes of rows of `columns` codes, of which `codes` has one a byte.
 SmallVector<char> packCodes(ArrayRef<char> codes, int64_t columns);

@@ -25,7 +25,7 @@ static void copyPart(KernelBuilder &b, Value shared,
     place = b.add(place, b.mul(first, kRowBytes));
     origin = b.add(origin, first);
   }
-  Value k = b.mul(slot.k, tile.getBlockK());
+  Value k = b.mul(slot.k, tile.getBoxK());
   for (int64_t box = 0, e = rows / tile.getBoxRows(); box < e; ++box) {
     Value row = b.add(origin, box * tile.getBoxRows());
     SmallVector<Value> coordinates{k, row};

@@ -14,8 +14,9 @@ using namespace mlir::fp8;
 OperandTile::OperandTile(const OperandSpec &operand, int64_t extent,
                          int64_t blocks, int64_t part)
     : elementType(operand.elementType), major(operand.major),
-      elementBytes(operand.getElementBytes()), bytes(extent * kRowBytes),
-      parts(blocks), swizzle(getSwizzle(part ? part : extent)) {
+      elementBytes(operand.getElementBytes()), sharing(operand.getSharing()),
+      bytes(extent * kRowBytes), parts(blocks),
+      swizzle(getSwizzle(part ? part : extent)) {
   // An atom has 8 rows of K, or a line of rows; narrower ones would cost more
   // than sharing saves.
   if (extent % (8 * blocks) != 0 || getSwizzle(extent / blocks) != swizzle)
@@ -33,8 +34,8 @@ int64_t OperandTile::getSwizzle(int64_t rows) const {
 
 SmallVector<int64_t> OperandTile::getBox() const {
   if (isTransposed())
-    return {boxRows, getBlockK()};
-  return {getBlockK(), boxRows};
+    return {boxRows, getBoxK()};
+  return {getBoxK(), boxRows};
 }
 
 int64_t OperandTile::getBoxBytes() const { return boxRows * kRowBytes; }

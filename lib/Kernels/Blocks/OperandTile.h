@@ -36,8 +36,10 @@ public:
 
   bool isTransposed() const { return major == Major::MN; }
   Type getElementType() const { return elementType; }
-  /// Elements of K.
-  int64_t getBlockK() const { return kRowBytes / elementBytes; }
+  /// Elements of K, and what they are to a tensor map, to which two that share
+  /// a byte are one.
+  int64_t getBlockK() const { return getBoxK() * sharing; }
+  int64_t getBoxK() const { return kRowBytes / elementBytes; }
   int64_t getBytes() const { return bytes; }
   /// Of the innermost side of a box: 128, 64, 32, or 16, which is not swizzled.
   int64_t getSwizzle() const { return swizzle; }
@@ -54,7 +56,7 @@ public:
   int64_t getPartRows() const { return bytes / kRowBytes / parts; }
 
   /// K of an instruction, of which it takes 32 bytes.
-  int64_t getInstructionK() const { return 32 / elementBytes; }
+  int64_t getInstructionK() const { return 32 / elementBytes * sharing; }
   /// From one instruction's K to the next one's.
   int64_t getStepBytes() const {
     return isTransposed() ? getInstructionK() * swizzle : 32;
@@ -75,7 +77,7 @@ public:
 private:
   Type elementType;
   Major major;
-  int64_t elementBytes, bytes, parts, swizzle, boxRows;
+  int64_t elementBytes, sharing, bytes, parts, swizzle, boxRows;
 
   /// The widest swizzle that divides so many rows.
   int64_t getSwizzle(int64_t rows) const;

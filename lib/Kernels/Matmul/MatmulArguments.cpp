@@ -36,21 +36,29 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
   };
   int64_t rank = spec.getRank();
   Type f32 = Float32Type::get(context);
+  auto getFactorType = [&](ScaleBlock scale) -> Type {
+    if (scale == ScaleBlock::Row16)
+      return Float8E4M3FNType::get(context);
+    return scale == ScaleBlock::Row32 ? Type(Float8E8M0FNUType::get(context))
+                                      : f32;
+  };
   for (; result < spec.getNumSets(); ++result) {
     for (auto [name, operand] :
          {std::pair<StringRef, const OperandSpec &>{"a", spec.a},
           {"b", spec.b}}) {
-      add(name, operand.elementType, rank, KernelAccess::Read, kBulkAlignment);
+      Type element = operand.elementType;
+      add(name, isPacked(element) ? IntegerType::get(context, 8) : element,
+          rank, KernelAccess::Read, kBulkAlignment);
       // Only those of neighbouring columns, B's rows, are loaded together.
       // Those of microscaling are copied by four, as are some others.
-      bool isMicroscaled = operand.scale == ScaleBlock::Row32;
       if (operand.scale != ScaleBlock::None)
-        add(("scale_" + name).str(),
-            isMicroscaled ? Type(Float8E8M0FNUType::get(context)) : f32, rank,
+        add(("scale_" + name).str(), getFactorType(operand.scale), rank,
             KernelAccess::Read,
             name == "b" && operand.scale == ScaleBlock::Row
                 ? alignment
                 : 4 * spec.getFactorWidth(/*ofA=*/name == "a"));
+      if (operand.scale == ScaleBlock::Row16)
+        add(("tensor_scale_" + name).str(), f32, rank, KernelAccess::Read, 4);
     }
     for (auto [i, operand] : llvm::enumerate(spec.operands))
       add("operand" + std::to_string(i), operand.elementType, operand.rank,
@@ -91,7 +99,8 @@ static SmallVector<Value> createOuts(OpBuilder &b, MatmulOp op, Value a,
 }
 
 namespace {
-/// Codes and factors of an operand, or its elements; returns the former.
+/// Codes and factors of an operand, or its elements; returns the former, as
+/// they are in the program.
 Value addOperand(OpBuilder &b, Value value, SmallVectorImpl<Value> &ins) {
   if (!isa<ScaledType>(value.getType())) {
     ins.push_back(value);
@@ -103,7 +112,11 @@ Value addOperand(OpBuilder &b, Value value, SmallVectorImpl<Value> &ins) {
   if (stored.source)
     factors =
         DisassembleOp::create(b, value.getLoc(), stored.source).getScaleInv();
-  ins.append({parts.getPayload(), factors ? factors : parts.getScaleInv()});
+  auto codes = cast<TypedValue<RankedTensorType>>(parts.getPayload());
+  ins.append({castCodes(b, getStoredType(codes.getType()), codes),
+              factors ? factors : parts.getScaleInv()});
+  if (Value ofTensor = parts.getTensorScaleInv())
+    ins.push_back(ofTensor);
   return parts.getPayload();
 }
 

@@ -19,11 +19,12 @@ inline constexpr int64_t kBulkAlignment = 16;
 
 /// The arguments of every matmul kernel, in order, as
 /// KernelOpInterface::getKernelOperands gives them: `a`, `scale_a`, `b`,
-/// `scale_b`, `operand0`, ..., then `d` and `amax`; what a matmul does not have
-/// is left out. Of a group, the other results have theirs after the first's, by
-/// names that getNameOfResult gives. A, B and, if it is written in bulk, D are
-/// aligned as bulk copies want it; factors and operands to at least `alignment`
-/// bytes.
+/// `scale_b`, each with `tensor_scale_a` and `tensor_scale_b` behind it,
+/// `operand0`, ..., then `d` and `amax`; what a matmul does not have is left
+/// out. Codes of f4E2M1FN are bytes of two. Of a group, the other results have
+/// theirs after the first's, by names that getNameOfResult gives. A, B and, if
+/// it is written in bulk, D are aligned as bulk copies want it; factors and
+/// operands to at least `alignment` bytes.
 SmallVector<KernelArgumentAttr> getMatmulArguments(MLIRContext *context,
                                                    const MatmulSpec &spec,
                                                    bool storesInBulk,

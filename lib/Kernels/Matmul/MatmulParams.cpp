@@ -75,6 +75,9 @@ void MatmulParams::setSources(Epilogue &epilogue, const Tile &tile) const {
   size_t last = spec.isPair() ? 1 : 0;
   auto factor = [&](const OperandSpec &operand, const std::string &name,
                     bool isA) -> std::optional<FragmentSource> {
+    if (operand.scale == ScaleBlock::Row16)
+      return getSource("tensor_" + name, b.getF32Type(), /*alongM=*/false,
+                       /*alongN=*/false, /*alongBatch=*/false, tile);
     if (operand.scale == ScaleBlock::None || isBlockedAlongK(operand.scale))
       return std::nullopt;
     bool perRow = operand.scale == ScaleBlock::Row;

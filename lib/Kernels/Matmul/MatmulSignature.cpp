@@ -75,7 +75,7 @@ void SignatureBuilder::addExtents() {
     addRows("m", "a", spec.a.major, m);
     addRows("n", "b", spec.b.major, n);
   }
-  k = addExtent("k", "a", spec.a.major, /*isRows=*/false);
+  k = addExtent("k", "a", spec.a.major, /*isRows=*/false) * spec.a.getSharing();
   if (spec.batched)
     batch = signature.addExtent("batch", "a", 0);
 }
@@ -122,6 +122,10 @@ void SignatureBuilder::addFactors(StringRef name, const OperandSpec &operand) {
   }
   if (spec.batched)
     signature.addStride(*own + ".stride_batch", *own, 0);
+  if (operand.scale == ScaleBlock::Row16) {
+    std::string ofTensor = *getName("tensor_" + name.str());
+    signature.addPointer(ofTensor + ".ptr", ofTensor);
+  }
 }
 
 void SignatureBuilder::addEpilogueOperands() {

@@ -21,10 +21,11 @@ using namespace mlir::fp8;
 static std::optional<ScaleBlock> getScaleBlock(ScaledType type) {
   int64_t rank = type.getRank();
   int64_t rows = type.getBlock()[rank - 2], k = type.getBlock()[rank - 1];
-  if (isa<Float8E8M0FNUType>(type.getScaleType()) && rows == 1 && k == 32 &&
-      !isa<Float4E2M1FNType>(type.getElementType()))
+  if (isa<Float8E8M0FNUType>(type.getScaleType()) && rows == 1 && k == 32)
     return ScaleBlock::Row32;
-  if (!type.getScaleType().isF32())
+  if (isa<Float8E4M3FNType>(type.getScaleType()) && rows == 1 && k == 16)
+    return ScaleBlock::Row16;
+  if (!type.getScaleType().isF32() || isPacked(type.getElementType()))
     return std::nullopt;
   constexpr int64_t whole = ScaledType::kWhole;
   if (rows == whole && k == whole)
@@ -126,7 +127,7 @@ static LogicalResult checkRows(const MatmulSpec &spec, std::string &reason) {
        {std::tuple{&spec.a, spec.m, "A", "M"}, {&spec.b, spec.n, "B", "N"}}) {
     bool isKMajor = operand->major == Major::K;
     int64_t extent = isKMajor ? spec.k : rows;
-    int64_t multiple = 16 / operand->getElementBytes();
+    int64_t multiple = operand->getElementsOf(16);
     if (ShapedType::isDynamic(extent) || extent % multiple == 0)
       continue;
     reason = llvm::formatv("expected {0} to be a multiple of {1}, which bulk "
@@ -277,8 +278,8 @@ FailureOr<MatmulSpec> MatmulSpec::getPair(MatmulOp firstOp, MatmulOp secondOp,
 }
 
 size_t MatmulSpec::getCount(StringRef name) const {
-  constexpr StringRef ofA[] = {"a", "scale_a", "m"};
-  constexpr StringRef ofB[] = {"b", "scale_b", "n"};
+  constexpr StringRef ofA[] = {"a", "scale_a", "tensor_scale_a", "m"};
+  constexpr StringRef ofB[] = {"b", "scale_b", "tensor_scale_b", "n"};
   if (isPair())
     return name != "n" && llvm::is_contained(ofB, name) ? 2 : 1;
   bool isShared = llvm::is_contained(sharesA ? ofA : ofB, name);
@@ -321,6 +322,8 @@ static StringRef getTypeName(Type type) {
     return "e4m3";
   if (isa<Float8E5M2Type>(type))
     return "e5m2";
+  if (isa<Float4E2M1FNType>(type))
+    return "e2m1";
   return isa<BFloat16Type>(type) ? "bf16" : type.isF16() ? "f16" : "f32";
 }
 
@@ -338,6 +341,8 @@ static StringRef getScaleName(ScaleBlock scale) {
     return "128x128";
   case ScaleBlock::Row32:
     return "1x32";
+  case ScaleBlock::Row16:
+    return "1x16";
   }
   llvm_unreachable("every granularity has a name");
 }

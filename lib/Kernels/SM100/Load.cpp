@@ -48,7 +48,10 @@ struct FactorCopy {
   Value first, stride;
   /// Rows of the operand from the lane's first one on.
   Value left;
-  int64_t atoms, offset;
+  /// Atoms along the rows, of how many along K each; bytes of all.
+  int64_t atoms, steps, offset;
+
+  int64_t getBytes() const { return atoms * steps * kFactorBytes; }
 };
 } // namespace
 
@@ -65,31 +68,44 @@ static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
     index = b.add(index, b.mul(b.widen(tile.batch),
                                kernel.getParam(tile, name, ".stride_batch")));
   Value extent = kernel.getParam(tile, ofA ? "m" : "n");
-  return {b.offset(kernel.getParam(tile, name, ".ptr"), index), stride,
+  return {b.offset(kernel.getParam(tile, name, ".ptr"), index),
+          stride,
           b.sub(extent, b.min(row, extent)),
           ofRows ? layout.rowFactors : layout.colFactors,
+          layout.factorSteps,
           ofRows ? layout.offsetRowFactors : layout.offsetColFactors};
 }
 
 /// Row l of an atom has four factors each of rows l, l + 32, l + 64 and l + 96:
-/// lane l copies them. Beyond the operand they are zero, like its rows.
+/// lane l copies them. Beyond the operand they are zero, like its elements.
 static void copyFactors(const MatmulContext &kernel, const FactorCopy &copy,
                         Value k, Value stage) {
   KernelBuilder &b = kernel.b;
-  Value slot = b.offset(
-      kernel.shared,
-      b.add(b.add(b.mul(stage, copy.atoms * kFactorBytes), copy.offset),
-            b.mul(kernel.lane, 16)));
-  // Four of a block of K, a byte each.
-  Value source = b.offset(copy.first, b.mul(b.widen(k), 4));
-  Value step = b.mul(copy.stride, 32);
+  Value slot = b.offset(kernel.shared,
+                        b.add(b.add(b.mul(stage, copy.getBytes()), copy.offset),
+                              b.mul(kernel.lane, 16)));
+  // Four each of some atoms along K, a byte each.
+  Value source = b.offset(copy.first, b.mul(b.widen(k), 4 * copy.steps));
+  Value rowStep = b.mul(copy.stride, 32);
+  Value atoms = b.div(kernel.getParam("k"), 4 * kernel.spec.a.getFactorK());
+  SmallVector<Value> isInsideK;
+  for (int64_t step = 0; step < copy.steps; ++step)
+    isInsideK.push_back(copy.steps == 1
+                            ? Value()
+                            : b.less(b.add(b.mul(k, copy.steps), step), atoms));
   for (int64_t i = 0; i < copy.atoms * 4; ++i) {
     Value isInside = b.less(b.i32(i * 32), copy.left);
-    NVVM::CpAsyncOp::create(
-        b, b.offset(slot, b.i32(i / 4 * kFactorBytes + i % 4 * 4)), source,
-        /*size=*/4, NVVM::LoadCacheModifierKind::CA,
-        b.select(isInside, b.i32(4), b.i32(0)));
-    source = b.offset(source, step);
+    for (int64_t step = 0; step < copy.steps; ++step) {
+      Value both =
+          isInsideK[step] ? b.bitAnd(isInside, isInsideK[step]) : isInside;
+      int64_t atom = i / 4 * copy.steps + step;
+      NVVM::CpAsyncOp::create(
+          b, b.offset(slot, b.i32(atom * kFactorBytes + i % 4 * 4)),
+          b.offset(source, b.i64(step * 4)),
+          /*size=*/4, NVVM::LoadCacheModifierKind::CA,
+          b.select(both, b.i32(4), b.i32(0)));
+    }
+    source = b.offset(source, rowStep);
   }
 }
 

@@ -49,8 +49,9 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
   int64_t staging = 2;
   int64_t stageBytes = (tileM + tileN) / blocks * kRowBytes;
   if (spec.isMicroscaled())
-    stageBytes +=
-        (1 + llvm::divideCeil(swapped ? tileM : tileN, 128)) * kFactorBytes;
+    stageBytes += (1 + llvm::divideCeil(swapped ? tileM : tileN, 128)) *
+                  kFactorBytes * spec.a.getElementsOf(kRowBytes) /
+                  (4 * spec.a.getFactorK());
   int64_t left = target.getSharedBytes() - kRest -
                  (inBulk ? staging * 128 * kRowBytes : 0);
   return GemmConfigAttr::get(
@@ -135,7 +136,7 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
   double bytes = (rows + double(config.getBlockCols())) * kRowBytes;
   double block = std::max({rows * cols * kRowBytes / target.getMmaRate(),
                            bytes / kSharedRate, bytes / target.getL2Rate()});
-  int64_t blockK = kRowBytes / spec.a.getElementBytes();
+  int64_t blockK = spec.a.getElementsOf(kRowBytes);
   double mainLoop = block * llvm::divideCeil(llvm::divideCeil(spec.k, blockK),
                                              config.getSplitK());
   // A tile's sums, taken while the next one is multiplied; stores of single
@@ -151,7 +152,7 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
       waves * std::max(mainLoop, finish) + std::min(mainLoop, finish) + kFill;
   double m = spec.m, n = spec.n, k = spec.k;
   double total =
-      spec.batch * ((m * k + n * k) * spec.a.getElementBytes() +
+      spec.batch * (spec.a.getBytesOf(m * k + n * k) +
                     m * n * (spec.resultType.getIntOrFloatBitWidth() / 8.0));
   double memory = kFill + total / (target.getMemoryRate() *
                                    double(target.getMultiprocessors()));

@@ -28,10 +28,12 @@ LogicalResult sm100::checkOperands(const MatmulSpec &spec,
     return failure();
   }
   // Four factors are copied at once.
-  if (spec.isMicroscaled() &&
-      (ShapedType::isDynamic(spec.k) || spec.k % 128 != 0 || spec.isPair())) {
-    reason = "expected a known K that is a multiple of 128, and no pair, with "
-             "factors of 32";
+  int64_t factorK = spec.a.getFactorK();
+  if (spec.isMicroscaled() && (ShapedType::isDynamic(spec.k) ||
+                               spec.k % (4 * factorK) != 0 || spec.isPair())) {
+    reason = llvm::formatv("expected a known K that is a multiple of {0}, and "
+                           "no pair, with factors of {1}",
+                           4 * factorK, factorK);
     return failure();
   }
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}}) {
@@ -105,7 +107,9 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   if (spec.isMicroscaled()) {
     layout.rowFactors = 1;
     layout.colFactors = llvm::divideCeil(config.getCols(), 128);
-    columns += (layout.rowFactors + layout.colFactors) * kFactorColumns;
+    layout.factorSteps = layout.rows.getBlockK() / (4 * spec.a.getFactorK());
+    columns += (layout.rowFactors + layout.colFactors) * layout.factorSteps *
+               kFactorColumns;
   }
   layout.memoryColumns =
       std::max<int64_t>(32, llvm::PowerOf2Ceil(static_cast<uint64_t>(columns)));
@@ -145,8 +149,8 @@ void MatmulLayout::place(GemmConfigAttr config) {
     offsetRing += config.getFinishers() * config.getStaging() * kStagingBytes;
   // Each row of 16 bytes has the factors of four rows of an operand.
   offsetRowFactors = offsetRing;
-  offsetColFactors = offsetRowFactors + stages * rowFactors * kFactorBytes;
-  offsetRing = offsetColFactors + stages * colFactors * kFactorBytes;
+  offsetColFactors = offsetRowFactors + stages * getRowFactorBytes();
+  offsetRing = offsetColFactors + stages * getColFactorBytes();
   // A full and an empty barrier for each slot, and for each set of sums; the
   // address in tensor memory; a word for the last block of a split tile.
   offsetAccumulators = offsetRing + stages * 16;

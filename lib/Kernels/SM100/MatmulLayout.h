@@ -17,7 +17,7 @@ namespace mlir::fp8::sm100 {
 /// Sets of sums in tensor memory: one is filled while the other is taken.
 inline constexpr int64_t kAccumulators = 2;
 
-/// Factors of 128 rows and 128 of K, four for each row, in shared memory and in
+/// An atom of factors, four for each of 128 rows, in shared memory and in
 /// tensor memory (PTX ISA, "Layout of the Scale Factor").
 inline constexpr int64_t kFactorBytes = 512, kFactorColumns = 4;
 
@@ -30,8 +30,15 @@ struct MatmulLayout {
   /// The operands in a slot of the ring; and what of the columns comes from one
   /// tensor: all, or half of those of a pair.
   OperandTile rows, cols, colsPart;
-  /// Atoms of factors of rows and of columns in a slot.
-  int64_t rowFactors = 0, colFactors = 0;
+  /// Atoms of factors of rows and of columns in a slot: along them, and along
+  /// K. Of each 128 rows those of K come first.
+  int64_t rowFactors = 0, colFactors = 0, factorSteps = 0;
+  int64_t getRowFactorBytes() const {
+    return rowFactors * factorSteps * kFactorBytes;
+  }
+  int64_t getColFactorBytes() const {
+    return colFactors * factorSteps * kFactorBytes;
+  }
   int64_t offsetRows, offsetCols, offsetStaging, offsetRowFactors,
       offsetColFactors, offsetRing, offsetAccumulators, offsetMemory,
       offsetFlag;

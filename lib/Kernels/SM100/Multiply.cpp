@@ -27,19 +27,26 @@ struct FactorCopies {
         Tcgen05::getFactorDescriptor(b, b.add(base, layout.offsetColFactors));
     int64_t first = kAccumulators * kernel.config.getCols();
     places.a = b.add(kernel.memory, first);
-    places.b = b.add(places.a, layout.rowFactors * kFactorColumns);
+    places.b = b.add(places.a,
+                     layout.rowFactors * layout.factorSteps * kFactorColumns);
+    places.stepA = layout.rowFactors * kFactorColumns;
+    places.stepB = layout.colFactors * kFactorColumns;
   }
 
   void copy(Value stage) {
     // Other threads have written them: not by bulk copies.
     fenceForBulkCopies(b);
+    int64_t steps = layout.factorSteps;
+    // In tensor memory those of an instruction are side by side.
     auto copyAtoms = [&](Value descriptor, Value place, int64_t atoms) {
-      Value first =
-          Tcgen05::advance(b, descriptor, b.mul(stage, atoms * kFactorBytes));
+      Value first = Tcgen05::advance(
+          b, descriptor, b.mul(stage, atoms * steps * kFactorBytes));
       for (int64_t i = 0; i < atoms; ++i)
-        tensorCore.copyFactors(
-            b, b.add(place, i * kFactorColumns),
-            Tcgen05::advance(b, first, b.i32(i * kFactorBytes)));
+        for (int64_t step = 0; step < steps; ++step)
+          tensorCore.copyFactors(
+              b, b.add(place, (step * atoms + i) * kFactorColumns),
+              Tcgen05::advance(b, first,
+                               b.i32((i * steps + step) * kFactorBytes)));
     };
     copyAtoms(rows, places.a, layout.rowFactors);
     copyAtoms(cols, places.b, layout.colFactors);
@@ -59,8 +66,10 @@ void sm100::buildMultiplier(const MatmulContext &kernel,
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   int64_t cols = kernel.config.getCols();
+  const OperandSpec &a = kernel.spec.a;
   Tcgen05 tensorCore(layout.rows, layout.cols, cols,
-                     kernel.spec.isMicroscaled(), kernel.config.getBlocks());
+                     kernel.spec.isMicroscaled() ? a.getFactorK() : 0,
+                     kernel.config.getBlocks());
   Value base = LLVM::PtrToIntOp::create(b, b.getI32Type(), kernel.shared);
   Value rows =
       Tcgen05::getDescriptor(b, layout.rows, b.add(base, layout.offsetRows));

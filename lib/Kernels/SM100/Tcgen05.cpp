@@ -46,19 +46,23 @@ static NVVM::Tcgen05MMAKind getKind(Type type) {
 static int64_t getTypeCode(Type type) {
   if (type.isF32())
     return 2;
+  if (isPacked(type))
+    return 1;
   return type.isBF16() || isa<Float8E5M2Type>(type) ? 1 : 0;
 }
 
-int64_t Tcgen05::getInstruction(int64_t step) const {
-  constexpr int64_t f32 = 1, e8m0 = 1;
+int64_t Tcgen05::getInstruction(int64_t factor) const {
+  constexpr int64_t f32 = 1;
   int64_t rows = 128 * blocks;
   int64_t shared = getTypeCode(aTile.getElementType()) << 7 |
                    getTypeCode(bTile.getElementType()) << 10 |
                    int64_t(aTile.isTransposed()) << 15 |
                    int64_t(bTile.isTransposed()) << 16 | cols >> 3 << 17 |
                    rows >> 4 << 24;
-  if (microscaled)
-    return shared | step << 4 | e8m0 << 23 | step << 29;
+  if (factorK) {
+    int64_t isE8M0 = factorK == 32;
+    return shared | factor << 4 | isE8M0 << 23 | factor << 29;
+  }
   return shared | f32 << 4;
 }
 
@@ -111,6 +115,26 @@ static Value advanceBy(KernelBuilder &b, Value descriptor, int64_t bytes) {
   return sum.getResult(0);
 }
 
+void Tcgen05::multiplyScaled(KernelBuilder &b, Value sums, Value aDescriptor,
+                             Value bDescriptor, Value accumulates, int64_t part,
+                             Factors factors) const {
+  int64_t first = part * aTile.getInstructionK() / factorK;
+  int64_t atom = first / 4;
+  bool isFP4 = isPacked(aTile.getElementType());
+  NVVM::Tcgen05MMABlockScaleOp::create(
+      b,
+      isFP4 ? NVVM::MMABlockScaleKind::MXF4NVF4
+            : NVVM::MMABlockScaleKind::MXF8F6F4,
+      getGroup(),
+      !isFP4          ? NVVM::Tcgen05MMABlockScale::DEFAULT
+      : factorK == 16 ? NVVM::Tcgen05MMABlockScale::BLOCK16
+                      : NVVM::Tcgen05MMABlockScale::BLOCK32,
+      NVVM::Tcgen05MMACollectorOp::DISCARD, sums, aDescriptor, bDescriptor,
+      b.i32(getInstruction(first % 4)), accumulates,
+      getMemory(b, b.add(factors.a, atom * factors.stepA)),
+      getMemory(b, b.add(factors.b, atom * factors.stepB)));
+}
+
 void Tcgen05::multiply(KernelBuilder &b, Value address, Value aDescriptor,
                        Value bDescriptor, Value accumulates,
                        Factors factors) const {
@@ -120,16 +144,12 @@ void Tcgen05::multiply(KernelBuilder &b, Value address, Value aDescriptor,
     // Inside of a swizzle atom, K advances the start address.
     Value a = advanceBy(b, aDescriptor, i * aTile.getStepBytes());
     Value otherB = advanceBy(b, bDescriptor, i * bTile.getStepBytes());
-    Value instruction = b.i32(getInstruction(i));
     Value keeps = i == 0 ? accumulates : b.i1(true);
-    if (microscaled) {
-      NVVM::Tcgen05MMABlockScaleOp::create(
-          b, NVVM::MMABlockScaleKind::MXF8F6F4, getGroup(),
-          NVVM::Tcgen05MMABlockScale::DEFAULT,
-          NVVM::Tcgen05MMACollectorOp::DISCARD, sums, a, otherB, instruction,
-          keeps, getMemory(b, factors.a), getMemory(b, factors.b));
+    if (factorK) {
+      multiplyScaled(b, sums, a, otherB, keeps, i, factors);
       continue;
     }
+    Value instruction = b.i32(getInstruction(0));
     NVVM::Tcgen05MMAOp::create(
         b, getKind(aTile.getElementType()), getGroup(),
         NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, sums, a, otherB,

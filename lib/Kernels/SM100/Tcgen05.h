@@ -19,13 +19,13 @@ namespace mlir::fp8::sm100 {
 /// One thread issues it.
 class Tcgen05 {
 public:
-  /// `microscaled` multiplies factors that are in tensor memory. Two `blocks`
-  /// multiply together: each has half of the rows of either operand in its
-  /// shared memory, and the sums of half of the rows.
+  /// `factorK` of K share a factor that is in tensor memory, 0 for none. Two
+  /// `blocks` multiply together: each has half of the rows of either operand in
+  /// its shared memory, and the sums of half of the rows.
   Tcgen05(const OperandTile &aTile, const OperandTile &bTile, int64_t cols,
-          bool microscaled, int64_t blocks)
+          int64_t factorK, int64_t blocks)
       : aTile(aTile), bTile(bTile), cols(cols), blocks(blocks),
-        microscaled(microscaled) {}
+        factorK(factorK) {}
 
   /// The descriptor (i64) of the matrix that lies at byte `address` (i32) of
   /// shared memory as `tile` says.
@@ -41,9 +41,11 @@ public:
   /// Of two blocks each from its own shared memory.
   void copyFactors(KernelBuilder &b, Value address, Value descriptor) const;
 
-  /// Where factors of A and of B are in tensor memory (i32), if there are any.
+  /// Where factors of A and of B are in tensor memory (i32), if there are any;
+  /// and columns from four along K to the next four.
   struct Factors {
     Value a, b;
+    int64_t stepA = 0, stepB = 0;
   };
   /// Multiplies one K block into the sums at `address` (i32) of tensor memory;
   /// `accumulates` (i1) keeps what they were.
@@ -57,13 +59,15 @@ private:
   NVVM::CTAGroupKind getGroup() const {
     return blocks == 2 ? NVVM::CTAGroupKind::CTA_2 : NVVM::CTAGroupKind::CTA_1;
   }
-  /// The instruction descriptor of part `step` of a K block, which takes
-  /// factor `step` of four.
-  int64_t getInstruction(int64_t step) const;
+  /// The instruction descriptor of a part of a K block, whose factors begin
+  /// with `factor` of four.
+  int64_t getInstruction(int64_t factor) const;
+  void multiplyScaled(KernelBuilder &b, Value sums, Value aDescriptor,
+                      Value bDescriptor, Value accumulates, int64_t part,
+                      Factors factors) const;
 
   OperandTile aTile, bTile;
-  int64_t cols, blocks;
-  bool microscaled;
+  int64_t cols, blocks, factorK;
 };
 
 //===----------------------------------------------------------------------===//

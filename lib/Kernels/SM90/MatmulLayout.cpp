@@ -92,7 +92,7 @@ int64_t fp8::getStoreBytes(int64_t bytes) {
 
 LogicalResult fp8::checkOperands(const MatmulSpec &spec, std::string &reason) {
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
-    if (operand->scale == ScaleBlock::Row32) {
+    if (isMicroscaled(operand->scale)) {
       reason = llvm::formatv("expected {0} to have f32 factors per tensor, per "
                              "row, per 1x128 or per 128x128",
                              name);

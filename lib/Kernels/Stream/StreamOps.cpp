@@ -18,15 +18,6 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Codes of f4E2M1FN as they are stored, or the other way round: what
-/// convert-fp8-to-linalg makes of the former.
-static Value castTo(OpBuilder &b, Type type, Value value) {
-  if (!isPacked(value.getType()) && !isPacked(type))
-    return value;
-  return UnrealizedConversionCastOp::create(b, value.getLoc(), type, value)
-      .getResult(0);
-}
-
 /// Memory for what has `layout`, from the extents of the inputs: before they
 /// are cast.
 static Value createEmpty(OpBuilder &b, Location loc, const StreamSpec &spec,
@@ -78,7 +69,7 @@ struct StreamKernelOp
     for (const StreamSpec::Input &input : spec->inputs) {
       Value value = op.getInputs()[input.argument.getArgNumber()];
       inputs.push_back(value);
-      operands.ins.push_back(castTo(
+      operands.ins.push_back(castCodes(
           b, getStoredType(cast<RankedTensorType>(value.getType())), value));
     }
     for (BlockArgument capture : spec->captures)
@@ -103,7 +94,7 @@ struct StreamKernelOp
     return llvm::map_to_vector(llvm::zip_equal(written, op->getResultTypes()),
                                [&](auto pair) {
                                  auto [value, type] = pair;
-                                 return castTo(b, type, value);
+                                 return castCodes(b, type, value);
                                });
   }
 };

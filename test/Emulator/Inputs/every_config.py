@@ -1,12 +1,13 @@
 """Runs matmul kernels of every config on the emulator, and compares each with the CPU.
 
 usage: every_config.py BENCHMARKS TOOLS [--target TARGET] [--kinds REGEX] [--shapes MxNxK...] [--every N]
-                       [--seeds N...]
+                       [--seeds N...] [--exact]
 
 A program has one matmul for each config of a kind, all of the same operands: where the kind leaves them open, those
 that may be the best for the shape, and on sm_90a, where they follow the shape, those that large and random shapes take.
 BENCHMARKS is the folder of benchmarks/matmul, whose kinds and epilogues these are, TOOLS that of fp8-opt and fp8-run.
---every takes every Nth config of a kind alone.
+--every takes every Nth config of a kind alone. With --exact factors are such that sums of codes of 4 bits are exact, in
+any order: then results in f32 have to be the CPU's bit by bit.
 """
 
 import argparse
@@ -26,19 +27,22 @@ from fp8 import tensors
 # Tails in each dimension, several tiles of a block; few rows and long K, as when a model decodes.
 SHAPES = ["264x272x400", "24x136x1168", "130x1032x272"]
 DTYPES = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2, "bf16": ml_dtypes.bfloat16,
-          "f16": np.float16, "f32": np.float32}
+          "f16": np.float16, "f32": np.float32, "f4E2M1FN": ml_dtypes.float4_e2m1fn}
+# Of K that share a factor where the tensor core multiplies it, and four factors.
+FACTORS = {"1x32": 32, "1x16": 16}
 
 
 def make(shape, element, rng):
     values = rng.standard_normal(shape)
-    return np.asarray(values * (8 if element.startswith("f8") else 1)).astype(DTYPES[element])
+    scale = {"f8": 8, "f4": 2}.get(element[:2], 1)
+    return np.asarray(values * scale).astype(DTYPES[element])
 
 
-def argument(name, type_, rng):
+def argument(name, type_, rng, exact):
     """Declarations of what a program is given for an argument, what makes that of it, and the arrays."""
     if type_ == "f32":
         return [f"%{name}: f32"], "", [np.float32(0.5)]
-    match = re.fullmatch(r"!fp8\.scaled<([\dx]+)x(\w+), block = \[(.*)\], scale = (\w+)>", type_)
+    match = re.fullmatch(r"!fp8\.scaled<([\dx]+)x(\w+), block = \[(.*)\], scale = (\w+)(, .*)?>", type_)
     if not match:
         *extents, element = re.fullmatch(r"tensor<(.*)>", type_).group(1).split("x")
         shape = tuple(map(int, extents))
@@ -50,19 +54,27 @@ def argument(name, type_, rng):
     scales_type = f"tensor<{'x'.join(map(str, scales))}x{match.group(4)}>"
     made = (f"  %{name} = fp8.assemble %{name}_codes, %{name}_scales : {codes_type}, {scales_type} -> {type_}\n")
     factors = rng.uniform(0.5, 2, scales).astype(np.float32) / np.float32(shape[-1]) ** 0.5
-    if match.group(4) != "f32":
-        factors = (2.0 ** rng.integers(-7, 1, scales)).astype(ml_dtypes.float8_e8m0fnu)
+    if match.group(4) == "f8E8M0FNU":
+        factors = (2.0 ** rng.integers(-2 if exact else -7, 1, scales)).astype(ml_dtypes.float8_e8m0fnu)
+    if match.group(5):
+        one = f"tensor<{'x'.join('1' * len(shape))}xf32>"
+        made = (f"  %{name} = fp8.assemble %{name}_codes, %{name}_scales, %{name}_scale : {codes_type}, {scales_type}, "
+                f"{one} -> {type_}\n")
+        factors = rng.choice([1, 1.25, 2, 3], scales) if exact else rng.uniform(0.5, 400, scales)
+        factors, of_tensor = factors.astype(ml_dtypes.float8_e4m3fn), 2**-8 if exact else 0.003
+        return ([f"%{name}_codes: {codes_type}", f"%{name}_scales: {scales_type}", f"%{name}_scale: {one}"], made,
+                [make(shape, match.group(2), rng), factors, np.full((1,) * len(shape), of_tensor, np.float32)])
     return ([f"%{name}_codes: {codes_type}", f"%{name}_scales: {scales_type}"], made,
             [make(shape, match.group(2), rng), factors])
 
 
-def combine(text, rng):
+def combine(text, rng, exact):
     """One function of the several that program() made, which differ in their config."""
     functions = re.findall(r"func\.func @f\d+\((.*)\) -> \((.*)\) \{\n((?:.*\n)*?)  return (.*) : .*\n\}\n", text)
     arguments, results, _, _ = functions[0]
     declared, body, arrays = [], "", []
     for name, type_ in re.findall(r"%(\w+): ((?:[^,<]|<[^>]*>)+)", arguments):
-        more, made, values = argument(name, type_.strip(), rng)
+        more, made, values = argument(name, type_.strip(), rng, exact)
         declared += more
         body += made
         arrays += values
@@ -105,6 +117,7 @@ def main():
     parser.add_argument("--shapes", nargs="+", default=SHAPES)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--exact", action="store_true")
     args = parser.parse_args()
     sys.path.insert(0, args.benchmarks)
     if args.target == "sm_90a":
@@ -126,19 +139,19 @@ def main():
             a_transposed, b_transposed = (spec.get("layout", "nt")[i] == "tn"[i] for i in range(2))
             rows = 16 if spec["a"].startswith("e") else 8
             cols = 16 if spec["result"].startswith("e") or b_transposed and rows == 16 else 1
-            blocks = 128 if spec["scale_a"] == "1x32" else 1
-            extents = (-(-m // rows) * rows if a_transposed else m, -(-n // cols) * cols, -(-k // blocks) * blocks)
+            blocks = 4 * FACTORS.get(spec["scale_a"], 0.25)
+            extents = (-(-m // rows) * rows if a_transposed else m, -(-n // cols) * cols, int(-(-k // blocks) * blocks))
             configs = spec["configs"] or get_open_configs(spec, extents, args.target, tool)
             configs = configs[zlib.crc32(f"{name} {shape}".encode()) % args.every::args.every]
             if not configs:
                 continue
-            text, arrays = combine(program({**spec, "configs": configs}, *extents), np.random.default_rng(0))
+            text, arrays = combine(program({**spec, "configs": configs}, *extents), np.random.default_rng(0), args.exact)
             source, inputs = os.path.join(folder, "program.mlir"), os.path.join(folder, "inputs")
             with open(source, "w") as file:
                 file.write(text)
             tensors.save(inputs, arrays)
             # One step of 8 bits is up to an eighth of a number, or a quarter.
-            tolerance = {"e4m3": "0.13", "e5m2": "0.26"}.get(spec["result"], "0.01")
+            tolerance = "0" if args.exact else {"e4m3": "0.13", "e5m2": "0.26"}.get(spec["result"], "0.01")
             for seed in args.seeds:
                 environment = {**os.environ, "FP8_EMULATOR_SEED": str(seed)}
                 done = subprocess.run(

@@ -28,6 +28,18 @@ func.func @micro(%a: !m) -> tensor<4096x4096xbf16> {
   return %0 : tensor<4096x4096xbf16>
 }
 
+!n = !fp8.scaled<4096x4096xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+func.func @nvfp4(%a: !n) -> tensor<4096x4096xbf16> {
+  %0 = fp8.matmul %a, %a : !n, !n -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+
+!m4 = !fp8.scaled<4096x4096xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @mxfp4(%a: !m4) -> tensor<4096x4096xbf16> {
+  %0 = fp8.matmul %a, %a : !m4, !m4 -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+
 func.func @transposed(%a: !x) -> tensor<4096x4096xbf16> {
   %0 = fp8.matmul %a, %a transpose_a transpose_b : !x, !x -> tensor<4096x4096xbf16>
   return %0 : tensor<4096x4096xbf16>

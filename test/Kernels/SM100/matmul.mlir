@@ -141,3 +141,53 @@ func.func @micro(%a: !mx, %b: !mw) -> tensor<512x4096xbf16> {
     : !mx, !mw -> tensor<512x4096xbf16>
   return %0 : tensor<512x4096xbf16>
 }
+
+// Two codes a byte: a slot has 256 of K, whose factors of 16 are four atoms
+// along K of A and of B, and an instruction takes 64 of K with an atom of each.
+// Boxes are of bytes. Factors are E4M3 (bit 23 is 0), codes type 1 (bits 7
+// and 10). One more factor for the tensor multiplies sums.
+
+// CHECK-LABEL: .visible .entry fp8_matmul_sm100a_e2m1_e2m1_bf16_1x16_1x16_promote_128x32_s2_g16
+// CHECK:       mov.b32 	%{{.*}}, 128;
+// CHECK-NEXT:  tcgen05.alloc
+// CHECK:       mov.b32 	%{{.*}}, 20480;
+// CHECK-NEXT:  mbarrier.arrive.expect_tx
+// CHECK:       tcgen05.ld
+// CHECK:       fence.proxy.async.shared::cta;
+// CHECK-COUNT-8: tcgen05.cp.cta_group::1.32x128b.warpx4
+// CHECK-NOT:   tcgen05.cp
+// CHECK:       mov.b32 	%[[INSTRUCTION:r[0-9]+]], 134743168;
+// CHECK-NEXT:  tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16.collector::a::discard [%{{.*}}], %{{.*}}, %{{.*}}, %[[INSTRUCTION]], [%[[A0:r[0-9]+]]], [%[[B0:r[0-9]+]]], %p
+// CHECK-COUNT-3: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16.collector::a::discard [%{{.*}}], %{{.*}}, %{{.*}}, %[[INSTRUCTION]], [
+// CHECK-NOT:   tcgen05.mma
+// CHECK-COUNT-32: cp.async.ca.shared.global
+// CHECK-NOT:   cp.async.ca
+// CHECK:       cp.async.mbarrier.arrive.noinc
+!nv = !fp8.scaled<512x4096xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+func.func @nvfp4(%a: !nv, %b: !nv) -> tensor<512x512xbf16> {
+  %0 = fp8.matmul %a, %b
+    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 32, stages = 2>}
+    : !nv, !nv -> tensor<512x512xbf16>
+  return %0 : tensor<512x512xbf16>
+}
+
+// Factors of 32: two atoms along K, of which an instruction takes the first or
+// the second half (bits 4 and 29), and E8M0.
+
+// CHECK-LABEL: .visible .entry fp8_matmul_sm100a_e2m1_e2m1_f32_1x32_1x32_promote_128x160_s2_g16
+// CHECK-COUNT-6: tcgen05.cp.cta_group::1.32x128b.warpx4
+// CHECK-NOT:   tcgen05.cp
+// CHECK:       mov.b32 	%[[FIRST:r[0-9]+]], 145228928;
+// CHECK-NEXT:  tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block32.collector::a::discard [%{{.*}}], %{{.*}}, %{{.*}}, %[[FIRST]], [%[[A:r[0-9]+]]], [%[[B:r[0-9]+]]], %p
+// CHECK:       mov.b32 	%[[SECOND:r[0-9]+]], 1218970784;
+// CHECK-NEXT:  tcgen05.mma.{{.*}}, %[[SECOND]], [%[[A]]], [%[[B]]], %p
+// CHECK:       tcgen05.mma.{{.*}}, %[[FIRST]], [%[[A1:r[0-9]+]]], [%[[B1:r[0-9]+]]], %p
+// CHECK:       tcgen05.mma.{{.*}}, %[[SECOND]], [%[[A1]]], [%[[B1]]], %p
+// CHECK-NOT:   tcgen05.mma
+!mf = !fp8.scaled<512x4096xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @mxfp4(%a: !mf, %b: !mf) -> tensor<512x512xf32> {
+  %0 = fp8.matmul %a, %b
+    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 160, stages = 2>}
+    : !mf, !mf -> tensor<512x512xf32>
+  return %0 : tensor<512x512xf32>
+}

@@ -28,6 +28,25 @@ func.func @odd(%a: !x, %b: !o) -> tensor<8192x251xbf16> {
   return %0 : tensor<8192x251xbf16>
 }
 
+// Beside factors in tensor memory two sets of 256 columns have no room; more of
+// them are of 16.
+
+!n = !fp8.scaled<8192x8192xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+// CHECK-LABEL: func.func @nvfp4
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 224, stages = 5, blocks = 2>
+func.func @nvfp4(%a: !n) -> tensor<8192x8192xbf16> {
+  %0 = fp8.matmul %a, %a : !n, !n -> tensor<8192x8192xbf16>
+  return %0 : tensor<8192x8192xbf16>
+}
+
+!q = !fp8.scaled<8192x8192xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU>
+// CHECK-LABEL: func.func @mxfp4
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 224, stages = 5, blocks = 2>
+func.func @mxfp4(%a: !q) -> tensor<8192x8192xbf16> {
+  %0 = fp8.matmul %a, %a : !q, !q -> tensor<8192x8192xbf16>
+  return %0 : tensor<8192x8192xbf16>
+}
+
 // -----
 
 // Factors in f32 along K.
@@ -46,6 +65,46 @@ func.func @block(%a: !a, %b: !b) -> tensor<512x512xbf16> {
 func.func @micro(%a: !a) -> tensor<512x512xbf16> {
   // expected-remark @below {{no kernel: expected a known K that is a multiple of 128, and no pair, with factors of 32}}
   %0 = fp8.matmul %a, %a : !a, !a -> tensor<512x512xbf16>
+  return %0 : tensor<512x512xbf16>
+}
+
+// -----
+
+!a = !fp8.scaled<512x96xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+func.func @nvfp4(%a: !a) -> tensor<512x512xbf16> {
+  // expected-remark @below {{no kernel: expected a known K that is a multiple of 64, and no pair, with factors of 16}}
+  %0 = fp8.matmul %a, %a : !a, !a -> tensor<512x512xbf16>
+  return %0 : tensor<512x512xbf16>
+}
+
+// -----
+
+!a = !fp8.scaled<512x80xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+func.func @rows(%a: !a) -> tensor<512x512xbf16> {
+  // expected-remark @below {{no kernel: expected K to be a multiple of 32, which bulk tensor copies of A need, but got 80}}
+  %0 = fp8.matmul %a, %a : !a, !a -> tensor<512x512xbf16>
+  return %0 : tensor<512x512xbf16>
+}
+
+// -----
+
+// Codes of 4 bits with a factor in f32, which no tensor core multiplies.
+
+!a = !fp8.scaled<512x512xf4E2M1FN, block = [1, *], scale = f32>
+func.func @four_bits(%a: !a) -> tensor<512x512xbf16> {
+  // expected-remark @below {{no kernel: expected A to have f32 factors per tensor, per row, per 1x128 or per 128x128}}
+  %0 = fp8.matmul %a, %a : !a, !a -> tensor<512x512xbf16>
+  return %0 : tensor<512x512xbf16>
+}
+
+// -----
+
+// Codes of 4 bits with rows innermost.
+
+!a = !fp8.scaled<512x512xf4E2M1FN, block = [16, 1], scale = f8E4M3FN, tensor_scale = f32>
+func.func @transposed(%a: !a) -> tensor<512x512xbf16> {
+  // expected-remark @below {{no kernel: expected K to be the innermost dimension of A, whose factors run along it}}
+  %0 = fp8.matmul %a, %a transpose_a transpose_b : !a, !a -> tensor<512x512xbf16>
   return %0 : tensor<512x512xbf16>
 }
 

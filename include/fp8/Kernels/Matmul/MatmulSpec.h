@@ -10,6 +10,7 @@
 #define FP8_KERNELS_MATMUL_MATMULSPEC_H
 
 #include "fp8/IR/FP8Ops.h"
+#include "fp8/IR/PackedCodes.h"
 #include "fp8/Kernels/KernelSpec.h"
 
 namespace mlir::fp8 {
@@ -29,6 +30,8 @@ enum class ScaleBlock {
   Block128,
   /// A power of two (E8M0) for each row and 32 of K.
   Row32,
+  /// An E4M3 for each row and 16 of K, and one f32 for all of an operand.
+  Row16,
 };
 
 /// Rows that share a factor of a blocked operand.
@@ -36,10 +39,15 @@ inline int64_t getScaleRows(ScaleBlock block) {
   return block == ScaleBlock::Block128 ? 128 : 1;
 }
 
+/// Whether they are factors of a byte, for few elements.
+inline bool isMicroscaled(ScaleBlock block) {
+  return block == ScaleBlock::Row32 || block == ScaleBlock::Row16;
+}
+
 /// Whether the factors change along K: in f32, sums must be promoted.
 inline bool isBlockedAlongK(ScaleBlock block) {
   return block == ScaleBlock::Row128 || block == ScaleBlock::Block128 ||
-         block == ScaleBlock::Row32;
+         isMicroscaled(block);
 }
 
 /// Which of an operand's dimensions is innermost: K, or that of its rows.
@@ -53,9 +61,23 @@ struct OperandSpec {
   /// their transpose.
   Major factorMajor = Major::K;
 
+  /// Of an element, or of two that share them.
   int64_t getElementBytes() const {
-    return elementType.getIntOrFloatBitWidth() / 8;
+    return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
   }
+  /// How many share these bytes.
+  int64_t getSharing() const {
+    return isPacked(elementType) ? kCodesOfByte : 1;
+  }
+  /// Elements that are in so many bytes; and the bytes of so many.
+  int64_t getElementsOf(int64_t bytes) const {
+    return bytes / getElementBytes() * getSharing();
+  }
+  double getBytesOf(double elements) const {
+    return elements * double(getElementBytes()) / double(getSharing());
+  }
+  /// Of K that share a factor, where tensor cores multiply it.
+  int64_t getFactorK() const { return scale == ScaleBlock::Row16 ? 16 : 32; }
   bool operator==(const OperandSpec &other) const {
     return elementType == other.elementType && scale == other.scale &&
            major == other.major && factorMajor == other.factorMajor;
@@ -164,7 +186,7 @@ struct MatmulSpec : KernelSpec {
   }
   /// Whether tensor cores of Blackwell multiply the factors.
   bool isMicroscaled() const {
-    return a.scale == ScaleBlock::Row32 && b.scale == ScaleBlock::Row32;
+    return a.scale == b.scale && fp8::isMicroscaled(a.scale);
   }
   bool isScaled() const { return a.scale != ScaleBlock::None; }
   int64_t getRank() const { return batched ? 3 : 2; }
