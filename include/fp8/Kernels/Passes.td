@@ -214,6 +214,42 @@ def FoldTransposesPass : Pass<"fp8-fold-transposes", "::mlir::ModuleOp"> {
   ];
 }
 
+def NarrowFactorsPass : Pass<"fp8-narrow-factors", "::mlir::ModuleOp"> {
+  let summary = "factors in f32 that are powers of two become E8M0";
+  let description = [{
+    A matmul of operands with factors of 1x128 or 128x128 in f32 reads the same
+    powers of two for each row and 32 of K in E8M0, if the target has a kernel for
+    those and none for the former: tensor cores of Blackwell multiply them, while
+    sums of 128 of K would have to be taken out of them.
+
+    ```mlir
+    %0 = fp8.matmul %a, %b : !fp8.scaled<.., block = [1, 128], scale = f32>, ...
+    // becomes
+    %codes, %factors = fp8.disassemble %a
+    %bytes = linalg.generic ...  // each factor's exponent, four times
+    %narrow = fp8.assemble %codes, %bytes
+    %0 = fp8.matmul %narrow, ... : !fp8.scaled<.., block = [1, 32], scale = f8E8M0FNU>
+    ```
+
+    Factors are known to be powers of two, and not below 2^-127, where they are
+    constants, or those of `fp8.compute_scale` with `pow2 = true` and Transformer
+    Engine's rule. Others stay. `chip` says what the target will be, as for
+    `fp8-fold-transposes`.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"\"",
+           "A chip that kernels are generated for, e.g. sm_100a">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::fp8::FP8Dialect",
+    "::mlir::fp8::FP8GPUDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numNarrowed", "num-narrowed", "Matmuls with E8M0 for f32">
+  ];
+}
+
 def SelectByRowsPass : Pass<"fp8-select-by-rows", "::mlir::ModuleOp"> {
   let summary = "a kernel for few rows and one for many";
   let description = [{

@@ -23,8 +23,9 @@ static constexpr int64_t kMostChunkSums = 64;
 LogicalResult sm100::checkOperands(const MatmulSpec &spec,
                                    std::string &reason) {
   if (spec.isBlocked() && !spec.isMicroscaled()) {
-    reason = "expected factors that do not change along K, or powers of two "
-             "for 32 of it, which tensor cores multiply";
+    reason = "expected factors in f32 that change along K to be known powers "
+             "of two, which tensor cores multiply as E8M0; others leave them "
+             "idle";
     return failure();
   }
   // Four factors are copied at once.

@@ -54,7 +54,7 @@ func.func @mxfp4(%a: !q) -> tensor<8192x8192xbf16> {
 !a = !fp8.scaled<512x512xf8E4M3FN, block = [1, 128], scale = f32>
 !b = !fp8.scaled<512x512xf8E4M3FN, block = [128, 128], scale = f32>
 func.func @block(%a: !a, %b: !b) -> tensor<512x512xbf16> {
-  // expected-remark @below {{no kernel: expected factors that do not change along K, or powers of two for 32 of it, which tensor cores multiply}}
+  // expected-remark @below {{no kernel: expected factors in f32 that change along K to be known powers of two, which tensor cores multiply as E8M0; others leave them idle}}
   %0 = fp8.matmul %a, %b : !a, !b -> tensor<512x512xbf16>
   return %0 : tensor<512x512xbf16>
 }
