@@ -6,7 +6,7 @@ From the counts of a K block and of a tile, and from a B200's published rates, o
 clocks are simulated: the ring between L2 and the tensor core, two sets of sums, the warps that take them,
 their staging buffers. Busy is the share of the time in which the tensor core multiplies, on the
 multiprocessor with the most tiles; what bounds is what has the most to do. Of factors beside the operands
-(MXFP8) it is not known how many lines L1 keeps: `scattered` is the share if it keeps none.
+(MXFP8, NVFP4, MXFP4) it is not known how many lines L1 keeps: `scattered` is the share if it keeps none.
 
 usage: timeline.py BUILD [--kinds KIND...] [--shapes MxNxK...] [--configs REGEX]
 """
@@ -26,16 +26,20 @@ import numpy as np
 
 from fp8 import tensors
 
-# Of a multiprocessor, in a clock: multiplications of FP8; bytes of L2 (20.2 TB/s of them all), of shared
+# Of a multiprocessor, in a clock: multiplications of FP8, of FP4 twice as many; bytes of L2 (20.2 TB/s of them all), of shared
 # memory, of tensor memory that are read, of results that leave; of HBM (6.95 TB/s), and how many
 # multiprocessors there are. The first is the data sheet's, others were measured by third parties.
 MMA, L2, SHARED, TENSOR, STORE, HBM, SMS = 8192, 69, 128, 466, 64, 25, 148
 # Clocks, guessed: of a launch, until a copy's first byte, of a barrier between warps, of a tcgen05.ld;
 # of parts of K that are added up, and of each.
 START, LATENCY, SYNC, LOAD, REDUCE, REDUCE_PART = 2000, 1000, 100, 200, 6000, 600
-STEP, SECTOR = 128, 32  # Of K: a K block; bytes of L2 that a scattered copy of 4 takes.
+STEP, SECTOR = 128, 32  # Bytes of K: a K block; of L2 that a scattered copy of 4 takes.
 FINISHERS = 4  # The first warp of those that finish tiles.
-KINDS = {"fp8": ("[*, *]", "f32"), "mxfp8": ("[1, 32]", "f8E8M0FNU")}
+Kind = namedtuple("Kind", "codes block factors dtype sharing")  # `sharing` codes are a byte.
+KINDS = {"fp8": Kind("f8E4M3FN", 0, "f32", np.float32, 1),
+         "mxfp8": Kind("f8E4M3FN", 32, "f8E8M0FNU", ml_dtypes.float8_e8m0fnu, 1),
+         "mxfp4": Kind("f4E2M1FN", 32, "f8E8M0FNU", ml_dtypes.float8_e8m0fnu, 2),
+         "nvfp4": Kind("f4E2M1FN", 16, "f8E4M3FN", ml_dtypes.float8_e4m3fn, 2)}
 
 Config = namedtuple("Config", "text tile_m tile_n stages split swapped staging blocks")
 # Of a block of threads: of each K block, or of each tile.
@@ -49,18 +53,27 @@ def parse(text):
 
 
 def write_program(kind, m, n, k, config=""):
-    block, scale = KINDS[kind]
+    """The text, and shapes and dtypes of its arguments."""
+    of = KINDS[kind]
     attribute = f" {{fp8_gpu.config = {config}}}" if config else ""
-    scales = [[1, 1], [1, 1]] if kind == "fp8" else [[m, k // 32], [n, k // 32]]
-    types = [f"!fp8.scaled<{rows}x{k}xf8E4M3FN, block = {block}, scale = {scale}>" for rows in (m, n)]
-    arguments, body = [], ""
-    for name, rows, type_, (high, wide) in zip("ab", (m, n), types, scales):
-        codes, factors = f"tensor<{rows}x{k}xf8E4M3FN>", f"tensor<{high}x{wide}x{scale}>"
-        arguments += [f"%{name}c: {codes}", f"%{name}s: {factors}"]
-        body += f"  %{name} = fp8.assemble %{name}c, %{name}s : {codes}, {factors} -> {type_}\n"
-    return (f"func.func @main({', '.join(arguments)}) -> tensor<{m}x{n}xbf16> {{\n{body}"
+    dtype = ml_dtypes.float8_e4m3fn if of.sharing == 1 else ml_dtypes.float4_e2m1fn
+    block = f"[1, {of.block}]" if of.block else "[*, *]"
+    tensor = ", tensor_scale = f32" if kind == "nvfp4" else ""
+    types = [f"!fp8.scaled<{rows}x{k}x{of.codes}, block = {block}, scale = {of.factors}{tensor}>" for rows in (m, n)]
+    declared, body, arguments = [], "", []
+    for name, rows, type_ in zip("ab", (m, n), types):
+        high, wide = (rows, k // of.block) if of.block else (1, 1)
+        parts = [(f"{rows}x{k}x{of.codes}", (rows, k), dtype), (f"{high}x{wide}x{of.factors}", (high, wide), of.dtype)]
+        if tensor:
+            parts.append(("1x1xf32", (1, 1), np.float32))
+        names = [f"%{name}{i}" for i in range(len(parts))]
+        tensors_ = [f"tensor<{part[0]}>" for part in parts]
+        declared += [f"{own}: {of_own}" for own, of_own in zip(names, tensors_)]
+        arguments += [part[1:] for part in parts]
+        body += f"  %{name} = fp8.assemble {', '.join(names)} : {', '.join(tensors_)} -> {type_}\n"
+    return (f"func.func @main({', '.join(declared)}) -> tensor<{m}x{n}xbf16> {{\n{body}"
             f"  %d = fp8.matmul %a, %b{attribute} : {types[0]}, {types[1]} -> tensor<{m}x{n}xbf16>\n"
-            f"  return %d : tensor<{m}x{n}xbf16>\n}}\n"), scales
+            f"  return %d : tensor<{m}x{n}xbf16>\n}}\n"), arguments
 
 
 def list_configs(build, kind):
@@ -78,15 +91,12 @@ def list_configs(build, kind):
 
 def count(build, kind, config, tiles, k_blocks, folder):
     """What a launch of so many tiles did, by all of its blocks: one cluster's."""
-    m, n, k = config.tile_m, config.tile_n * tiles, STEP * k_blocks * config.split
-    if config.swapped:
-        m, n = config.tile_m, config.tile_n * tiles
-    text, scales = write_program(kind, m, n, k, config.text)
-    factor = np.float32 if kind == "fp8" else ml_dtypes.float8_e8m0fnu
-    arrays = {}
-    for i, (rows, shape) in enumerate(zip((m, n), scales)):
-        arrays[f"arg{2 * i}"] = np.zeros((rows, k), ml_dtypes.float8_e4m3fn)
-        arrays[f"arg{2 * i + 1}"] = np.ones(shape).astype(factor)
+    m, n = config.tile_m, config.tile_n * tiles
+    k = STEP * KINDS[kind].sharing * k_blocks * config.split
+    text, arguments = write_program(kind, m, n, k, config.text)
+    # Factors are 1, codes 0.
+    arrays = {f"arg{i}": (np.ones if dtype == KINDS[kind].dtype else np.zeros)(shape, np.float32).astype(dtype)
+              for i, (shape, dtype) in enumerate(arguments)}
     program, inputs, counts = (str(folder / name) for name in ("program.mlir", "inputs", "counts"))
     Path(program).write_text(text)
     Path(counts).write_text("")
@@ -101,7 +111,7 @@ def count(build, kind, config, tiles, k_blocks, folder):
     products = 0
     for name, times in matmul["products"].items():
         rows, columns = map(int, name.split()[1].split("x"))
-        products += times * rows * columns * 32
+        products += times * rows * columns * 32  # as FP8: 32 bytes of K
     warps = matmul["instructions"]
     return np.array([products, *(matmul[name] for name in ("loaded", "copied", "stored", "taken", "waits")),
                      max(warps[FINISHERS:])], float)
@@ -122,7 +132,7 @@ def measure(build, kind, config, folder):
 
 
 def simulate(config, block, tile, m, n, k, scattered=False):
-    """Clocks of one multiprocessor, and of them those in which each of its parts works."""
+    """`k` is in bytes. Clocks of one multiprocessor, and of them those in which each of its parts works."""
     tiles = math.ceil(m / config.tile_m) * math.ceil(n / config.tile_n) * config.split
     items = math.ceil(tiles / (SMS // config.blocks))
     k_blocks = math.ceil(k / STEP / config.split)
@@ -195,19 +205,20 @@ def main():
             for (of, config), (block, tile) in work.items():
                 if of != kind or config.swapped != (m <= 128):
                     continue
-                clocks, busy = simulate(config, block, tile, m, n, k)
-                k_blocks = math.ceil(k / STEP / config.split)
+                row = k // KINDS[kind].sharing
+                clocks, busy = simulate(config, block, tile, m, n, row)
+                k_blocks = math.ceil(row / STEP / config.split)
                 items = busy["tensor core"] / (block.products / MMA) / k_blocks
                 parts = [f"{busy[name] / items / k_blocks:.0f}" for name in ("tensor core", "L2", "shared memory")]
                 share = f"{busy['tensor core'] / clocks:.0%}"
-                if kind == "mxfp8":
-                    slow, _ = simulate(config, block, tile, m, n, k, scattered=True)
+                if KINDS[kind].block:
+                    slow, _ = simulate(config, block, tile, m, n, row, scattered=True)
                     share += f" ({busy['tensor core'] / slow:.0%} scattered)"
                 bound = max(busy, key=busy.get)
                 if busy[bound] < 0.5 * clocks:
                     bound = "latency"
                 print(f"| {describe(config)} | {' | '.join(parts)} | {busy['warps that finish'] / items:.0f} | {share} | "
-                      f"{m * n * k / SMS / MMA / clocks:.0%} | {bound} |")
+                      f"{m * n * row / SMS / MMA / clocks:.0%} | {bound} |")
 
 
 if __name__ == "__main__":
