@@ -46,7 +46,8 @@ namespace {
 struct FactorCopy {
   /// Of the lane's first row at K block 0; bytes from one row to the next.
   Value first, stride;
-  /// Rows of the operand from the lane's first one on.
+  /// Rows of the tile, as far as the operand has them, from the lane's first
+  /// one on.
   Value left;
   /// Atoms along the rows, of how many along K each; bytes of all.
   int64_t atoms, steps, offset;
@@ -55,58 +56,67 @@ struct FactorCopy {
 };
 } // namespace
 
+/// A row of an atom has four factors each of rows r, r + 32, r + 64 and r + 96:
+/// neighbouring lanes copy those, so that a warp writes 128 bytes that lie
+/// together.
+static constexpr int64_t kLaneRows = 8;
+
 static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
                                 const Tile &tile) {
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   StringRef name = ofA ? "scale_a" : "scale_b";
   bool ofRows = ofA != kernel.config.getSwapAb();
-  Value row = b.add(ofA ? tile.m : tile.n, kernel.lane);
+  Value own =
+      b.add(b.mul(b.bitAnd(kernel.lane, 3), 32), b.shiftRight(kernel.lane, 2));
+  Value start = ofA ? tile.m : tile.n;
+  Value row = b.add(start, own);
   Value stride = kernel.getParam(tile, name, ".stride_row");
   Value index = b.mul(b.widen(row), stride);
   if (kernel.spec.batched)
     index = b.add(index, b.mul(b.widen(tile.batch),
                                kernel.getParam(tile, name, ".stride_batch")));
-  Value extent = kernel.getParam(tile, ofA ? "m" : "n");
+  Value end = kernel.getParam(tile, ofA ? "m" : "n");
+  if (!ofRows)
+    end = b.min(end, b.add(start, kernel.config.getCols()));
   return {b.offset(kernel.getParam(tile, name, ".ptr"), index),
           stride,
-          b.sub(extent, b.min(row, extent)),
+          b.sub(end, b.min(row, end)),
           ofRows ? layout.rowFactors : layout.colFactors,
           layout.factorSteps,
           ofRows ? layout.offsetRowFactors : layout.offsetColFactors};
 }
 
-/// Row l of an atom has four factors each of rows l, l + 32, l + 64 and l + 96:
-/// lane l copies them. Beyond the operand they are zero, like its elements.
+/// Beyond the operand factors are zero, like its elements.
 static void copyFactors(const MatmulContext &kernel, const FactorCopy &copy,
                         Value k, Value stage) {
   KernelBuilder &b = kernel.b;
   Value slot = b.offset(kernel.shared,
                         b.add(b.add(b.mul(stage, copy.getBytes()), copy.offset),
-                              b.mul(kernel.lane, 16)));
+                              b.mul(kernel.lane, 4)));
   // Four each of some atoms along K, a byte each.
   Value source = b.offset(copy.first, b.mul(b.widen(k), 4 * copy.steps));
-  Value rowStep = b.mul(copy.stride, 32);
   Value atoms = b.div(kernel.getParam("k"), 4 * kernel.spec.a.getFactorK());
   SmallVector<Value> isInsideK;
   for (int64_t step = 0; step < copy.steps; ++step)
     isInsideK.push_back(copy.steps == 1
                             ? Value()
                             : b.less(b.add(b.mul(k, copy.steps), step), atoms));
-  for (int64_t i = 0; i < copy.atoms * 4; ++i) {
-    Value isInside = b.less(b.i32(i * 32), copy.left);
-    for (int64_t step = 0; step < copy.steps; ++step) {
-      Value both =
-          isInsideK[step] ? b.bitAnd(isInside, isInsideK[step]) : isInside;
-      int64_t atom = i / 4 * copy.steps + step;
-      NVVM::CpAsyncOp::create(
-          b, b.offset(slot, b.i32(atom * kFactorBytes + i % 4 * 4)),
-          b.offset(source, b.i64(step * 4)),
-          /*size=*/4, NVVM::LoadCacheModifierKind::CA,
-          b.select(both, b.i32(4), b.i32(0)));
+  for (int64_t atom = 0; atom < copy.atoms; ++atom)
+    for (int64_t first = 0; first < 32; first += kLaneRows) {
+      int64_t row = atom * 128 + first;
+      Value isInside = b.less(b.i32(row), copy.left);
+      Value ofRow = b.offset(source, b.mul(copy.stride, row));
+      for (int64_t step = 0; step < copy.steps; ++step) {
+        Value both =
+            isInsideK[step] ? b.bitAnd(isInside, isInsideK[step]) : isInside;
+        int64_t place = (atom * copy.steps + step) * kFactorBytes + first * 16;
+        NVVM::CpAsyncOp::create(b, b.offset(slot, b.i32(place)),
+                                b.offset(ofRow, b.i64(step * 4)),
+                                /*size=*/4, NVVM::LoadCacheModifierKind::CA,
+                                b.select(both, b.i32(4), b.i32(0)));
+      }
     }
-    source = b.offset(source, rowStep);
-  }
 }
 
 void sm100::buildFactorLoader(const MatmulContext &kernel,
