@@ -127,9 +127,9 @@ static void buildFusionPipeline(OpPassManager &pm,
     FoldTransposesPassOptions foldOptions;
     foldOptions.chip = options.target;
     pm.addPass(createFoldTransposesPass(foldOptions));
-    NarrowFactorsPassOptions narrowOptions;
-    narrowOptions.chip = options.target;
-    pm.addPass(createNarrowFactorsPass(narrowOptions));
+    FitFactorsPassOptions fitOptions;
+    fitOptions.chip = options.target;
+    pm.addPass(createFitFactorsPass(fitOptions));
   }
   // What surrounds the matmuls becomes few elementwise generics, which then
   // move into the epilogues whole.

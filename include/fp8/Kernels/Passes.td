@@ -214,24 +214,26 @@ def FoldTransposesPass : Pass<"fp8-fold-transposes", "::mlir::ModuleOp"> {
   ];
 }
 
-def NarrowFactorsPass : Pass<"fp8-narrow-factors", "::mlir::ModuleOp"> {
-  let summary = "factors in f32 that are powers of two become E8M0";
+def FitFactorsPass : Pass<"fp8-fit-factors", "::mlir::ModuleOp"> {
+  let summary = "factors become those that tensor cores multiply";
   let description = [{
     A matmul of operands with factors of 1x128 or 128x128 in f32 reads the same
     powers of two for each row and 32 of K in E8M0, if the target has a kernel for
     those and none for the former: tensor cores of Blackwell multiply them, while
-    sums of 128 of K would have to be taken out of them.
+    sums of 128 of K would have to be taken out of them. Factors of tiles of 32x32
+    (`mxfp8`) and of 16x16 (`nvfp4`), as `weight_2d` has them, are repeated for each
+    row.
 
     ```mlir
     %0 = fp8.matmul %a, %b : !fp8.scaled<.., block = [1, 128], scale = f32>, ...
     // becomes
     %codes, %factors = fp8.disassemble %a
     %bytes = linalg.generic ...  // each factor's exponent, four times
-    %narrow = fp8.assemble %codes, %bytes
-    %0 = fp8.matmul %narrow, ... : !fp8.scaled<.., block = [1, 32], scale = f8E8M0FNU>
+    %fitting = fp8.assemble %codes, %bytes
+    %0 = fp8.matmul %fitting, ... : !fp8.scaled<.., block = [1, 32], scale = f8E8M0FNU>
     ```
 
-    Factors are known to be powers of two, and not below 2^-127, where they are
+    Factors in f32 are known to be powers of two, and not below 2^-127, where they are
     constants, or those of `fp8.compute_scale` with `pow2 = true` and Transformer
     Engine's rule. Others stay. `chip` says what the target will be, as for
     `fp8-fold-transposes`.
@@ -246,7 +248,7 @@ def NarrowFactorsPass : Pass<"fp8-narrow-factors", "::mlir::ModuleOp"> {
     "::mlir::tensor::TensorDialect"
   ];
   let statistics = [
-    Statistic<"numNarrowed", "num-narrowed", "Matmuls with E8M0 for f32">
+    Statistic<"numFitted", "num-fitted", "Matmuls that read other factors">
   ];
 }
 

@@ -1,9 +1,9 @@
-// RUN: fp8-opt --fp8-narrow-factors=chip=sm_100a %s | FileCheck %s
-// RUN: fp8-opt --fp8-narrow-factors=chip=sm_90a %s | FileCheck %s --check-prefix=HOPPER
-// RUN: not fp8-opt --fp8-narrow-factors=chip=sm_80 %s 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: fp8-opt --fp8-fit-factors=chip=sm_100a %s | FileCheck %s
+// RUN: fp8-opt --fp8-fit-factors=chip=sm_90a %s | FileCheck %s --check-prefix=HOPPER
+// RUN: not fp8-opt --fp8-fit-factors=chip=sm_80 %s 2>&1 | FileCheck %s --check-prefix=CHIP
 
 // CHIP: error: expected chip to be one of sm_90a, sm_100a, but got 'sm_80'
-// HOPPER-NOT: f8E8M0FNU
+// HOPPER-NOT: linalg.generic
 
 !x = !fp8.scaled<64x256xf8E4M3FN, block = [1, 128], scale = f32>
 !w = !fp8.scaled<160x256xf8E4M3FN, block = [128, 128], scale = f32>
@@ -11,6 +11,8 @@
 
 // CHECK-DAG: #[[ROWS:.*]] = affine_map<(d0, d1) -> (d0, d1 floordiv 4)>
 // CHECK-DAG: #[[TILES:.*]] = affine_map<(d0, d1) -> (d0 floordiv 128, d1 floordiv 4)>
+// CHECK-DAG: #[[TILES32:.*]] = affine_map<(d0, d1) -> (d0 floordiv 32, d1)>
+// CHECK-DAG: #[[TILES16:.*]] = affine_map<(d0, d1) -> (d0 floordiv 16, d1)>
 // CHECK-DAG: #[[SAME:.*]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-DAG: #[[BATCHES:.*]] = affine_map<(d0, d1, d2) -> (d0, d1, d2 floordiv 4)>
 
@@ -37,7 +39,7 @@ func.func @block(%x: tensor<64x256xbf16>, %x_amax: tensor<64x2xf32>, %w: tensor<
 }
 
 // Constants, and codes in another order than their factors were made for. What
-// two read is narrowed once.
+// two read is fitted once.
 
 // CHECK-LABEL: func.func @constants
 // CHECK-COUNT-2: linalg.generic
@@ -71,12 +73,54 @@ func.func @batches(%x: tensor<3x?x256xbf16>, %x_amax: tensor<3x?x2xf32>, %w: ten
   return %0 : tensor<3x?x48xf32>
 }
 
+// Tiles of 32x32 and of 16x16, whose factors each row has; with them goes that
+// of the tensor.
+
+!m = !fp8.scaled<64x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+!m2 = !fp8.scaled<80x256xf8E4M3FN, block = [32, 32], scale = f8E8M0FNU>
+// CHECK-LABEL: func.func @mx_tiles
+// CHECK-SAME:  %[[A:.*]]: !fp8.scaled<64x256
+// CHECK-SAME:  %[[W:.*]]: !fp8.scaled<80x256
+// CHECK:       %[[CODES:.*]], %[[FACTORS:.*]] = fp8.disassemble %[[W]]
+// CHECK:       %[[BYTES:.*]] = linalg.generic {indexing_maps = [#[[TILES32]], #[[SAME]]]{{.*}} ins(%[[FACTORS]] : tensor<3x8xf8E8M0FNU>) outs(%{{.*}} : tensor<80x8xf8E8M0FNU>)
+// CHECK-NEXT:  ^bb0(%[[FACTOR:.*]]: f8E8M0FNU, %{{.*}}: f8E8M0FNU):
+// CHECK-NEXT:    linalg.yield %[[FACTOR]]
+// CHECK:       %[[B:.*]] = fp8.assemble %[[CODES]], %[[BYTES]]
+// CHECK:       fp8.matmul %[[A]], %[[B]]
+func.func @mx_tiles(%a: !m, %b: !m2) -> tensor<64x80xbf16> {
+  %0 = fp8.matmul %a, %b : !m, !m2 -> tensor<64x80xbf16>
+  return %0 : tensor<64x80xbf16>
+}
+
+!n = !fp8.scaled<64x256xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+!n2 = !fp8.scaled<80x256xf4E2M1FN, block = [16, 16], scale = f8E4M3FN, tensor_scale = f32>
+// CHECK-LABEL: func.func @nv_tiles
+// CHECK:       %[[CODES:.*]], %[[FACTORS:.*]], %[[TENSOR:.*]] = fp8.disassemble
+// CHECK:       %[[BYTES:.*]] = linalg.generic {indexing_maps = [#[[TILES16]], #[[SAME]]]{{.*}} ins(%[[FACTORS]] : tensor<5x16xf8E4M3FN>) outs(%{{.*}} : tensor<80x16xf8E4M3FN>)
+// CHECK:       fp8.assemble %[[CODES]], %[[BYTES]], %[[TENSOR]]
+// CHECK:       fp8.matmul {{.*}}<64x256xf4E2M1FN, block = [1, 16], {{.*}}<80x256xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+func.func @nv_tiles(%a: !n, %b: !n2) -> tensor<64x80xbf16> {
+  %0 = fp8.matmul %a, %b : !n, !n2 -> tensor<64x80xbf16>
+  return %0 : tensor<64x80xbf16>
+}
+
+// No kernel multiplies a K of 96 with factors of 32.
+
+!k = !fp8.scaled<64x96xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+!k2 = !fp8.scaled<80x96xf8E4M3FN, block = [32, 32], scale = f8E8M0FNU>
+// CHECK-LABEL: func.func @odd
+// CHECK-NEXT:  fp8.matmul
+func.func @odd(%a: !k, %b: !k2) -> tensor<64x80xbf16> {
+  %0 = fp8.matmul %a, %b : !k, !k2 -> tensor<64x80xbf16>
+  return %0 : tensor<64x80xbf16>
+}
+
 // What is not known to be a power of two, or not to be one of E8M0: what is
 // given, scales that are not rounded, torchao's, which may be 0 or NaN, 3, and
 // 2^-128.
 
 // CHECK-LABEL: func.func @given
-// CHECK-NOT:   f8E8M0FNU
+// CHECK-NOT:   linalg.generic
 // CHECK:       return
 func.func @given(%x: !x, %w: tensor<160x256xf8E4M3FN>) -> tensor<64x160xbf16> {
   %ti = arith.constant dense<2.0> : tensor<2x2xf32>
@@ -86,7 +130,7 @@ func.func @given(%x: !x, %w: tensor<160x256xf8E4M3FN>) -> tensor<64x160xbf16> {
 }
 
 // CHECK-LABEL: func.func @others
-// CHECK-NOT:   f8E8M0FNU
+// CHECK-NOT:   linalg.generic
 // CHECK:       return
 func.func @others(%x: tensor<64x256xbf16>, %x_amax: tensor<64x2xf32>, %w: tensor<160x256xf8E4M3FN>) -> tensor<64x160xbf16> {
   %two = arith.constant dense<2.0> : tensor<2x2xf32>

@@ -1,4 +1,4 @@
-//===- NarrowFactors.cpp - Powers of two as tensor cores read them --------===//
+//===- FitFactors.cpp - Factors as tensor cores multiply them -------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,18 +24,15 @@
 #include "llvm/ADT/StringExtras.h"
 
 namespace mlir::fp8 {
-#define GEN_PASS_DEF_NARROWFACTORSPASS
+#define GEN_PASS_DEF_FITFACTORSPASS
 #include "fp8/Kernels/Passes.h.inc"
 } // namespace mlir::fp8
 
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Of K that share a factor, before and after.
-static constexpr int64_t kWideK = 128, kNarrowK = 32;
-
 namespace {
-struct NarrowFactorsPass : fp8::impl::NarrowFactorsPassBase<NarrowFactorsPass> {
+struct FitFactorsPass : fp8::impl::FitFactorsPassBase<FitFactorsPass> {
   using Base::Base;
 
   void getDependentDialects(DialectRegistry &registry) const override {
@@ -78,27 +75,60 @@ static Value getFactors(Value operand) {
   return {};
 }
 
-/// Whether factors along K are all that keeps the target from having a kernel.
-static bool wantsNarrow(MatmulOp op, const Architecture &architecture,
-                        GPUTargetAttr target) {
+/// The type of the same codes with factors that tensor cores multiply: for each
+/// row and 32, or 16, of K. `type` where it has these, or others that do not
+/// become them.
+static ScaledType getFitting(ScaledType type) {
+  Type factor = type.getScaleType();
+  int64_t rank = type.getRank();
+  SmallVector<int64_t> block(type.getBlock());
+  int64_t &rows = block[rank - 2], &k = block[rank - 1];
+  if (factor.isF32() && (rows == 1 || rows == 128) && k == 128) {
+    factor = Float8E8M0FNUType::get(type.getContext());
+    k = 32;
+  } else if (!(isa<Float8E8M0FNUType>(factor) && rows == 32 && k == 32) &&
+             !(isa<Float8E4M3FNType>(factor) && rows == 16 && k == 16)) {
+    return type;
+  }
+  rows = 1;
+  return ScaledType::get(type.getContext(), type.getShape(),
+                         type.getElementType(), block, factor,
+                         type.getHasTensorScale());
+}
+
+static bool hasKernel(MatmulOp op, const Architecture &architecture,
+                      GPUTargetAttr target) {
   std::string unused;
   FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
-  if (failed(spec) || op.getTransposeA() || op.getTransposeB())
-    return false;
-  auto isWide = [](const OperandSpec &operand) {
-    return operand.scale == ScaleBlock::Row128 ||
-           operand.scale == ScaleBlock::Block128;
-  };
-  if (!isWide(spec->a) || !isWide(spec->b))
+  if (failed(spec))
     return false;
   const KernelGenerator *generator = architecture.getGenerator(*spec, unused);
-  if (!generator || succeeded(generator->select(*spec, target, unused)))
+  return generator && succeeded(generator->select(*spec, target, unused));
+}
+
+/// Whether there is a kernel for operands of these types, and none for the
+/// op's.
+static bool wantsFitting(MatmulOp op, ScaledType a, ScaledType b,
+                         const Architecture &architecture,
+                         GPUTargetAttr target) {
+  if (hasKernel(op, architecture, target))
     return false;
-  for (OperandSpec *operand : {&spec->a, &spec->b}) {
-    operand->scale = ScaleBlock::Row32;
-    operand->factorMajor = Major::K;
-  }
-  return succeeded(generator->select(*spec, target, unused));
+  Value ownA = op.getA(), ownB = op.getB();
+  OpBuilder builder(op);
+  // To ask, with what nobody computes.
+  auto cast = [&](Type type, Value value) {
+    return UnrealizedConversionCastOp::create(builder, op.getLoc(), type,
+                                              value);
+  };
+  auto castA = cast(a, ownA), castB = cast(b, ownB);
+  op.getAMutable().set(castA.getResult(0));
+  op.getBMutable().set(castB.getResult(0));
+  bool isKnown = hasKernel(op, architecture, target);
+  op.getAMutable().set(ownA);
+  op.getBMutable().set(ownB);
+  castA.erase();
+  castB.erase();
+  return isKnown;
 }
 
 /// The exponent of a power of two, as E8M0.
@@ -111,43 +141,41 @@ static Value buildByte(OpBuilder &b, Location loc, Value factor) {
                                   Float8E8M0FNUType::get(b.getContext()), byte);
 }
 
-/// `operand` with a factor for each row and 32 of K.
-static Value narrow(OpBuilder &b, Value operand) {
+/// The codes of `operand` with the factors of `type`.
+static Value fit(OpBuilder &b, Value operand, ScaledType type) {
   Location loc = operand.getLoc();
-  auto type = cast<ScaledType>(operand.getType());
+  auto from = cast<ScaledType>(operand.getType());
   auto parts = DisassembleOp::create(b, loc, operand);
   int64_t rank = type.getRank();
-  SmallVector<int64_t> block(type.getBlock());
   SmallVector<AffineExpr> source;
   for (int64_t dim = 0; dim < rank; ++dim)
     source.push_back(b.getAffineDimExpr(dim));
-  source[rank - 2] = source[rank - 2].floorDiv(block[rank - 2]);
-  source[rank - 1] = source[rank - 1].floorDiv(kWideK / kNarrowK);
-  block[rank - 2] = 1;
-  block[rank - 1] = kNarrowK;
-  auto narrowType = ScaledType::get(
-      b.getContext(), type.getShape(), type.getElementType(), block,
-      Float8E8M0FNUType::get(b.getContext()), /*hasTensorScale=*/false);
-  RankedTensorType factorType = narrowType.getScaleInvType();
+  // How many of the new ones each becomes.
+  for (int64_t dim : {rank - 2, rank - 1})
+    source[dim] =
+        source[dim].floorDiv(from.getBlock()[dim] / type.getBlock()[dim]);
+  RankedTensorType factorType = type.getScaleInvType();
   // Batches and rows as codes have them; K is known.
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(b, loc, parts.getPayload());
   sizes.back() = b.getIndexAttr(factorType.getShape().back());
   Value empty =
       tensor::EmptyOp::create(b, loc, sizes, factorType.getElementType());
+  bool isNarrowed = from.getScaleType() != type.getScaleType();
   auto factors = linalg::GenericOp::create(
       b, loc, empty.getType(), parts.getScaleInv(), empty,
       ArrayRef{AffineMap::get(rank, 0, source, b.getContext()),
                b.getMultiDimIdentityMap(rank)},
       SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
-      [](OpBuilder &b, Location loc, ValueRange args) {
-        linalg::YieldOp::create(b, loc, buildByte(b, loc, args[0]));
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        linalg::YieldOp::create(
+            b, loc, isNarrowed ? buildByte(b, loc, args[0]) : args[0]);
       });
-  return AssembleOp::create(b, loc, narrowType, parts.getPayload(),
-                            factors.getResult(0), /*tensorScaleInv=*/Value());
+  return AssembleOp::create(b, loc, type, parts.getPayload(),
+                            factors.getResult(0), parts.getTensorScaleInv());
 }
 
-void NarrowFactorsPass::runOnOperation() {
+void FitFactorsPass::runOnOperation() {
   ModuleOp module = getOperation();
   const Architecture *architecture = lookupArchitecture(chip);
   if (!architecture) {
@@ -159,25 +187,35 @@ void NarrowFactorsPass::runOnOperation() {
   auto target = module->getAttrOfType<GPUTargetAttr>(kTargetAttrName);
   if (!target)
     target = architecture->getTarget(&getContext());
-  // What several matmuls read is narrowed once.
-  DenseMap<Value, Value> narrowed;
+  // What several matmuls read is fitted once.
+  DenseMap<Value, Value> fitted;
   module.walk([&](MatmulOp op) {
-    if (!op.isScaled() || !wantsNarrow(op, *architecture, target))
+    if (!op.isScaled())
+      return;
+    ScaledType a = getFitting(op.getScaledA()),
+               otherB = getFitting(op.getScaledB());
+    if ((a == op.getScaledA() && otherB == op.getScaledB()) ||
+        !wantsFitting(op, a, otherB, *architecture, target))
       return;
     if (!llvm::all_of(ValueRange{op.getA(), op.getB()}, [](Value operand) {
+          if (!cast<ScaledType>(operand.getType()).getScaleType().isF32())
+            return true;
           Value factors = getFactors(operand);
           return factors && areNarrow(factors);
         }))
       return;
-    for (OpOperand *operand : {&op.getAMutable(), &op.getBMutable()}) {
-      Value &known = narrowed[operand->get()];
+    for (auto [operand, type] :
+         {std::pair{&op.getAMutable(), a}, {&op.getBMutable(), otherB}}) {
+      if (operand->get().getType() == type)
+        continue;
+      Value &known = fitted[operand->get()];
       if (!known) {
         OpBuilder b(&getContext());
         b.setInsertionPointAfterValue(operand->get());
-        known = narrow(b, operand->get());
+        known = fit(b, operand->get(), type);
       }
       operand->set(known);
     }
-    ++numNarrowed;
+    ++numFitted;
   });
 }
