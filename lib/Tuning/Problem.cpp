@@ -23,9 +23,12 @@ using namespace mlir::fp8;
 static constexpr size_t kRandomBytes = 16 << 20;
 static constexpr int64_t kMostSets = 16;
 
-/// The bits of a random element; of types that are no floats, 1.
+/// The bits of a random element; of bytes two codes of f4E2M1FN, of other types
+/// that are no floats 1.
 static uint64_t getRandomBits(Type type, std::mt19937_64 &random) {
   auto floatType = dyn_cast<FloatType>(type);
+  if (type.isInteger(8))
+    return random() & 0xff;
   if (!floatType)
     return 1;
   const llvm::fltSemantics &semantics = floatType.getFloatSemantics();

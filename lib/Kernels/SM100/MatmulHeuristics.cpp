@@ -134,6 +134,10 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                                    double(config.getBlocks())));
   // A K block: the tensor core, its reads of shared memory, or L2.
   double bytes = (rows + double(config.getBlockCols())) * kRowBytes;
+  // Each of two blocks has the factors of all columns.
+  if (spec.isMicroscaled())
+    bytes += (rows + cols) * double(spec.a.getElementsOf(kRowBytes)) /
+             double(spec.a.getFactorK());
   double block = std::max({rows * cols * kRowBytes / target.getMmaRate(),
                            bytes / kSharedRate, bytes / target.getL2Rate()});
   int64_t blockK = spec.a.getElementsOf(kRowBytes);
