@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/IR/FP8Ops.h"
+#include "MatmulVerifiers.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Whether two shapes can be equal at run time.
-static bool areCompatible(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+bool fp8::areCompatible(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   return succeeded(verifyCompatibleShape(a, b));
 }
 
@@ -230,8 +229,7 @@ std::string MatmulOp::describeMismatch(ScaledType a, ScaledType b,
   return text;
 }
 
-/// The shape with K last, whichever way it is given.
-static SmallVector<int64_t> getShapeWithKLast(Type type, bool isTransposed) {
+SmallVector<int64_t> fp8::getShapeWithKLast(Type type, bool isTransposed) {
   ArrayRef<int64_t> given;
   if (auto scaled = dyn_cast<ScaledType>(type))
     given = scaled.getShape();
@@ -250,7 +248,7 @@ SmallVector<int64_t> MatmulOp::getShapeOfB() {
   return getShapeWithKLast(getB().getType(), getTransposeB());
 }
 
-static ScaledType getScaledWithKLast(Value operand, bool isTransposed) {
+ScaledType fp8::getScaledWithKLast(Value operand, bool isTransposed) {
   auto type = cast<ScaledType>(operand.getType());
   if (!isTransposed || type.getRank() < 2)
     return type;
@@ -266,7 +264,7 @@ ScaledType MatmulOp::getScaledB() {
   return getScaledWithKLast(getB(), getTransposeB());
 }
 
-static Type getElementTypeOfOperand(Type type) {
+Type fp8::getElementTypeOfOperand(Type type) {
   if (auto scaled = dyn_cast<ScaledType>(type))
     return scaled.getElementType();
   return cast<RankedTensorType>(type).getElementType();
@@ -334,31 +332,38 @@ LogicalResult MatmulOp::verify() {
 }
 
 LogicalResult MatmulOp::verifyRegions() {
-  RankedTensorType result = getResult().getType();
-  if (!hasEpilogue()) {
-    if (!getEpilogueOperands().empty())
-      return emitOpError("expected an epilogue region for the ")
-             << getEpilogueOperands().size() << " epilogue operands";
+  return verifyEpilogue(*this, getEpilogue(), getEpilogueOperands(),
+                        getResult().getType(), getAmax() != nullptr);
+}
+
+LogicalResult fp8::verifyEpilogue(Operation *op, Region &epilogue,
+                                  ValueRange operands, RankedTensorType result,
+                                  bool hasAmax) {
+  if (epilogue.empty()) {
+    if (!operands.empty())
+      return op->emitOpError("expected an epilogue region for the ")
+             << operands.size() << " epilogue operands";
     return success();
   }
-  // matmul_c8
-  Block &body = getEpilogue().front();
-  SmallVector<Type> expected{Float32Type::get(getContext())};
-  for (Value operand : getEpilogueOperands())
+  // matmul_c8, grouped_matmul_c6
+  Block &body = epilogue.front();
+  Type f32 = Float32Type::get(op->getContext());
+  SmallVector<Type> expected{f32};
+  for (Value operand : operands)
     expected.push_back(getElementTypeOrSelf(operand));
   if (body.getArgumentTypes() != TypeRange(expected))
-    return emitOpError("expected the epilogue to take (")
+    return op->emitOpError("expected the epilogue to take (")
            << TypeRange(expected) << "), but got (" << body.getArgumentTypes()
            << ")";
   auto yield = dyn_cast<YieldOp>(body.getTerminator());
   SmallVector<Type> yielded{result.getElementType()};
-  if (getAmax())
-    yielded.push_back(Float32Type::get(getContext()));
+  if (hasAmax)
+    yielded.push_back(f32);
   if (!yield || yield.getValues().getTypes() != TypeRange(yielded))
-    return emitOpError("expected the epilogue to yield (")
+    return op->emitOpError("expected the epilogue to yield (")
            << TypeRange(yielded) << ")";
-  // matmul_c9
-  for (Value operand : getEpilogueOperands()) {
+  // matmul_c9, grouped_matmul_c7
+  for (Value operand : operands) {
     auto type = cast<RankedTensorType>(operand.getType());
     ArrayRef<int64_t> tail = result.getShape();
     bool fits = type.getRank() <= result.getRank();
@@ -369,7 +374,7 @@ LogicalResult MatmulOp::verifyRegions() {
                 ShapedType::isDynamic(resultDim);
     }
     if (!fits)
-      return emitOpError("expected epilogue operand ")
+      return op->emitOpError("expected epilogue operand ")
              << type << " to broadcast to " << result;
   }
   return success();

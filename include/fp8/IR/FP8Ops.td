@@ -11,6 +11,7 @@
 
 include "fp8/IR/FP8OpBase.td"
 include "fp8/IR/FP8StateOps.td"
+include "fp8/IR/FP8GroupedMatmulOp.td"
 include "fp8/IR/FP8MatmulGroupOp.td"
 include "fp8/IR/FP8StreamOp.td"
 
@@ -390,8 +391,8 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
 }
 
 def FP8_YieldOp : FP8_Op<"yield", [Terminator, ReturnLike,
-                                   ParentOneOf<["MatmulGroupOp", "MatmulOp",
-                                                "StreamOp"]>]> {
+                                   ParentOneOf<["GroupedMatmulOp", "MatmulGroupOp",
+                                                "MatmulOp", "StreamOp"]>]> {
   let summary = "results of an epilogue, a stream or a group";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
