@@ -239,6 +239,7 @@ void ConvertFP8ToLinalgPass::runOnOperation() {
     return signalPassFailure();
 
   inlineBodies(getOperation());
+  expandGroupedMatmuls(getOperation());
   MLIRContext *context = &getContext();
   PartsConverter converter;
   ConversionTarget target(*context);

@@ -81,6 +81,9 @@ Value dequantizeToF32(OpBuilder &builder, Location loc, ScaledParts parts,
                       ScaledType type, bool withFactors,
                       const Payloads &payloads);
 
+/// Grouped matmuls become loops over their groups, an `fp8.matmul` each.
+void expandGroupedMatmuls(Operation *root);
+
 //===--- Patterns ---------------------------------------------------------===//
 
 void populateStatePatterns(const TypeConverter &converter,

@@ -1,0 +1,73 @@
+// RUN: fp8-opt %s --convert-fp8-to-linalg --canonicalize --cse | FileCheck %s
+
+!x = !fp8.scaled<32x256xf8E4M3FN, block = [1, 128], scale = f32>
+!w = !fp8.scaled<4x64x256xf8E4M3FN, block = [1, 128, 128], scale = f32>
+
+// A loop over the groups; rows of none stay zero.
+
+// CHECK-LABEL: func.func @rows
+// CHECK:       %[[ZEROS:.+]] = linalg.fill {{.*}} -> tensor<32x64xbf16>
+// CHECK:       scf.for %[[G:.+]] = %c0 to %c4 step %c1 iter_args(%[[D:.+]] = %[[ZEROS]]) -> (tensor<32x64xbf16>)
+// CHECK:         %[[FIRST:.+]] = tensor.extract %{{.+}}[%[[G]]] : tensor<5xi32>
+// CHECK:         %[[BEGIN:.+]] = arith.index_cast %[[FIRST]]
+// CHECK:         %[[END:.+]] = arith.index_cast
+// CHECK:         cf.assert %{{.+}}, "expected offsets of groups that begin with 0, do not decrease and do not exceed the number of rows"
+// CHECK:         %[[SIZE:.+]] = arith.subi %[[END]], %[[BEGIN]] : index
+// CHECK:         tensor.extract_slice %{{.+}}[%[[BEGIN]], 0] [%[[SIZE]], 256] [1, 1] : tensor<32x256xf8E4M3FN> to tensor<?x256xf8E4M3FN>
+// CHECK:         tensor.extract_slice %{{.+}}[%[[BEGIN]], 0] [%[[SIZE]], 2] [1, 1] : tensor<32x2xf32> to tensor<?x2xf32>
+// CHECK:         tensor.extract_slice %{{.+}}[%[[G]], 0, 0] [1, 64, 256] [1, 1, 1] : tensor<4x64x256xf8E4M3FN> to tensor<64x256xf8E4M3FN>
+// CHECK:         tensor.extract_slice %{{.+}}[%[[G]], 0, 0] [1, 1, 2] [1, 1, 1] : tensor<4x1x2xf32> to tensor<1x2xf32>
+// CHECK:         linalg.contract
+// CHECK:         tensor.insert_slice %{{.+}} into %[[D]][%[[BEGIN]], 0] [%[[SIZE]], 64] [1, 1] : tensor<?x64xbf16> into tensor<32x64xbf16>
+func.func @rows(%x: !x, %w: !w, %offsets: tensor<5xi32>) -> tensor<32x64xbf16> {
+  %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<5xi32>) : !x, !w -> tensor<32x64xbf16>
+  return %0 : tensor<32x64xbf16>
+}
+
+// One factor serves all groups.
+
+// CHECK-LABEL: func.func @tensor_scale
+// CHECK:         tensor.extract_slice %{{.+}}[0, 0, 0] [1, 1, 1] [1, 1, 1] : tensor<1x1x1xf32> to tensor<1x1xf32>
+func.func @tensor_scale(%x: !fp8.scaled<32x256xf8E4M3FN, block = [*, *], scale = f32>,
+                        %w: !fp8.scaled<4x64x256xf8E4M3FN, block = [*, *, *], scale = f32>,
+                        %offsets: tensor<5xi32>) -> tensor<32x64xbf16> {
+  %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<5xi32>)
+      : !fp8.scaled<32x256xf8E4M3FN, block = [*, *], scale = f32>,
+        !fp8.scaled<4x64x256xf8E4M3FN, block = [*, *, *], scale = f32> -> tensor<32x64xbf16>
+  return %0 : tensor<32x64xbf16>
+}
+
+// A slice of codes with blocks along it is no value: that of what they stand for is.
+
+// CHECK-LABEL: func.func @k_blocks
+// CHECK:       %[[A:.+]] = tensor.collapse_shape {{.*}} into tensor<64x256xf32>
+// CHECK:       scf.for
+// CHECK:         tensor.extract_slice %[[A]][0, %{{.+}}] [64, %{{.+}}] [1, 1] : tensor<64x256xf32> to tensor<64x?xf32>
+// CHECK:         tensor.insert_slice %{{.+}} into %{{.+}}[%{{.+}}, 0, 0] [1, 64, 32] [1, 1, 1] : tensor<64x32xf32> into tensor<4x64x32xf32>
+func.func @k_blocks(%dy: !fp8.scaled<64x256xf8E4M3FN, block = [1, 128], scale = f32>,
+                    %x: !fp8.scaled<32x256xf8E4M3FN, block = [1, 128], scale = f32>,
+                    %offsets: tensor<5xi32>) -> tensor<4x64x32xf32> {
+  %0 = fp8.grouped_matmul %dy, %x offsets(%offsets : tensor<5xi32>)
+      : !fp8.scaled<64x256xf8E4M3FN, block = [1, 128], scale = f32>,
+        !fp8.scaled<32x256xf8E4M3FN, block = [1, 128], scale = f32> -> tensor<4x64x32xf32>
+  return %0 : tensor<4x64x32xf32>
+}
+
+// What the epilogue reads is sliced where it has rows.
+
+// CHECK-LABEL: func.func @epilogue
+// CHECK:       scf.for
+// CHECK:         %[[R:.+]] = tensor.extract_slice %arg6[%{{.+}}, 0] [%{{.+}}, 64] [1, 1] : tensor<32x64xf32> to tensor<?x64xf32>
+// CHECK:         linalg.generic {{.*}} ins(%{{.+}}, %{{.+}}, %{{.+}}, %arg5, %[[R]] :
+func.func @epilogue(%x: !fp8.scaled<32x256xf8E4M3FN, block = [*, *], scale = f32>,
+                    %w: !fp8.scaled<4x64x256xf8E4M3FN, block = [*, *, *], scale = f32>,
+                    %offsets: tensor<5xi32>, %bias: tensor<64xf32>, %residual: tensor<32x64xf32>) -> tensor<32x64xf32> {
+  %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<5xi32>) epilogue(%bias, %residual : tensor<64xf32>, tensor<32x64xf32>) {
+  ^bb0(%acc: f32, %b: f32, %r: f32):
+    %1 = arith.addf %acc, %b : f32
+    %2 = arith.addf %1, %r : f32
+    fp8.yield %2 : f32
+  } : !fp8.scaled<32x256xf8E4M3FN, block = [*, *], scale = f32>,
+      !fp8.scaled<4x64x256xf8E4M3FN, block = [*, *, *], scale = f32> -> tensor<32x64xf32>
+  return %0 : tensor<32x64xf32>
+}
