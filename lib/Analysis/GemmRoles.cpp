@@ -106,6 +106,12 @@ GemmRole GemmRoles::getRole(Value a, Value b) const {
              : GemmRole::Wgrad;
 }
 
+GemmRole GemmRoles::getRole(GroupedMatmulOp op) const {
+  if (!isGradient(op.getA()) && !isGradient(op.getB()))
+    return GemmRole::Fprop;
+  return op.sumsGroups() ? GemmRole::Wgrad : GemmRole::Dgrad;
+}
+
 std::pair<OperandKind, OperandKind>
 GemmRoles::getOperandKinds(Value a, Value b, GemmRole role,
                            bool batched) const {

@@ -31,7 +31,7 @@ std::optional<OperandKind> GemmUse::getKind() const {
 }
 
 static bool isGemm(Operation *op) {
-  return isa<MatmulOp>(op) ||
+  return isa<MatmulOp, GroupedMatmulOp>(op) ||
          (isa<linalg::ContractOp>(op) && op->hasAttr(kAccumulateAttrName));
 }
 

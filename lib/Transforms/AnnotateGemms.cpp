@@ -15,6 +15,7 @@
 
 #include "fp8/Analysis/GemmRoles.h"
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/CanonicalGemm.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
@@ -62,12 +63,17 @@ static StringRef getLocationName(Location loc) {
   return name;
 }
 
+/// Whether `op` is a product that gets a name; its first operands are A and B.
+static bool isNamed(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return isa<GroupedMatmulOp>(op) || (linalgOp && isContraction(linalgOp));
+}
+
 /// What the program calls the weight that `op` multiplies by; empty if nothing.
-static StringRef getWeightName(linalg::LinalgOp op,
-                               FunctionOpInterface function,
+static StringRef getWeightName(Operation *op, FunctionOpInterface function,
                                const GemmRoles &roles) {
   for (int64_t operand : {1, 0}) {
-    Value value = op.getDpsInputOperand(operand)->get();
+    Value value = op->getOperand(operand);
     if (!roles.isMarkedWeight(value))
       continue;
     Value source = GemmRoles::getSource(value);
@@ -120,15 +126,17 @@ void AnnotateGemmsPass::raiseTosa() {
 void AnnotateGemmsPass::annotate(FunctionOpInterface function) {
   GemmRoles roles(function);
   unsigned position = 0;
-  function->walk([&](linalg::LinalgOp op) {
-    if (!isContraction(op))
+  function->walk([&](Operation *op) {
+    if (!isNamed(op))
       return;
     ++numContractions;
     unsigned index = position++;
-    GemmRole role = roles.getRole(op.getDpsInputOperand(0)->get(),
-                                  op.getDpsInputOperand(1)->get());
+    auto grouped = dyn_cast<GroupedMatmulOp>(op);
+    GemmRole role = grouped
+                        ? roles.getRole(grouped)
+                        : roles.getRole(op->getOperand(0), op->getOperand(1));
     if (!op->hasAttr(kNameAttrName)) {
-      std::string base = getLocationName(op.getLoc()).str();
+      std::string base = getLocationName(op->getLoc()).str();
       // A weight keeps its name whatever is added before.
       if (StringRef weight = getWeightName(op, function, roles);
           base.empty() && !weight.empty())
@@ -157,7 +165,9 @@ void AnnotateGemmsPass::runOnOperation() {
   // Names given by the user are taken before any is made up.
   names.clear();
   copies.clear();
-  getOperation()->walk([&](linalg::LinalgOp op) {
+  getOperation()->walk([&](Operation *op) {
+    if (!isa<linalg::LinalgOp, GroupedMatmulOp>(op))
+      return;
     if (auto name = op->getAttrOfType<StringAttr>(kNameAttrName))
       names.insert(name.getValue());
   });

@@ -25,7 +25,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/DebugLog.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/ScopedPrinter.h"
 
 #define DEBUG_TYPE "fp8-apply-recipe"
@@ -45,8 +44,11 @@ struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
   void runOnOperation() override;
 
   /// The innermost attribute around `op`.
-  static RecipeAttrInterface getRecipeAttribute(linalg::LinalgOp op);
-  RecipeAttrInterface getRecipe(linalg::LinalgOp op) const;
+  static RecipeAttrInterface getRecipeAttribute(Operation *op);
+  RecipeAttrInterface getRecipe(Operation *op) const;
+  /// Takes the recipe of `op`; false, with the reason, if it has none that
+  /// quantises.
+  bool takeRecipe(Operation *op, RecipeDecision &decision) const;
   RecipeDecision decide(linalg::LinalgOp op, const GemmRoles &roles,
                         FailureOr<Contraction> &contraction);
   void rewrite(const Contraction &contraction, const RecipeDecision &decision);
@@ -64,7 +66,7 @@ struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
 //===----------------------------------------------------------------------===//
 
 /// The recipe of `op`; null if nothing names one.
-RecipeAttrInterface ApplyRecipePass::getRecipeAttribute(linalg::LinalgOp op) {
+RecipeAttrInterface ApplyRecipePass::getRecipeAttribute(Operation *op) {
   for (Operation *scope = op; scope; scope = scope->getParentOp())
     if (auto recipe =
             scope->getAttrOfType<RecipeAttrInterface>(kRecipeAttrName))
@@ -72,7 +74,7 @@ RecipeAttrInterface ApplyRecipePass::getRecipeAttribute(linalg::LinalgOp op) {
   return {};
 }
 
-RecipeAttrInterface ApplyRecipePass::getRecipe(linalg::LinalgOp op) const {
+RecipeAttrInterface ApplyRecipePass::getRecipe(Operation *op) const {
   if (RecipeAttrInterface recipe = getRecipeAttribute(op))
     return recipe;
   if (file)
@@ -100,6 +102,23 @@ static std::optional<OperandFormat> getGivenFormat(Value tensor) {
       block.back(), type.getScaleType(), type.getHasTensorScale()};
 }
 
+bool ApplyRecipePass::takeRecipe(Operation *op,
+                                 RecipeDecision &decision) const {
+  decision.recipe = getRecipe(op);
+  if (keptLayers.contains(op))
+    decision.stay("it is in one of the first or last layers, which the recipe "
+                  "file keeps in high precision",
+                  "lower first_layers_high_precision or "
+                  "last_layers_high_precision in the recipe file");
+  else if (!decision.recipe)
+    decision.stay("no recipe applies to it",
+                  "give a recipe as pass option, in a recipe file or as "
+                  "attribute fp8.recipe");
+  else if (decision.recipe.isHighPrecision())
+    decision.stay("its recipe is none", "give it another recipe");
+  return !decision.staysHighPrecision();
+}
+
 RecipeDecision ApplyRecipePass::decide(linalg::LinalgOp op,
                                        const GemmRoles &roles,
                                        FailureOr<Contraction> &contraction) {
@@ -124,24 +143,12 @@ RecipeDecision ApplyRecipePass::decide(linalg::LinalgOp op,
     }
   }
 
-  decision.recipe = getRecipe(op);
+  if (!takeRecipe(op, decision))
+    return decision;
   auto stay = [&](const Twine &reason, const Twine &suggestion) {
-    decision.reason = reason.str();
-    decision.suggestion = suggestion.str();
+    decision.stay(reason, suggestion);
     return decision;
   };
-  if (keptLayers.contains(op))
-    return stay("it is in one of the first or last layers, which the recipe "
-                "file keeps in high precision",
-                "lower first_layers_high_precision or "
-                "last_layers_high_precision in the recipe file");
-  if (!decision.recipe)
-    return stay("no recipe applies to it",
-                "give a recipe as pass option, in a recipe file or as "
-                "attribute fp8.recipe");
-  if (decision.recipe.isHighPrecision())
-    return stay("its recipe is none", "give it another recipe");
-
   contraction = matchContraction(op, mismatch);
   if (failed(contraction))
     return stay("the contraction " + mismatch.reason, mismatch.suggestion);
@@ -157,27 +164,8 @@ RecipeDecision ApplyRecipePass::decide(linalg::LinalgOp op,
                 "multiplies by each other",
                 "use x_dim=1 and grad_dim=1");
 
-  // K: what the recipe's blocks and the tensor cores need.
-  int64_t multiple = decision.recipe.getContractionMultiple();
   decision.k = contraction->getExtent(contraction->dims.k);
-  if (ShapedType::isDynamic(decision.k)) {
-    if (maxPadding == 0.0)
-      return stay("K is dynamic and may not be padded to a multiple of " +
-                      Twine(multiple),
-                  "raise max-padding, or make K static");
-    decision.paddedTo = multiple;
-    return decision;
-  }
-  int64_t padded = llvm::alignTo(decision.k, multiple);
-  if (padded == decision.k)
-    return decision;
-  if (padded - decision.k > maxPadding * decision.k)
-    return stay(
-        "K=" + Twine(decision.k) + " is not a multiple of " + Twine(multiple) +
-            " and padding it to " + Twine(padded) + " would add more than " +
-            llvm::to_string(llvm::format("%g", maxPadding * 100)) + "%",
-        "make K a multiple of " + Twine(multiple) + " or raise max-padding");
-  decision.paddedTo = multiple;
+  decidePadding(decision, maxPadding);
   return decision;
 }
 
@@ -185,47 +173,14 @@ RecipeDecision ApplyRecipePass::decide(linalg::LinalgOp op,
 // Obey
 //===----------------------------------------------------------------------===//
 
-/// Pads the last dimension of `tensor` with `amount` zeros, which change
-/// neither an amax nor a product.
-static Value padK(RewriterBase &rewriter, Location loc, Value tensor,
-                  OpFoldResult amount) {
-  if (isZeroInteger(amount))
-    return tensor;
-  auto type = cast<RankedTensorType>(tensor.getType());
-  int64_t last = type.getRank() - 1;
-  SmallVector<OpFoldResult> low(type.getRank(), rewriter.getIndexAttr(0));
-  SmallVector<OpFoldResult> high = low;
-  high[last] = amount;
-  SmallVector<int64_t> shape(type.getShape());
-  std::optional<int64_t> constant = getConstantIntValue(amount);
-  shape[last] = constant && !type.isDynamicDim(last) ? shape[last] + *constant
-                                                     : ShapedType::kDynamic;
-  Value zero = arith::ConstantOp::create(
-      rewriter, loc, rewriter.getZeroAttr(type.getElementType()));
-  return tensor::PadOp::create(rewriter, loc, type.clone(shape), tensor, low,
-                               high, zero);
-}
-
 /// `tensor`, [batch x] rows x K, quantised as `format` says and dequantised.
 static Value castThroughScaled(RewriterBase &rewriter, Location loc,
                                Value tensor, const OperandFormat &format,
                                RecipeAttrInterface recipe) {
   auto type = cast<RankedTensorType>(tensor.getType());
-  // A batch dimension is one more row index, unless one scale serves all.
-  bool perTensor = format.blockRows == ScaledType::kWhole &&
-                   format.blockK == ScaledType::kWhole;
-  SmallVector<int64_t> block(type.getRank(),
-                             perTensor ? ScaledType::kWhole : 1);
-  block[type.getRank() - 2] = format.blockRows;
-  block[type.getRank() - 1] = format.blockK;
-  auto scaled = ScaledType::get(rewriter.getContext(), type.getShape(),
-                                format.elementType, block, format.scaleType,
-                                format.hasTensorScale);
-  Value quantized = QuantizeOp::create(
-      rewriter, loc, scaled, tensor, /*scale=*/Value(),
-      /*scale_inv=*/Value(), /*tensor_scale_inv=*/Value(), recipe);
-  return DequantizeOp::create(rewriter, loc, type.clone(rewriter.getF32Type()),
-                              quantized);
+  return DequantizeOp::create(
+      rewriter, loc, type.clone(rewriter.getF32Type()),
+      quantizeOperand(rewriter, loc, tensor, format, recipe));
 }
 
 void ApplyRecipePass::rewrite(const Contraction &contraction,
@@ -249,16 +204,7 @@ void ApplyRecipePass::rewrite(const Contraction &contraction,
   }
   // One amount for both: if their dynamic extents of K differ by mistake they
   // still differ afterwards, and the check at run time sees it.
-  AffineExpr k = rewriter.getAffineSymbolExpr(0);
-  OpFoldResult extent =
-      ShapedType::isDynamic(decision.k)
-          ? tensor::getMixedSize(rewriter, loc, a,
-                                 cast<RankedTensorType>(a.getType()).getRank() -
-                                     1)
-          : OpFoldResult(rewriter.getIndexAttr(decision.k));
-  OpFoldResult amount = affine::makeComposedFoldedAffineApply(
-      rewriter, loc, k.ceilDiv(decision.paddedTo) * decision.paddedTo - k,
-      {extent});
+  OpFoldResult amount = getPadding(rewriter, loc, decision, a);
   auto castOperand = [&](Value tensor, const OperandFormat &format) {
     return castThroughScaled(rewriter, loc, padK(rewriter, loc, tensor, amount),
                              format, decision.recipe);
@@ -311,10 +257,15 @@ void ApplyRecipePass::runOnOperation() {
   module.walk(
       [&](FunctionOpInterface function) { functions.push_back(function); });
   for (FunctionOpInterface function : functions) {
-    SmallVector<linalg::LinalgOp> ops;
-    function->walk([&](linalg::LinalgOp op) {
-      // A contraction of dequantizes has been through this pass.
-      if (isContraction(op) && !op->hasAttr(kAccumulateAttrName))
+    SmallVector<Operation *> ops;
+    function->walk([&](Operation *op) {
+      // A contraction of dequantizes has been through this pass, and so has a
+      // grouped matmul of codes.
+      auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+      auto grouped = dyn_cast<GroupedMatmulOp>(op);
+      if ((linalgOp && isContraction(linalgOp) &&
+           !op->hasAttr(kAccumulateAttrName)) ||
+          (grouped && !grouped.isScaled()))
         ops.push_back(op);
     });
 
@@ -334,10 +285,20 @@ void ApplyRecipePass::runOnOperation() {
     // Decide everything first: roles are of the function as it came.
     GemmRoles roles(function);
     SmallVector<std::pair<Contraction, RecipeDecision>, 0> quantized;
-    for (linalg::LinalgOp op : ops) {
+    SmallVector<std::pair<GroupedMatmulOp, RecipeDecision>, 0> grouped;
+    for (Operation *op : ops) {
       FailureOr<Contraction> contraction = failure();
-      RecipeDecision decision = decide(op, roles, contraction);
-      remarkDecision(op, decision);
+      RecipeDecision decision;
+      auto group = dyn_cast<GroupedMatmulOp>(op);
+      if (group) {
+        takeRecipe(op, decision);
+        decideGrouped(group, roles, maxPadding, decision);
+        remarkDecision(group, decision);
+      } else {
+        auto linalgOp = cast<linalg::LinalgOp>(op);
+        decision = decide(linalgOp, roles, contraction);
+        remarkDecision(linalgOp, decision);
+      }
       if (decision.staysHighPrecision())
         LDBG() << getGemmName(op) << " stays, for " << decision.reason;
       else
@@ -349,14 +310,17 @@ void ApplyRecipePass::runOnOperation() {
       if (!decision.staysHighPrecision()) {
         ++numQuantized;
         numPadded += decision.paddedTo != 1;
-        quantized.emplace_back(*contraction, decision);
+        if (group)
+          grouped.emplace_back(group, decision);
+        else
+          quantized.emplace_back(*contraction, decision);
         continue;
       }
       ++numHighPrecision;
       bool asked = !decision.recipe || decision.recipe.isHighPrecision() ||
                    keptLayers.contains(op);
       if (require && !asked) {
-        op.emitError("expected '")
+        op->emitError("expected '")
             << getGemmName(op) << "' to be in FP8, but " << decision.reason
             << "; " << decision.suggestion;
         fellBack = true;
@@ -366,6 +330,8 @@ void ApplyRecipePass::runOnOperation() {
       continue;
     for (auto &[contraction, decision] : quantized)
       rewrite(contraction, decision);
+    for (auto &[op, decision] : grouped)
+      quantizeGrouped(op, decision);
   }
   if (fellBack)
     signalPassFailure();

@@ -10,7 +10,9 @@
 #include "fp8/IR/FP8Dialect.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -70,23 +72,21 @@ static StringRef describeGranularity(const OperandFormat &operand) {
   return operand.blockRows == 1 ? "row" : "tensor";
 }
 
-void fp8::remarkDecision(linalg::LinalgOp op, const RecipeDecision &decision) {
+static void reportDecision(Operation *op, StringRef shape,
+                       const RecipeDecision &decision) {
   auto function = op->getParentOfType<FunctionOpInterface>();
   remark::RemarkOpts opts =
       remark::RemarkOpts::name("gemm").category("fp8").function(
           function ? function.getName() : StringRef());
-  ContractionMismatch unused;
-  FailureOr<Contraction> contraction = matchContraction(op, unused);
   auto describe = [&](auto &remark) {
     remark << remark::detail::Remark::Arg("gemm", getGemmName(op))
            << remark::detail::Remark::Arg("role",
                                           stringifyGemmRole(decision.role));
-    if (succeeded(contraction))
-      remark << remark::detail::Remark::Arg("shape",
-                                            describeShape(*contraction));
+    if (!shape.empty())
+      remark << remark::detail::Remark::Arg("shape", shape);
   };
   if (decision.staysHighPrecision()) {
-    auto remark = remark::missed(op.getLoc(), opts);
+    auto remark = remark::missed(op->getLoc(), opts);
     describe(remark);
     remark << remark::detail::Remark::Arg(
                   "recipe", decision.recipe ? decision.recipe.getRecipeName()
@@ -95,7 +95,7 @@ void fp8::remarkDecision(linalg::LinalgOp op, const RecipeDecision &decision) {
            << remark::detail::Remark::Arg("Suggestion", decision.suggestion);
     return;
   }
-  auto remark = remark::passed(op.getLoc(), opts);
+  auto remark = remark::passed(op->getLoc(), opts);
   describe(remark);
   using Arg = remark::detail::Remark::Arg;
   remark << Arg("recipe", decision.isGiven ? StringRef("given")
@@ -122,4 +122,53 @@ void fp8::remarkDecision(linalg::LinalgOp op, const RecipeDecision &decision) {
     remark << Arg("padding", "K from " + std::to_string(decision.k) + " to " +
                                  std::to_string(llvm::alignTo(
                                      decision.k, decision.paddedTo)));
+}
+
+void fp8::decidePadding(RecipeDecision &decision, double maxPadding) {
+  // What the recipe's blocks and the tensor cores need.
+  int64_t multiple = decision.recipe.getContractionMultiple();
+  if (ShapedType::isDynamic(decision.k)) {
+    if (maxPadding == 0.0)
+      return decision.stay(
+          "K is dynamic and may not be padded to a multiple of " +
+              Twine(multiple),
+          "raise max-padding, or make K static");
+    decision.paddedTo = multiple;
+    return;
+  }
+  int64_t padded = llvm::alignTo(decision.k, multiple);
+  if (padded == decision.k)
+    return;
+  if (padded - decision.k > maxPadding * decision.k)
+    return decision.stay(
+        "K=" + Twine(decision.k) + " is not a multiple of " + Twine(multiple) +
+            " and padding it to " + Twine(padded) + " would add more than " +
+            llvm::to_string(llvm::format("%g", maxPadding * 100)) + "%",
+        "make K a multiple of " + Twine(multiple) + " or raise max-padding");
+  decision.paddedTo = multiple;
+}
+
+void fp8::remarkDecision(linalg::LinalgOp op, const RecipeDecision &decision) {
+  ContractionMismatch unused;
+  FailureOr<Contraction> contraction = matchContraction(op, unused);
+  reportDecision(op, succeeded(contraction) ? describeShape(*contraction) : "",
+             decision);
+}
+
+void fp8::remarkDecision(GroupedMatmulOp op, const RecipeDecision &decision) {
+  SmallVector<int64_t> a = op.getShapeOfA(), b = op.getShapeOfB();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto print = [&](StringRef name, int64_t extent) {
+    os << name;
+    if (ShapedType::isDynamic(extent))
+      os << '?';
+    else
+      os << extent;
+  };
+  print("groups=", op.getNumGroups());
+  print(" M=", a.front());
+  print(" N=", b[b.size() - 2]);
+  print(" K=", a.back());
+  reportDecision(op, text, decision);
 }

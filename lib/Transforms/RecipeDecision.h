@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_TRANSFORMS_RECIPEDECISION_H
 #define FP8_LIB_TRANSFORMS_RECIPEDECISION_H
 
+#include "fp8/Analysis/GemmRoles.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/CanonicalGemm.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -32,6 +33,10 @@ struct RecipeDecision {
   int64_t k = ShapedType::kDynamic;
 
   bool staysHighPrecision() const { return !reason.empty(); }
+  void stay(const Twine &why, const Twine &otherwise) {
+    reason = why.str();
+    suggestion = otherwise.str();
+  }
 };
 
 /// The `fp8.name` of `op`; empty if it has none.
@@ -45,6 +50,31 @@ std::string describeOperand(const OperandFormat &operand);
 
 /// The remark for `op`, one for every contraction, taken or refused.
 void remarkDecision(linalg::LinalgOp op, const RecipeDecision &decision);
+void remarkDecision(GroupedMatmulOp op, const RecipeDecision &decision);
+
+/// Pads the last dimension of `tensor` with `amount` zeros, which change
+/// neither an amax nor a product.
+Value padK(RewriterBase &rewriter, Location loc, Value tensor,
+           OpFoldResult amount);
+/// The zeros that the decision wants at the end of K, the last dimension of
+/// `a`.
+OpFoldResult getPadding(RewriterBase &rewriter, Location loc,
+                        const RecipeDecision &decision, Value a);
+/// What `format` makes of [batch x] rows x K.
+ScaledType getScaledType(RankedTensorType type, const OperandFormat &format);
+/// `tensor`, [batch x] rows x K, quantised as `format` says.
+Value quantizeOperand(RewriterBase &rewriter, Location loc, Value tensor,
+                      const OperandFormat &format, RecipeAttrInterface recipe);
+
+/// Decides whether K is padded, once `decision` has a recipe and K; says why
+/// not.
+void decidePadding(RecipeDecision &decision, double maxPadding);
+
+/// What `decision`, which has the recipe, makes of a grouped matmul; and that
+/// done.
+void decideGrouped(GroupedMatmulOp op, const GemmRoles &roles,
+                   double maxPadding, RecipeDecision &decision);
+void quantizeGrouped(GroupedMatmulOp op, const RecipeDecision &decision);
 
 } // namespace mlir::fp8
 

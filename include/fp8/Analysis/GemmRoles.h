@@ -15,6 +15,8 @@
 
 namespace mlir::fp8 {
 
+class GroupedMatmulOp;
+
 /// Finds which values of a function are gradients and which are weights, and
 /// from that the role of a contraction and what its operands hold.
 ///
@@ -40,6 +42,9 @@ public:
   /// a function that marks no argument as one, any argument), wgrad if it is
   /// not.
   GemmRole getRole(Value a, Value b) const;
+  /// The same of one whose form says which gradient it is: that of weights sums
+  /// over tokens.
+  GemmRole getRole(GroupedMatmulOp op) const;
 
   /// What the two operands of a contraction of role `role` hold. In fprop and
   /// dgrad of an unbatched contraction one operand is the weight: the marked
