@@ -26,6 +26,8 @@ static void copyPart(KernelBuilder &b, Value shared,
     origin = b.add(origin, first);
   }
   Value k = b.mul(slot.k, tile.getBoxK());
+  if (slot.firstK)
+    k = b.add(k, slot.firstK);
   for (int64_t box = 0, e = rows / tile.getBoxRows(); box < e; ++box) {
     Value row = b.add(origin, box * tile.getBoxRows());
     SmallVector<Value> coordinates{k, row};

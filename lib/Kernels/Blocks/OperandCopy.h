@@ -20,6 +20,8 @@ struct RingSlot {
   /// `batch` is null without batches. The barrier may be in the other one of
   /// two blocks (shared::cluster).
   Value barrier, k, batch;
+  /// Elements of K before block 0; null for none.
+  Value firstK = {};
 };
 
 /// An operand of a tile: its first row, where it lies in the first slot, and

@@ -39,3 +39,54 @@ SmallVector<int64_t> OperandTile::getBox() const {
 }
 
 int64_t OperandTile::getBoxBytes() const { return boxRows * kRowBytes; }
+
+/// The bytes of a word at `first` that are before `end`, as a mask.
+static Value getMaskBefore(KernelBuilder &b, Value first, Value end) {
+  Value count = b.select(b.less(first, end), b.sub(end, first), b.i32(0));
+  Value bits = b.widen(b.mul(b.min(count, b.i32(4)), 8));
+  Value mask = b.sub(arith::ShLIOp::create(b, b.i64(1), bits), b.i64(1));
+  return arith::TruncIOp::create(b, b.getI32Type(), mask);
+}
+
+void OperandTile::clearOutside(KernelBuilder &b, Value slot, Value begin,
+                               Value end, Value thread, int64_t threads) const {
+  auto forEachWord = [&](llvm::function_ref<void(Value)> body) {
+    b.loopRolled(thread, b.i32(bytes / 4), b.i32(threads), {},
+                 [&](Value index, ValueRange) -> SmallVector<Value> {
+                   body(index);
+                   return {};
+                 });
+  };
+  // Whether the word at byte `first` has any of it.
+  auto isOutside = [&](Value first, Value begin, Value end) -> Value {
+    return arith::OrIOp::create(b, b.less(first, begin),
+                                b.less(end, b.add(first, 4)));
+  };
+  if (isTransposed()) {
+    // Whole lines, which are swizzled in themselves.
+    Value firstLine = b.mul(begin, swizzle), lastLine = b.mul(end, swizzle);
+    forEachWord([&](Value index) {
+      Value inBox = b.mul(b.rem(index, getBoxBytes() / 4), 4);
+      b.ifThen(isOutside(inBox, firstLine, lastLine),
+               [&] { b.store(b.i32(0), b.offset(slot, b.mul(index, 4))); });
+    });
+    return;
+  }
+  Value beginByte = b.mul(begin, elementBytes);
+  Value endByte = b.mul(end, elementBytes);
+  forEachWord([&](Value index) {
+    Value row = b.div(index, kRowBytes / 4);
+    Value word = b.rem(index, kRowBytes / 4), first = b.mul(word, 4);
+    b.ifThen(isOutside(first, beginByte, endByte), [&] {
+      // Address bits 4.. are exclusive-ored with those of the row.
+      Value chunk = b.bitXor(b.shiftRight(word, 2), b.bitAnd(row, 7));
+      Value address =
+          b.offset(slot, b.add(b.add(b.mul(row, kRowBytes), b.mul(chunk, 16)),
+                               b.mul(b.bitAnd(word, 3), 4)));
+      // What is before the end and not before the beginning, which lies ahead.
+      Value mask = b.bitXor(getMaskBefore(b, first, endByte),
+                            getMaskBefore(b, first, beginByte));
+      b.store(b.bitAnd(b.load(address, b.getI32Type()), mask), address);
+    });
+  });
+}

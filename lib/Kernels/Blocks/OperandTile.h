@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_KERNELS_BLOCKS_OPERANDTILE_H
 #define FP8_LIB_KERNELS_BLOCKS_OPERANDTILE_H
 
+#include "KernelBuilder.h"
 #include "fp8/Kernels/Matmul/MatmulSpec.h"
 
 namespace mlir::fp8 {
@@ -73,6 +74,12 @@ public:
   }
   /// From one group of 64 rows to the next, where all are multiples of 64.
   int64_t getSliceBytes() const { return 64 * kRowBytes; }
+
+  /// Clears what is of K before `begin` or from `end` (i32, elements) on in the
+  /// operand's part of a slot, which begins at `slot` in shared memory; this is
+  /// thread `thread` of `threads`.
+  void clearOutside(KernelBuilder &b, Value slot, Value begin, Value end,
+                    Value thread, int64_t threads) const;
 
 private:
   Type elementType;

@@ -12,8 +12,8 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 TileScheduler::TileScheduler(KernelBuilder &b, Shape shape, Extents extents,
-                             Rank rank)
-    : shape(shape), batch(extents.batch), rank(rank) {
+                             Rank rank, std::optional<Groups> groups)
+    : shape(shape), groups(groups), batch(extents.batch), rank(rank) {
   Type i32 = b.getI32Type();
   if (rank.m || rank.n) {
     first = NVVM::ClusterIdXOp::create(b, i32);
@@ -24,7 +24,8 @@ TileScheduler::TileScheduler(KernelBuilder &b, Shape shape, Extents extents,
   }
   kBlocks = b.ceilDiv(extents.k, shape.blockK);
   for (ResultExtents extent : extents.results) {
-    Value tilesM = b.ceilDiv(extent.m, shape.clusterM);
+    Value tilesM = hasGroupsOfRows() ? groups->table.getNumTiles()
+                                     : b.ceilDiv(extent.m, shape.clusterM);
     Value tilesN = b.ceilDiv(extent.n, shape.clusterN);
     tiles.push_back({tilesM, tilesN, count});
     Value own = b.mul(tilesM, tilesN);
@@ -59,10 +60,29 @@ Tile TileScheduler::getTile(KernelBuilder &b, Value item) const {
     inBatch = b.select(isBefore, inBatch, b.sub(tile.index, other.first));
   }
   tile.batch = b.i32(0);
-  if (batch) {
+  Value firstRow = b.i32(0);
+  if (hasGroupsOfRows()) {
+    const GroupTable &table = groups->table;
+    tile.batch = table.find(b.div(inBatch, tilesN));
+    Value first = table.getFirstTile(tile.batch);
+    tilesM = b.sub(table.getFirstTile(b.add(tile.batch, 1)), first);
+    inBatch = b.sub(inBatch, b.mul(first, tilesN));
+    firstRow = table.getBegin(tile.batch);
+    tile.rowEnd = table.getEnd(tile.batch);
+  } else if (batch) {
     Value perBatch = b.mul(tilesM, tilesN);
     tile.batch = b.div(inBatch, perBatch);
     inBatch = b.rem(inBatch, perBatch);
+  }
+  if (groups && !groups->ofRows) {
+    Value begin = groups->table.getBegin(tile.batch);
+    Value end = groups->table.getEnd(tile.batch);
+    tile.headK = groups->inBlocks ? b.rem(begin, shape.blockK) : b.i32(0);
+    tile.firstK = b.sub(begin, tile.headK);
+    Value size = b.sub(end, tile.firstK);
+    tile.kEnd =
+        b.select(b.equal(begin, end), b.i32(0), b.ceilDiv(size, shape.blockK));
+    tile.restK = b.rem(size, shape.blockK);
   }
   // The last group may have fewer rows of tiles.
   int64_t group = llvm::divideCeil(shape.group * shape.tileM, shape.clusterM);
@@ -71,6 +91,7 @@ Tile TileScheduler::getTile(KernelBuilder &b, Value item) const {
   Value inGroup = b.rem(inBatch, perGroup);
   Value rows = b.min(b.sub(tilesM, firstM), b.i32(group));
   tile.m = b.mul(b.add(firstM, b.rem(inGroup, rows)), shape.clusterM);
+  tile.m = b.add(tile.m, firstRow);
   if (rank.m)
     tile.m = b.add(tile.m, b.mul(rank.m, shape.tileM));
   tile.n = b.mul(b.div(inGroup, rows), shape.clusterN);

@@ -9,7 +9,9 @@
 #ifndef FP8_LIB_KERNELS_BLOCKS_TILESCHEDULER_H
 #define FP8_LIB_KERNELS_BLOCKS_TILESCHEDULER_H
 
-#include "KernelBuilder.h"
+#include "GroupTable.h"
+
+#include <optional>
 
 namespace mlir::fp8 {
 
@@ -22,13 +24,20 @@ struct Tile {
   Value index, split;
   /// Which result it is of, null if there is one.
   Value result;
+  /// Where the rows of its group end, null without groups of rows; and where
+  /// the K of its group begins, in elements, null without groups of K.
+  Value rowEnd, firstK;
+  /// Elements of K in front of the group in its first block; and elements up to
+  /// its end in the last one, 0 if that is whole.
+  Value headK, restK;
 };
 
 /// Persistent: block i of g computes work items i, i + g, i + 2g, ..., or a
 /// cluster all of the neighbouring tiles of such an item. Items
 /// that run at the same time share their operands in L2: the tiles of `group`
 /// rows are walked down M before the next column, the parts of a tile one
-/// after another. Results come one after another, too.
+/// after another. Results come one after another, too, and so do groups of rows
+/// or of K, of which a tile's number of batch is the number.
 class TileScheduler {
 public:
   struct Shape {
@@ -55,7 +64,17 @@ public:
     Value m, n;
   };
 
-  TileScheduler(KernelBuilder &b, Shape shape, Extents extents, Rank rank);
+  /// Ranges of the rows of the only result, or of K, each with a result of
+  /// its own.
+  struct Groups {
+    GroupTable table;
+    bool ofRows;
+    /// Whether K begins at a whole block, as factors along it do.
+    bool inBlocks;
+  };
+
+  TileScheduler(KernelBuilder &b, Shape shape, Extents extents, Rank rank,
+                std::optional<Groups> groups = std::nullopt);
 
   /// First item of this block or cluster, distance to its next one, and their
   /// number.
@@ -65,9 +84,13 @@ public:
   Value getKBlocks() const { return kBlocks; }
   /// With clusters, some tiles of an item may lie outside of the result.
   Tile getTile(KernelBuilder &b, Value item) const;
+  const std::optional<Groups> &getGroups() const { return groups; }
 
 private:
+  bool hasGroupsOfRows() const { return groups && groups->ofRows; }
+
   Shape shape;
+  std::optional<Groups> groups;
   Value batch;
   Rank rank;
   Value first, stride, count;

@@ -68,6 +68,11 @@ void BulkTileStore::finish(Value thread) {
   b.ifThen(b.less(thread, b.i32(32)), [&] { waitForWrites(b); });
 }
 
+void BulkTileStore::skipWave(Value thread) {
+  // Buffers of later waves may be those that were to be next to last.
+  b.ifThen(b.less(thread, b.i32(32)), [&] { waitForReads(b, 0); });
+}
+
 Value BulkTileStore::getSwizzled(Value row, Value chunk) {
   Value linear = b.add(b.mul(row, shape.slabBytes), b.mul(chunk, 16));
   // Address bits 4.. are exclusive-ored with bits 7..: 3, 2 or 1 of them.
@@ -143,13 +148,31 @@ void BulkTileStore::writeSlab(Value buffer, Value thread, int64_t firstCol,
   }
 }
 
+std::pair<Value, Value> DirectTileStore::locate(Value result, Value indexM,
+                                                Value indexN) {
+  Value inside = b.bitAnd(b.less(indexM, m), b.less(indexN, n));
+  Value index = b.add(b.mul(b.widen(indexM), strideM), b.widen(indexN));
+  return {b.element(result, index, elementType), inside};
+}
+
 void DirectTileStore::storeWave(Value result, const Fragment &fragment,
                                 PackedAt packedAt) {
   int64_t width = elementType.getIntOrFloatBitWidth();
   // PTX has no 8-bit registers: a 16-bit one stands in.
-  std::string code = "st.global.b" + std::to_string(width) + " [$0], $1;";
+  auto getCode = [](int64_t width) {
+    return "st.global.b" + std::to_string(width) + " [$0], $1;";
+  };
   for (auto [pair, place] : llvm::enumerate(layout.pairs)) {
     Value packed = packedAt(pair);
+    Value row = fragment.getRow(b, layout, place.row);
+    if (inPairs) {
+      auto [address, inside] =
+          locate(result, row, fragment.getCol(b, place.col, 0));
+      if (isa<VectorType>(packed.getType()))
+        packed = LLVM::BitcastOp::create(b, b.getI64Type(), packed);
+      b.ptx(getCode(2 * width), {address, packed}, inside);
+      continue;
+    }
     for (int64_t e = 0; e < 2; ++e) {
       Value value;
       if (width == 32)
@@ -157,13 +180,10 @@ void DirectTileStore::storeWave(Value result, const Fragment &fragment,
       else
         value = LLVM::TruncOp::create(b, b.getI16Type(),
                                       b.shiftRight(packed, e * width));
-      Value row = fragment.getRow(b, layout, place.row);
       Value col = fragment.getCol(b, place.col, e);
-      Value indexM = fragment.swapped ? col : row;
-      Value indexN = fragment.swapped ? row : col;
-      Value inside = b.bitAnd(b.less(indexM, m), b.less(indexN, n));
-      Value index = b.add(b.mul(b.widen(indexM), strideM), b.widen(indexN));
-      b.ptx(code, {b.element(result, index, elementType), value}, inside);
+      auto [address, inside] = fragment.swapped ? locate(result, col, row)
+                                                : locate(result, row, col);
+      b.ptx(getCode(width), {address, value}, inside);
     }
   }
 }

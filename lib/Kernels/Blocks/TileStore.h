@@ -36,6 +36,8 @@ public:
                  PackedAt packedAt);
   /// Before the kernel ends.
   void finish(Value thread);
+  /// In place of a wave that is stored otherwise, before tiles follow.
+  void skipWave(Value thread);
 
 private:
   /// The pairs of columns [firstCol, firstCol + slab) from `packed`, which are
@@ -59,19 +61,26 @@ private:
 /// Stores each element by itself, if it lies inside of the result.
 class DirectTileStore {
 public:
+  /// `inPairs` promises that neighbours along N, which are not swapped, can be
+  /// stored together.
   DirectTileStore(KernelBuilder &b, Type elementType,
-                  const FragmentLayout &layout, Value m, Value n, Value strideM)
+                  const FragmentLayout &layout, Value m, Value n, Value strideM,
+                  bool inPairs = false)
       : b(b), elementType(elementType), layout(layout), m(m), n(n),
-        strideM(strideM) {}
+        strideM(strideM), inPairs(inPairs) {}
 
   /// `result` points to the first element of the batch.
   void storeWave(Value result, const Fragment &fragment, PackedAt packedAt);
 
 private:
+  /// The address of a row's element, and whether it is in the result.
+  std::pair<Value, Value> locate(Value result, Value indexM, Value indexN);
+
   KernelBuilder &b;
   Type elementType;
   const FragmentLayout &layout;
   Value m, n, strideM;
+  bool inPairs;
 };
 
 } // namespace mlir::fp8

@@ -34,7 +34,6 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
           context, getNameOfResult(name, result), element, rank, access,
           std::max(alignment, bytes)));
   };
-  int64_t rank = spec.getRank();
   Type f32 = Float32Type::get(context);
   auto getFactorType = [&](ScaleBlock scale) -> Type {
     if (scale == ScaleBlock::Row16)
@@ -48,11 +47,12 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
           {"b", spec.b}}) {
       Type element = operand.elementType;
       add(name, isPacked(element) ? IntegerType::get(context, 8) : element,
-          rank, KernelAccess::Read, kBulkAlignment);
+          spec.getRank(name), KernelAccess::Read, kBulkAlignment);
       // Only those of neighbouring columns, B's rows, are loaded together.
       // Those of microscaling are copied by four, as are some others.
+      std::string factors = ("scale_" + name).str();
       if (operand.scale != ScaleBlock::None)
-        add(("scale_" + name).str(), getFactorType(operand.scale), rank,
+        add(factors, getFactorType(operand.scale), spec.getRank(factors),
             KernelAccess::Read,
             name == "b" && operand.scale == ScaleBlock::Row
                 ? alignment
@@ -64,11 +64,14 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
       add("operand" + std::to_string(i), operand.elementType, operand.rank,
           KernelAccess::Read, alignment);
   }
+  result = 0;
+  if (spec.isGrouped())
+    add("offsets", IntegerType::get(context, 32), 1, KernelAccess::Read, 4);
   for (result = 0; result < spec.results.size(); ++result) {
-    add("d", spec.resultType, rank, KernelAccess::Write,
+    add("d", spec.resultType, spec.getRank("d"), KernelAccess::Write,
         storesInBulk ? kBulkAlignment : 1);
     if (spec.amax)
-      add("amax", f32, rank, KernelAccess::Raise, 4);
+      add("amax", f32, spec.getRank("amax"), KernelAccess::Raise, 4);
   }
   return arguments;
 }
@@ -144,6 +147,45 @@ struct MatmulKernelOp
   }
 };
 
+struct GroupedMatmulKernelOp
+    : KernelOpInterface::ExternalModel<GroupedMatmulKernelOp, GroupedMatmulOp> {
+  FailureOr<std::unique_ptr<KernelSpec>>
+  getKernelSpec(Operation *op, std::string &reason) const {
+    FailureOr<MatmulSpec> spec =
+        MatmulSpec::get(cast<GroupedMatmulOp>(op), reason);
+    if (failed(spec))
+      return failure();
+    return std::unique_ptr<KernelSpec>(
+        std::make_unique<MatmulSpec>(std::move(*spec)));
+  }
+
+  KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
+    auto op = cast<GroupedMatmulOp>(operation);
+    Location loc = op.getLoc();
+    KernelOperands operands;
+    Value a = addOperand(b, op.getA(), operands.ins);
+    Value otherB = addOperand(b, op.getB(), operands.ins);
+    llvm::append_range(operands.ins, op.getEpilogueOperands());
+    operands.ins.push_back(op.getOffsets());
+    std::string unused;
+    operands.captures = MatmulSpec::get(op, unused)->captures;
+    RankedTensorType type = op.getResult().getType();
+    int64_t rankOfB = op.getShapeOfB().size();
+    SmallVector<OpFoldResult> sizes;
+    if (op.sumsGroups())
+      sizes.push_back(b.getIndexAttr(op.getNumGroups()));
+    sizes.push_back(
+        tensor::getMixedSize(b, loc, a, op.getTransposeA() ? 1 : 0));
+    sizes.push_back(tensor::getMixedSize(
+        b, loc, otherB, op.getTransposeB() ? rankOfB - 1 : rankOfB - 2));
+    Value out = tensor::EmptyOp::create(b, loc, sizes, type.getElementType());
+    if (out.getType() != type)
+      out = tensor::CastOp::create(b, loc, type, out);
+    operands.outs = {out};
+    return operands;
+  }
+};
+
 /// Of a pair: those of the first, with the operands of both epilogues, and the
 /// second one's B.
 KernelOperands getOperandsOfPair(MatmulGroupOp group, OpBuilder &b) {
@@ -209,6 +251,7 @@ void fp8::registerMatmulKernels(DialectRegistry &registry) {
                   tensor::TensorDialect>();
   registry.addExtension(+[](MLIRContext *context, FP8Dialect *) {
     MatmulOp::attachInterface<MatmulKernelOp>(*context);
+    GroupedMatmulOp::attachInterface<GroupedMatmulKernelOp>(*context);
     MatmulGroupOp::attachInterface<MatmulGroupKernelOp>(*context);
   });
 }

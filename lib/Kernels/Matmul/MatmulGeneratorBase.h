@@ -21,6 +21,8 @@ public:
     const auto &matmul = cast<MatmulSpec>(spec);
     std::string label =
         matmul.getTypesName() + (matmul.batched ? "_batch" : "");
+    if (matmul.isGrouped())
+      label += matmul.grouping == Grouping::Rows ? "_grouped" : "_grouped_k";
     if (matmul.isPair())
       label += "_pair";
     if (matmul.isGroup())

@@ -14,6 +14,8 @@ using namespace mlir::fp8;
 
 Value MatmulParams::getParam(const Tile &tile, StringRef name,
                              StringRef part) const {
+  if (tile.rowEnd && name == "m" && part.empty())
+    return tile.rowEnd;
   Value param = getParam(name + part);
   if (!param || !tile.result || spec.getCount(name) == 1)
     return param;
@@ -38,7 +40,7 @@ TileScheduler::Extents MatmulParams::getExtents() const {
 
 Value MatmulParams::getResult(const Tile &tile) const {
   Value result = getParam(tile, "d", ".ptr");
-  if (!spec.batched)
+  if (!spec.hasBatch("d"))
     return result;
   return b.element(
       result, b.mul(b.widen(tile.batch), getParam(tile, "d", ".stride_batch")),
@@ -81,8 +83,9 @@ void MatmulParams::setSources(Epilogue &epilogue, const Tile &tile) const {
     if (operand.scale == ScaleBlock::None || isBlockedAlongK(operand.scale))
       return std::nullopt;
     bool perRow = operand.scale == ScaleBlock::Row;
-    FragmentSource source = getSource(name, b.getF32Type(), perRow && isA,
-                                      perRow && !isA, spec.batched, tile);
+    FragmentSource source =
+        getSource(name, b.getF32Type(), perRow && isA, perRow && !isA,
+                  spec.hasBatch(isA ? "scale_a" : "scale_b"), tile);
     // One factor a row, next to each other.
     source.strideM = b.i64(1);
     return source;

@@ -26,7 +26,7 @@ class SignatureBuilder {
 public:
   SignatureBuilder(KernelSignature &signature, const MatmulSpec &spec,
                    const MatmulForm &form)
-      : signature(signature), spec(spec), form(form), rank(spec.getRank()) {}
+      : signature(signature), spec(spec), form(form) {}
 
   void build(KernelSignature::Launch &launch);
 
@@ -44,7 +44,6 @@ private:
   KernelSignature &signature;
   const MatmulSpec &spec;
   const MatmulForm &form;
-  int64_t rank;
   /// Of each result.
   SmallVector<AffineExpr> m, n;
   AffineExpr k, batch;
@@ -62,6 +61,7 @@ void SignatureBuilder::addExtents() {
   auto addExtent = [&](StringRef name, StringRef argument, Major major,
                        bool isRows) {
     bool isLast = isRows == (major == Major::MN);
+    int64_t rank = spec.getRank(argument);
     return signature.addExtent(name, argument, isLast ? rank - 1 : rank - 2);
   };
   for (result = 0; result < spec.results.size(); ++result) {
@@ -78,12 +78,14 @@ void SignatureBuilder::addExtents() {
   k = addExtent("k", "a", spec.a.major, /*isRows=*/false) * spec.a.getSharing();
   if (spec.batched)
     batch = signature.addExtent("batch", "a", 0);
+  if (spec.isGrouped())
+    batch = signature.addExtent("bounds", "offsets", 0) - 1;
 }
 
 void SignatureBuilder::addMap(StringRef name, ArrayRef<int64_t> box,
                               int64_t swizzle) {
   SmallVector<int64_t> extents(box);
-  if (spec.batched)
+  if (spec.hasBatch(name))
     extents.push_back(1);
   if (std::optional<std::string> own = getName(name))
     signature.addTensorMap(*own + ".map", *own, extents, swizzle, kL2Bytes);
@@ -97,14 +99,16 @@ void SignatureBuilder::addOperandMap(StringRef name, const OperandTile &tile) {
 void SignatureBuilder::addResult() {
   if (!getName("d"))
     return;
-  if (!form.storeBytes) {
+  // Waves that rows of other groups share are stored element by element.
+  if (!form.storeBytes || spec.grouping == Grouping::Rows) {
     std::string d = *getName("d");
     signature.addPointer(d + ".ptr", d);
-    signature.addStride(d + ".stride_m", d, rank - 2);
-    if (spec.batched)
+    signature.addStride(d + ".stride_m", d, spec.getRank("d") - 2);
+    if (spec.hasBatch("d"))
       signature.addStride(d + ".stride_batch", d, 0);
-    return;
   }
+  if (!form.storeBytes)
+    return;
   int64_t bytes = spec.resultType.getIntOrFloatBitWidth() / 8;
   addMap("d", {form.storeBytes / bytes, form.storeRows},
          form.storeBytes == 16 ? 0 : form.storeBytes);
@@ -115,12 +119,13 @@ void SignatureBuilder::addFactors(StringRef name, const OperandSpec &operand) {
   if (operand.scale == ScaleBlock::None || !own)
     return;
   signature.addPointer(*own + ".ptr", *own);
+  int64_t rank = spec.getRank(name);
   if (isBlockedAlongK(operand.scale)) {
     bool isKMajor = operand.factorMajor == Major::K;
     signature.addStride(*own + ".stride_row", *own, rank - (isKMajor ? 2 : 1));
     signature.addStride(*own + ".stride_k", *own, rank - (isKMajor ? 1 : 2));
   }
-  if (spec.batched)
+  if (spec.hasBatch(name))
     signature.addStride(*own + ".stride_batch", *own, 0);
   if (operand.scale == ScaleBlock::Row16) {
     std::string ofTensor = *getName("tensor_" + name.str());
@@ -156,8 +161,11 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   addExtents();
   AffineExpr tiles = getAffineConstantExpr(0, k.getContext()), sums = tiles;
   for (auto [ofM, ofN] : llvm::zip_equal(m, n)) {
-    tiles = tiles + ofM.ceilDiv(form.clusterM) *
-                        ofN.ceilDiv(spec.getResultCols(form.clusterN));
+    AffineExpr tilesM = ofM.ceilDiv(form.clusterM);
+    // Each group may begin a tile that another one's rows would fill.
+    if (spec.grouping == Grouping::Rows)
+      tilesM = tilesM + batch;
+    tiles = tiles + tilesM * ofN.ceilDiv(spec.getResultCols(form.clusterN));
     sums = sums + ofM * ofN * (spec.isPair() ? 2 : 1);
   }
   for (size_t result = 0; result < spec.getNumSets(); ++result)
@@ -168,7 +176,9 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
     std::string amax = *getName("amax");
     signature.addPointer(amax + ".ptr", amax);
   }
-  if (spec.batched)
+  if (spec.isGrouped())
+    signature.addPointer("offsets.ptr", "offsets");
+  if (spec.batched || spec.grouping == Grouping::K)
     tiles = tiles * batch;
   if (int64_t parts = form.splitK; parts > 1) {
     int64_t blocks = form.clusterSize;
@@ -186,7 +196,7 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
       if (std::optional<std::string> own = getName(name))
         signature.addValue(*own, (*extents)[result], 32);
   signature.addValue("k", k, 32);
-  if (spec.batched)
+  if (spec.batched || spec.grouping == Grouping::K)
     signature.addValue("batch", batch, 32);
   launch.grid = {tiles};
   launch.block = form.threads;
@@ -195,6 +205,7 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   launch.resident = 1;
   launch.overlap = true;
   launch.flops = sums * k * 2;
+  // Those of all groups are as many as of one product.
   if (spec.batched)
     launch.flops = launch.flops * batch;
 }

@@ -17,6 +17,9 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
+/// A block keeps a table of them in shared memory.
+static constexpr int64_t kMostGroups = 1024;
+
 /// The granularity that kernels know for a factor block, if any.
 static std::optional<ScaleBlock> getScaleBlock(ScaledType type) {
   int64_t rank = type.getRank();
@@ -71,7 +74,8 @@ StoredFactors StoredFactors::get(Value operand) {
 }
 
 /// What the op's epilogue reads beside the accumulator.
-static void getEpilogue(MatmulOp op, MatmulSpec &spec) {
+template <typename OpTy>
+static void getEpilogue(OpTy op, MatmulSpec &spec) {
   if (!op.hasEpilogue())
     return;
   spec.epilogue = &op.getEpilogue().front();
@@ -95,7 +99,8 @@ static void getEpilogue(MatmulOp op, MatmulSpec &spec) {
 
 /// Types, factors and layouts of A and B; fails, with the reason, if kernels do
 /// not know them.
-static LogicalResult getOperands(MatmulOp op, MatmulSpec &spec,
+template <typename OpTy>
+static LogicalResult getOperands(OpTy op, MatmulSpec &spec,
                                  std::string &reason) {
   for (auto [name, value, type, transposed, operand] :
        {std::tuple{"A", op.getA(), op.getElementTypeOfA(), op.getTransposeA(),
@@ -138,6 +143,18 @@ static LogicalResult checkRows(const MatmulSpec &spec, std::string &reason) {
   return success();
 }
 
+static LogicalResult checkCaptures(const MatmulSpec &spec,
+                                   std::string &reason) {
+  for (Value capture : spec.captures)
+    if (!capture.getType().isIntOrFloat()) {
+      reason = llvm::formatv(
+          "expected the epilogue to use scalars from around it, but got {0}",
+          capture.getType());
+      return failure();
+    }
+  return success();
+}
+
 FailureOr<MatmulSpec> MatmulSpec::get(MatmulOp op, std::string &reason) {
   MatmulSpec spec;
   if (failed(getOperands(op, spec, reason)))
@@ -156,13 +173,41 @@ FailureOr<MatmulSpec> MatmulSpec::get(MatmulOp op, std::string &reason) {
   if (failed(checkRows(spec, reason)))
     return failure();
   getEpilogue(op, spec);
-  for (Value capture : spec.captures)
-    if (!capture.getType().isIntOrFloat()) {
-      reason = llvm::formatv(
-          "expected the epilogue to use scalars from around it, but got {0}",
-          capture.getType());
-      return failure();
-    }
+  if (failed(checkCaptures(spec, reason)))
+    return failure();
+  return spec;
+}
+
+FailureOr<MatmulSpec> MatmulSpec::get(GroupedMatmulOp op, std::string &reason) {
+  MatmulSpec spec;
+  if (failed(getOperands(op, spec, reason)))
+    return failure();
+  // Which nobody has asked for.
+  if (op.getElementTypeOfA().isF32()) {
+    reason = "expected no operands in f32, which tensor cores round to TF32";
+    return failure();
+  }
+  spec.grouping = op.sumsGroups() ? Grouping::K : Grouping::Rows;
+  spec.groups = op.getNumGroups();
+  if (ShapedType::isDynamic(spec.groups) || spec.groups < 1 ||
+      spec.groups > kMostGroups) {
+    reason = llvm::formatv("expected a known number of groups from 1 to {0}",
+                           kMostGroups);
+    return failure();
+  }
+  SmallVector<int64_t> a = op.getShapeOfA(), b = op.getShapeOfB();
+  spec.accumulate = op.getAccumulate();
+  spec.resultType = op.getResult().getType().getElementType();
+  spec.m = a.front();
+  spec.n = b[b.size() - 2];
+  spec.k = ShapedType::isDynamic(a.back()) ? b.back() : a.back();
+  spec.batch = 1;
+  spec.results = {{spec.m, spec.n}};
+  if (failed(checkRows(spec, reason)))
+    return failure();
+  getEpilogue(op, spec);
+  if (failed(checkCaptures(spec, reason)))
+    return failure();
   return spec;
 }
 
@@ -306,6 +351,9 @@ int64_t MatmulSpec::getFactorWidth(bool ofA) const {
   const OperandSpec &operand = ofA ? a : b;
   bool isRowMajor =
       operand.scale == ScaleBlock::Row128 && operand.factorMajor == Major::MN;
+  // Rows of a group begin anywhere.
+  if (ofA && grouping == Grouping::Rows)
+    return 1;
   bool inFours = llvm::all_of(results, [&](ResultExtents result) {
     int64_t rows = ofA ? result.m : result.n;
     return !ShapedType::isDynamic(rows) && rows % 4 == 0;
@@ -414,6 +462,9 @@ bool MatmulSpec::hasKnownExtents() const {
 std::string MatmulSpec::describe() const {
   std::string key =
       llvm::formatv("{0} {1}x{2}x{3}x{4}", getTypesName(), batch, m, n, k);
+  if (isGrouped())
+    key += (grouping == Grouping::Rows ? " m/" : " k/") +
+           std::to_string(groups) + " groups";
   if (isGroup()) {
     key += sharesA ? " n" : " m";
     for (ResultExtents result : results)

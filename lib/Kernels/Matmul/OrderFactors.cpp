@@ -53,7 +53,7 @@ static bool isForMatmuls(OpResult factors) {
     return assemble.getType().getScaleType().isF32() && block.size() == 2 &&
            block.back() > 1 && block.back() != kWhole && block.front() == 1 &&
            llvm::all_of(assemble->getUsers(), [](Operation *user) {
-             return isa<MatmulOp>(user) && hasKernel(user);
+             return isa<MatmulOp, GroupedMatmulOp>(user) && hasKernel(user);
            });
   };
   return !factors.use_empty() && llvm::all_of(factors.getUses(), isAssembled);

@@ -22,6 +22,10 @@ static constexpr int64_t kMostChunkSums = 64;
 
 LogicalResult sm100::checkOperands(const MatmulSpec &spec,
                                    std::string &reason) {
+  if (spec.isGrouped()) {
+    reason = "expected no groups of rows or of K";
+    return failure();
+  }
   if (spec.isBlocked() && !spec.isMicroscaled()) {
     reason = "expected factors in f32 that change along K to be known powers "
              "of two, which tensor cores multiply as E8M0; others leave them "

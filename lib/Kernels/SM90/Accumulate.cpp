@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Accumulate.h"
+#include "../Blocks/BulkCopy.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -43,6 +44,28 @@ void Accumulator::release(Value stage) {
   ring.release(stage, lane);
 }
 
+void Accumulator::clearOthers(const Tile &tile, Value k, Value stage) {
+  if (!tile.restK)
+    return;
+  Value whole = b.i32(layout.rows.getBlockK());
+  Value isCut =
+      b.bitAnd(b.equal(b.add(k, 1), tile.kEnd), b.less(b.i32(0), tile.restK));
+  Value begin = b.select(b.equal(k, 0), tile.headK, b.i32(0));
+  Value end = b.select(isCut, tile.restK, whole);
+  b.ifThen(arith::OrIOp::create(b, isCut, b.less(b.i32(0), begin)), [&] {
+    int64_t threads = config.getConsumers() * 128;
+    for (auto [operand, offset] : {std::pair{&layout.rows, layout.offsetRows},
+                                   {&layout.cols, layout.offsetCols}})
+      operand->clearOutside(
+          b,
+          b.offset(kernel.shared,
+                   b.add(b.mul(stage, operand->getBytes()), offset)),
+          begin, end, kernel.thread, threads);
+    fenceForBulkCopies(b);
+    b.namedBarrier(b.i32(kAllConsumersBarrier), threads);
+  });
+}
+
 Value Accumulator::multiply(int64_t wave, Value stage, Value accumulator,
                             bool overwrite) {
   Value rows =
@@ -73,7 +96,8 @@ SmallVector<SmallVector<Value>>
 Accumulator::accumulateFast(const Tile &tile, RingPosition &position,
                             llvm::function_ref<void()> issued) {
   int64_t waves = config.getWaves();
-  bool split = config.getSplitK() > 1;
+  // A part of K, or a group of it, may have no blocks at all.
+  bool mayBeEmpty = config.getSplitK() > 1 || tile.restK;
   // The next block may be under way before the last is waited for, whose slot
   // is then given back.
   int64_t pending = config.getPending();
@@ -83,8 +107,7 @@ Accumulator::accumulateFast(const Tile &tile, RingPosition &position,
     NVVM::WgmmaWaitGroupSyncOp::create(b, pending);
     ring.release(stage, lane);
   };
-  if (split) {
-    // A part of K may have no blocks at all.
+  if (mayBeEmpty) {
     carried.assign(waves, wgmma.getZeros(b));
   } else {
     // The first block overwrites: no accumulator is cleared.
@@ -99,9 +122,10 @@ Accumulator::accumulateFast(const Tile &tile, RingPosition &position,
   }
   carried.append({position.stage, position.phase, previous});
   SmallVector<Value> final = b.loop(
-      begin, tile.kEnd, b.i32(1), carried, [&](Value, ValueRange carried) {
+      begin, tile.kEnd, b.i32(1), carried, [&](Value k, ValueRange carried) {
         RingPosition at{carried[waves], carried[waves + 1]};
         ring.waitFull(at);
+        clearOthers(tile, k, at.stage);
         SmallVector<Value> next =
             multiplyAll(at.stage, carried.take_front(waves),
                         /*overwrite=*/false);
@@ -213,9 +237,10 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
   int64_t waves = config.getWaves(), registers = wgmma.getNumRegisters();
   SmallVector<Value> initial(waves * registers, b.f32(0.0f));
   initial.append({position.stage, position.phase});
-  auto body = [&](Value, ValueRange carried) {
+  auto body = [&](Value k, ValueRange carried) {
     RingPosition at{carried[carried.size() - 2], carried.back()};
     ring.waitFull(at);
+    clearOthers(tile, k, at.stage);
     SmallVector<Value> colFactors = loadColFactors(at.stage);
     SmallVector<Value> next;
     Value product = wgmma.getUndefined(b);

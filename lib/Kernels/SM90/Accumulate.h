@@ -53,6 +53,9 @@ private:
   SmallVector<Value> drain(RingPosition position, Value &product,
                            ValueRange sums, int64_t pending);
   void release(Value stage);
+  /// Clears what of the tile's first and last slots is another group's K,
+  /// before any consumer multiplies it.
+  void clearOthers(const Tile &tile, Value k, Value stage);
   /// Issues wave `wave` of the slot.
   Value multiply(int64_t wave, Value stage, Value accumulator, bool overwrite);
   /// Issues all waves as one group.

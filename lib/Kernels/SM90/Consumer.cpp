@@ -16,10 +16,6 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Named barriers: 1.. are the consumers' own, these come after.
-static constexpr int64_t kTurnBarrier = 4;
-static constexpr int64_t kAllConsumersBarrier = 6;
-
 namespace {
 class Consumer {
 public:
@@ -41,6 +37,12 @@ private:
   /// `bulkStore` is null where each element is stored by itself.
   void storeWave(Epilogue &epilogue, BulkTileStore *bulkStore, const Tile &tile,
                  Value wave, ValueRange sums);
+
+  /// Element by element, or two by two, what of a wave is in the result.
+  void storeDirectly(const Tile &tile, const Fragment &fragment, bool inPairs,
+                     PackedAt packedAt);
+  /// Zeros for rows of no group, from `begin` on.
+  void clearRows(Value begin);
 
   const MatmulContext &kernel;
   const TileScheduler &scheduler;
@@ -142,6 +144,8 @@ void Consumer::build(Ring ring) {
            }
            return {position.stage, position.phase};
          });
+  if (const auto &groups = scheduler.getGroups(); groups && groups->ofRows)
+    clearRows(groups->table.getBegin(b.i32(groups->table.getNumGroups())));
   if (bulkStore)
     bulkStore->finish(b.bitAnd(kernel.thread, 127));
   if (spec.amax && !spec.isGroup())
@@ -218,18 +222,60 @@ void Consumer::storeWave(Epilogue &epilogue, BulkTileStore *bulkStore,
   };
   if (bulkStore) {
     SmallVector<Value> origin{tile.n, b.add(tile.m, waveRow)};
-    if (spec.batched)
+    if (spec.hasBatch("d"))
       origin.push_back(tile.batch);
-    bulkStore->storeWave(kernel.getParam(tile, "d", ".map"), wave, inGroup,
-                         origin, packedAt);
+    auto storeInBulk = [&](PackedAt packedAt) {
+      bulkStore->storeWave(kernel.getParam(tile, "d", ".map"), wave, inGroup,
+                           origin, packedAt);
+    };
+    if (!tile.rowEnd) {
+      storeInBulk(packedAt);
+    } else {
+      // Rows beyond the group's are another one's.
+      SmallVector<Value> packed;
+      for (size_t pair = 0; pair < fragments.pairs.size(); ++pair)
+        packed.push_back(packedAt(pair));
+      auto takePacked = [&](int64_t pair) { return packed[pair]; };
+      b.ifThenElse(
+          b.less(tile.rowEnd, b.add(origin[1], 64)),
+          [&] {
+            bulkStore->skipWave(inGroup);
+            storeDirectly(tile, fragment, /*inPairs=*/true, takePacked);
+          },
+          [&] { storeInBulk(takePacked); });
+    }
   } else {
-    Value result = kernel.getResult(tile);
-    DirectTileStore(b, spec.resultType, fragments, kernel.getParam(tile, "m"),
-                    kernel.getParam(tile, "n"),
-                    kernel.getParam(tile, "d", ".stride_m"))
-        .storeWave(result, fragment, packedAt);
+    storeDirectly(tile, fragment, /*inPairs=*/false, packedAt);
   }
   epilogue.endWave();
+}
+
+void Consumer::storeDirectly(const Tile &tile, const Fragment &fragment,
+                             bool inPairs, PackedAt packedAt) {
+  DirectTileStore(b, spec.resultType, fragments, kernel.getParam(tile, "m"),
+                  kernel.getParam(tile, "n"),
+                  kernel.getParam(tile, "d", ".stride_m"), inPairs)
+      .storeWave(kernel.getResult(tile), fragment, packedAt);
+}
+
+void Consumer::clearRows(Value begin) {
+  Type bits = b.getIntegerType(spec.resultType.getIntOrFloatBitWidth());
+  Value zero = arith::ConstantOp::create(b, b.getIntegerAttr(bits, 0));
+  Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
+  Value blocks = NVVM::GridDimXOp::create(b, b.getI32Type());
+  Value d = kernel.getParam("d.ptr"), stride = kernel.getParam("d.stride_m");
+  b.loopRolled(b.add(begin, block), kernel.getParam("m"), blocks, {},
+               [&](Value row, ValueRange) -> SmallVector<Value> {
+                 Value first = b.element(d, b.mul(b.widen(row), stride), bits);
+                 b.loopRolled(kernel.thread, kernel.getParam("n"),
+                              b.i32(config.getConsumers() * 128), {},
+                              [&](Value col, ValueRange) -> SmallVector<Value> {
+                                b.store(zero,
+                                        b.element(first, b.widen(col), bits));
+                                return {};
+                              });
+                 return {};
+               });
 }
 
 void fp8::buildConsumer(const MatmulContext &kernel,

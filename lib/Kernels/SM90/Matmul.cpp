@@ -49,6 +49,16 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
                           /*wholeRows=*/layout.rows.getParts() == 1,
                           /*wholeCols=*/layout.colsPart.getParts() == 1});
   buildBarriers(kernel, target, ring);
+  std::optional<TileScheduler::Groups> groups;
+  if (kernel.spec.isGrouped()) {
+    bool ofRows = kernel.spec.grouping == Grouping::Rows;
+    groups.emplace(TileScheduler::Groups{
+        GroupTable(b, kernel.spec.groups, kernel.shared, layout.offsetGroups),
+        ofRows, kernel.spec.isBlocked()});
+    groups->table.build(kernel.getParam("offsets.ptr"),
+                        kernel.getParam(ofRows ? "m" : "k"),
+                        config.getClusterM(), kernel.thread, layout.threads);
+  }
 
   TileScheduler scheduler(
       b,
@@ -56,7 +66,7 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
           config.getTileM(), kernel.spec.getResultCols(config.getTileN()),
           config.getClusterM(), kernel.spec.getResultCols(config.getClusterN()),
           config.getGroup(), config.getSplitK(), layout.rows.getBlockK()},
-      kernel.getExtents(), kernel.getTileRank());
+      kernel.getExtents(), kernel.getTileRank(), groups);
   int64_t producerWarp = config.getConsumers() * 4;
   b.ifThenElse(
       b.less(kernel.warp, b.i32(producerWarp)),

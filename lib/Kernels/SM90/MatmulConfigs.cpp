@@ -9,6 +9,7 @@
 // ordered by a model of their time (MatmulCost.cpp).
 
 #include "MatmulConfigs.h"
+#include "../Blocks/GroupTable.h"
 
 #include <numeric>
 
@@ -41,6 +42,16 @@ MatmulConfigs::MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target)
   n = std::accumulate(ns.begin(), ns.end(), int64_t(0));
   k = std::max<int64_t>(known.k, 1);
   batch = std::max<int64_t>(known.batch, 1);
+  if (spec.grouping == Grouping::K) {
+    batch = spec.groups;
+    k = llvm::divideCeil(k, batch);
+  } else if (spec.grouping == Grouping::Rows && spec.groups > 1) {
+    // Of unequal groups, which end somewhere in a tile, two stand for all.
+    batch = llvm::divideCeil(spec.groups, 2);
+    m = llvm::divideCeil(2 * m, spec.groups);
+    int64_t fewer = std::max<int64_t>(m * 7 / 20, 1);
+    ms = {fewer, std::max<int64_t>(m - fewer, 1)};
+  }
   kBlocks = llvm::divideCeil(k * spec.a.getElementBytes(), kRowBytes);
   resultBytes = spec.resultType.getIntOrFloatBitWidth() / 8;
   storesInBulk = spec.canStoreInBulk();
@@ -136,7 +147,8 @@ void MatmulConfigs::addConfigs(bool swapped,
 
 bool MatmulConfigs::setStages(TileConfig &config) const {
   auto getStages = [&](int64_t staging) {
-    int64_t used = kReserved;
+    int64_t used =
+        kReserved + (spec.isGrouped() ? GroupTable::getBytes(spec.groups) : 0);
     if (!config.swapped && storesInBulk)
       used += config.consumers * staging * 64 * kRowBytes;
     int64_t slot = (config.rows + config.cols) * kRowBytes +
@@ -165,7 +177,8 @@ GemmConfigAttr MatmulConfigs::getAttr(const TileConfig &config) const {
   // A single warpgroup has the next block under way before it waits for the
   // last; where several share a tile, the others keep the tensor core busy.
   bool isPending = spec.accumulate == Accumulate::Fast &&
-                   config.getSharers() == 1 && config.splitK == 1;
+                   config.getSharers() == 1 && config.splitK == 1 &&
+                   spec.grouping != Grouping::K;
   return GemmConfigAttr::get(
       target.getContext(), config.swapped ? config.cols : config.rows,
       config.swapped ? config.rows : config.cols, config.stages,

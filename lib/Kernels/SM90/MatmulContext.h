@@ -14,6 +14,10 @@
 
 namespace mlir::fp8 {
 
+/// Named barriers: 1.. are the consumers' own, these come after.
+inline constexpr int64_t kTurnBarrier = 4;
+inline constexpr int64_t kAllConsumersBarrier = 6;
+
 /// What is computed and how, where it lies, and which thread this is. "Rows"
 /// are the side of the tensor core that comes in 64s, "cols" the one that comes
 /// in 8s: A and B, or with swap_ab B and A.

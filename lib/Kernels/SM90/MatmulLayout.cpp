@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulLayout.h"
+#include "../Blocks/GroupTable.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -54,8 +55,9 @@ bool fp8::canOverlapPromotion(const MatmulSpec &spec,
   int64_t registers = 3 * config.cols / 2;
   if ((config.swapped ? spec.a : spec.b).scale == ScaleBlock::Row128)
     registers += config.cols / 4;
+  // It begins with a product, and a group of K may have none.
   return spec.accumulate == Accumulate::Promote && config.getWaves() == 1 &&
-         config.splitK == 1 &&
+         config.splitK == 1 && spec.grouping != Grouping::K &&
          registers <= getRegisters(spec, config.consumers).second - 36;
 }
 
@@ -147,6 +149,14 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
       return fail("expected {0} to divide 128 or be a multiple of it with "
                   "factors of 128 rows, but got {1}",
                   name, extent);
+  if (spec.isGrouped() && config.getSplitK() > 1)
+    return fail("expected no parts of K with groups, but got {0}", config);
+  if (spec.grouping == Grouping::K &&
+      (config.getSchedule() == GemmSchedule::PingPong || config.getOverlap() ||
+       config.getPending()))
+    return fail("expected the cooperative schedule without overlap and pending "
+                "products with groups of K, but got {0}",
+                config);
   if (spec.isPair() &&
       (swapped || config.getCols() % 16 != 0 ||
        layout.colsPart.getSwizzle() != layout.cols.getSwizzle()))
@@ -185,7 +195,7 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     return fail("expected rows of a tile that can be stored in slabs of 16 to "
                 "128 bytes, but got {0} elements of {1}",
                 spec.getResultCols(config.getTileN()), spec.resultType);
-  layout.place(config);
+  layout.place(spec, config);
   if (layout.sharedBytes > target.getSharedBytes())
     return fail("expected up to {0} bytes of shared memory, but {1} needs {2}",
                 target.getSharedBytes(), config, layout.sharedBytes);
@@ -198,7 +208,7 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   return layout;
 }
 
-void MatmulLayout::place(GemmConfigAttr config) {
+void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   int64_t stages = config.getStages();
   offsetRows = 0;
   offsetCols = offsetRows + stages * rows.getBytes();
@@ -212,5 +222,7 @@ void MatmulLayout::place(GemmConfigAttr config) {
   // A full and an empty barrier for each slot; a word for the last block of a
   // split tile.
   offsetBarriers = llvm::alignTo(offsetColScales + stages * colScales * 4, 8);
-  sharedBytes = offsetBarriers + stages * 16 + 16;
+  offsetGroups = offsetBarriers + stages * 16 + 16;
+  sharedBytes =
+      offsetGroups + (spec.isGrouped() ? GroupTable::getBytes(spec.groups) : 0);
 }

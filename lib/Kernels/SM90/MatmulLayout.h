@@ -45,7 +45,7 @@ struct MatmulLayout {
   /// Factors of a slot; those of columns, of a pair both halves'.
   int64_t rowScales = 0, colScales = 0;
   int64_t offsetRows, offsetCols, offsetStaging, offsetRowScales,
-      offsetColScales, offsetBarriers;
+      offsetColScales, offsetBarriers, offsetGroups;
   int64_t sharedBytes;
   int64_t threads;
   /// Registers of a producer and of a consumer thread after setmaxnreg.
@@ -62,7 +62,7 @@ struct MatmulLayout {
 
 private:
   /// Offsets, from the sizes.
-  void place(GemmConfigAttr config);
+  void place(const MatmulSpec &spec, GemmConfigAttr config);
 };
 
 /// Bytes of the factors along K in a slot of the ring.

@@ -29,7 +29,7 @@ static Value getMask(KernelBuilder &b, int64_t count, int64_t stride,
 }
 
 static void copyOperands(const MatmulContext &kernel, const Tile &tile,
-                         const RingSlot &slot) {
+                         RingSlot slot) {
   KernelBuilder &b = kernel.b;
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
@@ -45,12 +45,18 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
     colBlocks =
         getMask(b, cluster, 1,
                 clusterCols > 1 ? b.mul(kernel.rankOfCols, cluster) : Value());
+  // Groups of rows share a matrix of A, which has none for each of them.
+  auto getBatch = [&](StringRef name) {
+    return kernel.spec.hasBatch(name) ? tile.batch : Value();
+  };
+  slot.batch = getBatch(kernel.getRowName());
   copyOperand(b, kernel.shared,
               SharedOperand{kernel.getParam(tile, kernel.getRowName(), ".map"),
                             layout.rows, swapped ? tile.n : tile.m,
                             layout.offsetRows, layout.rows.getBytes(),
                             kernel.rankOfCols, rowBlocks},
               slot);
+  slot.batch = getBatch(kernel.getColName());
   auto copyCols = [&](Value map, int64_t offset) {
     copyOperand(b, kernel.shared,
                 SharedOperand{map, layout.colsPart, swapped ? tile.m : tile.n,
@@ -80,10 +86,9 @@ void fp8::buildOperandProducer(const MatmulContext &kernel,
                  ring.waitEmpty(position);
                  ring.expectBytes(position.stage, bytes);
                  Value barrier = ring.getFullBarrier(position.stage);
-                 copyOperands(
-                     kernel, tile,
-                     RingSlot{position, barrier, k,
-                              kernel.spec.batched ? tile.batch : Value()});
+                 copyOperands(kernel, tile,
+                              RingSlot{position, barrier, k, /*batch=*/Value(),
+                                       tile.firstK});
                  RingPosition next = ring.advance(position);
                  return {next.stage, next.phase};
                });
@@ -126,9 +131,14 @@ static ScaleCopy getScaleCopy(const MatmulContext &kernel, bool ofA,
       b.add(b.div(ofA ? tile.m : tile.n, rows), b.mul(kernel.lane, width));
   Value strideRow = kernel.getParam(tile, name, ".stride_row");
   Value index = b.mul(b.widen(first), strideRow);
-  if (spec.batched)
+  if (spec.hasBatch(ofA ? "scale_a" : "scale_b"))
     index = b.add(index, b.mul(b.widen(tile.batch),
                                kernel.getParam(tile, name, ".stride_batch")));
+  // K of a group begins with a block of factors.
+  if (tile.firstK)
+    index =
+        b.add(index, b.mul(b.widen(b.div(tile.firstK, layout.rows.getBlockK())),
+                           kernel.getParam(tile, name, ".stride_k")));
   Value step = arith::TruncIOp::create(b, b.getI32Type(),
                                        b.mul(strideRow, 32 * 4 * width));
   return {b.element(kernel.getParam(tile, name, ".ptr"), index, b.getF32Type()),

@@ -125,6 +125,9 @@ struct FirstProduct {
   size_t position = 0;
 };
 
+/// What the groups of a grouped matmul are ranges of.
+enum class Grouping { None, Rows, K };
+
 /// Everything about an fp8.matmul, or a group of them, that its kernel is made
 /// from; extents are run-time values, except for what they say about the choice
 /// of a config.
@@ -160,7 +163,23 @@ struct MatmulSpec : KernelSpec {
   /// One, or those of a group, which have the same A or else the same B.
   SmallVector<ResultExtents> results;
   bool sharesA = false;
+  /// Ranges that offsets in memory say, how many there are, and what of: of
+  /// rows, each with a matrix of B, or of K, each with one of results.
+  Grouping grouping = Grouping::None;
+  int64_t groups = 0;
 
+  bool isGrouped() const { return grouping != Grouping::None; }
+  /// Whether the argument of that name begins with a dimension of batches, or
+  /// of groups.
+  bool hasBatch(StringRef argument) const {
+    return batched ||
+           (grouping == Grouping::Rows &&
+            (argument == "b" || argument == "scale_b")) ||
+           (grouping == Grouping::K && argument == "d");
+  }
+  int64_t getRank(StringRef argument) const {
+    return hasBatch(argument) ? 3 : 2;
+  }
   bool isGroup() const { return results.size() > 1; }
   /// Whether each tile is of two products of one A, of which the columns that
   /// the tensor core has of it hold one half each.
@@ -189,7 +208,6 @@ struct MatmulSpec : KernelSpec {
     return a.scale == b.scale && fp8::isMicroscaled(a.scale);
   }
   bool isScaled() const { return a.scale != ScaleBlock::None; }
-  int64_t getRank() const { return batched ? 3 : 2; }
   /// How many factors of A, or of B, that change along K lie side by side
   /// wherever one of them is a row's: they can be copied together.
   int64_t getFactorWidth(bool ofA) const;
@@ -217,6 +235,7 @@ struct MatmulSpec : KernelSpec {
   /// Read the op; say why if no kernel can compute it.
   static FailureOr<MatmulSpec> get(MatmulOp op, std::string &reason);
   static FailureOr<MatmulSpec> get(MatmulGroupOp op, std::string &reason);
+  static FailureOr<MatmulSpec> get(GroupedMatmulOp op, std::string &reason);
   /// Of matmuls that one kernel is to compute; all have the same A, `sharesA`,
   /// or the same B.
   static FailureOr<MatmulSpec> get(ArrayRef<MatmulOp> matmuls, bool sharesA,

@@ -1,0 +1,67 @@
+# RUN: env FP8_CUDA_DRIVER=%emulator_library %python %s %fp8_tools
+# REQUIRES: linker
+# UNSUPPORTED: sanitizers
+"""Forward and both gradients of a mixture of experts under some recipes, from bf16 to the results, beside the CPU's:
+what has a kernel, and what is a loop over groups."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import ml_dtypes
+import numpy as np
+
+from fp8 import tensors
+
+GROUPS, T, N, K = 3, 256, 128, 384
+OFFSETS = [0, 70, 70, 230]
+PROGRAM = f"""
+func.func @main(%x: tensor<{T}x{K}xbf16> {{fp8.name = "x"}},
+                %w: tensor<{GROUPS}x{N}x{K}xbf16> {{fp8.name = "w", fp8.weight}},
+                %dy: tensor<{T}x{N}xbf16> {{fp8.name = "dy", fp8.grad}},
+                %offsets: tensor<{GROUPS + 1}xi32> {{fp8.name = "offsets"}})
+    -> (tensor<{T}x{N}xbf16>, tensor<{T}x{K}xbf16>, tensor<{GROUPS}x{N}x{K}xf32>) {{
+  %y = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<{GROUPS + 1}xi32>) accumulate = fast
+      : tensor<{T}x{K}xbf16>, tensor<{GROUPS}x{N}x{K}xbf16> -> tensor<{T}x{N}xbf16>
+  %dx = fp8.grouped_matmul %dy, %w offsets(%offsets : tensor<{GROUPS + 1}xi32>) transpose_b accumulate = fast
+      : tensor<{T}x{N}xbf16>, tensor<{GROUPS}x{N}x{K}xbf16> -> tensor<{T}x{K}xbf16>
+  %dw = fp8.grouped_matmul %dy, %x offsets(%offsets : tensor<{GROUPS + 1}xi32>) transpose_a transpose_b
+      accumulate = fast : tensor<{T}x{N}xbf16>, tensor<{T}x{K}xbf16> -> tensor<{GROUPS}x{N}x{K}xf32>
+  return %y, %dx, %dw : tensor<{T}x{N}xbf16>, tensor<{T}x{K}xbf16>, tensor<{GROUPS}x{N}x{K}xf32>
+}}
+"""
+# Products without a kernel.
+WITHOUT = {"sm_90a": {"none": 0, "current": 0, "rowwise": 0, "block": 0, "mxfp8": 3},
+           "sm_100a": {"rowwise": 3}}
+
+
+def main():
+    tool = os.path.join(sys.argv[1], "fp8-run")
+    rng = np.random.default_rng(0)
+    failures = 0
+    with tempfile.TemporaryDirectory() as folder:
+        source, inputs = os.path.join(folder, "experts.mlir"), os.path.join(folder, "inputs.safetensors")
+        with open(source, "w") as file:
+            file.write(PROGRAM)
+        values = {name: rng.standard_normal(shape).astype(ml_dtypes.bfloat16)
+                  for name, shape in (("x", (T, K)), ("w", (GROUPS, N, K)), ("dy", (T, N)))}
+        tensors.save(inputs, {**values, "offsets": np.array(OFFSETS, np.int32)})
+        for target, recipes in WITHOUT.items():
+            for recipe, without in recipes.items():
+                environment = {**os.environ, "FP8_EMULATOR_ARCH": target[3:].rstrip("a")}
+                done = subprocess.run([tool, source, f"--recipe={recipe}", f"--target={target}", f"--inputs={inputs}",
+                                       "--compare=cpu", "--tolerance=0.01"], env=environment, capture_output=True,
+                                      text=True)
+                found = done.stderr.count("remark: no kernel:")
+                if done.returncode or found != without:
+                    print(done.stdout, done.stderr[-3000:], f"{target} {recipe}: status {done.returncode}, {found} "
+                          f"products without a kernel, but expected {without}")
+                    failures += 1
+                else:
+                    print(f"{target} {recipe}: right", flush=True)
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+// RUN: fp8-opt %s --fp8-set-target=chip=sm_90a --fp8-select-kernels --split-input-file --verify-diagnostics
+// RUN: fp8-opt %s --fp8-set-target=chip=sm_90a --fp8-select-kernels --split-input-file 2>/dev/null | FileCheck %s
+
+// What no kernel computes is a loop over the groups.
+
+// CHECK-NOT: fp8_gpu.config
+
+!x = !fp8.scaled<256x1024xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+!w = !fp8.scaled<4x512x1024xf8E4M3FN, block = [1, 1, 32], scale = f8E8M0FNU>
+func.func @mxfp8(%x: !x, %w: !w, %offsets: tensor<5xi32>) -> tensor<256x512xbf16> {
+  // expected-remark @below {{no kernel: expected A to have f32 factors per tensor, per row, per 1x128 or per 128x128}}
+  %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<5xi32>) : !x, !w -> tensor<256x512xbf16>
+  return %0 : tensor<256x512xbf16>
+}
+
+// -----
+
+func.func @f32(%x: tensor<256x1024xf32>, %w: tensor<4x512x1024xf32>, %offsets: tensor<5xi32>) -> tensor<256x512xf32> {
+  // expected-remark @below {{no kernel: expected no operands in f32, which tensor cores round to TF32}}
+  %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<5xi32>) accumulate = fast
+      : tensor<256x1024xf32>, tensor<4x512x1024xf32> -> tensor<256x512xf32>
+  return %0 : tensor<256x512xf32>
+}
+
+// -----
+
+func.func @unknown(%x: tensor<256x1024xbf16>, %w: tensor<?x512x1024xbf16>, %offsets: tensor<?xi32>) -> tensor<256x512xbf16> {
+  // expected-remark @below {{no kernel: expected a known number of groups from 1 to 1024}}
+  %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<?xi32>) accumulate = fast
+      : tensor<256x1024xbf16>, tensor<?x512x1024xbf16> -> tensor<256x512xbf16>
+  return %0 : tensor<256x512xbf16>
+}
