@@ -1,0 +1,95 @@
+"""Makes the kernels that benchmarks/grouped.py checks and times: machine code, the description of each kernel's launch,
+and which one the selection takes for each shape.
+
+usage: grouped_kernels.py [--build-dir build] [--jobs N] [--candidates] --out DIR [KIND...]
+"""
+
+import argparse
+import json
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from grouped_shapes import KINDS, SHAPES, label
+
+TARGET = "--fp8-set-target=chip=sm_90a"
+FLOATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
+
+
+def operand(element, scale, extents):
+    shape = "x".join(map(str, extents))
+    if scale is None:
+        return f"tensor<{shape}x{element}>"
+    block = ["1"] * (len(extents) - len(scale)) + list(scale)
+    return f"!fp8.scaled<{shape}x{FLOATS[element]}, block = [{', '.join(block)}], scale = f32>"
+
+
+def program(kind, shape, number, config=None):
+    """A function of one product."""
+    groups, mean, n, k = shape
+    tokens = groups * mean
+    spec = KINDS[kind]
+    extents = (((tokens, k), (groups, n, k), (tokens, n)) if spec["grouped"] == "rows"
+               else ((n, tokens), (k, tokens), (groups, n, k)))
+    a = operand(spec["a"], spec["scale_a"], extents[0])
+    b = operand(spec["b"], spec["scale_b"], extents[1])
+    d = operand(spec["result"], None, extents[2])
+    offsets = f"tensor<{groups + 1}xi32>"
+    accumulate = " accumulate = fast" if spec["accumulate"] == "fast" else ""
+    pinned = f" {{fp8_gpu.config = {config}}}" if config else ""
+    return (f"func.func @s{number}(%a: {a}, %b: {b}, %offsets: {offsets}) -> {d} {{\n"
+            f"  %0 = fp8.grouped_matmul %a, %b offsets(%offsets : {offsets}){accumulate}{pinned} : {a}, {b} -> {d}\n"
+            f"  return %0 : {d}\n}}\n")
+
+
+def configs(text):
+    """Of each function of a program, those that it has."""
+    functions = re.split(r"func\.func @s\d+", text)[1:]
+    return [re.findall(r"#fp8_sm90.gemm<[^>]*>", function) for function in functions]
+
+
+def build(kind, groups, shapes, candidates, tools, out):
+    """Writes KIND_GROUPS.cubin and .json; returns the selected config of each shape."""
+    text = "".join(program(kind, shape, i) for i, shape in enumerate(shapes))
+
+    def run(*flags):
+        return subprocess.run([tools / "fp8-opt", TARGET, *flags], input=text, text=True, capture_output=True,
+                              check=True).stdout
+
+    chosen = configs(run("--fp8-select-kernels"))
+    tried = configs(run("--fp8-select-kernels=every-candidate")) if candidates else chosen
+    pinned = sorted({config for each in tried for config in each})
+    source = "".join(program(kind, shapes[0], i, config) for i, config in enumerate(pinned))
+    name = f"{kind}_{groups}"
+    built = out / f"{name}.built.mlir"
+    subprocess.run([tools / "fp8-opt", TARGET, "--fp8-build-kernels", "-o", built], input=source, text=True, check=True)
+    for what in ("cubin", "json"):
+        subprocess.run([tools / "fp8-translate", f"--kernels-to-{what}", built, "-o", out / f"{name}.{what}"], check=True)
+    built.unlink()
+    return {label(shape): config[0] for shape, config in zip(shapes, chosen)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build-dir", default="build")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--candidates", action="store_true", help="also those that may be better")
+    parser.add_argument("kinds", nargs="*")
+    args = parser.parse_args()
+    out, tools = Path(args.out), Path(args.build_dir) / "bin"
+    out.mkdir(parents=True, exist_ok=True)
+    jobs = [(kind, groups) for kind in args.kinds or KINDS for groups in sorted({shape[0] for shape in SHAPES})]
+    with ThreadPoolExecutor(args.jobs) as pool:
+        made = pool.map(lambda job: build(*job, [shape for shape in SHAPES if shape[0] == job[1]], args.candidates,
+                                          tools, out), jobs)
+        selected = {}
+        for (kind, groups), chosen in zip(jobs, made):
+            selected.setdefault(kind, {}).update(chosen)
+            print(f"{kind}, {groups} groups", flush=True)
+    (out / "selected.json").write_text(json.dumps(selected, indent=1))
+
+
+if __name__ == "__main__":
+    main()
