@@ -58,7 +58,8 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
                 ? alignment
                 : 4 * spec.getFactorWidth(/*ofA=*/name == "a"));
       if (operand.scale == ScaleBlock::Row16)
-        add(("tensor_scale_" + name).str(), f32, rank, KernelAccess::Read, 4);
+        add("tensor_" + factors, f32, spec.getRank("tensor_" + factors),
+            KernelAccess::Read, 4);
     }
     for (auto [i, operand] : llvm::enumerate(spec.operands))
       add("operand" + std::to_string(i), operand.elementType, operand.rank,
