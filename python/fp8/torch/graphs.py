@@ -16,7 +16,7 @@ from fp8 import imports
 MOVES = {"t", "transpose", "permute", "view", "_unsafe_view", "reshape", "expand", "squeeze",
          "unsqueeze", "slice", "select", "split", "split_with_sizes", "clone", "_to_copy",
          "convert_element_type", "alias"}
-PRODUCTS = {"mm", "bmm", "addmm", "baddbmm"}
+PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "_grouped_mm"}
 
 # By the names of nodes: `ports` of what may be an argument of a compiled part, and `layers` of
 # products. What is in neither has no name.

@@ -9,7 +9,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 
 import fp8
 from fp8 import imports
-from fp8.torch import graphs
+from fp8.torch import graphs, grouped
 from fp8.torch.parts import compile_part
 
 # What becomes linalg, of torch-mlir's decompositions. Everything else stays PyTorch's:
@@ -37,9 +37,18 @@ def _is_supported(node):
     value = node.meta.get("val")
     if isinstance(value, (torch.SymInt, int)):
         return True
+    if _is_beside_groups(node):
+        return False
     values = value if isinstance(value, (list, tuple)) else [value]
     return graphs.get_operation(node) in SUPPORTED and all(
         isinstance(v, torch.Tensor) and v.dtype in DTYPES for v in values)
+
+
+def _is_beside_groups(node):
+    """Whether a node is a view of what a product of groups takes or gives, which takes it as it
+    lies in memory: in a part it would be a copy."""
+    return graphs.get_operation(node) in _VIEWS and any(
+        grouped.is_product(other) for other in [*node.users, *node.all_input_nodes])
 
 
 def _find_levels(graph):
@@ -139,7 +148,8 @@ def _find_unsupported(graph):
     """The operations that stay PyTorch's, each once."""
     return list(dict.fromkeys(
         str(node.target) for node in graph.nodes
-        if node.op == "call_function" and not _is_supported(node) and not graphs.is_move(node)))
+        if node.op == "call_function" and not _is_supported(node) and not graphs.is_move(node)
+        and not grouped.is_product(node)))
 
 
 def compile_graph(name, module, names, compile, caches_weights=False):
@@ -152,7 +162,7 @@ def compile_graph(name, module, names, compile, caches_weights=False):
     products = _count_products(module.graph.nodes)
     left = [f"{name}: {operation} stays PyTorch's"
             for operation in _find_unsupported(module.graph)]
-    if not left:
+    if not left and not any(map(grouped.is_product, module.graph.nodes)):
         try:
             caller, part = compile_part(name, module, names, compile, caches_weights)
             return caller, [part] if part else [], []
@@ -175,9 +185,7 @@ def _compile_partitions(name, module, names, compile, caches_weights):
                   for level in sorted(set(levels.values()))]
     partitions = [dict.fromkeys(node for node in module.graph.nodes if node in nodes)
                   for nodes in partitions if _is_worth_it(nodes)]
-    if not partitions:
-        return _make_boxed(module), [], [], 0
-    fused = fuse_by_partitions(module, partitions)
+    fused = fuse_by_partitions(module, partitions) if partitions else module
     calls = [node for node in fused.graph.nodes if node.op == "call_module"]
     inners = {node.target: fused.get_submodule(node.target) for node in calls}
     parts, left, compiled = [], [], 0
@@ -201,7 +209,9 @@ def _compile_partitions(name, module, names, compile, caches_weights):
         compiled += _count_products(inner.graph.nodes)
         is_single = not isinstance(_get_result(inner), (tuple, list))
         setattr(fused, node.target, _Module(caller, is_single))
-    return _make_boxed(fused), parts, left, compiled
+    others, products, reasons = grouped.replace_products(
+        name, fused, names, lambda node: _get_origin(inners, node), compile)
+    return _make_boxed(fused), parts + others, left + reasons, compiled + products
 
 
 def _make_boxed(module):

@@ -1,0 +1,196 @@
+"""Products of a mixture of experts, torch.nn.functional.grouped_mm, as parts of their own."""
+
+import operator
+
+import torch
+
+import fp8
+from fp8 import imports
+from fp8.torch import graphs, importer
+from fp8.torch.parts import Part
+
+ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
+
+
+def is_product(node):
+    """Whether a node is a product of groups of rows, or of what is summed over, that
+    fp8.grouped_matmul computes: A has two dimensions, B three or two, and there are offsets."""
+    if graphs.get_operation(node) != "_grouped_mm":
+        return False
+    a, b, offsets, bias, result_type = _get_arguments(node)
+    values = [value.meta.get("val") if isinstance(value, torch.fx.Node) else None
+              for value in (a, b, offsets)]
+    if bias is not None or any(value is None for value in values):
+        return False
+    a, b, offsets = values
+    return (a.ndim == 2 and b.ndim in (2, 3) and a.dtype in ELEMENTS and a.dtype == b.dtype
+            and offsets.dtype == torch.int32 and result_type in (None, a.dtype)
+            and isinstance(offsets.shape[0], int))
+
+
+def _get_arguments(node):
+    names = ("self", "mat2", "offs", "bias", "out_dtype")
+    given = {**dict(zip(names, node.args)), **node.kwargs}
+    return [given.get(name) for name in names]
+
+
+def _is_transpose(node):
+    """Whether a node swaps the last two dimensions of what it reads, and nothing else."""
+    if graphs.get_operation(node) == "t":
+        return True
+    if graphs.get_operation(node) not in ("transpose", "permute"):
+        return False
+    rank = node.meta["val"].ndim
+    dims = [*range(rank - 2), rank - 1, rank - 2]
+    if graphs.get_operation(node) == "permute":
+        return [dim % rank for dim in node.args[1]] == dims
+    return {dim % rank for dim in node.args[1:]} == {rank - 2, rank - 1}
+
+
+def _find_stored(node):
+    """The matrix, or the several, that a node is or is the transpose of; and whether it is the
+    transpose."""
+    transposed = False
+    while _is_transpose(node):
+        node, transposed = node.args[0], not transposed
+    return node, transposed
+
+
+class _Product:
+    """A node that is_product: what it is of, as it lies in memory."""
+
+    def __init__(self, node):
+        self.node = node
+        a, b, self.ends = _get_arguments(node)[:3]
+        (self.a, self.a_transposed), (self.b, self.b_transposed) = map(_find_stored, (a, b))
+
+    @property
+    def operands(self):
+        return [self.a, self.b]
+
+
+def _find_clusters(graph):
+    """Lists of products that share operands and do not wait for each other, which are quantised
+    once for all of them. The first of each list is the first of the graph."""
+    number = {node: i for i, node in enumerate(graph.nodes)}
+    clusters = []
+    for node in filter(is_product, graph.nodes):
+        product = _Product(node)
+
+        def takes(cluster):
+            first = cluster[0]
+            shared = {operand for other in cluster for operand in other.operands}
+            return (first.ends is product.ends and shared.intersection(product.operands)
+                    and all(number[operand] < number[first.node] for operand in product.operands))
+
+        cluster = next(filter(takes, clusters), None)
+        if cluster:
+            cluster.append(product)
+        else:
+            clusters.append([product])
+    return clusters
+
+
+def _write_type(shape, element):
+    extents = ["?" if isinstance(size, torch.SymInt) else str(size) for size in shape]
+    return f"tensor<{'x'.join([*extents, element])}>"
+
+
+def _get_type(node):
+    value = node.meta["val"]
+    return _write_type(value.shape, ELEMENTS[value.dtype])
+
+
+def _write_attributes(attributes):
+    return f" {{{', '.join(attributes)}}}" if attributes else ""
+
+
+def _write_port(port):
+    attributes = [f'fp8.name = "{port.name}"'] if port.name is not None else []
+    attributes += ["fp8.weight"] * port.is_weight + ["fp8.grad"] * port.is_gradient
+    return _write_attributes(attributes)
+
+
+def _write_product(index, product, numbers, layer, groups):
+    # PyTorch's B has K in front, fp8.grouped_matmul's behind.
+    flags = " transpose_a" * product.a_transposed + " transpose_b" * (not product.b_transposed)
+    attributes = [f'fp8.name = "{layer}"'] if layer else []
+    role = layer.split(".")[-1] if layer else ""
+    if role in ("dgrad", "wgrad"):
+        attributes.append(f"fp8.role = #fp8.role<{role}>")
+    return f"""\
+  %r{index} = fp8.grouped_matmul %a{numbers[product.a]}, %a{numbers[product.b]}
+      offsets(%offsets : tensor<{groups + 1}xi32>){flags} accumulate = fast{_write_attributes(attributes)}
+      : {_get_type(product.a)}, {_get_type(product.b)} -> {_get_type(product.node)}
+"""
+
+
+def write_program(products, operands, ports, layers):
+    """The program, as text, of products that have the same groups. It takes `operands`, each
+    once, whose Ports are `ports`, and the groups' ends: PyTorch has no first offset. `layers` is
+    what the products are called, or None."""
+    groups = products[0].ends.meta["val"].shape[0]
+    numbers = {operand: i for i, operand in enumerate(operands)}
+    arguments = [f"%a{i}: {_get_type(operand)}{_write_port(port)}"
+                 for i, (operand, port) in enumerate(zip(operands, ports))]
+    results = ", ".join(f"%r{i}" for i in range(len(products)))
+    types = ", ".join(_get_type(product.node) for product in products)
+    body = "".join(_write_product(i, product, numbers, layer, groups)
+                   for i, (product, layer) in enumerate(zip(products, layers)))
+    return f"""
+func.func @{importer.FUNCTION}({", ".join(arguments)}, %ends: tensor<{groups}xi32>) -> ({types}) {{
+  %zero = arith.constant dense<0> : tensor<1xi32>
+  %offsets = tensor.concat dim(0) %zero, %ends
+      : (tensor<1xi32>, tensor<{groups}xi32>) -> tensor<{groups + 1}xi32>
+{body}  return {results} : {types}
+}}
+"""
+
+
+class _Call(torch.nn.Module):
+    """A compiled part as a module of a graph."""
+
+    def __init__(self, part):
+        super().__init__()
+        self._part = part
+
+    def forward(self, *arguments):
+        return self._part(*arguments)
+
+
+def _replace(module, products, operands, target):
+    """Puts a call of submodule `target` before the first of the products, for all of them."""
+    graph = module.graph
+    with graph.inserting_before(products[0].node):
+        call = graph.call_module(target, (*operands, products[0].ends))
+        for i, product in enumerate(products):
+            result = graph.call_function(operator.getitem, (call, i))
+            result.meta = product.node.meta
+            product.node.replace_all_uses_with(result)
+    for product in products:
+        graph.erase_node(product.node)
+
+
+def replace_products(name, module, names, get_origin, compile):
+    """Puts compiled products into a graph: the Parts of them, how many there are, and lines that
+    say what stays PyTorch's. `get_origin` finds what a node was in the graph that has the
+    `names`."""
+    parts, count, left = [], 0, []
+    for cluster in _find_clusters(module.graph):
+        part_name = f"{name}.grouped{len(parts) + len(left)}"
+        operands = list(dict.fromkeys(operand for product in cluster for operand in product.operands))
+        ports = [names.ports.get(graphs.find_source(get_origin(operand)).name, imports.Port(None))
+                 for operand in operands]
+        layers = [names.layers.get(product.node.name) for product in cluster]
+        try:
+            part = Part(part_name, compile(write_program(cluster, operands, ports, layers)))
+        except fp8.CompileError as error:
+            left.append(f"{part_name}: {error}")
+            continue
+        parts.append(part)
+        count += len(cluster)
+        target = part_name.replace(".", "_")
+        module.add_submodule(target, _Call(part))
+        _replace(module, cluster, operands, target)
+    module.graph.eliminate_dead_code()
+    return parts, count, left
