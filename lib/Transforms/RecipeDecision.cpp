@@ -73,7 +73,7 @@ static StringRef describeGranularity(const OperandFormat &operand) {
 }
 
 static void reportDecision(Operation *op, StringRef shape,
-                       const RecipeDecision &decision) {
+                           const RecipeDecision &decision) {
   auto function = op->getParentOfType<FunctionOpInterface>();
   remark::RemarkOpts opts =
       remark::RemarkOpts::name("gemm").category("fp8").function(
@@ -152,7 +152,7 @@ void fp8::remarkDecision(linalg::LinalgOp op, const RecipeDecision &decision) {
   ContractionMismatch unused;
   FailureOr<Contraction> contraction = matchContraction(op, unused);
   reportDecision(op, succeeded(contraction) ? describeShape(*contraction) : "",
-             decision);
+                 decision);
 }
 
 void fp8::remarkDecision(GroupedMatmulOp op, const RecipeDecision &decision) {

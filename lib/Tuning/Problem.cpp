@@ -8,6 +8,7 @@
 
 #include "Problem.h"
 
+#include "fp8/IR/FP8Ops.h"
 #include "fp8/Support/Runtime.h"
 
 #include "mlir/IR/Builders.h"
@@ -54,6 +55,19 @@ static std::vector<uint8_t> getRandomData(Type type, uint64_t bytes,
     // Little-endian: narrower values are the first bytes.
     uint64_t bits = getRandomBits(type, random);
     std::memcpy(data.data() + at, &bits, size);
+  }
+  return data;
+}
+
+/// Of groups that are equally large.
+static std::vector<uint8_t> getEvenOffsets(GroupedMatmulOp op) {
+  int64_t groups = op.getNumGroups();
+  int64_t extent = op.getShapeOfA()[op.sumsGroups() ? 1 : 0];
+  std::vector<uint8_t> data;
+  for (int64_t group = 0; group <= groups; ++group) {
+    int32_t offset = extent * group / groups;
+    auto *bytes = reinterpret_cast<const uint8_t *>(&offset);
+    data.insert(data.end(), bytes, bytes + sizeof(offset));
   }
   return data;
 }
@@ -108,9 +122,13 @@ Problem::create(const TunedKernel &tuned, GPU &gpu) {
   for (uint64_t &bits : problem->scalars)
     problem->captures.push_back(&bits);
   std::vector<std::vector<uint8_t>> inputs;
+  auto grouped = dyn_cast<GroupedMatmulOp>(op.getOperation());
   for (auto [i, value] : llvm::enumerate(operands.ins))
-    inputs.push_back(getRandomData(types[i].getElementType(),
-                                   getBytes(types[i]), /*seed=*/i + 1));
+    inputs.push_back(grouped && value == grouped.getOffsets()
+                         ? getEvenOffsets(grouped)
+                         : getRandomData(types[i].getElementType(),
+                                         getBytes(types[i]),
+                                         /*seed=*/i + 1));
   int64_t count = llvm::divideCeil(2 * gpu.getInfo().l2_cache_size,
                                    std::max<uint64_t>(bytes, 1)) +
                   1;

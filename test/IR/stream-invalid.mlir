@@ -133,6 +133,6 @@ func.func @stream_isolated(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) {
 // -----
 
 func.func @stream_yield_elsewhere(%x: tensor<4x8xf32>) {
-  // expected-error @below {{'fp8.yield' op expects parent op to be one of 'fp8.matmul_group, fp8.matmul, fp8.stream'}}
+  // expected-error @below {{'fp8.yield' op expects parent op to be one of 'fp8.grouped_matmul, fp8.matmul_group, fp8.matmul, fp8.stream'}}
   fp8.yield %x : tensor<4x8xf32>
 }

@@ -33,6 +33,9 @@ OPERANDS = {
     "compute_scale": "%amax: tensor<1x1xf32>",
     "dequantize": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>",
     "disassemble": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>",
+    "grouped_matmul": "%x: !fp8.scaled<1024x256xf8E4M3FN, block = [1, *], scale = f32>, "
+    "%w: !fp8.scaled<4x512x256xf8E4M3FN, block = [1, 1, *], scale = f32>, "
+    "%offsets: tensor<5xi32>",
     "matmul": "%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%b: !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%bias: tensor<64xbf16>",
