@@ -33,7 +33,7 @@ MMA, L2, SHARED, TENSOR, STORE, HBM, SMS = 8192, 69, 128, 466, 64, 25, 148
 # Clocks, guessed: of a launch, until a copy's first byte, of a barrier between warps, of a tcgen05.ld;
 # of parts of K that are added up, and of each.
 START, LATENCY, SYNC, LOAD, REDUCE, REDUCE_PART = 2000, 1000, 100, 200, 6000, 600
-STEP, SECTOR = 128, 32  # Bytes of K: a K block; of L2 that a scattered copy of 4 takes.
+STEP, SECTOR = 128, 32  # Bytes of K: a K block; of L2 that a scattered copy takes.
 FINISHERS = 4  # The first warp of those that finish tiles.
 Kind = namedtuple("Kind", "codes block factors dtype sharing")  # `sharing` codes are a byte.
 KINDS = {"fp8": Kind("f8E4M3FN", 0, "f32", np.float32, 1),
@@ -131,13 +131,13 @@ def measure(build, kind, config, folder):
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-def simulate(config, block, tile, m, n, k, scattered=False):
-    """`k` is in bytes. Clocks of one multiprocessor, and of them those in which each of its parts works."""
+def simulate(config, block, tile, m, n, k, scattered=0):
+    """`k` is in bytes, and so is what copies of factors take of a line that L1 does not keep. Clocks of one multiprocessor, and of them those in which each of its parts works."""
     tiles = math.ceil(m / config.tile_m) * math.ceil(n / config.tile_n) * config.split
     items = math.ceil(tiles / (SMS // config.blocks))
     k_blocks = math.ceil(k / STEP / config.split)
     multiply = block.products / MMA
-    bring = (block.loaded + block.copied * (SECTOR / 4 if scattered else 1)) / L2
+    bring = (block.loaded + block.copied * (SECTOR / scattered if scattered else 1)) / L2
     # Fills of the ring and reads by the tensor core share a port; so do staging buffers, filled and read.
     through = 2 * (block.loaded + block.copied) / SHARED + 2 * tile.stored / SHARED / k_blocks
     step = max(multiply, through)
@@ -212,7 +212,9 @@ def main():
                 parts = [f"{busy[name] / items / k_blocks:.0f}" for name in ("tensor core", "L2", "shared memory")]
                 share = f"{busy['tensor core'] / clocks:.0%}"
                 if KINDS[kind].block:
-                    slow, _ = simulate(config, block, tile, m, n, row, scattered=True)
+                    # Lanes beside each other copy a row's for a K block.
+                    together = STEP * KINDS[kind].sharing // KINDS[kind].block
+                    slow, _ = simulate(config, block, tile, m, n, row, scattered=together)
                     share += f" ({busy['tensor core'] / slow:.0%} scattered)"
                 bound = max(busy, key=busy.get)
                 if busy[bound] < 0.5 * clocks:

@@ -49,73 +49,76 @@ struct FactorCopy {
   /// Rows of the tile, as far as the operand has them, from the lane's first
   /// one on.
   Value left;
-  /// Atoms along the rows, of how many along K each; bytes of all.
-  int64_t atoms, steps, offset;
-
-  int64_t getBytes() const { return atoms * steps * kFactorBytes; }
+  /// Groups of 128 rows, and bytes of all.
+  int64_t groups, bytes;
+  /// The lane's first four in the first slot.
+  Value place;
 };
 } // namespace
 
-/// A row of an atom has four factors each of rows r, r + 32, r + 64 and r + 96:
-/// neighbouring lanes copy those, so that a warp writes 128 bytes that lie
-/// together.
-static constexpr int64_t kLaneRows = 8;
-
+/// A lane copies four factors, those of an instruction, of one row at a time.
+/// Neighbouring lanes have what lies together in memory: the row's for the K
+/// block. Then come rows r, r + 32, r + 64 and r + 96, whose factors are one
+/// row of an atom. Atoms of a K block are so far apart that a warp writes to
+/// all banks of shared memory.
 static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
                                 const Tile &tile) {
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   StringRef name = ofA ? "scale_a" : "scale_b";
   bool ofRows = ofA != kernel.config.getSwapAb();
-  Value own =
-      b.add(b.mul(b.bitAnd(kernel.lane, 3), 32), b.shiftRight(kernel.lane, 2));
+  int64_t steps = layout.factorSteps;
+  Value step = b.rem(kernel.lane, steps);
+  Value quarter = b.bitAnd(b.div(kernel.lane, steps), 3);
+  Value inQuarter = b.div(kernel.lane, 4 * steps);
   Value start = ofA ? tile.m : tile.n;
-  Value row = b.add(start, own);
+  Value row = b.add(start, b.add(b.mul(quarter, 32), inQuarter));
   Value stride = kernel.getParam(tile, name, ".stride_row");
   Value index = b.mul(b.widen(row), stride);
   if (kernel.spec.batched)
     index = b.add(index, b.mul(b.widen(tile.batch),
                                kernel.getParam(tile, name, ".stride_batch")));
+  index = b.add(index, b.widen(b.mul(step, 4)));
   Value end = kernel.getParam(tile, ofA ? "m" : "n");
   if (!ofRows)
     end = b.min(end, b.add(start, kernel.config.getCols()));
-  return {b.offset(kernel.getParam(tile, name, ".ptr"), index),
-          stride,
-          b.sub(end, b.min(row, end)),
-          ofRows ? layout.rowFactors : layout.colFactors,
-          layout.factorSteps,
-          ofRows ? layout.offsetRowFactors : layout.offsetColFactors};
+  Value place =
+      b.add(b.add(b.mul(step, layout.getFactorStride()), b.mul(inQuarter, 16)),
+            b.mul(quarter, 4));
+  return {
+      b.offset(kernel.getParam(tile, name, ".ptr"), index),
+      stride,
+      b.sub(end, b.min(row, end)),
+      ofRows ? layout.rowFactors : layout.colFactors,
+      ofRows ? layout.getRowFactorBytes() : layout.getColFactorBytes(),
+      b.add(place, ofRows ? layout.offsetRowFactors : layout.offsetColFactors)};
 }
 
 /// Beyond the operand factors are zero, like its elements.
 static void copyFactors(const MatmulContext &kernel, const FactorCopy &copy,
                         Value k, Value stage) {
   KernelBuilder &b = kernel.b;
-  Value slot = b.offset(kernel.shared,
-                        b.add(b.add(b.mul(stage, copy.getBytes()), copy.offset),
-                              b.mul(kernel.lane, 4)));
-  // Four each of some atoms along K, a byte each.
-  Value source = b.offset(copy.first, b.mul(b.widen(k), 4 * copy.steps));
-  Value atoms = b.div(kernel.getParam("k"), 4 * kernel.spec.a.getFactorK());
-  SmallVector<Value> isInsideK;
-  for (int64_t step = 0; step < copy.steps; ++step)
-    isInsideK.push_back(copy.steps == 1
-                            ? Value()
-                            : b.less(b.add(b.mul(k, copy.steps), step), atoms));
-  for (int64_t atom = 0; atom < copy.atoms; ++atom)
-    for (int64_t first = 0; first < 32; first += kLaneRows) {
-      int64_t row = atom * 128 + first;
-      Value isInside = b.less(b.i32(row), copy.left);
-      Value ofRow = b.offset(source, b.mul(copy.stride, row));
-      for (int64_t step = 0; step < copy.steps; ++step) {
-        Value both =
-            isInsideK[step] ? b.bitAnd(isInside, isInsideK[step]) : isInside;
-        int64_t place = (atom * copy.steps + step) * kFactorBytes + first * 16;
-        NVVM::CpAsyncOp::create(b, b.offset(slot, b.i32(place)),
-                                b.offset(ofRow, b.i64(step * 4)),
-                                /*size=*/4, NVVM::LoadCacheModifierKind::CA,
-                                b.select(both, b.i32(4), b.i32(0)));
-      }
+  int64_t steps = kernel.layout.factorSteps;
+  Value slot =
+      b.offset(kernel.shared, b.add(b.mul(stage, copy.bytes), copy.place));
+  Value source = b.offset(copy.first, b.mul(b.widen(k), 4 * steps));
+  Value left = copy.left;
+  if (steps > 1) {
+    // The last K block may have fewer.
+    Value step = b.add(b.mul(k, steps), b.rem(kernel.lane, steps));
+    Value all = b.div(kernel.getParam("k"), 4 * kernel.spec.a.getFactorK());
+    left = b.select(b.less(step, all), left, b.i32(0));
+  }
+  for (int64_t group = 0; group < copy.groups; ++group)
+    for (int64_t first = 0; first < 32; first += 8 / steps) {
+      int64_t row = group * 128 + first;
+      int64_t place =
+          group * steps * kernel.layout.getFactorStride() + first * 16;
+      NVVM::CpAsyncOp::create(
+          b, b.offset(slot, b.i32(place)),
+          b.offset(source, b.mul(copy.stride, row)),
+          /*size=*/4, NVVM::LoadCacheModifierKind::CA,
+          b.select(b.less(b.i32(row), left), b.i32(4), b.i32(0)));
     }
 }
 

@@ -48,10 +48,12 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
   bool inBulk = spec.canStoreInBulk() && !swapped;
   int64_t staging = 2;
   int64_t stageBytes = (tileM + tileN) / blocks * kRowBytes;
-  if (spec.isMicroscaled())
+  if (spec.isMicroscaled()) {
+    // And up to 128 between atoms.
+    int64_t steps = spec.a.getElementsOf(kRowBytes) / (4 * spec.a.getFactorK());
     stageBytes += (1 + llvm::divideCeil(swapped ? tileM : tileN, 128)) *
-                  kFactorBytes * spec.a.getElementsOf(kRowBytes) /
-                  (4 * spec.a.getFactorK());
+                  (kFactorBytes * steps + (steps > 1 ? 128 : 0));
+  }
   int64_t left = target.getSharedBytes() - kRest -
                  (inBulk ? staging * 128 * kRowBytes : 0);
   return GemmConfigAttr::get(

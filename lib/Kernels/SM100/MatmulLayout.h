@@ -34,10 +34,14 @@ struct MatmulLayout {
   /// K. Of each 128 rows those of K come first.
   int64_t rowFactors = 0, colFactors = 0, factorSteps = 0;
   int64_t getRowFactorBytes() const {
-    return rowFactors * factorSteps * kFactorBytes;
+    return rowFactors * factorSteps * getFactorStride();
   }
   int64_t getColFactorBytes() const {
-    return colFactors * factorSteps * kFactorBytes;
+    return colFactors * factorSteps * getFactorStride();
+  }
+  /// From one atom to the next.
+  int64_t getFactorStride() const {
+    return kFactorBytes + (factorSteps > 1 ? 128 / factorSteps : 0);
   }
   int64_t offsetRows, offsetCols, offsetStaging, offsetRowFactors,
       offsetColFactors, offsetRing, offsetAccumulators, offsetMemory,

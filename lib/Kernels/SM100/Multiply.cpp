@@ -36,17 +36,16 @@ struct FactorCopies {
   void copy(Value stage) {
     // Other threads have written them: not by bulk copies.
     fenceForBulkCopies(b);
-    int64_t steps = layout.factorSteps;
+    int64_t steps = layout.factorSteps, stride = layout.getFactorStride();
     // In tensor memory those of an instruction are side by side.
     auto copyAtoms = [&](Value descriptor, Value place, int64_t atoms) {
-      Value first = Tcgen05::advance(
-          b, descriptor, b.mul(stage, atoms * steps * kFactorBytes));
+      Value first =
+          Tcgen05::advance(b, descriptor, b.mul(stage, atoms * steps * stride));
       for (int64_t i = 0; i < atoms; ++i)
         for (int64_t step = 0; step < steps; ++step)
           tensorCore.copyFactors(
               b, b.add(place, (step * atoms + i) * kFactorColumns),
-              Tcgen05::advance(b, first,
-                               b.i32((i * steps + step) * kFactorBytes)));
+              Tcgen05::advance(b, first, b.i32((i * steps + step) * stride)));
     };
     copyAtoms(rows, places.a, layout.rowFactors);
     copyAtoms(cols, places.b, layout.colFactors);
