@@ -155,59 +155,52 @@ static LogicalResult checkCaptures(const MatmulSpec &spec,
   return success();
 }
 
-FailureOr<MatmulSpec> MatmulSpec::get(MatmulOp op, std::string &reason) {
-  MatmulSpec spec;
+/// What every product has; fails, with the reason, if no kernel has it.
+template <typename OpTy>
+static LogicalResult getProduct(OpTy op, MatmulSpec &spec,
+                                std::string &reason) {
   if (failed(getOperands(op, spec, reason)))
     return failure();
   SmallVector<int64_t> a = op.getShapeOfA(), b = op.getShapeOfB();
-  size_t rank = a.size();
   spec.accumulate = op.getAccumulate();
   spec.resultType = op.getResult().getType().getElementType();
-  spec.amax = op.getAmax() != nullptr;
-  spec.batched = rank == 3;
-  spec.m = a[rank - 2];
-  spec.n = b[rank - 2];
+  spec.m = a[a.size() - 2];
+  spec.n = b[b.size() - 2];
   spec.k = ShapedType::isDynamic(a.back()) ? b.back() : a.back();
-  spec.batch = spec.batched ? a[0] : 1;
+  spec.batch = a.size() == 3 ? a[0] : 1;
   spec.results = {{spec.m, spec.n}};
   if (failed(checkRows(spec, reason)))
     return failure();
   getEpilogue(op, spec);
-  if (failed(checkCaptures(spec, reason)))
+  return checkCaptures(spec, reason);
+}
+
+FailureOr<MatmulSpec> MatmulSpec::get(MatmulOp op, std::string &reason) {
+  MatmulSpec spec;
+  spec.amax = op.getAmax() != nullptr;
+  spec.batched = op.getResult().getType().getRank() == 3;
+  if (failed(getProduct(op, spec, reason)))
     return failure();
   return spec;
 }
 
 FailureOr<MatmulSpec> MatmulSpec::get(GroupedMatmulOp op, std::string &reason) {
   MatmulSpec spec;
-  if (failed(getOperands(op, spec, reason)))
+  spec.grouping = op.sumsGroups() ? Grouping::K : Grouping::Rows;
+  spec.groups = op.getNumGroups();
+  if (failed(getProduct(op, spec, reason)))
     return failure();
   // Which nobody has asked for.
-  if (op.getElementTypeOfA().isF32()) {
+  if (spec.a.elementType.isF32()) {
     reason = "expected no operands in f32, which tensor cores round to TF32";
     return failure();
   }
-  spec.grouping = op.sumsGroups() ? Grouping::K : Grouping::Rows;
-  spec.groups = op.getNumGroups();
   if (ShapedType::isDynamic(spec.groups) || spec.groups < 1 ||
       spec.groups > kMostGroups) {
     reason = llvm::formatv("expected a known number of groups from 1 to {0}",
                            kMostGroups);
     return failure();
   }
-  SmallVector<int64_t> a = op.getShapeOfA(), b = op.getShapeOfB();
-  spec.accumulate = op.getAccumulate();
-  spec.resultType = op.getResult().getType().getElementType();
-  spec.m = a.front();
-  spec.n = b[b.size() - 2];
-  spec.k = ShapedType::isDynamic(a.back()) ? b.back() : a.back();
-  spec.batch = 1;
-  spec.results = {{spec.m, spec.n}};
-  if (failed(checkRows(spec, reason)))
-    return failure();
-  getEpilogue(op, spec);
-  if (failed(checkCaptures(spec, reason)))
-    return failure();
   return spec;
 }
 

@@ -79,10 +79,11 @@ struct ScaledTranspose
   FailureOr<std::unique_ptr<KernelSpec>>
   getKernelSpec(Operation *operation, std::string &reason) const {
     auto op = cast<TransposeOp>(operation);
-    return checkStarts(getSpec(op.getSource().getType().getPayloadType(),
-                               op.getPermutation(), reason),
-                       llvm::all_of(op->getUsers(), llvm::IsaPred<MatmulOp>),
-                       reason);
+    return checkStarts(
+        getSpec(op.getSource().getType().getPayloadType(), op.getPermutation(),
+                reason),
+        llvm::all_of(op->getUsers(), llvm::IsaPred<MatmulOp, GroupedMatmulOp>),
+        reason);
   }
 
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
