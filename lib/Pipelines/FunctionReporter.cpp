@@ -156,25 +156,26 @@ std::optional<double> FunctionReporter::getFloor(std::optional<double> bytes,
 
 /// Of products that tensor cores compute; nothing if an extent is not known.
 std::optional<double> FunctionReporter::getFlops(const KernelNode &node) const {
-  auto matmul = dyn_cast<MatmulOp>(node.op);
-  if (!matmul)
-    return 0;
-  auto getShape = [](Value operand) -> ArrayRef<int64_t> {
-    if (auto scaled = dyn_cast<ScaledType>(operand.getType()))
-      return scaled.getShape();
-    return cast<RankedTensorType>(operand.getType()).getShape();
+  auto multiply = [](RankedTensorType result,
+                     int64_t k) -> std::optional<double> {
+    if (!result.hasStaticShape() || ShapedType::isDynamic(k))
+      return std::nullopt;
+    return 2.0 * result.getNumElements() * k;
   };
-  RankedTensorType result = matmul.getResult().getType();
-  ArrayRef<int64_t> a = getShape(matmul.getA());
-  int64_t k = a[a.size() - (matmul.getTransposeA() ? 2 : 1)];
-  if (!result.hasStaticShape() || ShapedType::isDynamic(k))
-    return std::nullopt;
-  return 2.0 * result.getNumElements() * k;
+  if (auto matmul = dyn_cast<MatmulOp>(node.op))
+    return multiply(matmul.getResult().getType(), matmul.getShapeOfA().back());
+  auto grouped = dyn_cast<GroupedMatmulOp>(node.op);
+  if (!grouped)
+    return 0;
+  // As if every token were of a group; each is of one.
+  RankedTensorType result = grouped.getResult().getType();
+  if (grouped.sumsGroups())
+    result = result.clone(result.getShape().drop_front());
+  return multiply(result, grouped.getShapeOfA().back());
 }
 
 int64_t FunctionReporter::getBits(const KernelNode &node) const {
-  auto matmul = dyn_cast<MatmulOp>(node.op);
-  if (!matmul)
+  if (!node.isContraction())
     return 8;
   auto getWidth = [](Value operand) -> int64_t {
     if (auto scaled = dyn_cast<ScaledType>(operand.getType()))
@@ -182,7 +183,8 @@ int64_t FunctionReporter::getBits(const KernelNode &node) const {
                                scaled.getElementType().getIntOrFloatBitWidth());
     return getElementTypeOrSelf(operand.getType()).getIntOrFloatBitWidth();
   };
-  return std::max(getWidth(matmul.getA()), getWidth(matmul.getB()));
+  return std::max(getWidth(node.op->getOperand(0)),
+                  getWidth(node.op->getOperand(1)));
 }
 
 std::string FunctionReporter::getKind(const LaunchedKernel &kernel,

@@ -364,6 +364,8 @@ std::string FusionReasons::explain(
                               : explainPair(first.op, second.op);
   if (auto matmul = dyn_cast<MatmulOp>(first.op); matmul && !pair.flows.empty())
     return askEpilogue(matmul, second.op);
+  if (isa<GroupedMatmulOp>(first.op) && !pair.flows.empty())
+    return "no pass moves anything into the epilogue of a grouped product";
   if (isa<MatmulOp>(second.op) && !pair.flows.empty())
     return "what an epilogue reads is computed before its matmul";
   if (first.isContraction() || second.isContraction())

@@ -104,14 +104,12 @@ static bool isRead(OpOperand &operand) {
 
 void KernelGraph::addNode(Operation *op) {
   KernelNode node{op, {}};
-  auto matmul = dyn_cast<MatmulOp>(op);
   llvm::SmallSetVector<unsigned, 4> needed;
   llvm::SmallSetVector<Value, 8> seen;
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isRead(operand))
       continue;
-    bool isOperand = matmul && (operand.get() == matmul.getA() ||
-                                operand.get() == matmul.getB());
+    bool isOperand = node.isContraction() && operand.getOperandNumber() < 2;
     for (Value root : getRoots(operand.get())) {
       if (!seen.insert(root))
         continue;

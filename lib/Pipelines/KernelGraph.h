@@ -36,7 +36,7 @@ struct KernelNode {
   SmallVector<Read> reads;
 
   /// Whether it is a product of two tensors, which are in memory.
-  bool isContraction() const { return isa<MatmulOp>(op); }
+  bool isContraction() const { return isa<MatmulOp, GroupedMatmulOp>(op); }
 };
 
 /// Two nodes of which the second reads what the first computes, or what the

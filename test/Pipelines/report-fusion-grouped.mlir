@@ -1,0 +1,14 @@
+// RUN: fp8-opt %s --fp8-pipeline="recipe=rowwise target=sm_90a to=buffers fusion-report=-" -o /dev/null | FileCheck %s
+
+// A grouped product is a product, of which each token is of one group.
+
+// CHECK-LABEL: @experts
+// CHECK:       3 kernels
+// CHECK:       matmul{{ +}}1.33{{ +}}1.05{{ +}}0.27 {{.*}}experts.grouped_matmul_0
+// CHECK:       read again only to be quantised: none
+func.func @experts(%x: tensor<1024x256xbf16>, %w: tensor<8x512x256xbf16> {fp8.weight},
+                   %offsets: tensor<9xi32>) -> tensor<1024x512xbf16> {
+  %y = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<9xi32>) accumulate = fast
+      : tensor<1024x256xbf16>, tensor<8x512x256xbf16> -> tensor<1024x512xbf16>
+  return %y : tensor<1024x512xbf16>
+}
