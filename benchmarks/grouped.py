@@ -6,7 +6,7 @@ Python package, lib/libfp8rt.so and the kernels that grouped_kernels.py made. Pe
 a shape, are left out. As DeepGEMM wants it, groups that are timed begin at multiples of 128 tokens; those that are checked
 begin anywhere.
 
-usage: grouped.py --kernels DIR [--out DIR] [--check] [--time] [--kinds KIND...] [--shapes GxMEANxNxK...] [--every]
+usage: grouped.py --kernels DIR [--out DIR] [--check] [--time] [--every] [--kinds KIND...] [--shapes GxMEANxNxK...]
 """
 
 import argparse
@@ -26,7 +26,8 @@ from matmul.timing import measure
 DTYPES = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2, "bf16": torch.bfloat16, "f32": torch.float32}
 GUARD = 4096  # Elements on either side of the result that no kernel may touch.
 ALIGNMENT = 128
-CHECK_SHAPES = [(5, 200, 256, 512), (8, 96, 144, 272), (3, 700, 1024, 1152), (32, 24, 512, 2048)]
+# Tokens of a group in the mean, N and K.
+CHECK_SHAPES = [(200, 256, 512), (96, 144, 272), (700, 1024, 1152), (24, 512, 2048)]
 
 
 class Problem:
@@ -240,13 +241,15 @@ def limit(spec, k):
     return error + 4e-4 + (3e-7 * k + 6e-4 * (k / 1024) ** 0.5 if spec["accumulate"] == "fast" else 0)
 
 
-def check(args, library):
-    """Every kernel on small problems; a damaged result must be noticed."""
+def check(args, library, selected):
+    """Kernels on small problems; a damaged result must be noticed."""
     failures, runs = [], 0
     for kind in args.kinds:
         for groups in sorted({shape[0] for shape in SHAPES}):
             for kernel in load(args.kernels, kind, groups, library):
-                for i, (_, mean, n, k) in enumerate(CHECK_SHAPES):
+                if not args.every and kernel.config not in selected[kind].values():
+                    continue
+                for i, (mean, n, k) in enumerate(CHECK_SHAPES):
                     problem = Problem(kind, (groups, mean, n, k), i, aligned=False, rest=100 * (i % 2))
                     launch, wanted = kernel.bind(problem), problem.expected()
                     launch()
@@ -326,7 +329,7 @@ def main():
     parser.add_argument("--library", type=Path, help="libfp8rt.so")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--time", action="store_true")
-    parser.add_argument("--every", action="store_true", help="time all kernels that were made")
+    parser.add_argument("--every", action="store_true", help="all kernels that were made, not the selected ones alone")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--kinds", nargs="*", default=list(KINDS))
     parser.add_argument("--shapes", nargs="*")
@@ -338,7 +341,7 @@ def main():
               "torch": torch.__version__}
     selected = json.loads((args.kernels / "selected.json").read_text())
     if args.check:
-        record["check"] = check(args, library)
+        record["check"] = check(args, library, selected)
         print(f"{record['check']['runs']} runs, {len(record['check']['failures'])} failures", flush=True)
     if args.time:
         rows = []
@@ -350,10 +353,12 @@ def main():
                 rows.append(time_shape(args, kind, shape, kernels, selected[kind][label(shape)]))
                 torch.cuda.empty_cache()
                 print(kind, label(shape), flush=True)
+                # What has been measured is kept if there is no time for the rest.
+                text = report(rows)
+                (args.out / "grouped.txt").write_text(f"{gpu}, PyTorch {torch.__version__}\n{text}\n")
+                (args.out / "grouped.json").write_text(json.dumps({**record, "times": rows}, indent=1))
         record["times"] = rows
-        text = report(rows)
-        print(text)
-        (args.out / "grouped.txt").write_text(f"{gpu}, PyTorch {torch.__version__}\n{text}\n")
+        print(report(rows))
     (args.out / "grouped.json").write_text(json.dumps(record, indent=1))
     return int(bool(record.get("check", {}).get("failures")))
 
