@@ -73,8 +73,11 @@ static SmallVector<unsigned> getTags(Location loc) {
 
 void SelectSumsPass::runOnOperation() {
   ModuleOp module = getOperation();
-  SmallVector<MatmulOp> matmuls;
-  module.walk([&](MatmulOp op) { matmuls.push_back(op); });
+  SmallVector<Operation *> matmuls;
+  module.walk([&](Operation *op) {
+    if (isa<MatmulOp, GroupedMatmulOp>(op))
+      matmuls.push_back(op);
+  });
   if (matmuls.empty())
     return markAllAnalysesPreserved();
 
@@ -83,7 +86,7 @@ void SelectSumsPass::runOnOperation() {
   IRMapping mapping;
   auto copy = cast<ModuleOp>(module->clone(mapping));
   for (auto [tag, op] : llvm::enumerate(matmuls)) {
-    Operation *copied = mapping.lookup(op.getOperation());
+    Operation *copied = mapping.lookup(op);
     auto name = StringAttr::get(&getContext(), kTagPrefix + Twine(tag));
     copied->setLoc(NameLoc::get(name, copied->getLoc()));
   }
@@ -99,11 +102,11 @@ void SelectSumsPass::runOnOperation() {
     if (failed(runPipeline(selection, copy)))
       return signalPassFailure();
   }
-  copy.walk([&](MatmulOp op) {
+  copy.walk([&](Operation *op) {
     std::optional<TensorCoreSums> sums = getSumsOfKernel(op);
     if (!sums)
       return;
-    for (unsigned tag : getTags(op.getLoc())) {
+    for (unsigned tag : getTags(op->getLoc())) {
       sums->set(matmuls[tag]);
       ++numSelected;
     }

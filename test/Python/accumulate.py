@@ -103,6 +103,23 @@ class SameBytes(unittest.TestCase):
         for recipe in ("none", "current"):
             self.check(source, inputs, recipe)
 
+    def test_groups(self):
+        """Of rows, and of what is summed over; they begin anywhere, and the third is empty."""
+        offsets = np.array([0, 37, 130, 130, 190], np.int32)
+        rows = function([("x", "200x256xbf16", ""), ("w", "4x96x256xbf16", ", fp8.weight"),
+                         ("o", "5xi32", "")], """
+  %y = fp8.grouped_matmul %x, %w offsets(%o : tensor<5xi32>) accumulate = fast
+      : tensor<200x256xbf16>, tensor<4x96x256xbf16> -> tensor<200x96xf32>
+""", [("y", "200x96xf32")])
+        for recipe in ("none", "current", "rowwise", "block"):
+            self.check(rows, [draw(200, 256), draw(4, 96, 256), offsets], recipe)
+        sums = function([("x", "64x200xbf16", ""), ("w", "96x200xbf16", ""), ("o", "5xi32", "")], """
+  %y = fp8.grouped_matmul %x, %w offsets(%o : tensor<5xi32>) accumulate = fast
+      : tensor<64x200xbf16>, tensor<96x200xbf16> -> tensor<4x64x96xf32>
+""", [("y", "4x64x96xf32")])
+        for recipe in ("none", "current", "rowwise"):
+            self.check(sums, [draw(64, 200), draw(96, 200), offsets], recipe)
+
     def test_rows_that_show_at_run_time(self):
         for recipe in ("none", "current", "block"):
             self.check(linear(0, 512, 96, rows=200), [draw(200, 512), draw(512, 96)], recipe)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FP8ToLinalg.h"
+#include "fp8/IR/TensorCoreSums.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -179,6 +180,9 @@ Value GroupedMatmulExpander::buildGroup(Value group, Value begin, Value size) {
                        op.getTransposeA(), op.getTransposeB());
   IRMapping mapping;
   op.getEpilogue().cloneInto(&matmul.getEpilogue(), mapping);
+  // Those of a kernel, whose blocks of K begin with the group, too.
+  if (auto sums = TensorCoreSums::get(op); sums && isScaled == op.isScaled())
+    sums->set(matmul);
   return matmul.getResult();
 }
 

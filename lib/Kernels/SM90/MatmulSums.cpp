@@ -22,12 +22,16 @@ using namespace mlir::fp8;
 /// Bytes of K in a block.
 static constexpr int64_t kBlockBytes = 128;
 
-std::optional<TensorCoreSums> fp8::getSumsOfKernel(MatmulOp op) {
+std::optional<TensorCoreSums> fp8::getSumsOfKernel(Operation *op) {
   auto config = op->getAttrOfType<GemmConfigAttr>(kConfigAttrName);
   if (auto group = dyn_cast<MatmulGroupOp>(op->getParentOp()))
     config = group->getAttrOfType<GemmConfigAttr>(kConfigAttrName);
   std::string unused;
-  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
+  FailureOr<MatmulSpec> spec = failure();
+  if (auto matmul = dyn_cast<MatmulOp>(op))
+    spec = MatmulSpec::get(matmul, unused);
+  else if (auto grouped = dyn_cast<GroupedMatmulOp>(op))
+    spec = MatmulSpec::get(grouped, unused);
   if (!config || failed(spec))
     return std::nullopt;
   std::optional<int64_t> typeA = TensorCoreSums::getType(spec->a.elementType);

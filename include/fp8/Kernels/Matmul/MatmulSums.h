@@ -16,7 +16,7 @@ namespace mlir::fp8 {
 
 /// How the kernel that was selected for `op`, or for its group, adds up;
 /// nothing without a kernel.
-std::optional<TensorCoreSums> getSumsOfKernel(MatmulOp op);
+std::optional<TensorCoreSums> getSumsOfKernel(Operation *op);
 
 } // namespace mlir::fp8
 
