@@ -88,32 +88,8 @@ std::string GroupedMatmulOp::describeMismatch(ScaledType a, ScaledType b,
   return MatmulOp::describeMismatch(a, ofGroup, accumulate);
 }
 
-/// What C1, C2 and C5 say of the operands; empty if they are met.
-static std::string describeOperandMismatch(GroupedMatmulOp op) {
-  Type a = op.getA().getType(), b = op.getB().getType();
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  // grouped_matmul_c5
-  if (isa<ScaledType>(a) != isa<ScaledType>(b) ||
-      (!op.isScaled() && op.getElementTypeOfA() != op.getElementTypeOfB())) {
-    os << "expected a and b to be scaled, or tensors of one element type, but "
-          "got '"
-       << a << "' and '" << b << "'";
-    return text;
-  }
-  if (op.isScaled())
-    return GroupedMatmulOp::describeMismatch(op.getScaledA(), op.getScaledB(),
-                                             op.getAccumulate());
-  if (!areMultipliable(os, op.getShapeOfA(), op.getShapeOfB(), a, b))
-    return text;
-  if (op.getAccumulate() != Accumulate::Fast)
-    os << "expected accumulate = fast with operands in high precision, but "
-          "got promote";
-  return text;
-}
-
 LogicalResult GroupedMatmulOp::verify() {
-  std::string mismatch = describeOperandMismatch(*this);
+  std::string mismatch = describeOperandMismatch(*this, areMultipliable);
   if (!mismatch.empty())
     return emitOpError(mismatch);
   RankedTensorType result = getResult().getType();

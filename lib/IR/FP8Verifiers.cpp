@@ -277,34 +277,9 @@ Type MatmulOp::getElementTypeOfB() {
   return getElementTypeOfOperand(getB().getType());
 }
 
-/// What C1, C2, C4 to C7 and C11 say of the operands; empty if they are met.
-static std::string describeOperandMismatch(MatmulOp op) {
-  Type a = op.getA().getType(), b = op.getB().getType();
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  // matmul_c11
-  if (isa<ScaledType>(a) != isa<ScaledType>(b) ||
-      (!op.isScaled() && op.getElementTypeOfA() != op.getElementTypeOfB())) {
-    os << "expected a and b to be scaled, or tensors of one element type, but "
-          "got '"
-       << a << "' and '" << b << "'";
-    return text;
-  }
-  if (op.isScaled())
-    return MatmulOp::describeMismatch(op.getScaledA(), op.getScaledB(),
-                                      op.getAccumulate());
-  if (!areMultipliable(os, op.getShapeOfA(), op.getShapeOfB(), a, b))
-    return text;
-  // matmul_c11
-  if (op.getAccumulate() != Accumulate::Fast)
-    os << "expected accumulate = fast with operands in high precision, but "
-          "got promote";
-  return text;
-}
-
 LogicalResult MatmulOp::verify() {
   RankedTensorType result = getResult().getType();
-  std::string mismatch = describeOperandMismatch(*this);
+  std::string mismatch = describeOperandMismatch(*this, areMultipliable);
   if (!mismatch.empty())
     return emitOpError(mismatch);
   // matmul_c3

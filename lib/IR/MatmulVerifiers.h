@@ -22,6 +22,32 @@ ScaledType getScaledWithKLast(Value operand, bool isTransposed);
 /// Of codes, or of a tensor in high precision.
 Type getElementTypeOfOperand(Type type);
 
+/// What is wrong with the operands of a product, where `areMultipliable` writes
+/// what is wrong with their shapes; empty if nothing is.
+template <typename OpTy, typename AreMultipliable>
+std::string describeOperandMismatch(OpTy op, AreMultipliable areMultipliable) {
+  Type a = op.getA().getType(), b = op.getB().getType();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  // matmul_c11, grouped_matmul_c5
+  if (isa<ScaledType>(a) != isa<ScaledType>(b) ||
+      (!op.isScaled() && op.getElementTypeOfA() != op.getElementTypeOfB())) {
+    os << "expected a and b to be scaled, or tensors of one element type, but "
+          "got '"
+       << a << "' and '" << b << "'";
+    return text;
+  }
+  if (op.isScaled())
+    return OpTy::describeMismatch(op.getScaledA(), op.getScaledB(),
+                                  op.getAccumulate());
+  if (!areMultipliable(os, op.getShapeOfA(), op.getShapeOfB(), a, b))
+    return text;
+  if (op.getAccumulate() != Accumulate::Fast)
+    os << "expected accumulate = fast with operands in high precision, but "
+          "got promote";
+  return text;
+}
+
 /// What an epilogue takes and yields, and that its operands can be broadcast
 /// to the result.
 LogicalResult verifyEpilogue(Operation *op, Region &epilogue,
