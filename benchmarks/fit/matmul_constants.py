@@ -2,6 +2,7 @@
 
     matmul_constants.py                 what the constants choose on the measured shapes
     matmul_constants.py --validate      the same of shapes that a fit has not seen
+    matmul_constants.py --first N       the fastest of the first N, as --tune of the tools has it
     matmul_constants.py --fit           fits, and writes lib/Kernels/SM90/MatmulConstants.def
 
 Times of all configs of a shape were taken in turn, at one clock; energies follow from what
@@ -122,14 +123,15 @@ def fit(kind, rows, constants):
     return {n: float(f"{v:.4g}") for n, v in constants.items()}
 
 
-def choose(times, constants):
-    """(row, best measured / chosen, peer / chosen) of rows with several configs."""
+def choose(times, constants, first=1):
+    """(row, best measured / chosen, peer / chosen) of rows with several configs; chosen is the
+    fastest of so many that the model puts first."""
     error, _ = times.errors(constants)
     predicted = error + np.log(times.times)
     for i, row in enumerate(times.rows):
         if times.several[i]:
             of_row = np.flatnonzero(times.index == i)
-            chosen = times.times[of_row[np.argmin(predicted[of_row])]]
+            chosen = times.times[of_row[np.argsort(predicted[of_row])[:first]]].min()
             yield row, times.best[i] / chosen, (row["peer"] or math.nan) / chosen
 
 
@@ -166,6 +168,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--validate", action="store_true")
+    parser.add_argument("--first", type=int, default=1, metavar="N")
     parser.add_argument("--kinds", nargs="*", default=KINDS, choices=KINDS)
     args = parser.parse_args()
     rows, constants = load_times(), read_constants()
@@ -175,12 +178,12 @@ def main():
             choices = []
             for seen, unseen in folds(rows[kind]):
                 fitted = fit_times(Times(kind, seen), constants[kind])
-                choices += choose(Times(kind, unseen), fitted)
+                choices += choose(Times(kind, unseen), fitted, args.first)
             report(kind, choices)
             continue
         if args.fit:
             constants[kind] = fit(kind, rows[kind], constants[kind])
-        report(kind, choose(Times(kind, rows[kind]), constants[kind]))
+        report(kind, choose(Times(kind, rows[kind]), constants[kind], args.first))
     if args.fit:
         # What both operands' factors cost in energy is not measured: as one's.
         constants["both"].update({name: constants["block"][name] for name in ENERGY})

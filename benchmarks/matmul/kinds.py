@@ -32,7 +32,7 @@ ONE_FAST = [config(128, 256, 4)]
 ONE_PROMOTED = [config(256, 128, 4)]
 ONE_BLOCK = [config(128, 128, 5)]
 
-# What is timed, against peers: every config that the selection chooses from.
+# What is timed, against peers: its configs are those that shapes select.
 TABLE = None
 TIMED = {
     "tensor_fast": kind(configs=TABLE),

@@ -109,7 +109,10 @@ llvm::Expected<CompileOptions> fp8::tuneKernels(ModuleOp module,
   MLIRContext context;
   ScopedDiagnosticHandler silence(&context, [](Diagnostic &) {});
   OwningOpRef<ModuleOp> copy = copyTo(context, module);
-  if (!copy || !runPasses(*copy, options))
+  if (!copy)
+    return llvm::createStringError(
+        "cannot copy the program to measure its kernels");
+  if (!runPasses(*copy, options))
     return options;
   TuningTable table(options.target);
   if (auto error = load(table, path, &context, loc))

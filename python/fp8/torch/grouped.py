@@ -120,7 +120,8 @@ def _write_product(index, product, numbers, layer, groups):
         attributes.append(f"fp8.role = #fp8.role<{role}>")
     return f"""\
   %r{index} = fp8.grouped_matmul %a{numbers[product.a]}, %a{numbers[product.b]}
-      offsets(%offsets : tensor<{groups + 1}xi32>){flags} accumulate = fast{_write_attributes(attributes)}
+      offsets(%offsets : tensor<{groups + 1}xi32>){flags} accumulate = fast\
+{_write_attributes(attributes)}
       : {_get_type(product.a)}, {_get_type(product.b)} -> {_get_type(product.node)}
 """
 
@@ -178,7 +179,8 @@ def replace_products(name, module, names, get_origin, compile):
     parts, count, left = [], 0, []
     for cluster in _find_clusters(module.graph):
         part_name = f"{name}.grouped{len(parts) + len(left)}"
-        operands = list(dict.fromkeys(operand for product in cluster for operand in product.operands))
+        operands = list(dict.fromkeys(
+            operand for product in cluster for operand in product.operands))
         ports = [names.ports.get(graphs.find_source(get_origin(operand)).name, imports.Port(None))
                  for operand in operands]
         layers = [names.layers.get(product.node.name) for product in cluster]
