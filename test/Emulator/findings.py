@@ -54,6 +54,29 @@ class Findings(unittest.TestCase):
         self.finds("mov.u32 %r0, smem; st.shared.b32 [%r0+64], %t;", 700, "of shared memory are out of bounds")
         self.finds("mov.u32 %r0, 0; st.shared.b32 [%r0], %t;", 700, "of shared memory are out of bounds")
 
+    def test_innermost_coordinate(self):
+        code = """
+device = Device()
+tensor = Buffer(device, np.zeros((8, 64), np.uint8))
+text = kernel('''
+    mov.u32 %r0, smem; shl.b32 %r1, %t, 3; add.s32 %r1, %r1, %r0; mov.b64 %d0, 0; st.shared.b64 [%r1], %d0;
+    fence.proxy.async.shared::cta; bar.warp.sync -1; setp.ne.u32 %p0, %t, 0; @%p0 bra DONE;
+    mov.b32 %r2, COORDINATE; mov.b32 %r3, 0;
+    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%a0, {%r2, %r3}], [%r0];
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; DONE:''', shared=256)
+text = text.replace(".param .u64 p0", ".param .align 64 .b8 p0[128]")
+text = text.replace("ld.param.u64 %a0, [p0];", "mov.b64 %a0, p0; cvta.param.u64 %a0, %a0;")
+try:
+    device.launch(device.load(text), [device.tensor_map(tensor, (32, 8))])
+    print("done")
+except DriverError as error:
+    print(error.code)
+"""
+        for coordinate, printed, message in ((16, "done", ""), (-16, "done", ""), (8, "715", "at a multiple of 16 bytes")):
+            found, report = run(code.replace("COORDINATE", str(coordinate)))
+            self.assertEqual(found.strip(), printed, report)
+            self.assertIn(message, report)
+
     def test_misalignment(self):
         self.finds("st.global.b32 [%a0+2], %t;", 716, "a multiple of 4")
         self.finds("mov.u32 %r0, smem; ld.shared.v2.b32 {%r1, %r2}, [%r0+4];", 716, "a multiple of 8")

@@ -178,6 +178,13 @@ static Box getBox(Warp &warp, const Op &op, unsigned lane,
                      std::to_string(box.at[0]));
     box.at[0] /= 2;
   }
+  // Written nowhere, but so it is on an H200: of loads and of stores.
+  if (box.at[0] * int64_t(box.map.elementBytes) % 16 != 0)
+    warp.fault(op, one, kIllegalInstruction,
+               "expected an innermost coordinate at a multiple of 16 bytes, "
+               "but got " +
+                   std::to_string(box.at[0]) + " elements of " +
+                   std::to_string(box.map.elementBytes) + " bytes");
   // The tensor's last byte: maps outlive memory.
   uint64_t last = box.map.address + box.map.elementBytes - 1;
   for (unsigned i = 0; i < box.map.rank; ++i)
