@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_LAUNCHKERNELSPASS
@@ -100,6 +101,16 @@ static LogicalResult launch(KernelOpInterface op,
   return success();
 }
 
+/// Erases what nobody uses of that which uses `op`.
+static void eraseDeadUsers(Operation *op) {
+  SetVector<Operation *> users(op->user_begin(), op->user_end());
+  for (Operation *user : users) {
+    eraseDeadUsers(user);
+    if (isOpTriviallyDead(user))
+      user->erase();
+  }
+}
+
 namespace {
 struct LaunchKernelsPass : fp8::impl::LaunchKernelsPassBase<LaunchKernelsPass> {
   using Base::Base;
@@ -114,10 +125,17 @@ struct LaunchKernelsPass : fp8::impl::LaunchKernelsPassBase<LaunchKernelsPass> {
       if (op->hasAttr(kKernelAttrName))
         ops.push_back(op);
     });
+    // Users first: what a kernel reads in place of an operand, as factors
+    // before they are transposed, it finds through the operation that makes
+    // that.
     SymbolTableCollection symbols;
-    for (KernelOpInterface op : ops)
-      if (failed(launch(op, symbols)))
+    for (KernelOpInterface op : llvm::reverse(ops)) {
+      eraseDeadUsers(op);
+      if (isOpTriviallyDead(op))
+        op->erase();
+      else if (failed(launch(op, symbols)))
         return signalPassFailure();
+    }
   }
 };
 } // namespace
