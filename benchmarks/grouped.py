@@ -3,10 +3,11 @@
 
 Made for a machine that has a GPU and PyTorch and nothing of this project but this folder, the one beside it with the
 Python package, lib/libfp8rt.so and the kernels that grouped_kernels.py made. Peers that cannot be imported, or do not take
-a shape, are left out. As DeepGEMM wants it, groups that are timed begin at multiples of 128 tokens; those that are checked
-begin anywhere.
+a shape, are left out. Groups begin anywhere; DeepGEMM has each padded to a multiple of 128 tokens, as it wants them, and is
+credited with the tokens alone. With --aligned all have such groups, whose tokens all count.
 
-usage: grouped.py --kernels DIR [--out DIR] [--check] [--time] [--every] [--kinds KIND...] [--shapes GxMEANxNxK...]
+usage: grouped.py --kernels DIR [--out DIR] [--check] [--time] [--aligned] [--every] [--kinds KIND...]
+                  [--shapes GxMEANxNxK...]
 """
 
 import argparse
@@ -36,7 +37,7 @@ class Problem:
     epilogue = None
     scale = 1.0
 
-    def __init__(self, kind, shape, seed, aligned, rest=0):
+    def __init__(self, kind, shape, seed, aligned, rest=0, empty=False):
         groups, mean, self.n, self.k = shape
         spec = self.kind = KINDS[kind]
         self.spec = {"epilogue": "none"}
@@ -45,7 +46,7 @@ class Problem:
         sizes = (mean * (0.7 + 0.6 * torch.rand(groups, generator=host))).long()
         if aligned:
             sizes = (sizes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-        elif groups > 1:
+        if empty and groups > 1:
             sizes[seed % groups] = 0
         self.sizes = sizes.tolist()
         self.bounds = [0, *torch.cumsum(sizes, 0).tolist()]
@@ -209,6 +210,8 @@ PEERS = {"tensor_fast": {"torch_each": each_group}, "tensor_promote": {"torch_ea
          "row_fast": {"torch_each": each_group, "torch_grouped": torch_grouped}, "block": {"deepgemm": deep_gemm},
          "bf16": {"torch_each": each_group, "torch_grouped": torch_grouped, "deepgemm": deep_gemm_bf16},
          "k_tensor": {}, "k_row": {}, "k_block": {"deepgemm": deep_gemm_k}}
+# Each group begins at a multiple of ALIGNMENT: what is between two is work for nothing.
+PADDED = {"deepgemm", "deepgemm_bf16"}
 AGREEMENT = 2e-2  # Relative: results of two accumulators.
 
 
@@ -250,7 +253,7 @@ def check(args, library, selected):
                 if not args.every and kernel.config not in selected[kind].values():
                     continue
                 for i, (mean, n, k) in enumerate(CHECK_SHAPES):
-                    problem = Problem(kind, (groups, mean, n, k), i, aligned=False, rest=100 * (i % 2))
+                    problem = Problem(kind, (groups, mean, n, k), i, aligned=False, rest=100 * (i % 2), empty=True)
                     launch, wanted = kernel.bind(problem), problem.expected()
                     launch()
                     torch.cuda.synchronize()
@@ -279,7 +282,7 @@ def time_shape(args, kind, shape, kernels, chosen):
     moved = shape[0] * shape[1] * (shape[2] * (4 if KINDS[kind]["grouped"] == "k" else 2) + shape[3])
     moved += shape[0] * shape[2] * shape[3]
     sets = max(2, min(8, (120 << 20) // moved + 1))
-    problems = [Problem(kind, shape, seed, aligned=True) for seed in range(sets)]
+    problems = [Problem(kind, shape, seed, args.aligned) for seed in range(sets)]
     contenders, ours = {}, None
     for kernel in kernels:
         if kernel.config != chosen and not args.every:
@@ -287,11 +290,20 @@ def time_shape(args, kind, shape, kernels, chosen):
         name = f"ours/{kernel.label()}" + ("/" + str(len(contenders)) if args.every else "")
         contenders[name] = [kernel.bind(problem) for problem in problems]
         ours = name if kernel.config == chosen else ours
-    contenders[ours][0]()
-    torch.cuda.synchronize()
-    expected = problems[0].result.clone()
+    chosen_kernel = next(kernel for kernel in kernels if kernel.config == chosen)
+
+    def compute(problem):
+        chosen_kernel.bind(problem)()
+        torch.cuda.synchronize()
+        return problem.result.clone()
+
+    expected = compute(problems[0])
     for name, make in PEERS[kind].items():
-        offered(contenders, name, make, problems, expected)
+        if name not in PADDED:
+            offered(contenders, name, make, problems, expected)
+            continue
+        padded = [Problem(kind, shape, seed, aligned=True) for seed in range(sets)]
+        offered(contenders, name, make, padded, compute(padded[0]))
     flops = statistics.mean(problem.flops() for problem in problems)
     repeats = max(sets, min(200, int(3e-3 / max(flops / 1.4e15, moved / 4e12, 5e-6))))
     times = measure(contenders, repeats, args.rounds)
@@ -329,6 +341,7 @@ def main():
     parser.add_argument("--library", type=Path, help="libfp8rt.so")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--time", action="store_true")
+    parser.add_argument("--aligned", action="store_true")
     parser.add_argument("--every", action="store_true", help="all kernels that were made, not the selected ones alone")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--kinds", nargs="*", default=list(KINDS))

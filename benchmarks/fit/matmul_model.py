@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 
 CONFIG = ("rows", "cols", "pingpong", "consumers", "swapped", "cluster", "cluster_cols", "split_k")
-# Of operands in high precision the stages follow from these, and nothing is promoted.
-SCALED_CONFIG = CONFIG + ("stages", "overlap")
+# Of operands in high precision the rest follows from these, and nothing is promoted.
+SCALED_CONFIG = CONFIG + ("stages", "overlap", "staging")
 KINDS = ("plain", "fast", "promote", "block", "both")
 ELEMENT_BYTES = {"plain": 2, "fast": 1, "promote": 1, "block": 1, "both": 1}
 CONSTANTS = (pathlib.Path(__file__).resolve().parents[2]
@@ -38,12 +38,13 @@ def write_constants(constants):
 
 
 def get_stages(rows, cols, consumers, swapped, bulk):
-    """As MatmulConfigs::setStages, without factors along K."""
+    """As MatmulConfigs::setStages, without factors along K: stages and buffers of stores."""
     def fitting(staging):
         used = 1296 + np.where(~swapped & bulk, consumers * staging * 64 * ROW_BYTES, 0)
         return np.minimum((232448 - used) // ((rows + cols) * ROW_BYTES + 16), 16)
     two, one = fitting(2), fitting(1)
-    return np.where((two < 4) & (one > two), one, two)
+    single = (two < 4) & (one > two)
+    return np.where(single, one, two), np.where(single, 1, 2)
 
 
 def get_swizzle(width, transposed):
@@ -98,13 +99,18 @@ class Table:
         rows, cols = self.sides
         self.rows, self.cols = rows.width, cols.width
         self.waves = self.rows // 64 // np.where(self.pingpong, 1, self.consumers)
-        self.stages = configs.get("stages")
-        if self.stages is None:
-            self.stages = get_stages(self.rows, self.cols, self.consumers, self.swapped,
-                                     n % 8 == 0)
+        if "stages" in configs:
+            self.stages, self.staging = configs["stages"], configs["staging"]
+        else:
+            self.stages, self.staging = get_stages(self.rows, self.cols, self.consumers,
+                                                   self.swapped, n % 8 == 0)
         self.beside = (np.where(self.pingpong, 2, self.consumers)
                        * (1 + configs.get("overlap", 0)))
         self.slabs = get_slabs(self.cols)
+        # Tiles that cut blocks of 128 columns of B choose between factors.
+        step = np.gcd(self.cols, 128)
+        cuts = (kind == "block") & ~self.swapped & (step < np.minimum(self.cols, 128))
+        self.choices = np.where(cuts, 3 * self.cols / step, 0)
         self.k_blocks = -(-self.k * self.element_bytes // ROW_BYTES)
         self.blocks_per_part = -(-self.k_blocks // self.split_k)
         self.items = rows.groups * cols.groups * self.split_k
@@ -129,8 +135,8 @@ def get_clocks(c, t):
     read = t.rows / 64 * (64 + t.cols)
     block = combine(multiply, read, c["Wave"] * t.waves)
     if t.kind in ("promote", "block", "both"):
-        block = block + t.rows / 64 * t.cols / 2 * (
-            c["Promotion"] + c["ExposedPromotion"] / t.beside)
+        additions = t.rows / 64 * (t.cols / 2 + t.choices)
+        block = block + additions * (c["Promotion"] + c["ExposedPromotion"] / t.beside)
     active = t.active / MULTIPROCESSORS
     block = block * (1 + c["Contention"] * active)
 
@@ -152,7 +158,8 @@ def get_clocks(c, t):
     worst = feed(sum(s.beyond / s.sharers for s in t.sides))
     usual = feed(sum(s.always_beyond / s.sharers for s in t.sides))
 
-    epilogue = np.where(t.bulk, c["Store"] + t.waves * t.slabs * c["Slab"],
+    slabs = np.where(t.staging > 2, 1, t.slabs * np.where(t.staging == 1, c["OneBuffer"], 1))
+    epilogue = np.where(t.bulk, c["Store"] + t.waves * slabs * c["Slab"],
                         t.rows / 64 * t.cols * c["Direct"])
     loop = t.blocks_per_part * block
     chain = np.where(t.pingpong, t.rounds * np.maximum(loop, (loop + epilogue) / 2),

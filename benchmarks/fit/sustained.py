@@ -45,7 +45,7 @@ def parse_config(text):
     rows, cols = tile[::-1] if swapped else tile
     return (rows, cols, int("ping_pong" in text), value("consumers", 2), int(swapped),
             value("cluster", 1), value("cluster_cols", 1), value("split_k", 1),
-            value("stages", 0), int("overlap = true" in text))
+            value("stages", 0), int("overlap = true" in text), value("staging", 2))
 
 
 def get_table(kind, rows):

@@ -13,7 +13,7 @@ import random
 
 from matmul.epilogues import EPILOGUES
 from matmul.kinds import KINDS
-from matmul.program import BATCHES, is_transposed
+from matmul.program import BATCHES, has_inner_rows, is_transposed
 from programs import abi
 
 DEVICE = 0
@@ -117,7 +117,7 @@ class Problem:
             data = draw(rng, spec[name], batch * rows * k)
             sizes = [k, rows] if is_transposed(spec, name) else [rows, k]  # As in memory.
             self.tensors[name] = Tensor(device, data, [batch, *sizes])
-            self.tensors[f"scale_{name}"] = self.factors(rng, batch, rows, k, spec[f"scale_{name}"])
+            self.tensors[f"scale_{name}"] = self.factors(rng, batch, rows, k, name)
         self.extra = []
         epilogue = EPILOGUES[spec["epilogue"]] or {"operands": []}
         for i, (dims, element) in enumerate(epilogue["operands"]):
@@ -133,16 +133,24 @@ class Problem:
             self.tensors["operand0"] = self.tensors["d"]
         self.scale = ctypes.c_float(2 / math.sqrt(k))  # The only scalar of any epilogue.
 
-    def factors(self, rng, batch, rows, k, scale):
+    def factors(self, rng, batch, rows, k, name):
+        scale = self.spec[f"scale_{name}"]
         if scale in ("none", "tensor"):
             return Tensor(self.device, draw(rng, "factor", 1), [batch, 1, 1], [0, 1, 1])
         blocks = -(-k // 128)
         sizes = {"row": (rows, 1), "1x128": (rows, blocks),
                  "128x128": (-(-rows // 128), blocks)}[scale]
         data = draw(rng, "factor", batch * math.prod(sizes))
-        # Of blocks of rows, those of all rows side by side.
-        strides = [math.prod(sizes), 1, rows] if scale == "1x128" else None
-        return Tensor(self.device, data, [batch, *sizes], strides)
+        if scale != "1x128":
+            return Tensor(self.device, data, [batch, *sizes])
+        # Those of all rows side by side, in lines of 16 bytes.
+        line, whole = 4 * rows, -(-rows // 4) * 16
+        data = b"".join(data[i:i + line].ljust(whole, b"\0") for i in range(0, len(data), line))
+        strides = [blocks * whole // 4, whole // 4, 1]
+        sizes = [batch, blocks, rows]
+        if not has_inner_rows(self.spec, name):
+            sizes, strides = [batch, rows, blocks], [strides[0], strides[2], strides[1]]
+        return Tensor(self.device, data, sizes, strides)
 
     def reset(self):
         self.device.write(self.tensors["d"].data - GUARD, self.poison)

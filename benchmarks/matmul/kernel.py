@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
 from fp8 import abi  # noqa: E402
+from matmul.program import has_inner_rows  # noqa: E402
 
 DEVICE = 0
 NUMBERS = ("tile_m", "tile_n", "stages", "consumers", "split_k", "cluster",
@@ -54,6 +55,8 @@ def stored(problem, name):
         return problem.result
     tensor = getattr(problem, name)
     if name in ("a", "b") and problem.transposed(name):
+        return tensor.transpose(1, 2)
+    if name.startswith("scale_") and has_inner_rows(problem.spec, name[-1]):
         return tensor.transpose(1, 2)
     return tensor
 

@@ -47,8 +47,9 @@ class Operands:
                             generator=self.generator) + 0.5
         if scale == "tensor":
             return values[:1].expand(self.batch, 1, 1)
-        if scale == "1x128":  # M-major, as cuBLASLt wants them too.
-            return values.transpose(1, 2).contiguous().transpose(1, 2)
+        if scale == "1x128":  # M-major, as cuBLASLt wants them too; lines of 16 bytes.
+            stored = values.new_zeros(self.batch, blocks, -(-rows // 4) * 4)[..., :rows]
+            return stored.copy_(values.transpose(1, 2)).transpose(1, 2)
         return values
 
 

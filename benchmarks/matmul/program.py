@@ -22,6 +22,25 @@ def is_transposed(spec, name):
     return spec.get("layout", "nt")[name == "b"] == ("n" if name == "b" else "t")
 
 
+def has_inner_rows(spec, name):
+    """Whether a kernel takes an operand's factors with the rows innermost, as our passes store
+    those of 1x128; rows then begin at multiples of 16 bytes."""
+    return spec[f"scale_{name}"] == "1x128" and not spec.get("dynamic")
+
+
+def assembled(name, element, batch, rows, k, type_):
+    """Arguments with codes and such factors, and how an operand is made of them."""
+    blocks = -(-k // 128)
+    codes, stored = f"tensor<{batch}{rows}x{k}x{element}>", f"tensor<{batch}{blocks}x{rows}xf32>"
+    factors = f"tensor<{batch}{rows}x{blocks}xf32>"
+    order = "0, 2, 1" if batch else "1, 0"
+    made = f"""  %{name}_empty = tensor.empty() : {factors}
+  %{name}_factors = linalg.transpose ins(%{name}_stored : {stored}) outs(%{name}_empty : {factors}) permutation = [{order}]
+  %{name} = fp8.assemble %{name}_codes, %{name}_factors : {codes}, {factors} -> {type_}
+"""
+    return [f"%{name}_codes: {codes}", f"%{name}_stored: {stored}"], made
+
+
 def program(spec, m=EXTENT, n=EXTENT, k=EXTENT):
     """One function for each config, or one that leaves the choice open."""
     m = "?" if spec.get("dynamic") else m
@@ -42,7 +61,13 @@ def program(spec, m=EXTENT, n=EXTENT, k=EXTENT):
     b = operand(spec["b"], spec["scale_b"], n, "b" in transposed)
     element = FLOATS.get(spec["result"], spec["result"])
     types = [f"tensor<{batch}{m}x{n}x{element}>"]
-    arguments = [f"%a: {a}", f"%b: {b}"]
+    arguments, made = [], ""
+    for name, rows, type_ in (("a", m, a), ("b", n, b)):
+        if has_inner_rows(spec, name):
+            taken, text = assembled(name, FLOATS[spec[name]], batch, rows, k, type_)
+            arguments, made = arguments + taken, made + text
+        else:
+            arguments.append(f"%{name}: {type_}")
     region = ""
     epilogue = EPILOGUES[spec["epilogue"]]
     if epilogue:
@@ -91,7 +116,7 @@ def program(spec, m=EXTENT, n=EXTENT, k=EXTENT):
     for i, pinned in enumerate(spec["configs"] or [None]):
         pin = f" {{fp8_gpu.config = {pinned}}}" if pinned else ""
         text.append(f"""func.func @f{i}({', '.join(arguments)}) -> ({', '.join(types)}) {{
-  %0{count} = fp8.matmul %a, %b{accumulate}{region}{pin}
+{made}  %0{count} = fp8.matmul %a, %b{accumulate}{region}{pin}
     : {a}, {b} -> {', '.join(types)}
   return {values} : {', '.join(types)}
 }}

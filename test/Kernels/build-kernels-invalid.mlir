@@ -22,18 +22,6 @@ func.func @registers(%a: !a) -> tensor<256x256xbf16> {
 
 // -----
 
-!a = !fp8.scaled<256x256xf8E4M3FN, block = [1, 128], scale = f32>
-!b = !fp8.scaled<256x256xf8E4M3FN, block = [128, 128], scale = f32>
-func.func @blocks_of_columns(%a: !a, %b: !b) -> tensor<256x256xbf16> {
-  // expected-error @below {{expected tile_n to divide 128 or be a multiple of it with factors of 128 rows, but got 96}}
-  %0 = fp8.matmul %a, %b
-    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 96, stages = 4>}
-    : !a, !b -> tensor<256x256xbf16>
-  return %0 : tensor<256x256xbf16>
-}
-
-// -----
-
 !a = !fp8.scaled<256x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 func.func @mx_factors(%a: !a) -> tensor<256x256xbf16> {
   // expected-error @below {{expected A to have f32 factors per tensor, per row, per 1x128 or per 128x128}}

@@ -26,7 +26,7 @@ func.func @unknown_m(%a: !d, %b: !x) -> tensor<?x4096xbf16> {
 }
 
 // CHECK-LABEL: @promoted
-// CHECK: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 256, tile_n = 128, stages = 4, cluster_cols = 2, staging = 1>
+// CHECK: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 256, tile_n = 128, stages = 3, staging = 4>
 func.func @promoted(%a: !r, %b: !w) -> tensor<4096x4096xbf16> {
   %0 = fp8.matmul %a, %b : !r, !w -> tensor<4096x4096xbf16>
   return %0 : tensor<4096x4096xbf16>

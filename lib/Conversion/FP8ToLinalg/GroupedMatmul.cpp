@@ -44,6 +44,9 @@ private:
   /// Where factors change along the range: what the product is made from.
   Value widen(Value operand);
   Value sliceEpilogueOperand(Value operand, Range range, bool dropsDim);
+  /// A slice of K, behind as many zeros as a kernel's first block has elements
+  /// of other groups: its sums begin with that block.
+  Value beginBlock(Value slice, Range range, int64_t blockK);
   Value buildInit();
   /// Offset `number` (index).
   Value loadOffset(Value number);
@@ -125,6 +128,39 @@ Value GroupedMatmulExpander::sliceEpilogueOperand(Value operand, Range range,
   return buildSlice(operand, range, dropsDim);
 }
 
+Value GroupedMatmulExpander::beginBlock(Value slice, Range range,
+                                        int64_t blockK) {
+  if (auto type = dyn_cast<ScaledType>(slice.getType())) {
+    auto parts = DisassembleOp::create(b, loc, slice);
+    Value payload = beginBlock(parts.getPayload(), range, blockK);
+    return AssembleOp::create(
+        b, loc,
+        type.cloneWith(cast<RankedTensorType>(payload.getType()).getShape(),
+                       type.getBlock()),
+        payload, parts.getScaleInv(), parts.getTensorScaleInv());
+  }
+  auto type = cast<RankedTensorType>(slice.getType());
+  auto getIndex = [&](OpFoldResult value) {
+    return getValueOrCreateConstantIndexOp(b, loc, value);
+  };
+  Value block = arith::ConstantIndexOp::create(b, loc, blockK);
+  Value others = arith::RemUIOp::create(b, loc, getIndex(range.offset), block);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, slice);
+  SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+  SmallVector<OpFoldResult> whole(sizes);
+  whole[range.dim] =
+      arith::AddIOp::create(b, loc, getIndex(sizes[range.dim]), others)
+          .getResult();
+  offsets[range.dim] = others;
+  Value zero =
+      arith::ConstantOp::create(b, loc, b.getZeroAttr(type.getElementType()));
+  Value empty = tensor::EmptyOp::create(b, loc, whole, type.getElementType());
+  Value zeros = linalg::FillOp::create(b, loc, zero, empty).getResult(0);
+  return tensor::InsertSliceOp::create(b, loc, slice, zeros, offsets, sizes,
+                                       strides);
+}
+
 Value GroupedMatmulExpander::buildInit() {
   RankedTensorType type = op.getResult().getType();
   int64_t rankOfB = op.getShapeOfB().size();
@@ -163,6 +199,13 @@ Value GroupedMatmulExpander::buildGroup(Value group, Value begin, Value size) {
   Range ofB = sumsGroups ? Range{op.getTransposeB() ? 0 : 1, begin, size}
                          : Range{0, group, b.getIndexAttr(1)};
   Value otherB = sliceOperand(rhs, ofB, /*dropsDim=*/!sumsGroups);
+  auto sums = TensorCoreSums::get(op);
+  if (sums && isa<ScaledType>(a.getType()) != op.isScaled())
+    sums = std::nullopt;
+  if (sums && sumsGroups) {
+    a = beginBlock(a, rows, sums->blockK);
+    otherB = beginBlock(otherB, ofB, sums->blockK);
+  }
   // The part of the result, and of what is read beside it.
   Range part =
       sumsGroups ? Range{0, group, b.getIndexAttr(1)} : Range{0, begin, size};
@@ -180,8 +223,7 @@ Value GroupedMatmulExpander::buildGroup(Value group, Value begin, Value size) {
                        op.getTransposeA(), op.getTransposeB());
   IRMapping mapping;
   op.getEpilogue().cloneInto(&matmul.getEpilogue(), mapping);
-  // Those of a kernel, whose blocks of K begin with the group, too.
-  if (auto sums = TensorCoreSums::get(op); sums && isScaled == op.isScaled())
+  if (sums)
     sums->set(matmul);
   return matmul.getResult();
 }

@@ -39,6 +39,16 @@ void Ring::waitFull(RingPosition position) {
   wait(getFullBarrier(position.stage), position.phase);
 }
 
+Value Ring::isFull(RingPosition position) {
+  // Not try_wait, which suspends a thread that has other things to do.
+  return NVVM::MBarrierTestWaitOp::create(
+      b, b.getI1Type(), getFullBarrier(position.stage), position.phase);
+}
+
+void Ring::waitFull(RingPosition position, Value ready) {
+  b.ifThen(b.bitXor(ready, b.i1(true)), [&] { waitFull(position); });
+}
+
 void Ring::waitEmpty(RingPosition position) {
   wait(getEmptyBarrier(position.stage), position.phase);
 }

@@ -61,6 +61,11 @@ public:
   Value getFullBarrier(Value stage);
   Value getEmptyBarrier(Value stage);
   void waitFull(RingPosition position);
+  /// Whether the slot is full (i1), asked before it is needed, so that the
+  /// answer is there by then; false is no more than a hint.
+  Value isFull(RingPosition position);
+  /// Waits unless `ready` (i1), what isFull said of that position, is set.
+  void waitFull(RingPosition position, Value ready);
   void waitEmpty(RingPosition position);
   /// Announces `bytes` of bulk copies and arrives at the full barrier.
   void expectBytes(Value stage, int64_t bytes);

@@ -77,7 +77,9 @@ Tile TileScheduler::getTile(KernelBuilder &b, Value item) const {
   if (groups && !groups->ofRows) {
     Value begin = groups->table.getBegin(tile.batch);
     Value end = groups->table.getEnd(tile.batch);
-    tile.headK = groups->inBlocks ? b.rem(begin, shape.blockK) : b.i32(0);
+    // A bulk copy begins at 16 bytes of the innermost dimension; at any other
+    // place it is an illegal instruction. Whole blocks are whole lines, too.
+    tile.headK = b.rem(begin, shape.blockK);
     tile.firstK = b.sub(begin, tile.headK);
     Value size = b.sub(end, tile.firstK);
     tile.kEnd =

@@ -69,8 +69,6 @@ public:
   struct Groups {
     GroupTable table;
     bool ofRows;
-    /// Whether K begins at a whole block, as factors along it do.
-    bool inBlocks;
   };
 
   TileScheduler(KernelBuilder &b, Shape shape, Extents extents, Rank rank,

@@ -18,9 +18,9 @@ static constexpr int64_t kBufferRowBytes = 128;
 
 BulkTileStore::BulkTileStore(KernelBuilder &b, Shape shape,
                              const FragmentLayout &layout, Value base,
-                             Value staging, Value barrierId)
+                             Value staging, Value barrierId, Value isFirstWarp)
     : b(b), shape(shape), layout(layout), base(base), staging(staging),
-      barrierId(barrierId),
+      barrierId(barrierId), isFirstWarp(isFirstWarp),
       slabs(llvm::divideCeil(layout.getNumCols() * shape.elementBytes,
                              shape.slabBytes)) {}
 
@@ -34,43 +34,66 @@ void BulkTileStore::storeWave(Value map, Value wave, Value thread,
   if (shape.elementBytes < 4)
     packed = pinHere(b, packed);
 
-  Value isFirstWarp = b.less(thread, b.i32(32));
-  int64_t slabCols = shape.slabBytes / shape.elementBytes;
-  for (int64_t slab = 0; slab < slabs; ++slab) {
-    Value number = b.add(b.mul(wave, slabs), slab);
-    // The last slab ends with the tile: what it shares with the one before is
-    // written twice, the same.
-    int64_t col = std::min(slab * slabCols, layout.getNumCols() - slabCols);
-    // Buffers alternate; where a tile has an odd number of slabs, its first one
-    // meets the buffer that the last tile used last. (That of a later wave does
-    // not, but the code may serve all waves.)
-    bool repeats =
-        shape.buffers == 1 || (slab == 0 && (shape.waves * slabs) % 2 == 1);
-    b.ifThen(isFirstWarp, [&] { waitForReads(b, repeats ? 0 : 1); });
+  if (takesWaves()) {
+    b.ifThen(isFirstWarp, [&] { waitForReads(b, shape.buffers - slabs); });
     b.namedBarrier(barrierId, 128);
-    Value bufferOffset = b.add(staging, b.mul(b.rem(number, shape.buffers),
-                                              shape.rows * kBufferRowBytes));
-    Value buffer = b.offset(base, bufferOffset);
-    writeSlab(buffer, thread, col, packed);
+    for (int64_t slab = 0; slab < slabs; ++slab)
+      writeSlab(getBuffer(wave, slab), thread, getFirstCol(slab), packed);
     fenceForBulkCopies(b);
     b.namedBarrier(barrierId, 128);
     b.ifThen(isFirstWarp, [&] {
       b.electOne([&] {
-        SmallVector<Value> coordinates(origin);
-        coordinates[0] = b.add(coordinates[0], col);
-        bulkStore(b, map, buffer, coordinates);
+        for (int64_t slab = 0; slab < slabs; ++slab)
+          storeSlab(map, getBuffer(wave, slab), origin, getFirstCol(slab));
       });
+    });
+    return;
+  }
+  for (int64_t slab = 0; slab < slabs; ++slab) {
+    // Buffers alternate; where a tile's last slab has the first buffer, the
+    // next tile's first one meets it. (That of a later wave does not, but the
+    // code may serve all waves.)
+    bool repeats = shape.buffers == 1 ||
+                   (slab == 0 && (shape.waves * slabs) % shape.buffers == 1);
+    b.ifThen(isFirstWarp, [&] { waitForReads(b, repeats ? 0 : 1); });
+    b.namedBarrier(barrierId, 128);
+    Value buffer = getBuffer(wave, slab);
+    writeSlab(buffer, thread, getFirstCol(slab), packed);
+    fenceForBulkCopies(b);
+    b.namedBarrier(barrierId, 128);
+    b.ifThen(isFirstWarp, [&] {
+      b.electOne([&] { storeSlab(map, buffer, origin, getFirstCol(slab)); });
     });
   }
 }
 
-void BulkTileStore::finish(Value thread) {
-  b.ifThen(b.less(thread, b.i32(32)), [&] { waitForWrites(b); });
+int64_t BulkTileStore::getFirstCol(int64_t slab) const {
+  // The last slab ends with the tile: what it shares with the one before is
+  // written twice, the same.
+  int64_t slabCols = shape.slabBytes / shape.elementBytes;
+  return std::min(slab * slabCols, layout.getNumCols() - slabCols);
 }
 
-void BulkTileStore::skipWave(Value thread) {
+Value BulkTileStore::getBuffer(Value wave, int64_t slab) {
+  Value number = b.rem(b.add(b.mul(wave, slabs), slab), shape.buffers);
+  Value offset = b.mul(number, shape.rows * kBufferRowBytes);
+  return b.offset(base, b.add(staging, offset));
+}
+
+void BulkTileStore::storeSlab(Value map, Value buffer, ValueRange origin,
+                              int64_t col) {
+  SmallVector<Value> coordinates(origin);
+  coordinates[0] = b.add(coordinates[0], col);
+  bulkStore(b, map, buffer, coordinates);
+}
+
+void BulkTileStore::finish() {
+  b.ifThen(isFirstWarp, [&] { waitForWrites(b); });
+}
+
+void BulkTileStore::skipWave() {
   // Buffers of later waves may be those that were to be next to last.
-  b.ifThen(b.less(thread, b.i32(32)), [&] { waitForReads(b, 0); });
+  b.ifThen(isFirstWarp, [&] { waitForReads(b, 0); });
 }
 
 Value BulkTileStore::getSwizzled(Value row, Value chunk) {

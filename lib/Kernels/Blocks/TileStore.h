@@ -17,9 +17,10 @@ namespace mlir::fp8 {
 using PackedAt = llvm::function_ref<Value(int64_t pair)>;
 
 /// Stores waves of `rows` rows through shared memory with bulk tensor copies:
-/// slabs of `slabBytes` along N, no more than a row has, in two buffers, so
-/// that one is filled while the copy reads the other. Each consumer warpgroup
-/// has its own.
+/// slabs of `slabBytes` along N, no more than a row has, in some buffers, so
+/// that one is filled while the copy reads another. Each consumer warpgroup
+/// has its own. Where all of a tile has room, a wave's slabs share its
+/// barriers.
 class BulkTileStore {
 public:
   struct Shape {
@@ -27,19 +28,29 @@ public:
   };
 
   /// `staging` (i32) is the offset of the warpgroup's buffers from `base`.
+  /// `isFirstWarp` (i1) is whether this warp is the warpgroup's first; from the
+  /// number of the thread ptxas does not know that it is the same for a warp,
+  /// and what a loop around the store carries leaves the uniform registers.
   BulkTileStore(KernelBuilder &b, Shape shape, const FragmentLayout &layout,
-                Value base, Value staging, Value barrierId);
+                Value base, Value staging, Value barrierId, Value isFirstWarp);
 
   /// `wave` and `thread` are the numbers in the tile and in the warpgroup,
   /// `origin` are the coordinates of the wave in the map, innermost first.
   void storeWave(Value map, Value wave, Value thread, ValueRange origin,
                  PackedAt packedAt);
   /// Before the kernel ends.
-  void finish(Value thread);
+  void finish();
   /// In place of a wave that is stored otherwise, before tiles follow.
-  void skipWave(Value thread);
+  void skipWave();
 
 private:
+  /// Whether a wave's slabs are written, and then stored, at once.
+  bool takesWaves() const {
+    return slabs > 1 && shape.waves * slabs == shape.buffers;
+  }
+  int64_t getFirstCol(int64_t slab) const;
+  Value getBuffer(Value wave, int64_t slab);
+  void storeSlab(Value map, Value buffer, ValueRange origin, int64_t col);
   /// The pairs of columns [firstCol, firstCol + slab) from `packed`, which are
   /// those of the layout.
   void writeSlab(Value buffer, Value thread, int64_t firstCol,
@@ -54,7 +65,7 @@ private:
   KernelBuilder &b;
   Shape shape;
   const FragmentLayout &layout;
-  Value base, staging, barrierId;
+  Value base, staging, barrierId, isFirstWarp;
   int64_t slabs;
 };
 

@@ -154,6 +154,11 @@ void SignatureBuilder::addParams(size_t result) {
   addResult();
   addFactors("scale_a", spec.a);
   addFactors("scale_b", spec.b);
+  for (auto [name, rows] :
+       {std::pair<StringRef, int64_t>{"scale_a", form.factorsOfA},
+        {"scale_b", form.factorsOfB}})
+    if (rows)
+      addMap(name, {rows, 1}, /*swizzle=*/0);
   addEpilogueOperands();
 }
 

@@ -27,6 +27,8 @@ struct MatmulForm {
   /// Parts of K, and the sums that a block has of each.
   int64_t splitK, sums;
   int64_t clusterSize, threads, sharedBytes;
+  /// Rows of A's and of B's factors that a bulk copy brings; 0 without.
+  int64_t factorsOfA = 0, factorsOfB = 0;
 };
 
 /// The kernel's parameters, by the names in docs/Kernels.md, and its launch.

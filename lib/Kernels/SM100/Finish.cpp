@@ -71,7 +71,7 @@ void Finisher::build(const TileScheduler &scheduler) {
         fragments, kernel.shared,
         b.add(b.mul(group, config.getStaging() * 128 * kRowBytes),
               layout.offsetStaging),
-        barrierId);
+        barrierId, b.equal(b.bitAnd(kernel.warp, 3), 0));
   BulkTileStore *store = bulkStore ? &*bulkStore : nullptr;
   Epilogue epilogue(b, getEpilogueShape(spec), fragments,
                     /*vectorLoads=*/store != nullptr);
@@ -114,7 +114,7 @@ void Finisher::build(const TileScheduler &scheduler) {
            return {next.stage, next.phase};
          });
   if (bulkStore)
-    bulkStore->finish(inGroup);
+    bulkStore->finish();
   if (spec.amax && !spec.isGroup())
     epilogue.storeAmax(kernel.getParam("amax.ptr"), kernel.lane);
 }

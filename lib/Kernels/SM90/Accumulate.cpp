@@ -9,6 +9,8 @@
 #include "Accumulate.h"
 #include "../Blocks/BulkCopy.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::fp8;
 
@@ -30,6 +32,11 @@ Accumulator::accumulate(const Tile &tile, RingPosition &position,
                         llvm::function_ref<void()> issued) {
   if (spec.accumulate == Accumulate::Fast)
     return accumulateFast(tile, position, issued);
+  bool swapped = config.getSwapAb();
+  firstRowInBlock = getFirstInBlock(kernel.getRowSpec(), config.getRows(),
+                                    swapped ? tile.n : tile.m);
+  firstColInBlock = getFirstInBlock(kernel.getColSpec(), config.getCols(),
+                                    swapped ? tile.m : tile.n);
   SmallVector<SmallVector<Value>> sums =
       config.getOverlap() ? accumulateOverlapped(tile, position)
                           : accumulatePromoted(tile, position);
@@ -169,12 +176,14 @@ SmallVector<Value> Accumulator::takeProduct(Value &product, int64_t pending) {
 std::array<Value, 2> Accumulator::loadRowFactors(int64_t wave, Value stage) {
   if (!layout.rowScales)
     return {};
-  Value slot = b.offset(kernel.shared, b.add(b.mul(stage, layout.rowScales * 4),
-                                             layout.offsetRowScales));
+  Value slot =
+      b.offset(kernel.shared, b.add(b.mul(stage, layout.rowScaleStride),
+                                    layout.offsetRowScales));
   Value waveRow = b.add(b.mul(slice, 64), wave * config.getSharers() * 64);
   Type f32 = b.getF32Type();
   if (kernel.getRowSpec().scale == ScaleBlock::Block128) {
-    Value factor = b.load(b.offset(slot, b.mul(b.div(waveRow, 128), 4)), f32);
+    Value row = firstRowInBlock ? b.add(waveRow, firstRowInBlock) : waveRow;
+    Value factor = b.load(b.offset(slot, b.mul(b.div(row, 128), 4)), f32);
     return {factor, factor};
   }
   Value row = b.add(
@@ -184,25 +193,26 @@ std::array<Value, 2> Accumulator::loadRowFactors(int64_t wave, Value stage) {
   return {b.load(address, f32), b.load(b.offset(address, b.i32(32)), f32)};
 }
 
-/// The factors of the thread's columns, two for each group of 8; or one for all
-/// of 128.
-SmallVector<Value> Accumulator::loadColFactors(Value stage) {
-  SmallVector<Value> factors;
+Value Accumulator::getFirstInBlock(const OperandSpec &operand, int64_t extent,
+                                   Value first) {
+  if (operand.scale != ScaleBlock::Block128 || extent % 128 == 0 ||
+      128 % extent == 0)
+    return Value();
+  return b.rem(first, 128);
+}
+
+Accumulator::ColFactors Accumulator::loadColFactors(Value stage) {
+  ColFactors factors;
   if (!layout.colScales)
     return factors;
-  Value slot = b.offset(kernel.shared, b.add(b.mul(stage, layout.colScales * 4),
-                                             layout.offsetColScales));
+  Value slot =
+      b.offset(kernel.shared, b.add(b.mul(stage, layout.colScaleStride),
+                                    layout.offsetColScales));
   Type f32 = b.getF32Type();
   int64_t groups = config.getCols() / 8;
   if (kernel.getColSpec().scale == ScaleBlock::Block128) {
-    SmallVector<Value> blocks;
     for (int64_t i = 0; i < layout.colScales; ++i)
-      blocks.push_back(b.load(b.offset(slot, b.i32(4 * i)), f32));
-    // Columns of one tensor, and how many factors it has of them.
-    int64_t cols = spec.getResultCols(config.getCols());
-    int64_t perTensor = layout.colScales * cols / config.getCols();
-    for (int64_t col = 0; col < groups * 8; col += 8)
-      factors.append(2, blocks[col / cols * perTensor + col % cols / 128]);
+      factors.blocks.push_back(b.load(b.offset(slot, b.i32(4 * i)), f32));
     return factors;
   }
   Value quad = b.mul(b.bitAnd(lane, 3), 8);
@@ -210,7 +220,38 @@ SmallVector<Value> Accumulator::loadColFactors(Value stage) {
     Value pair =
         b.load(b.offset(slot, b.add(quad, j * 32)), VectorType::get({2}, f32));
     for (int64_t e = 0; e < 2; ++e)
-      factors.push_back(LLVM::ExtractElementOp::create(b, pair, b.i32(e)));
+      factors.columns.push_back(
+          LLVM::ExtractElementOp::create(b, pair, b.i32(e)));
+  }
+  return factors;
+}
+
+SmallVector<Value> Accumulator::getBlockFactors(Value rowFactor,
+                                                ArrayRef<Value> blocks) {
+  SmallVector<Value> ofBlocks;
+  for (Value block : blocks)
+    ofBlocks.push_back(rowFactor ? b.mulF(rowFactor, block) : block);
+  // Columns of one tensor, and how many factors it has of them.
+  int64_t cols = spec.getResultCols(config.getCols());
+  int64_t perTensor = layout.colScales * cols / config.getCols();
+  int64_t step = std::gcd(cols, int64_t(128));
+  // From the loop's outside there would be a predicate for each comparison.
+  Value first = firstColInBlock ? launder(b, firstColInBlock) : Value();
+  SmallVector<Value> factors;
+  for (int64_t col = 0; col < config.getCols(); col += 8) {
+    if (!first) {
+      factors.push_back(ofBlocks[col / cols * perTensor + col % cols / 128]);
+      continue;
+    }
+    if (col % step == 0) {
+      Value factor = ofBlocks.back();
+      for (int64_t i = ofBlocks.size() - 2; (i + 1) * 128 > col; --i)
+        factor = b.select(b.less(first, b.i32((i + 1) * 128 - col)),
+                          ofBlocks[i], factor);
+      factors.push_back(factor);
+    } else {
+      factors.push_back(factors.back());
+    }
   }
   return factors;
 }
@@ -218,13 +259,21 @@ SmallVector<Value> Accumulator::loadColFactors(Value stage) {
 SmallVector<Value> Accumulator::promote(ArrayRef<Value> product,
                                         ValueRange sums,
                                         std::array<Value, 2> rowFactors,
-                                        ArrayRef<Value> colFactors) {
+                                        const ColFactors &colFactors) {
+  SmallVector<Value> ofBlocks[2];
+  if (!colFactors.blocks.empty())
+    for (auto [ofRow, row] : llvm::zip_equal(ofBlocks, rowFactors))
+      ofRow = getBlockFactors(row, colFactors.blocks);
   SmallVector<Value> results;
   for (auto [i, term, sum] : llvm::enumerate(product, sums)) {
-    Value row = rowFactors[(i >> 1) & 1];
-    Value col =
-        colFactors.empty() ? Value() : colFactors[2 * (i >> 2) + (i & 1)];
-    Value factor = row && col ? b.mulF(row, col) : row ? row : col;
+    int64_t rowOfPair = (i >> 1) & 1, group = i >> 2;
+    Value factor = rowFactors[rowOfPair];
+    if (!colFactors.blocks.empty()) {
+      factor = ofBlocks[rowOfPair][group];
+    } else if (!colFactors.columns.empty()) {
+      Value col = colFactors.columns[2 * group + (i & 1)];
+      factor = factor ? b.mulF(factor, col) : col;
+    }
     results.push_back(
         factor ? LLVM::FMAOp::create(b, b.getF32Type(), term, factor, sum)
                : Value(arith::AddFOp::create(b, term, sum)));
@@ -236,12 +285,14 @@ SmallVector<SmallVector<Value>>
 Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
   int64_t waves = config.getWaves(), registers = wgmma.getNumRegisters();
   SmallVector<Value> initial(waves * registers, b.f32(0.0f));
-  initial.append({position.stage, position.phase});
+  initial.append({position.stage, position.phase, ring.isFull(position)});
   auto body = [&](Value k, ValueRange carried) {
-    RingPosition at{carried[carried.size() - 2], carried.back()};
-    ring.waitFull(at);
+    ValueRange at3 = carried.take_back(3);
+    RingPosition at{at3[0], at3[1]}, after = ring.advance(at);
+    Value ready = at3[2];
+    ring.waitFull(at, ready);
     clearOthers(tile, k, at.stage);
-    SmallVector<Value> colFactors = loadColFactors(at.stage);
+    ColFactors colFactors = loadColFactors(at.stage);
     SmallVector<Value> next;
     Value product = wgmma.getUndefined(b);
     for (int64_t wave = 0; wave < waves; ++wave) {
@@ -251,8 +302,11 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
       product = multiply(wave, at.stage, product, /*overwrite=*/true);
       NVVM::WgmmaGroupSyncAlignedOp::create(b);
       SmallVector<Value> terms = takeProduct(product, /*pending=*/0);
-      if (wave == waves - 1)
+      if (wave == waves - 1) {
         release(at.stage);
+        // The additions hide the way to the next slot's barrier and back.
+        ready = ring.isFull(after);
+      }
       SmallVector<Value> sums =
           promote(terms, carried.slice(wave * registers, registers), rowFactors,
                   colFactors);
@@ -260,8 +314,7 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
         sums = pinHere(b, sums);
       next.append(sums);
     }
-    RingPosition after = ring.advance(at);
-    next.append({after.stage, after.phase});
+    next.append({after.stage, after.phase, ready});
     return next;
   };
   SmallVector<Value> final =
@@ -289,7 +342,7 @@ Value Accumulator::issue(RingPosition position, Value accumulator) {
 SmallVector<Value> Accumulator::drain(RingPosition position, Value &product,
                                       ValueRange sums, int64_t pending) {
   std::array<Value, 2> rowFactors = loadRowFactors(/*wave=*/0, position.stage);
-  SmallVector<Value> colFactors = loadColFactors(position.stage);
+  ColFactors colFactors = loadColFactors(position.stage);
   SmallVector<Value> terms = takeProduct(product, pending);
   release(position.stage);
   return pinHere(b, promote(terms, sums, rowFactors, colFactors));

@@ -37,6 +37,11 @@ public:
                                              llvm::function_ref<void()> issued);
 
 private:
+  /// Of columns: two for each group of 8, or one for each 128; empty without.
+  struct ColFactors {
+    SmallVector<Value> columns, blocks;
+  };
+
   SmallVector<SmallVector<Value>>
   accumulateFast(const Tile &tile, RingPosition &position,
                  llvm::function_ref<void()> issued);
@@ -64,9 +69,16 @@ private:
   /// Adds a K block's product to `sums`.
   SmallVector<Value> promote(ArrayRef<Value> product, ValueRange sums,
                              std::array<Value, 2> rowFactors,
-                             ArrayRef<Value> colFactors);
+                             const ColFactors &colFactors);
+  /// What a row's elements are multiplied by, one for each 8 columns: of blocks
+  /// of 128 columns, or null where there are no factors of blocks.
+  SmallVector<Value> getBlockFactors(Value rowFactor, ArrayRef<Value> blocks);
   std::array<Value, 2> loadRowFactors(int64_t wave, Value stage);
-  SmallVector<Value> loadColFactors(Value stage);
+  ColFactors loadColFactors(Value stage);
+  /// Where in a block of 128 rows or columns the tile begins (i32): null where
+  /// no tile cuts one.
+  Value getFirstInBlock(const OperandSpec &operand, int64_t extent,
+                        Value first);
 
   const MatmulContext &kernel;
   KernelBuilder &b;
@@ -77,6 +89,8 @@ private:
   Wgmma wgmma;
   Value slice, lane;
   Value rowsDescriptor, colsDescriptor;
+  /// Of the tile that is summed.
+  Value firstRowInBlock, firstColInBlock;
 };
 
 } // namespace mlir::fp8

@@ -71,7 +71,7 @@ void Consumer::build(Ring ring) {
         fragments, kernel.shared,
         b.add(b.mul(group, config.getStaging() * 64 * 128),
               layout.offsetStaging),
-        barrierId);
+        barrierId, b.equal(b.bitAnd(kernel.warp, 3), 0));
   Epilogue epilogue(b, getEpilogueShape(spec), fragments,
                     /*vectorLoads=*/config.getStore() == GemmStore::TMA);
   if (spec.isPair())
@@ -147,7 +147,7 @@ void Consumer::build(Ring ring) {
   if (const auto &groups = scheduler.getGroups(); groups && groups->ofRows)
     clearRows(groups->table.getBegin(b.i32(groups->table.getNumGroups())));
   if (bulkStore)
-    bulkStore->finish(b.bitAnd(kernel.thread, 127));
+    bulkStore->finish();
   if (spec.amax && !spec.isGroup())
     epilogue.storeAmax(kernel.getParam("amax.ptr"), kernel.lane);
 }
@@ -239,7 +239,7 @@ void Consumer::storeWave(Epilogue &epilogue, BulkTileStore *bulkStore,
       b.ifThenElse(
           b.less(tile.rowEnd, b.add(origin[1], 64)),
           [&] {
-            bulkStore->skipWave(inGroup);
+            bulkStore->skipWave();
             storeDirectly(tile, fragment, /*inPairs=*/true, takePacked);
           },
           [&] { storeInBulk(takePacked); });

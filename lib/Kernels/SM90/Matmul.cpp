@@ -31,7 +31,7 @@ static void buildBarriers(const MatmulContext &kernel, GPUTargetAttr target,
       kernel.prefetchMaps();
       // The factors arrive with one asynchronous copy per lane.
       ring.initialize(
-          /*fullArrivals=*/1 + (kernel.hasScalesInRing() ? 32 : 0),
+          /*fullArrivals=*/1 + (kernel.hasFactorWarp() ? 32 : 0),
           /*emptyArrivals=*/kernel.config.getSharers() * 4);
     });
   });
@@ -54,7 +54,7 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
     bool ofRows = kernel.spec.grouping == Grouping::Rows;
     groups.emplace(TileScheduler::Groups{
         GroupTable(b, kernel.spec.groups, kernel.shared, layout.offsetGroups),
-        ofRows, kernel.spec.isBlocked()});
+        ofRows});
     groups->table.build(kernel.getParam("offsets.ptr"),
                         kernel.getParam(ofRows ? "m" : "k"),
                         config.getClusterM(), kernel.thread, layout.threads);
@@ -88,7 +88,7 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
                 b, NVVM::GridDepActionKind::launch_dependents);
           });
         });
-        if (kernel.hasScalesInRing())
+        if (kernel.hasFactorWarp())
           b.ifThen(b.equal(kernel.warp, producerWarp + 1),
                    [&] { buildScaleProducer(kernel, scheduler, ring); });
       });
@@ -96,6 +96,13 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
   if (kernel.isClustered())
     kernel.synchronize();
   LLVM::ReturnOp::create(b, ValueRange());
+}
+
+/// Those of one side that a bulk copy brings.
+static int64_t getBulkFactors(const MatmulLayout &layout, bool ofRows) {
+  if (ofRows)
+    return layout.rowScalesInBulk ? layout.rowScales : 0;
+  return layout.colScalesInBulk ? layout.colScales : 0;
 }
 
 FailureOr<LLVM::LLVMFuncOp>
@@ -115,8 +122,9 @@ fp8::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
                  swapped ? layout->rows : layout->colsPart, layout->storeBytes,
                  /*storeRows=*/64, config.getClusterM(), config.getClusterN(),
                  config.getSplitK(), config.getRows() * config.getCols(),
-                 config.getClusterSize(), layout->threads,
-                 layout->sharedBytes});
+                 config.getClusterSize(), layout->threads, layout->sharedBytes,
+                 getBulkFactors(*layout, /*ofRows=*/!swapped),
+                 getBulkFactors(*layout, /*ofRows=*/swapped)});
   LLVM::LLVMFuncOp function = matmul.signature.create(
       builder, loc, name, matmul.launch, KernelMath::Approximate);
   // Without it ptxas does not know how many registers a thread has at entry,

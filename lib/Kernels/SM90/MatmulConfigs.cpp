@@ -107,9 +107,15 @@ void MatmulConfigs::addConfigs(bool swapped,
   int64_t step = isTransposed ? 32 : swapped ? 8 : 16;
   int64_t least = !swapped ? 32 : m > 512 ? 64 : 8;
   SmallVector<int64_t> widths = getWidths(colExtents, step, least);
-  // Tiles do not cut blocks of factors.
-  if (getCols(swapped).scale == ScaleBlock::Block128)
-    widths = {256, 128, 64, 32};
+  // Tiles that do not cut blocks of factors need no choice between two.
+  if (getCols(swapped).scale == ScaleBlock::Block128) {
+    // Of a pair they must not.
+    if (spec.isPair())
+      widths.clear();
+    for (int64_t width : {256, 128, 64, 32})
+      if (!llvm::is_contained(widths, width))
+        widths.push_back(width);
+  }
   if (swapped && isTransposed)
     for (int64_t width : {8, 16})
       if (width >= *llvm::max_element(colExtents))
@@ -139,10 +145,27 @@ void MatmulConfigs::addConfigs(bool swapped,
                             /*staging=*/2};
           if (setStages(config))
             configs.push_back(config);
+          TileConfig whole = config;
+          whole.staging = config.getWaves() * getSlabs(config);
+          if (canStageTile(whole) && setStages(whole))
+            configs.push_back(whole);
         }
       }
     }
   }
+}
+
+int64_t MatmulConfigs::getSlabs(const TileConfig &config) const {
+  int64_t bytes = spec.getResultCols(config.cols) * resultBytes;
+  int64_t width = std::max<int64_t>(getStoreBytes(bytes), 16);
+  return llvm::divideCeil(bytes, width);
+}
+
+bool MatmulConfigs::canStageTile(const TileConfig &config) const {
+  // Of operands in high precision nobody has measured it.
+  return spec.isScaled() && storesInBulk && !config.swapped &&
+         config.getWaves() > 1 && config.staging > 2 &&
+         config.staging <= GemmConfigAttr::kMostStaging;
 }
 
 bool MatmulConfigs::setStages(TileConfig &config) const {
@@ -157,7 +180,8 @@ bool MatmulConfigs::setStages(TileConfig &config) const {
     return std::min<int64_t>(stages, 16);
   };
   config.stages = getStages(config.staging);
-  if (config.stages < 4 && getStages(1) > config.stages) {
+  if (config.staging == 2 && config.stages < 4 &&
+      getStages(1) > config.stages) {
     config.staging = 1;
     config.stages = getStages(1);
   }

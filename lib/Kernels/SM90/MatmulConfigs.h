@@ -32,6 +32,10 @@ private:
   GemmConfigAttr getAttr(const TileConfig &config) const;
   static int64_t countTiles(ArrayRef<int64_t> extents, int64_t width);
   void addConfigs(bool swapped, SmallVectorImpl<TileConfig> &configs) const;
+  /// Slabs that bulk copies store of a wave.
+  int64_t getSlabs(const TileConfig &config) const;
+  /// Whether all of a tile may lie in its buffers before it is stored.
+  bool canStageTile(const TileConfig &config) const;
   /// Takes as many stages as there is room for; false if that is too few.
   bool setStages(TileConfig &config) const;
   Side getSide(const TileConfig &config, bool ofRows) const;

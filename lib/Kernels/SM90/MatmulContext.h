@@ -33,7 +33,11 @@ public:
     return config.getSchedule() == GemmSchedule::PingPong;
   }
   bool isClustered() const { return config.getClusterSize() > 1; }
-  bool hasScalesInRing() const { return layout.rowScales || layout.colScales; }
+  /// Whether a warp copies factors to the ring.
+  bool hasFactorWarp() const {
+    return (layout.rowScales && !layout.rowScalesInBulk) ||
+           (layout.colScales && !layout.colScalesInBulk);
+  }
   const OperandSpec &getRowSpec() const {
     return config.getSwapAb() ? spec.b : spec.a;
   }

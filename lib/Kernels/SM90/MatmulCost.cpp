@@ -16,6 +16,7 @@
 #include "MatmulLayout.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -143,6 +144,11 @@ double MatmulConfigs::getBlockClocks(const TileConfig &config,
   if (spec.accumulate == Accumulate::Promote) {
     // A thread of a warp of each scheduler has these additions.
     double additions = rows / 64 * cols / 2;
+    // Where tiles cut blocks of 128 columns: a comparison, and a choice of each
+    // row's factor.
+    if (getCols(config.swapped).scale == ScaleBlock::Block128 &&
+        config.cols % 128 != 0 && 128 % config.cols != 0)
+      additions += 3 * rows / 64 * cols / std::gcd(config.cols, int64_t(128));
     int64_t beside = (config.isPingPong() ? 2 : config.consumers) *
                      (canOverlapPromotion(spec, config) ? 2 : 1);
     clocks += additions * (c.Promotion + c.ExposedPromotion / beside);
@@ -156,9 +162,11 @@ double MatmulConfigs::getStoreClocks(const TileConfig &config) const {
   double columns = config.rows / 64.0 * config.cols;
   if (config.swapped || !storesInBulk)
     return c.Direct * columns;
-  int64_t bytes = spec.getResultCols(config.cols) * resultBytes;
-  int64_t width = std::max<int64_t>(getStoreBytes(bytes), 16);
-  return c.Store + c.Slab * config.getWaves() * llvm::divideCeil(bytes, width);
+  // The slabs of a wave share barriers where a tile is staged whole.
+  double slabs = config.staging > 2    ? 1
+                 : config.staging == 1 ? c.OneBuffer * getSlabs(config)
+                                       : getSlabs(config);
+  return c.Store + c.Slab * config.getWaves() * slabs;
 }
 
 double MatmulConfigs::getClocks(const TileConfig &config) const {

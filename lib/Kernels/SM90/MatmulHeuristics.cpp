@@ -69,7 +69,7 @@ static SmallVector<GemmConfigAttr> getVariants(GemmConfigAttr config) {
     if (other != group)
       add(other, staging, pending, overlap, epilogue);
   if (config.getStore() == GemmStore::TMA) {
-    add(group, 3 - staging, pending, overlap, epilogue);
+    add(group, staging == 1 ? 2 : 1, pending, overlap, epilogue);
     if (config.getWaves() > 1)
       add(group, staging, pending, overlap, otherEpilogue);
   }

@@ -10,16 +10,23 @@
 #include "../Blocks/GroupTable.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::fp8;
 
+/// Where bulk copies of tensors write to in shared memory.
+static constexpr int64_t kBulkTensorAlignment = 128;
 /// Bytes of one consumer's staging buffer: 64 rows of a 128-byte swizzle atom.
 static constexpr int64_t kStagingBytes = 64 * kRowBytes;
 
 /// Factors of one operand in a slot of the ring.
 static int64_t getScalesPerSlot(ScaleBlock scale, int64_t extent) {
-  return isBlockedAlongK(scale) ? llvm::divideCeil(extent, getScaleRows(scale))
-                                : 0;
+  if (!isBlockedAlongK(scale))
+    return 0;
+  // Tiles begin at multiples of their extent, which may cut blocks.
+  int64_t rows = getScaleRows(scale), step = std::gcd(extent, rows);
+  return llvm::divideCeil(rows - step + extent, rows);
 }
 
 TileConfig TileConfig::get(GemmConfigAttr config) {
@@ -29,12 +36,24 @@ TileConfig TileConfig::get(GemmConfigAttr config) {
           config.getStaging()};
 }
 
+bool fp8::areFactorsInBulk(const MatmulSpec &spec, bool ofA) {
+  return spec.getFactorWidth(ofA) == 4 && (ofA || !spec.isPair());
+}
+
+/// Bytes of so many factors in the ring.
+static int64_t getScaleStride(int64_t count, bool inBulk) {
+  return inBulk ? llvm::alignTo(4 * count, kBulkTensorAlignment) : 4 * count;
+}
+
 int64_t fp8::getFactorBytes(const MatmulSpec &spec, const TileConfig &config) {
   const OperandSpec &rows = config.swapped ? spec.b : spec.a;
   const OperandSpec &cols = config.swapped ? spec.a : spec.b;
   int64_t parts = spec.isPair() ? 2 : 1;
-  return 4 * (getScalesPerSlot(rows.scale, config.rows) +
-              parts * getScalesPerSlot(cols.scale, config.cols / parts));
+  return getScaleStride(getScalesPerSlot(rows.scale, config.rows),
+                        areFactorsInBulk(spec, !config.swapped)) +
+         getScaleStride(parts *
+                            getScalesPerSlot(cols.scale, config.cols / parts),
+                        areFactorsInBulk(spec, config.swapped));
 }
 
 /// What 512 registers, one of each warpgroup's threads, are divided into, in
@@ -108,6 +127,11 @@ LogicalResult fp8::checkOperands(const MatmulSpec &spec, std::string &reason) {
                              name, operand->elementType);
       return failure();
     }
+  if (spec.grouping == Grouping::Rows && spec.a.major != Major::K) {
+    reason = "expected K to be the innermost dimension of A with groups of "
+             "rows, as bulk copies begin at multiples of 16 bytes";
+    return failure();
+  }
   return success();
 }
 
@@ -133,6 +157,12 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   int64_t partCols = spec.getResultCols(config.getCols());
   layout.colScales =
       getScalesPerSlot(colSpec.scale, partCols) * (config.getCols() / partCols);
+  layout.rowScalesInBulk = areFactorsInBulk(spec, !swapped);
+  layout.colScalesInBulk = areFactorsInBulk(spec, swapped);
+  layout.rowScaleStride =
+      getScaleStride(layout.rowScales, layout.rowScalesInBulk);
+  layout.colScaleStride =
+      getScaleStride(layout.colScales, layout.colScalesInBulk);
   layout.threads = (config.getConsumers() + 1) * 128;
   std::tie(layout.producerRegisters, layout.consumerRegisters) =
       getRegisters(spec, config.getConsumers());
@@ -141,14 +171,12 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     return failure();
   };
 
-  for (auto [operand, extent, name] :
-       {std::tuple{&rowSpec, config.getRows(), swapped ? "tile_n" : "tile_m"},
-        {&colSpec, partCols, swapped ? "tile_m" : "tile_n"}})
-    if (operand->scale == ScaleBlock::Block128 && extent % 128 != 0 &&
-        128 % extent != 0)
-      return fail("expected {0} to divide 128 or be a multiple of it with "
-                  "factors of 128 rows, but got {1}",
-                  name, extent);
+  if (spec.isPair() && colSpec.scale == ScaleBlock::Block128 &&
+      partCols % 128 != 0 && 128 % partCols != 0)
+    return fail("expected the columns of either product of a pair to divide "
+                "128 or be a multiple of it with factors of 128 rows, but got "
+                "{0}",
+                partCols);
   if (spec.isGrouped() && config.getSplitK() > 1)
     return fail("expected no parts of K with groups, but got {0}", config);
   if (spec.grouping == Grouping::K &&
@@ -217,11 +245,12 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   if (storeBytes)
     offsetRowScales +=
         config.getConsumers() * config.getStaging() * kStagingBytes;
-  // Factors are copied in fours, if they can be.
-  offsetColScales = llvm::alignTo(offsetRowScales + stages * rowScales * 4, 16);
+  offsetColScales =
+      llvm::alignTo(offsetRowScales + stages * rowScaleStride,
+                    colScalesInBulk ? kBulkTensorAlignment : int64_t(16));
   // A full and an empty barrier for each slot; a word for the last block of a
   // split tile.
-  offsetBarriers = llvm::alignTo(offsetColScales + stages * colScales * 4, 8);
+  offsetBarriers = llvm::alignTo(offsetColScales + stages * colScaleStride, 8);
   offsetGroups = offsetBarriers + stages * 16 + 16;
   sharedBytes =
       offsetGroups + (spec.isGrouped() ? GroupTable::getBytes(spec.groups) : 0);

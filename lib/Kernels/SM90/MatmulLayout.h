@@ -44,6 +44,9 @@ struct MatmulLayout {
   OperandTile rows, cols, colsPart;
   /// Factors of a slot; those of columns, of a pair both halves'.
   int64_t rowScales = 0, colScales = 0;
+  /// Whether bulk copies bring them, and bytes from one slot to the next.
+  bool rowScalesInBulk = false, colScalesInBulk = false;
+  int64_t rowScaleStride = 0, colScaleStride = 0;
   int64_t offsetRows, offsetCols, offsetStaging, offsetRowScales,
       offsetColScales, offsetBarriers, offsetGroups;
   int64_t sharedBytes;
@@ -64,6 +67,11 @@ private:
   /// Offsets, from the sizes.
   void place(const MatmulSpec &spec, GemmConfigAttr config);
 };
+
+/// Whether bulk copies bring an operand's factors along K. Those of other
+/// alignments a warp copies, as those of 128x128 elements, of which there are
+/// few.
+bool areFactorsInBulk(const MatmulSpec &spec, bool ofA);
 
 /// Bytes of the factors along K in a slot of the ring.
 int64_t getFactorBytes(const MatmulSpec &spec, const TileConfig &config);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Producer.h"
+#include "../Blocks/BulkCopy.h"
 #include "../Blocks/Hazards.h"
 #include "../Blocks/OperandCopy.h"
 #include "../Matmul/MatmulArguments.h"
@@ -71,11 +72,37 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
              layout.colsPart.getBytes());
 }
 
+/// The factors of A, or of B, that a bulk copy brings; it fills what is out of
+/// bounds with zeros.
+static void copyFactors(const MatmulContext &kernel, bool ofA, const Tile &tile,
+                        const RingSlot &slot) {
+  KernelBuilder &b = kernel.b;
+  const MatmulLayout &layout = kernel.layout;
+  bool ofRows = ofA != kernel.config.getSwapAb();
+  if (!(ofRows ? layout.rowScalesInBulk : layout.colScalesInBulk))
+    return;
+  StringRef name = ofA ? "scale_a" : "scale_b";
+  Value k = slot.k;
+  // K of a group begins with a block of factors.
+  if (slot.firstK)
+    k = b.add(k, b.div(slot.firstK, layout.rows.getBlockK()));
+  SmallVector<Value> coordinates{ofA ? tile.m : tile.n, k};
+  if (kernel.spec.hasBatch(name))
+    coordinates.push_back(tile.batch);
+  int64_t stride = ofRows ? layout.rowScaleStride : layout.colScaleStride;
+  int64_t offset = ofRows ? layout.offsetRowScales : layout.offsetColScales;
+  Value place = b.add(b.mul(slot.position.stage, stride), offset);
+  bulkLoad(b, kernel.getParam(tile, name, ".map"),
+           b.offset(kernel.shared, place), slot.barrier, coordinates);
+}
+
 void fp8::buildOperandProducer(const MatmulContext &kernel,
                                const TileScheduler &scheduler, Ring ring) {
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
-  int64_t bytes = layout.rows.getBytes() + layout.cols.getBytes();
+  int64_t bytes = layout.rows.getBytes() + layout.cols.getBytes() +
+                  (layout.rowScalesInBulk ? 4 * layout.rowScales : 0) +
+                  (layout.colScalesInBulk ? 4 * layout.colScales : 0);
   b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
          {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
            Tile tile = scheduler.getTile(b, item);
@@ -86,9 +113,11 @@ void fp8::buildOperandProducer(const MatmulContext &kernel,
                  ring.waitEmpty(position);
                  ring.expectBytes(position.stage, bytes);
                  Value barrier = ring.getFullBarrier(position.stage);
-                 copyOperands(kernel, tile,
-                              RingSlot{position, barrier, k, /*batch=*/Value(),
-                                       tile.firstK});
+                 RingSlot slot{position, barrier, k, /*batch=*/Value(),
+                               tile.firstK};
+                 copyOperands(kernel, tile, slot);
+                 for (bool ofA : {true, false})
+                   copyFactors(kernel, ofA, tile, slot);
                  RingPosition next = ring.advance(position);
                  return {next.stage, next.phase};
                });
@@ -147,7 +176,7 @@ static ScaleCopy getScaleCopy(const MatmulContext &kernel, bool ofA,
           b.sub(extent, first),
           count,
           offset + number * count * 4,
-          inSlot * 4,
+          ofRows ? layout.rowScaleStride : layout.colScaleStride,
           width};
 }
 
@@ -197,12 +226,13 @@ void fp8::buildScaleProducer(const MatmulContext &kernel,
       {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
         Tile tile = scheduler.getTile(b, item);
         SmallVector<ScaleCopy> copies;
-        if (layout.rowScales)
+        if (layout.rowScales && !layout.rowScalesInBulk)
           copies.push_back(getScaleCopy(kernel, /*ofA=*/!config.getSwapAb(),
                                         tile, /*number=*/0));
-        for (int64_t number = 0; layout.colScales && number < tensors; ++number)
-          copies.push_back(
-              getScaleCopy(kernel, /*ofA=*/config.getSwapAb(), tile, number));
+        if (layout.colScales && !layout.colScalesInBulk)
+          for (int64_t number = 0; number < tensors; ++number)
+            copies.push_back(
+                getScaleCopy(kernel, /*ofA=*/config.getSwapAb(), tile, number));
         return b.loop(tile.kBegin, tile.kEnd, b.i32(1), carried,
                       [&](Value k, ValueRange carried) -> SmallVector<Value> {
                         RingPosition position{carried[0], carried[1]};

@@ -48,7 +48,7 @@ LogicalResult GemmConfigAttr::verify(
         {"split_k", splitK, 1, 64},
         {"cluster", cluster, 1, 4},
         {"cluster_cols", clusterCols, 1, 4},
-        {"staging", staging, 1, 2},
+        {"staging", staging, 1, kMostStaging},
         {"pending", pending, 0, 1}})
     if (value < low || value > high)
       return emitError() << "expected " << name << " to be in " << low << ".."
@@ -109,8 +109,8 @@ std::string GemmConfigAttr::getLabel() const {
     os << "_cluster" << getCluster();
   if (getClusterCols() > 1)
     os << 'x' << getClusterCols();
-  if (getStaging() == 1 && getStore() == GemmStore::TMA)
-    os << "_stage1";
+  if (getStaging() != 2 && getStore() == GemmStore::TMA)
+    os << "_stage" << getStaging();
   if (getPending() > 0)
     os << "_p" << getPending();
   if (getOverlap())

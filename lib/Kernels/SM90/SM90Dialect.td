@@ -72,7 +72,7 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
     | `cluster` | blocks of a cluster that are neighbours along M, with `swap_ab` along N: each brings its part of the tile of B, with `swap_ab` of A, for all; one brings it whole where parts would be less than a swizzle atom |
     | `cluster_cols` | blocks of a cluster that are neighbours along the other one: each brings its part of the other tile |
-    | `staging` | buffers of a consumer from which bulk copies store, 1 or 2: one is filled while the other is read |
+    | `staging` | buffers of a consumer from which bulk copies store, up to 4: one is filled while another is read; where all of a tile of several waves has room, each wave is stored at once |
     | `pending` | K blocks whose products may be under way, 0 or 1, while the next one is waited for; without promotion |
     | `overlap` | with promotion: the tensor core computes a K block while the one before is added, in a second set of accumulators |
     | `epilogue` | `unrolled`, or `looped`: the waves of a tile share its code, where that would not fit the instruction cache |
@@ -83,7 +83,7 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
       tile, and at most 256;
     - (C2) the other extent is a multiple of 8, and at most 256;
     - (C3) `stages` is in 2..16, `consumers` in 1..3, `group` in 1..64,
-      `split_k` in 1..64, `staging` in 1..2, `pending` in 0..1;
+      `split_k` in 1..64, `staging` in 1..4, `pending` in 0..1;
     - (C4) `ping_pong` has 2 consumers and neither `split_k` nor `swap_ab`;
     - (C5) `swap_ab` stores `direct`;
     - (C6) `cluster` and `cluster_cols` are 1, 2 or 4, and their product is at
@@ -113,6 +113,8 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    static constexpr int64_t kMostStaging = 4;
+
     /// Extent of the tile on the tensor core's M side, in 64s.
     int64_t getRows() const { return getSwapAb() ? getTileN() : getTileM(); }
     /// Extent on its N side, in 8s.

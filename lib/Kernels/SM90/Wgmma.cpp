@@ -82,7 +82,7 @@ Value Wgmma::advance(KernelBuilder &b, Value descriptor, Value bytes) {
   // not know the value to be uniform it computes each in the others and moves
   // it, four times an instruction: a second warpgroup's epilogue then delays
   // the next one beyond the end of the last.
-  return b.uniform(b.add(descriptor, b.shiftRight(bytes, 4)));
+  return b.add(descriptor, b.shiftRight(bytes, 4));
 }
 
 Value Wgmma::advance(KernelBuilder &b, Value descriptor, int64_t bytes) {

@@ -46,7 +46,10 @@ def argument(name, type_, rng, exact):
     if not match:
         *extents, element = re.fullmatch(r"tensor<(.*)>", type_).group(1).split("x")
         shape = tuple(map(int, extents))
-        return [f"%{name}: {type_}"], "", [make(shape, element, rng)]
+        values = make(shape, element, rng)
+        if name.endswith("_stored"):  # Factors with their rows innermost.
+            values = rng.uniform(0.03, 0.12, shape).astype(np.float32)
+        return [f"%{name}: {type_}"], "", [values]
     shape = tuple(map(int, match.group(1).split("x")))
     blocks = match.group(3).split(", ")
     scales = tuple(1 if block == "*" else -(-n // int(block)) for n, block in zip(shape, blocks))
@@ -80,6 +83,8 @@ def combine(text, rng, exact):
         arrays += values
     values = []
     for i, (_, _, matmul, returned) in enumerate(functions):
+        operands, matmul = re.fullmatch(r"((?:.*\n)*?)(  %0\b(?:.*\n)*)", matmul).groups()
+        body += operands if i == 0 else ""
         body += re.sub(r"%0\b", f"%result{i}", matmul)
         values += re.sub(r"%0\b", f"%result{i}", returned).split(", ")
     types = ", ".join([results] * len(functions))

@@ -110,8 +110,8 @@
 
 // -----
 
-// expected-error @+1 {{expected staging to be in 1..2, but got 3}}
-"test.c3_staging"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, staging = 3>} : () -> ()
+// expected-error @+1 {{expected staging to be in 1..4, but got 5}}
+"test.c3_staging"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, staging = 5>} : () -> ()
 
 // -----
 

@@ -30,3 +30,15 @@ func.func @unknown(%x: tensor<256x1024xbf16>, %w: tensor<?x512x1024xbf16>, %offs
       : tensor<256x1024xbf16>, tensor<?x512x1024xbf16> -> tensor<256x512xbf16>
   return %0 : tensor<256x512xbf16>
 }
+
+// -----
+
+// Where groups begin is not known to be a multiple of 16 bytes, at which bulk
+// copies of rows that lie side by side would begin.
+
+func.func @rows_innermost(%x: tensor<1024x256xbf16>, %w: tensor<4x512x1024xbf16>, %offsets: tensor<5xi32>) -> tensor<256x512xbf16> {
+  // expected-remark @below {{no kernel: expected K to be the innermost dimension of A with groups of rows, as bulk copies begin at multiples of 16 bytes}}
+  %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<5xi32>) transpose_a accumulate = fast
+      : tensor<1024x256xbf16>, tensor<4x512x1024xbf16> -> tensor<256x512xbf16>
+  return %0 : tensor<256x512xbf16>
+}

@@ -14,21 +14,69 @@ func.func @bulk(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 
 // CHECK-LABEL: llvm.func @fp8_matmul
 // CHECK-SAME: %{{[a-z0-9]+}}: !llvm.ptr {{{[^}]*}}}, %{{[a-z0-9]+}}: !llvm.ptr {{{[^}]*}}}, %[[D:[a-z0-9]+]]: !llvm.ptr
-// Two slabs of 64 columns, in two buffers.
-// CHECK: nvvm.cp.async.bulk.wait_group 1 {read}
+// Two slabs of 64 columns, in two buffers: all of the tile.
+// CHECK: nvvm.cp.async.bulk.wait_group 0 {read}
 // CHECK: nvvm.barrier id = %[[ID:.*]] number_of_threads
-// CHECK-COUNT-4: nvvm.stmatrix
+// CHECK-COUNT-8: nvvm.stmatrix
 // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // CHECK: nvvm.barrier id = %[[ID]] number_of_threads
 // CHECK: nvvm.elect.sync
 // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[D]], %{{.*}}, box[%{{.*}}, %{{.*}}]
 // CHECK: nvvm.cp.async.bulk.commit.group
-// CHECK: nvvm.cp.async.bulk.wait_group 1 {read}
-// CHECK-COUNT-4: nvvm.stmatrix
 // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[D]]
+// CHECK: nvvm.cp.async.bulk.commit.group
 // CHECK-NOT: nvvm.stmatrix
 // Before the block ends, all has been written.
 // CHECK: nvvm.cp.async.bulk.wait_group 0{{$}}
+
+// -----
+
+// Three slabs in two buffers, which alternate; the third one meets the first one
+// of the next tile.
+
+!x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
+!w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
+func.func @alternating(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 192, stages = 2, consumers = 1>}
+    : !x, !w -> tensor<?x4096xbf16>
+  return %0 : tensor<?x4096xbf16>
+}
+
+// CHECK-LABEL: llvm.func @fp8_matmul
+// CHECK: nvvm.cp.async.bulk.wait_group 0 {read}
+// CHECK-COUNT-4: nvvm.stmatrix
+// CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta
+// CHECK: nvvm.cp.async.bulk.wait_group 1 {read}
+// CHECK-COUNT-4: nvvm.stmatrix
+// CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta
+// CHECK: nvvm.cp.async.bulk.wait_group 1 {read}
+// CHECK-COUNT-4: nvvm.stmatrix
+// CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta
+// CHECK-NOT: nvvm.stmatrix
+
+// -----
+
+// Two waves of two slabs in four buffers: each wave waits for those that it had
+// in the last tile, and has barriers once.
+
+!x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
+!w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
+func.func @whole_tile(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 2, consumers = 1, staging = 4>}
+    : !x, !w -> tensor<?x4096xbf16>
+  return %0 : tensor<?x4096xbf16>
+}
+
+// CHECK-LABEL: llvm.func @fp8_matmul
+// CHECK: nvvm.cp.async.bulk.wait_group 2 {read}
+// CHECK-COUNT-8: nvvm.stmatrix
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.global.shared.cta
+// CHECK: nvvm.cp.async.bulk.wait_group 2 {read}
+// CHECK-COUNT-8: nvvm.stmatrix
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.global.shared.cta
+// CHECK-NOT: nvvm.stmatrix
 
 // -----
 
@@ -46,9 +94,8 @@ func.func @overlapping_slabs(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: #fp8_gpu.tensor_map<4, box = [64, 64], swizzle = 128, l2 = 128>
 // CHECK-LABEL: llvm.func @fp8_matmul
 // CHECK: %[[LAST:.*]] = arith.constant 48 : i32
-// CHECK-COUNT-4: nvvm.stmatrix
+// CHECK-COUNT-8: nvvm.stmatrix
 // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta
-// CHECK-COUNT-4: nvvm.stmatrix
 // CHECK: %[[COL:.*]] = arith.addi %{{.*}}, %[[LAST]]
 // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %{{.*}}, %{{.*}}, box[%[[COL]], %{{.*}}]
 // CHECK-NOT: nvvm.stmatrix

@@ -1,9 +1,8 @@
 // RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --canonicalize --split-input-file %s | FileCheck %s
 
 // Descriptor: stride 1024 >> 4 at bit 32, leading 1 at bit 16, swizzle 1 at bit
-// 62; its low word is made uniform for each K block. K advances by 32 bytes, 2 in
-// units of 16. The first instruction of a tile overwrites; the registers are read
-// through the wait.
+// 62. K advances by 32 bytes, 2 in units of 16. The first instruction of a tile
+// overwrites; the registers are read through the wait.
 
 !x = !fp8.scaled<?x4096xf8E5M2, block = [*, *], scale = f32>
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
@@ -21,11 +20,10 @@ func.func @fast(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK-DAG: %[[UNDEF:.*]] = llvm.mlir.undef : !llvm.struct<(f32, f32, f32, f32)>
 // CHECK: arith.ori %{{.*}}, %[[LOW]]
 // CHECK: nvvm.wgmma.fence.aligned
-// CHECK: %[[A_LOW:.*]] = nvvm.shfl.sync {{ ?}}idx
-// CHECK: %[[B_LOW:.*]] = nvvm.shfl.sync {{ ?}}idx
-// CHECK: %[[A_WIDE:.*]] = arith.extui %[[A_LOW]] : i32 to i64
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: %[[A_WIDE:.*]] = arith.extui %[[A_LOW:.*]] : i32 to i64
 // CHECK: %[[A:.*]] = arith.ori %[[A_WIDE]], %[[HIGH]]
-// CHECK: %[[B_WIDE:.*]] = arith.extui %[[B_LOW]] : i32 to i64
+// CHECK: %[[B_WIDE:.*]] = arith.extui %[[B_LOW:.*]] : i32 to i64
 // CHECK: %[[B:.*]] = arith.ori %[[B_WIDE]], %[[HIGH]]
 // CHECK: nvvm.wgmma.mma_async %[[A]], %[[B]], %[[UNDEF]], <m = 64, n = 8, k = 32>, D[<f32>, <zero>], A[<e5m2>, <one>, <row>], B[<e4m3>, <one>, <col>]
 // CHECK: %[[A1:.*]] = arith.addi %[[A_LOW]], %[[TWO]]
