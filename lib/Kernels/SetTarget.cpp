@@ -6,10 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/Kernels/Architecture.h"
+#include "TargetLookup.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringExtras.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_SETTARGETPASS
@@ -33,20 +32,14 @@ struct SetTargetPass : fp8::impl::SetTargetPassBase<SetTargetPass> {
 
 void SetTargetPass::runOnOperation() {
   ModuleOp module = getOperation();
-  const Architecture *architecture = lookupArchitecture(chip);
-  if (!architecture) {
-    emitError(module.getLoc(), "expected chip to be one of ")
-        << llvm::join(getArchitectureChips(), ", ") << ", but got '" << chip
-        << "'";
+  FailureOr<KernelTarget> target = lookupChip(module, chip);
+  if (failed(target))
     return signalPassFailure();
-  }
-  auto given = module->getAttrOfType<GPUTargetAttr>(kTargetAttrName);
-  if (!given) {
-    module->setAttr(kTargetAttrName, architecture->getTarget(&getContext()));
-  } else if (given.getChip() != chip) {
+  if (target->attribute.getChip() != chip) {
     emitError(module.getLoc(), "expected '")
         << kTargetAttrName << "' to be of chip " << chip << ", but got "
-        << given;
-    signalPassFailure();
+        << target->attribute;
+    return signalPassFailure();
   }
+  module->setAttr(kTargetAttrName, target->attribute);
 }

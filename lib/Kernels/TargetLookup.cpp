@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TargetLookup.h"
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -28,4 +29,29 @@ FailureOr<KernelTarget> fp8::lookupTarget(ModuleOp module) {
     return failure();
   }
   return KernelTarget{attribute, architecture};
+}
+
+FailureOr<KernelTarget> fp8::lookupChip(ModuleOp module, StringRef chip) {
+  const Architecture *architecture = lookupArchitecture(chip);
+  if (!architecture) {
+    emitError(module.getLoc(), "expected chip to be one of ")
+        << llvm::join(getArchitectureChips(), ", ") << ", but got '" << chip
+        << "'";
+    return failure();
+  }
+  auto attribute = module->getAttrOfType<GPUTargetAttr>(kTargetAttrName);
+  if (!attribute)
+    attribute = architecture->getTarget(module.getContext());
+  return KernelTarget{attribute, architecture};
+}
+
+bool fp8::hasKernel(MatmulOp op, const KernelTarget &target) {
+  std::string unused;
+  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
+  if (failed(spec))
+    return false;
+  const KernelGenerator *generator =
+      target.architecture->getGenerator(*spec, unused);
+  return generator &&
+         succeeded(generator->select(*spec, target.attribute, unused));
 }

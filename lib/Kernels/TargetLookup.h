@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_KERNELS_TARGETLOOKUP_H
 #define FP8_LIB_KERNELS_TARGETLOOKUP_H
 
+#include "fp8/IR/FP8Ops.h"
 #include "fp8/Kernels/Architecture.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -22,6 +23,13 @@ struct KernelTarget {
 /// What the kernels of `module` are for; reports an error if nobody has said
 /// so, or of a chip that there is no architecture for.
 FailureOr<KernelTarget> lookupTarget(ModuleOp module);
+
+/// What kernels for `chip` would be for: the target of `module` if it has one.
+/// Reports an error of a chip that there is no architecture for.
+FailureOr<KernelTarget> lookupChip(ModuleOp module, StringRef chip);
+
+/// Whether a kernel for `target` computes `op`.
+bool hasKernel(MatmulOp op, const KernelTarget &target);
 
 } // namespace mlir::fp8
 

@@ -12,16 +12,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../TargetLookup.h"
 #include "fp8/IR/FP8Attrs.h"
-#include "fp8/Kernels/Architecture.h"
-#include "fp8/Kernels/Matmul/MatmulSpec.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/StringExtras.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_FITFACTORSPASS
@@ -96,22 +94,11 @@ static ScaledType getFitting(ScaledType type) {
                          type.getHasTensorScale());
 }
 
-static bool hasKernel(MatmulOp op, const Architecture &architecture,
-                      GPUTargetAttr target) {
-  std::string unused;
-  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
-  if (failed(spec))
-    return false;
-  const KernelGenerator *generator = architecture.getGenerator(*spec, unused);
-  return generator && succeeded(generator->select(*spec, target, unused));
-}
-
 /// Whether there is a kernel for operands of these types, and none for the
 /// op's.
 static bool wantsFitting(MatmulOp op, ScaledType a, ScaledType b,
-                         const Architecture &architecture,
-                         GPUTargetAttr target) {
-  if (hasKernel(op, architecture, target))
+                         const KernelTarget &target) {
+  if (hasKernel(op, target))
     return false;
   Value ownA = op.getA(), ownB = op.getB();
   OpBuilder builder(op);
@@ -123,7 +110,7 @@ static bool wantsFitting(MatmulOp op, ScaledType a, ScaledType b,
   auto castA = cast(a, ownA), castB = cast(b, ownB);
   op.getAMutable().set(castA.getResult(0));
   op.getBMutable().set(castB.getResult(0));
-  bool isKnown = hasKernel(op, architecture, target);
+  bool isKnown = hasKernel(op, target);
   op.getAMutable().set(ownA);
   op.getBMutable().set(ownB);
   castA.erase();
@@ -177,16 +164,9 @@ static Value fit(OpBuilder &b, Value operand, ScaledType type) {
 
 void FitFactorsPass::runOnOperation() {
   ModuleOp module = getOperation();
-  const Architecture *architecture = lookupArchitecture(chip);
-  if (!architecture) {
-    emitError(module.getLoc(), "expected chip to be one of ")
-        << llvm::join(getArchitectureChips(), ", ") << ", but got '" << chip
-        << "'";
+  FailureOr<KernelTarget> target = lookupChip(module, chip);
+  if (failed(target))
     return signalPassFailure();
-  }
-  auto target = module->getAttrOfType<GPUTargetAttr>(kTargetAttrName);
-  if (!target)
-    target = architecture->getTarget(&getContext());
   // What several matmuls read is fitted once.
   DenseMap<Value, Value> fitted;
   module.walk([&](MatmulOp op) {
@@ -195,7 +175,7 @@ void FitFactorsPass::runOnOperation() {
     ScaledType a = getFitting(op.getScaledA()),
                otherB = getFitting(op.getScaledB());
     if ((a == op.getScaledA() && otherB == op.getScaledB()) ||
-        !wantsFitting(op, a, otherB, *architecture, target))
+        !wantsFitting(op, a, otherB, *target))
       return;
     if (!llvm::all_of(ValueRange{op.getA(), op.getB()}, [](Value operand) {
           if (!cast<ScaledType>(operand.getType()).getScaleType().isF32())

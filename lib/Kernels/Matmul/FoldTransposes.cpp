@@ -6,11 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/Kernels/Architecture.h"
-#include "fp8/Kernels/Matmul/MatmulSpec.h"
+#include "../TargetLookup.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringExtras.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_FOLDTRANSPOSESPASS
@@ -48,27 +46,11 @@ static Value getTransposed(Value operand) {
              : Value();
 }
 
-static bool hasKernel(MatmulOp op, const Architecture &architecture,
-                      GPUTargetAttr target) {
-  std::string unused;
-  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
-  const KernelGenerator *generator =
-      succeeded(spec) ? architecture.getGenerator(*spec, unused) : nullptr;
-  return generator && succeeded(generator->select(*spec, target, unused));
-}
-
 void FoldTransposesPass::runOnOperation() {
   ModuleOp module = getOperation();
-  const Architecture *architecture = lookupArchitecture(chip);
-  if (!architecture) {
-    emitError(module.getLoc(), "expected chip to be one of ")
-        << llvm::join(getArchitectureChips(), ", ") << ", but got '" << chip
-        << "'";
+  FailureOr<KernelTarget> target = lookupChip(module, chip);
+  if (failed(target))
     return signalPassFailure();
-  }
-  auto target = module->getAttrOfType<GPUTargetAttr>(kTargetAttrName);
-  if (!target)
-    target = architecture->getTarget(&getContext());
   module.walk([&](MatmulOp op) {
     if (!op.isScaled())
       return;
@@ -85,7 +67,7 @@ void FoldTransposesPass::runOnOperation() {
           op.setTransposeB(!op.getTransposeB());
       };
       toggle(source);
-      if (!hasKernel(op, *architecture, target)) {
+      if (!hasKernel(op, *target)) {
         toggle(copy);
         continue;
       }
