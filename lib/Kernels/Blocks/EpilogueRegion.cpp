@@ -9,6 +9,7 @@
 #include "EpilogueRegion.h"
 #include "Rounding.h"
 #include "fp8/IR/FP8Attrs.h"
+#include "fp8/IR/FusedProducts.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -122,6 +123,7 @@ std::pair<Value, Value> EpilogueRegion::inlineOn(Value accumulator,
     return mapping.lookup(value);
   };
   Operation *yield = body->getTerminator();
+  bool isFused = fusesProducts(*body);
   SmallVector<Operation *> clones;
   llvm::DenseMap<Value, Value> rounded;
   for (Operation &op : body->without_terminator()) {
@@ -147,7 +149,8 @@ std::pair<Value, Value> EpilogueRegion::inlineOn(Value accumulator,
       }
       continue;
     }
-    clones.push_back(b.clone(op, mapping));
+    clones.push_back(isFused ? cloneFused(b, op, mapping)
+                             : b.clone(op, mapping));
     allowContraction(clones.back());
   }
   Value yielded = yield->getOperand(0);

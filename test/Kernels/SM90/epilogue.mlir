@@ -38,7 +38,7 @@ func.func @bias_quantize_amax(%a: !x, %b: !w, %bias: tensor<4096xbf16>, %scale: 
 // CHECK: %[[WIDE:.*]] = arith.bitcast %[[BITS]] : i32 to f32
 // CHECK: wgmma.wait_group.sync.aligned 0
 // CHECK-NOT: invariant : !llvm.ptr<1> -> i
-// CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[WIDE]] fastmath<contract>
+// CHECK: %[[SUM:.*]] = math.fma %{{.*}}, %{{.*}}, %[[WIDE]]
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[SUM]], %[[SCALE]] fastmath<contract>
 // CHECK: math.absf %[[SUM]]
 // CHECK: arith.maxnumf
@@ -50,7 +50,7 @@ func.func @bias_quantize_amax(%a: !x, %b: !w, %bias: tensor<4096xbf16>, %scale: 
 // -----
 
 // A tensor of the result's shape is read for each row; factors per row and
-// column multiply the sum.
+// column multiply the sum, with one rounding for that and what is added.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [1, *], scale = f32>
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, *], scale = f32>
@@ -69,9 +69,8 @@ func.func @residual(%a: !x, %b: !w, %r: tensor<?x4096xf32>) -> tensor<?x4096xf32
 // CHECK: %[[B:.*]] = llvm.load %{{.*}} invariant : !llvm.ptr<1> -> vector<2xf32>
 // CHECK: %[[B0:.*]] = llvm.extractelement %[[B]]
 // CHECK: %[[FACTOR:.*]] = arith.mulf %[[A]], %[[B0]]
-// CHECK: %[[ACC:.*]] = arith.mulf %{{.*}}, %[[FACTOR]]
 // CHECK: llvm.load %{{.*}} invariant : !llvm.ptr<1> -> vector<2xf32>
-// CHECK: arith.addf %[[ACC]]
+// CHECK: math.fma %{{.*}}, %[[FACTOR]]
 // The second row.
 // CHECK: llvm.load %{{.*}} invariant : !llvm.ptr<1> -> f32
 // CHECK: llvm.load %{{.*}} invariant : !llvm.ptr<1> -> vector<2xf32>
