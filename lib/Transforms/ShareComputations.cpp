@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EqualRegions.h"
+#include "fp8/IR/TensorCoreSums.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -119,9 +120,11 @@ func::FuncOp FunctionBuilder::build(SmallVectorImpl<Value> &operands) {
   b.setInsertionPointToStart(&function.front());
   for (Operation *part : inside)
     b.clone(*part, mapping);
-  // Names and what else is said of one of them.
+  // Without names and what else is said of one of them.
   Operation *copy = mapping.lookup(op);
   copy->setDiscardableAttrs(ArrayRef<NamedAttribute>());
+  if (auto sums = TensorCoreSums::get(op))
+    sums->set(copy);
   func::ReturnOp::create(b, op->getLoc(), copy->getResults());
   return function;
 }

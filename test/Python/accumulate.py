@@ -103,6 +103,18 @@ class SameBytes(unittest.TestCase):
         for recipe in ("none", "current"):
             self.check(source, inputs, recipe)
 
+    def test_equal_layers(self):
+        """Of which a CPU has one function."""
+        body = product("y", "x", "32x256xbf16", "v", "256x256xbf16", "32x256")
+        body += product("z", "u", "32x256xbf16", "w", "256x256xbf16", "32x256")
+        source = function([("x", "32x256xbf16", ""), ("v", "256x256xbf16", ", fp8.weight"),
+                           ("u", "32x256xbf16", ""), ("w", "256x256xbf16", ", fp8.weight")], body,
+                          [("y", "32x256xf32"), ("z", "32x256xf32")])
+        inputs = [draw(32, 256), draw(256, 256), draw(32, 256)[::-1].copy(),
+                  draw(256, 256)[::-1].copy()]
+        for recipe in ("none", "current", "block", "mxfp8", "nvfp4"):
+            self.check(source, inputs, recipe)
+
     def test_groups(self):
         """Of rows, and of what is summed over; they begin anywhere, and the third is empty."""
         offsets = np.array([0, 37, 130, 130, 190], np.int32)

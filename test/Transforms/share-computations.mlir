@@ -172,3 +172,31 @@ func.func @backward(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
   }
   return %r : tensor<?xf32>
 }
+
+// -----
+
+// How products are added up is a part of what is computed.
+// CHECK-LABEL: func.func @sums
+// CHECK: call @sums_contract(
+// CHECK: call @sums_contract(
+// CHECK: linalg.contract {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 2, 1>
+// CHECK: linalg.contract {{.*}}outs(%{{.*}} : {{.*}}) -> tensor<8x8xf32>
+// CHECK: func.func private @sums_contract
+// CHECK: linalg.contract {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 1, 1>
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n, k)>
+#c = affine_map<(m, n, k) -> (m, n)>
+func.func @sums(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %0 = linalg.contract indexing_maps = [#a, #b, #c] {tensor_core_sums = array<i64: 0, 0, 128, 1, 1>}
+    ins(%x, %y : tensor<8x8xf32>, tensor<8x8xf32>) outs(%z : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = linalg.contract indexing_maps = [#a, #b, #c] {tensor_core_sums = array<i64: 0, 0, 128, 1, 1>}
+    ins(%y, %x : tensor<8x8xf32>, tensor<8x8xf32>) outs(%z : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = linalg.contract indexing_maps = [#a, #b, #c] {tensor_core_sums = array<i64: 0, 0, 128, 2, 1>}
+    ins(%x, %y : tensor<8x8xf32>, tensor<8x8xf32>) outs(%z : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %3 = linalg.contract indexing_maps = [#a, #b, #c]
+    ins(%x, %y : tensor<8x8xf32>, tensor<8x8xf32>) outs(%z : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0, %1, %2, %3 : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>
+}
