@@ -108,27 +108,34 @@ static void buildScalingPipeline(OpPassManager &pm,
   pm.addPass(createBuildStateUpdatePass());
 }
 
+/// Whose sums a CPU has; empty if it has its own.
+static StringRef getChipOfSums(const PipelineOptions &options) {
+  if (options.accumulate != "tensor-core")
+    return {};
+  return options.sumsOf.empty() ? getArchitectureChips().front()
+                                : StringRef(options.sumsOf);
+}
+
 /// 4: fp8.matmul with epilogues.
 static void buildFusionPipeline(OpPassManager &pm,
                                 const PipelineOptions &options, bool isGPU) {
-  bool isLikeGPU = !isGPU && options.accumulate == "tensor-core";
+  // Of a CPU that computes what a GPU does, that one.
+  StringRef chip = isGPU ? StringRef(options.target) : getChipOfSums(options);
   // Scales that are known are constants now, and matmuls are formed of
   // dequantizes only. Statistics are of tensors as the program has them.
   if (!options.stats)
     addFuncPass(pm, createFoldPowersOfTwoPass());
   addFuncPass(pm, createFormMatmulPass());
-  if (isGPU || isLikeGPU) {
+  if (!chip.empty()) {
     FormPlainMatmulPassOptions formOptions;
     formOptions.tf32 = options.tf32;
     addFuncPass(pm, createFormPlainMatmulPass(formOptions));
-  }
-  if (isGPU) {
     // Before anybody makes the copies.
     FoldTransposesPassOptions foldOptions;
-    foldOptions.chip = options.target;
+    foldOptions.chip = chip.str();
     pm.addPass(createFoldTransposesPass(foldOptions));
     FitFactorsPassOptions fitOptions;
-    fitOptions.chip = options.target;
+    fitOptions.chip = chip.str();
     pm.addPass(createFitFactorsPass(fitOptions));
   }
   // What surrounds the matmuls becomes few elementwise generics, which then
@@ -150,8 +157,9 @@ static void buildFusionPipeline(OpPassManager &pm,
   // What is left to pass over memory for, once the rest is known.
   if (isGPU)
     addFuncPass(pm, createFormStreamsPass());
-  if (isLikeGPU) {
+  if (!isGPU && !chip.empty()) {
     SelectSumsPassOptions sums;
+    sums.chip = chip.str();
     sums.table = options.kernelTable;
     pm.addPass(createSelectSumsPass(sums));
   }
@@ -171,6 +179,14 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
            << "expected accumulate to be f32 or tensor-core, but got '"
            << options.accumulate << "'";
   bool isInWarps = options.accumulate == "tensor-core";
+  if (!options.sumsOf.empty() && !lookupArchitecture(options.sumsOf))
+    return emitError() << "expected sums-of to be one of "
+                       << llvm::join(getArchitectureChips(), ", ")
+                       << ", but got '" << options.sumsOf << "'";
+  if (!options.sumsOf.empty() && !isGPU && !isInWarps)
+    return emitError() << "expected accumulate to be tensor-core with sums-of, "
+                          "but got '"
+                       << options.accumulate << "'";
   if (options.tf32 && !isGPU && !isInWarps)
     return emitError() << "expected a GPU as the target with tf32, but got '"
                        << options.target << "'";

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TargetPipelines.h"
+#include "fp8/GPU/IR/FP8GPUDialect.h"
 #include "fp8/Kernels/Architecture.h"
 #include "fp8/Kernels/Matmul/MatmulSums.h"
 #include "fp8/Kernels/Passes.h"
@@ -102,6 +103,10 @@ void SelectSumsPass::runOnOperation() {
     if (failed(runPipeline(selection, copy)))
       return signalPassFailure();
   }
+  // What a config says for a CPU is said by then: products that differ in other
+  // decisions are the same.
+  for (Operation *op : matmuls)
+    op->removeAttr(kConfigAttrName);
   copy.walk([&](Operation *op) {
     std::optional<TensorCoreSums> sums = getSumsOfKernel(op);
     if (!sums)

@@ -3,19 +3,24 @@
 // RUN: fp8-opt %s --fp8-pipeline="recipe=mxfp8 accumulate=tensor-core to=fusion" | FileCheck %s --check-prefix=NONE
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current target=sm_90a accumulate=tensor-core to=fusion" | FileCheck %s --check-prefix=GPU
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current accumulate=tensor-core to=kernels" | FileCheck %s --check-prefix=KERNELS
+// RUN: fp8-opt %s --fp8-pipeline="recipe=current accumulate=tensor-core sums-of=sm_100a to=fusion" | FileCheck %s --check-prefix=BLACKWELL
+// RUN: fp8-opt %s --fp8-pipeline="recipe=block accumulate=tensor-core sums-of=sm_100a to=fusion" | FileCheck %s --check-prefix=FITTED
+// RUN: fp8-opt %s --fp8-pipeline="recipe=nvfp4 accumulate=tensor-core sums-of=sm_100a to=fusion" | FileCheck %s --check-prefix=NVFP4
+// RUN: fp8-opt %s --fp8-pipeline="recipe=current accumulate=tensor-core sums-of=sm_100a to=kernels" | FileCheck %s --check-prefix=TCGEN05
+// RUN: fp8-opt %s --fp8-pipeline="recipe=nvfp4 accumulate=tensor-core sums-of=sm_100a to=kernels" | FileCheck %s --check-prefix=SCALED
 // RUN: fp8-opt %s --fp8-select-sums 2>&1 | FileCheck %s --check-prefix=NO-MATMULS
 
 // What a GPU's kernel would be decides; the program stays one for a CPU.
 // CHECK-NOT:   fp8_gpu
 // CHECK-LABEL: func.func @many_rows
-// CHECK:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 1, 1>
+// CHECK:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 1, 1, 0>
 // CHECK-LABEL: func.func @long_k
-// CHECK:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 0, 0, 128, [[PARTS:[2-9]|1[0-9]]], 1>
+// CHECK:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 0, 0, 128, [[PARTS:[2-9]|1[0-9]]], 1, 0>
 // CHECK-NOT:   fp8_gpu
 
 // Products in high precision, too.
 // PLAIN-LABEL: func.func @many_rows
-// PLAIN:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 3, 3, 64, 1, 0>
+// PLAIN:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 3, 3, 64, 1, 0, 0>
 
 // There is no kernel for such factors.
 // NONE:        fp8.matmul
@@ -25,6 +30,23 @@
 // GPU-NOT:     tensor_core_sums
 
 // KERNELS:     call @fp8rt_gemm_tensor_core
+
+// Another GPU's are never promoted.
+// BLACKWELL-NOT:   fp8_gpu
+// BLACKWELL-LABEL: func.func @many_rows
+// BLACKWELL:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 1, 0, 1>
+// BLACKWELL-LABEL: func.func @long_k
+// BLACKWELL:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 1, 0, 1>
+
+// Its tensor cores multiply factors that become those of 32, and have others.
+// FITTED-LABEL: func.func @many_rows
+// FITTED:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 1, 0, 1>{{.*}}block = [1, 32], scale = f8E8M0FNU>
+// NVFP4-LABEL: func.func @many_rows
+// NVFP4:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 5, 5, 256, 1, 0, 1>
+
+// TCGEN05:     call @fp8rt_gemm_tcgen05(
+
+// SCALED:      call @fp8rt_gemm_tcgen05_scaled
 
 // NO-MATMULS:  linalg.matmul
 

@@ -1,14 +1,18 @@
 # RUN: env FP8_CUDA_DRIVER=emulator %python %s
-"""Programs for a CPU with a tensor core's sums, beside the kernels of an H200 on the emulator: the
-same bytes."""
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=100 %python %s
+"""Programs for a CPU with a tensor core's sums, beside the kernels of an H200, and of a B200, on
+the emulator: the same bytes."""
 
+import os
 import unittest
 
 import fp8
 import ml_dtypes
 import numpy as np
 
-RECIPES = ["none", "current", "current,accumulate=fast", "rowwise", "block", "mxfp8", "nvfp4"]
+TARGET = "sm_100a" if os.environ.get("FP8_EMULATOR_ARCH") == "100" else "sm_90a"
+RECIPES = ["none", "current", "current,accumulate=fast", "rowwise", "block", "block,pow2=false",
+           "mxfp8", "mxfp8,weight_2d=true", "nvfp4", "nvfp4,weight_2d=true"]
 
 PRODUCT = """
   %{r} = linalg.{op} ins(%{a}, %{b} : tensor<{at}>, tensor<{bt}>) outs(%{r}z : tensor<{rt}xf32>)
@@ -55,9 +59,9 @@ def draw(*shape, dtype=ml_dtypes.bfloat16):
 
 class SameBytes(unittest.TestCase):
     def check(self, source, inputs, recipe=None, **options):
-        cpu = fp8.compile(source, recipe, target="cpu", accumulate="tensor-core", cache=False,
-                          **options)
-        gpu = fp8.compile(source, recipe, target="sm_90a", cache=False, **options)
+        cpu = fp8.compile(source, recipe, target="cpu", accumulate="tensor-core", sums_of=TARGET,
+                          cache=False, **options)
+        gpu = fp8.compile(source, recipe, target=TARGET, cache=False, **options)
         found, expected = cpu(*inputs), gpu(*inputs)
         if not isinstance(found, tuple):
             found, expected = (found,), (expected,)
@@ -69,7 +73,7 @@ class SameBytes(unittest.TestCase):
 
     def test_recipes(self):
         # Tails in each dimension; few rows and a long K, which kernels cut into parts.
-        for m, k, n in [(72, 272, 136), (8, 2560, 64)]:
+        for m, k, n in [(72, 272, 136), (72, 384, 136), (8, 2560, 64)]:
             for recipe in RECIPES:
                 with self.subTest(recipe=recipe, m=m, k=k, n=n):
                     self.check(linear(m, k, n), [draw(m, k), draw(k, n)], recipe)
@@ -90,8 +94,21 @@ class SameBytes(unittest.TestCase):
         body = product("y", "x", "3x24x256xbf16", "w", "3x256x48xbf16", "3x24x48", "batch_matmul")
         source = function([("x", "3x24x256xbf16", ""), ("w", "3x256x48xbf16", "")], body,
                           [("y", "3x24x48xf32")])
-        for recipe in ("none", "current", "block"):
+        for recipe in ("none", "current", "block", "mxfp8", "nvfp4"):
             self.check(source, [draw(3, 24, 256), draw(3, 256, 48)], recipe)
+
+    def test_gradients(self):
+        """Operands that lie along rows, which tensor cores read as they are or from a copy."""
+        body = product("g", "dy", "96x64xbf16", "w", "64x160xbf16", "96x160")
+        body += "  %te = tensor.empty() : tensor<64x96xbf16>\n"
+        body += ("  %t = linalg.transpose ins(%dy : tensor<96x64xbf16>) "
+                 "outs(%te : tensor<64x96xbf16>) permutation = [1, 0]\n")
+        body += product("d", "t", "64x96xbf16", "x", "96x160xbf16", "64x160")
+        source = function([("dy", "96x64xbf16", ""), ("x", "96x160xbf16", ""),
+                           ("w", "64x160xbf16", ", fp8.weight")], body,
+                          [("g", "96x160xf32"), ("d", "64x160xf32")])
+        for recipe in ("none", "current", "rowwise", "mxfp8", "nvfp4"):
+            self.check(source, [draw(96, 64), draw(96, 160), draw(64, 160)], recipe)
 
     def test_matmuls_of_one_launch(self):
         body = "".join(product(f"y{n}", "x", "16x1024xbf16", f"w{n}", f"1024x{n}xbf16", f"16x{n}")

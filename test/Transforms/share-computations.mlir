@@ -179,10 +179,10 @@ func.func @backward(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
 // CHECK-LABEL: func.func @sums
 // CHECK: call @sums_contract(
 // CHECK: call @sums_contract(
-// CHECK: linalg.contract {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 2, 1>
+// CHECK: linalg.contract {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 2, 1, 0>
 // CHECK: linalg.contract {{.*}}outs(%{{.*}} : {{.*}}) -> tensor<8x8xf32>
 // CHECK: func.func private @sums_contract
-// CHECK: linalg.contract {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 1, 1>
+// CHECK: linalg.contract {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 1, 1, 0>
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (n, k)>
 #c = affine_map<(m, n, k) -> (m, n)>
@@ -190,11 +190,11 @@ func.func @sums(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> (tensor<8x8xf32>, t
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<8x8xf32>
   %z = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
-  %0 = linalg.contract indexing_maps = [#a, #b, #c] {tensor_core_sums = array<i64: 0, 0, 128, 1, 1>}
+  %0 = linalg.contract indexing_maps = [#a, #b, #c] {tensor_core_sums = array<i64: 0, 0, 128, 1, 1, 0>}
     ins(%x, %y : tensor<8x8xf32>, tensor<8x8xf32>) outs(%z : tensor<8x8xf32>) -> tensor<8x8xf32>
-  %1 = linalg.contract indexing_maps = [#a, #b, #c] {tensor_core_sums = array<i64: 0, 0, 128, 1, 1>}
+  %1 = linalg.contract indexing_maps = [#a, #b, #c] {tensor_core_sums = array<i64: 0, 0, 128, 1, 1, 0>}
     ins(%y, %x : tensor<8x8xf32>, tensor<8x8xf32>) outs(%z : tensor<8x8xf32>) -> tensor<8x8xf32>
-  %2 = linalg.contract indexing_maps = [#a, #b, #c] {tensor_core_sums = array<i64: 0, 0, 128, 2, 1>}
+  %2 = linalg.contract indexing_maps = [#a, #b, #c] {tensor_core_sums = array<i64: 0, 0, 128, 2, 1, 0>}
     ins(%x, %y : tensor<8x8xf32>, tensor<8x8xf32>) outs(%z : tensor<8x8xf32>) -> tensor<8x8xf32>
   %3 = linalg.contract indexing_maps = [#a, #b, #c]
     ins(%x, %y : tensor<8x8xf32>, tensor<8x8xf32>) outs(%z : tensor<8x8xf32>) -> tensor<8x8xf32>

@@ -22,6 +22,7 @@ def header : J<"header", "FILE",
                "Where to write the header; beside the output, as .h">;
 def name : Keyed<Name>;
 def accumulate : Keyed<Accumulation>;
+def sums_of : Keyed<SumsOf>;
 def functional_state : KeyedFlag<FunctionalState>;
 def kernel_format : Keyed<KernelFormat>;
 def cpu : Keyed<Cpu>;

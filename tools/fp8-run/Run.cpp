@@ -207,6 +207,10 @@ static llvm::Expected<Outputs> execute(Program &program,
 static RunOptions getReferenceOptions(const RunOptions &options) {
   RunOptions reference = options;
   reference.pipeline.target = options.compare;
+  // Those of the GPU that is compared.
+  if (reference.pipeline.sumsOf.empty() && options.pipeline.target != "cpu" &&
+      reference.pipeline.accumulate == "tensor-core")
+    reference.pipeline.sumsOf = options.pipeline.target;
   reference.pipeline.stats = false;
   reference.pipeline.fusionReport.clear();
   reference.quiet = true;

@@ -30,8 +30,10 @@ def ConvertFP8ToLinalgPass : Pass<"convert-fp8-to-linalg", "::mlir::ModuleOp"> {
     `fp8rt_state_rows`.
 
     A matmul with `tensor_core_sums` (`fp8-select-sums`) becomes contractions
-    that have it too, of codes without factors; where factors change along K one
-    for each block, which its factors multiply while it is added in f32.
+    that have it too, of codes without factors. Where factors change along K it
+    is one for each block, which its factors multiply while it is added in f32;
+    or, where tensor cores multiply them, a sum of products of codes and factors
+    that has the attribute.
 
     A quantize that still names a recipe is an error: run fp8-infer-scales.
   }];
@@ -188,10 +190,22 @@ def ConvertGemmsToRuntimePass
     fraction of a microsecond.
 
     One with the attribute `tensor_core_sums` (types of A and B, K of a block,
-    parts of K, whether blocks are promoted) becomes a call of
-    `fp8rt_gemm_tensor_core`, whose sums are an H200's; with `in-warps` others
-    become calls of `fp8rt_gemm_warp`, whose sums are in the order of a GPU's
-    loops.
+    parts of K, whether blocks are promoted, whose tensor cores) becomes a call
+    of `fp8rt_gemm_tensor_core`, whose sums are an H200's, or of
+    `fp8rt_gemm_tcgen05`, whose sums are Blackwell's, and one that has factors of
+    so many elements of K beside them, one of `fp8rt_gemm_tcgen05_scaled`:
+
+    ```mlir
+    linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
+                                     affine_map<(m, n, k) -> (m, k floordiv 32)>,
+                                     affine_map<(m, n, k) -> (n, k)>,
+                                     affine_map<(m, n, k) -> (n, k floordiv 32)>,
+                                     affine_map<(m, n, k) -> (m, n)>], ...}
+        ins(%a, %factors_a, %b, %factors_b : ...) outs(%c : ...)
+    ```
+
+    With `in-warps` others become calls of `fp8rt_gemm_warp`, whose sums are in
+    the order of a GPU's loops.
   }];
   let options = [
     Option<"inWarps", "in-warps", "bool", "false",

@@ -26,6 +26,9 @@ namespace mlir::fp8 {
 /// Of fp8.matmul, and of the contraction in linalg that it becomes.
 constexpr llvm::StringLiteral kTensorCoreSumsAttrName = "tensor_core_sums";
 
+/// The instructions of Hopper and of Blackwell, whose sums keep different bits.
+enum class TensorCoreInstruction : int64_t { WGMMA = 0, TCGen05 = 1 };
+
 struct TensorCoreSums {
   /// Types of A and B, fp8rt_tensor_core_type.
   int64_t typeA, typeB;
@@ -35,19 +38,30 @@ struct TensorCoreSums {
   /// Parts of K that are summed by themselves, and then in f32.
   int64_t parts;
   bool isPromoted;
+  /// Whose rule.
+  TensorCoreInstruction instruction;
 
   static std::optional<TensorCoreSums> get(Operation *op) {
     auto values = op->getAttrOfType<DenseI64ArrayAttr>(kTensorCoreSumsAttrName);
-    if (!values || values.size() != 5)
+    if (!values || values.size() != 6 || (values[5] != 0 && values[5] != 1))
       return std::nullopt;
-    return TensorCoreSums{values[0], values[1], values[2], values[3],
-                          values[4] != 0};
+    return TensorCoreSums{
+        values[0],      values[1],
+        values[2],      values[3],
+        values[4] != 0, static_cast<TensorCoreInstruction>(values[5])};
   }
   void set(Operation *op) const {
     op->setAttr(kTensorCoreSumsAttrName,
                 DenseI64ArrayAttr::get(op->getContext(),
                                        {typeA, typeB, blockK, parts,
-                                        static_cast<int64_t>(isPromoted)}));
+                                        static_cast<int64_t>(isPromoted),
+                                        static_cast<int64_t>(instruction)}));
+  }
+
+  /// Whether factors that change along K are multiplied by the tensor core:
+  /// others multiply the sum of a block.
+  bool multipliesFactors() const {
+    return instruction == TensorCoreInstruction::TCGen05;
   }
 
   /// That of elements which tensor cores multiply; f32 they take as TF32.
@@ -56,6 +70,8 @@ struct TensorCoreSums {
       return FP8RT_TENSOR_CORE_E4M3;
     if (isa<Float8E5M2Type>(element))
       return FP8RT_TENSOR_CORE_E5M2;
+    if (isa<Float4E2M1FNType>(element))
+      return FP8RT_TENSOR_CORE_E2M1;
     if (element.isF16())
       return FP8RT_TENSOR_CORE_F16;
     if (element.isBF16())

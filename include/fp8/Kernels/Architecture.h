@@ -10,6 +10,7 @@
 #define FP8_KERNELS_ARCHITECTURE_H
 
 #include "fp8/GPU/IR/FP8GPUAttrs.h"
+#include "fp8/IR/TensorCoreSums.h"
 #include "fp8/Kernels/KernelSpec.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/StringMap.h"
@@ -50,6 +51,13 @@ public:
   virtual FailureOr<KernelConfigAttrInterface>
   select(const KernelSpec &spec, GPUTargetAttr target,
          std::string &reason) const;
+
+  /// How such a kernel adds up products, for CPUs that do the same; nothing of
+  /// kernels that have none, which is what others need not say.
+  virtual std::optional<TensorCoreSums>
+  getSums(const KernelSpec &spec, KernelConfigAttrInterface config) const {
+    return std::nullopt;
+  }
 
   /// What tells kernels of different specs apart beside the config, a part of
   /// their names: letters, digits and underscores. Need not tell all.

@@ -117,15 +117,17 @@ def SelectSumsPass : Pass<"fp8-select-sums", "::mlir::ModuleOp"> {
   let description = [{
     For a CPU that computes what a GPU does: every matmul for which the chip has
     a kernel gets the attribute `tensor_core_sums`, which says how that kernel
-    adds up its products: types of A and B, the K of a block, into how many
-    parts K is cut, and whether blocks are added in f32.
+    adds up its products, as the chip's architecture has it: types of A and B,
+    the K of a block, into how many parts K is cut, whether blocks are added in
+    f32, and whose tensor cores: 0 for Hopper's, 1 for Blackwell's.
     `convert-fp8-to-linalg` and `fp8-convert-gemms-to-runtime` obey it.
 
     Kernels are selected on a copy of the program, as the chip's pipeline does
-    it. If M shows at run time it is the kernel for many rows that counts.
+    it. If M shows at run time it is the kernel for many rows that counts. What
+    else a config of a matmul says is of no use to a CPU, and is removed.
 
     ```mlir
-    %y = fp8.matmul %a, %b {tensor_core_sums = array<i64: 0, 0, 128, 1, 1>}
+    %y = fp8.matmul %a, %b {tensor_core_sums = array<i64: 0, 0, 128, 1, 1, 0>}
         : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
           !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32> -> tensor<32x64xbf16>
     ```

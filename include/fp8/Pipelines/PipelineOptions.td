@@ -72,7 +72,11 @@ def KeepPeak
 def Accumulation
     : PipelineOption<"accumulate", "accumulate", "SUMS",
                      "How a CPU adds up products: f32 (the default), or "
-                     "tensor-core, with an H200's bits, slowly">;
+                     "tensor-core, with a GPU's bits, slowly">;
+def SumsOf
+    : PipelineOption<"sums-of", "sumsOf", "TARGET",
+                     "Which GPU's bits accumulate=tensor-core has: sm_90a (the "
+                     "default) or sm_100a">;
 def Tf32
     : PipelineOption<"tf32", "tf32", "",
                      "Multiply f32 that no recipe quantises as TF32, with "

@@ -74,9 +74,11 @@ struct PipelineOptions {
   bool functionalState = false;
   /// What follows from constants is quantised now, not in every call.
   bool evaluateConstants = true;
-  /// How a CPU adds up products: "f32", or "tensor-core", as the H200's kernels
+  /// How a CPU adds up products: "f32", or "tensor-core", as a GPU's kernels
   /// do, bit by bit. GPUs do in any case.
   std::string accumulate = "f32";
+  /// Which GPU's, the chip of an architecture; empty for the first of them.
+  std::string sumsOf;
   /// Let tensor cores round operands in f32 to TF32. For GPUs, and CPUs that
   /// add up as they do.
   bool tf32 = false;

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScaledGemms.h"
 #include "fp8/Conversion/Passes.h"
 #include "fp8/IR/TensorCoreSums.h"
 #include "fp8/Runtime/ABI/MLIR.h"
@@ -183,6 +184,9 @@ static Value advance(OpBuilder &builder, Location loc, Value offset,
 static FailureOr<func::FuncOp>
 declareCallee(PatternRewriter &rewriter, linalg::LinalgOp op,
               const std::optional<fp8::TensorCoreSums> &sums, bool inWarps) {
+  if (sums && sums->instruction == fp8::TensorCoreInstruction::TCGen05)
+    return fp8::declareRuntimeFunction(
+        rewriter, op, fp8::runtime::_mlir_ciface_fp8rt_gemm_tcgen05);
   if (sums)
     return fp8::declareRuntimeFunction(
         rewriter, op, fp8::runtime::_mlir_ciface_fp8rt_gemm_tensor_core);
@@ -269,11 +273,14 @@ LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
         rewriter, loc, cast<MemRefType>(callee->getArgumentTypes()[index]),
         bases[index], OpFoldResult(offsets[index]), sizes, strides));
   }
+  SmallVector<int64_t> numbers;
   if (sums)
-    for (int64_t value : {sums->typeA, sums->typeB, sums->blockK, sums->parts,
-                          static_cast<int64_t>(sums->isPromoted)})
-      arguments.push_back(arith::ConstantOp::create(
-          rewriter, loc, rewriter.getI32IntegerAttr(value)));
+    numbers = {sums->typeA, sums->typeB, sums->blockK, sums->parts};
+  if (sums && sums->instruction == fp8::TensorCoreInstruction::WGMMA)
+    numbers.push_back(sums->isPromoted);
+  for (int64_t value : numbers)
+    arguments.push_back(arith::ConstantOp::create(
+        rewriter, loc, rewriter.getI32IntegerAttr(value)));
   LDBG() << "called for: " << OpWithFlags(op, OpPrintingFlags().skipRegions());
   func::CallOp::create(rewriter, loc, *callee, arguments);
   rewriter.eraseOp(op);
@@ -283,6 +290,7 @@ LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
 void fp8::populateGemmsToRuntimePatterns(RewritePatternSet &patterns,
                                          bool inWarps) {
   patterns.add<ConvertGemm>(patterns.getContext(), inWarps);
+  populateScaledGemmPatterns(patterns);
 }
 
 void ConvertGemmsToRuntimePass::runOnOperation() {

@@ -53,6 +53,15 @@ public:
     return KernelGenerator::select(spec, target, reason);
   }
 
+  std::optional<TensorCoreSums>
+  getSums(const KernelSpec &spec,
+          KernelConfigAttrInterface config) const override {
+    auto gemm = dyn_cast<GemmConfigAttr>(config);
+    if (!gemm)
+      return std::nullopt;
+    return getMatmulSums(cast<MatmulSpec>(spec), gemm);
+  }
+
   FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,
                                     const KernelSpec &spec,
                                     KernelConfigAttrInterface config,

@@ -55,6 +55,15 @@ public:
     return KernelConfigAttrInterface(*config);
   }
 
+  std::optional<TensorCoreSums>
+  getSums(const KernelSpec &spec,
+          KernelConfigAttrInterface config) const override {
+    auto gemm = dyn_cast<GemmConfigAttr>(config);
+    if (!gemm)
+      return std::nullopt;
+    return getMatmulSums(cast<MatmulSpec>(spec), gemm);
+  }
+
   FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,
                                     const KernelSpec &spec,
                                     KernelConfigAttrInterface config,

@@ -11,10 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/Kernels/Matmul/MatmulSums.h"
-#include "SM90Dialect.h"
-#include "fp8/GPU/IR/FP8GPUDialect.h"
-#include "fp8/Kernels/Matmul/MatmulSpec.h"
+#include "MatmulGenerator.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -22,23 +19,16 @@ using namespace mlir::fp8;
 /// Bytes of K in a block.
 static constexpr int64_t kBlockBytes = 128;
 
-std::optional<TensorCoreSums> fp8::getSumsOfKernel(Operation *op) {
-  auto config = op->getAttrOfType<GemmConfigAttr>(kConfigAttrName);
-  if (auto group = dyn_cast<MatmulGroupOp>(op->getParentOp()))
-    config = group->getAttrOfType<GemmConfigAttr>(kConfigAttrName);
-  std::string unused;
-  FailureOr<MatmulSpec> spec = failure();
-  if (auto matmul = dyn_cast<MatmulOp>(op))
-    spec = MatmulSpec::get(matmul, unused);
-  else if (auto grouped = dyn_cast<GroupedMatmulOp>(op))
-    spec = MatmulSpec::get(grouped, unused);
-  if (!config || failed(spec))
-    return std::nullopt;
-  std::optional<int64_t> typeA = TensorCoreSums::getType(spec->a.elementType);
-  std::optional<int64_t> typeB = TensorCoreSums::getType(spec->b.elementType);
+std::optional<TensorCoreSums> fp8::getMatmulSums(const MatmulSpec &spec,
+                                                 GemmConfigAttr config) {
+  std::optional<int64_t> typeA = TensorCoreSums::getType(spec.a.elementType);
+  std::optional<int64_t> typeB = TensorCoreSums::getType(spec.b.elementType);
   if (!typeA || !typeB)
     return std::nullopt;
-  return TensorCoreSums{*typeA, *typeB, kBlockBytes / spec->a.getElementBytes(),
+  return TensorCoreSums{*typeA,
+                        *typeB,
+                        kBlockBytes / spec.a.getElementBytes(),
                         config.getSplitK(),
-                        spec->accumulate == Accumulate::Promote};
+                        spec.accumulate == Accumulate::Promote,
+                        TensorCoreInstruction::WGMMA};
 }

@@ -216,6 +216,28 @@ static float sumOnTensorCore(std::vector<float> a, std::vector<float> b,
   return sum.buffer[0];
 }
 
+static float sumOnBlackwell(std::vector<float> a, std::vector<float> b,
+                            fp8rt_tensor_core_type type) {
+  Operand rowA = makeRow(a), rowB = makeRow(b), sum = makeRow({0});
+  _mlir_ciface_fp8rt_gemm_tcgen05(&rowA.memref, &rowB.memref, &sum.memref, type,
+                                  type, 128, /*parts=*/1);
+  return sum.buffer[0];
+}
+
+/// Of elements of E2M1 with factors of 16, or of E4M3 with those of 32.
+static float sumScaled(std::vector<float> a, std::vector<float> b,
+                       std::vector<float> factorsA, std::vector<float> factorsB,
+                       int32_t factorK, int32_t parts = 1) {
+  Operand rowA = makeRow(a), rowB = makeRow(b), sum = makeRow({0});
+  Operand ofA = makeRow(factorsA), ofB = makeRow(factorsB);
+  bool isFP4 = factorK == 16;
+  int32_t type = isFP4 ? FP8RT_TENSOR_CORE_E2M1 : FP8RT_TENSOR_CORE_E4M3;
+  _mlir_ciface_fp8rt_gemm_tcgen05_scaled(
+      &rowA.memref, &rowB.memref, &ofA.memref, &ofB.memref, &sum.memref, type,
+      type, factorK, isFP4 ? 256 : 128, parts);
+  return sum.buffer[0];
+}
+
 /// So many elements of 0, but for some.
 static std::vector<float>
 makeSparse(size_t count, std::initializer_list<std::pair<size_t, float>> some) {
@@ -233,6 +255,63 @@ TEST(TensorCoreGemmTest, CutsTermsOffBelowTheLargest) {
   // A tensor core keeps more of types of 16 bits.
   EXPECT_EQ(sumOnTensorCore(a, b, FP8RT_TENSOR_CORE_BF16, 64, 1, false),
             1 - 0x1p-14f);
+}
+
+TEST(TensorCoreGemmTest, KeepsMoreOnBlackwell) {
+  auto a = makeSparse(32, {{0, 1}, {1, -0x1p-7f}});
+  auto b = makeSparse(32, {{0, 1}, {1, 0x1p-7f}});
+  EXPECT_EQ(sumOnBlackwell(a, b, FP8RT_TENSOR_CORE_E5M2), 1 - 0x1p-14f);
+  // 25 bits below 1, but 23 of the result: toward zero.
+  a = makeSparse(32, {{0, 1}, {1, -0x1p-12f}});
+  b = makeSparse(32, {{0, 1}, {1, 0x1p-13f}});
+  EXPECT_EQ(sumOnBlackwell(a, b, FP8RT_TENSOR_CORE_E5M2), 1 - 0x1p-24f);
+  b[1] = 0x1p-14f;
+  EXPECT_EQ(sumOnBlackwell(a, b, FP8RT_TENSOR_CORE_E5M2), 1);
+}
+
+TEST(TensorCoreGemmTest, MultipliesFactorsOfBlocks) {
+  // Powers of two are within the exponents: 2^-14 beside 1 stays, and 2^-26
+  // does not.
+  auto a = makeSparse(64, {{0, 1}, {32, -1}}), b = makeSparse(64, {{0, 1}});
+  b[32] = 1;
+  EXPECT_EQ(sumScaled(a, b, {1, 0x1p-7f}, {1, 0x1p-7f}, 32), 1 - 0x1p-14f);
+  EXPECT_EQ(sumScaled(a, b, {1, 0x1p-13f}, {1, 0x1p-13f}, 32), 1);
+  // Beyond the numbers of f32 between two factors.
+  EXPECT_EQ(sumScaled(a, b, {0x1p127f, 0x1p-127f}, {0x1p-127f, 0x1p127f}, 32),
+            0);
+  // Those of 16 have mantissas; of the sign nothing is known to them.
+  EXPECT_EQ(sumScaled(makeSparse(64, {{0, 6}, {16, 0.5f}}),
+                      makeSparse(64, {{0, 1.5f}, {16, -1}}), {1.25f, 448, 0, 0},
+                      {-1.5f, 0x1p-9f, 0, 0}, 16),
+            9 * 1.25f * 1.5f - 0.5f * 448 * 0x1p-9f);
+  // The sum of 16 products is exact, and aligned by its factors alone: one of
+  // 0 leaves nothing 35 bits below them.
+  a = makeSparse(64, {{0, 6}, {1, 6}, {16, 0.5f}});
+  b = makeSparse(64, {{0, 6}, {1, -6}, {16, 0.5f}});
+  EXPECT_EQ(sumScaled(a, b, {1, 0x1p-9f, 0, 0}, {1, 0x1p-9f, 0, 0}, 16),
+            0x1p-20f);
+  EXPECT_EQ(sumScaled(a, b, {448, 0x1p-9f, 0, 0}, {448, 0x1p-9f, 0, 0}, 16), 0);
+}
+
+TEST(TensorCoreGemmTest, FactorsThatAreNaN) {
+  float nan = std::numeric_limits<float>::quiet_NaN();
+  // Whatever they are factors of.
+  std::vector<float> zeros(64, 0);
+  EXPECT_TRUE(std::isnan(sumScaled(zeros, zeros, {1, nan}, {1, 1}, 32)));
+  EXPECT_TRUE(
+      std::isnan(sumScaled(zeros, zeros, {1, 1, 1, 1}, {1, 1, 1, nan}, 16)));
+  EXPECT_TRUE(std::isnan(
+      sumScaled(makeSparse(64, {{3, nan}}), zeros, {1, 1}, {1, 1}, 32)));
+}
+
+TEST(TensorCoreGemmTest, PartsOfScaledSums) {
+  // 1.5 * 2^-24 is cut off from 1, and rounded up by f32.
+  auto a = makeSparse(256, {{0, 1}, {128, 1.5f}});
+  auto b = makeSparse(256, {{0, 1}, {128, 1}});
+  std::vector<float> factors(8, 1);
+  factors[4] = 0x1p-12f;
+  EXPECT_EQ(sumScaled(a, b, factors, factors, 32), 1);
+  EXPECT_EQ(sumScaled(a, b, factors, factors, 32, 2), 1 + 0x1p-23f);
 }
 
 TEST(TensorCoreGemmTest, PromotesBlocks) {

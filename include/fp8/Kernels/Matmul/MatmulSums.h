@@ -14,8 +14,8 @@
 
 namespace mlir::fp8 {
 
-/// How the kernel that was selected for `op`, or for its group, adds up;
-/// nothing without a kernel.
+/// How the kernel that was selected for `op`, or for its group, adds up, as its
+/// architecture says; nothing without a kernel.
 std::optional<TensorCoreSums> getSumsOfKernel(Operation *op);
 
 } // namespace mlir::fp8
