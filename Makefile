@@ -52,9 +52,9 @@ test-tsan: ## Run the runtime's unit tests under ThreadSanitizer
 # Some 1500 kernels, in minutes; `make test` runs a sample.
 test-emulator: build ## Run matmul kernels of every config on the model of a GPU, checked
 	@FP8_CUDA_DRIVER=emulator FP8_EMULATOR_CHECK=all $(PYTHON) \
-	  test/Emulator/Inputs/every_config.py benchmarks $(BUILD_DIR)/bin
+	  test/Emulator/Inputs/every_config.py benchmarks $(BUILD_DIR)/bin --bits
 	@FP8_CUDA_DRIVER=emulator FP8_EMULATOR_CHECK=all $(PYTHON) \
-	  test/Emulator/Inputs/every_config.py benchmarks $(BUILD_DIR)/bin --target=sm_100a
+	  test/Emulator/Inputs/every_config.py benchmarks $(BUILD_DIR)/bin --bits --target=sm_100a
 
 # libFuzzer; each fuzzer runs for FP8_FUZZ_SECONDS of the cache, 60.
 fuzz: configure ## Fuzz what reads files, a minute each

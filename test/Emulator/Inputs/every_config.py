@@ -1,13 +1,14 @@
 """Runs matmul kernels of every config on the emulator, and compares each with the CPU.
 
 usage: every_config.py BENCHMARKS TOOLS [--target TARGET] [--kinds REGEX] [--shapes MxNxK...] [--every N]
-                       [--seeds N...] [--exact]
+                       [--seeds N...] [--exact] [--bits]
 
 A program has one matmul for each config of a kind, all of the same operands: where the kind leaves them open, those
 that may be the best for the shape, and on sm_90a, where they follow the shape, those that large and random shapes take.
 BENCHMARKS is the folder of benchmarks/matmul, whose kinds and epilogues these are, TOOLS that of fp8-opt and fp8-run.
 --every takes every Nth config of a kind alone. With --exact factors are such that sums of codes of 4 bits are exact, in
-any order: then results in f32 have to be the CPU's bit by bit.
+any order: then results in f32 have to be the CPU's bit by bit. With --bits results also have to be those of a CPU with
+the GPU's sums, bit by bit, unless the kind's epilogue has functions that kernels approximate.
 """
 
 import argparse
@@ -113,6 +114,25 @@ def get_open_configs(spec, extents, target, tool):
     return configs + list(filter(fits, others))
 
 
+def has_cpu_bits(spec, epilogues):
+    """Whether kernels compute nothing as a CPU does not."""
+    epilogue = epilogues[spec["epilogue"]]
+    return not epilogue or "math." not in epilogue["body"]
+
+
+def find_differences(found, expected):
+    """Names of tensors whose bytes are not the same, and how many are not."""
+    one, other = tensors.load(found), tensors.load(expected)
+    if one.keys() != other.keys():
+        return [f"expected {sorted(other)}, but got {sorted(one)}"]
+    differences = []
+    for name, tensor in one.items():
+        same = np.atleast_1d(tensor).view(np.uint8) == np.atleast_1d(other[name]).view(np.uint8)
+        if not same.all():
+            differences.append(f"{name}: {(~same).sum()} of {same.size} bytes differ")
+    return differences
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("benchmarks")
@@ -123,6 +143,7 @@ def main():
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--bits", action="store_true")
     args = parser.parse_args()
     sys.path.insert(0, args.benchmarks)
     if args.target == "sm_90a":
@@ -130,11 +151,12 @@ def main():
     else:
         from matmul.blackwell import KINDS
         os.environ["FP8_EMULATOR_ARCH"] = "100"
+    from matmul.epilogues import EPILOGUES
     from matmul.program import program
 
     tool = lambda name: os.path.join(args.tools, name)
     folder = tempfile.mkdtemp()
-    failed = total = 0
+    failed = total = same = 0
     for name, spec in KINDS.items():
         if not re.search(args.kinds, name) or spec.get("dynamic"):
             continue
@@ -151,24 +173,33 @@ def main():
             if not configs:
                 continue
             text, arrays = combine(program({**spec, "configs": configs}, *extents), np.random.default_rng(0), args.exact)
-            source, inputs = os.path.join(folder, "program.mlir"), os.path.join(folder, "inputs")
+            source, inputs, found, expected = (os.path.join(folder, name)
+                                               for name in ("program.mlir", "inputs", "found", "expected"))
             with open(source, "w") as file:
                 file.write(text)
             tensors.save(inputs, arrays)
             # One step of 8 bits is up to an eighth of a number, or a quarter.
             tolerance = "0" if args.exact else {"e4m3": "0.13", "e5m2": "0.26"}.get(spec["result"], "0.01")
+            bits = args.bits and has_cpu_bits(spec, EPILOGUES)
+            if bits:
+                subprocess.run([tool("fp8-run"), source, f"--inputs={inputs}", f"--outputs={expected}",
+                                "--accumulate=tensor-core", f"--sums-of={args.target}"], check=True)
             for seed in args.seeds:
                 environment = {**os.environ, "FP8_EMULATOR_SEED": str(seed)}
                 done = subprocess.run(
                     [tool("fp8-run"), source, f"--target={args.target}", f"--inputs={inputs}", "--compare=cpu",
-                     f"--tolerance={tolerance}"], env=environment, capture_output=True, text=True)
+                     f"--tolerance={tolerance}", f"--outputs={found}"], env=environment, capture_output=True, text=True)
+                differences = find_differences(found, expected) if bits and not done.returncode else []
                 total += len(configs)
-                if done.returncode:
+                same += len(configs) if bits and not differences else 0
+                if done.returncode or differences:
                     failed += 1
-                    print(text[:2000], done.stdout, done.stderr)
-                outcome = ", FAILED" if done.returncode else ""
+                    print(text[:2000], done.stdout, done.stderr, *differences, sep="\n")
+                outcome = ", FAILED" if done.returncode or differences else ""
                 print(f"{name} {shape} seed {seed}: {len(configs)} configs{outcome}", flush=True)
     print(f"{total} kernels run, {failed} programs failed")
+    if args.bits:
+        print(f"{same} kernels have the bits of a CPU with their sums")
     return int(failed > 0 or total == 0)
 
 
