@@ -31,9 +31,10 @@ std::string fp8::getStateManifest(StateTableAttr table) {
       for (SlotAttr slot : table.getSlotRange())
         json.object([&] {
           json.attribute("name", slot.getName());
-          json.attribute("format", isa<Float8E5M2Type>(slot.getFormat())
-                                       ? "e5m2"
-                                       : "e4m3");
+          json.attribute("format",
+                         isa<Float8E5M2Type>(slot.getFormat())     ? "e5m2"
+                         : isa<Float4E2M1FNType>(slot.getFormat()) ? "e2m1"
+                                                                   : "e4m3");
           json.attribute("role", stringifyEnum(slot.getRole()));
           json.attribute("operand", stringifyEnum(slot.getOperand()));
           if (slot.getCache() != 0)

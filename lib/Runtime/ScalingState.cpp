@@ -36,7 +36,9 @@ ScalingState::ScalingState(Manifest source)
   for (size_t i = 0; i < getNumSlots(); ++i) {
     const Slot &slot = manifest.slots[i];
     slotIndex.emplace(slot.name, i);
-    maxFinite.push_back(slot.format == Format::E4M3 ? 448.0f : 57344.0f);
+    maxFinite.push_back(slot.format == Format::E4M3   ? 448.0f
+                        : slot.format == Format::E5M2 ? 57344.0f
+                                                      : 6.0f);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "ScalingStateHandles.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace fp8rt;
@@ -70,6 +71,16 @@ static fp8rt_status checkHistory(const ScalingState &state) {
   return fail(FP8RT_ERROR_INVALID_ARGUMENT,
               "expected a state of the recipe delayed, but got one of '" +
                   recipe.name + "', which has no amax history");
+}
+
+/// The words of delayed are an order of amaxes that no caller needs to know.
+static fp8rt_status checkWords(const ScalingState &state) {
+  if (!state.manifest.recipe.delayed)
+    return FP8RT_OK;
+  return fail(
+      FP8RT_ERROR_INVALID_ARGUMENT,
+      "expected a state of another recipe than delayed, whose words are "
+      "its amax histories");
 }
 
 static fp8rt_status checkLength(int64_t length, int64_t expected) {
@@ -295,6 +306,36 @@ fp8rt_status fp8rt_state_set_scale(fp8rt_state handle, const char *name,
                     state.setScale(slot, scale);
                     return FP8RT_OK;
                   });
+}
+
+fp8rt_status fp8rt_state_get_words(fp8rt_state handle, const char *name,
+                                   int32_t *words, int64_t length) {
+  if (!words)
+    return failNull("words");
+  return withSlot(
+      handle, Access::Read, name, [&](const ScalingState &state, size_t slot) {
+        fp8rt_status status = checkWords(state);
+        if (status == FP8RT_OK)
+          status = checkLength(length, state.manifest.recipe.numWords);
+        if (status == FP8RT_OK)
+          std::copy_n(state.getWords(slot), length, words);
+        return status;
+      });
+}
+
+fp8rt_status fp8rt_state_set_words(fp8rt_state handle, const char *name,
+                                   const int32_t *words, int64_t length) {
+  if (!words)
+    return failNull("words");
+  return withSlot(
+      handle, Access::Write, name, [&](ScalingState &state, size_t slot) {
+        fp8rt_status status = checkWords(state);
+        if (status == FP8RT_OK)
+          status = checkLength(length, state.manifest.recipe.numWords);
+        if (status == FP8RT_OK)
+          std::copy_n(words, length, state.getWords(slot));
+        return status;
+      });
 }
 
 fp8rt_status fp8rt_state_get_history(fp8rt_state handle, const char *name,

@@ -23,7 +23,7 @@
 
 namespace fp8rt::detail {
 
-enum class Format { E4M3, E5M2 };
+enum class Format { E4M3, E5M2, E2M1 };
 
 /// What decides on the values of a state. Only the recipe `delayed` is known
 /// here; of others the compiled program has the update, and its options are

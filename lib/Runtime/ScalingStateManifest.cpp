@@ -21,7 +21,7 @@ using nlohmann::json;
 /// take all memory.
 static constexpr int64_t kMaxCache = int64_t(1) << 40;
 static constexpr int64_t kMaxWords = int64_t(1) << 20;
-static constexpr const char *kFormats[] = {"e4m3", "e5m2"};
+static constexpr const char *kFormats[] = {"e4m3", "e5m2", "e2m1"};
 /// Keys that are not the recipe's.
 static constexpr std::string_view kOwnKeys[] = {"version", "recipe", "words",
                                                 "slots"};

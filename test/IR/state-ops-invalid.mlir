@@ -61,8 +61,8 @@ func.func private @slot_name() attributes {s = #fp8.slot<"" : f8E4M3FN, fprop ac
 
 // -----
 
-// expected-error @below {{expected the format of slot 'x' to be f8E4M3FN or f8E5M2, but got 'f4E2M1FN'}}
-func.func private @slot_format() attributes {s = #fp8.slot<"x" : f4E2M1FN, fprop activation>}
+// expected-error @below {{expected the format of slot 'x' to be f8E4M3FN, f8E5M2 or f4E2M1FN, but got 'f8E4M3'}}
+func.func private @slot_format() attributes {s = #fp8.slot<"x" : f8E4M3, fprop activation>}
 
 // -----
 

@@ -66,10 +66,10 @@ typedef uint64_t fp8rt_state;
 ///     "reduce_amax": true           for the caller's use
 ///   }
 ///
-/// Names are unique; formats are e4m3 and e5m2; `role` and `operand` are any
-/// strings, kept for the reader. Only `version`, `slots` and of a slot `name`
-/// and `format` are needed: the values above are the defaults, and those of
-/// `role` and `operand` are empty. `cache` is the size in bytes of memory in
+/// Names are unique; formats are e4m3, e5m2 and e2m1; `role` and `operand` are
+/// any strings, kept for the reader. Only `version`, `slots` and of a slot
+/// `name` and `format` are needed: the values above are the defaults, and those
+/// of `role` and `operand` are empty. `cache` is the size in bytes of memory in
 /// which compiled code keeps the quantised tensor between the micro-batches of
 /// a step, at first zeros; it is not saved. `flax` knows margin 0 and max only.
 ///
@@ -185,6 +185,14 @@ fp8rt_status fp8rt_state_get_scale(fp8rt_state state, const char *name,
 /// Errors: FP8RT_ERROR_INVALID_ARGUMENT unless `scale` is finite and above 0.
 fp8rt_status fp8rt_state_set_scale(fp8rt_state state, const char *name,
                                    float scale);
+
+/// What a slot of another recipe than delayed keeps, exactly `length` words, as
+/// many as the manifest says. Errors: FP8RT_ERROR_INVALID_ARGUMENT with a state
+/// of the recipe delayed, whose words are its histories.
+fp8rt_status fp8rt_state_get_words(fp8rt_state state, const char *name,
+                                   int32_t *words, int64_t length);
+fp8rt_status fp8rt_state_set_words(fp8rt_state state, const char *name,
+                                   const int32_t *words, int64_t length);
 
 /// Histories are those of the recipe delayed; with a state of another recipe
 /// these functions fail with FP8RT_ERROR_INVALID_ARGUMENT.

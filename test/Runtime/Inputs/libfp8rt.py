@@ -28,7 +28,7 @@ class Library(abi.Library):
         text = json.dumps(manifest).encode()
         handle = ctypes.c_uint64()
         self.call("create", text, len(text), ctypes.byref(handle))
-        return State(self, handle, manifest["amax_history_len"])
+        return State(self, handle, manifest.get("amax_history_len", 0))
 
 
 class State:

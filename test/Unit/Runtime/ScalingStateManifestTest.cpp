@@ -119,7 +119,7 @@ TEST(ScalingStateManifest, RefusesBadSlots) {
          " slot 0: expected name to be a string without NUL, but got "
          "\"a\\u0000b\"");
   expect(R"({"name": "x", "format": "f16"})",
-         " slot 0 'x': expected format to be one of e4m3, e5m2, but got "
+         " slot 0 'x': expected format to be one of e4m3, e5m2, e2m1, but got "
          "\"f16\"");
   expect(R"({"name": "x", "format": "e4m3", "role": 1})",
          " slot 0 'x': expected role to be a string without NUL, but got 1");

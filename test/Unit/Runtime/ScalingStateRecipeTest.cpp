@@ -122,6 +122,24 @@ TEST_F(ScalingStateRecipe, LeavesTheUpdateToTheProgram) {
   EXPECT_EQ(rows.amax[0], 2);
 }
 
+TEST_F(ScalingStateRecipe, SetsWords) {
+  int32_t words[2] = {-5, 6};
+  ASSERT_EQ(fp8rt_state_set_words(state, "b", words, 2), FP8RT_OK);
+  EXPECT_EQ(rows.words[1], 0);
+  EXPECT_EQ(rows.words[2], -5);
+  EXPECT_EQ(rows.words[3], 6);
+  int32_t read[2] = {0, 0};
+  ASSERT_EQ(fp8rt_state_get_words(state, "b", read, 2), FP8RT_OK);
+  EXPECT_EQ(read[0], -5);
+  EXPECT_EQ(read[1], 6);
+  for (fp8rt_status status : {fp8rt_state_set_words(state, "b", words, 3),
+                              fp8rt_state_get_words(state, "b", read, 3)}) {
+    EXPECT_EQ(status, FP8RT_ERROR_INVALID_ARGUMENT);
+    EXPECT_STREQ(fp8rt_get_last_error(), "expected length to be 2, but got 3");
+  }
+  EXPECT_EQ(fp8rt_state_set_words(state, "c", words, 2), FP8RT_ERROR_NOT_FOUND);
+}
+
 TEST_F(ScalingStateRecipe, SavesAndLoads) {
   for (int i = 0; i < 4; ++i)
     rows.words[i] = i - 2;

@@ -133,6 +133,8 @@ TEST_F(ScalingState, RefusesNull) {
   expect(fp8rt_state_get_scale(state, nullptr, &value), "name");
   expect(fp8rt_state_get_scale(state, "x", nullptr), "scale");
   expect(fp8rt_state_set_scale(state, nullptr, 1), "name");
+  expect(fp8rt_state_get_words(state, "x", nullptr, 4), "words");
+  expect(fp8rt_state_set_words(state, "x", nullptr, 4), "words");
   expect(fp8rt_state_get_history(state, "x", nullptr, 4), "history");
   expect(fp8rt_state_set_history(state, "x", nullptr, 4), "history");
   expect(fp8rt_state_get_histories(state, nullptr, 8), "histories");

@@ -211,12 +211,15 @@ TEST_F(DeviceState, KeepsTheHostsValuesIfADownloadFails) {
 TEST_F(DeviceState, SaysThatTheDeviceHasTheValues) {
   upload();
   float number;
+  int32_t word;
   fp8rt_state_info info;
   fp8rt_state_statistics statistics;
   fp8rt_state clone;
   for (fp8rt_status status :
        {fp8rt_state_get_scale(state, "x", &number),
         fp8rt_state_set_scale(state, "x", 1),
+        fp8rt_state_get_words(state, "x", &word, 1),
+        fp8rt_state_set_words(state, "x", &word, 1),
         fp8rt_state_get_history(state, "x", &number, 4),
         fp8rt_state_set_history(state, "x", &number, 4),
         fp8rt_state_get_histories(state, &number, 12),
