@@ -71,7 +71,8 @@ LogicalResult StateSlots::add(QuantizeOp op, StateScope &scope) {
   if (failed(checkRecipe(op)))
     return failure();
   ScaledType type = op.getResult().getType();
-  if (!type.isPerTensor() || !type.getScaleType().isF32())
+  bool hasSeed = op.getRecipeAttr().roundsStochastically();
+  if (!hasSeed && (!type.isPerTensor() || !type.getScaleType().isF32()))
     return op.emitOpError("expected a recipe with state to have one f32 scale "
                           "for the tensor, but got ")
            << type;
@@ -89,7 +90,7 @@ LogicalResult StateSlots::add(QuantizeOp op, StateScope &scope) {
   bool isReadOnly =
       recomputes || !isa<StateUpdateAttrInterface>(op.getRecipeAttr());
   int64_t cache = 0;
-  if (cacheWeights && kind == OperandKind::Weight && !isReadOnly &&
+  if (cacheWeights && kind == OperandKind::Weight && !isReadOnly && !hasSeed &&
       getFirstMicrobatch(op->getParentOfType<func::FuncOp>()))
     cache = type.getCacheSize().value_or(0);
   auto slot =

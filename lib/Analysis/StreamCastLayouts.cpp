@@ -81,6 +81,12 @@ LogicalResult StreamLayouts::addQuantize(QuantizeOp op, std::string &reason) {
     reason = "expected a quantize that has a scale";
     return failure();
   }
+  if (op.getSeed()) {
+    // The numbers go by the element's place in the tensor, which a tile of it
+    // does not know.
+    reason = "expected a quantize that rounds to nearest";
+    return failure();
+  }
   StreamLayout full = getFull();
   StreamLayout blocks = getFactors(type);
   if (failed(read(op.getSourceMutable(), full, reason)) ||

@@ -35,9 +35,9 @@ static bool areInverse(Attribute scale, Attribute scaleInv) {
 /// quantize(dequantize(q)) with the factors of q is q: a code lies at least
 /// 2^-4 (relative) from the nearest rounding boundary, the two f32 products and
 /// the rounding to bf16 in between move it by less than 2^-8. f16 is left out
-/// for its range.
+/// for its range, and a seed, since what has moved at all may go further.
 OpFoldResult QuantizeOp::fold(FoldAdaptor adaptor) {
-  if (isUnresolved())
+  if (isUnresolved() || getSeed())
     return {};
   if (!getTensorScaleInv() &&
       !areInverse(adaptor.getScale(), adaptor.getScaleInv()))

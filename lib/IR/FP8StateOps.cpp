@@ -23,6 +23,14 @@ LogicalResult ReadScaleOp::verify() {
   return success();
 }
 
+LogicalResult ReadSeedOp::verify() {
+  // read_seed_c1
+  if (getSeed().getType().getShape() != ArrayRef<int64_t>{kNumWords})
+    return emitOpError("expected seed to be tensor<4xi32>, but got ")
+           << getSeed().getType();
+  return success();
+}
+
 LogicalResult ReadAmaxOp::verify() {
   // read_amax_c1
   if (!hasOneElement(getAmax().getType()))

@@ -61,6 +61,10 @@ LogicalResult ComputeScaleOp::verify() {
 // Casts
 //===----------------------------------------------------------------------===//
 
+static bool isSeed(RankedTensorType type) {
+  return type.getShape() == ArrayRef<int64_t>{ReadSeedOp::kNumWords};
+}
+
 LogicalResult QuantizeOp::verify() {
   ScaledType result = getResult().getType();
   // quantize_c1
@@ -75,6 +79,13 @@ LogicalResult QuantizeOp::verify() {
   if (getRecipeAttr() && getRecipeAttr().isHighPrecision())
     return emitOpError("expected a recipe that quantises, but got ")
            << getRecipeAttr();
+  // quantize_c7
+  if (getSeed() && !isSeed(getSeed().getType()))
+    return emitOpError("expected seed to be tensor<4xi32>, but got ")
+           << getSeed().getType();
+  if (getSeed() && !isa<Float4E2M1FNType>(result.getElementType()))
+    return emitOpError("expected codes of f4E2M1FN with a seed, but got ")
+           << result.getElementType();
   if (!getScale()) {
     if (getTensorScaleInv())
       return emitOpError("expected no tensor_scale_inv with a recipe");

@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/IR/FP8Attrs.h"
+#include "fp8/IR/FP8Ops.h"
 #include "fp8/IR/FP8Types.h"
+#include "fp8/IR/ScalarBuilder.h"
 #include <charconv>
 
 using namespace mlir;
@@ -149,6 +151,24 @@ OperandFormat NVFP4Attr::getOperandFormat(GemmRole, OperandKind operand) const {
           Float8E4M3FNType::get(getContext()), /*hasTensorScale=*/true};
 }
 
+RecipeAttrInterface NVFP4Attr::getOperandRecipe(GemmRole,
+                                                OperandKind operand) const {
+  return get(getContext(), getWeight_2d() && operand == OperandKind::Weight,
+             getStochasticRounding() && operand == OperandKind::Gradient);
+}
+bool NVFP4Attr::roundsStochastically() const { return getStochasticRounding(); }
+RecipeAttrInterface NVFP4Attr::getStateRecipe() const {
+  if (!getStochasticRounding())
+    return {};
+  return get(getContext(), /*weight_2d=*/false, /*stochastic_rounding=*/true);
+}
+int64_t NVFP4Attr::getNumWords() const { return ReadSeedOp::kNumWords; }
+Value NVFP4Attr::buildUpdate(SlotUpdateBuilder &slot) const {
+  Value position = slot.i32(2);
+  Value steps = slot.loadWord(position);
+  slot.storeWord(position, arith::AddIOp::create(slot, steps, slot.i32(1)));
+  return slot.getScale();
+}
 bool DelayedAttr::propagatesNaN() const {
   // jnp.max in Flax; the kernels of Transformer Engine pass over NaN.
   return getCompat() == DelayedCompat::Flax;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TargetLookup.h"
+#include "fp8/IR/FP8Ops.h"
 #include "fp8/IR/FP8Types.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Passes.h"
@@ -154,7 +155,18 @@ LogicalResult SelectKernelsPass::select(KernelOpInterface op,
   return success();
 }
 
+/// What reads and writes whole tensors, and has no kernel and no interface that
+/// could say so.
+static void remarkLoops(ModuleOp module) {
+  module.walk([](Operation *op) {
+    auto quantize = dyn_cast<QuantizeOp>(op);
+    if (quantize && quantize.getSeed())
+      op->emitRemark() << "no kernel: codes are rounded stochastically";
+  });
+}
+
 void SelectKernelsPass::runOnOperation() {
+  remarkLoops(getOperation());
   SmallVector<KernelOpInterface> ops;
   getOperation().walk<WalkOrder::PreOrder>(
       [&](KernelOpInterface op) { ops.push_back(op); });

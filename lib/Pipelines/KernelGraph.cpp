@@ -42,8 +42,8 @@ static bool isNode(Operation *op) {
   if (isa<linalg::FillOp>(op))
     return false;
   return isa<KernelOpInterface, linalg::LinalgOp, tensor::PadOp, AmaxOp,
-             ComputeScaleOp, QuantizeOp, DequantizeOp, MeasureOp, RecordAmaxOp,
-             StoreCachedOp, UpdateStateOp>(op);
+             ComputeScaleOp, QuantizeOp, DequantizeOp, MeasureOp, ReadSeedOp,
+             RecordAmaxOp, StoreCachedOp, UpdateStateOp>(op);
 }
 
 void KernelGraph::collectRoots(Value value,
@@ -91,10 +91,11 @@ static bool isRead(OpOperand &operand) {
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     return !linalgOp.isDpsInit(&operand) ||
            linalgOp.payloadUsesValueFromOperand(&operand);
-  // Codes are made with the scale alone.
+  // Codes are made with the scale alone, and a seed.
   if (auto quantize = dyn_cast<QuantizeOp>(op))
     return operand.get() == quantize.getSource() ||
-           operand.get() == quantize.getScale();
+           operand.get() == quantize.getScale() ||
+           operand.get() == quantize.getSeed();
   if (auto stream = dyn_cast<StreamOp>(op))
     return llvm::any_of(
         stream.getBody().getArgument(operand.getOperandNumber()).getUses(),

@@ -74,6 +74,13 @@ void AllocateStatePass::rewrite(QuantizeOp op, const Place &place) {
   Value slot = place.getSlot(rewriter, loc, op);
   SlotAttr attribute = place.scope.slots[place.scope.offsets.lookup(op)];
   LDBG() << "slot '" << attribute.getName() << "' for " << op;
+  if (recipe.roundsStochastically()) {
+    auto seedType =
+        RankedTensorType::get({ReadSeedOp::kNumWords}, rewriter.getI32Type());
+    Value seed = ReadSeedOp::create(rewriter, loc, seedType, place.state, slot);
+    rewriter.modifyOpInPlace(op, [&] { op.getSeedMutable().assign(seed); });
+    return;
+  }
   if (attribute.getCache() != 0) {
     // Neither quantised nor recorded in any other micro-batch.
     auto function = op->getParentOfType<func::FuncOp>();

@@ -173,14 +173,13 @@ RecipeDecision ApplyRecipePass::decide(linalg::LinalgOp op,
 // Obey
 //===----------------------------------------------------------------------===//
 
-/// `tensor`, [batch x] rows x K, quantised as `format` says and dequantised.
-static Value castThroughScaled(RewriterBase &rewriter, Location loc,
-                               Value tensor, const OperandFormat &format,
-                               RecipeAttrInterface recipe) {
-  auto type = cast<RankedTensorType>(tensor.getType());
+/// The f32 of codes.
+static Value dequantizeOperand(RewriterBase &rewriter, Location loc,
+                               Value codes) {
+  auto type = cast<ScaledType>(codes.getType());
   return DequantizeOp::create(
-      rewriter, loc, type.clone(rewriter.getF32Type()),
-      quantizeOperand(rewriter, loc, tensor, format, recipe));
+      rewriter, loc,
+      RankedTensorType::get(type.getShape(), rewriter.getF32Type()), codes);
 }
 
 void ApplyRecipePass::rewrite(const Contraction &contraction,
@@ -205,12 +204,10 @@ void ApplyRecipePass::rewrite(const Contraction &contraction,
   // One amount for both: if their dynamic extents of K differ by mistake they
   // still differ afterwards, and the check at run time sees it.
   OpFoldResult amount = getPadding(rewriter, loc, decision, a);
-  auto castOperand = [&](Value tensor, const OperandFormat &format) {
-    return castThroughScaled(rewriter, loc, padK(rewriter, loc, tensor, amount),
-                             format, decision.recipe);
-  };
-  a = castOperand(a, decision.a);
-  b = castOperand(b, decision.b);
+  a = dequantizeOperand(rewriter, loc,
+                        quantizeA(rewriter, loc, a, amount, decision));
+  b = dequantizeOperand(rewriter, loc,
+                        quantizeB(rewriter, loc, b, amount, decision));
   CanonicalResult result = buildCanonicalContract(rewriter, contraction, a, b);
   keep(result.contract, {kNameAttrName, kRecomputeAttrName});
   result.contract->setAttr(kRoleAttrName,

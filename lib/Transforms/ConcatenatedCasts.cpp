@@ -141,7 +141,7 @@ struct HoistQuantizeAboveConcatenation : OpRewritePattern<QuantizeOp> {
       return rewriter.notifyMatchFailure(op, "source is not put together");
     for (Operation *user : op.getSource().getUsers()) {
       auto quantize = dyn_cast<QuantizeOp>(user);
-      if (!quantize || !quantize.isUnresolved())
+      if (!quantize || !quantize.isUnresolved() || quantize.getSeed())
         return rewriter.notifyMatchFailure(
             op, "what is put together is needed in high precision too");
       if (!keepsBlocks(*concatenation, quantize.getResult().getType()))

@@ -162,9 +162,10 @@ struct FoldIntoQuantize : OpRewritePattern<QuantizeOp> {
   LogicalResult matchAndRewrite(QuantizeOp op,
                                 PatternRewriter &rewriter) const override {
     std::optional<Product> product = getTensorProduct(op.getSource());
-    if (!product || op.getTensorScaleInv())
+    // What is too small for its type may still become a code by a seed.
+    if (!product || op.getTensorScaleInv() || op.getSeed())
       return rewriter.notifyMatchFailure(
-          op, "no product with a power of two, or two factors");
+          op, "no product with a power of two, two factors, or a seed");
     FloatLimits source(getElementTypeOrSelf(op.getSource()));
     FloatLimits codes(op.getResult().getType().getElementType());
     auto scale = multiply(op.getScale(), product->factor, [&](double scale) {

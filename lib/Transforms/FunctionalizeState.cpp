@@ -34,6 +34,8 @@ namespace {
 /// the rewrite stands.
 struct Rows {
   Value scale, amax;
+  /// The seeds of a recipe that rounds stochastically, slots x words.
+  Value words;
 };
 
 struct FunctionalizeStatePass
@@ -44,6 +46,7 @@ struct FunctionalizeStatePass
   LogicalResult rewrite(func::FuncOp function);
   LogicalResult rewrite(Block &block, Rows &rows);
   void rewrite(ReadScaleOp op, const Rows &rows);
+  void rewrite(ReadSeedOp op, const Rows &rows);
   LogicalResult rewrite(RecordAmaxOp op, Rows &rows);
   void rewrite(func::CallOp op, Rows &rows);
   LogicalResult rewrite(scf::ForOp op, Rows &rows);
@@ -52,6 +55,8 @@ struct FunctionalizeStatePass
 
   StateTableAttr table;
   RankedTensorType rowType;
+  /// Whether slots have seeds, which functions that are called take as well.
+  bool hasSeeds = false;
 };
 
 } // namespace
@@ -89,6 +94,21 @@ void FunctionalizeStatePass::rewrite(ReadScaleOp op, const Rows &rows) {
   op.erase();
 }
 
+void FunctionalizeStatePass::rewrite(ReadSeedOp op, const Rows &rows) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < ReadSeedOp::kNumWords; ++i) {
+    Value position = arith::ConstantIndexOp::create(b, i);
+    words.push_back(tensor::ExtractOp::create(
+        b, rows.words, ValueRange{op.getSlot(), position}));
+  }
+  Value slot = arith::IndexCastOp::create(b, b.getI32Type(), op.getSlot());
+  words.back() = arith::AddIOp::create(b, words.back(), slot);
+  op.getSeed().replaceAllUsesWith(
+      tensor::FromElementsOp::create(b, op.getSeed().getType(), words));
+  op.erase();
+}
+
 LogicalResult FunctionalizeStatePass::rewrite(RecordAmaxOp op, Rows &rows) {
   if (!op.getCounts().empty())
     return op.emitOpError("expected no counts: a state of tensors has none");
@@ -112,10 +132,13 @@ void FunctionalizeStatePass::rewrite(func::CallOp op, Rows &rows) {
   OpBuilder b(op);
   SmallVector<Value> operands;
   for (Value operand : op.getOperands()) {
-    if (isState(operand))
-      operands.append({rows.scale, rows.amax});
-    else
+    if (!isState(operand)) {
       operands.push_back(operand);
+      continue;
+    }
+    operands.append({rows.scale, rows.amax});
+    if (rows.words)
+      operands.push_back(rows.words);
   }
   SmallVector<Type> types(op.getResultTypes());
   types.push_back(rowType);
@@ -148,7 +171,7 @@ LogicalResult FunctionalizeStatePass::rewrite(scf::ForOp op, Rows &rows) {
   auto loop = cast<scf::ForOp>(*op.replaceWithAdditionalYields(
       rewriter, rows.amax, /*replaceInitOperandUsesInLoop=*/false,
       yieldUnchanged));
-  Rows inner{rows.scale, loop.getRegionIterArgs().back()};
+  Rows inner{rows.scale, loop.getRegionIterArgs().back(), rows.words};
   if (failed(rewrite(*loop.getBody(), inner)))
     return failure();
   setLastOperand(*loop.getBody(), inner.amax);
@@ -169,7 +192,7 @@ LogicalResult FunctionalizeStatePass::rewrite(scf::WhileOp op, Rows &rows) {
   loop.getAfter().takeBody(op.getAfter());
   for (Region *region : {&loop.getBefore(), &loop.getAfter()}) {
     Block &block = region->front();
-    Rows inner{rows.scale, block.addArgument(rowType, op.getLoc())};
+    Rows inner{rows.scale, block.addArgument(rowType, op.getLoc()), rows.words};
     if (failed(rewrite(block, inner)))
       return failure();
     Operation *terminator = block.getTerminator();
@@ -215,6 +238,8 @@ LogicalResult FunctionalizeStatePass::rewrite(scf::IfOp op, Rows &rows) {
 LogicalResult FunctionalizeStatePass::rewrite(Block &block, Rows &rows) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (auto read = dyn_cast<ReadScaleOp>(op)) {
+      rewrite(read, rows);
+    } else if (auto read = dyn_cast<ReadSeedOp>(op)) {
       rewrite(read, rows);
     } else if (auto record = dyn_cast<RecordAmaxOp>(op)) {
       if (failed(rewrite(record, rows)))
@@ -263,12 +288,12 @@ LogicalResult FunctionalizeStatePass::rewrite(func::FuncOp function) {
   // Behind the state: the scales, and what the recipe keeps or, of a function
   // that is called, what its caller has recorded.
   bool isPublic = function.isPublic();
-  SmallVector<StateTensor> tensors{{"scale", rowType}};
-  if (isPublic)
-    llvm::append_range(tensors,
-                       table.getUpdate().getStateTensors(table.getNumSlots()));
-  else
+  SmallVector<StateTensor> tensors{{"scale", rowType}},
+      kept = table.getUpdate().getStateTensors(table.getNumSlots());
+  if (!isPublic)
     tensors.push_back({"amax", rowType});
+  if (isPublic || hasSeeds)
+    llvm::append_range(tensors, kept);
   SmallVector<DictionaryAttr> attributes;
   for (auto [i, tensor] : llvm::enumerate(tensors)) {
     attributes.push_back(getAttrs(("fp8.state." + tensor.name).str()));
@@ -278,7 +303,8 @@ LogicalResult FunctionalizeStatePass::rewrite(func::FuncOp function) {
   }
   SmallVector<Value> added(
       block.getArguments().slice(index + 1, tensors.size()));
-  Rows rows{added[0], Value()};
+  // What a recipe with seeds keeps are these alone.
+  Rows rows{added[0], Value(), hasSeeds ? added.back() : Value()};
   if (isPublic) {
     auto b = ImplicitLocOpBuilder::atBlockBegin(loc, &block);
     rows.amax = arith::ConstantOp::create(b, b.getZeroAttr(rowType));
@@ -310,6 +336,7 @@ void FunctionalizeStatePass::runOnOperation() {
   table = module->getAttrOfType<StateTableAttr>(kStateAttrName);
   if (!table || !table.getUpdate())
     return;
+  hasSeeds = table.getRecipe().roundsStochastically();
   rowType = RankedTensorType::get({table.getNumSlots()},
                                   Float32Type::get(&getContext()));
   for (auto function : module.getOps<func::FuncOp>())

@@ -60,12 +60,8 @@ void fp8::quantizeGrouped(GroupedMatmulOp op, const RecipeDecision &decision) {
   Value a = buildWithKLast(rewriter, loc, op.getA(), op.getTransposeA());
   Value b = buildWithKLast(rewriter, loc, op.getB(), op.getTransposeB());
   OpFoldResult amount = getPadding(rewriter, loc, decision, a);
-  auto castOperand = [&](Value tensor, const OperandFormat &format) {
-    return quantizeOperand(rewriter, loc, padK(rewriter, loc, tensor, amount),
-                           format, decision.recipe);
-  };
-  a = castOperand(a, decision.a);
-  b = castOperand(b, decision.b);
+  a = quantizeA(rewriter, loc, a, amount, decision);
+  b = quantizeB(rewriter, loc, b, amount, decision);
   rewriter.modifyOpInPlace(op, [&] {
     op.getAMutable().assign(a);
     op.getBMutable().assign(b);

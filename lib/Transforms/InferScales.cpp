@@ -35,10 +35,12 @@ struct InferScalesPass : fp8::impl::InferScalesPassBase<InferScalesPass> {
 
 LogicalResult InferScalesPass::resolve(QuantizeOp op) {
   RecipeAttrInterface recipe = op.getRecipeAttr();
-  if (recipe.isStateful())
+  bool hasState = recipe.roundsStochastically() && op.getSeed();
+  if (recipe.isStateful() && !hasState)
     return op.emitOpError("expected a recipe without state, but got ")
-           << recipe
-           << ": its scales come from a state, run fp8-allocate-state first";
+           << recipe << ": its "
+           << (recipe.roundsStochastically() ? "seeds" : "scales")
+           << " come from a state, run fp8-allocate-state first";
 
   IRRewriter rewriter(op);
   Location loc = op.getLoc();
@@ -60,7 +62,8 @@ LogicalResult InferScalesPass::resolve(QuantizeOp op) {
   DictionaryAttr attributes = op->getDiscardableAttrDictionary();
   auto quantize = rewriter.replaceOpWithNewOp<QuantizeOp>(
       op, type, op.getSource(), scales.getScale(), scales.getScaleInv(),
-      scales.getTensorScaleInv(), /*recipe=*/RecipeAttrInterface());
+      scales.getTensorScaleInv(), op.getSeed(),
+      /*recipe=*/RecipeAttrInterface());
   quantize->setDiscardableAttrs(attributes);
   LDBG() << "scale of " << type << " by " << recipe << ", for amaxes of "
          << amax.getType() << " with " << rule;

@@ -58,11 +58,27 @@ ScaledType fp8::getScaledType(RankedTensorType type,
                          block, format.scaleType, format.hasTensorScale);
 }
 
-Value fp8::quantizeOperand(RewriterBase &rewriter, Location loc, Value tensor,
-                           const OperandFormat &format,
-                           RecipeAttrInterface recipe) {
+static Value quantizeOperand(RewriterBase &rewriter, Location loc, Value tensor,
+                             OpFoldResult amount,
+                             const RecipeDecision &decision,
+                             const OperandFormat &format, OperandKind kind) {
+  tensor = padK(rewriter, loc, tensor, amount);
+  RecipeAttrInterface recipe = decision.recipe;
   auto type = cast<RankedTensorType>(tensor.getType());
   return QuantizeOp::create(rewriter, loc, getScaledType(type, format), tensor,
                             /*scale=*/Value(), /*scale_inv=*/Value(),
-                            /*tensor_scale_inv=*/Value(), recipe);
+                            /*tensor_scale_inv=*/Value(),
+                            recipe.getOperandRecipe(decision.role, kind));
+}
+
+Value fp8::quantizeA(RewriterBase &rewriter, Location loc, Value tensor,
+                     OpFoldResult amount, const RecipeDecision &decision) {
+  return quantizeOperand(rewriter, loc, tensor, amount, decision, decision.a,
+                         decision.aKind);
+}
+
+Value fp8::quantizeB(RewriterBase &rewriter, Location loc, Value tensor,
+                     OpFoldResult amount, const RecipeDecision &decision) {
+  return quantizeOperand(rewriter, loc, tensor, amount, decision, decision.b,
+                         decision.bKind);
 }

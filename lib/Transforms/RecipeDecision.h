@@ -62,9 +62,12 @@ OpFoldResult getPadding(RewriterBase &rewriter, Location loc,
                         const RecipeDecision &decision, Value a);
 /// What `format` makes of [batch x] rows x K.
 ScaledType getScaledType(RankedTensorType type, const OperandFormat &format);
-/// `tensor`, [batch x] rows x K, quantised as `format` says.
-Value quantizeOperand(RewriterBase &rewriter, Location loc, Value tensor,
-                      const OperandFormat &format, RecipeAttrInterface recipe);
+/// `tensor`, [batch x] rows x K, quantised as `decision` says of the operand of
+/// a contraction, K padded with `amount` zeros first.
+Value quantizeA(RewriterBase &rewriter, Location loc, Value tensor,
+                OpFoldResult amount, const RecipeDecision &decision);
+Value quantizeB(RewriterBase &rewriter, Location loc, Value tensor,
+                OpFoldResult amount, const RecipeDecision &decision);
 
 /// Decides whether K is padded, once `decision` has a recipe and K; says why
 /// not.

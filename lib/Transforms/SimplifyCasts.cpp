@@ -95,6 +95,8 @@ struct HoistQuantize : OpRewritePattern<QuantizeOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.isUnresolved())
       return rewriter.notifyMatchFailure(op, "scale already given");
+    if (op.getSeed())
+      return rewriter.notifyMatchFailure(op, "its numbers go by place");
     auto moveOp = op.getSource().template getDefiningOp<MoveOp>();
     if (!moveOp)
       return rewriter.notifyMatchFailure(op, "source is not moved data");

@@ -47,7 +47,8 @@ struct Environment {
 /// One step of a public function.
 class Step {
 public:
-  explicit Step(ArrayRef<SlotAttr> slots) : slots(slots) {}
+  Step(StateTableAttr table, ArrayRef<SlotAttr> slots)
+      : table(table), slots(slots) {}
   LogicalResult follow(func::FuncOp function);
 
 private:
@@ -55,6 +56,7 @@ private:
   LogicalResult follow(scf::ForOp op, Environment &environment);
   LogicalResult follow(func::CallOp op, const Environment &environment);
   LogicalResult check(ReadScaleOp op, const Environment &environment);
+  LogicalResult check(ReadSeedOp op, const Environment &environment);
   LogicalResult check(RecordAmaxOp op, const Environment &environment);
   LogicalResult check(Operation *op, Value slot, ScaledType type,
                       const Environment &environment);
@@ -62,6 +64,8 @@ private:
   FailureOr<int64_t> getSlot(Operation *op, Value slot,
                              const Environment &environment);
 
+  /// Null for no slots.
+  StateTableAttr table;
   ArrayRef<SlotAttr> slots;
   SymbolTableCollection symbols;
   /// Functions that are being followed.
@@ -129,6 +133,18 @@ FailureOr<int64_t> Step::getSlot(Operation *op, Value slot,
 
 LogicalResult Step::check(ReadScaleOp op, const Environment &environment) {
   return getSlot(op, op.getSlot(), environment);
+}
+
+/// Words of other recipes are no seeds. Two tensors of one seed are rounded
+/// with the same numbers, which is no error of either.
+LogicalResult Step::check(ReadSeedOp op, const Environment &environment) {
+  if (failed(getSlot(op, op.getSlot(), environment)))
+    return failure();
+  if (!table.getRecipe().roundsStochastically())
+    return op.emitOpError("expected a state whose recipe rounds "
+                          "stochastically, but got one of ")
+           << table.getRecipe();
+  return success();
 }
 
 /// A cache has to be of the type that is stored to it and loaded from it.
@@ -247,8 +263,8 @@ static bool hasSlotsByIteration(scf::ForOp op, const Environment &environment) {
   return op.getBody()
       ->walk([&](Operation *inner) {
         // Calls hand on where slots begin as an index.
-        if (isa<ReadScaleOp, RecordAmaxOp, StoreCachedOp, LoadCachedOp,
-                func::CallOp>(inner))
+        if (isa<ReadScaleOp, ReadSeedOp, RecordAmaxOp, StoreCachedOp,
+                LoadCachedOp, func::CallOp>(inner))
           for (Value operand : inner->getOperands())
             if (operand.getType().isIndex() && !environment.evaluate(operand))
               return WalkResult::interrupt();
@@ -281,6 +297,8 @@ LogicalResult Step::follow(Region &region, Environment &environment) {
           return check(quantize, environment);
         if (auto read = dyn_cast<ReadScaleOp>(op))
           return check(read, environment);
+        if (auto read = dyn_cast<ReadSeedOp>(op))
+          return check(read, environment);
         if (auto record = dyn_cast<RecordAmaxOp>(op))
           return check(record, environment);
         if (auto store = dyn_cast<StoreCachedOp>(op))
@@ -308,10 +326,11 @@ LogicalResult Step::follow(func::FuncOp function) {
 void VerifyStatePass::runOnOperation() {
   ModuleOp module = getOperation();
   SmallVector<SlotAttr> slots;
-  if (auto table = module->getAttrOfType<StateTableAttr>(kStateAttrName))
+  auto table = module->getAttrOfType<StateTableAttr>(kStateAttrName);
+  if (table)
     llvm::append_range(slots, table.getSlotRange());
   for (auto function : module.getOps<func::FuncOp>())
     if (!function.isExternal() && function.isPublic() &&
-        failed(Step(slots).follow(function)))
+        failed(Step(table, slots).follow(function)))
       return signalPassFailure();
 }

@@ -28,6 +28,17 @@ func.func private @mxfp8() attributes {
 // CHECK-SAME: r0 = #fp8.nvfp4<weight_2d = true>, r1 = #fp8.none
 func.func private @nvfp4_none() attributes {r0 = #fp8.nvfp4<weight_2d = true>, r1 = #fp8.none}
 
+// CHECK-LABEL: @nvfp4_training
+// CHECK-SAME: r0 = #fp8.nvfp4<stochastic_rounding = true>, r1 = #fp8.nvfp4
+func.func private @nvfp4_training() attributes {
+  r0 = #fp8.nvfp4<stochastic_rounding = true>, r1 = #fp8.nvfp4<stochastic_rounding = false>}
+
+// The seeds are a state of no format in particular.
+// CHECK-LABEL: @nvfp4_state
+// CHECK-SAME: t = #fp8.state_table<#fp8.nvfp4<stochastic_rounding = true>, [#fp8.slot<"l.dy" : f4E2M1FN, dgrad gradient>]>
+func.func private @nvfp4_state() attributes {
+  t = #fp8.state_table<#fp8.nvfp4<stochastic_rounding = true>, [#fp8.slot<"l.dy" : f4E2M1FN, dgrad gradient>]>}
+
 // CHECK-LABEL: @delayed
 // CHECK-SAME: r0 = #fp8.delayed, r1 = #fp8.delayed<amax_history_len = 16, amax_compute_algo = most_recent, margin = -2, compat = te_unfused, accumulate = fast_fprop>
 func.func private @delayed() attributes {

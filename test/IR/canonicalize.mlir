@@ -24,6 +24,17 @@ func.func @quantize_of_dequantize_other_scale(%x: tensor<4x16xf32>, %s: tensor<4
 }
 
 // f16 may overflow on the way.
+// What is a bit off a code may be rounded to another one.
+// CHECK-LABEL: @quantize_of_dequantize_seed
+func.func @quantize_of_dequantize_seed(%x: tensor<4x16xf32>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>, %seed: tensor<4xi32>)
+    -> !fp8.scaled<4x16xf4E2M1FN, block = [*, *], scale = f32> {
+  // CHECK-COUNT-2: fp8.quantize
+  %0 = fp8.quantize %x scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<4x16xf32> -> !fp8.scaled<4x16xf4E2M1FN, block = [*, *], scale = f32>
+  %1 = fp8.dequantize %0 : !fp8.scaled<4x16xf4E2M1FN, block = [*, *], scale = f32> -> tensor<4x16xf32>
+  %2 = fp8.quantize %1 scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) seed(%seed : tensor<4xi32>) : tensor<4x16xf32> -> !fp8.scaled<4x16xf4E2M1FN, block = [*, *], scale = f32>
+  return %2 : !fp8.scaled<4x16xf4E2M1FN, block = [*, *], scale = f32>
+}
+
 // CHECK-LABEL: @quantize_of_dequantize_f16
 func.func @quantize_of_dequantize_f16(%x: tensor<4x16xf32>, %s: tensor<4x1xf32>) -> !q {
   // CHECK-COUNT-2: fp8.quantize

@@ -88,6 +88,22 @@ func.func @quantize_c6_none(%x: tensor<4x4xf32>) {
 
 // -----
 
+func.func @quantize_c7_seed(%x: tensor<4x16xf32>, %s: tensor<1x1xf32>, %seed: tensor<2xi32>) {
+  // expected-error @below {{expected seed to be tensor<4xi32>, but got 'tensor<2xi32>'}}
+  %0 = fp8.quantize %x scale(%s, %s : tensor<1x1xf32>, tensor<1x1xf32>) seed(%seed : tensor<2xi32>) : tensor<4x16xf32> -> !fp8.scaled<4x16xf4E2M1FN, block = [*, *], scale = f32>
+  return
+}
+
+// -----
+
+func.func @quantize_c7_format(%x: tensor<4x16xf32>, %s: tensor<1x1xf32>, %seed: tensor<4xi32>) {
+  // expected-error @below {{expected codes of f4E2M1FN with a seed, but got 'f8E4M3FN'}}
+  %0 = fp8.quantize %x scale(%s, %s : tensor<1x1xf32>, tensor<1x1xf32>) seed(%seed : tensor<4xi32>) : tensor<4x16xf32> -> !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
+  return
+}
+
+// -----
+
 func.func @dequantize_c1_shape(%q: !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32>) {
   // expected-error @below {{expected source and result to have the same shape}}
   %0 = fp8.dequantize %q : !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32> -> tensor<4x5xf32>

@@ -29,6 +29,17 @@ func.func @compute_scale(%amax: tensor<4x6xf32>, %all: tensor<1x1xf32>) {
   return
 }
 
+// CHECK-LABEL: @stochastic
+func.func @stochastic(%x: tensor<8x32xbf16>, %s: tensor<1x1xf32>, %seed: tensor<4xi32>) {
+  // CHECK: fp8.quantize %{{.*}} recipe(#fp8.nvfp4<stochastic_rounding = true>) seed(%{{.*}} : tensor<4xi32>) : tensor<8x32xbf16> ->
+  %0 = fp8.quantize %x recipe(#fp8.nvfp4<stochastic_rounding = true>) seed(%seed : tensor<4xi32>)
+      : tensor<8x32xbf16> -> !fp8.scaled<8x32xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  // CHECK: fp8.quantize %{{.*}} scale(%{{.*}}, %{{.*}} : tensor<1x1xf32>, tensor<1x1xf32>) seed(%{{.*}} : tensor<4xi32>) : tensor<8x32xbf16> ->
+  %1 = fp8.quantize %x scale(%s, %s : tensor<1x1xf32>, tensor<1x1xf32>) seed(%seed : tensor<4xi32>)
+      : tensor<8x32xbf16> -> !fp8.scaled<8x32xf4E2M1FN, block = [*, *], scale = f32>
+  return
+}
+
 // CHECK-LABEL: @quantize
 func.func @quantize(%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>,
                     %f: tensor<32x48xf32>, %fi: tensor<32x48xf8E4M3FN>) {

@@ -8,6 +8,14 @@ func.func @read_scale_c1(%state: !fp8.state, %slot: index) {
 
 // -----
 
+func.func @read_seed_c1(%state: !fp8.state, %slot: index) {
+  // expected-error @below {{'fp8.read_seed' op expected seed to be tensor<4xi32>, but got 'tensor<2xi32>'}}
+  %0 = fp8.read_seed %state[%slot] : tensor<2xi32>
+  return
+}
+
+// -----
+
 func.func @read_amax_c1(%state: !fp8.state, %slot: index) {
   // expected-error @below {{'fp8.read_amax' op expected amax to have one element, but got 'tensor<1x?xf32>'}}
   %0 = fp8.read_amax %state[%slot] : tensor<1x?xf32>

@@ -20,6 +20,8 @@ module attributes {fp8.state = #fp8.state_table<#fp8.delayed<amax_history_len = 
     %so_far = fp8.read_amax %state[%slot] : tensor<1x1xf32>
     // CHECK: fp8.record_amax %[[SO_FAR]], %{{.*}}[%{{.*}}] in_place : tensor<1x1xf32>
     fp8.record_amax %so_far, %state[%slot] in_place : tensor<1x1xf32>
+    // CHECK: fp8.read_seed %{{.*}}[%{{.*}}] : tensor<4xi32>
+    %seed = fp8.read_seed %state[%slot] : tensor<4xi32>
     // CHECK: %[[Q:.*]] = fp8.load_cached %{{.*}}[%{{.*}}] : <4x8xf8E4M3FN, block = [*, *], scale = f32>
     %q = fp8.load_cached %state[%slot] : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
     // CHECK: fp8.store_cached %[[Q]], %{{.*}}[%{{.*}}] : <4x8xf8E4M3FN, block = [*, *], scale = f32>

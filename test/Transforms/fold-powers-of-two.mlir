@@ -24,6 +24,18 @@ func.func @quantize(%x: !t) -> !q {
   return %1 : !q
 }
 
+// A number that the product makes 0 would not have to become 0 by a seed.
+// CHECK-LABEL: func.func @quantize_with_seed
+// CHECK: arith.mulf
+func.func @quantize_with_seed(%x: !t, %seed: tensor<4xi32>) -> !fp8.scaled<4x64xf4E2M1FN, block = [*, *], scale = f32> {
+  %s = arith.constant dense<4.0> : !s
+  %si = arith.constant dense<0.25> : !s
+  %c = arith.constant dense<0.125> : !t
+  %0 = arith.mulf %x, %c : !t
+  %1 = fp8.quantize %0 scale(%s, %si : !s, !s) seed(%seed : tensor<4xi32>) : !t -> !fp8.scaled<4x64xf4E2M1FN, block = [*, *], scale = f32>
+  return %1 : !fp8.scaled<4x64xf4E2M1FN, block = [*, *], scale = f32>
+}
+
 // 1 / sqrt(64), as a program for f32 arithmetic has it.
 // CHECK-LABEL: func.func @divided_in_f32
 // CHECK-NOT: divf

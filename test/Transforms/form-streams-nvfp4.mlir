@@ -35,3 +35,17 @@ func.func @given(%x: !x, %amax: tensor<32x2xf32>, %all: !one) -> !q {
   %q = fp8.quantize %x scale(%s, %si : tensor<32x2xf32>, tensor<32x2xf8E4M3FN>) tensor_scale_inv(%ts : !one) : !x -> !q
   return %q : !q
 }
+
+// Random numbers go by a place that a tile does not know.
+
+// CHECK-LABEL: func.func @seed
+// CHECK-NOT:   fp8.quantize
+// CHECK:       fp8.yield
+// CHECK:       fp8.quantize %{{.+}} seed(
+func.func @seed(%x: !x, %all: !one, %seed: tensor<4xi32>) -> !q {
+  %amax = fp8.amax %x block = [1, 16] : !x
+  %s, %si, %ts = fp8.compute_scale %amax tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<32x2xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<32x2xf32>, tensor<32x2xf8E4M3FN>) tensor_scale_inv(%ts : !one)
+      seed(%seed : tensor<4xi32>) : !x -> !q
+  return %q : !q
+}

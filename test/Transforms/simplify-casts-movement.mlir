@@ -347,3 +347,37 @@ func.func @dequantize_of_concat_per_tensor(%a: !q, %b: !q) -> tensor<8x64xf32> {
   %1 = tensor.insert_slice %db into %0[4, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<8x64xf32>
   return %1 : tensor<8x64xf32>
 }
+
+//===----------------------------------------------------------------------===//
+// Seeds
+//===----------------------------------------------------------------------===//
+
+!sto = !fp8.scaled<32x64xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+
+// What is named by a recipe alone gets its numbers later, wherever it stands then; with a seed they go by place.
+// CHECK-LABEL: func.func @quantize_with_seed
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<64x32xbf16>
+// CHECK: %[[T:.*]] = linalg.transpose
+// CHECK: fp8.quantize %[[X]] recipe(#fp8.nvfp4<stochastic_rounding = true>) :
+// CHECK: fp8.transpose
+// CHECK: fp8.quantize %[[T]] recipe(#fp8.nvfp4<stochastic_rounding = true>) seed(
+func.func @quantize_with_seed(%x: tensor<64x32xbf16>, %seed: tensor<4xi32>) -> (!sto, !sto) {
+  %e = tensor.empty() : tensor<32x64xbf16>
+  %t = linalg.transpose ins(%x : tensor<64x32xbf16>) outs(%e : tensor<32x64xbf16>) permutation = [1, 0]
+  %0 = fp8.quantize %t recipe(#fp8.nvfp4<stochastic_rounding = true>) : tensor<32x64xbf16> -> !sto
+  %1 = fp8.quantize %t recipe(#fp8.nvfp4<stochastic_rounding = true>) seed(%seed : tensor<4xi32>) : tensor<32x64xbf16> -> !sto
+  return %0, %1 : !sto, !sto
+}
+
+// CHECK-LABEL: func.func @concatenation_with_seed
+// CHECK: %[[X:.*]] = tensor.insert_slice
+// CHECK: %[[Y:.*]] = tensor.insert_slice %{{.*}} into %[[X]]
+// CHECK: fp8.quantize %[[Y]] recipe(
+func.func @concatenation_with_seed(%a: tensor<16x64xbf16>, %b: tensor<16x64xbf16>, %seed: tensor<4xi32>)
+    -> !fp8.scaled<32x64xf4E2M1FN, block = [1, 16], scale = f32> {
+  %e = tensor.empty() : tensor<32x64xbf16>
+  %x = tensor.insert_slice %a into %e[0, 0] [16, 64] [1, 1] : tensor<16x64xbf16> into tensor<32x64xbf16>
+  %y = tensor.insert_slice %b into %x[16, 0] [16, 64] [1, 1] : tensor<16x64xbf16> into tensor<32x64xbf16>
+  %0 = fp8.quantize %y recipe(#fp8.rowwise) seed(%seed : tensor<4xi32>) : tensor<32x64xbf16> -> !fp8.scaled<32x64xf4E2M1FN, block = [1, 16], scale = f32>
+  return %0 : !fp8.scaled<32x64xf4E2M1FN, block = [1, 16], scale = f32>
+}

@@ -13,6 +13,28 @@ module attributes {fp8.state = #fp8.state_table<#fp8.delayed, [#fp8.slot<"x" : f
 
 // -----
 
+module attributes {fp8.state = #fp8.state_table<#fp8.nvfp4<stochastic_rounding = true>, [#fp8.slot<"x" : f4E2M1FN, dgrad gradient>]>} {
+  func.func @seed_out_of_range(%state: !fp8.state) {
+    %c1 = arith.constant 1 : index
+    // expected-error @below {{'fp8.read_seed' op expected a slot of the 1 in the module's 'fp8.state', but got 1}}
+    %seed = fp8.read_seed %state[%c1] : tensor<4xi32>
+    return
+  }
+}
+
+// -----
+
+module attributes {fp8.state = #fp8.state_table<#fp8.delayed, [#fp8.slot<"x" : f8E4M3FN, fprop activation>]>} {
+  func.func @no_seeds(%state: !fp8.state) {
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{'fp8.read_seed' op expected a state whose recipe rounds stochastically, but got one of #fp8.delayed}}
+    %seed = fp8.read_seed %state[%c0] : tensor<4xi32>
+    return
+  }
+}
+
+// -----
+
 func.func @no_table(%state: !fp8.state) {
   %c0 = arith.constant 0 : index
   // expected-error @below {{'fp8.read_scale' op expected a slot of the 0 in the module's 'fp8.state', but got 0}}

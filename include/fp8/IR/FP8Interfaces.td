@@ -64,6 +64,20 @@ def FP8_RecipeAttrInterface : AttrInterface<"RecipeAttrInterface"> {
       }],
       "::mlir::fp8::RecipeAttrInterface", "getStateRecipe", (ins), [{}],
       [{ return {}; }]>,
+    InterfaceMethod<[{
+      The recipe of a quantize of such an operand: this one without what is of
+      no concern to it, so that operands that are quantised alike are alike.
+      }],
+      "::mlir::fp8::RecipeAttrInterface", "getOperandRecipe",
+      (ins "::mlir::fp8::GemmRole":$role,
+           "::mlir::fp8::OperandKind":$operand), [{}], [{ return $_attr; }]>,
+    InterfaceMethod<[{
+      Whether codes are rounded stochastically, as far as a quantize with this
+      recipe goes (`getOperandRecipe`). Scales then follow from amaxes, and what
+      the slot of the scaling state has is the seed: its four words, which the
+      end of a step changes.
+      }],
+      "bool", "roundsStochastically", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<"Whether the amax of a tensor that has a NaN is NaN.",
       "bool", "propagatesNaN", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
@@ -75,7 +89,8 @@ def FP8_RecipeAttrInterface : AttrInterface<"RecipeAttrInterface"> {
            "::mlir::fp8::OperandKind":$operand)>,
     InterfaceMethod<[{
       How a scale follows from an amax, for a tensor of `sourceType` elements.
-      Only called when `isStateful` and `isHighPrecision` are false.
+      Only called when `isHighPrecision` is false, and `isStateful` is too or
+      codes are rounded stochastically.
       }],
       "::mlir::fp8::ScaleRuleAttrInterface", "getScaleRule",
       (ins "::mlir::Type":$sourceType), [{}],
@@ -92,7 +107,7 @@ def FP8_RecipeAttrInterface : AttrInterface<"RecipeAttrInterface"> {
     /// another dialect.
     ::llvm::StringRef getRecipeName() const { return $_attr.getSchema().name; }
 
-    /// Whether scales come from slots of a scaling state.
+    /// Whether scales, or seeds, come from slots of a scaling state.
     bool isStateful() const { return !!$_attr.getStateRecipe(); }
   }];
 }

@@ -34,6 +34,7 @@ class FP8_Op<string mnemonic, list<Trait> traits = []>
 def FP8_HighPrecision : AnyTypeOf<[F32, BF16, F16], "f32, bf16 or f16">;
 def FP8_Tensor : RankedTensorOf<[FP8_HighPrecision]>;
 def FP8_F32Tensor : RankedTensorOf<[F32]>;
+def FP8_SeedTensor : 1DTensorOf<[I32]>;
 def FP8_MatmulOperand : AnyTypeOf<[FP8_ScaledType, FP8_Tensor],
     "a scaled tensor, or one of f32, bf16 or f16">;
 def FP8_MatmulResult

@@ -112,6 +112,20 @@ def FP8_QuantizeOp : FP8_Op<"quantize", [AttrSizedOperandSegments]> {
     where M is the largest finite value of the element type; NaN stays NaN
     (0x7F; E2M1 has none and gives 6). One f32 product, one rounding.
 
+    With a `seed`, four words w, E2M1 is rounded stochastically: a magnitude
+    v between two neighbours lo and lo + step becomes the upper one if
+
+    ```
+    u < (v - lo) / step,   u = (r >> 8) * 2^-24
+    ```
+
+    and the lower one if not; all of that is exact. r is word j mod 4 of
+    Philox4x32-10 (Salmon et al., Parallel random numbers: as easy as 1, 2, 3,
+    2011) with the key (w[0], w[1]) at the counter (j / 4, i, w[2], w[3]), where
+    j is the element's index in the last dimension and i that in all others,
+    row-major. So a value that E2M1 has stays, and the mean over all r is v to
+    within 2^-24 of a step. What is clamped, and NaN, is as without a seed.
+
     A quantize says either which `recipe` its scale follows (as inserted by
     `fp8-apply-recipe` and resolved by `fp8-infer-scales`), or has the scale
     itself.
@@ -122,7 +136,8 @@ def FP8_QuantizeOp : FP8_Op<"quantize", [AttrSizedOperandSegments]> {
     - (C3) `scale` has the grid shape of the result, and is f32;
     - (C4) `scale_inv` has the grid shape and the scale type of the result;
     - (C5) `tensor_scale_inv` is given exactly when the result has one;
-    - (C6) `recipe` is not `#fp8.none`.
+    - (C6) `recipe` is not `#fp8.none`;
+    - (C7) `seed` has four elements, and goes with codes of f4E2M1FN.
 
     Example:
 
@@ -136,14 +151,23 @@ def FP8_QuantizeOp : FP8_Op<"quantize", [AttrSizedOperandSegments]> {
   let arguments = (ins FP8_Tensor:$source, Optional<FP8_F32Tensor>:$scale,
                        Optional<FP8_FactorTensor>:$scale_inv,
                        Optional<FP8_F32Tensor>:$tensor_scale_inv,
+                       Optional<FP8_SeedTensor>:$seed,
                        OptionalAttr<FP8_RecipeAttrInterface>:$recipe);
   let results = (outs FP8_ScaledType:$result);
   let assemblyFormat = [{
     $source (`recipe` `(` $recipe^ `)`)?
     (`scale` `(` $scale^ `,` $scale_inv `:` type($scale) `,` type($scale_inv) `)`)?
     (`tensor_scale_inv` `(` $tensor_scale_inv^ `:` type($tensor_scale_inv) `)`)?
+    (`seed` `(` $seed^ `:` type($seed) `)`)?
     attr-dict `:` type($source) `->` type($result)
   }];
+  let builders = [OpBuilder<(ins "Type":$result, "Value":$source,
+                                 "Value":$scale, "Value":$scaleInv,
+                                 "Value":$tensorScaleInv,
+                                 "RecipeAttrInterface":$recipe), [{
+    build($_builder, $_state, result, source, scale, scaleInv, tensorScaleInv,
+          /*seed=*/Value(), recipe);
+  }]>];
   let extraClassDeclaration = [{
     /// Whether the scale is still only named by a recipe.
     bool isUnresolved() { return !getScale(); }

@@ -104,20 +104,30 @@ def FP8_MXFP8Attr : FP8_Recipe<"MXFP8", "mxfp8",
   );
 }
 
-def FP8_NVFP4Attr : FP8_Recipe<"NVFP4", "nvfp4",
-    ["getScaleRule", "getContractionMultiple"]> {
+def FP8_NVFP4Attr : FP8_RecipeAttr<FP8_Dialect, "NVFP4", "nvfp4",
+    ["getScaleRule", "getContractionMultiple", "getStateRecipe",
+     "getOperandRecipe", "roundsStochastically"],
+    [DeclareAttrInterfaceMethods<FP8_StateUpdateAttrInterface,
+                                 ["getNumWords"]>]> {
   let summary = "E2M1 with an E4M3 scale for every 16 elements and one for the tensor";
   let description = [{
     `x ~= q * scale_inv[block] * tensor_scale_inv`, with
     `tensor_scale_inv = amax / (448 * 6)` and
-    `scale_inv = E4M3((amax_block / 6) / tensor_scale_inv)`. `weight_2d` shares
-    a block scale over 16x16 tiles of a weight. Rounding is to nearest even:
-    the stochastic rounding and the Hadamard transform that NVFP4 training
-    adds to gradients are not part of this recipe.
+    `scale_inv = E4M3((amax_block / 6) / tensor_scale_inv)`.
+
+    - `weight_2d`: share a block scale over 16x16 tiles of a weight;
+    - `stochastic_rounding`: round gradients stochastically (`fp8.quantize`),
+      all else to nearest even. The seeds are state: each such tensor has a slot
+      with the words of `fp8.read_seed`.
+
+    Example: `#fp8.nvfp4<stochastic_rounding = true>`.
   }];
   let parameters = (ins
-    FP8_BoolKey<0>:$weight_2d
+    FP8_BoolKey<0, /*inState=*/0>:$weight_2d,
+    FP8_BoolKey<0>:$stochastic_rounding
   );
+  // It has a state with one of the keys only.
+  let hasState = 0;
 }
 
 def FP8_DelayedAttr : FP8_StatefulRecipeAttr<FP8_Dialect, "Delayed", "delayed",

@@ -35,6 +35,41 @@ def FP8_ReadScaleOp : FP8_Op<"read_scale",
   let hasVerifier = 1;
 }
 
+def FP8_ReadSeedOp : FP8_Op<"read_seed"> {
+  let summary = "the seed of a slot in the present step";
+  let description = [{
+    The four words that a slot of a recipe with stochastic rounding has, with
+    the slot's index added to the last, so that no two tensors of a step are
+    rounded with the same numbers:
+
+    | word | |
+    | --- | --- |
+    | 0, 1 | the seed, the caller's to set |
+    | 2 | how many steps have ended |
+    | 3 | the caller's to set, plus the slot |
+
+    All are 0 in a new state. They change between steps only, so that the
+    operation has no effect, as `fp8.read_scale`.
+
+    Constraints:
+    - (C1) `seed` has four elements.
+
+    Example:
+
+    ```mlir
+    %seed = fp8.read_seed %state[%slot] : tensor<4xi32>
+    ```
+  }];
+  let arguments = (ins FP8_StateType:$state, Index:$slot);
+  let results = (outs FP8_SeedTensor:$seed);
+  let assemblyFormat = "$state `[` $slot `]` attr-dict `:` type($seed)";
+  let extraClassDeclaration = [{
+    /// Words of a slot that are the seed.
+    static constexpr int64_t kNumWords = 4;
+  }];
+  let hasVerifier = 1;
+}
+
 def FP8_ReadAmaxOp : FP8_EffectOp<"read_amax", [MemoryEffects<[MemRead]>]> {
   let summary = "the amax that a slot has so far";
   let description = [{

@@ -187,8 +187,11 @@ fp8rt_status fp8rt_state_set_scale(fp8rt_state state, const char *name,
                                    float scale);
 
 /// What a slot of another recipe than delayed keeps, exactly `length` words, as
-/// many as the manifest says. Errors: FP8RT_ERROR_INVALID_ARGUMENT with a state
-/// of the recipe delayed, whose words are its histories.
+/// many as the manifest says. Those of nvfp4 with stochastic rounding are the
+/// seed, two words, how many steps have ended, and a word that is free;
+/// programs add the slot's index to the last. Errors:
+/// FP8RT_ERROR_INVALID_ARGUMENT with a state of the recipe delayed, whose words
+/// are its histories.
 fp8rt_status fp8rt_state_get_words(fp8rt_state state, const char *name,
                                    int32_t *words, int64_t length);
 fp8rt_status fp8rt_state_set_words(fp8rt_state state, const char *name,

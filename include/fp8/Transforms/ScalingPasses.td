@@ -142,6 +142,14 @@ def AllocateStatePass : Pass<"fp8-allocate-state", "::mlir::ModuleOp"> {
     fp8.record_amax %amax, %state[%c0] : tensor<1x1xf32>
     ```
 
+    One that a recipe rounds stochastically (`nvfp4` with `stochastic_rounding`)
+    has a seed there, and its scale is still named by the recipe:
+
+    ```mlir
+    %seed = fp8.read_seed %state[%c0] : tensor<4xi32>
+    %q = fp8.quantize %dy recipe(#fp8.nvfp4<stochastic_rounding = true>) seed(%seed : tensor<4xi32>) : ...
+    ```
+
     Slots go by name, so that unrelated code does not move them: `<gemm>.x`, `.w`
     or `.dy`, after the contraction that the tensor feeds, the forward's if there
     are several; `.a` and `.b` if both operands hold the same; or the quantize's
@@ -220,7 +228,9 @@ def FunctionalizeStatePass
     of the state, `scale: tensor<slots x f32>` and `amax_history:
     tensor<amax_history_len x slots x f32>`, and returns both as they are for
     the next step; the update (`fp8.update_scales`) is part of the program. All
-    slots are columns, in the order of the module's table.
+    slots are columns, in the order of the module's table. Of a recipe other than
+    `delayed` the second is `words: tensor<slots x words x i32>`, among them the
+    seeds of stochastic rounding.
 
     The amaxes of the step are one tensor that is carried through private
     functions, `scf.for`, `scf.while` and `scf.if`; state in other regions or in

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -156,6 +157,22 @@ AffineMap BlockedNest::getGridMap() const {
 
 AffineMap BlockedNest::getByteMap() const {
   return getElementMap().dropResult(getNumLoops() - 1);
+}
+
+SmallVector<Value> BlockedNest::getIndices(OpBuilder &body) const {
+  SmallVector<Value> indices;
+  for (auto [dim, extent] : llvm::enumerate(block)) {
+    ArrayRef<int64_t> loops = reassociation[dim];
+    Value index = linalg::IndexOp::create(body, loc, loops.front());
+    if (loops.size() > 1) {
+      Value size = arith::ConstantIndexOp::create(body, loc, extent);
+      index = arith::MulIOp::create(body, loc, index, size);
+      index = arith::AddIOp::create(
+          body, loc, index, linalg::IndexOp::create(body, loc, loops.back()));
+    }
+    indices.push_back(index);
+  }
+  return indices;
 }
 
 SmallVector<bool> BlockedNest::getWithinBlock() const {

@@ -54,6 +54,12 @@ public:
   /// Index of the byte that has the element's code, in a nest in pairs.
   AffineMap getByteMap() const;
 
+  /// Indices of the element in the tensor, in the body of a generic on a nest
+  /// that is not in pairs.
+  SmallVector<Value> getIndices(OpBuilder &body) const;
+  /// Sizes of the tensor.
+  ArrayRef<OpFoldResult> getSizes() const { return sizes; }
+
   /// Loops that run within one block, i.e. those an amax reduces over.
   SmallVector<bool> getWithinBlock() const;
 

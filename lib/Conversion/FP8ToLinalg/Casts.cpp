@@ -9,6 +9,7 @@
 #include "Blocks.h"
 #include "FP8ToLinalg.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -179,6 +180,24 @@ Value fp8::dequantizeToF32(OpBuilder &builder, Location loc, ScaledParts parts,
                     builder.getF32Type(), payloads);
 }
 
+/// Stochastically, by the number of the element at `indices`: that of its row,
+/// which all dimensions but the last make up, and column.
+static Value roundAtPlace(OpBuilder &b, Location loc, Value value,
+                          ValueRange seed, ArrayRef<Value> indices,
+                          ArrayRef<Value> extents) {
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  if (indices.empty())
+    return roundStochastically(b, loc, value, seed, zero, zero);
+  Value row;
+  for (auto [index, extent] :
+       llvm::zip_equal(indices.drop_back(), extents.drop_back()))
+    row = row ? arith::AddIOp::create(
+                    b, loc, arith::MulIOp::create(b, loc, row, extent), index)
+              : index;
+  return roundStochastically(b, loc, value, seed, row ? row : zero,
+                             indices.back());
+}
+
 namespace {
 
 struct ConvertQuantize : OpConversionPattern<QuantizeOp> {
@@ -194,15 +213,32 @@ struct ConvertQuantize : OpConversionPattern<QuantizeOp> {
     BlockedNest nest(rewriter, loc, adaptor.getSource(), type.getBlock());
     Value empty = nest.createEmpty(areBytesShared ? rewriter.getI8Type()
                                                   : type.getElementType());
+    SmallVector<Value> inputs{nest.split(adaptor.getSource()),
+                              adaptor.getScale()};
+    SmallVector<AffineMap> maps{nest.getElementMap(), nest.getGridMap()};
+    if (Value seed = adaptor.getSeed())
+      for (int64_t i = 0; i < ReadSeedOp::kNumWords; ++i) {
+        inputs.push_back(seed);
+        maps.push_back(AffineMap::get(nest.getNumLoops(), 0,
+                                      rewriter.getAffineConstantExpr(i)));
+      }
+    // The tensor may be of any rank; these are outside of the nest.
+    SmallVector<Value> extents;
+    if (adaptor.getSeed())
+      for (OpFoldResult size : nest.getSizes())
+        extents.push_back(getValueOrCreateConstantIndexOp(rewriter, loc, size));
+    maps.push_back(nest.getElementMap());
     auto generic = linalg::GenericOp::create(
-        rewriter, loc, empty.getType(),
-        ValueRange{nest.split(adaptor.getSource()), adaptor.getScale()}, empty,
-        ArrayRef{nest.getElementMap(), nest.getGridMap(), nest.getElementMap()},
+        rewriter, loc, empty.getType(), inputs, empty, maps,
         getParallel(nest.getNumLoops()),
         [&](OpBuilder &b, Location loc, ValueRange args) {
           Value scaled =
               arith::MulFOp::create(b, loc, toF32(b, loc, args[0]), args[1]);
           scaled = clamp(b, loc, scaled, getMaxFinite(type.getElementType()));
+          if (adaptor.getSeed())
+            scaled = roundAtPlace(b, loc, scaled,
+                                  args.slice(2, ReadSeedOp::kNumWords),
+                                  nest.getIndices(b), extents);
           Value code = encode(b, loc, scaled, type.getElementType());
           linalg::YieldOp::create(b, loc, code);
         });

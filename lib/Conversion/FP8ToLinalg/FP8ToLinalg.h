@@ -33,6 +33,12 @@ Value decode(OpBuilder &builder, Location loc, Value code, Type elementType);
 /// f32 `value` clamped to +-`limit`; NaN passes.
 Value clamp(OpBuilder &builder, Location loc, Value value, float limit);
 
+/// f32 `value`, within the range of f4E2M1FN, to one of its two neighbours
+/// there, by the random number that a seed of four words has for the element in
+/// `row` and `column` (index): the arithmetic of `fp8.quantize` with a seed.
+Value roundStochastically(OpBuilder &builder, Location loc, Value value,
+                          ValueRange seed, Value row, Value column);
+
 /// A scalar float of any width up to 32 bits as f32.
 Value toF32(OpBuilder &builder, Location loc, Value value);
 

@@ -20,6 +20,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -64,6 +65,44 @@ struct ConvertReadScale : OpConversionPattern<ReadScaleOp> {
     };
     rewriter.replaceOp(op, {read(Rows::scale, op.getScale().getType()),
                             read(Rows::scale_inv, op.getScaleInv().getType())});
+    return success();
+  }
+};
+
+/// The slot's words, and the slot, in memory of its own: what words are needed
+/// for shall not go through the host.
+struct ConvertReadSeed : OpConversionPattern<ReadSeedOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(ReadSeedOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    RankedTensorType type = op.getSeed().getType();
+    Value numWords = arith::ConstantIndexOp::create(b, ReadSeedOp::kNumWords);
+    Value first = arith::MulIOp::create(b, adaptor.getSlot(), numWords);
+    Value address = getElementAddress(b, adaptor.getState(), Rows::words, first,
+                                      b.getI32Type());
+    Value words = bufferization::ToTensorOp::create(
+        b, type, getMemRef(b, address, type.getShape(), b.getI32Type()),
+        /*restrict=*/true, /*writable=*/false);
+    Value slot =
+        arith::IndexCastOp::create(b, b.getI32Type(), adaptor.getSlot());
+    Value empty = tensor::EmptyOp::create(b, type.getShape(), b.getI32Type());
+    AffineMap map = b.getMultiDimIdentityMap(1);
+    auto seed = linalg::GenericOp::create(
+        b, type, words, empty, ArrayRef{map, map},
+        utils::IteratorType::parallel,
+        [&](OpBuilder &body, Location loc, ValueRange args) {
+          Value index = linalg::IndexOp::create(body, loc, 0);
+          Value last = arith::ConstantIndexOp::create(
+              body, loc, ReadSeedOp::kNumWords - 1);
+          Value isLast = arith::CmpIOp::create(
+              body, loc, arith::CmpIPredicate::eq, index, last);
+          Value sum = arith::AddIOp::create(body, loc, args[0], slot);
+          Value word = arith::SelectOp::create(body, loc, isLast, sum, args[0]);
+          linalg::YieldOp::create(body, loc, word);
+        });
+    rewriter.replaceOp(op, seed.getResult(0));
     return success();
   }
 };
@@ -245,7 +284,7 @@ struct ConvertLoadCached : OpConversionPattern<LoadCachedOp> {
 
 void fp8::populateStatePatterns(const TypeConverter &converter,
                                 RewritePatternSet &patterns) {
-  patterns.add<ConvertReadAmax, ConvertReadScale, ConvertRecordAmax,
-               ConvertStoreCached, ConvertLoadCached>(converter,
-                                                      patterns.getContext());
+  patterns.add<ConvertReadAmax, ConvertReadScale, ConvertReadSeed,
+               ConvertRecordAmax, ConvertStoreCached, ConvertLoadCached>(
+      converter, patterns.getContext());
 }

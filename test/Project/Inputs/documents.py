@@ -46,6 +46,7 @@ OPERANDS = {
     "quantize": "%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>",
     "load_cached": "%state: !fp8.state, %slot: index",
     "read_scale": "%state: !fp8.state, %slot: index",
+    "read_seed": "%state: !fp8.state, %slot: index",
     "read_amax": "%state: !fp8.state, %slot: index",
     "record_amax": "%amax: tensor<1x1xf32>, %state: !fp8.state, %slot: index",
     "stream": "%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>",
