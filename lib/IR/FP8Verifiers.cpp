@@ -65,6 +65,20 @@ static bool isSeed(RankedTensorType type) {
   return type.getShape() == ArrayRef<int64_t>{ReadSeedOp::kNumWords};
 }
 
+LogicalResult HadamardOp::verify() {
+  // hadamard_c1
+  RankedTensorType type = getSource().getType();
+  if (type.getRank() == 0 || (!type.isDynamicDim(type.getRank() - 1) &&
+                              type.getShape().back() % kSize != 0))
+    return emitOpError("expected a last dimension that is a multiple of ")
+           << kSize << ", but got " << type;
+  // hadamard_c2
+  if (getSigns() > 0xffff)
+    return emitOpError("expected signs to be 0 to 65535, but got ")
+           << static_cast<int64_t>(getSigns());
+  return success();
+}
+
 LogicalResult QuantizeOp::verify() {
   ScaledType result = getResult().getType();
   // quantize_c1

@@ -153,14 +153,17 @@ OperandFormat NVFP4Attr::getOperandFormat(GemmRole, OperandKind operand) const {
 
 RecipeAttrInterface NVFP4Attr::getOperandRecipe(GemmRole,
                                                 OperandKind operand) const {
+  // Not the scales but the tensor is another: what rotates it says so.
   return get(getContext(), getWeight_2d() && operand == OperandKind::Weight,
-             getStochasticRounding() && operand == OperandKind::Gradient);
+             getStochasticRounding() && operand == OperandKind::Gradient,
+             /*hadamard=*/false);
 }
 bool NVFP4Attr::roundsStochastically() const { return getStochasticRounding(); }
 RecipeAttrInterface NVFP4Attr::getStateRecipe() const {
   if (!getStochasticRounding())
     return {};
-  return get(getContext(), /*weight_2d=*/false, /*stochastic_rounding=*/true);
+  return get(getContext(), /*weight_2d=*/false, /*stochastic_rounding=*/true,
+             /*hadamard=*/false);
 }
 int64_t NVFP4Attr::getNumWords() const { return ReadSeedOp::kNumWords; }
 Value NVFP4Attr::buildUpdate(SlotUpdateBuilder &slot) const {
@@ -169,6 +172,13 @@ Value NVFP4Attr::buildUpdate(SlotUpdateBuilder &slot) const {
   slot.storeWord(position, arith::AddIOp::create(slot, steps, slot.i32(1)));
   return slot.getScale();
 }
+std::optional<int64_t> NVFP4Attr::getHadamardSigns(GemmRole role) const {
+  // Those that Transformer Engine has drawn.
+  constexpr int64_t signs = 0xd7e8;
+  return getHadamard() && role == GemmRole::Wgrad ? std::optional(signs)
+                                                  : std::nullopt;
+}
+
 bool DelayedAttr::propagatesNaN() const {
   // jnp.max in Flax; the kernels of Transformer Engine pass over NaN.
   return getCompat() == DelayedCompat::Flax;

@@ -162,6 +162,8 @@ static void remarkLoops(ModuleOp module) {
     auto quantize = dyn_cast<QuantizeOp>(op);
     if (quantize && quantize.getSeed())
       op->emitRemark() << "no kernel: codes are rounded stochastically";
+    else if (isa<HadamardOp>(op))
+      op->emitRemark() << "no kernel: " << op->getName() << " has none";
   });
 }
 

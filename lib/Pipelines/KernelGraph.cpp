@@ -42,8 +42,8 @@ static bool isNode(Operation *op) {
   if (isa<linalg::FillOp>(op))
     return false;
   return isa<KernelOpInterface, linalg::LinalgOp, tensor::PadOp, AmaxOp,
-             ComputeScaleOp, QuantizeOp, DequantizeOp, MeasureOp, ReadSeedOp,
-             RecordAmaxOp, StoreCachedOp, UpdateStateOp>(op);
+             ComputeScaleOp, HadamardOp, QuantizeOp, DequantizeOp, MeasureOp,
+             ReadSeedOp, RecordAmaxOp, StoreCachedOp, UpdateStateOp>(op);
 }
 
 void KernelGraph::collectRoots(Value value,

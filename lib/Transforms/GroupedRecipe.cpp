@@ -31,6 +31,11 @@ void fp8::decideGrouped(GroupedMatmulOp op, const GemmRoles &roles,
     return decision.stay("both operands would have 2-D blocks, which no tensor "
                          "core multiplies by each other",
                          "use x_dim=1 and grad_dim=1");
+  // Groups begin anywhere, also within 16 tokens.
+  if (op.sumsGroups() && decision.recipe.getHadamardSigns(decision.role))
+    return decision.stay("a Hadamard transform would mix tokens of different "
+                         "groups",
+                         "use hadamard=false for it");
   int64_t k = op.getShapeOfA().back();
   decision.k = ShapedType::isDynamic(k) ? op.getShapeOfB().back() : k;
   decidePadding(decision, maxPadding);

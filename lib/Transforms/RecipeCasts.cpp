@@ -64,6 +64,8 @@ static Value quantizeOperand(RewriterBase &rewriter, Location loc, Value tensor,
                              const OperandFormat &format, OperandKind kind) {
   tensor = padK(rewriter, loc, tensor, amount);
   RecipeAttrInterface recipe = decision.recipe;
+  if (std::optional<int64_t> signs = recipe.getHadamardSigns(decision.role))
+    tensor = HadamardOp::create(rewriter, loc, tensor, *signs);
   auto type = cast<RankedTensorType>(tensor.getType());
   return QuantizeOp::create(rewriter, loc, getScaledType(type, format), tensor,
                             /*scale=*/Value(), /*scale_inv=*/Value(),

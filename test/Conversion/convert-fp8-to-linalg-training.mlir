@@ -36,3 +36,18 @@ func.func @read_seed(%state: !fp8.state, %slot: index) -> tensor<4xi32> {
   %seed = fp8.read_seed %state[%slot] : tensor<4xi32>
   return %seed : tensor<4xi32>
 }
+
+// 15 additions for each element, one rounding.
+// CHECK-LABEL: func.func @hadamard(
+// CHECK: %[[BLOCKS:.*]] = tensor.expand_shape %{{.*}} {{.*}} : tensor<4x32xbf16> into tensor<4x2x16xbf16>
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "parallel"]} ins(%[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]], %[[BLOCKS]] :
+// CHECK-COUNT-2: arith.negf
+// CHECK-NOT: arith.negf
+// CHECK-COUNT-15: arith.addf
+// CHECK-NOT: arith.addf
+// CHECK: arith.mulf
+// CHECK-NEXT: arith.truncf %{{.*}} : f32 to bf16
+func.func @hadamard(%x: tensor<4x32xbf16>) -> tensor<4x32xbf16> {
+  %y = fp8.hadamard %x signs = 3 : tensor<4x32xbf16>
+  return %y : tensor<4x32xbf16>
+}

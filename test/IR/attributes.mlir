@@ -29,9 +29,9 @@ func.func private @mxfp8() attributes {
 func.func private @nvfp4_none() attributes {r0 = #fp8.nvfp4<weight_2d = true>, r1 = #fp8.none}
 
 // CHECK-LABEL: @nvfp4_training
-// CHECK-SAME: r0 = #fp8.nvfp4<stochastic_rounding = true>, r1 = #fp8.nvfp4
+// CHECK-SAME: r0 = #fp8.nvfp4<stochastic_rounding = true, hadamard = true>, r1 = #fp8.nvfp4
 func.func private @nvfp4_training() attributes {
-  r0 = #fp8.nvfp4<stochastic_rounding = true>, r1 = #fp8.nvfp4<stochastic_rounding = false>}
+  r0 = #fp8.nvfp4<stochastic_rounding = true, hadamard = true>, r1 = #fp8.nvfp4<hadamard = false>}
 
 // The seeds are a state of no format in particular.
 // CHECK-LABEL: @nvfp4_state

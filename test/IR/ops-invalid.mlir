@@ -104,6 +104,38 @@ func.func @quantize_c7_format(%x: tensor<4x16xf32>, %s: tensor<1x1xf32>, %seed: 
 
 // -----
 
+func.func @hadamard_c1(%x: tensor<4x24xf32>) {
+  // expected-error @below {{'fp8.hadamard' op expected a last dimension that is a multiple of 16, but got 'tensor<4x24xf32>'}}
+  %0 = fp8.hadamard %x signs = 0 : tensor<4x24xf32>
+  return
+}
+
+// -----
+
+func.func @hadamard_c1_rank(%x: tensor<f32>) {
+  // expected-error @below {{'fp8.hadamard' op expected a last dimension that is a multiple of 16, but got 'tensor<f32>'}}
+  %0 = fp8.hadamard %x signs = 0 : tensor<f32>
+  return
+}
+
+// -----
+
+func.func @hadamard_c2(%x: tensor<4x32xf32>) {
+  // expected-error @below {{'fp8.hadamard' op expected signs to be 0 to 65535, but got 65536}}
+  %0 = fp8.hadamard %x signs = 65536 : tensor<4x32xf32>
+  return
+}
+
+// -----
+
+func.func @hadamard_c2_negative(%x: tensor<4x32xf32>) {
+  // expected-error @below {{'fp8.hadamard' op expected signs to be 0 to 65535, but got -1}}
+  %0 = fp8.hadamard %x signs = -1 : tensor<4x32xf32>
+  return
+}
+
+// -----
+
 func.func @dequantize_c1_shape(%q: !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32>) {
   // expected-error @below {{expected source and result to have the same shape}}
   %0 = fp8.dequantize %q : !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32> -> tensor<4x5xf32>

@@ -29,6 +29,13 @@ func.func @compute_scale(%amax: tensor<4x6xf32>, %all: tensor<1x1xf32>) {
   return
 }
 
+// CHECK-LABEL: @hadamard
+func.func @hadamard(%x: tensor<?x32xbf16>) -> tensor<?x32xbf16> {
+  // CHECK: fp8.hadamard %{{.*}} signs = 55272 : tensor<?x32xbf16>
+  %0 = fp8.hadamard %x signs = 0xd7e8 : tensor<?x32xbf16>
+  return %0 : tensor<?x32xbf16>
+}
+
 // CHECK-LABEL: @stochastic
 func.func @stochastic(%x: tensor<8x32xbf16>, %s: tensor<1x1xf32>, %seed: tensor<4xi32>) {
   // CHECK: fp8.quantize %{{.*}} recipe(#fp8.nvfp4<stochastic_rounding = true>) seed(%{{.*}} : tensor<4xi32>) : tensor<8x32xbf16> ->

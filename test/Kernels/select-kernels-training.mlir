@@ -9,6 +9,12 @@ func.func @stochastic(%x: tensor<64x128xbf16>, %s: tensor<1x1xf32>, %seed: tenso
   return %0 : !q
 }
 
+func.func @rotated(%x: tensor<64x128xbf16>) -> tensor<64x128xbf16> {
+  // expected-remark @below {{no kernel: fp8.hadamard has none}}
+  %0 = fp8.hadamard %x signs = 1 : tensor<64x128xbf16>
+  return %0 : tensor<64x128xbf16>
+}
+
 // To nearest, in no stream, it is a loop like any other.
 func.func @nearest(%x: tensor<64x128xbf16>, %s: tensor<1x1xf32>) -> !q {
   %0 = fp8.quantize %x scale(%s, %s : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<64x128xbf16> -> !q

@@ -78,6 +78,12 @@ def FP8_RecipeAttrInterface : AttrInterface<"RecipeAttrInterface"> {
       end of a step changes.
       }],
       "bool", "roundsStochastically", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
+      Whether both operands of a GEMM of role `role` are rotated along K before
+      they are quantised: the `signs` of `fp8.hadamard`, or nothing.
+      }],
+      "::std::optional<int64_t>", "getHadamardSigns",
+      (ins "::mlir::fp8::GemmRole":$role), [{}], [{ return std::nullopt; }]>,
     InterfaceMethod<"Whether the amax of a tensor that has a NaN is NaN.",
       "bool", "propagatesNaN", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{

@@ -102,6 +102,53 @@ def FP8_ComputeScaleOp : FP8_Op<"compute_scale", [
 // Casts
 //===----------------------------------------------------------------------===//
 
+def FP8_HadamardOp : FP8_Op<"hadamard", [
+    AllTypesMatch<["source", "result"]>]> {
+  let summary = "rotate every 16 neighbours of the last dimension";
+  let description = [{
+    A random Hadamard transform, which spreads what is large in a block over the
+    block. With s[j] = -1 where bit j of `signs` is set, else 1, every x[0..15]
+    becomes
+
+    ```
+    y[i] = T(1/4 * sum over j of (-1)^popcount(i & j) * s[j] * f32(x[j]))
+    ```
+
+    T being the element type, to which one rounding is made. The matrix is
+    orthogonal: a product over the dimension is what it was, up to rounding, if
+    both operands are rotated with the same signs. The sum is in f32, in the order
+    of the fast transform: with v[0] = s * x, for b = 0, 1, 2, 3
+
+    ```
+    v[b + 1][i, k] = v[b][i, 2k] + (-1)^(bit b of i) * v[b][i, 2k + 1]
+    ```
+
+    where k goes over 8, 4, 2 and 1 numbers; y[i] is T(v[4][i, 0] * 1/4). So an
+    Inf or a NaN reaches all 16, and f16 has no room for a sum of 4 times its
+    largest.
+
+    Constraints:
+    - (C1) `source` has a last dimension, and it is a multiple of 16, or dynamic;
+      of a block that is not whole at run time the rest counts as zeros;
+    - (C2) `signs` is 0 to 65535.
+
+    Example:
+
+    ```mlir
+    %0 = fp8.hadamard %x signs = 55272 : tensor<32x768xbf16>
+    ```
+  }];
+  let arguments = (ins FP8_Tensor:$source, I64Attr:$signs);
+  let results = (outs FP8_Tensor:$result);
+  let assemblyFormat =
+      "$source `signs` `=` $signs attr-dict `:` type($source)";
+  let extraClassDeclaration = [{
+    /// What is rotated together.
+    static constexpr int64_t kSize = 16;
+  }];
+  let hasVerifier = 1;
+}
+
 def FP8_QuantizeOp : FP8_Op<"quantize", [AttrSizedOperandSegments]> {
   let summary = "high precision to scaled";
   let description = [{

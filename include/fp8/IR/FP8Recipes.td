@@ -106,7 +106,7 @@ def FP8_MXFP8Attr : FP8_Recipe<"MXFP8", "mxfp8",
 
 def FP8_NVFP4Attr : FP8_RecipeAttr<FP8_Dialect, "NVFP4", "nvfp4",
     ["getScaleRule", "getContractionMultiple", "getStateRecipe",
-     "getOperandRecipe", "roundsStochastically"],
+     "getOperandRecipe", "roundsStochastically", "getHadamardSigns"],
     [DeclareAttrInterfaceMethods<FP8_StateUpdateAttrInterface,
                                  ["getNumWords"]>]> {
   let summary = "E2M1 with an E4M3 scale for every 16 elements and one for the tensor";
@@ -118,13 +118,16 @@ def FP8_NVFP4Attr : FP8_RecipeAttr<FP8_Dialect, "NVFP4", "nvfp4",
     - `weight_2d`: share a block scale over 16x16 tiles of a weight;
     - `stochastic_rounding`: round gradients stochastically (`fp8.quantize`),
       all else to nearest even. The seeds are state: each such tensor has a slot
-      with the words of `fp8.read_seed`.
+      with the words of `fp8.read_seed`;
+    - `hadamard`: rotate both operands of a weight gradient along K
+      (`fp8.hadamard`) before they are quantised.
 
-    Example: `#fp8.nvfp4<stochastic_rounding = true>`.
+    Example: `#fp8.nvfp4<stochastic_rounding = true, hadamard = true>`.
   }];
   let parameters = (ins
     FP8_BoolKey<0, /*inState=*/0>:$weight_2d,
-    FP8_BoolKey<0>:$stochastic_rounding
+    FP8_BoolKey<0>:$stochastic_rounding,
+    FP8_BoolKey<0, /*inState=*/0>:$hadamard
   );
   // It has a state with one of the keys only.
   let hasState = 0;

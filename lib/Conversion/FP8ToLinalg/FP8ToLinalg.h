@@ -100,6 +100,8 @@ void populateScalePatterns(const TypeConverter &converter,
                            RewritePatternSet &patterns);
 void populateCastPatterns(const TypeConverter &converter, Payloads &payloads,
                           RewritePatternSet &patterns);
+void populateHadamardPatterns(const TypeConverter &converter,
+                              RewritePatternSet &patterns);
 void populateMatmulPatterns(const TypeConverter &converter,
                             const Payloads &payloads,
                             RewritePatternSet &patterns);

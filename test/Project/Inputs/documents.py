@@ -44,6 +44,7 @@ OPERANDS = {
     "measure": "%x: tensor<32x768xbf16>, "
     "%q: !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>",
     "quantize": "%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>",
+    "hadamard": "%x: tensor<32x768xbf16>",
     "load_cached": "%state: !fp8.state, %slot: index",
     "read_scale": "%state: !fp8.state, %slot: index",
     "read_seed": "%state: !fp8.state, %slot: index",

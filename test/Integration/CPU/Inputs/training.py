@@ -1,13 +1,14 @@
-"""What stochastic rounding computes, in numpy.
+"""What stochastic rounding and the Hadamard transform compute, in numpy.
 
-Written after Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011), not after
-our code.
+Written after Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011), and
+after the definition of the transform as a matrix, not after our code.
 """
 
 import numpy as np
 
 U32, U64, F32 = np.uint32, np.uint64, np.float32
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+SIGNS = np.array([1, 1, 1, -1, 1, -1, -1, -1, -1, -1, -1, 1, -1, 1, -1, -1], F32)
 
 
 def philox(counter, key):
@@ -58,3 +59,29 @@ def encode(scaled, seed):
     code = np.where(numbers < fraction, above, below)
     code = code | np.where(np.signbit(scaled), 8, 0)
     return np.where(np.isnan(scaled), 7, code).astype(np.uint8)
+
+
+def hadamard(x, signs=SIGNS):
+    """Every 16 neighbours of the last dimension, by the matrix, in the order of the sums that
+    fp8.hadamard promises."""
+    blocks = x.astype(F32).reshape(*x.shape[:-1], -1, 16) * signs
+    rotated = np.empty_like(blocks)
+    for i in range(16):
+        values = blocks
+        for bit in range(4):
+            sign = F32(-1 if i >> bit & 1 else 1)
+            values = values[..., 0::2] + sign * values[..., 1::2]
+        rotated[..., i] = values[..., 0] * F32(0.25)
+    return rotated.reshape(x.shape).astype(x.dtype)
+
+
+def check_hadamard():
+    """The matrix of the above: Sylvester's, orthogonal, with signs by columns of its input."""
+    matrix = np.array([[1.0]])
+    while len(matrix) < 16:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    ours = hadamard(np.eye(16, dtype=F32))
+    if not np.array_equal(ours, SIGNS[:, None] * matrix / 4):
+        raise SystemExit("expected the matrix of Sylvester, but got another")
+    if not np.array_equal(ours @ ours.T, np.eye(16)):
+        raise SystemExit("expected an orthogonal matrix, but got another")
