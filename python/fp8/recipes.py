@@ -130,9 +130,17 @@ class MXFP8BlockScaling(Recipe):
 @dataclass(frozen=True)
 class NVFP4BlockScaling(Recipe):
     """E2M1 codes with an E4M3 scale for 16 elements along K and one f32 for the tensor: the
-    formats and scales of TE's NVFP4BlockScaling, rounded to nearest."""
+    formats and scales of TE's NVFP4BlockScaling.
+
+    - enable_2d_quantization: a weight shares scales over 16x16 elements;
+    - enable_stochastic_rounding: of gradients, from seeds that a State keeps (State.set_seed);
+    - enable_rht: what a weight gradient is a product of goes through a random Hadamard
+      transform before it is quantised.
+    """
 
     enable_2d_quantization: bool = _key(False, "weight_2d")
+    enable_stochastic_rounding: bool = _key(False, "stochastic_rounding")
+    enable_rht: bool = _key(False, "hadamard")
     _name = "nvfp4"
 
 

@@ -19,6 +19,9 @@ from fp8.errors import ArgumentError, DeviceError, FileError
 Slot = namedtuple("Slot", "name format role operand amax scale recorded non_finite underflow "
                           "saturated")
 
+# Of a slot with stochastic rounding: two of the seed, the steps, and a free one.
+_SEED_WORDS = 4
+
 # Holds the file's metadata in a state_dict, JSON as bytes.
 _METADATA = "metadata"
 
@@ -65,6 +68,20 @@ class State:
         self._download()
         self._core.set_scale(name, scale)
 
+    def set_seed(self, seed):
+        """Gives the tensors that are rounded stochastically a seed, 0 to 2^64 - 1 (0 in a new
+        state): ranks that shall not round alike have one each. How many steps have ended stays.
+        Raises ArgumentError for a program without such tensors."""
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2 ** 64:
+            raise ArgumentError(f"expected a seed of 0 to 2^64 - 1, but got {seed!r}")
+        if "stochastic_rounding=true" not in self.recipe.split(","):
+            raise ArgumentError(f"expected a state with stochastic rounding, but got one of "
+                                f"{self.recipe}")
+        for name in self.slots:
+            words = self._core.get_words(name, _SEED_WORDS)
+            words[:2] = np.array([seed], np.uint64).view(np.int32).tolist()
+            self._core.set_words(name, words)
+
     @property
     def steps(self):
         """How many have ended."""
@@ -74,6 +91,7 @@ class State:
     @property
     def recipe(self):
         """As compile takes it."""
+        self._download()
         return self._core.recipe
 
     @property

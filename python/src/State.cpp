@@ -12,6 +12,7 @@
 
 #include "fp8/Runtime/DeviceState.h"
 
+#include <nanobind/stl/vector.h>
 #include <string>
 
 using namespace fp8py;
@@ -119,6 +120,23 @@ void fp8py::addStates(nb::module_ &module) {
             check(fp8rt_state_set_scale(self.get(), name, scale));
           },
           nb::arg("name"), nb::arg("scale"))
+      .def(
+          "get_words",
+          [](const State &self, const char *name, int64_t length) {
+            std::vector<int32_t> words(length);
+            check(
+                fp8rt_state_get_words(self.get(), name, words.data(), length));
+            return words;
+          },
+          nb::arg("name"), nb::arg("length"))
+      .def(
+          "set_words",
+          [](const State &self, const char *name,
+             const std::vector<int32_t> &words) {
+            check(fp8rt_state_set_words(self.get(), name, words.data(),
+                                        words.size()));
+          },
+          nb::arg("name"), nb::arg("words"))
       .def("describe_slots", describeSlots)
       .def("get_amax_row", getAmaxRow, nb::arg("on_device"),
            nb::arg("stream").none())

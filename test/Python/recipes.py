@@ -39,6 +39,8 @@ class Recipes(unittest.TestCase):
                  "block,pow2=false,w_dim=1"),
                 (fp8.MXFP8BlockScaling(mode="floor"), "mxfp8,mode=floor"),
                 (fp8.NVFP4BlockScaling(enable_2d_quantization=True), "nvfp4,weight_2d=true"),
+                (fp8.NVFP4BlockScaling(enable_stochastic_rounding=True, enable_rht=True),
+                 "nvfp4,stochastic_rounding=true,hadamard=true"),
                 (fp8.StaticScaling("s.safetensors"), "static,state=s.safetensors")]:
             self.assertEqual(str(recipe), text)
 

@@ -8,6 +8,7 @@ import weakref
 import torch
 
 import fp8
+from fp8.torch import seeds
 from fp8.torch.linear_programs import Shape
 
 _numbers = itertools.count()
@@ -65,6 +66,7 @@ class Unit:
 
     def _make_state(self, program):
         self.state = fp8.State(program)
+        seeds.seed(self.state)
         if self._saved is not None:
             with tempfile.TemporaryDirectory(prefix="fp8-") as folder:
                 path = os.path.join(folder, "state.safetensors")

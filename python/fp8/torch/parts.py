@@ -4,7 +4,7 @@ import torch
 
 import fp8
 from fp8 import imports
-from fp8.torch import graphs, importer
+from fp8.torch import graphs, importer, seeds
 
 
 class _Weights:
@@ -57,6 +57,8 @@ class Part:
         self._function = program.functions[importer.FUNCTION]
         has_state = any(function.takes_state for function in program.functions.values())
         self.state = fp8.State(program) if has_state else None
+        if has_state:
+            seeds.seed(self.state)
         quantize = program.functions.get(importer.QUANTIZE)
         self._weights = None
         if quantize is not None and quantize.results:
