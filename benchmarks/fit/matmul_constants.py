@@ -5,6 +5,11 @@
     matmul_constants.py --first N       the fastest of the first N, as --tune of the tools has it
     matmul_constants.py --fit           fits, and writes lib/Kernels/SM90/MatmulConstants.def
 
+    matmul_constants.py --sources S     of the times of those alone
+
+Sources of scaled kernels: `uniform` keep the loop over K in uniform registers; of `widths` tiles cut
+blocks of 128x128, too; of `bulk`, moreover, factors come in bulk copies; `older` have none of these.
+
 Times of all configs of a shape were taken in turn, at one clock; energies follow from what
 benchmarks/gemm_sustained.py measured, where each ran by itself.
 """
@@ -62,12 +67,13 @@ class Times:
         return np.bincount(self.index, values, len(self.rows))
 
 
-def load_times():
-    """Rows by kind."""
+def load_times(sources=None):
+    """Rows by kind, of all sources or of some."""
     rows = {kind: [] for kind in KINDS}
     for path in HERE.glob("matmul_times_*.json"):
         for row in json.loads(path.read_text())["rows"]:
-            rows[row.get("kind", "plain")].append(row)
+            if not sources or row.get("source") in sources:
+                rows[row.get("kind", "plain")].append(row)
     return rows
 
 
@@ -169,9 +175,10 @@ def main():
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--validate", action="store_true")
     parser.add_argument("--first", type=int, default=1, metavar="N")
+    parser.add_argument("--sources", nargs="*", metavar="S")
     parser.add_argument("--kinds", nargs="*", default=KINDS, choices=KINDS)
     args = parser.parse_args()
-    rows, constants = load_times(), read_constants()
+    rows, constants = load_times(args.sources), read_constants()
     print(f"{'chosen':24} rows  of the best    of the peer   < 0.93 (geometric mean, worst)")
     for kind in args.kinds:
         if args.validate:

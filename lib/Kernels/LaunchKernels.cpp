@@ -101,10 +101,13 @@ static LogicalResult launch(KernelOpInterface op,
   return success();
 }
 
-/// Erases what nobody uses of that which uses `op`.
+/// Erases what nobody uses of that which uses `op`, other than kernels.
 static void eraseDeadUsers(Operation *op) {
   SetVector<Operation *> users(op->user_begin(), op->user_end());
   for (Operation *user : users) {
+    // It has its own turn, which may come later: blocks are in any order.
+    if (user->hasAttr(kKernelAttrName))
+      continue;
     eraseDeadUsers(user);
     if (isOpTriviallyDead(user))
       user->erase();

@@ -112,3 +112,26 @@ func.func @slabs(%a: !a) -> tensor<256x256xf8E4M3FN> {
   } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 56, stages = 4>} : !a, !a -> tensor<256x256xf8E4M3FN>
   return %0 : tensor<256x256xf8E4M3FN>
 }
+
+// -----
+
+// Halves of a pair that would cut blocks of 128 columns.
+
+!a = !fp8.scaled<256x256xf8E4M3FN, block = [1, 128], scale = f32>
+!b = !fp8.scaled<384x256xf8E4M3FN, block = [128, 128], scale = f32>
+!y = tensor<256x384xbf16>
+func.func @pair(%x: !a, %w: !b, %u: !b) -> !y {
+  // expected-error @below {{expected the columns of either product of a pair to divide 128 or be a multiple of it with factors of 128 rows, but got 96}}
+  %0 = fp8.matmul_group {
+    %1 = fp8.matmul %x, %w : !a, !b -> !y
+    %2 = fp8.matmul %x, %u epilogue(%1 : !y) {
+    ^bb0(%acc: f32, %gate: bf16):
+      %5 = arith.extf %gate : bf16 to f32
+      %6 = arith.mulf %acc, %5 : f32
+      %7 = arith.truncf %6 : f32 to bf16
+      fp8.yield %7 : bf16
+    } : !a, !b -> !y
+    fp8.yield %2 : !y
+  } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 192, stages = 3, consumers = 1>} : !y
+  return %0 : !y
+}

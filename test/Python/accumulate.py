@@ -117,7 +117,7 @@ class SameBytes(unittest.TestCase):
             (f"w{n}", f"1024x{n}xbf16", ", fp8.weight") for n in (128, 64, 32)], body,
             [(f"y{n}", f"16x{n}xf32") for n in (128, 64, 32)])
         inputs = [draw(16, 1024), *(draw(1024, n) for n in (128, 64, 32))]
-        for recipe in ("none", "current"):
+        for recipe in ("none", "current", "block"):
             self.check(source, inputs, recipe)
 
     def test_equal_layers(self):

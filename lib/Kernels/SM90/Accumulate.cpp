@@ -287,9 +287,9 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
   SmallVector<Value> initial(waves * registers, b.f32(0.0f));
   initial.append({position.stage, position.phase, ring.isFull(position)});
   auto body = [&](Value k, ValueRange carried) {
-    ValueRange at3 = carried.take_back(3);
-    RingPosition at{at3[0], at3[1]}, after = ring.advance(at);
-    Value ready = at3[2];
+    ValueRange slot = carried.take_back(3);
+    RingPosition at{slot[0], slot[1]}, after = ring.advance(at);
+    Value ready = slot[2];
     ring.waitFull(at, ready);
     clearOthers(tile, k, at.stage);
     ColFactors colFactors = loadColFactors(at.stage);

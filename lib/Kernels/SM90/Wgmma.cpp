@@ -78,10 +78,10 @@ Value Wgmma::getDescriptor(KernelBuilder &b, const OperandTile &tile,
 }
 
 Value Wgmma::advance(KernelBuilder &b, Value descriptor, Value bytes) {
-  // The instruction takes its descriptors from uniform registers. If ptxas does
-  // not know the value to be uniform it computes each in the others and moves
-  // it, four times an instruction: a second warpgroup's epilogue then delays
-  // the next one beyond the end of the last.
+  // The instruction takes its descriptors from uniform registers, and `bytes`
+  // must be in them already: if ptxas does not know it to be uniform, it moves
+  // each descriptor, four times an instruction, which delays the next one
+  // beyond the end of the last.
   return b.add(descriptor, b.shiftRight(bytes, 4));
 }
 
