@@ -108,6 +108,12 @@ void Consumer::build(Ring ring) {
   b.loop(first, scheduler.getCount(), stride, {position.stage, position.phase},
          [&](Value item, ValueRange carried) -> SmallVector<Value> {
            Tile tile = scheduler.getTile(b, item);
+           // What decides about branches.
+           if (tile.restK)
+             for (Value *value : {&tile.kEnd, &tile.headK, &tile.restK})
+               *value = b.uniform(*value);
+           if (tile.rowEnd)
+             tile.rowEnd = b.uniform(tile.rowEnd);
            RingPosition position{carried[0], carried[1]};
            // Warpgroups take turns on the tensor cores: each waits at its own
            // barrier for the other to have issued a whole tile.

@@ -48,5 +48,7 @@ func.func @selected(%x: tensor<4096x1024xbf16>, %w: tensor<4x1024x512xbf16>, %of
 // PTX:       ld.global
 // PTX:       st.shared
 // PTX:       bar.sync
+// How many tiles there are is known to be the same for all.
+// PTX:       shfl.sync.idx
 // PTX:       setmaxnreg
 // PTX-NOT:   .local
