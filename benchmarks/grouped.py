@@ -20,7 +20,7 @@ from pathlib import Path
 
 import torch
 
-from grouped_shapes import KINDS, SHAPES, label
+from grouped_shapes import KINDS, ROW128, SHAPES, label
 from matmul.kernel import DEVICE, Kernel, open_library
 from matmul.timing import measure
 
@@ -40,7 +40,8 @@ class Problem:
     def __init__(self, kind, shape, seed, aligned, rest=0, empty=False):
         groups, mean, self.n, self.k = shape
         spec = self.kind = KINDS[kind]
-        self.spec = {"epilogue": "none"}
+        self.spec = {"epilogue": "none",
+                     **{name: "1x128" for name in ("scale_a", "scale_b") if spec[name] == ROW128}}
         self.generator = torch.Generator("cuda").manual_seed(seed)
         host = torch.Generator().manual_seed(seed)
         sizes = (mean * (0.7 + 0.6 * torch.rand(groups, generator=host))).long()

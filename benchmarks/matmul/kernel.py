@@ -57,7 +57,7 @@ def stored(problem, name):
     if name in ("a", "b") and problem.transposed(name):
         return tensor.transpose(1, 2)
     if name.startswith("scale_") and has_inner_rows(problem.spec, name[-1]):
-        return tensor.transpose(1, 2)
+        return tensor.transpose(-2, -1)
     return tensor
 
 

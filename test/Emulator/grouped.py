@@ -54,18 +54,24 @@ KINDS = {
     "row_fast": ("rows", "f8E4M3FN", "f8E4M3FN", ("1", "*"), ("1", "*"), "fast", "f32", "nt", FAST),
     "row_promote": ("rows", "f8E4M3FN", "f8E4M3FN", ("1", "*"), ("1", "*"), "promote", "bf16", "nt", PROMOTE[:3]),
     "block": ("rows", "f8E4M3FN", "f8E4M3FN", ("1", "128"), ("128", "128"), "promote", "bf16", "nt", PROMOTE),
+    # Factors stored with the tokens innermost: bulk copies bring them, which begin up to three tokens before a tile.
+    "block_stored": ("rows", "f8E4M3FN", "f8E4M3FN", ("1", "128"), ("128", "128"), "promote", "bf16", "nt",
+                     PROMOTE + [config(256, 64, staging=4), config(192, 48, consumers=3),
+                                config(64, 128, consumers=2, swap_ab="true", store="direct", cluster=2)]),
     "plain": ("rows", "bf16", "bf16", None, None, "fast", "bf16", "nt", FAST[:4]),
     "plain_nn": ("rows", "bf16", "bf16", None, None, "fast", "f32", "nn", FAST[:4]),
     "k_tensor": ("k", "f8E5M2", "f8E4M3FN", ("*", "*"), ("*", "*"), "fast", "f32", "nt", OF_K),
     "k_row": ("k", "f8E4M3FN", "f8E4M3FN", ("1", "*"), ("1", "*"), "promote", "bf16", "nt", OF_K),
     "k_block": ("k", "f8E5M2", "f8E4M3FN", ("1", "128"), ("1", "128"), "promote", "f32", "nt", OF_K),
+    "k_block_stored": ("k", "f8E4M3FN", "f8E5M2", ("1", "128"), ("1", "128"), "promote", "bf16", "nt", OF_K[:4]),
     "k_plain": ("k", "bf16", "bf16", None, None, "fast", "f32", "nt", OF_K),
     "k_plain_tn": ("k", "bf16", "bf16", None, None, "fast", "bf16", "tn", OF_K),
 }
 
 
-def operand_types(name, shape, element, block):
-    """Arguments of the program, what makes the operand of them, its type, and the arrays' shapes."""
+def operand_types(name, shape, element, block, is_stored=False):
+    """Arguments of the program, what makes the operand of them, its type, and the arrays' shapes. Factors along K
+    `is_stored` has with their rows innermost."""
     extents = "x".join(map(str, shape))
     if block is None:
         type_ = f"tensor<{extents}x{element}>"
@@ -75,6 +81,12 @@ def operand_types(name, shape, element, block):
     type_ = f"!fp8.scaled<{extents}x{element}, block = [{', '.join(block)}], scale = f32>"
     codes, factors = f"tensor<{extents}x{element}>", f"tensor<{'x'.join(map(str, grid))}xf32>"
     made = f"  %{name} = fp8.assemble %{name}_codes, %{name}_factors : {codes}, {factors} -> {type_}\n"
+    if is_stored and block[-2:] == ["1", "128"]:
+        stored = f"tensor<{grid[1]}x{grid[0]}xf32>"
+        made = (f"  %{name}_empty = tensor.empty() : {factors}\n"
+                f"  %{name}_factors = linalg.transpose ins(%{name}_stored : {stored}) outs(%{name}_empty : {factors})"
+                f" permutation = [1, 0]\n{made}")
+        return [f"%{name}_codes: {codes}", f"%{name}_stored: {stored}"], made, type_, (grid, block)
     return [f"%{name}_codes: {codes}", f"%{name}_factors: {factors}"], made, type_, (grid, block)
 
 
@@ -107,10 +119,14 @@ def run(name, tools, only):
         flags, given_a = flags + " transpose_a", shape_a[:-2] + (shape_a[-1], shape_a[-2])
     if layout[1] == "n":
         flags, given_b = flags + " transpose_b", shape_b[:-2] + (shape_b[-1], shape_b[-2])
-    declared_a, made_a, type_a, grid_a = operand_types("a", given_a, element_a, block_a)
-    declared_b, made_b, type_b, grid_b = operand_types("b", given_b, element_b, block_b)
+    is_stored = name.endswith("_stored")
+    declared_a, made_a, type_a, grid_a = operand_types("a", given_a, element_a, block_a, is_stored)
+    declared_b, made_b, type_b, grid_b = operand_types("b", given_b, element_b, block_b, is_stored)
     arrays_a, a = values(given_a, element_a, grid_a, int((what == "k") != (layout[0] == "t")), rng)
     arrays_b, b = values(given_b, element_b, grid_b, int(given_b == shape_b) if what == "k" else None, rng)
+    for declared, arrays in ((declared_a, arrays_a), (declared_b, arrays_b)):
+        if "_stored" in declared[-1]:
+            arrays[1] = np.ascontiguousarray(arrays[1].T)
     if given_a != shape_a:
         a = a.swapaxes(-1, -2)
     if given_b != shape_b:

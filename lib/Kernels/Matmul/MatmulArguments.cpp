@@ -54,9 +54,9 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
       if (operand.scale != ScaleBlock::None)
         add(factors, getFactorType(operand.scale), spec.getRank(factors),
             KernelAccess::Read,
-            name == "b" && operand.scale == ScaleBlock::Row
-                ? alignment
-                : 4 * spec.getFactorWidth(/*ofA=*/name == "a"));
+            name == "b" && operand.scale == ScaleBlock::Row ? alignment
+            : spec.areFactorsInFours(/*ofA=*/name == "a")   ? 16
+                                                            : 4);
       if (operand.scale == ScaleBlock::Row16)
         add("tensor_" + factors, f32, spec.getRank("tensor_" + factors),
             KernelAccess::Read, 4);

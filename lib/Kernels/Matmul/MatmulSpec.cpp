@@ -340,18 +340,20 @@ bool MatmulSpec::canStoreInBulk() const {
   });
 }
 
-int64_t MatmulSpec::getFactorWidth(bool ofA) const {
+bool MatmulSpec::areFactorsInFours(bool ofA) const {
   const OperandSpec &operand = ofA ? a : b;
-  bool isRowMajor =
-      operand.scale == ScaleBlock::Row128 && operand.factorMajor == Major::MN;
-  // Rows of a group begin anywhere.
-  if (ofA && grouping == Grouping::Rows)
-    return 1;
-  bool inFours = llvm::all_of(results, [&](ResultExtents result) {
+  if (operand.scale != ScaleBlock::Row128 || operand.factorMajor != Major::MN)
+    return false;
+  return llvm::all_of(results, [&](ResultExtents result) {
     int64_t rows = ofA ? result.m : result.n;
     return !ShapedType::isDynamic(rows) && rows % 4 == 0;
   });
-  return isRowMajor && inFours ? 4 : 1;
+}
+
+int64_t MatmulSpec::getFactorWidth(bool ofA) const {
+  // Rows of a group begin anywhere.
+  bool isAligned = !ofA || grouping != Grouping::Rows;
+  return isAligned && areFactorsInFours(ofA) ? 4 : 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -37,6 +37,8 @@ Accumulator::accumulate(const Tile &tile, RingPosition &position,
                                     swapped ? tile.n : tile.m);
   firstColInBlock = getFirstInBlock(kernel.getColSpec(), config.getCols(),
                                     swapped ? tile.m : tile.n);
+  if (layout.factorsBefore)
+    rowsBefore = b.bitAnd(tile.m, 3);
   SmallVector<SmallVector<Value>> sums =
       config.getOverlap() ? accumulateOverlapped(tile, position)
                           : accumulatePromoted(tile, position);
@@ -189,6 +191,8 @@ std::array<Value, 2> Accumulator::loadRowFactors(int64_t wave, Value stage) {
   Value row = b.add(
       waveRow, b.add(b.mul(b.shiftRight(b.bitAnd(kernel.thread, 127), 5), 16),
                      b.shiftRight(lane, 2)));
+  if (rowsBefore && !config.getSwapAb())
+    row = b.add(row, rowsBefore);
   Value address = b.offset(slot, b.mul(row, 4));
   return {b.load(address, f32), b.load(b.offset(address, b.i32(32)), f32)};
 }
@@ -216,7 +220,17 @@ Accumulator::ColFactors Accumulator::loadColFactors(Value stage) {
     return factors;
   }
   Value quad = b.mul(b.bitAnd(lane, 3), 8);
+  bool isMoved = rowsBefore && config.getSwapAb();
+  if (isMoved)
+    quad = b.add(quad, b.mul(rowsBefore, 4));
   for (int64_t j = 0; j < groups; ++j) {
+    // Two of them are aligned only where the tile begins with the slot.
+    if (isMoved) {
+      for (int64_t e = 0; e < 2; ++e)
+        factors.columns.push_back(
+            b.load(b.offset(slot, b.add(quad, j * 32 + e * 4)), f32));
+      continue;
+    }
     Value pair =
         b.load(b.offset(slot, b.add(quad, j * 32)), VectorType::get({2}, f32));
     for (int64_t e = 0; e < 2; ++e)
@@ -281,10 +295,44 @@ SmallVector<Value> Accumulator::promote(ArrayRef<Value> product,
   return results;
 }
 
+/// The sums of the first block, wave after wave: nothing is cleared, and
+/// without factors nothing is added.
+SmallVector<Value> Accumulator::beginPromoted(RingPosition at) {
+  ring.waitFull(at);
+  ColFactors colFactors = loadColFactors(at.stage);
+  SmallVector<Value> sums;
+  for (int64_t wave = 0; wave < config.getWaves(); ++wave) {
+    std::array<Value, 2> rowFactors = loadRowFactors(wave, at.stage);
+    NVVM::WgmmaFenceAlignedOp::create(b);
+    Value product =
+        multiply(wave, at.stage, wgmma.getUndefined(b), /*overwrite=*/true);
+    NVVM::WgmmaGroupSyncAlignedOp::create(b);
+    SmallVector<Value> terms = takeProduct(product, /*pending=*/0);
+    if (layout.rowScales || layout.colScales) {
+      SmallVector<Value> zeros(terms.size(), b.f32(0.0f));
+      terms = promote(terms, zeros, rowFactors, colFactors);
+    }
+    sums.append(terms);
+  }
+  release(at.stage);
+  return sums;
+}
+
 SmallVector<SmallVector<Value>>
 Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
   int64_t waves = config.getWaves(), registers = wgmma.getNumRegisters();
-  SmallVector<Value> initial(waves * registers, b.f32(0.0f));
+  SmallVector<Value> initial;
+  Value begin = tile.kBegin;
+  // A part of K, or a group of it, may have no blocks at all. And beside a loop
+  // that has nearly all registers ptxas finds none for what comes before it.
+  bool mayBeEmpty = config.getSplitK() > 1 || tile.restK;
+  if (mayBeEmpty || (waves + 1) * registers > layout.consumerRegisters - 32) {
+    initial.assign(waves * registers, b.f32(0.0f));
+  } else {
+    initial = beginPromoted(position);
+    position = ring.advance(position);
+    begin = b.add(begin, 1);
+  }
   initial.append({position.stage, position.phase, ring.isFull(position)});
   auto body = [&](Value k, ValueRange carried) {
     ValueRange slot = carried.take_back(3);
@@ -317,8 +365,7 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
     next.append({after.stage, after.phase, ready});
     return next;
   };
-  SmallVector<Value> final =
-      b.loop(tile.kBegin, tile.kEnd, b.i32(1), initial, body);
+  SmallVector<Value> final = b.loop(begin, tile.kEnd, b.i32(1), initial, body);
   position = {final[waves * registers], final[waves * registers + 1]};
   SmallVector<SmallVector<Value>> sums;
   for (int64_t wave = 0; wave < waves; ++wave)

@@ -45,6 +45,7 @@ private:
   SmallVector<SmallVector<Value>>
   accumulateFast(const Tile &tile, RingPosition &position,
                  llvm::function_ref<void()> issued);
+  SmallVector<Value> beginPromoted(RingPosition at);
   SmallVector<SmallVector<Value>> accumulatePromoted(const Tile &tile,
                                                      RingPosition &position);
   /// One wave, with a second set of accumulators: the tensor core computes a K
@@ -91,6 +92,9 @@ private:
   Value rowsDescriptor, colsDescriptor;
   /// Of the tile that is summed.
   Value firstRowInBlock, firstColInBlock;
+  /// How many factors of A come before the tile's own (i32), if there may be
+  /// any.
+  Value rowsBefore;
 };
 
 } // namespace mlir::fp8

@@ -100,9 +100,9 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
 
 /// Those of one side that a bulk copy brings.
 static int64_t getBulkFactors(const MatmulLayout &layout, bool ofRows) {
-  if (ofRows)
-    return layout.rowScalesInBulk ? layout.rowScales : 0;
-  return layout.colScalesInBulk ? layout.colScales : 0;
+  bool inBulk = ofRows ? layout.rowScalesInBulk : layout.colScalesInBulk;
+  int64_t factors = ofRows ? layout.rowScales : layout.colScales;
+  return inBulk ? factors / getFactorBoxes(factors) : 0;
 }
 
 FailureOr<LLVM::LLVMFuncOp>

@@ -20,10 +20,31 @@ static constexpr int64_t kBulkTensorAlignment = 128;
 /// Bytes of one consumer's staging buffer: 64 rows of a 128-byte swizzle atom.
 static constexpr int64_t kStagingBytes = 64 * kRowBytes;
 
+/// The most elements of one dimension that a bulk tensor copy brings.
+static constexpr int64_t kMostOfBox = 256;
+
+bool fp8::areFactorsInBulk(const MatmulSpec &spec, bool ofA) {
+  return spec.areFactorsInFours(ofA) && (ofA || !spec.isPair());
+}
+
+/// Whether the factors of a tile begin up to three before its first row: at 16
+/// bytes, as bulk copies do, where rows of a group begin anywhere.
+static bool mayBeginBefore(const MatmulSpec &spec, bool ofA) {
+  return ofA && spec.grouping == Grouping::Rows && areFactorsInBulk(spec, ofA);
+}
+
 /// Factors of one operand in a slot of the ring.
-static int64_t getScalesPerSlot(ScaleBlock scale, int64_t extent) {
+static int64_t getScalesPerSlot(const MatmulSpec &spec, bool ofA,
+                                int64_t extent) {
+  ScaleBlock scale = (ofA ? spec.a : spec.b).scale;
   if (!isBlockedAlongK(scale))
     return 0;
+  if (areFactorsInBulk(spec, ofA)) {
+    int64_t rows = extent + (mayBeginBefore(spec, ofA) ? 4 : 0);
+    int64_t boxes = llvm::divideCeil(rows, kMostOfBox);
+    int64_t step = boxes > 1 ? kBulkTensorAlignment / 4 : 4;
+    return boxes * llvm::alignTo(llvm::divideCeil(rows, boxes), step);
+  }
   // Tiles begin at multiples of their extent, which may cut blocks.
   int64_t rows = getScaleRows(scale), step = std::gcd(extent, rows);
   return llvm::divideCeil(rows - step + extent, rows);
@@ -36,8 +57,8 @@ TileConfig TileConfig::get(GemmConfigAttr config) {
           config.getStaging()};
 }
 
-bool fp8::areFactorsInBulk(const MatmulSpec &spec, bool ofA) {
-  return spec.getFactorWidth(ofA) == 4 && (ofA || !spec.isPair());
+int64_t fp8::getFactorBoxes(int64_t factors) {
+  return llvm::divideCeil(factors, kMostOfBox);
 }
 
 /// Bytes of so many factors in the ring.
@@ -46,14 +67,13 @@ static int64_t getScaleStride(int64_t count, bool inBulk) {
 }
 
 int64_t fp8::getFactorBytes(const MatmulSpec &spec, const TileConfig &config) {
-  const OperandSpec &rows = config.swapped ? spec.b : spec.a;
-  const OperandSpec &cols = config.swapped ? spec.a : spec.b;
+  bool swapped = config.swapped;
   int64_t parts = spec.isPair() ? 2 : 1;
-  return getScaleStride(getScalesPerSlot(rows.scale, config.rows),
-                        areFactorsInBulk(spec, !config.swapped)) +
-         getScaleStride(parts *
-                            getScalesPerSlot(cols.scale, config.cols / parts),
-                        areFactorsInBulk(spec, config.swapped));
+  return getScaleStride(getScalesPerSlot(spec, !swapped, config.rows),
+                        areFactorsInBulk(spec, !swapped)) +
+         getScaleStride(
+             parts * getScalesPerSlot(spec, swapped, config.cols / parts),
+             areFactorsInBulk(spec, swapped));
 }
 
 /// What 512 registers, one of each warpgroup's threads, are divided into, in
@@ -151,18 +171,18 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     return failure();
   MatmulLayout layout(spec, config);
   bool swapped = config.getSwapAb();
-  const OperandSpec &rowSpec = swapped ? spec.b : spec.a;
   const OperandSpec &colSpec = swapped ? spec.a : spec.b;
-  layout.rowScales = getScalesPerSlot(rowSpec.scale, config.getRows());
+  layout.rowScales = getScalesPerSlot(spec, !swapped, config.getRows());
   int64_t partCols = spec.getResultCols(config.getCols());
   layout.colScales =
-      getScalesPerSlot(colSpec.scale, partCols) * (config.getCols() / partCols);
+      getScalesPerSlot(spec, swapped, partCols) * (config.getCols() / partCols);
   layout.rowScalesInBulk = areFactorsInBulk(spec, !swapped);
   layout.colScalesInBulk = areFactorsInBulk(spec, swapped);
   layout.rowScaleStride =
       getScaleStride(layout.rowScales, layout.rowScalesInBulk);
   layout.colScaleStride =
       getScaleStride(layout.colScales, layout.colScalesInBulk);
+  layout.factorsBefore = mayBeginBefore(spec, /*ofA=*/true);
   layout.threads = (config.getConsumers() + 1) * 128;
   std::tie(layout.producerRegisters, layout.consumerRegisters) =
       getRegisters(spec, config.getConsumers());

@@ -47,6 +47,8 @@ struct MatmulLayout {
   /// Whether bulk copies bring them, and bytes from one slot to the next.
   bool rowScalesInBulk = false, colScalesInBulk = false;
   int64_t rowScaleStride = 0, colScaleStride = 0;
+  /// Whether those of A may begin up to three rows before the tile.
+  bool factorsBefore = false;
   int64_t offsetRows, offsetCols, offsetStaging, offsetRowScales,
       offsetColScales, offsetBarriers, offsetGroups;
   int64_t sharedBytes;
@@ -72,6 +74,9 @@ private:
 /// alignments a warp copies, as those of 128x128 elements, of which there are
 /// few.
 bool areFactorsInBulk(const MatmulSpec &spec, bool ofA);
+
+/// Into how many bulk copies so many factors of a slot go.
+int64_t getFactorBoxes(int64_t factors);
 
 /// Bytes of the factors along K in a slot of the ring.
 int64_t getFactorBytes(const MatmulSpec &spec, const TileConfig &config);

@@ -87,13 +87,23 @@ static void copyFactors(const MatmulContext &kernel, bool ofA, const Tile &tile,
   if (slot.firstK)
     k = b.add(k, b.div(slot.firstK, layout.rows.getBlockK()));
   SmallVector<Value> coordinates{ofA ? tile.m : tile.n, k};
+  if (ofA && layout.factorsBefore)
+    coordinates.front() = b.bitAnd(tile.m, -4);
   if (kernel.spec.hasBatch(name))
     coordinates.push_back(tile.batch);
   int64_t stride = ofRows ? layout.rowScaleStride : layout.colScaleStride;
   int64_t offset = ofRows ? layout.offsetRowScales : layout.offsetColScales;
+  int64_t factors = ofRows ? layout.rowScales : layout.colScales;
+  int64_t boxes = getFactorBoxes(factors), box = factors / boxes;
   Value place = b.add(b.mul(slot.position.stage, stride), offset);
-  bulkLoad(b, kernel.getParam(tile, name, ".map"),
-           b.offset(kernel.shared, place), slot.barrier, coordinates);
+  Value first = coordinates.front();
+  for (int64_t i = 0; i < boxes; ++i) {
+    if (i > 0)
+      coordinates.front() = b.add(first, i * box);
+    bulkLoad(b, kernel.getParam(tile, name, ".map"),
+             b.offset(kernel.shared, i > 0 ? b.add(place, i * box * 4) : place),
+             slot.barrier, coordinates);
+  }
 }
 
 void fp8::buildOperandProducer(const MatmulContext &kernel,

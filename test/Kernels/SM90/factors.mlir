@@ -64,3 +64,27 @@ func.func @cut_blocks(%a: !a, %b: !b) -> tensor<256x512xbf16> {
 // CHECK: arith.select %[[IN_FIRST]]
 // CHECK: %[[IN_FIRST:.*]] = arith.cmpi ult, %{{.*}}, %c64_i32
 // CHECK: arith.select %[[IN_FIRST]]
+
+// -----
+
+// Rows of a group begin anywhere, and bulk copies at multiples of four factors:
+// they bring four more, and 260 take two.
+
+!a = !fp8.scaled<512x1024xf8E4M3FN, block = [1, 128], scale = f32>
+!b = !fp8.scaled<4x512x1024xf8E4M3FN, block = [1, 128, 128], scale = f32>
+func.func @of_groups(%codes: tensor<512x1024xf8E4M3FN>, %stored: tensor<8x512xf32>, %b: !b, %offsets: tensor<5xi32>) -> tensor<512x512xbf16> {
+  %empty = tensor.empty() : tensor<512x8xf32>
+  %factors = linalg.transpose ins(%stored : tensor<8x512xf32>) outs(%empty : tensor<512x8xf32>) permutation = [1, 0]
+  %a = fp8.assemble %codes, %factors : tensor<512x1024xf8E4M3FN>, tensor<512x8xf32> -> !a
+  %0 = fp8.grouped_matmul %a, %b offsets(%offsets : tensor<5xi32>)
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 256, tile_n = 64, stages = 3>} : !a, !b -> tensor<512x512xbf16>
+  return %0 : tensor<512x512xbf16>
+}
+
+// CHECK: name = "scale_a", element = f32, rank = 2, access = read, alignment = 16
+// CHECK-SAME: #fp8_gpu.tensor_map<1, box = [160, 1], swizzle = 0, l2 = 128>
+// CHECK-LABEL: llvm.func @fp8_matmul
+// 320 times 128 bytes of both, and 320 factors.
+// CHECK: nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c42240_i32
+// CHECK-COUNT-4: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK-NOT: nvvm.cp.async.bulk.tensor.shared.cluster.global

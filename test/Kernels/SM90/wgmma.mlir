@@ -56,7 +56,11 @@ func.func @promote(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   return %0 : tensor<?x4096xbf16>
 }
 
+// The first block's products are the first sums.
+
 // CHECK-LABEL: llvm.func @fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_promote
+// CHECK-COUNT-2: D[<f32>, <zero>]
+// CHECK-NOT: arith.addf
 // CHECK: D[<f32>, <zero>]
 // CHECK: %[[FIRST:.*]] = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.wait_group.sync.aligned 0;"
 // CHECK: %[[TERM:.*]] = llvm.extractvalue %[[FIRST]][0]

@@ -208,8 +208,11 @@ struct MatmulSpec : KernelSpec {
     return a.scale == b.scale && fp8::isMicroscaled(a.scale);
   }
   bool isScaled() const { return a.scale != ScaleBlock::None; }
-  /// How many factors of A, or of B, that change along K lie side by side
-  /// wherever one of them is a row's: they can be copied together.
+  /// Whether factors of A, or of B, that change along K have their rows
+  /// innermost, and a multiple of four of them.
+  bool areFactorsInFours(bool ofA) const;
+  /// How many of them a tile finds side by side at its first row and each that
+  /// follows: they can be copied together.
   int64_t getFactorWidth(bool ofA) const;
 
   /// Instructions for an element of the epilogue beyond those of a plain store,
