@@ -31,6 +31,10 @@ private:
   SmallVector<TileConfig> getConfigs() const;
   GemmConfigAttr getAttr(const TileConfig &config) const;
   static int64_t countTiles(ArrayRef<int64_t> extents, int64_t width);
+  /// Rows of a group that has such a share of the mean.
+  int64_t getRowsOfGroup(double share) const;
+  /// The tiles that all groups of rows may be expected to have.
+  double countTilesOfGroups(int64_t width) const;
   void addConfigs(bool swapped, SmallVectorImpl<TileConfig> &configs) const;
   /// Slabs that bulk copies store of a wave.
   int64_t getSlabs(const TileConfig &config) const;
@@ -58,6 +62,9 @@ private:
   /// Of each result; the sums of these.
   SmallVector<int64_t> ms, ns;
   int64_t m, n, k, batch, kBlocks, resultBytes;
+  /// How many groups the rows are of: then `ms` are those of a small one and of
+  /// a large one.
+  int64_t groupsOfRows = 1;
   bool storesInBulk;
 };
 

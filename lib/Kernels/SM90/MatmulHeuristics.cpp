@@ -24,6 +24,12 @@ static constexpr int64_t kFewRows = 32;
 /// not issues at half the rate. Below, moving the sums costs more than that.
 static constexpr int64_t kMostUnrolled = 3200;
 
+/// Of an element, from which on waves share the code if each is stored at once.
+/// With nothing but a barrier between two waves ptxas computes the functions of
+/// both before it stores the first, and while a warp does so the other
+/// warpgroup's products wait: tiles of 128x128 took up to 1.27 times as long.
+static constexpr int64_t kManyOfElement = 8;
+
 static bool isFitting(const MatmulSpec &spec, GemmConfigAttr config,
                       GPUTargetAttr target) {
   std::string reason;
@@ -44,8 +50,12 @@ static GemmConfigAttr withSchedule(GemmConfigAttr config, int64_t group,
 
 GemmEpilogue fp8::getMatmulEpilogue(const MatmulSpec &spec, int64_t waves,
                                     int64_t cols, bool storesInBulk) {
-  int64_t instructions = spec.getEpilogueInstructions() * waves * cols / 2;
-  bool isLooped = instructions > kMostUnrolled && storesInBulk && waves > 1;
+  int64_t ofElement = spec.getEpilogueInstructions();
+  int64_t bytes =
+      spec.getResultCols(cols) * spec.resultType.getIntOrFloatBitWidth() / 8;
+  bool isMany = ofElement * waves * cols / 2 > kMostUnrolled ||
+                (ofElement >= kManyOfElement && getStoreBytes(bytes) >= bytes);
+  bool isLooped = isMany && storesInBulk && waves > 1;
   return isLooped ? GemmEpilogue::Looped : GemmEpilogue::Unrolled;
 }
 
