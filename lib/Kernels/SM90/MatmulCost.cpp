@@ -65,13 +65,13 @@ static const Constants &getConstants(const MatmulSpec &spec) {
 static constexpr int64_t kMostRepeated = 4;
 /// Multiprocessors that clusters of 4 and 8 reach.
 static constexpr int64_t kReached4 = 120, kReached8 = 104;
-/// Clocks that an instruction of an epilogue takes each scheduler: of the one
-/// warp that it has of a tile with ping-pong, and of those of all warpgroups,
-/// which share what they fetch and do not all come to it at once; and what it
-/// takes from the tensor core meanwhile. From times of bias, GELU and quantize
-/// on 36 random shapes with M >= 1024; the fit's matmuls have no epilogues.
-static constexpr double kIssueOfOne = 1.7, kIssueOfAll = 0.33,
-                        kIssueDisturbance = 0.15;
+/// Clocks that an instruction of an epilogue takes each scheduler: of its own
+/// warpgroup's time, and of the tensor core's meanwhile, with which it shares
+/// the register file. And those of a slab of a wave that is less than 64 bytes
+/// wide, as rows of 144 columns in 8 bits are stored in. From 1,659 times of
+/// bias, GELU and quantize on 130 random shapes with M >= 1024; the fit's
+/// matmuls have none of these.
+static constexpr double kIssue = 0.5, kNarrowSlab = 200;
 
 /// Close to the largest: what is limited by one resource is slowed down by
 /// others a little.
@@ -179,7 +179,11 @@ double MatmulConfigs::getStoreClocks(const TileConfig &config) const {
   double slabs = config.staging > 2    ? 1
                  : config.staging == 1 ? c.OneBuffer * getSlabs(config)
                                        : getSlabs(config);
-  return c.Store + c.Slab * config.getWaves() * slabs;
+  // Of 16 bits they are that narrow in narrow tiles only.
+  bool isNarrow =
+      resultBytes == 1 && getStoreBytes(spec.getResultCols(config.cols)) < 64;
+  return c.Store +
+         (c.Slab + (isNarrow ? kNarrowSlab : 0)) * config.getWaves() * slabs;
 }
 
 double MatmulConfigs::getClocks(const TileConfig &config) const {
@@ -241,13 +245,11 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
   // The ring is filled meanwhile.
   double issue =
       double(config.rows * config.cols) * spec.getEpilogueInstructions() / 128;
-  double epilogue = getStoreClocks(config) +
-                    issue * (config.isPingPong() ? kIssueOfOne : kIssueOfAll);
+  double epilogue = getStoreClocks(config) + kIssue * issue;
   double loop = kBlocksOfPart * getBlockClocks(config, activeBlocks);
   double consume = rounds * (loop + epilogue) - epilogue;
   if (config.isPingPong())
-    consume = rounds *
-              std::max(loop + kIssueDisturbance * issue, (loop + epilogue) / 2);
+    consume = rounds * std::max(loop + kIssue * issue, (loop + epilogue) / 2);
   double produce = kBlocksOfPart * (worstFeed + (rounds - 1) * feed);
   double compute = combine({consume, produce}) + epilogue;
 
