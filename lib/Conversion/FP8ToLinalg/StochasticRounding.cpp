@@ -5,45 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Philox4x32-10 of Salmon et al., Parallel random numbers: as easy as 1, 2, 3
-// (2011): ten rounds of two products and some exclusive ors make four words of
-// a key and a counter. No state goes from one element to the next, so that
-// elements are rounded in any order, on any target, alike.
-//
-//===----------------------------------------------------------------------===//
 
 #include "FP8ToLinalg.h"
-#include "fp8/IR/ScalarBuilder.h"
+#include "fp8/IR/Philox.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-static constexpr int kRounds = 10;
-
-static SmallVector<Value> buildPhilox(ScalarBuilder &b,
-                                      SmallVector<Value> counter,
-                                      SmallVector<Value> key) {
-  auto multiply = [&](uint32_t factor, Value word) {
-    auto product =
-        arith::MulUIExtendedOp::create(b, b.i32(int32_t(factor)), word);
-    return std::pair(product.getLow(), product.getHigh());
-  };
-  auto mix = [&](Value x, Value y, Value z) -> Value {
-    return arith::XOrIOp::create(b, arith::XOrIOp::create(b, x, y), z);
-  };
-  for (int round = 0; round < kRounds; ++round) {
-    if (round != 0) {
-      key[0] = arith::AddIOp::create(b, key[0], b.i32(int32_t(0x9e3779b9)));
-      key[1] = arith::AddIOp::create(b, key[1], b.i32(int32_t(0xbb67ae85)));
-    }
-    auto [low0, high0] = multiply(0xd2511f53, counter[0]);
-    auto [low1, high1] = multiply(0xcd9e8d57, counter[2]);
-    counter = {mix(high1, counter[1], key[0]), low1,
-               mix(high0, counter[3], key[1]), low0};
-  }
-  return counter;
-}
 
 /// One of four values, by the two bits of `index`.
 static Value selectOfFour(ScalarBuilder &b, ArrayRef<Value> values,
