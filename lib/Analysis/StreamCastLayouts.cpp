@@ -67,35 +67,67 @@ LogicalResult StreamLayouts::addScale(ComputeScaleOp op, std::string &reason) {
   return success();
 }
 
-StreamLayout StreamLayouts::getFactors(ScaledType type) const {
-  return getBlocks(type.getBlock(), type.getRank());
+StreamLayout StreamLayouts::getFactors(ScaledType type,
+                                       const StreamLayout &codes) {
+  StreamLayout factors = codes;
+  for (auto [dim, extent] : llvm::zip_equal(factors.dims, type.getBlock())) {
+    factors.block[dim] = extent;
+    if (extent == kWhole)
+      dim = -1;
+  }
+  return factors;
+}
+
+/// A rotation is along the rows or the columns of the domain, in the blocks of
+/// 16 that both have.
+LogicalResult StreamLayouts::addHadamard(HadamardOp op, std::string &reason) {
+  StreamLayout layout = getFull();
+  if (const StreamLayout *known = lookup(op.getSource())) {
+    layout = *known;
+  } else if (!isDomain(op.getSource().getType().getShape())) {
+    reason = "expected a rotation of the domain";
+    return failure();
+  }
+  auto rank = static_cast<int64_t>(domain.size());
+  if (!layout.isFull() || layout.dims.back() < std::max<int64_t>(0, rank - 2)) {
+    reason = "expected a rotation along one of the last two dimensions";
+    return failure();
+  }
+  if (failed(read(op.getSourceMutable(), layout, reason)))
+    return failure();
+  values[op.getResult()] = layout;
+  return success();
 }
 
 LogicalResult StreamLayouts::addQuantize(QuantizeOp op, std::string &reason) {
   ScaledType type = op.getResult().getType();
-  if (!isDomain(type.getShape())) {
-    reason = "expected a quantize of the domain";
-    return failure();
-  }
   if (op.isUnresolved()) {
     reason = "expected a quantize that has a scale";
     return failure();
   }
-  if (op.getSeed()) {
-    // The numbers go by the element's place in the tensor, which a tile of it
-    // does not know.
-    reason = "expected a quantize that rounds to nearest";
+  // What has been transposed here is quantised as it lies.
+  StreamLayout codes = getFull();
+  if (const StreamLayout *known = lookup(op.getSource());
+      known && known->isFull()) {
+    codes = *known;
+  } else if (!isDomain(type.getShape())) {
+    reason = "expected a quantize of the domain";
     return failure();
   }
-  StreamLayout full = getFull();
-  StreamLayout blocks = getFactors(type);
-  if (failed(read(op.getSourceMutable(), full, reason)) ||
-      failed(read(op.getScaleMutable()[0], blocks, reason)) ||
-      failed(read(op.getScaleInvMutable()[0], blocks, reason)) ||
+  StreamLayout factors = getFactors(type, codes);
+  if (failed(read(op.getSourceMutable(), codes, reason)) ||
+      failed(read(op.getScaleMutable()[0], factors, reason)) ||
+      failed(read(op.getScaleInvMutable()[0], factors, reason)) ||
       (op.getTensorScaleInv() &&
        failed(read(op.getTensorScaleInvMutable()[0], getSingle(), reason))))
     return failure();
-  values[op.getResult()] = full;
+  if (op.getSeed()) {
+    StreamLayout words = getSingle();
+    words.dims = {-1};
+    if (failed(read(op.getSeedMutable()[0], words, reason)))
+      return failure();
+  }
+  values[op.getResult()] = codes;
   return success();
 }
 
@@ -144,7 +176,7 @@ LogicalResult StreamLayouts::addAssemble(AssembleOp op, std::string &reason) {
   }
   StreamLayout full = getFull();
   if (failed(read(op.getPayloadMutable(), full, reason)) ||
-      failed(read(op.getScaleInvMutable(), getFactors(type), reason)) ||
+      failed(read(op.getScaleInvMutable(), getFactors(type, full), reason)) ||
       (op.getTensorScaleInv() &&
        failed(read(op.getTensorScaleInvMutable()[0], getSingle(), reason))))
     return failure();
@@ -160,14 +192,7 @@ LogicalResult StreamLayouts::addDisassemble(DisassembleOp op,
     return failure();
   }
   StreamLayout codes = *known;
-  StreamLayout factors{codes.dims, SmallVector<int64_t>(domain.size())};
-  for (auto [dim, extent] :
-       llvm::zip_equal(factors.dims, op.getSource().getType().getBlock())) {
-    factors.block[dim] = extent;
-    if (extent == kWhole)
-      dim = -1;
-  }
-  values[op.getScaleInv()] = factors;
+  values[op.getScaleInv()] = getFactors(op.getSource().getType(), codes);
   if (op.getTensorScaleInv()) {
     values[op.getTensorScaleInv()] = getSingle();
   }

@@ -99,7 +99,7 @@ LogicalResult StreamLayouts::read(OpOperand &operand, StreamLayout layout,
 
 SmallVector<int64_t> StreamLayouts::getOwnDomain(Operation *op) {
   return llvm::TypeSwitch<Operation *, SmallVector<int64_t>>(op)
-      .Case<AmaxOp, QuantizeOp>([](auto op) {
+      .Case<AmaxOp, HadamardOp, QuantizeOp>([](auto op) {
         return llvm::to_vector(
             cast<RankedTensorType>(op.getSource().getType()).getShape());
       })
@@ -195,6 +195,11 @@ static LogicalResult checkBody(Block &body, std::string &reason) {
     }
   }
   return success();
+}
+
+bool fp8::goesByPlace(Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  return isa<HadamardOp>(op) || (quantize && quantize.getSeed());
 }
 
 LogicalResult StreamLayouts::checkReduction(const StreamLayout &result,
@@ -386,6 +391,7 @@ LogicalResult StreamLayouts::add(Operation *op, std::string &reason) {
       .Case([&](linalg::TransposeOp op) { return addTranspose(op, reason); })
       .Case([&](AmaxOp op) { return addAmax(op, reason); })
       .Case([&](ComputeScaleOp op) { return addScale(op, reason); })
+      .Case([&](HadamardOp op) { return addHadamard(op, reason); })
       .Case([&](QuantizeOp op) { return addQuantize(op, reason); })
       .Case([&](DisassembleOp op) { return addDisassemble(op, reason); })
       .Case([&](DequantizeOp op) { return addDequantize(op, reason); })

@@ -7,12 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "TargetLookup.h"
+#include "fp8/Analysis/StreamLayouts.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/IR/FP8Types.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Kernels/TuningTable.h"
 #include "llvm/Support/DebugLog.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #define DEBUG_TYPE "fp8-select-kernels"
 
@@ -155,15 +157,25 @@ LogicalResult SelectKernelsPass::select(KernelOpInterface op,
   return success();
 }
 
-/// What reads and writes whole tensors, and has no kernel and no interface that
-/// could say so.
+/// Casts with a seed and rotations have kernels in streams; outside of them
+/// nothing else says why they have none.
 static void remarkLoops(ModuleOp module) {
-  module.walk([](Operation *op) {
-    auto quantize = dyn_cast<QuantizeOp>(op);
-    if (quantize && quantize.getSeed())
-      op->emitRemark() << "no kernel: codes are rounded stochastically";
-    else if (isa<HadamardOp>(op))
-      op->emitRemark() << "no kernel: " << op->getName() << " has none";
+  module.walk<WalkOrder::PreOrder>([](Operation *op) {
+    if (isa<StreamOp>(op))
+      return WalkResult::skip();
+    if (!goesByPlace(op))
+      return WalkResult::advance();
+    StreamLayouts layouts(StreamLayouts::getOwnDomain(op));
+    size_t rank = layouts.getDomain().size();
+    std::string reason;
+    if (rank == 0 || rank > 3)
+      reason = llvm::formatv("expected a domain of one to three dimensions, "
+                             "but got {0}",
+                             rank);
+    else if (succeeded(layouts.add(op, reason)))
+      reason = "expected a fp8.stream around it";
+    op->emitRemark() << "no kernel: " << reason;
+    return WalkResult::advance();
   });
 }
 

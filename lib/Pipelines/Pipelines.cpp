@@ -155,8 +155,11 @@ static void buildFusionPipeline(OpPassManager &pm,
   if (options.evaluateConstants)
     pm.addPass(createEvaluateConstantsPass());
   // What is left to pass over memory for, once the rest is known.
-  if (isGPU)
-    addFuncPass(pm, createFormStreamsPass());
+  if (isGPU) {
+    FormStreamsPassOptions streams;
+    streams.byPlace = true;
+    addFuncPass(pm, createFormStreamsPass(streams));
+  }
   if (!isGPU && !chip.empty()) {
     SelectSumsPassOptions sums;
     sums.chip = chip.str();

@@ -53,7 +53,9 @@ void SelectSumsPass::buildSelection(OpPassManager &pm) const {
   options.target = chip;
   options.kernelTable = table;
   addFuncPass(pm, createFuseCastsPass());
-  addFuncPass(pm, createFormStreamsPass());
+  FormStreamsPassOptions streams;
+  streams.byPlace = true;
+  addFuncPass(pm, createFormStreamsPass(streams));
   buildGPUSelectionPipeline(pm, options);
   pm.addPass(createGroupMatmulsPass());
 }

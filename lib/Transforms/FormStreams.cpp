@@ -325,7 +325,7 @@ struct FormStreamsPass : fp8::impl::FormStreamsPassBase<FormStreamsPass> {
   }
 
   void form(Block &block) {
-    StreamClusters clusters(block);
+    StreamClusters clusters(block, byPlace);
     if (clusters.isEmpty())
       return;
     for (Operation *op : clusters.getOrder())

@@ -20,7 +20,8 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-StreamClusters::StreamClusters(Block &block) : block(block) {
+StreamClusters::StreamClusters(Block &block, bool byPlace)
+    : block(block), byPlace(byPlace) {
   Operation *lastEffect = nullptr;
   for (Operation &op : block) {
     places.try_emplace(&op, places.size());
@@ -135,8 +136,8 @@ static bool waitsForAll(Operation *op, const StreamLayouts &layouts) {
 
 /// What streams are made of.
 static bool isMember(Operation *op) {
-  return isa<AmaxOp, QuantizeOp, ComputeScaleOp, DequantizeOp, TransposeOp,
-             linalg::GenericOp>(op);
+  return isa<AmaxOp, QuantizeOp, ComputeScaleOp, DequantizeOp, HadamardOp,
+             TransposeOp, linalg::GenericOp>(op);
 }
 
 bool fp8::isVector(Value value) {
@@ -286,13 +287,16 @@ StreamClusters::getRelated(ArrayRef<Operation *> ops) const {
 /// What a pass begins with, though a copy in another order needs others that
 /// read the same codes.
 static bool isSeed(Operation *op) {
-  return isa<AmaxOp, QuantizeOp, DequantizeOp, TransposeOp, linalg::GenericOp>(
-      op);
+  return isa<AmaxOp, QuantizeOp, DequantizeOp, HadamardOp, TransposeOp,
+             linalg::GenericOp>(op);
 }
 
 bool StreamClusters::tryBegin(ArrayRef<Operation *> ops) {
   Operation *op = ops.back();
-  SmallVector<int64_t> domain = StreamLayouts::getOwnDomain(op);
+  // What is transposed first goes through memory as it was before.
+  auto turned = llvm::find_if(ops, llvm::IsaPred<linalg::TransposeOp>);
+  SmallVector<int64_t> domain =
+      StreamLayouts::getOwnDomain(turned == ops.end() ? op : *turned);
   if (!isSeed(op) || domain.empty() || domain.size() > 3)
     return false;
   StreamLayouts own(domain);
@@ -350,34 +354,57 @@ bool StreamClusters::place(ArrayRef<Operation *> ops) {
   return tryBegin(ops);
 }
 
+/// Whether `op` is only there for rotations along what were columns before.
+static bool isForRotations(Operation *op) {
+  return isa<linalg::TransposeOp>(op) && !op->use_empty() &&
+         llvm::all_of(op->getUsers(), [&](Operation *user) {
+           return isa<HadamardOp>(user) && user->getBlock() == op->getBlock();
+         });
+}
+
+bool StreamClusters::isSource(Operation *op) const {
+  return isa<DequantizeOp>(op) ||
+         (byPlace && (isa<HadamardOp>(op) || isForRotations(op)));
+}
+
 SmallVector<Operation *> StreamClusters::getSources(Operation *op) const {
   llvm::SetVector<Operation *> sources;
-  for (Value operand : op->getOperands())
-    if (auto source = operand.getDefiningOp<DequantizeOp>();
-        source && source->getBlock() == &block)
-      sources.insert(source);
+  std::function<void(Operation *)> visit = [&](Operation *reader) {
+    for (Value operand : reader->getOperands())
+      if (Operation *source = operand.getDefiningOp();
+          source && source->getBlock() == &block && isSource(source)) {
+        visit(source);
+        sources.insert(source);
+      }
+  };
+  visit(op);
   return sources.takeVector();
 }
 
 void StreamClusters::add(Operation *op) {
   // Who reads it has a place for it.
-  if (isa<DequantizeOp>(op) &&
-      llvm::all_of(op->getUsers(), [&](Operation *user) {
+  if (isSource(op) && llvm::all_of(op->getUsers(), [&](Operation *user) {
         return user->getBlock() == &block && isMember(user);
       }))
     return;
-  if (isMember(op)) {
-    SmallVector<Operation *> sources = getSources(op), ops = sources;
-    ops.push_back(op);
+  if (!isMember(op))
+    return;
+  SmallVector<Operation *> sources = getSources(op), ops = sources;
+  ops.push_back(op);
+  if (byPlace || !goesByPlace(op)) {
     if (place(ops))
       return;
-    // Numbers for an operation that is not in a pass with them.
-    for (Operation *source : sources)
-      if (!clusterOf.contains(source))
-        place(source);
-    if (!sources.empty())
-      place(op);
+    // With what has been transposed in memory.
+    llvm::erase_if(ops, llvm::IsaPred<linalg::TransposeOp>);
+    if (ops.size() <= sources.size() && place(ops))
+      return;
   }
+  // Numbers for an operation that is not in a pass with them.
+  for (Operation *source : sources)
+    if (!isa<linalg::TransposeOp>(source) && !clusterOf.contains(source))
+      place(source);
+  if (!sources.empty() && (byPlace || !goesByPlace(op)))
+    place(op);
 }
 
 //===----------------------------------------------------------------------===//

@@ -29,13 +29,14 @@ size_t countTensors(ArrayRef<Operation *> ops, const StreamLayouts &layouts);
 /// those that read the same tensor, or what another of the group computes. A
 /// dequantise that several groups read is copied into each, as codes are less
 /// to read than numbers, and so is light arithmetic on what is no more to read
-/// than its result.
+/// than its result, and a rotation. What goes by an element's place takes part
+/// only `byPlace`.
 class StreamClusters {
 public:
   /// In program order.
   using Cluster = SmallVector<Operation *>;
 
-  explicit StreamClusters(Block &block);
+  explicit StreamClusters(Block &block, bool byPlace = false);
 
   bool isEmpty() const { return clusterOf.empty(); }
   /// The operations of the block in an order in which each cluster's stand
@@ -55,7 +56,9 @@ private:
   /// The clusters that compute or read what one of `ops` reads, the latest
   /// first.
   SmallVector<unsigned> getRelated(ArrayRef<Operation *> ops) const;
-  /// The dequantises that `op` reads.
+  /// Whether each cluster that reads what `op` computes has `op` itself.
+  bool isSource(Operation *op) const;
+  /// Those of what `op` reads, and of what they read, the first one first.
   SmallVector<Operation *> getSources(Operation *op) const;
   void copySources();
   void copyProducers();
@@ -74,6 +77,7 @@ private:
   SmallVector<Operation *> getDependencies(Operation *op) const;
 
   Block &block;
+  bool byPlace;
   /// None for what has turned out to be no pass.
   SmallVector<Cluster> clusters;
   SmallVector<StreamLayouts> layouts;

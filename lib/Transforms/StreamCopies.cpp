@@ -15,23 +15,25 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// A dequantise stands in the first cluster that reads it, and as a copy in all
-/// others.
+/// A dequantise, or a rotation, stands in the first cluster that reads it, and
+/// as a copy in all others.
 void StreamClusters::copySources() {
-  for (auto [number, cluster] : llvm::enumerate(clusters))
+  for (auto [number, cluster] : llvm::enumerate(clusters)) {
+    IRMapping copies;
+    SmallVector<Value> copied;
     for (Operation *&op : cluster) {
-      unsigned home = clusterOf.lookup(op);
-      if (home == number)
+      if (clusterOf.lookup(op) == number)
         continue;
       OpBuilder b(op);
-      Operation *copy = b.clone(*op);
-      op->getResult(0).replaceUsesWithIf(
-          copy->getResult(0), [&](OpOperand &use) {
-            return llvm::is_contained(clusters[number], use.getOwner());
-          });
-      op = copy;
-      clusterOf[copy] = number;
+      copied.push_back(op->getResult(0));
+      op = b.clone(*op, copies);
+      clusterOf[op] = number;
     }
+    for (Value value : copied)
+      value.replaceUsesWithIf(copies.lookup(value), [&](OpOperand &use) {
+        return llvm::is_contained(clusters[number], use.getOwner());
+      });
+  }
 }
 
 /// What one operation of arithmetic costs beside a load, roughly; nothing for

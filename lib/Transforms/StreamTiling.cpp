@@ -54,6 +54,10 @@ LogicalResult StreamTiling::analyze(std::string &reason) {
     return failure();
   }
   for (Operation &op : stream.getBody().front().without_terminator()) {
+    if (goesByPlace(&op)) {
+      reason = "what goes by places in the whole tensor";
+      return failure();
+    }
     if (failed(layouts.add(&op, reason)))
       return failure();
     for (OpOperand *operand : getInputs(op)) {

@@ -36,7 +36,8 @@ func.func @given(%x: !x, %amax: tensor<32x2xf32>, %all: !one) -> !q {
   return %q : !q
 }
 
-// Random numbers go by a place that a tile does not know.
+// Random numbers go by a place that a tile does not know; a kernel does
+// (form-streams-by-place.mlir).
 
 // CHECK-LABEL: func.func @seed
 // CHECK-NOT:   fp8.quantize

@@ -80,6 +80,7 @@ private:
   LogicalResult addTranspose(linalg::TransposeOp op, std::string &reason);
   LogicalResult addAmax(AmaxOp op, std::string &reason);
   LogicalResult addScale(ComputeScaleOp op, std::string &reason);
+  LogicalResult addHadamard(HadamardOp op, std::string &reason);
   LogicalResult addQuantize(QuantizeOp op, std::string &reason);
   LogicalResult addDequantize(DequantizeOp op, std::string &reason);
   LogicalResult addTranspose(TransposeOp op, std::string &reason);
@@ -90,8 +91,9 @@ private:
                      std::string &reason);
   /// Reads codes that are computed here, in any order, or are the domain's.
   LogicalResult readCodes(OpOperand &operand, std::string &reason);
-  /// That of the factors of codes, or of what else there is for their blocks.
-  StreamLayout getFactors(ScaledType type) const;
+  /// That of the factors of codes that lie as `codes`, or of what else there is
+  /// for their blocks.
+  static StreamLayout getFactors(ScaledType type, const StreamLayout &codes);
   /// What a pass over the domain knows before it has passed: reductions of
   /// whole rows and of blocks, or, as the last that it does, of whole columns
   /// and of all.
@@ -124,6 +126,11 @@ bool isPlaceArithmetic(Operation *op);
 
 /// Whether `op` measures or sums elements.
 bool isReduction(Operation *op);
+
+/// Whether what `op` computes of an element depends on the element's place in
+/// the tensor: on random numbers that go by it, or on the 16 that are rotated
+/// together.
+bool goesByPlace(Operation *op);
 
 } // namespace mlir::fp8
 

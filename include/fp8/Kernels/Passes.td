@@ -120,7 +120,8 @@ def SelectKernelsPass : Pass<"fp8-select-kernels", "::mlir::ModuleOp"> {
     so that tests and tables of measurements can pin one.
 
     An operation that no kernel computes stays as it is, with a remark that says
-    why; so do `fp8.hadamard` and an `fp8.quantize` with a seed, which none does.
+    why; so do `fp8.hadamard` and an `fp8.quantize` with a seed that are in no
+    stream.
 
     `every-candidate` repeats each operation with every config of the generator's
     table that fits it, instead of choosing: for tests of the table.

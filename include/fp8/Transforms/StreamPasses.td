@@ -35,8 +35,17 @@ def FormStreamsPass : Pass<"fp8-form-streams"> {
     number that two streams need, and that light arithmetic makes of what is no
     more to read, is computed in both. Operations move; the order of effects
     stays what it was.
+
+    With `by-place`, quantises with a seed, whose random numbers go by an
+    element's place in the tensor, and `fp8.hadamard`, whose 16 elements begin at
+    places, take part: kernels of a GPU know places, the tiles that
+    `fp8-tile-streams` cuts do not. A rotation, with a `linalg.transpose` in
+    front of it, is computed by each pass that reads it.
   }];
   let dependentDialects = ["::mlir::fp8::FP8Dialect"];
+  let options = [
+    Option<"byPlace", "by-place", "bool", /*default=*/"false",
+           "Take quantises with a seed, and rotations, along">];
   let statistics = [
     Statistic<"numFormed", "num-formed", "Streams formed">];
 }

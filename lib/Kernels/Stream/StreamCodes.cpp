@@ -29,33 +29,66 @@ static Value decodePair(KernelBuilder &b, Value both, Type type) {
       b, halves, LLVM::BitcastOp::create(b, bytes, both), /*relu=*/false, type);
 }
 
-/// The code (i32) of E2M1 that is nearest to an f32, for which sm_90 has no
-/// instruction.
-static Value encodeE2M1(KernelBuilder &b, Value number) {
-  Type i32 = b.getI32Type();
-  auto getBits = [&](Value value) {
-    return arith::BitcastOp::create(b, i32, value).getResult();
-  };
-  Value magnitude =
-      arith::MinNumFOp::create(b, math::AbsFOp::create(b, number), b.f32(6.0f));
-  // From 1 on, a bit of the mantissa is left: half of the last place that is
-  // kept, less one unit if it is even, carries into it.
-  Value bits = getBits(magnitude);
-  Value odd = b.bitAnd(b.shiftRight(bits, 22), 1);
-  Value rounded = b.add(b.add(bits, 0x1fffff), odd);
+static Value getBits(KernelBuilder &b, Value number) {
+  return arith::BitcastOp::create(b, b.getI32Type(), number);
+}
+
+/// The magnitude of a number as far as E2M1 goes; that of a NaN is the largest.
+static Value clampToE2M1(KernelBuilder &b, Value number) {
+  return arith::MinNumFOp::create(b, math::AbsFOp::create(b, number),
+                                  b.f32(6.0f));
+}
+
+/// A code without its sign is `large` from 1 on, where the place of the bits of
+/// an f32 is that of the codes but for a bias, and `small` below.
+static Value joinE2M1(KernelBuilder &b, Value number, Value magnitude,
+                      Value large, Value small) {
   constexpr int64_t bias = (127 - 1) * 2;
-  Value large = b.sub(b.shiftRight(rounded, 22), b.i32(bias));
-  // Below codes are multiples of a half, as are the last places of 2^22.
-  constexpr float base = 1 << 22;
-  Value shifted = arith::AddFOp::create(b, magnitude, b.f32(base));
-  Value small = b.sub(getBits(shifted), getBits(b.f32(base)));
   Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, magnitude,
                                         b.f32(1.0f));
-  Value code = b.select(isSmall, small, large);
-  Value sign = b.bitAnd(b.shiftRight(getBits(number), 28), 8);
+  Value code = b.select(isSmall, small, b.sub(large, b.i32(bias)));
+  Value sign = b.bitAnd(b.shiftRight(getBits(b, number), 28), 8);
   Value isNumber =
       arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, number, number);
   return b.select(isNumber, arith::OrIOp::create(b, code, sign), b.i32(7));
+}
+
+/// The code (i32) of E2M1 that is nearest to an f32, for which sm_90 has no
+/// instruction.
+static Value encodeE2M1(KernelBuilder &b, Value number) {
+  Value magnitude = clampToE2M1(b, number);
+  // From 1 on, a bit of the mantissa is left: half of the last place that is
+  // kept, less one unit if it is even, carries into it.
+  Value bits = getBits(b, magnitude);
+  Value odd = b.bitAnd(b.shiftRight(bits, 22), 1);
+  Value rounded = b.add(b.add(bits, 0x1fffff), odd);
+  // Below codes are multiples of a half, as are the last places of 2^22.
+  constexpr float base = 1 << 22;
+  Value shifted = arith::AddFOp::create(b, magnitude, b.f32(base));
+  Value small = b.sub(getBits(b, shifted), getBits(b, b.f32(base)));
+  return joinE2M1(b, number, magnitude, b.shiftRight(rounded, 22), small);
+}
+
+/// The code (i32) of E2M1 that a random word has for an f32: what is cut off,
+/// as a fraction of 2^24, is above the word's upper 24 bits if it carries with
+/// what they lack of all ones. The cvt.rs of sm_100a has 32 bits for the four
+/// numbers that it rounds, where each has 24 of its own here, so that it cannot
+/// give these codes.
+static Value encodeE2M1ByChance(KernelBuilder &b, Value number, Value random) {
+  Value magnitude = clampToE2M1(b, number);
+  Value rest = b.bitXor(random, b.i32(-1));
+  // 22 bits are cut off from 1 on, of which those below have no say.
+  Value large =
+      b.shiftRight(b.add(getBits(b, magnitude), b.shiftRight(rest, 10)), 22);
+  // Below in units of 2^-25, rounded up: an integer is below a number exactly
+  // if it is below the next integer.
+  Value units = LLVM::FCeilOp::create(b, b.getF32Type(),
+                                      b.mulF(magnitude, b.f32(0x1p25f)));
+  Value small =
+      b.shiftRight(b.add(LLVM::FPToUIOp::create(b, b.getI32Type(), units),
+                         b.shiftRight(rest, 8)),
+                   24);
+  return joinE2M1(b, number, magnitude, large, small);
 }
 
 static Value joinHalves(KernelBuilder &b, Value low, Value high) {
@@ -63,21 +96,42 @@ static Value joinHalves(KernelBuilder &b, Value low, Value high) {
                               arith::ShLIOp::create(b, high, b.i32(16)));
 }
 
+Value fp8::joinCodes(KernelBuilder &b, ArrayRef<Value> codes) {
+  auto joinTwo = [&](Value first, Value second) -> Value {
+    return arith::OrIOp::create(b, first,
+                                arith::ShLIOp::create(b, second, b.i32(8)));
+  };
+  return joinHalves(b, joinTwo(codes[0], codes[1]),
+                    joinTwo(codes[2], codes[3]));
+}
+
 SmallVector<Value> fp8::encode(KernelBuilder &b, ArrayRef<Value> numbers,
                                Type type) {
-  auto encodeHalf = [&](ArrayRef<Value> two) -> Value {
-    if (isa<Float4E2M1FNType>(type))
-      return arith::OrIOp::create(
-          b, encodeE2M1(b, two[0]),
-          arith::ShLIOp::create(b, encodeE2M1(b, two[1]), b.i32(8)));
-    return arith::ExtUIOp::create(b, b.getI32Type(),
-                                  encodePair(b, two[0], two[1], type));
-  };
   SmallVector<Value> words;
-  for (; !numbers.empty(); numbers = numbers.drop_front(4))
-    words.push_back(joinHalves(b, encodeHalf(numbers.take_front(2)),
-                               encodeHalf(numbers.slice(2, 2))));
+  for (; !numbers.empty(); numbers = numbers.drop_front(4)) {
+    if (isa<Float4E2M1FNType>(type)) {
+      words.push_back(joinCodes(
+          b, llvm::map_to_vector(numbers.take_front(4), [&](Value number) {
+            return encodeE2M1(b, number);
+          })));
+      continue;
+    }
+    auto encodeHalf = [&](Value first, Value second) -> Value {
+      return arith::ExtUIOp::create(b, b.getI32Type(),
+                                    encodePair(b, first, second, type));
+    };
+    words.push_back(joinHalves(b, encodeHalf(numbers[0], numbers[1]),
+                               encodeHalf(numbers[2], numbers[3])));
+  }
   return words;
+}
+
+SmallVector<Value> fp8::encodeByChance(KernelBuilder &b,
+                                       ArrayRef<Value> numbers,
+                                       ArrayRef<Value> random) {
+  return llvm::map_to_vector(llvm::zip_equal(numbers, random), [&](auto pair) {
+    return encodeE2M1ByChance(b, std::get<0>(pair), std::get<1>(pair));
+  });
 }
 
 SmallVector<Value> fp8::decode(KernelBuilder &b, ArrayRef<Value> words,

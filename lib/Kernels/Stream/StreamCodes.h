@@ -19,6 +19,13 @@ SmallVector<Value> encode(KernelBuilder &b, ArrayRef<Value> numbers, Type type);
 /// The numbers of such codes, f32.
 SmallVector<Value> decode(KernelBuilder &b, ArrayRef<Value> words, Type type);
 
+/// Codes of f4E2M1FN, each an i32, of numbers that are rounded to one of their
+/// two neighbours by a random word, i32, for each, as fp8.quantize does with a
+/// seed; and four of them as a word.
+SmallVector<Value> encodeByChance(KernelBuilder &b, ArrayRef<Value> numbers,
+                                  ArrayRef<Value> random);
+Value joinCodes(KernelBuilder &b, ArrayRef<Value> codes);
+
 /// Eight codes of f4E2M1FN, four to each of two words, as they share bytes in
 /// memory; and the converse.
 Value gatherCodes(KernelBuilder &b, Value first, Value second);

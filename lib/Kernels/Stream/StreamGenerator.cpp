@@ -9,6 +9,7 @@
 #include "StreamGenerator.h"
 #include "../Blocks/KernelSignature.h"
 #include "StreamKernel.h"
+#include "fp8/IR/Philox.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -304,17 +305,28 @@ public:
     double tiles = static_cast<double>(getExtent(spec.rows, 8192)) *
                    getExtent(spec.columns, 8192) * getExtent(spec.batch, 1) /
                    (256 * 128);
+    // Rotations and random words want registers beside what is loaded, which
+    // ptxas does not spill so.
+    bool readsWide = llvm::any_of(spec.inputs, [&](const auto &input) {
+      return spec.getBlock(input.layout).isFull() &&
+             getElementTypeOrSelf(input.argument.getType()).isF32();
+    });
+    if (spec.rotatesRows && readsWide)
+      addTile(8, lanes, 8, 1);
+    else if (spec.draws && !isTile)
+      addTile(4, lanes, 8, readsWide ? 2 : 3);
     if (spec.blockRows > 1 || (isTile && waits) ||
         (isTile && numFull == 1 && tiles < 600))
       addTile(8, lanes, 8, 2);
-    if (isTile && tiles < 2048)
+    if (isTile && tiles < 2048 && !spec.draws)
       addTile(4, lanes, 16, 2);
     else if (isTile && numFull == 1)
       addTile(8, lanes, 16, 1);
-    if (spec.blockRows == 1)
+    if (spec.blockRows == 1 && !spec.draws)
       addTile(4, lanes, 16, 2);
     addTile(8, lanes, 8, 2);
-    addTile(4, lanes, 8, 4);
+    if (!spec.draws)
+      addTile(4, lanes, 8, 4);
     addTile(2, lanes, 8, 4);
     if (spec.transposes) {
       // 64 rows fill the lines that are written, if a block has them.
@@ -359,6 +371,9 @@ public:
     if (spec.heldTensors > 1)
       os << "expected one tensor to be quantised by blocks of rows, but got "
          << spec.heldTensors;
+    else if (spec.rotatesRows && (spec.reducesRows || spec.heldRows > 1))
+      os << "expected no more to be measured than blocks, beside a rotation of "
+            "rows";
     else if (spec.reducesRows && spec.transposes)
       os << "expected whole rows that a tile has 64 of, to be transposed, but "
             "got "
@@ -404,6 +419,16 @@ public:
       return fail("expected at most {0} rows of a thread, for blocks of as "
                   "many, but got {1}",
                   spec.leastRows, config.getRows());
+    if (spec.rotatesRows &&
+        config.getRows() * 32 / config.getLanes() < HadamardOp::kSize)
+      return fail(
+          "expected {0} rows of a warp, which are rotated together, but "
+          "got {1}",
+          HadamardOp::kSize, config.getRows() * 32 / config.getLanes());
+    if (spec.drawsRows && config.getRows() % kPhiloxWords != 0)
+      return fail("expected a multiple of {0} rows of a thread, whose numbers "
+                  "are drawn together, but got {1}",
+                  kPhiloxWords, config.getRows());
     if (config.getLanes() * kChunk < spec.blockColumns)
       return fail("expected lanes for blocks of {0} columns, but got {1}",
                   spec.blockColumns, config.getLanes());

@@ -91,6 +91,10 @@ std::string StreamSpec::describe() const {
     os << " block " << blockRows << 'x' << blockColumns;
   if (reducesRows)
     os << " by row";
+  if (rotatesRows || rotatesColumns)
+    os << " rotate";
+  if (draws)
+    os << " by chance";
   return text;
 }
 
@@ -122,6 +126,14 @@ static bool isOfPlaces(BlockArgument argument) {
   return llvm::all_of(argument.getUses(), [](OpOperand &use) {
     auto generic = dyn_cast<linalg::GenericOp>(use.getOwner());
     return generic && isPlace(generic.getMatchingBlockArgument(&use));
+  });
+}
+
+/// Whether a tensor of integers is what random numbers are made from.
+static bool isSeed(BlockArgument argument) {
+  return llvm::all_of(argument.getUses(), [](OpOperand &use) {
+    auto quantize = dyn_cast<QuantizeOp>(use.getOwner());
+    return quantize && use.get() == quantize.getSeed();
   });
 }
 
@@ -159,7 +171,7 @@ static LogicalResult checkTypes(StreamSpec &spec, std::string &reason) {
   for (const StreamSpec::Input &input : spec.inputs) {
     Type element = getElementTypeOrSelf(input.argument.getType());
     if ((element.isInteger(32) || element.isInteger(64)) &&
-        isOfPlaces(input.argument))
+        (isOfPlaces(input.argument) || isSeed(input.argument)))
       continue;
     if (failed(check(element)) ||
         failed(checkPairs(spec, element, input.layout, reason)))
@@ -225,6 +237,28 @@ static LogicalResult addReductions(StreamSpec &spec, std::string &reason) {
       spec.leastRows = std::min(spec.leastRows, block.rows);
   }
   return success();
+}
+
+/// What of the body takes elements together that are beside or below each
+/// other.
+static void addPlaces(StreamSpec &spec) {
+  for (Operation &op : spec.getBody().without_terminator()) {
+    if (!goesByPlace(&op))
+      continue;
+    bool isOfRows = spec.isTransposed(*spec.layouts.lookup(op.getResult(0)));
+    if (!isa<HadamardOp>(op)) {
+      spec.draws = true;
+      spec.drawsRows |= isOfRows;
+    } else if (isOfRows) {
+      // Of a block a thread has some rows, or all, and its warp the others.
+      spec.rotatesRows = true;
+      spec.blockRows = std::max(spec.blockRows, HadamardOp::kSize);
+      spec.leastRows = std::min(spec.leastRows, HadamardOp::kSize);
+    } else {
+      spec.rotatesColumns = true;
+      spec.blockColumns = std::max(spec.blockColumns, HadamardOp::kSize);
+    }
+  }
 }
 
 /// Of values that several elements have in common, those of a thread's rows and
@@ -361,7 +395,10 @@ FailureOr<StreamSpec> StreamSpec::get(StreamOp op, std::string &reason) {
         (layout.dims.empty() || layout.dims[0] > 0))
       return fail("expected batches to stay in their places");
   }
-  spec.isBatched = isBatched;
+  addPlaces(spec);
+  // The blocks of a batch's rows begin with it, and so do its codes.
+  spec.isBatched =
+      isBatched || (domain.size() == 3 && (spec.rotatesRows || spec.drawsRows));
   auto product = [](int64_t a, int64_t b) {
     return ShapedType::isDynamic(a) || ShapedType::isDynamic(b)
                ? ShapedType::kDynamic
@@ -370,7 +407,7 @@ FailureOr<StreamSpec> StreamSpec::get(StreamOp op, std::string &reason) {
   spec.columns = domain.back();
   if (domain.size() >= 2)
     spec.rows = domain[domain.size() - 2];
-  if (domain.size() == 3 && isBatched)
+  if (domain.size() == 3 && spec.isBatched)
     spec.batch = domain[0];
   else if (domain.size() == 3)
     spec.rows = product(domain[0], domain[1]);

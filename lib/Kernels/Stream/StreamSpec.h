@@ -54,6 +54,10 @@ struct StreamSpec : KernelSpec {
   int64_t heldRows = 1;
   /// Tensors whose elements wait for scales of blocks of several rows.
   int64_t heldTensors = 0;
+  /// Whether 16 rows, or 16 columns, are rotated together.
+  bool rotatesRows = false, rotatesColumns = false;
+  /// Whether numbers are drawn for codes, and for four rows at once.
+  bool draws = false, drawsRows = false;
   /// Whether something that it needs was measured just before of a tensor that
   /// it reads again.
   bool rereads = false;

@@ -255,6 +255,16 @@ Value StreamTile::loadElement(const StreamArgument &argument, int64_t row,
   return b.loadConstant(getAddress(argument, rowIndex, columnIndex), stored);
 }
 
+SmallVector<Value> StreamTile::loadWords(const StreamArgument &argument,
+                                         int64_t count) {
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < count; ++i)
+    words.push_back(b.loadConstant(
+        b.element(params.lookup(argument.name), b.i64(i), argument.elementType),
+        argument.elementType));
+  return words;
+}
+
 void StreamTile::storeChunk(const StreamArgument &argument, int64_t row,
                             int64_t chunk, ArrayRef<Value> words,
                             Value condition) {

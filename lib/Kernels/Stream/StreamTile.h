@@ -107,6 +107,9 @@ public:
   /// One element of what has none, clamped; `column` in the chunk.
   Value loadElement(const StreamArgument &argument, int64_t row, int64_t chunk,
                     int64_t column);
+  /// The first `count` elements, i32, of a tensor that has nothing to do with
+  /// the domain.
+  SmallVector<Value> loadWords(const StreamArgument &argument, int64_t count);
   /// A chunk of a result in the domain's order to where it is to go, if it is
   /// inside and `condition` holds, which may be null.
   void storeChunk(const StreamArgument &argument, int64_t row, int64_t chunk,

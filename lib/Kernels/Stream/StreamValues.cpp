@@ -71,7 +71,7 @@ Value StreamValues::round(Value value, Type type) {
   return wide ? wide : arith::ExtFOp::create(b, b.getF32Type(), rounded);
 }
 
-/// Rounds 8 elements to words of `type`.
+/// Rounds elements, an even number of 16-bit ones, to words of `type`.
 SmallVector<Value> StreamValues::pack(ArrayRef<Value> values, Type type) {
   SmallVector<Value> packed;
   if (type.isF32()) {
@@ -79,7 +79,7 @@ SmallVector<Value> StreamValues::pack(ArrayRef<Value> values, Type type) {
       packed.push_back(arith::BitcastOp::create(b, b.getI32Type(), value));
     return packed;
   }
-  for (int64_t e = 0; e < kChunk; e += 2) {
+  for (size_t e = 0; e < values.size(); e += 2) {
     Value both = roundPair(b, type, values[e], values[e + 1]);
     packed.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), both));
   }
@@ -156,6 +156,7 @@ SmallVector<Value> StreamValues::evaluate(Value value, int64_t row,
       })
       .Case([&](QuantizeOp op) { return evaluateCodes(op, row, chunk); })
       .Case([&](DequantizeOp op) { return evaluateNumbers(op, row, chunk); })
+      .Case([&](HadamardOp op) { return evaluateRotation(op, row, chunk); })
       .Case([&](AssembleOp op) { return get(op.getPayload(), row, chunk); })
       .Case([&](TransposeOp op) { return get(op.getSource(), row, chunk); })
       .Case([&](linalg::TransposeOp op) {
@@ -327,14 +328,22 @@ SmallVector<Value> StreamValues::evaluateScales(ComputeScaleOp op,
   return elements.at({op->getResult(result).getAsOpaquePointer(), row, chunk});
 }
 
+/// What is to be rounded to codes at a place: the numbers by their scales.
+SmallVector<Value> StreamValues::getScaled(QuantizeOp op, int64_t row,
+                                           int64_t chunk) {
+  SmallVector<Value> numbers = get(op.getSource(), row, chunk);
+  SmallVector<Value> scales = get(op.getScale(), row, chunk);
+  for (auto [e, number] : llvm::enumerate(numbers))
+    number = b.mulF(number, scales.size() == 1 ? scales[0] : scales[e]);
+  return numbers;
+}
+
 SmallVector<Value> StreamValues::evaluateCodes(QuantizeOp op, int64_t row,
                                                int64_t chunk) {
-  Type type = op.getResult().getType().getElementType();
-  SmallVector<Value> source = get(op.getSource(), row, chunk);
-  SmallVector<Value> scales = get(op.getScale(), row, chunk);
-  for (auto [e, element] : llvm::enumerate(source))
-    element = b.mulF(element, scales.size() == 1 ? scales[0] : scales[e]);
-  return encode(b, source, type);
+  if (op.getSeed())
+    return evaluateRandomCodes(op, row, chunk);
+  return encode(b, getScaled(op, row, chunk),
+                op.getResult().getType().getElementType());
 }
 
 SmallVector<Value> StreamValues::getFactors(Value codes, int64_t row,

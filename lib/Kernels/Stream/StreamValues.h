@@ -57,6 +57,15 @@ private:
   SmallVector<Value> evaluateScales(ComputeScaleOp op, unsigned result,
                                     int64_t row, int64_t chunk);
   SmallVector<Value> evaluateCodes(QuantizeOp op, int64_t row, int64_t chunk);
+  SmallVector<Value> getScaled(QuantizeOp op, int64_t row, int64_t chunk);
+  SmallVector<Value> evaluateRandomCodes(QuantizeOp op, int64_t row,
+                                         int64_t chunk);
+  SmallVector<Value> drawApart(Value inside, int64_t results,
+                               KernelBuilder::Branch build);
+  void encodeColumns(QuantizeOp op, ArrayRef<Value> seed, int64_t row,
+                     int64_t chunk);
+  /// The words of a seed, an input.
+  SmallVector<Value> loadSeed(Value seed);
   SmallVector<Value> evaluateNumbers(DequantizeOp op, int64_t row,
                                      int64_t chunk);
   /// The factors of codes at a place, f32: one, or one for each column.
@@ -75,6 +84,15 @@ private:
   Value round(Value value, Type type);
   SmallVector<Value> pack(ArrayRef<Value> elements, Type type);
   SmallVector<Value> unpack(ArrayRef<Value> words, Type type);
+
+  //===--- Rotations ------------------------------------------------------===//
+
+  SmallVector<Value> evaluateRotation(HadamardOp op, int64_t row,
+                                      int64_t chunk);
+  SmallVector<Value> getRotated(HadamardOp op, int64_t row, int64_t chunk);
+  void rotate(HadamardOp op, MutableArrayRef<Value> values, Value number,
+              int64_t distance);
+  void rotateRows(HadamardOp op, int64_t chunk);
 
   //===--- Reductions -----------------------------------------------------===//
 

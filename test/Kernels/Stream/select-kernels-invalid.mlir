@@ -114,3 +114,57 @@ func.func @shared_memory(%x: tensor<4096x4096xbf16>, %s: tensor<1x1xf32>) -> (te
   } {fp8_gpu.config = #fp8_stream.config<rows = 16, chunks = 1, lanes = 16, across = 8, down = 4, cluster = 1, resident = 1>} : (tensor<4096x4096xbf16>, tensor<1x1xf32>) -> (tensor<4096x4096xf8E4M3FN>, tensor<4096x4096xf8E5M2>)
   return %0#0, %0#1 : tensor<4096x4096xf8E4M3FN>, tensor<4096x4096xf8E5M2>
 }
+
+// -----
+
+!x = tensor<256x512xbf16>
+!t = tensor<512x256xbf16>
+func.func @rotated_rows(%x: !x) -> tensor<512x16xf32> {
+  // expected-error @below {{expected 16 rows of a warp, which are rotated together, but got 8}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%in: !x):
+    %e = tensor.empty() : !t
+    %t = linalg.transpose ins(%in : !x) outs(%e : !t) permutation = [1, 0]
+    %y = fp8.hadamard %t signs = 1 : !t
+    %a = fp8.amax %y block = [1, 16] : !t
+    fp8.yield %a : tensor<512x16xf32>
+  } {fp8_gpu.config = #fp8_stream.config<rows = 8, chunks = 1, lanes = 32, across = 1, down = 8, cluster = 1, resident = 1>}
+      : (!x) -> tensor<512x16xf32>
+  return %0 : tensor<512x16xf32>
+}
+
+// -----
+
+!x = tensor<256x512xbf16>
+func.func @rotated_columns(%x: !x) -> tensor<256x32xf32> {
+  // expected-error @below {{expected lanes for blocks of 16 columns, but got 1}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%in: !x):
+    %y = fp8.hadamard %in signs = 1 : !x
+    %a = fp8.amax %y block = [1, 16] : !x
+    fp8.yield %a : tensor<256x32xf32>
+  } {fp8_gpu.config = #fp8_stream.config<rows = 1, chunks = 1, lanes = 1, across = 1, down = 8, cluster = 1, resident = 1>}
+      : (!x) -> tensor<256x32xf32>
+  return %0 : tensor<256x32xf32>
+}
+
+// -----
+
+!x = tensor<256x512xbf16>
+!t = tensor<512x256xbf16>
+!one = tensor<1x1xf32>
+!q = !fp8.scaled<512x256xf4E2M1FN, block = [*, *], scale = f32>
+func.func @drawn_rows(%x: !x, %s: !one, %seed: tensor<4xi32>) -> !x {
+  // expected-error @below {{expected a multiple of 4 rows of a thread, whose numbers are drawn together, but got 2}}
+  %0 = fp8.stream(%x, %s, %seed) {
+  ^bb0(%in: !x, %scale: !one, %words: tensor<4xi32>):
+    %e = tensor.empty() : !t
+    %t = linalg.transpose ins(%in : !x) outs(%e : !t) permutation = [1, 0]
+    %q = fp8.quantize %t scale(%scale, %scale : !one, !one) seed(%words : tensor<4xi32>) : !t -> !q
+    %r = fp8.transpose %q permutation = [1, 0] : !q
+    %v = fp8.dequantize %r : !fp8.scaled<256x512xf4E2M1FN, block = [*, *], scale = f32> -> !x
+    fp8.yield %v : !x
+  } {fp8_gpu.config = #fp8_stream.config<rows = 2, chunks = 1, lanes = 32, across = 1, down = 8, cluster = 1, resident = 1>}
+      : (!x, !one, tensor<4xi32>) -> !x
+  return %0 : !x
+}
