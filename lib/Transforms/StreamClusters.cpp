@@ -8,6 +8,7 @@
 
 #include "StreamClusters.h"
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/IR/PackedCodes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -202,7 +203,9 @@ static bool sharesTensor(Operation *op, ArrayRef<Operation *> cluster,
 
 /// Whether the factors of what `op` transposes can be had in the other order:
 /// those of rows or columns alone are in the same one, others are computed
-/// here, or read with the codes.
+/// here, or read with the codes. Those of E2M1 that are given are read for
+/// that: its codes, two in a byte, have no kernel of their own that transposes
+/// them.
 static bool hasOwnFactors(TransposeOp op, ArrayRef<Operation *> cluster) {
   auto isInside = [&](Operation *other) {
     return llvm::is_contained(cluster, other);
@@ -215,6 +218,7 @@ static bool hasOwnFactors(TransposeOp op, ArrayRef<Operation *> cluster) {
   }
   auto quantize = source.getDefiningOp<QuantizeOp>();
   return !quantize || !isInside(quantize) || isVector(quantize.getScaleInv()) ||
+         isPacked(quantize.getResult().getType().getElementType()) ||
          isInside(quantize.getScaleInv().getDefiningOp());
 }
 

@@ -50,3 +50,21 @@ func.func @seed(%x: !x, %all: !one, %seed: tensor<4xi32>) -> !q {
       seed(%seed : tensor<4xi32>) : !x -> !q
   return %q : !q
 }
+
+// Codes that share bytes have no kernel that transposes them: the pass that makes
+// them does, with factors that it is given.
+
+// CHECK-LABEL: func.func @given_turned
+// CHECK:       %[[R:.+]]:2 = fp8.stream(
+// CHECK:         %[[Q:.+]] = fp8.quantize
+// CHECK-NEXT:    %[[T:.+]] = fp8.transpose %[[Q]]
+// CHECK-NEXT:    %[[P:.+]], %[[F:.+]], %{{.+}} = fp8.disassemble %[[T]]
+// CHECK-NEXT:    fp8.yield %[[P]], %[[F]] : tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>
+// CHECK:       fp8.assemble %[[R]]#0, %[[R]]#1
+func.func @given_turned(%x: !x, %amax: tensor<2x32xf32>, %all: !one) -> !q {
+  %s, %si, %ts = fp8.compute_scale %amax tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<2x32xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<2x32xf32>, tensor<2x32xf8E4M3FN>) tensor_scale_inv(%ts : !one)
+      : !x -> !fp8.scaled<32x32xf4E2M1FN, block = [16, 1], scale = f8E4M3FN, tensor_scale = f32>
+  %t = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<32x32xf4E2M1FN, block = [16, 1], scale = f8E4M3FN, tensor_scale = f32>
+  return %t : !q
+}

@@ -315,6 +315,13 @@ public:
       addTile(8, lanes, 8, 1);
     else if (spec.draws && !isTile)
       addTile(4, lanes, 8, readsWide ? 2 : 3);
+    // So do the addresses of what is not read 8 at a time, factors of columns
+    // among it.
+    bool makesPairs = llvm::any_of(StreamOp(spec.op).getResultTypes(),
+                                   [](Type type) { return isPacked(type); });
+    if (spec.transposes && waits && makesPairs &&
+        getExtent(spec.columns, 1) % kChunk != 0)
+      addTile(4, lanes, 8, 2);
     if (spec.blockRows > 1 || (isTile && waits) ||
         (isTile && numFull == 1 && tiles < 600))
       addTile(8, lanes, 8, 2);
