@@ -42,19 +42,54 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
 }
 
 namespace {
-/// Factors of one operand: those of a lane's rows of a tile.
-struct FactorCopy {
-  /// Of the lane's first row at K block 0; bytes from one row to the next.
+/// Rows of a tile that are one operand's.
+struct FactorRows {
+  /// Factors of the lane's first row at K block 0; bytes from one row to the
+  /// next.
   Value first, stride;
   /// Rows of the tile, as far as the operand has them, from the lane's first
   /// one on.
   Value left;
+};
+
+/// Factors of a tile's rows, or columns: those that a lane copies.
+struct FactorCopy {
+  FactorRows rows;
+  /// Of a pair's second product, whose columns are the tile's second half.
+  std::optional<FactorRows> second;
+  /// The lane's first row of the tile, and how many there are of a half.
+  Value row;
+  int64_t half = 0;
   /// Groups of 128 rows, and bytes of all.
   int64_t groups, bytes;
   /// The lane's first four in the first slot.
   Value place;
 };
 } // namespace
+
+/// Rows of the operand that has the factors `name`, whose row `start` is the
+/// tile's row `offset`: up to `count` of them, all for 0. `row` is the lane's
+/// first one of the tile.
+static FactorRows getFactorRows(const MatmulContext &kernel, const Tile &tile,
+                                const std::string &name, Value extent,
+                                Value start, Value row, Value step,
+                                int64_t offset, int64_t count) {
+  KernelBuilder &b = kernel.b;
+  Value stride = kernel.getParam(tile, name, ".stride_row");
+  // That of a second half may be before the first row.
+  Value index = b.add(b.widen(start), b.sub(b.widen(row), b.i64(offset)));
+  index = b.mul(index, stride);
+  if (kernel.spec.batched)
+    index = b.add(index, b.mul(b.widen(tile.batch),
+                               kernel.getParam(tile, name, ".stride_batch")));
+  index = b.add(index, b.widen(b.mul(step, 4)));
+  Value end = extent;
+  if (count)
+    end = b.min(end, b.add(start, count));
+  Value last = b.add(b.sub(end, b.min(start, end)), offset);
+  return {b.offset(kernel.getParam(tile, name, ".ptr"), index), stride,
+          b.sub(last, b.min(row, last))};
+}
 
 /// A lane copies four factors, those of an instruction, of one row at a time.
 /// Neighbouring lanes have what lies together in memory: the row's for the K
@@ -71,27 +106,30 @@ static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
   Value step = b.rem(kernel.lane, steps);
   Value quarter = b.bitAnd(b.div(kernel.lane, steps), 3);
   Value inQuarter = b.div(kernel.lane, 4 * steps);
-  Value start = ofA ? tile.m : tile.n;
-  Value row = b.add(start, b.add(b.mul(quarter, 32), inQuarter));
-  Value stride = kernel.getParam(tile, name, ".stride_row");
-  Value index = b.mul(b.widen(row), stride);
-  if (kernel.spec.batched)
-    index = b.add(index, b.mul(b.widen(tile.batch),
-                               kernel.getParam(tile, name, ".stride_batch")));
-  index = b.add(index, b.widen(b.mul(step, 4)));
-  Value end = kernel.getParam(tile, ofA ? "m" : "n");
-  if (!ofRows)
-    end = b.min(end, b.add(start, kernel.config.getCols()));
+  Value row = b.add(b.mul(quarter, 32), inQuarter);
   Value place =
       b.add(b.add(b.mul(step, layout.getFactorStride()), b.mul(inQuarter, 16)),
             b.mul(quarter, 4));
-  return {
-      b.offset(kernel.getParam(tile, name, ".ptr"), index),
-      stride,
-      b.sub(end, b.min(row, end)),
-      ofRows ? layout.rowFactors : layout.colFactors,
-      ofRows ? layout.getRowFactorBytes() : layout.getColFactorBytes(),
-      b.add(place, ofRows ? layout.offsetRowFactors : layout.offsetColFactors)};
+  int64_t count = ofRows ? 0 : kernel.config.getCols();
+  FactorCopy copy;
+  copy.row = row;
+  copy.groups = ofRows ? layout.rowFactors : layout.colFactors;
+  copy.bytes = ofRows ? layout.getRowFactorBytes() : layout.getColFactorBytes();
+  copy.place =
+      b.add(place, ofRows ? layout.offsetRowFactors : layout.offsetColFactors);
+  auto getRows = [&](const std::string &of, int64_t offset, int64_t most) {
+    return getFactorRows(kernel, tile, of,
+                         kernel.getParam(tile, ofA ? "m" : "n"),
+                         ofA ? tile.m : tile.n, row, step, offset, most);
+  };
+  if (ofA || !kernel.spec.isPair()) {
+    copy.rows = getRows(name.str(), /*offset=*/0, count);
+    return copy;
+  }
+  copy.half = count / 2;
+  copy.rows = getRows(name.str(), /*offset=*/0, copy.half);
+  copy.second = getRows(getNameOfResult(name, 1), copy.half, copy.half);
+  return copy;
 }
 
 /// Beyond the operand factors are zero, like its elements.
@@ -101,24 +139,38 @@ static void copyFactors(const MatmulContext &kernel, const FactorCopy &copy,
   int64_t steps = kernel.layout.factorSteps;
   Value slot =
       b.offset(kernel.shared, b.add(b.mul(stage, copy.bytes), copy.place));
-  Value source = b.offset(copy.first, b.mul(b.widen(k), 4 * steps));
-  Value left = copy.left;
+  Value isThere;
   if (steps > 1) {
     // The last K block may have fewer.
     Value step = b.add(b.mul(k, steps), b.rem(kernel.lane, steps));
     Value all = b.div(kernel.getParam("k"), 4 * kernel.spec.a.getFactorK());
-    left = b.select(b.less(step, all), left, b.i32(0));
+    isThere = b.less(step, all);
   }
+  auto getSource = [&](const FactorRows &rows) -> std::pair<Value, Value> {
+    return {b.offset(rows.first, b.mul(b.widen(k), 4 * steps)),
+            isThere ? b.select(isThere, rows.left, b.i32(0)) : rows.left};
+  };
+  auto [source, left] = getSource(copy.rows);
+  std::pair<Value, Value> second;
+  if (copy.second)
+    second = getSource(*copy.second);
   for (int64_t group = 0; group < copy.groups; ++group)
     for (int64_t first = 0; first < 32; first += 8 / steps) {
       int64_t row = group * 128 + first;
       int64_t place =
           group * steps * kernel.layout.getFactorStride() + first * 16;
+      Value from = b.offset(source, b.mul(copy.rows.stride, row)), end = left;
+      if (copy.second) {
+        Value isFirst = b.less(b.add(copy.row, row), b.i32(copy.half));
+        from =
+            b.select(isFirst, from,
+                     b.offset(second.first, b.mul(copy.second->stride, row)));
+        end = b.select(isFirst, end, second.second);
+      }
       NVVM::CpAsyncOp::create(
-          b, b.offset(slot, b.i32(place)),
-          b.offset(source, b.mul(copy.stride, row)),
+          b, b.offset(slot, b.i32(place)), from,
           /*size=*/4, NVVM::LoadCacheModifierKind::CA,
-          b.select(b.less(b.i32(row), left), b.i32(4), b.i32(0)));
+          b.select(b.less(b.i32(row), end), b.i32(4), b.i32(0)));
     }
 }
 

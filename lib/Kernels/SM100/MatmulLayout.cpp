@@ -34,10 +34,10 @@ LogicalResult sm100::checkOperands(const MatmulSpec &spec,
   }
   // Four factors are copied at once.
   int64_t factorK = spec.a.getFactorK();
-  if (spec.isMicroscaled() && (ShapedType::isDynamic(spec.k) ||
-                               spec.k % (4 * factorK) != 0 || spec.isPair())) {
-    reason = llvm::formatv("expected a known K that is a multiple of {0}, and "
-                           "no pair, with factors of {1}",
+  if (spec.isMicroscaled() &&
+      (ShapedType::isDynamic(spec.k) || spec.k % (4 * factorK) != 0)) {
+    reason = llvm::formatv("expected a known K that is a multiple of {0}, with "
+                           "factors of {1}",
                            4 * factorK, factorK);
     return failure();
   }

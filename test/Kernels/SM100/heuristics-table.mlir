@@ -40,6 +40,37 @@ func.func @mxfp4(%a: !m4) -> tensor<4096x4096xbf16> {
   return %0 : tensor<4096x4096xbf16>
 }
 
+// Two products in a tile: the second one's epilogue reads the first.
+func.func @gated_micro(%a: !m) -> tensor<4096x4096xbf16> {
+  %0 = fp8.matmul_group {
+    %1 = fp8.matmul %a, %a : !m, !m -> tensor<4096x4096xbf16>
+    %2 = fp8.matmul %a, %a epilogue(%1 : tensor<4096x4096xbf16>) {
+    ^bb0(%acc: f32, %gate: bf16):
+      %3 = arith.extf %gate : bf16 to f32
+      %4 = arith.mulf %acc, %3 : f32
+      %5 = arith.truncf %4 : f32 to bf16
+      fp8.yield %5 : bf16
+    } : !m, !m -> tensor<4096x4096xbf16>
+    fp8.yield %2 : tensor<4096x4096xbf16>
+  } : tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+
+func.func @gated_nvfp4(%a: !n) -> tensor<4096x4096xbf16> {
+  %0 = fp8.matmul_group {
+    %1 = fp8.matmul %a, %a : !n, !n -> tensor<4096x4096xbf16>
+    %2 = fp8.matmul %a, %a epilogue(%1 : tensor<4096x4096xbf16>) {
+    ^bb0(%acc: f32, %gate: bf16):
+      %3 = arith.extf %gate : bf16 to f32
+      %4 = arith.mulf %acc, %3 : f32
+      %5 = arith.truncf %4 : f32 to bf16
+      fp8.yield %5 : bf16
+    } : !n, !n -> tensor<4096x4096xbf16>
+    fp8.yield %2 : tensor<4096x4096xbf16>
+  } : tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+
 func.func @transposed(%a: !x) -> tensor<4096x4096xbf16> {
   %0 = fp8.matmul %a, %a transpose_a transpose_b : !x, !x -> tensor<4096x4096xbf16>
   return %0 : tensor<4096x4096xbf16>

@@ -63,7 +63,7 @@ func.func @block(%a: !a, %b: !b) -> tensor<512x512xbf16> {
 
 !a = !fp8.scaled<512x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 func.func @micro(%a: !a) -> tensor<512x512xbf16> {
-  // expected-remark @below {{no kernel: expected a known K that is a multiple of 128, and no pair, with factors of 32}}
+  // expected-remark @below {{no kernel: expected a known K that is a multiple of 128, with factors of 32}}
   %0 = fp8.matmul %a, %a : !a, !a -> tensor<512x512xbf16>
   return %0 : tensor<512x512xbf16>
 }
@@ -72,7 +72,7 @@ func.func @micro(%a: !a) -> tensor<512x512xbf16> {
 
 !a = !fp8.scaled<512x96xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
 func.func @nvfp4(%a: !a) -> tensor<512x512xbf16> {
-  // expected-remark @below {{no kernel: expected a known K that is a multiple of 64, and no pair, with factors of 16}}
+  // expected-remark @below {{no kernel: expected a known K that is a multiple of 64, with factors of 16}}
   %0 = fp8.matmul %a, %a : !a, !a -> tensor<512x512xbf16>
   return %0 : tensor<512x512xbf16>
 }
