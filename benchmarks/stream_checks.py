@@ -85,6 +85,8 @@ def make_arguments(stream, extents, pattern):
             grid = fill(kind, m, n).removeprefix("tensor<").split("x")
             make_factor = make_bytes if grid[-1].startswith("f8") else make_factors
             values.append(make_factor(pattern, tuple(map(int, grid[:-1]))))
+        elif name == "seed":
+            values.append(torch.randint(-2**31, 2**31, (4,), dtype=torch.int32))
         elif name == "w":
             values.append(make_tensor("random", (n,)))
         else:

@@ -21,6 +21,7 @@ class Stream:
     approximate: bool = False  # Functions such as exp: not the CPU's bits.
     sums: int = None  # The result that is sums of x along columns, in any order.
     any_nan: bool = False  # A number that is a NaN may be any.
+    rotates: str = None  # The extent, m or n, that is to be a known multiple of 16.
 
 
 def scaled(shape, block, scale="f32"):
@@ -261,6 +262,7 @@ def fill(text, m, n):
     values["dims"] = ", ".join(dims)
     values["rowdims"] = "%d0" if m == "?" else ""
     values["columndims"] = "%d1" if n == "?" else ""
+    values["turneddims"] = ", ".join(reversed(dims))
     for key, value in values.items():
         text = text.replace("{" + key + "}", str(value))
     return text.replace("{{", "{").replace("}}", "}")
@@ -296,7 +298,11 @@ def get_function(stream, m, n):
 
 
 def has_whole_bytes(stream, m, n):
-    """Whether rows of its codes of 4 bits, of which two share a byte, have none left over."""
+    """Whether rows of its codes of 4 bits, of which two share a byte, have none left over, and
+    what it rotates is whole blocks of 16, known to be."""
+    rotated = {"m": m, "n": n, None: 0}[stream.rotates]
+    if rotated == "?" or rotated % 16:
+        return False
     kinds = [kind for _, kind in get_arguments(stream)] + list(stream.results)
     rows = [fill(kind, m, n).split("x")[-2] for kind in kinds if kind.endswith("xf4E2M1FN>")]
     return all(row == "?" or int(row) % 2 == 0 for row in rows)

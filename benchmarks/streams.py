@@ -3,9 +3,10 @@
 The functions of stream_functions.py: casts in every granularity, row-major and transposed,
 alone and with what makes their tensor. Each is compiled for the GPU and for the CPU, and
 called on both over random, extreme and adversarial tensors of odd and even sizes, and so are
-those of code_functions.py, which read codes, and of gather_functions.py, which read rows by
-their index; codes, factors and amaxes have to be the same bits. Where functions such as exp are approximated,
-they have to be the same or neighbours: codes and bf16 in their type, f32 as bf16.
+those of code_functions.py, which read codes, of place_functions.py, whose casts go by an
+element's place, and of gather_functions.py, which read rows by their index; codes, factors and
+amaxes have to be the same bits. Where functions such as exp are approximated, they have to be
+the same or neighbours: codes and bf16 in their type, f32 as bf16.
 
 Then large tensors are timed: the share is that of a device-to-device copy of the bytes that
 have to move, in the same run. Small ones are timed in a graph, beside an empty kernel. With
@@ -25,6 +26,7 @@ import stream_peers
 from code_functions import CODE_STREAMS
 from device import Call, Gpu, Host
 from gather_functions import GATHER_STREAMS
+from place_functions import PLACE_STREAMS
 from programs import (Program, compile_program, list_work, make_parser, make_programs,
                       open_library)
 from stream_checks import CHECKED, DYNAMIC, check_all, make_arguments
@@ -35,6 +37,7 @@ MOST_COPIED = 1 << 28  # Copies of 500 MB reach two thirds of this one's rate.
 BIG = (8192, 14336)
 BIG_ROWS = {"rmsnorm_both": (8192, 4096)}  # As wide as models have them.
 SMALL = (128, 512)
+TIMED = [*STREAMS, *PLACE_STREAMS]
 ONLY_CHECKED = [*CODE_STREAMS, *GATHER_STREAMS]
 PEER_GOAL = 2.0  # The time of torch.compile's by ours.
 
@@ -44,10 +47,10 @@ def timed_extents(stream, extents):
 
 
 def compile_programs(build, folder, extents):
-    timed = {get_name(stream, *sizes): get_function(stream, *sizes) for stream in STREAMS
+    timed = {get_name(stream, *sizes): get_function(stream, *sizes) for stream in TIMED
              for sizes in (timed_extents(stream, extents), SMALL)}
     checked = {get_name(stream, *sizes): get_function(stream, *sizes)
-               for stream in (*STREAMS, *ONLY_CHECKED)
+               for stream in (*TIMED, *ONLY_CHECKED)
                for sizes in (*CHECKED, *DYNAMIC) if has_whole_bytes(stream, *sizes)}
     work = {}
     for name, functions in (("timed", timed), ("checked", checked)):
@@ -87,7 +90,8 @@ def measure_big(ours, stream, extents, args):
     target = torch.empty_like(source)
     calls = {"ours": ours, "copy": lambda: target.copy_(source)}
     row = {"function": ours.function.name, "extents": list(extents), "bytes": stream.bytes}
-    if args.peers:
+    has_peer = args.peers and stream.name in stream_peers.PEERS
+    if has_peer:
         compiled = stream_peers.compile_peer(stream.name)
         row["peer"] = compare_peer(ours, compiled, stream.sums)
         calls["compiled"] = lambda: compiled(*ours.values)
@@ -95,7 +99,7 @@ def measure_big(ours, stream, extents, args):
     of_copied = get_ratio(times["copy"], times["ours"])
     row.update(of_copy=of_copied and of_copied * half / copied, goal=stream.goal)
     row["met"] = row["of_copy"] is not None and row["of_copy"] >= stream.goal
-    if args.peers:
+    if has_peer:
         row["of_peer"] = get_ratio(times["compiled"], times["ours"])
     return row
 
@@ -161,7 +165,7 @@ def run(library, folder, streams, checked, args):
 
 def main():
     parser = make_parser(rounds=10)
-    names = [stream.name for stream in (*STREAMS, *ONLY_CHECKED)]
+    names = [stream.name for stream in (*TIMED, *ONLY_CHECKED)]
     parser.add_argument("--functions", type=lambda text: text.split(","), default=names)
     parser.add_argument("--extents", type=lambda text: tuple(map(int, text.split("x"))))
     parser.add_argument("--peers", action="store_true")
@@ -173,7 +177,7 @@ def main():
     if not folder:
         return 0
     show_machine()
-    streams = [stream for stream in STREAMS if stream.name in args.functions]
+    streams = [stream for stream in TIMED if stream.name in args.functions]
     checked = streams + [stream for stream in ONLY_CHECKED if stream.name in args.functions]
     with torch.cuda.stream(torch.cuda.Stream()):
         checks, rows, small = run(open_library(args.build_dir, folder), folder, streams, checked,
