@@ -8,8 +8,8 @@
 
 #include "Producer.h"
 #include "../Blocks/BulkCopy.h"
-#include "../Blocks/Hazards.h"
 #include "../Blocks/OperandCopy.h"
+#include "../Matmul/FactorCopy.h"
 #include "../Matmul/MatmulArguments.h"
 
 using namespace mlir;
@@ -138,23 +138,10 @@ void fp8::buildOperandProducer(const MatmulContext &kernel,
 // Factors
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// One operand's factors of a tile: the lane's first one at K block 0, bytes
-/// to the next K block and to those that the lane copies next, rows that the
-/// lane has left; how many lie where in the first slot, bytes to the next one,
-/// and how many are copied at once.
-struct ScaleCopy {
-  Value first, strideK, step, left;
-  int64_t count, offset, stride, width;
-};
-} // namespace
-
 /// Of the operand's tensor `number`, of which it has one or, of a pair's B,
 /// two.
-static ScaleCopy getScaleCopy(const MatmulContext &kernel, bool ofA,
-                              const Tile &tile, int64_t number) {
-  KernelBuilder &b = kernel.b;
-  const MatmulSpec &spec = kernel.spec;
+static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
+                                const Tile &tile, int64_t number) {
   const MatmulLayout &layout = kernel.layout;
   bool ofRows = ofA != kernel.config.getSwapAb();
   int64_t inSlot = ofRows ? layout.rowScales : layout.colScales;
@@ -162,67 +149,12 @@ static ScaleCopy getScaleCopy(const MatmulContext &kernel, bool ofA,
       ofRows ? inSlot
              : inSlot * layout.colsPart.getBytes() / layout.cols.getBytes();
   int64_t offset = ofRows ? layout.offsetRowScales : layout.offsetColScales;
-  std::string name = getNameOfResult(ofA ? "scale_a" : "scale_b", number);
-  int64_t rows = getScaleRows(ofA ? spec.a.scale : spec.b.scale);
-  int64_t width = spec.getFactorWidth(ofA);
-  Value extent = b.ceilDiv(kernel.getParam(tile, ofA ? "m" : "n"), rows);
-  Value first =
-      b.add(b.div(ofA ? tile.m : tile.n, rows), b.mul(kernel.lane, width));
-  Value strideRow = kernel.getParam(tile, name, ".stride_row");
-  Value index = b.mul(b.widen(first), strideRow);
-  if (spec.hasBatch(ofA ? "scale_a" : "scale_b"))
-    index = b.add(index, b.mul(b.widen(tile.batch),
-                               kernel.getParam(tile, name, ".stride_batch")));
-  // K of a group begins with a block of factors.
-  if (tile.firstK)
-    index =
-        b.add(index, b.mul(b.widen(b.div(tile.firstK, layout.rows.getBlockK())),
-                           kernel.getParam(tile, name, ".stride_k")));
-  Value step = arith::TruncIOp::create(b, b.getI32Type(),
-                                       b.mul(strideRow, 32 * 4 * width));
-  return {b.element(kernel.getParam(tile, name, ".ptr"), index, b.getF32Type()),
-          b.mul(kernel.getParam(tile, name, ".stride_k"), 4),
-          step,
-          b.sub(extent, first),
-          count,
-          offset + number * count * 4,
-          ofRows ? layout.rowScaleStride : layout.colScaleStride,
-          width};
-}
-
-/// Lane l copies factors l, l + 32, ... of a K block, or as many fours; beyond
-/// the operand they are zero, like its rows. This warp must keep up with the
-/// tensor core: a few instructions for each copy.
-static void copyScales(const MatmulContext &kernel, const ScaleCopy &scales,
-                       Value k, Value stage) {
-  KernelBuilder &b = kernel.b;
-  Value lane = kernel.lane;
-  Value slot = b.offset(kernel.shared,
-                        b.add(b.add(b.mul(stage, scales.stride), scales.offset),
-                              b.mul(lane, scales.width * 4)));
-  Value source = b.offset(scales.first, b.mul(b.widen(k), scales.strideK));
-  // What could be computed before the loop would be kept in registers, of which
-  // a producer has few.
-  Value left = launder(b, scales.left);
-  Value step = b.widen(launder(b, scales.step));
-  int64_t bytes = scales.width * 4;
-  // Four are not worth a line of the L1 cache, which one would bring in.
-  auto cache = scales.width == 4 ? NVVM::LoadCacheModifierKind::CG
-                                 : NVVM::LoadCacheModifierKind::CA;
-  for (int64_t i = 0; i < scales.count; i += 32 * scales.width) {
-    auto copy = [&] {
-      Value inside =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, left, b.i32(i));
-      NVVM::CpAsyncOp::create(b, b.offset(slot, b.i32(i * 4)), source, bytes,
-                              cache, b.select(inside, b.i32(bytes), b.i32(0)));
-    };
-    int64_t lanes = llvm::divideCeil(scales.count - i, scales.width);
-    if (lanes >= 32)
-      copy();
-    else
-      b.ifThen(b.less(lane, b.i32(lanes)), copy);
-    source = b.offset(source, step);
-  }
+  return FactorCopy(
+      kernel, tile, FactorCopy::Source{ofA, number, layout.rows.getBlockK()},
+      FactorCopy::Slots{kernel.shared, offset + number * count * 4,
+                        ofRows ? layout.rowScaleStride : layout.colScaleStride,
+                        count},
+      kernel.lane);
 }
 
 void fp8::buildScaleProducer(const MatmulContext &kernel,
@@ -235,20 +167,20 @@ void fp8::buildScaleProducer(const MatmulContext &kernel,
       scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
       {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
         Tile tile = scheduler.getTile(b, item);
-        SmallVector<ScaleCopy> copies;
+        SmallVector<FactorCopy> copies;
         if (layout.rowScales && !layout.rowScalesInBulk)
-          copies.push_back(getScaleCopy(kernel, /*ofA=*/!config.getSwapAb(),
-                                        tile, /*number=*/0));
+          copies.push_back(getFactorCopy(kernel, /*ofA=*/!config.getSwapAb(),
+                                         tile, /*number=*/0));
         if (layout.colScales && !layout.colScalesInBulk)
           for (int64_t number = 0; number < tensors; ++number)
-            copies.push_back(
-                getScaleCopy(kernel, /*ofA=*/config.getSwapAb(), tile, number));
+            copies.push_back(getFactorCopy(kernel, /*ofA=*/config.getSwapAb(),
+                                           tile, number));
         return b.loop(tile.kBegin, tile.kEnd, b.i32(1), carried,
                       [&](Value k, ValueRange carried) -> SmallVector<Value> {
                         RingPosition position{carried[0], carried[1]};
                         ring.waitEmpty(position);
-                        for (const ScaleCopy &copy : copies)
-                          copyScales(kernel, copy, k, position.stage);
+                        for (const FactorCopy &copy : copies)
+                          copy.copy(k, position.stage);
                         // Arrives when this lane's copies have landed; the
                         // barrier counts it from the start (noinc).
                         NVVM::CpAsyncMBarrierArriveOp::create(
