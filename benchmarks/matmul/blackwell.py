@@ -25,13 +25,20 @@ PAIRED = [config(256, 256, 4, blocks=2), config(256, 64, 3, group=3, blocks=2),
 PAIRED_MICRO = [config(256, 224, 4, blocks=2)] + PAIRED[1:]
 # With those of 16 there are more of them.
 PAIRED_NVFP4 = [config(256, 224, 3, blocks=2)] + PAIRED[1:]
+# With factors in f32 along K, whose sums are promoted in registers: of one warpgroup and of two, which have up to 128
+# columns each, or 64 where they store elements one by one.
+PROMOTED = [config(128, 256, 3, staging=1, finishers=2), config(128, 128, 4), config(128, 64, 3, staging=1),
+            config(128, 32, 4, group=2, split_k=3), config(128, 128, 3, store="direct", finishers=2),
+            config(256, 256, 4, staging=1, finishers=2, blocks=2), config(256, 128, 3, group=3, blocks=2),
+            config(256, 64, 3, store="direct", blocks=2), swapped(16), swapped(64), swapped(32, 4),
+            swapped(128, finishers=2), config(32, 256, 4, group=1, swap_ab="true", store="direct", blocks=2)]
 # Of results whose rows are no multiples of 16 bytes, and of the others.
 DIRECT = [config for config in SOME if "direct" in config]
 
 
-def is_known(spec):
-    """Whether kernels multiply such operands: the tensor core takes no factors in f32 along K."""
-    return not {spec["scale_a"], spec["scale_b"]} & {"1x128", "128x128"}
+def is_promoted(spec):
+    """Whether factors in f32 change along K, which the tensor core does not take."""
+    return spec["scale_a"] in ("1x128", "128x128")
 
 
 def every_layout():
@@ -84,12 +91,32 @@ def every_four_bits():
         yield f"paired_{name}_gelu", of("e4m3", epilogue="bias_gelu_quantize", configs=PAIRED_NVFP4)
 
 
+def every_promoted():
+    """Factors in f32 for 128 of K, of rows and of tiles, each way round."""
+    for name, factors in ("block", ("1x128", "128x128")), ("rows", ("1x128", "1x128")), ("tiles", ("128x128", "1x128")):
+        def of(a="e4m3", b="e4m3", result="bf16", **others):
+            return kind(a, b, result, *factors, "promote", **others)
+
+        yield f"promoted_{name}", of(configs=TABLE)
+        yield f"promoted_{name}_f32", of("e5m2", result="f32", configs=PROMOTED)
+        yield f"promoted_{name}_batch", of(b="e5m2", batched=True, configs=PROMOTED)
+        yield f"promoted_{name}_relu", of(epilogue="bias_relu", configs=PROMOTED)
+        yield f"promoted_{name}_gelu", of(result="e4m3", epilogue="bias_gelu_quantize", configs=PROMOTED)
+        yield f"promoted_{name}_inner_k", of(result="f32", configs=PROMOTED, inner_k=True)
+        yield f"promoted_{name}_direct", of(configs=[config for config in PROMOTED if "direct" in config])
+    # Columns that cut blocks, where each has a factor.
+    yield "promoted_rows_cut", kind(scale_a="1x128", scale_b="1x128", accumulate="promote",
+                                    configs=[config(128, 96, 3), config(256, 192, 3, finishers=2, blocks=2),
+                                             config(128, 80, 4), config(128, 48, 4, store="direct"), swapped(48)])
+
+
 KINDS = {
-    **{name: {**spec, "configs": TABLE if name in TIMED else SOME}
-       for name, spec in HOPPER.items() if is_known(spec)},
+    **{name: {**spec, "configs": TABLE if name in TIMED else PROMOTED if is_promoted(spec) else SOME}
+       for name, spec in HOPPER.items()},
     **dict(every_layout()),
     **dict(every_pair()),
     **dict(every_microscaling()),
     **dict(every_four_bits()),
+    **dict(every_promoted()),
     "direct": kind(configs=DIRECT),
 }

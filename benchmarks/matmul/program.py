@@ -25,7 +25,7 @@ def is_transposed(spec, name):
 def has_inner_rows(spec, name):
     """Whether a kernel takes an operand's factors with the rows innermost, as our passes store
     those of 1x128; rows then begin at multiples of 16 bytes."""
-    return spec.get(f"scale_{name}") == "1x128" and not spec.get("dynamic")
+    return spec.get(f"scale_{name}") == "1x128" and not spec.get("dynamic") and not spec.get("inner_k")
 
 
 def assembled(name, element, batch, rows, k, type_):

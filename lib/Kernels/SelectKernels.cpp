@@ -153,6 +153,9 @@ LogicalResult SelectKernelsPass::select(KernelOpInterface op,
   }
   LDBG() << TuningTable::describe(**spec) << ": " << *config;
   op->setAttr(kConfigAttrName, *config);
+  std::string remark = generator->getRemark(**spec, *config, target.attribute);
+  if (!remark.empty())
+    op->emitRemark() << remark;
   ++numSelected;
   return success();
 }

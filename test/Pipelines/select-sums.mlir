@@ -5,6 +5,7 @@
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current accumulate=tensor-core to=kernels" | FileCheck %s --check-prefix=KERNELS
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current accumulate=tensor-core sums-of=sm_100a to=fusion" | FileCheck %s --check-prefix=BLACKWELL
 // RUN: fp8-opt %s --fp8-pipeline="recipe=block accumulate=tensor-core sums-of=sm_100a to=fusion" | FileCheck %s --check-prefix=FITTED
+// RUN: fp8-opt %s --fp8-pipeline="recipe=block,pow2=false accumulate=tensor-core sums-of=sm_100a to=fusion" | FileCheck %s --check-prefix=PROMOTED
 // RUN: fp8-opt %s --fp8-pipeline="recipe=nvfp4 accumulate=tensor-core sums-of=sm_100a to=fusion" | FileCheck %s --check-prefix=NVFP4
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current accumulate=tensor-core sums-of=sm_100a to=kernels" | FileCheck %s --check-prefix=TCGEN05
 // RUN: fp8-opt %s --fp8-pipeline="recipe=nvfp4 accumulate=tensor-core sums-of=sm_100a to=kernels" | FileCheck %s --check-prefix=SCALED
@@ -31,7 +32,7 @@
 
 // KERNELS:     call @fp8rt_gemm_tensor_core
 
-// Another GPU's are never promoted.
+// Another GPU's are promoted where tensor cores do not multiply the factors.
 // BLACKWELL-NOT:   fp8_gpu
 // BLACKWELL-LABEL: func.func @many_rows
 // BLACKWELL:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 1, 0, 1>
@@ -41,6 +42,8 @@
 // Its tensor cores multiply factors that become those of 32, and have others.
 // FITTED-LABEL: func.func @many_rows
 // FITTED:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 1, 0, 1>{{.*}}block = [1, 32], scale = f8E8M0FNU>
+// PROMOTED-LABEL: func.func @many_rows
+// PROMOTED:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 0, 0, 128, 1, 1, 1>{{.*}}block = [1, 128], scale = f32>
 // NVFP4-LABEL: func.func @many_rows
 // NVFP4:         fp8.matmul {{.*}}tensor_core_sums = array<i64: 5, 5, 256, 1, 0, 1>
 

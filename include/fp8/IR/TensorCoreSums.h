@@ -61,7 +61,7 @@ struct TensorCoreSums {
   /// Whether factors that change along K are multiplied by the tensor core:
   /// others multiply the sum of a block.
   bool multipliesFactors() const {
-    return instruction == TensorCoreInstruction::TCGen05;
+    return instruction == TensorCoreInstruction::TCGen05 && !isPromoted;
   }
 
   /// That of elements which tensor cores multiply; f32 they take as TF32.

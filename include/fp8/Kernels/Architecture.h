@@ -59,6 +59,14 @@ public:
     return std::nullopt;
   }
 
+  /// What the program should be told of such a kernel when it is selected, such
+  /// as what its operands cost it; empty for nothing.
+  virtual std::string getRemark(const KernelSpec &spec,
+                                KernelConfigAttrInterface config,
+                                GPUTargetAttr target) const {
+    return "";
+  }
+
   /// What tells kernels of different specs apart beside the config, a part of
   /// their names: letters, digits and underscores. Need not tell all.
   virtual std::string getLabel(const KernelSpec &spec) const = 0;

@@ -220,8 +220,8 @@ def FitFactorsPass : Pass<"fp8-fit-factors", "::mlir::ModuleOp"> {
   let description = [{
     A matmul of operands with factors of 1x128 or 128x128 in f32 reads the same
     powers of two for each row and 32 of K in E8M0, if the target has a kernel for
-    those and none for the former: tensor cores of Blackwell multiply them, while
-    sums of 128 of K would have to be taken out of them. Factors of tiles of 32x32
+    those: tensor cores of Blackwell multiply them, while sums of each 128 of K are
+    taken out of them to be multiplied by the former. Factors of tiles of 32x32
     (`mxfp8`) and of 16x16 (`nvfp4`), as `weight_2d` has them, are repeated for each
     row.
 

@@ -94,12 +94,10 @@ static ScaledType getFitting(ScaledType type) {
                          type.getHasTensorScale());
 }
 
-/// Whether there is a kernel for operands of these types, and none for the
-/// op's.
+/// Whether there is a kernel for operands of these types. If there is one for
+/// the op's, too, it multiplies the factors beside the tensor core.
 static bool wantsFitting(MatmulOp op, ScaledType a, ScaledType b,
                          const KernelTarget &target) {
-  if (hasKernel(op, target))
-    return false;
   Value ownA = op.getA(), ownB = op.getB();
   OpBuilder builder(op);
   // To ask, with what nobody computes.

@@ -9,7 +9,9 @@
 // Roles of the block's warps: one thread loads tiles of A and B to a ring in
 // shared memory, one multiplies them into tensor memory, and one or two
 // warpgroups take the sums from there, finish and store them. There are two
-// sets of sums, so that a tile is finished while the next one is multiplied.
+// sets of sums, so that a tile is finished while the next one is multiplied;
+// where sums of K blocks are promoted there are more, of a K block each, and a
+// warp brings the factors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +45,7 @@ static Value getFullArrivals(const MatmulContext &kernel) {
 
 /// Makes the barriers and gets tensor memory, before all else.
 static void beginBlock(MatmulContext &kernel, GPUTargetAttr target, Ring &ring,
-                       Ring &accumulators) {
+                       Ring &accumulators, Ring &scales) {
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   b.ifThen(b.equal(kernel.warp, kLoadWarp), [&] {
@@ -53,6 +55,10 @@ static void beginBlock(MatmulContext &kernel, GPUTargetAttr target, Ring &ring,
       accumulators.initialize(/*fullArrivals=*/1,
                               /*emptyArrivals=*/kernel.config.getFinishers() *
                                   kernel.config.getBlocks() * 4);
+      // Factors arrive with one asynchronous copy per lane.
+      if (layout.isPromoted())
+        scales.initialize(/*fullArrivals=*/32,
+                          /*emptyArrivals=*/kernel.config.getFinishers() * 4);
     });
   });
   Value address = kernel.getShared(layout.offsetMemory);
@@ -91,9 +97,11 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
   const MatmulLayout &layout = kernel.layout;
   Ring::Cluster alone{/*rows=*/1, /*cols=*/1, Value(), Value()};
   Ring ring(b, kernel.shared, layout.offsetRing, config.getStages(), alone);
-  Ring accumulators(b, kernel.shared, layout.offsetAccumulators, kAccumulators,
-                    alone);
-  beginBlock(kernel, target, ring, accumulators);
+  Ring accumulators(b, kernel.shared, layout.offsetAccumulators,
+                    layout.accumulators, alone);
+  Ring scales(b, kernel.shared, layout.offsetScaleRing, layout.scaleSlots,
+              alone);
+  beginBlock(kernel, target, ring, accumulators, scales);
   int64_t tileM = config.getTileM();
   int64_t tileN = kernel.spec.getResultCols(config.getTileN());
   bool swapped = config.getSwapAb();
@@ -107,6 +115,9 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
   b.ifThenElse(
       b.less(kernel.warp, b.i32(kFirstFinisher)),
       [&] {
+        if (layout.otherRegisters)
+          NVVM::SetMaxRegisterOp::create(b, layout.otherRegisters,
+                                         NVVM::SetMaxRegisterAction::decrease);
         b.ifThen(b.equal(kernel.warp, kLoadWarp), [&] {
           b.electOne([&] {
             buildLoader(kernel, scheduler, ring);
@@ -131,8 +142,16 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
         if (kernel.spec.isMicroscaled())
           b.ifThen(b.equal(kernel.warp, kFactorWarp),
                    [&] { buildFactorLoader(kernel, scheduler, ring); });
+        if (layout.isPromoted())
+          b.ifThen(b.equal(kernel.warp, kFactorWarp),
+                   [&] { buildScaleLoader(kernel, scheduler, scales); });
       },
-      [&] { buildFinisher(kernel, scheduler, accumulators); });
+      [&] {
+        if (layout.finisherRegisters)
+          NVVM::SetMaxRegisterOp::create(b, layout.finisherRegisters,
+                                         NVVM::SetMaxRegisterAction::increase);
+        buildFinisher(kernel, scheduler, accumulators, scales);
+      });
   endBlock(kernel);
 }
 

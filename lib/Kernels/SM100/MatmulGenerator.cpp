@@ -62,6 +62,13 @@ public:
     return getMatmulSums(cast<MatmulSpec>(spec), gemm);
   }
 
+  std::string getRemark(const KernelSpec &spec,
+                        KernelConfigAttrInterface config,
+                        GPUTargetAttr target) const override {
+    return describePromotion(cast<MatmulSpec>(spec),
+                             cast<GemmConfigAttr>(config), target);
+  }
+
   FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,
                                     const KernelSpec &spec,
                                     KernelConfigAttrInterface config,

@@ -27,6 +27,11 @@ SmallVector<GemmConfigAttr> getMatmulCandidates(const MatmulSpec &spec,
 double getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                      GPUTargetAttr target);
 
+/// What promotion costs against factors that the tensor core multiplies; empty
+/// without.
+std::string describePromotion(const MatmulSpec &spec, GemmConfigAttr config,
+                              GPUTargetAttr target);
+
 /// How the kernel adds up products; nothing of types that are not multiplied.
 std::optional<TensorCoreSums> getMatmulSums(const MatmulSpec &spec,
                                             GemmConfigAttr config);

@@ -11,6 +11,10 @@
 // "Blackwell").
 
 #include "MatmulGenerator.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -23,6 +27,11 @@ static constexpr int64_t kTileCols[] = {256, 224, 192, 160, 128, 112,
 /// Of tiles of 256 rows, which two blocks compute together.
 static constexpr int64_t kPairedCols[] = {256, 224, 192, 160, 128, 96, 64};
 static constexpr int64_t kSwappedRows[] = {16, 32, 64, 128};
+/// The same where sums are promoted: those that cut no block of factors.
+static constexpr int64_t kPromotedCols[] = {256, 128, 64, 32};
+static constexpr int64_t kPairedPromotedCols[] = {256, 128};
+/// From so many on two warpgroups have the sums.
+static constexpr int64_t kSharedPromotedCols = 128;
 static constexpr int64_t kParts[] = {1, 2, 4, 8};
 /// Of these, how many may be computed in parts of K.
 static constexpr int64_t kMostSplit = 64;
@@ -37,6 +46,8 @@ static constexpr double kSharedRate = 128, kTensorMemoryRate = 466 / 4.0,
 /// Clocks until the first bytes have come, and from one chunk of sums to the
 /// next one, whose load is waited for.
 static constexpr double kFill = 2000, kChunk = 200;
+/// From one warp's arrival at a barrier to another's going on.
+static constexpr double kSync = 100;
 /// Adding up parts of K: fixed, and for each part.
 static constexpr double kReduce = 6000, kReducePart = 600;
 /// Of operands, and beside them; the rest of shared memory is small.
@@ -54,13 +65,22 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
     stageBytes += (1 + llvm::divideCeil(swapped ? tileM : tileN, 128)) *
                   (kFactorBytes * steps + (steps > 1 ? 128 : 0));
   }
+  int64_t finishers = 1;
+  if (promotesSums(spec) && (swapped ? tileM : tileN) >= kSharedPromotedCols) {
+    finishers = 2;
+    // They have a buffer each.
+    if (inBulk)
+      staging = 1;
+  }
   int64_t left = target.getSharedBytes() - kRest -
-                 (inBulk ? staging * 128 * kRowBytes : 0);
-  return GemmConfigAttr::get(
-      target.getContext(), tileM, tileN,
-      std::min(left / stageBytes, kMostStages), /*group=*/swapped ? 1 : 16,
-      splitK, swapped, inBulk ? GemmStore::TMA : GemmStore::Direct, staging,
-      /*finishers=*/1, blocks);
+                 getScaleBytes(spec, (swapped ? tileN : tileM) / blocks,
+                               swapped ? tileM : tileN, swapped) -
+                 (inBulk ? finishers * staging * 128 * kRowBytes : 0);
+  return GemmConfigAttr::get(target.getContext(), tileM, tileN,
+                             std::min(left / stageBytes, kMostStages),
+                             /*group=*/swapped ? 1 : 16, splitK, swapped,
+                             inBulk ? GemmStore::TMA : GemmStore::Direct,
+                             staging, finishers, blocks);
 }
 
 /// `config` with each decision that is made by rule made otherwise, one at a
@@ -106,10 +126,13 @@ SmallVector<GemmConfigAttr> sm100::getMatmulCandidates(const MatmulSpec &spec,
       if (isFitting(variant))
         candidates.push_back(variant);
   };
-  for (int64_t cols : kTileCols)
+  bool isPromoted = promotesSums(spec);
+  for (int64_t cols :
+       isPromoted ? ArrayRef(kPromotedCols) : ArrayRef(kTileCols))
     add(getConfig(spec, 128, cols, /*swapped=*/false, /*splitK=*/1,
                   /*blocks=*/1, target));
-  for (int64_t cols : kPairedCols)
+  for (int64_t cols :
+       isPromoted ? ArrayRef(kPairedPromotedCols) : ArrayRef(kPairedCols))
     add(getConfig(spec, 256, cols, /*swapped=*/false, /*splitK=*/1,
                   /*blocks=*/2, target));
   for (int64_t rows : kSwappedRows)
@@ -123,6 +146,29 @@ SmallVector<GemmConfigAttr> sm100::getMatmulCandidates(const MatmulSpec &spec,
 //===----------------------------------------------------------------------===//
 // Cost
 //===----------------------------------------------------------------------===//
+
+/// Whether each of the tensor core's columns has a factor in f32.
+static bool hasFactorsOfCols(const MatmulSpec &spec, GemmConfigAttr config) {
+  return promotesSums(spec) &&
+         (config.getSwapAb() ? spec.a : spec.b).scale == ScaleBlock::Row128;
+}
+
+/// Clocks of a K block whose sums are promoted, of which a product takes
+/// `multiply`: what warpgroups do, or the way of a set of sums to them and
+/// back.
+static double getPromotion(const MatmulSpec &spec, GemmConfigAttr config,
+                           double multiply) {
+  double sums = double(config.getBlockRows()) * double(config.getCols());
+  // A multiply-add, and a product of factors where each column has one. An
+  // instruction has two of them, but the chip's 80 TFLOP/s are 128 a clock.
+  double take = sums / kTensorMemoryRate,
+         add = sums * (hasFactorsOfCols(spec, config) ? 2 : 1) / 128;
+  // One warpgroup takes sums while the other one adds.
+  double work =
+      kChunk + (config.getFinishers() > 1 ? std::max(take, add) : take + add);
+  return std::max(work, (multiply + work + 2 * kSync) /
+                            double(getNumAccumulators(spec, config)));
+}
 
 double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                             GPUTargetAttr target) {
@@ -140,8 +186,15 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
   if (spec.isMicroscaled())
     bytes += (rows + cols) * double(spec.a.getElementsOf(kRowBytes)) /
              double(spec.a.getFactorK());
-  double block = std::max({rows * cols * kRowBytes / target.getMmaRate(),
-                           bytes / kSharedRate, bytes / target.getL2Rate()});
+  double multiply = rows * cols * kRowBytes / target.getMmaRate();
+  double shared = bytes / kSharedRate;
+  // Each of a warpgroup's warps loads all of its columns' factors, by fours.
+  if (hasFactorsOfCols(spec, config))
+    shared += cols;
+  double block = std::max({multiply, shared, bytes / target.getL2Rate()});
+  bool isPromoted = promotesSums(spec);
+  if (isPromoted)
+    block = std::max(block, getPromotion(spec, config, multiply));
   int64_t blockK = spec.a.getElementsOf(kRowBytes);
   double mainLoop = block * llvm::divideCeil(llvm::divideCeil(spec.k, blockK),
                                              config.getSplitK());
@@ -150,12 +203,22 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
   bool isScattered =
       config.getStore() == GemmStore::Direct && !config.getSwapAb();
   double elements = rows * resultCols;
-  double finish = rows * cols / kTensorMemoryRate + resultCols / 64 * kChunk +
-                  elements * (4 + spec.getEpilogueInstructions()) / 128 +
+  // Promoted ones are in registers.
+  double take =
+      isPromoted ? 0.0
+                 : rows * cols / kTensorMemoryRate + resultCols / 64 * kChunk;
+  double finish = take + elements * (4 + spec.getEpilogueInstructions()) / 128 +
                   elements * (spec.resultType.getIntOrFloatBitWidth() / 8.0) /
                       kStoreRate * (isScattered ? 8 : 1);
   double clocks =
       waves * std::max(mainLoop, finish) + std::min(mainLoop, finish) + kFill;
+  // Who finishes a tile does not add up the next one's K blocks, of which the
+  // tensor core computes those that there are sets of sums for.
+  if (isPromoted) {
+    double ahead = multiply * double(getNumAccumulators(spec, config));
+    clocks = waves * (mainLoop + std::max(0.0, finish - ahead)) +
+             std::min(finish, ahead) + kFill;
+  }
   double m = spec.m, n = spec.n, k = spec.k;
   double total =
       spec.batch * (spec.a.getBytesOf(m * k + n * k) +
@@ -169,4 +232,27 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
   if (config.getSwapAb() && spec.m > kMostSwapped)
     cost *= 2;
   return cost;
+}
+
+std::string sm100::describePromotion(const MatmulSpec &spec,
+                                     GemmConfigAttr config,
+                                     GPUTargetAttr target) {
+  if (!promotesSums(spec))
+    return "";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "sums of each 128 of K are multiplied by their factors in registers";
+  MatmulSpec other = spec.withUsualExtents();
+  double own = getMatmulCost(other, config, target);
+  other.a.scale = other.b.scale = ScaleBlock::Row32;
+  double least = std::numeric_limits<double>::infinity();
+  for (GemmConfigAttr candidate :
+       getMatmulCandidates(other, target, /*exhaustive=*/false))
+    least = std::min(least, getMatmulCost(other, candidate, target));
+  if (std::isfinite(least))
+    os << llvm::formatv(": computed, not measured, that takes {0:F2} of the "
+                        "time of known powers of two, which tensor cores "
+                        "multiply",
+                        own / least);
+  return text;
 }

@@ -20,16 +20,66 @@ static constexpr int64_t kStagingBytes = 128 * kRowBytes;
 /// becomes of them lives beside them.
 static constexpr int64_t kMostChunkSums = 64;
 
+/// Sums of a tile that a thread has registers for, and beside them for those of
+/// a K block; with addresses of stores of one element each half as many.
+static constexpr int64_t kMostPromotedSums = 128;
+
+/// Slots of factors for promotion: they come before the operands, which wait
+/// for room.
+static constexpr int64_t kScaleSlots = 8;
+
+/// Registers of a thread in a warpgroup that neither multiplies sums nor keeps
+/// them.
+static constexpr int64_t kOtherRegisters = 40;
+
+static bool isInBlocksOf128(ScaleBlock scale) {
+  return scale == ScaleBlock::Row128 || scale == ScaleBlock::Block128;
+}
+
+bool sm100::promotesSums(const MatmulSpec &spec) {
+  return isInBlocksOf128(spec.a.scale) && isInBlocksOf128(spec.b.scale);
+}
+
+/// Factors of promotion in a slot, of so many rows or columns of a tile, which
+/// cut no blocks.
+static int64_t getScalesPerSlot(const OperandSpec &operand, int64_t extent) {
+  return llvm::divideCeil(extent, getScaleRows(operand.scale));
+}
+
+/// Four are loaded at once.
+static int64_t getScaleStride(int64_t count) {
+  return llvm::alignTo(4 * count, 16);
+}
+
+int64_t sm100::getNumAccumulators(const MatmulSpec &spec,
+                                  GemmConfigAttr config) {
+  return promotesSums(spec)
+             ? std::min(512 / config.getCols(), kMostAccumulators)
+             : kAccumulators;
+}
+
+int64_t sm100::getScaleBytes(const MatmulSpec &spec, int64_t rows, int64_t cols,
+                             bool swapped) {
+  if (!promotesSums(spec))
+    return 0;
+  return kScaleSlots *
+         (getScaleStride(getScalesPerSlot(swapped ? spec.b : spec.a, rows)) +
+          getScaleStride(getScalesPerSlot(swapped ? spec.a : spec.b, cols)));
+}
+
 LogicalResult sm100::checkOperands(const MatmulSpec &spec,
                                    std::string &reason) {
   if (spec.isGrouped()) {
     reason = "expected no groups of rows or of K";
     return failure();
   }
-  if (spec.isBlocked() && !spec.isMicroscaled()) {
-    reason = "expected factors in f32 that change along K to be known powers "
-             "of two, which tensor cores multiply as E8M0; others leave them "
-             "idle";
+  if (spec.isBlocked() && !spec.isMicroscaled() && !promotesSums(spec)) {
+    reason = "expected factors that change along K of both operands, in f32 "
+             "for 128 of K, or the same ones of a byte";
+    return failure();
+  }
+  if (promotesSums(spec) && spec.isPair()) {
+    reason = "expected no pair with factors in f32 that change along K";
     return failure();
   }
   // Four factors are copied at once.
@@ -42,7 +92,7 @@ LogicalResult sm100::checkOperands(const MatmulSpec &spec,
     return failure();
   }
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}}) {
-    if (spec.isMicroscaled() && operand->major != Major::K) {
+    if (spec.isBlocked() && operand->major != Major::K) {
       reason = llvm::formatv("expected K to be the innermost dimension of {0}, "
                              "whose factors run along it",
                              name);
@@ -65,6 +115,9 @@ static int64_t getChunkCols(const MatmulSpec &spec, GemmConfigAttr config) {
   if (config.getSplitK() > 1)
     return config.getCols();
   int64_t cols = spec.getResultCols(config.getCols());
+  // Sums in registers are a warpgroup's own.
+  if (promotesSums(spec))
+    cols /= config.getFinishers();
   int64_t bytes = spec.resultType.getIntOrFloatBitWidth() / 8;
   // Two warpgroups have registers for half as much, and so has one with
   // addresses of stores of one element each.
@@ -108,7 +161,10 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
                 config);
   int64_t resultCols = spec.getResultCols(config.getCols());
   layout.threads = 128 * (1 + config.getFinishers());
-  int64_t columns = kAccumulators * config.getCols();
+  if (promotesSums(spec) &&
+      failed(layout.setPromotion(spec, config, target, reason)))
+    return failure();
+  int64_t columns = layout.accumulators * config.getCols();
   if (spec.isMicroscaled()) {
     layout.rowFactors = 1;
     layout.colFactors = llvm::divideCeil(config.getCols(), 128);
@@ -144,6 +200,41 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   return layout;
 }
 
+LogicalResult MatmulLayout::setPromotion(const MatmulSpec &spec,
+                                         GemmConfigAttr config,
+                                         GPUTargetAttr target,
+                                         std::string &reason) {
+  const OperandSpec &rowSpec = config.getSwapAb() ? spec.b : spec.a;
+  const OperandSpec &colSpec = config.getSwapAb() ? spec.a : spec.b;
+  int64_t sums = config.getCols() / config.getFinishers();
+  int64_t most = config.getStore() == GemmStore::TMA ? kMostPromotedSums
+                                                     : kMostPromotedSums / 2;
+  // A warpgroup's columns then have one factor.
+  bool cutsBlocks = colSpec.scale == ScaleBlock::Block128 && 128 % sums != 0;
+  if (sums > most || cutsBlocks ||
+      config.getCols() % config.getFinishers() != 0) {
+    reason = llvm::formatv("expected up to {0} columns for each warpgroup that "
+                           "adds up K blocks, within one of factors, but {1} "
+                           "has {2}",
+                           most, config, sums);
+    return failure();
+  }
+  rowScales = getScalesPerSlot(rowSpec, config.getBlockRows());
+  colScales = getScalesPerSlot(colSpec, config.getCols());
+  rowScaleStride = getScaleStride(rowScales);
+  colScaleStride = getScaleStride(colScales);
+  scaleSlots = kScaleSlots;
+  accumulators = getNumAccumulators(spec, config);
+  // The others leave theirs where the sums would not fit.
+  if (config.getFinishers() > 1) {
+    int64_t all = target.getRegisters() / threads / 8 * 8 * threads;
+    otherRegisters = kOtherRegisters;
+    finisherRegisters =
+        (all - 128 * otherRegisters) / (128 * config.getFinishers()) / 8 * 8;
+  }
+  return success();
+}
+
 void MatmulLayout::place(GemmConfigAttr config) {
   int64_t stages = config.getStages();
   offsetRows = 0;
@@ -155,11 +246,14 @@ void MatmulLayout::place(GemmConfigAttr config) {
   // Each row of 16 bytes has the factors of four rows of an operand.
   offsetRowFactors = offsetRing;
   offsetColFactors = offsetRowFactors + stages * getRowFactorBytes();
-  offsetRing = offsetColFactors + stages * getColFactorBytes();
+  offsetRowScales = offsetColFactors + stages * getColFactorBytes();
+  offsetColScales = offsetRowScales + scaleSlots * rowScaleStride;
+  offsetRing = offsetColScales + scaleSlots * colScaleStride;
   // A full and an empty barrier for each slot, and for each set of sums; the
   // address in tensor memory; a word for the last block of a split tile.
   offsetAccumulators = offsetRing + stages * 16;
-  offsetMemory = offsetAccumulators + kAccumulators * 16;
+  offsetScaleRing = offsetAccumulators + accumulators * 16;
+  offsetMemory = offsetScaleRing + scaleSlots * 16;
   offsetFlag = offsetMemory + 4;
   sharedBytes = offsetFlag + 4;
 }

@@ -14,8 +14,9 @@
 
 namespace mlir::fp8::sm100 {
 
-/// Sets of sums in tensor memory: one is filled while the other is taken.
-inline constexpr int64_t kAccumulators = 2;
+/// Sets of sums in tensor memory: one is filled while the other is taken. Where
+/// each K block has one to itself, as many as have room, up to the most.
+inline constexpr int64_t kAccumulators = 2, kMostAccumulators = 4;
 
 /// An atom of factors, four for each of 128 rows, in shared memory and in
 /// tensor memory (PTX ISA, "Layout of the Scale Factor").
@@ -43,12 +44,23 @@ struct MatmulLayout {
   int64_t getFactorStride() const {
     return kFactorBytes + (factorSteps > 1 ? 128 / factorSteps : 0);
   }
+  /// Factors in f32, of rows and of columns, that multiply the sums of a K
+  /// block when they are promoted: slots of a ring of their own, and bytes from
+  /// one to the next. None where the tensor core adds up all of K.
+  int64_t rowScales = 0, colScales = 0, scaleSlots = 0;
+  int64_t rowScaleStride = 0, colScaleStride = 0;
+  bool isPromoted() const { return scaleSlots != 0; }
   int64_t offsetRows, offsetCols, offsetStaging, offsetRowFactors,
-      offsetColFactors, offsetRing, offsetAccumulators, offsetMemory,
-      offsetFlag;
+      offsetColFactors, offsetRowScales, offsetColScales, offsetRing,
+      offsetAccumulators, offsetScaleRing, offsetMemory, offsetFlag;
   int64_t sharedBytes;
   int64_t threads;
-  /// Columns of tensor memory, of which those of a set of sums are `cols`.
+  /// Registers of a thread that finishes tiles and of any other, where they are
+  /// not the same; 0 where they are.
+  int64_t finisherRegisters = 0, otherRegisters = 0;
+  /// Sets of sums, and columns of tensor memory, of which those of a set are
+  /// `cols`.
+  int64_t accumulators = kAccumulators;
   int64_t memoryColumns;
   /// Columns of the result that a thread takes from tensor memory at a time:
   /// all that a bulk store brings, or a part of a tile.
@@ -63,9 +75,23 @@ struct MatmulLayout {
                                      GPUTargetAttr target, std::string &reason);
 
 private:
+  /// What promotion takes.
+  LogicalResult setPromotion(const MatmulSpec &spec, GemmConfigAttr config,
+                             GPUTargetAttr target, std::string &reason);
   /// Offsets, from the sizes.
   void place(GemmConfigAttr config);
 };
+
+/// Whether each K block's sums are multiplied by its factors and added up in
+/// registers.
+bool promotesSums(const MatmulSpec &spec);
+
+/// Sets of sums in tensor memory.
+int64_t getNumAccumulators(const MatmulSpec &spec, GemmConfigAttr config);
+
+/// Of factors of promotion in shared memory.
+int64_t getScaleBytes(const MatmulSpec &spec, int64_t rows, int64_t cols,
+                      bool swapped);
 
 /// Fails, with the reason, if no config can compute products of such operands.
 LogicalResult checkOperands(const MatmulSpec &spec, std::string &reason);

@@ -8,8 +8,8 @@
 //
 // Each element of the result is summed in tensor memory, along all of its part
 // of K, whoever issues the instructions, and in which block its row is. Tiles,
-// stages, pairs of blocks and swapped operands change no bits. Nothing is
-// promoted.
+// stages, pairs of blocks and swapped operands change no bits. Promoted are
+// K blocks whose factors the tensor core does not multiply, and nothing else.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +28,6 @@ std::optional<TensorCoreSums> sm100::getMatmulSums(const MatmulSpec &spec,
                         *typeB,
                         spec.a.getElementsOf(kRowBytes),
                         config.getSplitK(),
-                        /*isPromoted=*/false,
+                        promotesSums(spec),
                         TensorCoreInstruction::TCGen05};
 }

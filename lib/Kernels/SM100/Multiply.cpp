@@ -25,7 +25,7 @@ struct FactorCopies {
         Tcgen05::getFactorDescriptor(b, b.add(base, layout.offsetRowFactors));
     cols =
         Tcgen05::getFactorDescriptor(b, b.add(base, layout.offsetColFactors));
-    int64_t first = kAccumulators * kernel.config.getCols();
+    int64_t first = layout.accumulators * kernel.config.getCols();
     places.a = b.add(kernel.memory, first);
     places.b = b.add(places.a,
                      layout.rowFactors * layout.factorSteps * kFactorColumns);
@@ -57,57 +57,108 @@ struct FactorCopies {
   Value rows, cols;
   Tcgen05::Factors places;
 };
+
+/// Products of one slot of the ring after the other.
+class Multiplier {
+public:
+  Multiplier(const MatmulContext &kernel, Ring ring, Ring accumulators);
+
+  /// Either moves both positions, {slot, phase, set of sums, phase}, past the
+  /// tile's.
+  SmallVector<Value> sumTile(const Tile &tile, ValueRange carried);
+  SmallVector<Value> sumBlocks(const Tile &tile, ValueRange carried);
+
+private:
+  /// Where the sums of a set that has been taken go.
+  Value beginSums(RingPosition sums);
+  /// Waits for a slot, multiplies it, and gives it back when it has been read.
+  RingPosition multiply(RingPosition at, Value address, Value accumulates);
+
+  const MatmulContext &kernel;
+  KernelBuilder &b;
+  const MatmulLayout &layout;
+  Ring ring, accumulators;
+  Tcgen05 tensorCore;
+  Value rows, cols;
+  std::optional<FactorCopies> factors;
+};
 } // namespace
+
+Multiplier::Multiplier(const MatmulContext &kernel, Ring ring,
+                       Ring accumulators)
+    : kernel(kernel), b(kernel.b), layout(kernel.layout), ring(ring),
+      accumulators(accumulators),
+      tensorCore(layout.rows, layout.cols, kernel.config.getCols(),
+                 kernel.spec.isMicroscaled() ? kernel.spec.a.getFactorK() : 0,
+                 kernel.config.getBlocks()) {
+  Value base = LLVM::PtrToIntOp::create(b, b.getI32Type(), kernel.shared);
+  rows = Tcgen05::getDescriptor(b, layout.rows, b.add(base, layout.offsetRows));
+  cols = Tcgen05::getDescriptor(b, layout.cols, b.add(base, layout.offsetCols));
+  if (kernel.spec.isMicroscaled())
+    factors.emplace(kernel, tensorCore, base);
+}
+
+Value Multiplier::beginSums(RingPosition sums) {
+  accumulators.waitEmpty(sums);
+  fenceAfterSync(b);
+  return b.add(kernel.memory, b.mul(sums.stage, kernel.config.getCols()));
+}
+
+RingPosition Multiplier::multiply(RingPosition at, Value address,
+                                  Value accumulates) {
+  ring.waitFull(at);
+  if (factors)
+    factors->copy(at.stage);
+  tensorCore.multiply(
+      b, address,
+      Tcgen05::advance(b, rows, b.mul(at.stage, layout.rows.getBytes())),
+      Tcgen05::advance(b, cols, b.mul(at.stage, layout.cols.getBytes())),
+      accumulates, factors ? factors->places : Tcgen05::Factors());
+  tensorCore.commit(b, ring.getEmptyBarrier(at.stage));
+  return ring.advance(at);
+}
+
+SmallVector<Value> Multiplier::sumTile(const Tile &tile, ValueRange carried) {
+  RingPosition sums{carried[2], carried[3]};
+  Value address = beginSums(sums);
+  SmallVector<Value> after =
+      b.loop(tile.kBegin, tile.kEnd, b.i32(1), carried.take_front(2),
+             [&](Value k, ValueRange carried) -> SmallVector<Value> {
+               Value accumulates =
+                   b.bitXor(b.equal(k, tile.kBegin), b.i1(true));
+               RingPosition next =
+                   multiply({carried[0], carried[1]}, address, accumulates);
+               return {next.stage, next.phase};
+             });
+  tensorCore.commit(b, accumulators.getFullBarrier(sums.stage));
+  RingPosition next = accumulators.advance(sums);
+  return {after[0], after[1], next.stage, next.phase};
+}
+
+SmallVector<Value> Multiplier::sumBlocks(const Tile &tile, ValueRange carried) {
+  return b.loop(tile.kBegin, tile.kEnd, b.i32(1), carried,
+                [&](Value, ValueRange carried) -> SmallVector<Value> {
+                  RingPosition sums{carried[2], carried[3]};
+                  Value address = beginSums(sums);
+                  RingPosition after =
+                      multiply({carried[0], carried[1]}, address, b.i1(false));
+                  tensorCore.commit(b, accumulators.getFullBarrier(sums.stage));
+                  RingPosition next = accumulators.advance(sums);
+                  return {after.stage, after.phase, next.stage, next.phase};
+                });
+}
 
 void sm100::buildMultiplier(const MatmulContext &kernel,
                             const TileScheduler &scheduler, Ring ring,
                             Ring accumulators) {
   KernelBuilder &b = kernel.b;
-  const MatmulLayout &layout = kernel.layout;
-  int64_t cols = kernel.config.getCols();
-  const OperandSpec &a = kernel.spec.a;
-  Tcgen05 tensorCore(layout.rows, layout.cols, cols,
-                     kernel.spec.isMicroscaled() ? a.getFactorK() : 0,
-                     kernel.config.getBlocks());
-  Value base = LLVM::PtrToIntOp::create(b, b.getI32Type(), kernel.shared);
-  Value rows =
-      Tcgen05::getDescriptor(b, layout.rows, b.add(base, layout.offsetRows));
-  Value otherCols =
-      Tcgen05::getDescriptor(b, layout.cols, b.add(base, layout.offsetCols));
-  std::optional<FactorCopies> factors;
-  if (kernel.spec.isMicroscaled())
-    factors.emplace(kernel, tensorCore, base);
-  b.loop(
-      scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
-      {b.i32(0), b.i32(0), b.i32(0), b.i32(1)},
-      [&](Value item, ValueRange carried) -> SmallVector<Value> {
-        Tile tile = scheduler.getTile(b, item);
-        RingPosition sums{carried[2], carried[3]};
-        accumulators.waitEmpty(sums);
-        fenceAfterSync(b);
-        Value address = b.add(kernel.memory, b.mul(sums.stage, cols));
-        SmallVector<Value> after = b.loop(
-            tile.kBegin, tile.kEnd, b.i32(1), carried.take_front(2),
-            [&](Value k, ValueRange carried) -> SmallVector<Value> {
-              RingPosition at{carried[0], carried[1]};
-              ring.waitFull(at);
-              if (factors)
-                factors->copy(at.stage);
-              Value accumulates = b.bitXor(b.equal(k, tile.kBegin), b.i1(true));
-              tensorCore.multiply(
-                  b, address,
-                  Tcgen05::advance(b, rows,
-                                   b.mul(at.stage, layout.rows.getBytes())),
-                  Tcgen05::advance(b, otherCols,
-                                   b.mul(at.stage, layout.cols.getBytes())),
-                  accumulates, factors ? factors->places : Tcgen05::Factors());
-              // The slot is free when it has been read.
-              tensorCore.commit(b, ring.getEmptyBarrier(at.stage));
-              RingPosition next = ring.advance(at);
-              return {next.stage, next.phase};
-            });
-        tensorCore.commit(b, accumulators.getFullBarrier(sums.stage));
-        RingPosition next = accumulators.advance(sums);
-        return {after[0], after[1], next.stage, next.phase};
-      });
+  Multiplier multiplier(kernel, ring, accumulators);
+  b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
+         {b.i32(0), b.i32(0), b.i32(0), b.i32(1)},
+         [&](Value item, ValueRange carried) {
+           Tile tile = scheduler.getTile(b, item);
+           return kernel.layout.isPromoted()
+                      ? multiplier.sumBlocks(tile, carried)
+                      : multiplier.sumTile(tile, carried);
+         });
 }

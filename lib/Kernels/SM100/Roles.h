@@ -27,15 +27,21 @@ void buildFactorLoader(const MatmulContext &kernel,
 void buildFactorRelay(const MatmulContext &kernel,
                       const TileScheduler &scheduler, Ring ring);
 
+/// The warp that copies factors in f32 along K, with which sums are promoted.
+void buildScaleLoader(const MatmulContext &kernel,
+                      const TileScheduler &scheduler, Ring scales);
+
 /// The thread that issues products: takes slots from the ring, fills sets of
-/// sums in tensor memory.
+/// sums in tensor memory, of a tile each, or where they are promoted of a K
+/// block.
 void buildMultiplier(const MatmulContext &kernel,
                      const TileScheduler &scheduler, Ring ring,
                      Ring accumulators);
 
-/// The warpgroups that take sums, apply the epilogue, and store.
+/// The warpgroups that take sums, promote them with `scales` if there are any,
+/// apply the epilogue, and store.
 void buildFinisher(const MatmulContext &kernel, const TileScheduler &scheduler,
-                   Ring accumulators);
+                   Ring accumulators, Ring scales);
 
 } // namespace mlir::fp8::sm100
 

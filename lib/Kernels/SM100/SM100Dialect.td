@@ -50,7 +50,8 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
   let description = [{
     Written by `fp8-select-kernels`, obeyed by `fp8-build-kernels`. K is walked
     in blocks of 128 bytes, the width of a swizzle atom. A tile's sums are in
-    tensor memory, 128 lanes by as many columns, in two sets.
+    tensor memory, 128 lanes by as many columns, in two sets; those that are
+    promoted in registers are there block by block of K, in two to four.
 
     | parameter | meaning |
     | --- | --- |
@@ -61,7 +62,7 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
     | `swap_ab` | computes the transposed product, so that a small M takes the side of the tensor core that shrinks to 16 |
     | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
     | `staging` | buffers of a warpgroup from which bulk copies store, 1 or 2: one is filled while the other is read |
-    | `finishers` | warpgroups that take sums from tensor memory, 1 or 2, in turn |
+    | `finishers` | warpgroups that take sums from tensor memory, 1 or 2, in turn; where they promote them, each its own columns |
     | `blocks` | 1, or 2 blocks of a cluster whose tensor cores multiply a tile together: each brings half of either operand, and has half of the rows |
 
     Constraints:

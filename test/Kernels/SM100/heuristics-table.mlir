@@ -142,3 +142,109 @@ func.func @gated_plain(%a: tensor<4096x4096xbf16>, %g: tensor<4096x4096xbf16>) -
   } : tensor<4096x4096xbf16>, tensor<4096x4096xbf16> -> tensor<4096x4096xbf16>
   return %0 : tensor<4096x4096xbf16>
 }
+
+// Sums of K blocks in registers, with factors of rows and of tiles, each way
+// round, and what becomes of them.
+
+!f = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, 128], scale = f32>
+!t = !fp8.scaled<4096x4096xf8E4M3FN, block = [128, 128], scale = f32>
+func.func @block(%a: !f, %b: !t) -> tensor<4096x4096xbf16> {
+  %0 = fp8.matmul %a, %b : !f, !t -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+
+func.func @block_rows(%a: !f) -> tensor<4096x4096xf32> {
+  %0 = fp8.matmul %a, %a : !f, !f -> tensor<4096x4096xf32>
+  return %0 : tensor<4096x4096xf32>
+}
+
+func.func @block_tiles(%a: !t, %b: !f) -> tensor<4096x4096xbf16> {
+  %0 = fp8.matmul %a, %b : !t, !f -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+
+func.func @block_gelu_quantize(%a: !f, %b: !t, %bias: tensor<4096xbf16>, %scale: f32) -> (tensor<4096x4096xf8E4M3FN>, tensor<1x1xf32>) {
+  %0:2 = fp8.matmul %a, %b epilogue(%bias : tensor<4096xbf16>) {
+  ^bb0(%acc: f32, %b0: bf16):
+    %root = arith.constant 0.70710678118 : f32
+    %half = arith.constant 0.5 : f32
+    %one = arith.constant 1.0 : f32
+    %high = arith.constant 448.0 : f32
+    %low = arith.constant -448.0 : f32
+    %1 = arith.extf %b0 : bf16 to f32
+    %2 = arith.addf %acc, %1 : f32
+    %3 = arith.mulf %2, %root : f32
+    %4 = math.erf %3 : f32
+    %5 = arith.addf %4, %one : f32
+    %6 = arith.mulf %2, %5 : f32
+    %x = arith.mulf %6, %half : f32
+    %s = arith.mulf %x, %scale : f32
+    %above = arith.cmpf ogt, %s, %high : f32
+    %s1 = arith.select %above, %high, %s : f32
+    %below = arith.cmpf olt, %s1, %low : f32
+    %s2 = arith.select %below, %low, %s1 : f32
+    %q = arith.truncf %s2 : f32 to f8E4M3FN
+    fp8.yield %q, %x : f8E4M3FN, f32
+  } : !f, !t -> tensor<4096x4096xf8E4M3FN>, tensor<1x1xf32>
+  return %0#0, %0#1 : tensor<4096x4096xf8E4M3FN>, tensor<1x1xf32>
+}
+
+func.func @block_rows_gelu_quantize(%a: !f, %b: !f, %bias: tensor<4096xbf16>, %scale: f32) -> (tensor<4096x4096xf8E4M3FN>, tensor<1x1xf32>) {
+  %0:2 = fp8.matmul %a, %b epilogue(%bias : tensor<4096xbf16>) {
+  ^bb0(%acc: f32, %b0: bf16):
+    %root = arith.constant 0.70710678118 : f32
+    %half = arith.constant 0.5 : f32
+    %one = arith.constant 1.0 : f32
+    %high = arith.constant 448.0 : f32
+    %low = arith.constant -448.0 : f32
+    %1 = arith.extf %b0 : bf16 to f32
+    %2 = arith.addf %acc, %1 : f32
+    %3 = arith.mulf %2, %root : f32
+    %4 = math.erf %3 : f32
+    %5 = arith.addf %4, %one : f32
+    %6 = arith.mulf %2, %5 : f32
+    %x = arith.mulf %6, %half : f32
+    %s = arith.mulf %x, %scale : f32
+    %above = arith.cmpf ogt, %s, %high : f32
+    %s1 = arith.select %above, %high, %s : f32
+    %below = arith.cmpf olt, %s1, %low : f32
+    %s2 = arith.select %below, %low, %s1 : f32
+    %q = arith.truncf %s2 : f32 to f8E4M3FN
+    fp8.yield %q, %x : f8E4M3FN, f32
+  } : !f, !f -> tensor<4096x4096xf8E4M3FN>, tensor<1x1xf32>
+  return %0#0, %0#1 : tensor<4096x4096xf8E4M3FN>, tensor<1x1xf32>
+}
+
+func.func @block_gated(%a: !f, %b: !t, %g: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
+  %one = arith.constant 1.0 : f32
+  %0 = fp8.matmul %a, %b epilogue(%g : tensor<4096x4096xbf16>) {
+  ^bb0(%acc: f32, %e: bf16):
+    %1 = arith.truncf %acc : f32 to bf16
+    %2 = arith.extf %1 : bf16 to f32
+    %3 = arith.extf %e : bf16 to f32
+    %4 = arith.negf %3 : f32
+    %5 = math.exp %4 : f32
+    %6 = arith.addf %5, %one : f32
+    %7 = arith.divf %2, %6 : f32
+    %8 = arith.truncf %7 : f32 to bf16
+    fp8.yield %8 : bf16
+  } : !f, !t -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+
+func.func @block_tiles_gated(%a: !t, %b: !f, %g: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
+  %one = arith.constant 1.0 : f32
+  %0 = fp8.matmul %a, %b epilogue(%g : tensor<4096x4096xbf16>) {
+  ^bb0(%acc: f32, %e: bf16):
+    %1 = arith.truncf %acc : f32 to bf16
+    %2 = arith.extf %1 : bf16 to f32
+    %3 = arith.extf %e : bf16 to f32
+    %4 = arith.negf %3 : f32
+    %5 = math.exp %4 : f32
+    %6 = arith.addf %5, %one : f32
+    %7 = arith.divf %2, %6 : f32
+    %8 = arith.truncf %7 : f32 to bf16
+    fp8.yield %8 : bf16
+  } : !t, !f -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
