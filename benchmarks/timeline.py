@@ -7,6 +7,8 @@ clocks are simulated: the ring between L2 and the tensor core, two sets of sums,
 their staging buffers. Busy is the share of the time in which the tensor core multiplies, on the
 multiprocessor with the most tiles; what bounds is what has the most to do. Of factors beside the operands
 (MXFP8, NVFP4, MXFP4) it is not known how many lines L1 keeps: `scattered` is the share if it keeps none.
+Sums of K blocks that are promoted in registers (block: factors of 1x128 and 128x128 in f32) have a set each, as many
+as there are, and the warps that finish tiles take and add them meanwhile.
 
 usage: timeline.py BUILD [--kinds KIND...] [--shapes MxNxK...] [--configs REGEX]
 """
@@ -30,18 +32,21 @@ from fp8 import tensors
 # memory, of tensor memory that are read, of results that leave; of HBM (6.95 TB/s), and how many
 # multiprocessors there are. The first is the data sheet's, others were measured by third parties.
 MMA, L2, SHARED, TENSOR, STORE, HBM, SMS = 8192, 69, 128, 466, 64, 25, 148
+FMA = 128  # Multiply-adds in f32, of the data sheet's 80 TFLOP/s.
 # Clocks, guessed: of a launch, until a copy's first byte, of a barrier between warps, of a tcgen05.ld;
 # of parts of K that are added up, and of each.
 START, LATENCY, SYNC, LOAD, REDUCE, REDUCE_PART = 2000, 1000, 100, 200, 6000, 600
 STEP, SECTOR = 128, 32  # Bytes of K: a K block; of L2 that a scattered copy takes.
 FINISHERS = 4  # The first warp of those that finish tiles.
-Kind = namedtuple("Kind", "codes block factors dtype sharing")  # `sharing` codes are a byte.
+# `sharing` codes are a byte; `rows` of B share a factor.
+Kind = namedtuple("Kind", "codes block factors dtype sharing rows", defaults=[1])
 KINDS = {"fp8": Kind("f8E4M3FN", 0, "f32", np.float32, 1),
+         "block": Kind("f8E4M3FN", 128, "f32", np.float32, 1, 128),
          "mxfp8": Kind("f8E4M3FN", 32, "f8E8M0FNU", ml_dtypes.float8_e8m0fnu, 1),
          "mxfp4": Kind("f4E2M1FN", 32, "f8E8M0FNU", ml_dtypes.float8_e8m0fnu, 2),
          "nvfp4": Kind("f4E2M1FN", 16, "f8E4M3FN", ml_dtypes.float8_e4m3fn, 2)}
 
-Config = namedtuple("Config", "text tile_m tile_n stages split swapped staging blocks")
+Config = namedtuple("Config", "text tile_m tile_n stages split swapped staging finishers blocks")
 # Of a block of threads: of each K block, or of each tile.
 Work = namedtuple("Work", "products loaded copied stored taken waits instructions")
 
@@ -49,7 +54,8 @@ Work = namedtuple("Work", "products loaded copied stored taken waits instruction
 def parse(text):
     get = lambda name, default: re.search(rf"{name} = (\w+)", text)[1] if name in text else default
     return Config(text, int(get("tile_m", 0)), int(get("tile_n", 0)), int(get("stages", 0)), int(get("split_k", 1)),
-                  get("swap_ab", "false") == "true", int(get("staging", 2)), int(get("blocks", 1)))
+                  get("swap_ab", "false") == "true", int(get("staging", 2)), int(get("finishers", 1)),
+                  int(get("blocks", 1)))
 
 
 def write_program(kind, m, n, k, config=""):
@@ -57,12 +63,13 @@ def write_program(kind, m, n, k, config=""):
     of = KINDS[kind]
     attribute = f" {{fp8_gpu.config = {config}}}" if config else ""
     dtype = ml_dtypes.float8_e4m3fn if of.sharing == 1 else ml_dtypes.float4_e2m1fn
-    block = f"[1, {of.block}]" if of.block else "[*, *]"
+    blocks = [f"[{rows}, {of.block}]" if of.block else "[*, *]" for rows in (1, of.rows)]
     tensor = ", tensor_scale = f32" if kind == "nvfp4" else ""
-    types = [f"!fp8.scaled<{rows}x{k}x{of.codes}, block = {block}, scale = {of.factors}{tensor}>" for rows in (m, n)]
+    types = [f"!fp8.scaled<{rows}x{k}x{of.codes}, block = {block}, scale = {of.factors}{tensor}>"
+             for rows, block in zip((m, n), blocks)]
     declared, body, arguments = [], "", []
-    for name, rows, type_ in zip("ab", (m, n), types):
-        high, wide = (rows, k // of.block) if of.block else (1, 1)
+    for name, rows, shared, type_ in zip("ab", (m, n), (1, of.rows), types):
+        high, wide = (math.ceil(rows / shared), k // of.block) if of.block else (1, 1)
         parts = [(f"{rows}x{k}x{of.codes}", (rows, k), dtype), (f"{high}x{wide}x{of.factors}", (high, wide), of.dtype)]
         if tensor:
             parts.append(("1x1xf32", (1, 1), np.float32))
@@ -141,28 +148,38 @@ def simulate(config, block, tile, m, n, k, scattered=0):
     # Fills of the ring and reads by the tensor core share a port; so do staging buffers, filled and read.
     through = 2 * (block.loaded + block.copied) / SHARED + 2 * tile.stored / SHARED / k_blocks
     step = max(multiply, through)
-    # A chunk of a tile's sums: one wait for its load by each of four warps.
+    # A chunk of a tile's sums: one wait for its load by each of four warps. Instructions are those of one warp.
     chunks = max(1, round(tile.waits / 4))
-    take = LOAD + tile.taken / chunks / TENSOR
-    work = tile.instructions / 4 * config.blocks / chunks
+    take = LOAD + tile.taken / chunks / TENSOR if tile.taken else 0
+    work = tile.instructions * config.finishers / chunks
     leave = tile.stored / chunks / STORE
+    # Of a K block's sums, whose loads are under way while others are added. (PTX has moves there that the chip has not.)
+    promoted = block.taken > 0
+    promote = LOAD + max(block.taken / TENSOR, block.taken / 4 / FMA) if promoted else 0
+    cols = config.tile_m if config.swapped else config.tile_n
+    sets = min(512 // cols, 4) if promoted else 2
     free = [0.0] * config.stages  # When slots are
-    sums = [0.0, 0.0]
+    sums = [0.0] * sets
     l2 = core = finisher = float(START)
     leaving = [0.0] * config.staging
-    slot = part = 0
+    slot = part = number = 0
     for item in range(items):
         for i in range(k_blocks):
             begin = max(l2, free[slot])
             l2 = begin + bring
-            core = max(core, l2 + LATENCY, sums[item % 2] if i == 0 else 0) + step
+            core = max(core, l2 + LATENCY, sums[number] if promoted or i == 0 else 0) + step
             free[slot] = core + SYNC
             slot = (slot + 1) % config.stages
+            if promoted:
+                finisher = max(finisher, core + SYNC) + promote
+                sums[number] = finisher + SYNC
+                number = (number + 1) % sets
         finisher = max(finisher, core + SYNC)
         for chunk in range(chunks):
             finisher += take
-            if chunk == chunks - 1:
-                sums[item % 2] = finisher + SYNC
+            if chunk == chunks - 1 and not promoted:
+                sums[number] = finisher + SYNC
+                number = (number + 1) % sets
             finisher = max(finisher + work, leaving[part])
             last = max(leaving)
             leaving[part] = max(last, finisher) + leave
@@ -174,7 +191,7 @@ def simulate(config, block, tile, m, n, k, scattered=0):
     clocks = max(clocks, START + memory)
     total = items * k_blocks
     busy = {"tensor core": total * multiply, "shared memory": total * through, "L2": total * bring,
-            "warps that finish": items * chunks * (take + work), "stores": items * chunks * leave, "HBM": memory}
+            "warps that finish": total * promote + items * chunks * (take + work), "stores": items * chunks * leave, "HBM": memory}
     return clocks, busy
 
 
