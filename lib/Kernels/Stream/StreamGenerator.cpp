@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "StreamGenerator.h"
-#include "../Blocks/KernelSignature.h"
 #include "StreamKernel.h"
+#include "StreamSignature.h"
 #include "fp8/IR/Philox.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -22,163 +21,6 @@ static constexpr int64_t kMaxPlaces = 16;
 static constexpr int64_t kMaxWarps = 32;
 /// Of a thread that has whole rows.
 static constexpr int64_t kMaxChunks = 8;
-
-//===----------------------------------------------------------------------===//
-// The signature
-//===----------------------------------------------------------------------===//
-
-namespace {
-struct StreamSignature {
-  SmallVector<StreamArgument> inputs, outputs;
-  KernelSignature signature;
-  KernelSignature::Launch launch;
-};
-} // namespace
-
-static SmallVector<StreamArgument> getInputs(const StreamSpec &spec) {
-  SmallVector<StreamArgument> inputs;
-  for (auto [i, input] : llvm::enumerate(spec.inputs)) {
-    auto type = cast<RankedTensorType>(input.argument.getType());
-    inputs.push_back({"in" + std::to_string(i),
-                      getStoredType(type).getElementType(), input.layout,
-                      spec.getBlock(input.layout), isPacked(type),
-                      input.isGathered});
-  }
-  return inputs;
-}
-
-static SmallVector<StreamArgument> getOutputs(const StreamSpec &spec) {
-  SmallVector<StreamArgument> outputs;
-  for (auto [i, type] : llvm::enumerate(StreamOp(spec.op).getResultTypes())) {
-    const StreamLayout &layout = spec.getResultLayout(i);
-    outputs.push_back(
-        {"out" + std::to_string(i),
-         getStoredType(cast<RankedTensorType>(type)).getElementType(), layout,
-         spec.getBlock(layout), isPacked(type)});
-  }
-  return outputs;
-}
-
-/// What rows of an argument start at multiples of, in bytes.
-static int64_t getAlignment(const StreamSpec &spec,
-                            const StreamArgument &argument,
-                            KernelAccess access) {
-  int64_t bytes = argument.elementType.getIntOrFloatBitWidth() / 8;
-  bool hasChunks = access == KernelAccess::Read
-                       ? StreamTile::hasChunks(argument)
-                       : StreamTile::storesChunks(argument);
-  if (!hasChunks)
-    return bytes;
-  int64_t extent =
-      spec.isTransposed(argument.layout) ? spec.rows : spec.columns;
-  int64_t most = spec.isTransposed(argument.layout) ? 16 : kChunk;
-  // Rows of an unknown number of elements are accessed one by one, or by what
-  // the number turns out to be a multiple of.
-  if (ShapedType::isDynamic(extent))
-    return bytes;
-  while (extent % most != 0)
-    most /= 2;
-  return argument.isPacked ? most / kCodesOfByte
-                           : std::min<int64_t>(16, most * bytes);
-}
-
-static bool isAmax(const StreamSpec &spec, unsigned number) {
-  Value result = spec.getBody().getTerminator()->getOperand(number);
-  return result.getDefiningOp<AmaxOp>() &&
-         spec.getBlock(*spec.layouts.lookup(result)).isSingle();
-}
-
-static StreamSignature getSignature(MLIRContext *context,
-                                    const StreamSpec &spec,
-                                    StreamConfigAttr config) {
-  SmallVector<StreamArgument> inputs = getInputs(spec),
-                              outputs = getOutputs(spec);
-  SmallVector<KernelArgumentAttr> arguments;
-  auto addArgument = [&](const StreamArgument &argument, KernelAccess access) {
-    arguments.push_back(KernelArgumentAttr::get(
-        context, argument.name, argument.elementType,
-        static_cast<int64_t>(argument.layout.dims.size()), access,
-        getAlignment(spec, argument, access)));
-  };
-  for (const StreamArgument &input : inputs)
-    addArgument(input, KernelAccess::Read);
-  for (auto [i, output] : llvm::enumerate(outputs))
-    addArgument(output,
-                isAmax(spec, i) ? KernelAccess::Raise : KernelAccess::Write);
-  KernelSignature signature(context, arguments);
-
-  auto rank = static_cast<int64_t>(inputs.front().layout.block.size());
-  auto addExtent = [&](StringRef name, int64_t dim) {
-    auto [input, at] = *spec.findExtent(dim);
-    AffineExpr extent = signature.addExtent(name, inputs[input].name, at);
-    bool isOfBytes =
-        inputs[input].isPacked &&
-        at + 1 == static_cast<int64_t>(inputs[input].layout.dims.size());
-    return isOfBytes ? extent * kCodesOfByte : extent;
-  };
-  AffineExpr columns = addExtent("columns", rank - 1);
-  AffineExpr rows = rank >= 2 ? addExtent("rows", rank - 2)
-                              : getAffineConstantExpr(1, context);
-  AffineExpr batch =
-      rank == 3 ? addExtent("batch", 0) : getAffineConstantExpr(1, context);
-  if (!spec.isBatched) {
-    rows = rows * batch;
-    batch = getAffineConstantExpr(1, context);
-  }
-  for (ArrayRef<StreamArgument> list : {ArrayRef(inputs), ArrayRef(outputs)})
-    for (const StreamArgument &argument : list) {
-      signature.addPointer(argument.name, argument.name);
-      auto last = static_cast<int64_t>(argument.layout.dims.size()) - 1;
-      for (auto [k, dim] : llvm::enumerate(argument.layout.dims)) {
-        // Batches that are rows too follow each other.
-        bool follows = rank == 3 && dim == 0 && !spec.isBatched;
-        if (static_cast<int64_t>(k) == last ||
-            !(argument.isGathered || (dim >= 0 && !follows)))
-          continue;
-        signature.addStride(argument.name + ".stride" + std::to_string(k),
-                            argument.name, static_cast<int64_t>(k));
-        std::string extent = argument.name + "_extent" + std::to_string(k);
-        if (argument.isGathered)
-          signature.addValue(extent,
-                             signature.addExtent(extent, argument.name,
-                                                 static_cast<int64_t>(k)),
-                             64);
-      }
-    }
-  signature.addValue("rows", rows, 32);
-  signature.addValue("columns", columns, 32);
-  for (auto [i, capture] : llvm::enumerate(spec.captures))
-    signature.addCapture("capture" + std::to_string(i), capture.getType());
-
-  KernelSignature::Launch launch;
-  // Clusters, each with whole rows, or blocks.
-  AffineExpr across = config.getCluster() > 1
-                          ? getAffineConstantExpr(1, context)
-                          : columns.ceilDiv(config.getTileColumns());
-  launch.grid = {across * rows.ceilDiv(config.getTileRows()) * batch};
-  launch.block = config.getThreads();
-  launch.cluster = config.getCluster();
-  launch.sharedBytes = getStreamSharedBytes(spec, config);
-  launch.overlap = true;
-  return {inputs, outputs, signature, launch};
-}
-
-/// Functions that no instruction computes exactly are approximated in all of a
-/// kernel.
-static KernelMath getMath(const StreamSpec &spec) {
-  WalkResult result = spec.getBody().walk([](Operation *op) {
-    bool isCostly = isa<arith::DivFOp>(op) ||
-                    (isa_and_present<math::MathDialect>(op->getDialect()) &&
-                     !isa<math::AbsFOp, math::SqrtOp, math::RsqrtOp,
-                          math::FloorOp, math::CeilOp, math::FmaOp>(op));
-    return isCostly ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return result.wasInterrupted() ? KernelMath::Approximate : KernelMath::Exact;
-}
-
-//===----------------------------------------------------------------------===//
-// Configs
-//===----------------------------------------------------------------------===//
 
 static int64_t getExtent(int64_t extent, int64_t otherwise) {
   return ShapedType::isDynamic(extent) ? otherwise
@@ -490,9 +332,10 @@ public:
     const auto &spec = cast<StreamSpec>(kernelSpec);
     auto config = cast<StreamConfigAttr>(attribute);
     OpBuilder::InsertionGuard guard(builder);
-    StreamSignature stream = getSignature(builder.getContext(), spec, config);
+    StreamSignature stream =
+        getStreamSignature(builder.getContext(), spec, config);
     LLVM::LLVMFuncOp function = stream.signature.create(
-        builder, loc, name, stream.launch, getMath(spec));
+        builder, loc, name, stream.launch, getStreamMath(spec));
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       builder.getI32IntegerAttr(config.getResident()));
     builder.setInsertionPointToStart(function.addEntryBlock(builder));
