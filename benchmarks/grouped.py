@@ -6,8 +6,8 @@ Python package, lib/libfp8rt.so and the kernels that grouped_kernels.py made. Pe
 a shape, are left out. Groups begin anywhere; DeepGEMM has each padded to a multiple of 128 tokens, as it wants them, and is
 credited with the tokens alone. With --aligned all have such groups, whose tokens all count.
 
-usage: grouped.py --kernels DIR [--out DIR] [--check] [--time] [--aligned] [--every] [--kinds KIND...]
-                  [--shapes GxMEANxNxK...]
+usage: grouped.py --kernels DIR [--out DIR] [--check] [--time] [--aligned] [--every] [--others]
+                  [--kinds KIND...] [--shapes GxMEANxNxK...]
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import torch
 
-from grouped_shapes import KINDS, ROW128, SHAPES, label
+from grouped_shapes import KINDS, OTHERS, ROW128, SHAPES, label
 from matmul.kernel import DEVICE, Kernel, open_library
 from matmul.timing import measure
 
@@ -344,6 +344,7 @@ def main():
     parser.add_argument("--time", action="store_true")
     parser.add_argument("--aligned", action="store_true", help="groups of multiples of 128 tokens for all")
     parser.add_argument("--every", action="store_true", help="all kernels that were made, not the selected ones alone")
+    parser.add_argument("--others", action="store_true", help="shapes that nothing was chosen by")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--kinds", nargs="*", default=list(KINDS))
     parser.add_argument("--shapes", nargs="*")
@@ -360,7 +361,7 @@ def main():
     if args.time:
         rows = []
         for kind in args.kinds:
-            for shape in SHAPES:
+            for shape in OTHERS if args.others else SHAPES:
                 if args.shapes and label(shape) not in args.shapes:
                     continue
                 kernels = load(args.kernels, kind, shape[0], library)

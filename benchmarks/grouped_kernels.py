@@ -1,7 +1,7 @@
 """Makes the kernels that benchmarks/grouped.py checks and times: machine code, the description of each kernel's launch,
 and which one the selection takes for each shape.
 
-usage: grouped_kernels.py [--build-dir build] [--jobs N] [--candidates] --out DIR [KIND...]
+usage: grouped_kernels.py [--build-dir build] [--jobs N] [--candidates] [--others] --out DIR [KIND...]
 """
 
 import argparse
@@ -11,7 +11,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from grouped_shapes import KINDS, ROW128, SHAPES, label
+from grouped_shapes import KINDS, OTHERS, ROW128, SHAPES, label
 from matmul.program import assembled
 
 TARGET = "--fp8-set-target=chip=sm_90a"
@@ -87,13 +87,15 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--candidates", action="store_true", help="also those that may be better")
+    parser.add_argument("--others", action="store_true", help="for shapes that nothing was chosen by")
     parser.add_argument("kinds", nargs="*")
     args = parser.parse_args()
     out, tools = Path(args.out), Path(args.build_dir) / "bin"
     out.mkdir(parents=True, exist_ok=True)
-    jobs = [(kind, groups) for kind in args.kinds or KINDS for groups in sorted({shape[0] for shape in SHAPES})]
+    shapes = OTHERS if args.others else SHAPES
+    jobs = [(kind, groups) for kind in args.kinds or KINDS for groups in sorted({shape[0] for shape in shapes})]
     with ThreadPoolExecutor(args.jobs) as pool:
-        made = pool.map(lambda job: build(*job, [shape for shape in SHAPES if shape[0] == job[1]], args.candidates,
+        made = pool.map(lambda job: build(*job, [shape for shape in shapes if shape[0] == job[1]], args.candidates,
                                           tools, out), jobs)
         selected = {}
         for (kind, groups), chosen in zip(jobs, made):
