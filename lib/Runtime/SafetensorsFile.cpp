@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SafetensorsDetail.h"
+#include "StrictJSON.h"
 #include "fp8/Runtime/Safetensors.h"
 
 #include <algorithm>
@@ -115,7 +116,7 @@ bool SafetensorsReader::read(const TensorInfo &tensor, void *destination,
   if (count < 0)
     return failErrno(path, "read", error);
   if (static_cast<uint64_t>(count) != tensor.getByteSize()) {
-    error = path + ": tensor '" + tensor.name + "': expected " +
+    error = path + ": tensor " + detail::quote(tensor.name) + ": expected " +
             std::to_string(tensor.getByteSize()) +
             " bytes, but the file ends after " + std::to_string(count);
     return false;
@@ -231,7 +232,7 @@ bool fp8rt::writeSafetensors(const std::string &path,
                      std::make_tuple(getByteWidth(a.dtype), std::cref(b.name));
             });
   auto fail = [&](const TensorData &tensor, const char *message) {
-    error = path + ": tensor '" + tensor.name + "': " + message;
+    error = path + ": tensor " + detail::quote(tensor.name) + ": " + message;
     return false;
   };
   std::vector<TensorInfo> infos;
@@ -255,7 +256,8 @@ bool fp8rt::writeSafetensors(const std::string &path,
   std::sort(names.begin(), names.end());
   auto twin = std::adjacent_find(names.begin(), names.end());
   if (twin != names.end()) {
-    error = path + ": expected unique names, but got '" + *twin + "' twice";
+    error = path + ": expected unique names, but got " + detail::quote(*twin) +
+            " twice";
     return false;
   }
   std::optional<std::string> text = detail::printHeader(infos, metadata);

@@ -21,6 +21,7 @@
 
 using namespace fp8rt;
 using detail::parseStrictJSON;
+using detail::quote;
 using detail::summarize;
 using nlohmann::json;
 
@@ -123,7 +124,7 @@ private:
     return false;
   }
   bool fail(const std::string &tensor, const std::string &message) {
-    return fail("tensor '" + tensor + "': " + message);
+    return fail("tensor " + quote(tensor) + ": " + message);
   }
 
   std::string_view origin;
@@ -138,8 +139,8 @@ bool HeaderParser::parseMetadata(const json &entry) {
                 summarize(entry));
   for (const auto &[key, value] : entry.items()) {
     if (!value.is_string())
-      return fail("expected __metadata__ '" + key +
-                  "' to be a string, but got " + summarize(value));
+      return fail("expected __metadata__ " + quote(key) +
+                  " to be a string, but got " + summarize(value));
     header.metadata.emplace(key, value.get<std::string>());
   }
   return true;
@@ -184,8 +185,8 @@ bool HeaderParser::parseTensor(const std::string &name, const json &entry) {
   for (const auto &[key, value] : entry.items())
     if (key != "dtype" && key != "shape" && key != "data_offsets")
       return fail(name, "expected the keys dtype, shape and data_offsets, but "
-                        "got '" +
-                            key + "'");
+                        "got " +
+                            quote(key));
   for (const char *key : {"dtype", "shape", "data_offsets"})
     if (!entry.contains(key))
       return fail(name, "expected the key '" + std::string(key) +

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScalingStateDetail.h"
+#include "StrictJSON.h"
 #include "fp8/Runtime/Safetensors.h"
 
 #include <algorithm>
@@ -206,15 +207,15 @@ FileResult StateReader::open() {
   if (version->second != kVersion)
     return fail(FP8RT_ERROR_VERSION,
                 "expected version " + std::string(kVersion) +
-                    " of a scaling state, but got '" + version->second + "'");
+                    " of a scaling state, but got " + quote(version->second));
   // A key of ours with a bit flipped would be one that is not looked for.
   for (const auto &[key, value] : metadata)
     if (key.rfind(kKeyPrefix, 0) == 0 && key != kVersionKey &&
         key != kManifestKey && key != kChecksumKey)
       return fail(FP8RT_ERROR_FILE,
                   "expected the metadata to be the version, the manifest and "
-                  "the checksum, but got '" +
-                      key + "'");
+                  "the checksum, but got " +
+                      quote(key));
   auto text = metadata.find(kManifestKey);
   if (text == metadata.end())
     return fail(FP8RT_ERROR_FILE, "expected the metadata " +

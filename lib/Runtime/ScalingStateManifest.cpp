@@ -113,7 +113,7 @@ bool ManifestParser::checkKeys(const json &object,
     };
     std::for_each(required.begin(), required.end(), add);
     std::for_each(optional.begin(), optional.end(), add);
-    return fail("expected the keys " + known + ", but got '" + key + "'");
+    return fail("expected the keys " + known + ", but got " + quote(key));
   }
   return true;
 }

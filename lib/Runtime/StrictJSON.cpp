@@ -19,6 +19,14 @@
 using namespace fp8rt;
 using nlohmann::json;
 
+std::string detail::quote(std::string_view name) {
+  std::string text =
+      json(name).dump(/*indent=*/-1, /*indent_char=*/' ',
+                      /*ensure_ascii=*/false, json::error_handler_t::replace);
+  text.front() = text.back() = '\'';
+  return text;
+}
+
 std::string detail::summarize(const json &value) {
   // Invalid UTF-8 never gets here: the lexer refuses it.
   std::string text = value.dump();
@@ -72,7 +80,8 @@ bool detail::parseStrictJSON(std::string_view text, std::string_view what,
     return false;
   }
   if (duplicate) {
-    error = "expected keys to be unique, but got '" + *duplicate + "' twice";
+    error =
+        "expected keys to be unique, but got " + quote(*duplicate) + " twice";
     return false;
   }
   return true;

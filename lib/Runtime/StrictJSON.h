@@ -21,6 +21,9 @@ namespace fp8rt::detail {
 bool parseStrictJSON(std::string_view text, std::string_view what,
                      size_t offset, nlohmann::json &root, std::string &error);
 
+/// A name in single quotes, on one line: what is special in JSON is escaped.
+std::string quote(std::string_view name);
+
 /// The text of a parsed value, but no more than a line of it.
 std::string summarize(const nlohmann::json &value);
 

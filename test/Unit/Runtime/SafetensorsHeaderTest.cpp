@@ -44,6 +44,18 @@ TEST(SafetensorsHeader, ReadsTensorsInDataOrder) {
   EXPECT_EQ(header.lookup("later"), nullptr);
 }
 
+TEST(SafetensorsHeader, NamesWhatIsWrongOnOneLine) {
+  SafetensorsHeader header;
+  std::string error;
+  for (const char *text :
+       {R"({"x":{"a\nb":[7]}})", R"({"a\nb":7})",
+        R"({"__metadata__":{"a\nb":7}})", R"({"a\nb":1,"a\nb":2})"}) {
+    EXPECT_FALSE(parse(makeFile(text, 0), header, error));
+    EXPECT_NE(error.find(R"('a\nb')"), std::string::npos) << error;
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  }
+}
+
 TEST(SafetensorsHeader, AcceptsAFileWithoutTensors) {
   SafetensorsHeader header;
   std::string error;
