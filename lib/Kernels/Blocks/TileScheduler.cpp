@@ -24,8 +24,9 @@ TileScheduler::TileScheduler(KernelBuilder &b, Shape shape, Extents extents,
   }
   kBlocks = b.ceilDiv(extents.k, shape.blockK);
   for (ResultExtents extent : extents.results) {
-    // A count that ptxas does not know to be every thread's own takes all that
-    // the loop over tiles carries out of uniform registers.
+    // What comes from memory may differ from thread to thread, for all that
+    // ptxas knows: as a bound it would take all that the loop over tiles
+    // carries out of uniform registers.
     Value tilesM = hasGroupsOfRows() ? b.uniform(groups->table.getNumTiles())
                                      : b.ceilDiv(extent.m, shape.clusterM);
     Value tilesN = b.ceilDiv(extent.n, shape.clusterN);
