@@ -68,9 +68,10 @@ static constexpr int64_t kReached4 = 120, kReached8 = 104;
 /// Clocks that an instruction of an epilogue takes each scheduler: of its own
 /// warpgroup's time, and of the tensor core's meanwhile, with which it shares
 /// the register file. And those of a slab of a wave that is less than 64 bytes
-/// wide, as rows of 144 columns in 8 bits are stored in. From 1,659 times of
-/// bias, GELU and quantize on 130 random shapes with M >= 1024; the fit's
-/// matmuls have none of these.
+/// wide, as rows of 144 columns in 8 bits are stored in. From 1,509 times of
+/// bias, GELU and quantize on 70 random shapes with M >= 1024
+/// (benchmarks/results/epilogue_times.json); the fit's matmuls have none of
+/// these.
 static constexpr double kIssue = 0.5, kNarrowSlab = 200;
 
 /// Close to the largest: what is limited by one resource is slowed down by

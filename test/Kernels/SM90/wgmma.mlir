@@ -73,6 +73,24 @@ func.func @promote(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 
 // -----
 
+// A K that is not known may be zero: the loop has all of its blocks.
+
+!x = !fp8.scaled<?x?xf8E4M3FN, block = [*, *], scale = f32>
+func.func @unknown_k(%a: !x, %b: !x) -> tensor<?x?xbf16> {
+  %0 = fp8.matmul %a, %b
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 8, stages = 2, consumers = 1, store = direct>}
+    : !x, !x -> tensor<?x?xbf16>
+  return %0 : tensor<?x?xbf16>
+}
+
+// CHECK-LABEL: llvm.func @fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_promote
+// CHECK: D[<f32>, <zero>]
+// CHECK: arith.addf
+// CHECK: D[<f32>, <zero>]
+// CHECK-NOT: D[<f32>, <zero>]
+
+// -----
+
 // Factors that change along K multiply what is added.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [1, 128], scale = f32>
