@@ -65,9 +65,10 @@ def get_slabs(cols):
 class Table:
     """What of configs does not depend on the constants. `problems` has a line
     (m, n, k, transposed A, transposed B) for each of `configs`, whose columns are
-    CONFIG, or SCALED_CONFIG; `kind` is one of KINDS."""
+    CONFIG, or SCALED_CONFIG; `kind` is one of KINDS. `fills`, of each, says whether every block
+    of K has its rows out of bounds filled with zeros, as kernels did before 2026-11-23."""
 
-    def __init__(self, kind, problems, configs):
+    def __init__(self, kind, problems, configs, fills=False):
         m, n, self.k, ta, tb = np.asarray(problems).T
         configs = dict(zip(SCALED_CONFIG, np.asarray(configs).T))
         self.kind, self.element_bytes = kind, ELEMENT_BYTES[kind]
@@ -93,6 +94,7 @@ class Table:
             side.beyond = np.where(padded, width, side.tiles * width - extent)
             side.always_beyond = width - side.used
             side.total_beyond = side.groups * configs[splitters] * width - extent
+            side.box_rows = swizzle // 2
             innermost = np.where(transposed, extent, self.k)
             side.misaligned = innermost * self.element_bytes % ROW_BYTES > 0
             self.sides.append(side)
@@ -113,6 +115,9 @@ class Table:
         self.choices = np.where(cuts, 3 * self.cols / step, 0)
         self.k_blocks = -(-self.k * self.element_bytes // ROW_BYTES)
         self.blocks_per_part = -(-self.k_blocks // self.split_k)
+        always = fills | (configs["cluster"] > 1) & (configs["cluster_cols"] > 1)
+        self.filled = np.where(always, self.blocks_per_part,
+                               np.minimum(self.blocks_per_part, self.stages))
         self.items = rows.groups * cols.groups * self.split_k
         reached = np.select([self.size == 8, self.size == 4], [104, 120], MULTIPROCESSORS)
         self.slots = reached // self.size
@@ -155,8 +160,16 @@ def get_clocks(c, t):
     def feed(beyond):
         return uneven * combine(lines, port + paired * c["Beyond"] * beyond, latency,
                                 c["BeyondAll"] * t.active * beyond) + contended
-    worst = feed(sum(s.beyond / s.sharers for s in t.sides))
-    usual = feed(sum(s.always_beyond / s.sharers for s in t.sides))
+
+    def copy(beyond):
+        # Later blocks have whole boxes of innermost rows only.
+        later = [np.where(s.transposed, rows % s.box_rows, 0)
+                 for s, rows in zip(t.sides, beyond)]
+        return (t.filled * feed(sum(r / s.sharers for s, r in zip(t.sides, beyond))) +
+                (t.blocks_per_part - t.filled) *
+                feed(sum(r / s.sharers for s, r in zip(t.sides, later))))
+    worst = copy([s.beyond for s in t.sides])
+    usual = copy([s.always_beyond for s in t.sides])
 
     slabs = np.where(t.staging > 2, 1, t.slabs * np.where(t.staging == 1, c["OneBuffer"], 1))
     epilogue = np.where(t.bulk, c["Store"] + t.waves * slabs * c["Slab"],
@@ -164,11 +177,12 @@ def get_clocks(c, t):
     loop = t.blocks_per_part * block
     chain = np.where(t.pingpong, t.rounds * np.maximum(loop, (loop + epilogue) / 2),
                      t.rounds * (loop + epilogue) - epilogue)
-    compute = combine(chain, t.blocks_per_part * (worst + (t.rounds - 1) * usual)) + epilogue
+    compute = combine(chain, worst + (t.rounds - 1) * usual) + epilogue
 
     read_bytes = sum(
         t.element_bytes * t.k * (s.extent * (1 + c[repeated] * (np.minimum(o.groups, 4) - 1)) +
-                                 c["BeyondBytes"] * s.total_beyond * o.groups)
+                                 c["BeyondBytes"] * s.total_beyond * o.groups
+                                 * np.where(s.transposed, 1, t.filled / t.blocks_per_part))
         for s, o, repeated in ((rows, cols, "RepeatedRows"), (cols, rows, "RepeatedCols")))
     under_way = (t.stages - 1) * ROW_BYTES * sum(s.used / s.sharers for s in t.sides)
     rate = lambda blocks: np.minimum(c["MemoryRate"], blocks * under_way / c["MemoryLatency"])

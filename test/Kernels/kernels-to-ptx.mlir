@@ -24,7 +24,7 @@ func.func @matmul(%a: !a, %b: !b) -> tensor<?x4096xbf16> {
 // CHECK: .param .align 64 .b8
 // CHECK: .reqntid 256
 // CHECK: .minnctapersm 1
-// CHECK: setmaxnreg.inc.sync.aligned.u32 240
+// CHECK: setmaxnreg.inc.sync.aligned.u32 232
 // CHECK: wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3
 // CHECK: tanh.approx.f32
 // CHECK: cvt.rn.bf16x2.f32

@@ -230,6 +230,10 @@ LogicalResult TensorMapParamAttr::verifyParam(const LaunchParts &launch,
   if (argument->getAlignment() % 16 != 0)
     return fail() << "expected an alignment of 16 bytes, but got "
                   << argument->getAlignment();
+  // tensor_map_c5
+  if (getRest() && (*getRest() < 1 || *getRest() >= rank))
+    return fail() << "expected rest to be a dimension in 1.." << rank - 1
+                  << ", but got " << *getRest();
   return success();
 }
 
@@ -242,6 +246,8 @@ void TensorMapParamAttr::writeJSON(llvm::json::OStream &json,
   });
   json.attribute("swizzle", getSwizzle());
   json.attribute("l2", getL2());
+  if (getRest())
+    json.attribute("rest", *getRest());
 }
 
 LogicalResult PointerParamAttr::verifyParam(const LaunchParts &launch,

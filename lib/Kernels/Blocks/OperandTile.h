@@ -51,6 +51,9 @@ public:
   /// Rows that a box brings.
   int64_t getBoxRows() const { return boxRows; }
 
+  /// Whether a box of fewer rows lies as the first ones of a whole box do.
+  bool canTakeRest() const { return !isTransposed(); }
+
   /// How many blocks of the cluster bring a part of it: all that share it, or
   /// one where parts would be no whole swizzle atoms.
   int64_t getParts() const { return parts; }

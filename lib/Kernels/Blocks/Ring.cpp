@@ -66,10 +66,10 @@ void Ring::wait(Value barrier, Value phase) {
       [&](OpBuilder &, Location, ValueRange) { scf::YieldOp::create(b); });
 }
 
-void Ring::expectBytes(Value stage, int64_t bytes) {
+void Ring::expectBytes(Value stage, Value bytes) {
   NVVM::MBarrierArriveExpectTxOp::create(
-      b, /*res=*/Type(), getFullBarrier(stage), b.i32(bytes),
-      NVVM::MemScopeKind::CTA, /*relaxed=*/false, /*predicate=*/Value());
+      b, /*res=*/Type(), getFullBarrier(stage), bytes, NVVM::MemScopeKind::CTA,
+      /*relaxed=*/false, /*predicate=*/Value());
 }
 
 Value Ring::getNeighbour(Value i) {

@@ -68,7 +68,7 @@ public:
   void waitFull(RingPosition position, Value ready);
   void waitEmpty(RingPosition position);
   /// Announces `bytes` of bulk copies and arrives at the full barrier.
-  void expectBytes(Value stage, int64_t bytes);
+  void expectBytes(Value stage, Value bytes);
   /// One lane of the converged warp gives the slot back.
   void release(Value stage, Value lane);
   RingPosition advance(RingPosition position);

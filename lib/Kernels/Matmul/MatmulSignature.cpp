@@ -37,6 +37,7 @@ private:
   void addFactors(StringRef name, const OperandSpec &operand);
   void addEpilogueOperands();
   void addOperandMap(StringRef name, const OperandTile &tile);
+  void addRestMap(StringRef name, const OperandTile &tile);
   void addMap(StringRef name, ArrayRef<int64_t> box, int64_t swizzle);
   /// Of the current result, if it has one of its own.
   std::optional<std::string> getName(StringRef name) const;
@@ -94,6 +95,19 @@ void SignatureBuilder::addMap(StringRef name, ArrayRef<int64_t> box,
 void SignatureBuilder::addOperandMap(StringRef name, const OperandTile &tile) {
   int64_t swizzle = tile.getSwizzle();
   addMap(name, tile.getBox(), swizzle == 16 ? 0 : swizzle);
+}
+
+void SignatureBuilder::addRestMap(StringRef name, const OperandTile &tile) {
+  std::optional<std::string> own = getName(name);
+  // Rows of groups begin anywhere.
+  bool beginsAnywhere = name == "a" && spec.grouping == Grouping::Rows;
+  if (!own || beginsAnywhere || !tile.canTakeRest())
+    return;
+  SmallVector<int64_t> box = tile.getBox();
+  if (spec.hasBatch(name))
+    box.push_back(1);
+  signature.addTensorMap(*own + ".rest", *own, box, tile.getSwizzle(), kL2Bytes,
+                         /*rest=*/1);
 }
 
 void SignatureBuilder::addResult() {
@@ -203,6 +217,10 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   signature.addValue("k", k, 32);
   if (spec.batched || spec.grouping == Grouping::K)
     signature.addValue("batch", batch, 32);
+  for (result = 0; form.skipsZeros && result < spec.getNumSets(); ++result) {
+    addRestMap("a", form.a);
+    addRestMap("b", form.b);
+  }
   launch.grid = {tiles};
   launch.block = form.threads;
   launch.cluster = form.clusterSize;

@@ -29,6 +29,9 @@ struct MatmulForm {
   int64_t clusterSize, threads, sharedBytes;
   /// Rows of A's and of B's factors that a bulk copy brings; 0 without.
   int64_t factorsOfA = 0, factorsOfB = 0;
+  /// Whether rows of A and of B that are out of bounds are copied as zeros only
+  /// once for each slot of the ring.
+  bool skipsZeros = false;
 };
 
 /// The kernel's parameters, by the names in docs/Kernels.md, and its launch.

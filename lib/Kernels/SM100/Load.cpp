@@ -20,10 +20,11 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   bool swapped = kernel.config.getSwapAb();
+  Value batch = kernel.spec.batched ? tile.batch : Value();
   auto copy = [&](Value map, const OperandTile &part, Value origin,
                   int64_t offset, int64_t stride) {
     copyOperand(b, kernel.shared,
-                SharedOperand{map, part, origin, offset, stride,
+                SharedOperand{map, &part, origin, batch, offset, stride,
                               /*rank=*/Value(), /*blocks=*/Value()},
                 slot);
   };
@@ -238,7 +239,7 @@ void sm100::buildLoader(const MatmulContext &kernel,
                  // The first of two blocks waits for the bytes of both.
                  auto expect = [&] {
                    ring.expectBytes(position.stage,
-                                    bytes * kernel.config.getBlocks());
+                                    b.i32(bytes * kernel.config.getBlocks()));
                  };
                  if (kernel.rank)
                    b.ifThen(b.equal(kernel.rank, 0), expect);
@@ -246,10 +247,7 @@ void sm100::buildLoader(const MatmulContext &kernel,
                    expect();
                  Value barrier =
                      kernel.getOfFirst(ring.getFullBarrier(position.stage));
-                 copyOperands(
-                     kernel, tile,
-                     RingSlot{position, barrier, k,
-                              kernel.spec.batched ? tile.batch : Value()});
+                 copyOperands(kernel, tile, RingSlot{position, barrier, k});
                  RingPosition next = ring.advance(position);
                  return {next.stage, next.phase};
                });

@@ -124,7 +124,8 @@ fp8::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
                  config.getSplitK(), config.getRows() * config.getCols(),
                  config.getClusterSize(), layout->threads, layout->sharedBytes,
                  getBulkFactors(*layout, /*ofRows=*/!swapped),
-                 getBulkFactors(*layout, /*ofRows=*/swapped)});
+                 getBulkFactors(*layout, /*ofRows=*/swapped),
+                 TileConfig::get(config).skipsZeros()});
   LLVM::LLVMFuncOp function = matmul.signature.create(
       builder, loc, name, matmul.launch, KernelMath::Approximate);
   // Without it ptxas does not know how many registers a thread has at entry,

@@ -95,6 +95,13 @@ struct MatmulConfigs::Side {
   /// Rows of a tile in bounds; and out of bounds in every tile, in the last
   /// one, and in all of them.
   double used, alwaysBeyond, beyond, totalBeyond;
+  /// What of rows out of bounds copies leave out where slots have zeros: all,
+  /// or boxes of so many of them; 0 for none.
+  int64_t leftOut;
+
+  double getLater(double rows) const {
+    return leftOut ? std::fmod(rows, leftOut) : rows;
+  }
 };
 
 MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
@@ -139,6 +146,10 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
                       : std::min(width, tiles * width - extent);
   }
   side.totalBeyond = side.groups * splitters * side.width - side.extent;
+  bool inGroups = groupsOfRows > 1 && ofRows != config.swapped;
+  side.leftOut = inGroups || !config.skipsZeros() ? 0
+                 : side.isTransposed              ? tile.getBoxRows()
+                                                  : 1;
   return side;
 }
 
@@ -236,10 +247,18 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
                              c.BeyondAll * activeBlocks * beyond}) +
            contended;
   };
-  double feed = getFeed(
-      sum([](const Side &side) { return side.alwaysBeyond / side.sharers; }));
-  double worstFeed =
-      getFeed(sum([](const Side &side) { return side.beyond / side.sharers; }));
+  // The first blocks of K bring zeros to each slot.
+  double filled = std::min<double>(config.stages, kBlocksOfPart);
+  auto getCopies = [&](double Side::*beyond) {
+    double first =
+        sum([&](const Side &side) { return side.*beyond / side.sharers; });
+    double later = sum([&](const Side &side) {
+      return side.getLater(side.*beyond) / side.sharers;
+    });
+    return filled * getFeed(first) + (kBlocksOfPart - filled) * getFeed(later);
+  };
+  double copies = getCopies(&Side::alwaysBeyond);
+  double worstCopies = getCopies(&Side::beyond);
 
   // The epilogue of one warpgroup hides behind the main loop of the other with
   // ping-pong, unless it takes longer; that of the last tile behind nothing.
@@ -251,7 +270,7 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
   double consume = rounds * (loop + epilogue) - epilogue;
   if (config.isPingPong())
     consume = rounds * std::max(loop + kIssue * issue, (loop + epilogue) / 2);
-  double produce = kBlocksOfPart * (worstFeed + (rounds - 1) * feed);
+  double produce = worstCopies + (rounds - 1) * copies;
   double compute = combine({consume, produce}) + epilogue;
 
   // Until memory has delivered everything.
@@ -259,8 +278,9 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
                          double repeated) {
     double readers = other.groups / matrices;
     double repeats = std::clamp<double>(readers, 1, kMostRepeated) - 1;
+    double zeros = side.leftOut == 1 ? filled / kBlocksOfPart : 1;
     return matrices * (side.extent * (1 + repeated * repeats) +
-                       c.BeyondBytes * side.totalBeyond * readers);
+                       c.BeyondBytes * side.totalBeyond * readers * zeros);
   };
   // Each group of rows has a B of its own.
   double ofRows = config.swapped ? groupsOfRows : 1;

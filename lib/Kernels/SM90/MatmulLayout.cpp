@@ -78,14 +78,16 @@ int64_t fp8::getFactorBytes(const MatmulSpec &spec, const TileConfig &config) {
 
 /// What 512 registers, one of each warpgroup's threads, are divided into, in
 /// multiples of 8; the warp that copies factors needs more than one that only
-/// issues bulk copies.
-static std::pair<int64_t, int64_t> getRegisters(const MatmulSpec &spec,
-                                                int64_t consumers) {
+/// issues bulk copies, which has no more than it must where there are many
+/// accumulators.
+static std::pair<int64_t, int64_t>
+getRegisters(const MatmulSpec &spec, int64_t consumers, int64_t accumulators) {
   if (consumers == 3)
     return spec.isBlocked() ? std::pair<int64_t, int64_t>{40, 152}
                             : std::pair<int64_t, int64_t>{32, 160};
-  return spec.isBlocked() ? std::pair<int64_t, int64_t>{40, 232}
-                          : std::pair<int64_t, int64_t>{24, 240};
+  return spec.isBlocked() || accumulators <= 160
+             ? std::pair<int64_t, int64_t>{40, 232}
+             : std::pair<int64_t, int64_t>{24, 240};
 }
 
 bool fp8::canOverlapPromotion(const MatmulSpec &spec,
@@ -97,7 +99,8 @@ bool fp8::canOverlapPromotion(const MatmulSpec &spec,
   // It begins with a product, and a group of K may have none.
   return spec.accumulate == Accumulate::Promote && config.getWaves() == 1 &&
          config.splitK == 1 && spec.grouping != Grouping::K &&
-         registers <= getRegisters(spec, config.consumers).second - 36;
+         registers <=
+             getRegisters(spec, config.consumers, registers).second - 36;
 }
 
 /// The accumulator registers of one consumer thread: f32 sums of all waves
@@ -184,8 +187,9 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
       getScaleStride(layout.colScales, layout.colScalesInBulk);
   layout.factorsBefore = mayBeginBefore(spec, /*ofA=*/true);
   layout.threads = (config.getConsumers() + 1) * 128;
+  int64_t accumulators = getAccumulatorRegisters(spec, config);
   std::tie(layout.producerRegisters, layout.consumerRegisters) =
-      getRegisters(spec, config.getConsumers());
+      getRegisters(spec, config.getConsumers(), accumulators);
   auto fail = [&](const auto &...parts) {
     reason = llvm::formatv(parts...);
     return failure();
@@ -221,7 +225,6 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
                 config);
 
   // What addresses and factors need beside them.
-  int64_t accumulators = getAccumulatorRegisters(spec, config);
   int64_t limit = layout.consumerRegisters - 24;
   if (accumulators > limit)
     return fail("expected accumulators of up to {0} registers a thread, but "

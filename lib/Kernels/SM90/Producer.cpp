@@ -29,12 +29,12 @@ static Value getMask(KernelBuilder &b, int64_t count, int64_t stride,
   return arith::ShLIOp::create(b, mask, shift);
 }
 
-static void copyOperands(const MatmulContext &kernel, const Tile &tile,
-                         RingSlot slot) {
+/// The operands of a tile, of a pair's B both tensors.
+static SmallVector<SharedOperand> getOperands(const MatmulContext &kernel,
+                                              const Tile &tile) {
   KernelBuilder &b = kernel.b;
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
-  bool swapped = config.getSwapAb();
   int64_t cluster = config.getCluster(), clusterCols = config.getClusterCols();
   // Blocks of one rank along the rows have the same rows, and the other way
   // around.
@@ -46,30 +46,34 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
     colBlocks =
         getMask(b, cluster, 1,
                 clusterCols > 1 ? b.mul(kernel.rankOfCols, cluster) : Value());
-  // Groups of rows share a matrix of A, which has none for each of them.
-  auto getBatch = [&](StringRef name) {
-    return kernel.spec.hasBatch(name) ? tile.batch : Value();
+  bool skipsZeros = TileConfig::get(config).skipsZeros();
+  SmallVector<SharedOperand> operands;
+  auto add = [&](bool ofRows, bool isSecond) {
+    StringRef name = ofRows ? kernel.getRowName() : kernel.getColName();
+    bool isA = name == "a";
+    auto getMap = [&](StringRef part) {
+      return isSecond ? kernel.getParam(getNameOfResult(name, 1) + part)
+                      : kernel.getParam(tile, name, part);
+    };
+    const OperandTile &part = ofRows ? layout.rows : layout.colsPart;
+    int64_t offset = ofRows ? layout.offsetRows : layout.offsetCols;
+    // Rows of a group begin anywhere, and other groups' are behind them.
+    Value end;
+    if (skipsZeros && (!isA || kernel.spec.grouping != Grouping::Rows))
+      end = kernel.getParam(tile, isA ? "m" : "n");
+    operands.push_back(
+        SharedOperand{getMap(".map"), &part, isA ? tile.m : tile.n,
+                      kernel.spec.hasBatch(name) ? tile.batch : Value(),
+                      offset + (isSecond ? part.getBytes() : 0),
+                      (ofRows ? layout.rows : layout.cols).getBytes(),
+                      ofRows ? kernel.rankOfCols : kernel.rankOfRows,
+                      ofRows ? rowBlocks : colBlocks, end, getMap(".rest")});
   };
-  slot.batch = getBatch(kernel.getRowName());
-  copyOperand(b, kernel.shared,
-              SharedOperand{kernel.getParam(tile, kernel.getRowName(), ".map"),
-                            layout.rows, swapped ? tile.n : tile.m,
-                            layout.offsetRows, layout.rows.getBytes(),
-                            kernel.rankOfCols, rowBlocks},
-              slot);
-  slot.batch = getBatch(kernel.getColName());
-  auto copyCols = [&](Value map, int64_t offset) {
-    copyOperand(b, kernel.shared,
-                SharedOperand{map, layout.colsPart, swapped ? tile.m : tile.n,
-                              layout.offsetCols + offset,
-                              layout.cols.getBytes(), kernel.rankOfRows,
-                              colBlocks},
-                slot);
-  };
-  copyCols(kernel.getParam(tile, kernel.getColName(), ".map"), 0);
+  add(/*ofRows=*/true, /*isSecond=*/false);
+  add(/*ofRows=*/false, /*isSecond=*/false);
   if (kernel.spec.isPair())
-    copyCols(kernel.getParam(getNameOfResult("b", 1) + ".map"),
-             layout.colsPart.getBytes());
+    add(/*ofRows=*/false, /*isSecond=*/true);
+  return operands;
 }
 
 /// The factors of A, or of B, that a bulk copy brings; it fills what is out of
@@ -110,27 +114,47 @@ void fp8::buildOperandProducer(const MatmulContext &kernel,
                                const TileScheduler &scheduler, Ring ring) {
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
-  int64_t bytes = layout.rows.getBytes() + layout.cols.getBytes() +
-                  (layout.rowScalesInBulk ? 4 * layout.rowScales : 0) +
-                  (layout.colScalesInBulk ? 4 * layout.colScales : 0);
+  int64_t bytesOfFactors = (layout.rowScalesInBulk ? 4 * layout.rowScales : 0) +
+                           (layout.colScalesInBulk ? 4 * layout.colScales : 0);
+  Value bytes =
+      b.i32(bytesOfFactors + layout.rows.getBytes() + layout.cols.getBytes());
   b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
          {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
            Tile tile = scheduler.getTile(b, item);
-           return b.loop(
-               tile.kBegin, tile.kEnd, b.i32(1), carried,
-               [&](Value k, ValueRange carried) -> SmallVector<Value> {
-                 RingPosition position{carried[0], carried[1]};
-                 ring.waitEmpty(position);
-                 ring.expectBytes(position.stage, bytes);
-                 Value barrier = ring.getFullBarrier(position.stage);
-                 RingSlot slot{position, barrier, k, /*batch=*/Value(),
-                               tile.firstK};
-                 copyOperands(kernel, tile, slot);
-                 for (bool ofA : {true, false})
-                   copyFactors(kernel, ofA, tile, slot);
-                 RingPosition next = ring.advance(position);
-                 return {next.stage, next.phase};
-               });
+           SmallVector<SharedOperand> operands = getOperands(kernel, tile);
+           Value bytesInBounds = b.i32(bytesOfFactors);
+           for (const SharedOperand &operand : operands)
+             bytesInBounds = b.add(
+                 bytesInBounds, operand.end ? getBytesInBounds(b, operand)
+                                            : b.i32(operand.tile->getBytes()));
+           auto copyBlocks = [&](Value from, Value to, bool hasZeros,
+                                 ValueRange carried) {
+             return b.loop(
+                 from, to, b.i32(1), carried,
+                 [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                   RingPosition position{carried[0], carried[1]};
+                   ring.waitEmpty(position);
+                   ring.expectBytes(position.stage,
+                                    hasZeros ? bytesInBounds : bytes);
+                   RingSlot slot{position, ring.getFullBarrier(position.stage),
+                                 k, tile.firstK, hasZeros};
+                   for (const SharedOperand &operand : operands)
+                     copyOperand(b, kernel.shared, operand, slot);
+                   for (bool ofA : {true, false})
+                     copyFactors(kernel, ofA, tile, slot);
+                   RingPosition next = ring.advance(position);
+                   return {next.stage, next.phase};
+                 });
+           };
+           if (!TileConfig::get(kernel.config).skipsZeros())
+             return copyBlocks(tile.kBegin, tile.kEnd, /*hasZeros=*/false,
+                               carried);
+           // From here on each slot has held this tile.
+           Value second =
+               b.min(b.add(tile.kBegin, kernel.config.getStages()), tile.kEnd);
+           SmallVector<Value> position =
+               copyBlocks(tile.kBegin, second, /*hasZeros=*/false, carried);
+           return copyBlocks(second, tile.kEnd, /*hasZeros=*/true, position);
          });
 }
 

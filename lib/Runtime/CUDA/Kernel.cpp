@@ -272,6 +272,9 @@ fp8rt_status Launch::makeTensorMap(const LaunchPlan::Param &param,
     desc.strides[i] = static_cast<uint64_t>(stride ? stride : 16);
     desc.box[i] = param.box[static_cast<size_t>(i)];
   }
+  if (size_t dim = param.rest)
+    if (auto rows = static_cast<uint32_t>(desc.sizes[dim] % desc.box[dim]))
+      desc.box[dim] = rows;
   desc.swizzle = param.swizzle;
   desc.l2_promotion = param.l2;
   return fp8rt_tensor_map_get(kernel.device, &desc, &map);

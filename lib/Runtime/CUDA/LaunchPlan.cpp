@@ -312,6 +312,14 @@ bool Parser::parseTensorMap(const json &entry, LaunchPlan::Param &param) {
       return fail("box", "of integers in 1..256", box);
     param.box.push_back(extent.get<uint32_t>());
   }
+  if (entry.contains("rest")) {
+    // Not the innermost one.
+    if (!readIndex(entry, "rest", box.size(), param.rest))
+      return false;
+    if (param.rest == 0)
+      return fail("rest", "a dimension that is not the innermost",
+                  entry["rest"]);
+  }
   auto readOne = [&](const char *key,
                      std::initializer_list<std::pair<int64_t, int32_t>> codes,
                      int32_t &code) {
@@ -350,7 +358,9 @@ bool Parser::parseParam(const json &entry) {
   if (has("tensor_map")) {
     param.kind = Kind::TensorMap;
     isRead =
-        checkKeys(entry, {"tensor_map", "box", "swizzle", "l2"}) &&
+        (has("rest")
+             ? checkKeys(entry, {"tensor_map", "box", "swizzle", "l2", "rest"})
+             : checkKeys(entry, {"tensor_map", "box", "swizzle", "l2"})) &&
         readIndex(entry, "tensor_map", plan.arguments.size(), param.index) &&
         parseTensorMap(entry, param);
   } else if (has("pointer")) {

@@ -61,6 +61,9 @@ struct LaunchPlan {
     size_t bytes = 8;
     std::vector<uint32_t> box;
     int32_t swizzle = 0, l2 = 0; /* FP8RT_TENSOR_MAP_... */
+    /// The dimension along which the box has what is left after whole boxes,
+    /// 0 for none.
+    size_t rest = 0;
     Expression value;
   };
   struct Workspace {

@@ -27,7 +27,7 @@ func.func @bias_quantize_amax(%a: !x, %b: !w, %bias: tensor<4096xbf16>, %scale: 
 }
 
 // CHECK-LABEL: llvm.func @fp8_matmul
-// CHECK-SAME: %[[BIAS:[a-z0-9]+]]: !llvm.ptr<1>, %[[SCALE:[a-z0-9]+]]: f32, %[[AMAX:[a-z0-9]+]]: !llvm.ptr<1>, %[[M:[a-z0-9]+]]: i32, %[[N:[a-z0-9]+]]: i32, %[[K:[a-z0-9]+]]: i32)
+// CHECK-SAME: %[[BIAS:[a-z0-9]+]]: !llvm.ptr<1>, %[[SCALE:[a-z0-9]+]]: f32, %[[AMAX:[a-z0-9]+]]: !llvm.ptr<1>, %[[M:[a-z0-9]+]]: i32, %[[N:[a-z0-9]+]]: i32, %[[K:[a-z0-9]+]]: i32,
 // CHECK: %[[SLOT:.*]] = llvm.alloca
 // CHECK: %[[PAIRS:.*]]:2 = scf.if
 // CHECK-COUNT-2: llvm.load %{{.*}} invariant : !llvm.ptr<1> -> i32

@@ -43,13 +43,13 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
 
 // Consumers start with phase 0.
-// CHECK: nvvm.setmaxregister increase 240
+// CHECK: nvvm.setmaxregister increase 232
 // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]], %{{.*}} = %[[ZERO]]) -> (i32, i32)
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK: nvvm.mbarrier.arrive %{{.*}} : !llvm.ptr<3>
 
 // The producer starts with phase 1: fresh slots are empty.
-// CHECK: nvvm.setmaxregister decrease 24
+// CHECK: nvvm.setmaxregister decrease 40
 // CHECK: nvvm.elect.sync
 // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]], %{{.*}} = %[[ONE]]) -> (i32, i32)
 // CHECK: scf.for {{.*}} iter_args(%[[STAGE:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}) -> (i32, i32)

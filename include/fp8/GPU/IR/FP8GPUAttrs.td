@@ -198,13 +198,20 @@ def FP8GPU_TensorMapAttr : FP8GPU_Param<"TensorMapParam", "tensor_map"> {
     permuted in shared memory as `swizzle` bytes say, 0 for not at all; `l2` is
     what the L2 cache fetches at a time.
 
+    `rest` is a dimension for boxes that end with the tensor: along it a box has
+    what is left of the argument's extent after whole boxes, or `box` if nothing
+    is. Such a box has no zeros from outside, which are slow to come: the chip
+    fills some 1.5 KiB of them a clock, all multiprocessors together.
+
     Constraints (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled):
     - (C1) `box` has an extent for each dimension of the argument, of which there
       are 1 to 5, each in 1..256;
     - (C2) the innermost extent in bytes is a multiple of 16, and no more than
       `swizzle`, unless that is 0;
     - (C3) `swizzle` is 0, 32, 64 or 128, `l2` 0, 64, 128 or 256;
-    - (C4) the argument's alignment is a multiple of 16.
+    - (C4) the argument's alignment is a multiple of 16;
+    - (C5) `rest` is one of the dimensions but the innermost, whose extent
+      decides how the others lie in shared memory.
 
     Example: `#fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128>`.
   }];
@@ -212,11 +219,12 @@ def FP8GPU_TensorMapAttr : FP8GPU_Param<"TensorMapParam", "tensor_map"> {
     "int64_t":$argument,
     ArrayRefParameter<"int64_t">:$box,
     "int64_t":$swizzle,
-    "int64_t":$l2
+    "int64_t":$l2,
+    OptionalParameter<"std::optional<int64_t>">:$rest
   );
   let assemblyFormat = [{
     `<` $argument `,` `box` `=` `[` $box `]` `,` `swizzle` `=` $swizzle `,`
-    `l2` `=` $l2 `>`
+    `l2` `=` $l2 (`,` `rest` `=` $rest^)? `>`
   }];
 }
 

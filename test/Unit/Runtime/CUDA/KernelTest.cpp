@@ -132,6 +132,30 @@ TEST_F(Kernel, GetsTensorMaps) {
   EXPECT_EQ(std::memcmp(&map, &expected, sizeof(map)), 0);
 }
 
+// 100 rows are three boxes of 32 and one of 4, 96 are whole boxes.
+TEST_F(Kernel, GetsTensorMapsOfTheRest) {
+  std::string text = edit("\"l2\": 256}", "\"l2\": 256, \"rest\": 1}");
+  for (int64_t rows : {100, 96}) {
+    x.sizes[0] = rows;
+    expectOk(launch(text));
+    auto map = getParam<fp8rt_tensor_map>(0);
+    fp8rt_tensor_map_desc desc = {};
+    desc.address = memory;
+    desc.type = FP8RT_TENSOR_MAP_BF16;
+    desc.rank = 2;
+    desc.sizes[0] = 72;
+    desc.sizes[1] = static_cast<uint64_t>(rows);
+    desc.strides[1] = 160;
+    desc.box[0] = 64;
+    desc.box[1] = rows == 100 ? 4 : 32;
+    desc.swizzle = FP8RT_TENSOR_MAP_SWIZZLE_128B;
+    desc.l2_promotion = FP8RT_TENSOR_MAP_L2_256B;
+    fp8rt_tensor_map expected;
+    expectOk(fp8rt_tensor_map_get(1, &desc, &expected));
+    EXPECT_EQ(std::memcmp(&map, &expected, sizeof(map)), 0);
+  }
+}
+
 TEST_F(Kernel, PersistsOnAllMultiprocessors) {
   x.sizes[0] = 10000;
   fp8rt_device_info info;
@@ -339,6 +363,10 @@ TEST_F(Kernel, RefusesMalformedDescriptions) {
       {"\"scratch\": 1", "\"scratch\": 2", "params[5]: expected scratch to be"},
       {"[64, 32]", "[64]", "params[0]: expected box to be an extent for each"},
       {"[64, 32]", "[64, 257]", "params[0]: expected box to be of integers"},
+      {"\"l2\": 256}", "\"l2\": 256, \"rest\": 0}",
+       "params[0]: expected rest to be a dimension that is not the innermost"},
+      {"\"l2\": 256}", "\"l2\": 256, \"rest\": 2}",
+       "params[0]: expected rest to be"},
       {"\"swizzle\": 128", "\"swizzle\": 48",
        "params[0]: expected swizzle to be a number of bytes"},
       {"n 1 +", "n 1 + +", "params[3]: expected value to be an expression"},
