@@ -133,7 +133,7 @@ def check_all(streams, gpu, cpu, work):
     cases += [(sizes, extents) for sizes in DYNAMIC for extents in DYNAMIC_EXTENTS[sizes]]
     for stream in streams:
         for sizes, extents in cases:
-            if not has_whole_bytes(stream, *extents):
+            if not (has_whole_bytes(stream, *sizes) and has_whole_bytes(stream, *extents)):
                 continue
             name = get_name(stream, *sizes)
             for pattern in PATTERNS:
