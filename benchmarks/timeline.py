@@ -37,6 +37,7 @@ FMA = 128  # Multiply-adds in f32, of the data sheet's 80 TFLOP/s.
 # of parts of K that are added up, and of each.
 START, LATENCY, SYNC, LOAD, REDUCE, REDUCE_PART = 2000, 1000, 100, 200, 6000, 600
 STEP, SECTOR = 128, 32  # Bytes of K: a K block; of L2 that a scattered copy takes.
+COLUMNS, SHARED_STEP = 512, 32  # Of tensor memory; sets of sums share a multiple.
 FINISHERS = 4  # The first warp of those that finish tiles.
 # `sharing` codes are a byte; `rows` of B share a factor.
 Kind = namedtuple("Kind", "codes block factors dtype sharing rows", defaults=[1])
@@ -133,13 +134,22 @@ def measure(build, kind, config, folder):
     return Work(*block / config.blocks), Work(*tile / config.blocks)
 
 
+def get_shared(kind, config):
+    """Columns that two sets of sums share where factors leave no room for both (MatmulLayout.cpp)."""
+    of = KINDS[kind]
+    cols = config.tile_m if config.swapped else config.tile_n
+    atoms = (1 + math.ceil(cols / 128)) * STEP * of.sharing // (4 * of.block) if of.block in (16, 32) else 0
+    return math.ceil(max(0, 2 * cols + 4 * atoms - COLUMNS) / SHARED_STEP) * SHARED_STEP
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Time
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-def simulate(config, block, tile, m, n, k, scattered=0):
-    """`k` is in bytes, and so is what copies of factors take of a line that L1 does not keep. Clocks of one multiprocessor, and of them those in which each of its parts works."""
+def simulate(config, block, tile, m, n, k, shared=0, scattered=0):
+    """`k` is in bytes, `shared` in columns of sums that the next tile's products wait for; `scattered` is in bytes, what copies
+    of factors take of a line that L1 does not keep. Clocks of one multiprocessor, and of them those in which each of its parts works."""
     tiles = math.ceil(m / config.tile_m) * math.ceil(n / config.tile_n) * config.split
     items = math.ceil(tiles / (SMS // config.blocks))
     k_blocks = math.ceil(k / STEP / config.split)
@@ -157,7 +167,9 @@ def simulate(config, block, tile, m, n, k, scattered=0):
     promoted = block.taken > 0
     promote = LOAD + max(block.taken / TENSOR, block.taken / 4 / FMA) if promoted else 0
     cols = config.tile_m if config.swapped else config.tile_n
-    sets = min(512 // cols, 4) if promoted else 2
+    # Two that share columns are filled one after the other, when these have been taken.
+    sets = min(COLUMNS // cols, 4) if promoted else 1 if shared else 2
+    given_back = math.ceil(chunks * shared / cols) if shared else chunks
     free = [0.0] * config.stages  # When slots are
     sums = [0.0] * sets
     l2 = core = finisher = float(START)
@@ -177,7 +189,7 @@ def simulate(config, block, tile, m, n, k, scattered=0):
         finisher = max(finisher, core + SYNC)
         for chunk in range(chunks):
             finisher += take
-            if chunk == chunks - 1 and not promoted:
+            if chunk == given_back - 1 and not promoted:
                 sums[number] = finisher + SYNC
                 number = (number + 1) % sets
             finisher = max(finisher + work, leaving[part])
@@ -223,7 +235,8 @@ def main():
                 if of != kind or config.swapped != (m <= 128):
                     continue
                 row = k // KINDS[kind].sharing
-                clocks, busy = simulate(config, block, tile, m, n, row)
+                shared = get_shared(kind, config)
+                clocks, busy = simulate(config, block, tile, m, n, row, shared)
                 k_blocks = math.ceil(row / STEP / config.split)
                 items = busy["tensor core"] / (block.products / MMA) / k_blocks
                 parts = [f"{busy[name] / items / k_blocks:.0f}" for name in ("tensor core", "L2", "shared memory")]
@@ -231,7 +244,7 @@ def main():
                 if KINDS[kind].block:
                     # Lanes beside each other copy a row's for a K block.
                     together = STEP * KINDS[kind].sharing // KINDS[kind].block
-                    slow, _ = simulate(config, block, tile, m, n, row, scattered=together)
+                    slow, _ = simulate(config, block, tile, m, n, row, shared, together)
                     share += f" ({busy['tensor core'] / slow:.0%} scattered)"
                 bound = max(busy, key=busy.get)
                 if busy[bound] < 0.5 * clocks:

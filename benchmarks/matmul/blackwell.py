@@ -21,10 +21,13 @@ SOME = [config(128, 256, 3), config(128, 96, 3, staging=1), config(128, 128, 2, 
 PAIRED = [config(256, 256, 4, blocks=2), config(256, 64, 3, group=3, blocks=2),
           config(256, 96, 3, store="direct", blocks=2), config(256, 128, 2, finishers=2, blocks=2),
           config(32, 256, 4, group=1, swap_ab="true", store="direct", blocks=2)]
-# The same with factors of 32 beside the sums in tensor memory.
-PAIRED_MICRO = [config(256, 224, 4, blocks=2)] + PAIRED[1:]
-# With those of 16 there are more of them.
-PAIRED_NVFP4 = [config(256, 224, 3, blocks=2)] + PAIRED[1:]
+# With factors beside the sums in tensor memory: 256 columns of sums share some with the next tile's, which have to be taken
+# first, 32 of them, or 64 beside factors of 16.
+SHARED = [config(128, 256, 3), config(128, 256, 2, finishers=2), config(128, 256, 3, store="direct"),
+          swapped(256, stages=2)]
+MICRO = SHARED + SOME[1:]
+PAIRED_MICRO = PAIRED + [config(256, 224, 3, blocks=2), config(256, 256, 3, staging=1, finishers=2, blocks=2),
+                         config(256, 256, 3, store="direct", blocks=2)]
 # With factors in f32 along K, whose sums are promoted in registers: of one warpgroup and of two, which have up to 128
 # columns each, or 64 where they store elements one by one.
 PROMOTED = [config(128, 256, 3, staging=1, finishers=2), config(128, 128, 4), config(128, 64, 3, staging=1),
@@ -63,9 +66,9 @@ def every_pair():
 def every_microscaling():
     """Factors of 32, powers of two, which the tensor core multiplies."""
     for a, b in OPERANDS:
-        yield f"micro_{a}_{b}", kind(a, b, "f32", "1x32", "1x32", "promote", configs=SOME[1:])
+        yield f"micro_{a}_{b}", kind(a, b, "f32", "1x32", "1x32", "promote", configs=MICRO)
     yield "micro", kind(scale_a="1x32", scale_b="1x32", accumulate="promote", configs=TABLE)
-    yield "micro_batch", kind(scale_a="1x32", scale_b="1x32", accumulate="promote", batched=True, configs=SOME[1:])
+    yield "micro_batch", kind(scale_a="1x32", scale_b="1x32", accumulate="promote", batched=True, configs=MICRO)
     yield "micro_gelu", kind(scale_a="1x32", scale_b="1x32", accumulate="promote", epilogue="bias_gelu_quantize",
                              result="e4m3", configs=TABLE)
     for a, b in OPERANDS[:2]:
@@ -83,12 +86,12 @@ def every_four_bits():
             return kind("e2m1", "e2m1", *args, scale_a=scale, scale_b=scale, accumulate="promote", **others)
 
         yield name, of(configs=TABLE)
-        yield f"{name}_f32", of("f32", configs=SOME[1:])
-        yield f"{name}_batch", of(batched=True, configs=SOME[1:])
-        yield f"{name}_gelu", of("e4m3", epilogue="bias_gelu_quantize", configs=SOME[1:])
-        yield f"paired_{name}", of("f32", configs=PAIRED_NVFP4)
-        yield f"paired_{name}_batch", of(batched=True, configs=PAIRED_NVFP4)
-        yield f"paired_{name}_gelu", of("e4m3", epilogue="bias_gelu_quantize", configs=PAIRED_NVFP4)
+        yield f"{name}_f32", of("f32", configs=MICRO)
+        yield f"{name}_batch", of(batched=True, configs=MICRO)
+        yield f"{name}_gelu", of("e4m3", epilogue="bias_gelu_quantize", configs=MICRO)
+        yield f"paired_{name}", of("f32", configs=PAIRED_MICRO)
+        yield f"paired_{name}_batch", of(batched=True, configs=PAIRED_MICRO)
+        yield f"paired_{name}_gelu", of("e4m3", epilogue="bias_gelu_quantize", configs=PAIRED_MICRO)
 
 
 def every_promoted():

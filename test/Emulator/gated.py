@@ -17,7 +17,7 @@ from fp8 import tensors
 
 BF16 = ml_dtypes.bfloat16
 SHAPES = [(130, 104, 256), (200, 328, 384), (129, 1000, 128)]
-WIDTHS = (224, 192, 160, 128, 96, 64, 32)
+WIDTHS = (256, 224, 192, 160, 128, 96, 64, 32)
 
 
 def make_program(m, n, k):

@@ -98,7 +98,7 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
   Ring::Cluster alone{/*rows=*/1, /*cols=*/1, Value(), Value()};
   Ring ring(b, kernel.shared, layout.offsetRing, config.getStages(), alone);
   Ring accumulators(b, kernel.shared, layout.offsetAccumulators,
-                    layout.accumulators, alone);
+                    layout.getAccumulatorSlots(), alone);
   Ring scales(b, kernel.shared, layout.offsetScaleRing, layout.scaleSlots,
               alone);
   beginBlock(kernel, target, ring, accumulators, scales);

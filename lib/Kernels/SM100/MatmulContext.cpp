@@ -31,6 +31,11 @@ Value MatmulContext::getOfFirst(Value pointer) const {
                               pointer, b.i32(0));
 }
 
+Value MatmulContext::getSums(RingPosition at) const {
+  Value set = layout.sharedColumns ? at.phase : at.stage;
+  return b.add(memory, b.mul(set, layout.accumulatorStride));
+}
+
 TileScheduler::Rank MatmulContext::getTileRank() const {
   if (config.getSwapAb())
     return {Value(), rank};

@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_KERNELS_SM100_MATMULCONTEXT_H
 #define FP8_LIB_KERNELS_SM100_MATMULCONTEXT_H
 
+#include "../Blocks/Ring.h"
 #include "../Matmul/MatmulParams.h"
 #include "MatmulLayout.h"
 
@@ -42,6 +43,9 @@ public:
   /// What the first of the blocks that multiply together has at `pointer` of
   /// its shared memory.
   Value getOfFirst(Value pointer) const;
+  /// Where a set of sums is in tensor memory (i32): that which is at this
+  /// position of the ring for who takes it.
+  Value getSums(RingPosition at) const;
   /// Where a pair's blocks are beside each other.
   TileScheduler::Rank getTileRank() const;
   /// A barrier for all threads of the block, or of both.

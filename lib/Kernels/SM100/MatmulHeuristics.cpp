@@ -210,8 +210,14 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
   double finish = take + elements * (4 + spec.getEpilogueInstructions()) / 128 +
                   elements * (spec.resultType.getIntOrFloatBitWidth() / 8.0) /
                       kStoreRate * (isScattered ? 8 : 1);
-  double clocks =
-      waves * std::max(mainLoop, finish) + std::min(mainLoop, finish) + kFill;
+  // Sets that share columns: a tile's products wait until those of the tile
+  // before are taken.
+  double wait = 0;
+  if (int64_t shared = getSharedColumns(spec, config))
+    wait = 2 * kSync + kChunk +
+           double(config.getBlockRows() * shared) / kTensorMemoryRate;
+  double clocks = (waves - 1) * std::max(mainLoop + wait, finish) + mainLoop +
+                  finish + kFill;
   // Who finishes a tile does not add up the next one's K blocks, of which the
   // tensor core computes those that there are sets of sums for.
   if (isPromoted) {

@@ -28,6 +28,10 @@ static constexpr int64_t kMostPromotedSums = 128;
 /// for room.
 static constexpr int64_t kScaleSlots = 8;
 
+/// Columns that two sets of sums share come in so many: no rule of PTX, but
+/// what kernels have that are known to run.
+static constexpr int64_t kSharedStep = 32;
+
 /// Registers of a thread in a warpgroup that neither multiplies sums nor keeps
 /// them.
 static constexpr int64_t kOtherRegisters = 40;
@@ -56,6 +60,30 @@ int64_t sm100::getNumAccumulators(const MatmulSpec &spec,
   return promotesSums(spec)
              ? std::min(512 / config.getCols(), kMostAccumulators)
              : kAccumulators;
+}
+
+/// From four factors along K to the next four: those of a K block.
+static int64_t getFactorSteps(const MatmulSpec &spec) {
+  return spec.a.getElementsOf(kRowBytes) / (4 * spec.a.getFactorK());
+}
+
+/// Atoms of factors of a tile's columns, each of 128.
+static int64_t getColFactors(GemmConfigAttr config) {
+  return llvm::divideCeil(config.getCols(), 128);
+}
+
+/// Of tensor memory, for the factors of a K block.
+static int64_t getFactorColumns(const MatmulSpec &spec, GemmConfigAttr config) {
+  if (!spec.isMicroscaled())
+    return 0;
+  return (1 + getColFactors(config)) * getFactorSteps(spec) * kFactorColumns;
+}
+
+int64_t sm100::getSharedColumns(const MatmulSpec &spec, GemmConfigAttr config) {
+  int64_t needed = getNumAccumulators(spec, config) * config.getCols() +
+                   getFactorColumns(spec, config);
+  return llvm::alignTo(std::max<int64_t>(0, needed - kMemoryColumns),
+                       kSharedStep);
 }
 
 int64_t sm100::getScaleBytes(const MatmulSpec &spec, int64_t rows, int64_t cols,
@@ -164,20 +192,17 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   if (promotesSums(spec) &&
       failed(layout.setPromotion(spec, config, target, reason)))
     return failure();
-  int64_t columns = layout.accumulators * config.getCols();
   if (spec.isMicroscaled()) {
     layout.rowFactors = 1;
-    layout.colFactors = llvm::divideCeil(config.getCols(), 128);
-    layout.factorSteps = layout.rows.getBlockK() / (4 * spec.a.getFactorK());
-    columns += (layout.rowFactors + layout.colFactors) * layout.factorSteps *
-               kFactorColumns;
+    layout.colFactors = getColFactors(config);
+    layout.factorSteps = getFactorSteps(spec);
   }
+  layout.sharedColumns = getSharedColumns(spec, config);
+  layout.accumulatorStride = config.getCols() - layout.sharedColumns;
+  int64_t columns =
+      layout.getFirstFactorColumn() + getFactorColumns(spec, config);
   layout.memoryColumns =
       std::max<int64_t>(32, llvm::PowerOf2Ceil(static_cast<uint64_t>(columns)));
-  if (layout.memoryColumns > 512)
-    return fail(
-        "expected up to 512 columns of tensor memory, but {0} needs {1}",
-        config, columns);
   layout.chunkCols = getChunkCols(spec, config);
   if (resultCols / layout.chunkCols % config.getFinishers() != 0)
     return fail("expected as many parts of a tile for each warpgroup, but {0} "
@@ -252,7 +277,7 @@ void MatmulLayout::place(GemmConfigAttr config) {
   // A full and an empty barrier for each slot, and for each set of sums; the
   // address in tensor memory; a word for the last block of a split tile.
   offsetAccumulators = offsetRing + stages * 16;
-  offsetScaleRing = offsetAccumulators + accumulators * 16;
+  offsetScaleRing = offsetAccumulators + getAccumulatorSlots() * 16;
   offsetMemory = offsetScaleRing + scaleSlots * 16;
   offsetFlag = offsetMemory + 4;
   sharedBytes = offsetFlag + 4;

@@ -18,6 +18,9 @@ namespace mlir::fp8::sm100 {
 /// each K block has one to itself, as many as have room, up to the most.
 inline constexpr int64_t kAccumulators = 2, kMostAccumulators = 4;
 
+/// Of a multiprocessor.
+inline constexpr int64_t kMemoryColumns = 512;
+
 /// An atom of factors, four for each of 128 rows, in shared memory and in
 /// tensor memory (PTX ISA, "Layout of the Scale Factor").
 inline constexpr int64_t kFactorBytes = 512, kFactorColumns = 4;
@@ -58,10 +61,21 @@ struct MatmulLayout {
   /// Registers of a thread that finishes tiles and of any other, where they are
   /// not the same; 0 where they are.
   int64_t finisherRegisters = 0, otherRegisters = 0;
-  /// Sets of sums, and columns of tensor memory, of which those of a set are
-  /// `cols`.
+  /// Sets of sums, from one to the next columns of tensor memory, and all
+  /// columns. Where factors leave no room for two sets, the first one's last
+  /// columns are the second one's first ones, too: `sharedColumns`. They are
+  /// taken first, and a tile's products wait for that.
   int64_t accumulators = kAccumulators;
-  int64_t memoryColumns;
+  int64_t accumulatorStride, sharedColumns, memoryColumns;
+  /// Factors are behind the sums.
+  int64_t getFirstFactorColumn() const {
+    return accumulators * accumulatorStride + sharedColumns;
+  }
+  /// In the ring of sets, of which two that share columns are not filled before
+  /// the other has begun to be taken: one slot then, and the phase says which.
+  int64_t getAccumulatorSlots() const {
+    return sharedColumns ? 1 : accumulators;
+  }
   /// Columns of the result that a thread takes from tensor memory at a time:
   /// all that a bulk store brings, or a part of a tile.
   int64_t chunkCols;
@@ -88,6 +102,9 @@ bool promotesSums(const MatmulSpec &spec);
 
 /// Sets of sums in tensor memory.
 int64_t getNumAccumulators(const MatmulSpec &spec, GemmConfigAttr config);
+
+/// Columns of tensor memory that two sets of sums share.
+int64_t getSharedColumns(const MatmulSpec &spec, GemmConfigAttr config);
 
 /// Of factors of promotion in shared memory.
 int64_t getScaleBytes(const MatmulSpec &spec, int64_t rows, int64_t cols,

@@ -25,8 +25,7 @@ struct FactorCopies {
         Tcgen05::getFactorDescriptor(b, b.add(base, layout.offsetRowFactors));
     cols =
         Tcgen05::getFactorDescriptor(b, b.add(base, layout.offsetColFactors));
-    int64_t first = layout.accumulators * kernel.config.getCols();
-    places.a = b.add(kernel.memory, first);
+    places.a = b.add(kernel.memory, layout.getFirstFactorColumn());
     places.b = b.add(places.a,
                      layout.rowFactors * layout.factorSteps * kFactorColumns);
     places.stepA = layout.rowFactors * kFactorColumns;
@@ -101,7 +100,8 @@ Multiplier::Multiplier(const MatmulContext &kernel, Ring ring,
 Value Multiplier::beginSums(RingPosition sums) {
   accumulators.waitEmpty(sums);
   fenceAfterSync(b);
-  return b.add(kernel.memory, b.mul(sums.stage, kernel.config.getCols()));
+  // Who takes them waits for the other phase.
+  return kernel.getSums({sums.stage, b.bitXor(sums.phase, b.i32(1))});
 }
 
 RingPosition Multiplier::multiply(RingPosition at, Value address,

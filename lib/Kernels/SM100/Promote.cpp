@@ -71,7 +71,7 @@ private:
   /// What becomes of the sums of all K blocks.
   void finishChunks(ValueRange sums, Finish finish);
   /// A K block's, added to `sums`.
-  SmallVector<Value> add(ValueRange sums, Value stage, Value scaleStage);
+  SmallVector<Value> add(ValueRange sums, RingPosition at, Value scaleStage);
   /// The thread's row's, twice.
   Value loadRowFactor(Value scaleStage);
   /// That of all of the warpgroup's columns, twice.
@@ -131,14 +131,14 @@ SmallVector<Value> PromotedSums::loadColFactors(Value scaleStage, int64_t first,
   return factors;
 }
 
-SmallVector<Value> PromotedSums::add(ValueRange sums, Value stage,
+SmallVector<Value> PromotedSums::add(ValueRange sums, RingPosition at,
                                      Value scaleStage) {
   bool isPerBlock = colSpec.scale == ScaleBlock::Block128;
   Value rowFactor = loadRowFactor(scaleStage);
   Value ofBlock;
   if (isPerBlock)
     ofBlock = b.mulF(rowFactor, loadBlockFactor(scaleStage));
-  Value address = b.add(getAddress(stage), firstCol);
+  Value address = b.add(getAddress(at), firstCol);
   int64_t taken = std::min(cols, kTakenCols);
   while (cols % taken != 0)
     taken /= 2;
@@ -148,7 +148,7 @@ SmallVector<Value> PromotedSums::add(ValueRange sums, Value stage,
         loadColumns(b, MemoryColumns{b.add(address, first), taken});
     // The next products begin while the last ones are added.
     if (first + taken == cols)
-      release(stage);
+      release(at.stage);
     SmallVector<Value> ofCols;
     if (!isPerBlock)
       ofCols = loadColFactors(scaleStage, first, taken);
@@ -195,8 +195,8 @@ SmallVector<Value> PromotedSums::take(const Tile &tile, ValueRange state,
                      scales.waitFull(scalesAt);
                      accumulators.waitFull(at);
                      fenceAfterSync(b);
-                     SmallVector<Value> next = add(carried.take_front(cols),
-                                                   at.stage, scalesAt.stage);
+                     SmallVector<Value> next =
+                         add(carried.take_front(cols), at, scalesAt.stage);
                      // All lanes have read their factors.
                      NVVM::SyncWarpOp::create(b, b.i32(-1));
                      scales.release(scalesAt.stage, kernel.lane);

@@ -50,8 +50,9 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
   let description = [{
     Written by `fp8-select-kernels`, obeyed by `fp8-build-kernels`. K is walked
     in blocks of 128 bytes, the width of a swizzle atom. A tile's sums are in
-    tensor memory, 128 lanes by as many columns, in two sets; those that are
-    promoted in registers are there block by block of K, in two to four.
+    tensor memory, 128 lanes by as many columns, in two sets, which share columns
+    where factors leave no room for both; those that are promoted in registers
+    are there block by block of K, in two to four.
 
     | parameter | meaning |
     | --- | --- |

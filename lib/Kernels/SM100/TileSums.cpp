@@ -20,8 +20,8 @@ TileSums::TileSums(const MatmulContext &kernel, Ring accumulators, Value group)
 
 TileSums::~TileSums() = default;
 
-Value TileSums::getAddress(Value stage) const {
-  return b.add(kernel.memory, b.add(b.mul(stage, config.getCols()), lanes));
+Value TileSums::getAddress(RingPosition sums) const {
+  return b.add(kernel.getSums(sums), lanes);
 }
 
 void TileSums::release(Value stage) {
@@ -50,9 +50,9 @@ public:
 private:
   /// The chunk's sums; those of a pair's first product come first.
   SmallVector<Value> takeChunk(Value address, Value firstCol);
-  void takeChunks(Value address, Value stage, Finish finish);
+  void takeChunks(RingPosition sums, Finish finish);
   /// A part of K, all columns in one.
-  void takePart(const Tile &tile, Value address, Value stage, Finish finish);
+  void takePart(const Tile &tile, RingPosition sums, Finish finish);
 };
 } // namespace
 
@@ -61,11 +61,10 @@ SmallVector<Value> WholeSums::take(const Tile &tile, ValueRange state,
   RingPosition sums{state[0], state[1]};
   accumulators.waitFull(sums);
   fenceAfterSync(b);
-  Value address = getAddress(sums.stage);
   if (config.getSplitK() > 1)
-    takePart(tile, address, sums.stage, finish);
+    takePart(tile, sums, finish);
   else
-    takeChunks(address, sums.stage, finish);
+    takeChunks(sums, finish);
   RingPosition next = accumulators.advance(sums);
   return {next.stage, next.phase};
 }
@@ -79,33 +78,41 @@ SmallVector<Value> WholeSums::takeChunk(Value address, Value firstCol) {
   return loadColumns(b, parts);
 }
 
-void WholeSums::takeChunks(Value address, Value stage, Finish finish) {
+void WholeSums::takeChunks(RingPosition sums, Finish finish) {
   // Chunks share their code: it would not fit the instruction cache. Warpgroups
   // take them in turn.
   int64_t finishers = config.getFinishers();
   int64_t chunks =
       kernel.spec.getResultCols(config.getCols()) / layout.chunkCols;
-  Value last = b.add(group, chunks - finishers);
+  int64_t shared = layout.sharedColumns, round = finishers * layout.chunkCols;
+  // The next tile's products begin when the columns that both sets have are in
+  // registers, and the set before has been taken; or all of this set.
+  Value last =
+      b.add(group, shared ? (llvm::divideCeil(shared, round) - 1) * finishers
+                          : chunks - finishers);
+  Value address = getAddress(sums);
   b.loopRolled(group, b.i32(chunks), b.i32(finishers), ValueRange(),
-               [&](Value chunk, ValueRange) -> SmallVector<Value> {
+               [&](Value i, ValueRange) -> SmallVector<Value> {
+                 Value chunk = i;
+                 // The first set shares its last columns.
+                 if (shared)
+                   chunk = b.select(b.equal(sums.phase, 0),
+                                    b.sub(b.i32(chunks - 1), i), i);
                  Value firstCol = b.mul(chunk, layout.chunkCols);
-                 SmallVector<Value> sums = takeChunk(address, firstCol);
-                 // The next tile's products begin while the last chunk is
-                 // worked on.
-                 b.ifThen(b.equal(chunk, last), [&] { release(stage); });
-                 finish(firstCol, b.div(chunk, finishers), sums);
+                 SmallVector<Value> taken = takeChunk(address, firstCol);
+                 b.ifThen(b.equal(i, last), [&] { release(sums.stage); });
+                 finish(firstCol, b.div(i, finishers), taken);
                  return {};
                });
 }
 
-void WholeSums::takePart(const Tile &tile, Value address, Value stage,
-                         Finish finish) {
+void WholeSums::takePart(const Tile &tile, RingPosition at, Finish finish) {
   // A part of K may have no blocks at all: nothing has been computed.
   SmallVector<Value> sums = b.choose(
       b.less(tile.kBegin, tile.kEnd),
-      [&] { return takeChunk(address, b.i32(0)); },
+      [&] { return takeChunk(getAddress(at), b.i32(0)); },
       [&] { return SmallVector<Value>(layout.chunkCols, b.f32(0.0f)); });
-  release(stage);
+  release(at.stage);
   finish(b.i32(0), b.i32(0), sums);
 }
 

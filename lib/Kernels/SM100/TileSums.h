@@ -39,7 +39,7 @@ protected:
   TileSums(const MatmulContext &kernel, Ring accumulators, Value group);
 
   /// Where the warp's lanes of a set of sums are in tensor memory (i32).
-  Value getAddress(Value stage) const;
+  Value getAddress(RingPosition sums) const;
   /// Gives a set of sums back: they are in registers.
   void release(Value stage);
 

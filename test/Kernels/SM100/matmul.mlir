@@ -191,3 +191,32 @@ func.func @mxfp4(%a: !mf, %b: !mf) -> tensor<512x512xf32> {
     : !mf, !mf -> tensor<512x512xf32>
   return %0 : tensor<512x512xf32>
 }
+
+// Two sets of 256 columns and 48 of factors share 64: the second set begins
+// after 192, factors after 448. There is one pair of barriers for both. Of the
+// first set the last columns are taken first, and two parts of 32 are given
+// back together.
+
+// CHECK-LABEL: .visible .entry fp8_matmul_sm100a_e2m1_e2m1_f32_1x16_1x16_promote_128x256_s2_g16
+// CHECK:       mov.b32 	%{{.*}}, 512;
+// CHECK-NEXT:  tcgen05.alloc
+// CHECK:       mbarrier.try_wait.parity.shared.b64 %{{p[0-9]+}}, [[FULL:\[fp8_shared\+[0-9]+\]]], %[[PHASE:r[0-9]+]];
+// CHECK:       mad.lo.s32 	%[[SET:r[0-9]+]], %[[PHASE]], 192, %
+// CHECK:       setp.eq.b32 	%[[FIRST:p[0-9]+]], %[[PHASE]], 0;
+// CHECK:       selp.b32 	%[[PART:r[0-9]+]], %{{r[0-9]+}}, %[[NUMBER:r[0-9]+]], %[[FIRST]];
+// CHECK-NEXT:  shl.b32 	%[[COLUMN:r[0-9]+]], %[[PART]], 5;
+// CHECK-NEXT:  add.s32 	%[[ADDRESS:r[0-9]+]], %[[SET]], %[[COLUMN]];
+// CHECK:       tcgen05.ld.sync.aligned.32x32b.x32.b32 {{.*}}, [%[[ADDRESS]]]
+// CHECK:       setp.ne.b32 	%{{p[0-9]+}}, %[[NUMBER]], 1;
+// CHECK:       mbarrier.arrive.shared.b64 	%{{rd[0-9]+}}, [[EMPTY:\[fp8_shared\+[0-9]+\]]];
+// CHECK:       add.s32 	%{{r[0-9]+}}, %{{r[0-9]+}}, 448;
+// CHECK:       tcgen05.commit{{.*}} [[FULL]];
+// CHECK:       mbarrier.try_wait.parity.shared.b64 %{{p[0-9]+}}, [[EMPTY]], %[[PHASE:r[0-9]+]];
+// CHECK:       xor.b32 	%[[OTHER:r[0-9]+]], %[[PHASE]], 1;
+// CHECK:       mad.lo.s32 	%{{r[0-9]+}}, %[[OTHER]], 192, %
+func.func @shared_sums(%a: !nv, %b: !nv) -> tensor<512x512xf32> {
+  %0 = fp8.matmul %a, %b
+    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 2>}
+    : !nv, !nv -> tensor<512x512xf32>
+  return %0 : tensor<512x512xf32>
+}

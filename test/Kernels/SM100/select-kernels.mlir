@@ -28,12 +28,28 @@ func.func @odd(%a: !x, %b: !o) -> tensor<8192x251xbf16> {
   return %0 : tensor<8192x251xbf16>
 }
 
-// Beside factors in tensor memory two sets of 256 columns have no room; more of
-// them are of 16.
+// Beside factors in tensor memory two sets of 256 columns share some, and a tile
+// waits for those of the tile before: not long for many K blocks.
+
+!m = !fp8.scaled<8192x8192xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+// CHECK-LABEL: func.func @mxfp8
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, blocks = 2>
+func.func @mxfp8(%a: !m) -> tensor<8192x8192xbf16> {
+  %0 = fp8.matmul %a, %a : !m, !m -> tensor<8192x8192xbf16>
+  return %0 : tensor<8192x8192xbf16>
+}
+
+!mk = !fp8.scaled<8192x1024xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+// CHECK-LABEL: func.func @mxfp8_short
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 224, stages = 6, blocks = 2>
+func.func @mxfp8_short(%a: !mk) -> tensor<8192x8192xbf16> {
+  %0 = fp8.matmul %a, %a : !mk, !mk -> tensor<8192x8192xbf16>
+  return %0 : tensor<8192x8192xbf16>
+}
 
 !n = !fp8.scaled<8192x8192xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
 // CHECK-LABEL: func.func @nvfp4
-// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 224, stages = 5, blocks = 2>
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, blocks = 2>
 func.func @nvfp4(%a: !n) -> tensor<8192x8192xbf16> {
   %0 = fp8.matmul %a, %a : !n, !n -> tensor<8192x8192xbf16>
   return %0 : tensor<8192x8192xbf16>
@@ -41,7 +57,7 @@ func.func @nvfp4(%a: !n) -> tensor<8192x8192xbf16> {
 
 !q = !fp8.scaled<8192x8192xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU>
 // CHECK-LABEL: func.func @mxfp4
-// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 224, stages = 5, blocks = 2>
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, blocks = 2>
 func.func @mxfp4(%a: !q) -> tensor<8192x8192xbf16> {
   %0 = fp8.matmul %a, %a : !q, !q -> tensor<8192x8192xbf16>
   return %0 : tensor<8192x8192xbf16>
@@ -56,7 +72,7 @@ func.func @mxfp4(%a: !q) -> tensor<8192x8192xbf16> {
 // CHECK-LABEL: func.func @block
 // CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, staging = 1, finishers = 2, blocks = 2>
 func.func @block(%a: !a, %b: !b) -> tensor<8192x8192xbf16> {
-  // expected-remark @below {{sums of each 128 of K are multiplied by their factors in registers: computed, not measured, that takes 1.15 of the time of known powers of two, which tensor cores multiply}}
+  // expected-remark @below {{sums of each 128 of K are multiplied by their factors in registers: computed, not measured, that takes 1.18 of the time of known powers of two, which tensor cores multiply}}
   %0 = fp8.matmul %a, %b : !a, !b -> tensor<8192x8192xbf16>
   return %0 : tensor<8192x8192xbf16>
 }
@@ -194,14 +210,5 @@ func.func @config(%a: !x) -> tensor<512x512xbf16> {
 func.func @memory(%a: !fp8.scaled<512x512xf8E4M3FN, block = [*, *], scale = f32>) -> tensor<512x512xbf16> {
   // expected-error @below {{expected up to 232448 bytes of shared memory, but #fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 5> needs 278648}}
   %0 = fp8.matmul %a, %a {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 5>} : !fp8.scaled<512x512xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<512x512xf8E4M3FN, block = [*, *], scale = f32> -> tensor<512x512xbf16>
-  return %0 : tensor<512x512xbf16>
-}
-
-// -----
-
-!m = !fp8.scaled<512x512xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
-func.func @columns(%a: !m) -> tensor<512x512xbf16> {
-  // expected-error @below {{expected up to 512 columns of tensor memory, but #fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 3> needs 524}}
-  %0 = fp8.matmul %a, %a {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 3>} : !m, !m -> tensor<512x512xbf16>
   return %0 : tensor<512x512xbf16>
 }
