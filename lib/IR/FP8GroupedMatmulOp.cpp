@@ -11,13 +11,18 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-bool GroupedMatmulOp::sumsGroups() { return getShapeOfB().size() == 2; }
+bool GroupedMatmulOp::sumsGroups() {
+  return isCounted() ? getBoundedBy() == GroupBounds::CountsK
+                     : getShapeOfB().size() == 2;
+}
 
 int64_t GroupedMatmulOp::getNumGroups() {
-  int64_t bounds = getOffsets().getType().getDimSize(0);
+  int64_t bounds = getBounds().getType().getDimSize(0);
   if (!ShapedType::isDynamic(bounds))
-    return bounds - 1;
-  if (!sumsGroups())
+    return isCounted() ? bounds : bounds - 1;
+  if (isCounted() && !ShapedType::isDynamic(getShapeOfA().front()))
+    return getShapeOfA().front();
+  if (isCounted() || !sumsGroups())
     return getShapeOfB().front();
   RankedTensorType result = getResult().getType();
   return result.getRank() == 3 ? result.getDimSize(0) : ShapedType::kDynamic;
@@ -42,15 +47,22 @@ Type GroupedMatmulOp::getElementTypeOfB() {
   return getElementTypeOfOperand(getB().getType());
 }
 
-/// Whether T x K goes with G x N x K, or M x T with N x T; says why not, in
-/// terms of the types `a` and `b`.
+/// Whether T x K goes with G x N x K, M x T with N x T, or G x M x K with
+/// G x N x K; says why not, in terms of the types `a` and `b`.
 static bool areMultipliable(raw_ostream &os, ArrayRef<int64_t> aShape,
                             ArrayRef<int64_t> bShape, Type a, Type b) {
+  bool isCounted = aShape.size() == 3 && bShape.size() == 3;
   // grouped_matmul_c1
-  if (aShape.size() != 2 || (bShape.size() != 2 && bShape.size() != 3))
-    os << "expected a to have rank 2 and b rank 3 or 2, but got '" << a
-       << "' and '" << b << "'";
+  if (!isCounted &&
+      (aShape.size() != 2 || (bShape.size() != 2 && bShape.size() != 3)))
+    os << "expected a to have rank 2 and b rank 3 or 2, or both rank 3, but "
+          "got '"
+       << a << "' and '" << b << "'";
   // grouped_matmul_c2
+  else if (isCounted &&
+           !areCompatible(aShape.take_front(), bShape.take_front()))
+    os << "expected a and b to agree in the number of groups, but got '" << a
+       << "' and '" << b << "'";
   else if (!areCompatible(aShape.take_back(), bShape.take_back()))
     os << "expected a and b to agree in "
        << (bShape.size() == 3 ? "K," : "T, which is summed over,")
@@ -69,23 +81,53 @@ std::string GroupedMatmulOp::describeMismatch(ScaledType a, ScaledType b,
   // grouped_matmul_c5
   if (b.getRank() == 2)
     return MatmulOp::describeMismatch(a, b, accumulate);
-  if (!b.isPerTensor() && b.getBlock()[0] == ScaledType::kWhole &&
-      b.getShape()[0] != 1) {
-    os << "expected one scale for the tensor or a block of 1 in the dimension "
-          "of groups, but got '"
-       << b << "'";
-    return text;
-  }
+  for (ScaledType type : {a, b})
+    if (type.getRank() == 3 && !type.isPerTensor() && type.getBlock()[0] != 1 &&
+        type.getShape()[0] != 1) {
+      os << "expected one scale for the tensor or a block of 1 in the "
+            "dimension "
+            "of groups, but got '"
+         << type << "'";
+      return text;
+    }
+  auto getOfGroup = [](ScaledType type) {
+    return ScaledType::get(type.getContext(), type.getShape().drop_front(),
+                           type.getElementType(), type.getBlock().drop_front(),
+                           type.getScaleType(), type.getHasTensorScale());
+  };
+  if (a.getRank() == 3)
+    return MatmulOp::describeMismatch(getOfGroup(a), getOfGroup(b), accumulate);
   if (a.getBlock()[0] != 1 && a.getBlock()[0] != ScaledType::kWhole) {
     os << "expected a to have a factor for each row or for all, as groups "
           "begin anywhere, but got '"
        << a << "'";
     return text;
   }
-  auto ofGroup = ScaledType::get(b.getContext(), b.getShape().drop_front(),
-                                 b.getElementType(), b.getBlock().drop_front(),
-                                 b.getScaleType(), b.getHasTensorScale());
-  return MatmulOp::describeMismatch(a, ofGroup, accumulate);
+  return MatmulOp::describeMismatch(a, getOfGroup(b), accumulate);
+}
+
+/// Whether the number of bounds is that of groups.
+static LogicalResult verifyBounds(GroupedMatmulOp op) {
+  bool isCounted = op.isCounted();
+  RankedTensorType result = op.getResult().getType();
+  int64_t groups = ShapedType::kDynamic;
+  if (isCounted || !op.sumsGroups())
+    groups = op.getShapeOfB().front();
+  else if (result.getRank() == 3)
+    groups = result.getDimSize(0);
+  int64_t bounds = op.getBounds().getType().getDimSize(0);
+  if (ShapedType::isDynamic(bounds))
+    return success();
+  bool isKnown = !ShapedType::isDynamic(groups);
+  int64_t least = isCounted ? 0 : 1;
+  if (bounds >= least && (!isKnown || bounds == groups + least))
+    return success();
+  return op.emitOpError("expected ")
+         << (isCounted ? "counts to have one element for each group"
+                       : "offsets to have one element more than there are "
+                         "groups")
+         << ", but got " << op.getBounds().getType() << " for "
+         << (isKnown ? std::to_string(groups) : std::string("?")) << " groups";
 }
 
 LogicalResult GroupedMatmulOp::verify() {
@@ -94,27 +136,33 @@ LogicalResult GroupedMatmulOp::verify() {
     return emitOpError(mismatch);
   RankedTensorType result = getResult().getType();
   SmallVector<int64_t> a = getShapeOfA(), b = getShapeOfB();
+  // grouped_matmul_c1
+  if ((a.size() == 3) != isCounted())
+    return emitOpError("expected ")
+           << (isCounted() ? "a of rank 3 with counts, but got "
+                           : "a of rank 2 with offsets, but got ")
+           << getA().getType();
   // grouped_matmul_c3
-  int64_t bounds = getOffsets().getType().getDimSize(0);
-  int64_t groups = sumsGroups() ? ShapedType::kDynamic : b.front();
-  if (sumsGroups() && result.getRank() == 3)
-    groups = result.getDimSize(0);
-  if (!ShapedType::isDynamic(bounds) &&
-      (bounds < 1 || (!ShapedType::isDynamic(groups) && bounds != groups + 1)))
-    return emitOpError("expected offsets to have one element more than there "
-                       "are groups, but got ")
-           << getOffsets().getType() << " for "
-           << (ShapedType::isDynamic(groups) ? std::string("?")
-                                             : std::to_string(groups))
-           << " groups";
+  if (failed(verifyBounds(*this)))
+    return failure();
   // grouped_matmul_c4
-  SmallVector<int64_t> expected{a.front(), b[b.size() - 2]};
-  if (sumsGroups())
+  SmallVector<int64_t> expected{a[a.size() - 2], b[b.size() - 2]};
+  if (isCounted() || sumsGroups())
     expected.insert(expected.begin(), getNumGroups());
   if (!areCompatible(expected, result.getShape()))
     return emitOpError("expected result to have shape ")
            << RankedTensorType::get(expected, result.getElementType())
            << ", but got " << result;
+  // grouped_matmul_c8
+  if (getUnspecifiedRest() && sumsGroups())
+    return emitOpError("expected unspecified_rest with groups of rows, but "
+                       "these are of what is summed over");
+  if (std::optional<uint64_t> count = getExpectedCount();
+      count && (!isCounted() || static_cast<int64_t>(*count) < 0))
+    return emitOpError("expected expected_count with counts, and 0 or more, "
+                       "but got ")
+           << static_cast<int64_t>(*count) << " with "
+           << stringifyGroupBounds(getBoundedBy());
   return success();
 }
 

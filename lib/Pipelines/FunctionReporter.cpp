@@ -167,9 +167,10 @@ std::optional<double> FunctionReporter::getFlops(const KernelNode &node) const {
   auto grouped = dyn_cast<GroupedMatmulOp>(node.op);
   if (!grouped)
     return 0;
-  // As if every token were of a group; each is of one.
+  // As if every token were of a group; each is of one, but for those that have
+  // a group's room.
   RankedTensorType result = grouped.getResult().getType();
-  if (grouped.sumsGroups())
+  if (grouped.sumsGroups() && !grouped.isCounted())
     result = result.clone(result.getShape().drop_front());
   return multiply(result, grouped.getShapeOfA().back());
 }

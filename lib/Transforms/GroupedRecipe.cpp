@@ -24,7 +24,7 @@ void fp8::decideGrouped(GroupedMatmulOp op, const GemmRoles &roles,
   decision.a = decision.recipe.getOperandFormat(decision.role, decision.aKind);
   decision.b = decision.recipe.getOperandFormat(decision.role, decision.bKind);
   decision.accumulate = decision.recipe.getAccumulate(decision.role);
-  if (decision.a.blockRows > 1 && !op.sumsGroups())
+  if (decision.a.blockRows > 1 && !op.sumsGroups() && !op.isCounted())
     return decision.stay("rows of different groups would share a factor",
                          "use x_dim=1 and grad_dim=1");
   if (is2D(decision.a) && is2D(decision.b))

@@ -167,7 +167,7 @@ void fp8::remarkDecision(GroupedMatmulOp op, const RecipeDecision &decision) {
       os << extent;
   };
   print("groups=", op.getNumGroups());
-  print(" M=", a.front());
+  print(" M=", a[a.size() - 2]);
   print(" N=", b[b.size() - 2]);
   print(" K=", a.back());
   reportDecision(op, text, decision);

@@ -59,16 +59,23 @@ static std::vector<uint8_t> getRandomData(Type type, uint64_t bytes,
   return data;
 }
 
-/// Of groups that are equally large.
-static std::vector<uint8_t> getEvenOffsets(GroupedMatmulOp op) {
+/// Of groups that are equally large; of those that are counted, as large as
+/// they are expected to be.
+static std::vector<uint8_t> getEvenBounds(GroupedMatmulOp op) {
   int64_t groups = op.getNumGroups();
-  int64_t extent = op.getShapeOfA()[op.sumsGroups() ? 1 : 0];
+  SmallVector<int64_t> shape = op.getShapeOfA();
+  int64_t extent = op.sumsGroups() ? shape.back() : shape[shape.size() - 2];
   std::vector<uint8_t> data;
-  for (int64_t group = 0; group <= groups; ++group) {
-    int32_t offset = extent * group / groups;
-    auto *bytes = reinterpret_cast<const uint8_t *>(&offset);
-    data.insert(data.end(), bytes, bytes + sizeof(offset));
-  }
+  auto add = [&](int32_t bound) {
+    auto *bytes = reinterpret_cast<const uint8_t *>(&bound);
+    data.insert(data.end(), bytes, bytes + sizeof(bound));
+  };
+  if (op.isCounted())
+    for (int64_t group = 0; group < groups; ++group)
+      add(std::min<int64_t>(op.getExpectedCount().value_or(extent), extent));
+  else
+    for (int64_t group = 0; group <= groups; ++group)
+      add(extent * group / groups);
   return data;
 }
 
@@ -124,8 +131,8 @@ Problem::create(const TunedKernel &tuned, GPU &gpu) {
   std::vector<std::vector<uint8_t>> inputs;
   auto grouped = dyn_cast<GroupedMatmulOp>(op.getOperation());
   for (auto [i, value] : llvm::enumerate(operands.ins))
-    inputs.push_back(grouped && value == grouped.getOffsets()
-                         ? getEvenOffsets(grouped)
+    inputs.push_back(grouped && value == grouped.getBounds()
+                         ? getEvenBounds(grouped)
                          : getRandomData(types[i].getElementType(),
                                          getBytes(types[i]),
                                          /*seed=*/i + 1));

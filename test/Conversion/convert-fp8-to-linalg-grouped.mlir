@@ -71,3 +71,55 @@ func.func @epilogue(%x: !fp8.scaled<32x256xf8E4M3FN, block = [*, *], scale = f32
       !fp8.scaled<4x64x256xf8E4M3FN, block = [*, *, *], scale = f32> -> tensor<32x64xf32>
   return %0 : tensor<32x64xf32>
 }
+
+// Of groups that are counted the first rows of each; what follows them stays zero.
+
+// CHECK-LABEL: func.func @counts
+// CHECK:       %[[ZEROS:.+]] = linalg.fill {{.*}} -> tensor<4x32x64xbf16>
+// CHECK:       scf.for %[[G:.+]] = %c0 to %c4 step %c1 iter_args(%[[D:.+]] = %[[ZEROS]]) -> (tensor<4x32x64xbf16>)
+// CHECK:         %[[LOADED:.+]] = tensor.extract %{{.+}}[%[[G]]] : tensor<4xi32>
+// CHECK:         %[[COUNT:.+]] = arith.index_cast %[[LOADED]]
+// CHECK:         cf.assert %{{.+}}, "expected counts of groups that are not negative and do not exceed the number of rows that a group has room for"
+// CHECK:         %[[CODES:.+]] = tensor.extract_slice %{{.+}}[%[[G]], 0, 0] [1, 32, 256] [1, 1, 1] : tensor<4x32x256xf8E4M3FN> to tensor<32x256xf8E4M3FN>
+// CHECK:         %[[FACTORS:.+]] = tensor.extract_slice %{{.+}}[%[[G]], 0, 0] [1, 32, 2] [1, 1, 1] : tensor<4x32x2xf32> to tensor<32x2xf32>
+// CHECK:         tensor.extract_slice %[[CODES]][0, 0] [%[[COUNT]], 256] [1, 1] : tensor<32x256xf8E4M3FN> to tensor<?x256xf8E4M3FN>
+// CHECK:         tensor.extract_slice %[[FACTORS]][0, 0] [%[[COUNT]], 2] [1, 1] : tensor<32x2xf32> to tensor<?x2xf32>
+// CHECK:         tensor.extract_slice %{{.+}}[%[[G]], 0, 0] [1, 64, 256] [1, 1, 1] : tensor<4x64x256xf8E4M3FN> to tensor<64x256xf8E4M3FN>
+// CHECK:         tensor.insert_slice %{{.+}} into %[[D]][%[[G]], 0, 0] [1, %[[COUNT]], 64] [1, 1, 1] : tensor<?x64xbf16> into tensor<4x32x64xbf16>
+func.func @counts(%x: !fp8.scaled<4x32x256xf8E4M3FN, block = [1, 1, 128], scale = f32>, %w: !w,
+                  %counts: tensor<4xi32>) -> tensor<4x32x64xbf16> {
+  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>)
+      : !fp8.scaled<4x32x256xf8E4M3FN, block = [1, 1, 128], scale = f32>, !w -> tensor<4x32x64xbf16>
+  return %0 : tensor<4x32x64xbf16>
+}
+
+// CHECK-LABEL: func.func @counts_k
+// CHECK:         %[[COUNT:.+]] = arith.index_cast
+// CHECK:         %[[A:.+]] = tensor.extract_slice %arg0[%[[G:.+]], 0, 0] [1, 256, 64] [1, 1, 1] : tensor<4x256x64xbf16> to tensor<256x64xbf16>
+// CHECK:         tensor.extract_slice %[[A]][0, 0] [%[[COUNT]], 64] [1, 1] : tensor<256x64xbf16> to tensor<?x64xbf16>
+// CHECK:         %[[B:.+]] = tensor.extract_slice %arg1[%[[G]], 0, 0] [1, 256, 32] [1, 1, 1] : tensor<4x256x32xbf16> to tensor<256x32xbf16>
+// CHECK:         tensor.extract_slice %[[B]][0, 0] [%[[COUNT]], 32] [1, 1] : tensor<256x32xbf16> to tensor<?x32xbf16>
+// CHECK:         tensor.insert_slice %{{.+}} into %{{.+}}[%[[G]], 0, 0] [1, 64, 32] [1, 1, 1] : tensor<64x32xf32> into tensor<4x64x32xf32>
+func.func @counts_k(%dy: tensor<4x256x64xbf16>, %x: tensor<4x256x32xbf16>, %counts: tensor<4xi32>) -> tensor<4x64x32xf32> {
+  %0 = fp8.grouped_matmul %dy, %x counts_k(%counts : tensor<4xi32>) transpose_a transpose_b accumulate = fast
+      : tensor<4x256x64xbf16>, tensor<4x256x32xbf16> -> tensor<4x64x32xf32>
+  return %0 : tensor<4x64x32xf32>
+}
+
+// What the epilogue reads is sliced where it has groups, and where it has rows.
+
+// CHECK-LABEL: func.func @counts_epilogue
+// CHECK:         tensor.extract_slice %arg3[%[[G:.+]], 0, 0] [1, 1, 64] [1, 1, 1] : tensor<4x1x64xf32> to tensor<1x64xf32>
+// CHECK:         %[[ROWS:.+]] = tensor.extract_slice %arg4[0, 0, 0] [1, 32, 1] [1, 1, 1] : tensor<1x32x1xf32> to tensor<32x1xf32>
+// CHECK:         tensor.extract_slice %[[ROWS]][0, 0] [%{{.+}}, 1] [1, 1] : tensor<32x1xf32> to tensor<?x1xf32>
+func.func @counts_epilogue(%x: tensor<4x32x256xbf16>, %w: tensor<4x64x256xbf16>, %counts: tensor<4xi32>,
+                           %bias: tensor<4x1x64xf32>, %rows: tensor<1x32x1xf32>) -> tensor<4x32x64xf32> {
+  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) accumulate = fast
+      epilogue(%bias, %rows : tensor<4x1x64xf32>, tensor<1x32x1xf32>) {
+  ^bb0(%acc: f32, %b: f32, %r: f32):
+    %1 = arith.addf %acc, %b : f32
+    %2 = arith.mulf %1, %r : f32
+    fp8.yield %2 : f32
+  } : tensor<4x32x256xbf16>, tensor<4x64x256xbf16> -> tensor<4x32x64xf32>
+  return %0 : tensor<4x32x64xf32>
+}

@@ -49,3 +49,31 @@ func.func @epilogue(%x: !x, %w: !w, %offsets: tensor<5xi32>, %bias: tensor<64xf3
   } : !x, !w -> tensor<32x64xbf16>
   return %0 : tensor<32x64xbf16>
 }
+
+!xs = !fp8.scaled<4x32x128xf8E4M3FN, block = [1, 1, *], scale = f32>
+!dys = !fp8.scaled<4x64x32xf8E5M2, block = [*, *, *], scale = f32>
+!xts = !fp8.scaled<4x128x32xf8E4M3FN, block = [*, *, *], scale = f32>
+
+// CHECK-LABEL: func.func @counts
+// CHECK:       fp8.grouped_matmul %arg0, %arg1 counts(%arg2 : tensor<4xi32>) unspecified_rest accumulate = fast {expected_count = 8 : i64}
+// CHECK-SAME:    : !fp8.scaled<4x32x128xf8E4M3FN, block = [1, 1, *], scale = f32>, !fp8.scaled<4x64x128xf8E4M3FN, block = [1, 1, *], scale = f32> -> tensor<4x32x64xbf16>
+func.func @counts(%x: !xs, %w: !w, %counts: tensor<4xi32>) -> tensor<4x32x64xbf16> {
+  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) unspecified_rest accumulate = fast {expected_count = 8 : i64} : !xs, !w -> tensor<4x32x64xbf16>
+  return %0 : tensor<4x32x64xbf16>
+}
+
+// CHECK-LABEL: func.func @counts_k
+// CHECK:       fp8.grouped_matmul %arg0, %arg1 counts_k(%arg2 : tensor<4xi32>) :
+// CHECK-SAME:    -> tensor<4x64x128xf32>
+func.func @counts_k(%dy: !dys, %x: !xts, %counts: tensor<4xi32>) -> tensor<4x64x128xf32> {
+  %0 = fp8.grouped_matmul %dy, %x counts_k(%counts : tensor<4xi32>) : !dys, !xts -> tensor<4x64x128xf32>
+  return %0 : tensor<4x64x128xf32>
+}
+
+// CHECK-LABEL: func.func @plain_counts
+// CHECK:       fp8.grouped_matmul %arg0, %arg1 counts(%arg2 : tensor<?xi32>) transpose_b accumulate = fast : tensor<?x?x128xbf16>, tensor<?x128x64xbf16> -> tensor<?x?x64xbf16>
+func.func @plain_counts(%x: tensor<?x?x128xbf16>, %w: tensor<?x128x64xbf16>, %counts: tensor<?xi32>) -> tensor<?x?x64xbf16> {
+  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<?xi32>) transpose_b accumulate = fast
+      : tensor<?x?x128xbf16>, tensor<?x128x64xbf16> -> tensor<?x?x64xbf16>
+  return %0 : tensor<?x?x64xbf16>
+}

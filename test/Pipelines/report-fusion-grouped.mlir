@@ -12,3 +12,13 @@ func.func @experts(%x: tensor<1024x256xbf16>, %w: tensor<8x512x256xbf16> {fp8.we
       : tensor<1024x256xbf16>, tensor<8x512x256xbf16> -> tensor<1024x512xbf16>
   return %y : tensor<1024x512xbf16>
 }
+
+// Of groups that are counted each has as much work as there is room for.
+
+// CHECK-LABEL: @counted
+// CHECK:       matmul{{ .*}} 2.15 {{.*}}counted.grouped_matmul_0
+func.func @counted(%dy: tensor<8x512x512xbf16> {fp8.grad}, %x: tensor<8x512x512xbf16>, %counts: tensor<8xi32>) -> tensor<8x512x512xf32> {
+  %dw = fp8.grouped_matmul %dy, %x counts_k(%counts : tensor<8xi32>) transpose_a transpose_b accumulate = fast
+      : tensor<8x512x512xbf16>, tensor<8x512x512xbf16> -> tensor<8x512x512xf32>
+  return %dw : tensor<8x512x512xf32>
+}

@@ -149,6 +149,22 @@ class SameBytes(unittest.TestCase):
         for recipe in ("none", "current", "rowwise"):
             self.check(sums, [draw(64, 200), draw(96, 200), offsets], recipe)
 
+    def test_groups_that_are_counted(self):
+        counts = np.array([37, 0, 72, 65], np.int32)
+        rows = function([("x", "4x72x256xbf16", ""), ("w", "4x96x256xbf16", ", fp8.weight"),
+                         ("c", "4xi32", "")], """
+  %y = fp8.grouped_matmul %x, %w counts(%c : tensor<4xi32>) accumulate = fast
+      : tensor<4x72x256xbf16>, tensor<4x96x256xbf16> -> tensor<4x72x96xf32>
+""", [("y", "4x72x96xf32")])
+        for recipe in ("none", "current", "rowwise", "block"):
+            self.check(rows, [draw(4, 72, 256), draw(4, 96, 256), counts], recipe)
+        sums = function([("x", "4x64x80xbf16", ""), ("w", "4x96x80xbf16", ""), ("c", "4xi32", "")], """
+  %y = fp8.grouped_matmul %x, %w counts_k(%c : tensor<4xi32>) accumulate = fast
+      : tensor<4x64x80xbf16>, tensor<4x96x80xbf16> -> tensor<4x64x96xf32>
+""", [("y", "4x64x96xf32")])
+        for recipe in ("none", "current", "rowwise"):
+            self.check(sums, [draw(4, 64, 80), draw(4, 96, 80), counts], recipe)
+
     def test_rows_that_show_at_run_time(self):
         for recipe in ("none", "current", "block"):
             self.check(linear(0, 512, 96, rows=200), [draw(200, 512), draw(512, 96)], recipe)

@@ -76,3 +76,30 @@ func.func @codes(%x: !x, %w: !w, %offsets: tensor<5xi32>) -> tensor<96x64xbf16> 
   %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<5xi32>) : !x, !w -> tensor<96x64xbf16>
   return %0 : tensor<96x64xbf16>
 }
+
+// Groups in rows of their own: a group's rows may share a factor, and K is one group's.
+
+// CHECK-LABEL: func.func @counts
+// CHECK:       %[[A:.+]] = fp8.quantize %arg0 recipe(#fp8.rowwise) : tensor<4x96x256xbf16> -> <4x96x256xf8E4M3FN, block = [1, 1, *], scale = f32>
+// CHECK:       %[[B:.+]] = fp8.quantize %arg1 recipe(#fp8.rowwise) : tensor<4x64x256xbf16> -> <4x64x256xf8E4M3FN, block = [1, 1, *], scale = f32>
+// CHECK:       fp8.grouped_matmul %[[A]], %[[B]] counts(%arg2 : tensor<4xi32>)
+// CHECK-SAME:    {{.*}}fp8.role = #fp8.role<fprop>
+// REMARK:      counts.w: fp8; role fprop, shape groups=4 M=96 N=64 K=256, recipe block, a f8E4M3FN[1x128]f32, b f8E4M3FN[128x128]f32
+// BLOCKS:      counts.w: fp8; role fprop, {{.*}}a f8E4M3FN[128x128]f32, b f8E4M3FN[1x128]f32
+func.func @counts(%x: tensor<4x96x256xbf16>, %w: tensor<4x64x256xbf16> {fp8.name = "w", fp8.weight},
+                  %counts: tensor<4xi32>) -> tensor<4x96x64xbf16> {
+  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) accumulate = fast
+      : tensor<4x96x256xbf16>, tensor<4x64x256xbf16> -> tensor<4x96x64xbf16>
+  return %0 : tensor<4x96x64xbf16>
+}
+
+// CHECK-LABEL: func.func @counts_k
+// CHECK:       %[[DY:.+]] = linalg.transpose ins(%arg0 : tensor<4x128x64xbf16>) {{.*}} permutation = [0, 2, 1]
+// CHECK:       fp8.quantize %[[DY]] recipe(#fp8.rowwise) : tensor<4x64x128xbf16> -> <4x64x128xf8E4M3FN, block = [1, 1, *], scale = f32>
+// CHECK:       fp8.grouped_matmul {{.*}} counts_k(%arg2 : tensor<4xi32>) {{.*}}fp8.role = #fp8.role<wgrad>
+// REMARK:      counts_k.grouped_matmul_0: fp8; role wgrad, shape groups=4 M=64 N=256 K=128
+func.func @counts_k(%dy: tensor<4x128x64xbf16> {fp8.grad}, %x: tensor<4x128x256xbf16>, %counts: tensor<4xi32>) -> tensor<4x64x256xf32> {
+  %0 = fp8.grouped_matmul %dy, %x counts_k(%counts : tensor<4xi32>) transpose_a transpose_b accumulate = fast
+      : tensor<4x128x64xbf16>, tensor<4x128x256xbf16> -> tensor<4x64x256xf32>
+  return %0 : tensor<4x64x256xf32>
+}

@@ -69,6 +69,15 @@ def FP8_AccumulatePolicy : FP8_Enum<"AccumulatePolicy",
 
 def FP8_AccumulateAttr : EnumAttr<FP8_Dialect, FP8_Accumulate, "accumulate">;
 
+def FP8_GroupBounds : FP8_Enum<"GroupBounds",
+    "what says where the groups of a grouped matmul end", [
+  I32EnumAttrCase<"Offsets", 0, "offsets">,
+  I32EnumAttrCase<"Counts", 1, "counts">,
+  I32EnumAttrCase<"CountsK", 2, "counts_k">]>;
+
+def FP8_GroupBoundsAttr
+    : EnumAttr<FP8_Dialect, FP8_GroupBounds, "group_bounds">;
+
 def FP8_MXMode : FP8_Enum<"MXMode", "rounding of an E8M0 scale", [
   I32EnumAttrCase<"RCeil", 0, "rceil">,
   I32EnumAttrCase<"Floor", 1, "floor">,

@@ -20,7 +20,7 @@ using namespace mlir::fp8;
 
 namespace {
 /// A part of one dimension.
-struct Range {
+struct Part {
   int64_t dim;
   OpFoldResult offset, size;
 };
@@ -37,20 +37,28 @@ public:
 private:
   /// A tensor of the operand's shape.
   Value getElements(Value operand);
-  Value buildSlice(Value tensor, Range range, bool dropsDim);
+  /// Which dimension of A is that of the tokens.
+  int64_t getTokenDim();
+  Value buildSlice(Value tensor, Part range, bool dropsDim);
   /// Codes and factors of the range, or elements. `dropsDim`: of one index,
   /// without the dimension.
-  Value sliceOperand(Value operand, Range range, bool dropsDim);
+  Value sliceOperand(Value operand, Part range, bool dropsDim);
   /// Where factors change along the range: what the product is made from.
   Value widen(Value operand);
-  Value sliceEpilogueOperand(Value operand, Range range, bool dropsDim);
+  /// `rank` is that of the result, of which the range is.
+  Value sliceEpilogueOperand(Value operand, Part range, int64_t rank,
+                             bool dropsDim);
   /// A slice of K, behind as many zeros as a kernel's first block has elements
   /// of other groups: its sums begin with that block.
-  Value beginBlock(Value slice, Range range, int64_t blockK);
+  Value beginBlock(Value slice, Part range, int64_t blockK);
+  Value buildNumGroups();
   Value buildInit();
-  /// Offset `number` (index).
-  Value loadOffset(Value number);
-  Value buildGroup(Value group, Value begin, Value size);
+  /// Offset, or count, `number` (index).
+  Value loadBound(Value number);
+  /// What group `group` is of the tokens. A slice that is not there would be
+  /// anybody's memory: the program ends if the bounds say so.
+  Part buildTokens(Value group);
+  Value buildGroup(Value group, Part tokens);
 
   RewriterBase &b;
   GroupedMatmulOp op;
@@ -66,7 +74,12 @@ Value GroupedMatmulExpander::getElements(Value operand) {
   return DisassembleOp::create(b, loc, operand).getPayload();
 }
 
-Value GroupedMatmulExpander::buildSlice(Value tensor, Range range,
+int64_t GroupedMatmulExpander::getTokenDim() {
+  int64_t rank = op.getShapeOfA().size();
+  return op.sumsGroups() != op.getTransposeA() ? rank - 1 : rank - 2;
+}
+
+Value GroupedMatmulExpander::buildSlice(Value tensor, Part range,
                                         bool dropsDim) {
   auto type = cast<RankedTensorType>(tensor.getType());
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
@@ -82,7 +95,7 @@ Value GroupedMatmulExpander::buildSlice(Value tensor, Range range,
                                         offsets, sizes, strides);
 }
 
-Value GroupedMatmulExpander::sliceOperand(Value operand, Range range,
+Value GroupedMatmulExpander::sliceOperand(Value operand, Part range,
                                           bool dropsDim) {
   auto type = dyn_cast<ScaledType>(operand.getType());
   if (!type)
@@ -90,9 +103,9 @@ Value GroupedMatmulExpander::sliceOperand(Value operand, Range range,
   auto parts = DisassembleOp::create(b, loc, operand);
   Value payload = buildSlice(parts.getPayload(), range, dropsDim);
   // Of a dimension that shares its factor there is one index.
-  Range one{range.dim, b.getIndexAttr(0), b.getIndexAttr(1)};
-  Range ofFactors = type.isBlocked(range.dim) ? range : one;
-  auto slice = [&](Value factors, Range range) {
+  Part one{range.dim, b.getIndexAttr(0), b.getIndexAttr(1)};
+  Part ofFactors = type.isBlocked(range.dim) ? range : one;
+  auto slice = [&](Value factors, Part range) {
     return buildSlice(factors, range, dropsDim);
   };
   Value scaleInv = slice(parts.getScaleInv(), ofFactors);
@@ -113,10 +126,9 @@ Value GroupedMatmulExpander::widen(Value operand) {
       b, loc, RankedTensorType::get(type.getShape(), b.getF32Type()), operand);
 }
 
-Value GroupedMatmulExpander::sliceEpilogueOperand(Value operand, Range range,
-                                                  bool dropsDim) {
+Value GroupedMatmulExpander::sliceEpilogueOperand(Value operand, Part range,
+                                                  int64_t rank, bool dropsDim) {
   auto type = cast<RankedTensorType>(operand.getType());
-  int64_t rank = op.getResult().getType().getRank();
   range.dim -= rank - type.getRank();
   if (range.dim < 0)
     return operand;
@@ -128,7 +140,7 @@ Value GroupedMatmulExpander::sliceEpilogueOperand(Value operand, Range range,
   return buildSlice(operand, range, dropsDim);
 }
 
-Value GroupedMatmulExpander::beginBlock(Value slice, Range range,
+Value GroupedMatmulExpander::beginBlock(Value slice, Part range,
                                         int64_t blockK) {
   if (auto type = dyn_cast<ScaledType>(slice.getType())) {
     auto parts = DisassembleOp::create(b, loc, slice);
@@ -161,17 +173,24 @@ Value GroupedMatmulExpander::beginBlock(Value slice, Range range,
                                        strides);
 }
 
+Value GroupedMatmulExpander::buildNumGroups() {
+  Value bounds = tensor::DimOp::create(b, loc, op.getBounds(), 0);
+  if (op.isCounted())
+    return bounds;
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  return b.createOrFold<arith::SubIOp>(loc, bounds, one);
+}
+
 Value GroupedMatmulExpander::buildInit() {
   RankedTensorType type = op.getResult().getType();
+  int64_t rankOfA = op.getShapeOfA().size();
   int64_t rankOfB = op.getShapeOfB().size();
   SmallVector<OpFoldResult> sizes;
-  if (op.sumsGroups()) {
-    Value bounds = tensor::DimOp::create(b, loc, op.getOffsets(), 0);
-    Value one = arith::ConstantIndexOp::create(b, loc, 1);
-    sizes.push_back(b.createOrFold<arith::SubIOp>(loc, bounds, one));
-  }
-  sizes.push_back(tensor::getMixedSize(b, loc, getElements(lhs),
-                                       op.getTransposeA() ? 1 : 0));
+  if (type.getRank() == 3)
+    sizes.push_back(buildNumGroups());
+  sizes.push_back(
+      tensor::getMixedSize(b, loc, getElements(lhs),
+                           op.getTransposeA() ? rankOfA - 1 : rankOfA - 2));
   sizes.push_back(
       tensor::getMixedSize(b, loc, getElements(rhs),
                            op.getTransposeB() ? rankOfB - 1 : rankOfB - 2));
@@ -187,32 +206,75 @@ Value GroupedMatmulExpander::buildInit() {
   return linalg::FillOp::create(b, loc, zero, empty).getResult(0);
 }
 
-Value GroupedMatmulExpander::loadOffset(Value number) {
-  Value offset = tensor::ExtractOp::create(b, loc, op.getOffsets(), number);
-  return arith::IndexCastOp::create(b, loc, b.getIndexType(), offset);
+Value GroupedMatmulExpander::loadBound(Value number) {
+  Value bound = tensor::ExtractOp::create(b, loc, op.getBounds(), number);
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), bound);
 }
 
-Value GroupedMatmulExpander::buildGroup(Value group, Value begin, Value size) {
-  bool sumsGroups = op.sumsGroups();
-  Range rows{op.sumsGroups() != op.getTransposeA() ? 1 : 0, begin, size};
-  Value a = sliceOperand(lhs, rows, /*dropsDim=*/false);
-  Range ofB = sumsGroups ? Range{op.getTransposeB() ? 0 : 1, begin, size}
-                         : Range{0, group, b.getIndexAttr(1)};
-  Value otherB = sliceOperand(rhs, ofB, /*dropsDim=*/!sumsGroups);
+Part GroupedMatmulExpander::buildTokens(Value group) {
+  int64_t dim = getTokenDim();
+  Value rows = tensor::DimOp::create(b, loc, getElements(lhs), dim);
+  auto isNoLess = [&](Value upper, Value lower) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, lower,
+                                 upper);
+  };
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  if (op.isCounted()) {
+    Value count = loadBound(group);
+    cf::AssertOp::create(
+        b, loc,
+        arith::AndIOp::create(b, loc, isNoLess(count, zero),
+                              isNoLess(rows, count)),
+        "expected counts of groups that are not negative and do not exceed the "
+        "number of rows that a group has room for");
+    return {dim, b.getIndexAttr(0), count};
+  }
+  Value begin = loadBound(group);
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  Value end = loadBound(arith::AddIOp::create(b, loc, group, one));
+  Value inOrder = arith::AndIOp::create(
+      b, loc, isNoLess(begin, zero),
+      arith::AndIOp::create(b, loc, isNoLess(end, begin), isNoLess(rows, end)));
+  cf::AssertOp::create(b, loc, inOrder,
+                       "expected offsets of groups that begin with 0, do not "
+                       "decrease and do not exceed the number of rows");
+  return {dim, begin, arith::SubIOp::create(b, loc, end, begin).getResult()};
+}
+
+Value GroupedMatmulExpander::buildGroup(Value group, Part tokens) {
+  bool sumsGroups = op.sumsGroups(), isCounted = op.isCounted();
+  // What has a dimension of groups has one index of it.
+  Part ofGroup{0, group, b.getIndexAttr(1)};
+  Value a = lhs, otherB = rhs;
+  Part ofA = tokens;
+  if (isCounted) {
+    a = sliceOperand(a, ofGroup, /*dropsDim=*/true);
+    --ofA.dim;
+  }
+  a = sliceOperand(a, ofA, /*dropsDim=*/false);
+  if (isCounted || !sumsGroups)
+    otherB = sliceOperand(otherB, ofGroup, /*dropsDim=*/true);
+  Part ofB{op.getTransposeB() ? 0 : 1, tokens.offset, tokens.size};
+  if (sumsGroups)
+    otherB = sliceOperand(otherB, ofB, /*dropsDim=*/false);
   auto sums = TensorCoreSums::get(op);
   if (sums && isa<ScaledType>(a.getType()) != op.isScaled())
     sums = std::nullopt;
-  if (sums && sumsGroups) {
-    a = beginBlock(a, rows, sums->blockK);
+  if (sums && sumsGroups && !isCounted) {
+    a = beginBlock(a, ofA, sums->blockK);
     otherB = beginBlock(otherB, ofB, sums->blockK);
   }
-  // The part of the result, and of what is read beside it.
-  Range part =
-      sumsGroups ? Range{0, group, b.getIndexAttr(1)} : Range{0, begin, size};
-  SmallVector<Value> operands;
-  for (Value operand : op.getEpilogueOperands())
-    operands.push_back(sliceEpilogueOperand(operand, part, sumsGroups));
   RankedTensorType type = op.getResult().getType();
+  int64_t rank = type.getRank();
+  SmallVector<Value> operands;
+  for (Value operand : op.getEpilogueOperands()) {
+    if (rank == 3)
+      operand = sliceEpilogueOperand(operand, ofGroup, rank, /*dropsDim=*/true);
+    if (!sumsGroups)
+      operand = sliceEpilogueOperand(operand, {0, tokens.offset, tokens.size},
+                                     /*rank=*/2, /*dropsDim=*/false);
+    operands.push_back(operand);
+  }
   SmallVector<int64_t> shape(type.getShape().take_back(2));
   if (!sumsGroups)
     shape.front() = ShapedType::kDynamic;
@@ -231,45 +293,36 @@ Value GroupedMatmulExpander::buildGroup(Value group, Value begin, Value size) {
 void GroupedMatmulExpander::expand() {
   lhs = op.getA();
   rhs = op.getB();
-  if (op.sumsGroups() && op.isScaled() && op.getScaledA().isBlocked(1)) {
-    lhs = widen(lhs);
-    rhs = widen(rhs);
+  if (op.sumsGroups() && op.isScaled()) {
+    ScaledType a = op.getScaledA();
+    if (a.isBlocked(a.getRank() - 1)) {
+      lhs = widen(lhs);
+      rhs = widen(rhs);
+    }
   }
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  Value zero = index(0), one = index(1);
-  Value bounds = tensor::DimOp::create(b, loc, op.getOffsets(), zero);
-  Value groups = b.createOrFold<arith::SubIOp>(loc, bounds, one);
-  int64_t tokens = op.sumsGroups() != op.getTransposeA() ? 1 : 0;
-  Value rows = tensor::DimOp::create(b, loc, getElements(lhs), tokens);
+  Value zero = index(0), one = index(1), groups = buildNumGroups();
   Value init = buildInit();
   auto loop = scf::ForOp::create(b, loc, zero, groups, one, ValueRange{init});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value group = loop.getInductionVar();
-  Value begin = loadOffset(group);
-  Value end = loadOffset(arith::AddIOp::create(b, loc, group, one));
-  // A slice that is not there would be anybody's memory.
-  auto holds = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-    return arith::CmpIOp::create(b, loc, predicate, lhs, rhs);
-  };
-  Value inOrder = arith::AndIOp::create(
-      b, loc, holds(arith::CmpIPredicate::sle, zero, begin),
-      arith::AndIOp::create(b, loc,
-                            holds(arith::CmpIPredicate::sle, begin, end),
-                            holds(arith::CmpIPredicate::sle, end, rows)));
-  cf::AssertOp::create(b, loc, inOrder,
-                       "expected offsets of groups that begin with 0, do not "
-                       "decrease and do not exceed the number of rows");
-  Value size = arith::SubIOp::create(b, loc, end, begin);
-  Value product = buildGroup(group, begin, size);
+  Part tokens = buildTokens(group);
+  Value product = buildGroup(group, tokens);
   Value carried = loop.getRegionIterArg(0);
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, carried);
   SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
   SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
-  offsets.front() = op.sumsGroups() ? group : begin;
-  sizes.front() = op.sumsGroups() ? OpFoldResult(b.getIndexAttr(1)) : size;
+  if (sizes.size() == 3) {
+    offsets.front() = group;
+    sizes.front() = b.getIndexAttr(1);
+  }
+  if (!op.sumsGroups()) {
+    offsets[sizes.size() - 2] = tokens.offset;
+    sizes[sizes.size() - 2] = tokens.size;
+  }
   Value inserted = tensor::InsertSliceOp::create(b, loc, product, carried,
                                                  offsets, sizes, strides);
   scf::YieldOp::create(b, loc, inserted);

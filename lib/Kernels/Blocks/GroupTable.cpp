@@ -23,8 +23,8 @@ Value GroupTable::load(Value index, int64_t table) const {
 
 void GroupTable::build(Value bounds, Value extent, int64_t tileExtent,
                        Value thread, int64_t threads) {
-  auto forEach = [&](llvm::function_ref<void(Value)> body) {
-    b.loop(thread, b.i32(groups + 1), b.i32(threads), {},
+  auto forEach = [&](int64_t count, llvm::function_ref<void(Value)> body) {
+    b.loop(thread, b.i32(count), b.i32(threads), {},
            [&](Value index, ValueRange) -> SmallVector<Value> {
              body(index);
              return {};
@@ -32,13 +32,13 @@ void GroupTable::build(Value bounds, Value extent, int64_t tileExtent,
     NVVM::BarrierOp::create(b);
   };
   // Unsigned: what is negative is beyond the extent, too.
-  forEach([&](Value index) {
+  forEach(counted ? groups : groups + 1, [&](Value index) {
     Value bound = b.load(b.element(bounds, b.widen(index), b.getI32Type()),
                          b.getI32Type());
     b.store(b.min(bound, extent), getAddress(index, 0));
   });
   // Each adds up all before it: a scan would be more code, and groups are few.
-  forEach([&](Value index) {
+  forEach(groups + 1, [&](Value index) {
     SmallVector<Value> sums =
         b.loop(b.i32(0), index, b.i32(1), {b.i32(0)},
                [&](Value group, ValueRange carried) -> SmallVector<Value> {
@@ -50,6 +50,8 @@ void GroupTable::build(Value bounds, Value extent, int64_t tileExtent,
 }
 
 Value GroupTable::getEnd(Value group) const {
+  if (counted)
+    return load(group, 0);
   Value begin = getBegin(group), end = getBegin(b.add(group, 1));
   return b.select(b.less(end, begin), begin, end);
 }

@@ -13,27 +13,32 @@
 
 namespace mlir::fp8 {
 
-/// Ranges of rows, or of K, one after the other, whose bounds are in memory. A
-/// block reads them once, to a table in shared memory: where each begins, and
-/// how many tiles there are before it.
+/// Ranges of rows, or of K, one after the other, whose bounds are in memory; or
+/// each at the beginning of its own, whose counts are. A block reads them once,
+/// to a table in shared memory: where each begins, or ends, and how many tiles
+/// there are before it.
 class GroupTable {
 public:
   /// For so many groups, at `offset` bytes from `base`.
-  GroupTable(KernelBuilder &b, int64_t groups, Value base, int64_t offset)
-      : b(b), groups(groups), base(base), offset(offset) {}
+  GroupTable(KernelBuilder &b, int64_t groups, bool counted, Value base,
+             int64_t offset)
+      : b(b), groups(groups), counted(counted), base(base), offset(offset) {}
 
   static int64_t getBytes(int64_t groups) { return 2 * 4 * (groups + 1); }
 
   /// All threads of the block, of which `thread` is the number and `threads`
-  /// how many there are, before any of them asks. A bound beyond `extent` is
-  /// taken for it. A range has a tile for every `tileExtent`.
+  /// how many there are, before any of them asks. A bound, or a count, beyond
+  /// `extent` is taken for it. A range has a tile for every `tileExtent`.
   void build(Value bounds, Value extent, int64_t tileExtent, Value thread,
              int64_t threads);
 
   int64_t getNumGroups() const { return groups; }
-  /// Of group `group` (i32), which may be one more than there are: where the
-  /// last one ends.
-  Value getBegin(Value group) const { return load(group, 0); }
+  bool isCounted() const { return counted; }
+  /// Of group `group` (i32), which may be one more than there are unless they
+  /// are counted: where the last one ends.
+  Value getBegin(Value group) const {
+    return counted ? b.i32(0) : load(group, 0);
+  }
   /// Where it ends, and not before it begins.
   Value getEnd(Value group) const;
   /// How many tiles the groups before it have.
@@ -48,6 +53,7 @@ private:
 
   KernelBuilder &b;
   int64_t groups;
+  bool counted;
   Value base;
   int64_t offset;
 };

@@ -80,11 +80,15 @@ Tile TileScheduler::getTile(KernelBuilder &b, Value item) const {
   if (groups && !groups->ofRows) {
     Value begin = groups->table.getBegin(tile.batch);
     Value end = groups->table.getEnd(tile.batch);
-    // A bulk copy begins at 16 bytes of the innermost dimension; at any other
-    // place it is an illegal instruction. Whole blocks are whole lines, too.
-    tile.headK = b.rem(begin, shape.blockK);
-    tile.firstK = b.sub(begin, tile.headK);
-    Value size = b.sub(end, tile.firstK);
+    Value size = end;
+    tile.headK = begin;
+    if (!groups->table.isCounted()) {
+      // A bulk copy begins at 16 bytes of the innermost dimension; at any other
+      // place it is an illegal instruction. Whole blocks are whole lines, too.
+      tile.headK = b.rem(begin, shape.blockK);
+      tile.firstK = b.sub(begin, tile.headK);
+      size = b.sub(end, tile.firstK);
+    }
     tile.kEnd =
         b.select(b.equal(begin, end), b.i32(0), b.ceilDiv(size, shape.blockK));
     tile.restK = b.rem(size, shape.blockK);

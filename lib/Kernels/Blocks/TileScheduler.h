@@ -25,10 +25,10 @@ struct Tile {
   /// Which result it is of, null if there is one.
   Value result;
   /// Where the rows of its group end, null without groups of rows; and where
-  /// the K of its group begins, in elements, null without groups of K.
+  /// the K of its group begins, in elements, null where that is at 0.
   Value rowEnd, firstK;
   /// Elements of K in front of the group in its first block; and elements up to
-  /// its end in the last one, 0 if that is whole.
+  /// its end in the last one, 0 if that is whole. Null without groups of K.
   Value headK, restK;
 };
 

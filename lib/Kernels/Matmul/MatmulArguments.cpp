@@ -67,7 +67,8 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
   }
   result = 0;
   if (spec.isGrouped())
-    add("offsets", IntegerType::get(context, 32), 1, KernelAccess::Read, 4);
+    add(spec.getBoundsName(), IntegerType::get(context, 32), 1,
+        KernelAccess::Read, 4);
   for (result = 0; result < spec.results.size(); ++result) {
     add("d", spec.resultType, spec.getRank("d"), KernelAccess::Write,
         storesInBulk ? kBulkAlignment : 1);
@@ -167,16 +168,17 @@ struct GroupedMatmulKernelOp
     Value a = addOperand(b, op.getA(), operands.ins);
     Value otherB = addOperand(b, op.getB(), operands.ins);
     llvm::append_range(operands.ins, op.getEpilogueOperands());
-    operands.ins.push_back(op.getOffsets());
+    operands.ins.push_back(op.getBounds());
     std::string unused;
     operands.captures = MatmulSpec::get(op, unused)->captures;
     RankedTensorType type = op.getResult().getType();
+    int64_t rankOfA = op.getShapeOfA().size();
     int64_t rankOfB = op.getShapeOfB().size();
     SmallVector<OpFoldResult> sizes;
-    if (op.sumsGroups())
+    if (type.getRank() == 3)
       sizes.push_back(b.getIndexAttr(op.getNumGroups()));
-    sizes.push_back(
-        tensor::getMixedSize(b, loc, a, op.getTransposeA() ? 1 : 0));
+    sizes.push_back(tensor::getMixedSize(
+        b, loc, a, op.getTransposeA() ? rankOfA - 1 : rankOfA - 2));
     sizes.push_back(tensor::getMixedSize(
         b, loc, otherB, op.getTransposeB() ? rankOfB - 1 : rankOfB - 2));
     Value out = tensor::EmptyOp::create(b, loc, sizes, type.getElementType());

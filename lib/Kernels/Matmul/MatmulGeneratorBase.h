@@ -21,8 +21,12 @@ public:
     const auto &matmul = cast<MatmulSpec>(spec);
     std::string label =
         matmul.getTypesName() + (matmul.batched ? "_batch" : "");
-    if (matmul.isGrouped())
-      label += matmul.grouping == Grouping::Rows ? "_grouped" : "_grouped_k";
+    if (matmul.isGrouped()) {
+      label += matmul.counted ? "_counted" : "_grouped";
+      label += matmul.grouping == Grouping::K ? "_k"
+               : matmul.leavesRest            ? "_alone"
+                                              : "";
+    }
     if (matmul.isPair())
       label += "_pair";
     if (matmul.isGroup())

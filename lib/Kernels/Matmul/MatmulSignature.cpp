@@ -80,7 +80,8 @@ void SignatureBuilder::addExtents() {
   if (spec.batched)
     batch = signature.addExtent("batch", "a", 0);
   if (spec.isGrouped())
-    batch = signature.addExtent("bounds", "offsets", 0) - 1;
+    batch = signature.addExtent("bounds", spec.getBoundsName(), 0) -
+            (spec.counted ? 0 : 1);
 }
 
 void SignatureBuilder::addMap(StringRef name, ArrayRef<int64_t> box,
@@ -181,9 +182,10 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   AffineExpr tiles = getAffineConstantExpr(0, k.getContext()), sums = tiles;
   for (auto [ofM, ofN] : llvm::zip_equal(m, n)) {
     AffineExpr tilesM = ofM.ceilDiv(form.clusterM);
-    // Each group may begin a tile that another one's rows would fill.
+    // Each group may begin a tile that another one's rows would fill, or fill
+    // all that it has.
     if (spec.grouping == Grouping::Rows)
-      tilesM = tilesM + batch;
+      tilesM = spec.counted ? tilesM * batch : tilesM + batch;
     tiles = tiles + tilesM * ofN.ceilDiv(spec.getResultCols(form.clusterN));
     sums = sums + ofM * ofN * (spec.isPair() ? 2 : 1);
   }
@@ -196,7 +198,7 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
     signature.addPointer(amax + ".ptr", amax);
   }
   if (spec.isGrouped())
-    signature.addPointer("offsets.ptr", "offsets");
+    signature.addPointer("bounds.ptr", spec.getBoundsName());
   if (spec.batched || spec.grouping == Grouping::K)
     tiles = tiles * batch;
   if (int64_t parts = form.splitK; parts > 1) {
@@ -228,8 +230,9 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   launch.resident = 1;
   launch.overlap = true;
   launch.flops = sums * k * 2;
-  // Those of all groups are as many as of one product.
-  if (spec.batched)
+  // Those of ranges are as many as of one product; of groups that are counted
+  // the most.
+  if (spec.batched || spec.counted)
     launch.flops = launch.flops * batch;
 }
 

@@ -188,8 +188,14 @@ FailureOr<MatmulSpec> MatmulSpec::get(GroupedMatmulOp op, std::string &reason) {
   MatmulSpec spec;
   spec.grouping = op.sumsGroups() ? Grouping::K : Grouping::Rows;
   spec.groups = op.getNumGroups();
+  spec.counted = op.isCounted();
+  spec.leavesRest = op.getUnspecifiedRest();
+  if (std::optional<uint64_t> count = op.getExpectedCount())
+    spec.expectedCount = static_cast<int64_t>(*count);
   if (failed(getProduct(op, spec, reason)))
     return failure();
+  // Which are counted as groups.
+  spec.batch = 1;
   // Which nobody has asked for.
   if (spec.a.elementType.isF32()) {
     reason = "expected no operands in f32, which tensor cores round to TF32";
@@ -352,7 +358,7 @@ bool MatmulSpec::areFactorsInFours(bool ofA) const {
 
 int64_t MatmulSpec::getFactorWidth(bool ofA) const {
   // Rows of a group begin anywhere.
-  bool isAligned = !ofA || grouping != Grouping::Rows;
+  bool isAligned = !ofA || !hasAdjacentRows();
   return isAligned && areFactorsInFours(ofA) ? 4 : 1;
 }
 
@@ -457,9 +463,14 @@ bool MatmulSpec::hasKnownExtents() const {
 std::string MatmulSpec::describe() const {
   std::string key =
       llvm::formatv("{0} {1}x{2}x{3}x{4}", getTypesName(), batch, m, n, k);
-  if (isGrouped())
+  if (isGrouped()) {
     key += (grouping == Grouping::Rows ? " m/" : " k/") +
-           std::to_string(groups) + " groups";
+           std::to_string(groups) + (counted ? " counted groups" : " groups");
+    if (counted && !ShapedType::isDynamic(expectedCount))
+      key += " of " + std::to_string(expectedCount);
+    if (leavesRest)
+      key += " alone";
+  }
   if (isGroup()) {
     key += sharesA ? " n" : " m";
     for (ResultExtents result : results)

@@ -53,9 +53,10 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
   if (kernel.spec.isGrouped()) {
     bool ofRows = kernel.spec.grouping == Grouping::Rows;
     groups.emplace(TileScheduler::Groups{
-        GroupTable(b, kernel.spec.groups, kernel.shared, layout.offsetGroups),
+        GroupTable(b, kernel.spec.groups, kernel.spec.counted, kernel.shared,
+                   layout.offsetGroups),
         ofRows});
-    groups->table.build(kernel.getParam("offsets.ptr"),
+    groups->table.build(kernel.getParam("bounds.ptr"),
                         kernel.getParam(ofRows ? "m" : "k"),
                         config.getClusterM(), kernel.thread, layout.threads);
   }

@@ -47,6 +47,14 @@ MatmulConfigs::MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target)
   n = std::accumulate(ns.begin(), ns.end(), int64_t(0));
   k = std::max<int64_t>(known.k, 1);
   batch = std::max<int64_t>(known.batch, 1);
+  if (spec.counted) {
+    // Of a group; of all together, as without counts.
+    int64_t &extent = spec.grouping == Grouping::K ? k : m;
+    if (!ShapedType::isDynamic(spec.expectedCount))
+      extent = std::clamp<int64_t>(spec.expectedCount, 1, extent);
+    extent *= spec.groups;
+    ms = {m};
+  }
   if (spec.grouping == Grouping::K) {
     batch = spec.groups;
     k = llvm::divideCeil(k, batch);

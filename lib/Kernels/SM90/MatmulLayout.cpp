@@ -30,7 +30,7 @@ bool fp8::areFactorsInBulk(const MatmulSpec &spec, bool ofA) {
 /// Whether the factors of a tile begin up to three before its first row: at 16
 /// bytes, as bulk copies do, where rows of a group begin anywhere.
 static bool mayBeginBefore(const MatmulSpec &spec, bool ofA) {
-  return ofA && spec.grouping == Grouping::Rows && areFactorsInBulk(spec, ofA);
+  return ofA && spec.hasAdjacentRows() && areFactorsInBulk(spec, ofA);
 }
 
 /// Factors of one operand in a slot of the ring.
@@ -150,7 +150,7 @@ LogicalResult fp8::checkOperands(const MatmulSpec &spec, std::string &reason) {
                              name, operand->elementType);
       return failure();
     }
-  if (spec.grouping == Grouping::Rows && spec.a.major != Major::K) {
+  if (spec.hasAdjacentRows() && spec.a.major != Major::K) {
     reason = "expected K to be the innermost dimension of A with groups of "
              "rows, as bulk copies begin at multiples of 16 bytes";
     return failure();

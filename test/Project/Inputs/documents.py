@@ -35,7 +35,8 @@ OPERANDS = {
     "disassemble": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>",
     "grouped_matmul": "%x: !fp8.scaled<1024x256xf8E4M3FN, block = [1, *], scale = f32>, "
     "%w: !fp8.scaled<4x512x256xf8E4M3FN, block = [1, 1, *], scale = f32>, "
-    "%offsets: tensor<5xi32>",
+    "%offsets: tensor<5xi32>, %counts: tensor<4xi32>, "
+    "%a: !fp8.scaled<4x256x256xf8E4M3FN, block = [1, 1, *], scale = f32>",
     "matmul": "%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%b: !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%bias: tensor<64xbf16>",

@@ -167,16 +167,29 @@ struct MatmulSpec : KernelSpec {
   /// rows, each with a matrix of B, or of K, each with one of results.
   Grouping grouping = Grouping::None;
   int64_t groups = 0;
+  /// Whether every argument has a dimension of groups, and counts in memory say
+  /// how many of a group's rows, or of its K, are there; and how many of them
+  /// may be expected, kDynamic where unknown.
+  bool counted = false;
+  int64_t expectedCount = ShapedType::kDynamic;
+  /// Whether rows of the result that are of no group may be anything.
+  bool leavesRest = false;
 
   bool isGrouped() const { return grouping != Grouping::None; }
+  /// Whether rows of one group follow those of another, and begin anywhere.
+  bool hasAdjacentRows() const {
+    return grouping == Grouping::Rows && !counted;
+  }
   /// Whether the argument of that name begins with a dimension of batches, or
   /// of groups.
   bool hasBatch(StringRef argument) const {
-    return batched ||
+    return batched || counted ||
            (grouping == Grouping::Rows &&
             (argument == "b" || argument == "scale_b")) ||
            (grouping == Grouping::K && argument == "d");
   }
+  /// Of the argument that says where groups are.
+  StringRef getBoundsName() const { return counted ? "counts" : "offsets"; }
   int64_t getRank(StringRef argument) const {
     return hasBatch(argument) ? 3 : 2;
   }
