@@ -4,9 +4,10 @@
 Made for a machine that has a GPU and PyTorch and nothing of this project but this folder, the one beside it with the
 Python package, lib/libfp8rt.so and the kernels that grouped_kernels.py made. Peers that cannot be imported, or do not take
 a shape, are left out. Groups begin anywhere; DeepGEMM has each padded to a multiple of 128 tokens, as it wants them, and is
-credited with the tokens alone. With --aligned all have such groups, whose tokens all count.
+credited with the tokens alone. With --aligned all have such groups, whose tokens all count. With --masked groups have room
+for more tokens than are there, and a count each on the device.
 
-usage: grouped.py --kernels DIR [--out DIR] [--check] [--time] [--aligned] [--every] [--others]
+usage: grouped.py --kernels DIR [--out DIR] [--check] [--time] [--aligned] [--every] [--others | --masked]
                   [--kinds KIND...] [--shapes GxMEANxNxK...]
 """
 
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import torch
 
-from grouped_shapes import KINDS, OTHERS, ROW128, SHAPES, label
+from grouped_shapes import ALL_KINDS, CAPACITY, KINDS, MASKED, MASKED_KINDS, OTHERS, ROW128, SHAPES, label
 from matmul.kernel import DEVICE, Kernel, open_library
 from matmul.timing import measure
 
@@ -37,9 +38,10 @@ class Problem:
     epilogue = None
     scale = 1.0
 
-    def __init__(self, kind, shape, seed, aligned, rest=0, empty=False):
+    def __init__(self, kind, shape, seed, aligned=False, rest=0, empty=False, capacity=CAPACITY):
         groups, mean, self.n, self.k = shape
-        spec = self.kind = KINDS[kind]
+        spec = self.kind = ALL_KINDS[kind]
+        self.masked, self.mean = spec["grouped"] == "masked", mean
         self.spec = {"epilogue": "none",
                      **{name: "1x128" for name in ("scale_a", "scale_b") if spec[name] == ROW128}}
         self.generator = torch.Generator("cuda").manual_seed(seed)
@@ -57,6 +59,10 @@ class Problem:
         self.groups, self.sums = groups, spec["grouped"] == "k"
         extents = (((self.n, self.m), (self.k, self.m), (groups, self.n, self.k)) if self.sums
                    else ((self.m, self.k), (groups, self.n, self.k), (self.m, self.n)))
+        if self.masked:
+            self.m = capacity
+            extents = ((groups, self.m, self.k), (groups, self.n, self.k), (groups, self.m, self.n))
+            self.counts = sizes.to(torch.int32).cuda()
         self.a, self.scale_a = self.operand(spec["a"], spec["scale_a"], extents[0])
         self.b, self.scale_b = self.operand(spec["b"], spec["scale_b"], extents[1])
         dtype = DTYPES[spec["result"]]
@@ -75,8 +81,15 @@ class Problem:
         grid = [1 if b == "*" else -(-n // int(b)) for n, b in zip(extents, block)]
         factors = torch.rand(*grid, device="cuda", generator=self.generator) + 0.5
         if block[-2:] == ["1", "128"]:  # Rows innermost, as programs store them.
-            factors = factors.t().contiguous().t()
+            factors = factors.transpose(-2, -1).contiguous().transpose(-2, -1)
         return values, factors
+
+    def spoil(self):
+        """What there is no token for becomes NaN, in the codes of A and its factors."""
+        for group, count in enumerate(self.sizes):
+            self.a[group, count:] = float("nan")
+            if self.scale_a is not None and self.scale_a.shape[1] > 1:
+                self.scale_a[group, count:] = float("nan")
 
     def transposed(self, name):
         return False
@@ -97,7 +110,27 @@ class Problem:
             factors = factors.repeat_interleave(128, -2)[..., :self.n, :]
         return part * factors
 
+    def expected_of_masked(self):
+        """What rows that there are no tokens for hold is left to what they hold, unless it must be zeros."""
+        result = torch.zeros(self.result.shape, device="cuda", dtype=torch.float64)
+        for group, count in enumerate(self.sizes):
+            a, b = (tensor[group].double() for tensor in (self.a, self.b))
+            for name in ("a", "b") if self.scale_a is not None else ():
+                scale, factors = self.kind[f"scale_{name}"], getattr(self, f"scale_{name}").double()
+                factors = factors[group if factors.shape[0] > 1 else 0]
+                for dim in (0, 1):
+                    if scale[dim - 2] == "128":
+                        factors = factors.repeat_interleave(128, dim).narrow(dim, 0, (a, b)[name == "b"].shape[dim])
+                a, b = (a * factors, b) if name == "a" else (a, b * factors)
+            result[group, :count] = a[:count] @ b.t()
+            if "cleared" not in self.kind:
+                self.result[group, count:] = self.result[group, count:].nan_to_num()
+                result[group, count:] = self.result[group, count:].double()
+        return result
+
     def expected(self):
+        if self.masked:
+            return self.expected_of_masked()
         result = torch.zeros(self.result.shape, device="cuda", dtype=torch.float64)
         for group, (begin, end) in enumerate(zip(self.bounds, self.bounds[1:])):
             if begin == end:
@@ -207,10 +240,24 @@ def deep_gemm_k(problem):
                                                             problem.sizes, sizes, zeros)
 
 
+def deep_gemm_masked(problem):
+    """As its own tests call it: with 1.2 of the tokens that may be expected."""
+    import deep_gemm as library
+    expected = int(problem.mean * 1.2)
+    if problem.scale_a is None:
+        return lambda: library.m_grouped_bf16_gemm_nt_masked(problem.a, problem.b, problem.result, problem.counts,
+                                                             expected)
+    factors_a = library.get_mn_major_tma_aligned_tensor(problem.scale_a.contiguous())
+    a, b = (problem.a, factors_a), (problem.b, problem.scale_b.contiguous())
+    return lambda: library.m_grouped_fp8_gemm_nt_masked(a, b, problem.result, problem.counts, expected,
+                                                        disable_ue8m0_cast=True)
+
+
 PEERS = {"tensor_fast": {"torch_each": each_group}, "tensor_promote": {"torch_each": each_group},
          "row_fast": {"torch_each": each_group, "torch_grouped": torch_grouped}, "block": {"deepgemm": deep_gemm},
          "bf16": {"torch_each": each_group, "torch_grouped": torch_grouped, "deepgemm": deep_gemm_bf16},
-         "k_tensor": {}, "k_row": {}, "k_block": {"deepgemm": deep_gemm_k}}
+         "k_tensor": {}, "k_row": {}, "k_block": {"deepgemm": deep_gemm_k},
+         "masked_block": {"deepgemm_masked": deep_gemm_masked}, "masked_bf16": {"deepgemm_masked": deep_gemm_masked}}
 # These want groups to begin at multiples of ALIGNMENT.
 PADDED = {"deepgemm"}
 AGREEMENT = 2e-2  # Relative: results of two accumulators.
@@ -224,8 +271,13 @@ def offered(contenders, name, make, problems, expected):
         result = launches[0]()
         torch.cuda.synchronize()
         actual = problems[0].result if result is None else result
-        tokens = expected.shape[0] if problems[0].sums else problems[0].bounds[-1]
-        error = ((actual[:tokens].double() - expected[:tokens].double()).norm() / expected[:tokens].double().norm()).item()
+        if problems[0].masked:
+            actual, expected = (torch.cat([result[group, :count] for group, count in enumerate(problems[0].sizes)])
+                                for result in (actual, expected))
+        else:
+            tokens = expected.shape[0] if problems[0].sums else problems[0].bounds[-1]
+            actual, expected = actual[:tokens], expected[:tokens]
+        error = ((actual.double() - expected.double()).norm() / expected.double().norm()).item()
         if error < AGREEMENT:
             contenders[name] = launches
         else:
@@ -249,16 +301,20 @@ def check(args, library, selected):
     """Kernels on small problems; a damaged result must be noticed."""
     failures, runs = [], 0
     for kind in args.kinds:
-        for groups in sorted({shape[0] for shape in SHAPES}):
+        for groups in sorted({shape[0] for shape in args.all_shapes}):
             for kernel in load(args.kernels, kind, groups, library):
                 if not args.every and kernel.config not in selected[kind].values():
                     continue
                 for i, (mean, n, k) in enumerate(CHECK_SHAPES):
-                    problem = Problem(kind, (groups, mean, n, k), i, aligned=False, rest=100 * (i % 2), empty=True)
-                    launch, wanted = kernel.bind(problem), problem.expected()
+                    problem = Problem(kind, (groups, mean, n, k), i, rest=100 * (i % 2), empty=True,
+                                      capacity=(mean * 3 // 2 + 15) // 16 * 16)
+                    if problem.masked:
+                        problem.spoil()
+                    launch = kernel.bind(problem)
                     launch()
                     torch.cuda.synchronize()
-                    bound = limit(KINDS[kind], max(problem.sizes) if problem.sums else k)
+                    wanted = problem.expected()
+                    bound = limit(ALL_KINDS[kind], max(problem.sizes) if problem.sums else k)
 
                     def error():
                         return ((problem.result.double() - wanted).norm() / wanted.norm()).item()
@@ -272,7 +328,7 @@ def check(args, library, selected):
                         failures.append(f"{kind} {groups}x{mean}x{n}x{k} {kernel.config}: error {found:.2e} of {bound:.2e}, "
                                         f"guards {problem.guards_intact()}, repeated {same}")
                         print(failures[-1], flush=True)
-                    problem.result.view(-1)[7] += 1e6
+                    problem.result[(0 if 0 < problem.sizes[0] else 1) if problem.masked else ...].view(-1)[7] += 1e6
                     if error() < bound:
                         failures.append(f"{kind}: a damaged result was not noticed")
             print(f"checked {kind}, {groups} groups", flush=True)
@@ -280,7 +336,7 @@ def check(args, library, selected):
 
 
 def time_shape(args, kind, shape, kernels, chosen):
-    moved = shape[0] * shape[1] * (shape[2] * (4 if KINDS[kind]["grouped"] == "k" else 2) + shape[3])
+    moved = shape[0] * shape[1] * (shape[2] * (4 if ALL_KINDS[kind]["grouped"] == "k" else 2) + shape[3])
     moved += shape[0] * shape[2] * shape[3]
     sets = max(2, min(8, (120 << 20) // moved + 1))
     problems = [Problem(kind, shape, seed, args.aligned) for seed in range(sets)]
@@ -299,7 +355,7 @@ def time_shape(args, kind, shape, kernels, chosen):
         return problem.result.clone()
 
     expected = compute(problems[0])
-    for name, make in PEERS[kind].items():
+    for name, make in PEERS.get(kind, {}).items():
         if name not in PADDED:
             offered(contenders, name, make, problems, expected)
             continue
@@ -345,10 +401,13 @@ def main():
     parser.add_argument("--aligned", action="store_true", help="groups of multiples of 128 tokens for all")
     parser.add_argument("--every", action="store_true", help="all kernels that were made, not the selected ones alone")
     parser.add_argument("--others", action="store_true", help="shapes that nothing was chosen by")
+    parser.add_argument("--masked", action="store_true", help="groups that have room for more rows than are there")
     parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--kinds", nargs="*", default=list(KINDS))
+    parser.add_argument("--kinds", nargs="*")
     parser.add_argument("--shapes", nargs="*")
     args = parser.parse_args()
+    args.kinds = args.kinds or list(MASKED_KINDS if args.masked else KINDS)
+    args.all_shapes = MASKED if args.masked else OTHERS if args.others else SHAPES
     library = open_library(args.library)
     gpu = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,power.limit", "--format=csv,noheader"],
                          capture_output=True, text=True).stdout.strip()
@@ -361,7 +420,7 @@ def main():
     if args.time:
         rows = []
         for kind in args.kinds:
-            for shape in OTHERS if args.others else SHAPES:
+            for shape in args.all_shapes:
                 if args.shapes and label(shape) not in args.shapes:
                     continue
                 kernels = load(args.kernels, kind, shape[0], library)

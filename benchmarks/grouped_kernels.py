@@ -1,7 +1,7 @@
 """Makes the kernels that benchmarks/grouped.py checks and times: machine code, the description of each kernel's launch,
 and which one the selection takes for each shape.
 
-usage: grouped_kernels.py [--build-dir build] [--jobs N] [--candidates] [--others] --out DIR [KIND...]
+usage: grouped_kernels.py [--build-dir build] [--jobs N] [--candidates] [--others | --masked] --out DIR [KIND...]
 """
 
 import argparse
@@ -11,7 +11,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from grouped_shapes import KINDS, OTHERS, ROW128, SHAPES, label
+from grouped_shapes import ALL_KINDS, CAPACITY, KINDS, MASKED, MASKED_KINDS, OTHERS, ROW128, SHAPES, label
 from matmul.program import assembled
 
 TARGET = "--fp8-set-target=chip=sm_90a"
@@ -30,24 +30,28 @@ def program(kind, shape, number, config=None):
     """A function of one product."""
     groups, mean, n, k = shape
     tokens = groups * mean
-    spec = KINDS[kind]
-    extents = (((tokens, k), (groups, n, k), (tokens, n)) if spec["grouped"] == "rows"
-               else ((n, tokens), (k, tokens), (groups, n, k)))
+    spec = ALL_KINDS[kind]
+    is_masked = spec["grouped"] == "masked"
+    extents = {"rows": ((tokens, k), (groups, n, k), (tokens, n)), "k": ((n, tokens), (k, tokens), (groups, n, k)),
+               "masked": ((groups, CAPACITY, k), (groups, n, k), (groups, CAPACITY, n))}[spec["grouped"]]
     a = operand(spec["a"], spec["scale_a"], extents[0])
     b = operand(spec["b"], spec["scale_b"], extents[1])
     d = operand(spec["result"], None, extents[2])
     arguments, made = [], ""
-    for name, (rows, inner), type_ in (("a", extents[0], a), ("b", extents[1][-2:], b)):
+    for name, (*batch, rows, inner), type_ in (("a", extents[0], a), ("b", extents[1], b)):
         if spec[f"scale_{name}"] == ROW128:  # Stored with the rows innermost, as our passes do.
-            taken, text = assembled(name, FLOATS[spec[name]], "", rows, inner, type_)
+            taken, text = assembled(name, FLOATS[spec[name]], "".join(f"{n}x" for n in batch), rows, inner, type_)
             arguments, made = arguments + taken, made + text
         else:
             arguments.append(f"%{name}: {type_}")
-    offsets = f"tensor<{groups + 1}xi32>"
-    accumulate = " accumulate = fast" if spec["accumulate"] == "fast" else ""
-    pinned = f" {{fp8_gpu.config = {config}}}" if config else ""
-    return (f"func.func @s{number}({', '.join(arguments)}, %offsets: {offsets}) -> {d} {{\n{made}"
-            f"  %0 = fp8.grouped_matmul %a, %b offsets(%offsets : {offsets}){accumulate}{pinned} : {a}, {b} -> {d}\n"
+    bounds = f"tensor<{groups if is_masked else groups + 1}xi32>"
+    flags = " unspecified_rest" if is_masked and "cleared" not in spec else ""
+    flags += " accumulate = fast" if spec["accumulate"] == "fast" else ""
+    attributes = [f"fp8_gpu.config = {config}"] * (config is not None) + [f"expected_count = {mean}"] * is_masked
+    flags += f" {{{', '.join(attributes)}}}" if attributes else ""
+    return (f"func.func @s{number}({', '.join(arguments)}, %bounds: {bounds}) -> {d} {{\n{made}"
+            f"  %0 = fp8.grouped_matmul %a, %b {'counts' if is_masked else 'offsets'}(%bounds : {bounds}){flags}"
+            f" : {a}, {b} -> {d}\n"
             f"  return %0 : {d}\n}}\n")
 
 
@@ -88,12 +92,14 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--candidates", action="store_true", help="also those that may be better")
     parser.add_argument("--others", action="store_true", help="for shapes that nothing was chosen by")
+    parser.add_argument("--masked", action="store_true", help="of groups that have room for more rows than are there")
     parser.add_argument("kinds", nargs="*")
     args = parser.parse_args()
     out, tools = Path(args.out), Path(args.build_dir) / "bin"
     out.mkdir(parents=True, exist_ok=True)
-    shapes = OTHERS if args.others else SHAPES
-    jobs = [(kind, groups) for kind in args.kinds or KINDS for groups in sorted({shape[0] for shape in shapes})]
+    shapes = MASKED if args.masked else OTHERS if args.others else SHAPES
+    kinds = args.kinds or (MASKED_KINDS if args.masked else KINDS)
+    jobs = [(kind, groups) for kind in kinds for groups in sorted({shape[0] for shape in shapes})]
     with ThreadPoolExecutor(args.jobs) as pool:
         made = pool.map(lambda job: build(*job, [shape for shape in shapes if shape[0] == job[1]], args.candidates,
                                           tools, out), jobs)
