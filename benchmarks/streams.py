@@ -84,7 +84,7 @@ def compare_peer(ours, peer, sums):
 
 
 def measure_big(ours, stream, extents, args):
-    half = stream.bytes * extents[0] * extents[1] // 2
+    half = int(stream.bytes * extents[0] * extents[1]) // 2  # Codes of 4 bits are half bytes.
     copied = min(half, MOST_COPIED)
     source = torch.empty(copied, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
