@@ -115,7 +115,7 @@ class Table:
         self.choices = np.where(cuts, 3 * self.cols / step, 0)
         self.k_blocks = -(-self.k * self.element_bytes // ROW_BYTES)
         self.blocks_per_part = -(-self.k_blocks // self.split_k)
-        always = fills | (configs["cluster"] > 1) & (configs["cluster_cols"] > 1)
+        always = fills | (self.size > 2)
         self.filled = np.where(always, self.blocks_per_part,
                                np.minimum(self.blocks_per_part, self.stages))
         self.items = rows.groups * cols.groups * self.split_k

@@ -28,10 +28,10 @@ struct TileConfig {
   bool isPingPong() const { return schedule == GemmSchedule::PingPong; }
   int64_t getClusterSize() const { return cluster * clusterCols; }
   /// Whether copies leave out rows out of bounds where slots have zeros. Not in
-  /// clusters of two dimensions: there a block has neighbours that are none of
-  /// each other's, and that each receives something of it for each slot is what
-  /// keeps one from giving a slot back twice before another has once.
-  bool skipsZeros() const { return cluster == 1 || clusterCols == 1; }
+  /// clusters of more than two blocks: that each of a block's neighbours
+  /// receives something of it for each slot is what keeps one of them from
+  /// giving the slot back twice before another has once.
+  bool skipsZeros() const { return getClusterSize() <= 2; }
   /// Consumer warpgroups that share one tile.
   int64_t getSharers() const { return isPingPong() ? 1 : consumers; }
   /// 64-row slices of the tile that one consumer computes.
