@@ -18,6 +18,7 @@ CONSTANTS = (pathlib.Path(__file__).resolve().parents[2]
 MULTIPROCESSORS = 132
 MMA_RATE = 4096  # Bytes of K that a multiprocessor's tensor cores multiply a clock.
 ROW_BYTES = 128
+UNEVEN_MEMORY = 0.07
 # Of layouts: whether the rows of A and of B are innermost.
 TRANSPOSED = {"nt": (0, 0), "nn": (0, 1), "tn": (1, 1), "tt": (1, 0)}
 ENTRY = re.compile(r"^FP8_MATMUL_CONSTANT\((\w+), (.*)\)$", re.M)
@@ -187,7 +188,8 @@ def get_clocks(c, t):
     under_way = (t.stages - 1) * ROW_BYTES * sum(s.used / s.sharers for s in t.sides)
     rate = lambda blocks: np.minimum(c["MemoryRate"], blocks * under_way / c["MemoryLatency"])
     last = t.last / t.size / t.items
-    memory = uneven * (read_bytes + t.result_bytes) * (
+    over = np.where((t.size == 1) & (paired > 1), 2 * (1 - active), 0)
+    memory = uneven * (1 + UNEVEN_MEMORY * over) * (read_bytes + t.result_bytes) * (
         (1 - last) / rate(t.slots * t.size) + last / rate(t.last))
 
     reduce = t.rounds * (c["Reduce"] + t.rows / 64 * t.cols *
