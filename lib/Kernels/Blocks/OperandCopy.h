@@ -47,9 +47,9 @@ struct SharedOperand {
 /// Copies this block's part of the operand to shared memory, which starts at
 /// `shared`, or all of it. One thread.
 ///
-/// Why rows out of bounds are left out: a bulk copy fills them at some 1.5 KiB
-/// a clock for the whole chip, measured on an H200. 18 tiles of 128 of which
-/// half is out of bounds hold up a product of 126 by a quarter of its time.
+/// Why rows out of bounds are left out: bulk copies fill them at 1 to 3 KiB a
+/// clock for the whole chip (benchmarks/results/bulk_zeros.txt). Of a product
+/// of 126 tiles 18, of which half is out of bounds, held up all by a fifth.
 void copyOperand(KernelBuilder &b, Value shared, const SharedOperand &operand,
                  const RingSlot &slot);
 

@@ -201,7 +201,7 @@ def FP8GPU_TensorMapAttr : FP8GPU_Param<"TensorMapParam", "tensor_map"> {
     `rest` is a dimension for boxes that end with the tensor: along it a box has
     what is left of the argument's extent after whole boxes, or `box` if nothing
     is. Such a box has no zeros from outside, which are slow to come: the chip
-    fills some 1.5 KiB of them a clock, all multiprocessors together.
+    fills 1 to 3 KiB of them a clock, all multiprocessors together.
 
     Constraints (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled):
     - (C1) `box` has an extent for each dimension of the argument, of which there

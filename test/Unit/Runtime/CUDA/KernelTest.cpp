@@ -113,45 +113,41 @@ TEST_F(Kernel, IsLaunchedAsDescribed) {
   EXPECT_EQ(getParam<uint16_t>(4), 0x1234);
 }
 
-TEST_F(Kernel, GetsTensorMaps) {
-  expectOk(launch());
-  auto map = getParam<fp8rt_tensor_map>(0);
+/// The map of 72 columns of bf16, of which a row has 80, in boxes of 64
+/// columns.
+static fp8rt_tensor_map makeMap(void *memory, uint64_t rows, uint32_t boxRows) {
   fp8rt_tensor_map_desc desc = {};
   desc.address = memory;
   desc.type = FP8RT_TENSOR_MAP_BF16;
   desc.rank = 2;
   desc.sizes[0] = 72;
-  desc.sizes[1] = 100;
+  desc.sizes[1] = rows;
   desc.strides[1] = 160;
   desc.box[0] = 64;
-  desc.box[1] = 32;
+  desc.box[1] = boxRows;
   desc.swizzle = FP8RT_TENSOR_MAP_SWIZZLE_128B;
   desc.l2_promotion = FP8RT_TENSOR_MAP_L2_256B;
-  fp8rt_tensor_map expected;
-  expectOk(fp8rt_tensor_map_get(1, &desc, &expected));
+  fp8rt_tensor_map map = {};
+  EXPECT_EQ(fp8rt_tensor_map_get(1, &desc, &map), FP8RT_OK);
+  return map;
+}
+
+TEST_F(Kernel, GetsTensorMaps) {
+  expectOk(launch());
+  auto map = getParam<fp8rt_tensor_map>(0);
+  fp8rt_tensor_map expected = makeMap(memory, 100, 32);
   EXPECT_EQ(std::memcmp(&map, &expected, sizeof(map)), 0);
 }
 
 // 100 rows are three boxes of 32 and one of 4, 96 are whole boxes.
 TEST_F(Kernel, GetsTensorMapsOfTheRest) {
   std::string text = edit("\"l2\": 256}", "\"l2\": 256, \"rest\": 1}");
-  for (int64_t rows : {100, 96}) {
+  for (auto [rows, boxRows] : {std::pair(100, 4), std::pair(96, 32)}) {
     x.sizes[0] = rows;
     expectOk(launch(text));
     auto map = getParam<fp8rt_tensor_map>(0);
-    fp8rt_tensor_map_desc desc = {};
-    desc.address = memory;
-    desc.type = FP8RT_TENSOR_MAP_BF16;
-    desc.rank = 2;
-    desc.sizes[0] = 72;
-    desc.sizes[1] = static_cast<uint64_t>(rows);
-    desc.strides[1] = 160;
-    desc.box[0] = 64;
-    desc.box[1] = rows == 100 ? 4 : 32;
-    desc.swizzle = FP8RT_TENSOR_MAP_SWIZZLE_128B;
-    desc.l2_promotion = FP8RT_TENSOR_MAP_L2_256B;
-    fp8rt_tensor_map expected;
-    expectOk(fp8rt_tensor_map_get(1, &desc, &expected));
+    fp8rt_tensor_map expected = makeMap(memory, static_cast<uint64_t>(rows),
+                                        static_cast<uint32_t>(boxRows));
     EXPECT_EQ(std::memcmp(&map, &expected, sizeof(map)), 0);
   }
 }
