@@ -12,7 +12,8 @@ of no other do; `uniform` keep the loop over K in uniform registers; of `widths`
 blocks of 128x128, too; of `bulk`, moreover, factors come in bulk copies; `older` have none of these.
 
 Times of all configs of a shape were taken in turn, at one clock; energies follow from what
-benchmarks/gemm_sustained.py measured, where each ran by itself.
+benchmarks/gemm_sustained.py measured, where each ran by itself, and how much they count from the
+choices of both.
 """
 
 import argparse
@@ -23,8 +24,8 @@ import pathlib
 import random
 
 import numpy as np
-from matmul_model import (KINDS, TRANSPOSED, Table, get_clocks, get_energy, get_power_clocks,
-                          read_constants, write_constants)
+from matmul_model import (KINDS, TRANSPOSED, Table, get_clocks, get_cost, get_energy,
+                          get_power_clocks, read_constants, write_constants)
 from sustained import get_table, load_sustained
 
 HERE = pathlib.Path(__file__).parent
@@ -33,6 +34,8 @@ LEAVE_OUT = ("rest",)
 CLOCK = 1.7e3  # A microsecond; the model's clocks are of this rate.
 ENERGY = ("Power", "EnergyOfCols", "EnergyOfTile", "PingPongEnergy")
 PROMOTED = ("Promotion", "ExposedPromotion")
+SMALL_ERROR = 0.1
+NEAR = 0.02  # How much slower than the fastest a config is that may as well be chosen.
 TRANSPOSES = ("NarrowLine", "Contended")  # There are none in 8 bits.
 
 
@@ -91,19 +94,36 @@ def get_fitted(kind):
     return [name for name in read_constants()[kind] if name not in left]
 
 
-def fit_times(times, constants, evaluations=60):
-    """Times of a row against each other first, absolute ones a little: a choice
-    needs the former, and the latter keep constants what they stand for."""
-    from scipy.optimize import least_squares
-    names = get_fitted(times.kind)
-    start = np.log([constants[n] for n in names])
-    scale = np.sqrt(10 / np.maximum(times.sums(times.weights), 3))[times.index] * times.weights
+def get_huber(errors):
+    """Squares up to 0.1, and lines beyond."""
+    return 2 * SMALL_ERROR ** 2 * (np.sqrt(1 + (errors / SMALL_ERROR) ** 2) - 1)
 
-    def residuals(x):
-        error, mean = times.errors(with_values(constants, names, x))
-        return np.concatenate([(error - mean[times.index]) * scale, 0.3 * error * scale,
-                               0.02 * (x - start)])
-    found = least_squares(residuals, start, loss="soft_l1", f_scale=0.1, max_nfev=evaluations)
+
+def get_loss(times, constants):
+    """What choices cost, were each config of a row as likely as the model finds it near the
+    fastest; and errors: of times of a row against each other, and of rows a little, which keep
+    constants what they stand for."""
+    error, mean = times.errors(constants)
+    predicted = error + np.log(times.times)
+    fastest = np.full(len(times.rows), np.inf)
+    np.minimum.at(fastest, times.index, predicted)
+    likely = np.exp((fastest[times.index] - predicted) / NEAR)
+    chosen = times.sums(likely * times.slower) / times.sums(likely)
+    weights = times.weights / times.sums(times.weights)[times.index]
+    errors = times.sums(weights * get_huber(error - mean[times.index]))
+    return np.sum(times.several * (chosen + 10 * errors) + 0.5 * get_huber(mean))
+
+
+def fit_times(times, constants, evaluations=150):
+    from scipy.optimize import minimize
+    names = [name for name in get_fitted(times.kind) if constants[name] > 0]
+    start = np.log([constants[name] for name in names])
+
+    def loss(x):
+        return (get_loss(times, with_values(constants, names, x))
+                + 0.05 * np.sum((x - start) ** 2))
+    found = minimize(loss, start, method="L-BFGS-B", options={"maxiter": evaluations,
+                                                              "maxfun": 10 ** 6})
     return with_values(constants, names, found.x)
 
 
@@ -125,18 +145,45 @@ def fit_energy(kind, constants):
     return {**constants, **dict(zip(names, found.x))}
 
 
+def get_choices(table, index, times, constants):
+    """The best measured beside the chosen of each of the rows that `index` counts."""
+    cost = get_cost(constants, table)
+    for i in range(index[-1] + 1):
+        of_row = np.flatnonzero(index == i)
+        yield times[of_row].min() / times[of_row[np.argmin(cost[of_row])]]
+
+
+def fit_power(kind, rows, constants):
+    """How much of it counts. A product that runs by itself, for long, takes the board to its
+    limit; in a program, and where it was timed in turn with others, less so. Both choices shall
+    be good, those of a program twice as much."""
+    sustained = load_sustained(SUSTAINED)[kind]
+    shapes = [(row["m"], row["n"], row["k"]) for row in sustained]
+    number = {shape: i for i, shape in enumerate(dict.fromkeys(shapes))}
+    alone = (get_table(kind, sustained), np.array([number[shape] for shape in shapes]),
+             np.array([row["us"] for row in sustained]))
+    times = Times(kind, [row for row in rows
+                         if row["m"] >= 1024 and row.get("source") in LEAVE_OUT])
+    in_turn = times.table, times.index, times.times
+
+    def judge(power):
+        values = {**constants, "Power": power}
+        means = [get_mean(list(get_choices(*each, values))) for each in (alone, in_turn)]
+        return math.log(means[0]) + 2 * math.log(means[1])
+    return {**constants, "Power": max(constants["Power"] * np.linspace(0.6, 1, 41), key=judge)}
+
+
 def fit(kind, rows, constants):
     constants = fit_times(Times(kind, rows), constants)
     if kind in ("fast", "promote", "block"):
-        constants = fit_energy(kind, constants)
+        constants = fit_power(kind, rows, fit_energy(kind, constants))
     return {n: float(f"{v:.4g}") for n, v in constants.items()}
 
 
 def choose(times, constants, first=1):
     """(row, best measured / chosen, peer / chosen) of rows with several configs; chosen is the
     fastest of so many that the model puts first."""
-    error, _ = times.errors(constants)
-    predicted = error + np.log(times.times)
+    predicted = get_cost(constants, times.table)
     for i, row in enumerate(times.rows):
         if times.several[i]:
             of_row = np.flatnonzero(times.index == i)
@@ -157,6 +204,7 @@ def report(kind, choices):
             groups[f"{size} {row['layout']}"].append((best, peer))
     for key in sorted(groups):
         best, peer = zip(*groups[key])
+        peer = [p for p in peer if not math.isnan(p)] or [math.nan]
         print(f"{key:24} {len(best):4}  {get_mean(best):6.3f} {min(best):6.3f}  "
               f"{get_mean(peer):6.3f} {min(peer):6.3f} {sum(p < 0.93 for p in peer):4}")
 

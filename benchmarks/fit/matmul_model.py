@@ -18,7 +18,7 @@ CONSTANTS = (pathlib.Path(__file__).resolve().parents[2]
 MULTIPROCESSORS = 132
 MMA_RATE = 4096  # Bytes of K that a multiprocessor's tensor cores multiply a clock.
 ROW_BYTES = 128
-UNEVEN_MEMORY = 0.07
+SECTOR_BYTES = 32
 # Of layouts: whether the rows of A and of B are innermost.
 TRANSPOSED = {"nt": (0, 0), "nn": (0, 1), "tn": (1, 1), "tt": (1, 0)}
 ENTRY = re.compile(r"^FP8_MATMUL_CONSTANT\((\w+), (.*)\)$", re.M)
@@ -98,6 +98,7 @@ class Table:
             side.box_rows = swizzle // 2
             innermost = np.where(transposed, extent, self.k)
             side.misaligned = innermost * self.element_bytes % ROW_BYTES > 0
+            side.cuts_sectors = innermost * self.element_bytes % SECTOR_BYTES > 0
             self.sides.append(side)
         rows, cols = self.sides
         self.rows, self.cols = rows.width, cols.width
@@ -146,12 +147,13 @@ def get_clocks(c, t):
     active = t.active / MULTIPROCESSORS
     block = block * (1 + c["Contention"] * active)
 
-    paired = np.where(t.active * 2 > MULTIPROCESSORS, 2, 1)
+    paired = np.where((t.active * 2 > MULTIPROCESSORS) | (t.size == 2), 2, 1)
     shared = np.minimum(2 * (1 - active), np.maximum(4 * active - 1, 0))
     uneven = np.where(t.size > 1, 1, 1 + c["Uneven"] * shared)
     lines = c["NarrowLine"] * sum(s.narrow * s.used for s in t.sides)
-    requested = sum(s.used * ROW_BYTES * (1 + c["Misaligned"] * s.misaligned) *
-                    s.sharers ** -c["Sharing"] for s in t.sides)
+    requested = sum(s.used * ROW_BYTES * s.sharers ** -c["Sharing"] *
+                    (1 + c["Misaligned"] * s.misaligned + c["CutSectors"] * s.cuts_sectors)
+                    for s in t.sides)
     port = paired * requested / c["PortRate"] + c["Box"] * sum(s.boxes / s.sharers for s in t.sides)
     latency = c["Latency"] / (t.stages - 1)
     contended = c["Contended"] * sum(
@@ -175,7 +177,7 @@ def get_clocks(c, t):
     slabs = np.where(t.staging > 2, 1, t.slabs * np.where(t.staging == 1, c["OneBuffer"], 1))
     epilogue = np.where(t.bulk, c["Store"] + t.waves * slabs * c["Slab"],
                         t.rows / 64 * t.cols * c["Direct"])
-    loop = t.blocks_per_part * block
+    loop = t.blocks_per_part * block + np.where(t.pingpong, 0, c["Drain"])
     chain = np.where(t.pingpong, t.rounds * np.maximum(loop, (loop + epilogue) / 2),
                      t.rounds * (loop + epilogue) - epilogue)
     compute = combine(chain, worst + (t.rounds - 1) * usual) + epilogue
@@ -186,10 +188,13 @@ def get_clocks(c, t):
                                  * np.where(s.transposed, 1, t.filled / t.blocks_per_part))
         for s, o, repeated in ((rows, cols, "RepeatedRows"), (cols, rows, "RepeatedCols")))
     under_way = (t.stages - 1) * ROW_BYTES * sum(s.used / s.sharers for s in t.sides)
-    rate = lambda blocks: np.minimum(c["MemoryRate"], blocks * under_way / c["MemoryLatency"])
+
+    def rate(blocks):
+        alone = np.where(blocks * 2 > MULTIPROCESSORS, c["PairRate"] / 2, c["OneRate"])
+        return np.minimum(np.minimum(c["MemoryRate"], blocks * under_way / c["MemoryLatency"]),
+                          blocks * alone)
     last = t.last / t.size / t.items
-    over = np.where((t.size == 1) & (paired > 1), 2 * (1 - active), 0)
-    memory = uneven * (1 + UNEVEN_MEMORY * over) * (read_bytes + t.result_bytes) * (
+    memory = uneven * (read_bytes + t.result_bytes) * (
         (1 - last) / rate(t.slots * t.size) + last / rate(t.last))
 
     reduce = t.rounds * (c["Reduce"] + t.rows / 64 * t.cols *

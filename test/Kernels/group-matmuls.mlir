@@ -191,14 +191,14 @@ func.func @branches(%go: i1, %x: !x, %q: !w, %k: !w) -> !y {
 // CHECK-NEXT:    fp8.yield
 // CHECK:       fp8.matmul %arg0, %arg3
 func.func @full_round(%x: !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32>,
-                      %q: !fp8.scaled<10240x4096xf8E4M3FN, block = [*, *], scale = f32>,
+                      %q: !fp8.scaled<11264x4096xf8E4M3FN, block = [*, *], scale = f32>,
                       %k: !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32>,
                       %v: !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32>)
-    -> (tensor<2048x10240xbf16>, tensor<2048x2048xbf16>, tensor<2048x2048xbf16>) {
-  %0 = fp8.matmul %x, %q : !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<10240x4096xf8E4M3FN, block = [*, *], scale = f32> -> tensor<2048x10240xbf16>
+    -> (tensor<2048x11264xbf16>, tensor<2048x2048xbf16>, tensor<2048x2048xbf16>) {
+  %0 = fp8.matmul %x, %q : !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<11264x4096xf8E4M3FN, block = [*, *], scale = f32> -> tensor<2048x11264xbf16>
   %1 = fp8.matmul %x, %k : !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32> -> tensor<2048x2048xbf16>
   %2 = fp8.matmul %x, %v : !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale = f32> -> tensor<2048x2048xbf16>
-  return %0, %1, %2 : tensor<2048x10240xbf16>, tensor<2048x2048xbf16>, tensor<2048x2048xbf16>
+  return %0, %1, %2 : tensor<2048x11264xbf16>, tensor<2048x2048xbf16>, tensor<2048x2048xbf16>
 }
 
 // Extents that are not known count as usual ones.

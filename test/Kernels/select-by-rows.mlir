@@ -15,11 +15,11 @@
 // LAUNCH: %[[ROWS:.*]] = tensor.dim %[[D]], %{{.*}}
 // LAUNCH: %[[FEW:.*]] = arith.cmpi sle, %[[ROWS]], %c16{{.*}}
 // LAUNCH: %[[RESULT:.*]] = scf.if %[[FEW]] -> (tensor<?x14336xbf16>) {
-// LAUNCH: %[[FIRST:.*]] = fp8_gpu.launch @fp8_kernels::@{{.*}}_16x64_{{.*}}swap{{.*}} outs(%[[D]] :
+// LAUNCH: %[[FIRST:.*]] = fp8_gpu.launch @fp8_kernels::@{{.*}}_16x{{[0-9]+}}_{{.*}}swap{{.*}} outs(%[[D]] :
 // LAUNCH: scf.yield %[[FIRST]]
 // LAUNCH: } else {
 // LAUNCH: arith.cmpi sle, %[[ROWS]], %c32{{.*}}
-// LAUNCH: fp8_gpu.launch @fp8_kernels::@{{.*}}_32x64_{{.*}} outs(%[[D]] :
+// LAUNCH: fp8_gpu.launch @fp8_kernels::@{{.*}}_32x{{[0-9]+}}_{{.*}} outs(%[[D]] :
 // LAUNCH: return %[[RESULT]]
 func.func @rows(%a: !a, %b: !b) -> tensor<?x14336xbf16> {
   %d = fp8.matmul %a, %b : !a, !b -> tensor<?x14336xbf16>

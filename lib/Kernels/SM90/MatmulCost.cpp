@@ -8,7 +8,7 @@
 // A block multiplies K blocks while its producer brings the next ones; the
 // slower of the two counts, or memory, for all blocks. Then there is the energy
 // of the products, which the board's power bounds. The constants are fitted to
-// times of some 5,000 kernels on random shapes on an H200 by
+// 35,000 times on random shapes on an H200 by
 // benchmarks/fit/matmul_constants.py; its matmul_model.py is this model over
 // arrays.
 
@@ -73,10 +73,8 @@ static constexpr int64_t kReached4 = 120, kReached8 = 104;
 /// (benchmarks/results/epilogue_times.json); the fit's matmuls have none of
 /// these.
 static constexpr double kIssue = 0.5, kNarrowSlab = 200;
-/// What memory loses where few blocks share a port and most do not: these are
-/// done while those still read. Blocks of 16 to 48 rows of A on 66 to 100
-/// multiprocessors took 5 to 9 % longer than beside others.
-static constexpr double kUnevenMemory = 0.07;
+/// Bytes that L2 and memory deliver at once.
+static constexpr int64_t kSectorBytes = 32;
 
 /// Close to the largest: what is limited by one resource is slowed down by
 /// others a little.
@@ -91,7 +89,7 @@ static double combine(std::initializer_list<double> clocks) {
 
 struct MatmulConfigs::Side {
   double extent, width;
-  bool isTransposed, isNarrow, isMisaligned;
+  bool isTransposed, isNarrow, isMisaligned, cutsSectors;
   /// Copies that bring it, and blocks that share them.
   double boxes, sharers;
   /// Tiles, and clusters along them.
@@ -126,7 +124,9 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
   // Of a pair the columns come from two tensors.
   int64_t ofTensor = spec.getResultCols(ofRows ? 0 : extent);
   int64_t innermost = side.isTransposed ? (ofRows ? extent : ofTensor) : k;
-  side.isMisaligned = innermost * operand.getElementBytes() % kRowBytes != 0;
+  int64_t pitch = innermost * operand.getElementBytes();
+  side.isMisaligned = pitch % kRowBytes != 0;
+  side.cutsSectors = pitch % kSectorBytes != 0;
   side.boxes = double(width) / tile.getBoxRows();
   side.sharers = sharers;
   if (groupsOfRows > 1 && ofRows != config.swapped) {
@@ -223,7 +223,8 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
 
   // The producer's K block: copies into shared memory, through the port to L2,
   // and their latency.
-  double ports = activeBlocks * 2 > all ? 2 : 1;
+  // Blocks of a cluster of two share one.
+  double ports = activeBlocks * 2 > all || size == 2 ? 2 : 1;
   // Up to a quarter of the multiprocessors share none, all of them share all.
   double active = activeBlocks / all;
   double shared = std::min(2 * (1 - active), std::max(4 * active - 1, 0.0));
@@ -232,7 +233,9 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
                    return side.isNarrow * side.used;
                  });
   double requested = sum([&](const Side &side) {
-    return side.used * kRowBytes * (side.isMisaligned ? 1 + c.Misaligned : 1) *
+    double excess = (side.isMisaligned ? c.Misaligned : 0) +
+                    (side.cutsSectors ? c.CutSectors : 0);
+    return side.used * kRowBytes * (1 + excess) *
            std::pow(side.sharers, -c.Sharing);
   });
   double boxes =
@@ -270,7 +273,8 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
   double issue =
       double(config.rows * config.cols) * spec.getEpilogueInstructions() / 128;
   double epilogue = getStoreClocks(config) + kIssue * issue;
-  double loop = kBlocksOfPart * getBlockClocks(config, activeBlocks);
+  double loop = kBlocksOfPart * getBlockClocks(config, activeBlocks) +
+                (config.isPingPong() ? 0 : c.Drain);
   double consume = rounds * (loop + epilogue) - epilogue;
   if (config.isPingPong())
     consume = rounds * std::max(loop + kIssue * issue, (loop + epilogue) / 2);
@@ -296,13 +300,16 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
   double underWay = (config.stages - 1) * kRowBytes * sum([](const Side &side) {
                       return side.used / side.sharers;
                     });
+  // Where some blocks share a port, what these read takes as long as if all
+  // did.
   auto getRate = [&](double blocks) {
-    return std::min(c.MemoryRate, blocks * underWay / c.MemoryLatency);
+    double ofBlock = blocks * 2 > all ? c.PairRate / 2 : c.OneRate;
+    return std::min(
+        {c.MemoryRate, blocks * underWay / c.MemoryLatency, blocks * ofBlock});
   };
   double last = blocksInLast / size / items;
-  double over = size == 1 && ports > 1 ? 2 * (1 - active) : 0;
   double memory =
-      uneven * (1 + kUnevenMemory * over) * bytes *
+      uneven * bytes *
       ((1 - last) / getRate(slots * size) + last / getRate(blocksInLast));
 
   double cost = combine({compute, memory});
