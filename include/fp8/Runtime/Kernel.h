@@ -78,7 +78,8 @@ fp8rt_status fp8rt_kernel_destroy(fp8rt_kernel *kernel);
 /// of the description, in order; `captures` point to the values of its scalars.
 /// `workspaces` point to its workspaces, those that are to be zero filled with
 /// zeros; if it is null they are allocated in stream order and freed after the
-/// kernel. A grid without blocks is no launch.
+/// kernel. A grid without blocks is no launch. What a kernel reads of a tensor
+/// without elements is zeros, which are allocated in the same way.
 ///
 /// Errors: FP8RT_ERROR_INVALID_ARGUMENT for a tensor that is not aligned as it
 /// should be, with its name in the message, and for extents that are too large

@@ -51,6 +51,9 @@ Value KernelBuilder::rem(Value lhs, Value rhs) {
 Value KernelBuilder::min(Value lhs, Value rhs) {
   return createOrFold<arith::MinUIOp>(lhs, rhs);
 }
+Value KernelBuilder::max(Value lhs, Value rhs) {
+  return createOrFold<arith::MaxUIOp>(lhs, rhs);
+}
 Value KernelBuilder::bitAnd(Value lhs, Value rhs) {
   return createOrFold<arith::AndIOp>(lhs, rhs);
 }

@@ -38,6 +38,7 @@ public:
   Value div(Value lhs, Value rhs);
   Value rem(Value lhs, Value rhs);
   Value min(Value lhs, Value rhs);
+  Value max(Value lhs, Value rhs);
   Value bitAnd(Value lhs, Value rhs);
   Value bitXor(Value lhs, Value rhs);
   Value shiftRight(Value value, int64_t bits);

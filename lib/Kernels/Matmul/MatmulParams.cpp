@@ -26,7 +26,13 @@ Value MatmulParams::getParam(const Tile &tile, StringRef name,
 }
 
 TileScheduler::Extents MatmulParams::getExtents() const {
-  TileScheduler::Extents extents{{}, getParam("k"), getParam("batch")};
+  Value k = getParam("k");
+  // Every tile has a block of K, which consumers wait for and the first product
+  // overwrites sums with. Where there is no K it is one of zeros: that is what
+  // the runtime gives for operands without elements.
+  if (ShapedType::isDynamic(spec.k) || spec.k == 0)
+    k = b.max(k, b.i32(1));
+  TileScheduler::Extents extents{{}, k, getParam("batch")};
   for (size_t result = 0; result < spec.results.size(); ++result) {
     auto get = [&](StringRef name) {
       return getParam(result < spec.getCount(name)

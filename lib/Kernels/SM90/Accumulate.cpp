@@ -323,11 +323,9 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
   int64_t waves = config.getWaves(), registers = wgmma.getNumRegisters();
   SmallVector<Value> initial;
   Value begin = tile.kBegin;
-  // A part of K, a group of it, or one that nobody knows may have no blocks at
-  // all. And beside a loop that has nearly all registers ptxas finds none for
-  // what comes before it.
-  bool mayBeEmpty =
-      config.getSplitK() > 1 || tile.restK || ShapedType::isDynamic(spec.k);
+  // A part of K, or a group of it, may have no blocks at all. And beside a loop
+  // that has nearly all registers ptxas finds none for what comes before it.
+  bool mayBeEmpty = config.getSplitK() > 1 || tile.restK;
   if (mayBeEmpty || (waves + 1) * registers > layout.consumerRegisters - 32) {
     initial.assign(waves * registers, b.f32(0.0f));
   } else {

@@ -130,6 +130,10 @@ private:
   std::vector<void *> pointers;
 };
 
+/// Bytes of the zeros that a kernel is given for an argument without elements:
+/// as many as one access reads.
+constexpr int64_t kZeroBytes = 16;
+
 /// One launch, from its arguments to the values of its parameters.
 class Launch {
 public:
@@ -154,9 +158,18 @@ private:
                           void **params);
   fp8rt_status makeTensorMap(const LaunchPlan::Param &param,
                              fp8rt_tensor_map &map) const;
+  bool hasElements(size_t argument) const {
+    const int64_t *sizes = arguments[argument].sizes;
+    return !std::count(sizes, sizes + plan.arguments[argument].rank, 0);
+  }
+  /// Of an argument without elements all places are those of the zeros.
+  void *getData(size_t argument) const {
+    return hasElements(argument) ? arguments[argument].data : zeros;
+  }
   int64_t getStride(size_t argument, size_t dim) const {
     const fp8rt_kernel_argument &tensor = arguments[argument];
-    return tensor.sizes[dim] == 1 ? 0 : tensor.strides[dim];
+    bool isOne = tensor.sizes[dim] == 1 || !hasElements(argument);
+    return isOne ? 0 : tensor.strides[dim];
   }
 
   const fp8rt_kernel &kernel;
@@ -165,6 +178,8 @@ private:
   std::vector<int64_t> extents;
   std::vector<uint64_t> values;
   std::vector<fp8rt_tensor_map> maps;
+  /// Null where all arguments have elements.
+  void *zeros = nullptr;
 };
 } // namespace
 
@@ -256,24 +271,23 @@ fp8rt_status Launch::makeTensorMap(const LaunchPlan::Param &param,
   const LaunchPlan::Argument &argument = plan.arguments[param.index];
   const fp8rt_kernel_argument &tensor = arguments[param.index];
   fp8rt_tensor_map_desc desc = {};
-  desc.address = tensor.data;
+  desc.address = getData(param.index);
   desc.type = argument.mapType;
   desc.rank = argument.rank;
   for (int32_t i = 0; i < desc.rank; ++i) {
     auto dim = static_cast<size_t>(desc.rank - 1 - i);
-    desc.sizes[i] = static_cast<uint64_t>(tensor.sizes[dim]);
-    // A tensor without elements is not read: any map will do.
-    if (desc.sizes[i] == 0) {
-      map = {};
-      return FP8RT_OK;
-    }
+    // No extent of a map is 0: it has one of the zeros, and out of its bounds
+    // there are more.
+    desc.sizes[i] =
+        hasElements(param.index) ? static_cast<uint64_t>(tensor.sizes[dim]) : 1;
     // A dimension of one element has no stride; any that is allowed will do.
     int64_t stride = getStride(param.index, dim) * argument.bytes;
     desc.strides[i] = static_cast<uint64_t>(stride ? stride : 16);
     desc.box[i] = param.box[static_cast<size_t>(i)];
   }
   if (size_t dim = param.rest)
-    if (auto rows = static_cast<uint32_t>(desc.sizes[dim] % desc.box[dim]))
+    if (auto rows = static_cast<uint32_t>(tensor.sizes[desc.rank - 1 - dim] %
+                                          desc.box[dim]))
       desc.box[dim] = rows;
   desc.swizzle = param.swizzle;
   desc.l2_promotion = param.l2;
@@ -297,7 +311,7 @@ fp8rt_status Launch::makeParams(const void *const *captures,
         return status;
       continue;
     case Kind::Pointer:
-      values[i] = reinterpret_cast<uintptr_t>(arguments[param.index].data);
+      values[i] = reinterpret_cast<uintptr_t>(getData(param.index));
       continue;
     case Kind::Stride:
       values[i] = static_cast<uint64_t>(getStride(param.index, param.dim));
@@ -336,7 +350,14 @@ fp8rt_status Launch::run(const void *const *captures, void *const *given,
     if (fp8rt_status status = checkLayout(plan.arguments[i], arguments[i]))
       return status;
 
-  Workspaces spaces(kernel.device, stream);
+  Workspaces spaces(kernel.device, stream), substitutes(kernel.device, stream);
+  for (size_t i = 0; i < plan.arguments.size() && !zeros; ++i) {
+    if (hasElements(i))
+      continue;
+    if (fp8rt_status status = substitutes.add(kZeroBytes, /*zero=*/true))
+      return status;
+    zeros = substitutes.getPointers()[0];
+  }
   if (!given) {
     for (const LaunchPlan::Workspace &space : plan.workspaces) {
       int64_t bytes;
@@ -353,7 +374,9 @@ fp8rt_status Launch::run(const void *const *captures, void *const *given,
   if (fp8rt_status status =
           fp8rt_launch(kernel.function, &config, params.data(), stream))
     return status;
-  return spaces.free();
+  if (fp8rt_status status = spaces.free())
+    return status;
+  return substitutes.free();
 }
 
 fp8rt_status fp8rt_kernel_launch(const fp8rt_kernel *kernel,

@@ -220,3 +220,15 @@ func.func @shared_sums(%a: !nv, %b: !nv) -> tensor<512x512xf32> {
     : !nv, !nv -> tensor<512x512xf32>
   return %0 : tensor<512x512xf32>
 }
+
+// A K that is not known may be zero: there is a block of zeros then.
+
+!unknown = !fp8.scaled<?x?xf8E4M3FN, block = [*, *], scale = f32>
+
+// CHECK-LABEL: .visible .entry fp8_matmul_sm100a_e4m3_e4m3_bf16_tensor_tensor_fast_128x32_s2_g16
+// CHECK:       max.u32 	%{{r[0-9]+}}, %{{r[0-9]+}}, 1;
+func.func @unknown_k(%a: !unknown, %b: !unknown) -> tensor<?x?xbf16> {
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 32, stages = 2>} : !unknown, !unknown -> tensor<?x?xbf16>
+  return %0 : tensor<?x?xbf16>
+}

@@ -152,6 +152,35 @@ TEST_F(Kernel, GetsTensorMapsOfTheRest) {
   }
 }
 
+// Of the zeros one is in bounds of a map, and every step along them is none.
+TEST_F(Kernel, GetsZerosForWhatHasNoElements) {
+  int before = getLiveBlocks();
+  x = {nullptr, {100, 0}, {80, 1}};
+  y = {nullptr, {0}, {1}};
+  expectOk(launch(edit("ceildiv *\"]", "ceildiv * 1 +\"]")));
+  auto *zeros = getParam<void *>(1);
+  ASSERT_NE(zeros, nullptr);
+  fp8rt_tensor_map_desc desc = {};
+  desc.address = zeros;
+  desc.type = FP8RT_TENSOR_MAP_BF16;
+  desc.rank = 2;
+  desc.sizes[0] = desc.sizes[1] = 1;
+  desc.strides[1] = 16;
+  desc.box[0] = 64;
+  desc.box[1] = 32;
+  desc.swizzle = FP8RT_TENSOR_MAP_SWIZZLE_128B;
+  desc.l2_promotion = FP8RT_TENSOR_MAP_L2_256B;
+  fp8rt_tensor_map expected = {};
+  expectOk(fp8rt_tensor_map_get(1, &desc, &expected));
+  auto map = getParam<fp8rt_tensor_map>(0);
+  EXPECT_EQ(std::memcmp(&map, &expected, sizeof(map)), 0);
+  EXPECT_EQ(getParam<int64_t>(2), 0);
+  EXPECT_EQ(getParam<int32_t>(3), 1);
+  // And those of the workspace that is to be zero.
+  EXPECT_EQ(getCalls("cuMemsetD8Async"), 2);
+  EXPECT_EQ(getLiveBlocks(), before);
+}
+
 TEST_F(Kernel, PersistsOnAllMultiprocessors) {
   x.sizes[0] = 10000;
   fp8rt_device_info info;
