@@ -11,8 +11,10 @@
 #include "MatmulConfigs.h"
 #include "../Blocks/GroupTable.h"
 
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <random>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -23,6 +25,10 @@ static constexpr double kGroupSpread = 0.3;
 
 /// Rows of A beyond which swapped operands are the exception.
 static constexpr int64_t kFewestOfMany = 512;
+
+/// Counts within the spread that a group may have, and as many cases. A prime:
+/// any step but 0 leads through all of them.
+static constexpr int64_t kCounts = 11;
 
 /// Bytes of shared memory for barriers and alignment.
 static constexpr int64_t kReserved = 1296;
@@ -50,12 +56,13 @@ MatmulConfigs::MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target)
   n = std::accumulate(ns.begin(), ns.end(), int64_t(0));
   k = std::max<int64_t>(known.k, 1);
   batch = std::max<int64_t>(known.batch, 1);
+  // Of a group; of all together, as without counts.
+  int64_t &counted = spec.grouping == Grouping::K ? k : m;
+  int64_t room = counted, expected = counted;
   if (spec.counted) {
-    // Of a group; of all together, as without counts.
-    int64_t &extent = spec.grouping == Grouping::K ? k : m;
     if (!ShapedType::isDynamic(spec.expectedCount))
-      extent = std::clamp<int64_t>(spec.expectedCount, 1, extent);
-    extent *= spec.groups;
+      expected = std::clamp<int64_t>(spec.expectedCount, 1, room);
+    counted = expected * spec.groups;
     ms = {m};
   }
   if (spec.grouping == Grouping::K) {
@@ -68,6 +75,43 @@ MatmulConfigs::MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target)
   kBlocks = llvm::divideCeil(k * spec.a.getElementBytes(), kRowBytes);
   resultBytes = spec.resultType.getIntOrFloatBitWidth() / 8;
   storesInBulk = spec.canStoreInBulk();
+  if (spec.counted && spec.grouping == Grouping::Rows)
+    addCases(expected, room);
+}
+
+void MatmulConfigs::addCases(int64_t expected, int64_t room) {
+  SmallVector<int64_t> counts;
+  for (int64_t i = 0; i < kCounts; ++i) {
+    double share = 1 + kGroupSpread * (2.0 * i / (kCounts - 1) - 1);
+    int64_t count = std::llround(share * double(expected));
+    counts.push_back(std::clamp<int64_t>(count, 1, room));
+  }
+  // Each group has each count in one case, and which ones others have beside it
+  // is as if all had been drawn: powers of 2 are all steps modulo kCounts.
+  std::array<std::array<int64_t, kCounts>, kCounts> groups = {};
+  std::mt19937 random;
+  for (int64_t group = 0, step = 1; group < spec.groups;
+       ++group, step = 2 * step % kCounts) {
+    int64_t first = random() % kCounts;
+    for (int64_t number = 0; number < kCounts; ++number)
+      ++groups[number][(first + number * step) % kCounts];
+  }
+  std::vector<MatmulConfigs> all;
+  for (ArrayRef<int64_t> groupsOfCase : groups) {
+    MatmulConfigs one = *this;
+    one.ms.clear();
+    one.m = 0;
+    for (auto [count, numGroups] : llvm::zip_equal(counts, groupsOfCase)) {
+      if (numGroups == 0)
+        continue;
+      one.ms.push_back(count);
+      one.groupsOfCounts.push_back(numGroups);
+      one.m += count * numGroups;
+    }
+    all.push_back(std::move(one));
+  }
+  ms = counts;
+  cases = std::move(all);
 }
 
 int64_t MatmulConfigs::getRowsOfGroup(double share) const {
@@ -75,6 +119,12 @@ int64_t MatmulConfigs::getRowsOfGroup(double share) const {
 }
 
 double MatmulConfigs::countTilesOfGroups(int64_t width) const {
+  if (!groupsOfCounts.empty()) {
+    int64_t tiles = 0;
+    for (auto [count, groups] : llvm::zip_equal(ms, groupsOfCounts))
+      tiles += groups * llvm::divideCeil(count, width);
+    return tiles;
+  }
   // Unequal groups end anywhere in a tile.
   double mean = double(m) / groupsOfRows;
   bool isOne = getRowsOfGroup(1 + kGroupSpread) <= width;

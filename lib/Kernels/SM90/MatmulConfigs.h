@@ -11,6 +11,8 @@
 
 #include "MatmulGenerator.h"
 
+#include <vector>
+
 namespace mlir::fp8 {
 
 /// What of a matmul its configs and their cost depend on.
@@ -33,7 +35,9 @@ private:
   static int64_t countTiles(ArrayRef<int64_t> extents, int64_t width);
   /// Rows of a group that has such a share of the mean.
   int64_t getRowsOfGroup(double share) const;
-  /// The tiles that all groups of rows may be expected to have.
+  /// What rows of groups may turn out to be that have room for `room` each.
+  void addCases(int64_t expected, int64_t room);
+  /// The tiles that all groups of rows have, or may be expected to have.
   double countTilesOfGroups(int64_t width) const;
   void addConfigs(bool swapped, SmallVectorImpl<TileConfig> &configs) const;
   /// Slabs that bulk copies store of a wave.
@@ -43,6 +47,8 @@ private:
   /// Takes as many stages as there is room for; false if that is too few.
   bool setStages(TileConfig &config) const;
   Side getSide(const TileConfig &config, bool ofRows) const;
+  /// Where the extents are these.
+  double getCostOfExtents(const TileConfig &config) const;
   /// Those that a board without bounds to its power would take.
   double getClocks(const TileConfig &config) const;
   /// Those that the power leaves to the products.
@@ -59,12 +65,17 @@ private:
 
   const MatmulSpec &spec;
   GPUTargetAttr target;
-  /// Of each result; the sums of these.
+  /// Of each result; the sums of these. Of rows that are counted those that a
+  /// group may have, and of all groups those that may be expected.
   SmallVector<int64_t> ms, ns;
   int64_t m, n, k, batch, kBlocks, resultBytes;
   /// How many groups the rows are of: then `ms` are those of a small one and of
   /// a large one.
   int64_t groupsOfRows = 1;
+  /// In a case of rows that are counted, how many groups have each of `ms`.
+  SmallVector<int64_t> groupsOfCounts;
+  /// Of rows that are counted, what they may turn out to be, all as likely.
+  std::vector<MatmulConfigs> cases;
   bool storesInBulk;
 };
 

@@ -150,7 +150,8 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
                       : std::min(width, tiles * width - extent);
   }
   side.totalBeyond = side.groups * splitters * side.width - side.extent;
-  bool inGroups = groupsOfRows > 1 && ofRows != config.swapped;
+  bool inGroups =
+      (groupsOfRows > 1 || !groupsOfCounts.empty()) && ofRows != config.swapped;
   side.leftOut = inGroups || !config.skipsZeros() ? 0
                  : side.isTransposed              ? tile.getBoxRows()
                                                   : 1;
@@ -334,6 +335,15 @@ double MatmulConfigs::getPowerClocks(const TileConfig &config) const {
 }
 
 double MatmulConfigs::getCost(const TileConfig &config) const {
+  if (cases.empty())
+    return getCostOfExtents(config);
+  double sum = 0;
+  for (const MatmulConfigs &one : cases)
+    sum += one.getCostOfExtents(config);
+  return sum / double(cases.size());
+}
+
+double MatmulConfigs::getCostOfExtents(const TileConfig &config) const {
   // A board that may not take what the tensor core would slows down until it
   // may. With the clock the voltage falls: then energy counts as much as
   // clocks.

@@ -54,6 +54,24 @@ func.func @expected(%x: tensor<4x4096x1024xbf16>, %w: tensor<4x4096x1024xbf16>, 
   return %0, %1 : tensor<4x4096x4096xbf16>, tensor<4x4096x4096xbf16>
 }
 
+// What is expected of a group, also of one alone, is no exact number: 256x128
+// makes one round of tiles for exactly 1024 rows, and two for a few more.
+
+!x1 = !fp8.scaled<1024x7168xf8E4M3FN, block = [1, 128], scale = f32>
+!w1 = !fp8.scaled<4096x7168xf8E4M3FN, block = [128, 128], scale = f32>
+!xc = !fp8.scaled<1x4096x7168xf8E4M3FN, block = [1, 1, 128], scale = f32>
+!wc = !fp8.scaled<1x4096x7168xf8E4M3FN, block = [1, 128, 128], scale = f32>
+
+// CHECK-LABEL: func.func @one
+// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e4m3_e4m3_bf16_1x128_128x128_promote_256x128_
+// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e4m3_e4m3_bf16_1x128_128x128_promote_counted_alone_128x128_
+func.func @one(%x1: !x1, %w1: !w1, %xc: !xc, %wc: !wc, %counts: tensor<1xi32>)
+    -> (tensor<1024x4096xbf16>, tensor<1x4096x4096xbf16>) {
+  %0 = fp8.matmul %x1, %w1 : !x1, !w1 -> tensor<1024x4096xbf16>
+  %1 = fp8.grouped_matmul %xc, %wc counts(%counts : tensor<1xi32>) unspecified_rest {expected_count = 1024} : !xc, !wc -> tensor<1x4096x4096xbf16>
+  return %0, %1 : tensor<1024x4096xbf16>, tensor<1x4096x4096xbf16>
+}
+
 // Rows that are not there are cleared, 16 bytes at a time, unless they may be
 // anything.
 
