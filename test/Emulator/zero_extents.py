@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from products import FAST, OF_K, PROMOTE, Operand, check, compare, config, make_parser, run, tensor
+from products import FAST, OF_K, PROMOTE, Operand, check, choose, compare, config, make_parser, run, tensor
 
 BATCH = GROUPS = 3
 EXTENTS = [(144, 80, 0), (0, 80, 272), (144, 0, 272), (0, 0, 0), (144, 80, 272)]
@@ -131,14 +131,15 @@ def run_kind(name, kind, args):
             arrays += c.draw([0, extents[2]], rng)[0]
             body += c.made
     results, expected = [], []
-    chosen = [config for i, config in enumerate(configs) if args.only in (None, i)]
-    for number, (chosen_config, i) in enumerate((config, i) for config in chosen for i in range(len(EXTENTS))):
+    for number, (chosen_config, i) in enumerate(
+            (config, i) for config in choose(configs, args) for i in range(len(EXTENTS))):
         config_text = f"fp8_gpu.config = {chosen_config}"
         types = f"{a.type}, {b.type} -> {type_d}"
         label = f"{name} {EXTENTS[i]} {chosen_config}"
         results.append((f"%r{number}", type_d))
         if is_grouped:
-            body += (f"  %r{number} = fp8.grouped_matmul %a{i}, %b{i} {form.replace('offsets_k', 'offsets')}(%bounds{i} : {type_bounds}){flags} "
+            word = "offsets" if form == "offsets_k" else form
+            body += (f"  %r{number} = fp8.grouped_matmul %a{i}, %b{i} {word}(%bounds{i} : {type_bounds}){flags} "
                      f"{{{config_text}}} : {types}\n")
             expected.append((label, values[i]))
             continue

@@ -35,7 +35,8 @@ PROGRAM = f"""
 #column = affine_map<(i, j) -> (j)>
 func.func @main(%x: {BF16} {{fp8.name = "x"}}, %w: {BF16} {{fp8.name = "w", fp8.weight}},
                 %bias: tensor<?xf32> {{fp8.name = "bias"}}, %dy: {BF16} {{fp8.name = "dy", fp8.grad}})
-    -> ({BF16} {{fp8.name = "y"}}, {F32} {{fp8.name = "dx"}}, {F32} {{fp8.name = "dw"}}, tensor<?xf32> {{fp8.name = "db"}}) {{
+    -> ({BF16} {{fp8.name = "y"}}, {F32} {{fp8.name = "dx"}}, {F32} {{fp8.name = "dw"}},
+        tensor<?xf32> {{fp8.name = "db"}}) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant 0.0 : f32

@@ -31,8 +31,8 @@ PROMOTE = [config(128, 128), config(64, 64, consumers=1, overlap="true"),
            config(64, 64, schedule="ping_pong", overlap="true"), config(64, 64, consumers=1, cluster_cols=2),
            config(16, 64, consumers=1, swap_ab="true", store="direct"), config(128, 64, store="direct", cluster=2)]
 # Of groups of K.
-OF_K = [config(128, 128), config(64, 64, consumers=1), config(128, 48, cluster=2), config(64, 48, cluster_cols=2, consumers=1),
-        config(128, 64, store="direct"), config(16, 128, consumers=2, swap_ab="true", store="direct"),
+OF_K = [config(128, 128), config(64, 64, consumers=1), config(128, 48, cluster=2),
+        config(64, 48, cluster_cols=2, consumers=1), config(128, 64, store="direct"), config(16, 128, consumers=2, swap_ab="true", store="direct"),
         config(192, 48, consumers=3)]
 
 
@@ -84,7 +84,7 @@ class Operand:
 
     def draw(self, shape, rng, spoil=None):
         """The arguments' arrays, and the values in f32. `spoil` may change codes and factors; it is told how many elements
-        along each dimension share one, None for all."""
+        along each dimension have one, None for all."""
         codes = rng.integers(-2, 3, shape).astype(np.float32)
         if spoil:
             spoil(codes, [1] * len(shape))
@@ -100,6 +100,12 @@ class Operand:
                     factors = np.repeat(factors, int(block), dim).take(range(shape[dim]), dim)
             values = codes * factors
         return list(map(np.ascontiguousarray, arrays)), values
+
+
+def spoil(array, blocks, dim, count):
+    """NaN from the `count`th element along `dim` on, of codes or of factors; as Operand.draw calls what it is given."""
+    if blocks[dim] is not None:
+        array.swapaxes(0, dim)[-(-count // blocks[dim]):] = np.nan
 
 
 def run(tools, target, arguments, body, results, arrays):
@@ -139,6 +145,10 @@ def make_parser():
     parser.add_argument("--kinds", nargs="*")
     parser.add_argument("--only", type=int, help="of the configs, this one")
     return parser
+
+
+def choose(configs, args):
+    return [config for i, config in enumerate(configs) if args.only in (None, i)]
 
 
 def check(kinds, args, run_kind):

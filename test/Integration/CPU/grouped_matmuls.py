@@ -8,27 +8,18 @@ Under recipes whose scales are of rows or of blocks of them a group's codes are 
 are; under the others they are close to those in f32.
 """
 
-import argparse
 import sys
-import tempfile
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
 import compiled  # noqa: E402
+from experts import BF16, EXACT, GROUPS, K, N, ROLES, T, check, is_close, multiply  # noqa: E402
 
-GROUPS, T, N, K = 4, 96, 160, 256
 # Empty ones, at the ends as well; none at all; rows of no group.
 OFFSETS = [[0, 32, 64, 80, 96], [0, 0, 50, 50, 96], [0, 96, 96, 96, 96], [0, 0, 0, 0, 96], [0, 0, 0, 0, 0],
            [0, 7, 20, 33, 60]]
-BF16 = ml_dtypes.bfloat16
-
-# Recipes whose scales a slice has as the whole has, and others; how far results may be from those in f32, in the norm.
-EXACT = {"none": 0.004, "rowwise": 0.045, "block": 0.045, "mxfp8": 0.05}
-CLOSE = {"current": 0.07, "nvfp4": 0.2}
-ROLES = "fprop", "dgrad", "wgrad"
 
 
 def grouped(role):
@@ -37,11 +28,9 @@ def grouped(role):
              "wgrad": f"tensor<?x{N}xbf16>, tensor<?x{K}xbf16> -> tensor<{GROUPS}x{N}x{K}xbf16>"}[role]
     a, rest = types.split(", ")
     b, result = rest.split(" -> ")
-    flags = {"fprop": "", "dgrad": "transpose_b", "wgrad": "transpose_a transpose_b"}[role]
-    gradient = " {fp8.grad}" if role != "fprop" else ""
-    weight = " {fp8.weight}" if role != "wgrad" else ""
+    flags, of_a, of_b = ROLES[role]
     return f"""
-func.func @{role}(%a: {a}{gradient}, %b: {b}{weight}, %offsets: tensor<{GROUPS + 1}xi32>) -> {result}
+func.func @{role}(%a: {a}{of_a}, %b: {b}{of_b}, %offsets: tensor<{GROUPS + 1}xi32>) -> {result}
     attributes {{llvm.emit_c_interface}} {{
   %0 = fp8.grouped_matmul %a, %b offsets(%offsets : tensor<{GROUPS + 1}xi32>) {flags} accumulate = fast : {types}
   return %0 : {result}
@@ -57,11 +46,10 @@ def single(role):
     b = f"tensor<{n}x{k}xbf16>" if role == "fprop" else f"tensor<{k}x{n}xbf16>"
     maps = {"fprop": "(m, k)>, affine_map<(m, n, k) -> (n, k)>", "dgrad": "(m, k)>, affine_map<(m, n, k) -> (k, n)>",
             "wgrad": "(k, m)>, affine_map<(m, n, k) -> (k, n)>"}[role]
-    gradient = " {fp8.grad}" if role != "fprop" else ""
-    weight = " {fp8.weight}" if role != "wgrad" else ""
+    _, of_a, of_b = ROLES[role]
     size = "" if m != "?" else "%m"
     return f"""
-func.func @{role}_slice(%a: {a}{gradient}, %b: {b}{weight}) -> tensor<{m}x{n}xbf16>
+func.func @{role}_slice(%a: {a}{of_a}, %b: {b}{of_b}) -> tensor<{m}x{n}xbf16>
     attributes {{llvm.emit_c_interface}} {{
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
@@ -85,57 +73,26 @@ def sliced(role, a, b, group, begin, end):
     return a[begin:end], (b[begin:end] if role == "wgrad" else b[group])
 
 
-def reference(role, a, b, offsets):
-    a, b = a.astype(np.float32), b.astype(np.float32)
-    shape = {"fprop": (T, N), "dgrad": (T, K), "wgrad": (GROUPS, N, K)}[role]
-    result = np.zeros(shape, np.float32)
+def is_right(recipe, role, offsets, library, rng):
+    a, b = operands(role, rng)
+    actual, = compiled.call(library, role, [a, b, np.array(offsets, np.int32)], [(BF16, 3 if role == "wgrad" else 2)])
+    wanted = np.zeros({"fprop": (T, N), "dgrad": (T, K), "wgrad": (GROUPS, N, K)}[role], np.float32)
     for group in range(GROUPS):
-        rows = slice(offsets[group], offsets[group + 1])
-        if role == "wgrad":
-            result[group] = a[rows].T @ b[rows]
-        else:
-            result[rows] = a[rows] @ (b[group].T if role == "fprop" else b[group])
-    return result
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--runtime", type=Path, required=True)
-    compiled.add_arguments(parser)
-    args = parser.parse_args()
-    text = "".join(grouped(role) + single(role) for role in ROLES)
-    failures = total = 0
-    for recipe, tolerance in {**EXACT, **CLOSE}.items():
-        with tempfile.TemporaryDirectory() as directory:
-            library = compiled.build(text, [f"--fp8-pipeline=recipe={recipe} target=cpu to=host"], args, directory,
-                                     [args.runtime], "-O1")
-        rng = np.random.default_rng(1)
-        for role in ROLES:
-            for offsets in OFFSETS:
-                a, b = operands(role, rng)
-                actual, = compiled.call(library, role, [a, b, np.array(offsets, np.int32)],
-                                        [(BF16, 3 if role == "wgrad" else 2)])
-                wanted = reference(role, a, b, offsets)
-                error = np.linalg.norm(actual.astype(np.float32) - wanted) / (np.linalg.norm(wanted) or 1.0)
-                is_right = actual.shape == wanted.shape and error <= tolerance
-                # Blocks along the tokens begin with the tensor, not with the group.
-                is_exact = recipe in EXACT and not (role == "wgrad" and recipe != "none")
-                for group in range(GROUPS) if is_exact else ():
-                    begin, end = offsets[group:group + 2]
-                    if begin == end:
-                        continue
-                    of_group, = compiled.call(library, f"{role}_slice",
-                                              [np.ascontiguousarray(part) for part in
-                                               sliced(role, a, b, group, begin, end)], [(BF16, 2)])
-                    part = actual[group] if role == "wgrad" else actual[begin:end]
-                    is_right &= np.array_equal(part.view(np.uint16), of_group.view(np.uint16))
-                total += 1
-                if not is_right:
-                    print(f"{recipe} {role} {offsets}: wrong, error {error:.4f}")
-                    failures += 1
-    print(f"{total - failures} of {total} right")
-    return 1 if failures else 0
+        begin, end = offsets[group:group + 2]
+        wanted[group if role == "wgrad" else slice(begin, end)] = multiply(role, *sliced(role, a, b, group, begin, end))
+    right, error = is_close(recipe, actual, wanted)
+    # Blocks along the tokens begin with the tensor, not with the group.
+    is_exact = recipe in EXACT and not (role == "wgrad" and recipe != "none")
+    for group in range(GROUPS) if is_exact else ():
+        begin, end = offsets[group:group + 2]
+        if begin == end:
+            continue
+        of_group, = compiled.call(library, f"{role}_slice", [np.ascontiguousarray(part) for part in
+                                                             sliced(role, a, b, group, begin, end)], [(BF16, 2)])
+        part = actual[group] if role == "wgrad" else actual[begin:end]
+        right &= np.array_equal(part.view(np.uint16), of_group.view(np.uint16))
+    return right, error
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check("".join(grouped(role) + single(role) for role in ROLES), OFFSETS, is_right) > 0)
