@@ -20,6 +20,10 @@ std::string fp8::getNameOfResult(StringRef name, size_t result) {
   return result == 0 ? name.str() : (name + "_" + Twine(result)).str();
 }
 
+bool fp8::endsWithTensor(const MatmulSpec &spec, StringRef name) {
+  return name != "a" || spec.grouping != Grouping::Rows;
+}
+
 SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
                                                         const MatmulSpec &spec,
                                                         bool storesInBulk,

@@ -34,6 +34,10 @@ SmallVector<KernelArgumentAttr> getMatmulArguments(MLIRContext *context,
 /// its own: "b", "b_1", "b_2".
 std::string getNameOfResult(StringRef name, size_t result);
 
+/// Whether what tiles load of "a" or of "b" beyond their own rows is out of
+/// bounds of the tensor: behind a group's rows there are others.
+bool endsWithTensor(const MatmulSpec &spec, StringRef name);
+
 } // namespace mlir::fp8
 
 #endif // FP8_LIB_KERNELS_MATMUL_MATMULARGUMENTS_H

@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_KERNELS_MATMUL_MATMULGENERATORBASE_H
 #define FP8_LIB_KERNELS_MATMUL_MATMULGENERATORBASE_H
 
+#include "../Blocks/OperandTile.h"
 #include "MatmulEpilogue.h"
 #include "fp8/Kernels/Architecture.h"
 
@@ -35,6 +36,19 @@ public:
   }
 
 protected:
+  /// How a kernel adds up products, by blocks of K; nothing of types that are
+  /// not multiplied.
+  static std::optional<TensorCoreSums>
+  getSumsOf(const MatmulSpec &spec, int64_t splitK, bool promotes,
+            TensorCoreInstruction instruction) {
+    std::optional<int64_t> typeA = TensorCoreSums::getType(spec.a.elementType);
+    std::optional<int64_t> typeB = TensorCoreSums::getType(spec.b.elementType);
+    if (!typeA || !typeB)
+      return std::nullopt;
+    return TensorCoreSums{*typeA, *typeB,   spec.a.getElementsOf(kRowBytes),
+                          splitK, promotes, instruction};
+  }
+
   /// Before any work goes into the kernel: its first element would tell.
   static LogicalResult checkEpilogues(const MatmulSpec &spec,
                                       std::string &reason) {

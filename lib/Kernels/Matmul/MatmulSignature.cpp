@@ -100,9 +100,7 @@ void SignatureBuilder::addOperandMap(StringRef name, const OperandTile &tile) {
 
 void SignatureBuilder::addRestMap(StringRef name, const OperandTile &tile) {
   std::optional<std::string> own = getName(name);
-  // Rows of groups begin anywhere.
-  bool beginsAnywhere = name == "a" && spec.grouping == Grouping::Rows;
-  if (!own || beginsAnywhere || !tile.canTakeRest())
+  if (!own || !endsWithTensor(spec, name) || !tile.canTakeRest())
     return;
   SmallVector<int64_t> box = tile.getBox();
   if (spec.hasBatch(name))

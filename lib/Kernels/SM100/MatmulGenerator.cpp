@@ -53,13 +53,20 @@ public:
     return KernelGenerator::select(spec, target, reason);
   }
 
+  /// Each element of the result is summed in tensor memory, along all of its
+  /// part of K, whoever issues the instructions, and in which block its row is.
+  /// Tiles, stages, pairs of blocks and swapped operands change no bits.
+  /// Promoted are K blocks whose factors the tensor core does not multiply, and
+  /// nothing else.
   std::optional<TensorCoreSums>
   getSums(const KernelSpec &spec,
           KernelConfigAttrInterface config) const override {
     auto gemm = dyn_cast<GemmConfigAttr>(config);
     if (!gemm)
       return std::nullopt;
-    return getMatmulSums(cast<MatmulSpec>(spec), gemm);
+    const auto &matmul = cast<MatmulSpec>(spec);
+    return getSumsOf(matmul, gemm.getSplitK(), promotesSums(matmul),
+                     TensorCoreInstruction::TCGen05);
   }
 
   std::string getRemark(const KernelSpec &spec,

@@ -32,10 +32,6 @@ double getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
 std::string describePromotion(const MatmulSpec &spec, GemmConfigAttr config,
                               GPUTargetAttr target);
 
-/// How the kernel adds up products; nothing of types that are not multiplied.
-std::optional<TensorCoreSums> getMatmulSums(const MatmulSpec &spec,
-                                            GemmConfigAttr config);
-
 /// The kernel as the function `name`.
 FailureOr<LLVM::LLVMFuncOp> buildMatmul(OpBuilder &builder, Location loc,
                                         const MatmulSpec &spec,

@@ -55,13 +55,18 @@ public:
     return KernelConfigAttrInterface(*config);
   }
 
+  /// Tiles, stages, clusters and schedules change no bits: each element of the
+  /// result is summed by one warpgroup, along K.
   std::optional<TensorCoreSums>
   getSums(const KernelSpec &spec,
           KernelConfigAttrInterface config) const override {
     auto gemm = dyn_cast<GemmConfigAttr>(config);
     if (!gemm)
       return std::nullopt;
-    return getMatmulSums(cast<MatmulSpec>(spec), gemm);
+    const auto &matmul = cast<MatmulSpec>(spec);
+    return getSumsOf(matmul, gemm.getSplitK(),
+                     matmul.accumulate == Accumulate::Promote,
+                     TensorCoreInstruction::WGMMA);
   }
 
   FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,

@@ -37,10 +37,6 @@ double getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
 GemmEpilogue getMatmulEpilogue(const MatmulSpec &spec, int64_t waves,
                                int64_t cols, bool storesInBulk);
 
-/// How the kernel adds up products; nothing of types that are not multiplied.
-std::optional<TensorCoreSums> getMatmulSums(const MatmulSpec &spec,
-                                            GemmConfigAttr config);
-
 /// Builds the kernel; see KernelGenerator::build.
 FailureOr<LLVM::LLVMFuncOp> buildMatmul(OpBuilder &builder, Location loc,
                                         const MatmulSpec &spec,

@@ -57,9 +57,8 @@ static SmallVector<SharedOperand> getOperands(const MatmulContext &kernel,
     };
     const OperandTile &part = ofRows ? layout.rows : layout.colsPart;
     int64_t offset = ofRows ? layout.offsetRows : layout.offsetCols;
-    // Rows of a group begin anywhere, and other groups' are behind them.
     Value end;
-    if (skipsZeros && (!isA || kernel.spec.grouping != Grouping::Rows))
+    if (skipsZeros && endsWithTensor(kernel.spec, name))
       end = kernel.getParam(tile, isA ? "m" : "n");
     operands.push_back(
         SharedOperand{getMap(".map"), &part, isA ? tile.m : tile.n,

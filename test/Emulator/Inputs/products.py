@@ -32,8 +32,8 @@ PROMOTE = [config(128, 128), config(64, 64, consumers=1, overlap="true"),
            config(16, 64, consumers=1, swap_ab="true", store="direct"), config(128, 64, store="direct", cluster=2)]
 # Of groups of K.
 OF_K = [config(128, 128), config(64, 64, consumers=1), config(128, 48, cluster=2),
-        config(64, 48, cluster_cols=2, consumers=1), config(128, 64, store="direct"), config(16, 128, consumers=2, swap_ab="true", store="direct"),
-        config(192, 48, consumers=3)]
+        config(64, 48, cluster_cols=2, consumers=1), config(128, 64, store="direct"),
+        config(16, 128, consumers=2, swap_ab="true", store="direct"), config(192, 48, consumers=3)]
 
 
 def tensor(shape, element):
