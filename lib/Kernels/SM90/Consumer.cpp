@@ -10,6 +10,7 @@
 #include "../Blocks/Epilogue.h"
 #include "../Blocks/SplitK.h"
 #include "../Blocks/TileStore.h"
+#include "../Matmul/ClearRows.h"
 #include "../Matmul/MatmulEpilogue.h"
 #include "Accumulate.h"
 
@@ -41,11 +42,6 @@ private:
   /// Element by element, or two by two, what of a wave is in the result.
   void storeDirectly(const Tile &tile, const Fragment &fragment, bool inPairs,
                      PackedAt packedAt);
-  /// Zeros for rows of no group.
-  void clearRows(const GroupTable &table);
-  /// Zeros for rows from `begin` on, of the result that `batch` numbers if it
-  /// is not null.
-  void clearRowsFrom(Value begin, Value batch);
 
   const MatmulContext &kernel;
   const TileScheduler &scheduler;
@@ -157,7 +153,10 @@ void Consumer::build(Ring ring) {
          });
   if (const auto &groups = scheduler.getGroups();
       groups && groups->ofRows && !spec.leavesRest)
-    clearRows(groups->table);
+    clearRows(kernel, groups->table,
+              RowClearer{kernel.thread, config.getConsumers() * 128,
+                         NVVM::GridDimXOp::create(b, b.getI32Type()),
+                         /*inBulk=*/bulkStore.has_value()});
   if (bulkStore)
     bulkStore->finish();
   if (spec.amax && !spec.isGroup())
@@ -268,50 +267,6 @@ void Consumer::storeDirectly(const Tile &tile, const Fragment &fragment,
                   kernel.getParam(tile, "n"),
                   kernel.getParam(tile, "d", ".stride_m"), inPairs)
       .storeWave(kernel.getResult(tile), fragment, packedAt);
-}
-
-void Consumer::clearRows(const GroupTable &table) {
-  Value groups = b.i32(table.getNumGroups());
-  if (!table.isCounted())
-    return clearRowsFrom(table.getBegin(groups), /*batch=*/Value());
-  b.loopRolled(b.i32(0), groups, b.i32(1), {},
-               [&](Value group, ValueRange) -> SmallVector<Value> {
-                 clearRowsFrom(table.getEnd(group), group);
-                 return {};
-               });
-}
-
-void Consumer::clearRowsFrom(Value begin, Value batch) {
-  // Rows that are stored in bulk are multiples of 16 bytes, and begin at them.
-  int64_t width = spec.resultType.getIntOrFloatBitWidth();
-  int64_t together = config.getStore() == GemmStore::TMA ? 128 / width : 1;
-  Type bits = b.getIntegerType(width);
-  Type stored = bits;
-  TypedAttr zeros = b.getIntegerAttr(bits, 0);
-  if (together > 1) {
-    auto words = VectorType::get({4}, b.getI32Type());
-    stored = words;
-    zeros = DenseElementsAttr::get(words, b.getI32IntegerAttr(0).getValue());
-  }
-  Value zero = arith::ConstantOp::create(b, stored, zeros);
-  Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
-  Value blocks = NVVM::GridDimXOp::create(b, b.getI32Type());
-  Value d = kernel.getParam("d.ptr"), stride = kernel.getParam("d.stride_m");
-  if (batch)
-    d = b.element(d, b.mul(b.widen(batch), kernel.getParam("d.stride_batch")),
-                  bits);
-  b.loopRolled(b.add(begin, block), kernel.getParam("m"), blocks, {},
-               [&](Value row, ValueRange) -> SmallVector<Value> {
-                 Value first = b.element(d, b.mul(b.widen(row), stride), bits);
-                 b.loopRolled(
-                     b.mul(kernel.thread, together), kernel.getParam("n"),
-                     b.i32(config.getConsumers() * 128 * together), {},
-                     [&](Value col, ValueRange) -> SmallVector<Value> {
-                       b.store(zero, b.element(first, b.widen(col), bits));
-                       return {};
-                     });
-                 return {};
-               });
 }
 
 void fp8::buildConsumer(const MatmulContext &kernel,

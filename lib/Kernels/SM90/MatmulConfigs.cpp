@@ -10,6 +10,7 @@
 
 #include "MatmulConfigs.h"
 #include "../Blocks/GroupTable.h"
+#include "../Matmul/RowGroups.h"
 
 #include <array>
 #include <cmath>
@@ -18,10 +19,6 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-
-/// By how much groups of rows differ from the mean, of which only that is known
-/// before a program runs.
-static constexpr double kGroupSpread = 0.3;
 
 /// Rows of A beyond which swapped operands are the exception.
 static constexpr int64_t kFewestOfMany = 512;
@@ -58,11 +55,9 @@ MatmulConfigs::MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target)
   batch = std::max<int64_t>(known.batch, 1);
   // Of a group; of all together, as without counts.
   int64_t &counted = spec.grouping == Grouping::K ? k : m;
-  int64_t room = counted, expected = counted;
+  int64_t room = counted;
   if (spec.counted) {
-    if (!ShapedType::isDynamic(spec.expectedCount))
-      expected = std::clamp<int64_t>(spec.expectedCount, 1, room);
-    counted = expected * spec.groups;
+    counted = getExpectedTokens(spec, room);
     ms = {m};
   }
   if (spec.grouping == Grouping::K) {
@@ -70,19 +65,20 @@ MatmulConfigs::MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target)
     k = llvm::divideCeil(k, batch);
   } else if (spec.grouping == Grouping::Rows && spec.groups > 1) {
     groupsOfRows = spec.groups;
-    ms = {getRowsOfGroup(1 - kGroupSpread), getRowsOfGroup(1 + kGroupSpread)};
+    RowGroups rowGroups{m, groupsOfRows};
+    ms = {rowGroups.getRows(1 - RowGroups::kSpread), rowGroups.getMost()};
   }
   kBlocks = llvm::divideCeil(k * spec.a.getElementBytes(), kRowBytes);
   resultBytes = spec.resultType.getIntOrFloatBitWidth() / 8;
   storesInBulk = spec.canStoreInBulk();
   if (spec.counted && spec.grouping == Grouping::Rows)
-    addCases(expected, room);
+    addCases(m / spec.groups, room);
 }
 
 void MatmulConfigs::addCases(int64_t expected, int64_t room) {
   SmallVector<int64_t> counts;
   for (int64_t i = 0; i < kCounts; ++i) {
-    double share = 1 + kGroupSpread * (2.0 * i / (kCounts - 1) - 1);
+    double share = 1 + RowGroups::kSpread * (2.0 * i / (kCounts - 1) - 1);
     int64_t count = std::llround(share * double(expected));
     counts.push_back(std::clamp<int64_t>(count, 1, room));
   }
@@ -114,10 +110,6 @@ void MatmulConfigs::addCases(int64_t expected, int64_t room) {
   cases = std::move(all);
 }
 
-int64_t MatmulConfigs::getRowsOfGroup(double share) const {
-  return std::max<int64_t>(std::llround(share * double(m) / groupsOfRows), 1);
-}
-
 double MatmulConfigs::countTilesOfGroups(int64_t width) const {
   if (!groupsOfCounts.empty()) {
     int64_t tiles = 0;
@@ -125,10 +117,7 @@ double MatmulConfigs::countTilesOfGroups(int64_t width) const {
       tiles += groups * llvm::divideCeil(count, width);
     return tiles;
   }
-  // Unequal groups end anywhere in a tile.
-  double mean = double(m) / groupsOfRows;
-  bool isOne = getRowsOfGroup(1 + kGroupSpread) <= width;
-  return groupsOfRows * (isOne ? 1 : std::max(mean / width, 0.5) + 0.5);
+  return RowGroups{m, groupsOfRows}.countTiles(width);
 }
 
 //===----------------------------------------------------------------------===//

@@ -33,8 +33,6 @@ private:
   SmallVector<TileConfig> getConfigs() const;
   GemmConfigAttr getAttr(const TileConfig &config) const;
   static int64_t countTiles(ArrayRef<int64_t> extents, int64_t width);
-  /// Rows of a group that has such a share of the mean.
-  int64_t getRowsOfGroup(double share) const;
   /// What rows of groups may turn out to be that have room for `room` each.
   void addCases(int64_t expected, int64_t room);
   /// The tiles that all groups of rows have, or may be expected to have.
