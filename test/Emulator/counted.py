@@ -1,4 +1,5 @@
 # RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s %fp8_tools
+# RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s %fp8_tools --target=sm_100a
 # REQUIRES: linker
 # UNSUPPORTED: sanitizers
 """Runs kernels of fp8.grouped_matmul with counts on the emulator, with all that it can look for, and compares them with
@@ -12,9 +13,11 @@ import sys
 
 import numpy as np
 
-from products import FAST, OF_K, PROMOTE, RESULTS, Operand, check, choose, compare, config, make_parser, run, spoil, tensor
+from products import (FAST, OF_K, PROMOTE, REGISTERS, RESULTS, TENSOR_CORE, Operand, check_target, choose, compare, config,
+                      run, spoil, tensor)
 
 GROUPS, M, N, K = 5, 208, 144, 272
+MICRO_K = 384  # With factors that tensor cores multiply.
 COUNTS = [[64, 128, 1, 0, M], [37, 200, 130, 63, 65], [0] * GROUPS, [M] * GROUPS, [1000, -1, 5, 0, 127]]
 
 # What is counted, elements of A and B, blocks of their factors, accumulation, result, layout,
@@ -41,12 +44,21 @@ KINDS = {
     "k_plain": ("k", "bf16", "bf16", None, None, "fast", "f32", "nt", OF_K[:3]),
     "k_plain_tn": ("k", "bf16", "bf16", None, None, "fast", "bf16", "tn", OF_K),
 }
+BLACKWELL = {name: (*KINDS[name][:8], configs, *KINDS[name][9:]) for name, configs in {
+    "tensor_fast": TENSOR_CORE, "expert_fast": TENSOR_CORE[:4], "tensor_promote": TENSOR_CORE[:3], "row_fast": TENSOR_CORE,
+    "block": REGISTERS, "block_stored": REGISTERS, "plain": TENSOR_CORE[:7], "plain_tn": TENSOR_CORE, "rest": REGISTERS[:2],
+    "epilogue": TENSOR_CORE}.items()}
+BLACKWELL["tn"] = ("m", "f8E4M3FN", "f8E5M2", "*", ("*", "*"), "fast", "bf16", "tn", TENSOR_CORE)
+BLACKWELL["tiles"] = ("m", "f8E4M3FN", "f8E5M2", ("128", "128"), ("1", "128"), "promote", "bf16", "nt", REGISTERS)
+BLACKWELL["micro"] = ("m", "f8E4M3FN", "f8E5M2", ("1", "32"), ("1", "32"), "promote", "f32", "nt", TENSOR_CORE)
+TARGETS = {"sm_90a": KINDS, "sm_100a": BLACKWELL}
 
 
 def run_kind(name, kind, args):
     counted, element_a, element_b, block_a, block_b, accumulate, result, layout, configs, *more = kind
     rng = np.random.default_rng(1)
-    shape_a, shape_b, shape_d = (((GROUPS, M, K), (GROUPS, N, K), (GROUPS, M, N)) if counted == "m" else
+    k = MICRO_K if name == "micro" else K
+    shape_a, shape_b, shape_d = (((GROUPS, M, k), (GROUPS, N, k), (GROUPS, M, N)) if counted == "m" else
                                  ((GROUPS, N, M), (GROUPS, K, M), (GROUPS, N, K)))
     # The dimension of a group's that is counted.
     of_a, of_b = (0, None) if counted == "m" else (1, 1)
@@ -86,7 +98,7 @@ def run_kind(name, kind, args):
     for i, (config_text, o) in enumerate(cases):
         body += (f"  %r{i} = fp8.grouped_matmul %a{o}, %b{o} {'counts' if counted == 'm' else 'counts_k'}(%c{o} : {type_c})"
                  f"{flags}{region} {{fp8_gpu.config = {config_text}}} : {', '.join(types)} -> {type_d}\n")
-    results = run(args.tools, "sm_90a", arguments, body, [(f"%r{i}", type_d) for i in range(len(cases))], arrays)
+    results = run(args.tools, args.target, arguments, body, [(f"%r{i}", type_d) for i in range(len(cases))], arrays)
     failures = 0
     for (config_text, o), actual in zip(cases, results, strict=True):
         a, b = values[o]
@@ -105,4 +117,4 @@ def run_kind(name, kind, args):
 
 
 if __name__ == "__main__":
-    sys.exit(check(KINDS, make_parser().parse_args(), run_kind))
+    sys.exit(check_target(TARGETS, run_kind))

@@ -1,4 +1,5 @@
 # RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s %fp8_tools
+# RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s %fp8_tools --target=sm_100a
 # REQUIRES: linker
 # UNSUPPORTED: sanitizers
 """Runs kernels of fp8.grouped_matmul on the emulator, with all that it can look for, and compares them with numpy,
@@ -12,9 +13,11 @@ import sys
 
 import numpy as np
 
-from products import FAST, OF_K, PROMOTE, RESULTS, Operand, check, choose, compare, config, make_parser, run, spoil, tensor
+from products import (FAST, OF_K, PROMOTE, REGISTERS, RESULTS, TENSOR_CORE, Operand, check_target, choose, compare, config,
+                      run, spoil, tensor)
 
 GROUPS, T, N, K = 5, 224, 144, 272
+MICRO_K = 384  # With factors that tensor cores multiply.
 USED = 208  # Tokens, at most.
 OFFSETS = [[0, 64, 64, 192, 193, USED], [0, 0, 37, 100, 101, 190], [0, 0, 0, 0, 0, 0], [0, *[USED] * 5],
            [0, 1, 130, 131, 140, USED]]
@@ -40,6 +43,14 @@ KINDS = {
     "k_plain": ("k", "bf16", "bf16", None, None, "fast", "f32", "nt", OF_K),
     "k_plain_tn": ("k", "bf16", "bf16", None, None, "fast", "bf16", "tn", OF_K),
 }
+BLACKWELL = {name: (*KINDS[name][:-1], configs) for name, configs in {
+    "tensor_fast": TENSOR_CORE, "tensor_promote": TENSOR_CORE[:1], "expert_fast": TENSOR_CORE[:4], "row_fast": TENSOR_CORE,
+    "row_promote": TENSOR_CORE[3:7], "block": REGISTERS, "block_stored": REGISTERS, "plain": TENSOR_CORE,
+    "plain_nn": TENSOR_CORE[:4]}.items()}
+BLACKWELL["nn"] = ("rows", "f8E4M3FN", "f8E5M2", ("1", "*"), ("*", "*"), "fast", "bf16", "nn", TENSOR_CORE[:7])
+BLACKWELL["micro"] = ("rows", "f8E4M3FN", "f8E5M2", ("1", "32"), ("1", "32"), "promote", "bf16", "nt", TENSOR_CORE)
+BLACKWELL["plain_f16"] = ("rows", "f16", "f16", None, None, "fast", "f32", "nt", TENSOR_CORE[1:7])
+TARGETS = {"sm_90a": KINDS, "sm_100a": BLACKWELL}
 
 
 def run_kind(name, kind, args):
@@ -47,7 +58,8 @@ def run_kind(name, kind, args):
     rng = np.random.default_rng(1)
     # With the dimension of tokens.
     if what == "rows":
-        shape_a, tokens_a, shape_b, tokens_b, shape_d = (T, K), 0, (GROUPS, N, K), None, (T, N)
+        k = MICRO_K if name == "micro" else K
+        shape_a, tokens_a, shape_b, tokens_b, shape_d = (T, k), 0, (GROUPS, N, k), None, (T, N)
     else:
         shape_a, tokens_a, shape_b, tokens_b, shape_d = (N, T), 1, (K, T), 1, (GROUPS, N, K)
     flags = (" transpose_a" if layout[0] == "t" else "") + (" transpose_b" if layout[1] == "n" else "")
@@ -74,7 +86,7 @@ def run_kind(name, kind, args):
     for i, (config_text, o) in enumerate(cases):
         body += (f"  %r{i} = fp8.grouped_matmul %a, %b offsets(%o{o} : {type_o}){flags} {{fp8_gpu.config = {config_text}}}"
                  f" : {', '.join(types)} -> {type_d}\n")
-    results = run(args.tools, "sm_90a", arguments, body, [(f"%r{i}", type_d) for i in range(len(cases))], arrays)
+    results = run(args.tools, args.target, arguments, body, [(f"%r{i}", type_d) for i in range(len(cases))], arrays)
     failures = 0
     for (config_text, o), actual in zip(cases, results, strict=True):
         expected = np.zeros(shape_d, np.float32)
@@ -88,4 +100,4 @@ def run_kind(name, kind, args):
 
 
 if __name__ == "__main__":
-    sys.exit(check(KINDS, make_parser().parse_args(), run_kind))
+    sys.exit(check_target(TARGETS, run_kind))

@@ -16,6 +16,26 @@ using namespace mlir::fp8;
 /// Of the widest slab.
 static constexpr int64_t kBufferRowBytes = 128;
 
+/// Pairs of elements of so many bytes that are 16.
+static size_t getPairsTogether(int64_t elementBytes) {
+  return static_cast<size_t>(8 / elementBytes);
+}
+
+/// These, as four words.
+static Value packWords(KernelBuilder &b, ValueRange pairs,
+                       int64_t elementBytes) {
+  auto type = VectorType::get({static_cast<int64_t>(pairs.size())},
+                              b.getIntegerType(16 * elementBytes));
+  Value chunk = LLVM::UndefOp::create(b, type);
+  for (auto [i, pair] : llvm::enumerate(pairs)) {
+    if (isa<VectorType>(pair.getType()))
+      pair = LLVM::BitcastOp::create(b, b.getI64Type(), pair);
+    chunk = LLVM::InsertElementOp::create(b, chunk, pair, b.i32(i));
+  }
+  return LLVM::BitcastOp::create(b, VectorType::get({4}, b.getI32Type()),
+                                 chunk);
+}
+
 BulkTileStore::BulkTileStore(KernelBuilder &b, Shape shape,
                              const FragmentLayout &layout, Value base,
                              Value staging, Value barrierId, Value isFirstWarp)
@@ -125,23 +145,13 @@ void BulkTileStore::writeMatrices(Value buffer, Value thread,
 
 void BulkTileStore::writeRow(Value buffer, Value thread,
                              ArrayRef<Value> packed) {
-  // Four words, of which a pair is a half, one or two.
-  size_t pairs = static_cast<size_t>(8 / shape.elementBytes);
-  Type words = VectorType::get({4}, b.getI32Type());
+  size_t pairs = getPairsTogether(shape.elementBytes);
   for (size_t first = 0; first < packed.size(); first += pairs) {
-    auto type = VectorType::get({static_cast<int64_t>(pairs)},
-                                b.getIntegerType(16 * shape.elementBytes));
-    Value chunk = LLVM::UndefOp::create(b, type);
-    for (size_t i = 0; i < pairs; ++i) {
-      Value pair = packed[first + i];
-      if (isa<VectorType>(pair.getType()))
-        pair = LLVM::BitcastOp::create(b, b.getI64Type(), pair);
-      chunk = LLVM::InsertElementOp::create(b, chunk, pair, b.i32(i));
-    }
     auto number = static_cast<int64_t>(first / pairs);
-    LLVM::StoreOp::create(b, LLVM::BitcastOp::create(b, words, chunk),
-                          b.offset(buffer, getSwizzled(thread, b.i32(number))),
-                          /*alignment=*/16);
+    LLVM::StoreOp::create(
+        b, packWords(b, packed.slice(first, pairs), shape.elementBytes),
+        b.offset(buffer, getSwizzled(thread, b.i32(number))),
+        /*alignment=*/16);
   }
 }
 
@@ -178,8 +188,30 @@ std::pair<Value, Value> DirectTileStore::locate(Value result, Value indexM,
   return {b.element(result, index, elementType), inside};
 }
 
+void DirectTileStore::storeRow(Value result, const Fragment &fragment,
+                               PackedAt packedAt) {
+  int64_t bytes = elementType.getIntOrFloatBitWidth() / 8;
+  size_t together = getPairsTogether(bytes);
+  for (size_t first = 0; first < layout.pairs.size(); first += together) {
+    SmallVector<Value> packed;
+    for (size_t pair = first; pair < first + together; ++pair)
+      packed.push_back(packedAt(pair));
+    Value words = packWords(b, packed, bytes);
+    const FragmentLayout::Place &place = layout.pairs[first];
+    auto [address, inside] =
+        locate(result, fragment.getRow(b, layout, place.row),
+               fragment.getCol(b, place.col, 0));
+    SmallVector<Value> operands{address};
+    for (int64_t i = 0; i < 4; ++i)
+      operands.push_back(LLVM::ExtractElementOp::create(b, words, b.i32(i)));
+    b.ptx("st.global.v4.b32 [$0], {$1, $2, $3, $4};", operands, inside);
+  }
+}
+
 void DirectTileStore::storeWave(Value result, const Fragment &fragment,
                                 PackedAt packedAt) {
+  if (inPairs && layout.lanesPerRow == 1)
+    return storeRow(result, fragment, packedAt);
   int64_t width = elementType.getIntOrFloatBitWidth();
   // PTX has no 8-bit registers: a 16-bit one stands in.
   auto getCode = [](int64_t width) {

@@ -73,7 +73,7 @@ private:
 class DirectTileStore {
 public:
   /// `inPairs` promises that neighbours along N, which are not swapped, can be
-  /// stored together.
+  /// stored together: two, or 16 bytes of a thread that has a row to itself.
   DirectTileStore(KernelBuilder &b, Type elementType,
                   const FragmentLayout &layout, Value m, Value n, Value strideM,
                   bool inPairs = false)
@@ -84,6 +84,8 @@ public:
   void storeWave(Value result, const Fragment &fragment, PackedAt packedAt);
 
 private:
+  /// 16 bytes at once.
+  void storeRow(Value result, const Fragment &fragment, PackedAt packedAt);
   /// The address of a row's element, and whether it is in the result.
   std::pair<Value, Value> locate(Value result, Value indexM, Value indexN);
 

@@ -9,6 +9,7 @@
 #include "../Blocks/Hazards.h"
 #include "../Blocks/SplitK.h"
 #include "../Blocks/TileStore.h"
+#include "../Matmul/ClearRows.h"
 #include "../Matmul/MatmulEpilogue.h"
 #include "Roles.h"
 #include "Tcgen05.h"
@@ -30,6 +31,10 @@ private:
   void storeChunk(Epilogue &epilogue, BulkTileStore *bulkStore,
                   const Tile &tile, Value firstCol, Value number,
                   ValueRange sums);
+  /// What of a chunk is in the result, by its elements or, `inPairs`, by 16
+  /// bytes.
+  void storeDirectly(const Tile &tile, const Fragment &fragment, bool inPairs,
+                     PackedAt packedAt);
 
   const MatmulContext &kernel;
   KernelBuilder &b;
@@ -94,6 +99,9 @@ void Finisher::build(const TileScheduler &scheduler) {
   b.loop(first, scheduler.getCount(), scheduler.getStride(), sums->begin(),
          [&](Value item, ValueRange carried) {
            Tile tile = scheduler.getTile(b, item);
+           // It decides about branches.
+           if (tile.rowEnd)
+             tile.rowEnd = b.uniform(tile.rowEnd);
            kernel.setSources(epilogue, tile);
            auto finish = [&](Value firstCol, Value number, ValueRange sums) {
              auto storeSums = [&](ValueRange sums) {
@@ -114,6 +122,12 @@ void Finisher::build(const TileScheduler &scheduler) {
            }
            return next;
          });
+  if (const auto &groups = scheduler.getGroups(); groups && !spec.leavesRest)
+    clearRows(kernel, groups->table,
+              RowClearer{b.sub(kernel.thread, b.i32(kFirstFinisher * 32)),
+                         config.getFinishers() * 128,
+                         b.mul(scheduler.getStride(), config.getBlocks()),
+                         /*inBulk=*/bulkStore.has_value()});
   if (bulkStore)
     bulkStore->finish();
   if (spec.amax && !spec.isGroup())
@@ -141,17 +155,40 @@ void Finisher::storeChunk(Epilogue &epilogue, BulkTileStore *bulkStore,
   };
   if (bulkStore) {
     SmallVector<Value> origin{b.add(tile.n, firstCol), tile.m};
-    if (spec.batched)
+    if (spec.hasBatch("d"))
       origin.push_back(tile.batch);
-    bulkStore->storeWave(kernel.getParam(tile, "d", ".map"), number, inGroup,
-                         origin, packedAt);
+    auto storeInBulk = [&](PackedAt packedAt) {
+      bulkStore->storeWave(kernel.getParam(tile, "d", ".map"), number, inGroup,
+                           origin, packedAt);
+    };
+    if (!tile.rowEnd) {
+      storeInBulk(packedAt);
+    } else {
+      // Rows beyond the group's are another one's.
+      SmallVector<Value> packed;
+      for (size_t pair = 0; pair < fragments.pairs.size(); ++pair)
+        packed.push_back(packedAt(pair));
+      auto takePacked = [&](int64_t pair) { return packed[pair]; };
+      b.ifThenElse(
+          b.less(tile.rowEnd, b.add(tile.m, 128)),
+          [&] {
+            bulkStore->skipWave();
+            storeDirectly(tile, fragment, /*inPairs=*/true, takePacked);
+          },
+          [&] { storeInBulk(takePacked); });
+    }
   } else {
-    DirectTileStore(b, spec.resultType, fragments, kernel.getParam(tile, "m"),
-                    kernel.getParam(tile, "n"),
-                    kernel.getParam(tile, "d", ".stride_m"))
-        .storeWave(kernel.getResult(tile), fragment, packedAt);
+    storeDirectly(tile, fragment, /*inPairs=*/false, packedAt);
   }
   epilogue.endWave();
+}
+
+void Finisher::storeDirectly(const Tile &tile, const Fragment &fragment,
+                             bool inPairs, PackedAt packedAt) {
+  DirectTileStore(b, spec.resultType, fragments, kernel.getParam(tile, "m"),
+                  kernel.getParam(tile, "n"),
+                  kernel.getParam(tile, "d", ".stride_m"), inPairs)
+      .storeWave(kernel.getResult(tile), fragment, packedAt);
 }
 
 void sm100::buildFinisher(const MatmulContext &kernel,

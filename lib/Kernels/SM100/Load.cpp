@@ -20,25 +20,27 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   bool swapped = kernel.config.getSwapAb();
-  Value batch = kernel.spec.batched ? tile.batch : Value();
-  auto copy = [&](Value map, const OperandTile &part, Value origin,
-                  int64_t offset, int64_t stride) {
+  auto copy = [&](StringRef name, Value map, const OperandTile &part,
+                  Value origin, int64_t offset, int64_t stride) {
     copyOperand(b, kernel.shared,
-                SharedOperand{map, &part, origin, batch, offset, stride,
-                              /*rank=*/Value(), /*blocks=*/Value()},
+                SharedOperand{map, &part, origin,
+                              kernel.spec.hasBatch(name) ? tile.batch : Value(),
+                              offset, stride, /*rank=*/Value(),
+                              /*blocks=*/Value()},
                 slot);
   };
   Value rows = swapped ? tile.n : tile.m, cols = swapped ? tile.m : tile.n;
   // The tile's rows are this block's own; its columns are both blocks'.
   if (kernel.rank)
     cols = b.add(cols, b.mul(kernel.rank, kernel.config.getBlockCols()));
-  copy(kernel.getParam(tile, kernel.getRowName(), ".map"), layout.rows, rows,
+  StringRef ofRows = kernel.getRowName(), ofCols = kernel.getColName();
+  copy(ofRows, kernel.getParam(tile, ofRows, ".map"), layout.rows, rows,
        layout.offsetRows, layout.rows.getBytes());
-  copy(kernel.getParam(tile, kernel.getColName(), ".map"), layout.colsPart,
-       cols, layout.offsetCols, layout.cols.getBytes());
+  copy(ofCols, kernel.getParam(tile, ofCols, ".map"), layout.colsPart, cols,
+       layout.offsetCols, layout.cols.getBytes());
   if (kernel.spec.isPair())
-    copy(kernel.getParam(getNameOfResult("b", 1) + ".map"), layout.colsPart,
-         cols, layout.offsetCols + layout.colsPart.getBytes(),
+    copy(ofCols, kernel.getParam(getNameOfResult("b", 1) + ".map"),
+         layout.colsPart, cols, layout.offsetCols + layout.colsPart.getBytes(),
          layout.cols.getBytes());
 }
 
@@ -72,15 +74,15 @@ struct FactorCopy {
 /// tile's row `offset`: up to `count` of them, all for 0. `row` is the lane's
 /// first one of the tile.
 static FactorRows getFactorRows(const MatmulContext &kernel, const Tile &tile,
-                                const std::string &name, Value extent,
-                                Value start, Value row, Value step,
-                                int64_t offset, int64_t count) {
+                                const std::string &name, bool isBatched,
+                                Value extent, Value start, Value row,
+                                Value step, int64_t offset, int64_t count) {
   KernelBuilder &b = kernel.b;
   Value stride = kernel.getParam(tile, name, ".stride_row");
   // That of a second half may be before the first row.
   Value index = b.add(b.widen(start), b.sub(b.widen(row), b.i64(offset)));
   index = b.mul(index, stride);
-  if (kernel.spec.batched)
+  if (isBatched)
     index = b.add(index, b.mul(b.widen(tile.batch),
                                kernel.getParam(tile, name, ".stride_batch")));
   index = b.add(index, b.widen(b.mul(step, 4)));
@@ -119,7 +121,7 @@ static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
   copy.place =
       b.add(place, ofRows ? layout.offsetRowFactors : layout.offsetColFactors);
   auto getRows = [&](const std::string &of, int64_t offset, int64_t most) {
-    return getFactorRows(kernel, tile, of,
+    return getFactorRows(kernel, tile, of, kernel.spec.hasBatch(name),
                          kernel.getParam(tile, ofA ? "m" : "n"),
                          ofA ? tile.m : tile.n, row, step, offset, most);
   };

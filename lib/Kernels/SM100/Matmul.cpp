@@ -102,55 +102,87 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
   Ring scales(b, kernel.shared, layout.offsetScaleRing, layout.scaleSlots,
               alone);
   beginBlock(kernel, target, ring, accumulators, scales);
+  std::optional<TileScheduler::Groups> groups;
+  if (kernel.spec.isGrouped()) {
+    groups.emplace(TileScheduler::Groups{
+        GroupTable(b, kernel.spec.groups, kernel.spec.counted, kernel.shared,
+                   layout.offsetGroups),
+        /*ofRows=*/true});
+    groups->table.build(kernel.getParam("bounds.ptr"), kernel.getParam("m"),
+                        config.getTileM(), kernel.thread, layout.threads);
+  }
   int64_t tileM = config.getTileM();
   int64_t tileN = kernel.spec.getResultCols(config.getTileN());
   bool swapped = config.getSwapAb();
-  TileScheduler scheduler(
-      b,
-      TileScheduler::Shape{swapped ? tileM : config.getBlockRows(),
-                           swapped ? config.getBlockRows() : tileN, tileM,
-                           tileN, config.getGroup(), config.getSplitK(),
-                           layout.rows.getBlockK()},
-      kernel.getExtents(), kernel.getTileRank());
+  TileScheduler::Shape shape{swapped ? tileM : config.getBlockRows(),
+                             swapped ? config.getBlockRows() : tileN,
+                             tileM,
+                             tileN,
+                             config.getGroup(),
+                             config.getSplitK(),
+                             layout.rows.getBlockK()};
+  auto createScheduler = [&] {
+    return TileScheduler(b, shape, kernel.getExtents(), kernel.getTileRank(),
+                         groups);
+  };
+  // Sums in registers leave no room for what a table of groups says: then each
+  // role asks for itself.
+  std::optional<TileScheduler> ofAll;
+  if (!groups)
+    ofAll.emplace(createScheduler());
+  auto getScheduler = [&] { return ofAll ? *ofAll : createScheduler(); };
+  auto inWarp = [&](Value isWarp,
+                    llvm::function_ref<void(const TileScheduler &)> build) {
+    b.ifThen(isWarp, [&] { build(getScheduler()); });
+  };
+  auto inThread = [&](Value isWarp,
+                      llvm::function_ref<void(const TileScheduler &)> build) {
+    inWarp(isWarp, [&](const TileScheduler &scheduler) {
+      b.electOne([&] { build(scheduler); });
+    });
+  };
   b.ifThenElse(
       b.less(kernel.warp, b.i32(kFirstFinisher)),
       [&] {
         if (layout.otherRegisters)
           NVVM::SetMaxRegisterOp::create(b, layout.otherRegisters,
                                          NVVM::SetMaxRegisterAction::decrease);
-        b.ifThen(b.equal(kernel.warp, kLoadWarp), [&] {
-          b.electOne([&] {
-            buildLoader(kernel, scheduler, ring);
-            // Otherwise they come in as these end: had only some of them room
-            // before, the others would come late.
-            NVVM::GriddepcontrolOp::create(
-                b, NVVM::GridDepActionKind::launch_dependents);
-          });
-        });
+        inThread(b.equal(kernel.warp, kLoadWarp),
+                 [&](const TileScheduler &scheduler) {
+                   buildLoader(kernel, scheduler, ring);
+                   // Otherwise they come in as these end: had only some of them
+                   // room before, the others would come late.
+                   NVVM::GriddepcontrolOp::create(
+                       b, NVVM::GridDepActionKind::launch_dependents);
+                 });
         Value multiplies = b.equal(kernel.warp, kMultiplyWarp);
         if (kernel.rank) {
           if (kernel.spec.isMicroscaled())
-            b.ifThen(b.bitAnd(multiplies, b.equal(kernel.rank, 1)), [&] {
-              b.electOne([&] { buildFactorRelay(kernel, scheduler, ring); });
-            });
+            inThread(b.bitAnd(multiplies, b.equal(kernel.rank, 1)),
+                     [&](const TileScheduler &scheduler) {
+                       buildFactorRelay(kernel, scheduler, ring);
+                     });
           multiplies = b.bitAnd(multiplies, b.equal(kernel.rank, 0));
         }
-        b.ifThen(multiplies, [&] {
-          b.electOne(
-              [&] { buildMultiplier(kernel, scheduler, ring, accumulators); });
+        inThread(multiplies, [&](const TileScheduler &scheduler) {
+          buildMultiplier(kernel, scheduler, ring, accumulators);
         });
         if (kernel.spec.isMicroscaled())
-          b.ifThen(b.equal(kernel.warp, kFactorWarp),
-                   [&] { buildFactorLoader(kernel, scheduler, ring); });
+          inWarp(b.equal(kernel.warp, kFactorWarp),
+                 [&](const TileScheduler &scheduler) {
+                   buildFactorLoader(kernel, scheduler, ring);
+                 });
         if (layout.isPromoted())
-          b.ifThen(b.equal(kernel.warp, kFactorWarp),
-                   [&] { buildScaleLoader(kernel, scheduler, scales); });
+          inWarp(b.equal(kernel.warp, kFactorWarp),
+                 [&](const TileScheduler &scheduler) {
+                   buildScaleLoader(kernel, scheduler, scales);
+                 });
       },
       [&] {
         if (layout.finisherRegisters)
           NVVM::SetMaxRegisterOp::create(b, layout.finisherRegisters,
                                          NVVM::SetMaxRegisterAction::increase);
-        buildFinisher(kernel, scheduler, accumulators, scales);
+        buildFinisher(kernel, getScheduler(), accumulators, scales);
       });
   endBlock(kernel);
 }

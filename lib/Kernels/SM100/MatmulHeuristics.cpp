@@ -10,6 +10,8 @@
 // those that the target says, and what others have published (docs/Kernels.md,
 // "Blackwell").
 
+#include "../Blocks/GroupTable.h"
+#include "../Matmul/RowGroups.h"
 #include "MatmulGenerator.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -75,7 +77,8 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
   int64_t left = target.getSharedBytes() - kRest -
                  getScaleBytes(spec, (swapped ? tileN : tileM) / blocks,
                                swapped ? tileM : tileN, swapped) -
-                 (inBulk ? finishers * staging * 128 * kRowBytes : 0);
+                 (inBulk ? finishers * staging * 128 * kRowBytes : 0) -
+                 (spec.isGrouped() ? GroupTable::getBytes(spec.groups) : 0);
   return GemmConfigAttr::get(target.getContext(), tileM, tileN,
                              std::min(left / stageBytes, kMostStages),
                              /*group=*/swapped ? 1 : 16, splitK, swapped,
@@ -170,13 +173,35 @@ static double getPromotion(const MatmulSpec &spec, GemmConfigAttr config,
                             double(getNumAccumulators(spec, config)));
 }
 
+namespace {
+/// Tiles; rows of the result, and those of A that are loaded; matrices of B,
+/// and the most rows that one has.
+struct Work {
+  double tiles, rows, loaded, matrices, most;
+};
+} // namespace
+
+static Work getWork(const MatmulSpec &spec, GemmConfigAttr config) {
+  int64_t tileM = config.getTileM(), tileN = config.getTileN();
+  double rows = spec.m;
+  if (!spec.isGrouped())
+    return {double(spec.getNumTiles(tileM, tileN)), rows, rows,
+            /*matrices=*/1, /*most=*/rows};
+  RowGroups groups{getExpectedTokens(spec, spec.m), spec.groups};
+  double tilesM = groups.countTiles(tileM);
+  rows = groups.rows;
+  // What a tile loads beyond a group is another one's, or nobody's.
+  double loaded = spec.counted ? tilesM * double(tileM) : rows;
+  return {tilesM * double(llvm::divideCeil(spec.n, tileN)), rows, loaded,
+          double(groups.groups), double(groups.getMost())};
+}
+
 double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                             GPUTargetAttr target) {
   double rows = config.getBlockRows(), cols = config.getCols();
   double resultCols = spec.getResultCols(config.getCols());
-  double items =
-      double(spec.getNumTiles(config.getTileM(), config.getTileN())) *
-      config.getSplitK();
+  Work work = getWork(spec, config);
+  double items = work.tiles * double(config.getSplitK());
   double waves =
       std::ceil(items / std::floor(double(target.getMultiprocessors()) /
                                    double(config.getBlocks())));
@@ -225,17 +250,18 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
     clocks = waves * (mainLoop + std::max(0.0, finish - ahead)) +
              std::min(finish, ahead) + kFill;
   }
-  double m = spec.m, n = spec.n, k = spec.k;
+  double n = spec.n, k = spec.k;
   double total =
-      spec.batch * (spec.a.getBytesOf(m * k + n * k) +
-                    m * n * (spec.resultType.getIntOrFloatBitWidth() / 8.0));
+      spec.batch *
+      (spec.a.getBytesOf(work.loaded * k + work.matrices * n * k) +
+       work.rows * n * (spec.resultType.getIntOrFloatBitWidth() / 8.0));
   double memory = kFill + total / (target.getMemoryRate() *
                                    double(target.getMultiprocessors()));
   double cost = std::max(clocks, memory);
   if (config.getSplitK() > 1)
     cost += kReduce + kReducePart * config.getSplitK();
   // A tile of few rows, most of which do not exist, is as slow.
-  if (config.getSwapAb() && spec.m > kMostSwapped)
+  if (config.getSwapAb() && work.most > kMostSwapped)
     cost *= 2;
   return cost;
 }

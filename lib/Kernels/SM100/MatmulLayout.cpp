@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulLayout.h"
+#include "../Blocks/GroupTable.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -97,8 +98,13 @@ int64_t sm100::getScaleBytes(const MatmulSpec &spec, int64_t rows, int64_t cols,
 
 LogicalResult sm100::checkOperands(const MatmulSpec &spec,
                                    std::string &reason) {
-  if (spec.isGrouped()) {
-    reason = "expected no groups of rows or of K";
+  if (spec.grouping == Grouping::K) {
+    reason = "expected no groups of K";
+    return failure();
+  }
+  if (spec.hasAdjacentRows() && spec.a.major != Major::K) {
+    reason = "expected K to be the innermost dimension of A with groups of "
+             "rows, as bulk copies begin at multiples of 16 bytes";
     return failure();
   }
   if (spec.isBlocked() && !spec.isMicroscaled() && !promotesSums(spec)) {
@@ -184,6 +190,8 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     return fail("expected columns of both products of a pair in a tile, halves "
                 "of 16s, and all of K, but got {0}",
                 config);
+  if (spec.isGrouped() && config.getSplitK() > 1)
+    return fail("expected no parts of K with groups, but got {0}", config);
   if (config.isPaired() && spec.isPair())
     return fail("expected one block with both products of a pair, but got {0}",
                 config);
@@ -218,7 +226,7 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
                   "to 128 bytes, but got {0} elements of {1}",
                   layout.chunkCols, spec.resultType);
   }
-  layout.place(config);
+  layout.place(spec, config);
   if (layout.sharedBytes > target.getSharedBytes())
     return fail("expected up to {0} bytes of shared memory, but {1} needs {2}",
                 target.getSharedBytes(), config, layout.sharedBytes);
@@ -260,7 +268,7 @@ LogicalResult MatmulLayout::setPromotion(const MatmulSpec &spec,
   return success();
 }
 
-void MatmulLayout::place(GemmConfigAttr config) {
+void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   int64_t stages = config.getStages();
   offsetRows = 0;
   offsetCols = offsetRows + stages * rows.getBytes();
@@ -280,5 +288,7 @@ void MatmulLayout::place(GemmConfigAttr config) {
   offsetScaleRing = offsetAccumulators + getAccumulatorSlots() * 16;
   offsetMemory = offsetScaleRing + scaleSlots * 16;
   offsetFlag = offsetMemory + 4;
-  sharedBytes = offsetFlag + 4;
+  offsetGroups = offsetFlag + 4;
+  sharedBytes =
+      offsetGroups + (spec.isGrouped() ? GroupTable::getBytes(spec.groups) : 0);
 }

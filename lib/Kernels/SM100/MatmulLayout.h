@@ -55,7 +55,8 @@ struct MatmulLayout {
   bool isPromoted() const { return scaleSlots != 0; }
   int64_t offsetRows, offsetCols, offsetStaging, offsetRowFactors,
       offsetColFactors, offsetRowScales, offsetColScales, offsetRing,
-      offsetAccumulators, offsetScaleRing, offsetMemory, offsetFlag;
+      offsetAccumulators, offsetScaleRing, offsetMemory, offsetFlag,
+      offsetGroups;
   int64_t sharedBytes;
   int64_t threads;
   /// Registers of a thread that finishes tiles and of any other, where they are
@@ -93,7 +94,7 @@ private:
   LogicalResult setPromotion(const MatmulSpec &spec, GemmConfigAttr config,
                              GPUTargetAttr target, std::string &reason);
   /// Offsets, from the sizes.
-  void place(GemmConfigAttr config);
+  void place(const MatmulSpec &spec, GemmConfigAttr config);
 };
 
 /// Whether each K block's sums are multiplied by its factors and added up in

@@ -11,7 +11,9 @@ import numpy as np
 
 from fp8 import tensors
 
-CODES = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2, "bf16": ml_dtypes.bfloat16}
+CODES = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2, "bf16": ml_dtypes.bfloat16,
+         "f16": np.float16}
+FACTORS = {"f32": np.float32, "f8E8M0FNU": ml_dtypes.float8_e8m0fnu}
 RESULTS = {"bf16": ml_dtypes.bfloat16, "f32": np.float32}
 
 
@@ -36,6 +38,20 @@ OF_K = [config(128, 128), config(64, 64, consumers=1), config(128, 48, cluster=2
         config(16, 128, consumers=2, swap_ab="true", store="direct"), config(192, 48, consumers=3)]
 
 
+def blackwell(tile_m, tile_n, stages=3, **more):
+    return config(tile_m, tile_n, stages, "fp8_sm100", **more)
+
+
+# Of sm_100a: of one block and of two, by one warpgroup and by two, stored in bulk and element by element; and of what is
+# promoted in registers.
+TENSOR_CORE = [blackwell(128, 128), blackwell(128, 64, finishers=2, staging=1), blackwell(128, 48, group=1),
+               blackwell(256, 128, blocks=2), blackwell(256, 64, blocks=2, store="direct"),
+               blackwell(128, 64, store="direct", finishers=2), blackwell(16, 128, swap_ab="true", store="direct", group=1),
+               blackwell(64, 128, swap_ab="true", store="direct"), blackwell(128, 256, staging=1)]
+REGISTERS = [blackwell(128, 128, finishers=2, staging=1), blackwell(128, 64), blackwell(128, 32, store="direct"),
+             blackwell(256, 128, blocks=2, finishers=2, staging=1), blackwell(16, 128, swap_ab="true", store="direct")]
+
+
 def tensor(shape, element):
     return f"tensor<{''.join(f'{extent}x' for extent in shape)}{element}>"
 
@@ -57,9 +73,10 @@ class Operand:
         if block is None:
             self.arguments = [f"%{name}: {self.type}"]
             return
-        factors = tensor(self.get_grid(shape), "f32")
+        self.scale = "f8E8M0FNU" if "32" in self.block else "f32"
+        factors = tensor(self.get_grid(shape), self.scale)
         codes, self.type = self.type, (f"!fp8.scaled<{'x'.join(map(str, given))}x{element}, "
-                                       f"block = [{', '.join(self.block)}], scale = f32>")
+                                       f"block = [{', '.join(self.block)}], scale = {self.scale}>")
         self.arguments = [f"%{name}_codes: {codes}", f"%{name}_factors: {factors}"]
         self.is_stored = is_stored and self.block[-2:] == ["1", "128"]
         if self.is_stored:
@@ -94,7 +111,8 @@ class Operand:
             factors = (2.0 ** rng.integers(-2, 3, self.get_grid(shape))).astype(np.float32)
             if spoil:
                 spoil(factors, [None if block == "*" else int(block) for block in self.block])
-            arrays.append(factors.swapaxes(-1, -2) if self.is_stored else factors)
+            stored = factors.swapaxes(-1, -2) if self.is_stored else factors
+            arrays.append(stored.astype(FACTORS[self.scale]))
             for dim, block in enumerate(self.block):
                 if block not in ("1", "*"):
                     factors = np.repeat(factors, int(block), dim).take(range(shape[dim]), dim)
@@ -139,9 +157,12 @@ def compare(label, actual, expected):
     return int(len(wrong) > 0)
 
 
-def make_parser():
+def make_parser(targets=None):
+    """`targets` are those that --target may name, if it may: the first one else."""
     parser = argparse.ArgumentParser()
     parser.add_argument("tools")
+    if targets:
+        parser.add_argument("--target", default=next(iter(targets)), choices=list(targets))
     parser.add_argument("--kinds", nargs="*")
     parser.add_argument("--only", type=int, help="of the configs, this one")
     return parser
@@ -149,6 +170,14 @@ def make_parser():
 
 def choose(configs, args):
     return [config for i, config in enumerate(configs) if args.only in (None, i)]
+
+
+def check_target(targets, run_kind):
+    """As check, of the kinds of the target that the command line names."""
+    args = make_parser(targets).parse_args()
+    if args.target == "sm_100a":
+        os.environ["FP8_EMULATOR_ARCH"] = "100"
+    return check(targets[args.target], args, run_kind)
 
 
 def check(kinds, args, run_kind):

@@ -185,7 +185,8 @@ struct MatmulSpec : KernelSpec {
   bool hasBatch(StringRef argument) const {
     return batched || counted ||
            (grouping == Grouping::Rows &&
-            (argument == "b" || argument == "scale_b")) ||
+            (argument == "b" || argument == "scale_b" ||
+             argument == "tensor_scale_b")) ||
            (grouping == Grouping::K && argument == "d");
   }
   /// Of the argument that says where groups are.
