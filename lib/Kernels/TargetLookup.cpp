@@ -45,7 +45,8 @@ FailureOr<KernelTarget> fp8::lookupChip(ModuleOp module, StringRef chip) {
   return KernelTarget{attribute, architecture};
 }
 
-bool fp8::hasKernel(MatmulOp op, const KernelTarget &target) {
+template <typename OpTy>
+static bool hasKernelFor(OpTy op, const KernelTarget &target) {
   std::string unused;
   FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
   if (failed(spec))
@@ -54,4 +55,12 @@ bool fp8::hasKernel(MatmulOp op, const KernelTarget &target) {
       target.architecture->getGenerator(*spec, unused);
   return generator &&
          succeeded(generator->select(*spec, target.attribute, unused));
+}
+
+bool fp8::hasKernel(MatmulOp op, const KernelTarget &target) {
+  return hasKernelFor(op, target);
+}
+
+bool fp8::hasKernel(GroupedMatmulOp op, const KernelTarget &target) {
+  return hasKernelFor(op, target);
 }

@@ -30,6 +30,7 @@ FailureOr<KernelTarget> lookupChip(ModuleOp module, StringRef chip);
 
 /// Whether a kernel for `target` computes `op`.
 bool hasKernel(MatmulOp op, const KernelTarget &target);
+bool hasKernel(GroupedMatmulOp op, const KernelTarget &target);
 
 } // namespace mlir::fp8
 

@@ -115,6 +115,22 @@ func.func @odd(%a: !k, %b: !k2) -> tensor<64x80xbf16> {
   return %0 : tensor<64x80xbf16>
 }
 
+// Those of groups of rows, of which each has a matrix of its own.
+
+!we = !fp8.scaled<3x160x256xf8E4M3FN, block = [1, 128, 128], scale = f32>
+// CHECK-LABEL: func.func @grouped
+// CHECK:       linalg.generic {indexing_maps = [#[[ROWS]], #[[SAME]]]{{.*}} outs(%{{.*}} : tensor<64x8xf8E8M0FNU>)
+// CHECK:       linalg.generic {{.*}} ins(%{{.*}} : tensor<3x2x2xf32>) outs(%{{.*}} : tensor<3x160x8xf8E8M0FNU>)
+// CHECK:       fp8.grouped_matmul {{.*}} : !fp8.scaled<64x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>, !fp8.scaled<3x160x256xf8E4M3FN, block = [1, 1, 32], scale = f8E8M0FNU>
+func.func @grouped(%x: tensor<64x256xf8E4M3FN>, %w: tensor<3x160x256xf8E4M3FN>, %offsets: tensor<4xi32>) -> tensor<64x160xbf16> {
+  %two = arith.constant dense<2.0> : tensor<64x2xf32>
+  %four = arith.constant dense<4.0> : tensor<3x2x2xf32>
+  %a = fp8.assemble %x, %two : tensor<64x256xf8E4M3FN>, tensor<64x2xf32> -> !x
+  %b = fp8.assemble %w, %four : tensor<3x160x256xf8E4M3FN>, tensor<3x2x2xf32> -> !we
+  %0 = fp8.grouped_matmul %a, %b offsets(%offsets : tensor<4xi32>) : !x, !we -> tensor<64x160xbf16>
+  return %0 : tensor<64x160xbf16>
+}
+
 // What is not known to be a power of two, or not to be one of E8M0: what is
 // given, scales that are not rounded, torchao's, which may be 0 or NaN, 3, and
 // 2^-128.

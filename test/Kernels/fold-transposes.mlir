@@ -82,3 +82,23 @@ func.func @batches(%a: !o) -> tensor<4x32x32xf32> {
   %0 = fp8.matmul %t, %t accumulate = fast : !ot, !ot -> tensor<4x32x32xf32>
   return %0 : tensor<4x32x32xf32>
 }
+
+// A grouped product reads its matrices in either order, and rows of groups, which
+// begin anywhere, with K innermost alone.
+
+!e = !fp8.scaled<3x128x32xf8E4M3FN, block = [*, *, *], scale = f32>
+!et = !fp8.scaled<3x32x128xf8E4M3FN, block = [*, *, *], scale = f32>
+!xt = !fp8.scaled<128x64xf8E4M3FN, block = [*, *], scale = f32>
+// CHECK-LABEL: func.func @grouped
+// CHECK-SAME: %{{.*}}: !fp8.scaled<128x64{{.*}}>, %[[B:.*]]: !fp8.scaled<3x128x32
+// CHECK: %[[COPY:.*]] = fp8.transpose
+// CHECK-NOT: fp8.transpose
+// CHECK: fp8.grouped_matmul %[[COPY]], %[[B]] offsets(%{{.*}}) transpose_b accumulate
+// HOPPER-LABEL: func.func @grouped
+// HOPPER-COUNT-2: fp8.transpose
+func.func @grouped(%x: !xt, %w: !e, %offsets: tensor<4xi32>) -> tensor<64x32xbf16> {
+  %a = fp8.transpose %x permutation = [1, 0] : !xt
+  %t = fp8.transpose %w permutation = [0, 2, 1] : !e
+  %0 = fp8.grouped_matmul %a, %t offsets(%offsets : tensor<4xi32>) accumulate = fast : !x, !et -> tensor<64x32xbf16>
+  return %0 : tensor<64x32xbf16>
+}

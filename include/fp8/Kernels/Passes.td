@@ -188,10 +188,11 @@ def GroupMatmulsPass : Pass<"fp8-group-matmuls", "::mlir::ModuleOp"> {
 def FoldTransposesPass : Pass<"fp8-fold-transposes", "::mlir::ModuleOp"> {
   let summary = "matmuls read codes as they are where tensor cores transpose";
   let description = [{
-    A scaled `fp8.matmul` of an operand that `fp8.transpose` gives the other
-    order reads what is transposed, with `transpose_a` or `transpose_b`, if the
-    target has a kernel for it: those for Blackwell read FP8 in either order,
-    those for Hopper with K innermost alone. No copy of the codes is made then.
+    A scaled `fp8.matmul`, or `fp8.grouped_matmul`, of an operand that
+    `fp8.transpose` gives the other order reads what is transposed, with
+    `transpose_a` or `transpose_b`, if the target has a kernel for it: those for
+    Blackwell read FP8 in either order, those for Hopper with K innermost alone.
+    No copy of the codes is made then.
 
     ```mlir
     %t = fp8.transpose %w permutation = [1, 0] : ...
@@ -218,9 +219,9 @@ def FoldTransposesPass : Pass<"fp8-fold-transposes", "::mlir::ModuleOp"> {
 def FitFactorsPass : Pass<"fp8-fit-factors", "::mlir::ModuleOp"> {
   let summary = "factors become those that tensor cores multiply";
   let description = [{
-    A matmul of operands with factors of 1x128 or 128x128 in f32 reads the same
-    powers of two for each row and 32 of K in E8M0, if the target has a kernel for
-    those: tensor cores of Blackwell multiply them, while sums of each 128 of K are
+    A matmul, grouped or not, of operands with factors of 1x128 or 128x128 in
+    f32 reads the same powers of two for each row and 32 of K in E8M0, if the
+    target has a kernel for those: tensor cores of Blackwell multiply them, while sums of each 128 of K are
     taken out of them to be multiplied by the former. Factors of tiles of 32x32
     (`mxfp8`) and of 16x16 (`nvfp4`), as `weight_2d` has them, are repeated for each
     row.

@@ -38,6 +38,14 @@ struct FitFactorsPass : fp8::impl::FitFactorsPassBase<FitFactorsPass> {
     registerKernelDialects(registry);
   }
   void runOnOperation() override;
+
+private:
+  /// Fits the operands of a product, a grouped one or not, if there is a kernel
+  /// for that. `fitted` are those that are: what several products read is
+  /// fitted once.
+  template <typename OpTy>
+  void fitOperands(OpTy op, const KernelTarget &target,
+                   DenseMap<Value, Value> &fitted);
 };
 } // namespace
 
@@ -96,7 +104,8 @@ static ScaledType getFitting(ScaledType type) {
 
 /// Whether there is a kernel for operands of these types. If there is one for
 /// the op's, too, it multiplies the factors beside the tensor core.
-static bool wantsFitting(MatmulOp op, ScaledType a, ScaledType b,
+template <typename OpTy>
+static bool wantsFitting(OpTy op, ScaledType a, ScaledType b,
                          const KernelTarget &target) {
   Value ownA = op.getA(), ownB = op.getB();
   OpBuilder builder(op);
@@ -160,40 +169,48 @@ static Value fit(OpBuilder &b, Value operand, ScaledType type) {
                             factors.getResult(0), parts.getTensorScaleInv());
 }
 
+template <typename OpTy>
+void FitFactorsPass::fitOperands(OpTy op, const KernelTarget &target,
+                                 DenseMap<Value, Value> &fitted) {
+  if (!op.isScaled())
+    return;
+  ScaledType a = getFitting(op.getScaledA()),
+             otherB = getFitting(op.getScaledB());
+  if ((a == op.getScaledA() && otherB == op.getScaledB()) ||
+      !wantsFitting(op, a, otherB, target))
+    return;
+  if (!llvm::all_of(ValueRange{op.getA(), op.getB()}, [](Value operand) {
+        if (!cast<ScaledType>(operand.getType()).getScaleType().isF32())
+          return true;
+        Value factors = getFactors(operand);
+        return factors && areNarrow(factors);
+      }))
+    return;
+  for (auto [operand, type] :
+       {std::pair{&op.getAMutable(), a}, {&op.getBMutable(), otherB}}) {
+    if (operand->get().getType() == type)
+      continue;
+    Value &known = fitted[operand->get()];
+    if (!known) {
+      OpBuilder b(&getContext());
+      b.setInsertionPointAfterValue(operand->get());
+      known = fit(b, operand->get(), type);
+    }
+    operand->set(known);
+  }
+  ++numFitted;
+}
+
 void FitFactorsPass::runOnOperation() {
   ModuleOp module = getOperation();
   FailureOr<KernelTarget> target = lookupChip(module, chip);
   if (failed(target))
     return signalPassFailure();
-  // What several matmuls read is fitted once.
   DenseMap<Value, Value> fitted;
-  module.walk([&](MatmulOp op) {
-    if (!op.isScaled())
-      return;
-    ScaledType a = getFitting(op.getScaledA()),
-               otherB = getFitting(op.getScaledB());
-    if ((a == op.getScaledA() && otherB == op.getScaledB()) ||
-        !wantsFitting(op, a, otherB, *target))
-      return;
-    if (!llvm::all_of(ValueRange{op.getA(), op.getB()}, [](Value operand) {
-          if (!cast<ScaledType>(operand.getType()).getScaleType().isF32())
-            return true;
-          Value factors = getFactors(operand);
-          return factors && areNarrow(factors);
-        }))
-      return;
-    for (auto [operand, type] :
-         {std::pair{&op.getAMutable(), a}, {&op.getBMutable(), otherB}}) {
-      if (operand->get().getType() == type)
-        continue;
-      Value &known = fitted[operand->get()];
-      if (!known) {
-        OpBuilder b(&getContext());
-        b.setInsertionPointAfterValue(operand->get());
-        known = fit(b, operand->get(), type);
-      }
-      operand->set(known);
-    }
-    ++numFitted;
+  module.walk([&](Operation *op) {
+    if (auto matmul = dyn_cast<MatmulOp>(op))
+      fitOperands(matmul, *target, fitted);
+    else if (auto grouped = dyn_cast<GroupedMatmulOp>(op))
+      fitOperands(grouped, *target, fitted);
   });
 }

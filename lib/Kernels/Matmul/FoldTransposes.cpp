@@ -28,6 +28,11 @@ struct FoldTransposesPass
     registerKernelDialects(registry);
   }
   void runOnOperation() override;
+
+private:
+  /// Of a product, a grouped one or not, what a kernel reads in either order.
+  template <typename OpTy>
+  void foldOperands(OpTy op, const KernelTarget &target);
 };
 } // namespace
 
@@ -46,34 +51,42 @@ static Value getTransposed(Value operand) {
              : Value();
 }
 
+template <typename OpTy>
+void FoldTransposesPass::foldOperands(OpTy op, const KernelTarget &target) {
+  if (!op.isScaled())
+    return;
+  for (bool isA : {true, false}) {
+    OpOperand &operand = isA ? op.getAMutable() : op.getBMutable();
+    Value copy = operand.get(), source = getTransposed(copy);
+    if (!source)
+      continue;
+    auto toggle = [&](Value value) {
+      operand.set(value);
+      if (isA)
+        op.setTransposeA(!op.getTransposeA());
+      else
+        op.setTransposeB(!op.getTransposeB());
+    };
+    toggle(source);
+    if (!hasKernel(op, target)) {
+      toggle(copy);
+      continue;
+    }
+    ++numFolded;
+    if (copy.use_empty())
+      copy.getDefiningOp()->erase();
+  }
+}
+
 void FoldTransposesPass::runOnOperation() {
   ModuleOp module = getOperation();
   FailureOr<KernelTarget> target = lookupChip(module, chip);
   if (failed(target))
     return signalPassFailure();
-  module.walk([&](MatmulOp op) {
-    if (!op.isScaled())
-      return;
-    for (bool isA : {true, false}) {
-      OpOperand &operand = isA ? op.getAMutable() : op.getBMutable();
-      Value copy = operand.get(), source = getTransposed(copy);
-      if (!source)
-        continue;
-      auto toggle = [&](Value value) {
-        operand.set(value);
-        if (isA)
-          op.setTransposeA(!op.getTransposeA());
-        else
-          op.setTransposeB(!op.getTransposeB());
-      };
-      toggle(source);
-      if (!hasKernel(op, *target)) {
-        toggle(copy);
-        continue;
-      }
-      ++numFolded;
-      if (copy.use_empty())
-        copy.getDefiningOp()->erase();
-    }
+  module.walk([&](Operation *op) {
+    if (auto matmul = dyn_cast<MatmulOp>(op))
+      foldOperands(matmul, *target);
+    else if (auto grouped = dyn_cast<GroupedMatmulOp>(op))
+      foldOperands(grouped, *target);
   });
 }
