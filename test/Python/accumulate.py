@@ -140,7 +140,7 @@ class SameBytes(unittest.TestCase):
   %y = fp8.grouped_matmul %x, %w offsets(%o : tensor<5xi32>) accumulate = fast
       : tensor<200x256xbf16>, tensor<4x96x256xbf16> -> tensor<200x96xf32>
 """, [("y", "200x96xf32")])
-        for recipe in ("none", "current", "rowwise", "block"):
+        for recipe in ("none", "current", "rowwise", "block", "mxfp8", "nvfp4"):
             self.check(rows, [draw(200, 256), draw(4, 96, 256), offsets], recipe)
         sums = function([("x", "64x200xbf16", ""), ("w", "96x200xbf16", ""), ("o", "5xi32", "")], """
   %y = fp8.grouped_matmul %x, %w offsets(%o : tensor<5xi32>) accumulate = fast
@@ -156,7 +156,7 @@ class SameBytes(unittest.TestCase):
   %y = fp8.grouped_matmul %x, %w counts(%c : tensor<4xi32>) accumulate = fast
       : tensor<4x72x256xbf16>, tensor<4x96x256xbf16> -> tensor<4x72x96xf32>
 """, [("y", "4x72x96xf32")])
-        for recipe in ("none", "current", "rowwise", "block"):
+        for recipe in ("none", "current", "rowwise", "block", "mxfp8", "nvfp4"):
             self.check(rows, [draw(4, 72, 256), draw(4, 96, 256), counts], recipe)
         sums = function([("x", "4x64x80xbf16", ""), ("w", "4x96x80xbf16", ""), ("c", "4xi32", "")], """
   %y = fp8.grouped_matmul %x, %w counts_k(%c : tensor<4xi32>) accumulate = fast
