@@ -52,6 +52,9 @@ static constexpr double kFill = 2000, kChunk = 200;
 static constexpr double kSync = 100;
 /// Adding up parts of K: fixed, and for each part.
 static constexpr double kReduce = 6000, kReducePart = 600;
+/// Of the shorter of two times that go by at once: where the longer ones are
+/// the same.
+static constexpr double kTie = 1e-6;
 /// Of operands, and beside them; the rest of shared memory is small.
 static constexpr int64_t kMostStages = 12, kRest = 1024;
 
@@ -257,7 +260,8 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
        work.rows * n * (spec.resultType.getIntOrFloatBitWidth() / 8.0));
   double memory = kFill + total / (target.getMemoryRate() *
                                    double(target.getMultiprocessors()));
-  double cost = std::max(clocks, memory);
+  // Of configs that wait for memory alike, the one that asks least of the rest.
+  double cost = std::max(clocks, memory) + kTie * std::min(clocks, memory);
   if (config.getSplitK() > 1)
     cost += kReduce + kReducePart * config.getSplitK();
   // A tile of few rows, most of which do not exist, is as slow.

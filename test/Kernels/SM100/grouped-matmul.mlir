@@ -71,6 +71,16 @@ func.func @few(%x: tensor<64x1024xbf16>, %w: tensor<16x512x1024xbf16>, %offsets:
   return %0 : tensor<64x512xbf16>
 }
 
+// Also where memory is the limit of all that there is to choose from.
+
+// CHECK-LABEL: func.func @many
+// CHECK:       fp8_gpu.launch {{.+}}_grouped_16x128_{{[^ ]*}}_swap_
+func.func @many(%x: tensor<8192x1024xbf16>, %w: tensor<1024x512x1024xbf16>, %offsets: tensor<1025xi32>) -> tensor<8192x512xbf16> {
+  %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<1025xi32>) accumulate = fast
+      : tensor<8192x1024xbf16>, tensor<1024x512x1024xbf16> -> tensor<8192x512xbf16>
+  return %0 : tensor<8192x512xbf16>
+}
+
 // Offsets are read once, to a table, after the kernel before has ended. A tile
 // that ends where its group does is stored by rows, 16 bytes at a time, and
 // rows of no group are cleared.
