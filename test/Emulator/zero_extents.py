@@ -1,5 +1,5 @@
-# RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s %fp8_tools sm_90a
-# RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=100 FP8_EMULATOR_CHECK=all %python %s %fp8_tools sm_100a
+# RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s %fp8_tools
+# RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s %fp8_tools --target=sm_100a
 # REQUIRES: linker
 # UNSUPPORTED: sanitizers
 """Products whose extents show when the program runs, on the emulator with all that it can look for, where an extent is
@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from products import FAST, OF_K, PROMOTE, Operand, check, choose, compare, config, make_parser, run, tensor
+from products import FAST, OF_K, PROMOTE, Operand, blackwell, check_target, choose, compare, config, run, tensor
 
 BATCH = GROUPS = 3
 EXTENTS = [(144, 80, 0), (0, 80, 272), (144, 0, 272), (0, 0, 0), (144, 80, 272)]
@@ -47,15 +47,11 @@ HOPPER = {
 }
 
 
-def of_blackwell(*args, **more):
-    return config(*args, dialect="fp8_sm100", **more)
-
-
-FAST100 = [of_blackwell(128, 64), of_blackwell(128, 160, stages=2, group=4), of_blackwell(256, 64, blocks=2),
-           of_blackwell(128, 96, store="direct"), of_blackwell(16, 128, swap_ab="true", store="direct", group=1),
-           of_blackwell(128, 32, split_k=3)]
-PROMOTE100 = [of_blackwell(128, 64), of_blackwell(128, 128, stages=2),
-              of_blackwell(16, 128, swap_ab="true", store="direct", group=1)]
+FAST100 = [blackwell(128, 64), blackwell(128, 160, stages=2, group=4), blackwell(256, 64, blocks=2),
+           blackwell(128, 96, store="direct"), blackwell(16, 128, swap_ab="true", store="direct", group=1),
+           blackwell(128, 32, split_k=3)]
+PROMOTE100 = [blackwell(128, 64), blackwell(128, 128, stages=2),
+              blackwell(16, 128, swap_ab="true", store="direct", group=1)]
 BLACKWELL = {
     "fast": ("f8E4M3FN", TENSOR, TENSOR, "fast", "nt", FAST100),
     "promote": ("f8E5M2", TENSOR, TENSOR, "promote", "nt", PROMOTE100),
@@ -66,6 +62,8 @@ BLACKWELL = {
     "plain_tn": ("bf16", None, None, "fast", "tn", FAST100[:3]),
     "batched": ("f8E4M3FN", TENSOR, TENSOR, "fast", "nt", FAST100, "batched"),
     "group": ("f8E4M3FN", TENSOR, TENSOR, "fast", "nt", FAST100[:1], "group"),
+    "offsets": ("f8E4M3FN", TENSOR, TENSOR, "fast", "nt", FAST100[:5], "offsets"),
+    "counts": ("bf16", None, None, "fast", "nt", FAST100[:5], "counts"),
 }
 
 
@@ -164,12 +162,5 @@ def run_kind(name, kind, args):
                for (label, values), tensor in zip(expected, actual, strict=True)), len(expected)
 
 
-def main():
-    parser = make_parser()
-    parser.add_argument("target")
-    args = parser.parse_args()
-    return check(HOPPER if args.target == "sm_90a" else BLACKWELL, args, run_kind)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_target({"sm_90a": HOPPER, "sm_100a": BLACKWELL}, run_kind))
