@@ -56,16 +56,20 @@ static bool hasAlignedRows(Value memref, ArrayRef<int64_t> strides,
 }
 
 /// Whether dimensions whose strides the kernel is not told lie as in a dense
-/// tensor.
+/// tensor, or outside one element of a dimension whose stride it is told, which
+/// then is theirs.
 static bool isDense(MemRefType type, ArrayRef<int64_t> strides,
                     LaunchAttr launch, int64_t number) {
-  int64_t dense = 1;
+  std::optional<int64_t> dense = 1;
   for (int64_t dim = type.getRank(); dim-- > 0;) {
     int64_t size = type.getDimSize(dim), stride = strides[dim];
-    if (size == 1)
+    bool isTold = launch.takesStride(number, dim);
+    if (size == 1) {
+      if (isTold)
+        dense = std::nullopt;
       continue;
-    if (!launch.takesStride(number, dim) &&
-        (ShapedType::isDynamic(stride) || stride != dense))
+    }
+    if (!isTold && dense && (ShapedType::isDynamic(stride) || stride != *dense))
       return false;
     dense = ShapedType::isDynamic(size) || ShapedType::isDynamic(stride)
                 ? ShapedType::kDynamic

@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 using namespace fp8rt;
 using namespace fp8rt::cuda;
@@ -166,11 +167,7 @@ private:
   void *getData(size_t argument) const {
     return hasElements(argument) ? arguments[argument].data : zeros;
   }
-  int64_t getStride(size_t argument, size_t dim) const {
-    const fp8rt_kernel_argument &tensor = arguments[argument];
-    bool isOne = tensor.sizes[dim] == 1 || !hasElements(argument);
-    return isOne ? 0 : tensor.strides[dim];
-  }
+  int64_t getStride(size_t argument, size_t dim) const;
 
   const fp8rt_kernel &kernel;
   const LaunchPlan &plan;
@@ -182,6 +179,23 @@ private:
   void *zeros = nullptr;
 };
 } // namespace
+
+/// A kernel that is not told the stride of a dimension counts on in the next
+/// one with it, batches in rows. So a dimension of a single element, which has
+/// no stride of its own, goes on with that of the first one outside it that has
+/// more, as far as the kernel counts on.
+int64_t Launch::getStride(size_t argument, size_t dim) const {
+  const fp8rt_kernel_argument &tensor = arguments[argument];
+  const std::vector<bool> &takesStride = plan.arguments[argument].takesStride;
+  if (!hasElements(argument))
+    return 0;
+  while (tensor.sizes[dim] == 1) {
+    if (dim == 0 || takesStride[dim - 1])
+      return 0;
+    --dim;
+  }
+  return tensor.strides[dim];
+}
 
 fp8rt_status Launch::evaluate(const Expression &expression,
                               int64_t &result) const {
@@ -199,14 +213,19 @@ fp8rt_status Launch::checkLayout(const LaunchPlan::Argument &argument,
   // The innermost dimension of more than one element is that of rows.
   bool isEmpty = false, isInnermost = true, isDense = true,
        areRowsAligned = true;
-  int64_t dense = 1;
+  // What the next dimension has to begin with, if not with any.
+  std::optional<int64_t> dense = 1;
   for (int32_t dim = argument.rank; dim-- > 0;) {
     int64_t size = tensor.sizes[dim], stride = tensor.strides[dim];
+    bool isTold = argument.takesStride[static_cast<size_t>(dim)];
     isEmpty |= size == 0;
-    if (size == 1)
+    if (size == 1) {
+      // See getStride.
+      if (isTold)
+        dense = std::nullopt;
       continue;
-    isDense &=
-        argument.takesStride[static_cast<size_t>(dim)] || stride == dense;
+    }
+    isDense &= isTold || !dense || stride == *dense;
     dense = stride * size;
     areRowsAligned &= isInnermost
                           ? stride == 1

@@ -229,3 +229,30 @@ func.func @dense(%all: tensor<4x16x6xf32>, %other: tensor<4x8x12xf32>, %n: index
   %2 = fp8_gpu.launch @kernels::@k #launch ins(%z : tensor<4x8x?xf32>) outs(%f : tensor<1xf32>) -> tensor<1xf32>
   return %0, %1, %2 : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>
 }
+
+// -----
+
+#launch = #fp8_gpu.launch<
+  arguments = [#fp8_gpu.argument<name = "x", element = f32, rank = 3, access = read, alignment = 4>,
+               #fp8_gpu.argument<name = "d", element = f32, rank = 1, access = write, alignment = 4>],
+  extents = [], params = [#fp8_gpu.pointer<0>, #fp8_gpu.stride<0, 1>, #fp8_gpu.pointer<1>],
+  grid = affine_map<() -> (1)>, block = 32>
+
+// Where a kernel counts on from rows in their batches, one row of each batch may lie
+// as the batches do; two may not.
+
+// CHECK-LABEL: func.func @one_row(
+// CHECK-NOT:   memref.copy
+// CHECK:       fp8_gpu.launch @kernels::@k #launch ins(%{{.*}} : memref<4x1x6xf32, strided<[12, 12, 1]>>)
+// CHECK:       memref.copy
+// CHECK:       fp8_gpu.launch
+func.func @one_row(%one: tensor<4x1x12xf32>, %more: tensor<4x3x12xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
+  %x = tensor.extract_slice %one[0, 0, 0] [4, 1, 6] [1, 1, 1] : tensor<4x1x12xf32> to tensor<4x1x6xf32>
+  %d = tensor.empty() : tensor<1xf32>
+  %0 = fp8_gpu.launch @kernels::@k #launch ins(%x : tensor<4x1x6xf32>) outs(%d : tensor<1xf32>) -> tensor<1xf32>
+  %y = tensor.extract_slice %more[0, 0, 0] [4, 2, 6] [1, 1, 1] : tensor<4x3x12xf32> to tensor<4x2x6xf32>
+  %e = tensor.empty() : tensor<1xf32>
+  // expected-remark @+1 {{argument 'x' is copied: the kernel wants elements that lie together, but got 'memref<4x2x6xf32, strided<[36, 12, 1]>>'}}
+  %1 = fp8_gpu.launch @kernels::@k #launch ins(%y : tensor<4x2x6xf32>) outs(%e : tensor<1xf32>) -> tensor<1xf32>
+  return %0, %1 : tensor<1xf32>, tensor<1xf32>
+}

@@ -237,8 +237,8 @@ def FP8GPU_PointerAttr : FP8GPU_Param<"PointerParam", "pointer"> {
 def FP8GPU_StrideAttr : FP8GPU_Param<"StrideParam", "stride"> {
   let summary = "the elements from one index of a dimension to the next, an i64";
   let description = [{
-    0 for a dimension of one element, so that an index of a larger tensor, to
-    which the argument is broadcast, may be multiplied by it.
+    Of a dimension of one element that of the first one outwards with more, as
+    long as the kernel is not told it; else 0, so that broadcasting multiplies.
   }];
   let parameters = (ins "int64_t":$argument, "int64_t":$dim);
   let assemblyFormat = "`<` $argument `,` $dim `>`";

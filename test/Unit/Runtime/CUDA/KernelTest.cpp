@@ -340,6 +340,36 @@ TEST_F(Kernel, HasNoStrideWithoutASecondElement) {
   EXPECT_EQ(getParam<int64_t>(2), 0);
 }
 
+TEST_F(Kernel, GoesOnWithTheStrideOutsideAnElement) {
+  // The kernel is told the stride of y's last but one dimension and counts on
+  // with it in those outside.
+  std::string text =
+      edit("\"rank\": 1, \"alignment\": 8", "\"rank\": 4, \"alignment\": 4");
+  const std::string stride = "\"stride\": 0, \"dim\": 0";
+  text.replace(text.find(stride), stride.size(), "\"stride\": 1, \"dim\": 2");
+  auto expectStride = [&](int64_t expected, fp8rt_kernel_argument argument) {
+    y = argument;
+    expectOk(launch(text));
+    EXPECT_EQ(getParam<int64_t>(2), expected);
+  };
+  expectStride(5, {memory, {2, 3, 4, 5}, {60, 20, 5, 1}});
+  expectStride(5, {memory, {2, 3, 1, 5}, {15, 5, 5, 1}});
+  expectStride(5, {memory, {2, 3, 1, 5}, {15, 5, 77, 1}});
+  expectStride(8, {memory, {2, 3, 1, 5}, {24, 8, 0, 1}});
+  expectStride(9, {memory, {2, 1, 1, 5}, {9, 1, 1, 1}});
+  expectStride(0, {memory, {1, 1, 1, 5}, {9, 8, 7, 1}});
+  // One element of all, and none.
+  expectStride(3, {memory, {2, 1, 1, 1}, {3, 1, 1, 1}});
+  expectStride(0, {memory, {2, 1, 0, 5}, {5, 5, 5, 1}});
+  y = {memory, {2, 3, 1, 5}, {25, 8, 8, 1}};
+  expectError(launch(text), FP8RT_ERROR_INVALID_ARGUMENT,
+              "argument 'y' of a kernel to lie as in a dense tensor");
+  // Told each, it counts on in none.
+  const std::string value = "\"value\": \"n 1 +\", \"bytes\": 4";
+  text.replace(text.find(value), value.size(), "\"stride\": 1, \"dim\": 1");
+  expectStride(0, {memory, {1, 3, 1, 5}, {15, 5, 5, 1}});
+}
+
 TEST_F(Kernel, RefusesWhatDoesNotFit) {
   x.sizes[1] = int64_t(1) << 31;
   x.strides[0] = x.sizes[1];
