@@ -18,7 +18,7 @@ from fp8 import tensors
 
 RECIPES = "none", "rowwise", "block"
 # Batches and rows, of programs that know them and of one that does not; 256 columns into 32.
-STATIC, DYNAMIC = [(3, 1)], [(3, 1), (7, 1), (2, 3)]
+STATIC, DYNAMIC = [(3, 1), (1, 1)], [(3, 1), (7, 1), (1, 3), (2, 3)]
 HEADS, K, N = 2, 256, 32
 
 

@@ -22,8 +22,8 @@ def device : J<"device", "DEVICE",
                "a GPU, as with FP8_CUDA_DRIVER=emulator">;
 def check : J<"check", "LIST",
               "Run kernels on the emulator and look for races, proxies, "
-              "uninitialized, registers, launches, global, or all, as with "
-              "FP8_EMULATOR_CHECK">;
+              "uninitialized, registers, launches, global, unwritten, or all, "
+              "as with FP8_EMULATOR_CHECK">;
 def inputs : J<"inputs", "FILE",
                "Arguments: a .safetensors file with one tensor for each, named "
                "by its fp8.name, else arg0, arg1, ...">;

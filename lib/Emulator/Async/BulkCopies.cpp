@@ -175,6 +175,7 @@ static void issueBulk(Warp &warp, const Op &op, unsigned lane) {
     BulkTicket ticket = joinBulkGroup(warp, lane);
     if (Checker *checker = cluster.checker.get()) {
       checker->touchGlobal(warp, op, lane, to, bytes, Access::Write);
+      checker->touchUnwritten(warp, op, lane, to, bytes, Access::Write);
       checker->accessGlobalLater(warp, op, lane, to, bytes, Access::Write,
                                  ticket.announcementOfWrites());
       checker->accessLater(warp, op, one, *source.cta, source.offset, bytes,
@@ -209,6 +210,7 @@ static void issueBulk(Warp &warp, const Op &op, unsigned lane) {
     source = resolveGlobal(warp, op, one, from, bytes, Access::Read);
     if (Checker *checker = cluster.checker.get()) {
       checker->touchGlobal(warp, op, lane, from, bytes, Access::Read);
+      checker->touchUnwritten(warp, op, lane, from, bytes, Access::Read);
       checker->accessGlobalLater(warp, op, lane, from, bytes, Access::Read,
                                  announce(barrier));
     }

@@ -36,6 +36,7 @@ static void issueFew(Warp &warp, const Op &op, unsigned lane) {
     if (!groups.plainAgent)
       groups.plainAgent = checker->addAgent();
     checker->touchGlobal(warp, op, lane, from, sourceBytes, Access::Read);
+    checker->touchUnwritten(warp, op, lane, from, sourceBytes, Access::Read);
     checker->accessGlobalLater(warp, op, lane, from, sourceBytes, Access::Read,
                                {groups.plainAgent, groups.plainTime});
     checker->accessLater(warp, op, one, *range.cta, range.offset, bytes,

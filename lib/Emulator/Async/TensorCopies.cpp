@@ -205,11 +205,13 @@ static SharedRange getRange(Warp &warp, const Op &op, unsigned lane,
 static void touchGlobal(Warp &warp, const Op &op, unsigned lane, const Box &box,
                         Access access, Announcement done) {
   Checker *checker = warp.cta.cluster.checker.get();
-  if (checker && checker->looksFor(kCheckLaunches | kCheckGlobal))
+  if (checker &&
+      checker->looksFor(kCheckLaunches | kCheckGlobal | kCheckUnwritten))
     box.forEachRow([&](uint32_t, uint64_t address, uint32_t begin,
                        uint32_t end) {
       uint64_t bytes = (end - begin) / (box.isPadded() ? 2 : 1);
       checker->touchGlobal(warp, op, lane, address, bytes, access);
+      checker->touchUnwritten(warp, op, lane, address, bytes, access);
       checker->accessGlobalLater(warp, op, lane, address, bytes, access, done);
     });
 }

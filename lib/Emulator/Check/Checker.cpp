@@ -171,6 +171,15 @@ const Cta *Checker::findBlock(const Warp &warp, const uint8_t *host) const {
   return nullptr;
 }
 
+/// Those of a cell that a load at `offset` gives to somebody.
+static uint16_t getUsedBytes(const Op &op, uint32_t offset, uint32_t cell) {
+  if (!(op.flags & kPartlyUsed))
+    return UINT16_MAX;
+  int64_t shift = int64_t{cell} * kCellBytes - int64_t{offset};
+  uint64_t used = op.s[3];
+  return static_cast<uint16_t>(shift < 0 ? used << -shift : used >> shift);
+}
+
 void Checker::access(Warp &warp, const Op &op, Mask mask,
                      uint8_t *const (&host)[kLanes], uint32_t bytes,
                      Access access) {
@@ -186,6 +195,8 @@ void Checker::access(Warp &warp, const Op &op, Mask mask,
         touchGlobal(warp, op, lane, reinterpret_cast<uint64_t>(host[lane]),
                     bytes, access);
     }
+  if (looksFor(kCheckUnwritten) && place != Place::Shared)
+    touchElements(warp, op, mask, host, bytes, access);
   uint8_t flags = static_cast<uint8_t>((access == Access::Read ? 0 : kWrites) |
                                        (strong ? kStrong : 0));
   // What a release publishes is its own access, too.
@@ -219,7 +230,8 @@ void Checker::access(Warp &warp, const Op &op, Mask mask,
     auto offset = static_cast<uint32_t>(host[lane] - cta->shared);
     Shadow::forEachCell(offset, bytes, [&](uint32_t cell, uint16_t part) {
       if (access != Access::Write)
-        reportUnwritten(subject, *cta, cell, part);
+        reportUnwritten(subject, *cta, cell,
+                        part & getUsedBytes(op, offset, cell));
       check(subject, *cta, cell, part);
     });
   }

@@ -131,6 +131,13 @@ public:
                    uint64_t bytes, Access access);
 
   //===--------------------------------------------------------------------===//
+  // Global memory that nobody has written
+  //===--------------------------------------------------------------------===//
+
+  void touchUnwritten(Warp &warp, const Op &op, unsigned lane, uint64_t address,
+                      uint64_t bytes, Access access);
+
+  //===--------------------------------------------------------------------===//
   // Global memory within a launch
   //===--------------------------------------------------------------------===//
 
@@ -173,6 +180,9 @@ private:
   void accessGlobal(Warp &warp, const Op &op, Mask mask,
                     uint8_t *const (&host)[kLanes], uint32_t bytes,
                     uint8_t flags, uint32_t time);
+  void touchElements(Warp &warp, const Op &op, Mask mask,
+                     uint8_t *const (&host)[kLanes], uint32_t bytes,
+                     Access access);
   void orderGlobal(Warp &warp, const Op &op, unsigned lane, const uint8_t *host,
                    Access access);
   std::string describeGlobal(const ShadowEntry &entry) const;

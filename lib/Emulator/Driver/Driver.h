@@ -167,6 +167,14 @@ int submit(StreamState *stream, Graph::Work work);
 uint64_t allocate(size_t bytes, const Pool *pool, bool managed);
 int release(uint64_t address);
 
+/// Whether it is told what of the device's memory has been written.
+bool tracksWrites();
+void markUnwritten(uint64_t address, size_t bytes);
+void markWritten(uint64_t address, size_t bytes);
+/// Of a copy, which takes what is unwritten along within the device; what
+/// reaches the host must be written.
+void trackCopy(uint64_t to, uint64_t from, size_t bytes);
+
 /// To the standard error and to the file for reports.
 void writeReport(const std::string &text);
 /// Tells the user what a kernel did wrong, and loses the context.

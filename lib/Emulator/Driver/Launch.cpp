@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Check/Unwritten.h"
 #include "Driver.h"
 
 #include <cstdio>
@@ -186,6 +187,8 @@ static int runKernel(FunctionState &function, const Launch &launch,
   if (overlaps)
     grid.overlap = beginLaunch(getLast()[stream], launch.programmatic,
                                std::string(grid.program.function->name));
+  if (grid.settings.checks & kCheckUnwritten)
+    Unwritten::get().kernel = grid.program.function->name;
   if (grid.settings.checks & kCheckGlobal)
     grid.global = std::make_unique<GlobalAccesses>();
   if (!getSettings().countsFile.empty())

@@ -31,6 +31,9 @@ uint64_t fp8emu::allocate(size_t bytes, const Pool *pool, bool managed) {
   auto begin = reinterpret_cast<uint64_t>(memory);
   GlobalMemory::get().add({begin, begin + bytes, /*writable=*/true, pool,
                            managed, /*host=*/false, device});
+  // The host writes managed memory where nobody sees it.
+  if (!managed)
+    markUnwritten(begin, bytes);
   return begin;
 }
 
@@ -42,6 +45,7 @@ int fp8emu::release(uint64_t address) {
       removed.host || !GlobalMemory::get().remove(address))
     return kInvalidValue;
   usedBytes[removed.device] -= removed.end - removed.begin;
+  markWritten(removed.begin, removed.end - removed.begin);
   std::free(reinterpret_cast<void *>(address));
   return kSuccess;
 }
@@ -142,6 +146,7 @@ FP8EMU_API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes,
     getDeviceTime() += kLaunchTime;
     std::memmove(reinterpret_cast<void *>(to),
                  reinterpret_cast<const void *>(from), bytes);
+    trackCopy(to, from, bytes);
     return kSuccess;
   });
 }
@@ -156,6 +161,7 @@ static int fill(uint64_t to, T value, size_t count, StreamState *stream) {
     endOverlap();
     getDeviceTime() += kLaunchTime;
     std::fill_n(reinterpret_cast<T *>(to), count, value);
+    markWritten(to, count * sizeof(T));
     return kSuccess;
   });
 }

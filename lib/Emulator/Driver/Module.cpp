@@ -68,6 +68,7 @@ static void placeGlobals(ModuleState &state) {
     state.symbols[variable.name] = address;
     auto *bytes = reinterpret_cast<uint8_t *>(address);
     std::memset(bytes, 0, variable.bytes);
+    markWritten(address, variable.bytes);
     std::memcpy(bytes, variable.initial.data(), variable.initial.size());
   }
 }

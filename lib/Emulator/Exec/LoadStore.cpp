@@ -163,6 +163,8 @@ static void decodeLoadStore(Decoder &decoder, Modifiers &modifiers, Op &op,
         rows[i] = decoder.sourceBits(*elements[i], common);
     }
   op.rows = decoder.addRows(rows);
+  if (isLoad && vector)
+    decoder.addVectorLoad();
   op.handler = pick(*type, common, isLoad);
 }
 

@@ -67,7 +67,8 @@ static void readList(const char *name, auto take) {
 
 static void readChecks(std::string &problem, uint32_t &checks) {
   constexpr std::string_view words[] = {
-      "races", "proxies", "uninitialized", "registers", "launches", "global"};
+      "races",    "proxies", "uninitialized", "registers",
+      "launches", "global",  "unwritten"};
   const char *name = "FP8_EMULATOR_CHECK";
   readList(name, [&](std::string_view word) {
     auto *it = std::find(std::begin(words), std::end(words), word);
@@ -78,7 +79,7 @@ static void readChecks(std::string &problem, uint32_t &checks) {
     } else if (word != "none") {
       expectOneOf(problem, name, std::getenv(name),
                   "a list of races, proxies, uninitialized, registers, "
-                  "launches, global, all");
+                  "launches, global, unwritten, all");
       return false;
     }
     return true;

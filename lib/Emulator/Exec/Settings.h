@@ -30,6 +30,7 @@ enum Check : uint32_t {
   kCheckRegisters = 8,
   kCheckLaunches = 16,
   kCheckGlobal = 32,
+  kCheckUnwritten = 64,
 };
 
 /// A call that is to fail.

@@ -8,6 +8,8 @@
 
 #include "Decoder.h"
 
+#include "Exec/Addresses.h"
+
 #include "Parser.h"
 
 #include <algorithm>
@@ -326,6 +328,8 @@ static const DecodeTable &getTable() {
 void Decoder::listOperands(const Operand &operand, bool isResult) {
   if (registerBits(operand) == 32)
     program.operands.push_back({registerRows[operand.index], isResult});
+  if (!isResult && registerBits(operand) != 0)
+    usedRows.insert(registerRows[operand.index]);
   // The base of an address is read, whatever is done there.
   isResult &= operand.kind != Operand::Memory;
   for (const Operand &element : operand.elements)
@@ -378,6 +382,21 @@ void Decoder::run() {
   program.firstOperand.resize(program.ops.size() + 1,
                               static_cast<uint32_t>(program.operands.size()));
   program.registerBytes = static_cast<uint32_t>(alignTo(nextRow, 64));
+  findUnusedElements();
+}
+
+void Decoder::findUnusedElements() {
+  for (size_t index : vectorLoads) {
+    Op &op = program.ops[index];
+    uint32_t used = 0;
+    for (unsigned e = 0; e < op.count; ++e)
+      if (usedRows.count(program.rows[op.rows + e]))
+        used |= ((uint64_t{1} << op.width) - 1) << (e * op.width);
+    if (used == (uint64_t{1} << (op.count * op.width)) - 1)
+      continue;
+    op.s[3] = used;
+    op.flags |= kPartlyUsed;
+  }
 }
 
 std::string Program::getText(const Op &op) const {

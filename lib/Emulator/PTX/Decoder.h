@@ -13,6 +13,7 @@
 
 #include <map>
 #include <optional>
+#include <unordered_set>
 
 namespace fp8emu {
 
@@ -103,6 +104,8 @@ public:
   /// or descriptors.
   void addAddress(std::vector<uint32_t> &rows, const Operand &operand);
   uint32_t addRows(const std::vector<uint32_t> &rows);
+  /// The operation is a load whose results are those of Program::rows.
+  void addVectorLoad() { vectorLoads.push_back(program.ops.size()); }
   uint32_t constant(unsigned bits, uint64_t value,
                     InitialRow::Kind kind = InitialRow::Value);
   unsigned registerBits(const Operand &operand) const;
@@ -119,6 +122,8 @@ private:
   void layOut();
   void decodeStatement(const Statement &statement);
   void listOperands(const Operand &operand, bool isResult);
+  /// Of vector loads (Addresses.h).
+  void findUnusedElements();
   uint64_t getSymbol(const Operand &operand, InitialRow::Kind &kind) const;
 
   struct SharedVariable {
@@ -127,6 +132,9 @@ private:
   const SymbolTable &globals;
   const Statement *statement = nullptr;
   std::vector<uint32_t> registerRows;
+  std::vector<size_t> vectorLoads;
+  /// Rows of registers that some statement reads.
+  std::unordered_set<uint32_t> usedRows;
   std::unordered_map<std::string_view, uint32_t> sharedOffsets;
   std::unordered_map<std::string_view, uint64_t> localOffsets;
   std::unordered_map<std::string_view, ParamSlot> paramSlots;

@@ -74,7 +74,9 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
     add(spec.getBoundsName(), IntegerType::get(context, 32), 1,
         KernelAccess::Read, 4);
   for (result = 0; result < spec.results.size(); ++result) {
-    add("d", spec.resultType, spec.getRank("d"), KernelAccess::Write,
+    // What is left as it is, is not overwritten.
+    add("d", spec.resultType, spec.getRank("d"),
+        spec.leavesRest ? KernelAccess::Update : KernelAccess::Write,
         storesInBulk ? kBulkAlignment : 1);
     if (spec.amax)
       add("amax", f32, spec.getRank("amax"), KernelAccess::Raise, 4);

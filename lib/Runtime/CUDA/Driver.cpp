@@ -76,6 +76,14 @@ void Loading::load() {
   auto takesHostTensors =
       reinterpret_cast<int (*)()>(dlsym(library, "fp8emu_takes_host_tensors"));
   driver.isEmulator = takesHostTensors && takesHostTensors();
+  auto tracksWrites =
+      reinterpret_cast<int (*)()>(dlsym(library, "fp8emu_tracks_writes"));
+  if (tracksWrites && tracksWrites()) {
+    driver.beginResult = reinterpret_cast<decltype(driver.beginResult)>(
+        dlsym(library, "fp8emu_begin_result"));
+    driver.endResult = reinterpret_cast<decltype(driver.endResult)>(
+        dlsym(library, "fp8emu_end_result"));
+  }
   resolve(library);
 }
 

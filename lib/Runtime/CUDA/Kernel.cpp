@@ -159,6 +159,8 @@ private:
                           void **params);
   fp8rt_status makeTensorMap(const LaunchPlan::Param &param,
                              fp8rt_tensor_map &map) const;
+  void beginResults(fp8rt_stream stream) const;
+  void endResults(fp8rt_stream stream) const;
   bool hasElements(size_t argument) const {
     const int64_t *sizes = arguments[argument].sizes;
     return !std::count(sizes, sizes + plan.arguments[argument].rank, 0);
@@ -358,6 +360,27 @@ fp8rt_status Launch::makeParams(const void *const *captures,
   return FP8RT_OK;
 }
 
+/// Tells an emulator what the launch is to write all of.
+void Launch::beginResults(fp8rt_stream stream) const {
+  const Driver &driver = getDriver();
+  for (size_t i = 0; driver.beginResult && i < plan.arguments.size(); ++i)
+    if (const LaunchPlan::Argument &argument = plan.arguments[i];
+        argument.isWritten && !argument.isRead && hasElements(i))
+      driver.beginResult(asStream(stream), asDevicePtr(arguments[i].data),
+                         argument.rank, arguments[i].sizes,
+                         arguments[i].strides, argument.bytes);
+}
+
+void Launch::endResults(fp8rt_stream stream) const {
+  const Driver &driver = getDriver();
+  for (size_t i = 0; driver.endResult && i < plan.arguments.size(); ++i)
+    if (const LaunchPlan::Argument &argument = plan.arguments[i];
+        argument.isWritten && hasElements(i))
+      driver.endResult(asStream(stream), asDevicePtr(arguments[i].data),
+                       argument.rank, arguments[i].sizes, arguments[i].strides,
+                       argument.bytes, argument.name.c_str());
+}
+
 fp8rt_status Launch::run(const void *const *captures, void *const *given,
                          fp8rt_stream stream) {
   fp8rt_launch_config config;
@@ -390,9 +413,11 @@ fp8rt_status Launch::run(const void *const *captures, void *const *given,
   std::vector<void *> params(plan.params.size());
   if (fp8rt_status status = makeParams(captures, given, params.data()))
     return status;
+  beginResults(stream);
   if (fp8rt_status status =
           fp8rt_launch(kernel.function, &config, params.data(), stream))
     return status;
+  endResults(stream);
   if (fp8rt_status status = spaces.free())
     return status;
   return substitutes.free();

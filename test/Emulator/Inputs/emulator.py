@@ -48,7 +48,10 @@ class Buffer:
         device.call("cuMemAlloc_v2", ctypes.byref(self.pointer), ctypes.c_size_t(array.nbytes))
         raw = (ctypes.c_uint8 * array.nbytes).from_address(self.pointer.value)
         self.array = np.frombuffer(raw, array.dtype).reshape(array.shape)
-        self.array[...] = array
+        # What a kernel may read must have been copied there.
+        if array.nbytes:
+            device.call("cuMemcpyAsync", self.pointer, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes),
+                        None)
 
 
 class Device:

@@ -11,8 +11,12 @@
 
 // CHECK-DAG: #[[ROWS:.+]] = affine_map<()[s0, s1, s2, s3] -> (((s0 ceildiv 128) * s3) * (s1 ceildiv 64))>
 // CHECK-DAG: #[[K:.+]] = affine_map<()[s0, s1, s2, s3] -> (((s0 ceildiv 128) * (s1 ceildiv 128)) * s3)>
-// CHECK-DAG: #[[OF_ROWS:.+]] = #fp8_gpu.launch<arguments = [#fp8_gpu.argument<name = "a", element = f8E4M3FN, rank = 3, {{.+}}>, #fp8_gpu.argument<name = "scale_a", element = f32, rank = 3, {{.+}}>, #fp8_gpu.argument<name = "b", element = f8E4M3FN, rank = 3, {{.+}}>, #fp8_gpu.argument<name = "scale_b", element = f32, rank = 3, {{.+}}>, #fp8_gpu.argument<name = "counts", element = i32, rank = 1, access = read, alignment = 4>, #fp8_gpu.argument<name = "d", element = bf16, rank = 3, {{.+}}>], extents = [#fp8_gpu.extent<"m", 0, 1>, #fp8_gpu.extent<"n", 2, 1>, #fp8_gpu.extent<"k", 0, 2>, #fp8_gpu.extent<"bounds", 4, 0>], {{.*}}grid = #[[ROWS]],
+// CHECK-DAG: #[[OF_ROWS:.+]] = #fp8_gpu.launch<arguments = [#fp8_gpu.argument<name = "a", element = f8E4M3FN, rank = 3, {{.+}}>, #fp8_gpu.argument<name = "scale_a", element = f32, rank = 3, {{.+}}>, #fp8_gpu.argument<name = "b", element = f8E4M3FN, rank = 3, {{.+}}>, #fp8_gpu.argument<name = "scale_b", element = f32, rank = 3, {{.+}}>, #fp8_gpu.argument<name = "counts", element = i32, rank = 1, access = read, alignment = 4>, #fp8_gpu.argument<name = "d", element = bf16, rank = 3, access = write, {{.+}}>], extents = [#fp8_gpu.extent<"m", 0, 1>, #fp8_gpu.extent<"n", 2, 1>, #fp8_gpu.extent<"k", 0, 2>, #fp8_gpu.extent<"bounds", 4, 0>], {{.*}}grid = #[[ROWS]],
 // CHECK-DAG: #[[OF_K:.+]] = #fp8_gpu.launch<{{.+}}#fp8_gpu.argument<name = "d", element = f32, rank = 3, {{.+}}grid = #[[K]],
+
+// What leaves rows of its result as they are does not overwrite all of it.
+
+// CHECK-DAG: = #fp8_gpu.launch<{{.+}}#fp8_gpu.argument<name = "d", element = bf16, rank = 3, access = update, {{.+}}>], extents
 
 // CHECK-LABEL: func.func @rows
 // CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e4m3_e4m3_bf16_row_row_fast_counted_128x64_{{[^ ]*}} #[[OF_ROWS]] ins(%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %arg2 :
