@@ -46,9 +46,13 @@ void *mgpuMemAlloc(uint64_t bytes, void *stream, bool is_host_shared) {
     return nullptr;
   inWrapper("mgpuMemAlloc",
             [&](const Driver &driver, int32_t device) -> fp8rt_status {
-              if (stream && !is_host_shared)
-                return allocateInStream(driver, device, asStream(stream), bytes,
-                                        ptr);
+              if (stream && !is_host_shared) {
+                if (fp8rt_status status = allocateInStream(
+                        driver, device, asStream(stream), bytes, ptr))
+                  return status;
+                return check(poison(driver, asStream(stream), ptr, bytes),
+                             "fill memory");
+              }
               RelaxedCapture relaxed(driver);
               Result result =
                   is_host_shared

@@ -10,7 +10,9 @@
 
 #include "Memory.h"
 
+#include <cstdlib>
 #include <mutex>
+#include <string_view>
 #include <unordered_map>
 
 using namespace fp8rt;
@@ -94,6 +96,25 @@ fp8rt_status cuda::allocateInStream(const Driver &driver, int32_t device,
     result = driver.cuMemAllocFromPoolAsync(&ptr, bytes, pool, stream);
   }
   return check(result, [&] { return describeAllocation(bytes, device); });
+}
+
+/// Whether FP8_POISON asks for it. An emulator that looks for memory which
+/// nobody writes must not see it written.
+static bool poisonsMemory(const Driver &driver) {
+  static const bool isAsked = [] {
+    const char *value = std::getenv("FP8_POISON");
+    return value && *value && std::string_view(value) != "0";
+  }();
+  return isAsked && !driver.beginResult;
+}
+
+Result cuda::poison(const Driver &driver, Stream stream, DevicePtr ptr,
+                    size_t bytes) {
+  // NaN of every type that has one, and no likely index.
+  constexpr unsigned char kPoison = 0xff;
+  return bytes == 0 || !poisonsMemory(driver)
+             ? SUCCESS
+             : driver.cuMemsetD8Async(ptr, kPoison, bytes, stream);
 }
 
 fp8rt_status cuda::freeInStream(const Driver &driver, int32_t device,
@@ -210,14 +231,15 @@ fp8rt_status fp8rt_workspace_alloc(int32_t device, fp8rt_stream stream,
             allocateInStream(driver, device, asStream(stream), bytes, made);
       if (status != FP8RT_OK)
         return status;
-      if (flags & FP8RT_WORKSPACE_ZERO) {
-        Result result =
-            driver.cuMemsetD8Async(made, 0, bytes, asStream(stream));
-        if (result != SUCCESS) {
-          fp8rt_workspace_free(device, stream, asPointer(made));
-          return cuda::fail(result, "fill workspace with zeros on device " +
-                                        std::to_string(device));
-        }
+      bool isZero = flags & FP8RT_WORKSPACE_ZERO;
+      Result result =
+          isZero ? driver.cuMemsetD8Async(made, 0, bytes, asStream(stream))
+                 : poison(driver, asStream(stream), made, bytes);
+      if (result != SUCCESS) {
+        fp8rt_workspace_free(device, stream, asPointer(made));
+        return cuda::fail(result, "fill workspace with " +
+                                      std::string(isZero ? "zeros" : "NaN") +
+                                      " on device " + std::to_string(device));
       }
     }
     *ptr = asPointer(made);

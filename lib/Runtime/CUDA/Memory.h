@@ -20,6 +20,10 @@ fp8rt_status allocateInStream(const Driver &driver, int32_t device,
 fp8rt_status freeInStream(const Driver &driver, int32_t device, Stream stream,
                           DevicePtr ptr);
 
+/// Fills new memory with NaN if FP8_POISON asks for it, so that results that
+/// nobody writes show.
+Result poison(const Driver &driver, Stream stream, DevicePtr ptr, size_t bytes);
+
 struct PointerOwner {
   bool isDevice = false;  /* of the device `device` */
   bool isManaged = false; /* of all */
