@@ -191,7 +191,10 @@ llvm::Expected<StagedTensor> StagedTensor::create(const fp8c_tensor &tensor,
   if (llvm::Error error =
           makeError(fp8rt_memory_alloc(0, bytes, &staged.memory)))
     return std::move(error);
-  std::memcpy(staged.memory, staged.source, bytes);
+  // By the driver, which knows then that the memory has been written.
+  if (llvm::Error error = makeError(fp8rt_memory_copy(
+          0, staged.memory, staged.source, bytes, /*stream=*/nullptr)))
+    return std::move(error);
   return staged;
 }
 

@@ -1,4 +1,5 @@
 # RUN: env FP8_CUDA_DRIVER=emulator %python %s
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_CHECK=unwritten %python %s
 """Programs for a GPU on the emulator, whose memory is the host's: arrays of the host go in."""
 
 import sys
