@@ -123,3 +123,27 @@ func.func @counts_epilogue(%x: tensor<4x32x256xbf16>, %w: tensor<4x64x256xbf16>,
   } : tensor<4x32x256xbf16>, tensor<4x64x256xbf16> -> tensor<4x32x64xf32>
   return %0 : tensor<4x32x64xf32>
 }
+
+// No slice is inside of a tensor without elements: there, a part is a new tensor, and nothing has a place.
+
+// CHECK-LABEL: func.func @no_rows
+// CHECK:         %[[ZEROS:.+]] = linalg.fill {{.*}} -> tensor<4x0x64xbf16>
+// CHECK:         scf.for
+// CHECK:           cf.assert
+// CHECK-NOT:       tensor.insert_slice
+// CHECK:         return %[[ZEROS]]
+func.func @no_rows(%x: tensor<4x0x256xbf16>, %w: tensor<4x64x256xbf16>, %counts: tensor<4xi32>) -> tensor<4x0x64xbf16> {
+  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) accumulate = fast
+      : tensor<4x0x256xbf16>, tensor<4x64x256xbf16> -> tensor<4x0x64xbf16>
+  return %0 : tensor<4x0x64xbf16>
+}
+
+// CHECK-LABEL: func.func @no_room
+// CHECK:           %[[COUNT:.+]] = arith.index_cast
+// CHECK:           tensor.empty(%[[COUNT]]) : tensor<64x?xbf16>
+// CHECK:           tensor.insert_slice %{{.+}} into %{{.+}}[%{{.+}}, 0, 0] [1, 64, 32] [1, 1, 1] : tensor<64x32xf32> into tensor<4x64x32xf32>
+func.func @no_room(%x: tensor<4x64x0xbf16>, %y: tensor<4x32x0xbf16>, %counts: tensor<4xi32>) -> tensor<4x64x32xf32> {
+  %0 = fp8.grouped_matmul %x, %y counts_k(%counts : tensor<4xi32>) accumulate = fast
+      : tensor<4x64x0xbf16>, tensor<4x32x0xbf16> -> tensor<4x64x32xf32>
+  return %0 : tensor<4x64x32xf32>
+}

@@ -92,6 +92,15 @@ class Arithmetic(unittest.TestCase):
             expected = np.where(np.isnan(x), 0x7F, expected)
             np.testing.assert_array_equal(one(text, [x]), expected)
 
+    def test_casts_of_16_bits_to_f64(self):
+        import ml_dtypes
+        x = np.concatenate([self.x[:28] * 100, [0.0, np.inf, -np.inf, 2.0**-24]]).astype(np.float32)
+        for name, dtype in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16)):
+            text = f"cvt.u16.u32 %h0, %r0; cvt.f64.{name} %d0, %h0; cvt.rn.f32.f64 %r10, %d0;"
+            rounded = x.astype(dtype)
+            np.testing.assert_array_equal(one(text, [rounded.view(np.uint16).astype(np.uint32)], np.float32),
+                                          rounded.astype(np.float32))
+
 
 class Lanes(unittest.TestCase):
     def test_branches_meet_again(self):

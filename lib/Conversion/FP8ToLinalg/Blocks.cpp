@@ -110,7 +110,6 @@ Value BlockedNest::split(Value tensor) const {
 
 Value BlockedNest::join(Value tensor) const {
   auto type = cast<RankedTensorType>(tensor.getType());
-  // No slice of no elements is inside of a tensor.
   if (llvm::is_contained(shape, 0))
     return tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
   if (loopShape.size() != shape.size())
@@ -184,4 +183,22 @@ SmallVector<bool> BlockedNest::getWithinBlock() const {
       within[reassociation[dim].back()] = true;
   }
   return within;
+}
+
+Value fp8::createSlice(OpBuilder &builder, Location loc, RankedTensorType type,
+                       Value tensor, ArrayRef<OpFoldResult> offsets,
+                       ArrayRef<OpFoldResult> sizes) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(tensor.getType()).getShape();
+  if (!llvm::is_contained(shape, 0)) {
+    SmallVector<OpFoldResult> strides(sizes.size(), builder.getIndexAttr(1));
+    return tensor::ExtractSliceOp::create(builder, loc, type, tensor, offsets,
+                                          sizes, strides);
+  }
+  SmallVector<int64_t> full = getStaticShape(sizes);
+  auto dropped = computeRankReductionMask(full, type.getShape());
+  SmallVector<OpFoldResult> kept;
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (!dropped || !dropped->contains(dim))
+      kept.push_back(size);
+  return tensor::EmptyOp::create(builder, loc, kept, type.getElementType());
 }

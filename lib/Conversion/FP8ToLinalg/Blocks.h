@@ -78,6 +78,13 @@ private:
   SmallVector<SmallVector<int64_t, 2>> reassociation;
 };
 
+/// The elements of `tensor` from `offsets` on, as a `type`, which may lack
+/// dimensions of one index. A tensor without elements has no slice, not even
+/// one without elements: then it is a new one.
+Value createSlice(OpBuilder &builder, Location loc, RankedTensorType type,
+                  Value tensor, ArrayRef<OpFoldResult> offsets,
+                  ArrayRef<OpFoldResult> sizes);
+
 } // namespace mlir::fp8
 
 #endif // FP8_CONVERSION_FP8TOLINALG_BLOCKS_H

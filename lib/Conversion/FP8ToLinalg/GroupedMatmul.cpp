@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Blocks.h"
 #include "FP8ToLinalg.h"
 #include "fp8/IR/TensorCoreSums.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -84,15 +85,13 @@ Value GroupedMatmulExpander::buildSlice(Value tensor, Part range,
   auto type = cast<RankedTensorType>(tensor.getType());
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
   SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
-  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
   offsets[range.dim] = range.offset;
   sizes[range.dim] = range.size;
   RankedTensorType full = tensor::ExtractSliceOp::inferResultType(type, sizes);
   SmallVector<int64_t> shape(full.getShape());
   if (dropsDim)
     shape.erase(shape.begin() + range.dim);
-  return tensor::ExtractSliceOp::create(b, loc, full.clone(shape), tensor,
-                                        offsets, sizes, strides);
+  return createSlice(b, loc, full.clone(shape), tensor, offsets, sizes);
 }
 
 Value GroupedMatmulExpander::sliceOperand(Value operand, Part range,
@@ -312,6 +311,12 @@ void GroupedMatmulExpander::expand() {
   Part tokens = buildTokens(group);
   Value product = buildGroup(group, tokens);
   Value carried = loop.getRegionIterArg(0);
+  // Nothing has a place in a tensor without elements.
+  if (llvm::is_contained(op.getResult().getType().getShape(), 0)) {
+    scf::YieldOp::create(b, loc, carried);
+    b.replaceOp(op, loop.getResults());
+    return;
+  }
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, carried);
   SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
   SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulSums.h"
+#include "Blocks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -106,11 +107,11 @@ static Value buildSlice(OpBuilder &b, Location loc, Value source, int64_t dim,
                         OpFoldResult offset, OpFoldResult size) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, source);
   SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
-  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
   offsets[dim] = offset;
   sizes[dim] = size;
-  return tensor::ExtractSliceOp::create(b, loc, source, offsets, sizes,
-                                        strides);
+  RankedTensorType type = tensor::ExtractSliceOp::inferResultType(
+      cast<RankedTensorType>(source.getType()), sizes);
+  return createSlice(b, loc, type, source, offsets, sizes);
 }
 
 /// Element by element, in f32.

@@ -98,6 +98,12 @@ struct IntToDouble {
 struct FloatToDouble {
   double operator()(float a) const { return a; }
 };
+struct HalfToDouble {
+  double operator()(uint16_t a) const { return fromF16(a); }
+};
+struct BF16ToDouble {
+  double operator()(uint16_t a) const { return canonical(fromBF16(a)); }
+};
 struct DoubleToFloat {
   float operator()(double a) const { return canonical(static_cast<float>(a)); }
 };
@@ -361,8 +367,13 @@ static void decodeCvt(Decoder &decoder, Modifiers &modifiers, Op &op) {
       op.handler = mapUnary<HalfToFloat, float, uint16_t>;
     else if (a->is(Type::BFloat, 16))
       op.handler = mapUnary<BF16ToFloat, float, uint16_t>;
-  } else if (d->is(Type::Float, 64) && f32) {
-    op.handler = mapUnary<FloatToDouble, double, float>;
+  } else if (d->is(Type::Float, 64)) {
+    if (f32)
+      op.handler = mapUnary<FloatToDouble, double, float>;
+    else if (a->is(Type::Float, 16))
+      op.handler = mapUnary<HalfToDouble, double, uint16_t>;
+    else if (a->is(Type::BFloat, 16))
+      op.handler = mapUnary<BF16ToDouble, double, uint16_t>;
   } else if (f32 && nearest && d->is(Type::Float, 16)) {
     op.handler = mapUnary<ToHalf, uint16_t, float>;
   } else if (f32 && nearest && d->is(Type::BFloat, 16)) {
