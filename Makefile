@@ -49,12 +49,17 @@ test-tsan: ## Run the runtime's unit tests under ThreadSanitizer
 	@cmake --build --preset tsan
 	@build-tsan/test/Unit/FP8RuntimeTests
 
-# Some 1500 kernels, in minutes; `make test` runs a sample.
-test-emulator: build ## Run matmul kernels of every config on the model of a GPU, checked
+# Some 1500 kernels, in minutes, and 2000 programs on each GPU, in a night; `make test` runs
+# samples.
+test-emulator: build ## Run kernels of every config and random programs on the model of a GPU
 	@FP8_CUDA_DRIVER=emulator FP8_EMULATOR_CHECK=all $(PYTHON) \
 	  test/Emulator/Inputs/every_config.py benchmarks $(BUILD_DIR)/bin --bits
 	@FP8_CUDA_DRIVER=emulator FP8_EMULATOR_CHECK=all $(PYTHON) \
 	  test/Emulator/Inputs/every_config.py benchmarks $(BUILD_DIR)/bin --bits --target=sm_100a
+	@FP8_EMULATOR_CHECK=all PYTHONPATH=$(BUILD_DIR)/python .venv/bin/python \
+	  benchmarks/random_programs.py check --seed 1000 --programs 2000 --jobs 2
+	@FP8_EMULATOR_CHECK=all PYTHONPATH=$(BUILD_DIR)/python .venv/bin/python \
+	  benchmarks/random_programs.py check --seed 1000 --programs 2000 --jobs 2 --target sm_100a
 
 # libFuzzer; each fuzzer runs for FP8_FUZZ_SECONDS of the cache, 60.
 fuzz: configure ## Fuzz what reads files, a minute each

@@ -14,6 +14,7 @@ import random
 from matmul.epilogues import EPILOGUES
 from matmul.kinds import KINDS
 from matmul.program import BATCHES, has_inner_rows, is_transposed
+from matmul.tables import TABLES
 from programs import abi
 
 DEVICE = 0
@@ -22,21 +23,6 @@ GUARD = 256  # Bytes on either side of a result, of which the hash takes those b
 # M, N, K: tails in each dimension and several tiles of a block; few rows and a long K, as when a
 # model decodes.
 SHAPES = [(72, 136, 272), (264, 272, 400), (17, 136, 2064), (130, 1032, 656)]
-
-
-def table(function):
-    return bytes(map(function, range(256)))
-
-
-# Of the byte with the sign: which exponents it may have.
-TABLES = {
-    "e4m3": table(lambda b: b & 0x87 | (1 + (b >> 3 & 15) % 9) << 3),  # 2^-6 to 2^2
-    "e5m2": table(lambda b: b & 0x83 | (9 + (b >> 2 & 31) % 9) << 2),  # 2^-6 to 2^2
-    "bf16": table(lambda b: b & 0x80 | 0x3C + (b & 3)),  # 2^-7 to 1, with the next byte's bit
-    "f16": table(lambda b: b & 0x83 | 8 + (b >> 2 & 7) << 2),  # 2^-7 to 1
-    "f32": table(lambda b: b & 0x80 | 0x3C + (b & 3)),
-    "factor": table(lambda b: 0x3F),  # 0.5 to 2
-}
 
 
 def draw(rng, element, count):

@@ -1,0 +1,192 @@
+"""Random programs for a machine with a GPU and no compiler: made here, run there."""
+
+import ctypes
+import hashlib
+import json
+import os
+import struct
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from generator.drawing import draw_arguments, make_canonical
+
+MANIFEST = "programs.json"
+DEVICE = 0
+BATCH = 10  # Programs of a file.
+STEPS, TOLERANCE = 3, 2.0**-9  # As compare.py has them.
+
+
+def spell(shape, data, element):
+    """What is hashed of a result."""
+    return repr(list(shape)).encode() + make_canonical(data, element)
+
+
+def digest(shape, data, element):
+    return hashlib.sha256(spell(shape, data, element)).hexdigest()[:24]
+
+
+# ===----------------------------------------------------------------------===
+# Here
+# ===----------------------------------------------------------------------===
+
+
+def describe(programs):
+    """What `run_programs` has to know of each program of a batch, and what the model computes;
+    without those of which that is not what a CPU with its sums does."""
+    import numpy as np
+    from generator.compare import check_batch
+
+    described = []
+    for program, status, _, found in check_batch(programs, "sm_90a"):
+        if status == "lost":
+            raise SystemExit("the device is lost")
+        if status != "same":
+            continue
+        results = []
+        for i, array in enumerate(found):
+            value, array = program.results[i % len(program.results)], np.asarray(array)
+            is_near = value.name in program.approximate
+            results.append([value.element, is_near, array.tobytes().hex() if is_near else
+                            digest(array.shape, array.tobytes(), value.element)])
+        arguments = [[argument.shape, argument.element, argument.kind,
+                      argument.type.startswith("tensor")] for argument in program.arguments]
+        described.append({"seed": program.seed, "arguments": arguments, "results": results})
+    return described
+
+
+def describe_batch(programs):
+    """The same in a process; if that ends, each program for itself."""
+    code = (f"import sys, json; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+            "from generator.shipped import describe\nfrom generator.program import Program\n"
+            "print(json.dumps(describe([Program(int(seed)) for seed in sys.argv[1:]])))")
+    environment = {**os.environ, "FP8_CUDA_DRIVER": "emulator", "FP8_EMULATOR_ARCH": "90"}
+    done = subprocess.run([sys.executable, "-c", code, *(str(program.seed) for program in programs)],
+                          env=environment, text=True, capture_output=True)
+    if done.returncode == 0:
+        return json.loads(done.stdout)
+    if len(programs) > 1:
+        return [entry for program in programs for entry in describe_batch([program])]
+    print(f"{programs[0].seed}: status {done.returncode}: {done.stderr[-300:]}", flush=True)
+    return []
+
+
+def make_programs(args):
+    from generator.program import make_batches, write_module
+    from programs import compile_program, copy_libraries
+
+    args.folder.mkdir(parents=True, exist_ok=True)
+
+    def make_batch(batch):
+        """Lines of the manifest, of programs that lie in one file."""
+        described = describe_batch(batch)
+        good = {entry["seed"] for entry in described}
+        batch = [program for program in batch if program.seed in good]
+        if not batch:
+            return []
+        text, recipe = write_module(batch)
+        name = f"p{batch[0].seed}"
+        source, path = args.folder / f"{name}.mlir", args.folder / f"{name}.so"
+        source.write_text(text)
+        compile_program(args.build_dir, source, path, "--target=sm_90a", f"--recipe={recipe}",
+                        "--kernel-format=cubin", stderr=subprocess.DEVNULL)
+        for left in (source, path.with_suffix(".h")):
+            left.unlink(missing_ok=True)
+        return [{"file": path.name, **entry} for entry in described]
+
+    batches = make_batches(range(args.seed, args.seed + args.programs), BATCH)
+    with ThreadPoolExecutor(args.jobs) as pool:
+        described = [line for lines in pool.map(make_batch, batches) for line in lines]
+    (args.folder / MANIFEST).write_text(json.dumps(described))
+    copy_libraries(args.build_dir, args.folder)
+    print(f"{len(described)} of {args.programs} programs; what is left out is refused, or the model "
+          "differs from the CPU")
+    return 0
+
+
+# ===----------------------------------------------------------------------===
+# There
+# ===----------------------------------------------------------------------===
+
+
+def is_near(expected, data):
+    numbers = [struct.unpack(f"<{len(part) // 4}f", part) for part in (expected, data)]
+    return len(expected) == len(data) and all(
+        one == other or abs(one - other) <= TOLERANCE * abs(one) + 2.0**-20
+        or (one != one and other != other) for one, other in zip(*numbers))
+
+
+class Runner:
+    def __init__(self, library, device):
+        self.library, self.device = library, device
+
+    def call(self, path, entry):
+        """The shapes and bytes of the results of all steps."""
+        from programs import Program, abi, elements, sizes, tensor
+
+        program, context = Program(self.library, path), ctypes.c_void_p()
+        self.library.fp8rt_context_create(DEVICE, None, ctypes.byref(context))
+        function = program.functions[f"p{entry['seed']}"]
+        data = draw_arguments(entry["seed"], [argument[:3] for argument in entry["arguments"]])
+        arguments = []
+        for (shape, element, _, is_tensor), content in zip(entry["arguments"], data):
+            if is_tensor:
+                arguments.append(tensor(shape, self.device.upload(content)))
+            else:
+                kind = ctypes.c_int64 if element == "index" else ctypes.c_float
+                arguments.append(kind.from_buffer_copy(content))
+        state = 0
+        if program.has_state:
+            state = program.create_state()
+            rows = abi.structs.fp8rt_state_rows()
+            self.library.fp8rt_state_upload(state, DEVICE, None, ctypes.byref(rows))
+        found = []
+        for _ in range(STEPS if state else 1):
+            for port, result in zip(function.results, function.call(arguments, state, context)):
+                shape = [result.sizes[i] for i in range(port.rank)]
+                size = port.width
+                for extent in shape:
+                    size *= extent
+                found.append((shape, self.device.read(result.data, size) if size else b""))
+                self.library.fp8rt_workspace_free(DEVICE, None, result.allocated)
+            if state:
+                program.update(state, context)
+        self.library.fp8rt_stream_synchronize(DEVICE, None)
+        self.library.fp8rt_context_destroy(context)
+        self.device.free()
+        return found
+
+
+def run_programs(args):
+    from matmul.bits import Device
+    from programs import abi, open_library
+
+    library = abi.Library(args.library) if args.library else open_library(args.build_dir, args.folder)
+    runner, start = Runner(library, Device(library)), time.monotonic()
+    described, wrong, failed, results = json.loads((args.folder / MANIFEST).read_text()), [], {}, 0
+    for entry in described:
+        try:
+            found = runner.call((args.folder / entry["file"]).absolute(), entry)
+        except abi.Error as error:
+            failed[entry["seed"]] = str(error)
+            print(f"{entry['seed']}: {error}", flush=True)
+            continue
+        for i, ((shape, data), (element, is_approximate, expected)) in enumerate(
+                zip(found, entry["results"], strict=True)):
+            results += 1
+            is_same = (is_near(bytes.fromhex(expected), data) if is_approximate
+                       else digest(shape, data, element) == expected)
+            if not is_same:
+                print(f"{entry['seed']}: result {i}, {element} {shape}", flush=True)
+                wrong.append({"seed": entry["seed"], "result": i, "element": element, "shape": shape,
+                              "data": data[:4096].hex()})
+    info = abi.structs.fp8rt_device_info()
+    library.fp8rt_device_get_info(DEVICE, ctypes.byref(info))
+    record = {"device": info.name.decode(), "programs": len(described), "results": results,
+              "seconds": round(time.monotonic() - start, 1), "failed": failed, "wrong": wrong}
+    args.out.write_text(json.dumps(record, indent=1) + "\n")
+    print(f"{len(described)} programs, {results} results, {len(wrong)} differ, {len(failed)} programs "
+          "failed")
+    return int(bool(wrong or failed))
