@@ -75,15 +75,25 @@ launch(OpBuilder &builder, KernelOpInterface op, ArrayRef<FewRowsAttr> choices,
   return SmallVector<Value>(choice.getResults());
 }
 
-static LogicalResult launch(KernelOpInterface op,
-                            SymbolTableCollection &symbols) {
-  OpBuilder builder(op);
-  KernelOperands operands = op.getKernelOperands(builder);
+namespace {
+/// A kernel for any number of rows, behind those for few.
+struct Kernels {
   SmallVector<FewRowsAttr> choices;
-  if (auto fewRows = op->getAttrOfType<ArrayAttr>(kFewRowsAttrName))
-    llvm::append_range(choices, fewRows.getAsRange<FewRowsAttr>());
+  SymbolRefAttr symbol;
+
+  explicit Kernels(KernelOpInterface op)
+      : symbol(op->getAttrOfType<SymbolRefAttr>(kKernelAttrName)) {
+    if (auto fewRows = op->getAttrOfType<ArrayAttr>(kFewRowsAttrName))
+      llvm::append_range(choices, fewRows.getAsRange<FewRowsAttr>());
+  }
+};
+} // namespace
+
+static FailureOr<SmallVector<Value>>
+launch(OpBuilder &builder, KernelOpInterface op, const Kernels &kernels,
+       const KernelOperands &operands, SymbolTableCollection &symbols) {
   Value rows;
-  if (!choices.empty()) {
+  if (!kernels.choices.empty()) {
     Value out = operands.outs.front();
     int64_t rank = cast<RankedTensorType>(out.getType()).getRank();
     if (rank < 2)
@@ -92,11 +102,113 @@ static LogicalResult launch(KernelOpInterface op,
     rows = builder.createOrFold<tensor::DimOp>(op.getLoc(), out, rank - 2);
   }
   FailureOr<SmallVector<Value>> results = launch(
-      builder, op, choices, op->getAttrOfType<SymbolRefAttr>(kKernelAttrName),
-      rows, operands, symbols);
+      builder, op, kernels.choices, kernels.symbol, rows, operands, symbols);
   if (failed(results))
     return failure();
-  op->replaceAllUsesWith(op.buildResults(builder, *results));
+  return op.buildResults(builder, *results);
+}
+
+/// Whether the rows of `operands` begin where the kernels want them, as far as
+/// that shows at run time; null if they do as far as is known.
+static Value checkRows(OpBuilder &builder, KernelOpInterface op,
+                       const Kernels &kernels, const KernelOperands &operands,
+                       SymbolTableCollection &symbols) {
+  Location loc = op.getLoc();
+  SmallVector<Value> arguments(operands.ins);
+  llvm::append_range(arguments, operands.outs);
+  SmallVector<int64_t> multiples(arguments.size(), 1);
+  auto raise = [&](SymbolRefAttr symbol) {
+    Operation *kernel =
+        symbol ? symbols.lookupNearestSymbolFrom(op, symbol) : nullptr;
+    auto description = kernel
+                           ? kernel->getAttrOfType<LaunchAttr>(kLaunchAttrName)
+                           : LaunchAttr();
+    if (!description)
+      return;
+    for (auto [multiple, argument] :
+         llvm::zip(multiples,
+                   description.getArguments().getAsRange<KernelArgumentAttr>()))
+      multiple = std::max(multiple,
+                          argument.getAlignment() / argument.getElementBytes());
+  };
+  raise(kernels.symbol);
+  for (FewRowsAttr choice : kernels.choices)
+    raise(choice.getKernel());
+  Value areAligned;
+  for (auto [argument, multiple] : llvm::zip_equal(arguments, multiples)) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    int64_t rank = type ? type.getRank() : 0;
+    if (multiple == 1 || rank < 2 || !type.isDynamicDim(rank - 1))
+      continue;
+    auto constant = [&](int64_t value) {
+      return arith::ConstantIndexOp::create(builder, loc, value);
+    };
+    Value extent = tensor::DimOp::create(builder, loc, argument, rank - 1);
+    Value isAligned = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::eq,
+        arith::RemUIOp::create(builder, loc, extent, constant(multiple)),
+        constant(0));
+    areAligned =
+        areAligned ? arith::AndIOp::create(builder, loc, areAligned, isAligned)
+                         .getResult()
+                   : isAligned;
+  }
+  return areAligned;
+}
+
+/// Moves what only `op` needs, and has no effects, in front of it.
+static void sinkOperands(Operation *op) {
+  SmallVector<Value> values(op->getOperands());
+  while (!values.empty()) {
+    Operation *source = values.pop_back_val().getDefiningOp();
+    if (!source || source->getBlock() == op->getBlock() ||
+        !isMemoryEffectFree(source) ||
+        !llvm::all_of(source->getUsers(), [&](Operation *user) {
+          return op->getBlock()->findAncestorOpInBlock(*user);
+        }))
+      continue;
+    source->moveBefore(&op->getBlock()->front());
+    llvm::append_range(values, source->getOperands());
+  }
+}
+
+/// A launch if rows begin where the kernel wants them, and else the operation
+/// as one without a kernel.
+static LogicalResult launchIf(OpBuilder &builder, Value areAligned,
+                              KernelOpInterface op, const Kernels &kernels,
+                              SymbolTableCollection &symbols) {
+  Location loc = op.getLoc();
+  auto choice = scf::IfOp::create(builder, loc, op->getResultTypes(),
+                                  areAligned, /*withElseRegion=*/true);
+  builder.setInsertionPointToStart(choice.thenBlock());
+  FailureOr<SmallVector<Value>> results =
+      launch(builder, op, kernels, op.getKernelOperands(builder), symbols);
+  if (failed(results))
+    return failure();
+  scf::YieldOp::create(builder, loc, *results);
+  builder.setInsertionPointToStart(choice.elseBlock());
+  Operation *other = builder.clone(*op);
+  for (StringRef name : {kConfigAttrName, kKernelAttrName, kFewRowsAttrName})
+    other->removeAttr(name);
+  scf::YieldOp::create(builder, loc, other->getResults());
+  op->replaceAllUsesWith(choice.getResults());
+  op.erase();
+  sinkOperands(other);
+  return success();
+}
+
+static LogicalResult launch(KernelOpInterface op,
+                            SymbolTableCollection &symbols) {
+  OpBuilder builder(op);
+  KernelOperands operands = op.getKernelOperands(builder);
+  Kernels kernels(op);
+  if (Value areAligned = checkRows(builder, op, kernels, operands, symbols))
+    return launchIf(builder, areAligned, op, kernels, symbols);
+  FailureOr<SmallVector<Value>> results =
+      launch(builder, op, kernels, operands, symbols);
+  if (failed(results))
+    return failure();
+  op->replaceAllUsesWith(*results);
   op.erase();
   return success();
 }

@@ -85,17 +85,44 @@ func.func @amax(%a: !a, %b: !b) -> tensor<1x1xf32> {
 // whichever way they are given.
 
 // CHECK-LABEL: func.func @plain
-// CHECK-SAME:    %[[A:[a-z0-9]+]]: tensor<?x128x?xbf16>, %[[B:[a-z0-9]+]]: tensor<?x?x128xbf16>
+// CHECK-SAME:    %[[A:[a-z0-9]+]]: tensor<?x128x64xbf16>, %[[B:[a-z0-9]+]]: tensor<?x32x128xbf16>
 // CHECK-NOT:   fp8.disassemble
 // CHECK:       %[[ZERO:.+]] = arith.constant 0
 // CHECK:       %[[BATCH:.+]] = tensor.dim %[[A]], %[[ZERO]]
-// CHECK:       %[[TWO:.+]] = arith.constant 2
-// CHECK:       %[[M:.+]] = tensor.dim %[[A]], %[[TWO]]
-// CHECK:       %[[ONE:.+]] = arith.constant 1
-// CHECK:       %[[N:.+]] = tensor.dim %[[B]], %[[ONE]]
-// CHECK:       %[[D:.+]] = tensor.empty(%[[BATCH]], %[[M]], %[[N]]) : tensor<?x?x?xf32>
-// CHECK:       fp8_gpu.launch @fp8_kernels::@plain #{{launch[0-9]*}} ins(%[[A]], %[[B]] : tensor<?x128x?xbf16>, tensor<?x?x128xbf16>) outs(%[[D]] : tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
-func.func @plain(%a: tensor<?x128x?xbf16>, %b: tensor<?x?x128xbf16>) -> tensor<?x?x?xf32> {
+// CHECK:       %[[D:.+]] = tensor.empty(%[[BATCH]]) : tensor<?x64x32xf32>
+// CHECK-NOT:   scf.if
+// CHECK:       fp8_gpu.launch @fp8_kernels::@plain #{{launch[0-9]*}} ins(%[[A]], %[[B]] : tensor<?x128x64xbf16>, tensor<?x32x128xbf16>) outs(%[[D]] : tensor<?x64x32xf32>) -> tensor<?x64x32xf32>
+func.func @plain(%a: tensor<?x128x64xbf16>, %b: tensor<?x32x128xbf16>) -> tensor<?x64x32xf32> {
+  %0 = fp8.matmul %a, %b transpose_a accumulate = fast {fp8_gpu.kernel = @fp8_kernels::@plain}
+    : tensor<?x128x64xbf16>, tensor<?x32x128xbf16> -> tensor<?x64x32xf32>
+  return %0 : tensor<?x64x32xf32>
+}
+
+// Rows that may turn out not to be multiples of the 16 bytes that a kernel asks
+// for are told apart when the program runs: without them the matmul has no
+// kernel.
+
+// CHECK-LABEL: func.func @unknown_rows
+// CHECK-SAME:    %[[A:[a-z0-9]+]]: tensor<?x128x?xbf16>, %[[B:[a-z0-9]+]]: tensor<?x?x128xbf16>
+// CHECK:       %[[EIGHT:.+]] = arith.constant 8 : index
+// CHECK:       %[[REST_A:.+]] = arith.remui %{{.+}}, %[[EIGHT]]
+// CHECK:       %[[A_FITS:.+]] = arith.cmpi eq, %[[REST_A]]
+// CHECK:       %[[FOUR:.+]] = arith.constant 4 : index
+// CHECK:       %[[REST_D:.+]] = arith.remui %{{.+}}, %[[FOUR]]
+// CHECK:       %[[D_FITS:.+]] = arith.cmpi eq, %[[REST_D]]
+// CHECK:       %[[FITS:.+]] = arith.andi %[[A_FITS]], %[[D_FITS]]
+// CHECK:       %[[Y:.+]] = scf.if %[[FITS]] -> (tensor<?x?x?xf32>)
+// CHECK:         %[[BATCH:.+]] = tensor.dim %[[A]], %{{.+}}
+// CHECK:         %[[M:.+]] = tensor.dim %[[A]], %{{.+}}
+// CHECK:         %[[N:.+]] = tensor.dim %[[B]], %{{.+}}
+// CHECK:         %[[D:.+]] = tensor.empty(%[[BATCH]], %[[M]], %[[N]])
+// CHECK:         %[[LAUNCHED:.+]] = fp8_gpu.launch @fp8_kernels::@plain {{.*}} outs(%[[D]] :
+// CHECK:         scf.yield %[[LAUNCHED]]
+// CHECK:       else
+// CHECK-NEXT:    %[[OTHER:.+]] = fp8.matmul %[[A]], %[[B]] transpose_a accumulate = fast : tensor
+// CHECK-NEXT:    scf.yield %[[OTHER]]
+// CHECK:       return %[[Y]]
+func.func @unknown_rows(%a: tensor<?x128x?xbf16>, %b: tensor<?x?x128xbf16>) -> tensor<?x?x?xf32> {
   %0 = fp8.matmul %a, %b transpose_a accumulate = fast {fp8_gpu.kernel = @fp8_kernels::@plain}
     : tensor<?x128x?xbf16>, tensor<?x?x128xbf16> -> tensor<?x?x?xf32>
   return %0 : tensor<?x?x?xf32>
