@@ -101,6 +101,13 @@ class Arithmetic(unittest.TestCase):
             np.testing.assert_array_equal(one(text, [rounded.view(np.uint16).astype(np.uint32)], np.float32),
                                           rounded.astype(np.float32))
 
+    def test_halves_round_to_integers(self):
+        x = np.concatenate([self.x[:28] * 10, [0.5, -0.5, np.inf, 60000]]).astype(np.float16)
+        for how, round_to in (("rni", np.rint), ("rzi", np.trunc), ("rmi", np.floor), ("rpi", np.ceil)):
+            text = f"cvt.u16.u32 %h0, %r0; cvt.{how}.f16.f16 %h1, %h0; cvt.u32.u16 %r10, %h1;"
+            np.testing.assert_array_equal(one(text, [x.view(np.uint16).astype(np.uint32)]),
+                                          round_to(x).view(np.uint16))
+
 
 class Lanes(unittest.TestCase):
     def test_branches_meet_again(self):

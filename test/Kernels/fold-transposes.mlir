@@ -102,3 +102,21 @@ func.func @grouped(%x: !xt, %w: !e, %offsets: tensor<4xi32>) -> tensor<64x32xbf1
   %0 = fp8.grouped_matmul %a, %t offsets(%offsets : tensor<4xi32>) accumulate = fast : !x, !et -> tensor<64x32xbf16>
   return %0 : tensor<64x32xbf16>
 }
+
+// Of a group, an operand that all share is read as it is by all, or by none.
+
+!at = !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>
+// CHECK-LABEL: func.func @group
+// CHECK: %[[COPY:.*]] = fp8.transpose
+// CHECK: fp8.matmul %[[COPY]], %{{.*}} accumulate
+// CHECK: fp8.matmul %[[COPY]], %{{.*}} transpose_b accumulate
+func.func @group(%a: !xt, %b: !b, %c: !n) -> (tensor<64x32xbf16>, tensor<64x40xbf16>) {
+  %t = fp8.transpose %a permutation = [1, 0] : !xt
+  %0:2 = fp8.matmul_group {
+    %1 = fp8.matmul %t, %b accumulate = fast : !at, !b -> tensor<64x32xbf16>
+    %2 = fp8.matmul %t, %c transpose_b accumulate = fast : !at, !n -> tensor<64x40xbf16>
+    fp8.yield %1, %2 : tensor<64x32xbf16>, tensor<64x40xbf16>
+  } : tensor<64x32xbf16>, tensor<64x40xbf16>
+  return %0#0, %0#1 : tensor<64x32xbf16>, tensor<64x40xbf16>
+}

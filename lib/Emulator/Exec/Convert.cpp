@@ -83,6 +83,12 @@ template <Rounding How>
 struct RoundFloat {
   float operator()(float a) const { return canonical(roundTo(a, How)); }
 };
+template <Rounding How>
+struct RoundHalf {
+  uint16_t operator()(uint16_t a) const {
+    return toF16(roundTo(fromF16(a), How));
+  }
+};
 struct IntToFloat {
   template <class A>
   float operator()(A a) const {
@@ -374,6 +380,13 @@ static void decodeCvt(Decoder &decoder, Modifiers &modifiers, Op &op) {
       op.handler = mapUnary<HalfToDouble, double, uint16_t>;
     else if (a->is(Type::BFloat, 16))
       op.handler = mapUnary<BF16ToDouble, double, uint16_t>;
+  } else if (toInteger && d->is(Type::Float, 16) && a->is(Type::Float, 16)) {
+    constexpr Handler handlers[] = {
+        mapUnary<RoundHalf<Rounding::Nearest>, uint16_t, uint16_t>,
+        mapUnary<RoundHalf<Rounding::Zero>, uint16_t, uint16_t>,
+        mapUnary<RoundHalf<Rounding::Down>, uint16_t, uint16_t>,
+        mapUnary<RoundHalf<Rounding::Up>, uint16_t, uint16_t>};
+    op.handler = handlers[*toInteger];
   } else if (f32 && nearest && d->is(Type::Float, 16)) {
     op.handler = mapUnary<ToHalf, uint16_t, float>;
   } else if (f32 && nearest && d->is(Type::BFloat, 16)) {

@@ -30,9 +30,10 @@ struct FoldTransposesPass
   void runOnOperation() override;
 
 private:
-  /// Of a product, a grouped one or not, what a kernel reads in either order.
+  /// Of products, grouped ones or not, that share A or B, that one if kernels
+  /// of all read it in either order.
   template <typename OpTy>
-  void foldOperands(OpTy op, const KernelTarget &target);
+  void foldOperand(ArrayRef<OpTy> ops, bool isA, const KernelTarget &target);
 };
 } // namespace
 
@@ -52,30 +53,31 @@ static Value getTransposed(Value operand) {
 }
 
 template <typename OpTy>
-void FoldTransposesPass::foldOperands(OpTy op, const KernelTarget &target) {
-  if (!op.isScaled())
+static OpOperand &getOperand(OpTy op, bool isA) {
+  return isA ? op.getAMutable() : op.getBMutable();
+}
+
+template <typename OpTy>
+void FoldTransposesPass::foldOperand(ArrayRef<OpTy> ops, bool isA,
+                                     const KernelTarget &target) {
+  Value copy = getOperand(ops.front(), isA).get(), source = getTransposed(copy);
+  if (!source || !llvm::all_of(ops, [](OpTy op) { return op.isScaled(); }))
     return;
-  for (bool isA : {true, false}) {
-    OpOperand &operand = isA ? op.getAMutable() : op.getBMutable();
-    Value copy = operand.get(), source = getTransposed(copy);
-    if (!source)
-      continue;
-    auto toggle = [&](Value value) {
-      operand.set(value);
+  auto toggle = [&](Value value) {
+    for (OpTy op : ops) {
+      getOperand(op, isA).set(value);
       if (isA)
         op.setTransposeA(!op.getTransposeA());
       else
         op.setTransposeB(!op.getTransposeB());
-    };
-    toggle(source);
-    if (!hasKernel(op, target)) {
-      toggle(copy);
-      continue;
     }
-    ++numFolded;
-    if (copy.use_empty())
-      copy.getDefiningOp()->erase();
-  }
+  };
+  toggle(source);
+  if (!llvm::all_of(ops, [&](OpTy op) { return hasKernel(op, target); }))
+    return toggle(copy);
+  numFolded += ops.size();
+  if (copy.use_empty())
+    copy.getDefiningOp()->erase();
 }
 
 void FoldTransposesPass::runOnOperation() {
@@ -84,9 +86,26 @@ void FoldTransposesPass::runOnOperation() {
   if (failed(target))
     return signalPassFailure();
   module.walk([&](Operation *op) {
-    if (auto matmul = dyn_cast<MatmulOp>(op))
-      foldOperands(matmul, *target);
-    else if (auto grouped = dyn_cast<GroupedMatmulOp>(op))
-      foldOperands(grouped, *target);
+    for (bool isA : {true, false}) {
+      if (auto grouped = dyn_cast<GroupedMatmulOp>(op))
+        foldOperand<GroupedMatmulOp>(grouped, isA, *target);
+      auto matmul = dyn_cast<MatmulOp>(op);
+      if (matmul && !isa<MatmulGroupOp>(matmul->getParentOp()))
+        foldOperand<MatmulOp>(matmul, isA, *target);
+      auto group = dyn_cast<MatmulGroupOp>(op);
+      if (!group)
+        continue;
+      auto matmuls = llvm::to_vector(group.getBody().getOps<MatmulOp>());
+      Value first = getOperand(matmuls.front(), isA).get();
+      // What makes it a group is the same operand of all.
+      if (llvm::all_of(matmuls, [&](MatmulOp matmul) {
+            return getOperand(matmul, isA).get() == first;
+          })) {
+        foldOperand<MatmulOp>(matmuls, isA, *target);
+        continue;
+      }
+      for (MatmulOp matmul : matmuls)
+        foldOperand<MatmulOp>(matmul, isA, *target);
+    }
   });
 }
