@@ -60,6 +60,63 @@ class Arithmetic(unittest.TestCase):
             with self.subTest(text):
                 np.testing.assert_array_equal(one(text, [x, y], np.float32), expected)
 
+    def test_pairs_of_integers(self):
+        a, b = self.a, self.b
+
+        def halves(function, dtype):
+            return function(a.view(dtype), b.view(dtype)).astype(dtype).view(np.uint32)
+
+        for text, expected in {
+            "min.u16x2 %r10, %r0, %r1;": halves(np.minimum, np.uint16),
+            "max.u16x2 %r10, %r0, %r1;": halves(np.maximum, np.uint16),
+            "min.s16x2 %r10, %r0, %r1;": halves(np.minimum, np.int16),
+            "max.s16x2 %r10, %r0, %r1;": halves(np.maximum, np.int16),
+            "max.relu.s16x2 %r10, %r0, %r1;": halves(lambda x, y: np.maximum(np.maximum(x, y), 0), np.int16),
+            "add.s16x2 %r10, %r0, %r1;": halves(np.add, np.int16),
+            "min.relu.s32 %r10, %r0, %r1;": halves(lambda x, y: np.maximum(np.minimum(x, y), 0), np.int32),
+            "sad.u32 %r10, %r0, %r1, 5;": np.where(a > b, a - b, b - a) + np.uint32(5),
+        }.items():
+            with self.subTest(text):
+                np.testing.assert_array_equal(one(text, [a, b]), expected)
+
+    def test_pairs_of_floats(self):
+        rng = np.random.default_rng(2)
+        x, y, z = (rng.standard_normal(64).astype(np.float16) for _ in range(3))
+        x[:4], y[:4] = [np.nan, 1, -0.0, 0.0], [2, np.nan, 0.0, -0.0]
+        packed = [values.view(np.uint32) for values in (x, y, z)]
+        sign = np.where(np.signbit(x) != np.signbit(y), -1, 1).astype(np.float16)
+        fma = (x.astype(np.float64) * y + z).astype(np.float16)
+        for text, expected in {
+            "max.f16x2 %r10, %r0, %r1;": np.fmax(x, y),
+            "min.f16x2 %r10, %r0, %r1;": np.fmin(x, y),
+            "max.NaN.f16x2 %r10, %r0, %r1;": np.maximum(x, y),
+            "max.NaN.xorsign.abs.f16x2 %r10, %r0, %r1;": np.maximum(np.abs(x), np.abs(y)) * sign,
+            "fma.rn.relu.f16x2 %r10, %r0, %r1, %r2;": np.where(fma < 0, np.float16(0), fma),
+        }.items():
+            with self.subTest(text):
+                np.testing.assert_array_equal(one(text, packed).view(np.float16), expected)
+        text = "setp.gt.f16x2 %p0|%p1, %r0, %r1; selp.u32 %r10, 1, 0, %p0; @%p1 add.u32 %r10, %r10, 2;"
+        greater = (x > y).reshape(32, 2)
+        np.testing.assert_array_equal(one(text, packed), greater[:, 0] + 2 * greater[:, 1])
+
+    def test_doubles(self):
+        x, y = (values.astype(np.float64) for values in (self.x, self.y))
+        x[:2] = np.nan, np.inf
+        for text, expected in {
+            "min.f64 %d2, %d1, %d2;": np.fmin(x, y),
+            "max.f64 %d2, %d1, %d2;": np.fmax(x, y),
+            "abs.f64 %d1, %d1; sqrt.rn.f64 %d2, %d1;": np.sqrt(np.abs(x)),
+            "rcp.rn.f64 %d2, %d1;": 1 / x,
+            "testp.infinite.f64 %p0, %d1; selp.f64 %d2, 0d3FF0000000000000, 0d0000000000000000, %p0;":
+                np.isinf(x).astype(np.float64),
+        }.items():
+            with self.subTest(text):
+                body = ("shl.b64 %d3, %o, 1; add.s64 %d0, %a1, %d3; ld.global.b64 %d1, [%d0]; add.s64 %d0, %a2, %d3; "
+                        f"ld.global.b64 %d2, [%d0]; {text} add.s64 %d0, %a0, %d3; st.global.b64 [%d0], %d2;")
+                out = Buffer(device, np.zeros(32))
+                device.launch(device.load(kernel(body, params=3)), [out, Buffer(device, x), Buffer(device, y)])
+                np.testing.assert_array_equal(out.array, expected)
+
     def test_a_nan_that_arithmetic_makes_is_one(self):
         """0x7fffffff, whatever the processor's would be."""
         x = np.full(32, -2, np.float32)

@@ -27,6 +27,10 @@ static Handler pickInteger(unsigned bits) {
 
 template <class F>
 static Handler pickInteger(Type type) {
+  if (type.packed)
+    return type.kind == Type::Signed
+               ? mapBinary<Packed<OnS16<F>>, uint32_t, uint32_t>
+               : mapBinary<Packed<F>, uint32_t, uint32_t>;
   return type.kind == Type::Signed ? pickInteger<F, true>(type.bits)
                                    : pickInteger<F, false>(type.bits);
 }
@@ -173,6 +177,12 @@ static void decodeMad(Decoder &decoder, Modifiers &modifiers, Op &op) {
                             : pickMad<MadLo>(type);
 }
 
+template <class F>
+static Handler pickFma16(Type type) {
+  return type.packed ? mapTernary<Packed<F>, uint32_t, uint32_t>
+                     : mapTernary<F, uint16_t, uint16_t>;
+}
+
 static void decodeFma(Decoder &decoder, Modifiers &modifiers, Op &op) {
   if (decodePackedArithmetic(decoder, modifiers, op) ||
       decodeMixedArithmetic(decoder, modifiers, op))
@@ -182,17 +192,20 @@ static void decodeFma(Decoder &decoder, Modifiers &modifiers, Op &op) {
   if (!modifiers.take("rn"))
     decoder.fail("expected .rn");
   decodeSources(decoder, op, type, 3);
+  if (type.bits == 16 && modifiers.take("relu")) {
+    op.handler = type.kind == Type::Float ? pickFma16<FmaReluF16>(type)
+                                          : pickFma16<FmaReluBF16>(type);
+    return;
+  }
   if (type.is(Type::Float, 32))
     op.handler = ftz ? mapTernary<Flushed<FmaF>, float, float>
                      : mapTernary<FmaF, float, float>;
   else if (type.is(Type::Float, 64))
     op.handler = mapTernary<FmaF, double, double>;
   else if (type.is(Type::Float, 16))
-    op.handler = type.packed ? mapTernary<Packed<FmaF16>, uint32_t, uint32_t>
-                             : mapTernary<FmaF16, uint16_t, uint16_t>;
+    op.handler = pickFma16<FmaF16>(type);
   else if (type.is(Type::BFloat, 16))
-    op.handler = type.packed ? mapTernary<Packed<FmaBF16>, uint32_t, uint32_t>
-                             : mapTernary<FmaBF16, uint16_t, uint16_t>;
+    op.handler = pickFma16<FmaBF16>(type);
 }
 
 static void decodeDiv(Decoder &decoder, Modifiers &modifiers, Op &op) {
@@ -236,9 +249,13 @@ static Handler pickOfThree(bool ftz) {
 template <class I, class F, class FNaN>
 static void decodeMinMax(Decoder &decoder, Modifiers &modifiers, Op &op) {
   Type type = takeType(decoder, modifiers);
-  if (type.isInteger())
-    op.handler = pickInteger<I>(type);
+  if (type.isInteger()) {
+    bool relu = type.kind == Type::Signed && (type.packed || type.bits == 32) &&
+                modifiers.take("relu");
+    op.handler = relu ? pickInteger<Relu<I>>(type) : pickInteger<I>(type);
+  }
   bool nan = modifiers.take("NaN"), ftz = modifiers.take("ftz");
+  bool xorSign = modifiers.take("xorsign") && modifiers.take("abs");
   size_t sources = decoder.numOperands() == 4 ? 3 : 2;
   decodeSources(decoder, op, type, sources);
   if (sources == 3) {
@@ -247,7 +264,14 @@ static void decodeMinMax(Decoder &decoder, Modifiers &modifiers, Op &op) {
     op.handler = nan ? pickOfThree<FNaN>(ftz) : pickOfThree<F>(ftz);
     return;
   }
-  if (!type.isInteger())
+  if (type.isInteger())
+    return;
+  if (type.is(Type::Float, 64))
+    op.handler = mapBinary<F, double, double>;
+  else if (xorSign)
+    op.handler = nan ? pickFloat2<XorSign<FNaN>>(type, ftz)
+                     : pickFloat2<XorSign<F>>(type, ftz);
+  else
     op.handler = nan ? pickFloat2<FNaN>(type, ftz) : pickFloat2<F>(type, ftz);
 }
 
@@ -272,6 +296,11 @@ static void decodeFunction1(Decoder &decoder, Modifiers &modifiers, Op &op) {
   modifiers.takeOneOf({"rn", "approx"});
   bool ftz = modifiers.take("ftz");
   decodeSources(decoder, op, type, 1);
+  if constexpr (std::is_same_v<decltype(F()(0.0)), double>)
+    if (type.is(Type::Float, 64)) {
+      op.handler = mapUnary<F, double, double>;
+      return;
+    }
   op.handler = pickFloat1<F>(type, ftz);
 }
 
@@ -293,8 +322,8 @@ static void decodeCopySign(Decoder &decoder, Modifiers &modifiers, Op &op) {
 static void decodeSad(Decoder &decoder, Modifiers &modifiers, Op &op) {
   Type type = takeType(decoder, modifiers);
   decodeSources(decoder, op, type, 3);
-  if (type.is(Type::Unsigned, 32))
-    op.handler = mapTernary<Sad, uint32_t, uint32_t>;
+  if (type.isInteger() && !type.packed)
+    op.handler = pickMad<Sad>(type);
 }
 
 void fp8emu::addArithmetic(DecodeTable &table) {

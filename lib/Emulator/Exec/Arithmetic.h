@@ -109,8 +109,17 @@ struct MadWide {
   }
 };
 struct Sad {
-  uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const {
-    return c + (a > b ? a - b : b - a);
+  template <class T>
+  T operator()(T a, T b, T c) const {
+    return Add()(c, a > b ? Sub()(a, b) : Sub()(b, a));
+  }
+};
+/// What is negative becomes zero.
+template <class F>
+struct Relu {
+  template <class T>
+  T operator()(T a, T b) const {
+    return Max()(F()(a, b), T{0});
   }
 };
 struct Neg {
@@ -156,11 +165,19 @@ struct MinF {
     float lower = a < b || (a == b && std::signbit(a)) ? a : b;
     return canonical(a != a ? b : b != b ? a : lower);
   }
+  double operator()(double a, double b) const {
+    double lower = a < b || (a == b && std::signbit(a)) ? a : b;
+    return a != a ? b : b != b ? a : lower;
+  }
 };
 struct MaxF {
   float operator()(float a, float b) const {
     float higher = a > b || (a == b && !std::signbit(a)) ? a : b;
     return canonical(a != a ? b : b != b ? a : higher);
+  }
+  double operator()(double a, double b) const {
+    double higher = a > b || (a == b && !std::signbit(a)) ? a : b;
+    return a != a ? b : b != b ? a : higher;
   }
 };
 struct MinNaNF {
@@ -173,6 +190,15 @@ struct MaxNaNF {
     return a != a || b != b ? toFloat(kNaN32) : MaxF()(a, b);
   }
 };
+/// Of magnitudes, with the sign of the product.
+template <class F>
+struct XorSign {
+  float operator()(float a, float b) const {
+    float value = F()(std::fabs(a), std::fabs(b));
+    return value != value || std::signbit(a) == std::signbit(b) ? value
+                                                                : -value;
+  }
+};
 struct NegF {
   float operator()(float a) const { return -a; }
   double operator()(double a) const { return -a; }
@@ -183,10 +209,12 @@ struct AbsF {
 };
 struct SqrtF {
   float operator()(float a) const { return canonical(std::sqrt(a)); }
+  double operator()(double a) const { return std::sqrt(a); }
 };
 /// The approximations of a chip are of its making; these are rounded once.
 struct RcpF {
   float operator()(float a) const { return canonical(1.0f / a); }
+  double operator()(double a) const { return 1.0 / a; }
 };
 struct RsqrtF {
   float operator()(float a) const {
@@ -253,6 +281,14 @@ struct Packed {
            static_cast<uint32_t>(F()(static_cast<uint16_t>(a >> 16)...)) << 16;
   }
 };
+/// The same bits as a number with a sign.
+template <class F>
+struct OnS16 {
+  template <class... T>
+  uint16_t operator()(T... a) const {
+    return static_cast<uint16_t>(F()(static_cast<int16_t>(a)...));
+  }
+};
 /// f32 cannot hold the product and sum of three: f64 can, of 16 bits.
 struct FmaF16 {
   uint16_t operator()(uint16_t a, uint16_t b, uint16_t c) const {
@@ -277,6 +313,19 @@ inline float addToOdd(double product, double addend) {
     narrow = std::nextafter(narrow, 0.0f);
   return toFloat(toBits(narrow) | 1);
 }
+
+/// What is negative becomes zero, what is no number the canonical NaN.
+template <class F, uint16_t Infinity>
+struct Relu16 {
+  uint16_t operator()(uint16_t a, uint16_t b, uint16_t c) const {
+    uint16_t value = F()(a, b, c);
+    if ((value & 0x7fff) > Infinity)
+      return 0x7fff;
+    return value >> 15 ? uint16_t{0} : value;
+  }
+};
+using FmaReluF16 = Relu16<FmaF16, 0x7c00>;
+using FmaReluBF16 = Relu16<FmaBF16, 0x7f80>;
 
 inline uint16_t FmaF16::round(double product, double addend) {
   return toF16(addToOdd(product, addend));

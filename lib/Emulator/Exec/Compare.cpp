@@ -103,11 +103,31 @@ static Step compare(Warp &warp, const Op &op, Mask mask) {
   return Step::Next;
 }
 
+/// Of pairs: a predicate of the lower halves and one of the upper ones.
+template <class F>
+static Step compareHalves(Warp &warp, const Op &op, Mask mask) {
+  const uint32_t *a = warp.row<uint32_t>(op.s[0]),
+                 *b = warp.row<uint32_t>(op.s[1]);
+  for (unsigned half = 0; half < 2; ++half) {
+    alignas(64) int32_t words[kLanes];
+    for (unsigned i = 0; i < kLanes; ++i)
+      words[i] = F()(static_cast<uint16_t>(a[i] >> 16 * half),
+                     static_cast<uint16_t>(b[i] >> 16 * half))
+                     ? -1
+                     : 0;
+    Mask &p = warp.predicate(half == 0 ? op.d : op.s[3]);
+    p = (p & ~mask) | (packLanes(words) & mask);
+  }
+  return Step::Next;
+}
+
 template <class F>
 static Handler pick(Type type) {
   bool isSigned = type.kind == Type::Signed;
   if (type.packed)
-    return nullptr;
+    return type.kind == Type::BFloat  ? compareHalves<Narrow<fromBF16, F>>
+           : type.kind == Type::Float ? compareHalves<Narrow<fromF16, F>>
+                                      : nullptr;
   if (type.kind == Type::BFloat)
     return compare<Narrow<fromBF16, F>, uint16_t>;
   if (type.kind == Type::Float)
@@ -178,6 +198,8 @@ static void decodeSetp(Decoder &decoder, Modifiers &modifiers, Op &op) {
   } else {
     op.d = decoder.destination(d, 1);
   }
+  if (type->packed && (op.count != 2 || op.flags))
+    decoder.fail("expected a pair of predicates for a pair of numbers");
   op.s[0] = decoder.source(1, *type);
   op.s[1] = decoder.source(2, *type);
   if (op.flags) {
@@ -190,4 +212,60 @@ static void decodeSetp(Decoder &decoder, Modifiers &modifiers, Op &op) {
     decoder.fail("unknown comparison '" + std::string(comparison) + "'");
 }
 
-void fp8emu::addComparisons(DecodeTable &table) { table["setp"] = decodeSetp; }
+/// Of f32 and f64, what kind of number it is.
+template <class T, int... Kinds>
+static Step testKind(Warp &warp, const Op &op, Mask mask) {
+  const T *a = warp.row<T>(op.s[0]);
+  alignas(64) int32_t words[kLanes];
+  for (unsigned i = 0; i < kLanes; ++i) {
+    int kind = std::fpclassify(a[i]);
+    words[i] = ((kind == Kinds) || ...) ? -1 : 0;
+  }
+  Mask &p = warp.predicate(op.d);
+  p = (p & ~mask) | (packLanes(words) & mask);
+  return Step::Next;
+}
+
+template <int... Kinds>
+static Handler pickKind(Type type) {
+  return type.is(Type::Float, 32)   ? testKind<float, Kinds...>
+         : type.is(Type::Float, 64) ? testKind<double, Kinds...>
+                                    : nullptr;
+}
+
+/// A zero is a normal number (PTX ISA 9.7.3).
+static void decodeTestp(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  auto kind = modifiers.takeOneOf(
+      {"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
+  std::optional<Type> type = modifiers.takeType();
+  if (!kind || !type)
+    decoder.fail("expected a kind of number and a type");
+  decoder.expectOperands(2);
+  op.d = decoder.destination(decoder.operand(0), 1);
+  op.s[0] = decoder.source(1, *type);
+  switch (*kind) {
+  case 0:
+    op.handler = pickKind<FP_ZERO, FP_SUBNORMAL, FP_NORMAL>(*type);
+    break;
+  case 1:
+    op.handler = pickKind<FP_INFINITE>(*type);
+    break;
+  case 2:
+    op.handler = pickKind<FP_ZERO, FP_SUBNORMAL, FP_NORMAL, FP_INFINITE>(*type);
+    break;
+  case 3:
+    op.handler = pickKind<FP_NAN>(*type);
+    break;
+  case 4:
+    op.handler = pickKind<FP_ZERO, FP_NORMAL>(*type);
+    break;
+  case 5:
+    op.handler = pickKind<FP_SUBNORMAL>(*type);
+    break;
+  }
+}
+
+void fp8emu::addComparisons(DecodeTable &table) {
+  table["setp"] = decodeSetp;
+  table["testp"] = decodeTestp;
+}

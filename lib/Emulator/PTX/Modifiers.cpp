@@ -57,6 +57,8 @@ static std::optional<Type> parseType(std::string_view name) {
     return Type{Type::Predicate, 1};
   if (name == "f16x2" || name == "bf16x2")
     return Type{name[0] == 'f' ? Type::Float : Type::BFloat, 16, true};
+  if (name == "u16x2" || name == "s16x2")
+    return Type{name[0] == 'u' ? Type::Unsigned : Type::Signed, 16, true};
   unsigned bits = getTypeBits(name);
   if (bits == 0)
     return std::nullopt;
