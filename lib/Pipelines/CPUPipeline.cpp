@@ -117,6 +117,7 @@ void fp8::addMetadataPasses(OpPassManager &pm) {
 
 void fp8::addLLVMPasses(OpPassManager &pm) {
   pm.addPass(createSCFToControlFlowPass());
+  addFuncPass(pm, createLowerExtremaPass());
   addFuncPass(pm, arith::createArithExpandOpsPass());
   addFuncPass(pm, createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());

@@ -162,6 +162,25 @@ def ExpandFloatCastsPass : Pass<"fp8-expand-float-casts"> {
   ];
 }
 
+def LowerExtremaPass : Pass<"fp8-lower-extrema"> {
+  let summary = "turn arith.maximumf and arith.minimumf into LLVM's intrinsics";
+  let description = [{
+    Upstream expands them by a comparison, which knows no order of zeros: of -0
+    and +0 it takes either as the larger one, where kernels take +0.
+
+    ```mlir
+    %0 = arith.maximumf %x, %y : f32
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = llvm.intr.maximum(%x, %y) : (f32, f32) -> f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def ConvertGemmsToRuntimePass
     : Pass<"fp8-convert-gemms-to-runtime", "::mlir::ModuleOp"> {
   let summary = "turn f32 contractions of memrefs into calls of the runtime";

@@ -41,6 +41,16 @@ static StringRef getIntrinsic(Operation *op) {
       .Default(StringRef());
 }
 
+/// The same of what upstream expands without an order of zeros.
+static StringRef getExtremum(Operation *op) {
+  if (!op->getNumResults() || !op->getResult(0).getType().isF32())
+    return StringRef();
+  return llvm::TypeSwitch<Operation *, StringRef>(op)
+      .Case([](arith::MaximumFOp) { return "llvm.maximum"; })
+      .Case([](arith::MinimumFOp) { return "llvm.minimum"; })
+      .Default(StringRef());
+}
+
 /// Integers and tests of bits, which LLVM expands.
 static bool isSupported(Operation *op) {
   if (isa<arith::RemFOp>(op))
@@ -77,6 +87,8 @@ struct LowerExactMathPass
     IRRewriter rewriter(&getContext());
     WalkResult result = getOperation().walk([&](Operation *op) {
       StringRef intrinsic = getIntrinsic(op);
+      if (intrinsic.empty())
+        intrinsic = getExtremum(op);
       if (!intrinsic.empty()) {
         rewriter.setInsertionPoint(op);
         Type type = op->getResult(0).getType();

@@ -18,4 +18,18 @@ gpu.module @fp8_kernels {
     memref.store %5, %y[] : memref<f32>
     gpu.return
   }
+
+  // Of zeros the positive one is the larger, which a comparison does not know.
+  // CHECK-LABEL: gpu.func @extrema
+  // CHECK:       llvm.call_intrinsic "llvm.maximum.f32"
+  // CHECK:       llvm.call_intrinsic "llvm.minimum.f32"
+  // CHECK:       arith.maximumf {{.*}} : f64
+  gpu.func @extrema(%x: f32, %y: f32, %z: f64, %w: f64, %r: memref<f32>, %s: memref<f64>) kernel {
+    %0 = arith.maximumf %x, %y : f32
+    %1 = arith.minimumf %0, %y : f32
+    memref.store %1, %r[] : memref<f32>
+    %2 = arith.maximumf %z, %w : f64
+    memref.store %2, %s[] : memref<f64>
+    gpu.return
+  }
 }
