@@ -4,14 +4,15 @@ its model (docs/Emulator.md): the same bytes.
 usage: random_programs.py check [--target sm_90a|sm_100a] [--seed N] [--programs N] [--jobs N]
        random_programs.py print SEED
        random_programs.py make DIR [--seed N] [--programs N] [--jobs N] [--build-dir build]
+                               [--code cubin|ptx]
        random_programs.py run DIR --out FILE [--library libfp8rt.so]
 
 `check` compiles programs for both, in processes of their own, runs those for the GPU on the
 emulator, and prints each that differs, or that one of them refuses, with the command for it alone.
 Programs are the same for the same seed. FP8_EMULATOR_CHECK is as for anything else.
 
-`make` compiles programs for an H200 to machine code, and notes what its model computes: for `run`,
-on a machine with a GPU that needs libfp8rt alone, which writes as JSON what is not the same there.
+`make` compiles programs for an H200, to machine code, and notes what its model computes: for `run`,
+on a machine with a GPU, which needs libfp8rt alone and writes as JSON what is not the same there.
 
 Left out is what nobody promises: functions that kernels approximate are compared within a
 tolerance, and nothing else is made of their results; sums of rows and columns, whose order is
@@ -136,7 +137,10 @@ def main():
             command.add_argument("--library", type=Path)
             command.add_argument("--out", type=Path, required=True)
             continue
-        command.add_argument("--target", choices=["sm_90a", "sm_100a"], default="sm_90a")
+        if function is make:
+            command.add_argument("--code", choices=["cubin", "ptx"], default="cubin")
+        else:
+            command.add_argument("--target", choices=["sm_90a", "sm_100a"], default="sm_90a")
         if function is work:
             command.add_argument("--batch", type=int, required=True)
             command.add_argument("seeds", type=int, nargs="+")

@@ -16,8 +16,8 @@ class Builder:
         self.arguments, self.lines, self.values, self.scaled, self.results = [], [], [], [], []
         self.dims, self.number, self.contractions = [], 0, 0
         self.has_open = self.rng.random() < 0.4
-        # Results behind functions that kernels approximate.
-        self.approximate = set()
+        # Results that are near the CPU's alone: by which share of each number, and of the largest.
+        self.near = {}
 
     # ===------------------------------------------------------------------===
     # Choices
@@ -93,6 +93,19 @@ class Builder:
     def keep(self, value):
         self.values.append(value)
         return value
+
+    def keep_product(self, value, dims):
+        """A product's result, of which `dims` are innermost in memory somewhere. Where rows turn
+        out to be no multiples of 16 bytes, loops do at run time what a kernel was chosen for, and
+        add up in another order (docs/Kernels.md): then nothing else is made of it."""
+        if not self.is_loose(dims):
+            return self.keep(value)
+        self.results.append(value)
+        self.near[value.name] = 2.0**-7, 2.0**-7
+        return value
+
+    def is_loose(self, dims):
+        return any(dim.is_open and dim.size % 16 for dim in dims)
 
     def size(self, dim):
         """An extent, as an operand; that of an open one is `%size_...` (program.py)."""

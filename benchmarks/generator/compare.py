@@ -3,10 +3,9 @@
 import tempfile
 from pathlib import Path
 
-from generator.drawing import draw_arguments, make_canonical
+from generator.drawing import draw_arguments, is_near, make_canonical
 from generator.program import write_module
 
-TOLERANCE = 2.0**-9  # Of what kernels approximate, which is of clamped arguments.
 STEPS = 3  # Calls of a program with a scaling state.
 
 
@@ -53,8 +52,9 @@ def differ(program, expected, actual):
         what = f"result {i} {value.name} of {one.dtype}{list(one.shape)}"
         if one.shape != other.shape:
             return f"{what} is of {list(other.shape)}"
-        if value.name in program.approximate:
-            if not np.allclose(one, other, rtol=TOLERANCE, atol=2.0**-20, equal_nan=True):
+        if value.name in program.near:
+            if not is_near(*program.near[value.name], *(list(map(float, array.flat))
+                                                        for array in (one, other))):
                 return f"{what} is not near the CPU's"
             continue
         data = [make_canonical(array.tobytes(), value.element) for array in (one, other)]

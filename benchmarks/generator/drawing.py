@@ -97,3 +97,19 @@ def make_canonical(data, element):
     words = struct.unpack(f"<{len(data) // WIDTHS[element]}{code}", data)
     return struct.pack(f"<{len(words)}{code}",
                        *(infinity | 1 if word & magnitude > infinity else word for word in words))
+
+
+def decode(data, element):
+    """The numbers of a result that is one of floats."""
+    if element == "bf16":
+        data = b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2))
+    code, width = ("e", 2) if element == "f16" else ("f", 4)
+    return struct.unpack(f"<{len(data) // width}{code}", data)
+
+
+def is_near(share, of_largest, expected, found):
+    """Whether numbers differ by no more than a share of each and of the largest one."""
+    largest = max((abs(x) for x in expected if math.isfinite(x)), default=0.0)
+    return all(x == y or x != x and y != y
+               or abs(x - y) <= share * abs(x) + of_largest * largest + 2.0**-20
+               for x, y in zip(expected, found))

@@ -103,6 +103,11 @@ def draw_extents(b):
     return batch, found
 
 
+def get_innermost(m, n, k, turned_a, turned_b):
+    """The dimensions that are innermost in A, in B and in the result."""
+    return [m if turned_a else k, n if turned_b else k, n]
+
+
 def matmul(b):
     batch, (m, n, k) = draw_extents(b)
     dims = [*batch, m, n]
@@ -112,13 +117,15 @@ def matmul(b):
     left, turned_a = make_operand(b, batch, m, k, style, "a", element=element)
     right, turned_b = make_operand(b, batch, n, k, style, "b", element=element)
     flags = make_flags(turned_a, turned_b, choose_accumulate(b, style))
-    if b.chance(0.15):
+    innermost = get_innermost(m, n, k, turned_a, turned_b)
+    is_loose = b.is_loose(innermost)
+    if not is_loose and b.chance(0.15):
         return quantized(b, left, right, flags, dims)
     out = b.new(dims, b.choice(["f32", "bf16", "f16"]))
-    epilogue = make_epilogue(b, dims, out.element) if b.chance(0.6) else ""
+    epilogue = make_epilogue(b, dims, out.element) if not is_loose and b.chance(0.6) else ""
     b.line(f"{out.name} = fp8.matmul {left.name}, {right.name}{flags}{epilogue} : {left.type}, "
            f"{right.type} -> {out.type} loc(\"m{b.number}\")")
-    b.keep(out)
+    b.keep_product(out, innermost)
 
 
 def quantized(b, left, right, flags, dims):
@@ -148,10 +155,10 @@ def group(b):
         return
     style, element = b.choice(list(STYLES)), b.choice(["bf16", "f16"])
     accumulate = choose_accumulate(b, style)
-    is_pair = b.chance(0.3)
+    is_pair = b.chance(0.3) and not b.is_loose([m, n, k])
     share = "a" if is_pair else b.choice("ab")
     shared, turned = make_operand(b, batch, m if share == "a" else n, k, style, share, element=element)
-    lines, outs = [], []
+    lines, outs, innermost = [], [], []
     number = 2 if is_pair else b.choice([2, 2, 3])
     for i in range(number):
         if is_pair:
@@ -163,11 +170,12 @@ def group(b):
         a, c = (shared, other) if share == "a" else (other, shared)
         turns = (turned, turned_other) if share == "a" else (turned_other, turned)
         dims = [*batch, m, rows] if share == "a" else [*batch, rows, n]
+        innermost += get_innermost(*dims[-2:], k, *turns)
         out = Value(f"%in{i}", dims, b.choice(["bf16", "f32"]))
         epilogue = ""
         if is_pair and i == 1:
             epilogue = make_epilogue(b, dims, out.element, [outs[0]])
-        elif b.chance(0.3) and not is_pair:
+        elif b.chance(0.3) and not is_pair and not b.is_loose(innermost):
             epilogue = make_epilogue(b, dims, out.element)
         lines.append(f"    {out.name} = fp8.matmul {a.name}, {c.name}"
                      f"{make_flags(*turns, accumulate)}{epilogue} : {a.type}, {c.type} -> {out.type}")
@@ -180,7 +188,8 @@ def group(b):
     b.line(f"{name}{f':{len(outs)}' if len(outs) > 1 else ''} = fp8.matmul_group {{\n"
            + "\n".join(lines) + f"\n  }} : {types}")
     for i, out in enumerate(outs):
-        b.keep(Value(f"{name}#{i}" if len(outs) > 1 else name, out.dims, out.element))
+        b.keep_product(Value(f"{name}#{i}" if len(outs) > 1 else name, out.dims, out.element),
+                       innermost)
 
 
 def grouped(b):
@@ -210,10 +219,12 @@ def grouped(b):
     bounds = b.argue([groups.size + extra], "i32", type_, f"{'offsets' if extra else 'counts'} {limit}")
     word = {"rows": "offsets", "k": "offsets"}.get(form, form)
     out = b.new(dims, b.choice(["f32", "bf16"]))
-    epilogue = make_epilogue(b, dims, out.element) if form != "k" and b.chance(0.4) else ""
+    innermost = get_innermost(m, n, k, turned_a, turned_b)
+    has_epilogue = form != "k" and not b.is_loose(innermost) and b.chance(0.4)
+    epilogue = make_epilogue(b, dims, out.element) if has_epilogue else ""
     b.line(f"{out.name} = fp8.grouped_matmul {left.name}, {right.name} {word}({bounds} : {type_})"
            f"{flags}{epilogue} : {left.type}, {right.type} -> {out.type} loc(\"m{b.number}\")")
-    b.keep(out)
+    b.keep_product(out, innermost)
 
 
 STEPS = [matmul] * 4 + [group, group, grouped, grouped, grouped]

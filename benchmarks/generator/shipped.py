@@ -4,19 +4,17 @@ import ctypes
 import hashlib
 import json
 import os
-import struct
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from generator.drawing import draw_arguments, make_canonical
+from generator.drawing import decode, draw_arguments, is_near, make_canonical
 
-MANIFEST = "programs.json"
 DEVICE = 0
 BATCH = 10  # Programs of a file.
-STEPS, TOLERANCE = 3, 2.0**-9  # As compare.py has them.
+STEPS = 3  # As compare.py has it.
 
 
 def spell(shape, data, element):
@@ -48,8 +46,8 @@ def describe(programs):
         results = []
         for i, array in enumerate(found):
             value, array = program.results[i % len(program.results)], np.asarray(array)
-            is_near = value.name in program.approximate
-            results.append([value.element, is_near, array.tobytes().hex() if is_near else
+            near = program.near.get(value.name)
+            results.append([value.element, near, array.tobytes().hex() if near else
                             digest(array.shape, array.tobytes(), value.element)])
         arguments = [[argument.shape, argument.element, argument.kind,
                       argument.type.startswith("tensor")] for argument in program.arguments]
@@ -78,9 +76,10 @@ def make_programs(args):
     from programs import compile_program, copy_libraries
 
     args.folder.mkdir(parents=True, exist_ok=True)
+    copy_libraries(args.build_dir, args.folder)
 
     def make_batch(batch):
-        """Lines of the manifest, of programs that lie in one file."""
+        """A shared object of programs, and beside it what they are."""
         described = describe_batch(batch)
         good = {entry["seed"] for entry in described}
         batch = [program for program in batch if program.seed in good]
@@ -91,17 +90,16 @@ def make_programs(args):
         source, path = args.folder / f"{name}.mlir", args.folder / f"{name}.so"
         source.write_text(text)
         compile_program(args.build_dir, source, path, "--target=sm_90a", f"--recipe={recipe}",
-                        "--kernel-format=cubin", stderr=subprocess.DEVNULL)
+                        f"--kernel-format={args.code}", stderr=subprocess.DEVNULL)
         for left in (source, path.with_suffix(".h")):
             left.unlink(missing_ok=True)
-        return [{"file": path.name, **entry} for entry in described]
+        path.with_suffix(".json").write_text(json.dumps(described))  # When all of it is there.
+        return described
 
     batches = make_batches(range(args.seed, args.seed + args.programs), BATCH)
     with ThreadPoolExecutor(args.jobs) as pool:
-        described = [line for lines in pool.map(make_batch, batches) for line in lines]
-    (args.folder / MANIFEST).write_text(json.dumps(described))
-    copy_libraries(args.build_dir, args.folder)
-    print(f"{len(described)} of {args.programs} programs; what is left out is refused, or the model "
+        number = sum(map(len, pool.map(make_batch, batches)))
+    print(f"{number} of {args.programs} programs; what is left out is refused, or the model "
           "differs from the CPU")
     return 0
 
@@ -109,13 +107,6 @@ def make_programs(args):
 # ===----------------------------------------------------------------------===
 # There
 # ===----------------------------------------------------------------------===
-
-
-def is_near(expected, data):
-    numbers = [struct.unpack(f"<{len(part) // 4}f", part) for part in (expected, data)]
-    return len(expected) == len(data) and all(
-        one == other or abs(one - other) <= TOLERANCE * abs(one) + 2.0**-20
-        or (one != one and other != other) for one, other in zip(*numbers))
 
 
 class Runner:
@@ -165,19 +156,22 @@ def run_programs(args):
 
     library = abi.Library(args.library) if args.library else open_library(args.build_dir, args.folder)
     runner, start = Runner(library, Device(library)), time.monotonic()
-    described, wrong, failed, results = json.loads((args.folder / MANIFEST).read_text()), [], {}, 0
-    for entry in described:
+    described = [(path.with_suffix(".so").absolute(), entry)
+                 for path in sorted(args.folder.glob("p*.json"))
+                 for entry in json.loads(path.read_text())]
+    wrong, failed, results = [], {}, 0
+    for path, entry in described:
         try:
-            found = runner.call((args.folder / entry["file"]).absolute(), entry)
+            found = runner.call(path, entry)
         except abi.Error as error:
             failed[entry["seed"]] = str(error)
             print(f"{entry['seed']}: {error}", flush=True)
             continue
-        for i, ((shape, data), (element, is_approximate, expected)) in enumerate(
-                zip(found, entry["results"], strict=True)):
+        for i, ((shape, data), (element, near, expected)) in enumerate(
+                zip(found, entry["results"])):
             results += 1
-            is_same = (is_near(bytes.fromhex(expected), data) if is_approximate
-                       else digest(shape, data, element) == expected)
+            is_same = (is_near(*near, decode(bytes.fromhex(expected), element), decode(data, element))
+                       if near else digest(shape, data, element) == expected)
             if not is_same:
                 print(f"{entry['seed']}: result {i}, {element} {shape}", flush=True)
                 wrong.append({"seed": entry["seed"], "result": i, "element": element, "shape": shape,

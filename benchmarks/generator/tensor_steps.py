@@ -318,13 +318,13 @@ def multiply(b, a, second, dims, ks, element):
                          f"({', '.join(names[dim] for dim in value)})>"
                          for value in (a.dims, second.dims, dims))
         b.line(f"{out.name} = linalg.contract indexing_maps = [{maps}] {tail}")
-    return b.keep(out)
+    return b.keep_product(out, {*a.dims, *second.dims})
 
 
 def layers(b):
     """x <- x w, twice, in a loop."""
     x = b.pick(lambda v: len(v.dims) == 2 and not v.dims[1].is_open and v.dims[1].size < 20)
-    if x is None or x.elements * x.dims[1].size > PRODUCTS:
+    if x is None or x.elements * x.dims[1].size > PRODUCTS or b.is_loose(x.dims[1:]):
         return
     again = b.make_dim(x.dims[1].size, False)
     w = b.argument([x.dims[1], again], x.element)
@@ -347,7 +347,7 @@ def approximate(b):
               "linalg.yield %f : f32"]
     out = b.generic([x], x.dims, b.new(x.dims, "f32"), indent(lines))
     b.results.append(out)
-    b.approximate.add(out.name)
+    b.near[out.name] = 2.0**-9, 0.0
 
 
 STEPS = ([elementwise] * 5 + [contract] * 4 + [reduction] * 3 + [transpose, extract] * 2
