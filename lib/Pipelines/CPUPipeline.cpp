@@ -86,6 +86,8 @@ void fp8::buildCPUKernelPipeline(OpPassManager &pm, bool inWarps) {
 }
 
 void fp8::addScalarPasses(OpPassManager &pm) {
+  // Complex numbers as pairs of real ones.
+  addFuncPass(pm, createConvertComplexToStandardPass());
   // bf16 arithmetic in f32, one rounding after every operation: what LLVM's
   // own legalisation promises, without the flush of denormals that some x86
   // bf16 instructions add.
@@ -122,6 +124,7 @@ void fp8::addLLVMPasses(OpPassManager &pm) {
   addFuncPass(pm, createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
   pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createConvertComplexToLLVMPass());
   pm.addPass(createConvertIndexToLLVMPass());
   pm.addPass(createArithToLLVMConversionPass());
   // One call in place of malloc's and the arithmetic that aligns what it gives,

@@ -54,11 +54,33 @@ static Operation *findLastUser(memref::AllocOp op,
   return last->hasTrait<OpTrait::IsTerminator>() ? nullptr : last;
 }
 
+/// Erases what the program frees itself: that has to come after all that reads
+/// the memory, which passes may have moved.
+static LogicalResult eraseDeallocations(Operation *root) {
+  SmallVector<memref::DeallocOp> found;
+  root->walk([&](memref::DeallocOp op) {
+    if (!op->hasAttr(BufferizationDialect::kManualDeallocation))
+      found.push_back(op);
+  });
+  for (memref::DeallocOp op : found) {
+    Value memory = op.getMemref();
+    while (auto view = memory.getDefiningOp<ViewLikeOpInterface>())
+      memory = view.getViewSource();
+    if (!memory.getDefiningOp<memref::AllocOp>())
+      return op.emitOpError("expected memory of a memref.alloc of this "
+                            "function, but got another's");
+    op.erase();
+  }
+  return success();
+}
+
 namespace {
 struct FreeBuffersPass : fp8::impl::FreeBuffersPassBase<FreeBuffersPass> {
   using Base::Base;
 
   void runOnOperation() override {
+    if (failed(eraseDeallocations(getOperation())))
+      return signalPassFailure();
     StringRef done = BufferizationDialect::kManualDeallocation;
     auto unit = UnitAttr::get(&getContext());
     BufferViewFlowAnalysis aliases(getOperation());

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "IntegerPowers.h"
+#include "ScalarFunctions.h"
 #include "Widening.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/Passes.h"
@@ -220,6 +221,7 @@ void FuseElementwisePass::runOnOperation() {
       });
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
   fp8::populateIntegerPowersPatterns(patterns);
+  fp8::populateScalarFunctionsPatterns(patterns);
   // The canonicalizer looks for unreachable blocks, which takes a third of the
   // time here.
   GreedyRewriteConfig config;

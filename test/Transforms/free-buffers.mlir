@@ -73,3 +73,18 @@ func.func @loop(%x: !m, %n: index) {
   }
   return
 }
+
+// What the program frees itself is freed after what reads it, wherever that was
+// moved.
+// CHECK-LABEL: func.func @freed
+// CHECK: %[[A:.*]] = memref.alloc() {bufferization.manual_deallocation}
+// CHECK-NOT: memref.dealloc
+// CHECK: memref.load %[[A]]
+// CHECK-NEXT: memref.dealloc %[[A]] {bufferization.manual_deallocation}
+func.func @freed(%x: !m, %i: index) -> f32 {
+  %a = memref.alloc() : !m
+  memref.copy %x, %a : !m to !m
+  memref.dealloc %a : !m
+  %r = memref.load %a[%i] : !m
+  return %r : f32
+}

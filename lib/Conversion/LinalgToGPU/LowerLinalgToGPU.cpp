@@ -168,18 +168,75 @@ static unsigned getLongest(linalg::LinalgOp op, ArrayRef<unsigned> reductions) {
   return longest;
 }
 
-/// The sum of `value`, a float or an integer, over the lanes of a warp, in the
-/// same order in every run.
+/// What the lane `distance` away has of `value`; lanes exchange 32 bits at a
+/// time.
+static Value shuffle(OpBuilder &b, Location loc, Value value,
+                     int64_t distance) {
+  auto exchange = [&](Value word) {
+    return gpu::ShuffleOp::create(b, loc, word, distance, kWarpSize,
+                                  gpu::ShuffleMode::XOR)
+        .getShuffleResult();
+  };
+  Type type = value.getType();
+  unsigned bits = type.getIntOrFloatBitWidth();
+  if (bits == 32)
+    return exchange(value);
+  Type whole = b.getIntegerType(bits);
+  if (type != whole)
+    value = arith::BitcastOp::create(b, loc, whole, value);
+  Value result;
+  for (unsigned begin = 0; begin < bits; begin += 32) {
+    Value place =
+        arith::ConstantOp::create(b, loc, b.getIntegerAttr(whole, begin));
+    Value word = exchange(arith::TruncIOp::create(
+        b, loc, b.getI32Type(), arith::ShRUIOp::create(b, loc, value, place)));
+    Value part = arith::ShLIOp::create(
+        b, loc, arith::ExtUIOp::create(b, loc, whole, word), place);
+    result =
+        result ? arith::OrIOp::create(b, loc, result, part).getResult() : part;
+  }
+  return type == whole
+             ? result
+             : arith::BitcastOp::create(b, loc, type, result).getResult();
+}
+
+/// The sum of `value`, of a type that `getSumType` gives, over the lanes of a
+/// warp, in the same order in every run.
 static Value sumOverWarp(OpBuilder &b, Location loc, Value value) {
   for (int64_t distance = kWarpSize / 2; distance > 0; distance /= 2) {
-    Value other = gpu::ShuffleOp::create(b, loc, value, distance, kWarpSize,
-                                         gpu::ShuffleMode::XOR)
-                      .getShuffleResult();
+    Value other = shuffle(b, loc, value, distance);
     value = isa<FloatType>(value.getType())
                 ? arith::AddFOp::create(b, loc, value, other).getResult()
                 : arith::AddIOp::create(b, loc, value, other).getResult();
   }
   return value;
+}
+
+/// What numbers of `type` are added up in over the lanes of a warp: in whole
+/// words. Integers wrap there as they would.
+static Type getSumType(Type type) {
+  Builder b(type.getContext());
+  if (type.isIndex())
+    return b.getI64Type();
+  unsigned bits = type.getIntOrFloatBitWidth();
+  if (isa<FloatType>(type))
+    return bits < 32 ? b.getF32Type() : type;
+  return b.getIntegerType(llvm::alignTo(bits, 32));
+}
+
+/// `value`, an integer or a float, as one of `type`.
+static Value convert(OpBuilder &b, Location loc, Value value, Type type) {
+  Type from = value.getType();
+  if (from == type)
+    return value;
+  if (from.isIndex() || type.isIndex())
+    return arith::IndexCastOp::create(b, loc, type, value);
+  bool isWider = from.getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth();
+  if (isa<FloatType>(type))
+    return isWider ? arith::ExtFOp::create(b, loc, type, value).getResult()
+                   : arith::TruncFOp::create(b, loc, type, value).getResult();
+  return isWider ? arith::ExtUIOp::create(b, loc, type, value).getResult()
+                 : arith::TruncIOp::create(b, loc, type, value).getResult();
 }
 
 /// A warp for each element of the parallel loops: its lanes take turns along
@@ -210,24 +267,18 @@ static void lowerSum(RewriterBase &b, LaunchBuilder &launches,
   Type type = getElementTypeOrSelf(op.getDpsInits().front());
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
   Value sum = body.buildLoops(ranges, reductions, ivs, zero).front();
-  bool isNarrow = isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
-  auto widen = [&](Value value) -> Value {
-    return isNarrow ? arith::ExtFOp::create(b, loc, b.getF32Type(), value)
-                    : value;
-  };
-  sum = sumOverWarp(b, loc, widen(sum));
+  Type wide = getSumType(type);
+  sum = sumOverWarp(b, loc, convert(b, loc, sum, wide));
   Value isFirst =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
                             arith::ConstantIndexOp::create(b, loc, 0));
   auto ifOp = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
   b.setInsertionPointToStart(ifOp.thenBlock());
-  Value init = widen(body.loadInits(ivs).front());
-  sum = isa<FloatType>(type)
+  Value init = convert(b, loc, body.loadInits(ivs).front(), wide);
+  sum = isa<FloatType>(wide)
             ? arith::AddFOp::create(b, loc, init, sum).getResult()
             : arith::AddIOp::create(b, loc, init, sum).getResult();
-  if (isNarrow)
-    sum = arith::TruncFOp::create(b, loc, type, sum);
-  body.storeInits(sum, ivs);
+  body.storeInits(convert(b, loc, sum, type), ivs);
 }
 
 /// A thread for each element of the parallel loops, in which the others run in

@@ -13,6 +13,7 @@
 
 #include "fp8/GPU/Transforms/Passes.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ComplexToLLVM/ComplexToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
@@ -23,6 +24,7 @@
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Complex/IR/Complex.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
@@ -75,6 +77,7 @@ void ConvertOutlinedKernelsPass::runOnOperation() {
   RewritePatternSet patterns(&getContext());
   arith::populateArithToLLVMConversionPatterns(converter, patterns);
   cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+  populateComplexToLLVMConversionPatterns(converter, patterns);
   index::populateIndexToLLVMConversionPatterns(converter, patterns);
   populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
   populateGpuToNVVMConversionPatterns(converter, patterns);
@@ -83,9 +86,9 @@ void ConvertOutlinedKernelsPass::runOnOperation() {
   LLVMConversionTarget target(getContext());
   target.addLegalDialect<NVVM::NVVMDialect>();
   target.addIllegalDialect<arith::ArithDialect, cf::ControlFlowDialect,
-                           gpu::GPUDialect, index::IndexDialect,
-                           memref::MemRefDialect, ub::UBDialect,
-                           vector::VectorDialect>();
+                           complex::ComplexDialect, gpu::GPUDialect,
+                           index::IndexDialect, memref::MemRefDialect,
+                           ub::UBDialect, vector::VectorDialect>();
   if (failed(applyPartialConversion(kernels, target, std::move(patterns))))
     return signalPassFailure();
 

@@ -62,6 +62,23 @@ static bool isSupported(Operation *op) {
 }
 
 namespace {
+/// By the natural one, which has an approximation.
+struct ExpandLog10 : OpRewritePattern<math::Log10Op> {
+  using Base::Base;
+  LogicalResult matchAndRewrite(math::Log10Op op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (!type.isF32())
+      return rewriter.notifyMatchFailure(op, "expected f32");
+    Value log = math::LogOp::create(rewriter, op.getLoc(), op.getOperand());
+    Value factor = arith::ConstantOp::create(
+        rewriter, op.getLoc(),
+        rewriter.getF32FloatAttr(0.434294481903251827651f));
+    rewriter.replaceOpWithNewOp<arith::MulFOp>(op, log, factor);
+    return success();
+  }
+};
+
 struct LowerExactMathPass
     : fp8::impl::LowerExactMathPassBase<LowerExactMathPass> {
   using Base::Base;
@@ -82,6 +99,7 @@ struct LowerExactMathPass
           name);
     };
     populateMathPolynomialApproximationPatterns(patterns, isCall);
+    patterns.add<ExpandLog10>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     IRRewriter rewriter(&getContext());
