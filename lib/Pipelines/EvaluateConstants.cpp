@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConstantProgram.h"
+#include "SplatConstants.h"
 #include "TargetPipelines.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Pipelines/Passes.h"
@@ -191,6 +192,17 @@ bool ConstantFinder::isWorthIt(Value root, ArrayRef<Operation *> slice) {
   for (Operation *op : slice)
     if (isa<arith::ConstantOp>(op) && evaluable.lookup(op))
       available += *getByteSize(op->getResult(0).getType());
+  // What fills memory is left to whoever runs the program; splats do not.
+  constexpr int64_t mostBytes = int64_t(1) << 32;
+  bool isOfSplats = llvm::all_of(slice, [](Operation *op) {
+    auto constant = dyn_cast<arith::ConstantOp>(op);
+    return !constant || isa<SplatElementsAttr>(constant.getValue()) ||
+           !isa<ShapedType>(constant.getType());
+  });
+  if (isOfSplats && available > mostBytes &&
+      !shrinkSplats({SmallVector<Operation *>(slice), {root}},
+                    std::make_unique<Block>().get()))
+    return false;
   // Small ones may grow: a scale takes more than the one bf16 that it is of.
   constexpr int64_t smallBytes = 4096;
   return *getByteSize(root.getType()) <= std::max(2 * available, smallBytes);
@@ -266,8 +278,15 @@ EvaluateConstantsPass::evaluate(ArrayRef<ConstantComputation> computations,
   auto module = ModuleOp::create(builder, getOperation().getLoc());
   llvm::scope_exit erase([&] { module.erase(); });
   ConstantProgram program(module);
-  for (const ConstantComputation &computation : computations)
-    program.add(computation);
+  // Of a splat a few elements say what all are.
+  Block splats;
+  SmallVector<bool> areSplats;
+  for (const ConstantComputation &computation : computations) {
+    std::optional<ConstantComputation> small =
+        shrinkSplats(computation, &splats);
+    program.add(small ? *small : computation);
+    areSplats.push_back(small.has_value());
+  }
   numFunctions += program.getNumFunctions();
 
   OpPassManager lowering(ModuleOp::getOperationName());
@@ -279,6 +298,11 @@ EvaluateConstantsPass::evaluate(ArrayRef<ConstantComputation> computations,
     return getOperation().emitError("constants cannot be evaluated: ")
            << llvm::toString(outcome.takeError());
   values = std::move(*outcome);
+  for (auto [computation, parts, isSplat] :
+       llvm::zip_equal(computations, values, areSplats))
+    if (isSplat && !expandSplats(computation, parts))
+      return getOperation().emitError(
+          "constants cannot be evaluated: expected a splat of equal codes");
   return success();
 }
 

@@ -261,6 +261,21 @@ static bool hasDynamicTiles(ArrayRef<OpFoldResult> tiles) {
       tiles, [](OpFoldResult tile) { return !getConstantIntValue(tile); });
 }
 
+/// Whether `op` is a constant of equal elements that is too large to be spelled
+/// out in a program's data.
+static bool isLargeSplat(Operation *op) {
+  auto constant = dyn_cast<arith::ConstantOp>(op);
+  auto type = constant ? dyn_cast<RankedTensorType>(constant.getType())
+                       : RankedTensorType();
+  if (!type || !isa<SplatElementsAttr>(constant.getValue()) ||
+      !type.getElementType().isIntOrFloat())
+    return false;
+  // Smaller ones share bytes.
+  unsigned bits = type.getElementTypeBitWidth();
+  constexpr int64_t mostBits = int64_t(8) << 20;
+  return bits % 8 == 0 && type.getNumElements() > mostBits / bits;
+}
+
 /// Replaces `op` by operations that upstream bufferises, if it is an aggregate.
 static LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   rewriter.setInsertionPoint(op);
@@ -276,6 +291,18 @@ static LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
     if (!hasDynamicTiles(unpack.getMixedTiles()))
       return linalg::lowerUnPack(rewriter, unpack);
     gatherUnPack(rewriter, unpack);
+    return success();
+  }
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto type = cast<RankedTensorType>(constant.getType());
+    Location loc = op->getLoc();
+    Value element =
+        arith::ConstantOp::create(rewriter, loc,
+                                  cast<SplatElementsAttr>(constant.getValue())
+                                      .getSplatValue<TypedAttr>());
+    Value empty = tensor::EmptyOp::create(rewriter, loc, type.getShape(),
+                                          type.getElementType());
+    rewriter.replaceOpWithNewOp<linalg::FillOp>(op, element, empty);
     return success();
   }
   auto aggregate = cast<linalg::AggregatedOpInterface>(op);
@@ -294,7 +321,8 @@ struct DecomposeAggregatesPass
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
       if (isa<linalg::AggregatedOpInterface, linalg::PackOp, linalg::UnPackOp,
-              tensor::ReshapeOp>(op))
+              tensor::ReshapeOp>(op) ||
+          isLargeSplat(op))
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());

@@ -63,3 +63,23 @@ func.func @rows(%table: tensor<16x8xf32>, %ids: tensor<4xi64>, %e: tensor<4x8xf3
   } -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
+
+// Extents that no tensor has may be more than there is memory for, or than can
+// be counted.
+// CHECK-LABEL: func.func @allocations
+// CHECK-SAME:    %[[N:[a-z0-9]+]]: i64
+// CHECK: %[[BYTES:.*]] = arith.constant 64 : i64
+// CHECK: %[[LOW:.*]], %[[HIGH:.*]] = arith.mului_extended %[[BYTES]],
+// CHECK: cf.assert %{{.*}}, "cannot allocate tensor<?x16xf32>: expected extents of fewer than 2^63 bytes"
+// CHECK: tensor.empty
+// CHECK-NOT: cannot allocate
+// CHECK: return
+func.func @allocations(%n: i64, %x: tensor<?xf32>) -> (tensor<?x16xf32>, tensor<?x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %m = arith.index_cast %n : i64 to index
+  %e = tensor.empty(%m) : tensor<?x16xf32>
+  %d = tensor.dim %x, %c0 : tensor<?xf32>
+  %twice = arith.addi %d, %d : index
+  %known = tensor.empty(%twice) : tensor<?x4xf32>
+  return %e, %known : tensor<?x16xf32>, tensor<?x4xf32>
+}

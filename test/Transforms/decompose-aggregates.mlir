@@ -79,3 +79,16 @@ func.func @reshape(%x: tensor<?x64xf32>, %n: index) -> tensor<?x32xf32> {
   %0 = tensor.reshape %x(%s) : (tensor<?x64xf32>, tensor<2xindex>) -> tensor<?x32xf32>
   return %0 : tensor<?x32xf32>
 }
+
+// A large constant of equal elements is memory that is filled, no data of the
+// program.
+// CHECK-LABEL: func.func @splat
+// CHECK-DAG: %[[HALF:.*]] = arith.constant 5.000000e-01 : f32
+// CHECK-DAG: %[[EMPTY:.*]] = tensor.empty() : tensor<65536x65536xf32>
+// CHECK: %[[FILLED:.*]] = linalg.fill ins(%[[HALF]] : f32) outs(%[[EMPTY]]
+// CHECK: return %[[FILLED]], %{{.*}} : tensor<65536x65536xf32>, tensor<16xf32>
+func.func @splat() -> (tensor<65536x65536xf32>, tensor<16xf32>) {
+  %large = arith.constant dense<0.5> : tensor<65536x65536xf32>
+  %small = arith.constant dense<0.5> : tensor<16xf32>
+  return %large, %small : tensor<65536x65536xf32>, tensor<16xf32>
+}

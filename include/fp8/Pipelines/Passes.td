@@ -32,7 +32,9 @@ def EvaluateConstantsPass
     - codes that would take more than twice the bytes of the constants that they
       follow from, such as those of a broadcast scalar.
 
-    More than 4096 bytes become a `dense_resource`.
+    More than 4096 bytes become a `dense_resource`. Codes and factors of a splat
+    are splats, computed of a few elements. What is made of splats of more than
+    4 GiB in another way is left to the program.
 
     ```mlir
     %w = arith.constant dense_resource<w> : tensor<128x64xbf16>

@@ -39,7 +39,9 @@ def CheckExtentsPass : Pass<"fp8-check-extents", "::mlir::func::FuncOp"> {
     with dynamic extents it would be most of it, and of a static one most of what
     the passes that follow take time for. Loops over tiles are marked with
     `fp8.tiles`, and the mark goes; what an element decides within them, such as
-    the row that it reads, is checked.
+    the row that it reads, is checked. So are the bytes of a tensor whose extents
+    are no other tensor's: a number of elements that wraps would be memory for
+    fewer.
 
     ```mlir
     %0 = tensor.extract_slice %x[%i] [8] [1] : tensor<?xf32> to tensor<8xf32>
@@ -64,7 +66,9 @@ def DecomposeAggregatesPass : Pass<"fp8-decompose-aggregates"> {
     (`linalg.softmax`, `winograd_*`) are first decomposed through their own
     interface, `linalg.pack` and `linalg.unpack` into padding, reshapes and
     transposes, or a gather where the extents of tiles show at run time, and
-    `tensor.reshape` into a collapse and an expansion.
+    `tensor.reshape` into a collapse and an expansion. A constant of equal
+    elements that takes more than a MiB becomes a `linalg.fill`: it would be
+    spelled out in the program's data.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
@@ -122,7 +126,8 @@ def FreeBuffersPass : Pass<"fp8-free-buffers", "::mlir::func::FuncOp"> {
     the same. Memory whose every use, by itself or through a view, is in the block
     that allocates it, that nothing returns and whose address nothing keeps
     is no other's: it is freed after the last of them, and marked as done
-    (`bufferization.manual_deallocation`).
+    (`bufferization.manual_deallocation`). A `memref.dealloc` of the program is
+    erased before, since what reads the memory may have been moved behind it.
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
                            "::mlir::memref::MemRefDialect"];

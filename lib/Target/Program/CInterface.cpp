@@ -237,6 +237,16 @@ static void redirectAssertions(llvm::Module &module) {
   }
 }
 
+/// Memory that there is not ends the call, too. The name is MLIR's for such a
+/// function of a host's own.
+static void redirectAllocations(llvm::Module &module) {
+  llvm::Function *alloc = module.getFunction("aligned_alloc");
+  if (!alloc || !alloc->isDeclaration())
+    return;
+  alloc->setName("_mlir_memref_to_llvm_aligned_alloc");
+  alloc->addRetAttr(llvm::Attribute::NoAlias);
+}
+
 void CInterfaceBuilder::hideProgram() {
   for (llvm::GlobalValue &value : module.global_values())
     if (!value.isDeclaration() && !value.getName().starts_with("llvm."))
@@ -266,6 +276,7 @@ void CInterfaceBuilder::hideProgram() {
 void CInterfaceBuilder::build() {
   hideProgram();
   redirectAssertions(module);
+  redirectAllocations(module);
 
   llvm::Type *infoType = getLLVMType<fp8rt_program_info>(module.getContext());
   info = new llvm::GlobalVariable(module, infoType, /*isConstant=*/true,
