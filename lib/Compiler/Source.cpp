@@ -9,6 +9,7 @@
 #include "fp8/Compiler/Source.h"
 
 #include "fp8/InitAll.h"
+#include "fp8/Support/Nesting.h"
 #include "fp8/Support/ReportedError.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
@@ -59,6 +60,11 @@ llvm::Expected<Source> Source::open(const std::string &path) {
 }
 
 llvm::Error Source::parse(MLIRContext &context) {
+  const llvm::MemoryBuffer &text =
+      *manager->getMemoryBuffer(manager->getMainFileID());
+  if (llvm::Error error =
+          checkNesting(text.getBuffer(), text.getBufferIdentifier()))
+    return error;
   module = parseSourceFile<ModuleOp>(manager, &context);
   return module ? llvm::Error::success() : makeReportedError();
 }

@@ -13,6 +13,7 @@
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
 #include <cstdlib>
 
 static void printAndExit(void *tool, const char *reason, bool) {
@@ -28,5 +29,9 @@ static void printAndExit(void *tool, const char *reason, bool) {
 }
 
 void mlir::fp8::handleFatalErrors(const char *tool) {
+#ifdef SIGXFSZ
+  // A file that may not grow is a write that fails, with an error.
+  std::signal(SIGXFSZ, SIG_IGN);
+#endif
   llvm::install_fatal_error_handler(printAndExit, const_cast<char *>(tool));
 }

@@ -10,6 +10,7 @@
 #include "fp8/InitAll.h"
 #include "fp8/Pipelines/Pipelines.h"
 #include "fp8/Pipelines/Remarks.h"
+#include "fp8/Support/Nesting.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
@@ -104,6 +105,12 @@ int main(int argc, char **argv) {
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &error);
   std::unique_ptr<llvm::ToolOutputFile> out;
+  if (file)
+    if (llvm::Error tooDeep =
+            fp8::checkNesting(file->getBuffer(), file->getBufferIdentifier())) {
+      llvm::errs() << "error: " << llvm::toString(std::move(tooDeep)) << '\n';
+      return 1;
+    }
   if (file)
     out = openOutputFile(output, &error);
   if (!out) {

@@ -8,6 +8,7 @@
 
 #include "FatalErrors.h"
 #include "fp8/InitAll.h"
+#include "fp8/Support/Nesting.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 
@@ -22,6 +23,12 @@ int main(int argc, char **argv) {
       })) {
     llvm::errs() << "fp8-reduce: error: expected one input file, but got 0; "
                     "see --help\n";
+    return 1;
+  }
+  if (llvm::Error error =
+          fp8::checkNestingOfFiles(llvm::ArrayRef(argv + 1, argv + argc))) {
+    llvm::errs() << "fp8-reduce: error: " << llvm::toString(std::move(error))
+                 << '\n';
     return 1;
   }
   fp8::registerAllPasses();

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FatalErrors.h"
+#include "fp8/Support/Nesting.h"
 #include "fp8/Target/NVPTX/PTX.h"
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
@@ -18,6 +19,12 @@ int main(int argc, char **argv) {
                     [](llvm::StringRef arg) { return arg.starts_with("-"); })) {
     llvm::errs() << "fp8-translate: error: expected a translation, e.g. "
                     "--mlir-to-llvmir, but got none; see --help\n";
+    return 1;
+  }
+  if (llvm::Error error = mlir::fp8::checkNestingOfFiles(
+          llvm::ArrayRef(argv + 1, argv + argc))) {
+    llvm::errs() << "fp8-translate: error: " << llvm::toString(std::move(error))
+                 << '\n';
     return 1;
   }
   mlir::registerAllTranslations();
