@@ -22,6 +22,12 @@ static constexpr int64_t kMaxWarps = 32;
 /// Of a thread that has whole rows.
 static constexpr int64_t kMaxChunks = 8;
 
+/// Warps of a multiprocessor that leave each thread the registers that so many
+/// places want: 64, or 128.
+static int64_t getMaxResidentWarps(int64_t places) {
+  return places < 8 ? 32 : 16;
+}
+
 static int64_t getExtent(int64_t extent, int64_t otherwise) {
   return ShapedType::isDynamic(extent) ? otherwise
                                        : std::max<int64_t>(1, extent);
@@ -82,8 +88,17 @@ static StreamConfigAttr makeTileConfig(MLIRContext *context,
   if (spec.transposes || spec.blockRows > 1) {
     rows = std::min(rows, spec.leastRows);
     int64_t least = std::max<int64_t>(spec.blockRows, spec.transposes ? 16 : 1);
-    while (rows * lanesDown * down < least && down < 32)
-      down *= 2;
+    // Narrower warps have more rows each, where more of them would leave too
+    // few registers.
+    while (rows * lanesDown * down < least && down < kMaxWarps) {
+      if (down < getMaxResidentWarps(rows) || lanes <= 4 ||
+          lanes * kChunk <= spec.blockColumns) {
+        down *= 2;
+      } else {
+        lanes /= 2;
+        lanesDown *= 2;
+      }
+    }
   } else {
     // Few rows: as much beside each other instead.
     while (rows > 1 && rows * lanesDown > numRows) {
@@ -97,6 +112,8 @@ static StreamConfigAttr makeTileConfig(MLIRContext *context,
         across *= 2;
     }
   }
+  resident = std::clamp<int64_t>(
+      getMaxResidentWarps(rows * chunks) / (across * down), 1, resident);
   return StreamConfigAttr::get(context, rows, chunks, lanes, across, down,
                                /*cluster=*/1, resident);
 }

@@ -73,8 +73,8 @@ func.func @unknown_rows(%x: tensor<?x512xbf16>) -> (tensor<512x?xf8E4M3FN>, tens
 gpu.module @fp8_kernels {
   llvm.func @scaled() attributes {fp8_gpu.launch = #fp8_gpu.launch<
     arguments = [#fp8_gpu.argument<name = "in0", element = f32, rank = 1, access = read, alignment = 4>,
-                 #fp8_gpu.argument<name = "in1", element = f32, rank = 2, access = read, alignment = 16>,
-                 #fp8_gpu.argument<name = "out0", element = f32, rank = 2, access = write, alignment = 16>],
+                 #fp8_gpu.argument<name = "in1", element = f32, rank = 2, access = read, alignment = 4>,
+                 #fp8_gpu.argument<name = "out0", element = f32, rank = 2, access = write, alignment = 4>],
     extents = [], params = [#fp8_gpu.capture<0 : f32>], grid = affine_map<() -> (1)>, block = 32>}
 }
 
