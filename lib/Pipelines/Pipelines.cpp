@@ -66,7 +66,9 @@ static void buildImportPipeline(OpPassManager &pm) {
   TosaToLinalgOptions tosaOptions;
   tosa::addTosaToLinalgPasses(pm, tosaOptions, TosaToLinalgNamedOptions(),
                               /*validationOptions=*/std::nullopt);
-  addFuncPass(pm, createTosaToArithPass());
+  TosaToArithPassOptions arith;
+  arith.includeApplyRescale = true;
+  addFuncPass(pm, createTosaToArithPass(arith));
   addFuncPass(pm, createTosaToTensorPass());
   addFuncPass(pm, createTosaToSCFPass());
   addFuncPass(pm, createRaiseConvolutionsPass());

@@ -15,7 +15,7 @@ class RewritePatternSet;
 
 namespace mlir::fp8 {
 
-/// math.fpowi by a constant becomes the products by which compiler-rt's
+/// math.fpowi becomes the products by which compiler-rt's
 /// `__powisf2` computes it, which every target has and rounds equally. Numbers
 /// of less than 32 bits are rounded once, at the end. Upstream's expansion has
 /// -Inf for negative powers of 0.

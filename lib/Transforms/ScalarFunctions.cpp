@@ -69,6 +69,17 @@ struct ExpandIPowI : OpRewritePattern<math::IPowIOp> {
   using Base::Base;
   LogicalResult matchAndRewrite(math::IPowIOp op,
                                 PatternRewriter &rewriter) const override {
+    if (op.getType().isIndex()) {
+      Location loc = op.getLoc();
+      auto cast = [&](Type type, Value value) {
+        return arith::IndexCastOp::create(rewriter, loc, type, value);
+      };
+      Type i64 = rewriter.getI64Type();
+      Value power = math::IPowIOp::create(rewriter, loc, cast(i64, op.getLhs()),
+                                          cast(i64, op.getRhs()));
+      rewriter.replaceOp(op, cast(op.getType(), power));
+      return success();
+    }
     auto type = dyn_cast<IntegerType>(op.getType());
     if (!type || type.getWidth() > 64)
       return rewriter.notifyMatchFailure(op, "expected a scalar of 64 bits");

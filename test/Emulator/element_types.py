@@ -94,6 +94,43 @@ func.func @main(%x: tensor<64xf32>) -> tensor<8xf32> {
     yield "log10 of f32", elementwise("f32", "f32", "    %a = math.absf %x0 : f32\n    %r = math.log10 %a : f32")
     yield "sincos of f32", elementwise("f32", "f32", "    %s, %c = math.sincos %x0 : f32\n"
                                        "    %r = arith.mulf %s, %c : f32")
+    for element in ("f32", "bf16", "f64"):
+        yield f"fpowi of {element}", elementwise(element, element, f"""    %i = linalg.index 0 : index
+    %n = arith.index_cast %i : index to i64
+    %c = arith.constant 9 : i64
+    %e = arith.subi %n, %c : i64
+    %r = math.fpowi %x0, %e : {element}, i64""")
+    for element in ("f64", "f16", "bf16", "f32"):
+        yield f"roundings of {element}", elementwise(element, element, f"""    %a = math.ceil %x0 : {element}
+    %b = math.floor %x1 : {element}
+    %c = math.roundeven %x0 : {element}
+    %d = math.trunc %x1 : {element}
+    %e = arith.addf %a, %b : {element}
+    %f = arith.addf %c, %d : {element}
+    %r = arith.mulf %e, %f : {element}""", 2)
+    yield "an index of another loop", ("""func.func @main(%x: tensor<6xi64>, %y: tensor<6xi64>) -> tensor<6xindex> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c6 = arith.constant 6 : index
+  %a = arith.index_cast %x : tensor<6xi64> to tensor<6xindex>
+  %b = arith.index_cast %y : tensor<6xi64> to tensor<6xindex>
+  %r = scf.for %i = %c0 to %c6 step %c1 iter_args(%t = %b) -> tensor<6xindex> {
+    %v = tensor.extract %a[%i] : tensor<6xindex>
+    %n = tensor.insert %v into %t[%i] : tensor<6xindex>
+    scf.yield %n : tensor<6xindex>
+  }
+  return %r : tensor<6xindex>
+}""", [("i64", [6]), ("i64", [6])])
+    yield "rescaled integers", ("""func.func @main(%x: tensor<4x9xi32>) -> tensor<4x9xi8> {
+  %m = "tosa.const"() <{values = dense<19689> : tensor<1xi16>}> : () -> tensor<1xi16>
+  %s = "tosa.const"() <{values = dense<15> : tensor<1xi8>}> : () -> tensor<1xi8>
+  %zero = "tosa.const"() <{values = dense<0> : tensor<1xi32>}> : () -> tensor<1xi32>
+  %out = "tosa.const"() <{values = dense<0> : tensor<1xi8>}> : () -> tensor<1xi8>
+  %0 = tosa.rescale %x, %m, %s, %zero, %out {input_unsigned = false, output_unsigned = false, per_channel = false,
+      rounding_mode = SINGLE_ROUND, scale32 = false}
+    : (tensor<4x9xi32>, tensor<1xi16>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<4x9xi8>
+  return %0 : tensor<4x9xi8>
+}""", [("i32", [4, 9])])
     for element in ("i32", "i8"):
         yield f"ipowi of {element}", elementwise(element, element, f"    %r = math.ipowi %x0, %x1 : {element}", 2)
     for element in ("bf16", "f16"):

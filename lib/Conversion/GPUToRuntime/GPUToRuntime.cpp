@@ -64,6 +64,15 @@ struct ConvertDealloc : ConvertOpToLLVMPattern<memref::DeallocOp> {
   }
 };
 
+/// What an element of `type` takes in memory.
+int64_t getElementBytes(Type type) {
+  if (auto complex = dyn_cast<ComplexType>(type))
+    return 2 * getElementBytes(complex.getElementType());
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.getNumElements() * getElementBytes(vector.getElementType());
+  return type.isIndex() ? 8 : llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+}
+
 struct ConvertCopy : ConvertOpToLLVMPattern<memref::CopyOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult
@@ -77,7 +86,7 @@ struct ConvertCopy : ConvertOpToLLVMPattern<memref::CopyOp> {
     Location loc = op.getLoc();
     MemRefDescriptor from(adaptor.getSource()), to(adaptor.getTarget());
     RuntimeCalls calls(rewriter, op);
-    Value bytes = calls.i64(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+    Value bytes = calls.i64(getElementBytes(type.getElementType()));
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       bytes = LLVM::MulOp::create(calls, bytes, from.size(rewriter, loc, dim));
     calls.call(runtime::fp8rt_context_copy,
@@ -123,9 +132,8 @@ struct ConvertLoad : ConvertOpToLLVMPattern<memref::LoadOp> {
         getStridedElementPtr(rewriter, op.getLoc(), op.getMemRefType(),
                              adaptor.getMemref(), adaptor.getIndices());
     Value to = calls.allocate(type);
-    unsigned bits = type.getIntOrFloatBitWidth();
     calls.call(runtime::fp8rt_context_read, to, from,
-               calls.i64(llvm::divideCeil(bits, 8)));
+               calls.i64(getElementBytes(op.getType())));
     rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, type, to);
     return success();
   }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Exec/Arithmetic.h"
 #include "Exec/Floats.h"
 #include "Exec/Lanes.h"
 
@@ -82,6 +83,7 @@ struct FloatToInt {
 template <Rounding How>
 struct RoundFloat {
   float operator()(float a) const { return canonical(roundTo(a, How)); }
+  double operator()(double a) const { return roundTo(a, How); }
 };
 template <Rounding How>
 struct RoundHalf {
@@ -99,6 +101,13 @@ struct IntToDouble {
   template <class A>
   double operator()(A a) const {
     return static_cast<double>(a);
+  }
+};
+/// Through f32, which has all integers below the largest f16.
+struct IntToHalf {
+  template <class A>
+  uint16_t operator()(A a) const {
+    return toF16(static_cast<float>(a));
   }
 };
 struct FloatToDouble {
@@ -278,6 +287,31 @@ static Handler pickIntToFloat(Type a) {
   return nullptr;
 }
 
+/// To the integer that is nearest in a direction, of the same format.
+template <Rounding How>
+static Handler pickRoundFloat(Type type) {
+  if (type.is(Type::Float, 64))
+    return mapUnary<RoundFloat<How>, double, double>;
+  if (type.is(Type::Float, 16))
+    return mapUnary<OnF16<RoundFloat<How>>, uint16_t, uint16_t>;
+  if (type.is(Type::BFloat, 16))
+    return mapUnary<OnBF16<RoundFloat<How>>, uint16_t, uint16_t>;
+  return mapUnary<RoundFloat<How>, float, float>;
+}
+
+static Handler pickRoundFloat(Type type, unsigned how) {
+  switch (how) {
+  case 0:
+    return pickRoundFloat<Rounding::Nearest>(type);
+  case 1:
+    return pickRoundFloat<Rounding::Zero>(type);
+  case 2:
+    return pickRoundFloat<Rounding::Down>(type);
+  default:
+    return pickRoundFloat<Rounding::Up>(type);
+  }
+}
+
 static void decodePair(Decoder &decoder, Modifiers &modifiers, Op &op) {
   auto format = modifiers.takeOneOf({"e4m3x2", "e5m2x2", "bf16x2", "f16x2"});
   bool relu = modifiers.take("relu");
@@ -352,19 +386,15 @@ static void decodeCvt(Decoder &decoder, Modifiers &modifiers, Op &op) {
                  : f64 ? pickFloatToInt<double>(*d, *toInteger)
                        : nullptr;
   } else if (a->isInteger() && nearest) {
-    op.handler = d->is(Type::Float, 32) ? pickIntToFloat<IntToFloat, float>(*a)
-                 : d->is(Type::Float, 64)
-                     ? pickIntToFloat<IntToDouble, double>(*a)
-                     : nullptr;
+    op.handler =
+        d->is(Type::Float, 32)   ? pickIntToFloat<IntToFloat, float>(*a)
+        : d->is(Type::Float, 64) ? pickIntToFloat<IntToDouble, double>(*a)
+        : d->is(Type::Float, 16) ? pickIntToFloat<IntToHalf, uint16_t>(*a)
+                                 : nullptr;
+  } else if (toInteger && d->kind == a->kind && d->bits == a->bits) {
+    op.handler = pickRoundFloat(*d, *toInteger);
   } else if (d->is(Type::Float, 32)) {
-    if (f32 && toInteger)
-      op.handler =
-          *toInteger == 0
-              ? mapUnary<RoundFloat<Rounding::Nearest>, float, float>
-          : *toInteger == 1 ? mapUnary<RoundFloat<Rounding::Zero>, float, float>
-          : *toInteger == 2 ? mapUnary<RoundFloat<Rounding::Down>, float, float>
-                            : mapUnary<RoundFloat<Rounding::Up>, float, float>;
-    else if (f32)
+    if (f32)
       op.handler = saturate ? mapUnary<SaturateFloat, float, float>
                             : mapUnary<Same, float, float>;
     else if (f64 && nearest)
