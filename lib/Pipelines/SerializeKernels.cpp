@@ -76,6 +76,12 @@ void SerializeKernelsPass::getDependentDialects(
 LogicalResult SerializeKernelsPass::lower() {
   OpPassManager pm(ModuleOp::getOperationName());
   buildLowerKernelsPipeline(pm.nest<gpu::GPUModuleOp>());
+  // One failure is enough to know: the first in program order.
+  bool hasFailed = false;
+  ScopedDiagnosticHandler first(&getContext(), [&](Diagnostic &diagnostic) {
+    bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    return success(isError && std::exchange(hasFailed, true));
+  });
   return runPipeline(pm, getOperation());
 }
 

@@ -92,6 +92,10 @@ func.func @main(%x: tensor<64xf32>) -> tensor<8xf32> {
         yield f"clampf of {element}", elementwise(element, element,
                                                   f"    %r = math.clampf %x0 to [%x1, %x2] : {element}", 3)
     yield "log10 of f32", elementwise("f32", "f32", "    %a = math.absf %x0 : f32\n    %r = math.log10 %a : f32")
+    for function in ("exp", "log", "log2", "log10", "cosh"):
+        argument = "%x0" if function in ("exp", "cosh") else "%a"
+        yield f"{function} of f64", elementwise("f64", "f64", f"""    %a = math.absf %x0 : f64
+    %r = math.{function} {argument} : f64""")
     yield "sincos of f32", elementwise("f32", "f32", "    %s, %c = math.sincos %x0 : f32\n"
                                        "    %r = arith.mulf %s, %c : f32")
     for element in ("f32", "bf16", "f64"):
@@ -168,7 +172,7 @@ def main():
         for name, (program, arguments) in get_programs():
             with open(source, "w") as file:
                 file.write(program)
-            is_close = name.startswith(("dot", "matmul", "pooling", "complex", "log10", "sincos"))
+            is_close = name.startswith(("dot", "matmul", "pooling", "complex", "log", "exp", "sincos", "cosh"))
             values = {f"arg{i}": make(rng, element, shape, not is_close).astype(DTYPES[element])
                       for i, (element, shape) in enumerate(arguments)}
             tensors.save(inputs, values)

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DoubleFunctions.h"
 #include "fp8/GPU/IR/FP8GPUAttrs.h"
 #include "fp8/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -100,6 +101,7 @@ struct LowerExactMathPass
     };
     populateMathPolynomialApproximationPatterns(patterns, isCall);
     patterns.add<ExpandLog10>(&getContext());
+    populateDoubleFunctionsPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     IRRewriter rewriter(&getContext());

@@ -36,8 +36,8 @@ def LowerExactMathPass
     In functions without `fp8_gpu.math`, or with `#fp8_gpu.math<exact>`, division
     and square roots stay what they are, correctly rounded: scales are quotients.
     `math.exp`, `math.tanh`, `math.erf` and others on f32 become polynomials, a
-    few ulp off, so that kernels need no device library. A function on f64 is an
-    error.
+    few ulp off, so that kernels need no device library, and so do `math.exp` and
+    `math.log` on f64. Another function on f64 is an error.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect",
