@@ -14,6 +14,9 @@
 
 #include "ScalingStateHandles.h"
 
+#include "ForkDetail.h"
+
+#include <algorithm>
 #include <mutex>
 
 using namespace fp8rt;
@@ -46,14 +49,18 @@ struct Table {
       return nullptr;
     return &entries[index];
   }
+
+  /// Readers of the parent's other threads are gone. What one of them was
+  /// writing stays in use: it may be half done.
+  void enterChild() {
+    for (Entry &entry : entries)
+      entry.users = std::min<int64_t>(entry.users, 0);
+  }
 };
 } // namespace
 
-/// Never destroyed: threads may outlive main.
-static Table &getTable() {
-  static Table *table = new Table;
-  return *table;
-}
+static Table *const theStates = makeTable<Table>();
+static Table &getTable() { return *theStates; }
 
 static fp8rt_status failInvalid(fp8rt_state handle) {
   return fail(FP8RT_ERROR_INVALID_HANDLE,

@@ -8,6 +8,8 @@
 
 #include "fp8/Runtime/Stats.h"
 
+#include "ForkDetail.h"
+
 #include <cmath>
 #include <mutex>
 #include <vector>
@@ -19,13 +21,13 @@ namespace {
 struct Table {
   std::mutex mutex;
   std::vector<fp8rt_stats> slots;
+
+  void enterChild() {}
 };
 } // namespace
 
-static Table &getTable() {
-  static Table table;
-  return table;
-}
+static Table *const theStats = fp8rt::detail::makeTable<Table>();
+static Table &getTable() { return *theStats; }
 
 void fp8rt_stats_record(int64_t slot, double amax, double count,
                         double underflow, double saturated, double signal,

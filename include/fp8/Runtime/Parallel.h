@@ -28,6 +28,7 @@ extern "C" {
 /// The threads are those of fp8rt_gemm_f32, of the OpenMP runtime that oneDNN
 /// brings along: OMP_NUM_THREADS and omp_set_num_threads say how many. Without
 /// such a runtime in the process there is one.
+/// A child of fork() has threads of its own.
 /// Thread-safe. Cannot fail.
 void fp8rt_parallel_for(int64_t count, void *body, void *context);
 

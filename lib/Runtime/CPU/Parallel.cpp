@@ -11,11 +11,17 @@
 // after each product. Both GNU's and LLVM's have the entry points that GCC's
 // code calls, which take a function.
 //
+// A child of fork() has one thread. LLVM's runtime knows; GNU's would wait for
+// those that it had in the parent, in our loops and in oneDNN's products. So
+// the thread that forks gives its threads up before: parent and child start new
+// ones when they need them.
+//
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Runtime/Parallel.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -42,6 +48,8 @@ struct OpenMP {
                    unsigned flags);
   int (*getMaxThreads)();
   int (*isInParallel)();
+  /// Null unless the runtime is GNU's.
+  int (*endThreads)(int kind);
 
   template <typename T>
   static void find(T &function, const char *name) {
@@ -51,13 +59,37 @@ struct OpenMP {
     find(parallel, "GOMP_parallel");
     find(getMaxThreads, "omp_get_max_threads");
     find(isInParallel, "omp_in_parallel");
+    find(endThreads, "omp_pause_resource_all");
+    if (dlsym(RTLD_DEFAULT, "__kmpc_fork_call"))
+      endThreads = nullptr;
   }
+  static const OpenMP &get() {
+    static const OpenMP openMP;
+    return openMP;
+  }
+
   int getNumThreads() const {
     if (!parallel || !getMaxThreads || !isInParallel || isInParallel())
       return 1;
     return getMaxThreads();
   }
+
+  /// Inside of a loop, which has to end with the threads that it began with,
+  /// nothing is done; a child of that has no other loop in it.
+  void prepareFork() const {
+    constexpr int hard = 2; // omp_pause_hard
+    if (endThreads)
+      endThreads(hard);
+  }
 };
+
+/// When the library is loaded: products need no loop of ours.
+struct ForkHandler {
+  ForkHandler() {
+    OpenMP::get();
+    pthread_atfork([] { OpenMP::get().prepareFork(); }, nullptr, nullptr);
+  }
+} forkHandler;
 
 /// What the threads take their ranges from.
 struct Loop {
@@ -82,7 +114,7 @@ struct Loop {
 } // namespace
 
 extern "C" void fp8rt_parallel_for(int64_t count, void *body, void *context) {
-  static const OpenMP openMP;
+  const OpenMP &openMP = OpenMP::get();
   auto function = reinterpret_cast<Body>(body);
   if (count <= 0)
     return;

@@ -8,9 +8,11 @@
 
 #include "Driver.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string_view>
 
 using namespace fp8rt;
@@ -134,13 +136,42 @@ void Loading::initialize() {
              describeOf(result));
 }
 
+/// What a child of fork() has to know, which finds a driver that was started in
+/// another process, maybe half loaded.
+enum class Start { None, Begun, Failed, BeforeFork };
+static std::atomic<Start> start{Start::None};
+
+static const Loading *makeLoading() {
+  pthread_atfork(nullptr, nullptr, [] {
+    if (start == Start::Begun)
+      start = Start::BeforeFork;
+  });
+  start = Start::Begun;
+  auto *loading = new Loading;
+  if (loading->status != FP8RT_OK)
+    start = Start::Failed;
+  return loading;
+}
+
 /// Never destroyed: threads may outlive main.
 static const Loading &getLoading() {
-  static const Loading *loading = new Loading;
+  static const Loading *loading = makeLoading();
   return *loading;
 }
 
+fp8rt_status cuda::checkProcess() {
+  if (start != Start::BeforeFork)
+    return FP8RT_OK;
+  return detail::fail(
+      FP8RT_ERROR_DEVICE_LOST,
+      "expected a process that used no GPU before it was forked, but got a "
+      "child of one that did: CUDA does not work there; start the child with "
+      "exec (\"spawn\"), or use no GPU before fork()");
+}
+
 fp8rt_status cuda::getDriver(const Driver *&driver) {
+  if (fp8rt_status status = checkProcess())
+    return status;
   const Loading &loading = getLoading();
   if (loading.status != FP8RT_OK)
     return detail::fail(loading.status, loading.message);

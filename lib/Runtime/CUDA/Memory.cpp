@@ -249,6 +249,8 @@ fp8rt_status fp8rt_workspace_alloc(int32_t device, fp8rt_stream stream,
 
 fp8rt_status fp8rt_workspace_free(int32_t device, fp8rt_stream stream,
                                   void *ptr) {
+  if (fp8rt_status status = checkProcess())
+    return status;
   if (ptr && getAllocator().release(asDevicePtr(ptr)))
     return FP8RT_OK;
   return inContext(device, [&](const Driver &driver) {

@@ -86,6 +86,8 @@ fp8rt_status fp8rt_module_load(int32_t device, const void *image, size_t size,
 
 fp8rt_status fp8rt_module_unload(fp8rt_module handle) {
   return detail::guard([&]() -> fp8rt_status {
+    if (fp8rt_status status = checkProcess())
+      return status;
     std::unique_ptr<LoadedModule> module;
     {
       Table &table = getTable();
@@ -142,6 +144,8 @@ fp8rt_status fp8rt_module_get_function(fp8rt_module handle, const char *name,
   if (!name || !function)
     return failNull(name ? "function" : "name");
   return detail::guard([&]() -> fp8rt_status {
+    if (fp8rt_status status = checkProcess())
+      return status;
     Table &table = getTable();
     std::unique_lock<std::shared_mutex> lock(table.mutex);
     LoadedModule *module = table.modules.find(handle);
@@ -175,6 +179,8 @@ fp8rt_status fp8rt_function_get_info(fp8rt_function handle,
   if (!info)
     return failNull("info");
   return detail::guard([&]() -> fp8rt_status {
+    if (fp8rt_status status = checkProcess())
+      return status;
     std::shared_lock<std::shared_mutex> lock(getTable().mutex);
     LoadedFunction *function = getTable().functions.find(handle);
     if (!function)
@@ -187,6 +193,8 @@ fp8rt_status fp8rt_function_get_info(fp8rt_function handle,
 fp8rt_status fp8rt_function_set_max_dynamic_smem(fp8rt_function handle,
                                                  int32_t bytes) {
   return detail::guard([&]() -> fp8rt_status {
+    if (fp8rt_status status = checkProcess())
+      return status;
     std::unique_lock<std::shared_mutex> lock(getTable().mutex);
     LoadedFunction *function = getTable().functions.find(handle);
     if (!function)
@@ -252,6 +260,8 @@ static fp8rt_status useFunction(fp8rt_function handle,
   if (!config)
     return failNull("config");
   return detail::guard([&]() -> fp8rt_status {
+    if (fp8rt_status status = checkProcess())
+      return status;
     std::shared_lock<std::shared_mutex> lock(getTable().mutex);
     LoadedFunction *function = getTable().functions.find(handle);
     if (!function)
