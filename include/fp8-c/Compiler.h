@@ -193,6 +193,7 @@ typedef struct fp8c_option {
 
 /// Static strings.
 typedef struct fp8c_option_info {
+  FP8RT_STRUCT_SIZE(uint64_t, fp8c_option_info)
   const char *key;
   const char *value; /* what a value stands for, e.g. "FILE"; "" for a flag */
   const char *help;

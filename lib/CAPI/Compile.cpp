@@ -43,6 +43,10 @@ int32_t fp8c_option_get_count(void) {
 fp8rt_status fp8c_option_get_info(int32_t index, fp8c_option_info *info) {
   if (!info)
     return failNull();
+  if (info->struct_size < sizeof(*info))
+    return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                "expected info->struct_size to be " + Twine(sizeof(*info)) +
+                    ", but got " + Twine(info->struct_size));
   if (index < 0 || index >= fp8c_option_get_count())
     return fail(FP8RT_ERROR_INVALID_ARGUMENT,
                 "expected an option from 0 to " +
@@ -50,7 +54,8 @@ fp8rt_status fp8c_option_get_info(int32_t index, fp8c_option_info *info) {
                     Twine(index));
   // Literals, which end in a zero.
   auto describe = [&](const auto &option) {
-    *info = {option.key.data(), option.value.data(), option.help.data()};
+    *info = {info->struct_size, option.key.data(), option.value.data(),
+             option.help.data()};
   };
   size_t numPipelineOptions = getPipelineOptions().size();
   if (static_cast<size_t>(index) < numPipelineOptions)

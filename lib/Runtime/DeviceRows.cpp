@@ -9,6 +9,7 @@
 #include "DeviceRows.h"
 
 #include "ScalingStateHandles.h"
+#include "StructSize.h"
 
 #include "fp8/Runtime/Memory.h"
 
@@ -199,12 +200,16 @@ fp8rt_status detail::uploadState(const Access &access, int32_t device,
 fp8rt_status fp8rt_state_upload(fp8rt_state handle, int32_t device,
                                 fp8rt_stream stream, fp8rt_state_rows *rows) {
   return guard([&]() -> fp8rt_status {
-    if (!rows)
-      return fail(FP8RT_ERROR_INVALID_ARGUMENT, "expected rows, but got null");
+    if (fp8rt_status status = checkStruct("rows", rows))
+      return status;
     Access access(handle, Access::Write);
     if (access.getStatus() != FP8RT_OK)
       return access.getStatus();
-    return uploadState(access, device, stream, *rows);
+    fp8rt_state_rows made;
+    fp8rt_status status = uploadState(access, device, stream, made);
+    if (status == FP8RT_OK)
+      giveStruct(rows, made);
+    return status;
   });
 }
 

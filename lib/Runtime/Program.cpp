@@ -349,15 +349,6 @@ static fp8rt_status checkState(const fp8rt_program_info &program,
   auto numSlots = static_cast<int64_t>(state.getNumSlots());
   int64_t numWords = state.manifest.recipe.numWords;
   bool isSame = numSlots == program.num_slots;
-  // Programs for earlier versions say no more, and need no more.
-  if (program.version % 1000 < detail::kMinorWithUpdate) {
-    if (isSame)
-      return FP8RT_OK;
-    return fail(FP8RT_ERROR_MISMATCH,
-                std::string("expected a state of program '") + program.name +
-                    "', with " + std::to_string(program.num_slots) +
-                    " slots, but got " + std::to_string(numSlots));
-  }
   if (isSame && numWords == program.num_words &&
       state.recipeText == program.state_recipe)
     return FP8RT_OK;
@@ -429,11 +420,6 @@ static fp8rt_status checkUpdate(const fp8rt_program_info *info,
   if (!info->state_manifest)
     return fail(FP8RT_ERROR_INVALID_ARGUMENT,
                 "expected " + program + " to have a scaling state");
-  if (info->version % 1000 < detail::kMinorWithUpdate)
-    return fail(FP8RT_ERROR_VERSION,
-                "expected " + program +
-                    " to have the update of its state, but it is for an "
-                    "earlier version of libfp8rt; compile it again");
   if (!info->update_state)
     return fail(FP8RT_ERROR_INVALID_ARGUMENT,
                 "expected " + program +

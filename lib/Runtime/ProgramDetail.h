@@ -13,9 +13,6 @@
 
 namespace fp8rt::detail {
 
-/// The first minor version whose programs have the update of their state.
-inline constexpr uint32_t kMinorWithUpdate = 4;
-
 /// Whether this library can run a program of that description.
 fp8rt_status checkProgram(const fp8rt_program_info &info);
 

@@ -91,7 +91,8 @@ void ScalingState::renameSlot(size_t slot, const std::string &name) {
 }
 
 fp8rt_state_rows ScalingState::getRows() {
-  return {static_cast<int64_t>(getNumSlots()),
+  return {sizeof(fp8rt_state_rows),
+          static_cast<int64_t>(getNumSlots()),
           staging.amax.data(),
           scale.data(),
           scaleInv.data(),

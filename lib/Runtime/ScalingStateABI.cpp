@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScalingStateHandles.h"
+#include "StructSize.h"
 
 #include <algorithm>
 #include <cmath>
@@ -158,10 +159,10 @@ fp8rt_status fp8rt_state_destroy(fp8rt_state state) {
 //===----------------------------------------------------------------------===//
 
 fp8rt_status fp8rt_state_get_rows(fp8rt_state handle, fp8rt_state_rows *rows) {
-  if (!rows)
-    return failNull("rows");
+  if (fp8rt_status status = checkStruct("rows", rows))
+    return status;
   return withState(handle, Access::Read, [&](ScalingState &state) {
-    *rows = state.getRows();
+    giveStruct(rows, state.getRows());
     return FP8RT_OK;
   });
 }
@@ -214,34 +215,33 @@ fp8rt_status fp8rt_state_reset_slot(fp8rt_state handle, const char *name) {
 //===----------------------------------------------------------------------===//
 
 fp8rt_status fp8rt_state_get_info(fp8rt_state handle, fp8rt_state_info *info) {
-  if (!info)
-    return failNull("info");
+  if (fp8rt_status status = checkStruct("info", info))
+    return status;
   return withState(handle, Access::Read, [&](const ScalingState &state) {
     const Recipe &recipe = state.manifest.recipe;
     const RecipeValue *reduceAmax = recipe.lookup("reduce_amax");
-    *info = {static_cast<int64_t>(state.getNumSlots()),
-             recipe.getAmaxHistoryLen(),
-             state.steps,
-             state.suspended.has_value(),
-             !reduceAmax || *reduceAmax != RecipeValue(false),
-             state.manifestText.c_str(),
-             state.recipeText.c_str()};
+    giveStruct(info, {sizeof(*info), static_cast<int64_t>(state.getNumSlots()),
+                      recipe.getAmaxHistoryLen(), state.steps,
+                      state.suspended.has_value(),
+                      !reduceAmax || *reduceAmax != RecipeValue(false),
+                      state.manifestText.c_str(), state.recipeText.c_str()});
     return FP8RT_OK;
   });
 }
 
 fp8rt_status fp8rt_state_get_slot(fp8rt_state handle, int64_t index,
                                   fp8rt_state_slot *slot) {
-  if (!slot)
-    return failNull("slot");
+  if (fp8rt_status status = checkStruct("slot", slot))
+    return status;
   return withState(
       handle, Access::Read,
       [&](const ScalingState &state) {
         fp8rt_status status = checkIndex(state, index);
         if (status == FP8RT_OK) {
           const Slot &found = state.manifest.slots[static_cast<size_t>(index)];
-          *slot = {found.name.c_str(), stringifyFormat(found.format),
-                   found.role.c_str(), found.operand.c_str()};
+          giveStruct(slot, {sizeof(*slot), found.name.c_str(),
+                            stringifyFormat(found.format), found.role.c_str(),
+                            found.operand.c_str()});
         }
         return status;
       },
@@ -395,17 +395,18 @@ fp8rt_status fp8rt_state_get_histories(fp8rt_state handle, float *histories,
 
 fp8rt_status fp8rt_state_get_statistics(fp8rt_state handle, int64_t index,
                                         fp8rt_state_statistics *statistics) {
-  if (!statistics)
-    return failNull("statistics");
+  if (fp8rt_status status = checkStruct("statistics", statistics))
+    return status;
   return withState(handle, Access::Read, [&](const ScalingState &state) {
     fp8rt_status status = checkIndex(state, index);
     if (status == FP8RT_OK) {
       auto slot = static_cast<size_t>(index);
       const Staging &pending = state.getPending();
-      *statistics = {state.lastAmax[slot],    state.scale[slot],
-                     state.scaleInv[slot],    /*reserved=*/0,
-                     state.recorded[slot],    state.nonFinite[slot],
-                     pending.underflow[slot], pending.saturated[slot]};
+      giveStruct(statistics,
+                 {sizeof(*statistics), state.lastAmax[slot], state.scale[slot],
+                  state.scaleInv[slot], /*reserved=*/0, state.recorded[slot],
+                  state.nonFinite[slot], pending.underflow[slot],
+                  pending.saturated[slot]});
     }
     return status;
   });
@@ -431,7 +432,14 @@ fp8rt_status fp8rt_state_load(fp8rt_state handle, const char *path,
     return fail(FP8RT_ERROR_INVALID_ARGUMENT,
                 "expected flags to be 0 or FP8RT_LOAD_STRICT, but got " +
                     std::to_string(flags));
+  if (loadReport)
+    if (fp8rt_status status = checkStruct("report", loadReport))
+      return status;
   return withState(handle, Access::Write, [&](ScalingState &state) {
-    return report(loadState(state, path, flags, loadReport));
+    fp8rt_load_report made;
+    fp8rt_status status = report(loadState(state, path, flags, &made));
+    if (status == FP8RT_OK && loadReport)
+      giveStruct(loadReport, made);
+    return status;
   });
 }

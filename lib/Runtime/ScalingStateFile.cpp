@@ -446,6 +446,7 @@ FileResult detail::loadState(ScalingState &state, const std::string &path,
   state.loadReport = std::move(text);
   if (report)
     *report = {
+        sizeof(*report),
         static_cast<int64_t>(matches.size()),
         static_cast<int64_t>(found.size() - matches.size()),
         static_cast<int64_t>(reader.manifest.slots.size() - matches.size()),

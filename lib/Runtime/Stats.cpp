@@ -9,6 +9,7 @@
 #include "fp8/Runtime/Stats.h"
 
 #include "ForkDetail.h"
+#include "StructSize.h"
 
 #include <cmath>
 #include <mutex>
@@ -57,10 +58,13 @@ int64_t fp8rt_stats_get_num_slots(void) {
 }
 
 void fp8rt_stats_get(int64_t slot, fp8rt_stats *stats) {
+  if (fp8rt::detail::checkStruct("stats", stats))
+    return;
   Table &table = getTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   bool known = slot >= 0 && static_cast<size_t>(slot) < table.slots.size();
-  *stats = known ? table.slots[static_cast<size_t>(slot)] : fp8rt_stats();
+  fp8rt::detail::giveStruct(
+      stats, known ? table.slots[static_cast<size_t>(slot)] : fp8rt_stats());
 }
 
 void fp8rt_stats_reset(void) {

@@ -6,7 +6,8 @@
 
 Functions take and return what they do in C, but those that return a fp8rt_status
 raise Error unless it is FP8RT_OK. A pointer to char is bytes; one to void, or to a
-struct that only the library knows, is a number.
+struct that only the library knows, is a number. A struct's `struct_size` is there from
+the beginning.
 """
 
 import ctypes
@@ -110,6 +111,11 @@ class _Struct(ctypes.Structure):
         alignment = cls._alignment
         buffer = ctypes.create_string_buffer(ctypes.sizeof(cls) + alignment)
         return cls.from_buffer(buffer, -ctypes.addressof(buffer) % alignment)
+
+    def __init__(self, *arguments, **fields):
+        if self._fields_[0][0] == "struct_size":
+            arguments = ctypes.sizeof(self), *arguments
+        super().__init__(*arguments, **fields)
 
 
 class Definition:

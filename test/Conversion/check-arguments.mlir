@@ -40,9 +40,9 @@ func.func @pointer(%p: !llvm.ptr, %context: !llvm.ptr) {
 // CHECK: llvm.mlir.global internal constant @[[NAME:.+]]("the rows of the state\00")
 // CHECK-LABEL: func.func @state(
 // CHECK-SAME: %[[STATE:.+]]: !llvm.ptr, %[[CONTEXT:.+]]: !llvm.ptr)
-// CHECK: %[[NUM_SLOTS_AT:.+]] = llvm.getelementptr %[[STATE]][0, 0] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, ptr, {{.*}}ptr)>
+// CHECK: %[[NUM_SLOTS_AT:.+]] = llvm.getelementptr %[[STATE]][0, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, i64, ptr, {{.*}}ptr)>
 // CHECK: %[[NUM_SLOTS:.+]] = llvm.load %[[NUM_SLOTS_AT]] : !llvm.ptr -> i64
-// CHECK: %[[AMAX_AT:.+]] = llvm.getelementptr %[[STATE]][0, 1]
+// CHECK: %[[AMAX_AT:.+]] = llvm.getelementptr %[[STATE]][0, 2]
 // CHECK: %[[AMAX:.+]] = llvm.load %[[AMAX_AT]] : !llvm.ptr -> !llvm.ptr
 // CHECK: llvm.call @fp8rt_context_check_memory(%[[CONTEXT]], %[[AMAX]], %[[NUM_SLOTS]], %{{.+}})
 module attributes {fp8.state_manifest = "{}"} {

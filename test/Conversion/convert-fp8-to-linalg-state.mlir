@@ -3,14 +3,14 @@
 // A state is a pointer to the runtime's rows, whose elements are tensors.
 // CHECK-LABEL: func.func @read_scale(
 // CHECK-SAME: %[[STATE:.*]]: !llvm.ptr, %[[SLOT:.*]]: index)
-// CHECK: %[[FIELD:.*]] = llvm.getelementptr %[[STATE]][0, 2] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, ptr, {{.*}}ptr)>
+// CHECK: %[[FIELD:.*]] = llvm.getelementptr %[[STATE]][0, 3] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, i64, ptr, {{.*}}ptr)>
 // CHECK: %[[ROW:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr
 // CHECK: %[[INDEX:.*]] = arith.index_cast %[[SLOT]] : index to i64
 // CHECK: %[[ADDRESS:.*]] = llvm.getelementptr %[[ROW]][%[[INDEX]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
 // CHECK: llvm.insertvalue %[[ADDRESS]], %{{.*}}[1]
 // CHECK: %[[SCALES:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<1x1xf32>
 // CHECK: %[[SCALE:.*]] = bufferization.to_tensor %[[SCALES]] restrict : memref<1x1xf32> to tensor<1x1xf32>
-// CHECK: llvm.getelementptr %[[STATE]][0, 3]
+// CHECK: llvm.getelementptr %[[STATE]][0, 4]
 // CHECK: %[[SCALE_INV:.*]] = bufferization.to_tensor
 // CHECK: return %[[SCALE]], %[[SCALE_INV]]
 func.func @read_scale(%state: !fp8.state, %slot: index) -> (tensor<1x1xf32>, tensor<1x1xf32>) {
@@ -21,7 +21,7 @@ func.func @read_scale(%state: !fp8.state, %slot: index) -> (tensor<1x1xf32>, ten
 // The larger magnitude, by its bits, where it is.
 // CHECK-LABEL: func.func @record_amax(
 // CHECK-SAME: %[[STATE:.*]]: !llvm.ptr, %{{.*}}: index, %[[AMAX:.*]]: tensor<1x1xf32>)
-// CHECK: llvm.getelementptr %[[STATE]][0, 1]
+// CHECK: llvm.getelementptr %[[STATE]][0, 2]
 // CHECK: %[[ROW:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<1x1xi32>
 // CHECK: %[[OLD:.*]] = bufferization.to_tensor %[[ROW]] restrict writable : memref<1x1xi32> to tensor<1x1xi32>
 // CHECK: %[[NEW:.*]] = linalg.generic {{.*}} ins(%[[AMAX]] : tensor<1x1xf32>) outs(%[[OLD]] : tensor<1x1xi32>)
@@ -39,12 +39,12 @@ func.func @record_amax(%state: !fp8.state, %slot: index, %amax: tensor<1x1xf32>)
 // CHECK-LABEL: func.func @counts(
 // CHECK: bufferization.materialize_in_destination
 // CHECK: %[[U:.*]] = arith.fptosi %{{.*}} : f64 to i64
-// CHECK: llvm.getelementptr %{{.*}}[0, 4]
+// CHECK: llvm.getelementptr %{{.*}}[0, 5]
 // CHECK: %[[ROW:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<i64>
 // CHECK: arith.addi %{{.*}}, %[[U]] : i64
 // CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[ROW]]
 // CHECK: %[[S:.*]] = arith.fptosi %{{.*}} : f64 to i64
-// CHECK: llvm.getelementptr %{{.*}}[0, 5]
+// CHECK: llvm.getelementptr %{{.*}}[0, 6]
 // CHECK: arith.addi %{{.*}}, %[[S]] : i64
 // CHECK: bufferization.materialize_in_destination
 func.func @counts(%state: !fp8.state, %slot: index, %amax: tensor<1x1xf32>, %u: f64, %s: f64) {
@@ -56,7 +56,7 @@ func.func @counts(%state: !fp8.state, %slot: index, %amax: tensor<1x1xf32>, %u: 
 // which goes with the tensors.
 // CHECK-LABEL: func.func @in_place(
 // CHECK-SAME: %[[STATE:.*]]: !llvm.ptr, %[[SLOT:.*]]: index, %[[X:.*]]: tensor<8x8xbf16>)
-// CHECK: %[[FIELD:.*]] = llvm.getelementptr %[[STATE]][0, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, ptr, {{.*}}ptr)>
+// CHECK: %[[FIELD:.*]] = llvm.getelementptr %[[STATE]][0, 2] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i64, i64, ptr, {{.*}}ptr)>
 // CHECK: %[[ROW:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr
 // CHECK: %[[INDEX:.*]] = arith.index_cast %[[SLOT]] : index to i64
 // CHECK: %[[ADDRESS:.*]] = llvm.getelementptr %[[ROW]][%[[INDEX]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
@@ -90,7 +90,7 @@ func.func @call(%state: !fp8.state) {
 // Codes, then the factor, in the memory of the slot.
 // CHECK-LABEL: func.func @cached(
 // CHECK-SAME: %[[STATE:.*]]: !llvm.ptr, %{{.*}}: index, %[[PAYLOAD:.*]]: tensor<3x5xf8E4M3FN>, %[[FACTOR:.*]]: tensor<1x1xf32>)
-// CHECK: llvm.getelementptr %[[STATE]][0, 6]
+// CHECK: llvm.getelementptr %[[STATE]][0, 7]
 // CHECK: %[[CACHE:.*]] = llvm.load %{{.*}} : !llvm.ptr -> !llvm.ptr
 // CHECK: %[[PAYLOADS:.*]] = builtin.unrealized_conversion_cast %{{.*}} : !llvm.struct<(ptr, ptr, i64, array<2 x i64>, array<2 x i64>)> to memref<3x5xf8E4M3FN>
 // CHECK: llvm.mlir.constant(16 : i64)
@@ -111,11 +111,11 @@ func.func @cached(%state: !fp8.state, %slot: index, %q: !fp8.scaled<3x5xf8E4M3FN
 // checked at run time.
 // CHECK-LABEL: func.func @update(
 // CHECK-SAME: %[[STATE:.*]]: !llvm.ptr)
-// CHECK: llvm.getelementptr %[[STATE]][0, 1]
+// CHECK: llvm.getelementptr %[[STATE]][0, 2]
 // CHECK: %[[AMAXES:.*]] = llvm.load
-// CHECK: llvm.getelementptr %[[STATE]][0, 9]
+// CHECK: llvm.getelementptr %[[STATE]][0, 10]
 // CHECK: %[[WORDS:.*]] = llvm.load
-// CHECK: llvm.getelementptr %[[STATE]][0, 13]
+// CHECK: llvm.getelementptr %[[STATE]][0, 14]
 // CHECK: %[[STEPS:.*]] = llvm.load
 // CHECK: scf.forall (%[[SLOT:.*]]) in (3) {
 // CHECK: %[[INDEX:.*]] = arith.index_cast %[[SLOT]] : index to i64

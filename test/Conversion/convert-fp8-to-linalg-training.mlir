@@ -24,7 +24,7 @@ func.func @stochastic(%x: tensor<2x3x32xf32>, %s: tensor<2x3x2xf32>, %si: tensor
 // CHECK-LABEL: func.func @read_seed(
 // CHECK-SAME: %[[STATE:.*]]: !llvm.ptr, %[[SLOT:.*]]: index)
 // CHECK: %[[FIRST:.*]] = arith.muli %[[SLOT]], %c4
-// CHECK: llvm.getelementptr %[[STATE]][0, 9]
+// CHECK: llvm.getelementptr %[[STATE]][0, 10]
 // CHECK: %[[INDEX:.*]] = arith.index_cast %[[FIRST]] : index to i64
 // CHECK: llvm.getelementptr %{{.*}}[%[[INDEX]]] : (!llvm.ptr, i64) -> !llvm.ptr, i32
 // CHECK: %[[WORDS:.*]] = bufferization.to_tensor %{{.*}} restrict : memref<4xi32> to tensor<4xi32>

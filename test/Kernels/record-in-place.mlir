@@ -33,7 +33,7 @@
 // Which is all that is left of it.
 
 // BUFFERS-LABEL: func.func @constant_slot
-// BUFFERS:       %[[AMAXES:.+]] = llvm.getelementptr %{{.+}}[0, 1]
+// BUFFERS:       %[[AMAXES:.+]] = llvm.getelementptr %{{.+}}[0, 2]
 // BUFFERS:       %[[ROW:.+]] = llvm.load %[[AMAXES]]
 // BUFFERS:       %[[PLACE:.+]] = llvm.getelementptr %[[ROW]][3] : (!llvm.ptr) -> !llvm.ptr, f32
 // BUFFERS:       llvm.insertvalue %[[PLACE]],

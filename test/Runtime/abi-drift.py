@@ -89,6 +89,29 @@ class Drift(unittest.TestCase):
         self.refuse("ABI.def", "FP8RT_STRUCT(fp8rt_stats, 8)", "FP8RT_STRUCT(fp8rt_stats, 16)",
                     "fp8rt_stats: its alignment is not that of ABI.def")
 
+    def test_layouts_without_a_version(self):
+        """What is right in itself, and not what programs were compiled with."""
+        message = "ABI.def changed, but not FP8RT_VERSION"
+        definition, header = (self.headers / name for name in ("ABI.def", "Stats.h"))
+        texts = definition.read_text(), header.read_text()
+        # A field in the middle of a struct, then at its end.
+        for field, declaration in (("f64, count", "double count; "), ("f64, noise", "double noise; ")):
+            for path, text, old, new in (
+                    (definition, texts[0], f"  FP8RT_FIELD({field})\n", "  FP8RT_FIELD(f64, more)\n"),
+                    (header, texts[1], f"  {declaration}", "  double more;\n")):
+                place = text.index(old)
+                place += len(old) if field == "f64, noise" and path == definition else 0
+                if field == "f64, noise" and path == header:
+                    place = text.index("} fp8rt_stats;")
+                path.write_text(text[:place] + new + text[place:])
+            result = self.compile()
+            self.assertIn(message, result.stderr)
+            self.assertEqual(result.stderr.count("error:"), 1, result.stderr)
+        definition.write_text(texts[0])
+        header.write_text(texts[1])
+        # A version that nothing is said of.
+        self.refuse("Status.h", "FP8RT_VERSION_MINOR 0", "FP8RT_VERSION_MINOR 1", message)
+
     def test_functions_of_another_type(self):
         self.swap("Context.h", "void fp8rt_context_copy(fp8rt_context *context, void *dst, ",
                   "const void *src,", f"fp8rt_context_copy: {TYPE}")

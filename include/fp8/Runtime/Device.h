@@ -40,6 +40,7 @@ extern "C" {
 #endif
 
 typedef struct fp8rt_device_info {
+  FP8RT_STRUCT_SIZE(uint64_t, fp8rt_device_info)
   char name[128];
   int32_t compute_capability_major;
   int32_t compute_capability_minor;

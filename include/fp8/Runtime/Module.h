@@ -57,6 +57,7 @@ fp8rt_status fp8rt_module_get_function(fp8rt_module module, const char *name,
 //===----------------------------------------------------------------------===//
 
 typedef struct fp8rt_function_info {
+  FP8RT_STRUCT_SIZE(uint32_t, fp8rt_function_info)
   int32_t device;
   int32_t num_registers;         /* per thread */
   int32_t local_bytes;           /* per thread; spills are among them */
@@ -87,6 +88,7 @@ enum {
 /// x, y, z. A cluster of zeros is the one that the kernel was compiled with, or
 /// none; otherwise its sizes divide those of the grid.
 typedef struct fp8rt_launch_config {
+  FP8RT_STRUCT_SIZE(uint32_t, fp8rt_launch_config)
   uint32_t grid[3];    /* in blocks */
   uint32_t block[3];   /* in threads */
   uint32_t cluster[3]; /* in blocks */

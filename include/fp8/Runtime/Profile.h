@@ -33,6 +33,7 @@ enum {
 };
 
 typedef struct fp8rt_profile_entry {
+  FP8RT_STRUCT_SIZE(uint64_t, fp8rt_profile_entry)
   const char *name; /* the kernel's; copy, read or fill */
   int32_t kind;     /* FP8RT_PROFILE_KERNEL, ... */
   int32_t reserved;

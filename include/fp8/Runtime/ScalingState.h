@@ -100,6 +100,7 @@ fp8rt_status fp8rt_state_destroy(fp8rt_state state);
 /// What compiled code works on, one element per slot, in the manifest's order.
 /// Owned by the state; the addresses stay the same until it is destroyed.
 typedef struct fp8rt_state_rows {
+  FP8RT_STRUCT_SIZE(uint64_t, fp8rt_state_rows)
   int64_t num_slots;
   float *amax;             /* of this step; 0 where there was none */
   float *scale;            /* multiplies on quantise */
@@ -145,6 +146,7 @@ fp8rt_status fp8rt_state_reset_slot(fp8rt_state state, const char *name);
 //===----------------------------------------------------------------------===//
 
 typedef struct fp8rt_state_info {
+  FP8RT_STRUCT_SIZE(uint64_t, fp8rt_state_info)
   int64_t num_slots;
   int64_t amax_history_len; /* 0 but for the recipe delayed */
   int64_t steps;            /* updates, without those while frozen */
@@ -158,6 +160,7 @@ fp8rt_status fp8rt_state_get_info(fp8rt_state state, fp8rt_state_info *info);
 
 /// Strings are owned by the state.
 typedef struct fp8rt_state_slot {
+  FP8RT_STRUCT_SIZE(uint64_t, fp8rt_state_slot)
   const char *name;
   const char *format;
   const char *role;
@@ -218,6 +221,7 @@ fp8rt_status fp8rt_state_get_histories(fp8rt_state state, float *histories,
                                        int64_t length);
 
 typedef struct fp8rt_state_statistics {
+  FP8RT_STRUCT_SIZE(uint64_t, fp8rt_state_statistics)
   float amax; /* of the last update */
   float scale;
   float scale_inv;
@@ -246,6 +250,7 @@ enum {
 };
 
 typedef struct fp8rt_load_report {
+  FP8RT_STRUCT_SIZE(uint64_t, fp8rt_load_report)
   int64_t matched;          /* slots of the state that the file has */
   int64_t missing;          /* slots that it has not: they keep their values */
   int64_t extra;            /* slots of the file alone: ignored */

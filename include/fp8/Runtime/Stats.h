@@ -15,6 +15,8 @@
 #ifndef FP8_RUNTIME_STATS_H
 #define FP8_RUNTIME_STATS_H
 
+#include "fp8/Runtime/Status.h"
+
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -23,6 +25,7 @@ extern "C" {
 
 /// What has been recorded for a slot since the last reset.
 typedef struct fp8rt_stats {
+  FP8RT_STRUCT_SIZE(uint64_t, fp8rt_stats)
   int64_t calls;    /* how often the tensor was quantised */
   double amax;      /* largest magnitude, of all calls; NaN if one was NaN */
   double count;     /* elements */

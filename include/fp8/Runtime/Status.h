@@ -20,13 +20,26 @@ extern "C" {
 #endif
 
 /// The version of the interface in these headers. A library answers for
-/// programs compiled with the same major and the same or a smaller minor.
-#define FP8RT_VERSION_MAJOR 0
-#define FP8RT_VERSION_MINOR 4
+/// programs and hosts compiled with the same major and the same or a smaller
+/// minor: what these know keeps its meaning and its place. CHANGELOG.md says
+/// what each version changed.
+#define FP8RT_VERSION_MAJOR 1
+#define FP8RT_VERSION_MINOR 0
 #define FP8RT_VERSION (FP8RT_VERSION_MAJOR * 1000 + FP8RT_VERSION_MINOR)
 
 /// The FP8RT_VERSION that the library was compiled with.
 uint32_t fp8rt_get_version(void);
+
+/// What a struct begins with that callers give: how many bytes of it they know,
+/// sizeof(TYPE). A later version's library, whose struct has more fields behind
+/// those, leaves the rest alone. In C++ it is there from the beginning; in C it
+/// is for the caller to set, in Python fp8.abi does. Another number is
+/// FP8RT_ERROR_INVALID_ARGUMENT.
+#ifdef __cplusplus
+#define FP8RT_STRUCT_SIZE(INTEGER, TYPE) INTEGER struct_size = sizeof(TYPE);
+#else
+#define FP8RT_STRUCT_SIZE(INTEGER, TYPE) INTEGER struct_size;
+#endif
 
 /// A function that does not return FP8RT_OK has changed nothing, unless it says
 /// otherwise.

@@ -65,6 +65,7 @@ enum {
 /// lie together; `strides[0]` is not used. What a box takes from beyond the
 /// sizes is 0, and is not stored.
 typedef struct fp8rt_tensor_map_desc {
+  FP8RT_STRUCT_SIZE(uint64_t, fp8rt_tensor_map_desc)
   const void *address; /* a multiple of 16 */
   int32_t type;        /* FP8RT_TENSOR_MAP_U8, ... */
   int32_t rank;        /* 1 to 5 */

@@ -168,6 +168,8 @@ void RuntimeCalls::launch(const KernelGlobal &kernel, ArrayRef<Value> grid,
                           int32_t flags, ArrayRef<Value> params) {
   using Config = runtime::Struct<fp8rt_launch_config>;
   Value config = allocate<fp8rt_launch_config>();
+  storeField(*this, config, Config::struct_size,
+             i32(sizeof(fp8rt_launch_config)));
   for (unsigned dim = 0; dim < 3; ++dim) {
     storeField(*this, config, Config::grid[dim], grid[dim]);
     storeField(*this, config, Config::block[dim], block[dim]);

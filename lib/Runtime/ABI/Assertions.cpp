@@ -7,11 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Nothing but static assertions: every struct of ABI.def has these fields, of
-// these types, at these places and no others, and every function this type.
+// these types, at these places and no others, and every function this type. And
+// all of it together is what Versions.def says of FP8RT_VERSION.
 //
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Runtime/ABI/Definition.h"
+#include "fp8/Runtime/ABI/Layout.h"
 
 #include <cstddef>
 
@@ -56,5 +58,12 @@ static constexpr size_t count(Fields<void, Ts...>) {
                 #NAME ": its type is not that of ABI.def");
 #include "fp8/Runtime/ABI.def"
 // clang-format on
+
+// A release is made once: whatever was compiled with it trusts that.
+static_assert(getLayoutHash() == getLayoutHash(FP8RT_VERSION),
+              "ABI.def changed, but not FP8RT_VERSION: raise its minor if what "
+              "callers have compiled stays right, else its major, and say in "
+              "Versions.def that its layout is the first of these numbers "
+              "(docs/Runtime.md, Versions)");
 
 } // namespace fp8rt::abi

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Context.h"
+#include "StructSize.h"
 
 #include <memory>
 
@@ -170,12 +171,12 @@ fp8rt_status fp8rt_device_get_count(int32_t *count) {
 
 fp8rt_status fp8rt_device_get_info(int32_t device, fp8rt_device_info *info) {
   return detail::guard([&]() -> fp8rt_status {
-    if (!info)
-      return failNull("info");
+    if (fp8rt_status status = detail::checkStruct("info", info))
+      return status;
     const fp8rt_device_info *found;
     if (fp8rt_status status = getDeviceInfo(device, found))
       return status;
-    *info = *found;
+    detail::giveStruct(info, *found);
     return FP8RT_OK;
   });
 }

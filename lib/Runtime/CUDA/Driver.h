@@ -36,9 +36,9 @@ struct Driver {
                       int64_t elementBytes, const char *name) = nullptr;
 };
 
-/// FP8RT_OK, or that this is a child of a process that used the driver; that has
-/// been reported. To be asked before a lock that a thread of the parent may have
-/// held.
+/// FP8RT_OK, or that this is a child of a process that used the driver; that
+/// has been reported. To be asked before a lock that a thread of the parent may
+/// have held.
 fp8rt_status checkProcess();
 
 /// Loads and initialises the driver at the first call. FP8RT_OK, or why there

@@ -13,6 +13,7 @@
 
 #include "HandleTable.h"
 #include "Module.h"
+#include "StructSize.h"
 
 #include <map>
 #include <shared_mutex>
@@ -176,8 +177,8 @@ fp8rt_status fp8rt_module_get_function(fp8rt_module handle, const char *name,
 
 fp8rt_status fp8rt_function_get_info(fp8rt_function handle,
                                      fp8rt_function_info *info) {
-  if (!info)
-    return failNull("info");
+  if (fp8rt_status status = detail::checkStruct("info", info))
+    return status;
   return detail::guard([&]() -> fp8rt_status {
     if (fp8rt_status status = checkProcess())
       return status;
@@ -185,7 +186,7 @@ fp8rt_status fp8rt_function_get_info(fp8rt_function handle,
     LoadedFunction *function = getTable().functions.find(handle);
     if (!function)
       return failInvalid("function", handle);
-    *info = function->info;
+    detail::giveStruct(info, function->info);
     return FP8RT_OK;
   });
 }
@@ -252,13 +253,15 @@ static fp8rt_status checkLimits(const LoadedFunction &function,
   return FP8RT_OK;
 }
 
-/// Calls `use` with a function and its context, which is current, if it can be
-/// launched like this.
+/// Calls `use` with a function and the launch, where it can be launched like
+/// this, in the context of the function.
 template <typename Use>
 static fp8rt_status useFunction(fp8rt_function handle,
-                                const fp8rt_launch_config *config, Use use) {
-  if (!config)
-    return failNull("config");
+                                const fp8rt_launch_config *given, Use use) {
+  if (fp8rt_status status = detail::checkStruct("config", given))
+    return status;
+  fp8rt_launch_config storage;
+  const fp8rt_launch_config &config = detail::takeStruct(given, storage);
   return detail::guard([&]() -> fp8rt_status {
     if (fp8rt_status status = checkProcess())
       return status;
@@ -266,14 +269,14 @@ static fp8rt_status useFunction(fp8rt_function handle,
     LoadedFunction *function = getTable().functions.find(handle);
     if (!function)
       return failInvalid("function", handle);
-    if (fp8rt_status status = checkLaunch(*config))
+    if (fp8rt_status status = checkLaunch(config))
       return status;
-    if (fp8rt_status status = checkLimits(*function, *config))
+    if (fp8rt_status status = checkLimits(*function, config))
       return status;
     ScopedContext context(getDriver(), function->context);
     if (context.getStatus() != FP8RT_OK)
       return context.getStatus();
-    return use(*function, *context.operator->());
+    return use(*function, config, *context.operator->());
   });
 }
 
@@ -285,10 +288,10 @@ fp8rt_function_get_max_active_clusters(fp8rt_function handle,
     return failNull("clusters");
   return useFunction(
       handle, config,
-      [&](const LoadedFunction &function,
+      [&](const LoadedFunction &function, const fp8rt_launch_config &config,
           const Driver &driver) -> fp8rt_status {
         Result result =
-            getMaxActiveClusters(driver, function.function, *config, *clusters);
+            getMaxActiveClusters(driver, function.function, config, *clusters);
         if (result == SUCCESS)
           return FP8RT_OK;
         return cuda::fail(result, "find how many clusters of kernel '" +
@@ -299,15 +302,15 @@ fp8rt_function_get_max_active_clusters(fp8rt_function handle,
 fp8rt_status fp8rt_launch(fp8rt_function handle,
                           const fp8rt_launch_config *config, void **params,
                           fp8rt_stream stream) {
-  return useFunction(handle, config,
-                     [&](const LoadedFunction &function,
-                         const Driver &driver) -> fp8rt_status {
-                       Result result = launchKernel(
-                           driver, function.function, *config, params,
-                           /*extra=*/nullptr, asStream(stream));
-                       if (result == SUCCESS)
-                         return FP8RT_OK;
-                       return failLaunch(driver, result, function.name,
-                                         function.context, asStream(stream));
-                     });
+  return useFunction(
+      handle, config,
+      [&](const LoadedFunction &function, const fp8rt_launch_config &config,
+          const Driver &driver) -> fp8rt_status {
+        Result result = launchKernel(driver, function.function, config, params,
+                                     /*extra=*/nullptr, asStream(stream));
+        if (result == SUCCESS)
+          return FP8RT_OK;
+        return failLaunch(driver, result, function.name, function.context,
+                          asStream(stream));
+      });
 }

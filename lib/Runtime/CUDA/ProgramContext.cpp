@@ -15,6 +15,7 @@
 
 #include "Profiler.h"
 #include "StatusDetail.h"
+#include "StructSize.h"
 
 #include "fp8/Runtime/Memory.h"
 
@@ -189,17 +190,18 @@ fp8rt_status fp8rt_context_get_profile_entry(const fp8rt_context *context,
                                              int64_t index,
                                              fp8rt_profile_entry *entry) {
   return detail::guard([&]() -> fp8rt_status {
-    if (!context || !entry)
-      return context ? detail::fail(FP8RT_ERROR_INVALID_ARGUMENT,
-                                    "expected entry to be given, but got null")
-                     : failNullContext();
+    if (!context)
+      return failNullContext();
+    if (fp8rt_status status = detail::checkStruct("entry", entry))
+      return status;
     int64_t size = fp8rt_context_get_profile_size(context);
     if (index < 0 || index >= size)
       return detail::fail(
           FP8RT_ERROR_INVALID_ARGUMENT,
           "expected the index of one of " + std::to_string(size) +
               " entries of a profile, but got " + std::to_string(index));
-    *entry = context->profiler->getEntry(static_cast<size_t>(index));
+    detail::giveStruct(entry,
+                       context->profiler->getEntry(static_cast<size_t>(index)));
     return FP8RT_OK;
   });
 }

@@ -16,6 +16,7 @@
 #include "fp8/Runtime/TensorMap.h"
 
 #include "Context.h"
+#include "StructSize.h"
 
 #include <cstring>
 #include <memory>
@@ -213,23 +214,27 @@ static fp8rt_status encode(const Driver &driver, int32_t device,
 }
 
 fp8rt_status fp8rt_tensor_map_get(int32_t device,
-                                  const fp8rt_tensor_map_desc *desc,
+                                  const fp8rt_tensor_map_desc *given,
                                   fp8rt_tensor_map *map) {
-  if (!desc || !map)
-    return failNull(desc ? "map" : "desc");
+  if (fp8rt_status status = detail::checkStruct("desc", given))
+    return status;
+  if (!map)
+    return failNull("map");
+  fp8rt_tensor_map_desc storage;
+  const fp8rt_tensor_map_desc &desc = detail::takeStruct(given, storage);
   return detail::guard([&]() -> fp8rt_status {
     DeviceState *state;
     if (fp8rt_status status = getDeviceState(device, state))
       return status;
-    if (fp8rt_status status = checkDesc(*desc))
+    if (fp8rt_status status = checkDesc(desc))
       return status;
-    Key key(*desc);
+    Key key(desc);
     Set &set = getSet(key);
     if (find(set, key, *map))
       return FP8RT_OK;
     return inContext(device, [&](const Driver &driver) -> fp8rt_status {
       TensorMap made;
-      if (fp8rt_status status = encode(driver, device, *desc, made))
+      if (fp8rt_status status = encode(driver, device, desc, made))
         return status;
       insert(set, key, made);
       std::memcpy(map, &made, sizeof(made));

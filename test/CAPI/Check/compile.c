@@ -39,7 +39,7 @@ static void check_names(void) {
   EXPECT_INVALID(fp8c_dtype_from_name(NULL, &dtype), "null");
 
   int has_recipe = 0, has_cpu = 0;
-  fp8c_option_info info;
+  fp8c_option_info info = {.struct_size = sizeof(info)};
   for (int32_t i = 0; i < fp8c_option_get_count(); ++i) {
     EXPECT_OK(fp8c_option_get_info(i, &info));
     EXPECT(info.key[0] && info.help[0]);
@@ -50,6 +50,10 @@ static void check_names(void) {
   EXPECT_INVALID(fp8c_option_get_info(-1, &info), "but got -1");
   EXPECT_INVALID(fp8c_option_get_info(fp8c_option_get_count(), &info),
                  "expected an option from 0 to");
+  info.struct_size =
+      0; // as callers have it that were compiled before there was one
+  EXPECT_INVALID(fp8c_option_get_info(0, &info),
+                 "expected info->struct_size to be 32, but got 0");
 }
 
 static void check_sources(const char *directory) {

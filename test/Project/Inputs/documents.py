@@ -233,7 +233,7 @@ def get_anchors(path):
 
 def check_links(source, build):
     errors, count = [], 0
-    for page in [source / "CONTRIBUTING.md", *get_pages(source)]:
+    for page in [source / "CONTRIBUTING.md", source / "CHANGELOG.md", *get_pages(source)]:
         # The generators' own tables of contents link to anchors inside a page.
         for target in re.findall(r"\]\((?!https?:|#)([^)\s]+)\)", page.read_text()):
             name, _, anchor = target.partition("#")

@@ -31,7 +31,7 @@ int main(void) {
   report("count", fp8rt_device_get_count(&count));
   printf("driver %d, devices %d\n", (int)version, (int)count);
 
-  fp8rt_device_info info;
+  fp8rt_device_info info = {.struct_size = sizeof(info)};
   fp8rt_stream stream = NULL;
   report("info", fp8rt_device_get_info(0, &info));
   report("stream", fp8rt_stream_create(0, &stream));
@@ -41,6 +41,7 @@ int main(void) {
   report("free", fp8rt_workspace_free(0, stream, ptr));
 
   fp8rt_tensor_map_desc desc = {
+      .struct_size = sizeof(desc),
       .address = (void *)4096,
       .type = FP8RT_TENSOR_MAP_U8,
       .rank = 2,
@@ -54,7 +55,8 @@ int main(void) {
 
   fp8rt_module module = 0;
   report("module", fp8rt_module_load(0, "no image", 8, &module));
-  fp8rt_launch_config config = {{1, 1, 1}, {1, 1, 1}, {0, 0, 0}, 0, 0};
+  fp8rt_launch_config config = {sizeof(config), {1, 1, 1}, {1, 1, 1},
+                                {0, 0, 0},      0,         0};
   report("launch", fp8rt_launch(0, &config, NULL, stream));
 
   mgpuStreamSynchronize(stream);

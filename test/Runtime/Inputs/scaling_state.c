@@ -17,8 +17,8 @@ static void check(fp8rt_status status) {
 
 int main(int argc, char **argv) {
   fp8rt_state state = 0, loaded = 0;
-  fp8rt_state_rows rows;
-  fp8rt_load_report report;
+  fp8rt_state_rows rows = {.struct_size = sizeof(rows)};
+  fp8rt_load_report report = {.struct_size = sizeof(report)};
   float history[3];
   int step;
 

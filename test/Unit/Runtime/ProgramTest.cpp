@@ -174,7 +174,9 @@ TEST_F(ProgramTest, RefusesOtherVersions) {
   EXPECT_EQ(call(0, &x), FP8RT_ERROR_VERSION);
   info.version = FP8RT_VERSION + 1000;
   EXPECT_EQ(call(0, &x), FP8RT_ERROR_VERSION);
-  info.version = FP8RT_VERSION - 1;
+  info.version = FP8RT_VERSION - 1000;
+  EXPECT_EQ(call(0, &x), FP8RT_ERROR_VERSION);
+  info.version = FP8RT_VERSION_MAJOR * 1000;
   EXPECT_EQ(call(0, &x), FP8RT_OK);
 }
 

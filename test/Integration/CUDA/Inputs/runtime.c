@@ -59,7 +59,7 @@ static fp8rt_status launch_scale(fp8rt_function function, void *x, float factor,
   uint32_t count = COUNT;
   void *params[] = {&x, &factor, &count};
   fp8rt_launch_config config = {
-      {COUNT / 256, 1, 1}, {256, 1, 1}, {0, 0, 0}, 0, flags};
+      sizeof(config), {COUNT / 256, 1, 1}, {256, 1, 1}, {0, 0, 0}, 0, flags};
   return fp8rt_launch(function, &config, params, stream);
 }
 
@@ -88,7 +88,7 @@ static void fill(void *x, float value) {
 
 static void check_launch(void *x) {
   fp8rt_function scale = get_kernel("scale");
-  fp8rt_function_info info;
+  fp8rt_function_info info = {.struct_size = sizeof(info)};
   OK(fp8rt_function_get_info(scale, &info));
   CHECK(info.device == DEVICE && info.num_registers > 0 &&
         info.local_bytes == 0 && info.max_threads_per_block >= 256 &&
@@ -107,7 +107,7 @@ static void check_launch(void *x) {
   float factor = 0.5f;
   void *params[] = {&x, &factor, &count};
   fp8rt_launch_config config = {
-      {COUNT / 256, 1, 1}, {256, 1, 1}, {2, 1, 1}, 0, 0};
+      sizeof(config), {COUNT / 256, 1, 1}, {256, 1, 1}, {2, 1, 1}, 0, 0};
   OK(fp8rt_launch(scale, &config, params, stream));
   CHECK(is_all(x, 1.5f));
 
@@ -142,7 +142,7 @@ static void check_modules(void) {
   FAILS(fp8rt_module_unload(other), FP8RT_ERROR_INVALID_HANDLE);
   static const char newer[] = ".version 8.6\n.target sm_100a\n.address_size "
                               "64\n.visible .entry k() { ret; }\n";
-  fp8rt_device_info info;
+  fp8rt_device_info info = {.struct_size = sizeof(info)};
   OK(fp8rt_device_get_info(DEVICE, &info));
   if (info.compute_capability_major == 9)
     FAILS(fp8rt_module_load(DEVICE, newer, sizeof(newer) - 1, &other),
@@ -152,6 +152,7 @@ static void check_modules(void) {
 static fp8rt_tensor_map_desc make_desc(void *x) {
   // 100 rows of 96 bytes, 112 apart; boxes of 64 x 64.
   fp8rt_tensor_map_desc desc = {
+      .struct_size = sizeof(desc),
       .address = x,
       .type = FP8RT_TENSOR_MAP_U8,
       .rank = 2,
@@ -175,7 +176,8 @@ static void check_tensor_map(void *x) {
   OK(fp8rt_tensor_map_get(DEVICE, &desc, &map));
   uint32_t column = 48, row = 50;
   void *params[] = {&map, &result, &column, &row};
-  fp8rt_launch_config config = {{1, 1, 1}, {128, 1, 1}, {0, 0, 0}, 0, 0};
+  fp8rt_launch_config config = {sizeof(config), {1, 1, 1}, {128, 1, 1},
+                                {0, 0, 0},      0,         0};
   OK(fp8rt_launch(get_kernel("tma_copy"), &config, params, stream));
   OK(fp8rt_memory_copy(DEVICE, out, result, sizeof(out), stream));
   OK(fp8rt_stream_synchronize(DEVICE, stream));
@@ -296,7 +298,8 @@ static double measure_launch(void *x, int num_maps) {
   uint32_t count = 0;
   float factor = 1;
   void *params[] = {&x, &factor, &count};
-  fp8rt_launch_config config = {{1, 1, 1}, {1, 1, 1}, {0, 0, 0}, 0, 0};
+  fp8rt_launch_config config = {sizeof(config), {1, 1, 1}, {1, 1, 1},
+                                {0, 0, 0},      0,         0};
   double best = 1e9;
   for (int round = 0; round < ROUNDS; ++round) {
     OK(fp8rt_stream_synchronize(DEVICE, stream));
@@ -341,7 +344,8 @@ static double measure_device(void *x) {
 static int run_illegal(void) {
   uint64_t address = 64;
   void *params[] = {&address}, *x = NULL;
-  fp8rt_launch_config config = {{1, 1, 1}, {1, 1, 1}, {0, 0, 0}, 0, 0};
+  fp8rt_launch_config config = {sizeof(config), {1, 1, 1}, {1, 1, 1},
+                                {0, 0, 0},      0,         0};
   fp8rt_function store = get_kernel("store");
   OK(fp8rt_launch(store, &config, params, stream));
   FAILS(fp8rt_stream_synchronize(DEVICE, stream), FP8RT_ERROR_DEVICE_LOST);
@@ -364,7 +368,7 @@ static int run_illegal(void) {
 
 int main(int argc, char **argv) {
   int32_t version = 0;
-  fp8rt_device_info info;
+  fp8rt_device_info info = {.struct_size = sizeof(info)};
   if (fp8rt_device_get_driver_version(&version) != FP8RT_OK ||
       fp8rt_device_get_info(DEVICE, &info) != FP8RT_OK) {
     fprintf(stderr, "no GPU: %s\n", fp8rt_get_last_error());

@@ -103,9 +103,9 @@ TEST_F(MLIRTest, FieldsHaveTheirTypesAndPlaces) {
             LLVM::LLVMArrayType::get(b.getI32Type(), 3));
   EXPECT_EQ(loadField(b, pointer, Config::grid[2]).getType(), b.getI32Type());
   EXPECT_EQ(getPath(getFieldAddress(b, pointer, Config::flags)),
-            (SmallVector<int32_t>{0, 4}));
+            (SmallVector<int32_t>{0, 5}));
   EXPECT_EQ(getPath(getFieldAddress(b, pointer, Config::cluster[1])),
-            (SmallVector<int32_t>{0, 2, 1}));
+            (SmallVector<int32_t>{0, 3, 1}));
   storeField(b, pointer, Config::block[0], i32);
   Value config =
       LLVM::UndefOp::create(b, getLLVMType<fp8rt_launch_config>(&context));

@@ -40,7 +40,8 @@ protected:
   }
 
   void launch(const fp8rt_program_kernel &kernel, uint32_t grid = 2) {
-    fp8rt_launch_config config = {{grid, 1, 1}, {32, 1, 1}, {}, 0, 0};
+    fp8rt_launch_config config = {
+        sizeof(fp8rt_launch_config), {grid, 1, 1}, {32, 1, 1}, {}, 0, 0};
     void *params[] = {&memory};
     fp8rt_context_launch(context, &kernel, &config, params);
   }
@@ -144,6 +145,7 @@ protected:
     const fp8rt_program_port ports[] = {{"y", "F32", &size, 1, 4, 16, 0},
                                         {"again", "F32", &size, 1, 4, 16, 0}};
     fp8rt_program_info info = {};
+    info.version = FP8RT_VERSION;
     const fp8rt_program_function function = {
         &info, "f", invoke, nullptr, ports, 0, 2, FP8RT_FUNCTION_TAKES_CONTEXT,
         0};

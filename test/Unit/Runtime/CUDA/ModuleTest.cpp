@@ -74,7 +74,8 @@ protected:
   fp8rt_function function = 0;
   fp8rt_stream stream = nullptr;
   void *param = this;
-  fp8rt_launch_config config = {{4, 3, 2}, {128, 2, 1}, {0, 0, 0}, 0, 0};
+  fp8rt_launch_config config = {
+      sizeof(fp8rt_launch_config), {4, 3, 2}, {128, 2, 1}, {0, 0, 0}, 0, 0};
 };
 } // namespace
 
@@ -208,7 +209,8 @@ TEST_F(Module, TakesItsFunctionsAlong) {
   fp8rt_function otherFunction;
   expectOk(fp8rt_module_get_function(other, "kernel", &otherFunction));
   EXPECT_NE(function, otherFunction);
-  fp8rt_launch_config config = {{1, 1, 1}, {1, 1, 1}, {0, 0, 0}, 0, 0};
+  fp8rt_launch_config config = {
+      sizeof(fp8rt_launch_config), {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, 0, 0};
   expectError(fp8rt_launch(function, &config, nullptr, nullptr),
               FP8RT_ERROR_INVALID_HANDLE, "expected a function, but got ");
   fp8rt_function_info info;

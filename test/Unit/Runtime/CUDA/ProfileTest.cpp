@@ -51,7 +51,8 @@ protected:
   }
 
   void launchPlain() {
-    fp8rt_launch_config config = {{2, 1, 1}, {32, 1, 1}, {}, 0, 0};
+    fp8rt_launch_config config = {
+        sizeof(fp8rt_launch_config), {2, 1, 1}, {32, 1, 1}, {}, 0, 0};
     void *params[] = {&memory};
     fp8rt_context_launch(context, &kPlain, &config, params);
   }
@@ -129,7 +130,8 @@ TEST_F(Profile, LeavesOutWhatIsNothing) {
   expectOk(fp8rt_context_start_profile(context));
   fp8rt_context_copy(context, memory, memory, 0);
   fp8rt_context_free(context, fp8rt_context_alloc(context, 64, 0));
-  fp8rt_launch_config config = {{0, 1, 1}, {32, 1, 1}, {}, 0, 0};
+  fp8rt_launch_config config = {
+      sizeof(fp8rt_launch_config), {0, 1, 1}, {32, 1, 1}, {}, 0, 0};
   fp8rt_context_launch(context, &kPlain, &config, nullptr);
   expectOk(fp8rt_context_take_status(context));
   EXPECT_EQ(stop().size(), 0u);

@@ -20,7 +20,7 @@ int main(void) {
   fp8rt_stream stream = NULL;
   fp8rt_context *context = NULL;
   fp8rt_state state = 0;
-  fp8rt_state_info info;
+  fp8rt_state_info info = {.struct_size = sizeof(info)};
   void *x = NULL, *w = NULL;
   if (fp8rt_context_create(0, stream, &context) != FP8RT_OK ||
       fp8rt_memory_alloc(0, 16 * 32 * 4, &x) != FP8RT_OK ||
