@@ -298,7 +298,16 @@ bool HeaderParser::parse(const uint8_t *bytes, size_t size, uint64_t fileSize) {
                                 : parseTensor(key, value)))
       return false;
   header.dataOffset = 8 + length;
-  return checkLayout(fileSize - header.dataOffset);
+  if (!checkLayout(fileSize - header.dataOffset))
+    return false;
+  // A header is too short for more than 2^32 of them.
+  for (size_t i = 0; i < header.tensors.size(); ++i)
+    header.byName.push_back(static_cast<uint32_t>(i));
+  std::sort(header.byName.begin(), header.byName.end(),
+            [&](uint32_t a, uint32_t b) {
+              return header.tensors[a].name < header.tensors[b].name;
+            });
+  return true;
 }
 
 bool fp8rt::parseSafetensorsHeader(const uint8_t *bytes, size_t size,
@@ -309,10 +318,13 @@ bool fp8rt::parseSafetensorsHeader(const uint8_t *bytes, size_t size,
 }
 
 const TensorInfo *SafetensorsHeader::lookup(std::string_view name) const {
-  for (const TensorInfo &info : tensors)
-    if (info.name == name)
-      return &info;
-  return nullptr;
+  auto isBefore = [&](uint32_t index, std::string_view other) {
+    return tensors[index].name < other;
+  };
+  auto found = std::lower_bound(byName.begin(), byName.end(), name, isBefore);
+  return found != byName.end() && tensors[*found].name == name
+             ? &tensors[*found]
+             : nullptr;
 }
 
 //===----------------------------------------------------------------------===//

@@ -30,7 +30,9 @@ static constexpr const char *kKeyPrefix = "fp8.scaling_state.";
 static constexpr const char *kVersionKey = "fp8.scaling_state.version";
 static constexpr const char *kManifestKey = "fp8.scaling_state.manifest";
 static constexpr const char *kChecksumKey = "fp8.scaling_state.checksum";
-static constexpr const char *kVersion = "1";
+/// Of files that are written. Those of the first version are read; they may
+/// lack the checksum, so that one whose key is damaged is not missed there.
+static constexpr const char *kVersion = "2", *kFirstVersion = "1";
 
 namespace {
 /// The tensors of a file. Histories have as many columns as a ring.
@@ -204,10 +206,11 @@ FileResult StateReader::open() {
     return fail(FP8RT_ERROR_FILE, "expected a scaling state, but the metadata "
                                   "has no " +
                                       std::string(kVersionKey));
-  if (version->second != kVersion)
+  if (version->second != kVersion && version->second != kFirstVersion)
     return fail(FP8RT_ERROR_VERSION,
-                "expected version " + std::string(kVersion) +
-                    " of a scaling state, but got " + quote(version->second));
+                "expected version " + std::string(kFirstVersion) + " or " +
+                    kVersion + " of a scaling state, but got " +
+                    quote(version->second));
   // A key of ours with a bit flipped would be one that is not looked for.
   for (const auto &[key, value] : metadata)
     if (key.rfind(kKeyPrefix, 0) == 0 && key != kVersionKey &&
@@ -220,6 +223,10 @@ FileResult StateReader::open() {
   if (text == metadata.end())
     return fail(FP8RT_ERROR_FILE, "expected the metadata " +
                                       std::string(kManifestKey) +
+                                      ", but it is missing");
+  if (version->second != kFirstVersion && !metadata.count(kChecksumKey))
+    return fail(FP8RT_ERROR_FILE, "expected the metadata " +
+                                      std::string(kChecksumKey) +
                                       ", but it is missing");
   if (!parseManifest(text->second, manifest, error))
     return fail(FP8RT_ERROR_FILE, error);
@@ -273,7 +280,7 @@ FileResult StateReader::read() {
     return {FP8RT_ERROR_FILE, error};
   if (FileResult result = checkValues(); result.status != FP8RT_OK)
     return result;
-  // Older files have none.
+  // Files of the first version may have none.
   const Metadata &metadata = file->getHeader().metadata;
   auto expected = metadata.find(kChecksumKey);
   if (expected == metadata.end())
@@ -450,7 +457,8 @@ FileResult detail::loadState(ScalingState &state, const std::string &path,
         static_cast<int64_t>(matches.size()),
         static_cast<int64_t>(found.size() - matches.size()),
         static_cast<int64_t>(reader.manifest.slots.size() - matches.size()),
-        gotLen, state.loadReport.c_str()};
+        gotLen,
+        state.loadReport.c_str()};
   return {FP8RT_OK, {}};
 }
 

@@ -15,6 +15,7 @@ import libfp8rt  # noqa: E402
 
 F32 = np.float32
 VERSION, MANIFEST = "fp8.scaling_state.version", "fp8.scaling_state.manifest"
+CHECKSUM = "fp8.scaling_state.checksum"
 library = libfp8rt.Library(sys.argv[1])
 folder = Path(sys.argv[2])
 shutil.rmtree(folder, ignore_errors=True)
@@ -75,7 +76,7 @@ def test_contents():
     expect(tensors["saturated"], [0, 5, 0])
     expect(tensors["steps"], 2)
     expect(len(tensors), 9)
-    expect(metadata(path)[VERSION], "1")
+    expect(metadata(path)[VERSION], "2")
     expect([s["name"] for s in json.loads(metadata(path)[MANIFEST])["slots"]], list("abc"))
 
 
@@ -202,6 +203,21 @@ def test_recipes():
     refuses(make("a", formats=["e5m2"]), folder / "a", libfp8rt.MISMATCH, text)
 
 
+def test_first_version():
+    """Files of the first version have a checksum or none."""
+    state, path = make("ab"), folder / "first"
+    run(state, [[1, 2]])
+    state.save(path)
+    tensors, info = load_file(path), metadata(path)
+    expect(info[VERSION], "2")
+    info[VERSION] = "1"
+    for drop in ([], [CHECKSUM]):
+        save_file(tensors, path, {k: v for k, v in info.items() if k not in drop})
+        loaded = make("ab")
+        loaded.load(path)
+        expect(loaded.scale, state.scale)
+
+
 def test_bad_files():
     state, path = make("ab"), folder / "bad"
     run(state, [[1, 2]])
@@ -218,7 +234,12 @@ def test_bad_files():
     f32 = lambda *v: np.array(v, F32)
     text = f"expected a scaling state, but the metadata has no {VERSION}"
     bad(libfp8rt.FILE, text, drop=[VERSION])
-    bad(libfp8rt.VERSION, "expected version 1 of a scaling state, but got '2'", meta={VERSION: "2"})
+    text = "expected version 1 or 2 of a scaling state, but got '3'"
+    bad(libfp8rt.VERSION, text, meta={VERSION: "3"})
+    # Damage to the key itself.
+    text = f"expected the metadata {CHECKSUM}, but it is missing"
+    bad(libfp8rt.FILE, text, drop=[CHECKSUM])
+    bad(libfp8rt.FILE, text, meta={CHECKSUM.replace("fp8", "fp9"): info[CHECKSUM]}, drop=[CHECKSUM])
     bad(libfp8rt.FILE, f"expected the metadata {MANIFEST}, but it is missing", drop=[MANIFEST])
     text = "expected the manifest to be JSON in UTF-8, but it is malformed at byte 1"
     bad(libfp8rt.FILE, text, meta={MANIFEST: "?"})

@@ -73,6 +73,8 @@ struct SafetensorsHeader {
   Metadata metadata;
   /// Where the data begins in the file.
   uint64_t dataOffset = 0;
+  /// Places in `tensors`, in the order of names.
+  std::vector<uint32_t> byName;
 
   const TensorInfo *lookup(std::string_view name) const;
 };

@@ -19,6 +19,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -75,6 +77,21 @@ TEST_F(ScalingStateFile, MakesNoStateOfABadFile) {
   EXPECT_EQ(fp8rt_get_last_error(),
             path + ": cannot open: No such file or directory");
   EXPECT_EQ(copy, 7u);
+}
+
+// Wherever it is: in keys, the version, shapes, the manifest or values.
+TEST_F(ScalingStateFile, NoticesEachBit) {
+  ASSERT_EQ(fp8rt_state_save(state, path.c_str()), FP8RT_OK);
+  std::ifstream in(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  ASSERT_GT(bytes.size(), 500u);
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    std::ofstream(path, std::ios::binary) << damaged;
+    EXPECT_NE(fp8rt_state_load(state, path.c_str(), 0, nullptr), FP8RT_OK)
+        << "bit " << bit % 8 << " of byte " << bit / 8;
+  }
 }
 
 TEST_F(ScalingStateFile, RefusesUnknownFlags) {

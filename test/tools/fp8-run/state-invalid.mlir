@@ -23,9 +23,9 @@
 // RUN: head -c 600 %t.state > %t.cut
 // RUN: not fp8-run %s --entry=main --recipe=delayed,amax_history_len=4 --inputs=%t.in --state-in=%t.cut 2>&1 | FileCheck %s --check-prefix=CUT
 // CUT: {{^}}fp8-run: error: {{.*}}.cut: {{.+}}
-// RUN: %python %S/../fp8-state/Inputs/state.py %t.version version=2
+// RUN: %python %S/../fp8-state/Inputs/state.py %t.version version=3
 // RUN: not fp8-run %s --entry=main --recipe=delayed,amax_history_len=4 --inputs=%t.in --state-in=%t.version 2>&1 | FileCheck %s --check-prefix=VERSION
-// VERSION: .version: expected version 1 of a scaling state, but got '2'{{$}}
+// VERSION: .version: expected version 1 or 2 of a scaling state, but got '3'{{$}}
 // RUN: %python %S/../fp8-state/Inputs/state.py %t.other
 // RUN: not fp8-run %s --entry=main --recipe=delayed,amax_history_len=4 --inputs=%t.in --state-in=%t.other 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: .other: expected the state of this program, but no slot has a name in common{{$}}
