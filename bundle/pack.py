@@ -28,7 +28,7 @@ LINKED = ("libfp8tools.so", "libfp8c.so")
 SOURCES = ["examples/*.mlir", "examples/*_inputs.py", "examples/compile_and_run.c",
            "benchmarks/**/*.py", "benchmarks/*.mlir", "include/fp8-c/*.h",
            "include/fp8/Runtime/*.h", "include/fp8/Runtime/ABI.def",
-           "python/fp8/__init__.py", "python/fp8/abi.py", "python/fp8/tensors.py",
+           "python/fp8/__init__.py", "python/fp8/abi.py", "python/fp8/files.py", "python/fp8/tensors.py",
            "test/Integration/CUDA/**/*.test", "test/Integration/CUDA/Inputs/*"]
 # 64 MiB of history pay; more blocks than one, more cores.
 COMPRESS = ["xz", "--threads=2", "--block-size=48MiB", "--x86", "--lzma2=preset=9e,dict=64MiB"]

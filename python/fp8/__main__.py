@@ -5,7 +5,6 @@ compute: `python -m fp8`. The exit status is 0 if they do.
 of a program (docs/Report.md)."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import numpy as np
 import safetensors
 
 import fp8
-from fp8 import report, report_page
+from fp8 import files, report, report_page
 
 PROGRAM = """
 func.func @matmul(%x: tensor<128x256xf32> {fp8.name = "x"},
@@ -86,14 +85,10 @@ def write_report(options):
         (lambda text: print(text, file=sys.stderr)) if is_shown else lambda text: None)
     output = Path(options.output or Path(options.program).with_suffix(".html").name)
     page = report_page.write_page(measured)
-    draft = output.with_name(f".{output.name}.{os.getpid()}")
     try:
-        draft.write_text(page)
-        draft.replace(output)
+        files.write_text(output, page)
     except OSError as error:
         raise fp8.FileError(f"{output}: {error.strerror}") from error
-    finally:
-        draft.unlink(missing_ok=True)
     for product in measured.products.values():
         recipe, why = product.choose()
         print(f"{product.name}: {recipe}, {why}")

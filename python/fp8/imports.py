@@ -11,7 +11,7 @@ import os
 from collections import Counter, namedtuple
 from pathlib import Path
 
-from fp8 import tensors
+from fp8 import files, tensors
 
 # An argument or a result: its fp8.name, or None, whether it is a weight or comes from a
 # backward pass, and whether it is saved, by its name, in another function (fp8.saved).
@@ -108,16 +108,8 @@ def check_dialects(module):
 def save(path, text, parameters):
     """Writes PATH, a program, and beside it PATH with the suffix .safetensors, its
     parameters by name; each whole or not at all."""
-    path = Path(path)
-    for target, write in ((path.with_suffix(".safetensors"),
-                           lambda file: tensors.save(file, parameters)),
-                          (path, lambda file: file.write_text(text))):
-        draft = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            write(draft)
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+    tensors.save(Path(path).with_suffix(".safetensors"), parameters)
+    files.write_text(path, text)
 
 
 def make_arguments(ports, gradients):

@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 import safetensors
 
+from fp8 import files
+
 # NumPy type of every dtype that programs take and give.
 DTYPES = {
     "F64": np.float64,
@@ -65,14 +67,14 @@ def _read(entry):
 def load(path):
     """The tensors of a file by name, each with its own dtype; F4 as ml_dtypes.float4_e2m1fn,
     which has an element in each byte."""
-    with open(path, "rb") as file:
-        entries = safetensors.deserialize(file.read())
+    entries = safetensors.deserialize(files.read(path))
     return {name: _read(entry) for name, entry in entries}
 
 
 def save(path, tensors):
     """Writes tensors by name; arrays of any layout. Elements of ml_dtypes.float4_e2m1fn become
-    F4, two in each byte of a row, whose size has to be even. Raises ValueError."""
+    F4, two in each byte of a row, whose size has to be even. The file is replaced whole or not
+    at all. Raises ValueError, OSError."""
     header, blobs, end = {}, [], 0
     # Each one aligned, as the largest elements come first.
     for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0])):
@@ -86,5 +88,4 @@ def save(path, tensors):
                         "shape": list(tensor.shape), "data_offsets": [begin, end]}
     text = json.dumps(header, ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text + b"".join(blobs))
+    files.write_bytes(path, len(text).to_bytes(8, "little") + text + b"".join(blobs))

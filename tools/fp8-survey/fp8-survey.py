@@ -276,13 +276,20 @@ def print_summary(summary, programs):
 
 
 def write(path, text):
-    """Whole or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    """Whole or not at all: what a link leads to, but a device or a pipe is written to. As fp8.files
+    does, which need not be installed where this is."""
+    draft = None
     try:
+        if path.exists() and not path.is_file():
+            path.write_text(text)
+            return
+        target = Path(os.path.realpath(path))
+        draft = target.with_name(f".fp8-survey.{os.getpid()}")
         draft.write_text(text)
-        draft.replace(path)
+        draft.replace(target)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        if draft:
+            draft.unlink(missing_ok=True)
         sys.exit(f"fp8-survey: error: '{path}': {error.strerror}")
 
 

@@ -1,8 +1,6 @@
 """Quantised models as directories of config.json and .safetensors, as vLLM reads them."""
 
 import json
-import os
-import tempfile
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +10,7 @@ import safetensors.torch
 import torch
 from torch import nn
 
+from fp8 import files
 from fp8.errors import ArgumentError, FileError, MismatchError
 from fp8.torch import inference, layouts
 from fp8.torch.quantized_linear import QuantizedLinear
@@ -66,11 +65,11 @@ def save_quantized(model, directory, layout="compressed-tensors", config=None):
         config = _get_config(model, directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        _write(directory / _TENSORS,
-               lambda path: safetensors.torch.save_file(tensors, path, {
-                   "format": "pt", _METADATA: _write_rules(layers)}))
+        files.replace(directory / _TENSORS,
+                      lambda path: safetensors.torch.save_file(tensors, path, {
+                          "format": "pt", _METADATA: _write_rules(layers)}))
         text = json.dumps({**config, "quantization_config": quantization}, indent=2)
-        _write(directory / _CONFIG, lambda path: Path(path).write_text(text + "\n"))
+        files.write_text(directory / _CONFIG, text + "\n")
     except (OSError, safetensors.SafetensorError) as error:
         raise FileError(f"{directory}: {error}") from error
 
@@ -95,13 +94,6 @@ def _get_config(model, directory):
         return model.config.to_dict()
     path = directory / _CONFIG
     return _read_json(path) if path.exists() else {}
-
-
-def _write(path, write):
-    with tempfile.TemporaryDirectory(prefix=".fp8-", dir=path.parent) as folder:
-        draft = os.path.join(folder, path.name)
-        write(draft)
-        os.replace(draft, path)
 
 
 def load_quantized(model, directory, strict=True):
