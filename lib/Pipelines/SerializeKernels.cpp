@@ -117,6 +117,9 @@ SerializeKernelsPass::getCode(ArrayRef<gpu::GPUModuleOp> modules,
   if (std::string reason = assembler->finish(); !reason.empty())
     emitRemark(getOperation().getLoc(), "kernels were not kept in the cache: ")
         << reason;
+  if (!assembler->getRefusal().empty())
+    emitWarning(getOperation().getLoc(), "the cache of kernels is not used: ")
+        << assembler->getRefusal();
   return codes;
 }
 

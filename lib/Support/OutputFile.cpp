@@ -83,6 +83,8 @@ static llvm::Expected<TempFile> writeBeside(StringRef target,
   unsigned mode = llvm::sys::fs::all_read | llvm::sys::fs::all_write;
   if (output.isExecutable)
     mode |= llvm::sys::fs::all_exe;
+  if (output.isPrivate)
+    mode &= llvm::sys::fs::owner_all;
   auto file = TempFile::create(target + ".tmp%%%%%%", mode);
   if (!file)
     return file.takeError();

@@ -3,17 +3,21 @@
 An entry is a directory, named after all that a program depends on, with the shared object
 and what the compiler said. It appears by being renamed, whole, so that any number of
 processes may look for it and make it at the same time. What does not fit its checksum is
-made anew. Entries hold code that is run: only the user may write to the directory.
+made anew. Entries hold code that is run: only the user may have written them, or be able to
+put others in their place. include/fp8/Support/CacheDirectory.h asks the same for kernels.
 """
 
 import functools
+import grp
 import hashlib
 import json
 import os
 import platform
+import pwd
 import shutil
 import stat
 import tempfile
+import warnings
 from pathlib import Path
 
 from fp8 import _core
@@ -24,6 +28,68 @@ def get_directory():
     """Where compile(cache=True) keeps programs."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "fp8" / "programs"
+
+
+class _Refusal(Exception):
+    """Why something in a cache is not used."""
+
+
+def _check_owner(path, status, kind):
+    """Raises _Refusal for what somebody else has made, or can change."""
+    if status.st_uid != os.geteuid():
+        raise _Refusal(f"'{path}': expected a {kind} of user {os.geteuid()}, but got one of user "
+                       f"{status.st_uid}")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise _Refusal(f"'{path}': expected a {kind} that nobody else may write to, but got one of "
+                       f"mode {stat.S_IMODE(status.st_mode):04o}")
+
+
+def _is_private_group(group):
+    """Whether nobody but the user is in it."""
+    try:
+        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return user.pw_gid == group and found.gr_name == user.pw_name and (
+        set(found.gr_mem) <= {user.pw_name})
+
+
+def _check_directory(directory):
+    """Raises _Refusal unless a directory, or what there is of the way to it, is safe."""
+    path = Path(os.path.realpath(directory))
+    if path.exists():
+        _check_owner(path, os.stat(path), "directory")
+    for folder in path.parents:
+        try:
+            status = os.stat(folder)
+        except FileNotFoundError:
+            continue  # The user's, when it is made.
+        if status.st_uid not in (os.geteuid(), 0):
+            raise _Refusal(f"'{path}': expected it in folders of user {os.geteuid()} or root, but "
+                           f"'{folder}' is one of user {status.st_uid}")
+        others = status.st_mode & stat.S_IWOTH or (
+            status.st_mode & stat.S_IWGRP and not _is_private_group(status.st_gid))
+        if others and not status.st_mode & stat.S_ISVTX:
+            raise _Refusal(f"'{path}': expected it in folders that nobody else may write to, but "
+                           f"'{folder}' is none")
+
+
+def _read(path):
+    """The bytes of a file of an entry; raises _Refusal, OSError."""
+    # Without O_NONBLOCK, opening a pipe that nobody writes to would wait.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise _Refusal(f"'{path}': expected a regular file")
+        _check_owner(path, status, "file")
+        return file.read()
+
+
+@functools.lru_cache(maxsize=None)
+def _warn(reason):
+    """Once in a process."""
+    warnings.warn(f"the cache of programs is not used: {reason}", RuntimeWarning, stacklevel=5)
 
 
 def clear(directory=None):
@@ -71,23 +137,33 @@ class Entry:
 
     def __init__(self, path):
         self._path = path
+        self._is_refused = False
 
     def load(self):
         """(program, remarks, diagnostics) as fp8._core has them, or None."""
-        if not self._path.exists():
-            return None
         try:
-            notes = json.loads((self._path / "notes.json").read_bytes())
+            status = os.lstat(self._path)
+        except OSError:
+            return None  # Nothing is there, or can be.
+        try:
+            _check_owner(self._path, status, "directory")
+            notes = json.loads(_read(self._path / "notes.json"))
             code = self._path / "program.so"
-            if hashlib.sha256(code.read_bytes()).hexdigest() != notes["checksum"]:
+            if hashlib.sha256(_read(code)).hexdigest() != notes["checksum"]:
                 raise ValueError
             return _core.load_program(str(code)), notes["remarks"], notes["diagnostics"]
+        except _Refusal as refusal:
+            _warn(str(refusal))
+            self._is_refused = True
+            return None
         except (OSError, ValueError, KeyError, TypeError, Error):
             shutil.rmtree(self._path, ignore_errors=True)
             return None
 
     def save(self, program, remarks, diagnostics):
         """Keeps a program, or does not: without a linker, space or the right to."""
+        if self._is_refused:
+            return  # It is not ours to remove.
         draft = None
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -96,6 +172,8 @@ class Entry:
             checksum = hashlib.sha256((draft / "program.so").read_bytes()).hexdigest()
             (draft / "notes.json").write_text(json.dumps(
                 {"checksum": checksum, "remarks": remarks, "diagnostics": diagnostics}))
+            for name in ("program.so", "notes.json"):  # Whatever the umask lets others do.
+                (draft / name).chmod(0o600)
             draft.rename(self._path)
         except (OSError, Error):
             pass  # Also if another process was faster.
@@ -113,10 +191,10 @@ def find(cache, text, name, options):
     try:
         if any(key in ("fusion-report", "stats", "tune") for key, _ in options):
             return None  # It writes a file; or slots that belong to this process.
-        if directory.exists():
-            status = os.stat(directory)
-            if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                return None
+        _check_directory(directory)
         return Entry(directory / _make_key(text, name, options))
+    except _Refusal as refusal:
+        _warn(str(refusal))
+        return None
     except OSError:
         return None  # A file that cannot be read: the compiler says so.

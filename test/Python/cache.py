@@ -5,9 +5,11 @@
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import unittest
+import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
@@ -112,11 +114,74 @@ class Cache(unittest.TestCase):
         self.compile(cache=False)
         self.assertEqual((self.count, self.get_entries()), (2, []))
 
-    def test_folders_that_others_may_write_to(self):
-        self.folder.mkdir(parents=True)
-        self.folder.chmod(0o777)
+    def refuse(self, path, message, **changes):
+        """A path of that mode or owner is not used, is left alone, and is spoken of once."""
+        before = os.lstat(path)
+        if "mode" in changes:
+            path.chmod(changes["mode"])
+        if "owner" in changes:
+            os.chown(path, changes["owner"], -1)
+        entries, count = self.get_entries(), self.count
+        cache._warn.cache_clear()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                self.assertIn("linear", self.compile().functions)
+        self.assertEqual((self.get_entries(), self.count), (entries, count + 2))
+        (warning,) = caught
+        self.assertIs(warning.category, RuntimeWarning)
+        self.assertRegex(str(warning.message), f"^the cache of programs is not used: '.*': {message}")
+        os.chown(path, before.st_uid, -1)
+        path.chmod(stat.S_IMODE(before.st_mode))
+
+    def test_what_others_may_write(self):
         self.compile()
+        (entry,) = self.get_entries()
+        self.assertEqual(stat.S_IMODE(self.folder.stat().st_mode), 0o700)
+        for mode in (0o777, 0o770):
+            self.refuse(self.folder, "expected a directory that nobody else may write to, but got "
+                                     f"one of mode {mode:04o}$", mode=mode)
+        self.refuse(FOLDER, "expected it in folders that nobody else may write to", mode=0o777)
+        self.refuse(entry, "expected a directory that nobody else may write to", mode=0o757)
+        for name in ("program.so", "notes.json"):
+            self.assertEqual(stat.S_IMODE((entry / name).stat().st_mode), 0o600)
+            self.refuse(entry / name, "expected a file that nobody else may write to", mode=0o622)
+        FOLDER.chmod(0o1777)  # As /tmp.
+        count = self.count
+        self.compile()
+        self.assertEqual(self.count, count)
+        FOLDER.chmod(0o755)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_what_others_own(self):
+        self.compile()
+        (entry,) = self.get_entries()
+        for path, kind in ((self.folder, "directory"), (entry, "directory"),
+                           (entry / "program.so", "file"), (entry / "notes.json", "file")):
+            self.refuse(path, f"expected a {kind} of user 0, but got one of user 12345$",
+                        owner=12345)
+        self.refuse(FOLDER, "expected it in folders of user 0 or root, but '.*' is one of user",
+                    owner=12345)
+
+    def test_a_folder_that_is_not_there(self):
+        FOLDER.chmod(0o777)
+        cache._warn.cache_clear()
+        with self.assertWarnsRegex(RuntimeWarning, "nobody else may write to"):
+            self.compile()
+        FOLDER.chmod(0o755)
         self.assertEqual(self.get_entries(), [])
+
+    def test_what_is_no_file(self):
+        self.compile()
+        (entry,) = self.get_entries()
+        for name in ("program.so", "notes.json"):
+            kept = (entry / name).read_bytes()
+            (entry / name).unlink()
+            os.mkfifo(entry / name, 0o600)
+            self.refuse(entry / name, "expected a regular file$")
+            (entry / name).unlink()
+            (entry / name).write_bytes(kept)
+            (entry / name).chmod(0o600)
 
     def test_folders_that_cannot_be(self):
         self.folder.parent.mkdir(parents=True, exist_ok=True)

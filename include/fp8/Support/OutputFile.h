@@ -19,6 +19,8 @@ struct OutputFile {
   StringRef path;
   StringRef contents;
   bool isExecutable = false;
+  /// Whether nobody else may read or write it.
+  bool isPrivate = false;
 };
 
 /// Writes files, each another one, that belong together: after an error all of

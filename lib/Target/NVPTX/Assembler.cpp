@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Target/NVPTX/Assembler.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -17,17 +18,39 @@ Assembler::Assembler(PTXOptions theOptions, StringRef cacheOption)
     version = getPtxasVersion(options.ptxas);
   if (version.empty())
     cache.reset();
+  if (cache)
+    if (llvm::Error error = cache->check()) {
+      refuse(std::move(error));
+      cache.reset();
+    }
+}
+
+void Assembler::refuse(llvm::Error error) {
+  std::string reason = llvm::toString(std::move(error));
+  // Once in a process, which may compile many programs.
+  static std::mutex sharedMutex;
+  static llvm::StringSet<> said;
+  std::lock_guard<std::mutex> sharedLock(sharedMutex);
+  if (!said.insert(reason).second)
+    return;
+  std::lock_guard<std::mutex> lock(mutex);
+  refusal = std::move(reason);
 }
 
 FailureOr<std::string>
 Assembler::assemble(StringRef ptx,
                     llvm::function_ref<InFlightDiagnostic()> emitError) {
   std::string key;
+  bool isTrusted = true;
   if (cache) {
     key = KernelCache::getKey(ptx, options, version);
-    if (std::optional<std::string> known = cache->lookup(key)) {
+    llvm::Expected<std::optional<std::string>> known = cache->lookup(key);
+    isTrusted = static_cast<bool>(known);
+    if (!isTrusted) {
+      refuse(known.takeError());
+    } else if (*known) {
       ++numCached;
-      return std::move(*known);
+      return std::move(**known);
     }
   }
   std::string log;
@@ -37,7 +60,7 @@ Assembler::assemble(StringRef ptx,
     return failure();
   ++numAssembled;
   std::string bytes(cubin->begin(), cubin->end());
-  if (cache)
+  if (cache && isTrusted)
     if (llvm::Error error = cache->insert(key, bytes)) {
       std::lock_guard<std::mutex> lock(mutex);
       unkept = llvm::toString(std::move(error));

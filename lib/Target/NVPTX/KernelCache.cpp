@@ -37,6 +37,10 @@ std::optional<KernelCache> KernelCache::open(StringRef option) {
   return std::nullopt;
 }
 
+llvm::Error KernelCache::check() const {
+  return checkCacheDirectory(directory);
+}
+
 std::string KernelCache::getKey(StringRef ptx, const PTXOptions &options,
                                 StringRef assembler) {
   llvm::SHA256 hash;
@@ -59,11 +63,12 @@ std::string KernelCache::getPath(StringRef key) const {
   return path.str().str();
 }
 
-std::optional<std::string> KernelCache::lookup(StringRef key) const {
-  auto file = llvm::MemoryBuffer::getFile(getPath(key), /*IsText=*/false,
-                                          /*RequiresNullTerminator=*/false,
-                                          /*IsVolatile=*/true);
+llvm::Expected<std::optional<std::string>>
+KernelCache::lookup(StringRef key) const {
+  auto file = readCacheEntry(getPath(key));
   if (!file)
+    return file.takeError();
+  if (!*file)
     return std::nullopt;
   StringRef bytes = (*file)->getBuffer();
   if (bytes.size() < kHashBytes ||
@@ -73,10 +78,11 @@ std::optional<std::string> KernelCache::lookup(StringRef key) const {
 }
 
 llvm::Error KernelCache::insert(StringRef key, StringRef cubin) const {
-  if (std::error_code error = llvm::sys::fs::create_directories(directory))
-    return llvm::createStringError(error,
-                                   "'" + directory + "': " + error.message());
-  return writeOutputFile(getPath(key), getHash(cubin) + cubin.str());
+  if (llvm::Error error = makeCacheDirectory(directory))
+    return error;
+  std::string path = getPath(key), bytes = getHash(cubin) + cubin.str();
+  return writeOutputFiles(
+      {{path, bytes, /*isExecutable=*/false, /*isPrivate=*/true}});
 }
 
 void KernelCache::prune() const {

@@ -35,13 +35,19 @@ public:
   /// why something could not be kept; empty if all was.
   std::string finish();
 
+  /// Why the cache or an entry of it was not used, as somebody else may have
+  /// written it: the first time in this process. Empty else.
+  const std::string &getRefusal() const { return refusal; }
+
 private:
+  void refuse(llvm::Error error);
+
   PTXOptions options;
   std::string version;
   std::optional<KernelCache> cache;
   std::atomic<unsigned> numAssembled = 0, numCached = 0;
   std::mutex mutex; /* for what follows */
-  std::string unkept;
+  std::string unkept, refusal;
 };
 
 } // namespace mlir::fp8

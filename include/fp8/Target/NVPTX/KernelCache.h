@@ -34,8 +34,13 @@ public:
   static std::string getKey(StringRef ptx, const PTXOptions &options,
                             StringRef assembler);
 
-  /// None if there is no entry, or a damaged one.
-  std::optional<std::string> lookup(StringRef key) const;
+  /// Fails unless the directory can be trusted (checkCacheDirectory). To be
+  /// asked before all that follows.
+  llvm::Error check() const;
+
+  /// None if there is no entry, or a damaged one. Fails for one that somebody
+  /// else may have made.
+  llvm::Expected<std::optional<std::string>> lookup(StringRef key) const;
 
   llvm::Error insert(StringRef key, StringRef cubin) const;
 
