@@ -14,6 +14,7 @@ th { font-weight: 600 } h2 { margin-top: 2em } h3 { margin: 1.6em 0 .3em }
 svg text { font: 11px system-ui, sans-serif; fill: #555 }
 """
 _WIDTH, _HEIGHT = 640, 150
+_DIGIT = 6.5  # The width of a character of a label, or a little more.
 
 
 def write_page(measured):
@@ -102,13 +103,16 @@ def draw_histogram(histogram):
     if flushed:
         parts.append(f'<rect x="0" y="0" width="{flushed:.1f}" height="{base}" fill="#f4d9d5"/>'
                      f'<text x="4" y="12">zero in E4M3 with one scale</text>')
-    step = max(1, len(counts) // 12)
+    # Labels begin at their bars, and each has room for the longest and a gap.
+    longest = max(len(f"2^{exponent}") for exponent in (
+        histogram.low, histogram.low + len(counts) - 1))
+    step = math.ceil((longest + 1) * _DIGIT / bar)
     for index, count in enumerate(counts):
         height, exponent = (base - 16) * count / top, histogram.low + index
         parts.append(f'<rect x="{index * bar:.1f}" y="{base - height:.1f}" width="{bar * .9:.1f}" '
                      f'height="{height:.1f}" fill="#4878a8"><title>from 2^{exponent}: {count} '
                      f'({100 * count / total:.2f} %)</title></rect>')
-        if index % step == 0:
+        if index % step == 0 and index * bar + longest * _DIGIT <= _WIDTH:
             parts.append(f'<text x="{index * bar:.1f}" y="{base + 14}">2^{exponent}</text>')
     parts.append(f'<text x="{_WIDTH}" y="{_HEIGHT - 4}" text-anchor="end">{zeros}</text></svg>')
     return "".join(parts)

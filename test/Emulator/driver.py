@@ -69,6 +69,9 @@ class Driver(unittest.TestCase):
         self.prints("0 2 0", "print(start(), allocate(4097), allocate(4096))", MEMORY=4096)
         self.refuses("expected FP8_EMULATOR_ARCH to be 80, 90 or 100, but got '95'", ARCH=95)
 
+    def test_empty_is_not_set(self):
+        self.prints("0", "print(start())", ARCH="", VERSION="", DEVICES="", ORDER="", FAIL="", REPORT="")
+
     def test_devices(self):
         self.prints("0 101", "print(start(), call('cuDeviceGet', ctypes.byref(ctypes.c_int()), 1))")
         # Each has memory, streams and kernels of its own, and is lost by itself.

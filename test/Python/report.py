@@ -2,6 +2,7 @@
 """The report of a program: its numbers beside NumPy's, its histograms, and its page."""
 
 import math
+import re
 import subprocess
 import sys
 import tempfile
@@ -97,6 +98,17 @@ class Report(unittest.TestCase):
         self.assertEqual((special.low, special.counts[0], special.counts[-2:], special.zeros,
                           special.others), (-149, 1, (2, 1), 1, 2))
         self.assertEqual(report.make_histogram(np.zeros(3)).total, 3)
+
+    def test_labels_do_not_overlap(self):
+        for low in (-149, -20, -9, 0, 95):
+            for count in (1, 2, 12, 19, 20, 21, 24, 36, 48, 100, 278):
+                drawn = report_page.draw_histogram(report.Histogram(low, (1,) * count, 0, 0))
+                labels = re.findall(r'<text x="([\d.]+)" y="\d+">(2\^-?\d+)</text>', drawn)
+                self.assertEqual(labels[0], ("0.0", f"2^{low}"))
+                ends = [float(x) + 6.5 * len(text) for x, text in labels]
+                self.assertLessEqual(ends[-1], 640)
+                for end, (x, _) in zip(ends, labels[1:]):
+                    self.assertLess(end, float(x), (low, count))
 
     def test_products(self):
         up, down = (self.measured.products[name] for name in ("up", "<down>"))

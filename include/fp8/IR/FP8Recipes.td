@@ -112,8 +112,9 @@ def FP8_NVFP4Attr : FP8_RecipeAttr<FP8_Dialect, "NVFP4", "nvfp4",
   let summary = "E2M1 with an E4M3 scale for every 16 elements and one for the tensor";
   let description = [{
     `x ~= q * scale_inv[block] * tensor_scale_inv`, with
-    `tensor_scale_inv = amax / (448 * 6)` and
-    `scale_inv = E4M3((amax_block / 6) / tensor_scale_inv)`.
+    `tensor_scale_inv = amax / (448 * 6)`, `t = (448 * 6) / amax` and
+    `scale_inv = E4M3(amax_block * (t * (1 / 6)))`, saturating; each operation
+    is rounded to f32.
 
     - `weight_2d`: share a block scale over 16x16 tiles of a weight;
     - `stochastic_rounding`: round gradients stochastically (`fp8.quantize`),

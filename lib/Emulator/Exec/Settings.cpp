@@ -16,6 +16,12 @@
 
 using namespace fp8emu;
 
+/// The value of a variable; null if it is not set, or empty.
+static const char *getVariable(const char *name) {
+  const char *value = std::getenv(name);
+  return value && *value ? value : nullptr;
+}
+
 static void expectOneOf(std::string &problem, const char *name,
                         const char *value, const char *expected) {
   problem += std::string(problem.empty() ? "" : "; ") + "expected " + name +
@@ -24,7 +30,7 @@ static void expectOneOf(std::string &problem, const char *name,
 
 static void readNumber(std::string &problem, const char *name, uint64_t low,
                        uint64_t high, auto &number) {
-  const char *value = std::getenv(name);
+  const char *value = getVariable(name);
   if (!value)
     return;
   char *end = nullptr;
@@ -41,7 +47,7 @@ static void readNumber(std::string &problem, const char *name, uint64_t low,
 static int readWord(std::string &problem, const char *name,
                     std::initializer_list<std::string_view> words,
                     const char *expected) {
-  const char *value = std::getenv(name);
+  const char *value = getVariable(name);
   if (!value)
     return -1;
   int index = 0;
@@ -157,11 +163,11 @@ Settings Settings::read(std::string &problem) {
                           "exact or f32");
       math >= 0)
     settings.exact = math == 1;
-  if (const char *file = std::getenv("FP8_EMULATOR_REPORT"))
+  if (const char *file = getVariable("FP8_EMULATOR_REPORT"))
     settings.reportFile = file;
-  if (const char *file = std::getenv("FP8_EMULATOR_TRACE"))
+  if (const char *file = getVariable("FP8_EMULATOR_TRACE"))
     settings.traceFile = file;
-  if (const char *file = std::getenv("FP8_EMULATOR_COUNTS"))
+  if (const char *file = getVariable("FP8_EMULATOR_COUNTS"))
     settings.countsFile = file;
   return settings;
 }
