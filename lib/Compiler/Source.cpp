@@ -9,6 +9,7 @@
 #include "fp8/Compiler/Source.h"
 
 #include "fp8/InitAll.h"
+#include "fp8/Support/InputFile.h"
 #include "fp8/Support/Nesting.h"
 #include "fp8/Support/ReportedError.h"
 #include "mlir/Parser/Parser.h"
@@ -52,11 +53,19 @@ Source::Source(std::unique_ptr<llvm::MemoryBuffer> text)
 }
 
 llvm::Expected<Source> Source::open(const std::string &path) {
-  std::string message;
-  auto file = openInputFile(path, &message);
+  if (path == "-") {
+    std::string message;
+    auto input = openInputFile(path, &message);
+    if (!input)
+      return llvm::createStringError(std::errc::io_error, message.c_str());
+    return Source(std::move(input));
+  }
+  auto file = readInputFile(path);
   if (!file)
-    return llvm::createStringError(std::errc::io_error, message.c_str());
-  return Source(std::move(file));
+    return llvm::createStringError(std::make_error_code(std::errc::io_error),
+                                   "cannot open input file '" + path + "': " +
+                                       llvm::toString(file.takeError()));
+  return Source(std::move(*file));
 }
 
 llvm::Error Source::parse(MLIRContext &context) {

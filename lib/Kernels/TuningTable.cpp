@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Kernels/TuningTable.h"
+#include "fp8/Support/InputFile.h"
 #include "fp8/Support/JSON.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -93,9 +93,9 @@ TuningTable::load(StringRef path, MLIRContext *context,
   auto error = [&](const Twine &message) -> LogicalResult {
     return emitError() << "tuning table '" << path << "': " << message;
   };
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  auto buffer = readInputFile(path);
   if (!buffer)
-    return error(buffer.getError().message());
+    return error(llvm::toString(buffer.takeError()));
   llvm::Expected<llvm::json::Value> json = parseJSON((*buffer)->getBuffer());
   if (!json)
     return error(llvm::toString(json.takeError()));

@@ -20,6 +20,7 @@
 #include <elf.h>
 #include <fstream>
 #include <string>
+#include <sys/stat.h>
 #include <vector>
 
 using namespace fp8rt;
@@ -61,6 +62,10 @@ static fp8rt_status failFile(const char *path, const std::string &message) {
 }
 
 static fp8rt_status checkFile(const char *path) {
+  // Opening a pipe that nobody writes to would wait.
+  struct stat status;
+  if (::stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+    return failFile(path, "expected a regular file");
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file)
     return failFile(path, std::string("cannot open: ") + std::strerror(errno));

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Transforms/RecipeFile.h"
+#include "fp8/Support/InputFile.h"
 #include "fp8/Support/JSON.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -22,9 +22,9 @@ RecipeFile::load(StringRef path, MLIRContext *context,
     emitError() << "recipe file '" << path << "': " << message;
     return failure();
   };
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  auto buffer = readInputFile(path);
   if (!buffer)
-    return error(buffer.getError().message());
+    return error(llvm::toString(buffer.takeError()));
   llvm::Expected<llvm::json::Value> json = parseJSON((*buffer)->getBuffer());
   if (!json)
     return error(llvm::toString(json.takeError()));

@@ -127,6 +127,8 @@ def _make_key(text, name, options):
             paths = [part.partition("=")[2] for part in value.split(",")
                      if part.startswith("state=")]
         for path in paths:
+            if not os.path.isfile(path):
+                raise OSError  # A pipe can be read only once, by the compiler.
             described.append(hashlib.sha256(Path(path).read_bytes()).hexdigest())
     digest.update(json.dumps(described).encode() + b"\0" + text)
     return digest.hexdigest()

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from fp8 import _core, cache as caches
+from fp8 import _core, cache as caches, files
 from fp8.errors import ArgumentError, Error, make_diagnostics, make_error
 from fp8.program import Program
 from fp8.recipes import get_text
@@ -55,8 +55,7 @@ def _read(source):
                             f"{type(source).__name__}")
     path = os.fspath(source)
     try:
-        with open(path, "rb") as file:
-            return file.read(), path
+        return files.read(path), path
     except OSError as error:
         raise make_error(_FILE_ERROR, f"{path}: {error.strerror}") from error
 

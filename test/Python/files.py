@@ -95,6 +95,36 @@ class Files(unittest.TestCase):
             files.write_text(FOLDER / "no" / "file", "text")
         self.assertEqual(self.list(), ["file"])
 
+    def test_reads(self):
+        for contents in (b"", b"text", bytes(100000)):
+            self.path.write_bytes(contents)
+            self.assertEqual(files.read(self.path), contents)
+        self.path.unlink()
+        os.mkfifo(self.path)
+        for read in (files.read, tensors.load):
+            with self.assertRaisesRegex(OSError, "but got a pipe without a writer"):
+                read(self.path)
+        with self.assertRaisesRegex(fp8.FileError, "but got a pipe without a writer"):
+            fp8.compile(self.path, target="cpu")
+        for pause in ("", "sleep 1; "):
+            writer = subprocess.Popen(["sh", "-c", f"exec 3<>'{self.path}' > '{self.path}' 3>&-; "
+                                       f"echo ready >&2; {pause}printf text"], stderr=subprocess.PIPE)
+            writer.stderr.readline()
+            self.assertEqual(files.read(self.path), b"text")
+            writer.communicate()
+        with self.assertRaises(IsADirectoryError):
+            files.read(FOLDER)
+        with self.assertRaisesRegex(OSError, "expected a regular file or a pipe"):
+            files.read("/dev/zero")
+        self.assertEqual(files.read("/dev/null"), b"")
+
+    def test_pipes_are_not_cached(self):
+        program, rules = FOLDER / "negate.mlir", FOLDER / "rules"
+        program.write_text("func.func @f(%x: f32) -> f32 {\nreturn %x : f32\n}\n")
+        os.mkfifo(rules)
+        with self.assertRaisesRegex(fp8.CompileError, "but got a pipe without a writer"):
+            fp8.compile(program, target="cpu", recipe_file=rules, cache=FOLDER / "cache")
+
     def test_tensors(self):
         arrived = self.read_pipe(lambda: tensors.save(self.path, X))
         np.testing.assert_array_equal(safetensors.numpy.load(arrived)["x"], X["x"])

@@ -11,9 +11,11 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string_view>
+#include <sys/stat.h>
 
 using namespace fp8rt;
 using namespace fp8rt::cuda;
@@ -55,6 +57,13 @@ void Loading::load() {
     path = "libcuda.so.1";
   else if (std::string_view(path) == "emulator")
     path = "libfp8emu.so"; // beside this library
+  // Loading a pipe that nobody writes to would wait.
+  struct stat status;
+  if (std::strchr(path, '/') && ::stat(path, &status) == 0 &&
+      !S_ISREG(status.st_mode))
+    return give(FP8RT_ERROR_NO_DRIVER,
+                std::string("expected a CUDA driver, but got '") + path +
+                    "', which is no regular file");
   // Never closed: the driver has threads and exit handlers of its own.
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
