@@ -88,6 +88,10 @@ for feature, packages in [("pytorch", "torch torch_mlir"), ("jax", "jax iree.com
 if platform.machine() == "x86_64":
     config.available_features.add("x86_64")
 
+# What Inductor compiles a CPU's code with.
+if shutil.which(os.environ.get("CXX", "g++")):
+    config.available_features.add("cxx")
+
 if shutil.which("ld.lld") or shutil.which("ld"):
     config.available_features.add("linker")
 

@@ -74,7 +74,7 @@ class Step(unittest.TestCase):
         def run(target):
             torch._dynamo.reset()
             model = make_model()
-            backend = fp8.torch.Backend("current", target=target, cache=False)
+            backend = fp8.torch.Backend("current", target=target, rest="eager", cache=False)
             result = train(model, torch.compile(model, backend=backend))
             self.assertEqual(len(backend.remarks), 9)
             self.assertTrue(all(remark.kind == "fp8" for remark in backend.remarks))

@@ -88,7 +88,7 @@ def make_layers(model, recipe):
 
 def make_compiled(model, recipe):
     torch._dynamo.reset()
-    backend = fp8.torch.Backend(recipe, target="cpu", stats=True, require=True)
+    backend = fp8.torch.Backend(recipe, target="cpu", rest="eager", stats=True, require=True)
     return (torch.compile(model, backend=backend),
             lambda: {part.name: part.state for part in backend.parts})
 

@@ -207,7 +207,7 @@ class Backends(unittest.TestCase):
         """A Backend, and the gradients of some calls, in one step each."""
         torch.manual_seed(0)
         model = MLP().bfloat16()
-        backend = fp8.torch.Backend(recipe, target="cpu", cache=False,
+        backend = fp8.torch.Backend(recipe, target="cpu", cache=False, rest="eager",
                                     cache_weights=cache_weights)
         compiled = torch.compile(model, backend=backend, dynamic=False)
         for seed in range(calls):

@@ -1,47 +1,77 @@
 """The backend of torch.compile."""
 
+import functools
+
 import torch
-from torch._dynamo.backends.common import aot_autograd
+import torch._inductor
 from torch._functorch import config as functorch_config
-from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._inductor import compile_fx
 
 import fp8
 from fp8.errors import ArgumentError
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import graphs, importer, partitions
+from fp8.torch import graphs, partitions
 
 
-def _partition(module, inputs, **others):
-    """Forward and backward of a joint graph."""
-    partitions.keep_unsupported(module.graph)
-    return min_cut_rematerialization_partition(module, inputs, **others)
+def _interpret(module, inputs, **others):
+    """What runs a graph operation by operation, in place of Inductor's code."""
+    for node in module.graph.nodes:
+        # Results of parts, and so of what follows them, may lie otherwise than traced.
+        if node.target is torch.ops.aten.view.default:
+            node.target = torch.ops.aten.reshape.default
+    module.graph.set_codegen(torch.fx.graph._BoxedCodeGen())
+    module.recompile()
+
+    def call(arguments):
+        return module.forward(arguments)
+
+    call._boxed_call = True
+    return call
+
+
+def _hold(call, owner):
+    """The same function, and something that lives as long as it does."""
+    held = functools.partial(call)
+    held.owner = owner
+    if getattr(call, "_boxed_call", False):
+        held._boxed_call = True
+    return held
 
 
 class Backend:
     """Compiles what torch.compile captures: `torch.compile(model, backend=Backend(recipe))`.
 
     Forward and backward of each graph become programs: matrix products in FP8 under the
-    recipe, with what is around them in their kernels or between them. What is not supported,
-    such as attention, stays PyTorch's; `left` has a line for each such operation.
+    recipe, with what is cast for them and what follows them element by element in their kernels
+    or between them. All else is compiled by Inductor; `left` has a line for each operation that
+    is never ours.
 
     - recipe: as fp8.compile takes it;
     - target: "cpu", "sm_90a", "sm_100a", or "auto", that of the graph's tensors;
     - cache_weights: parts quantise their weights once in a step of several calls (`accumulate`)
       and keep the codes until it ends, a byte for each element and part;
+    - rest: what runs all else, "inductor", as without us, or "eager", operation by operation,
+      which takes no compiler for C++ on a CPU;
+    - mode: of torch.compile, such as "reduce-overhead";
     - options: of fp8.compile.
 
     `parts` are what was compiled, in order; each has a `program`, with its remarks, and a
     `state` or None. Raises ArgumentError and CompileError for unknown options and recipes.
     """
 
-    def __init__(self, recipe=None, *, target="auto", cache_weights=False, **options):
+    def __init__(self, recipe=None, *, target="auto", cache_weights=False,
+                 rest="inductor", mode=None, **options):
         self.recipe, self.target, self.options = recipe, target, options
         self._cache_weights = cache_weights
         # Mistakes are said here, and not by the first graph.
         checked = {key: value for key, value in options.items() if key != "cache"}
         fp8.emit("module {}", "mlir", recipe, target="cpu" if target == "auto" else target,
                  **checked)
-        self.parts, self.left = [], []
+        if rest not in ("inductor", "eager"):
+            raise ArgumentError(f"expected rest to be 'inductor' or 'eager', but got {rest!r}")
+        self.parts, self.left, self._remarks, self._calls = [], [], [], []
+        self._config = torch._inductor.list_mode_options(mode) if mode else None
+        self._inner = compile_fx.compile_fx_inner if rest == "inductor" else _interpret
         self._graphs, self._ends_steps = 0, True
 
     def __call__(self, module, inputs):
@@ -50,22 +80,21 @@ class Backend:
                       for node in graphs.get_placeholders(module.graph)]
         saved = {}
 
-        def forward(graph, _):
-            saved.update(graphs.get_saved_parameters(graph.graph, parameters))
-            names = graphs.name_forward(graph.graph, parameters)
-            return self._compile(f"graph{number}.forward", graph, names)
+        def compile(graph, inputs, **others):
+            if others.get("is_backward"):
+                kind, names = "backward", graphs.name_backward(graph.graph, parameters, saved)
+            else:
+                saved.update(graphs.get_saved_parameters(graph.graph, parameters))
+                kind, names = "forward", graphs.name_forward(graph.graph, parameters)
+            self._compile(f"graph{number}.{kind}", graph, names)
+            return self._inner(graph, inputs, **others)
 
-        def backward(graph, _):
-            names = graphs.name_backward(graph.graph, parameters, saved)
-            return self._compile(f"graph{number}.backward", graph, names)
-
-        compiler = aot_autograd(fw_compiler=forward, bw_compiler=backward,
-                                inference_compiler=forward,
-                                partition_fn=_partition,
-                                decompositions=importer.get_decompositions())
-        # Elementwise work is computed again within the passes that read its operands anyway.
-        with functorch_config.patch(aggressive_recomputation=True):
-            return compiler(module, inputs)
+        # A graph that was compiled by Inductor alone must not come out of its cache.
+        with functorch_config.patch(enable_autograd_cache=False):
+            call = compile_fx.compile_fx(module, inputs, inner_compile=compile,
+                                         config_patches=self._config)
+        # With this Backend, whose parts it calls.
+        return _hold(call, self)
 
     def _compile(self, name, graph, names):
         target = self._find_target(graph)
@@ -73,13 +102,13 @@ class Backend:
         def compile(text):
             return fp8.compile(text, self.recipe, target=target, **self.options)
 
-        caller, made, left = partitions.compile_graph(name, graph, names, compile,
-                                                       self._cache_weights)
-        for part in made:
+        made = partitions.compile_graph(name, graph, names, compile, self._cache_weights)
+        for part in made.parts:
             part.steps = self._ends_steps
-        self.parts.extend(made)
-        self.left.extend(left)
-        return caller
+        self.parts.extend(made.parts)
+        self._calls.extend(made.calls)
+        self._remarks.extend(made.remarks)
+        self.left.extend(made.left)
 
     def _find_target(self, graph):
         if self.target != "auto":
@@ -91,11 +120,11 @@ class Backend:
     @property
     def remarks(self):
         """What was decided of each matrix product, of all parts."""
-        return tuple(remark for part in self.parts for remark in part.program.remarks)
+        return tuple(self._remarks)
 
     def explain(self):
-        """Prints each matrix product: what runs it, and why it is not in FP8; and what stays
-        PyTorch's."""
+        """Prints each matrix product: what runs it, and why it is not in FP8; and which operations
+        are Inductor's."""
         print(explain_remarks(self.remarks))
         for line in dict.fromkeys(self.left):
             print(line)

@@ -16,6 +16,8 @@ from fp8 import imports
 MOVES = {"t", "transpose", "permute", "view", "_unsafe_view", "reshape", "expand", "squeeze",
          "unsqueeze", "slice", "select", "split", "split_with_sizes", "clone", "_to_copy",
          "convert_element_type", "alias"}
+# Of these, such as are other views of the same memory.
+VIEWS = {"t", "transpose", "permute", "view", "expand", "squeeze", "unsqueeze", "alias"}
 PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "_grouped_mm"}
 
 # By the names of nodes: `ports` of what may be an argument of a compiled part, and `layers` of
@@ -31,6 +33,12 @@ def get_operation(node):
     if isinstance(target, torch._ops.OpOverload):
         return target._schema.name.split("::")[1]
     return getattr(target, "__name__", "")
+
+
+def get_origin(node):
+    """The name that a node had in the graph of AOTAutograd: others stand for the results of
+    parts later."""
+    return node.meta.get("fp8.origin", node.name)
 
 
 def is_move(node):
@@ -85,7 +93,9 @@ def _name_products(graph, paths, suffix, layers):
     """Those that read a parameter, of which `paths` has some by node."""
     for node in graph.nodes:
         if get_operation(node) in PRODUCTS and node.name not in layers:
-            found = (paths.get(find_source(operand)) for operand in node.all_input_nodes)
+            # Without what is added to the product.
+            factors = node.args[1:3] if "add" in get_operation(node) else node.args[:2]
+            found = (paths.get(find_source(operand)) for operand in factors)
             path = next(filter(None, found), None)
             if path:
                 layers[node.name] = get_layer(path) + suffix

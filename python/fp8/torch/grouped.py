@@ -1,12 +1,11 @@
 """Products of a mixture of experts, torch.nn.functional.grouped_mm, as parts of their own."""
 
-import operator
-
 import torch
 
 import fp8
 from fp8 import imports
 from fp8.torch import graphs, importer
+from fp8.torch.extraction import Partition
 from fp8.torch.parts import Part
 
 ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
@@ -148,51 +147,41 @@ func.func @{importer.FUNCTION}({", ".join(arguments)}, %ends: tensor<{groups}xi3
 """
 
 
-class _Call(torch.nn.Module):
-    """A compiled part as a module of a graph."""
-
-    def __init__(self, part):
-        super().__init__()
-        self._part = part
-
-    def forward(self, *arguments):
-        return self._part(*arguments)
-
-
-def _replace(module, products, operands, target):
-    """Puts a call of submodule `target` before the first of the products, for all of them."""
-    graph = module.graph
-    with graph.inserting_before(products[0].node):
-        call = graph.call_module(target, (*operands, products[0].ends))
-        for i, product in enumerate(products):
-            result = graph.call_function(operator.getitem, (call, i))
-            result.meta = product.node.meta
-            product.node.replace_all_uses_with(result)
+def _find_nodes(graph, products):
+    """The products with the transposes between them and what they are of, in order."""
+    nodes = set()
     for product in products:
-        graph.erase_node(product.node)
+        nodes.add(product.node)
+        for node in _get_arguments(product.node)[:2]:
+            while _is_transpose(node):
+                nodes.add(node)
+                node = node.args[0]
+    return [node for node in graph.nodes if node in nodes]
 
 
-def replace_products(name, module, names, get_origin, compile):
-    """Puts compiled products into a graph: the Parts of them, how many there are, and lines that
-    say what stays PyTorch's. `get_origin` finds what a node was in the graph that has the
-    `names`."""
-    parts, count, left = [], 0, []
-    for cluster in _find_clusters(module.graph):
-        part_name = f"{name}.grouped{len(parts) + len(left)}"
-        operands = list(dict.fromkeys(
-            operand for product in cluster for operand in product.operands))
-        ports = [names.ports.get(graphs.find_source(get_origin(operand)).name, imports.Port(None))
+def replace_products(name, module, names, compile, compiled):
+    """Puts calls of compiled products into a graph, and adds them to a partitions.Compiled.
+    Returns how many there are."""
+    count = 0
+    for number, cluster in enumerate(_find_clusters(module.graph)):
+        part_name = f"{name}.grouped{number}"
+        partition = Partition(module, _find_nodes(module.graph, cluster), lays_out=False)
+        operands = [node for node in partition.inputs if node is not cluster[0].ends]
+        ports = [names.ports.get(graphs.get_origin(graphs.find_source(operand)), imports.Port(None))
                  for operand in operands]
         layers = [names.layers.get(product.node.name) for product in cluster]
         try:
             part = Part(part_name, compile(write_program(cluster, operands, ports, layers)))
         except fp8.CompileError as error:
-            left.append(f"{part_name}: {error}")
+            compiled.left.append(f"{part_name}: {error}")
             continue
-        parts.append(part)
+        order = [partition.inputs.index(node) for node in (*operands, cluster[0].ends)]
+
+        def run(*arguments, part=part, order=order):
+            return part(*(arguments[i] for i in order))
+
+        compiled.parts.append(part)
+        compiled.calls.append(partition.call(part_name, run))
+        compiled.remarks.extend(part.program.remarks)
         count += len(cluster)
-        target = part_name.replace(".", "_")
-        module.add_submodule(target, _Call(part))
-        _replace(module, cluster, operands, target)
-    module.graph.eliminate_dead_code()
-    return parts, count, left
+    return count

@@ -4,6 +4,8 @@ import contextlib
 import io
 
 import torch
+from torch._guards import detect_fake_mode
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch_mlir import fx, ir
 from torch_mlir.compiler_utils import TorchMlirCompilerError
 from torch_mlir.dialects import torch as torch_dialect
@@ -11,6 +13,7 @@ from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 from torch_mlir.extras.fx_importer import ContextCache, FxImporter
 
 from fp8 import imports
+from fp8.torch import graphs
 
 FUNCTION = "main"
 # Quantises the arguments that are saved, where there are some.
@@ -51,6 +54,10 @@ def _reciprocal(x):
     return torch.ones((), dtype=x.dtype, device=x.device) / x
 
 
+def _scalar_tensor(value, *, dtype=None, layout=None, device=None, pin_memory=None):
+    return torch.full((), value, dtype=dtype or torch.get_default_dtype(), device=device)
+
+
 def _accumulate_wide(operation):
     """A sum or a mean of 16 bits as PyTorch has it: of f32, and rounded once."""
     def decompose(x, *args, dtype=None, **others):
@@ -61,13 +68,41 @@ def _accumulate_wide(operation):
     return decompose
 
 
+def _count(x, dims):
+    count = 1
+    for dim in dims:
+        count = count * x.shape[dim]
+    return count
+
+
+def _var_mean(x, dim=None, *, correction=None, keepdim=False):
+    """In f32, as PyTorch's own: torch-mlir's is in f64, of which a GPU has no fast kernels."""
+    if x.dtype != torch.float32:
+        return NotImplemented
+    dims = list(range(x.ndim)) if not dim else dim
+    mean = x.mean(dims, keepdim=True)
+    difference = x - mean
+    count = _count(x, dims) - (1 if correction is None else correction)
+    var = (difference * difference).sum(dims, keepdim=keepdim) / count
+    return var, mean if keepdim else x.mean(dims)
+
+
+def _var(x, dim=None, *, correction=None, keepdim=False):
+    result = _var_mean(x, dim, correction=correction, keepdim=keepdim)
+    return result if result is NotImplemented else result[0]
+
+
 def get_decompositions():
-    """Those of torch-mlir, but for attention, which stays PyTorch's: its backward takes what
-    its own forward leaves."""
+    """Those of torch-mlir, but for attention, which is Inductor's, and for constants: on a GPU
+    they would be memory that is filled."""
+    kept = ("aten::full", "aten::ones", "aten::zeros")
     table = {operation: decomposition for operation, decomposition
-             in get_decomposition_table().items() if "attention" not in operation.name()}
+             in get_decomposition_table().items()
+             if "attention" not in operation.name() and operation.name().split(".")[0] not in kept}
     return {**table, torch.ops.aten.pow.Tensor_Scalar: _pow,
             torch.ops.aten.reciprocal.default: _reciprocal,
+            torch.ops.aten.scalar_tensor.default: _scalar_tensor,
+            torch.ops.aten.var_mean.correction: _var_mean, torch.ops.aten.var.correction: _var,
             **{operation: _accumulate_wide(operation) for operation in (
                 torch.ops.aten.sum.default, torch.ops.aten.sum.dim_IntList,
                 torch.ops.aten.mean.default, torch.ops.aten.mean.dim)}}
@@ -126,12 +161,36 @@ def _keep_expanded(graph):
     graph.eliminate_dead_code()
 
 
+def _decompose(module, layers):
+    """The same of the operations that torch-mlir takes, and the names of its products by those
+    of its nodes."""
+    values = [node.meta["val"] for node in graphs.get_placeholders(module.graph)]
+    with detect_fake_mode(values) or contextlib.nullcontext():
+        decomposed = make_fx(torch.fx.Interpreter(module).run,
+                             decomposition_table=get_decompositions())(*values)
+    names = [layers.get(node.name) for node in module.graph.nodes
+             if graphs.get_operation(node) in graphs.PRODUCTS]
+    products = [node for node in decomposed.graph.nodes
+                if graphs.get_operation(node) in graphs.PRODUCTS]
+    return decomposed, {node.name: name for node, name in zip(products, names) if name}
+
+
+def can_convert(module):
+    """Whether a torch.fx.GraphModule becomes linalg."""
+    try:
+        convert(module, [imports.Port(None)] * len(graphs.get_placeholders(module.graph)), {})
+    except imports.UnsupportedProgram:
+        return False
+    return True
+
+
 def convert(module, ports, layers):
-    """The program, as text, of a torch.fx.GraphModule of core operations on tensors, with the
-    Ports of its arguments and the names of products by those of their nodes.
+    """The program, as text, of a torch.fx.GraphModule on tensors, with the Ports of its
+    arguments and the names of products by those of their nodes.
 
     Raises UnsupportedProgram for what does not become linalg.
     """
+    module, layers = _decompose(module, layers)
     _flatten_views(module.graph)
     _keep_expanded(module.graph)
     context = ir.Context()
@@ -139,6 +198,8 @@ def convert(module, ports, layers):
     importer = FxImporter(context=context)
     importer._cc = _Locations(context, layers)
     said = io.StringIO()
+    # Otherwise MLIR writes it to the standard error.
+    context.attach_diagnostic_handler(lambda diagnostic: said.write(f"error: {diagnostic}\n") > 0)
     try:
         with contextlib.redirect_stderr(said):
             lowered = fx.stateless_fx_import(module, output_type="linalg-on-tensors",

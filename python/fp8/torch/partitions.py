@@ -2,18 +2,19 @@
 
 import operator
 import warnings
+from collections import Counter, namedtuple
 
 import torch
-from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
-from torch.utils.checkpoint import CheckpointPolicy
+from torch.fx.passes.tools_common import stable_topological_sort
 
 import fp8
 from fp8 import imports
-from fp8.torch import graphs, grouped
-from fp8.torch.parts import compile_part
+from fp8.torch import graphs, grouped, importer
+from fp8.torch.extraction import Partition
+from fp8.torch.parts import Part, compile_program
 
-# What becomes linalg, of torch-mlir's decompositions. Everything else stays PyTorch's:
-# attention, random numbers, communication, and what writes to its arguments.
+# What becomes linalg by torch-mlir. Everything else is Inductor's: attention, random numbers,
+# communication, and what writes to its arguments.
 SUPPORTED = {
     "mm", "bmm", "addmm", "baddbmm", "t", "transpose", "permute", "view", "_unsafe_view", "reshape",
     "expand", "squeeze", "unsqueeze", "slice", "select", "cat", "clone", "alias", "_to_copy",
@@ -30,40 +31,79 @@ SUPPORTED = {
 DTYPES = {torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.bool}
 
 
+# What begins no part: it reads what is scattered, or writes what is not computed of it.
+GATHERS = {"embedding", "arange", "cat", "stack"}
+# What depends on whole rows or columns, and so is no epilogue.
+REDUCTIONS = {"sum", "mean", "var", "var_mean", "amax", "amin", "_softmax", "_log_softmax",
+              "native_layer_norm", "_softmax_backward_data", "_log_softmax_backward_data"}
+
+
+def _is_importable(value):
+    return isinstance(value, torch.Tensor) and value.dtype in DTYPES
+
+
 def _is_supported(node):
-    """Whether a node of a graph is an operation that becomes linalg, on tensors."""
-    if node.op != "call_function":
+    """Whether a node of a graph is an operation that becomes linalg, on tensors of one device."""
+    if node.op != "call_function" or graphs.get_operation(node) not in SUPPORTED:
         return False
-    value = node.meta.get("val")
-    if isinstance(value, (torch.SymInt, int)):
-        return True
     if _is_beside_groups(node):
         return False
-    values = value if isinstance(value, (list, tuple)) else [value]
-    return graphs.get_operation(node) in SUPPORTED and all(
-        isinstance(v, torch.Tensor) and v.dtype in DTYPES for v in values)
+    values = [value for other in [node, *node.all_input_nodes]
+              for value in _get_values(other) if not isinstance(value, (torch.SymInt, int))]
+    devices = {value.device for value in values if isinstance(value, torch.Tensor)}
+    return all(map(_is_importable, values)) and len(devices) <= 1 and any(
+        isinstance(value, torch.Tensor) for value in _get_values(node))
+
+
+def _get_values(node):
+    value = node.meta.get("val")
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _is_product(node):
+    return graphs.get_operation(node) in graphs.PRODUCTS
+
+
+def _find_islands(graph, refused):
+    """The supported nodes that lead to a product, and those that follow from one element by
+    element or are the sums of its columns: what is cast for a product, and what its epilogue
+    is. The rest is Inductor's, as are `refused`, nodes that could not be imported."""
+    nodes = {}
+    for node in graph.nodes:
+        # One of several results stays with what has them.
+        is_of_left = node.target is operator.getitem and node.args[0] not in nodes
+        if (node not in refused and _is_supported(node) and not is_of_left
+                and graphs.get_operation(node) not in GATHERS):
+            nodes[node] = None
+    leading = set(filter(_is_product, nodes))
+    following = set(leading)
+    for node in reversed(list(nodes)):
+        if leading.intersection(node.users):
+            leading.add(node)
+    for node in nodes:
+        if (following.intersection(node.all_input_nodes)
+                and graphs.get_operation(node) not in REDUCTIONS):
+            following.add(node)
+    # Gradients of biases: the pass that casts a gradient sums it up.
+    sums = {node for node in nodes if graphs.get_operation(node) == "sum"
+            and leading.intersection(node.all_input_nodes)}
+    return leading | following | sums
 
 
 def _is_beside_groups(node):
     """Whether a node is a view of what a product of groups takes or gives, which takes it as it
     lies in memory: in a part it would be a copy."""
-    return graphs.get_operation(node) in _VIEWS and any(
+    return graphs.get_operation(node) in graphs.VIEWS and any(
         grouped.is_product(other) for other in [*node.users, *node.all_input_nodes])
 
 
-def _find_levels(graph):
-    """Which part each supported node is of: what is left to PyTorch stands between them.
+def _find_levels(graph, supported):
+    """Which part each of the `supported` nodes is of: what is left stands between them.
 
     As early as can be, so that a wgrad is in the part that makes the gradient which it reads,
     and no more than that is kept for a later one; but what begins with what is there anyway,
     such as a norm that is computed again for a backward, where it is first needed.
     """
-    supported = set()
-    for node in graph.nodes:
-        # One of several results stays with what has them.
-        is_of_left = node.target is operator.getitem and node.args[0] not in supported
-        if _is_supported(node) and not is_of_left:
-            supported.add(node)
     earliest, begins = {}, set()
 
     def is_left(node):
@@ -87,15 +127,14 @@ def _find_levels(graph):
     return levels
 
 
-# Other views of the same memory, and of these such as are of a part of it.
-_VIEWS = {"t", "transpose", "permute", "view", "expand", "squeeze", "unsqueeze", "alias"}
+# Views of a part of memory.
 _PARTIAL_VIEWS = {"slice", "select", "split", "split_with_sizes", "getitem"}
 
 
 def _is_free_before(node, nodes):
     """Whether what a part takes may as well be this view, as it lies in memory."""
     value = node.meta.get("val")
-    return (graphs.get_operation(node) in _VIEWS and not nodes & set(node.all_input_nodes)
+    return (graphs.get_operation(node) in graphs.VIEWS and not nodes & set(node.all_input_nodes)
             and isinstance(value, torch.Tensor) and value.is_contiguous())
 
 
@@ -105,7 +144,7 @@ def _is_free_behind(node, nodes):
         return not nodes & set(value.users)
 
     operation = graphs.get_operation(node)
-    if operation in _VIEWS:
+    if operation in graphs.VIEWS:
         return is_left(node)
     return operation in _PARTIAL_VIEWS and is_left(node) and all(
         graphs.get_operation(user) in _PARTIAL_VIEWS and is_left(user)
@@ -124,139 +163,134 @@ def _strip(nodes):
         nodes -= ends
 
 
-def keep_unsupported(graph):
-    """Marks what stays PyTorch's as results that a forward keeps: in the backward it would be
-    computed again beside parts that wait for it."""
-    for node in graph.nodes:
-        if (node.op == "call_function" and node.all_input_nodes and not _is_supported(node)
-                and not graphs.is_move(node)):
-            node.meta["recompute"] = CheckpointPolicy.MUST_SAVE
-
-
-def _count_products(nodes):
-    return sum(graphs.get_operation(node) in graphs.PRODUCTS for node in nodes)
-
-
-def _is_worth_it(nodes):
-    """A product, or several passes over memory that become one."""
-    names = [graphs.get_operation(node) for node in nodes]
-    return (_count_products(nodes) > 0
-            or sum(name not in graphs.MOVES for name in names) > 2)
+def is_any_product(node):
+    return _is_product(node) or grouped.is_product(node)
 
 
 def _find_unsupported(graph):
-    """The operations that stay PyTorch's, each once."""
+    """The operations that no part has, each once."""
     return list(dict.fromkeys(
         str(node.target) for node in graph.nodes
         if node.op == "call_function" and not _is_supported(node) and not graphs.is_move(node)
-        and not grouped.is_product(node)))
+        and not grouped.is_product(node)
+        and any(isinstance(value, torch.Tensor) for value in _get_values(node))))
+
+
+def _find_partitions(module, refused):
+    """As few as there can be."""
+    levels = _find_levels(module.graph, _find_islands(module.graph, refused))
+    groups = [_strip(node for node in levels if levels[node] == level)
+              for level in sorted(set(levels.values()))]
+    return [Partition(module, [node for node in module.graph.nodes if node in group])
+            for group in groups if any(map(_is_product, group))]
+
+
+def _find_refused(partition):
+    """The nodes of a partition that could not be imported, each alone."""
+    refused, known = set(), {}
+    for node in partition.nodes:
+        alone = Partition(node.graph.owning_module, [node])
+        key = str(node.target), str([other.meta.get("val") for other in alone.inputs]), str(
+            [value for value in (*node.args, *node.kwargs.values())
+             if not isinstance(value, torch.fx.Node)])
+        if key not in known:
+            known[key] = importer.can_convert(alone.module)
+        if not known[key]:
+            refused.add(node)
+    return refused
+
+
+class _Compiler:
+    """Compiles partitions of a graph, each once."""
+
+    def __init__(self, name, names, compile, caches_weights):
+        self._name, self._names, self._caches_weights = name, names, caches_weights
+        self._compile, self._known = compile, {}
+
+    def get(self, partition, suffix):
+        """The Part of a partition, and the remark of each product by its node. Raises
+        UnsupportedProgram and fp8.CompileError."""
+        key = frozenset(partition.nodes)
+        if key not in self._known:
+            self._known[key] = self._make(partition, self._name + suffix)
+        return self._known[key]
+
+    def _make(self, partition, name):
+        placeholders = graphs.get_placeholders(partition.module.graph)
+        ports = {placeholder.name: self._names.ports[graphs.get_origin(source)]
+                 for placeholder, source in zip(placeholders, partition.inputs)
+                 if graphs.get_origin(source) in self._names.ports}
+        layers = _name_products(partition, self._names.layers)
+        program, ports = compile_program(partition.module, graphs.Names(ports, layers),
+                                         self._compile, self._caches_weights)
+        remarks = {remark.name: remark for remark in program.remarks}
+        return (Part(name, program, ports),
+                {node: remarks[layers[node.name]] for node in partition.nodes
+                 if layers.get(node.name) in remarks})
+
+
+def _name_products(partition, layers):
+    """What the products of a partition are called, each otherwise, by the names of nodes."""
+    names, seen = {}, Counter()
+    for node in partition.module.graph.nodes:
+        if _is_product(node):
+            name = layers.get(node.name, node.name)
+            seen[name] += 1
+            names[node.name] = name if seen[name] == 1 else f"{name}_{seen[name] - 1}"
+    return names
+
+
+def _find_own_products(graph, names):
+    """Products of two matrices that are computed, neither of which is a parameter: attention that
+    is written out, which no recipe is meant for."""
+    return {node for node in graph.nodes if graphs.get_operation(node) in ("bmm", "baddbmm")
+            and node.name not in names.layers}
+
+
+# Of a graph: its Parts, what its operations call, what was decided of each product, and lines
+# that say what is not compiled by us.
+Compiled = namedtuple("Compiled", "parts calls remarks left")
 
 
 def compile_graph(name, module, names, compile, caches_weights=False):
-    """What runs a graph of AOTAutograd, the Parts of it, and lines that say what of it stays
-    PyTorch's, and why.
+    """Puts calls of compiled parts into a graph of AOTAutograd: what is left is for Inductor.
 
     `compile` makes a program of text. With `caches_weights` parts quantise their weights once
-    in a step.
+    in a step. Returns a Compiled.
     """
-    products = _count_products(module.graph.nodes)
-    left = [f"{name}: {operation} stays PyTorch's"
-            for operation in _find_unsupported(module.graph)]
-    if not left and not any(map(grouped.is_product, module.graph.nodes)):
-        try:
-            caller, part = compile_part(name, module, names, compile, caches_weights)
-            return caller, [part] if part else [], []
-        except (imports.UnsupportedProgram, fp8.CompileError) as error:
-            left.append(f"{name}: {error}")
-    caller, parts, reasons, compiled = _compile_partitions(name, module, names, compile,
-                                                           caches_weights)
-    left += reasons
-    if compiled < products:
-        warnings.warn(f"fp8: {products - compiled} of {products} matrix products of {name} stay "
-                      f"PyTorch's: {'; '.join(left)}", stacklevel=2)
-    return caller, parts, left
-
-
-def _compile_partitions(name, module, names, compile, caches_weights):
-    """The same for what of the graph is supported, in as few parts as there can be; and how
-    many products are in them."""
-    levels = _find_levels(module.graph)
-    partitions = [_strip(node for node in levels if levels[node] == level)
-                  for level in sorted(set(levels.values()))]
-    partitions = [dict.fromkeys(node for node in module.graph.nodes if node in nodes)
-                  for nodes in partitions if _is_worth_it(nodes)]
-    fused = fuse_by_partitions(module, partitions) if partitions else module
-    calls = [node for node in fused.graph.nodes if node.op == "call_module"]
-    inners = {node.target: fused.get_submodule(node.target) for node in calls}
-    parts, left, compiled = [], [], 0
-    for number, node in enumerate(calls):
-        inner, ports = inners[node.target], dict(names.ports)
-        for placeholder, argument in zip(graphs.get_placeholders(inner.graph), node.args):
-            placeholder.meta = argument.meta
-            port = names.ports.get(_get_origin(inners, argument).name)
-            if port:
-                ports[placeholder.name] = port
-        part_name = f"{name}.{number}"
-        try:
-            caller, part = compile_part(part_name, _as_tuple(inner),
-                                        graphs.Names(ports, names.layers), compile,
-                                        caches_weights)
-        except (imports.UnsupportedProgram, fp8.CompileError) as error:
-            left.append(f"{part_name}: {error}")
-            continue
-        if part:
-            parts.append(part)
-        compiled += _count_products(inner.graph.nodes)
-        is_single = not isinstance(_get_result(inner), (tuple, list))
-        setattr(fused, node.target, _Module(caller, is_single))
-    others, products, reasons = grouped.replace_products(
-        name, fused, names, lambda node: _get_origin(inners, node), compile)
-    return _make_boxed(fused), parts + others, left + reasons, compiled + products
-
-
-def _make_boxed(module):
-    """A function of a list of arguments that lets go of each once it has been read."""
-    module.graph.set_codegen(torch.fx.graph._BoxedCodeGen())
+    result = Compiled([], [], [], [f"{name}: {operation} is Inductor's"
+                                   for operation in _find_unsupported(module.graph)])
+    compiler = _Compiler(name, names, compile, caches_weights)
+    refused, failed, remarks, found = _find_own_products(module.graph, names), set(), {}, None
+    while found is None:
+        found, added = [], set()
+        partitions = _find_partitions(module, refused)
+        for number, partition in enumerate(partitions):
+            suffix = f".{number}" if len(partitions) > 1 else ""
+            try:
+                part, decided = compiler.get(partition, suffix)
+            except (imports.UnsupportedProgram, fp8.CompileError) as error:
+                result.left.append(f"{name}: {error}")
+                unknown = _find_refused(partition) or set(filter(_is_product, partition.nodes))
+                failed.update(filter(_is_product, unknown))
+                added |= unknown
+                continue
+            remarks.update(decided)
+            found.append((partition, part))
+            # Inductor's products in high precision are as good, and are fused with what is its.
+            added |= {node for node, remark in decided.items() if remark.kind != "fp8"}
+        if added:
+            refused, found = refused | added, None
+    result.remarks.extend(remarks.values())
+    for partition, part in found:
+        result.parts.append(part)
+        result.calls.append(partition.call(part.name, part))
+    others = sum(map(grouped.is_product, module.graph.nodes))
+    missing = len(failed) + others - grouped.replace_products(name, module, names, compile, result)
+    stable_topological_sort(module)
+    module.graph.eliminate_dead_code()
     module.recompile()
-
-    def call(arguments):
-        return module.forward(arguments)
-
-    call._boxed_call = True
-    return call
-
-
-def _get_origin(inners, node):
-    """What a value of a graph of parts was before: the node that one of these returns."""
-    number = None
-    if node.target is operator.getitem and node.args[0].op == "call_module":
-        node, number = node.args
-    if node.op != "call_module":
-        return node
-    result = _get_result(inners[node.target])
-    return result if number is None else result[number]
-
-
-def _get_result(module):
-    return next(node for node in reversed(module.graph.nodes) if node.op == "output").args[0]
-
-
-def _as_tuple(module):
-    """The same with a tuple of results where it has one."""
-    result = _get_result(module)
-    if isinstance(result, (tuple, list)):
-        return module
-    nodes, graph = {}, torch.fx.Graph()
-    graph.graph_copy(module.graph, nodes)
-    graph.output((nodes[result],))
-    return torch.fx.GraphModule(module, graph)
-
-
-class _Module(torch.nn.Module):
-    def __init__(self, caller, is_single):
-        super().__init__()
-        self._caller, self._is_single = caller, is_single
-
-    def forward(self, *arguments):
-        results = self._caller(list(arguments))
-        return results[0] if self._is_single else results
+    if missing:
+        warnings.warn(f"fp8: {missing} matrix products of {name} that have a recipe stay "
+                      f"Inductor's: {'; '.join(result.left)}", stacklevel=2)
+    return result

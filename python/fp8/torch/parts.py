@@ -86,74 +86,11 @@ class Part:
             self.state.end_step()
 
 
-def _find_viewed(node):
-    """The argument of a graph that a node has in another shape and nothing else, and that
-    shape, with -1 for an extent that is not known; None for other nodes."""
-    shape = [-1 if isinstance(size, torch.SymInt) else size
-             for size in getattr(node.meta.get("val"), "shape", ())]
-    while graphs.get_operation(node) in ("view", "_unsafe_view", "reshape"):
-        node = node.args[0]
-    return (node, shape) if node.op == "placeholder" and shape.count(-1) <= 1 else None
-
-
-def extract(module):
-    """A copy that returns a tuple of tensors, each once, and takes only what it needs; which
-    of the arguments these are; and where each output is: ("argument", i), ("view", (i, shape)),
-    ("result", i) or ("value", anything else)."""
-    nodes, graph = {}, torch.fx.Graph()
-    graph.graph_copy(module.graph, nodes)
-    placeholders = graphs.get_placeholders(module.graph)
-    results, places = [], []
-    for output in graphs.get_outputs(module.graph):
-        if not isinstance(output, torch.fx.Node):
-            places.append(("value", output))
-        elif output.op == "placeholder":
-            places.append(("argument", placeholders.index(output)))
-        elif viewed := _find_viewed(output):
-            places.append(("view", (placeholders.index(viewed[0]), viewed[1])))
-        else:
-            if output not in results:
-                results.append(output)
-            places.append(("result", results.index(output)))
-    graph.output(tuple(nodes[result] for result in results))
-    graph.eliminate_dead_code()
-    taken = []
-    for index, placeholder in enumerate(placeholders):
-        if nodes[placeholder].users:
-            taken.append(index)
-        else:
-            graph.erase_node(nodes[placeholder])
-    return torch.fx.GraphModule(module, graph), taken, places
-
-
-class Caller:
-    """Calls a part as the graph that it was extracted from: with a list of arguments, which it
-    empties, so that nobody keeps what has been read."""
-
-    def __init__(self, part, taken, places):
-        self._part, self._taken, self._places = part, taken, places
-        # AOTAutograd's word for that. Of the instance, as what wraps functions copies it.
-        self._boxed_call = True
-
-    def __call__(self, arguments):
-        kept = [arguments[where] if kind == "argument" else
-                arguments[where[0]].reshape(where[1]) if kind == "view" else where
-                for kind, where in self._places]
-        taken = [arguments[i] for i in self._taken]
-        arguments.clear()
-        results = self._part(*taken) if self._part else ()
-        return [results[where] if kind == "result" else value
-                for (kind, where), value in zip(self._places, kept)]
-
-
-def compile_part(name, module, names, compile, caches_weights=False):
-    """A caller for all of a graph. Raises UnsupportedProgram and fp8.CompileError."""
-    extracted, taken, places = extract(module)
-    if not any(kind == "result" for kind, _ in places):
-        return Caller(None, taken, places), None
+def compile_program(module, names, compile, caches_weights=False):
+    """The program of a torch.fx.GraphModule that takes and returns tensors, and the Ports of its
+    arguments. Raises UnsupportedProgram and fp8.CompileError."""
     ports = [names.ports.get(node.name, imports.Port(None))
-             for node in graphs.get_placeholders(extracted.graph)]
+             for node in graphs.get_placeholders(module.graph)]
     if caches_weights:
         ports = [port._replace(is_saved=port.is_weight and not port.is_gradient) for port in ports]
-    part = Part(name, compile(importer.convert(extracted, ports, names.layers)), ports)
-    return Caller(part, taken, places), part
+    return compile(importer.convert(module, ports, names.layers)), ports

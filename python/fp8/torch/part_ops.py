@@ -1,0 +1,79 @@
+"""The operation of PyTorch that calls a compiled part: what stands for it in a graph that
+Inductor compiles."""
+
+import itertools
+import weakref
+
+import torch
+
+from fp8.errors import ArgumentError
+
+_library = torch.library.Library("fp8", "FRAGMENT")
+# Contiguous, as parts read them: Inductor then lays out what it computes so, and copies only what
+# is laid out otherwise already.
+_library.define("part(str key, Tensor[] tensors, SymInt[] sizes) -> Tensor[]",
+                tags=(torch.Tag.needs_contiguous_strides, torch.Tag.pt2_compliant_tag))
+
+_numbers = itertools.count()
+_calls = weakref.WeakValueDictionary()
+
+
+class Call:
+    """A part as an operation: what runs it, and what its results are like.
+
+    `run` is called with the arguments of `module`, a torch.fx.GraphModule that computes the same
+    with PyTorch, and returns its results, contiguous tensors that are memory of their own.
+    """
+
+    def __init__(self, name, run, module):
+        self._run = run
+        self._module = module
+        self._are_sizes = [not isinstance(node.meta["val"], torch.Tensor)
+                           for node in module.graph.nodes if node.op == "placeholder"]
+        # In the text of graphs, by which Inductor's cache finds them: the same in each process.
+        self.key = f"{next(_numbers)}/{name}"
+        _calls[self.key] = self
+
+    def _merge(self, tensors, sizes):
+        tensors, sizes = iter(tensors), iter(sizes)
+        return [next(sizes if is_size else tensors) for is_size in self._are_sizes]
+
+    def split(self, arguments):
+        """The tensors and the sizes of a list of arguments."""
+        both = [], []
+        for is_size, argument in zip(self._are_sizes, arguments):
+            both[is_size].append(argument)
+        return both
+
+    def run(self, tensors, sizes):
+        return list(self._run(*self._merge(tensors, sizes)))
+
+    def infer(self, tensors, sizes):
+        """Tensors such as the results are, without values: of fake arguments."""
+        outputs = next(iter(reversed(self._module.graph.nodes))).args[0]
+        values = [output.meta["val"] for output in outputs]
+        if any(isinstance(size, torch.SymInt) for value in values for size in value.shape):
+            values = torch.fx.Interpreter(self._module).run(*self._merge(tensors, sizes))
+        return [torch.empty(value.shape, dtype=value.dtype, device=value.device)
+                for value in values]
+
+
+def _get_call(key):
+    call = _calls.get(key)
+    if call is None:
+        raise ArgumentError(f"expected the part '{key}' of a compiled graph to be alive, but it is "
+                            "gone")
+    return call
+
+
+def _run(key, tensors, sizes):
+    return _get_call(key).run(tensors, sizes)
+
+
+for _device in ("CPU", "CUDA"):
+    _library.impl("part", _run, _device)
+
+
+@torch.library.register_fake("fp8::part", lib=_library)
+def _infer(key, tensors, sizes):
+    return _get_call(key).infer(tensors, sizes)
