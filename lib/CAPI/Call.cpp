@@ -66,10 +66,15 @@ static llvm::Error checkCount(const fp8rt_program_function &function,
 // Types
 //===----------------------------------------------------------------------===//
 
-/// The dtype's name, or its numbers.
+/// The dtype's name, also of one that programs lack, or its numbers.
 static std::string describe(fp8c_dtype dtype) {
   if (const char *name = fp8c_dtype_get_name(dtype))
     return name;
+  // Of DLPack's codes, in their order.
+  static constexpr StringRef letters = "IUF__C";
+  if (dtype.lanes == 1 && dtype.code < letters.size() &&
+      letters[dtype.code] != '_')
+    return letters[dtype.code] + std::to_string(dtype.bits);
   return "dtype " + std::to_string(dtype.code) + " of " +
          std::to_string(dtype.bits) + " bits and " +
          std::to_string(dtype.lanes) + " lanes";

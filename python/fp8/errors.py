@@ -72,6 +72,20 @@ _KINDS = (
 )
 
 
+# Of what a message quotes.
+_LONGEST = 200
+
+
+def shorten(text):
+    """A text for a message: cut in the middle where it is long, and without what is no text,
+    such as halves of surrogates."""
+    text = text.encode("utf-8", "backslashreplace").decode()
+    if len(text) <= _LONGEST:
+        return text
+    half = _LONGEST // 2 - 10
+    return f"{text[:half]} ... {text[-half:]} ({len(text)} characters)"
+
+
 def make_diagnostics(entries):
     """Diagnostics of what fp8._core has of them."""
     return tuple(Diagnostic(_SEVERITIES[entry[0]], *entry[1:]) for entry in entries)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fp8.errors import make_error
+from fp8.errors import make_error, shorten
 from fp8.tensors import DTYPES
 
 _INVALID_ARGUMENT = 1
@@ -20,6 +20,13 @@ def make_scalar(value, dtype, description):
         if whole and not np.iinfo(target).min <= value <= np.iinfo(target).max:
             raise ValueError
         return np.array(int(value) if whole else value, target)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # Of what its type makes of a conversion.
         raise make_error(_INVALID_ARGUMENT, f"expected {description} to be {dtype}, but got "
-                                            f"{value!r}") from None
+                                            f"{_write(value)}") from None
+
+
+def _write(value):
+    try:
+        return shorten(repr(value))
+    except Exception:  # An int that has too many digits, or a repr of its own.
+        return f"a number of the type {type(value).__name__}"

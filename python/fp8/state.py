@@ -5,13 +5,14 @@ import json
 import os
 import tempfile
 from collections import namedtuple
+from collections.abc import Mapping
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 
 from fp8 import _core
-from fp8.errors import ArgumentError, DeviceError, FileError
+from fp8.errors import ArgumentError, DeviceError, FileError, shorten
 
 # A tensor that is quantised: `amax` is that of the last step; `recorded`, `non_finite`,
 # `underflow` and `saturated` count steps with an amax, with one of Inf, and elements that
@@ -26,6 +27,24 @@ _SEED_WORDS = 4
 _METADATA = "metadata"
 
 
+# Kinds of NumPy's dtypes that a state's arrays have.
+_KINDS = "biuf"
+
+
+def _make_array(name, value):
+    """An array of a state_dict for a file. Raises ArgumentError."""
+    try:
+        name.encode()
+        array = np.ascontiguousarray(value)
+        if array.dtype.kind not in _KINDS:
+            raise TypeError(f"an array of {array.dtype}")
+    except Exception as error:  # Of what frameworks make of a conversion.
+        raise ArgumentError(
+            f"expected {shorten(repr(name))} of a state_dict to name an array of the host, but "
+            f"got: {shorten(str(error))}") from None
+    return array.reshape(np.shape(value))
+
+
 class State:
     """Scales and amaxes of a program's quantised tensors.
 
@@ -38,7 +57,10 @@ class State:
     """
 
     def __init__(self, program):
-        self._core = _core.State(program._core)
+        core = getattr(program, "_core", None)
+        if not isinstance(core, _core.Program):
+            raise ArgumentError(f"expected a program, but got {type(program).__name__}")
+        self._core = _core.State(core)
         self._runs_on_gpu = any(f.runs_on_gpu for f in program.functions.values())
 
     def end_step(self, stream=None):
@@ -65,15 +87,20 @@ class State:
 
     def set_scale(self, name, scale):
         """Gives a slot a scale, finite and above 0. Raises NotFoundError, ArgumentError."""
+        try:
+            value = float(scale)
+        except (TypeError, ValueError, OverflowError):
+            raise ArgumentError(f"expected a scale, but got {shorten(repr(scale))}") from None
         self._download()
-        self._core.set_scale(name, scale)
+        self._core.set_scale(name, value)
 
     def set_seed(self, seed):
         """Gives the tensors that are rounded stochastically a seed, 0 to 2^64 - 1 (0 in a new
         state): ranks that shall not round alike have one each. How many steps have ended stays.
         Raises ArgumentError for a program without such tensors."""
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2 ** 64:
-            raise ArgumentError(f"expected a seed of 0 to 2^64 - 1, but got {seed!r}")
+            raise ArgumentError(f"expected a seed of 0 to 2^64 - 1, but got "
+                                f"{shorten(repr(seed))}")
         if "stochastic_rounding=true" not in self.recipe.split(","):
             raise ArgumentError(f"expected a state with stochastic rounding, but got one of "
                                 f"{self.recipe}")
@@ -129,16 +156,23 @@ class State:
     def load_state_dict(self, state_dict, strict=True):
         """The inverse, of arrays on the host that nobody changed; as `load`, but for a
         dictionary."""
-        arrays = {name: np.ascontiguousarray(array).reshape(np.shape(array))
-                  for name, array in state_dict.items()}
+        if not isinstance(state_dict, Mapping):
+            raise ArgumentError(f"expected a state_dict, but got {type(state_dict).__name__}")
+        arrays = {name: _make_array(name, array) for name, array in state_dict.items()}
         try:
             metadata = json.loads(arrays.pop(_METADATA).tobytes())
-        except (KeyError, ValueError):
+            if not all(isinstance(value, str) for value in metadata.values()):
+                raise ValueError
+        except (KeyError, ValueError, AttributeError):
             raise FileError(f"expected '{_METADATA}' of a state_dict to be what state_dict() "
                             f"returned, but it is not") from None
         with tempfile.TemporaryDirectory(prefix="fp8-") as folder:
             path = os.path.join(folder, "state.safetensors")
-            safetensors.numpy.save_file(arrays, path, metadata)
+            try:
+                safetensors.numpy.save_file(arrays, path, metadata)
+            except (safetensors.SafetensorError, OSError, ValueError) as error:
+                raise FileError(f"expected a state_dict that can be written, but got: "
+                                f"{shorten(str(error))}") from error
             return self.load(path, strict)
 
     def get_amax_row(self, stream=None):

@@ -9,10 +9,9 @@
 #include "Arrays.h"
 
 #include "Errors.h"
+#include "Text.h"
 
 #include "fp8/Runtime/Memory.h"
-
-#include <nanobind/stl/pair.h>
 
 #include <string_view>
 #include <unordered_map>
@@ -32,11 +31,13 @@ static ArrayType classify(nb::handle type) {
       table = table->previous;
     if (table && table->view)
       return {ArrayType::Kind::ExchangeAPI, table,
-              nb::hasattr(type, "requires_grad")};
+              nb::hasattr(type, "requires_grad") &&
+                  nb::hasattr(type, "is_neg")};
   }
   if (nb::hasattr(type, "__array_struct__") &&
       nb::hasattr(type, "__array_interface__"))
-    return {ArrayType::Kind::NumPy};
+    return {ArrayType::Kind::NumPy, nullptr, /*isTorch=*/false,
+            nb::hasattr(type, "mask") && nb::hasattr(type, "filled")};
   if (nb::hasattr(type, "__dlpack__"))
     return {ArrayType::Kind::DLPack};
   return {ArrayType::Kind::Other};
@@ -61,47 +62,68 @@ const ArrayType &ArrayType::get(nb::handle array) {
 // Arguments
 //===----------------------------------------------------------------------===//
 
-static std::string describe(const fp8rt_program_function &function,
-                            const fp8rt_program_port &port) {
-  return std::string("argument '") + port.name + "' of '" + function.name + "'";
+std::string Argument::describe() const {
+  return std::string("argument '") + port->name + "' of '" + function->name +
+         "'";
 }
 
 [[noreturn]] static void raiseArgument(const std::string &message) {
   raise(FP8RT_ERROR_INVALID_ARGUMENT, message);
 }
 
-static std::string toString(nb::handle object) {
-  nb::object text = nb::steal(PyObject_Str(object.ptr()));
-  const char *bytes =
-      text.is_valid() ? PyUnicode_AsUTF8AndSize(text.ptr(), nullptr) : nullptr;
-  if (!bytes)
-    throw nb::python_error();
-  return bytes;
+/// A tensor without memory that should have some.
+static bool isMissing(const fp8c_tensor &tensor) {
+  bool hasElements = true;
+  for (int32_t i = 0; i < tensor.rank; ++i)
+    hasElements &= tensor.sizes[i] != 0;
+  return !tensor.data && hasElements;
 }
 
-/// The owner of `tensor` from now on: a capsule that has not been consumed.
-static fp8c_tensor takeCapsule(nb::handle capsule, bool isVersioned) {
-  const char *name = isVersioned ? kVersionedCapsule : kCapsule;
-  void *managed = PyCapsule_GetPointer(capsule.ptr(), name);
+void Argument::raiseExport(nb::handle array, const std::string &reason) const {
+  nb::object text = nb::module_::import_("fp8.foreign")
+                        .attr("explain")(array, decode(reason));
+  raiseArgument("expected " + describe() +
+                " to be an array that DLPack can hand out, but got: " +
+                fp8py::describe(text));
+}
+
+/// The message of what a framework threw, unless it ends the program.
+static std::string getReason(nb::python_error &error) {
+  if (!error.matches(PyExc_Exception))
+    throw std::move(error);
+  return fp8py::describe(error.value());
+}
+
+/// The owner of the tensor from now on: a capsule that has not been consumed.
+void Argument::takeCapsule() {
+  bool isVersioned = PyCapsule_IsValid(owner.ptr(), kVersionedCapsule);
+  void *managed = PyCapsule_GetPointer(
+      owner.ptr(), isVersioned ? kVersionedCapsule : kCapsule);
   if (!managed)
     throw nb::python_error();
-  return isVersioned ? static_cast<VersionedTensor *>(managed)->tensor
-                     : static_cast<fp8c_managed_tensor *>(managed)->tensor;
+  if (!isVersioned) {
+    tensor = static_cast<fp8c_managed_tensor *>(managed)->tensor;
+    return;
+  }
+  tensor = static_cast<VersionedTensor *>(managed)->tensor;
+  isReadOnly = static_cast<VersionedTensor *>(managed)->flags & kReadOnly;
 }
 
 void Argument::setDLPack(nb::handle array, void *stream) {
   // A producer whose array is on a GPU makes our stream wait for its own; 1
   // stands for the default stream.
-  auto place = nb::cast<std::pair<int, int>>(array.attr("__dlpack_device__")());
-  if (place.first == FP8C_CUDA) {
+  nb::object place = array.attr("__dlpack_device__")();
+  int type = 0;
+  if (!nb::try_cast(nb::object(place[0]), type))
+    return raiseExport(array, "a __dlpack_device__ that is no pair of ints");
+  if (type == FP8C_CUDA) {
     auto number = reinterpret_cast<uintptr_t>(stream);
     owner = array.attr("__dlpack__")(nb::arg("stream") = number ? number : 1);
   } else {
     owner = array.attr("__dlpack__")();
   }
   // The capsule frees what nobody consumes.
-  tensor =
-      takeCapsule(owner, PyCapsule_IsValid(owner.ptr(), kVersionedCapsule));
+  takeCapsule();
 }
 
 namespace {
@@ -116,7 +138,7 @@ struct ArrayInterface {
 };
 } // namespace
 
-static constexpr int kNativeOrder = 0x200;
+static constexpr int kNativeOrder = 0x200, kWritable = 0x400;
 
 /// The dtypes that ml_dtypes adds to NumPy, by the type of their elements.
 static fp8c_dtype getExtensionType(nb::handle array) {
@@ -130,7 +152,7 @@ static fp8c_dtype getExtensionType(nb::handle array) {
   if (auto found = known.find(type.ptr()); found != known.end())
     return found->second;
   fp8c_dtype result = {};
-  std::string name = toString(type.attr("__name__"));
+  std::string name = fp8py::describe(type.attr("__name__"));
   for (auto [theirs, ours] : names)
     if (theirs == name)
       check(fp8c_dtype_from_name(ours, &result));
@@ -139,12 +161,18 @@ static fp8c_dtype getExtensionType(nb::handle array) {
   return result;
 }
 
-void Argument::setNumPy(nb::handle array, const std::string &description) {
-  owner = array.attr("__array_struct__");
+void Argument::setNumPy(nb::handle array) {
+  try {
+    owner = array.attr("__array_struct__");
+  } catch (nb::python_error &error) {
+    raiseExport(array, getReason(error));
+  }
   auto *view =
       static_cast<ArrayInterface *>(PyCapsule_GetPointer(owner.ptr(), nullptr));
-  if (!view)
-    throw nb::python_error();
+  if (!view) {
+    PyErr_Clear();
+    raiseExport(array, "an __array_struct__ that is no capsule");
+  }
   auto bits = static_cast<uint8_t>(view->itemSize * 8);
   // E5M2 is a 'f' of one byte, other dtypes of ml_dtypes are not.
   switch (view->itemSize == 1 && view->kind == 'f' ? 'V' : view->kind) {
@@ -165,13 +193,14 @@ void Argument::setNumPy(nb::handle array, const std::string &description) {
   }
   // Codes of E2M1 have a byte each there.
   if (tensor.dtype.bits == 0 &&
-      toString(array.attr("dtype")) == "float4_e2m1fn")
-    raiseArgument("expected " + description +
+      fp8py::describe(array.attr("dtype")) == "float4_e2m1fn")
+    raiseArgument("expected " + describe() +
                   " to have two codes of E2M1 in a byte, but got "
                   "float4_e2m1fn; fp8.tensors.pack makes them");
   if (tensor.dtype.bits == 0 || !(view->flags & kNativeOrder))
-    raiseArgument("expected " + description + " of a dtype that programs have" +
-                  ", but got " + toString(array.attr("dtype")));
+    raiseArgument("expected " + describe() + " of a dtype that programs have" +
+                  ", but got " + fp8py::describe(array.attr("dtype")));
+  isReadOnly = !(view->flags & kWritable);
   extents.resize(2 * view->rank);
   tensor.data = view->data;
   tensor.device = {FP8C_CPU, 0};
@@ -182,65 +211,94 @@ void Argument::setNumPy(nb::handle array, const std::string &description) {
     tensor.sizes[i] = view->sizes[i];
     tensor.strides[i] = view->strides[i] / view->itemSize;
     if (view->strides[i] % view->itemSize != 0 && view->sizes[i] > 1)
-      raiseArgument("expected " + description +
+      raiseArgument("expected " + describe() +
                     " to be in row-major order, but got a stride of " +
                     std::to_string(view->strides[i]) + " bytes in dimension " +
                     std::to_string(i));
   }
 }
 
-/// A program takes no part in PyTorch's gradients: it must not look as if.
-static void checkGradient(nb::handle array, const std::string &description) {
-  if (!nb::cast<bool>(array.attr("requires_grad")))
-    return;
+/// Throws for a tensor of PyTorch that is more than what its memory tells. A
+/// program takes no part in gradients: it must not look as if.
+void Argument::checkTorch(nb::handle array) const {
+  static nb::handle isNegative = nb::str("is_neg").release();
+  static nb::handle requiresGradient = nb::str("requires_grad").release();
   static nb::handle isEnabled =
       nb::object(nb::module_::import_("torch").attr("is_grad_enabled"))
           .release();
-  if (nb::cast<bool>(isEnabled()))
-    raiseArgument("expected " + description +
+  static nb::handle forwardMode =
+      nb::object(nb::module_::import_("torch.autograd.forward_ad")).release();
+  static nb::handle forwardLevel = nb::str("_current_level").release();
+  if (array.attr(isNegative)().is(Py_True))
+    raiseArgument("expected " + describe() +
+                  " to have its values in memory, but got a tensor with the "
+                  "negative bit; its resolve_neg() is a copy without");
+  if (array.attr(requiresGradient).is(Py_True) && isEnabled().is(Py_True))
+    raiseArgument("expected " + describe() +
                   " not to require a gradient, which a program does not "
                   "compute; pass it detached, or call under torch.no_grad()");
+  auto level = nb::cast<int>(
+      nb::getattr(forwardMode, forwardLevel, nb::int_(-1)), false);
+  if (level >= 0 &&
+      !forwardMode.attr("unpack_dual")(array).attr("tangent").is_none())
+    raiseArgument("expected " + describe() +
+                  " to have no tangent, of which a program does not compute "
+                  "the derivative; pass unpack_dual's primal");
 }
 
-/// Throws for an array that its framework cannot hand out, with the first line
-/// of why.
-[[noreturn]] static void raiseExport(const nb::python_error &error,
-                                     const std::string &description) {
-  std::string reason = toString(error.value());
-  raiseArgument("expected " + description +
-                " to be an array that DLPack can hand out, but got: " +
-                reason.substr(0, reason.find('\n')));
+void Argument::setTorch(nb::handle array, const ArrayType &type) {
+  if (type.isTorch)
+    try {
+      checkTorch(array);
+    } catch (nb::python_error &error) {
+      if (error.matches(nb::module_::import_("fp8.errors").attr("Error")))
+        throw;
+      raiseExport(array, getReason(error));
+    }
+  if (type.api->view(array.ptr(), &tensor) != 0) {
+    nb::python_error error;
+    raiseExport(array, getReason(error));
+  }
+  if (isMissing(tensor))
+    raiseExport(array, "a tensor without memory");
 }
 
-void Argument::set(nb::handle array, const fp8rt_program_function &function,
-                   const fp8rt_program_port &port, void *stream) {
+void Argument::set(nb::handle array, void *stream) {
   const ArrayType &type = ArrayType::get(array);
   switch (type.kind) {
   case ArrayType::Kind::ExchangeAPI:
-    if (type.tracksGradients)
-      checkGradient(array, describe(function, port));
-    if (type.api->view(array.ptr(), &tensor) != 0)
-      raiseExport(nb::python_error(), describe(function, port));
-    return;
+    return setTorch(array, type);
   case ArrayType::Kind::NumPy:
-    return setNumPy(array, describe(function, port));
+    if (type.mayBeMasked &&
+        nb::module_::import_("numpy.ma").attr("is_masked")(array).is(Py_True))
+      raiseArgument("expected " + describe() +
+                    " to have no masked elements, but got some; its filled() "
+                    "has values for them");
+    return setNumPy(array);
   case ArrayType::Kind::DLPack:
     try {
       return setDLPack(array, stream);
     } catch (nb::python_error &error) {
-      raiseExport(error, describe(function, port));
+      if (error.matches(nb::module_::import_("fp8.errors").attr("Error")))
+        throw;
+      raiseExport(array, getReason(error));
     }
   case ArrayType::Kind::Other:
     break;
   }
-  if (port.rank >= 0 || !PyNumber_Check(array.ptr()))
-    raiseArgument("expected " + describe(function, port) +
-                  " to be an array, but got " +
-                  toString(array.type().attr("__name__")));
-  scalar =
-      nb::module_::import_("fp8.scalars")
-          .attr("make_scalar")(array, port.dtype, describe(function, port));
-  setNumPy(scalar, describe(function, port));
+  if (port->rank >= 0 || !PyNumber_Check(array.ptr()))
+    raiseArgument("expected " + describe() + " to be an array, but got " +
+                  fp8py::describe(array.type().attr("__name__")));
+  scalar = nb::module_::import_("fp8.scalars")
+               .attr("make_scalar")(array, port->dtype, describe());
+  setNumPy(scalar);
+}
+
+void Argument::checkWritable() const {
+  if (isReadOnly)
+    raiseArgument("expected " + describe() +
+                  " to be writable, as the program writes to it, but got a "
+                  "read-only array");
 }
 
 //===----------------------------------------------------------------------===//
@@ -300,8 +358,10 @@ findFramework(nb::handle arguments) {
     fp8c_tensor tensor;
     if (type.kind != ArrayType::Kind::ExchangeAPI)
       continue;
-    if (type.api->view(array.ptr(), &tensor) != 0)
-      throw nb::python_error();
+    if (type.api->view(array.ptr(), &tensor) != 0) {
+      PyErr_Clear(); // Said of the argument.
+      continue;
+    }
     if (tensor.device.type == FP8C_CUDA)
       return {type.api, tensor.device.index};
   }
@@ -341,7 +401,8 @@ nb::tuple fp8py::inspectArray(nb::handle array) {
   fp8rt_program_function function = {};
   function.name = "the cast";
   Argument argument;
-  argument.set(array, function, port, getCurrentStream(nb::make_tuple(array)));
+  argument.begin(function, port);
+  argument.set(array, getCurrentStream(nb::make_tuple(array)));
   const fp8c_tensor &tensor = argument.getTensor();
   return nb::make_tuple(fp8c_dtype_get_name(tensor.dtype), tensor.rank,
                         tensor.device.type == FP8C_CUDA);

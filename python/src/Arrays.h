@@ -37,8 +37,10 @@ struct ArrayType {
 
   Kind kind;
   const ExchangeAPI *api = nullptr;
-  /// PyTorch's tensors have to say that nobody expects a gradient.
-  bool tracksGradients = false;
+  /// PyTorch's tensors say whether there is more to them than their memory.
+  bool isTorch = false;
+  /// NumPy's arrays with a mask.
+  bool mayBeMasked = false;
 
   /// Remembered for each type.
   static const ArrayType &get(nb::handle array);
@@ -51,17 +53,34 @@ public:
   Argument(const Argument &) = delete;
 
   /// `port` of `function` says what a number becomes, and how errors call the
-  /// array; `stream` is what the work will be in.
-  void set(nb::handle array, const fp8rt_program_function &function,
-           const fp8rt_program_port &port, void *stream);
+  /// array.
+  void begin(const fp8rt_program_function &function,
+             const fp8rt_program_port &port) {
+    this->function = &function;
+    this->port = &port;
+  }
+  /// `stream` is what the work will be in.
+  void set(nb::handle array, void *stream);
+  /// Throws unless the program may write to the array.
+  void checkWritable() const;
 
   const fp8c_tensor &getTensor() const { return tensor; }
 
 private:
-  void setNumPy(nb::handle array, const std::string &description);
+  std::string describe() const;
+  /// Throws for an array that its framework cannot hand out, with why.
+  [[noreturn]] void raiseExport(nb::handle array,
+                                const std::string &reason) const;
+  void checkTorch(nb::handle array) const;
+  void setTorch(nb::handle array, const ArrayType &type);
+  void setNumPy(nb::handle array);
   void setDLPack(nb::handle array, void *stream);
+  void takeCapsule();
 
+  const fp8rt_program_function *function = nullptr;
+  const fp8rt_program_port *port = nullptr;
   fp8c_tensor tensor = {};
+  bool isReadOnly = false;
   /// NumPy's sizes, and strides in elements.
   std::vector<int64_t> extents;
   /// What keeps the memory: a capsule or an array. Of this thread, which has

@@ -11,12 +11,14 @@
 #include "Errors.h"
 #include "Job.h"
 #include "Program.h"
+#include "Text.h"
 
 #include "fp8-c/Compiler.h"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <utility>
 
 using namespace fp8py;
@@ -102,8 +104,8 @@ static nb::list convert(const std::vector<Remark> &remarks) {
 namespace {
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-/// A compilation to a program, or to code where `kind` is not empty, in a
-/// context of its own: contexts keep what they have seen.
+/// A compilation to a program, or to code where there is a `kind`, in a context
+/// of its own: contexts keep what they have seen.
 struct Compilation : Job {
   Compilation(nb::bytes text, std::string name, Options options)
       : text(text.c_str(), text.size()), name(std::move(name)),
@@ -120,7 +122,8 @@ struct Compilation : Job {
   }
   fp8rt_status compile();
 
-  std::string text, name, kind;
+  std::string text, name;
+  std::optional<std::string> kind;
   Options options;
   Messages messages;
   fp8c_program *program = nullptr;
@@ -159,9 +162,9 @@ fp8rt_status Compilation::compile() {
   std::vector<fp8c_option> list;
   for (const auto &[key, value] : options)
     list.push_back({key.c_str(), value.c_str()});
-  return kind.empty()
-             ? fp8c_compile(source, list.data(), list.size(), &program)
-             : fp8c_emit(source, kind.c_str(), list.data(), list.size(), &code);
+  return !kind ? fp8c_compile(source, list.data(), list.size(), &program)
+               : fp8c_emit(source, kind->c_str(), list.data(), list.size(),
+                           &code);
 }
 
 /// Throws fp8.errors' exception, with the diagnostics, where it failed.
@@ -188,11 +191,22 @@ static void wait(const std::shared_ptr<Compilation> &compilation,
   throw nb::python_error();
 }
 
+/// (key, value) of each.
+static Options readOptions(nb::handle options) {
+  Options result;
+  for (nb::handle option : options) {
+    std::string key = readText(option[0], "the name of an option");
+    std::string what = "the option '" + key + "'";
+    result.emplace_back(key, readText(option[1], what.c_str()));
+  }
+  return result;
+}
+
 /// (program, remarks, diagnostics).
-static nb::tuple compile(nb::bytes text, std::string name, Options options,
+static nb::tuple compile(nb::bytes text, nb::handle name, nb::handle options,
                          nb::handle progress) {
-  auto compilation =
-      std::make_shared<Compilation>(text, std::move(name), std::move(options));
+  auto compilation = std::make_shared<Compilation>(
+      text, readText(name, "the name of a source"), readOptions(options));
   wait(compilation, progress);
   return nb::make_tuple(Program(std::exchange(compilation->program, nullptr)),
                         convert(compilation->messages.remarks),
@@ -200,11 +214,11 @@ static nb::tuple compile(nb::bytes text, std::string name, Options options,
 }
 
 /// (code, remarks, diagnostics).
-static nb::tuple emit(nb::bytes text, std::string name, std::string kind,
-                      Options options, nb::handle progress) {
-  auto compilation =
-      std::make_shared<Compilation>(text, std::move(name), std::move(options));
-  compilation->kind = std::move(kind);
+static nb::tuple emit(nb::bytes text, nb::handle name, nb::handle kind,
+                      nb::handle options, nb::handle progress) {
+  auto compilation = std::make_shared<Compilation>(
+      text, readText(name, "the name of a source"), readOptions(options));
+  compilation->kind = readText(kind, "the kind of code");
   wait(compilation, progress);
   size_t size = 0;
   const char *data = fp8c_buffer_get_data(compilation->code, &size);

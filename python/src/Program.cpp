@@ -13,17 +13,36 @@
 #include "Job.h"
 #include "Results.h"
 #include "State.h"
+#include "Text.h"
 
-#include <nanobind/stl/optional.h>
-
-#include <optional>
+#include <cstring>
 #include <string>
 
 using namespace fp8py;
 
+/// The arguments that are memory of the caller's, which a program may change.
+static std::shared_ptr<const Program::Ports> findWrites(const char *manifest) {
+  if (!std::strstr(manifest, "\"memref<"))
+    return nullptr;
+  auto writes = std::make_shared<Program::Ports>();
+  nb::object parsed = nb::module_::import_("json").attr("loads")(manifest);
+  uint32_t index = 0;
+  for (nb::handle function : parsed["functions"]) {
+    size_t position = 0;
+    for (nb::handle argument : function["arguments"]) {
+      if (nb::cast<std::string>(argument["type"]).rfind("memref<", 0) == 0)
+        writes->insert({index, position});
+      ++position;
+    }
+    ++index;
+  }
+  return writes;
+}
+
 Program::Program(fp8c_program *program)
     : program(program, fp8c_program_destroy) {
   check(fp8c_program_get_info(program, &info));
+  writes = findWrites(info->manifest);
   durations.assign(info->num_functions, std::chrono::hours(1));
 }
 
@@ -109,7 +128,7 @@ nb::object Program::call(uint32_t index, nb::handle arguments, nb::handle state,
 
   auto job = std::make_shared<Call>(program, function, arguments, state);
   if (!stream.is_none())
-    job->stream = reinterpret_cast<void *>(nb::cast<uintptr_t>(stream));
+    job->stream = readStream(stream);
   else if (isOnGPU)
     job->stream = getCurrentStream(arguments);
   size_t count = job->arguments.size();
@@ -122,7 +141,10 @@ nb::object Program::call(uint32_t index, nb::handle arguments, nb::handle state,
   size_t position = 0;
   for (nb::handle array : nb::borrow<nb::tuple>(arguments)) {
     Argument &argument = job->arguments[position];
-    argument.set(array, function, function.arguments[position], job->stream);
+    argument.begin(function, function.arguments[position]);
+    argument.set(array, job->stream);
+    if (writes && writes->count({index, position}))
+      argument.checkWritable();
     job->tensors.push_back(&argument.getTensor());
     ++position;
   }
@@ -196,22 +218,27 @@ void fp8py::addPrograms(nb::module_ &module) {
                    [](const Program &self) { return self.getInfo().num_slots; })
       .def(
           "save",
-          [](const Program &self, const std::string &path,
-             const std::optional<std::string> &header) {
+          [](const Program &self, nb::handle path, nb::handle header) {
+            std::string file = readText(path, "the path of a program");
+            std::string headerFile;
+            if (!header.is_none())
+              headerFile = readText(header, "the path of a header");
             fp8rt_status status;
             {
               nb::gil_scoped_release release;
-              status = fp8c_program_save(self.get(), path.c_str(),
-                                         header ? header->c_str() : nullptr);
+              status = fp8c_program_save(self.get(), file.c_str(),
+                                         header.is_none() ? nullptr
+                                                          : headerFile.c_str());
             }
             check(status);
           },
           nb::arg("path"), nb::arg("header").none());
   module.def(
       "load_program",
-      [](const char *path) {
+      [](nb::handle path) {
         fp8c_program *program = nullptr;
-        check(fp8c_program_load(path, &program));
+        check(fp8c_program_load(readText(path, "the path of a program").c_str(),
+                                &program));
         return Program(program);
       },
       nb::arg("path"));

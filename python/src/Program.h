@@ -14,6 +14,8 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace fp8py {
@@ -23,6 +25,9 @@ namespace nb = nanobind;
 /// interrupted.
 class Program {
 public:
+  /// Numbers of functions, and of their arguments.
+  using Ports = std::set<std::pair<uint32_t, size_t>>;
+
   explicit Program(fp8c_program *program);
 
   fp8c_program *get() const { return program.get(); }
@@ -36,6 +41,8 @@ public:
 private:
   std::shared_ptr<fp8c_program> program;
   const fp8rt_program_info *info;
+  /// Null where there are none.
+  std::shared_ptr<const Ports> writes;
   /// How long the last call of each function on the CPU took. Those that may
   /// take long are done by a thread.
   std::vector<std::chrono::nanoseconds> durations;

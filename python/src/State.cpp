@@ -9,6 +9,7 @@
 #include "State.h"
 
 #include "Errors.h"
+#include "Text.h"
 
 #include "fp8/Runtime/DeviceState.h"
 
@@ -23,11 +24,17 @@ State::State(const Program &program) : program(program) {
 
 State::~State() { fp8rt_state_destroy(state); }
 
+static std::string readPath(nb::handle path) {
+  return readText(path, "the path of a state");
+}
+
+static std::string readName(nb::handle name) {
+  return readText(name, "the name of a slot");
+}
+
 /// The stream that was asked for, or that of the last call.
 static fp8rt_stream getStream(const State &state, nb::handle stream) {
-  return stream.is_none()
-             ? state.stream
-             : reinterpret_cast<fp8rt_stream>(nb::cast<uintptr_t>(stream));
+  return stream.is_none() ? state.stream : readStream(stream);
 }
 
 /// (name, format, role, operand, and the statistics in their order).
@@ -101,23 +108,24 @@ void fp8py::addStates(nb::module_ &module) {
            [](const State &self) { check(fp8rt_state_reset(self.get())); })
       .def(
           "save",
-          [](const State &self, const char *path) {
-            check(fp8rt_state_save(self.get(), path));
+          [](const State &self, nb::handle path) {
+            check(fp8rt_state_save(self.get(), readPath(path).c_str()));
           },
           nb::arg("path"))
       .def(
           "load",
-          [](const State &self, const char *path, bool isStrict) {
+          [](const State &self, nb::handle path, bool isStrict) {
             fp8rt_load_report report;
-            check(fp8rt_state_load(self.get(), path,
+            check(fp8rt_state_load(self.get(), readPath(path).c_str(),
                                    isStrict ? FP8RT_LOAD_STRICT : 0, &report));
             return std::string(report.text);
           },
           nb::arg("path"), nb::arg("strict"))
       .def(
           "set_scale",
-          [](const State &self, const char *name, float scale) {
-            check(fp8rt_state_set_scale(self.get(), name, scale));
+          [](const State &self, nb::handle name, float scale) {
+            check(fp8rt_state_set_scale(self.get(), readName(name).c_str(),
+                                        scale));
           },
           nb::arg("name"), nb::arg("scale"))
       .def(

@@ -9,7 +9,7 @@ import numpy
 
 import fp8
 from fp8 import _core, imports
-from fp8.errors import ArgumentError, UnsupportedError
+from fp8.errors import ArgumentError, UnsupportedError, shorten
 from fp8.jax import importer
 from fp8.remarks import explain
 
@@ -85,8 +85,9 @@ class Compiled:
         try:
             kinds = tuple(jax.typeof(leaf) if not isinstance(leaf, jax.ShapeDtypeStruct) else
                           jax.core.ShapedArray(leaf.shape, leaf.dtype) for leaf in leaves)
-        except TypeError as error:
-            raise ArgumentError(f"expected trees of arrays and numbers: {error}") from error
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(f"expected trees of arrays and numbers, but got: "
+                                f"{shorten(' '.join(str(error).split()))}") from error
         key = tree, tuple((kind.shape, kind.dtype, kind.weak_type) for kind in kinds)
         with self._lock:
             if key not in self._versions:

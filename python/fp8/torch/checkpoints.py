@@ -13,6 +13,7 @@ from torch import nn
 from fp8 import files
 from fp8.errors import ArgumentError, FileError, MismatchError
 from fp8.torch import inference, layouts
+from fp8.torch.dense import make_dense
 from fp8.torch.quantized_linear import QuantizedLinear
 
 _CONFIG, _TENSORS, _INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
@@ -52,14 +53,15 @@ def save_quantized(model, directory, layout="compressed-tensors", config=None):
         if "weight_block_size" in quantization and path in layers and last == "weight_scale":
             name = f"{path}.{_SCALE_INV}" if path else _SCALE_INV
         # What is tied is stored once, under the first name; other views are copied.
-        place = (value.data_ptr(), value.shape, value.stride(), value.dtype)
+        place = (value.data_ptr(), value.shape, value.stride(), value.dtype, value.is_neg())
         if place in seen and value.numel():
             continue
         seen.add(place)
         storage = value.untyped_storage()
         is_alone = storage.nbytes() == value.nbytes and storage.data_ptr() not in storages
         storages.add(storage.data_ptr())
-        tensors[name] = value.contiguous() if is_alone else value.contiguous().clone()
+        dense = make_dense(value)
+        tensors[name] = dense if is_alone else dense.clone()
     directory = Path(directory)
     if config is None:
         config = _get_config(model, directory)

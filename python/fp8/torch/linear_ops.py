@@ -8,7 +8,9 @@ import weakref
 import torch
 
 import fp8
+from fp8.errors import UnsupportedError
 from fp8.torch import seeds
+from fp8.torch.dense import make_dense
 from fp8.torch.linear_programs import Shape
 
 _numbers = itertools.count()
@@ -214,7 +216,7 @@ def _differentiate(ctx, backward, dy):
     needs_x, needs_weight, needs_bias, *_ = ctx.needs_input_grad
     # The gradient of a bias comes with that of the weight.
     computes_weight = needs_weight or needs_bias
-    results = list(backward(dy.contiguous(), saved, weight, ctx.has_bias, ctx.unit, needs_x,
+    results = list(backward(make_dense(dy), saved, weight, ctx.has_bias, ctx.unit, needs_x,
                             computes_weight))
     dx = results.pop(0) if needs_x else None
     dw = results.pop(0) if computes_weight else None
@@ -244,4 +246,7 @@ class Linear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy):
+        if torch.is_grad_enabled():
+            raise UnsupportedError("expected a backward without create_graph, since a layer in FP8 "
+                                   "has no second derivative")
         return (*_differentiate(ctx, _backward, dy), None, None)

@@ -10,10 +10,11 @@ import torch
 from torch import nn
 
 import fp8
-from fp8.errors import ArgumentError
+from fp8.errors import ArgumentError, shorten
 from fp8.recipes import get_text
 from fp8.remarks import explain as explain_remarks
 from fp8.torch import linear_ops, speed
+from fp8.torch.dense import check_tensor, is_plain, make_dense
 from fp8.torch.linear_programs import ELEMENTS, Programs
 
 _numbers = itertools.count()
@@ -108,6 +109,7 @@ class Linear(nn.Linear):
         recipe = self.recipe if self.recipe is not None else autocast.current
         if recipe is None:
             return super().forward(x)
+        check_tensor(x, "x")
         weight, bias = self.weight, self.bias
         if x.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(x.device.type):
             dtype = torch.get_autocast_dtype(x.device.type)
@@ -116,18 +118,18 @@ class Linear(nn.Linear):
         self._check(x, weight, bias)
         if self._only_faster and self._is_slower(x, recipe):
             return nn.functional.linear(x, weight, bias)
-        rows = x.reshape(-1, self.in_features).contiguous()
+        rows = make_dense(x.reshape(-1, self.in_features))
+        weight, bias = make_dense(weight), None if bias is None else make_dense(bias)
         saves = torch.is_grad_enabled() and (weight.requires_grad
                                              or bias is not None and bias.requires_grad)
         if x.numel() == 0:
             # Nothing to compute, and no amax of it.
             y = nn.functional.linear(rows, weight, bias)
-        elif torch.compiler.is_compiling():
-            y = torch.ops.fp8.linear(rows, weight.contiguous(), bias,
+        elif torch.compiler.is_compiling() or not is_plain(rows, weight):
+            y = torch.ops.fp8.linear(rows, weight, bias,
                                      _find_unit(self._number, recipe), saves)[0]
         else:
-            y = linear_ops.Linear.apply(rows, weight.contiguous(), bias, self._get_unit(recipe),
-                                        saves)
+            y = linear_ops.Linear.apply(rows, weight, bias, self._get_unit(recipe), saves)
         return y.reshape(*x.shape[:-1], self.out_features)
 
     def _is_slower(self, x, recipe):
@@ -221,8 +223,20 @@ class Linear(nn.Linear):
         for key, value in own.items():
             recipe = key[len(prefix) + len(_STATE) + 1:] or self.recipe
             if recipe is not None:
-                self._get_unit(recipe).set_saved(value.cpu().numpy().tobytes())
+                self._get_unit(recipe).set_saved(_read_saved(key, value))
         state_dict.update(own)
+
+
+def _read_saved(key, value):
+    """The bytes that an entry of a state_dict holds."""
+    is_bytes = (isinstance(value, torch.Tensor) and value.dtype == torch.uint8
+                and value.layout == torch.strided and value.device.type != "meta")
+    if not is_bytes:
+        got = f"{value.dtype} on {value.device}" if isinstance(value, torch.Tensor) else (
+            type(value).__name__)
+        raise ArgumentError(f"expected '{shorten(key)}' of a state_dict to be bytes as uint8, but "
+                            f"got {got}")
+    return value.cpu().numpy().tobytes()
 
 
 @torch.compiler.assume_constant_result

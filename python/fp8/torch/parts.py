@@ -5,6 +5,7 @@ import torch
 import fp8
 from fp8 import imports
 from fp8.torch import graphs, importer, seeds
+from fp8.torch.dense import make_dense
 
 
 class _Weights:
@@ -65,7 +66,7 @@ class Part:
             self._weights = _Weights(quantize, ports, self._function.arguments)
 
     def __call__(self, *arguments):
-        arguments = [value.contiguous() if isinstance(value, torch.Tensor) else value
+        arguments = [make_dense(value) if isinstance(value, torch.Tensor) else value
                      for value in arguments]
         with torch.no_grad():
             if self._weights:

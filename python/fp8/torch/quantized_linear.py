@@ -5,6 +5,7 @@ from torch import nn
 
 from fp8.errors import ArgumentError
 from fp8.torch import schemes
+from fp8.torch.dense import check_tensor, is_plain, make_dense
 
 
 class QuantizedLinear(nn.Module):
@@ -32,7 +33,7 @@ class QuantizedLinear(nn.Module):
             if tuple(tensor.shape) != shape or tensor.dtype != dtype:
                 raise ArgumentError(f"expected '{name}' to be {dtype} of {shape}, but got "
                                     f"{tensor.dtype} of {tuple(tensor.shape)}")
-            self.register_parameter(name, nn.Parameter(tensor.contiguous(), requires_grad=False))
+            self.register_parameter(name, nn.Parameter(make_dense(tensor), requires_grad=False))
         self.register_parameter("bias", None if bias is None else nn.Parameter(
             bias.detach(), requires_grad=False))
 
@@ -46,12 +47,13 @@ class QuantizedLinear(nn.Module):
         return [value for name, value in self._parameters.items() if name != "bias"]
 
     def forward(self, input):
+        check_tensor(input, "activations")
         if torch.is_grad_enabled() and input.requires_grad:
             raise ArgumentError("expected activations that require no gradient in a layer for "
                                 "inference; torch.no_grad() and torch.inference_mode() see to it")
-        if torch.is_autocast_enabled(input.device.type):
+        if input.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(input.device.type):
             input = input.to(torch.get_autocast_dtype(input.device.type))
-        run = _linear if torch.compiler.is_compiling() else compute
+        run = _linear if torch.compiler.is_compiling() or not is_plain(input) else compute
         return run(input, self.get_tensors(), self.bias, self._scheme)
 
     def _apply(self, fn, recurse=True):
@@ -83,8 +85,8 @@ def compute(x, tensors, bias, scheme):
         scheme, n, k, schemes.ELEMENTS[x.dtype], None if bias is None else
         schemes.ELEMENTS[bias.dtype], "auto" if codes.is_cuda else "cpu")
     rows = x if x.ndim == 2 else x.reshape(-1, k)
-    y = function(rows.contiguous(), codes, scale if scale.ndim == 2 else scale.view(1, 1),
-                 *(value.view(1, 1) for value in others), *(() if bias is None else (bias,)))
+    y = function(make_dense(rows), codes, scale if scale.ndim == 2 else scale.view(1, 1),
+                 *(value.view(1, 1) for value in others), *(() if bias is None else (make_dense(bias),)))
     return y if x.ndim == 2 else y.reshape(*x.shape[:-1], n)
 
 

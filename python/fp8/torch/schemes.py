@@ -15,6 +15,7 @@ import fp8
 from fp8 import casts, recipes
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.formats import E2M1, E4M3, E8M0, F32
+from fp8.torch.dense import make_dense
 
 # By the names that safetensors files have for them, and the elements of programs.
 ELEMENTS = {torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16"}
@@ -149,7 +150,7 @@ def make_scheme(recipe, is_calibrated):
 def quantize_weight(weight, scheme):
     """The stored tensors of a weight of N x K, where it is."""
     options = {"amax_epsilon" if key == "epsilon" else key: value for key, value in scheme.rule}
-    quantized = fp8.quantize(weight.detach().contiguous(), scheme.codes.name, scheme.weight_block,
+    quantized = fp8.quantize(make_dense(weight.detach()), scheme.codes.name, scheme.weight_block,
                              scheme.scale, **options)
     scale = quantized.scale_inv
     if scheme.scale == "e4m3":

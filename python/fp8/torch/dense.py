@@ -1,0 +1,31 @@
+"""Tensors as programs take them."""
+
+import torch
+
+from fp8.errors import ArgumentError
+
+
+def make_dense(tensor):
+    """A tensor in row-major order whose memory has its values: not negated ones, as that of
+    torch.imag of a conjugate has."""
+    return tensor.resolve_neg().contiguous()
+
+
+def check_tensor(tensor, what):
+    """Raises ArgumentError for what no layer takes; errors call it `what`."""
+    if not isinstance(tensor, torch.Tensor):
+        raise ArgumentError(f"expected {what} to be a tensor, but got {type(tensor).__name__}")
+    if tensor.is_nested or tensor.layout is not torch.strided:
+        got = "nested" if tensor.is_nested else tensor.layout
+        raise ArgumentError(f"expected {what} to be a dense tensor, but got a {got} one")
+    if not torch.compiler.is_compiling() and (
+            torch._C._functorch.is_functorch_wrapped_tensor(tensor)):
+        raise ArgumentError(f"expected {what} to be a tensor, but got one within a transform of "
+                            f"torch.func, such as vmap or grad, which a layer in FP8 is not for")
+
+
+def is_plain(*tensors):
+    """Whether tensors have memory that can be computed on: fake ones and those of meta have a
+    shape and no more, which custom operations know what to do with."""
+    return all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.device.type != "meta"
+               for tensor in tensors)
