@@ -8,6 +8,7 @@
 
 #include "Messages.h"
 
+#include "fp8/Support/Shorten.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -45,8 +46,8 @@ DiagnosticCollector::DiagnosticCollector(llvm::SourceMgr &sources,
 }
 
 void DiagnosticCollector::add(Diagnostic &diagnostic) {
-  Entry entry = {
-      getSeverity(diagnostic.getSeverity()), 0, 0, "", diagnostic.str(), ""};
+  Entry entry = {getSeverity(diagnostic.getSeverity()), 0, 0, "",
+                 shortenWords(diagnostic.str()),        ""};
   diagnostic.getLocation()->walk([&](Location location) {
     auto place = dyn_cast<FileLineColLoc>(location);
     if (!place)
@@ -59,7 +60,7 @@ void DiagnosticCollector::add(Diagnostic &diagnostic) {
   text.clear();
   emitDiagnostic(diagnostic.getLocation(), entry.message,
                  diagnostic.getSeverity());
-  entry.text = text;
+  entry.text = shortenLines(text);
   entries.push_back(std::move(entry));
 }
 

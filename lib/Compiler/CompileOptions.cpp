@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Compiler/Compile.h"
+#include "fp8/Target/Program/Interface.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -33,6 +34,8 @@ llvm::Error fp8::setOption(CompileOptions &options, StringRef key,
       keys.push_back(option.key);
     return makeUnknownOptionError(key, keys);
   }
+  if (key == "name" && makeIdentifier(value) != value)
+    expected = "an identifier of C";
   return expected.empty() ? llvm::Error::success()
                           : makeOptionValueError(key, expected, value);
 }

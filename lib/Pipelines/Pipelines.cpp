@@ -25,6 +25,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -179,6 +180,16 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
     return emitError() << "expected target to be one of cpu, "
                        << llvm::join(getArchitectureChips(), ", ")
                        << ", but got '" << options.target << "'";
+  // A GPU's passes read it; elsewhere nobody would say that it is not there.
+  if (!options.kernelTable.empty() && !isGPU) {
+    llvm::sys::fs::file_status status;
+    std::error_code error = llvm::sys::fs::status(options.kernelTable, status);
+    if (!error && llvm::sys::fs::is_directory(status))
+      error = std::make_error_code(std::errc::is_a_directory);
+    if (error)
+      return emitError() << "tuning table '" << options.kernelTable
+                         << "': " << error.message();
+  }
   if (options.accumulate != "f32" && options.accumulate != "tensor-core")
     return emitError()
            << "expected accumulate to be f32 or tensor-core, but got '"

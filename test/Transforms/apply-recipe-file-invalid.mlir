@@ -1,6 +1,8 @@
 // RUN: split-file %s %t
 // RUN: not fp8-opt %t/program.mlir --fp8-apply-recipe=recipe-file=%t/absent.json 2>&1 | FileCheck %s --check-prefix=ABSENT
 // RUN: not fp8-opt %t/program.mlir --fp8-apply-recipe=recipe-file=%t/syntax.json 2>&1 | FileCheck %s --check-prefix=SYNTAX
+// RUN: not fp8-opt %t/program.mlir --fp8-apply-recipe=recipe-file=%t/twice.json 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not fp8-opt %t/program.mlir --fp8-apply-recipe=recipe-file=%t/twice-escaped.json 2>&1 | FileCheck %s --check-prefix=ESCAPED
 // RUN: not fp8-opt %t/program.mlir --fp8-apply-recipe=recipe-file=%t/array.json 2>&1 | FileCheck %s --check-prefix=ARRAY
 // RUN: not fp8-opt %t/program.mlir --fp8-apply-recipe=recipe-file=%t/key.json 2>&1 | FileCheck %s --check-prefix=KEY
 // RUN: not fp8-opt %t/program.mlir --fp8-apply-recipe=recipe-file=%t/version.json 2>&1 | FileCheck %s --check-prefix=VERSION
@@ -16,6 +18,8 @@
 
 // ABSENT: error: recipe file '{{.*}}absent.json': No such file or directory
 // SYNTAX: error: recipe file '{{.*}}syntax.json': [2:0, byte=15]: Expected object key
+// TWICE: error: recipe file '{{.*}}twice.json': expected keys to be unique, but got 'recipe' a second time in line 3
+// ESCAPED: error: recipe file '{{.*}}twice-escaped.json': expected keys to be unique, but got 'rules' a second time in line 2
 // ARRAY: error: recipe file '{{.*}}array.json': expected a JSON object
 // KEY: error: recipe file '{{.*}}key.json': unknown key 'rule': expected version, rules, first_layers_high_precision or last_layers_high_precision
 // VERSION: error: recipe file '{{.*}}version.json': expected key 'version' to be 1
@@ -32,6 +36,15 @@
 func.func @f() {
   return
 }
+//--- twice.json
+{"version": 1, "rules": [
+  {"match": "a{,\"recipe\":", "recipe": "current"}, {"match": "b", "recipe": "current",
+   "recipe": "mxfp8"}]}
+
+//--- twice-escaped.json
+{"version": 1, "rules": [],
+ "rul\u0065s": []}
+
 //--- syntax.json
 {"version": 1,
 //--- array.json

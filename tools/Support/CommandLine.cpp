@@ -9,6 +9,7 @@
 #include "CommandLine.h"
 
 #include "fp8/Support/ReportedError.h"
+#include "fp8/Support/Shorten.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm::opt;
@@ -85,7 +86,8 @@ static bool hasNotedError = false;
 
 void mlir::fp8::noteError(llvm::Error error) {
   hasNotedError = true;
-  llvm::errs() << "error: " << llvm::toString(std::move(error)) << '\n';
+  llvm::errs() << "error: " << shortenWords(llvm::toString(std::move(error)))
+               << '\n';
 }
 
 int mlir::fp8::finish(llvm::StringRef tool, llvm::Error error) {
@@ -93,7 +95,8 @@ int mlir::fp8::finish(llvm::StringRef tool, llvm::Error error) {
   llvm::handleAllErrors(
       std::move(error), [](const ReportedError &) {},
       [&](const llvm::ErrorInfoBase &info) {
-        llvm::errs() << tool << ": error: " << info.message() << '\n';
+        llvm::errs() << tool << ": error: " << shortenWords(info.message())
+                     << '\n';
       });
   return failed ? 1 : 0;
 }

@@ -11,6 +11,7 @@
 #include "CommandLine.h"
 
 #include "fp8/Pipelines/Remarks.h"
+#include "fp8/Target/Program/Interface.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -43,6 +44,8 @@ llvm::Expected<bool> fp8::parseCompilerOption(const llvm::opt::Arg &arg,
     expected = option->set(options.pipeline, value);
   else
     return false;
+  if (key == "name" && makeIdentifier(value) != value)
+    expected = "an identifier of C";
   if (!expected.empty())
     return makeValueError(arg, expected);
   return true;
@@ -50,7 +53,8 @@ llvm::Expected<bool> fp8::parseCompilerOption(const llvm::opt::Arg &arg,
 
 SourceProgram::SourceProgram(std::unique_ptr<MLIRContext> owned, Source program)
     : context(std::move(owned)), source(std::move(program)),
-      diagnostics(source.getManager(), context.get()) {}
+      errors(llvm::errs()),
+      diagnostics(source.getManager(), context.get(), errors) {}
 
 llvm::Expected<std::unique_ptr<SourceProgram>>
 SourceProgram::read(const CompilerOptions &options) {

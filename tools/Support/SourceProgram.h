@@ -11,6 +11,7 @@
 
 #include "fp8/Compiler/Compile.h"
 #include "fp8/Compiler/Source.h"
+#include "fp8/Support/Shorten.h"
 #include "mlir/IR/Diagnostics.h"
 
 #include <memory>
@@ -61,6 +62,7 @@ private:
 
   std::unique_ptr<MLIRContext> context;
   Source source;
+  ShortLineStream errors;
   SourceMgrDiagnosticHandler diagnostics;
 };
 

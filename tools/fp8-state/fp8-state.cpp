@@ -10,6 +10,8 @@
 
 #include "FatalErrors.h"
 
+#include "fp8/Support/Shorten.h"
+
 #include "llvm/Support/InitLLVM.h"
 
 using namespace mlir::fp8;
@@ -43,7 +45,7 @@ int main(int argc, char **argv) {
   auto status = options ? run(*options) : options.takeError();
   if (status)
     return *status;
-  llvm::errs() << "fp8-state: error: " << llvm::toString(status.takeError())
-               << '\n';
+  llvm::errs() << "fp8-state: error: "
+               << shortenWords(llvm::toString(status.takeError())) << '\n';
   return 2;
 }

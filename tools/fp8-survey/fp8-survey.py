@@ -27,6 +27,8 @@ OUTCOMES = ["ok", "error", "crash", "timeout", "memory"]
 FAULTS = OUTCOMES[2:]
 
 SEPARATOR = re.compile(r"^[ \t]*// -----.*\n?", re.MULTILINE)
+# What the system can be told.
+MOST_SECONDS, MOST_MIB = 10 ** 6, 2 ** 40
 # What fp8-opt's standard error begins with after a crash, in front of what matters.
 STACK_DUMP = re.compile(r"PLEASE submit a bug report|Stack dump:|^ *#\d|^\d+\.\s")
 OUT_OF_MEMORY = re.compile(r"out of memory|bad_alloc|[Cc]annot allocate memory")
@@ -64,11 +66,40 @@ def parse_arguments():
     options.arguments = arguments
     if options.jobs < 1 or options.time_limit <= 0 or options.memory_limit < 0:
         parser.error("expected -j and --time-limit above 0 and --memory-limit of at least 0")
+    if not options.time_limit < MOST_SECONDS or options.memory_limit > MOST_MIB:
+        parser.error(f"expected --time-limit below {MOST_SECONDS} and --memory-limit up to {MOST_MIB}")
     if not os.access(options.fp8_opt, os.X_OK) or options.fp8_opt.is_dir():
         parser.error(f"expected a program as --fp8-opt, but got '{options.fp8_opt}'")
     if not options.directory.exists():
         parser.error(f"'{options.directory}': no such file or directory")
     return options
+
+
+def check_recipes(options, recipes, scratch):
+    """Ends with an error for a recipe, a target or a phase that fp8-opt does not know: with any
+    of these no program says anything."""
+    empty = scratch / "empty.mlir"
+    empty.write_text("module {}\n")
+    for recipe in recipes:
+        command = [options.fp8_opt, empty, "-o", os.devnull,
+                   f"--fp8-pipeline=recipe={recipe} target={options.target} to={options.to}",
+                   f"--fp8-remarks=json:{scratch / 'empty.json'}"]
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, timeout=options.time_limit)
+        except subprocess.TimeoutExpired:
+            continue  # The runs say so of each program.
+        except OSError as error:
+            fail(f"'{options.fp8_opt}': {error.strerror}")
+        outcome, message = classify(done.returncode, done.stderr.decode(errors="replace"))
+        if outcome == "error":
+            fail(message)
+
+
+def fail(message):
+    """Ends with one error of at most a line's length."""
+    message = message.encode(errors="replace").decode()
+    sys.exit(f"fp8-survey: error: {message if len(message) < 2000 else message[:2000] + ' ...'}")
 
 
 # ---- One run ----
@@ -301,15 +332,22 @@ def main():
         programs = find_programs(options.directory, scratch)
         if not programs:
             sys.exit(f"fp8-survey: error: expected .mlir files in '{options.directory}', but found none")
+        check_recipes(options, recipes, scratch)
         entries = run_all(options, programs, recipes, scratch)
     summary = summarize(entries, recipes)
     text = json.dumps({"version": 1, **summary, "runs": entries}, indent=2) + "\n"
-    if str(options.json) == "-":
-        sys.stdout.write(text)
-    else:
-        print_summary(summary, programs)
-        if options.json:
-            write(options.json, text)
+    try:
+        if str(options.json) == "-":
+            sys.stdout.write(text)
+        else:
+            print_summary(summary, programs)
+        sys.stdout.flush()
+    except OSError as error:
+        # What is left in the buffer would be tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        fail(f"cannot write the output: {error.strerror}")
+    if options.json and str(options.json) != "-":
+        write(options.json, text)
     sys.exit(any(entry["outcome"] in FAULTS for entry in entries))
 
 

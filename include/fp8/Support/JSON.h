@@ -14,7 +14,8 @@
 
 namespace mlir::fp8 {
 
-/// As llvm::json::parse, but deep nesting is an error: LLVM's parser recurses.
+/// As llvm::json::parse, but deep nesting is an error, as LLVM's parser
+/// recurses, and so is a key that an object has twice.
 llvm::Expected<llvm::json::Value> parseJSON(StringRef text);
 
 } // namespace mlir::fp8

@@ -16,6 +16,10 @@
 // RUN: not fp8-compile %s --target=sm_90a --emit=ptx --kernel-cache=off 2>&1 | FileCheck %s --check-prefix=CACHE
 // RUN: not fp8-compile %s --emit=mlir --compile-to=nowhere 2>&1 | FileCheck %s --check-prefix=PHASE
 // RUN: not fp8-compile %s -o %t.h 2>&1 | FileCheck %s --check-prefix=SAME
+// RUN: not fp8-compile %s --name=a/b -o %t.so 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not fp8-compile %s --name=int -o %t.so 2>&1 | FileCheck %s --check-prefix=KEYWORD
+// RUN: not fp8-compile %s --kernel-table=%t.absent.json -o %t.so 2>&1 | FileCheck %s --check-prefix=TABLE
+// RUN: not fp8-compile %s --kernel-table=%S -o %t.so 2>&1 | FileCheck %s --check-prefix=DIRECTORY
 
 // HELP: USAGE: fp8-compile FILE.mlir -o FILE [options]
 // NOFILE: {{^}}fp8-compile: error: expected one input file, but got 0; see --help{{$}}
@@ -26,6 +30,10 @@
 // MISSPELT: {{^}}fp8-compile: error: unknown option '--emits=so'; did you mean '--emit=so'?
 // EMIT: {{^}}fp8-compile: error: expected so, obj, llvm, ptx, cubin or mlir after '--emit=', but got 'asm'
 // CPU: {{^}}fp8-compile: error: expected --target=sm_90a or sm_100a with --emit=ptx or cubin
+// NAME: {{^}}fp8-compile: error: expected an identifier of C after '--name=', but got 'a/b'
+// KEYWORD: {{^}}fp8-compile: error: expected an identifier of C after '--name=', but got 'int'
+// TABLE: error: tuning table '{{.*}}.absent.json': No such file or directory
+// DIRECTORY: error: tuning table '{{.*}}fp8-compile': Is a directory
 // PROCESSOR: {{^}}fp8-compile: error: expected native or a processor that LLVM knows, such as x86-64-v3, but got 'abacus'
 // TARGET: error: expected target to be one of cpu, sm_90a, sm_100a, but got 'abacus'
 // ARCH: error: expected target to be one of cpu, sm_90a, sm_100a, but got 'sm_80'
