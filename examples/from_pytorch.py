@@ -1,23 +1,27 @@
 """Takes a PyTorch module to linalg, as fp8-run and fp8-compile read it.
 
 usage: from_pytorch.py MODEL.py:NAME -o OUT.mlir [--name FUNCTION] [--gradient ARGUMENT]...
+                       [--no-check]
 
 NAME is a function that returns a torch.nn.Module and a tuple of example arguments,
 and maybe `dynamic_shapes`, as torch.export.export takes them. OUT.mlir gets a
 function whose arguments are the parameters, buffers and constants of the module,
 by their names there, and then the module's own; OUT.safetensors gets the values of
 the first. A buffer that the module writes is one more result, before its own.
+Unless --no-check is given, the program is run on the example's arguments and has to
+compute what the module does.
 
 Needs torch==2.15.0 and torch-mlir==20261001.
 """
 
+import copy
 import operator
 import re
 
 import ml_dtypes
 import torch
 import torch.utils._pytree as pytree
-from fp8 import imports
+from fp8 import import_check, imports
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch_mlir import fx, ir
 from torch_mlir.dialects import torch as torch_dialect
@@ -54,10 +58,55 @@ class LayerLocations(ContextCache):
         return ir.Location.name(self.layers.get(node, ""), operation, context=self._c)
 
 
+def pad(x, amounts, *others):
+    """Negative amounts as slices behind a pad of the others: torch-mlir folds away one whose
+    amounts add up to nothing."""
+    negative = [isinstance(amount, int) and amount < 0 for amount in amounts]
+    if not any(negative):
+        return NotImplemented
+    rest = [0 if cut else amount for cut, amount in zip(negative, amounts)]
+    if any(rest):
+        x = torch.ops.aten.pad.default(x, rest, *others)
+    for place, cut in enumerate(negative):
+        if cut:
+            dim, is_end = x.ndim - 1 - place // 2, place % 2
+            size = x.shape[dim] + amounts[place]
+            x = x.narrow(dim, 0 if is_end else -amounts[place], size)
+    return x
+
+
+def pad_constant(x, amounts, value=0):
+    return pad(x, amounts, "constant", value)
+
+
+# What torch-mlir, or torch's own decomposition of it, does not take as it is.
+DECOMPOSITIONS = {torch.ops.aten.linear.default: linear, torch.ops.aten.pad.default: pad,
+                  torch.ops.aten.constant_pad_nd.default: pad_constant}
+
+
+def check_pads(program):
+    """Raises UnsupportedProgram for a pad that torch-mlir gets wrong."""
+    for node in program.graph.nodes:
+        if "pad" not in str(node.target) or node.op != "call_function":
+            continue
+        amounts = next((argument for argument in node.args if isinstance(argument, list)), [])
+        if any(isinstance(amount, int) and amount < 0 for amount in amounts):
+            raise imports.UnsupportedProgram(
+                f"expected a pad by amounts of at least 0, but got {amounts} in '{node.name}'; a "
+                f"slice cuts off what a negative one does")
+
+
+# Types that NumPy has from ml_dtypes, by one of PyTorch of the same size that both have.
+EXTENSIONS = {torch.bfloat16: (torch.int16, ml_dtypes.bfloat16),
+              torch.float8_e4m3fn: (torch.uint8, ml_dtypes.float8_e4m3fn),
+              torch.float8_e5m2: (torch.uint8, ml_dtypes.float8_e5m2)}
+
+
 def to_numpy(tensor):
-    tensor = tensor.detach().cpu().contiguous()
-    if tensor.dtype == torch.bfloat16:
-        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    tensor = tensor.detach().cpu().resolve_neg().contiguous()
+    if tensor.dtype in EXTENSIONS:
+        same, extension = EXTENSIONS[tensor.dtype]
+        return tensor.view(same).numpy().view(extension)
     return tensor.numpy()
 
 
@@ -135,8 +184,8 @@ def convert(module, arguments, dynamic_shapes=None, name="main", gradients=()):
     Raises UnsupportedProgram, and what torch.export and torch-mlir raise.
     """
     program = torch.export.export(module, tuple(arguments), dynamic_shapes=dynamic_shapes)
-    program = program.run_decompositions(
-        {**get_decomposition_table(), torch.ops.aten.linear.default: linear})
+    program = program.run_decompositions({**get_decomposition_table(), **DECOMPOSITIONS})
+    check_pads(program)
     parameters = {name: to_numpy(value) for name, value in get_bound_tensors(program).items()}
     layers = find_layers(program)
     argument_ports, result_ports = make_ports(program)
@@ -159,6 +208,47 @@ def convert(module, arguments, dynamic_shapes=None, name="main", gradients=()):
         return str(lowered), parameters
 
 
+def run(module, arguments):
+    """What a module returns, leaf by leaf, and its buffers and arguments after that; the module
+    stays as it is."""
+    module = copy.deepcopy(module)
+    arguments = pytree.tree_map_only(torch.Tensor, torch.clone, tuple(arguments))
+    results = pytree.tree_leaves(module(*arguments))
+    return results, dict(module.named_buffers(remove_duplicate=False)), pytree.tree_leaves(arguments)
+
+
+def compute(module, arguments, dynamic_shapes=None):
+    """A module's arguments, and what it makes of them, by the names in its program."""
+    program = torch.export.export(module, tuple(arguments), dynamic_shapes=dynamic_shapes)
+    program = program.run_decompositions({})
+    inputs = [spec.arg for spec in program.graph_signature.input_specs
+              if spec.kind == InputKind.USER_INPUT]
+    names = [arg.name for arg in inputs]
+    leaves = pytree.tree_leaves(tuple(arguments))
+    taken = {arg.name: to_numpy(leaf) for arg, leaf in zip(inputs, leaves)
+             if isinstance(arg, TensorArgument)}
+
+    def collect():
+        results, buffers, written = run(module, arguments)
+        results, keys, expected = iter(results), iter(get_result_names(program)), {}
+        for number, spec in enumerate(program.graph_signature.output_specs):
+            if spec.kind == OutputKind.BUFFER_MUTATION:
+                expected[spec.target] = to_numpy(buffers[spec.target])
+            elif spec.kind == OutputKind.USER_INPUT_MUTATION:
+                expected[spec.target] = to_numpy(written[names.index(spec.target)])
+            else:
+                result = next(results)
+                if not isinstance(result, torch.Tensor):
+                    raise import_check.Unchecked(f"it returns a {type(result).__name__}")
+                expected[next(keys) or f"result{number}"] = to_numpy(result)
+        return expected
+
+    expected, again = collect(), collect()
+    if any(value.tobytes() != again[key].tobytes() for key, value in expected.items()):
+        raise import_check.Unchecked("results of the module differ from call to call")
+    return taken, expected
+
+
 if __name__ == "__main__":
     with torch.no_grad():
-        imports.run_importer(convert, "PyTorch")
+        imports.run_importer(convert, "PyTorch", compute)

@@ -8,6 +8,7 @@ functions here take the `ir` module of one.
 import argparse
 import importlib.util
 import os
+import sys
 from collections import Counter, namedtuple
 from pathlib import Path
 
@@ -143,9 +144,11 @@ def load_object(spec):
     return getattr(module, name)
 
 
-def run_importer(convert, framework):
+def run_importer(convert, framework, compute=None):
     """The command line of an importer: `convert` takes what MODEL.py:NAME returns, `name`
-    and `gradients`, and returns a program and its parameters."""
+    and `gradients`, and returns a program and its parameters; `compute`, if there is one, takes
+    the same without these two, and returns the arguments beside parameters and the framework's
+    results, both as arrays by the names that the program has for them."""
     parser = argparse.ArgumentParser(
         description=f"Takes a program of {framework} to linalg, as fp8-run reads it")
     parser.add_argument("model", metavar="MODEL.py:NAME", type=load_object,
@@ -155,9 +158,25 @@ def run_importer(convert, framework):
     parser.add_argument("--name", default="main", help="of the program's function (main)")
     parser.add_argument("--gradient", dest="gradients", action="append", default=[],
                         metavar="ARGUMENT", help="mark an argument fp8.grad")
+    if compute is not None:
+        parser.add_argument("--check", action=argparse.BooleanOptionalAction, default=True,
+                            help=f"run the program on the example's arguments and compare it with "
+                                 f"{framework} (yes)")
     options = parser.parse_args()
     try:
-        save(options.output, *convert(*options.model(), name=options.name,
-                                      gradients=options.gradients))
-    except UnsupportedProgram as error:
+        model = options.model()
+        text, parameters = convert(*model, name=options.name, gradients=options.gradients)
+        if compute is not None and options.check:
+            _check(parser.prog, text, options.name, parameters, lambda: compute(*model))
+        save(options.output, text, parameters)
+    except (UnsupportedProgram, OSError) as error:
         parser.exit(1, f"{parser.prog}: error: {error}\n")
+
+
+def _check(tool, text, name, parameters, compute):
+    from fp8 import import_check
+    try:
+        arguments, expected = compute()
+        import_check.check(text, name, {**parameters, **arguments}, expected)
+    except import_check.Unchecked as error:
+        print(f"{tool}: warning: the program was not compared: {error}", file=sys.stderr)

@@ -38,6 +38,47 @@ class Dynamic(nn.Module):
         return self.project(x)
 
 
+class Shift(nn.Module):
+    """The token shift of RWKV, and pads of other kinds with a negative amount."""
+
+    def forward(self, x):
+        pad = nn.functional.pad
+        return {"shift": x - pad(x, (0, 0, 1, -1)), "cut": pad(x, (-2, -1), value=3.0),
+                "both": pad(x, (2, -3, -1, 2), value=-1.0),
+                "reflect": pad(x, (3, -2), mode="reflect"),
+                "replicate": pad(x, (-1, 4), mode="replicate"),
+                "positive": pad(x, (1, 2))}
+
+
+class Noise(nn.Module):
+    def forward(self, x):
+        return x + torch.rand_like(x)
+
+
+class Wide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project = nn.Linear(16, 16)
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x, scale, mask):
+        self.steps += 1
+        return self.project(x) * scale, torch.where(mask, x, -x), x.argmax(1)
+
+
+def shift():
+    return Shift(), (torch.arange(96.0).reshape(2, 6, 8),)
+
+
+def noise():
+    return Noise(), (torch.ones(4, 16),)
+
+
+def wide():
+    x = torch.randn(4, 16, generator=torch.Generator().manual_seed(1))
+    return Wide(), (x, 0.5, x > 0)
+
+
 def cache():
     return Cache(), (torch.zeros(1, 16),)
 
