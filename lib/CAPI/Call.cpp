@@ -11,6 +11,7 @@
 #include "fp8/Runtime/Memory.h"
 #include "fp8/Support/Runtime.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -101,6 +102,18 @@ llvm::Error Call::checkType(const NamedPort &named, const fp8c_tensor *tensor) {
   if (rank != 0 && !tensor->sizes)
     return makeArgumentError("expected " + named.describe() +
                              " to have sizes, but got null");
+  // Other sizes than those that are known are refused by the runtime.
+  ArrayRef<int64_t> sizes(tensor->sizes, rank), known(port.sizes, rank);
+  bool mayBeCalled = llvm::all_of(llvm::zip_equal(sizes, known), [](auto pair) {
+    auto [size, expected] = pair;
+    return expected < 0 ? size != 0 : size == expected;
+  });
+  int64_t bytes = port.width;
+  if (mayBeCalled && llvm::any_of(sizes, [&](int64_t size) {
+        return llvm::MulOverflow(bytes, size, bytes);
+      }))
+    return makeArgumentError("expected " + named.describe() +
+                             " to have less than 2^63 bytes, but got more");
   // Tensors without elements have none, which the runtime sees.
   if (port.rank < 0 && !tensor->data)
     return makeArgumentError("expected " + named.describe() +

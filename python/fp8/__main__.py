@@ -10,7 +10,6 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
-import safetensors
 
 import fp8
 from fp8 import files, report, report_page
@@ -100,7 +99,7 @@ def load(path):
         return fp8.tensors.load(path)
     except OSError as error:
         raise fp8.FileError(f"{path}: {error.strerror}") from error
-    except (safetensors.SafetensorError, KeyError) as error:
+    except ValueError as error:
         raise fp8.FileError(f"{path}: {error}") from error
 
 

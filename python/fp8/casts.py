@@ -2,11 +2,12 @@
 scales are those of every other program, bit by bit."""
 
 import functools
+import re
 from collections import namedtuple
 
 from fp8 import _core
 from fp8.compiler import compile
-from fp8.errors import ArgumentError
+from fp8.errors import ArgumentError, shorten
 from fp8.formats import E2M1, E4M3, E5M2, E8M0, F32, FORMATS
 from fp8.recipes import Format
 
@@ -19,21 +20,27 @@ _CODES = {f.name: f for f in (E4M3, E5M2, E2M1)}
 _SOURCES = {FORMATS[name].dtype: name for name in ("bf16", "f16", "f32")}
 
 
+# Of a size of a block.
+_LARGEST = 2 ** 31 - 1
+
+
 def _get(kind, name, known):
     name = name.value if isinstance(name, Format) else name
-    if name not in known:
-        raise ArgumentError(f"expected the {kind} to be {', '.join(known)}, but got {name!r}")
+    if not isinstance(name, str) or name not in known:
+        raise ArgumentError(f"expected the {kind} to be {', '.join(known)}, but got "
+                            f"{shorten(repr(name))}")
     return name
 
 
 def _get_block(block, rank):
     if block is None:
         return (None,) * rank
-    block = tuple(block)
-    if len(block) != rank or not all(
-            size is None or (isinstance(size, int) and size > 0) for size in block):
-        raise ArgumentError(f"expected a block with {rank} sizes above 0, or None, but got {block}")
-    return block
+    sizes = tuple(block) if isinstance(block, (tuple, list)) else ()
+    if len(sizes) != rank or not all(
+            size is None or (isinstance(size, int) and 0 < size <= _LARGEST) for size in sizes):
+        raise ArgumentError(f"expected a block with {rank} sizes above 0, or None, but got "
+                            f"{shorten(repr(block))}")
+    return sizes
 
 
 def _write_types(rank, element, codes, block, scale):
@@ -109,9 +116,21 @@ def make_rule(scale, options):
             continue
         if key not in known[scale]:
             raise ArgumentError(f"expected no '{key}' for scales in {scale}")
+        if not isinstance(value, (bool, int, float)) and not (
+                isinstance(value, str) and re.fullmatch(r"[\w.+-]+", value)):
+            raise ArgumentError(f"expected '{key}' to be a number or a word, but got "
+                                f"{shorten(repr(value))}")
         rule.append((key, str(value).lower() if isinstance(value, bool) else
                      f"{value:.9e}" if isinstance(value, float) else str(value)))
     return tuple(rule)
+
+
+def _make_number(value):
+    """None for 0, which is no bound."""
+    try:
+        return value and float(value)
+    except (TypeError, ValueError, OverflowError):
+        return value
 
 
 def quantize(x, format="e4m3", block=None, scale="f32", *, pow2=None, amax_epsilon=None,
@@ -145,7 +164,7 @@ def quantize(x, format="e4m3", block=None, scale="f32", *, pow2=None, amax_epsil
         raise ArgumentError(f"expected a last dimension of an even size, of which two codes of "
                             f"e2m1 share a byte, but got {x.shape[-1]}")
     block = _get_block(block, rank)
-    rule = make_rule(scale, {"pow2": pow2, "epsilon": amax_epsilon and float(amax_epsilon),
+    rule = make_rule(scale, {"pow2": pow2, "epsilon": _make_number(amax_epsilon),
                                "style": style, "mode": mode, "nonfinite": nonfinite})
     program = _compile_quantize(rank, _SOURCES[dtype], codes, block, factors, rule,
                                 "auto" if on_gpu else "cpu")
@@ -156,6 +175,8 @@ def quantize(x, format="e4m3", block=None, scale="f32", *, pow2=None, amax_epsil
 
 def dequantize(quantized, dtype="f32"):
     """The values of what quantize returned, an array of `dtype`: "f32", "bf16" or "f16"."""
+    if not isinstance(quantized, Quantized):
+        raise ArgumentError(f"expected what quantize returned, but got {type(quantized).__name__}")
     codes = _CODES[_get("format", quantized.format, _CODES)]
     factors = _SCALES[_get("scale", quantized.scale, _SCALES)]
     element = _get("dtype", dtype, tuple(_SOURCES.values()))

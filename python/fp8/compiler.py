@@ -5,7 +5,7 @@ import sys
 import time
 
 from fp8 import _core, cache as caches, files
-from fp8.errors import ArgumentError, Error, make_diagnostics, make_error
+from fp8.errors import ArgumentError, Error, make_diagnostics, make_error, shorten
 from fp8.program import Program
 from fp8.recipes import get_text
 from fp8.remarks import make_remarks
@@ -49,7 +49,10 @@ def _read(source):
     if isinstance(source, (bytes, bytearray)):
         return bytes(source), "source"
     if isinstance(source, str) and ("\n" in source or "{" in source):
-        return source.encode(), "source"
+        try:
+            return source.encode(), "source"
+        except UnicodeEncodeError as error:
+            raise ArgumentError(f"expected MLIR in UTF-8, but got: {error.reason}") from None
     if not isinstance(source, (str, os.PathLike)):
         raise ArgumentError(f"expected MLIR as text or bytecode, or a path, but got "
                             f"{type(source).__name__}")
@@ -57,7 +60,10 @@ def _read(source):
     try:
         return files.read(path), path
     except OSError as error:
-        raise make_error(_FILE_ERROR, f"{path}: {error.strerror}") from error
+        raise make_error(_FILE_ERROR, f"{shorten(str(path))}: {error.strerror}") from error
+    except ValueError:  # A null character, or half of a surrogate.
+        raise ArgumentError(f"expected the path of a source without null characters, but got "
+                            f"{shorten(repr(path))}") from None
 
 
 def _write_option(value):

@@ -1,7 +1,6 @@
 """Compiled programs."""
 
 import json
-import os
 from collections import namedtuple
 
 from fp8 import _core
@@ -119,7 +118,7 @@ class Program:
         """Writes a shared object for fp8.load, fp8-run and C, and to `header`, if given, a
         header for C. Takes a linker, ld.lld or ld. Raises ArgumentError without one and for a
         program that was loaded, FileError."""
-        self._core.save(os.fspath(path), None if header is None else os.fspath(header))
+        self._core.save(path, header)
 
     def __repr__(self):
         return f"<fp8 program for {self.target}: {', '.join(self.functions)}>"
@@ -129,4 +128,4 @@ def load(path):
     """The program in a shared object that Program.save or fp8-compile wrote; it is code, which
     runs. Raises FileError, MismatchError for another version, UnsupportedError for another
     processor."""
-    return Program(_core.load_program(os.fspath(path)))
+    return Program(_core.load_program(path))

@@ -132,14 +132,14 @@ class State:
         """Writes a .safetensors file, whole or not at all, which fp8-state shows and
         StaticScaling reads. Raises FileError."""
         self._download()
-        self._core.save(os.fspath(path))
+        self._core.save(path)
 
     def load(self, path, strict=False):
         """Takes over what a file has for slots of the same names. Returns a line for each
         difference, which with `strict` is a MismatchError. Raises FileError; MismatchError
         for another recipe, another format of a slot, or no slot of the same name."""
         self._download()
-        return self._core.load(os.fspath(path), strict)
+        return self._core.load(path, strict)
 
     def state_dict(self):
         """The contents of the saved file as NumPy arrays by name, and its metadata as bytes,

@@ -66,8 +66,16 @@ def _read(entry):
 
 def load(path):
     """The tensors of a file by name, each with its own dtype; F4 as ml_dtypes.float4_e2m1fn,
-    which has an element in each byte."""
-    entries = safetensors.deserialize(files.read(path))
+    which has an element in each byte. Raises OSError, and ValueError for what is no such file or
+    has a dtype that programs have not."""
+    try:
+        entries = safetensors.deserialize(files.read(path))
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"expected a .safetensors file, but got: {error}") from error
+    for name, entry in entries:
+        if entry["dtype"] != "F4" and entry["dtype"] not in DTYPES:
+            raise ValueError(f"expected '{name}' of a dtype that programs have, but got "
+                             f"{entry['dtype']}")
     return {name: _read(entry) for name, entry in entries}
 
 
@@ -75,6 +83,10 @@ def save(path, tensors):
     """Writes tensors by name; arrays of any layout. Elements of ml_dtypes.float4_e2m1fn become
     F4, two in each byte of a row, whose size has to be even. The file is replaced whole or not
     at all. Raises ValueError, OSError."""
+    for name, tensor in getattr(tensors, "items", lambda: [("the tensors", tensors)])():
+        if not isinstance(tensor, np.ndarray) or not isinstance(name, str):
+            raise ValueError(f"expected {name!r:.100} to name an array of NumPy, but got "
+                             f"{type(tensor).__name__}")
     header, blobs, end = {}, [], 0
     # Each one aligned, as the largest elements come first.
     for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0])):

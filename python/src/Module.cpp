@@ -75,7 +75,7 @@ NB_MODULE(_core, module) {
   module.def("get_versions", [] {
     return nb::make_tuple(fp8c_get_version(), fp8rt_get_version());
   });
-  module.def("inspect_array", inspectArray, nb::arg("array"));
+  module.def("inspect_array", inspectArray, nb::arg("array").none());
   // While Python is still there: what was left to itself uses this library.
   nb::module_::import_("atexit").attr("register")(
       nb::cpp_function(Job::waitForAbandoned));

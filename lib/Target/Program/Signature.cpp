@@ -136,6 +136,8 @@ FailureOr<Port> mlir::fp8::getPort(StringRef name, Type type) {
   Port port;
   port.name = name.str();
   port.type = type;
+  port.shaped = isa<ShapedType>(type);
+  port.memRef = isa<MemRefType>(type);
   port.dtype = *getDType(getElementTypeOrSelf(type));
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     type = getStoredType(tensor);

@@ -59,6 +59,7 @@ void check_compiling(const char *directory);
 void check_running(void);
 void check_states(const char *directory);
 void check_threads(void);
+void check_hostile(const char *directory);
 void check_saving(const char *directory);
 /// `runs` says whether there is a GPU that computes.
 void check_gpu(void);

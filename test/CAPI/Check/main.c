@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// usage: capi-check cpu|save DIRECTORY, or capi-check gpu|no-driver
+// usage: capi-check cpu|save|hostile DIRECTORY, or capi-check gpu|no-driver
 //
 // Every function of the interface and every error that it names. Files go to
 // the directory.
@@ -127,6 +127,8 @@ int main(int argc, char **argv) {
     check_running();
     check_states(argv[2]);
     check_threads();
+  } else if (strcmp(part, "hostile") == 0 && argc == 3) {
+    check_hostile(argv[2]);
   } else if (strcmp(part, "save") == 0 && argc == 3) {
     check_saving(argv[2]);
   } else if (strcmp(part, "gpu") == 0) {

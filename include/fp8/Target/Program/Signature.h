@@ -24,14 +24,17 @@ namespace mlir::fp8 {
 /// pipeline leaves nothing of its names and tensors.
 struct Port {
   std::string name;
+  /// For as long as its context is there, which programs outlive.
   Type type;
   fp8rt::DType dtype;
   /// `ShapedType::kDynamic` for `?`; empty for a scalar. In bytes where two
   /// codes share one.
   SmallVector<int64_t> shape;
+  /// Of the type.
+  bool shaped = false, memRef = false;
 
-  bool isShaped() const { return isa<ShapedType>(type); }
-  bool isMemRef() const { return isa<MemRefType>(type); }
+  bool isShaped() const { return shaped; }
+  bool isMemRef() const { return memRef; }
   Type getElementType() const { return getElementTypeOrSelf(type); }
 };
 
