@@ -14,6 +14,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_LAUNCHKERNELSPASS
@@ -22,6 +23,36 @@ namespace mlir::fp8 {
 
 using namespace mlir;
 using namespace mlir::fp8;
+
+/// Whether `op` or something in it waits for its turn to be launched.
+static bool hasKernel(Operation *op) {
+  return op
+      ->walk([](Operation *nested) {
+        return nested->hasAttr(kKernelAttrName) ? WalkResult::interrupt()
+                                                : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Erases `op`, and then what nobody uses any more of that which made its
+/// operands, other than kernels. Each operation is looked at once for each of
+/// its uses, however many paths lead to it.
+static void eraseWithDeadOperands(Operation *op) {
+  llvm::SmallSetVector<Operation *, 8> worklist;
+  auto erase = [&](Operation *dead) {
+    SmallVector<Value> operands(dead->getOperands());
+    dead->erase();
+    for (Value operand : operands)
+      if (Operation *definition = operand.getDefiningOp())
+        worklist.insert(definition);
+  };
+  erase(op);
+  while (!worklist.empty()) {
+    Operation *candidate = worklist.pop_back_val();
+    if (isOpTriviallyDead(candidate) && !hasKernel(candidate))
+      erase(candidate);
+  }
+}
 
 static FailureOr<LaunchOp> launch(OpBuilder &builder, KernelOpInterface op,
                                   SymbolRefAttr symbol,
@@ -209,21 +240,8 @@ static LogicalResult launch(KernelOpInterface op,
   if (failed(results))
     return failure();
   op->replaceAllUsesWith(*results);
-  op.erase();
+  eraseWithDeadOperands(op);
   return success();
-}
-
-/// Erases what nobody uses of that which uses `op`, other than kernels.
-static void eraseDeadUsers(Operation *op) {
-  SetVector<Operation *> users(op->user_begin(), op->user_end());
-  for (Operation *user : users) {
-    // It has its own turn, which may come later: blocks are in any order.
-    if (user->hasAttr(kKernelAttrName))
-      continue;
-    eraseDeadUsers(user);
-    if (isOpTriviallyDead(user))
-      user->erase();
-  }
 }
 
 namespace {
@@ -235,6 +253,11 @@ struct LaunchKernelsPass : fp8::impl::LaunchKernelsPassBase<LaunchKernelsPass> {
     registerKernelDialects(registry);
   }
   void runOnOperation() override {
+    // A kernel whose results only dead operations use is dead itself.
+    getOperation().walk([](Operation *op) {
+      if (isOpTriviallyDead(op) && !hasKernel(op))
+        eraseWithDeadOperands(op);
+    });
     SmallVector<KernelOpInterface> ops;
     getOperation().walk([&](KernelOpInterface op) {
       if (op->hasAttr(kKernelAttrName))
@@ -245,9 +268,8 @@ struct LaunchKernelsPass : fp8::impl::LaunchKernelsPassBase<LaunchKernelsPass> {
     // that.
     SymbolTableCollection symbols;
     for (KernelOpInterface op : llvm::reverse(ops)) {
-      eraseDeadUsers(op);
       if (isOpTriviallyDead(op))
-        op->erase();
+        eraseWithDeadOperands(op);
       else if (failed(launch(op, symbols)))
         return signalPassFailure();
     }
