@@ -132,7 +132,7 @@ void fp8::addLLVMPasses(OpPassManager &pm) {
   FinalizeMemRefToLLVMConversionPassOptions memory;
   memory.useAlignedAlloc = true;
   pm.addPass(createFinalizeMemRefToLLVMConversionPass(memory));
-  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createConvertFunctionsPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createReconcileUnrealizedCastsPass());

@@ -90,6 +90,8 @@ void fp8::buildGPUHostPipeline(OpPassManager &pm,
   serialize.cache = options.kernelCache;
   pm.addPass(createSerializeKernelsPass(serialize));
   addMetadataPasses(pm);
+  // Once all that a launch is given is a memref or a number.
+  pm.addPass(createShareLaunchesPass());
   pm.addPass(createConvertGPUToRuntimePass());
   addLLVMPasses(pm);
 }

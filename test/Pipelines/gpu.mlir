@@ -19,10 +19,12 @@
 // CHECK-COUNT-6: _image_data("
 // CHECK-NOT:     _image_data("
 // CHECK-LABEL: llvm.func @linear(
-// CHECK:       llvm.call @fp8rt_context_launch(
+// CHECK:       llvm.call @launch(
 // CHECK:       llvm.call @fp8rt_context_launch_kernel(
 // CHECK-NOT:   llvm.call @{{malloc|aligned_alloc}}
 // CHECK:       llvm.return
+// CHECK:       llvm.func internal @launch(
+// CHECK:       llvm.call @fp8rt_context_launch(
 
 // HOST:     llvm.call @fp8rt_context_launch{{(_kernel)?}}(
 // HOST-NOT: builtin.unrealized_conversion_cast

@@ -261,6 +261,43 @@ def CheckArgumentsPass : Pass<"fp8-check-arguments", "::mlir::ModuleOp"> {
                            "::mlir::memref::MemRefDialect"];
 }
 
+def ShareLaunchesPass : Pass<"fp8-share-launches", "::mlir::ModuleOp"> {
+  let summary = "equal launches as calls of one function";
+  let description = [{
+    Launches of a kernel that differ in nothing but values of the same types
+    become calls of one private function that launches it, with those values as
+    its arguments: what a launch takes is written to memory, field by field,
+    which is most of the host's code. Functions end in a context
+    (`fp8-add-context`). A function all of whose memrefs have static extents and
+    strides takes them as pointers.
+
+    ```mlir
+    fp8_gpu.launch @kernels::@k #launch ins(%a : memref<8xf32>) outs(%b : memref<8xf32>)
+    fp8_gpu.launch @kernels::@k #launch ins(%b : memref<8xf32>) outs(%c : memref<8xf32>)
+    // becomes
+    func.call @launch(%a, %b, %context) : (memref<8xf32>, memref<8xf32>, !llvm.ptr) -> ()
+    func.call @launch(%b, %c, %context) : (memref<8xf32>, memref<8xf32>, !llvm.ptr) -> ()
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+  let statistics = [
+    Statistic<"numShared", "num-shared", "Launches that became calls">];
+}
+
+def ConvertFunctionsPass
+    : Pass<"fp8-convert-functions", "::mlir::ModuleOp"> {
+  let summary = "functions to the LLVM dialect";
+  let description = [{
+    `convert-func-to-llvm`, with nothing in a function's first block but what
+    takes its arguments apart: for each argument, upstream's conversion numbers
+    all operations of that block anew.
+  }];
+  let dependentDialects = ["::mlir::cf::ControlFlowDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+}
+
 def ConvertGPUToRuntimePass
     : Pass<"fp8-convert-gpu-to-runtime", "::mlir::ModuleOp"> {
   let summary = "device memory and launches to calls of the runtime";

@@ -23,8 +23,8 @@ namespace mlir::fp8 {
 using namespace mlir;
 using namespace mlir::fp8;
 
-static void checkMemRef(RuntimeCalls &b, TypedValue<MemRefType> memref,
-                        const Twine &name) {
+static void checkMemRef(RuntimeCalls &b, RuntimeTexts &texts,
+                        TypedValue<MemRefType> memref, const Twine &name) {
   Value count = arith::ConstantIndexOp::create(b, 1);
   for (int64_t dim = 0; dim < memref.getType().getRank(); ++dim)
     count = b.createOrFold<arith::MulIOp>(
@@ -35,16 +35,16 @@ static void checkMemRef(RuntimeCalls &b, TypedValue<MemRefType> memref,
   };
   Value address = LLVM::IntToPtrOp::create(b, b.getPtrType(), toI64(index));
   b.call(runtime::fp8rt_context_check_memory, address, toI64(count),
-         b.text(name));
+         b.text(texts, name));
 }
 
 /// The amaxes stand for all rows.
-static void checkState(RuntimeCalls &b, Value state) {
+static void checkState(RuntimeCalls &b, RuntimeTexts &texts, Value state) {
   using Rows = runtime::Struct<fp8rt_state_rows>;
   Value numSlots = loadField(b, state, Rows::num_slots);
   Value amax = loadField(b, state, Rows::amax);
   b.call(runtime::fp8rt_context_check_memory, amax, numSlots,
-         b.text("the rows of the state"));
+         b.text(texts, "the rows of the state"));
 }
 
 namespace {
@@ -61,6 +61,7 @@ void CheckArgumentsPass::runOnOperation() {
     return signalPassFailure();
   bool hasState = module->hasAttr(kStateAttrName) ||
                   module->hasAttr(kStateManifestAttrName);
+  RuntimeTexts texts(module);
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isExternal() || !function.isPublic())
       continue;
@@ -71,12 +72,12 @@ void CheckArgumentsPass::runOnOperation() {
     for (BlockArgument argument : function.getArguments().drop_back()) {
       if (auto memref = dyn_cast<TypedValue<MemRefType>>(argument))
         checkMemRef(
-            b, memref,
+            b, texts, memref,
             "argument '" +
                 fp8::getArgumentName(function, argument.getArgNumber()) +
                 "' of '" + function.getName() + "'");
       else if (hasState && isa<LLVM::LLVMPointerType>(argument.getType()))
-        checkState(b, argument);
+        checkState(b, texts, argument);
     }
   }
 }

@@ -144,14 +144,18 @@ struct ConvertLoad : ConvertOpToLLVMPattern<memref::LoadOp> {
 //===----------------------------------------------------------------------===//
 
 struct ConvertAssert : ConvertOpToLLVMPattern<cf::AssertOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  ConvertAssert(const LLVMTypeConverter &converter, RuntimeTexts &texts)
+      : ConvertOpToLLVMPattern(converter, /*benefit=*/10), texts(texts) {}
+
   LogicalResult
   matchAndRewrite(cf::AssertOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    RuntimeCalls(rewriter, op).require(adaptor.getArg(), op.getMsg());
+    RuntimeCalls(rewriter, op).require(texts, adaptor.getArg(), op.getMsg());
     rewriter.eraseOp(op);
     return success();
   }
+
+  RuntimeTexts &texts;
 };
 
 struct ConvertLaunchFunc : ConvertOpToLLVMPattern<gpu::LaunchFuncOp> {
@@ -217,13 +221,15 @@ void ConvertGPUToRuntimePass::runOnOperation() {
   if (failed(verifyRuntimeSymbols(module)))
     return signalPassFailure();
   KernelGlobals kernels = KernelGlobals::create(module);
+  RuntimeTexts texts(module);
 
   LLVMTypeConverter converter(context);
   RewritePatternSet patterns(context);
   populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
   // Of upstream's patterns only that of memref.global is wanted.
   patterns.add<ConvertAlloc, ConvertDealloc, ConvertCopy, ConvertGetGlobal,
-               ConvertLoad, ConvertAssert>(converter, /*benefit=*/10);
+               ConvertLoad>(converter, /*benefit=*/10);
+  patterns.add<ConvertAssert>(converter, texts);
   patterns.add<ConvertLaunchFunc>(converter, kernels);
   populateLaunchKernelPatterns(converter, kernels, patterns);
 

@@ -100,6 +100,33 @@ const KernelGlobal *KernelGlobals::lookup(SymbolRefAttr kernel) const {
 }
 
 //===----------------------------------------------------------------------===//
+// Texts
+//===----------------------------------------------------------------------===//
+
+RuntimeTexts::RuntimeTexts(ModuleOp module) : module(module), symbols(module) {
+  for (auto global : module.getOps<LLVM::GlobalOp>())
+    if (global.getName().starts_with(kPrefix))
+      if (auto bytes = dyn_cast_if_present<StringAttr>(global.getValueAttr()))
+        names.try_emplace(bytes, global.getNameAttr());
+}
+
+StringAttr RuntimeTexts::get(OpBuilder &b, Location loc, const Twine &text) {
+  StringAttr &name = names[b.getStringAttr(text + Twine('\0'))];
+  if (name)
+    return name;
+  std::string candidate;
+  do
+    candidate = (kPrefix + Twine(number++)).str();
+  while (symbols.lookup(candidate));
+  name = b.getStringAttr(candidate);
+  OpBuilder::InsertionGuard guard(b);
+  // Declarations are in front, where they are found soon.
+  b.setInsertionPointToEnd(module.getBody());
+  createBytes(b, loc, candidate, text.str() + '\0', /*alignment=*/1);
+  return name;
+}
+
+//===----------------------------------------------------------------------===//
 // Calls
 //===----------------------------------------------------------------------===//
 
@@ -123,8 +150,7 @@ LogicalResult fp8::verifyRuntimeSymbols(ModuleOp module) {
 
 RuntimeCalls::RuntimeCalls(OpBuilder &builder, Operation *op)
     : ImplicitLocOpBuilder(op->getLoc(), builder),
-      function(op->getParentOfType<FunctionOpInterface>()),
-      module(op->getParentOfType<ModuleOp>()) {}
+      function(op->getParentOfType<FunctionOpInterface>()) {}
 
 Value RuntimeCalls::constant(Type type, int64_t value) {
   return LLVM::ConstantOp::create(*this, type, getIntegerAttr(type, value));
@@ -141,26 +167,15 @@ Value RuntimeCalls::allocate(Type type, int64_t alignment, int64_t count) {
                                 alignment);
 }
 
-Value RuntimeCalls::text(const Twine &text) {
-  std::string bytes = text.str() + '\0', name;
-  unsigned number = 0;
-  LLVM::GlobalOp existing;
-  do {
-    name = "fp8_text_" + std::to_string(number++);
-    existing = module.lookupSymbol<LLVM::GlobalOp>(name);
-  } while (existing &&
-           existing.getValueAttr() != StringAttr::get(getContext(), bytes));
-  if (!existing) {
-    OpBuilder::InsertionGuard guard(*this);
-    setInsertionPointToStart(module.getBody());
-    createBytes(*this, getLoc(), name, bytes, /*alignment=*/1);
-  }
-  return LLVM::AddressOfOp::create(*this, getPtrType(), name);
+Value RuntimeCalls::text(RuntimeTexts &texts, const Twine &text) {
+  return LLVM::AddressOfOp::create(*this, getPtrType(),
+                                   texts.get(*this, getLoc(), text));
 }
 
-void RuntimeCalls::require(Value condition, const Twine &message) {
+void RuntimeCalls::require(RuntimeTexts &texts, Value condition,
+                           const Twine &message) {
   Value flag = LLVM::ZExtOp::create(*this, getI32Type(), condition);
-  call(runtime::fp8rt_context_require, flag, text(message));
+  call(runtime::fp8rt_context_require, flag, text(texts, message));
 }
 
 void RuntimeCalls::launch(const KernelGlobal &kernel, ArrayRef<Value> grid,

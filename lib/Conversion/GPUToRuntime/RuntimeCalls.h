@@ -40,6 +40,24 @@ private:
   llvm::DenseMap<Attribute, KernelGlobal> globals;
 };
 
+/// Constants of a module that end in a NUL, one for each text. A symbol is
+/// looked for in all of a module: who makes many texts keeps this.
+class RuntimeTexts {
+public:
+  explicit RuntimeTexts(ModuleOp module);
+
+  /// The name of the constant, which is made if there is none.
+  StringAttr get(OpBuilder &b, Location loc, const Twine &text);
+
+private:
+  static constexpr StringLiteral kPrefix = "fp8_text_";
+
+  ModuleOp module;
+  SymbolTable symbols;
+  DenseMap<StringAttr, StringAttr> names;
+  unsigned number = 0;
+};
+
 /// Fails, with an error, if a symbol has the name of a function that takes a
 /// context and is something else.
 LogicalResult verifyRuntimeSymbols(ModuleOp module);
@@ -73,8 +91,8 @@ public:
                              arguments...);
   }
   /// The address of a constant that ends in a NUL.
-  Value text(const Twine &text);
-  void require(Value condition, const Twine &message);
+  Value text(RuntimeTexts &texts, const Twine &text);
+  void require(RuntimeTexts &texts, Value condition, const Twine &message);
   /// `flags` as in fp8rt_launch_config.
   void launch(const KernelGlobal &kernel, ArrayRef<Value> grid,
               ArrayRef<Value> block, Value dynamicSmem, int32_t flags,
@@ -91,7 +109,6 @@ private:
   BlockArgument getContextArgument() { return function.getArguments().back(); }
 
   FunctionOpInterface function;
-  ModuleOp module;
 };
 
 void populateLaunchKernelPatterns(const LLVMTypeConverter &converter,
