@@ -28,11 +28,15 @@ struct ProtectArgumentsPass
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (!function.isPublic() || function.isExternal())
         continue;
-      for (BlockArgument argument : function.getArguments())
-        if (unsigned index = argument.getArgNumber();
-            isa<TensorType>(argument.getType()) &&
-            !function.getArgAttr(index, name))
-          function.setArgAttr(index, name, BoolAttr::get(&getContext(), false));
+      // Attributes of one argument are a list of all: once for each function.
+      SmallVector<DictionaryAttr> attributes;
+      for (BlockArgument argument : function.getArguments()) {
+        NamedAttrList list(function.getArgAttrDict(argument.getArgNumber()));
+        if (isa<TensorType>(argument.getType()) && !list.get(name))
+          list.set(name, BoolAttr::get(&getContext(), false));
+        attributes.push_back(list.getDictionary(&getContext()));
+      }
+      function.setAllArgAttrs(attributes);
     }
   }
 };
