@@ -63,6 +63,22 @@ struct ExpandSincos : OpRewritePattern<math::SincosOp> {
   }
 };
 
+/// Upstream has no code for the carry of an index.
+struct ExpandIndexCarry : OpRewritePattern<arith::AddUIExtendedOp> {
+  using Base::Base;
+  LogicalResult matchAndRewrite(arith::AddUIExtendedOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getSum().getType().isIndex())
+      return rewriter.notifyMatchFailure(op, "expected an index");
+    Location loc = op.getLoc();
+    Value sum = arith::AddIOp::create(rewriter, loc, op.getLhs(), op.getRhs());
+    Value carry = arith::CmpIOp::create(
+        rewriter, loc, arith::CmpIPredicate::ult, sum, op.getLhs());
+    rewriter.replaceOp(op, {sum, carry});
+    return success();
+  }
+};
+
 /// By the bits of the exponent. 1 over a power that is none is 0, as integers
 /// divide.
 struct ExpandIPowI : OpRewritePattern<math::IPowIOp> {
@@ -125,6 +141,7 @@ struct ExpandIPowI : OpRewritePattern<math::IPowIOp> {
 
 void fp8::populateScalarFunctionsPatterns(RewritePatternSet &patterns) {
   patterns.add<ExpandTest<math::IsInfOp>, ExpandTest<math::IsNormalOp>,
-               ExpandSincos, ExpandIPowI>(patterns.getContext());
+               ExpandSincos, ExpandIPowI, ExpandIndexCarry>(
+      patterns.getContext());
   math::populateExpansionPatterns(patterns, {"clampf"});
 }

@@ -17,7 +17,7 @@ namespace mlir::fp8 {
 
 /// What upstream lowers for no target, or not for all, as arithmetic that every
 /// target has and rounds equally: math.clampf, ipowi, isinf, isnormal and
-/// sincos of scalars.
+/// sincos of scalars, and arith.addui_extended of index.
 void populateScalarFunctionsPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::fp8

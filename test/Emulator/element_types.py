@@ -112,6 +112,10 @@ func.func @main(%x: tensor<64xf32>) -> tensor<8xf32> {
     %e = arith.addf %a, %b : {element}
     %f = arith.addf %c, %d : {element}
     %r = arith.mulf %e, %f : {element}""", 2)
+    yield "integers of f16", elementwise("f16", "i64", """    %c = arith.constant 100.0 : f16
+    %a = math.absf %x0 : f16
+    %b = arith.minnumf %a, %c : f16
+    %r = arith.fptosi %b : f16 to i64""")
     yield "an index of another loop", ("""func.func @main(%x: tensor<6xi64>, %y: tensor<6xi64>) -> tensor<6xindex> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -40,6 +40,14 @@ func.func @sincos(%x: f32) -> (f32, f32) {
   return %0, %1 : f32, f32
 }
 
+// CHECK-LABEL: func.func @carry
+// CHECK: %[[SUM:.*]] = arith.addi %arg0, %arg1 : index
+// CHECK: arith.cmpi ult, %[[SUM]], %arg0 : index
+func.func @carry(%x: index, %y: index) -> (index, i1) {
+  %0, %1 = arith.addui_extended %x, %y : index, i1
+  return %0, %1 : index, i1
+}
+
 // CHECK-LABEL: func.func @ipowi
 // CHECK-COUNT-7: arith.select
 // CHECK-NOT: math.ipowi

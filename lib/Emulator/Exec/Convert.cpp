@@ -256,6 +256,43 @@ static Handler pickRounding(unsigned how) {
   }
 }
 
+/// Of 16 bits: f32 has all of them.
+template <class D, class A, Rounding How>
+struct NarrowToInt {
+  D operator()(uint16_t a) const { return FloatToInt<D, float, How>()(A()(a)); }
+};
+
+template <class D, class A>
+static Handler pickNarrowRounding(unsigned how) {
+  switch (how) {
+  case 0:
+    return mapUnary<NarrowToInt<D, A, Rounding::Nearest>, D, uint16_t>;
+  case 1:
+    return mapUnary<NarrowToInt<D, A, Rounding::Zero>, D, uint16_t>;
+  case 2:
+    return mapUnary<NarrowToInt<D, A, Rounding::Down>, D, uint16_t>;
+  default:
+    return mapUnary<NarrowToInt<D, A, Rounding::Up>, D, uint16_t>;
+  }
+}
+
+template <class A>
+static Handler pickNarrowToInt(Type d, unsigned how) {
+  bool isSigned = d.kind == Type::Signed;
+  switch (d.bits) {
+  case 16:
+    return isSigned ? pickNarrowRounding<int16_t, A>(how)
+                    : pickNarrowRounding<uint16_t, A>(how);
+  case 32:
+    return isSigned ? pickNarrowRounding<int32_t, A>(how)
+                    : pickNarrowRounding<uint32_t, A>(how);
+  case 64:
+    return isSigned ? pickNarrowRounding<int64_t, A>(how)
+                    : pickNarrowRounding<uint64_t, A>(how);
+  }
+  return nullptr;
+}
+
 template <class A>
 static Handler pickFloatToInt(Type d, unsigned how) {
   bool isSigned = d.kind == Type::Signed;
@@ -382,9 +419,12 @@ static void decodeCvt(Decoder &decoder, Modifiers &modifiers, Op &op) {
     decoder.fail("expected registers of the types' sizes");
   bool f32 = a->is(Type::Float, 32), f64 = a->is(Type::Float, 64);
   if (d->isInteger() && toInteger) {
-    op.handler = f32   ? pickFloatToInt<float>(*d, *toInteger)
-                 : f64 ? pickFloatToInt<double>(*d, *toInteger)
-                       : nullptr;
+    op.handler =
+        f32                       ? pickFloatToInt<float>(*d, *toInteger)
+        : f64                     ? pickFloatToInt<double>(*d, *toInteger)
+        : a->is(Type::Float, 16)  ? pickNarrowToInt<HalfToFloat>(*d, *toInteger)
+        : a->is(Type::BFloat, 16) ? pickNarrowToInt<BF16ToFloat>(*d, *toInteger)
+                                  : nullptr;
   } else if (a->isInteger() && nearest) {
     op.handler =
         d->is(Type::Float, 32)   ? pickIntToFloat<IntToFloat, float>(*a)
