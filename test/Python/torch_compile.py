@@ -237,6 +237,18 @@ class Test(unittest.TestCase):
                 ours, theirs = (get_error(g[name].double(), parameter.grad) for g in gradients[::-1])
                 self.assertLess(ours, 2 * theirs + 0.004, (name, rows))
 
+    def test_pads_with_negative_amounts(self):
+        linear = nn.Linear(8, 8)
+
+        def shift(x):
+            y = linear(x - F.pad(x, (0, 0, 1, -1)))
+            return y + F.pad(y, (2, -2), value=1.0) * F.pad(y, (1, -1), mode="reflect")
+
+        torch._dynamo.reset()
+        x = torch.randn(2, 6, 8)
+        y = torch.compile(shift, backend=make_backend(None))(x)
+        torch.testing.assert_close(y, shift(x))
+
     def test_state_dict(self):
         backend, _ = self.run_mlp("delayed", steps=3)
         saved = backend.state_dict()
