@@ -92,6 +92,27 @@ TEST_F(SafetensorsFile, RoundTrips) {
   EXPECT_EQ(std::memcmp(codesBack, codes, sizeof(codes)), 0);
 }
 
+// A search for each of them, or a look at all after each, would take minutes.
+TEST_F(SafetensorsFile, HasManyTensors) {
+  constexpr size_t count = 100000;
+  std::vector<TensorData> tensors;
+  uint8_t value = 7;
+  for (size_t i = 0; i < count; ++i)
+    tensors.push_back({"t" + std::to_string(i), DType::U8, {1}, &value});
+  ASSERT_TRUE(writeSafetensors(path, tensors, {}, error)) << error;
+  std::optional<SafetensorsReader> reader =
+      SafetensorsReader::open(path, error);
+  ASSERT_TRUE(reader) << error;
+  for (size_t i = 0; i < count; ++i) {
+    const TensorInfo *info =
+        reader->getHeader().lookup("t" + std::to_string(i));
+    ASSERT_NE(info, nullptr);
+    ASSERT_EQ(info->name, "t" + std::to_string(i));
+  }
+  EXPECT_EQ(reader->getHeader().lookup("t"), nullptr);
+  EXPECT_EQ(reader->getHeader().lookup("u"), nullptr);
+}
+
 TEST_F(SafetensorsFile, DoesNotDependOnTheOrderOfTensors) {
   const double a = 1;
   const float b = 2, c = 3;
