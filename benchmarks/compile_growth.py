@@ -1,9 +1,9 @@
 """How the time to compile grows with the program, through every phase.
 
-Chains of N matmuls under a recipe and of N elementwise additions, as far as the llvm
-dialect (`fp8-opt`) and to a shared object (`fp8-compile`), and BERT's encoder of N
-layers. The time is what the process uses of its cores, user and system, the best of a
-few; `growth` is the largest ratio of the time for each of N, less that of a process
+Chains of N matmuls under a recipe and of N elementwise additions, BERT's encoder of N
+layers, and the programs of growth_programs.py, for each target, as far as the llvm
+dialect (`fp8-opt`) and to a shared object with PTX (`fp8-compile`). The time is what
+the process uses of its cores, user and system, the best of a few; `growth` is the largest ratio of the time for each of N, less that of a process
 that has nothing to do, to the same of a smaller program. Goals: a growth of 1.3, 400
 matmuls in 6 s, 12 layers of BERT in 8 s. `iree` is iree-compile's time for the same
 program without a recipe, where it is installed.
@@ -12,6 +12,7 @@ usage: compile_growth.py [--build-dir build] [--repeats 3] [--only matmuls,bert]
 """
 
 import argparse
+import itertools
 import os
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 import bert
+import growth_programs
 import measure
 
 GOAL_GROWTH = 1.3
@@ -68,6 +70,13 @@ PROGRAMS = {
     "matmuls": (matmuls, [100, 200, 400, 1000], "current", (400, 6.0)),
     "unequal": (unequal, [25, 50, 100], "current", None),
     "additions": (additions, [1000, 2000, 4000, 8000], "none", None),
+    "depth": (growth_programs.depth, [100, 200, 400], "current", (400, 12.0)),
+    "width": (growth_programs.width, [100, 200, 400], "current", None),
+    "calls": (growth_programs.calls, [100, 200, 400], "current", None),
+    "cycle": (growth_programs.cycle, [100, 200, 400], "current", None),
+    "uses": (growth_programs.uses, [100, 200, 400], "current", None),
+    "fan_out": (growth_programs.fan_out, [100, 200, 400], "none", None),
+    "convolutions": (growth_programs.convolutions, [4, 8, 16], "none", None),
     "bert": (bert.module, [3, 6, 12], "current", (12, 8.0)),
 }
 
@@ -84,10 +93,11 @@ def cpu_seconds(command):
 
 def commands(tools, name, source, recipe, target, directory):
     yield "host", [tools / "fp8-opt", source,
-                   f"--fp8-pipeline=recipe={recipe} target={target} to=host",
+                   f"--fp8-pipeline=recipe={recipe} target={target} to=host kernel-format=ptx",
                    "-o", "/dev/null"]
     yield "program", [tools / "fp8-compile", source, f"--recipe={recipe}", f"--target={target}",
-                      "--kernel-cache=off", f"--name={name}", "-o", f"{directory}/{name}.so"]
+                      "--kernel-cache=off", "--kernel-format=ptx", f"--name={name}",
+                      "-o", f"{directory}/{name}.so"]
 
 
 def main():
@@ -95,11 +105,11 @@ def main():
     parser.add_argument("--build-dir", default="build")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", default=",".join(PROGRAMS))
-    parser.add_argument("--target", default="cpu")
+    parser.add_argument("--targets", default="cpu,sm_90a,sm_100a")
     args = parser.parse_args()
     tools = Path(args.build_dir, "bin")
     iree = shutil.which("iree-compile")
-    rows, table = [], [f"{'program':>10} {'until':>8} {'number':>7} {'time':>9} {'of each':>9}"]
+    rows, table = [], [f"{'target':>8} {'program':>12} {'until':>8} {'number':>7} {'time':>9} {'of each':>9}"]
     with tempfile.TemporaryDirectory() as directory:
         def best(command):
             return min(cpu_seconds(command) for _ in range(args.repeats))
@@ -110,31 +120,32 @@ def main():
             return path
 
         nothing = write("nothing", "func.func @nothing() {\n  return\n}\n")
-        starts = {until: best(command) for until, command in
-                  commands(tools, "nothing", nothing, "none", args.target, directory)}
-        for name in args.only.split(","):
+        starts = {target: {until: best(command) for until, command in
+                           commands(tools, "nothing", nothing, "none", target, directory)}
+                  for target in args.targets.split(",")}
+        for target, name in itertools.product(starts, args.only.split(",")):
             make, numbers, recipe, goal = PROGRAMS[name]
-            each = {until: [] for until in starts}
+            each = {until: [] for until in starts[target]}
             for number in numbers:
                 source = write(name, make(number))
-                for until, command in commands(tools, name, source, recipe, args.target,
+                for until, command in commands(tools, name, source, recipe, target,
                                                directory):
                     seconds = best(command)
-                    each[until].append((seconds - starts[until]) / number)
+                    each[until].append((seconds - starts[target][until]) / number)
                     costs = each[until]
                     growth = max((b / a for i, a in enumerate(costs) for b in costs[i:]))
-                    text = f"{name:>10} {until:>8} {number:>7} {seconds:>8.2f}s " \
+                    text = f"{target:>8} {name:>12} {until:>8} {number:>7} {seconds:>8.2f}s " \
                            f"{1e3 * costs[-1]:>7.2f}ms"
                     if goal and goal[0] == number:
                         text += f"   {'met' if seconds <= goal[1] else 'missed'}, {goal[1]:g} s"
                     if number == numbers[-1]:
                         met = "met" if growth <= GOAL_GROWTH else "missed"
                         text += f"   growth {growth:.2f} {met}"
-                    rows.append({"program": name, "until": until, "number": number,
+                    rows.append({"target": target, "program": name, "until": until, "number": number,
                                  "seconds": seconds, "growth": growth})
                     table.append(text)
                     print(text, flush=True)
-            if iree:
+            if iree and target == "cpu":
                 command = [iree, source, "--iree-hal-target-backends=llvm-cpu",
                            "--iree-llvmcpu-target-cpu=host", "-o", f"{directory}/{name}.vmfb"]
                 try:
@@ -142,9 +153,9 @@ def main():
                 except SystemExit as error:  # IREE has operations of another LLVM.
                     print(error)
                     continue
-                rows.append({"program": name, "until": "iree", "number": numbers[-1],
+                rows.append({"target": target, "program": name, "until": "iree", "number": numbers[-1],
                              "seconds": seconds})
-                table.append(f"{name:>10} {'iree':>8} {numbers[-1]:>7} {seconds:>8.2f}s")
+                table.append(f"{target:>8} {name:>12} {'iree':>8} {numbers[-1]:>7} {seconds:>8.2f}s")
                 print(table[-1], flush=True)
     measure.write("compile_growth", rows, table, repeats=args.repeats, goal_growth=GOAL_GROWTH)
 
