@@ -48,7 +48,7 @@ def idle_arguments(count):
 
 
 def functions(count, last):
-    """Functions that each call the next, until `last`."""
+    """Functions that each call the next, until `last`, which is called under a condition."""
     lines = []
     for i in range(count):
         lines += [f"func.func {'private ' if i else ''}@f{i}(%x: {X}, %w: {W}) -> {X} {{", ZERO,
@@ -56,6 +56,13 @@ def functions(count, last):
         callee = i + 1 if i + 1 < count else last
         if callee is None:
             lines += [f"  return %y : {X}", "}"]
+        elif i + 1 == count:
+            lines += ["  %i = arith.constant 0 : index", f"  %e = tensor.extract %y[%i, %i] : {X}",
+                      "  %n = arith.constant 0.0 : bf16", "  %c = arith.cmpf one, %e, %n : bf16",
+                      f"  %r = scf.if %c -> {X} {{",
+                      f"    %s = func.call @f{callee}(%y, %w) : ({X}, {W}) -> {X}",
+                      f"    scf.yield %s : {X}", "  } else {", f"    scf.yield %y : {X}", "  }",
+                      f"  return %r : {X}", "}"]
         else:
             lines += [f"  %r = func.call @f{callee}(%y, %w) : ({X}, {W}) -> {X}",
                       f"  return %r : {X}", "}"]

@@ -9,6 +9,7 @@
 #include "fp8/Compiler/Compile.h"
 
 #include "EmitKernels.h"
+#include "EndlessCalls.h"
 #include "Tune.h"
 #include "fp8/Compiler/Monitor.h"
 #include "fp8/IR/FP8Dialect.h"
@@ -102,6 +103,8 @@ compileHost(ModuleOp module, const CompileOptions &options, func::FuncOp entry,
     return llvm::createStringError(
         "expected '" + stringifyPhase(Phase::Host) +
         "' as the last phase of a program, but got '" + options.to + "'");
+  if (failed(checkEndlessCalls(module)))
+    return makeReportedError();
   PipelineOptions pipeline = options;
   if (pipeline.functionalState || passesSavedTensors(module)) {
     // What becomes of the functions' arguments and results is their interface.
