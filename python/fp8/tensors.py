@@ -84,7 +84,7 @@ def save(path, tensors):
     F4, two in each byte of a row, whose size has to be even. The file is replaced whole or not
     at all. Raises ValueError, OSError."""
     for name, tensor in getattr(tensors, "items", lambda: [("the tensors", tensors)])():
-        if not isinstance(tensor, np.ndarray) or not isinstance(name, str):
+        if not isinstance(tensor, (np.ndarray, np.generic)) or not isinstance(name, str):
             raise ValueError(f"expected {name!r:.100} to name an array of NumPy, but got "
                              f"{type(tensor).__name__}")
     header, blobs, end = {}, [], 0
