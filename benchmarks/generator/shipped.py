@@ -41,7 +41,8 @@ def describe(programs):
     for program, status, _, found in check_batch(programs, "sm_90a"):
         if status == "lost":
             raise SystemExit("the device is lost")
-        if status != "same":
+        # A stream divides within 2 ulp on a GPU (docs/Kernels.md, Precision), its model exactly.
+        if status != "same" or "arith.divf" in program.write():
             continue
         results = []
         for i, array in enumerate(found):
@@ -99,8 +100,8 @@ def make_programs(args):
     batches = make_batches(range(args.seed, args.seed + args.programs), BATCH)
     with ThreadPoolExecutor(args.jobs) as pool:
         number = sum(map(len, pool.map(make_batch, batches)))
-    print(f"{number} of {args.programs} programs; what is left out is refused, or the model "
-          "differs from the CPU")
+    print(f"{number} of {args.programs} programs; what is left out is refused, divides, or "
+          "the model differs from the CPU")
     return 0
 
 
@@ -136,11 +137,7 @@ class Runner:
         found = []
         for _ in range(STEPS if state else 1):
             for port, result in zip(function.results, function.call(arguments, state, context)):
-                shape = [result.sizes[i] for i in range(port.rank)]
-                size = port.width
-                for extent in shape:
-                    size *= extent
-                found.append((shape, self.device.read(result.data, size) if size else b""))
+                found.append(self.read(result, port))
                 self.library.fp8rt_workspace_free(DEVICE, None, result.allocated)
             if state:
                 program.update(state, context)
@@ -148,6 +145,22 @@ class Runner:
         self.library.fp8rt_context_destroy(context)
         self.device.free()
         return found
+
+    def read(self, result, port):
+        """The shape and the bytes of a result, which may be a view of more memory."""
+        shape = [result.sizes[i] for i in range(port.rank)]
+        strides = [result.strides[i] for i in range(port.rank)]
+        if 0 in shape:
+            return shape, b""
+        last = sum((extent - 1) * stride for extent, stride in zip(shape, strides))
+        data = self.device.read(result.data + result.offset * port.width, (last + 1) * port.width)
+        offsets = [0]
+        for extent, stride in zip(shape, strides):
+            offsets = [offset + i * stride for offset in offsets for i in range(extent)]
+        if offsets == list(range(len(offsets))):
+            return shape, data
+        return shape, b"".join(data[offset * port.width:(offset + 1) * port.width]
+                               for offset in offsets)
 
 
 def run_programs(args):

@@ -159,8 +159,10 @@ static Value checkRows(OpBuilder &builder, KernelOpInterface op,
     for (auto [multiple, argument] :
          llvm::zip(multiples,
                    description.getArguments().getAsRange<KernelArgumentAttr>()))
+      // Bits have no bytes of their own, and rows of theirs are whole bytes.
       multiple = std::max(multiple,
-                          argument.getAlignment() / argument.getElementBytes());
+                          argument.getAlignment() /
+                              std::max<int64_t>(argument.getElementBytes(), 1));
   };
   raise(kernels.symbol);
   for (FewRowsAttr choice : kernels.choices)

@@ -29,8 +29,28 @@ def _interpret(module, inputs, **others):
     return call
 
 
-def _hold(call, owner):
-    """The same function, and something that lives as long as it does."""
+def _resolve(call):
+    """The same for gradients with the negative bit, which are known when they come."""
+    def resolved(arguments):
+        for i, value in enumerate(arguments):
+            if isinstance(value, torch.Tensor) and value.is_neg():
+                arguments[i] = value.resolve_neg()
+        return call(arguments)
+
+    resolved._boxed_call = True
+    return resolved
+
+
+def _hold(call, owner, inputs):
+    """The same function, and something that lives as long as it does. Of inputs with the negative
+    bit, which Inductor does not look at, it takes what they stand for; torch.compile makes
+    another function for those without."""
+    if any(isinstance(value, torch.Tensor) and value.is_neg() for value in inputs):
+        inner = call
+
+        def call(*arguments):
+            return inner(*(value.resolve_neg() if isinstance(value, torch.Tensor) else value
+                           for value in arguments))
     held = functools.partial(call)
     held.owner = owner
     if getattr(call, "_boxed_call", False):
@@ -87,14 +107,15 @@ class Backend:
                 saved.update(graphs.get_saved_parameters(graph.graph, parameters))
                 kind, names = "forward", graphs.name_forward(graph.graph, parameters)
             self._compile(f"graph{number}.{kind}", graph, names)
-            return self._inner(graph, inputs, **others)
+            made = self._inner(graph, inputs, **others)
+            return _resolve(made) if others.get("is_backward") else made
 
         # A graph that was compiled by Inductor alone must not come out of its cache.
         with functorch_config.patch(enable_autograd_cache=False):
             call = compile_fx.compile_fx(module, inputs, inner_compile=compile,
                                          config_patches=self._config)
         # With this Backend, whose parts it calls.
-        return _hold(call, self)
+        return _hold(call, self, inputs)
 
     def _compile(self, name, graph, names):
         target = self._find_target(graph)

@@ -285,7 +285,7 @@ def compile_graph(name, module, names, compile, caches_weights=False):
     for partition, part in found:
         result.parts.append(part)
         result.calls.append(partition.call(part.name, part))
-    others = sum(map(grouped.is_product, module.graph.nodes))
+    others = sum(graphs.get_operation(node) == "_grouped_mm" for node in module.graph.nodes)
     missing = len(failed) + others - grouped.replace_products(name, module, names, compile, result)
     stable_topological_sort(module)
     module.graph.eliminate_dead_code()

@@ -4,8 +4,8 @@
 
 gpu.module @fp8_kernels {
   llvm.func @codes() attributes {fp8_gpu.launch = #fp8_gpu.launch<
-    arguments = [#fp8_gpu.argument<name = "x", element = f8E4M3FN, rank = 2, access = read, alignment = 4>,
-                 #fp8_gpu.argument<name = "y", element = f8E4M3FN, rank = 2, access = write, alignment = 4>],
+    arguments = [#fp8_gpu.argument<name = "x", element = f8E4M3FN, rank = 2, access = read, alignment = 1>,
+                 #fp8_gpu.argument<name = "y", element = f8E4M3FN, rank = 2, access = write, alignment = 1>],
     extents = [], params = [], grid = affine_map<() -> (1)>, block = 32>}
 }
 

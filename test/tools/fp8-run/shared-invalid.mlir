@@ -29,7 +29,7 @@
 // TEXT: {{^}}fp8-run: error: {{.*}}.so: expected a 64-bit ELF shared object{{$}}
 // CUT: {{^}}fp8-run: error: {{.*}}.so: expected a whole file, but got one of {{[0-9]+}} bytes that was cut off{{$}}
 // MACHINE: {{^}}fp8-run: error: {{.*}}.so: expected a program for this machine (ELF machine {{[0-9]+}}), but got one for 8{{$}}
-// VERSION: {{^}}fp8-run: error: {{.*}}.so: expected a program for libfp8rt 0.{{[0-9]+}} or an earlier minor version, but got one for {{.*}}; compile it again{{$}}
+// VERSION: {{^}}fp8-run: error: {{.*}}.so: expected a program for libfp8rt {{[0-9]+\.[0-9]+}} or an earlier minor version, but got one for {{.*}}; compile it again{{$}}
 // PROGRAM: {{^}}fp8-run: error: {{.*}}.so: expected a program made by fp8-compile, but the file has no fp8rt_program{{$}}
 // JSON: {{^}}fp8-run: error: {{.}}
 // TYPE: {{^}}fp8-run: error: expected arguments and results in the program's manifest to have a name and a type{{$}}
