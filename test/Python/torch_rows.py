@@ -102,8 +102,10 @@ class Rows(unittest.TestCase):
         for dynamic in (False, True):
             expected, _ = run(make_model, "rowwise", "cpu", (4, 32), dynamic)
             values, _ = run(make_model, "rowwise", "sm_90a", (4, 32), dynamic)
+            # A sum in another order is the next code now and then.
             for key, value in values.items():
-                torch.testing.assert_close(value, expected[key], rtol=0.02, atol=0.02, msg=key)
+                error = (value - expected[key]).float().norm() / expected[key].float().norm()
+                self.assertLess(error, 0.01, key)
 
 
 if __name__ == "__main__":

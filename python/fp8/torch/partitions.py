@@ -85,8 +85,8 @@ def _find_islands(graph, refused):
                 and graphs.get_operation(node) not in REDUCTIONS):
             following.add(node)
     # Gradients of biases: the pass that casts a gradient sums it up.
-    sums = {node for node in nodes if graphs.get_operation(node) == "sum"
-            and leading.intersection(node.all_input_nodes)}
+    sums = {node for node in nodes if graphs.get_operation(node) == "sum" and any(
+        leading.intersection([source, *source.users]) for source in node.all_input_nodes)}
     return leading | following | sums
 
 
