@@ -9,8 +9,9 @@ from torch._inductor import compile_fx
 
 import fp8
 from fp8.errors import ArgumentError
+from fp8.recipes import Recipe, get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import graphs, partitions
+from fp8.torch import choices, graphs, partitions
 
 
 def _interpret(module, inputs, **others):
@@ -70,6 +71,9 @@ class Backend:
     - target: "cpu", "sm_90a", "sm_100a", or "auto", that of the graph's tensors;
     - cache_weights: parts quantise their weights once in a step of several calls (`accumulate`)
       and keep the codes until it ends, a byte for each element and part;
+    - only_faster: on a GPU leaves products to Inductor that are expected to be no faster in FP8
+      with the casts and launches that this takes (fp8.torch.choices), of 16 bits, static sizes
+      and a recipe of which that is known; `explain` says which and why;
     - rest: what runs all else, "inductor", as without us, or "eager", operation by operation,
       which takes no compiler for C++ on a CPU;
     - mode: of torch.compile, such as "reduce-overhead";
@@ -79,10 +83,10 @@ class Backend:
     `state` or None. Raises ArgumentError and CompileError for unknown options and recipes.
     """
 
-    def __init__(self, recipe=None, *, target="auto", cache_weights=False,
+    def __init__(self, recipe=None, *, target="auto", cache_weights=False, only_faster=True,
                  rest="inductor", mode=None, **options):
         self.recipe, self.target, self.options = recipe, target, options
-        self._cache_weights = cache_weights
+        self._cache_weights, self._only_faster = cache_weights, only_faster
         # Mistakes are said here, and not by the first graph.
         checked = {key: value for key, value in options.items() if key != "cache"}
         fp8.emit("module {}", "mlir", recipe, target="cpu" if target == "auto" else target,
@@ -91,6 +95,7 @@ class Backend:
             raise ArgumentError(f"expected rest to be 'inductor' or 'eager', but got {rest!r}")
         self.parts, self.left, self._remarks, self._calls = [], [], [], []
         self._config = torch._inductor.list_mode_options(mode) if mode else None
+        self._replays = bool(self._config and self._config.get("triton.cudagraphs"))
         self._inner = compile_fx.compile_fx_inner if rest == "inductor" else _interpret
         self._graphs, self._ends_steps = 0, True
 
@@ -110,8 +115,12 @@ class Backend:
             made = self._inner(graph, inputs, **others)
             return _resolve(made) if others.get("is_backward") else made
 
-        # A graph that was compiled by Inductor alone must not come out of its cache.
-        with functorch_config.patch(enable_autograd_cache=False):
+        # What goes into a cast is computed again there, in a backward, for less than it takes to
+        # keep and read it. A graph that was compiled by Inductor alone must not come out of its
+        # cache.
+        with functorch_config.patch(
+                enable_autograd_cache=False,
+                ban_recompute_materialized_backward=not self._expects_fp8(module)):
             call = compile_fx.compile_fx(module, inputs, inner_compile=compile,
                                          config_patches=self._config)
         # With this Backend, whose parts it calls.
@@ -123,7 +132,14 @@ class Backend:
         def compile(text):
             return fp8.compile(text, self.recipe, target=target, **self.options)
 
-        made = partitions.compile_graph(name, graph, names, compile, self._cache_weights)
+        recipe, device = self._get_recipe(), self._find_device(graph)
+
+        def find_slower(graph, names, products):
+            return choices.find_slower(graph, names, recipe, products, device, self._get_host())
+
+        chooses = self._only_faster and recipe and device is not None
+        made = partitions.compile_graph(name, graph, names, compile, self._cache_weights,
+                                        find_slower if chooses else None)
         for part in made.parts:
             part.steps = self._ends_steps
         self.parts.extend(made.parts)
@@ -131,12 +147,34 @@ class Backend:
         self._remarks.extend(made.remarks)
         self.left.extend(made.left)
 
+    def _get_recipe(self):
+        """The text of the one recipe, or None."""
+        return get_text(self.recipe) if isinstance(self.recipe, (Recipe, str)) else None
+
+    def _get_host(self):
+        """Microseconds that the host takes for a launch: 0 with CUDA graphs, None if measured."""
+        return 0 if self._replays else None
+
+    def _expects_fp8(self, graph):
+        """Whether there will be products in FP8: without, a graph is just Inductor's."""
+        recipe, device = self._get_recipe(), self._find_device(graph)
+        if self.recipe is None or recipe == "none":
+            return False
+        if recipe is None or device is None or not self._only_faster:
+            return True
+        return choices.expects_faster(graph.graph, recipe, device, self._get_host())
+
+    def _find_device(self, graph):
+        """The GPU that a graph's arguments are on, or None."""
+        values = (node.meta.get("val", node.meta.get("example_value"))
+                  for node in graphs.get_placeholders(graph.graph))
+        return next((value.device for value in values
+                     if isinstance(value, torch.Tensor) and value.device.type == "cuda"), None)
+
     def _find_target(self, graph):
         if self.target != "auto":
             return self.target
-        values = (node.meta.get("val") for node in graphs.get_placeholders(graph.graph))
-        devices = {value.device.type for value in values if isinstance(value, torch.Tensor)}
-        return "auto" if "cuda" in devices else "cpu"
+        return "cpu" if self._find_device(graph) is None else "auto"
 
     @property
     def remarks(self):

@@ -31,11 +31,14 @@ SUPPORTED = {
 DTYPES = {torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.bool}
 
 
-# What begins no part: it reads what is scattered, or writes what is not computed of it.
-GATHERS = {"embedding", "arange", "cat", "stack"}
-# What depends on whole rows or columns, and so is no epilogue.
+# What reads more than the elements at its own place: Inductor fuses it with what is around, and
+# its pass over rows, such as a norm's, costs a cast behind it no more than ours would.
 REDUCTIONS = {"sum", "mean", "var", "var_mean", "amax", "amin", "_softmax", "_log_softmax",
               "native_layer_norm", "_softmax_backward_data", "_log_softmax_backward_data"}
+GATHERS = {"embedding", "arange", "cat", "stack"}
+TRANSPOSES = {"t", "transpose", "permute"}
+CONSTANTS = {"full", "ones", "zeros", "scalar_tensor", "fill", "full_like", "ones_like", "zeros_like"}
+CONVERSIONS = {"_to_copy", "convert_element_type"}
 
 
 def _is_importable(value):
@@ -64,30 +67,153 @@ def _is_product(node):
     return graphs.get_operation(node) in graphs.PRODUCTS
 
 
+def _get_tensors(node):
+    """What a node takes that is a tensor."""
+    return [source for source in node.all_input_nodes
+            if any(isinstance(value, torch.Tensor) for value in _get_values(source))]
+
+
+def _is_in_order(node):
+    """Whether what a node computes depends, element by element, on what it takes, in the order in
+    which that lies in memory: a pass over it may be one with a cast, or a product's epilogue. Of
+    transposes only those of matrices that go into products."""
+    operation = graphs.get_operation(node)
+    if operation in REDUCTIONS or operation in GATHERS:
+        return False
+    if operation in TRANSPOSES:
+        return node.meta["val"].ndim == 2 and all(map(_is_product, node.users))
+    if operation == "clone":
+        return node.args[0].meta["val"].is_contiguous()
+    return True
+
+
+def _is_in_memory(node):
+    """Whether a value is in memory anyway: what Inductor computes element by element need not
+    be, where it is fused with what takes it."""
+    source = node
+    while graphs.get_operation(source) in graphs.VIEWS or source.target is operator.getitem:
+        source = source.args[0]
+    operation = graphs.get_operation(source)
+    return source.op == "placeholder" or is_any_product(source) or (
+        "attention" in operation or "convolution" in operation)
+
+
+def _find_costly(graph, nodes):
+    """Of `nodes` those that are computed for a product alone, without another before, of values
+    that would have to be brought to memory for it: the product's operand itself is less."""
+    costly = set()
+    for node in graph.nodes:
+        if node not in nodes or _is_product(node):
+            continue
+        size, is_view = _get_size(node), graphs.get_operation(node) in graphs.VIEWS
+        for source in _get_tensors(node):
+            if source in costly or source not in nodes and not (
+                    is_view or _is_in_memory(source) or _is_small(source, size)):
+                costly.add(node)
+    # What follows from a product is in the part in any case.
+    following = set()
+    for node in graph.nodes:
+        if node in nodes and any(source in following or source in nodes and _is_product(source)
+                                 for source in node.all_input_nodes):
+            following.add(node)
+    return costly - following
+
+
+def _get_size(node):
+    value = node.meta.get("val")
+    return value.numel() if isinstance(value, torch.Tensor) else 0
+
+
+def _is_small(node, size):
+    return isinstance(_get_size(node), int) and isinstance(size, int) and 16 * _get_size(node) <= size
+
+
+def _is_epilogue(node, nodes):
+    """Whether a node that leads to no other product costs less behind one in `nodes` than by
+    Inductor: a bias, and a conversion of what the graph returns. All else Inductor fuses with
+    what follows."""
+    before = [source for source in _get_tensors(node) if source in nodes]
+    if len(before) != 1 or len(before[0].users) != 1:
+        return False
+    if graphs.get_operation(node) in graphs.VIEWS:
+        return graphs.get_operation(node) not in TRANSPOSES
+    if graphs.get_operation(node) in CONVERSIONS:
+        return all(user.op == "output" for user in node.users)
+    others = [source for source in _get_tensors(node) if source is not before[0]]
+    return graphs.get_operation(node) == "add" and bool(others) and all(
+        source.meta["val"].ndim <= 1 for source in others)
+
+
+def _is_sum_of_rows(node):
+    if graphs.get_operation(node) != "sum" or len(node.args) < 2 or not node.args[1]:
+        return False
+    ndim = node.args[0].meta["val"].ndim
+    return ndim > 1 and all(dim % ndim != ndim - 1 for dim in node.args[1])
+
+
+def _find_between(nodes, levels):
+    """The products, and what follows from one and leads to another in the same part."""
+    products = set(filter(_is_product, levels))
+
+    def find(order, get_neighbors):
+        found = set(products)
+        for node in order:
+            if node in levels and any(other in found and levels[other] == levels[node]
+                                      for other in get_neighbors(node)):
+                found.add(node)
+        return found
+
+    return (find(reversed(list(nodes)), lambda node: node.users)
+            & find(nodes, lambda node: node.all_input_nodes))
+
+
 def _find_islands(graph, refused):
-    """The supported nodes that lead to a product, and those that follow from one element by
-    element or are the sums of its columns: what is cast for a product, and what its epilogue
-    is. The rest is Inductor's, as are `refused`, nodes that could not be imported."""
+    """The products, what is between two of them element by element, what is computed so for
+    a product alone, and their epilogues. The rest is Inductor's, as are `refused`, nodes that
+    could not be imported."""
     nodes = {}
     for node in graph.nodes:
         # One of several results stays with what has them.
         is_of_left = node.target is operator.getitem and node.args[0] not in nodes
-        if (node not in refused and _is_supported(node) and not is_of_left
-                and graphs.get_operation(node) not in GATHERS):
+        if node not in refused and _is_supported(node) and not is_of_left and (
+                _is_product(node) or _is_in_order(node)):
             nodes[node] = None
-    leading = set(filter(_is_product, nodes))
-    following = set(leading)
-    for node in reversed(list(nodes)):
-        if leading.intersection(node.users):
-            leading.add(node)
+    islands = set(nodes)
+    while True:
+        levels = _find_levels(graph, islands)
+        between = _find_between(nodes, levels)
+        for node in reversed(list(nodes)):
+            if node in islands and between.issuperset(node.users) and node.users:
+                between.add(node)
+        between -= _find_costly(graph, between)
+        if between == islands:
+            break
+        islands = between
     for node in nodes:
-        if (following.intersection(node.all_input_nodes)
-                and graphs.get_operation(node) not in REDUCTIONS):
-            following.add(node)
+        if _is_epilogue(node, islands):
+            islands.add(node)
     # Gradients of biases: the pass that casts a gradient sums it up.
-    sums = {node for node in nodes if graphs.get_operation(node) == "sum" and any(
-        leading.intersection([source, *source.users]) for source in node.all_input_nodes)}
-    return leading | following | sums
+    sums = {node for node in graph.nodes if node not in refused and _is_sum_of_rows(node)
+            and _is_supported(node) and any(islands.intersection([source, *source.users])
+                                            for source in node.all_input_nodes)}
+    return islands | sums
+
+
+def _separate(graph):
+    """Gives each user of a constant, and of what is there in fewer bits, a copy of its own: shared
+    with others it would be an argument of a part."""
+    for node in list(graph.nodes):
+        operation = graphs.get_operation(node)
+        if operation in CONSTANTS and not node.all_input_nodes or operation in CONVERSIONS and (
+                _is_in_memory(node.args[0]) and _is_wider(node, node.args[0])):
+            for user in list(node.users)[1:]:
+                with graph.inserting_before(user):
+                    copy = graph.node_copy(node)
+                user.replace_input_with(node, copy)
+
+
+def _is_wider(node, other):
+    return node.meta["val"].element_size() > other.meta["val"].element_size()
 
 
 def _is_beside_groups(node):
@@ -105,12 +231,9 @@ def _find_levels(graph, supported):
     such as a norm that is computed again for a backward, where it is first needed.
     """
     earliest, begins = {}, set()
-
-    def is_left(node):
-        return node.op == "call_function" and node not in supported and bool(node.all_input_nodes)
-
     for node in graph.nodes:
-        earliest[node] = max((earliest[source] + (node in supported and is_left(source))
+        # What is left and takes nothing of a part waits for none.
+        earliest[node] = max((earliest[source] + (source in supported and node not in supported)
                               for source in node.all_input_nodes), default=0)
         if node in supported and graphs.get_operation(node) not in graphs.PRODUCTS and all(
                 source in begins or source not in supported for source in node.all_input_nodes):
@@ -200,6 +323,18 @@ def _find_refused(partition):
     return refused
 
 
+def _find_same(node):
+    """The argument that a node is, seen twice transposed, or the node."""
+    source = node
+    while graphs.get_operation(source) in graphs.VIEWS:
+        source = source.args[0]
+    values = node.meta.get("val"), source.meta.get("val")
+    is_same = source.op == "placeholder" and all(
+        isinstance(value, torch.Tensor) and value.is_contiguous() for value in values) and (
+            values[0].shape == values[1].shape)
+    return source if is_same else node
+
+
 class _Compiler:
     """Compiles partitions of a graph, each once."""
 
@@ -217,13 +352,14 @@ class _Compiler:
 
     def _make(self, partition, name):
         placeholders = graphs.get_placeholders(partition.module.graph)
-        ports = {placeholder.name: self._names.ports[graphs.get_origin(source)]
+        ports = {placeholder.name: self._names.ports[known]
                  for placeholder, source in zip(placeholders, partition.inputs)
-                 if graphs.get_origin(source) in self._names.ports}
+                 if (known := graphs.get_origin(_find_same(source))) in self._names.ports}
         layers = _name_products(partition, self._names.layers)
         program, ports = compile_program(partition.module, graphs.Names(ports, layers),
                                          self._compile, self._caches_weights)
-        remarks = {remark.name: remark for remark in program.remarks}
+        # Of copies there are remarks beside those of their products.
+        remarks = {remark.name: remark for remark in program.remarks if remark.kind != "copy"}
         return (Part(name, program, ports),
                 {node: remarks[layers[node.name]] for node in partition.nodes
                  if layers.get(node.name) in remarks})
@@ -252,16 +388,25 @@ def _find_own_products(graph, names):
 Compiled = namedtuple("Compiled", "parts calls remarks left")
 
 
-def compile_graph(name, module, names, compile, caches_weights=False):
+def compile_graph(name, module, names, compile, caches_weights=False, find_slower=None):
     """Puts calls of compiled parts into a graph of AOTAutograd: what is left is for Inductor.
 
     `compile` makes a program of text. With `caches_weights` parts quantise their weights once
-    in a step. Returns a Compiled.
+    in a step. `find_slower(graph, names, products)` has reasons, by their nodes, for products that
+    are better left. Returns a Compiled.
     """
     result = Compiled([], [], [], [f"{name}: {operation} is Inductor's"
                                    for operation in _find_unsupported(module.graph)])
     compiler = _Compiler(name, names, compile, caches_weights)
     refused, failed, remarks, found = _find_own_products(module.graph, names), set(), {}, None
+    candidates = [node for node in module.graph.nodes
+                  if _is_product(node) and node not in refused and _is_supported(node)]
+    if find_slower is not None:
+        slower = find_slower(module.graph, names, candidates)
+        remarks.update(slower)
+        refused |= slower.keys()
+    if not refused.issuperset(candidates):
+        _separate(module.graph)
     while found is None:
         found, added = [], set()
         partitions = _find_partitions(module, refused)

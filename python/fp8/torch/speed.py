@@ -24,10 +24,14 @@ def is_known(recipe):
     return recipe.partition(",")[0] in CONSTANTS
 
 
+def get_constants(recipe):
+    return CONSTANTS[recipe and recipe.partition(",")[0]]
+
+
 def estimate(recipe, rows, outputs, inputs):
     """Microseconds of forward and backward of a layer under a recipe that is known, or in bf16
     for None."""
-    constants = CONSTANTS[recipe and recipe.partition(",")[0]]
+    constants = get_constants(recipe)
     return sum(constant * term
                for constant, term in zip(constants, get_terms(rows, outputs, inputs)))
 
