@@ -87,11 +87,18 @@ def _is_in_order(node):
     return True
 
 
+def _find_viewed(node):
+    """What a node is another view of."""
+    while graphs.get_operation(node) in graphs.VIEWS:
+        node = node.args[0]
+    return node
+
+
 def _is_in_memory(node):
     """Whether a value is in memory anyway: what Inductor computes element by element need not
     be, where it is fused with what takes it."""
-    source = node
-    while graphs.get_operation(source) in graphs.VIEWS or source.target is operator.getitem:
+    source = _find_viewed(node)
+    if source.target is operator.getitem:
         source = source.args[0]
     operation = graphs.get_operation(source)
     return source.op == "placeholder" or is_any_product(source) or (
@@ -103,12 +110,13 @@ def _find_costly(graph, nodes):
     that would have to be brought to memory for it: the product's operand itself is less."""
     costly = set()
     for node in graph.nodes:
-        if node not in nodes or _is_product(node):
+        # Views cost nothing, and with them a part takes what two of its products read but once.
+        if node not in nodes or _is_product(node) or graphs.get_operation(node) in graphs.VIEWS:
             continue
-        size, is_view = _get_size(node), graphs.get_operation(node) in graphs.VIEWS
-        for source in _get_tensors(node):
+        size = _get_size(node)
+        for source in map(_find_viewed, _get_tensors(node)):
             if source in costly or source not in nodes and not (
-                    is_view or _is_in_memory(source) or _is_small(source, size)):
+                    _is_in_memory(source) or _is_small(source, size)):
                 costly.add(node)
     # What follows from a product is in the part in any case.
     following = set()
@@ -227,26 +235,20 @@ def _find_levels(graph, supported):
     """Which part each of the `supported` nodes is of: what is left stands between them.
 
     As early as can be, so that a wgrad is in the part that makes the gradient which it reads,
-    and no more than that is kept for a later one; but what begins with what is there anyway,
+    and no more than that is kept for a later one; but what products of later parts alone take,
     such as a norm that is computed again for a backward, where it is first needed.
     """
-    earliest, begins = {}, set()
+    earliest, levels = {}, {}
     for node in graph.nodes:
         # What is left and takes nothing of a part waits for none.
         earliest[node] = max((earliest[source] + (source in supported and node not in supported)
                               for source in node.all_input_nodes), default=0)
-        if node in supported and graphs.get_operation(node) not in graphs.PRODUCTS and all(
-                source in begins or source not in supported for source in node.all_input_nodes):
-            begins.add(node)
-    levels = {}
     for node in reversed(list(graph.nodes)):
         if node not in supported:
             continue
         levels[node] = earliest[node]
-        if node in begins:
-            needed = [levels.get(user, earliest[user]) for user in node.users
-                      if user.op == "call_function"]
-            levels[node] = max(earliest[node], min(needed, default=0))
+        if not _is_product(node) and node.users and supported.issuperset(node.users):
+            levels[node] = min(levels[user] for user in node.users)
     return levels
 
 
@@ -325,9 +327,7 @@ def _find_refused(partition):
 
 def _find_same(node):
     """The argument that a node is, seen twice transposed, or the node."""
-    source = node
-    while graphs.get_operation(source) in graphs.VIEWS:
-        source = source.args[0]
+    source = _find_viewed(node)
     values = node.meta.get("val"), source.meta.get("val")
     is_same = source.op == "placeholder" and all(
         isinstance(value, torch.Tensor) and value.is_contiguous() for value in values) and (
