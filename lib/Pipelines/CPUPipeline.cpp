@@ -133,6 +133,7 @@ void fp8::addLLVMPasses(OpPassManager &pm) {
   memory.useAlignedAlloc = true;
   pm.addPass(createFinalizeMemRefToLLVMConversionPass(memory));
   pm.addPass(createConvertFunctionsPass());
+  pm.addPass(createCheckStackPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createReconcileUnrealizedCastsPass());

@@ -18,7 +18,6 @@
 #include "StatusDetail.h"
 
 #include <algorithm>
-#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,72 +27,6 @@
 
 using namespace fp8rt;
 using detail::fail;
-
-//===----------------------------------------------------------------------===//
-// Programs that give up
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Where fp8rt_program_fail goes. Between it and there is compiled code alone,
-/// which has nothing to unwind.
-struct Frame {
-  std::jmp_buf target;
-  const char *volatile message;
-  volatile fp8rt_status status;
-  Frame *outer;
-};
-} // namespace
-
-static thread_local Frame *innermost = nullptr;
-
-/// Apart from everything with a destructor. The message is why the program gave
-/// up, if the status is an error.
-static fp8rt_status runInFrame(const fp8rt_program_function *function,
-                               void **arguments, const char *&message) {
-  Frame frame;
-  frame.message = nullptr;
-  frame.status = FP8RT_OK;
-  frame.outer = innermost;
-  innermost = &frame;
-  if (setjmp(frame.target) == 0)
-    function->invoke(arguments);
-  innermost = frame.outer;
-  message = frame.message;
-  return frame.status;
-}
-
-[[noreturn]] static void giveUp(fp8rt_status status, const char *message) {
-  if (!innermost) {
-    std::fprintf(stderr, "%s\n", message);
-    std::abort();
-  }
-  innermost->message = message;
-  innermost->status = status;
-  std::longjmp(innermost->target, 1);
-}
-
-void fp8rt_program_fail(const char *message) {
-  giveUp(FP8RT_ERROR_INVALID_ARGUMENT, message);
-}
-
-/// What programs call in place of aligned_alloc, under the name that MLIR has
-/// for an allocation function of a host's own.
-extern "C" void *_mlir_memref_to_llvm_aligned_alloc(uint64_t alignment,
-                                                    uint64_t size) {
-  if (void *memory = std::aligned_alloc(alignment, size))
-    return memory;
-  static thread_local char message[64];
-  std::snprintf(message, sizeof(message), "cannot allocate %llu bytes",
-                static_cast<unsigned long long>(size));
-  giveUp(FP8RT_ERROR_OUT_OF_MEMORY, message);
-}
-
-fp8rt_status fp8rt_program_invoke(const fp8rt_program_function *function,
-                                  void **arguments) {
-  const char *message;
-  fp8rt_status status = runInFrame(function, arguments, message);
-  return status ? fail(status, message) : FP8RT_OK;
-}
 
 //===----------------------------------------------------------------------===//
 // Arguments
@@ -319,8 +252,14 @@ fp8rt_status Call::run(void *const *arguments, void *const *results,
     packed.push_back(bytes);
 
   fp8rt_status status = fp8rt_program_invoke(&function, packed.data());
-  if (status != FP8RT_OK)
-    return status;
+  if (status != FP8RT_OK) {
+    // What went wrong before the program gave up is the cause, and no longer
+    // the context's.
+    fp8rt_status first = takes(FP8RT_FUNCTION_TAKES_CONTEXT)
+                             ? fp8rt_context_take_status(context)
+                             : FP8RT_OK;
+    return first ? first : status;
+  }
   status = separate(bytes, offsets);
   if (takes(FP8RT_FUNCTION_TAKES_CONTEXT))
     status = fp8rt_context_take_status(context);

@@ -110,7 +110,7 @@ class Drift(unittest.TestCase):
         definition.write_text(texts[0])
         header.write_text(texts[1])
         # A version that nothing is said of.
-        self.refuse("Status.h", "FP8RT_VERSION_MINOR 0", "FP8RT_VERSION_MINOR 1", message)
+        self.refuse("Status.h", "FP8RT_VERSION_MINOR 1", "FP8RT_VERSION_MINOR 2", message)
 
     def test_functions_of_another_type(self):
         self.swap("Context.h", "void fp8rt_context_copy(fp8rt_context *context, void *dst, ",

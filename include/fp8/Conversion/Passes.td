@@ -298,6 +298,18 @@ def ConvertFunctionsPass
                            "::mlir::LLVM::LLVMDialect"];
 }
 
+def CheckStackPass : Pass<"fp8-check-stack", "::mlir::ModuleOp"> {
+  let summary = "functions that call themselves look at what is left of the stack";
+  let description = [{
+    Functions of the llvm dialect that may call themselves, directly or through
+    others, begin with a call of `fp8rt_program_check_stack`, which ends the
+    call of the program with an error while there is stack to do so. They make
+    no tail calls: those take no stack, and a program that never ends would
+    not be told.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def ConvertGPUToRuntimePass
     : Pass<"fp8-convert-gpu-to-runtime", "::mlir::ModuleOp"> {
   let summary = "device memory and launches to calls of the runtime";

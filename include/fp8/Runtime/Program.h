@@ -182,9 +182,10 @@ fp8rt_status fp8rt_program_create_state(const fp8rt_program_info *info,
 /// Errors: FP8RT_ERROR_INVALID_ARGUMENT for a tensor of another size, order or
 /// alignment, and if the program finds sizes that do not fit together while it
 /// runs (what it had allocated by then on the CPU is lost);
-/// FP8RT_ERROR_WRONG_DEVICE; FP8RT_ERROR_MISMATCH for a state of another
-/// program; FP8RT_ERROR_VERSION; on a GPU those of the context. There are no
-/// results after an error.
+/// FP8RT_ERROR_OUT_OF_MEMORY, also of the stack for functions that call
+/// themselves; FP8RT_ERROR_WRONG_DEVICE; FP8RT_ERROR_MISMATCH for a state of
+/// another program; FP8RT_ERROR_VERSION; on a GPU those of the context. There
+/// are no results after an error.
 fp8rt_status fp8rt_program_call(const fp8rt_program_function *function,
                                 void *const *arguments, void *const *results,
                                 fp8rt_state state, fp8rt_context *context);
@@ -221,6 +222,11 @@ fp8rt_status fp8rt_program_invoke(const fp8rt_program_function *function,
 /// Ends the innermost fp8rt_program_call or _invoke of this thread with an
 /// error; outside of one, the process. Does not return.
 void fp8rt_program_fail(const char *message);
+
+/// The same, with FP8RT_ERROR_OUT_OF_MEMORY, if little of this thread's stack
+/// is left: functions that call themselves, or each other, begin with it.
+/// `function` is the name of the caller.
+void fp8rt_program_check_stack(const char *function);
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,7 @@ extern "C" {
 /// minor: what these know keeps its meaning and its place. CHANGELOG.md says
 /// what each version changed.
 #define FP8RT_VERSION_MAJOR 1
-#define FP8RT_VERSION_MINOR 0
+#define FP8RT_VERSION_MINOR 1
 #define FP8RT_VERSION (FP8RT_VERSION_MAJOR * 1000 + FP8RT_VERSION_MINOR)
 
 /// The FP8RT_VERSION that the library was compiled with.

@@ -20,11 +20,14 @@
 
 #include "fp8/Runtime/Parallel.h"
 
+#include "../ProgramDetail.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 
 // ThreadSanitizer does not see how the OpenMP runtime orders what threads read
 // and write: after a start what came before it, after an end what they did.
@@ -99,14 +102,29 @@ struct Loop {
   /// Iterations that are taken at a time.
   int64_t step;
   std::atomic<int64_t> next{0};
+  /// Why the first thread that gave up did.
+  std::atomic_flag hasFailed = ATOMIC_FLAG_INIT;
+  fp8rt_status status = FP8RT_OK;
+  char message[512] = "";
 
-  void run() {
-    FP8_HAPPENS_AFTER(this);
+  void runRanges() {
     for (;;) {
       int64_t begin = next.fetch_add(step, std::memory_order_relaxed);
       if (begin >= count)
         break;
       body(begin, std::min(begin + step, count), context);
+    }
+  }
+
+  /// A thread where the program gives up leaves the loop as others do.
+  void run() {
+    FP8_HAPPENS_AFTER(this);
+    auto runRanges = [](void *loop) { static_cast<Loop *>(loop)->runRanges(); };
+    const char *why;
+    fp8rt_status failure = fp8rt::detail::runInFrame(runRanges, this, why);
+    if (failure && !hasFailed.test_and_set()) {
+      status = failure;
+      std::snprintf(message, sizeof(message), "%s", why);
     }
     FP8_HAPPENS_BEFORE(this);
   }
@@ -131,4 +149,6 @@ extern "C" void fp8rt_parallel_for(int64_t count, void *body, void *context) {
   openMP.parallel([](void *data) { static_cast<Loop *>(data)->run(); }, &loop,
                   static_cast<unsigned>(threads), /*flags=*/0);
   FP8_HAPPENS_AFTER(&loop);
+  if (loop.status)
+    fp8rt::detail::giveUp(loop.status, loop.message);
 }

@@ -31,12 +31,25 @@ static const char text[] =
     "  %good = arith.cmpi sgt, %n, %zero : i32\n"
     "  cf.assert %good, \"expected n to be above 0\"\n"
     "  return %n : i32\n"
+    "}\n"
+    "func.func @count(%n: i32) -> i32 {\n"
+    "  %zero = arith.constant 0 : i32\n"
+    "  %one = arith.constant 1 : i32\n"
+    "  %goes_on = arith.cmpi ne, %n, %zero : i32\n"
+    "  %r = scf.if %goes_on -> i32 {\n"
+    "    %m = arith.subi %n, %one : i32\n"
+    "    %s = func.call @count(%m) : (i32) -> i32\n"
+    "    scf.yield %s : i32\n"
+    "  } else {\n"
+    "    scf.yield %n : i32\n"
+    "  }\n"
+    "  return %r : i32\n"
     "}\n";
 
 static void check_info(fp8c_program *program) {
   const fp8rt_program_info *info;
   EXPECT_OK(fp8c_program_get_info(program, &info));
-  EXPECT(info->num_functions == 4 && strcmp(info->name, "test") == 0);
+  EXPECT(info->num_functions == 5 && strcmp(info->name, "test") == 0);
   const fp8rt_program_function *add = &info->functions[0];
   EXPECT(strcmp(add->name, "add") == 0 && add->flags == 0);
   EXPECT(add->num_arguments == 2 && add->num_results == 1);
@@ -190,6 +203,11 @@ static void check_arguments(fp8c_program *program) {
   EXPECT_INVALID(
       fp8c_program_run(program, "check", number, 1, &sum, 1, 0, NULL),
       "expected n to be above 0");
+  int32_t endless = -1;
+  tn.data = &endless;
+  EXPECT_STATUS(fp8c_program_run(program, "count", number, 1, &sum, 1, 0, NULL),
+                FP8RT_ERROR_OUT_OF_MEMORY,
+                "expected the calls of 'count' to end before the stack does");
   tn.data = NULL;
   EXPECT_INVALID(
       fp8c_program_run(program, "check", number, 1, &sum, 1, 0, NULL),

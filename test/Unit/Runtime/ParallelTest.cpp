@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Runtime/Parallel.h"
+#include "fp8/Runtime/Program.h"
 
 #include "gtest/gtest.h"
 
@@ -79,6 +80,26 @@ TEST(ParallelTest, IsThreadSafe) {
     thread.join();
   for (const std::vector<int> &own : counts)
     EXPECT_EQ(own, std::vector<int>(100, 50));
+}
+
+// On whichever thread: the call ends, and so do the other threads.
+TEST(ParallelTest, EndsTheCallThatGivesUp) {
+  fp8rt_program_function function = {};
+  function.invoke = [](void **arguments) {
+    auto body = [](int64_t begin, int64_t end, void *bad) {
+      for (int64_t i = begin; i < end; ++i)
+        if (i == *static_cast<int64_t *>(bad))
+          fp8rt_program_fail("a bad iteration");
+    };
+    fp8rt_parallel_for(1000, getAddress(body), arguments[0]);
+  };
+  for (int64_t bad : {0, 3, 500, 999, 1000}) {
+    void *arguments[] = {&bad};
+    fp8rt_status status = fp8rt_program_invoke(&function, arguments);
+    EXPECT_EQ(status, bad < 1000 ? FP8RT_ERROR_INVALID_ARGUMENT : FP8RT_OK);
+    if (status)
+      EXPECT_STREQ(fp8rt_get_last_error(), "a bad iteration");
+  }
 }
 
 // Otherwise the loop would be right, and no faster.

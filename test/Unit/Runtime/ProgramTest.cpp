@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 
 #include <cstdlib>
+#include <pthread.h>
 #include <string>
 #include <thread>
 
@@ -56,6 +57,19 @@ void invokeShared(void **arguments) {
 
 /// () -> i32
 void invokeOne(void **arguments) { *static_cast<int32_t *>(arguments[0]) = 1; }
+
+/// (depth) -> how often it has called itself, which has no other end than the
+/// stack's if depth is negative.
+int64_t descend(int64_t depth) {
+  fp8rt_program_check_stack("descend");
+  volatile char frame[512];
+  frame[0] = 0;
+  return depth == 0 ? frame[0] : 1 + descend(depth - 1);
+}
+void invokeDescend(void **arguments) {
+  *static_cast<int64_t *>(arguments[1]) =
+      descend(*static_cast<int64_t *>(arguments[0]));
+}
 
 class ProgramTest : public testing::Test {
 protected:
@@ -148,6 +162,31 @@ TEST_F(ProgramTest, EndsTheInnermostCallOfItsThread) {
   EXPECT_EQ(fp8rt_program_call(&functions[1], nullptr, &place, 0, nullptr),
             FP8RT_OK);
   EXPECT_EQ(value, 1);
+}
+
+TEST_F(ProgramTest, EndsTheCallThatIsTooDeep) {
+  functions[0].invoke = invokeDescend;
+  auto run = [](void *data) -> void * {
+    auto *function = static_cast<fp8rt_program_function *>(data);
+    for (int64_t depth : {16, -1, 16}) {
+      int64_t result = 0;
+      void *arguments[] = {&depth, &result};
+      fp8rt_status status = fp8rt_program_invoke(function, arguments);
+      EXPECT_EQ(status, depth < 0 ? FP8RT_ERROR_OUT_OF_MEMORY : FP8RT_OK);
+      EXPECT_EQ(result, depth < 0 ? 0 : depth);
+    }
+    return nullptr;
+  };
+  run(&functions[0]);
+  for (size_t kib : {64, 1024, 65536}) {
+    pthread_attr_t attributes;
+    ASSERT_EQ(pthread_attr_init(&attributes), 0);
+    ASSERT_EQ(pthread_attr_setstacksize(&attributes, kib << 10), 0);
+    pthread_t thread;
+    ASSERT_EQ(pthread_create(&thread, &attributes, run, &functions[0]), 0);
+    pthread_join(thread, nullptr);
+    pthread_attr_destroy(&attributes);
+  }
 }
 
 TEST_F(ProgramTest, ChecksArguments) {
