@@ -84,6 +84,8 @@ static SmallVector<Part> findParts(llvm::BasicBlock &block) {
 /// `function` to `cut`.
 static void cutFunction(llvm::Function &function,
                         SmallVectorImpl<llvm::WeakTrackingVH> &cut) {
+  if (function.hasOptNone())
+    return;
   SmallVector<llvm::BasicBlock *> longBlocks;
   for (llvm::BasicBlock &block : function)
     if (block.size() > maxLength)

@@ -103,7 +103,7 @@ llvm::Constant *CInterfaceBuilder::createPorts(ArrayRef<Port> ports) {
 }
 
 /// MLIR's C interface behind one signature for all: a pointer to each argument,
-/// and last, if there is one, to the result.
+/// and last, if there is one, to the result. The call does not change them.
 llvm::Function *CInterfaceBuilder::createInvoke(const Twine &name,
                                                 llvm::Function *callee) {
   auto *type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()},
@@ -111,15 +111,21 @@ llvm::Function *CInterfaceBuilder::createInvoke(const Twine &name,
   auto *invoke = llvm::Function::Create(
       type, llvm::GlobalValue::InternalLinkage, name + "_invoke", module);
   b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", invoke));
+  auto loadConstant = [&](llvm::Type *type, llvm::Value *place) {
+    llvm::LoadInst *value = b.CreateLoad(type, place);
+    value->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                       llvm::MDNode::get(module.getContext(), {}));
+    return value;
+  };
   auto load = [&](unsigned index) {
-    return b.CreateLoad(
+    return loadConstant(
         b.getPtrTy(),
         b.CreateConstGEP1_64(b.getPtrTy(), invoke->getArg(0), index));
   };
   SmallVector<llvm::Value *> arguments;
   for (llvm::Argument &argument : callee->args())
     arguments.push_back(
-        b.CreateLoad(argument.getType(), load(argument.getArgNo())));
+        loadConstant(argument.getType(), load(argument.getArgNo())));
   llvm::Value *result = b.CreateCall(callee, arguments);
   if (!result->getType()->isVoidTy())
     b.CreateStore(result, load(callee->arg_size()));
