@@ -45,6 +45,7 @@ void fp8::addLinalgPasses(OpPassManager &pm) {
   // Memory that is allocated anew costs little, and what nobody needs for a
   // while serves others meanwhile.
   addFuncPass(pm, createSeparateBuffersPass());
+  addFuncPass(pm, createSeparateReadsPass());
   pm.addPass(createProtectArgumentsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
 }

@@ -102,6 +102,29 @@ class ManyValues(unittest.TestCase):
             y = np.ctypeslib.as_array(ctypes.cast(result[1], ctypes.POINTER(ctypes.c_float)), (6,))
             self.assertEqual(y.tolist(), [306] * 6)
 
+    def test_reads(self):
+        """Of an argument and of a result, which also a loop reads."""
+        type_ = "tensor<16x16xf32>"
+        lines = [f"func.func @f(%x: {type_}, %w: {type_}) -> {type_} {{",
+                 "  %zero = arith.constant 0 : index", "  %one = arith.constant 1 : index",
+                 "  %two = arith.constant 2 : index", "  %z = arith.constant 0.0 : f32",
+                 f"  %y = arith.mulf %x, %w : {type_}", f"  %s0 = math.absf %y : {type_}"]
+        for i in range(40):
+            operand = "%x" if i % 2 else "%y"
+            lines += [f"  %e{i} = tensor.empty() : {type_}",
+                      f"  %f{i} = linalg.fill ins(%z : f32) outs(%e{i} : {type_}) -> {type_}",
+                      f"  %p{i} = linalg.matmul ins({operand}, %w : {type_}, {type_}) "
+                      f"outs(%f{i} : {type_}) -> {type_}",
+                      f"  %s{i + 1} = arith.addf %s{i}, %p{i} : {type_}"]
+        lines += [f"  %r = scf.for %i = %zero to %two step %one iter_args(%a = %s40) -> {type_} {{",
+                  f"    %b = arith.subf %a, %y : {type_}", f"    scf.yield %b : {type_}", "  }",
+                  f"  return %r : {type_}", "}", ""]
+        random = np.random.default_rng(0)
+        x, w = (random.integers(-2, 3, (16, 16)).astype(np.float32) for _ in range(2))
+        y = x * w
+        got = fp8.compile("\n".join(lines), target=TARGET, cache=False)(x, w)
+        np.testing.assert_array_equal(got, np.abs(y) + 20 * (x @ w + y @ w) - 2 * y)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -162,6 +162,34 @@ def SeparateBuffersPass : Pass<"fp8-separate-buffers", "::mlir::func::FuncOp"> {
               "Uses that got memory of their own">];
 }
 
+def SeparateReadsPass : Pass<"fp8-separate-reads", "::mlir::func::FuncOp"> {
+  let summary = "give each of many reads of a tensor a tensor of its own";
+  let description = [{
+    Bufferization compares a read of a tensor with all others, which takes time
+    with the square of their number. An argument, or what an operation has
+    written to new memory, that more than `max-reads` operations read and nothing
+    else uses, is a buffer that is not written to again: each of them reads it
+    through a `bufferization.to_tensor` of its own, which bufferization folds.
+
+    ```mlir
+    %1 = linalg.matmul ins(%x, %a : ...) outs(%0 : ...)
+    // becomes
+    %m = bufferization.to_buffer %x read_only : tensor<8x8xf32> to memref<8x8xf32>
+    ...
+    %y = bufferization.to_tensor %m restrict : memref<8x8xf32> to tensor<8x8xf32>
+    %1 = linalg.matmul ins(%y, %a : ...) outs(%0 : ...)
+    ```
+  }];
+  let options = [
+    Option<"maxReads", "max-reads", "unsigned", "16",
+           "How many reads share a tensor">
+  ];
+  let statistics = [
+    Statistic<"numSeparated", "num-separated",
+              "Reads that got a tensor of their own">];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
 def SinkProducersPass : Pass<"fp8-sink-producers"> {
   let summary = "make tensors just before they are needed, to save memory";
   let description = [{
