@@ -69,6 +69,7 @@ void fp8::buildGPUKernelPipeline(OpPassManager &pm) {
   // Before outlining, so that kernels and the host get the same arithmetic.
   addScalarPasses(pm);
   // Constants are better known to a kernel than passed to it.
+  addFuncPass(pm, createSinkConstantsPass());
   pm.addPass(createGpuLaunchSinkIndexComputationsPass());
   pm.addPass(createGpuKernelOutliningPass());
 }

@@ -45,6 +45,25 @@ def LowerExactMathPass
                            "::mlir::vector::VectorDialect"];
 }
 
+def SinkConstantsPass : Pass<"fp8-sink-constants", "::mlir::func::FuncOp"> {
+  let summary = "kernels have constants of their own";
+  let description = [{
+    Constants of the host that a `gpu.launch` uses become constants in its body.
+    `gpu-launch-sink-index-computations` does so, too, and looks at all uses of
+    a constant for each of the launches that share it.
+
+    ```mlir
+    %c = arith.constant 1.0 : f32
+    gpu.launch ... {
+      memref.store %c, %m[%i] : memref<8xf32>
+    // becomes
+    gpu.launch ... {
+      %c = arith.constant 1.0 : f32
+      memref.store %c, %m[%i] : memref<8xf32>
+    ```
+  }];
+}
+
 def InlineKernelCallsPass
     : Pass<"fp8-inline-kernel-calls", "::mlir::ModuleOp"> {
   let summary = "functions that kernels call to their bodies";
