@@ -2,7 +2,7 @@
 # RUN: %python %s %fp8_source sm_90a
 # RUN: %python %s %fp8_source sm_100a
 """Four times the program takes four times the work to compile: in depth, width, arguments,
-functions and uses, for each target.
+results, functions and uses, for each target.
 
 Work is what a process uses of its cores less that for a program of few parts, and only its
 ratio for each further part counts. That is 1 of linear work, 4 of quadratic, and what doubles
@@ -24,9 +24,10 @@ import growth_programs as programs  # noqa: E402
 # Of parts; the smallest has all kernels that the others have.
 FEW, FACTOR, BOUND = 2, 4, 2.25
 PROGRAMS = {programs.depth: ("current", 20), programs.width: ("current", 25),
-            programs.idle_arguments: ("none", 100), programs.calls: ("current", 20),
-            programs.cycle: ("current", 20), programs.uses: ("current", 15),
-            programs.fan_out: ("none", 50), programs.convolutions: ("none", 5)}
+            programs.idle_arguments: ("none", 1000), programs.results: ("none", 100),
+            programs.calls: ("current", 20), programs.cycle: ("current", 20),
+            programs.uses: ("current", 15), programs.fan_out: ("none", 50),
+            programs.shared_operand: ("none", 400), programs.convolutions: ("none", 5)}
 # What the smaller program takes at least: less is noise.
 LEAST = 0.1
 
