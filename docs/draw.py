@@ -116,8 +116,8 @@ def run_delayed():
         x *= 16 if step == SPIKE else 1.15 ** max(0, step - 27)
         if step == NAN:
             x[:] = np.nan
-        scale = state.slots["layer.x"].scale
         program(x, w, state=state)
+        scale = state.slots["layer.x"].scale
         state.end_step()
         slot = state.slots["layer.x"]
         rows.append((np.abs(x).max(), E4M3.max / scale, (slot.saturated - before) / x.size))

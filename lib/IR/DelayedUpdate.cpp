@@ -103,22 +103,25 @@ struct ScalarRule {
 } // namespace
 
 static DelayedRule makeRule(int64_t historyLen, AmaxComputeAlgo algo,
-                            int64_t margin, DelayedCompat compat, bool pow2) {
+                            int64_t margin, DelayedCompat compat, bool pow2,
+                            InitialScale initial) {
   // Of one TableGen source.
-  return {historyLen, static_cast<fp8rt::AmaxComputeAlgo>(algo), margin,
-          static_cast<fp8rt::DelayedCompat>(compat), pow2};
+  return {historyLen, static_cast<fp8rt::AmaxComputeAlgo>(algo),
+          margin,     static_cast<fp8rt::DelayedCompat>(compat),
+          pow2,       static_cast<fp8rt::InitialScale>(initial)};
 }
 
 static DelayedRule getRule(DelayedAttr recipe) {
   return makeRule(recipe.getAmaxHistoryLen(), recipe.getAmaxComputeAlgo(),
-                  recipe.getMargin(), recipe.getCompat(), recipe.getPow2());
+                  recipe.getMargin(), recipe.getCompat(), recipe.getPow2(),
+                  recipe.getInitial());
 }
 
 LogicalResult DelayedAttr::verifyKeysTogether(
     llvm::function_ref<InFlightDiagnostic()> emitError, Format,
     int64_t historyLen, AmaxComputeAlgo algo, int64_t margin, bool,
-    DelayedCompat compat, bool pow2, AccumulatePolicy) {
-  DelayedRule rule = makeRule(historyLen, algo, margin, compat, pow2);
+    DelayedCompat compat, bool pow2, InitialScale initial, AccumulatePolicy) {
+  DelayedRule rule = makeRule(historyLen, algo, margin, compat, pow2, initial);
   if (std::optional<fp8rt::KeyConflict> conflict = findConflict(rule))
     return emitError() << "expected " << conflict->key << " to be "
                        << conflict->expected;

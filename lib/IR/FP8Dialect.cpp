@@ -56,7 +56,7 @@ static constexpr StringLiteral attributeNames[] = {
     kRecomputeAttrName,  kSlotsAttrName,         kAccumulateAttrName,
     kOperandsAttrName,   kStateAttrName,         kStateUpdateAttrName,
     kStatsSlotsAttrName, kStateManifestAttrName, kTilesAttrName,
-    kSaveAttrName,       kSavedAttrName};
+    kSaveAttrName,       kSavedAttrName,         kStateUsesAttrName};
 
 /// Checks the name and the type of one of the attributes in the dialect's
 /// table. A name that is not there would be a wish that nobody hears.
@@ -100,6 +100,16 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
   if (name == kStateUpdateAttrName && !isa<SymbolRefAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a symbol, but got " << value;
+  if (name == kStateUsesAttrName) {
+    auto uses = dyn_cast<DictionaryAttr>(value);
+    if (!uses || !llvm::all_of(uses, [](NamedAttribute entry) {
+          return isa<DenseI64ArrayAttr>(entry.getValue());
+        }))
+      return op->emitOpError("expected '")
+             << name
+             << "' to have an array of slots for each function, but got "
+             << value;
+  }
   if (name == kSlotsAttrName) {
     auto text = dyn_cast<StringAttr>(value);
     if (!text || !llvm::is_contained({"separate", "shared"}, text.getValue()))

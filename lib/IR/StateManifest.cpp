@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-std::string fp8::getStateManifest(StateTableAttr table) {
+std::string fp8::getStateManifest(StateTableAttr table, DictionaryAttr uses) {
   RecipeAttrInterface recipe = table.getRecipe();
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -39,6 +39,16 @@ std::string fp8::getStateManifest(StateTableAttr table) {
           json.attribute("operand", stringifyEnum(slot.getOperand()));
           if (slot.getCache() != 0)
             json.attribute("cache", slot.getCache());
+        });
+    });
+    if (!uses)
+      return;
+    json.attributeObject("uses", [&] {
+      for (NamedAttribute function : uses)
+        json.attributeArray(function.getName(), [&] {
+          for (int64_t slot :
+               cast<DenseI64ArrayAttr>(function.getValue()).asArrayRef())
+            json.value(slot);
         });
     });
   });

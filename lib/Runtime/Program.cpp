@@ -13,6 +13,7 @@
 
 #include "fp8/Runtime/Program.h"
 
+#include "InitialScales.h"
 #include "ProgramDetail.h"
 #include "ScalingStateHandles.h"
 #include "StatusDetail.h"
@@ -73,6 +74,8 @@ public:
   fp8rt_status check(void *const *arguments, void *const *results);
   fp8rt_status run(void *const *arguments, void *const *results,
                    fp8rt_state_rows *rows);
+  /// Frees the results of the last run.
+  void release();
 
 private:
   fp8rt_status checkTensor(const fp8rt_program_port &port, Descriptor tensor);
@@ -80,7 +83,6 @@ private:
   /// the results, at `offsets` of `bytes`, an allocation of its own.
   fp8rt_status separate(char *bytes, const std::vector<size_t> &offsets);
   void *allocate(int64_t size);
-  void release();
   template <typename Expected, typename Got>
   fp8rt_status failArgument(const fp8rt_program_port &port, Expected expected,
                             Got got) {
@@ -183,6 +185,7 @@ void Call::release() {
       fp8rt_context_free(context, memory);
     else
       std::free(memory);
+  allocations.clear();
 }
 
 fp8rt_status Call::separate(char *bytes, const std::vector<size_t> &offsets) {
@@ -330,17 +333,35 @@ fp8rt_status fp8rt_program_call(const fp8rt_program_function *function,
     Call call(*function, context);
     if (fp8rt_status status = call.check(arguments, results))
       return status;
+    if (!(function->flags & FP8RT_FUNCTION_TAKES_STATE))
+      return call.run(arguments, results, /*rows=*/nullptr);
+    if (!(function->flags & FP8RT_FUNCTION_TAKES_CONTEXT))
+      context = nullptr;
     fp8rt_state_rows rows;
-    if (function->flags & FP8RT_FUNCTION_TAKES_STATE) {
-      bool isOnGPU = function->flags & FP8RT_FUNCTION_TAKES_CONTEXT;
+    bool needsScales = false;
+    {
       // Only to find the rows: functions read the state, and may overlap.
-      detail::Access access(state, isOnGPU ? detail::Access::Write
+      detail::Access access(state, context ? detail::Access::Write
                                            : detail::Access::Read);
-      if (fp8rt_status status = getRows(*function->program, access,
-                                        isOnGPU ? context : nullptr, rows))
+      if (fp8rt_status status =
+              getRows(*function->program, access, context, rows))
+        return status;
+      if (fp8rt_status status = detail::InitialScales::find(
+              access, function->name, context, needsScales))
         return status;
     }
-    return call.run(arguments, results, &rows);
+    if (!needsScales)
+      return call.run(arguments, results, &rows);
+    detail::Access access(state, detail::Access::Write);
+    if (access.getStatus() != FP8RT_OK)
+      return access.getStatus();
+    auto run = [&] {
+      fp8rt_status status = getRows(*function->program, access, context, rows);
+      return status ? status : call.run(arguments, results, &rows);
+    };
+    return detail::InitialScales(access, function->name, context).run(run, [&] {
+      call.release();
+    });
   });
 }
 
@@ -395,17 +416,15 @@ fp8rt_status fp8rt_program_update_state(const fp8rt_program_info *info,
     fp8rt_state_rows rows;
     if (fp8rt_status status = getRows(*info, access, context, rows))
       return status;
-    if (isOnGPU) {
-      if ((*access).suspended)
+    if ((*access).suspended) {
+      if (isOnGPU)
         return access.getDeviceRows()->clearStaging(
             fp8rt_context_get_stream(context));
-      return runUpdate(*info, &rows, context);
-    }
-    if ((*access).suspended) {
       (*access).clearStaging();
       return FP8RT_OK;
     }
+    (*access).endFirstCalls();
     detail::DefaultFloatEnvironment environment;
-    return runUpdate(*info, &rows, /*context=*/nullptr);
+    return runUpdate(*info, &rows, context);
   });
 }

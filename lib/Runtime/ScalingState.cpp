@@ -31,7 +31,8 @@ ScalingState::ScalingState(Manifest source)
       recipeText(printRecipe(manifest.recipe)), staging(getNumSlots()),
       scale(getNumSlots(), 1.0f), scaleInv(getNumSlots(), 1.0f),
       caches(manifest.slots), lastAmax(getNumSlots()), recorded(getNumSlots()),
-      nonFinite(getNumSlots()), words(getNumSlots() * getNumWords()) {
+      nonFinite(getNumSlots()), isFilled(getNumSlots()),
+      firstCalls(getNumSlots()), words(getNumSlots() * getNumWords()) {
   slotIndex.reserve(getNumSlots());
   for (size_t i = 0; i < getNumSlots(); ++i) {
     const Slot &slot = manifest.slots[i];
@@ -64,6 +65,8 @@ void ScalingState::reset() {
   fill<int64_t>(recorded, 0);
   fill<int64_t>(nonFinite, 0);
   fill<AmaxBits>(words, 0);
+  firstCalls.assign(getNumSlots(), 0);
+  isFilled.assign(getNumSlots(), false);
   steps = 0;
 }
 

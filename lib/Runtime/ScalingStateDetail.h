@@ -15,6 +15,7 @@
 
 #include <cfenv>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,6 +61,8 @@ struct Slot {
 struct Manifest {
   Recipe recipe;
   std::vector<Slot> slots;
+  /// The slots that calls of a function record; of one that is not there all.
+  std::map<std::string, std::vector<int64_t>, std::less<>> uses;
 };
 
 const char *stringifyFormat(Format format);
@@ -175,7 +178,33 @@ public:
   void readHistory(size_t slot, float *history, size_t stride) const;
   void writeHistory(size_t slot, const float *history);
 
+  /// As a caller does, so that it is not looked for.
   void setScale(size_t slot, float value);
+  /// As its own tensor's, in a first step.
+  void setInitialScale(size_t slot, float value);
+
+  /// At an update: slots that have got a scale have one from here on.
+  void endFirstCalls();
+
+  /// Whether calls give the slot a scale of their own: no update has found one,
+  /// nor did a caller.
+  bool isEmpty(size_t slot) const;
+  /// The scale of an empty slot whose tensor has this amax.
+  float getInitialScale(size_t slot, float amax) const;
+  /// Calls `visitor(slot)` for all slots that calls of a function record.
+  template <typename Visitor>
+  void visitUses(const char *function, Visitor &&visitor) const {
+    auto found = manifest.uses.find(std::string_view(function));
+    if (found != manifest.uses.end())
+      for (int64_t slot : found->second)
+        visitor(static_cast<size_t>(slot));
+    else
+      for (size_t slot = 0; slot < getNumSlots(); ++slot)
+        visitor(slot);
+  }
+  /// Whether a call of the function may find an empty slot, as far as the host
+  /// knows, and whether a scale follows from its tensor then.
+  bool mayNeedInitialScale(const char *function) const;
 
   Manifest manifest;
   std::string manifestText, recipeText;
@@ -189,6 +218,11 @@ public:
   Caches caches;
   std::vector<float> lastAmax;
   std::vector<int64_t> recorded, nonFinite;
+  /// Slots that are known not to be empty, which they do not become again
+  /// unless the host makes them so. A device need not be asked for these.
+  std::vector<bool> isFilled;
+  /// Calls since the last update that have given a slot a scale.
+  std::vector<int32_t> firstCalls;
   int64_t steps = 0;
   std::string loadReport;
 

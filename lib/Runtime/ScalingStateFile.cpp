@@ -141,8 +141,9 @@ static std::string computeChecksum(const std::string &text,
 // Saving
 //===----------------------------------------------------------------------===//
 
-/// Caches belong to a process.
-static Manifest withoutCaches(Manifest manifest) {
+/// Caches belong to a process, functions to a program.
+static Manifest withoutProgram(Manifest manifest) {
+  manifest.uses.clear();
   for (Slot &slot : manifest.slots)
     slot.cache = 0;
   return manifest;
@@ -177,7 +178,7 @@ FileResult detail::saveState(const ScalingState &state,
     tensors.push_back(
         {name, getDType(values), std::move(shape), values.data()});
   });
-  std::string manifest = printManifest(withoutCaches(state.manifest));
+  std::string manifest = printManifest(withoutProgram(state.manifest));
   std::string error;
   if (!writeSafetensors(
           path, std::move(tensors),
@@ -342,8 +343,9 @@ static std::string compareRecipes(const Recipe &ours, const Recipe &theirs) {
     return "expected " + key + " to be " + expected + ", but got " + got;
   };
   for (const auto &[key, value] : ours.settings) {
-    // Histories of another length are adapted.
-    if (ours.delayed && key == "amax_history_len")
+    // Histories of another length are adapted, and how the first scales came
+    // about changes nothing about later ones.
+    if (ours.delayed && (key == "amax_history_len" || key == "initial"))
       continue;
     const RecipeValue *other = theirs.lookup(key);
     if (!other || *other != value)
@@ -465,6 +467,6 @@ FileResult detail::loadState(ScalingState &state, const std::string &path,
 FileResult detail::readManifest(const std::string &path, Manifest &manifest) {
   StateReader reader(path);
   FileResult result = reader.open();
-  manifest = withoutCaches(std::move(reader.manifest));
+  manifest = withoutProgram(std::move(reader.manifest));
   return result;
 }

@@ -24,7 +24,7 @@ static constexpr int64_t kMaxWords = int64_t(1) << 20;
 static constexpr const char *kFormats[] = {"e4m3", "e5m2", "e2m1"};
 /// Keys that are not the recipe's.
 static constexpr std::string_view kOwnKeys[] = {"version", "recipe", "words",
-                                                "slots"};
+                                                "slots", "uses"};
 
 const char *detail::stringifyFormat(Format format) {
   return kFormats[static_cast<size_t>(format)];
@@ -48,6 +48,7 @@ public:
 
 private:
   bool parseSlot(const json &entry, size_t index);
+  bool parseUses(const json &root);
   bool parseRecipe(const json &root);
   bool parseDelayed(const json &root);
   bool parseOther(const json &root);
@@ -186,6 +187,30 @@ bool ManifestParser::parseSlot(const json &entry, size_t index) {
   return true;
 }
 
+bool ManifestParser::parseUses(const json &root) {
+  auto found = root.find("uses");
+  if (found == root.end())
+    return true;
+  auto numSlots = static_cast<int64_t>(manifest.slots.size());
+  std::string expected = "lists of slots, which are integers from 0 to below " +
+                         std::to_string(numSlots) + ", by functions";
+  if (!found->is_object())
+    return fail("uses", expected, *found);
+  for (const auto &[function, entries] : found->items()) {
+    if (!entries.is_array())
+      return fail("uses", expected, entries);
+    std::vector<int64_t> &slots = manifest.uses[function];
+    for (const json &entry : entries) {
+      std::optional<RecipeValue> value = getScalar(entry);
+      auto *slot = value ? std::get_if<int64_t>(&*value) : nullptr;
+      if (!slot || *slot < 0 || *slot >= numSlots)
+        return fail("uses", expected, entry);
+      slots.push_back(*slot);
+    }
+  }
+  return true;
+}
+
 static RecipeValue getDefault(const RecipeKey &key) {
   std::string text = key.defaultText;
   if (key.kind == RecipeKey::Bool)
@@ -205,14 +230,16 @@ static DelayedRule makeDelayedRule(const Recipe &recipe) {
   };
   return {getInteger("amax_history_len"),
           static_cast<AmaxComputeAlgo>(getWord("amax_compute_algo")),
-          getInteger("margin"), static_cast<DelayedCompat>(getWord("compat")),
-          std::get<bool>(*recipe.lookup("pow2"))};
+          getInteger("margin"),
+          static_cast<DelayedCompat>(getWord("compat")),
+          std::get<bool>(*recipe.lookup("pow2")),
+          static_cast<InitialScale>(getWord("initial"))};
 }
 
 bool ManifestParser::parseDelayed(const json &root) {
   Recipe &recipe = manifest.recipe;
   std::vector<const RecipeKey *> keys;
-  std::vector<std::string_view> known = {"recipe", "words"};
+  std::vector<std::string_view> known = {"recipe", "words", "uses"};
   for (const RecipeKey &key : kDelayedSchema)
     if (key.inState) {
       keys.push_back(&key);
@@ -281,7 +308,7 @@ bool ManifestParser::parse(const json &root) {
       return fail("expected unique names of slots, but got '" +
                   manifest.slots.back().name + "' twice");
   }
-  return true;
+  return parseUses(root);
 }
 
 bool detail::isSlotName(const std::string &name) {
@@ -314,6 +341,8 @@ std::string detail::printManifest(const Manifest &manifest) {
   const Recipe &recipe = manifest.recipe;
   json root = {
       {"version", 1}, {"recipe", recipe.name}, {"slots", std::move(slots)}};
+  for (const auto &[function, uses] : manifest.uses)
+    root["uses"][function] = uses;
   // Of delayed it follows from the options.
   if (!recipe.delayed)
     root["words"] = recipe.numWords;

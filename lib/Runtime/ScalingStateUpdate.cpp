@@ -109,14 +109,53 @@ void ScalingState::update() {
     break;
   }
   ++steps;
+  endFirstCalls();
 }
 
-void ScalingState::setScale(size_t slot, float value) {
+void ScalingState::setInitialScale(size_t slot, float value) {
   DefaultFloatEnvironment environment;
   scale[slot] = value;
   // Volatile, or the division could be done before the environment is set.
   const volatile float one = 1.0f;
   scaleInv[slot] = one / value;
+}
+
+void ScalingState::setScale(size_t slot, float value) {
+  setInitialScale(slot, value);
+  firstCalls[slot] = 0;
+  isFilled[slot] = false;
+}
+
+void ScalingState::endFirstCalls() {
+  for (size_t slot = 0; slot < getNumSlots(); ++slot)
+    if (firstCalls[slot] != 0) {
+      isFilled[slot] = true;
+      firstCalls[slot] = 0;
+    }
+}
+
+bool ScalingState::isEmpty(size_t slot) const {
+  AmaxBits past = getRingLength() ? getWords(slot)[kRingMax] : 0;
+  return (scale[slot] == 1.0f || firstCalls[slot] != 0) &&
+         recorded[slot] == nonFinite[slot] && (past == 0 || past >= kInfBits);
+}
+
+float ScalingState::getInitialScale(size_t slot, float amax) const {
+  DefaultFloatEnvironment environment;
+  HostArithmetic arithmetic{nullptr};
+  DelayedUpdate<HostArithmetic, DelayedRule> update(arithmetic,
+                                                    *manifest.recipe.delayed);
+  return update.getScale(update.getKey(getAmaxBits(amax)), maxFinite[slot],
+                         /*scale=*/1.0f);
+}
+
+bool ScalingState::mayNeedInitialScale(const char *function) const {
+  const std::optional<DelayedRule> &rule = manifest.recipe.delayed;
+  if (!rule || !rule->startsWithOwnAmax())
+    return false;
+  bool isAnyUnknown = false;
+  visitUses(function, [&](size_t slot) { isAnyUnknown |= !isFilled[slot]; });
+  return isAnyUnknown;
 }
 
 void ScalingState::readRing(size_t slot, float *amaxes, size_t length) const {
@@ -142,6 +181,7 @@ void ScalingState::writeRing(size_t slot, const float *amaxes, size_t length) {
   HostArithmetic arithmetic{slotWords};
   DelayedUpdate<HostArithmetic, DelayedRule> update(arithmetic,
                                                     *manifest.recipe.delayed);
+  isFilled[slot] = false;
   slotWords[kOldestPosition] = 0;
   slotWords[kRingMax] = HostArithmetic::maxOver(
       kRing, static_cast<int32_t>(ringLength),

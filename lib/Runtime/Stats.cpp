@@ -9,11 +9,14 @@
 #include "fp8/Runtime/Stats.h"
 
 #include "ForkDetail.h"
+#include "StatsDetail.h"
 #include "StructSize.h"
 
 #include <cmath>
 #include <mutex>
 #include <vector>
+
+using namespace fp8rt::detail;
 
 /// Slots are small consecutive numbers; anything above is a corrupted call.
 static constexpr int64_t kMaxSlots = 1'000'000;
@@ -30,25 +33,44 @@ struct Table {
 static Table *const theStats = fp8rt::detail::makeTable<Table>();
 static Table &getTable() { return *theStats; }
 
+static void record(const StatsEntry &entry) {
+  if (entry.slot < 0 || entry.slot >= kMaxSlots)
+    return;
+  auto slot = static_cast<size_t>(entry.slot);
+  Table &table = getTable();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  if (slot >= table.slots.size())
+    table.slots.resize(slot + 1);
+  fp8rt_stats &stats = table.slots[slot];
+  ++stats.calls;
+  // Written so that a NaN stays, whichever side it is on.
+  if (!(entry.amax <= stats.amax) && !std::isnan(stats.amax))
+    stats.amax = entry.amax;
+  stats.count += entry.count;
+  stats.underflow += entry.underflow;
+  stats.saturated += entry.saturated;
+  stats.signal += entry.signal;
+  stats.noise += entry.noise;
+}
+
+static thread_local DeferredStats *innermost = nullptr;
+
+DeferredStats::DeferredStats() : outer(innermost) { innermost = this; }
+
+DeferredStats::~DeferredStats() {
+  innermost = outer;
+  for (const StatsEntry &entry : entries)
+    record(entry);
+}
+
 void fp8rt_stats_record(int64_t slot, double amax, double count,
                         double underflow, double saturated, double signal,
                         double noise) {
-  if (slot < 0 || slot >= kMaxSlots)
-    return;
-  Table &table = getTable();
-  std::lock_guard<std::mutex> lock(table.mutex);
-  if (static_cast<size_t>(slot) >= table.slots.size())
-    table.slots.resize(static_cast<size_t>(slot) + 1);
-  fp8rt_stats &stats = table.slots[static_cast<size_t>(slot)];
-  ++stats.calls;
-  // Written so that a NaN stays, whichever side it is on.
-  if (!(amax <= stats.amax) && !std::isnan(stats.amax))
-    stats.amax = amax;
-  stats.count += count;
-  stats.underflow += underflow;
-  stats.saturated += saturated;
-  stats.signal += signal;
-  stats.noise += noise;
+  StatsEntry entry{slot, amax, count, underflow, saturated, signal, noise};
+  if (innermost)
+    innermost->add(entry);
+  else
+    record(entry);
 }
 
 int64_t fp8rt_stats_get_num_slots(void) {

@@ -15,7 +15,9 @@
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_BUILDSTATEUPDATEPASS
@@ -33,6 +35,43 @@ struct BuildStateUpdatePass
 };
 } // namespace
 
+/// The slots that calls of `function` record, in order; nothing if that does
+/// not follow from its constants.
+static std::optional<SmallVector<int64_t>> getRecorded(func::FuncOp function) {
+  llvm::SmallSetVector<int64_t, 8> slots;
+  WalkResult result = function.walk([&](Operation *op) {
+    if (auto record = dyn_cast<RecordAmaxOp>(op)) {
+      std::optional<int64_t> slot = getConstantIntValue(record.getSlot());
+      if (slot)
+        slots.insert(*slot);
+      return slot ? WalkResult::advance() : WalkResult::interrupt();
+    }
+    return WalkResult(
+        failure(isa<CallOpInterface>(op) &&
+                llvm::any_of(op->getOperandTypes(), llvm::IsaPred<StateType>)));
+  });
+  if (result.wasInterrupted())
+    return std::nullopt;
+  SmallVector<int64_t> sorted(slots.takeVector());
+  llvm::sort(sorted);
+  return sorted;
+}
+
+/// Those of all public functions with a state.
+static DictionaryAttr getUses(ModuleOp module) {
+  Builder builder(module.getContext());
+  SmallVector<NamedAttribute> uses;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function.isPublic() || function.isExternal() ||
+        !llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<StateType>))
+      continue;
+    if (std::optional<SmallVector<int64_t>> slots = getRecorded(function))
+      uses.push_back(builder.getNamedAttr(
+          function.getName(), builder.getDenseI64ArrayAttr(*slots)));
+  }
+  return builder.getDictionaryAttr(uses);
+}
+
 void BuildStateUpdatePass::runOnOperation() {
   ModuleOp module = getOperation();
   auto table = module->getAttrOfType<StateTableAttr>(kStateAttrName);
@@ -43,6 +82,7 @@ void BuildStateUpdatePass::runOnOperation() {
   auto update = module->getAttrOfType<FlatSymbolRefAttr>(kStateUpdateAttrName);
   if (update && symbols.lookup(update.getValue()))
     return;
+  DictionaryAttr uses = getUses(module);
   auto b = ImplicitLocOpBuilder::atBlockEnd(module.getLoc(), module.getBody());
   auto function = func::FuncOp::create(
       b, "fp8_update_state",
@@ -50,6 +90,7 @@ void BuildStateUpdatePass::runOnOperation() {
   // Hosts call it as they call functions of the program.
   function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
                     b.getUnitAttr());
+  function->setAttr(kStateUsesAttrName, uses);
   // A function of the program may have the name.
   symbols.insert(function);
   Block *body = function.addEntryBlock();

@@ -336,6 +336,14 @@ void FunctionalizeStatePass::runOnOperation() {
   table = module->getAttrOfType<StateTableAttr>(kStateAttrName);
   if (!table || !table.getUpdate())
     return;
+  if (auto delayed = dyn_cast<DelayedAttr>(table.getRecipe());
+      delayed && delayed.getInitial() == InitialScale::Current) {
+    emitError(module.getLoc(), "expected no initial=current with scaling state "
+                               "as tensors, whose caller gives the first "
+                               "scales, but got ")
+        << delayed;
+    return signalPassFailure();
+  }
   hasSeeds = table.getRecipe().roundsStochastically();
   rowType = RankedTensorType::get({table.getNumSlots()},
                                   Float32Type::get(&getContext()));

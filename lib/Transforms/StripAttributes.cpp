@@ -32,6 +32,16 @@ static DictionaryAttr keepLLVM(MLIRContext *context,
   return DictionaryAttr::get(context, kept);
 }
 
+/// What the function that ends a step says of the others; null for nothing.
+static DictionaryAttr getUses(ModuleOp module) {
+  auto symbol =
+      module->getAttrOfType<FlatSymbolRefAttr>(fp8::kStateUpdateAttrName);
+  auto update =
+      symbol ? module.lookupSymbol<func::FuncOp>(symbol) : func::FuncOp();
+  return update ? update->getAttrOfType<DictionaryAttr>(fp8::kStateUsesAttrName)
+                : DictionaryAttr();
+}
+
 namespace {
 struct StripAttributesPass
     : fp8::impl::StripAttributesPassBase<StripAttributesPass> {
@@ -48,8 +58,9 @@ struct StripAttributesPass
         return signalPassFailure();
       }
       module->removeAttr(fp8::kStateAttrName);
+      std::string manifest = fp8::getStateManifest(table, getUses(module));
       module->setAttr(fp8::kStateManifestAttrName,
-                      StringAttr::get(context, fp8::getStateManifest(table)));
+                      StringAttr::get(context, manifest));
     }
     module->removeAttr(fp8::kRecipeAttrName);
     getOperation().walk([&](func::FuncOp function) {

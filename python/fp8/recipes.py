@@ -61,7 +61,9 @@ class DelayedScaling(Recipe):
     - compat: the system whose order of the history is followed: "te_fused", "te_unfused" or
       "flax";
     - pow2: scales are powers of two;
-    - accumulate: "promote" to f32 as the sum goes on, "fast", or "fast_fprop".
+    - accumulate: "promote" to f32 as the sum goes on, "fast", or "fast_fprop";
+    - initial: the scale of a tensor without a history: "current", by its own amax, "one", or
+      "auto": "current" unless compat is another system's.
     """
 
     margin: int = _key(0)
@@ -72,6 +74,7 @@ class DelayedScaling(Recipe):
     compat: str = _key("te_fused")
     pow2: bool = _key(False)
     accumulate: str = _key("promote")
+    initial: str = _key("auto")
     _name = "delayed"
 
 

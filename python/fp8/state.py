@@ -81,7 +81,7 @@ class State:
                 self._core.unfreeze()
 
     def reset(self):
-        """Back to scales of 1 and no history."""
+        """Back to no history: the next step is a first one."""
         self._download()
         self._core.reset()
 

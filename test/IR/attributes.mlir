@@ -40,10 +40,10 @@ func.func private @nvfp4_state() attributes {
   t = #fp8.state_table<#fp8.nvfp4<stochastic_rounding = true>, [#fp8.slot<"l.dy" : f4E2M1FN, dgrad gradient>]>}
 
 // CHECK-LABEL: @delayed
-// CHECK-SAME: r0 = #fp8.delayed, r1 = #fp8.delayed<amax_history_len = 16, amax_compute_algo = most_recent, margin = -2, compat = te_unfused, accumulate = fast_fprop>
+// CHECK-SAME: r0 = #fp8.delayed, r1 = #fp8.delayed<amax_history_len = 16, amax_compute_algo = most_recent, margin = -2, compat = te_unfused, initial = current, accumulate = fast_fprop>
 func.func private @delayed() attributes {
   r0 = #fp8.delayed,
-  r1 = #fp8.delayed<amax_history_len = 16, amax_compute_algo = most_recent, margin = -2, compat = te_unfused, accumulate = fast_fprop>}
+  r1 = #fp8.delayed<amax_history_len = 16, amax_compute_algo = most_recent, margin = -2, compat = te_unfused, initial = current, accumulate = fast_fprop>}
 
 // CHECK-LABEL: @discardable
 // CHECK-SAME: {fp8.name = "x", fp8.weight}

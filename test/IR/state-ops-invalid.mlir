@@ -156,3 +156,8 @@ func.func @update_state_c1_recipe(%state: !fp8.state) {
 
 // expected-error @below {{expected 'fp8.state_update' to be a symbol, but got "f"}}
 func.func private @state_update() attributes {fp8.state_update = "f"}
+
+// -----
+
+// expected-error @below {{expected 'fp8.state_uses' to have an array of slots for each function, but got {f = 1 : i64}}}
+func.func private @state_uses() attributes {fp8.state_uses = {f = 1}}

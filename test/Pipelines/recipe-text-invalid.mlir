@@ -15,6 +15,7 @@
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=inf 2>&1 | FileCheck %s --check-prefix=INF
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=current,amax_epsilon=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=delayed,amax_history_len=0 2>&1 | FileCheck %s --check-prefix=HISTORY
+// RUN: not fp8-opt %s --fp8-apply-recipe=recipe=delayed,initial=two 2>&1 | FileCheck %s --check-prefix=INITIAL
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=delayed,compat=flax,margin=1 2>&1 | FileCheck %s --check-prefix=FLAX
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=static,format=e4m3 2>&1 | FileCheck %s --check-prefix=NEEDED
 // RUN: not fp8-opt %s --fp8-apply-recipe=recipe=acme.powers 2>&1 | FileCheck %s --check-prefix=OUTSIDE
@@ -39,6 +40,7 @@
 // INF: error: expected a finite number of at least 0 for key 'amax_epsilon' of recipe 'current', but got 'inf'
 // NEGATIVE: error: expected a finite number of at least 0 for key 'amax_epsilon' of recipe 'current', but got '-1'
 // HISTORY: error: expected an integer in 1..65536 for key 'amax_history_len' of recipe 'delayed', but got '0'
+// INITIAL: error: expected one of auto, current, one for key 'initial' of recipe 'delayed', but got 'two'
 // FLAX: error: recipe 'delayed,compat=flax,margin=1': expected margin to be 0 with compat flax, which knows no other
 // NEEDED: error: expected key 'state' of recipe 'static', the path of a saved state
 // OUTSIDE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'acme.powers'

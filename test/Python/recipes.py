@@ -14,7 +14,8 @@ ALL = [fp8.DelayedScaling, fp8.Float8CurrentScaling, fp8.RowwiseScaling, fp8.Flo
        fp8.MXFP8BlockScaling, fp8.NVFP4BlockScaling]
 # A value that is not the default, for fields that take a word or a number.
 OTHERS = {"margin": 1, "amax_history_len": 16, "amax_compute_algo": "most_recent",
-          "compat": "te_unfused", "accumulate": "fast", "amax_epsilon": 0.5, "style": "torchao",
+          "compat": "te_unfused", "initial": "one", "accumulate": "fast", "amax_epsilon": 0.5,
+          "style": "torchao",
           "x_block_scaling_dim": 1, "w_block_scaling_dim": 1, "grad_block_scaling_dim": 1,
           "mode": "floor", "nonfinite": "nan"}
 
@@ -29,6 +30,7 @@ class Recipes(unittest.TestCase):
     def test_text(self):
         for recipe, text in [
                 (fp8.DelayedScaling(), "delayed"),
+                (fp8.DelayedScaling(initial="one"), "delayed,initial=one"),
                 (fp8.DelayedScaling(amax_history_len=1024, amax_compute_algo="max",
                                     fp8_format=fp8.Format.HYBRID, margin=0), "delayed"),
                 (fp8.DelayedScaling(margin=2, fp8_format=fp8.Format.E4M3, reduce_amax=False),

@@ -44,7 +44,15 @@ class State(unittest.TestCase):
         self.assertEqual((slot.amax, slot.recorded), (amax, 1))
         self.assertEqual(slot.scale, np.float32(448) / amax)
         self.assertEqual(self.state.steps, 1)
+        # The history has the scale that the first step found in its own tensor.
+        self.assertEqual(self.step().tobytes(), first.tobytes())
+
+    def test_a_first_step_with_scales_of_one(self):
+        first = self.step()
+        self.program = make_program(fp8.DelayedScaling(amax_history_len=4, initial="one"))
+        self.state = fp8.State(self.program)
         self.assertNotEqual(self.step().tobytes(), first.tobytes())
+        self.assertEqual(self.step().tobytes(), first.tobytes())
 
     def test_several_calls_are_one_step(self):
         x, w = programs.make_inputs()

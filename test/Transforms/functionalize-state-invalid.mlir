@@ -33,3 +33,12 @@ module attributes {fp8.state = #fp8.state_table<#fp8.delayed, [#fp8.slot<"x" : f
     return
   }
 }
+
+// -----
+
+// expected-error @below {{expected no initial=current with scaling state as tensors, whose caller gives the first scales, but got #fp8.delayed<initial = current>}}
+module attributes {fp8.state = #fp8.state_table<#fp8.delayed<initial = current>, [#fp8.slot<"x" : f8E4M3FN, fprop activation>]>} {
+  func.func @f(%state: !fp8.state) {
+    return
+  }
+}

@@ -105,6 +105,12 @@ def FP8_DelayedCompat : FP8_Enum<"DelayedCompat",
   I32EnumAttrCase<"TEUnfused", 1, "te_unfused">,
   I32EnumAttrCase<"Flax", 2, "flax">]>;
 
+def FP8_InitialScale : FP8_Enum<"InitialScale",
+    "the scale of a tensor that delayed scaling knows no amax of", [
+  I32EnumAttrCase<"Auto", 0, "auto">,
+  I32EnumAttrCase<"Current", 1, "current">,
+  I32EnumAttrCase<"One", 2, "one">]>;
+
 //===----------------------------------------------------------------------===//
 // Attributes
 //===----------------------------------------------------------------------===//

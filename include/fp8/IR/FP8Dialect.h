@@ -36,6 +36,7 @@ inline constexpr llvm::StringLiteral kFirstMicrobatchAttrName =
 inline constexpr llvm::StringLiteral kSlotsAttrName = "fp8.slots";
 inline constexpr llvm::StringLiteral kStateAttrName = "fp8.state";
 inline constexpr llvm::StringLiteral kStateUpdateAttrName = "fp8.state_update";
+inline constexpr llvm::StringLiteral kStateUsesAttrName = "fp8.state_uses";
 inline constexpr llvm::StringLiteral kStateManifestAttrName =
     "fp8.state_manifest";
 inline constexpr llvm::StringLiteral kTilesAttrName = "fp8.tiles";

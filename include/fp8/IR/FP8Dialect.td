@@ -57,6 +57,7 @@ def FP8_Dialect : Dialect {
     | `fp8.operands` | canonical contraction, `fp8.matmul` | what A and B hold, e.g. `[#fp8.operand<activation>, #fp8.operand<weight>]`; set by `fp8-apply-recipe`, read to name their slots and statistics |
     | `fp8.state` | module | `#fp8.state_table` of the scaling state, set by `fp8-allocate-state` |
     | `fp8.state_update` | module | symbol of the function that ends a step of the scaling state, set by `fp8-build-state-update` |
+    | `fp8.state_uses` | function that ends a step | the slots that calls of each function record, by its name; set by `fp8-build-state-update` |
     | `fp8.state_manifest` | module | the same as `fp8.state` in JSON, as the runtime takes it; set by `fp8-strip-attributes`, with which the dialect ends |
     | `fp8.stats_slots` | module | names of the statistics, set by `fp8-instrument-quantize` |
     | `fp8.tiles` | `scf.forall` | a loop over tiles, in which nothing has to be checked; set by `fp8-tile-streams`, read by `fp8-check-extents` |

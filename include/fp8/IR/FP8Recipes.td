@@ -142,6 +142,11 @@ def FP8_DelayedAttr : FP8_StatefulRecipeAttr<FP8_Dialect, "Delayed", "delayed",
     The scale of step t follows from the amaxes of steps t - amax_history_len
     .. t - 1, so that quantisation reads the tensor once. Needs state.
     Example: `#fp8.delayed<amax_history_len = 16, amax_compute_algo = max>`.
+
+    - `initial`: the scale while there is no such amax: `current`, that of the
+      tensor itself, for which the runtime calls a function again; `one`, 1 as
+      in Transformer Engine and Flax; or `auto` (default), which is `current`
+      unless `compat` names a rule that is not the default.
   }];
   let parameters = (ins
     FP8_FormatKey:$format,
@@ -151,6 +156,7 @@ def FP8_DelayedAttr : FP8_StatefulRecipeAttr<FP8_Dialect, "Delayed", "delayed",
     FP8_BoolKey<1>:$reduce_amax,
     FP8_EnumKey<FP8_DelayedCompat, "TEFused">:$compat,
     FP8_BoolKey<0>:$pow2,
+    FP8_EnumKey<FP8_InitialScale, "Auto">:$initial,
     FP8_AccumulateKey:$accumulate
   );
   let hasKeysVerifier = 1;
@@ -182,6 +188,7 @@ def FP8_StaticAttr : FP8_Recipe<"Static", "static",
 def FP8_DelayedKeys {
   string text = !strconcat(
       FP8_AmaxComputeAlgo.plain, FP8_DelayedCompat.plain,
+      FP8_InitialScale.plain,
       "inline constexpr RecipeKey kDelayedKeys[] = {\n    ",
       FP8_DelayedAttr.schema, "};\n",
       "inline constexpr RecipeSchema kDelayedSchema{\"",

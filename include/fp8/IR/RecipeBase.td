@@ -109,8 +109,9 @@ class FP8_RecipeAttr<Dialect dialect, string name, string attrMnemonic,
   assert !empty(!filter(key, keyNames, !or(!eq(key, "version"),
                                            !eq(key, "recipe"),
                                            !eq(key, "slots"),
+                                           !eq(key, "uses"),
                                            !eq(key, "words")))),
-         "expected no key version, recipe, slots or words";
+         "expected no key version, recipe, slots, uses or words";
 
   /// The initialisers of the fp8rt::RecipeKeys.
   string schema = !interleave(!foreach(i, positions,

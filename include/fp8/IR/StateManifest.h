@@ -17,7 +17,8 @@ namespace mlir::fp8 {
 /// The manifest that fp8rt_state_create takes, JSON, for the slots of `table`,
 /// whose recipe learns: slots in the order of their offsets, every option of
 /// the recipe that the state depends on spelled out.
-std::string getStateManifest(StateTableAttr table);
+/// `uses` is `fp8.state_uses`, or null.
+std::string getStateManifest(StateTableAttr table, DictionaryAttr uses = {});
 
 } // namespace mlir::fp8
 

@@ -43,6 +43,7 @@ struct DelayedRule {
   int64_t margin;
   DelayedCompat compat;
   bool pow2;
+  InitialScale initial = InitialScale::One;
 
   /// TE counts the amax that waits for the update as part of the history.
   int64_t getRingLength() const {
@@ -50,6 +51,12 @@ struct DelayedRule {
   }
   int64_t getNumWords() const {
     return getRingLength() == 0 ? 0 : kRing + getRingLength();
+  }
+  /// Whether a tensor without past amaxes is scaled by its own. The systems
+  /// that `compat` names begin with 1, hence only the default does.
+  bool startsWithOwnAmax() const {
+    return initial == InitialScale::Current ||
+           (initial == InitialScale::Auto && compat == DelayedCompat::TEFused);
   }
 };
 

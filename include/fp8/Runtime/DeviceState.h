@@ -14,7 +14,8 @@
 //   ... fp8rt_program_update_state(info, state, context);
 //
 // Each is work in the context's stream. Nothing waits, so that a step can be
-// captured in a CUDA graph, once its functions have been called, and replayed.
+// captured in a CUDA graph, once its functions have been called, and replayed;
+// but for calls that find slots of delayed scaling without a scale.
 //
 // Either the host or the device has the values of a state. The first call gives
 // them to the device; from then on functions of the host that read or change

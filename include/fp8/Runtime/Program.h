@@ -179,6 +179,12 @@ fp8rt_status fp8rt_program_create_state(const fp8rt_program_info *info,
 /// to free: with free, or on a GPU with fp8rt_workspace_free. There, the
 /// function returns when all is launched in the context's stream.
 ///
+/// A function that records slots of delayed scaling without a scale yet is
+/// computed several times, until their scales are those of its own amaxes, and
+/// results and records are those of the last time: such a call writes to the
+/// state, and waits for the GPU. Not in a capture, where it is computed once
+/// with the scales that there are. docs/Recipes/Delayed.md defines it.
+///
 /// Errors: FP8RT_ERROR_INVALID_ARGUMENT for a tensor of another size, order or
 /// alignment, and if the program finds sizes that do not fit together while it
 /// runs (what it had allocated by then on the CPU is lost);

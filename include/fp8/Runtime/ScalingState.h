@@ -63,7 +63,9 @@ typedef uint64_t fp8rt_state;
 ///     "margin": 0,                  -64..64
 ///     "pow2": false,                round new scales down to powers of two
 ///     "compat": "te_fused",         or "te_unfused", "flax"
-///     "reduce_amax": true           for the caller's use
+///     "initial": "auto",            or "current", "one"
+///     "reduce_amax": true,          for the caller's use
+///     "uses": {"forward": [0]}      slots that calls of a function record
 ///   }
 ///
 /// Names are unique; formats are e4m3, e5m2 and e2m1; `role` and `operand` are
@@ -72,6 +74,8 @@ typedef uint64_t fp8rt_state;
 /// of `role` and `operand` are empty. `cache` is the size in bytes of memory in
 /// which compiled code keeps the quantised tensor between the micro-batches of
 /// a step, at first zeros; it is not saved. `flax` knows margin 0 and max only.
+/// `initial` says what fp8rt_program_call does about slots without a scale; of
+/// a function that is not in `uses` it looks at all slots.
 ///
 /// A state of any other recipe has that recipe's options in place of delayed's:
 /// true or false, a number or a string for each key; and needs `words`, how

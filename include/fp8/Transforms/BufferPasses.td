@@ -230,7 +230,8 @@ def StripAttributesPass : Pass<"fp8-strip-attributes", "::mlir::ModuleOp"> {
     Names, weights and what other compilers attach to functions, arguments and
     results has served by now; LLVM's translation would warn about each. The
     module's table of scaling state becomes the manifest that the runtime takes,
-    a string, which tools that do not know the dialect can read.
+    a string, which tools that do not know the dialect can read; so does what
+    `fp8.state_uses` says of functions.
   }];
 }
 

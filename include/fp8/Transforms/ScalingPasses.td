@@ -232,6 +232,10 @@ def FunctionalizeStatePass
     `delayed` the second is `words: tensor<slots x words x i32>`, among them the
     seeds of stochastic rounding.
 
+    A tensor without past amaxes has the scale that the caller gives, 1 in a new
+    state: `initial=current` of the recipe, for which functions are called again,
+    is an error here.
+
     The amaxes of the step are one tensor that is carried through private
     functions, `scf.for`, `scf.while` and `scf.if`; state in other regions or in
     functions of several blocks is an error.
@@ -259,6 +263,11 @@ def BuildStateUpdatePass : Pass<"fp8-build-state-update", "::mlir::ModuleOp"> {
     Hosts call it when a step is over. It is no function of the program, and
     takes the state alone, since only hosts know when all micro-batches are done
     and all ranks have reduced their amaxes.
+
+    `fp8.state_uses` on it has, of each public function, the slots whose amaxes
+    it records. Of one that calls others or has slots by iteration it has
+    nothing: such a function may record all. The runtime wants to know whether a
+    call needs scales that there are not yet.
   }];
   let dependentDialects = ["::mlir::fp8::FP8Dialect",
                            "::mlir::func::FuncDialect"];

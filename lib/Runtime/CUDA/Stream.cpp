@@ -8,6 +8,7 @@
 
 #include "fp8/Runtime/Stream.h"
 
+#include "Capture.h"
 #include "Context.h"
 
 using namespace fp8rt;
@@ -48,6 +49,16 @@ fp8rt_status fp8rt_stream_synchronize(int32_t device, fp8rt_stream stream) {
     return check(driver.cuStreamSynchronize(asStream(stream)),
                  [&] { return "synchronise a stream" + on(device); });
   });
+}
+
+bool cuda::isCapturing(int32_t device, fp8rt_stream stream) {
+  CaptureStatus capture = STREAM_CAPTURE_STATUS_NONE;
+  fp8rt_status status = inContext(device, [&](const Driver &driver) {
+    return check(driver.cuStreamIsCapturing(asStream(stream), &capture), [] {
+      return std::string("ask whether a stream is captured");
+    });
+  });
+  return status != FP8RT_OK || capture != STREAM_CAPTURE_STATUS_NONE;
 }
 
 fp8rt_status fp8rt_stream_wait_event(int32_t device, fp8rt_stream stream,

@@ -10,6 +10,7 @@
 
 #include "fp8/Runtime/ScalingState.h"
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/MLIRContext.h"
 
 #include "gtest/gtest.h"
@@ -25,11 +26,14 @@ TEST(StateManifestTest, MakesTheStateOfTheTable) {
   auto table = cast<StateTableAttr>(parseAttribute(
       R"mlir(#fp8.state_table<#fp8.delayed<amax_history_len = 7,
           amax_compute_algo = most_recent, margin = -3, reduce_amax = false,
-          compat = te_unfused, pow2 = true>,
+          compat = te_unfused, pow2 = true, initial = current>,
         [#fp8.slot<"l0.\22x\22" : f8E4M3FN, wgrad activation>,
          #fp8.slot<"l0.dy" : f8E5M2, dgrad gradient>]>)mlir",
       &context));
-  std::string manifest = getStateManifest(table);
+  Builder builder(&context);
+  std::string manifest = getStateManifest(
+      table, builder.getDictionaryAttr(builder.getNamedAttr(
+                 "train", builder.getDenseI64ArrayAttr({0, 1}))));
 
   fp8rt_state state;
   ASSERT_EQ(fp8rt_state_create(manifest.data(), manifest.size(), &state),
@@ -41,7 +45,8 @@ TEST(StateManifestTest, MakesTheStateOfTheTable) {
   EXPECT_EQ(info.reduce_amax, 0);
   for (const char *setting :
        {R"("amax_compute_algo":"most_recent")", R"("margin":-3)",
-        R"("compat":"te_unfused")", R"("pow2":true)"})
+        R"("compat":"te_unfused")", R"("pow2":true)", R"("initial":"current")",
+        R"("uses":{"train":[0,1]})"})
     EXPECT_NE(StringRef(info.manifest).find(setting), StringRef::npos)
         << setting << " in " << info.manifest;
   fp8rt_state_slot slot;

@@ -44,7 +44,7 @@ TEST(ScalingStateManifest, FillsInDefaults) {
   EXPECT_STREQ(
       info.manifest,
       R"({"amax_compute_algo":"max","amax_history_len":1024,)"
-      R"("compat":"te_fused","margin":0,"pow2":false,)"
+      R"("compat":"te_fused","initial":"auto","margin":0,"pow2":false,)"
       R"("recipe":"delayed","reduce_amax":true,"slots":[{"format":"e4m3","name":"x",)"
       R"("operand":"","role":""}],"version":1})");
   fp8rt_state_destroy(state);
@@ -76,8 +76,32 @@ TEST(ScalingStateManifest, RefusesBadManifests) {
               "manifest: expected slots to be an array, but got {}");
   expectError(makeManifest("", R"("length": 4)"),
               "manifest: expected the keys version, slots, recipe, words, "
-              "amax_history_len, amax_compute_algo, margin, reduce_amax, "
-              "compat, pow2, but got 'length'");
+              "uses, amax_history_len, amax_compute_algo, margin, reduce_amax, "
+              "compat, pow2, initial, but got 'length'");
+  std::string uses = "manifest: expected uses to be lists of slots, which are "
+                     "integers from 0 to below 1, by functions, but got ";
+  for (std::string bad : {"[]", "0", "null"})
+    expectError(
+        makeManifest(R"({"name": "x", "format": "e4m3"})", R"("uses": )" + bad),
+        uses + bad);
+  for (std::string bad : {"1", "-1", "0.5", "\"x\""})
+    expectError(makeManifest(R"({"name": "x", "format": "e4m3"})",
+                             R"("uses": {"f": [0, )" + bad + "]}"),
+                uses + bad);
+}
+
+TEST(ScalingStateManifest, KnowsWhichFunctionUsesWhat) {
+  fp8rt_state state;
+  ASSERT_EQ(create(makeManifest(R"({"name": "x", "format": "e4m3"})",
+                                R"("uses": {"f": [0], "g": []})"),
+                   state),
+            FP8RT_OK);
+  fp8rt_state_info info;
+  ASSERT_EQ(fp8rt_state_get_info(state, &info), FP8RT_OK);
+  EXPECT_NE(std::string(info.manifest).find(R"("uses":{"f":[0],"g":[]})"),
+            std::string::npos)
+      << info.manifest;
+  fp8rt_state_destroy(state);
 }
 
 TEST(ScalingStateManifest, RefusesBadRecipes) {

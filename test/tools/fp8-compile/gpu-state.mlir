@@ -16,14 +16,17 @@
 // CHECK-NEXT: step 1: 0, 0
 // CHECK-NEXT: info: 19, 0
 
-// The state goes to the device once and stays there. Nothing waits: a step and
-// its update, which is one kernel, are work in the stream.
+// The first call computes twice, by the scales of its own tensors, which it waits
+// for. From then on the state stays on the device and nothing waits: a step and its
+// update, which is one kernel, are work in the stream.
 
 // TRACE: first call
-// TRACE-NOT: cuStreamSynchronize
 // TRACE: cuMemcpyAsync
-// TRACE-NOT: cuStreamSynchronize
 // TRACE: cuLaunchKernelEx
+// TRACE: cuStreamSynchronize
+// TRACE: cuMemcpyAsync
+// TRACE: cuLaunchKernelEx
+// TRACE: cuStreamSynchronize
 // TRACE: first update
 // TRACE-NOT: {{cuMemcpyAsync|cuMemsetD8Async|cuStreamSynchronize}}
 // TRACE: cuLaunchKernelEx

@@ -13,14 +13,14 @@
 // HEADER-NEXT: fp8rt_state state);
 // HEADER: fp8rt_status scaled_plain(const fp8rt_tensor2 *w);
 
-// Step 0 has scale 1, step 1 that of 2, under which 1000 saturates, and step 2
+// Step 0 has the scale of its own 2, and step 1 that again, under which 1000 saturates, and step 2
 // that of 1000, under which 4 becomes 1.75 / 0.448.
 
 // CHECK: step 0: 0: 16
 // CHECK-NEXT: step 1: 0: 16
 // CHECK-NEXT: step 2: 0: 31.25
 // CHECK-NEXT: none: 2: {{.}}
-// CHECK-NEXT: other: 8: expected a state of program 'scaled', with 2 slots of 3 words and the recipe 'delayed,amax_history_len=2,amax_compute_algo=max,margin=0,reduce_amax=true,compat=te_fused,pow2=false', but got 1 slots of 1025 words and the recipe 'delayed,amax_history_len=1024,
+// CHECK-NEXT: other: 8: expected a state of program 'scaled', with 2 slots of 3 words and the recipe 'delayed,amax_history_len=2,amax_compute_algo=max,margin=0,reduce_amax=true,compat=te_fused,pow2=false,initial=auto', but got 1 slots of 1025 words and the recipe 'delayed,amax_history_len=1024,
 
 func.func @main(%s: f32 {fp8.name = "s"}, %w: tensor<16x1xf32> {fp8.name = "w", fp8.weight})
     -> (tensor<1x1xf32> {fp8.name = "y"}) {

@@ -2,12 +2,12 @@
 // RUN: fp8-run %s --entry=main --recipe=delayed,amax_history_len=2 --inputs=%t.all --steps=3 --state-out=%t.state | FileCheck %s --check-prefix=STEPS
 // RUN: fp8-state print %t.state --history | FileCheck %s --check-prefix=STATE --match-full-lines
 
-// Step 0 has scale 1, step 1 that of 2, under which 1000 saturates, and step 2
+// Step 0 has the scale of its own 2, and step 1 that again, under which 1000 saturates, and step 2
 // that of 1000, under which 4 becomes 1.75 / 0.448.
 
 // STEPS: {{^}}y: F32 [3, 1, 1] min 16 max 31.25 values 16 16 31.25{{$}}
 // STATE:      {{.*}}.state: version 1, steps 3, slots 2
-// STATE-NEXT: recipe: delayed,amax_history_len=2,amax_compute_algo=max,margin=0,reduce_amax=true,compat=te_fused,pow2=false
+// STATE-NEXT: recipe: delayed,amax_history_len=2,amax_compute_algo=max,margin=0,reduce_amax=true,compat=te_fused,pow2=false,initial=auto
 // STATE-NEXT: slot  format  role   operand     scale  last amax  recorded  non-finite  underflow  saturated
 // STATE-NEXT: l.x   e4m3    fprop  activation  0.448          4         3           0          0          0
 // STATE-NEXT: l.w   e4m3    fprop  weight        896        0.5         3           0          0          0

@@ -22,7 +22,7 @@ constexpr char kManifest[] =
                   {"name": "w", "format": "e4m3"}]})";
 constexpr char kRecipe[] =
     "delayed,amax_history_len=4,amax_compute_algo=max,margin=0,"
-    "reduce_amax=true,compat=te_fused,pow2=false";
+    "reduce_amax=true,compat=te_fused,pow2=false,initial=auto";
 
 fp8rt_state_rows seen;
 fp8rt_context *seenContext;

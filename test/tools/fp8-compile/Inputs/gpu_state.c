@@ -25,6 +25,9 @@ int main(void) {
   if (fp8rt_context_create(0, stream, &context) != FP8RT_OK ||
       fp8rt_memory_alloc(0, 16 * 32 * 4, &x) != FP8RT_OK ||
       fp8rt_memory_alloc(0, 32 * 16 * 4, &w) != FP8RT_OK ||
+      /* 0.747 in f32, so that there are amaxes. */
+      fp8rt_memory_set(0, x, 0x3f, 16 * 32 * 4, stream) != FP8RT_OK ||
+      fp8rt_memory_set(0, w, 0x3f, 32 * 16 * 4, stream) != FP8RT_OK ||
       fp8rt_program_create_state(&scaled_program, &state) != FP8RT_OK)
     return 1;
   for (int step = 0; step < 2; ++step) {
