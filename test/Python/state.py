@@ -1,6 +1,7 @@
 # RUN: %python %s %fp8_build/bin/fp8-state
 """States of programs with delayed scaling."""
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -89,6 +90,26 @@ class State(unittest.TestCase):
             self.state.set_scale("layer.linear.w", float("inf"))
         with self.assertRaisesRegex(fp8.NotFoundError, "layer.linear.v"):
             self.state.set_scale("layer.linear.v", 1)
+
+    def test_files_of_before(self):
+        """Their manifests know of no first scales, and have no checksum; a slot that was never
+        used has none."""
+        for steps in (0, 1):
+            self.state = fp8.State(self.program)
+            for _ in range(steps):
+                self.step()
+            saved = self.state.state_dict()
+            metadata = json.loads(saved["metadata"].tobytes())
+            prefix = "fp8.scaling_state."
+            manifest = json.loads(metadata[f"{prefix}manifest"])
+            self.assertEqual(manifest.pop("initial"), "auto")
+            self.assertNotIn("uses", manifest)
+            metadata = {f"{prefix}version": "1", f"{prefix}manifest": json.dumps(manifest)}
+            text = np.frombuffer(json.dumps(metadata).encode(), np.uint8)
+            other = fp8.State(self.program)
+            other.load_state_dict({**saved, "metadata": text})
+            self.assertEqual(self.step(other, factor=3).tobytes(), self.step(factor=3).tobytes())
+            self.assertEqual(other.slots, self.state.slots)
 
     def test_files(self):
         for factor in (1, 3, 2):
