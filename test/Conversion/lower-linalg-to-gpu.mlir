@@ -1,65 +1,5 @@
 // RUN: fp8-opt %s --fp8-lower-linalg-to-gpu --split-input-file | FileCheck %s
 
-// A thread for each element of the parallel loops, in blocks of 256.
-
-// CHECK-LABEL: func.func @fill
-// CHECK:       gpu.launch blocks(%[[BX:[a-z0-9_]+]], {{.*}}) threads(%[[TX:[a-z0-9_]+]],
-// CHECK-SAME:    module(@fp8_kernels) function(@fill_0)
-// CHECK:         %[[OFFSET:.+]] = arith.muli %[[BX]], %{{.*}} : index
-// CHECK:         %[[INDEX:.+]] = arith.addi %[[OFFSET]], %[[TX]]
-// CHECK:         %[[INSIDE:.+]] = arith.cmpi ult, %[[INDEX]],
-// CHECK:         scf.if %[[INSIDE]]
-// CHECK:           %[[J:.+]] = arith.remui %[[INDEX]],
-// CHECK:           %[[I:.+]] = arith.divui %[[INDEX]],
-// CHECK:           memref.store %{{.*}}, %{{.*}}[%[[I]], %[[J]]]
-func.func @fill(%x: memref<8x16xf32>, %value: f32) {
-  linalg.fill ins(%value : f32) outs(%x : memref<8x16xf32>)
-  return
-}
-
-// -----
-
-// A reduction runs in the thread of its result, in order.
-
-// CHECK-LABEL: func.func @sum
-// CHECK:       gpu.launch
-// CHECK:         %[[INIT:.+]] = memref.load %{{.*}}[%[[I:.+]]] : memref<8xf32>
-// CHECK:         %[[SUM:.+]] = scf.for %[[K:.+]] = {{.*}} iter_args(%[[ACC:.+]] = %[[INIT]])
-// CHECK:           %[[X:.+]] = memref.load %{{.*}}[%[[I]], %[[K]]]
-// CHECK:           arith.addf %[[X]], %[[ACC]]
-// CHECK:         memref.store %[[SUM]], %{{.*}}[%[[I]]]
-func.func @sum(%x: memref<8x16xf32>, %y: memref<8xf32>) {
-  linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>],
-                  iterator_types = ["parallel", "reduction"]}
-      ins(%x : memref<8x16xf32>) outs(%y : memref<8xf32>) {
-  ^bb0(%a: f32, %acc: f32):
-    %0 = arith.addf %a, %acc : f32
-    linalg.yield %0 : f32
-  }
-  return
-}
-
-// -----
-
-// An unsigned maximum over several loops is taken by many threads.
-
-// CHECK-LABEL: func.func @maximum
-// CHECK:       gpu.launch {{.*}} function(@maximum_0)
-// CHECK:         %[[MAX:.+]] = scf.for {{.*}} iter_args(%{{.*}} = %c0_i32)
-// CHECK:         memref.atomic_rmw maxu %[[MAX]],
-func.func @maximum(%x: memref<8x16xi32>, %y: memref<1x1xi32>) {
-  linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (0, 0)>],
-                  iterator_types = ["reduction", "reduction"]}
-      ins(%x : memref<8x16xi32>) outs(%y : memref<1x1xi32>) {
-  ^bb0(%a: i32, %acc: i32):
-    %0 = arith.maxui %acc, %a : i32
-    linalg.yield %0 : i32
-  }
-  return
-}
-
-// -----
-
 // What a reduction only overwrites is stored in every iteration.
 
 // CHECK-LABEL: func.func @overwrite
@@ -129,21 +69,6 @@ func.func @forall(%n: index, %x: memref<?x4xf32>, %p: !llvm.ptr) {
 
 // -----
 
-// One that does more stays with the host, with launches in it.
-
-// CHECK-LABEL: func.func @host_forall
-// CHECK:       scf.forall
-// CHECK:         gpu.launch {{.*}} function(@fill_0)
-func.func @host_forall(%x: memref<8x16xf32>, %value: f32) {
-  scf.forall (%i) in (8) {
-    %row = memref.subview %x[%i, 0] [1, 16] [1, 1] : memref<8x16xf32> to memref<16xf32, strided<[1], offset: ?>>
-    linalg.fill ins(%value : f32) outs(%row : memref<16xf32, strided<[1], offset: ?>>)
-  }
-  return
-}
-
-// -----
-
 // So does one that reads where a row of a state is, as calls of kernels in a
 // loop do, even if it works on numbers otherwise: the host knows that.
 
@@ -207,24 +132,6 @@ func.func @matmul(%a: memref<4x64xf32>, %b: memref<64x8xf32>, %c: memref<4x8xf32
 
 // -----
 
-// Of several reduction loops the longest is the one that is shared, here the
-// channels and not the window.
-
-// CHECK-LABEL: func.func @convolution
-// CHECK:       gpu.launch {{.*}} function(@conv_2d_nhwc_hwcf_0)
-// CHECK:         %[[LANE:.+]] = arith.remui
-// CHECK:         scf.for %{{.*}} = %c0
-// CHECK:         scf.for %{{.*}} = %c0
-// CHECK:         scf.for %{{.*}} = %[[LANE]]
-// CHECK-COUNT-5: gpu.shuffle xor
-// CHECK-NOT:     gpu.shuffle
-func.func @convolution(%x: memref<1x8x8x64xf32>, %w: memref<3x3x64x4xf32>, %y: memref<1x6x6x4xf32>) {
-  linalg.conv_2d_nhwc_hwcf ins(%x, %w : memref<1x8x8x64xf32>, memref<3x3x64x4xf32>) outs(%y : memref<1x6x6x4xf32>)
-  return
-}
-
-// -----
-
 // Narrow sums meet in f32, and are rounded once.
 
 // CHECK-LABEL: func.func @narrow
@@ -251,23 +158,5 @@ func.func @narrow(%a: memref<4x64xbf16>, %x: memref<64xbf16>, %y: memref<4xbf16>
 // CHECK:         arith.addi %[[OWN]], %[[OTHER]]
 func.func @integers(%a: memref<4x64xi8>, %x: memref<64xi8>, %y: memref<4xi32>) {
   linalg.matvec ins(%a, %x : memref<4x64xi8>, memref<64xi8>) outs(%y : memref<4xi32>)
-  return
-}
-
-// -----
-
-// A product of sums is no sum of products: its thread keeps the order.
-
-// CHECK-LABEL: func.func @product
-// CHECK-NOT:   gpu.shuffle
-func.func @product(%a: memref<4x64xf32>, %b: memref<4x64xf32>, %y: memref<4xf32>) {
-  linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>],
-                  iterator_types = ["parallel", "reduction"]}
-      ins(%a, %b : memref<4x64xf32>, memref<4x64xf32>) outs(%y : memref<4xf32>) {
-  ^bb0(%x: f32, %w: f32, %acc: f32):
-    %0 = arith.addf %x, %w : f32
-    %1 = arith.mulf %0, %acc : f32
-    linalg.yield %1 : f32
-  }
   return
 }

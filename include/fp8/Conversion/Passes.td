@@ -95,13 +95,22 @@ def ConvertForallToRuntimePass
 def LowerLinalgToGPUPass : Pass<"fp8-lower-linalg-to-gpu", "::mlir::ModuleOp"> {
   let summary = "structured operations on memrefs to launches on a GPU";
   let description = [{
-    Every structured operation becomes a launch with one thread for each element
-    of its parallel loops; reductions run in that thread, in order. So do copies
-    between strided memrefs, an `scf.forall` of loads, arithmetic and stores and,
-    in a single thread, stores of the host. Sums of products, those of
-    convolutions for example, get a warp for each element: its lanes share the
-    longest reduction loop and add up in a fixed order. Kernels go to
+    Every structured operation becomes a launch. So do copies between strided
+    memrefs, an `scf.forall` of loads, arithmetic and stores, with a thread for
+    each iteration, and in a single thread stores of the host. Kernels go to
     `gpu.module @fp8_kernels` when they are outlined.
+
+    - A thread has neighbours along the loop that is innermost in what is
+      written, as many as 16 bytes hold of the widest elements, or several
+      elements a block's threads apart where rows are not aligned. Loops that
+      every operand goes through as through one become one. Whether memory is
+      aligned is asked in the kernel where it is not known.
+    - Of an input that lies in another order tiles go through shared memory.
+    - Reductions whose terms have no order (sums, products, extrema, bits) are
+      shared by lanes of a warp, threads of a block or blocks, the fewer results
+      there are the more. Others run in the thread of their result, in order.
+    - Contractions have a warp for each element: its lanes share the longest
+      reduction loop and add up in the order of `fp8rt_gemm_warp`.
 
     ```mlir
     linalg.fill ins(%zero : f32) outs(%x : memref<8x16xf32>)
@@ -109,13 +118,20 @@ def LowerLinalgToGPUPass : Pass<"fp8-lower-linalg-to-gpu", "::mlir::ModuleOp"> {
     gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
                threads(%tx, %ty, %tz) in (%sx = %c256, %sy = %c1, %sz = %c1)
                module(@fp8_kernels) function(@fill_0) {
-      %0 = arith.muli %bx, %c256 : index
-      %index = arith.addi %0, %tx : index
-      %inside = arith.cmpi ult, %index, %c128 : index
-      scf.if %inside {
-        %j = arith.remui %index, %c16 : index
-        %i = arith.divui %index, %c16 : index
-        memref.store %zero, %x[%i, %j] : memref<8x16xf32>
+      %address = memref.extract_aligned_pointer_as_index %x
+      %rest = arith.andi %address, %c15 : index
+      %aligned = arith.cmpi eq, %rest, %c0 : index
+      scf.if %aligned {
+        %first = arith.muli %tx, %c4 : index
+        %end = arith.addi %first, %c4 : index
+        %inside = arith.cmpi ule, %end, %c128 : index
+        scf.if %inside {
+          llvm.store %zeros, %place {alignment = 16} : vector<4xi32>
+        }
+      } else {
+        scf.for %element = %tx to %c1024 step %c256 {
+          ...
+        }
       }
       gpu.terminator
     }
@@ -124,6 +140,7 @@ def LowerLinalgToGPUPass : Pass<"fp8-lower-linalg-to-gpu", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::gpu::GPUDialect",
                            "::mlir::linalg::LinalgDialect",
+                           "::mlir::LLVM::LLVMDialect",
                            "::mlir::memref::MemRefDialect",
                            "::mlir::scf::SCFDialect"];
 }

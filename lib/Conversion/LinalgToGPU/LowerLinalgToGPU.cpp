@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "../LinalgToLoops/ScalarBody.h"
+#include "Combiner.h"
+#include "StridedKernels.h"
 #include "fp8/Conversion/Passes.h"
-#include "fp8/GPU/IR/FP8GPUDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -24,267 +25,26 @@ namespace mlir::fp8 {
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Threads of a block: enough to hide latency, and no kernel here shares
-/// anything among its warps.
-static constexpr int64_t kBlockSize = 256;
-static constexpr int64_t kWarpSize = 32;
-
-namespace {
-/// Makes launches of kernels that are outlined into one gpu.module.
-class LaunchBuilder {
-public:
-  explicit LaunchBuilder(RewriterBase &b) : b(b) {}
-
-  /// A launch with a thread for each element of `sizes`, in whose body the
-  /// builder is left; returns the element's indices.
-  SmallVector<Value> build(Location loc, StringRef name,
-                           ArrayRef<OpFoldResult> sizes);
-
-private:
-  SmallVector<Value> delinearize(Location loc, Value index,
-                                 ArrayRef<Value> sizes);
-
-  RewriterBase &b;
-  unsigned numKernels = 0;
-};
-} // namespace
-
-SmallVector<Value> LaunchBuilder::delinearize(Location loc, Value index,
-                                              ArrayRef<Value> sizes) {
-  SmallVector<Value> indices(sizes.size());
-  for (size_t dim = sizes.size(); dim-- > 1;) {
-    indices[dim] = arith::RemUIOp::create(b, loc, index, sizes[dim]);
-    index = arith::DivUIOp::create(b, loc, index, sizes[dim]);
-  }
-  if (!sizes.empty())
-    indices[0] = index;
-  return indices;
-}
-
-SmallVector<Value> LaunchBuilder::build(Location loc, StringRef name,
-                                        ArrayRef<OpFoldResult> sizes) {
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, loc, value);
-  };
-  Value one = constant(1), threads = constant(kBlockSize), count = one;
-  SmallVector<Value> extents;
-  for (OpFoldResult size : sizes) {
-    extents.push_back(getValueOrCreateConstantIndexOp(b, loc, size));
-    count = arith::MulIOp::create(b, loc, count, extents.back());
-  }
-  Value blocks = arith::CeilDivUIOp::create(b, loc, count, threads);
-  auto symbol = [&](const Twine &text) {
-    return FlatSymbolRefAttr::get(b.getContext(), text.str());
-  };
-  auto launch = gpu::LaunchOp::create(
-      b, loc, blocks, one, one, threads, one, one,
-      /*dynamicSharedMemorySize=*/Value(), /*asyncTokenType=*/Type(),
-      /*asyncDependencies=*/ValueRange(), TypeRange(), TypeRange(), Value(),
-      Value(), Value(), symbol(kKernelModuleName),
-      symbol(name + "_" + Twine(numKernels++)));
-  b.setInsertionPointToStart(&launch.getBody().front());
-  Value index = arith::AddIOp::create(
-      b, loc, arith::MulIOp::create(b, loc, launch.getBlockIds().x, threads),
-      launch.getThreadIds().x);
-  Value inside =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, count);
-  auto ifOp = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false);
-  gpu::TerminatorOp::create(b, loc);
-  b.setInsertionPointToStart(ifOp.thenBlock());
-  return delinearize(loc, index, extents);
-}
-
-/// Whether `op` takes one unsigned maximum over several loops, as amaxes do.
-static bool isUnsignedMaximum(linalg::LinalgOp op) {
-  if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() < 2)
-    return false;
-  BlockArgument carried = op.getMatchingBlockArgument(op.getDpsInitOperand(0));
-  Operation *combiner =
-      op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
-  return isa_and_present<arith::MaxUIOp>(combiner) && carried.hasOneUse() &&
-         *carried.user_begin() == combiner && carried.getType().isInteger(32);
-}
-
-/// A maximum does not depend on the order: a thread takes that of the innermost
-/// loop, and adds it to the result atomically.
-static void lowerMaximum(RewriterBase &b, LaunchBuilder &launches,
-                         linalg::LinalgOp op) {
-  Location loc = op.getLoc();
-  SmallVector<Range> ranges = op.createLoopRanges(b, loc);
-  SmallVector<unsigned> reductions;
-  op.getReductionDims(reductions);
-  unsigned innermost = reductions.back();
-  SmallVector<OpFoldResult> sizes;
-  for (unsigned dim = 0; dim < ranges.size(); ++dim)
-    if (dim != innermost)
-      sizes.push_back(ranges[dim].size);
-  SmallVector<Value> ivs = launches.build(loc, "maximum", sizes);
-  ivs.insert(ivs.begin() + innermost, Value());
-  Value zero = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
-  ScalarBody body(b, op);
-  Value maximum = body.buildLoops(ranges, innermost, ivs, zero).front();
-  OpOperand *init = op.getDpsInitOperand(0);
-  memref::AtomicRMWOp::create(b, loc, arith::AtomicRMWKind::maxu, maximum,
-                              init->get(), body.getIndices(init, ivs));
-}
-
-static Value skipCasts(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
-
-/// Whether `op` adds up what it computes of several inputs, as matrix products
-/// and convolutions do.
-static bool isSumOfProducts(linalg::LinalgOp op) {
-  if (op.getNumDpsInits() != 1 || op.getNumDpsInputs() < 2 ||
-      op.getNumReductionLoops() == 0)
-    return false;
-  BlockArgument carried = op.getMatchingBlockArgument(op.getDpsInitOperand(0));
-  Operation *sum =
-      skipCasts(op.getBlock()->getTerminator()->getOperand(0)).getDefiningOp();
-  return isa_and_present<arith::AddFOp, arith::AddIOp>(sum) &&
-         carried.hasOneUse() &&
-         llvm::any_of(sum->getOperands(),
-                      [&](Value term) { return skipCasts(term) == carried; });
-}
-
-/// The reduction loop that is longest, as far as is known; of equals the
-/// innermost, along which inputs lie closest.
-static unsigned getLongest(linalg::LinalgOp op, ArrayRef<unsigned> reductions) {
-  SmallVector<int64_t> extents = op.getStaticLoopRanges();
-  auto getExtent = [&](unsigned dim) {
-    return ShapedType::isDynamic(extents[dim])
-               ? std::numeric_limits<int64_t>::max()
-               : extents[dim];
-  };
-  unsigned longest = reductions.front();
-  for (unsigned dim : reductions)
-    if (getExtent(dim) >= getExtent(longest))
-      longest = dim;
-  return longest;
-}
-
-/// What the lane `distance` away has of `value`; lanes exchange 32 bits at a
-/// time.
-static Value shuffle(OpBuilder &b, Location loc, Value value,
-                     int64_t distance) {
-  auto exchange = [&](Value word) {
-    return gpu::ShuffleOp::create(b, loc, word, distance, kWarpSize,
-                                  gpu::ShuffleMode::XOR)
-        .getShuffleResult();
-  };
-  Type type = value.getType();
-  unsigned bits = type.getIntOrFloatBitWidth();
-  if (bits == 32)
-    return exchange(value);
-  Type whole = b.getIntegerType(bits);
-  if (type != whole)
-    value = arith::BitcastOp::create(b, loc, whole, value);
-  Value result;
-  for (unsigned begin = 0; begin < bits; begin += 32) {
-    Value place =
-        arith::ConstantOp::create(b, loc, b.getIntegerAttr(whole, begin));
-    Value word = exchange(arith::TruncIOp::create(
-        b, loc, b.getI32Type(), arith::ShRUIOp::create(b, loc, value, place)));
-    Value part = arith::ShLIOp::create(
-        b, loc, arith::ExtUIOp::create(b, loc, whole, word), place);
-    result =
-        result ? arith::OrIOp::create(b, loc, result, part).getResult() : part;
-  }
-  return type == whole
-             ? result
-             : arith::BitcastOp::create(b, loc, type, result).getResult();
-}
-
-/// The sum of `value`, of a type that `getSumType` gives, over the lanes of a
-/// warp, in the same order in every run.
-static Value sumOverWarp(OpBuilder &b, Location loc, Value value) {
-  for (int64_t distance = kWarpSize / 2; distance > 0; distance /= 2) {
-    Value other = shuffle(b, loc, value, distance);
-    value = isa<FloatType>(value.getType())
-                ? arith::AddFOp::create(b, loc, value, other).getResult()
-                : arith::AddIOp::create(b, loc, value, other).getResult();
-  }
-  return value;
-}
-
-/// What numbers of `type` are added up in over the lanes of a warp: in whole
-/// words. Integers wrap there as they would.
-static Type getSumType(Type type) {
-  Builder b(type.getContext());
-  if (type.isIndex())
-    return b.getI64Type();
-  unsigned bits = type.getIntOrFloatBitWidth();
-  if (isa<FloatType>(type))
-    return bits < 32 ? b.getF32Type() : type;
-  return b.getIntegerType(llvm::alignTo(bits, 32));
-}
-
-/// `value`, an integer or a float, as one of `type`.
-static Value convert(OpBuilder &b, Location loc, Value value, Type type) {
-  Type from = value.getType();
-  if (from == type)
-    return value;
-  if (from.isIndex() || type.isIndex())
-    return arith::IndexCastOp::create(b, loc, type, value);
-  bool isWider = from.getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth();
-  if (isa<FloatType>(type))
-    return isWider ? arith::ExtFOp::create(b, loc, type, value).getResult()
-                   : arith::TruncFOp::create(b, loc, type, value).getResult();
-  return isWider ? arith::ExtUIOp::create(b, loc, type, value).getResult()
-                 : arith::TruncIOp::create(b, loc, type, value).getResult();
-}
-
-/// A warp for each element of the parallel loops: its lanes take turns along
-/// the longest of the others, so that the sum is in another order than the
-/// CPU's.
-static void lowerSum(RewriterBase &b, LaunchBuilder &launches,
-                     linalg::LinalgOp op) {
-  Location loc = op.getLoc();
-  SmallVector<Range> ranges = op.createLoopRanges(b, loc);
-  SmallVector<unsigned> parallel, reductions;
-  op.getParallelDims(parallel);
-  op.getReductionDims(reductions);
-  SmallVector<OpFoldResult> sizes;
-  for (unsigned dim : parallel)
-    sizes.push_back(ranges[dim].size);
-  sizes.push_back(b.getIndexAttr(kWarpSize));
-  SmallVector<Value> indices =
-      launches.build(loc, op->getName().stripDialect(), sizes);
-  Value lane = indices.pop_back_val();
-  SmallVector<Value> ivs(ranges.size());
-  for (auto [dim, index] : llvm::zip_equal(parallel, indices))
-    ivs[dim] = index;
-  Range &shared = ranges[getLongest(op, reductions)];
-  shared.offset = lane;
-  shared.stride = b.getIndexAttr(kWarpSize);
-
-  ScalarBody body(b, op);
-  Type type = getElementTypeOrSelf(op.getDpsInits().front());
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  Value sum = body.buildLoops(ranges, reductions, ivs, zero).front();
-  Type wide = getSumType(type);
-  sum = sumOverWarp(b, loc, convert(b, loc, sum, wide));
-  Value isFirst =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
-                            arith::ConstantIndexOp::create(b, loc, 0));
-  auto ifOp = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
-  b.setInsertionPointToStart(ifOp.thenBlock());
-  Value init = convert(b, loc, body.loadInits(ivs).front(), wide);
-  sum = isa<FloatType>(wide)
-            ? arith::AddFOp::create(b, loc, init, sum).getResult()
-            : arith::AddIOp::create(b, loc, init, sum).getResult();
-  body.storeInits(convert(b, loc, sum, type), ivs);
-}
-
 /// A thread for each element of the parallel loops, in which the others run in
-/// their order: sums are those of the CPU's loops, bit by bit.
+/// their order.
 static void lowerToLaunch(RewriterBase &b, LaunchBuilder &launches,
                           linalg::LinalgOp op) {
+  std::optional<Combiner> combiner = Combiner::get(op);
+  if (combiner && linalg::isaContractionOpInterface(op))
+    return lowerContraction(b, launches, op, *combiner);
+  ScalarBody body(b, op);
+  bool isCarried = body.readsInits() || op.getNumReductionLoops() == 0;
+  std::optional<StridedLoops> loops = StridedLoops::get(b, op);
+  auto lowerRest = [&](linalg::LinalgOp rest) {
+    lowerToLaunch(b, launches, rest);
+  };
+  if (loops && combiner &&
+      lowerReduction(b, launches, op, *loops, *combiner, lowerRest))
+    return;
+  if (loops && lowerTiles(b, launches, op, *loops))
+    return;
+  if (loops && isCarried && loops->getNumParallel() > 0)
+    return lowerElements(b, launches, op, *loops);
   Location loc = op.getLoc();
   SmallVector<Range> ranges = op.createLoopRanges(b, loc);
   SmallVector<unsigned> parallel, reductions;
@@ -298,7 +58,6 @@ static void lowerToLaunch(RewriterBase &b, LaunchBuilder &launches,
   SmallVector<Value> ivs(ranges.size());
   for (auto [dim, index] : llvm::zip_equal(parallel, indices))
     ivs[dim] = index;
-  ScalarBody body(b, op);
   // Outputs that a reduction only overwrites have no initial value to carry.
   if (!body.readsInits())
     for (unsigned dim : std::exchange(reductions, {})) {
@@ -423,11 +182,7 @@ void LowerLinalgToGPUPass::runOnOperation() {
   for (Operation *op : ops) {
     rewriter.setInsertionPoint(op);
     auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-    if (linalgOp && isUnsignedMaximum(linalgOp))
-      lowerMaximum(rewriter, launches, linalgOp);
-    else if (linalgOp && isSumOfProducts(linalgOp))
-      lowerSum(rewriter, launches, linalgOp);
-    else if (linalgOp)
+    if (linalgOp)
       lowerToLaunch(rewriter, launches, linalgOp);
     else if (auto loop = dyn_cast<scf::ForallOp>(op))
       lowerToLaunch(rewriter, launches, loop);

@@ -17,7 +17,7 @@
 // TRACE-NEXT: {{^}}  fp8_toy_scale_sm80_rank2_b256 grid 47x1x1 block 256x1x1 cluster 1 smem 0{{$}}
 // TRACE:      cuModuleLoadDataEx
 // TRACE:      cuLaunchKernelEx
-// TRACE-NEXT: {{^}}  generic_0 grid 47x1x1 block 256x1x1 cluster 1 smem 0{{$}}
+// TRACE-NEXT: {{^}}  generic_0 grid 12x1x1 block 256x1x1 cluster 1 smem 0{{$}}
 // TRACE-NOT:  cuLaunchKernelEx
 
 // RUN: not env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=80 FP8_EMULATOR_FAIL=cuLaunchKernelEx=2 fp8-run %t/program.so --inputs=%t/in.safetensors 2>&1 | FileCheck %s --check-prefix=FAILS
