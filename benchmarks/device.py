@@ -77,7 +77,7 @@ class Call:
             span = 1 + sum((extent - 1) * stride for extent, stride in zip(extents, strides))
             bits = self.place.read(result.data, span * port.width)
             self.place.free(result.allocated)
-            integer = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[port.width]
+            integer = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[port.width]
             values.append(bits.view(integer).as_strided(extents, strides).contiguous())
         return values
 
