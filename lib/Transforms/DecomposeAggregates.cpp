@@ -253,6 +253,71 @@ static LogicalResult lowerReshape(RewriterBase &rewriter,
 }
 
 //===----------------------------------------------------------------------===//
+// Padding
+//===----------------------------------------------------------------------===//
+// Upstream fills all of the result, and then writes the source into it.
+
+/// What filling a border by itself has to save, since each is a loop more.
+static constexpr int64_t kBorderBytes = int64_t(8) << 20;
+
+static int64_t countBorders(tensor::PadOp op) {
+  auto isPadded = [](int64_t amount) { return amount > 0; };
+  return llvm::count_if(op.getStaticLow(), isPadded) +
+         llvm::count_if(op.getStaticHigh(), isPadded);
+}
+
+/// Whether the borders of `op` are known, and little of what it writes.
+static bool hasNarrowBorders(tensor::PadOp op) {
+  RankedTensorType type = op.getResultType();
+  auto isAmount = [](int64_t amount) {
+    return !ShapedType::isDynamic(amount) && amount >= 0;
+  };
+  if (!type.hasStaticShape() || !op.getSourceType().hasStaticShape() ||
+      !type.getElementType().isIntOrFloat() || !op.getConstantPaddingValue() ||
+      !llvm::all_of(op.getStaticLow(), isAmount) ||
+      !llvm::all_of(op.getStaticHigh(), isAmount))
+    return false;
+  int64_t bits =
+      op.getSourceType().getNumElements() * type.getElementTypeBitWidth();
+  return bits / 8 > (countBorders(op) - 1) * kBorderBytes;
+}
+
+/// Fills the borders of each dimension, of what those of the ones before leave,
+/// and writes the source between them.
+static void padBorders(RewriterBase &rewriter, tensor::PadOp op) {
+  Location loc = op.getLoc();
+  RankedTensorType type = op.getResultType();
+  Type element = type.getElementType();
+  Value padding = op.getConstantPaddingValue();
+  int64_t rank = type.getRank();
+  SmallVector<OpFoldResult> offsets(rank, rewriter.getIndexAttr(0)),
+      ones(rank, rewriter.getIndexAttr(1)),
+      sizes = getAsIndexOpFoldResult(rewriter.getContext(), type.getShape());
+  Value result = tensor::EmptyOp::create(rewriter, loc, sizes, element);
+  auto fill = [&](int64_t dim, int64_t from, int64_t amount) {
+    if (amount == 0)
+      return;
+    SmallVector<OpFoldResult> place(offsets), border(sizes);
+    place[dim] = rewriter.getIndexAttr(from);
+    border[dim] = rewriter.getIndexAttr(amount);
+    Value empty = tensor::EmptyOp::create(rewriter, loc, border, element);
+    Value filled =
+        linalg::FillOp::create(rewriter, loc, padding, empty).getResult(0);
+    result = tensor::InsertSliceOp::create(rewriter, loc, filled, result, place,
+                                           border, ones);
+  };
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    int64_t low = op.getStaticLow()[dim], high = op.getStaticHigh()[dim];
+    fill(dim, 0, low);
+    fill(dim, type.getDimSize(dim) - high, high);
+    offsets[dim] = rewriter.getIndexAttr(low);
+    sizes[dim] = rewriter.getIndexAttr(op.getSourceType().getDimSize(dim));
+  }
+  rewriter.replaceOpWithNewOp<tensor::InsertSliceOp>(op, op.getSource(), result,
+                                                     offsets, sizes, ones);
+}
+
+//===----------------------------------------------------------------------===//
 // The whole
 //===----------------------------------------------------------------------===//
 
@@ -293,6 +358,10 @@ static LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
     gatherUnPack(rewriter, unpack);
     return success();
   }
+  if (auto pad = dyn_cast<tensor::PadOp>(op)) {
+    padBorders(rewriter, pad);
+    return success();
+  }
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     auto type = cast<RankedTensorType>(constant.getType());
     Location loc = op->getLoc();
@@ -320,7 +389,9 @@ struct DecomposeAggregatesPass
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
-      if (isa<linalg::AggregatedOpInterface, linalg::PackOp, linalg::UnPackOp,
+      auto pad = dyn_cast<tensor::PadOp>(op);
+      if ((pad && hasNarrowBorders(pad)) ||
+          isa<linalg::AggregatedOpInterface, linalg::PackOp, linalg::UnPackOp,
               tensor::ReshapeOp>(op) ||
           isLargeSplat(op))
         ops.push_back(op);

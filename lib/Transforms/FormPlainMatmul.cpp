@@ -63,6 +63,56 @@ static StoredOperand skipTranspose(StoredOperand operand) {
   return {transpose.getInput(), !operand.isTransposed};
 }
 
+/// Elements of a row that bulk copies of an operand read: whole 16 bytes.
+static int64_t getRowMultiple(Value operand) {
+  return 128 / getElementTypeOrSelf(operand).getIntOrFloatBitWidth();
+}
+
+/// Whether its rows are such, as far as is known.
+static bool hasWholeRows(const StoredOperand &operand) {
+  int64_t extent =
+      cast<RankedTensorType>(operand.value.getType()).getShape().back();
+  return ShapedType::isDynamic(extent) ||
+         extent % getRowMultiple(operand.value) == 0;
+}
+
+/// `operand` with `amount` zeros at the end of K.
+static Value padK(RewriterBase &rewriter, Location loc,
+                  const StoredOperand &operand, int64_t amount) {
+  auto type = cast<RankedTensorType>(operand.value.getType());
+  int64_t dim = type.getRank() - (operand.isTransposed ? 2 : 1);
+  SmallVector<OpFoldResult> low(type.getRank(), rewriter.getIndexAttr(0));
+  SmallVector<OpFoldResult> high = low;
+  high[dim] = rewriter.getIndexAttr(amount);
+  SmallVector<int64_t> shape(type.getShape());
+  if (!type.isDynamicDim(dim))
+    shape[dim] += amount;
+  Value zero = arith::ConstantOp::create(
+      rewriter, loc, rewriter.getZeroAttr(type.getElementType()));
+  return tensor::PadOp::create(rewriter, loc, type.clone(shape), operand.value,
+                               low, high, zero);
+}
+
+/// Copies of operands that bulk copies can read in place of those that they
+/// cannot: K innermost, and filled up with zeros, which change no sum.
+static void fitRows(RewriterBase &rewriter, const Contraction &contraction,
+                    StoredOperand &a, StoredOperand &b) {
+  if (a.isTransposed && !hasWholeRows(a))
+    a = {buildCanonicalA(rewriter, contraction), /*isTransposed=*/false};
+  if (b.isTransposed && !hasWholeRows(b))
+    b = {buildCanonicalB(rewriter, contraction), /*isTransposed=*/false};
+  if (hasWholeRows(a) && hasWholeRows(b))
+    return;
+  // That of which it is known.
+  const StoredOperand &odd = hasWholeRows(a) ? b : a;
+  int64_t k = cast<RankedTensorType>(odd.value.getType()).getShape().back();
+  int64_t amount = llvm::alignTo(k, getRowMultiple(odd.value)) - k;
+  Location loc = contraction.op.getLoc();
+  Value padded = padK(rewriter, loc, a, amount);
+  b.value = padK(rewriter, loc, b, amount);
+  a.value = padded;
+}
+
 static void formMatmul(RewriterBase &rewriter, Contraction contraction) {
   linalg::LinalgOp op = contraction.op;
   Location loc = op.getLoc();
@@ -79,6 +129,7 @@ static void formMatmul(RewriterBase &rewriter, Contraction contraction) {
   StoredOperand b =
       asStored ? skipTranspose(buildStoredB(rewriter, contraction))
                : StoredOperand{buildCanonicalB(rewriter, contraction), false};
+  fitRows(rewriter, contraction, a, b);
   auto aType = cast<RankedTensorType>(a.value.getType());
   auto bType = cast<RankedTensorType>(b.value.getType());
   int64_t rank = aType.getRank();

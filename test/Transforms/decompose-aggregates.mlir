@@ -92,3 +92,40 @@ func.func @splat() -> (tensor<65536x65536xf32>, tensor<16xf32>) {
   %small = arith.constant dense<0.5> : tensor<16xf32>
   return %large, %small : tensor<65536x65536xf32>, tensor<16xf32>
 }
+
+// -----
+
+// Of a large tensor only the borders are filled: those of the first dimension
+// whole, of the next one as far as these leave them.
+// CHECK-LABEL: func.func @pad
+// CHECK-SAME:    %[[X:.*]]: tensor<4096x4095xf32>
+// CHECK-DAG:   %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK:       %[[EMPTY:.*]] = tensor.empty() : tensor<4098x4100xf32>
+// CHECK:       %[[ROWS:.*]] = linalg.fill ins(%[[ZERO]] : f32) outs(%{{.*}} : tensor<2x4100xf32>)
+// CHECK:       %[[BELOW:.*]] = tensor.insert_slice %[[ROWS]] into %[[EMPTY]][4096, 0] [2, 4100] [1, 1]
+// CHECK:       %[[LEFT:.*]] = linalg.fill ins(%[[ZERO]] : f32) outs(%{{.*}} : tensor<4096x1xf32>)
+// CHECK:       tensor.insert_slice %[[LEFT]] into %[[BELOW]][0, 0] [4096, 1] [1, 1]
+// CHECK:       %[[RIGHT:.*]] = linalg.fill ins(%[[ZERO]] : f32) outs(%{{.*}} : tensor<4096x4xf32>)
+// CHECK:       %[[ALL:.*]] = tensor.insert_slice %[[RIGHT]] into %{{.*}}[0, 4096] [4096, 4] [1, 1]
+// CHECK:       %[[Y:.*]] = tensor.insert_slice %[[X]] into %[[ALL]][0, 1] [4096, 4095] [1, 1]
+// CHECK:       return %[[Y]]
+func.func @pad(%x: tensor<4096x4095xf32>) -> tensor<4098x4100xf32> {
+  %zero = arith.constant 0.0 : f32
+  %0 = tensor.pad %x low[0, 1] high[2, 4] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } : tensor<4096x4095xf32> to tensor<4098x4100xf32>
+  return %0 : tensor<4098x4100xf32>
+}
+
+// Of a small one all is, in one loop.
+// CHECK-LABEL: func.func @small_pad
+// CHECK:       tensor.pad
+func.func @small_pad(%x: tensor<4x5xf32>) -> tensor<5x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %0 = tensor.pad %x low[0, 1] high[1, 0] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } : tensor<4x5xf32> to tensor<5x6xf32>
+  return %0 : tensor<5x6xf32>
+}

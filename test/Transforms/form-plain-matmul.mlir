@@ -185,3 +185,33 @@ func.func @f32_transposed_by_the_program(%a: tensor<32x64xf32>, %b: tensor<16x64
   %0 = linalg.matmul ins(%a, %t : tensor<32x64xf32>, tensor<64x16xf32>) outs(%c : tensor<32x16xf32>) -> tensor<32x16xf32>
   return %0 : tensor<32x16xf32>
 }
+
+// Bulk copies read rows of whole 16 bytes: K is filled up with zeros, innermost
+// or not.
+
+// CHECK-LABEL: func.func @odd_k
+// CHECK-SAME:    %[[A:.+]]: tensor<32x77xbf16>, %[[B:.+]]: tensor<77x48xbf16>
+// CHECK-DAG:   %[[PADDED_A:.+]] = tensor.pad %[[A]] low[0, 0] high[0, 3]
+// CHECK-DAG:   %[[PADDED_B:.+]] = tensor.pad %[[B]] low[0, 0] high[3, 0]
+// CHECK:       fp8.matmul %[[PADDED_A]], %[[PADDED_B]] transpose_b accumulate = fast : tensor<32x80xbf16>, tensor<80x48xbf16> -> tensor<32x48xf32>
+func.func @odd_k(%a: tensor<32x77xbf16>, %b: tensor<77x48xbf16>) -> tensor<32x48xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<32x48xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<32x48xf32>) -> tensor<32x48xf32>
+  %0 = linalg.matmul ins(%a, %b : tensor<32x77xbf16>, tensor<77x48xbf16>) outs(%zeros : tensor<32x48xf32>) -> tensor<32x48xf32>
+  return %0 : tensor<32x48xf32>
+}
+
+// Columns that make no such rows are no reason to be read as rows.
+
+// CHECK-LABEL: func.func @odd_n
+// CHECK-SAME:    %[[A:.+]]: tensor<32x64xbf16>, %[[B:.+]]: tensor<64x49xbf16>
+// CHECK:       %[[TURNED:.+]] = linalg.transpose ins(%[[B]] : tensor<64x49xbf16>)
+// CHECK:       fp8.matmul %[[A]], %[[TURNED]] accumulate = fast : tensor<32x64xbf16>, tensor<49x64xbf16> -> tensor<32x49xf32>
+func.func @odd_n(%a: tensor<32x64xbf16>, %b: tensor<64x49xbf16>) -> tensor<32x49xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<32x49xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<32x49xf32>) -> tensor<32x49xf32>
+  %0 = linalg.matmul ins(%a, %b : tensor<32x64xbf16>, tensor<64x49xbf16>) outs(%zeros : tensor<32x49xf32>) -> tensor<32x49xf32>
+  return %0 : tensor<32x49xf32>
+}

@@ -109,8 +109,9 @@ def LowerLinalgToGPUPass : Pass<"fp8-lower-linalg-to-gpu", "::mlir::ModuleOp"> {
     - Reductions whose terms have no order (sums, products, extrema, bits) are
       shared by lanes of a warp, threads of a block or blocks, the fewer results
       there are the more. Others run in the thread of their result, in order.
-    - Contractions have a warp for each element: its lanes share the longest
-      reduction loop and add up in the order of `fp8rt_gemm_warp`.
+    - Contractions have a warp for some rows by some columns: its lanes share
+      the longest reduction loop, which is innermost in what they read, or in a
+      copy of it, and add up in the order of `fp8rt_gemm_warp`.
 
     ```mlir
     linalg.fill ins(%zero : f32) outs(%x : memref<8x16xf32>)

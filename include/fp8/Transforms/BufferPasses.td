@@ -68,7 +68,8 @@ def DecomposeAggregatesPass : Pass<"fp8-decompose-aggregates"> {
     transposes, or a gather where the extents of tiles show at run time, and
     `tensor.reshape` into a collapse and an expansion. A constant of equal
     elements that takes more than a MiB becomes a `linalg.fill`: it would be
-    spelled out in the program's data.
+    spelled out in the program's data. Of a large `tensor.pad` with known
+    borders only these are filled, in place of all of the result.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",

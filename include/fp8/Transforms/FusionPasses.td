@@ -38,7 +38,8 @@ def FormPlainMatmulPass : Pass<"fp8-form-plain-matmul"> {
     the same. An operand that lies in memory with K outermost, also one that the
     program transposes, stays so (`transpose_a`, `transpose_b`); a result that
     lies transposed is computed as the product of the operands in each other's
-    place.
+    place. Rows that are known not to be whole 16 bytes, which no kernel reads,
+    are copied: K is innermost in the copy, and filled up with zeros.
 
     Contractions of f32 stay as they are, unless `tf32` allows the tensor core
     to drop 13 of the 23 bits of their operands' mantissas. It reads them with K
