@@ -29,17 +29,17 @@ using namespace mlir::fp8;
 /// their order.
 static void lowerToLaunch(RewriterBase &b, LaunchBuilder &launches,
                           linalg::LinalgOp op) {
+  auto lowerOther = [&](linalg::LinalgOp other) {
+    lowerToLaunch(b, launches, other);
+  };
   std::optional<Combiner> combiner = Combiner::get(op);
   if (combiner && linalg::isaContractionOpInterface(op))
-    return lowerContraction(b, launches, op, *combiner);
+    return lowerContraction(b, launches, op, *combiner, lowerOther);
   ScalarBody body(b, op);
   bool isCarried = body.readsInits() || op.getNumReductionLoops() == 0;
   std::optional<StridedLoops> loops = StridedLoops::get(b, op);
-  auto lowerRest = [&](linalg::LinalgOp rest) {
-    lowerToLaunch(b, launches, rest);
-  };
   if (loops && combiner &&
-      lowerReduction(b, launches, op, *loops, *combiner, lowerRest))
+      lowerReduction(b, launches, op, *loops, *combiner, lowerOther))
     return;
   if (loops && lowerTiles(b, launches, op, *loops))
     return;

@@ -16,9 +16,11 @@ namespace mlir::fp8 {
 
 class Combiner;
 
-/// A warp for each result of a sum of products.
+/// A warp for some results of a sum of products. `lowerOther` is called with
+/// the copies of inputs that are read in another order.
 void lowerContraction(RewriterBase &b, LaunchBuilder &launches,
-                      linalg::LinalgOp op, const Combiner &combiner);
+                      linalg::LinalgOp op, const Combiner &combiner,
+                      llvm::function_ref<void(linalg::LinalgOp)> lowerOther);
 
 /// Threads take neighbours of the innermost parallel loop, and run the others
 /// in their order: sums are those of the CPU's loops, bit by bit.
