@@ -49,6 +49,8 @@ def compile_programs(folder, args):
         for found in pool.map(compile_batch, get_batches(args.seed, args.count)):
             work.update(found)
     settings = {"seed": args.seed, "count": args.count, "megabytes": args.megabytes, "work": work}
+    for left in (*folder.glob("*.mlir"), *folder.glob("*.h")):
+        left.unlink()
     (folder / "loops.json").write_text(json.dumps(settings, indent=1) + "\n")
 
 
@@ -57,18 +59,18 @@ def compile_programs(folder, args):
 # ===----------------------------------------------------------------------===
 
 
-def make_tensors(function, torch):
+def make_tensors(function, torch, device):
     dtypes = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f64": torch.float64,
               "i64": torch.int64, "i32": torch.int32, "i8": torch.int8, "i1": torch.bool}
     torch.manual_seed(len(function.text))
     return [torch.randint(0 if limit or element == "i1" else -3, limit or (2 if element == "i1" else 4), extents,
-                          dtype=torch.int32).to(dtypes[element]) for extents, element, limit in function.arguments]
+                          dtype=torch.int32, device=device).to(dtypes[element]) for extents, element, limit in function.arguments]
 
 
 def check_one(function, gpu, host, programs, torch):
     from device import Call
 
-    values = make_tensors(function, torch)
+    values = make_tensors(function, torch, "cpu")
     expected = Call(host, programs[1].functions[function.name], values).read()
     actual = Call(gpu, programs[0].functions[function.name], [value.cuda() for value in values]).read()
     torch.cuda.synchronize()
@@ -79,7 +81,7 @@ def measure_one(function, gpu, program, args, torch):
     from device import Call
     from timing import get_ratio, measure
 
-    values = [value.cuda() for value in make_tensors(function, torch)]
+    values = make_tensors(function, torch, "cuda")
     half = max(function.bytes // 2, 1)
     source = torch.empty(half, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
