@@ -39,12 +39,14 @@ class Unit:
 
     Each backward ends a step, unless `steps` is off; a forward that activation checkpointing
     repeats before it so has the scales of the first one. With `caches_weight` the weight is
-    quantised once in a step, and its codes are kept until the step ends.
+    quantised once in a step, and its codes are kept until the step ends. With `is_transposed` it
+    is [inputs, outputs].
     """
 
-    def __init__(self, programs, saved=None, caches_weight=False):
+    def __init__(self, programs, saved=None, caches_weight=False, is_transposed=False):
         self.programs, self.state = programs, None
         self.steps, self.caches_weight = True, caches_weight
+        self.is_transposed = is_transposed
         self.number, self._saved = next(_numbers), saved
         self.used, self._functions, self._weight = {}, {}, None
         _units[self.number] = self
@@ -56,8 +58,7 @@ class Unit:
 
     def _find(self, key, weight_sizes, has_bias):
         name, rows, dtype, device = key
-        outputs, inputs = weight_sizes
-        shape = Shape(rows, inputs, outputs, dtype, has_bias, self.caches_weight)
+        shape = self._make_shape(rows, weight_sizes, dtype, has_bias)
         program = self.programs.get(shape, device)
         function = program.functions[name]
         if function.takes_state and self.state is None:
@@ -65,6 +66,15 @@ class Unit:
         self.used[id(program)] = program
         self._functions[key] = _Function(function)
         return self._functions[key]
+
+    def get_sizes(self, weight_sizes):
+        """Of a weight: inputs and outputs."""
+        return tuple(weight_sizes if self.is_transposed else reversed(weight_sizes))
+
+    def _make_shape(self, rows, weight_sizes, dtype, has_bias):
+        inputs, outputs = self.get_sizes(weight_sizes)
+        return Shape(rows, inputs, outputs, dtype, has_bias, self.caches_weight,
+                     self.is_transposed)
 
     def _make_state(self, program):
         self.state = fp8.State(program)
@@ -147,7 +157,8 @@ class Unit:
         return dx, dw, db
 
 
-def _get_unit(number):
+def get_unit(number):
+    """The Unit of that number. Raises ArgumentError if it is gone."""
     unit = _units.get(number)
     if unit is None:
         raise fp8.ArgumentError("expected the layer of a compiled function to be alive, but it "
@@ -163,18 +174,19 @@ _DTYPES = {"F8_E4M3": torch.float8_e4m3fn, "F8_E5M2": torch.float8_e5m2,
 @torch.library.custom_op("fp8::linear", mutates_args=())
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, unit: int,
            saves: bool) -> list[torch.Tensor]:
-    """x w^T + b of a matrix x, all contiguous and of one dtype; `unit` is a Unit's number. With
-    `saves` also what its backward takes for x, if that is not x."""
-    return _get_unit(unit).forward(x, weight, bias, saves)
+    """x w^T + b of a matrix x, or x w + b where the Unit is_transposed, all contiguous and of one
+    dtype; `unit` is a Unit's number. With `saves` also what its backward takes for x, if that is
+    not x."""
+    return get_unit(unit).forward(x, weight, bias, saves)
 
 
 @linear.register_fake
 def _(x, weight, bias, unit, saves):
     rows = x.shape[0]
-    results = [x.new_empty((rows, weight.shape[0]))]
+    results = [x.new_empty((rows, get_unit(unit).get_sizes(weight.shape)[1]))]
     if saves:
         known = rows if isinstance(rows, int) else None
-        for port in _get_unit(unit).find_codes(known, weight, bias is not None):
+        for port in get_unit(unit).find_codes(known, weight, bias is not None):
             results.append(x.new_empty([rows if size is None else size for size in port.shape],
                                        dtype=_DTYPES[port.dtype]))
     return results
@@ -185,17 +197,18 @@ def linear_backward(dy: torch.Tensor, saved: list[torch.Tensor], weight: torch.T
                     has_bias: bool, unit: int, needs_x: bool,
                     needs_weight: bool) -> list[torch.Tensor]:
     """Those of dx, dweight and dbias that are needed, in this order."""
-    results = _get_unit(unit).backward(dy, saved, weight, has_bias, needs_x, needs_weight)
+    results = get_unit(unit).backward(dy, saved, weight, has_bias, needs_x, needs_weight)
     return [result for result in results if result is not None]
 
 
 @linear_backward.register_fake
 def _(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
-    results = [dy.new_empty((dy.shape[0], weight.shape[1]))] if needs_x else []
+    inputs, outputs = get_unit(unit).get_sizes(weight.shape)
+    results = [dy.new_empty((dy.shape[0], inputs))] if needs_x else []
     if needs_weight:
         results.append(weight.new_empty(weight.shape))
         if has_bias:
-            results.append(weight.new_empty(weight.shape[:1]))
+            results.append(weight.new_empty((outputs,)))
     return results
 
 

@@ -8,9 +8,27 @@ import torch
 
 import fp8
 
-# What a program is of: sizes and dtype of a layer, whether it has a bias, the rows of x, None
-# for any number, and whether codes of the weight are arguments.
-Shape = namedtuple("Shape", "rows inputs outputs dtype has_bias caches_weight", defaults=(False,))
+
+
+class Shape(namedtuple("Shape", "rows inputs outputs dtype has_bias caches_weight is_transposed",
+                       defaults=(False, False))):
+    """What a program is of: sizes and dtype of a layer, whether it has a bias, the rows of x, None
+    for any number, whether codes of the weight are arguments, and whether it is [inputs, outputs]
+    in place of [outputs, inputs]."""
+
+    __slots__ = ()
+
+    def write(self):
+        return write(self)
+
+    def write_forward(self):
+        """The text of y = x w^T + b alone."""
+        return _MAPS + _Writer(self).forward("forward", False)
+
+    def describe(self):
+        return (f"linear layer of {self.inputs} inputs and {self.outputs} outputs with "
+                f"{self.rows or 'any number of'} rows")
+
 
 ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
 
@@ -74,20 +92,24 @@ class _Writer:
                       f"    %rows = tensor.dim %{argument}, %c0 : {kind}\n")
         return lines
 
+    def weight_type(self):
+        sizes = self.shape.outputs, self.shape.inputs
+        return self.type(*(reversed(sizes) if self.shape.is_transposed else sizes))
+
     def weight(self):
         """The argument."""
         saved = ', fp8.saved = "weight"' if self.shape.caches_weight else ""
-        kind = self.type(self.shape.outputs, self.shape.inputs)
-        return f'%w: {kind} {{fp8.name = "weight", fp8.weight{saved}}}'
+        return f'%w: {self.weight_type()} {{fp8.name = "weight", fp8.weight{saved}}}'
 
     def quantize_weight(self):
-        kind = self.type(self.shape.outputs, self.shape.inputs)
+        kind = self.weight_type()
         return (f'  func.func @quantize_weight(%w: {kind} {{fp8.name = "weight", fp8.weight, '
                 f'fp8.save = "weight"}}) {{\n    return\n  }}\n')
 
     def forward(self, name, saves_x):
         m, k, n = self.shape.rows, self.shape.inputs, self.shape.outputs
-        x, w, y = self.type(m, k), self.type(n, k), self.type(m, n)
+        x, w, y = self.type(m, k), self.weight_type(), self.type(m, n)
+        maps = "#a, #b" if self.shape.is_transposed else "#a, #b_columns"
         save = ', fp8.save = "x"' if saves_x else ""
         arguments = f'%x: {x} {{fp8.name = "x"{save}}}, {self.weight()}'
         added = ""
@@ -100,7 +122,7 @@ class _Writer:
             added += f"      %sum = arith.addf %in, {wide} : f32\n"
         return (f'  func.func @{name}({arguments}) -> ({y} {{fp8.name = "y"}}) {{\n'
                 + self.start("x", x)
-                + self.product("fprop", "fprop", "%x", "%w", "#a, #b_columns", f"{x}, {w}", (m, n))
+                + self.product("fprop", "fprop", "%x", "%w", maps, f"{x}, {w}", (m, n))
                 + self.round("fprop", (m, n), added)
                 + f"    return %fprop : {y}\n  }}\n")
 
@@ -123,20 +145,25 @@ class _Writer:
 
     def backward(self, name, needs_x, needs_weight):
         m, k, n = self.shape.rows, self.shape.inputs, self.shape.outputs
-        x, w, dy = self.type(m, k), self.type(n, k), self.type(m, n)
+        x, w, dy = self.type(m, k), self.weight_type(), self.type(m, n)
+        is_transposed = self.shape.is_transposed
         arguments = [f'%dy: {dy} {{fp8.name = "dy", fp8.grad}}']
         results, body = [], self.start("dy", dy)
         if needs_weight:
             arguments.append(f'%x: {x} {{fp8.name = "x", fp8.saved = "x"}}')
         if needs_x:
             arguments.append(self.weight())
-            body += self.product("dgrad", "dgrad", "%dy", "%w", "#a, #b", f"{dy}, {w}", (m, k))
+            maps = "#a, #b_columns" if is_transposed else "#a, #b"
+            body += self.product("dgrad", "dgrad", "%dy", "%w", maps, f"{dy}, {w}", (m, k))
             body += self.round("dgrad", (m, k))
             results.append(("%dgrad", x))
         if needs_weight:
-            body += self.product("wgrad", "wgrad", "%dy", "%x", "#a_columns, #b", f"{dy}, {x}",
-                                 (n, k))
-            body += self.round("wgrad", (n, k))
+            operands, types, sizes = ("%dy", "%x"), (dy, x), (n, k)
+            if is_transposed:
+                operands, types, sizes = operands[::-1], types[::-1], (k, n)
+            body += self.product("wgrad", "wgrad", *operands, "#a_columns, #b", ", ".join(types),
+                                 sizes)
+            body += self.round("wgrad", sizes)
             results.append(("%wgrad", w))
             if self.shape.has_bias:
                 body += self.bias_gradient()
@@ -169,7 +196,7 @@ def compile_shape(shape, recipe, target, **options):
     """The program of a Shape, as layers have it; options of fp8.compile."""
     # What a model keeps is less than in high precision already, and what one layer needs beside
     # it meanwhile counts for little.
-    return fp8.compile(write(shape), recipe, target=target, **{"keep_peak": False, **options})
+    return fp8.compile(shape.write(), recipe, target=target, **{"keep_peak": False, **options})
 
 
 class Programs:
@@ -212,9 +239,7 @@ class Programs:
                 return self._programs[every, device]
         if left:
             reasons = "; ".join(f"{name}: {remark.reason}" for name, remark in left.items())
-            warnings.warn(f"fp8: a linear layer of {shape.inputs} inputs and {shape.outputs} "
-                          f"outputs with {shape.rows or 'any number of'} rows is not all in "
-                          f"FP8: {reasons}", stacklevel=5)
+            warnings.warn(f"fp8: a {shape.describe()} is not all in FP8: {reasons}", stacklevel=5)
         return program
 
     def _compile(self, shape, device):
@@ -233,3 +258,14 @@ def _has_state(program):
 
 def _get_slots(program):
     return set(fp8.State(program).slots)
+
+
+_known = {}
+
+
+def get_programs(recipe, target="auto", options=()):
+    """Those of a recipe's text, which all layers share."""
+    key = recipe, target, options
+    if key not in _known:
+        _known[key] = Programs(recipe, target, dict(options))
+    return _known[key]

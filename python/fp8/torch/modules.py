@@ -2,7 +2,6 @@
 
 import copy
 import fnmatch
-import functools
 import itertools
 import weakref
 
@@ -10,59 +9,17 @@ import torch
 from torch import nn
 
 import fp8
-from fp8.errors import ArgumentError, shorten
+from fp8.errors import ArgumentError
 from fp8.recipes import get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import linear_ops, speed
+from fp8.torch import converted, linear_ops, products, speed
+from fp8.torch import saved as saved_states
+from fp8.torch.autocasting import autocast, check_recipe
 from fp8.torch.dense import check_tensor, is_plain, make_dense
-from fp8.torch.linear_programs import ELEMENTS, Programs
+from fp8.torch.linear_programs import ELEMENTS, get_programs
 
 _numbers = itertools.count()
 _layers = weakref.WeakValueDictionary()
-_programs = {}
-
-_STATE = "fp8_state"
-
-
-def _get_programs(recipe, target="auto", options=()):
-    """Those of a recipe's text, which all layers share."""
-    key = recipe, target, options
-    if key not in _programs:
-        _programs[key] = Programs(recipe, target, dict(options))
-    return _programs[key]
-
-
-@functools.cache
-def _check_recipe(recipe, target, options):
-    """Says mistakes before a layer is called."""
-    checked = {key: value for key, value in options if key != "cache"}
-    fp8.emit("module {}", "mlir", recipe, target="cpu" if target == "auto" else target, **checked)
-
-
-class autocast:
-    """Within it, `Linear` layers without a recipe of their own compute in FP8:
-
-        with fp8.torch.autocast(fp8.DelayedScaling()):
-            loss = model(x)
-
-    Backward is that of the forward, wherever it is called. Without it, or with
-    `enabled=False`, these layers are PyTorch's. For all threads of the process.
-    """
-
-    current = None
-
-    def __init__(self, recipe, enabled=True):
-        self._recipe = get_text(recipe) if enabled else None
-        if enabled and not torch.compiler.is_compiling():
-            _check_recipe(self._recipe, "cpu", ())
-
-    def __enter__(self):
-        self._before = autocast.current
-        autocast.current = self._recipe
-        return self
-
-    def __exit__(self, *_):
-        autocast.current = self._before
 
 
 class Linear(nn.Linear):
@@ -92,15 +49,16 @@ class Linear(nn.Linear):
         self._target, self._options = target, tuple(sorted(options.items()))
         self._cache_weights = cache_weights
         if self.recipe is not None:
-            _check_recipe(self.recipe, target, self._options)
+            check_recipe(self.recipe, target, self._options)
         self._units, self._steps = {}, True
         self._only_faster, self._slower = only_faster, set()
         self._number = next(_numbers)
         _layers[self._number] = self
+        self._fp8_left = products.Left(self)
 
     def _get_unit(self, recipe, saved=None):
         if recipe not in self._units:
-            programs = _get_programs(recipe, self._target, self._options)
+            programs = get_programs(recipe, self._target, self._options)
             self._units[recipe] = linear_ops.Unit(programs, saved, self._cache_weights)
             self._units[recipe].steps = self._steps
         return self._units[recipe]
@@ -213,30 +171,18 @@ class Linear(nn.Linear):
         saved = {recipe: unit.get_saved() for recipe, unit in self._units.items()}
         for recipe, data in saved.items():
             if data is not None:
-                key = _STATE if recipe == self.recipe else f"{_STATE}.{recipe}"
-                destination[prefix + key] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+                key = saved_states.make_key("weight", "", "" if recipe == self.recipe else recipe)
+                destination[prefix + key] = saved_states.write(data)
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
-        own = {key: state_dict.pop(key) for key in list(state_dict)
-               if key == prefix + _STATE or key.startswith(f"{prefix}{_STATE}.")}
+        own = {key: state_dict.pop(key) for key in list(state_dict) if key.startswith(prefix)
+               and saved_states.parse_key(key[len(prefix):], "weight")}
         super()._load_from_state_dict(state_dict, prefix, *args)
         for key, value in own.items():
-            recipe = key[len(prefix) + len(_STATE) + 1:] or self.recipe
+            recipe = saved_states.parse_key(key[len(prefix):], "weight")[1] or self.recipe
             if recipe is not None:
-                self._get_unit(recipe).set_saved(_read_saved(key, value))
+                self._get_unit(recipe).set_saved(saved_states.read(key, value))
         state_dict.update(own)
-
-
-def _read_saved(key, value):
-    """The bytes that an entry of a state_dict holds."""
-    is_bytes = (isinstance(value, torch.Tensor) and value.dtype == torch.uint8
-                and value.layout == torch.strided and value.device.type != "meta")
-    if not is_bytes:
-        got = f"{value.dtype} on {value.device}" if isinstance(value, torch.Tensor) else (
-            type(value).__name__)
-        raise ArgumentError(f"expected '{shorten(key)}' of a state_dict to be bytes as uint8, but "
-                            f"got {got}")
-    return value.cpu().numpy().tobytes()
 
 
 @torch.compiler.assume_constant_result
@@ -259,62 +205,103 @@ def _matches(filter, name, module):
     return any(fnmatch.fnmatchcase(name, glob) for glob in globs)
 
 
+def _find_converted(model, filter):
+    """Layers that convert_to_fp8_training takes, in order, and modules that have parameters of
+    their own beside them, by name."""
+    layers, others = {}, {}
+    for name, module in model.named_modules():
+        if type(module) in (nn.Linear, Linear):
+            if _matches(filter, name, module):
+                layers[name] = module
+        elif converted.is_layer(module) or converted.is_watched(module):
+            try:
+                matches = _matches(filter, name, module)
+            except AttributeError:  # A function that asks for what an nn.Linear has.
+                continue
+            if matches:
+                (layers if converted.is_layer(module) else others)[name] = module
+    return layers, others
+
+
 def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, target="auto",
                             cache_weights=False, only_faster=False, **options):
-    """Makes the torch.nn.Linear layers of a model `Linear` ones, in place, and returns it.
+    """Makes the products of a model's layers those of FP8, in place, and returns it.
 
     - recipe: as fp8.compile takes it; None for that of `autocast` around a call;
-    - filter: which layers: globs of their names, e.g. ["layers.*.mlp.*"], or a function of
+    - filter: which modules: globs of their names, e.g. ["layers.*.mlp.*"], or a function of
       (name, module); None for all;
-    - first_last_bf16: how many of these stay what they are at either end of the model, where
+    - first_last_bf16: how many layers stay what they are at either end of the model, where
       FP8 costs most accuracy and saves least time;
     - cache_weights, only_faster: as `Linear` has them;
     - target, options: of fp8.compile.
 
-    Modules and parameters stay the same objects with the same names, so that optimizers,
-    hooks and checkpoints stay valid. Layers that are already `Linear` ones get the recipe.
-    Raises ArgumentError if no layer is left.
+    Layers are those of torch.nn.Linear, which become `Linear` ones, torch.nn.MultiheadAttention,
+    transformers' Conv1D and experts. Other modules with parameters of their own compute their
+    products with these (x @ w, F.linear(x, w), grouped_mm) in FP8. Modules and parameters stay
+    the same objects with the same names, so that optimizers, hooks and checkpoints stay valid.
+    Layers that are already `Linear` ones get the recipe. Raises ArgumentError if nothing is left.
     """
     text = None if recipe is None else get_text(recipe)
     if text is not None:
-        _check_recipe(text, target, tuple(sorted(options.items())))
-    layers = [(name, module) for name, module in model.named_modules()
-              if type(module) in (nn.Linear, Linear) and _matches(filter, name, module)]
-    chosen = layers[first_last_bf16:len(layers) - first_last_bf16]
-    if not chosen:
+        check_recipe(text, target, tuple(sorted(options.items())))
+    layers, others = _find_converted(model, filter)
+    names = list(layers)
+    left = {*names[:first_last_bf16], *names[len(names) - first_last_bf16:]}
+    chosen = {name: module for name, module in layers.items() if name not in left}
+    if not chosen and not others:
         raise ArgumentError(f"expected linear layers to convert, but got {len(layers)} that "
                             f"match, of which {first_last_bf16} at either end stay what they are")
-    for _, module in chosen:
-        module.__class__ = Linear
-        module._begin(text, target, cache_weights, only_faster, options)
+    for module in model.modules():
+        if not isinstance(module, Linear) and not converted.is_converted(module):
+            module._fp8_left = products.Left(module)
+    for module in {**chosen, **others}.values():
+        module.__dict__.pop("_fp8_left", None)
+        if type(module) in (nn.Linear, Linear):
+            module.__class__ = Linear
+            module._begin(text, target, cache_weights, only_faster, options)
+        else:
+            converted.convert(module, text, target, cache_weights, only_faster,
+                              tuple(sorted(options.items())))
     return model
 
 
 def convert_from_fp8(model):
-    """The inverse, in place: all `Linear` layers are torch.nn.Linear again. Returns it."""
+    """The inverse, in place: all modules are what they were. Returns it."""
     for module in model.modules():
         if type(module) is Linear:
             module.__class__ = nn.Linear
             for name in ("recipe", "_target", "_options", "_units", "_steps", "_cache_weights",
                          "_only_faster", "_slower", "_number"):
                 module.__dict__.pop(name, None)
+        converted.revert(module)
+        module.__dict__.pop("_fp8_left", None)
+    for parameter in model.parameters():
+        products.release(parameter)
     return model
 
 
 def get_layers(model):
-    """The `Linear` layers of a model by name."""
-    return {name: module for name, module in model.named_modules() if isinstance(module, Linear)}
+    """What computes in FP8, by name: `Linear` layers, and Products of parameters."""
+    layers = {name: module for name, module in model.named_modules() if isinstance(module, Linear)}
+    return {**layers, **converted.get_products(model)}
 
 
 def summarize(model):
     """A text with each linear layer of a model: its recipe, and what of it is not in FP8."""
-    lines = []
+    lines, layers = [], get_layers(model)
     for name, module in model.named_modules():
-        if isinstance(module, Linear):
-            lines.append(f"{name}: {module.recipe or 'the recipe of autocast'}")
-            if module.remarks:
-                lines += [f"  {line}" for line in explain_remarks(module.remarks).split("\n")]
-            lines += [f"  {line}" for line in module.slower]
-        elif isinstance(module, nn.Linear):
+        names = [key for key in layers if key.partition("[")[0] in {
+            name, *(f"{name}.{own}".removeprefix(".") for own, _ in module.named_parameters()
+                    if "." not in own)}]
+        for key in names:
+            layer = layers.pop(key)
+            lines.append(f"{key}: {layer.recipe or 'the recipe of autocast'}")
+            if layer.remarks:
+                lines += [f"  {line}" for line in explain_remarks(layer.remarks).split("\n")]
+            lines += [f"  {line}" for line in layer.slower]
+            lines += [f"  high precision: {reason}" for reason in getattr(layer, "notes", ())]
+        if isinstance(module, nn.Bilinear):
+            lines.append(f"{name}: high precision: a Bilinear multiplies three, which is not taken")
+        elif isinstance(module, nn.Linear) and not names:
             lines.append(f"{name}: high precision: it was not converted")
     return "\n".join(lines)

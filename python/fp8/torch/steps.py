@@ -6,6 +6,7 @@ import ctypes
 import torch
 
 from fp8.errors import ArgumentError
+from fp8.torch import converted
 from fp8.torch.modules import get_layers
 
 
@@ -75,7 +76,8 @@ def accumulate(model, is_on=True):
     if _is_backend(model):
         model.accumulate(is_on)
         return
-    for layer in get_layers(model).values():
+    # Also of what has not been called yet.
+    for layer in [*get_layers(model).values(), *converted.hold_products(model)]:
         layer._steps = not is_on
         for unit in layer.units.values():
             unit.steps = not is_on

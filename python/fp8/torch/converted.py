@@ -1,0 +1,198 @@
+"""Modules whose own parameters are multiplied with in FP8, whatever their forward is."""
+
+import copy
+import functools
+
+import torch
+from torch import nn
+
+from fp8.torch import products, saved
+from fp8.torch.autocasting import autocast
+from fp8.torch.capture import Mode, show_dynamo
+
+# Own classes, by those that they stand for.
+_classes = {}
+
+
+def _get_class(module):
+    return getattr(type(module), "_fp8_class", type(module))
+
+
+def _is_experts(module):
+    """Whether it is one of transformers' mixtures of experts, which run in several ways."""
+    return hasattr(module, "_is_expert_parallel") and hasattr(
+        getattr(module, "config", None), "_experts_implementation")
+
+
+def _is_conv1d(module):
+    """Whether it is transformers' Conv1D, a linear layer with its weight the other way round."""
+    return _get_class(module).__name__ == "Conv1D" and hasattr(module, "nf") and hasattr(
+        module, "nx")
+
+
+def is_layer(module):
+    """Whether a module that is no nn.Linear is a layer, or several, of those that count."""
+    return (_get_class(module) is nn.MultiheadAttention or _is_conv1d(module)
+            or _is_experts(module))
+
+
+def is_watched(module):
+    """Whether a module may multiply with parameters of its own, or computes its layers without
+    calling them."""
+    cls = _get_class(module)
+    if cls in (nn.TransformerEncoderLayer, nn.TransformerEncoder):
+        return True
+    if cls.__module__.startswith("torch.nn."):
+        return False
+    return any(map(products.has_matrix, _get_parameters(module).values()))
+
+
+def _get_parameters(module):
+    """Parameters that are the module's own, or its projections', by name."""
+    found = {name: value for name, value in module._parameters.items() if value is not None}
+    if isinstance(module, nn.MultiheadAttention):
+        found["out_proj.weight"] = module.out_proj.weight
+    return found
+
+
+class _Converted:
+    """What a class of modules has besides its own."""
+
+    def _attach(self):
+        """Parameters may be others since."""
+        for name, parameter in _get_parameters(self).items():
+            product = self._fp8_products.get(name)
+            if product is not None and not product.is_of(parameter):
+                product.attach(parameter)
+
+    def __reduce_ex__(self, protocol):
+        return _make_empty, (type(self)._fp8_class, self._fp8_is_experts), self.__dict__
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self._attach()
+
+    def __deepcopy__(self, memo):
+        made = _make_empty(type(self)._fp8_class, self._fp8_is_experts)
+        memo[id(self)] = made
+        made.__setstate__({key: copy.deepcopy(value, memo) for key, value in self.__dict__.items()})
+        return made
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for name, product in self._fp8_products.items():
+            for part, each in {"": product, **product.parts}.items():
+                for label, data in each.get_saved().items():
+                    key = saved.make_key(name, part, "" if label == each.recipe else label)
+                    destination[prefix + key] = saved.write(data)
+
+    def _load_from_state_dict(self, state_dict, prefix, *args):
+        own = {}
+        for key in [key for key in state_dict if key.startswith(prefix)]:
+            for name, product in self._fp8_products.items():
+                found = saved.parse_key(key[len(prefix):], name)
+                label = found and (found[1] or product.recipe)
+                if label:
+                    own[key] = state_dict.pop(key)
+                    each = product.get_part(found[0]) if found[0] else product
+                    each.set_saved(label, saved.read(key, own[key]))
+                    break
+        super()._load_from_state_dict(state_dict, prefix, *args)
+        self._attach()
+        state_dict.update(own)
+
+
+class _Mode(Mode):
+    """Of a forward: parameters that were converted for `autocast` have its recipe."""
+
+    def get_recipe(self):
+        return autocast.current
+
+
+def _run_grouped(module, *arguments, **keywords):
+    """Experts by grouped products, in place of a loop, or of a copy of a matrix for each token."""
+    from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
+    return ALL_EXPERTS_FUNCTIONS["grouped_mm"](module, *arguments, **keywords)
+
+
+def _make_class(cls, is_experts=False):
+    """A class of the same name, within whose forward products are found."""
+    if (cls, is_experts) in _classes:
+        return _classes[cls, is_experts]
+    run = cls.forward
+    compute = _run_grouped if is_experts else run
+
+    @functools.wraps(run)
+    def forward(self, *arguments, **keywords):
+        recipe = self._fp8_recipe or autocast.current
+        if recipe is None:
+            return run(self, *arguments, **keywords)
+        if not torch.compiler.is_compiling():
+            self._attach()
+        with _Mode():
+            return compute(self, *arguments, **keywords)
+
+    made = type(cls.__name__, (_Converted, cls), {
+        "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__,
+        "_fp8_class": cls, "_fp8_is_experts": is_experts, "forward": forward})
+    _classes[cls, is_experts] = made
+    return made
+
+
+def _make_empty(cls, is_experts):
+    made = _make_class(cls, is_experts)
+    return made.__new__(made)
+
+
+def convert(module, recipe, *others):
+    """Makes the products with a module's parameters those of FP8; `others` are of Product."""
+    module.__class__ = _make_class(_get_class(module), _is_experts(module))
+    show_dynamo()
+    module._fp8_recipe = recipe
+    module._fp8_products = {name: products.Product(recipe, *others)
+                            for name, parameter in _get_parameters(module).items()
+                            if products.has_matrix(parameter)}
+    for product in module._fp8_products.values():
+        product.is_asked_for = is_layer(module)
+    module._attach()
+
+
+def revert(module):
+    """The inverse."""
+    if isinstance(module, _Converted):
+        module.__class__ = _get_class(module)
+        del module._fp8_recipe, module._fp8_products
+
+
+def is_converted(module):
+    return isinstance(module, _Converted)
+
+
+def _find_names(model):
+    """Parameters by the names of their layers: of a weight that of its module."""
+    names = {}
+    for name, parameter in model.named_parameters():
+        names["" if name == "weight" else name.removesuffix(".weight")] = parameter
+    return names
+
+
+def _get_parts(name, product):
+    return {name: product, **{f"{name}[{key}]": part for key, part in product.parts.items()}}
+
+
+def hold_products(model):
+    """Those of all parameters of a model that may have one."""
+    held = [products.hold(parameter) for parameter in model.parameters()
+            if products.has_matrix(parameter)]
+    return [each for product in held for each in (product, *product.parts.values())]
+
+
+def get_products(model):
+    """The Products of a model's parameters by name, of those that compute in FP8, or might."""
+    found = {}
+    for name, parameter in _find_names(model).items():
+        product = products.get(parameter)
+        if product is not None and not product.left:
+            found.update({key: each for key, each in _get_parts(name, product).items()
+                          if each.is_asked_for or each.units or each.notes})
+    return found
