@@ -152,8 +152,8 @@ def convert(module, recipe, *others):
     module._fp8_products = {name: products.Product(recipe, *others)
                             for name, parameter in _get_parameters(module).items()
                             if products.has_matrix(parameter)}
-    for product in module._fp8_products.values():
-        product.is_asked_for = is_layer(module)
+    for name, product in module._fp8_products.items():
+        product.is_asked_for = is_layer(module) and "bias" not in name
     module._attach()
 
 

@@ -42,7 +42,9 @@ CONVERSIONS = {"_to_copy", "convert_element_type"}
 
 
 def _is_importable(value):
-    return isinstance(value, torch.Tensor) and value.dtype in DTYPES
+    # Where there is nothing, torch-mlir divides by zero.
+    return isinstance(value, torch.Tensor) and value.dtype in DTYPES and not any(
+        isinstance(size, int) and size == 0 for size in value.shape)
 
 
 def _is_supported(node):
