@@ -1,9 +1,9 @@
 """Models as people find them, one training step each: in FP8 and beside others.
 
-Built from the configs of transformers with random weights, in bf16; a step is forward,
-backward and a fused AdamW. By torch.compile's backend and `Linear` layers, beside PyTorch, eager
-and by Inductor, and torchao's tensorwise training (if it is there). Times are of whole steps as
-Python calls them; host is what the host takes of one; launches are kernels of a step; losses are
+Built from the configs of transformers with random weights (zoo_models.py), in bf16; a step is
+forward, backward and a fused AdamW. By torch.compile's backend and `Linear` layers, beside PyTorch,
+eager and by Inductor, and torchao's tensorwise training (if it is there). Times are of whole steps
+as Python calls them; host is what the host takes of one; launches are kernels of a step; losses are
 of steps on one batch. Each model is a process of its own, several at a time: they compile beside
 each other and are timed one after the other. Needs a GPU, but for --small.
 
@@ -25,146 +25,9 @@ import warnings
 from pathlib import Path
 
 import torch
+import zoo_models
 
 WARM_UP, STEPS, ROUNDS = 10, 5, 4
-
-
-class Sizes:
-    """Of the models: those of --small are for a CPU."""
-
-    def __init__(self, small):
-        self.small = small
-        self.device = "cpu" if small else "cuda"
-        self.width, self.wide, self.heads = (128, 384, 4) if small else (2048, 8192, 16)
-        self.layers, self.vocabulary = (2, 512) if small else (4, 32000)
-
-    def pick(self, small, large):
-        return small if self.small else large
-
-    def get_transformer(self, **others):
-        """Arguments of configs that have these names."""
-        return {"hidden_size": self.width, "intermediate_size": self.wide,
-                "num_hidden_layers": self.layers, "num_attention_heads": self.heads, **others}
-
-    def get_tokens(self, batch, length):
-        tokens = torch.randint(3, self.vocabulary, (self.pick(2, batch), self.pick(64, length)),
-                               device=self.device)
-        return {"input_ids": tokens, "labels": tokens}
-
-    def get_images(self, batch, size, labels=8):
-        batch = self.pick(4, batch)
-        return {"pixel_values": torch.randn(batch, 3, size, size, device=self.device).bfloat16(),
-                "labels": torch.randint(0, labels, (batch,), device=self.device)}
-
-
-def _make_causal(name, sizes, **others):
-    import transformers
-    config = getattr(transformers, f"{name}Config")(
-        vocab_size=sizes.vocabulary, **sizes.get_transformer(**others))
-    return getattr(transformers, f"{name}ForCausalLM")(config), sizes.get_tokens(4, 2048)
-
-
-def make_llama(sizes):
-    return _make_causal("Llama", sizes, num_key_value_heads=sizes.heads // 2)
-
-
-def make_gemma2(sizes):
-    return _make_causal("Gemma2", sizes, num_key_value_heads=sizes.heads // 2,
-                        head_dim=sizes.width // sizes.heads)
-
-
-def make_qwen3(sizes):
-    return _make_causal("Qwen3", sizes, num_key_value_heads=sizes.heads // 2,
-                        head_dim=sizes.width // sizes.heads)
-
-
-def make_mixtral(sizes):
-    return _make_causal("Mixtral", sizes, num_key_value_heads=sizes.heads // 2,
-                        num_local_experts=4)
-
-
-def make_qwen3_moe(sizes):
-    return _make_causal("Qwen3Moe", sizes, num_key_value_heads=sizes.heads // 2, num_experts=4,
-                        num_experts_per_tok=2, moe_intermediate_size=sizes.wide // 2,
-                        head_dim=sizes.width // sizes.heads)
-
-
-def make_gpt2(sizes):
-    import transformers
-    config = transformers.GPT2Config(
-        n_embd=sizes.width, n_layer=sizes.layers, n_head=sizes.heads, resid_pdrop=0, embd_pdrop=0,
-        attn_pdrop=0, vocab_size=sizes.vocabulary)
-    return transformers.GPT2LMHeadModel(config), sizes.get_tokens(4, 1024)
-
-
-def make_bert(sizes):
-    import transformers
-    config = transformers.BertConfig(
-        vocab_size=sizes.vocabulary, hidden_dropout_prob=0, attention_probs_dropout_prob=0,
-        **sizes.get_transformer())
-    inputs = sizes.get_tokens(4, 512)
-    inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
-    return transformers.BertForMaskedLM(config), inputs
-
-
-def make_vit(sizes):
-    import transformers
-    config = transformers.ViTConfig(
-        image_size=sizes.pick(64, 224), hidden_dropout_prob=0, attention_probs_dropout_prob=0,
-        num_labels=8, **sizes.get_transformer())
-    return transformers.ViTForImageClassification(config), sizes.get_images(64, config.image_size)
-
-
-def make_dinov2(sizes):
-    import transformers
-    others = sizes.get_transformer()
-    del others["intermediate_size"]
-    config = transformers.Dinov2Config(image_size=sizes.pick(56, 224), patch_size=14, num_labels=8,
-                                       **others)
-    return (transformers.Dinov2ForImageClassification(config),
-            sizes.get_images(64, config.image_size))
-
-
-def make_clip(sizes):
-    import transformers
-    text = sizes.get_transformer(vocab_size=sizes.vocabulary, max_position_embeddings=77,
-                                 bos_token_id=1, eos_token_id=2)
-    vision = sizes.get_transformer(image_size=sizes.pick(64, 224), patch_size=16)
-    config = transformers.CLIPConfig(text_config=text, vision_config=vision,
-                                     projection_dim=sizes.width)
-    inputs = sizes.get_images(16, sizes.pick(64, 224))
-    batch = len(inputs.pop("labels"))
-    tokens = torch.randint(3, sizes.vocabulary, (batch, 77), device=sizes.device)
-    return transformers.CLIPModel(config), {**inputs, "input_ids": tokens, "return_loss": True}
-
-
-def make_whisper(sizes):
-    import transformers
-    config = transformers.WhisperConfig(
-        d_model=sizes.width, encoder_layers=sizes.layers // 2, decoder_layers=sizes.layers // 2,
-        encoder_attention_heads=sizes.heads, decoder_attention_heads=sizes.heads,
-        encoder_ffn_dim=sizes.wide, decoder_ffn_dim=sizes.wide, vocab_size=sizes.vocabulary,
-        max_source_positions=sizes.pick(64, 1500), num_mel_bins=sizes.pick(16, 80),
-        pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)
-    batch = sizes.pick(2, 8)
-    features = torch.randn(batch, config.num_mel_bins, 2 * config.max_source_positions,
-                           device=sizes.device).bfloat16()
-    labels = torch.randint(3, sizes.vocabulary, (batch, sizes.pick(32, 448)), device=sizes.device)
-    return (transformers.WhisperForConditionalGeneration(config),
-            {"input_features": features, "labels": labels})
-
-
-def make_t5(sizes):
-    import transformers
-    config = transformers.T5Config(
-        d_model=sizes.width, d_kv=sizes.width // sizes.heads, d_ff=sizes.wide,
-        num_layers=sizes.layers // 2, num_heads=sizes.heads, vocab_size=sizes.vocabulary,
-        dropout_rate=0, decoder_start_token_id=0)
-    return transformers.T5ForConditionalGeneration(config), sizes.get_tokens(8, 512)
-
-
-MODELS = {name[len("make_"):]: function for name, function in list(globals().items())
-          if name.startswith("make_")}
 
 
 def convert_torchao(model, recipe):
@@ -175,7 +38,8 @@ def convert_torchao(model, recipe):
 
 def convert_layers(model, recipe):
     import fp8.torch
-    fp8.torch.convert_to_fp8_training(model, recipe)
+    with contextlib.suppress(fp8.ArgumentError):  # Of a ConvNet, whose only layer is its last.
+        fp8.torch.convert_to_fp8_training(model, recipe)
     return torch.compile(model), None
 
 
@@ -263,7 +127,7 @@ def _alone(path):
 
 
 def run_way(model, inputs, way, args, lock):
-    training = Training(model, inputs, way, args.recipe, Sizes(args.small).device)
+    training = Training(model, inputs, way, args.recipe, zoo_models.Sizes(args.small).device)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         record = training.warm_up()
@@ -280,16 +144,10 @@ def run_way(model, inputs, way, args, lock):
 
 
 def run_model(name, args, lock):
-    sizes, records = Sizes(args.small), {}
+    sizes, records = zoo_models.Sizes(args.small), {}
     for way in args.ways:
-        torch.manual_seed(0)
         try:
-            with torch.device(sizes.device):
-                model, inputs = MODELS[name](sizes)
-            model = model.to(torch.bfloat16).train()
-            for module in model.modules():
-                if isinstance(module, torch.nn.Dropout):
-                    module.p = 0.0
+            model, inputs = zoo_models.make(name, sizes)
             records[way] = run_way(model, inputs, way, args, lock)
         except Exception as error:  # Of one model and way: the others are still of interest.
             traceback.print_exc()
@@ -321,7 +179,8 @@ def show(results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--models", nargs="+", default=list(zoo_models.MODELS),
+                        choices=list(zoo_models.MODELS))
     parser.add_argument("--ways", nargs="+", choices=list(WAYS),
                         default=["eager", "inductor", "torchao", "layers", "backend"])
     parser.add_argument("--recipe", default="delayed")
@@ -351,7 +210,11 @@ def main():
                                      {"all": {"error": f"ended with {process.returncode}"}})
                     if args.out:
                         args.out.write_text(json.dumps(results, indent=1))
+    held_out = {name: results.pop(name) for name in zoo_models.HELD_OUT if name in results}
     show(results)
+    if held_out:
+        print("\nheld out:")
+        show(held_out)
 
 
 if __name__ == "__main__":
