@@ -11,6 +11,7 @@
 #include "fp8/Pipelines/Pipelines.h"
 #include "fp8/Pipelines/Remarks.h"
 #include "fp8/Support/Nesting.h"
+#include "fp8/Support/OutputFile.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
@@ -19,7 +20,7 @@
 #include "llvm/Support/Debug.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
@@ -104,22 +105,30 @@ int main(int argc, char **argv) {
 
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &error);
-  std::unique_ptr<llvm::ToolOutputFile> out;
   if (file)
     if (llvm::Error tooDeep =
             fp8::checkNesting(file->getBuffer(), file->getBufferIdentifier())) {
       llvm::errs() << "error: " << llvm::toString(std::move(tooDeep)) << '\n';
       return 1;
     }
-  if (file)
-    out = openOutputFile(output, &error);
-  if (!out) {
+  if (!file) {
     llvm::errs() << "error: " << error << '\n';
     return 1;
   }
-  if (failed(MlirOptMain(out->os(), std::move(file), registry, config)) ||
+  // A file is written whole, the standard output as it comes.
+  if (output == "-")
+    return failed(
+               MlirOptMain(llvm::outs(), std::move(file), registry, config)) ||
+           hasLostRemarks;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (failed(MlirOptMain(os, std::move(file), registry, config)) ||
       hasLostRemarks)
     return 1;
-  out->keep();
+  if (llvm::Error error = fp8::writeOutputFile(output, text)) {
+    llvm::errs() << "fp8-opt: error: " << llvm::toString(std::move(error))
+                 << '\n';
+    return 1;
+  }
   return 0;
 }
