@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 import fp8
 import fp8.torch
+from fp8.torch import partitions
 
 
 class MLP(nn.Module):
@@ -44,7 +45,9 @@ def run(make_model, recipe, target, shape, dynamic=None, backend=None):
 
     compile_program = fp8.compile
     x = x.reshape(*shape, 64).requires_grad_()
-    with mock.patch.object(fp8, "compile", compile):
+    # Without a recipe all would be Inductor's.
+    takes_all = mock.patch.object(partitions, "takes_all", recipe is None)
+    with takes_all, mock.patch.object(fp8, "compile", compile):
         backend = fp8.torch.Backend(recipe, target=target, rest="eager", cache=False)
         y = torch.compile(model, backend=backend, dynamic=dynamic)(x)
         y.backward(torch.randn(y.numel()).bfloat16().view_as(y))
@@ -68,17 +71,18 @@ class Rows(unittest.TestCase):
         values, batches = run(MODELS[name], recipe, target, (4, 32), dynamic)
         for key, value in values.items():
             self.assertTrue(torch.equal(value, expected[key]), key)
+        self.assertGreaterEqual(len(batches), 2)
         self.assertEqual(count_kernels(batches, recipe), count_kernels(rows, recipe))
 
     def test_cpu(self):
         for name in MODELS:
-            for recipe in ("delayed", "current", "rowwise", "block"):
+            for recipe in (None, "delayed", "current", "rowwise", "block"):
                 with self.subTest(name=name, recipe=recipe):
                     self.check(name, recipe, "cpu")
 
     def test_kernels(self):
         for name, recipe in (("rms", "delayed"), ("layer", "current"), ("rms", "rowwise"),
-                             ("linear", "delayed")):
+                             ("rms", None), ("linear", "delayed")):
             with self.subTest(name=name, recipe=recipe):
                 self.check(name, recipe, "sm_90a")
 
@@ -100,6 +104,11 @@ class Rows(unittest.TestCase):
             return nn.Sequential(nn.LayerNorm(64), nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64))
 
         for dynamic in (False, True):
+            expected, _ = run(make_model, None, "cpu", (4, 32), dynamic)
+            values, texts = run(make_model, None, "sm_90a", (4, 32), dynamic)
+            self.assertGreaterEqual(len(texts), 2)
+            for key, value in values.items():
+                torch.testing.assert_close(value, expected[key], rtol=0.02, atol=0.02, msg=key)
             expected, _ = run(make_model, "delayed", "cpu", (4, 32), dynamic)
             values, _ = run(make_model, "delayed", "sm_90a", (4, 32), dynamic)
             # A sum in another order is the next code now and then.

@@ -31,6 +31,10 @@ SUPPORTED = {
 DTYPES = {torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.bool}
 
 
+# For tests of what parts compute: takes each operation that can be imported, products in high
+# precision and graphs without one among them, where it would be Inductor's.
+takes_all = False
+
 # What reads more than the elements at its own place: Inductor fuses it with what is around, and
 # its pass over rows, such as a norm's, costs a cast behind it no more than ours would.
 REDUCTIONS = {"sum", "mean", "var", "var_mean", "amax", "amin", "_softmax", "_log_softmax",
@@ -186,8 +190,10 @@ def _find_islands(graph, refused):
         # One of several results stays with what has them.
         is_of_left = node.target is operator.getitem and node.args[0] not in nodes
         if node not in refused and _is_supported(node) and not is_of_left and (
-                _is_product(node) or _is_in_order(node)):
+                takes_all or _is_product(node) or _is_in_order(node)):
             nodes[node] = None
+    if takes_all:
+        return set(nodes)
     islands = set(nodes)
     while True:
         levels = _find_levels(graph, islands)
@@ -309,7 +315,7 @@ def _find_partitions(module, refused):
     groups = [_strip(node for node in levels if levels[node] == level)
               for level in sorted(set(levels.values()))]
     return [Partition(module, [node for node in module.graph.nodes if node in group])
-            for group in groups if any(map(_is_product, group))]
+            for group in groups if group and (takes_all or any(map(_is_product, group)))]
 
 
 def _find_refused(partition):
@@ -381,7 +387,7 @@ def _name_products(partition, layers):
 def _find_own_products(graph, names):
     """Products of two matrices that are computed, neither of which is a parameter: attention that
     is written out, which no recipe is meant for."""
-    return {node for node in graph.nodes if graphs.get_operation(node) in ("bmm", "baddbmm")
+    return set() if takes_all else {node for node in graph.nodes if graphs.get_operation(node) in ("bmm", "baddbmm")
             and node.name not in names.layers}
 
 
@@ -425,7 +431,8 @@ def compile_graph(name, module, names, compile, caches_weights=False, find_slowe
             remarks.update(decided)
             found.append((partition, part))
             # Inductor's products in high precision are as good, and are fused with what is its.
-            added |= {node for node, remark in decided.items() if remark.kind != "fp8"}
+            added |= {node for node, remark in decided.items()
+                      if remark.kind != "fp8" and not takes_all}
         if added:
             refused, found = refused | added, None
     result.remarks.extend(remarks.values())
