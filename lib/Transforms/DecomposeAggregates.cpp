@@ -260,10 +260,22 @@ static LogicalResult lowerReshape(RewriterBase &rewriter,
 /// What filling a border by itself has to save, since each is a loop more.
 static constexpr int64_t kBorderBytes = int64_t(8) << 20;
 
-static int64_t countBorders(tensor::PadOp op) {
-  auto isPadded = [](int64_t amount) { return amount > 0; };
-  return llvm::count_if(op.getStaticLow(), isPadded) +
-         llvm::count_if(op.getStaticHigh(), isPadded);
+/// Of memory, pieces of which take the time of the whole.
+static constexpr int64_t kSectorBytes = 32;
+
+/// What filling the borders by themselves takes, in bytes.
+static int64_t getBorderCost(tensor::PadOp op) {
+  RankedTensorType type = op.getResultType();
+  int64_t cost = 0, inner = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (int64_t dim = type.getRank(); dim-- > 0;) {
+    for (int64_t amount : {op.getStaticLow()[dim], op.getStaticHigh()[dim]})
+      if (amount > 0)
+        cost += kBorderBytes +
+                ShapedType::getNumElements(type.getShape().take_front(dim)) *
+                    std::max(amount * inner, kSectorBytes);
+    inner *= type.getDimSize(dim);
+  }
+  return cost;
 }
 
 /// Whether the borders of `op` are known, and little of what it writes.
@@ -277,9 +289,10 @@ static bool hasNarrowBorders(tensor::PadOp op) {
       !llvm::all_of(op.getStaticLow(), isAmount) ||
       !llvm::all_of(op.getStaticHigh(), isAmount))
     return false;
-  int64_t bits =
-      op.getSourceType().getNumElements() * type.getElementTypeBitWidth();
-  return bits / 8 > (countBorders(op) - 1) * kBorderBytes;
+  // The loop that fills all is one as well.
+  int64_t bytes = llvm::divideCeil(
+      type.getNumElements() * type.getElementTypeBitWidth(), 8);
+  return getBorderCost(op) < bytes + kBorderBytes;
 }
 
 /// Fills the borders of each dimension, of what those of the ones before leave,
