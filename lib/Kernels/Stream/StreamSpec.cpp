@@ -17,6 +17,9 @@ using namespace mlir::fp8;
 static constexpr int64_t kWhole = ScaledType::kWhole;
 /// Of a tile, at most.
 static constexpr int64_t kMaxHeldRows = 512;
+/// A thread's chunk of columns: less of something that is measured below each
+/// other is what loops read as it lies.
+static constexpr int64_t kFewestColumns = 8;
 
 bool StreamBlock::isSingle() const {
   return batches == kWhole && rows == kWhole && columns == kWhole;
@@ -228,6 +231,11 @@ static LogicalResult addReductions(StreamSpec &spec, std::string &reason) {
       spec.heldRows = std::max<int64_t>(2, llvm::PowerOf2Ceil(spec.rows));
       block.rows = spec.heldRows;
     }
+    if (isa<linalg::GenericOp>(op) && block.rows > 1 &&
+        !ShapedType::isDynamic(spec.columns) && spec.columns < kFewestColumns)
+      return fail("expected at least " + Twine(kFewestColumns) +
+                  " columns to add up below each other, but got " +
+                  Twine(spec.columns));
     if (block.columns == kWhole)
       spec.reducesRows = true;
     else

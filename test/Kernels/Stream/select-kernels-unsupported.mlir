@@ -529,3 +529,21 @@ func.func @unknown_rows(%x: tensor<32x?xbf16>, %s: !one) -> tensor<32x?xf4E2M1FN
   } : (tensor<32x?xbf16>, !one) -> tensor<32x?xf4E2M1FN>
   return %0 : tensor<32x?xf4E2M1FN>
 }
+
+func.func @narrow_columns(%x: tensor<128x3xf32>) -> tensor<3xf32> {
+  // expected-remark @below {{no kernel: expected at least 8 columns to add up below each other, but got 3}}
+  %0 = fp8.stream(%x) {
+  ^bb0(%a: tensor<128x3xf32>):
+    %zero = arith.constant 0.0 : f32
+    %empty = tensor.empty() : tensor<3xf32>
+    %b = linalg.fill ins(%zero : f32) outs(%empty : tensor<3xf32>) -> tensor<3xf32>
+    %1 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]}
+        ins(%a : tensor<128x3xf32>) outs(%b : tensor<3xf32>) {
+    ^bb1(%e: f32, %acc: f32):
+      %2 = arith.addf %e, %acc : f32
+      linalg.yield %2 : f32
+    } -> tensor<3xf32>
+    fp8.yield %1 : tensor<3xf32>
+  } : (tensor<128x3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
