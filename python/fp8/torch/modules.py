@@ -29,8 +29,9 @@ class Linear(nn.Linear):
     - others: as torch.nn.Linear;
     - cache_weights: quantises the weight once in a step (fp8.torch.accumulated), for forward and
       backward of all its calls, and keeps the codes, two bytes for each element, until it ends;
-    - only_faster: leaves calls on a GPU to PyTorch for which fp8.torch.speed expects FP8 to be
-      slower, as with few rows: of 16 bits and the recipes that it knows;
+    - only_faster: leaves calls to PyTorch for which fp8.torch.speed expects FP8 to be slower, as
+      with few rows, of 16 bits and the recipes that it knows: by default on a GPU, with True on
+      an emulated one, too, with False never;
     - options: of fp8.compile.
 
     x is [..., in_features] of float32, float16 or bfloat16, the result [..., out_features] of
@@ -40,7 +41,7 @@ class Linear(nn.Linear):
     """
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *,
-                 recipe=None, target="auto", cache_weights=False, only_faster=False, **options):
+                 recipe=None, target="auto", cache_weights=False, only_faster=None, **options):
         super().__init__(in_features, out_features, bias, device, dtype)
         self._begin(recipe, target, cache_weights, only_faster, options)
 
@@ -74,7 +75,7 @@ class Linear(nn.Linear):
             x, weight = x.to(dtype), weight.to(dtype)
             bias = None if bias is None else bias.to(dtype)
         self._check(x, weight, bias)
-        if self._only_faster and self._is_slower(x, recipe):
+        if self._only_faster is not False and self._is_slower(x, recipe):
             return nn.functional.linear(x, weight, bias)
         rows = make_dense(x.reshape(-1, self.in_features))
         weight, bias = make_dense(weight), None if bias is None else make_dense(bias)
@@ -92,7 +93,7 @@ class Linear(nn.Linear):
 
     def _is_slower(self, x, recipe):
         rows = x.numel() // self.in_features
-        is_on_gpu = x.device.type == "cuda" or self._target.startswith("sm_")
+        is_on_gpu = x.device.type == "cuda" or self._only_faster and self._target.startswith("sm_")
         if not is_on_gpu or x.dtype == torch.float32 or speed.is_faster(
                 recipe, rows, self.out_features, self.in_features):
             return False
@@ -224,7 +225,7 @@ def _find_converted(model, filter):
 
 
 def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, target="auto",
-                            cache_weights=False, only_faster=False, **options):
+                            cache_weights=False, only_faster=None, **options):
     """Makes the products of a model's layers those of FP8, in place, and returns it.
 
     - recipe: as fp8.compile takes it; None for that of `autocast` around a call;

@@ -387,8 +387,9 @@ def _name_products(partition, layers):
 def _find_own_products(graph, names):
     """Products of two matrices that are computed, neither of which is a parameter: attention that
     is written out, which no recipe is meant for."""
-    return set() if takes_all else {node for node in graph.nodes if graphs.get_operation(node) in ("bmm", "baddbmm")
-            and node.name not in names.layers}
+    return set() if takes_all else {
+        node for node in graph.nodes if graphs.get_operation(node) in ("bmm", "baddbmm")
+        and node.name not in names.layers}
 
 
 # Of a graph: its Parts, what its operations call, what was decided of each product, and lines

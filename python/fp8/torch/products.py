@@ -30,7 +30,7 @@ class Product:
     behind that of the parameter.
     """
 
-    def __init__(self, recipe=None, target="auto", cache_weights=False, only_faster=False,
+    def __init__(self, recipe=None, target="auto", cache_weights=False, only_faster=None,
                  options=(), left=""):
         self.recipe, self._target, self._options = recipe, target, options
         self._cache_weights, self.only_faster = cache_weights, only_faster
@@ -108,8 +108,8 @@ class Product:
 
     def asks_for_speed(self, device, use):
         """Whether calls are PyTorch's where it is expected to be faster."""
-        is_on_gpu = device == "cuda" or self._target.startswith("sm_")
-        return self.only_faster and is_on_gpu and not use.startswith("grouped")
+        is_on_gpu = device == "cuda" or self.only_faster and self._target.startswith("sm_")
+        return self.only_faster is not False and is_on_gpu and not use.startswith("grouped")
 
     def note_slower(self, recipe):
         self._slower[f"few rows: high precision: expected to be slower under {recipe}"] = None
