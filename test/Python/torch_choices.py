@@ -25,10 +25,10 @@ def make_graph(*sizes):
     return graph, graphs.Names(ports, {})
 
 
-def find_slower(*sizes, recipe="delayed", host=0):
+def find_slower(*sizes, recipe="delayed", is_replayed=True):
     graph, names = make_graph(*sizes)
     products = [node for node in graph.nodes if graphs.get_operation(node) == "mm"]
-    found = choices.find_slower(graph, names, recipe, products, None, host=host)
+    found = choices.find_slower(names, recipe, products, is_replayed)
     return [i for i, node in enumerate(products) if node in found], list(found.values())
 
 
@@ -44,9 +44,11 @@ class Test(unittest.TestCase):
     def test_a_slow_host(self):
         sizes = (2048, 2048, 2048)
         self.assertEqual(find_slower(sizes, sizes)[0], [])
-        left, remarks = find_slower(sizes, sizes, host=200)
+        left, remarks = find_slower(sizes, sizes, is_replayed=False)
         self.assertEqual(left, [0, 1])
-        self.assertRegex(remarks[0].reason, "^expected the host to be the limit: 2600 us for a product")
+        self.assertRegex(remarks[0].reason, "^expected the host to be the limit: 95 us for a ")
+        wide = (8192, 8192, 2048)
+        self.assertEqual(find_slower(wide, wide, sizes, is_replayed=False)[0], [])
 
     def test_recipes_without_times(self):
         self.assertEqual(find_slower((64, 256, 256), recipe="mxfp8")[0], [])
@@ -56,8 +58,7 @@ class Test(unittest.TestCase):
             torch.empty(64, 32, dtype=torch.bfloat16, device="meta"),
             torch.empty(32, 48, dtype=torch.bfloat16, device="meta")).graph
         products = [node for node in graph.nodes if graphs.get_operation(node) == "mm"]
-        self.assertEqual(choices.find_slower(graph, graphs.Names({}, {}), "delayed", products,
-                                             None, host=0), {})
+        self.assertEqual(choices.find_slower(graphs.Names({}, {}), "delayed", products), {})
 
 
 if __name__ == "__main__":

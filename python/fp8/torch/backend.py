@@ -132,12 +132,12 @@ class Backend:
         def compile(text):
             return fp8.compile(text, self.recipe, target=target, **self.options)
 
-        recipe, device = self._get_recipe(), self._find_device(graph)
+        recipe = self._get_recipe()
 
-        def find_slower(graph, names, products):
-            return choices.find_slower(graph, names, recipe, products, device, self._get_host())
+        def find_slower(names, products):
+            return choices.find_slower(names, recipe, products, self._replays)
 
-        chooses = self._only_faster and recipe and device is not None
+        chooses = self._only_faster and recipe and self._find_device(graph) is not None
         made = partitions.compile_graph(name, graph, names, compile, self._cache_weights,
                                         find_slower if chooses else None)
         for part in made.parts:
@@ -151,10 +151,6 @@ class Backend:
         """The text of the one recipe, or None."""
         return get_text(self.recipe) if isinstance(self.recipe, (Recipe, str)) else None
 
-    def _get_host(self):
-        """Microseconds that the host takes for a launch: 0 with CUDA graphs, None if measured."""
-        return 0 if self._replays else None
-
     def _expects_fp8(self, graph):
         """Whether there will be products in FP8: without, a graph is just Inductor's."""
         recipe, device = self._get_recipe(), self._find_device(graph)
@@ -162,7 +158,7 @@ class Backend:
             return False
         if recipe is None or device is None or not self._only_faster:
             return True
-        return choices.expects_faster(graph.graph, recipe, device, self._get_host())
+        return choices.expects_faster(graph.graph, recipe, self._replays)
 
     def _find_device(self, graph):
         """The GPU that a graph's arguments are on, or None."""

@@ -401,7 +401,7 @@ def compile_graph(name, module, names, compile, caches_weights=False, find_slowe
     """Puts calls of compiled parts into a graph of AOTAutograd: what is left is for Inductor.
 
     `compile` makes a program of text. With `caches_weights` parts quantise their weights once
-    in a step. `find_slower(graph, names, products)` has reasons, by their nodes, for products that
+    in a step. `find_slower(names, products)` has reasons, by their nodes, for products that
     are better left. Returns a Compiled.
     """
     result = Compiled([], [], [], [f"{name}: {operation} is Inductor's"
@@ -411,7 +411,7 @@ def compile_graph(name, module, names, compile, caches_weights=False, find_slowe
     candidates = [node for node in module.graph.nodes
                   if _is_product(node) and node not in refused and _is_supported(node)]
     if find_slower is not None:
-        slower = find_slower(module.graph, names, candidates)
+        slower = find_slower(names, candidates)
         remarks.update(slower)
         refused |= slower.keys()
     if not refused.issuperset(candidates):
