@@ -295,6 +295,29 @@ static bool hasNarrowBorders(tensor::PadOp op) {
   return getBorderCost(op) < bytes + kBorderBytes;
 }
 
+static bool hasNoElements(RankedTensorType type) {
+  return llvm::is_contained(type.getShape(), 0);
+}
+
+/// Whether `op` has nothing to copy, of which upstream's slice is none that the
+/// verifier takes: its offset lies beyond an extent of 0.
+static bool hasNothingToCopy(tensor::PadOp op) {
+  return op.getConstantPaddingValue() && (hasNoElements(op.getSourceType()) ||
+                                          hasNoElements(op.getResultType()));
+}
+
+/// Fills all of the result.
+static void fillPad(RewriterBase &rewriter, tensor::PadOp op) {
+  ReifiedRankedShapedTypeDims sizes;
+  [[maybe_unused]] LogicalResult isKnown =
+      reifyResultShapes(rewriter, op, sizes);
+  assert(succeeded(isKnown) && "a pad says what its sizes are");
+  Value empty = tensor::EmptyOp::create(rewriter, op.getLoc(), sizes.front(),
+                                        op.getType().getElementType());
+  rewriter.replaceOpWithNewOp<linalg::FillOp>(op, op.getConstantPaddingValue(),
+                                              empty);
+}
+
 /// Fills the borders of each dimension, of what those of the ones before leave,
 /// and writes the source between them.
 static void padBorders(RewriterBase &rewriter, tensor::PadOp op) {
@@ -372,7 +395,10 @@ static LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
     return success();
   }
   if (auto pad = dyn_cast<tensor::PadOp>(op)) {
-    padBorders(rewriter, pad);
+    if (hasNothingToCopy(pad))
+      fillPad(rewriter, pad);
+    else
+      padBorders(rewriter, pad);
     return success();
   }
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
@@ -403,7 +429,7 @@ struct DecomposeAggregatesPass
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
       auto pad = dyn_cast<tensor::PadOp>(op);
-      if ((pad && hasNarrowBorders(pad)) ||
+      if ((pad && (hasNothingToCopy(pad) || hasNarrowBorders(pad))) ||
           isa<linalg::AggregatedOpInterface, linalg::PackOp, linalg::UnPackOp,
               tensor::ReshapeOp>(op) ||
           isLargeSplat(op))

@@ -95,6 +95,22 @@ func.func @splat() -> (tensor<65536x65536xf32>, tensor<16xf32>) {
 
 // -----
 
+// Without elements there is nothing to copy.
+// CHECK-LABEL: func.func @pad_of_nothing
+// CHECK-NOT: tensor.pad
+// CHECK: %[[ALL:.*]] = linalg.fill
+// CHECK: return %[[ALL]] : tensor<0x16x8xf16>
+func.func @pad_of_nothing(%x: tensor<0x16x2xf16>) -> tensor<0x16x8xf16> {
+  %zero = arith.constant 0.0 : f16
+  %0 = tensor.pad %x low[0, 0, 0] high[0, 0, 6] {
+  ^bb0(%i: index, %j: index, %k: index):
+    tensor.yield %zero : f16
+  } : tensor<0x16x2xf16> to tensor<0x16x8xf16>
+  return %0 : tensor<0x16x8xf16>
+}
+
+// -----
+
 // Of a large tensor only the borders are filled: those of the first dimension
 // whole, of the next one as far as these leave them.
 // CHECK-LABEL: func.func @pad
