@@ -177,14 +177,14 @@ static void check_remarks(void) {
   fp8c_program_destroy(program);
   fp8c_option gpu[] = {{"target", "sm_90a"}, {"tf32", "true"}};
   EXPECT_OK(fp8c_compile(source, gpu, LENGTH(gpu), &program));
-  EXPECT(all.num_remarks == 7 && all.num_fp8 == 1 && all.num_copies == 1);
+  EXPECT(all.num_remarks == 8 && all.num_fp8 == 1 && all.num_copies == 2);
   EXPECT(strstr(all.text, "large: copy; operand b, type 16x64xf32, bytes "
                           "4096, reason expected K to be the innermost"));
   fp8c_program_destroy(program);
   EXPECT_OK(fp8c_context_set_remark_handler(context, NULL, NULL));
   EXPECT_OK(fp8c_context_set_diagnostic_handler(context, NULL, NULL));
   EXPECT_OK(fp8c_compile(source, &option, 1, &program));
-  EXPECT(all.num_remarks == 7);
+  EXPECT(all.num_remarks == 8);
   fp8c_program_destroy(program);
   refuse(source, "recipe", "fancy", FP8RT_ERROR_INVALID_PROGRAM, "'fancy'");
   // No kernel takes a K of 3, which is a remark of the compiler.
