@@ -53,7 +53,8 @@ class Step:
             self.x = torch.randn(rows, inputs, dtype=torch.bfloat16, requires_grad=True)
             self.dy = torch.randn(rows, outputs, dtype=torch.bfloat16)
         if recipe is not None:
-            fp8.torch.convert_to_fp8_training(self.layer, recipe, first_last_bf16=0)
+            fp8.torch.convert_to_fp8_training(self.layer, recipe, first_last_bf16=0,
+                                              only_faster=False)
 
     def __call__(self):
         self.x.grad = self.layer.weight.grad = None

@@ -88,6 +88,7 @@ WORKLOADS = {
 
 
 def convert(recipe, model, **options):
+    options = {"only_faster": False, **options}
     return fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, **options)
 
 
@@ -98,7 +99,7 @@ def convert_torchao(recipe, model):
 
 
 def use_backend(recipe, model, **options):
-    backend = fp8.torch.Backend(recipe, **options)
+    backend = fp8.torch.Backend(recipe, only_faster=False, **options)
     function = torch.compile(model, backend=backend)
     function.backend = backend
     return function
