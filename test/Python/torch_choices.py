@@ -61,5 +61,35 @@ class Test(unittest.TestCase):
         self.assertEqual(choices.find_slower(graphs.Names({}, {}), "delayed", products), {})
 
 
+class Expectations(unittest.TestCase):
+    """Of a graph as Dynamo gives it."""
+
+    def expect(self, function, *shapes, recipe="delayed", is_replayed=True):
+        graph = torch.fx.symbolic_trace(function).graph
+        values = {}
+
+        def put(node, value):
+            node.meta["example_value"] = values[node] = value
+
+        for node, shape in zip(graphs.get_placeholders(graph), shapes):
+            put(node, torch.empty(shape, dtype=torch.bfloat16, device="meta"))
+        for node in graph.nodes:
+            if node.op == "call_function":
+                put(node, node.target(*(values[source] for source in node.args)))
+        return choices.expects_faster(graph, recipe, is_replayed)
+
+    def test_sizes(self):
+        def compute(x, w):
+            return torch.nn.functional.linear(x, w)
+
+        self.assertTrue(self.expect(compute, (4, 2048, 2048), (8192, 2048)))
+        self.assertFalse(self.expect(compute, (4, 16, 256), (256, 256)))
+        self.assertFalse(self.expect(compute, (4, 512, 2048), (2048, 2048), is_replayed=False))
+        self.assertTrue(self.expect(compute, (4, 16, 256), (256, 256), recipe="mxfp8"))
+
+    def test_a_product_of_vectors(self):
+        self.assertFalse(self.expect(lambda x, y: x @ y, (64,), (64,)))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,6 @@
 """Which products of a graph are expected to be faster in FP8 on a GPU than Inductor's."""
 
+import math
 import operator
 
 import torch
@@ -67,21 +68,18 @@ class _Product:
 
 
 def _get_layer_sizes(node):
-    """Rows, outputs and inputs of a product of Dynamo's graph, or None."""
-    if node.op == "call_module":
-        return None
+    """Rows, outputs and inputs of a product of 16 bits in Dynamo's graph, or None."""
     if node.target not in (torch.nn.functional.linear, torch.matmul, operator.matmul, torch.mm,
                            torch.bmm, torch.addmm):
         return None
     tensors = [value.meta.get("example_value") for value in node.all_input_nodes]
     result = node.meta.get("example_value")
-    if not all(isinstance(value, torch.Tensor) for value in (result, *tensors)):
+    if not all(isinstance(value, torch.Tensor) and value.ndim and value.element_size() == 2
+               and all(isinstance(size, int) for size in value.shape)
+               for value in (result, *tensors)):
         return None
-    first = 1 if node.target is torch.addmm else 0
-    sizes = (result.numel() // max(result.shape[-1], 1), result.shape[-1],
-             tensors[min(first, len(tensors) - 1)].shape[-1])
-    return sizes if result.element_size() == 2 and all(
-        isinstance(size, int) for size in sizes) else None
+    x = tensors[-2] if node.target is torch.addmm and len(tensors) > 1 else tensors[0]
+    return math.prod(result.shape[:-1]), result.shape[-1], x.shape[-1]
 
 
 def expects_faster(graph, recipe, is_replayed):
