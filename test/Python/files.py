@@ -2,12 +2,14 @@
 """Files are replaced whole; what cannot be replaced is written to. No test here goes near a device
 of the machine: if it failed, that would be gone."""
 
+import contextlib
 import os
 import shutil
 import stat
 import subprocess
 import sys
 import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -95,6 +97,26 @@ class Files(unittest.TestCase):
             files.write_text(FOLDER / "no" / "file", "text")
         self.assertEqual(self.list(), ["file"])
 
+    def start_writer(self, pause):
+        """A thread that has the pipe open, and writes once somebody reads: what is written to a
+        pipe without a reader is lost."""
+        reading = os.open(self.path, os.O_RDWR)
+        writing = os.open(self.path, os.O_WRONLY)
+        os.close(reading)
+
+        def write():
+            time.sleep(pause)
+            while True:
+                with contextlib.suppress(BrokenPipeError):
+                    os.write(writing, b"text")
+                    break
+                time.sleep(0.001)
+            os.close(writing)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        return writer
+
     def test_reads(self):
         for contents in (b"", b"text", bytes(100000)):
             self.path.write_bytes(contents)
@@ -106,12 +128,10 @@ class Files(unittest.TestCase):
                 read(self.path)
         with self.assertRaisesRegex(fp8.FileError, "but got a pipe without a writer"):
             fp8.compile(self.path, target="cpu")
-        for pause in ("", "sleep 1; "):
-            writer = subprocess.Popen(["sh", "-c", f"exec 3<>'{self.path}' > '{self.path}' 3>&-; "
-                                       f"echo ready >&2; {pause}printf text"], stderr=subprocess.PIPE)
-            writer.stderr.readline()
+        for pause in (0, 1):
+            writer = self.start_writer(pause)
             self.assertEqual(files.read(self.path), b"text")
-            writer.communicate()
+            writer.join()
         with self.assertRaises(IsADirectoryError):
             files.read(FOLDER)
         with self.assertRaisesRegex(OSError, "expected a regular file or a pipe"):
