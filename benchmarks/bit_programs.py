@@ -3,7 +3,7 @@ transposes, and loops that no kind of kernel takes."""
 
 from code_functions import CODE_STREAMS
 from gather_functions import GATHER_STREAMS
-from stream_functions import MAPS, STREAMS, get_function, has_whole_bytes
+from fusion_functions import MAPS, STREAMS, get_function, has_whole_bytes
 
 RECIPES = ["none", "current", "current,accumulate=fast", "rowwise", "block", "mxfp8", "nvfp4"]
 # M, K, N: tails in each dimension, rings that come round, several tiles of a block, split K,

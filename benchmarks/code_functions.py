@@ -1,11 +1,11 @@
 """Functions that read codes: what is kept in 8 bits is dequantised, quantised otherwise,
 normalised, copied in the other order.
 
-`benchmarks/streams.py` checks them beside those of stream_functions.py, over every code
+`benchmarks/fusions.py` checks them beside those of fusion_functions.py, over every code
 and factors of every size, and times none.
 """
 
-from stream_functions import (CODES, E4M3, FULL, MN, NM, NORM, POW2, SQUARES, TURNED, TYPES,
+from fusion_functions import (CODES, E4M3, FULL, MN, NM, NORM, POW2, SQUARES, TURNED, TYPES,
                               WHOLE, blocks, make, measured, parts, quantize, scaled, transpose)
 
 E5M2 = "f8E5M2"

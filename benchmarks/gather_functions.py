@@ -1,9 +1,9 @@
 """Functions that read rows by their index, as embeddings do: every index is one of the table's.
 
-`benchmarks/streams.py` checks them beside those of stream_functions.py and times none.
+`benchmarks/fusions.py` checks them beside those of fusion_functions.py and times none.
 """
 
-from stream_functions import (CODES, FULL, MN, NM, NORM, ONE, SQUARES, TURNED, TYPES, WHOLE,
+from fusion_functions import (CODES, FULL, MN, NM, NORM, ONE, SQUARES, TURNED, TYPES, WHOLE,
                               amax_of, make, parts, quantize, transpose)
 
 TABLE_ROWS = 50

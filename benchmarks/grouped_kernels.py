@@ -45,9 +45,9 @@ def program(kind, shape, number, config=None):
         else:
             arguments.append(f"%{name}: {type_}")
     bounds = f"tensor<{groups if is_masked else groups + 1}xi32>"
-    flags = " unspecified_rest" if is_masked and "cleared" not in spec else ""
+    flags = " undef_padding" if is_masked and "cleared" not in spec else ""
     flags += " accumulate = fast" if spec["accumulate"] == "fast" else ""
-    attributes = [f"fp8_gpu.config = {config}"] * (config is not None) + [f"expected_count = {mean}"] * is_masked
+    attributes = [f"fp8_gpu.config = {config}"] * (config is not None) + [f"expected_m = {mean}"] * is_masked
     flags += f" {{{', '.join(attributes)}}}" if attributes else ""
     return (f"func.func @s{number}({', '.join(arguments)}, %bounds: {bounds}) -> {d} {{\n{made}"
             f"  %0 = fp8.grouped_matmul %a, %b {'counts' if is_masked else 'offsets'}(%bounds : {bounds}){flags}"

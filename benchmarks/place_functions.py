@@ -1,12 +1,12 @@
 """Casts to 4 bits that go by an element's place: rounded by a seed, of what was rotated before,
 as rows and in the other order.
 
-`benchmarks/streams.py` checks and times them beside those of stream_functions.py. The amax of the
+`benchmarks/fusions.py` checks and times them beside those of fusion_functions.py. The amax of the
 tensor is given, so that each is one pass: 2 bytes in, half of one and a factor for 16 out.
 """
 
 from code_functions import CODES4, ROWS4, nvfp4, parts_nvfp4
-from stream_functions import E4M3, FULL, MN, NM, TYPES, blocks, make
+from fusion_functions import E4M3, FULL, MN, NM, TYPES, blocks, make
 
 TYPES["seed"] = "tensor<4xi32>"
 TURNED = "tensor<{n}x{m}xbf16>"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ["casts", "streams_cpu", "gemm_cpu", "startup", "compile_time", "compile_program",
+BENCHMARKS = ["casts", "fusions_cpu", "gemm_cpu", "startup", "compile_time", "compile_program",
               "compile_kernels", "compile_growth"]
 
 

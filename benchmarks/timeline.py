@@ -47,7 +47,7 @@ KINDS = {"fp8": Kind("f8E4M3FN", 0, "f32", np.float32, 1),
          "mxfp4": Kind("f4E2M1FN", 32, "f8E8M0FNU", ml_dtypes.float8_e8m0fnu, 2),
          "nvfp4": Kind("f4E2M1FN", 16, "f8E4M3FN", ml_dtypes.float8_e4m3fn, 2)}
 
-Config = namedtuple("Config", "text tile_m tile_n stages split swapped staging finishers blocks")
+Config = namedtuple("Config", "text tile_m tile_n stages split swapped staging epilogue_warpgroups blocks")
 # Of a block of threads: of each K block, or of each tile.
 Work = namedtuple("Work", "products loaded copied stored taken waits instructions")
 
@@ -55,7 +55,7 @@ Work = namedtuple("Work", "products loaded copied stored taken waits instruction
 def parse(text):
     get = lambda name, default: re.search(rf"{name} = (\w+)", text)[1] if name in text else default
     return Config(text, int(get("tile_m", 0)), int(get("tile_n", 0)), int(get("stages", 0)), int(get("split_k", 1)),
-                  get("swap_ab", "false") == "true", int(get("staging", 2)), int(get("finishers", 1)),
+                  get("swap_ab", "false") == "true", int(get("staging", 2)), int(get("epilogue_warpgroups", 1)),
                   int(get("blocks", 1)))
 
 
@@ -161,7 +161,7 @@ def simulate(config, block, tile, m, n, k, shared=0, scattered=0):
     # A chunk of a tile's sums: one wait for its load by each of four warps. Instructions are those of one warp.
     chunks = max(1, round(tile.waits / 4))
     take = LOAD + tile.taken / chunks / TENSOR if tile.taken else 0
-    work = tile.instructions * config.finishers / chunks
+    work = tile.instructions * config.epilogue_warpgroups / chunks
     leave = tile.stored / chunks / STORE
     # Of a K block's sums, whose loads are under way while others are added. (PTX has moves there that the chip has not.)
     promoted = block.taken > 0

@@ -75,7 +75,7 @@ class Pair:
 
         text, own = write_module(programs)
         self.target, self.compiled, self.refused = target, {}, []
-        for where, options in (("cpu", {"accumulate": "tensor-core", "sums_of": target}), (target, {})):
+        for where, options in (("cpu", {"accumulate": "tensor-core", "accumulation_of": target}), (target, {})):
             try:
                 self.compiled[where] = fp8.compile(text, recipe or own, target=where, cache=False,
                                                    **options)

@@ -185,7 +185,7 @@ def group(b):
     types = ", ".join(out.type for out in outs)
     name = b.fresh("g")
     lines.append(f"    fp8.yield {', '.join(out.name for out in outs)} : {types}")
-    b.line(f"{name}{f':{len(outs)}' if len(outs) > 1 else ''} = fp8.matmul_group {{\n"
+    b.line(f"{name}{f':{len(outs)}' if len(outs) > 1 else ''} = fp8.sibling_matmuls {{\n"
            + "\n".join(lines) + f"\n  }} : {types}")
     for i, out in enumerate(outs):
         b.keep_product(Value(f"{name}#{i}" if len(outs) > 1 else name, out.dims, out.element),

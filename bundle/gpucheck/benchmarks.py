@@ -61,8 +61,8 @@ def measure_streams(root, scratch, limit):
     """Passes over memory against the CPU, bit by bit, and beside a copy."""
     end = time.monotonic() + limit
     require_torch(limit)
-    results = scratch / "streams.json"
-    outcome = run([sys.executable, root / "benchmarks/streams.py", "--build-dir", root, "--out",
+    results = scratch / "fusions.json"
+    outcome = run([sys.executable, root / "benchmarks/fusions.py", "--build-dir", root, "--out",
                    results], end - time.monotonic())
     data = json.loads(results.read_text()) if results.exists() else None
     if outcome.code != 0:

@@ -13,7 +13,7 @@
 
 #include "fp8-c/Compiler.h"
 #include "fp8/Compiler/Source.h"
-#include "fp8/Pipelines/Remarks.h"
+#include "fp8/Report/Remarks.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <atomic>

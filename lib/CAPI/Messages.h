@@ -10,7 +10,7 @@
 #define FP8_LIB_CAPI_MESSAGES_H
 
 #include "fp8-c/Compiler.h"
-#include "fp8/Pipelines/Remarks.h"
+#include "fp8/Report/Remarks.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/raw_ostream.h"
 

@@ -85,7 +85,7 @@ LogicalResult fp8::isolate(ModuleOp module, func::FuncOp entry) {
 // Programs
 //===----------------------------------------------------------------------===//
 
-/// Whether functions pass tensors to each other, which fp8-save-codes may
+/// Whether functions pass tensors to each other, which fp8-save-quantized may
 /// replace.
 static bool passesSavedTensors(ModuleOp module) {
   return llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Compiler/Compile.h"
-#include "fp8/Target/Program/Interface.h"
+#include "fp8/Program/Interface.h"
 
 using namespace mlir;
 using namespace mlir::fp8;

@@ -12,17 +12,17 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 bool GroupedMatmulOp::sumsGroups() {
-  return isCounted() ? getBoundedBy() == GroupBounds::CountsK
-                     : getShapeOfB().size() == 2;
+  return isMasked() ? getBoundedBy() == GroupBounds::CountsK
+                    : getShapeOfB().size() == 2;
 }
 
 int64_t GroupedMatmulOp::getNumGroups() {
   int64_t bounds = getBounds().getType().getDimSize(0);
   if (!ShapedType::isDynamic(bounds))
-    return isCounted() ? bounds : bounds - 1;
-  if (isCounted() && !ShapedType::isDynamic(getShapeOfA().front()))
+    return isMasked() ? bounds : bounds - 1;
+  if (isMasked() && !ShapedType::isDynamic(getShapeOfA().front()))
     return getShapeOfA().front();
-  if (isCounted() || !sumsGroups())
+  if (isMasked() || !sumsGroups())
     return getShapeOfB().front();
   RankedTensorType result = getResult().getType();
   return result.getRank() == 3 ? result.getDimSize(0) : ShapedType::kDynamic;
@@ -51,16 +51,15 @@ Type GroupedMatmulOp::getElementTypeOfB() {
 /// G x N x K; says why not, in terms of the types `a` and `b`.
 static bool areMultipliable(raw_ostream &os, ArrayRef<int64_t> aShape,
                             ArrayRef<int64_t> bShape, Type a, Type b) {
-  bool isCounted = aShape.size() == 3 && bShape.size() == 3;
+  bool isMasked = aShape.size() == 3 && bShape.size() == 3;
   // grouped_matmul_c1
-  if (!isCounted &&
+  if (!isMasked &&
       (aShape.size() != 2 || (bShape.size() != 2 && bShape.size() != 3)))
     os << "expected a to have rank 2 and b rank 3 or 2, or both rank 3, but "
           "got '"
        << a << "' and '" << b << "'";
   // grouped_matmul_c2
-  else if (isCounted &&
-           !areCompatible(aShape.take_front(), bShape.take_front()))
+  else if (isMasked && !areCompatible(aShape.take_front(), bShape.take_front()))
     os << "expected a and b to agree in the number of groups, but got '" << a
        << "' and '" << b << "'";
   else if (!areCompatible(aShape.take_back(), bShape.take_back()))
@@ -108,10 +107,10 @@ std::string GroupedMatmulOp::describeMismatch(ScaledType a, ScaledType b,
 
 /// Whether the number of bounds is that of groups.
 static LogicalResult verifyBounds(GroupedMatmulOp op) {
-  bool isCounted = op.isCounted();
+  bool isMasked = op.isMasked();
   RankedTensorType result = op.getResult().getType();
   int64_t groups = ShapedType::kDynamic;
-  if (isCounted || !op.sumsGroups())
+  if (isMasked || !op.sumsGroups())
     groups = op.getShapeOfB().front();
   else if (result.getRank() == 3)
     groups = result.getDimSize(0);
@@ -119,13 +118,13 @@ static LogicalResult verifyBounds(GroupedMatmulOp op) {
   if (ShapedType::isDynamic(bounds))
     return success();
   bool isKnown = !ShapedType::isDynamic(groups);
-  int64_t least = isCounted ? 0 : 1;
+  int64_t least = isMasked ? 0 : 1;
   if (bounds >= least && (!isKnown || bounds == groups + least))
     return success();
   return op.emitOpError("expected ")
-         << (isCounted ? "counts to have one element for each group"
-                       : "offsets to have one element more than there are "
-                         "groups")
+         << (isMasked ? "counts to have one element for each group"
+                      : "offsets to have one element more than there are "
+                        "groups")
          << ", but got " << op.getBounds().getType() << " for "
          << (isKnown ? std::to_string(groups) : std::string("?")) << " groups";
 }
@@ -137,29 +136,29 @@ LogicalResult GroupedMatmulOp::verify() {
   RankedTensorType result = getResult().getType();
   SmallVector<int64_t> a = getShapeOfA(), b = getShapeOfB();
   // grouped_matmul_c1
-  if ((a.size() == 3) != isCounted())
+  if ((a.size() == 3) != isMasked())
     return emitOpError("expected ")
-           << (isCounted() ? "a of rank 3 with counts, but got "
-                           : "a of rank 2 with offsets, but got ")
+           << (isMasked() ? "a of rank 3 with counts, but got "
+                          : "a of rank 2 with offsets, but got ")
            << getA().getType();
   // grouped_matmul_c3
   if (failed(verifyBounds(*this)))
     return failure();
   // grouped_matmul_c4
   SmallVector<int64_t> expected{a[a.size() - 2], b[b.size() - 2]};
-  if (isCounted() || sumsGroups())
+  if (isMasked() || sumsGroups())
     expected.insert(expected.begin(), getNumGroups());
   if (!areCompatible(expected, result.getShape()))
     return emitOpError("expected result to have shape ")
            << RankedTensorType::get(expected, result.getElementType())
            << ", but got " << result;
   // grouped_matmul_c8
-  if (getUnspecifiedRest() && sumsGroups())
-    return emitOpError("expected unspecified_rest with groups of rows, but "
+  if (getUndefPadding() && sumsGroups())
+    return emitOpError("expected undef_padding with groups of rows, but "
                        "these are of what is summed over");
-  if (std::optional<uint64_t> count = getExpectedCount();
-      count && (!isCounted() || static_cast<int64_t>(*count) < 0))
-    return emitOpError("expected expected_count with counts, and 0 or more, "
+  if (std::optional<uint64_t> count = getExpectedM();
+      count && (!isMasked() || static_cast<int64_t>(*count) < 0))
+    return emitOpError("expected expected_m with counts, and 0 or more, "
                        "but got ")
            << static_cast<int64_t>(*count) << " with "
            << stringifyGroupBounds(getBoundedBy());

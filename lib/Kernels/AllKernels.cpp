@@ -35,6 +35,6 @@ void fp8::registerKernelDialects(DialectRegistry &registry) {
   for (StringRef chip : getArchitectureChips())
     lookupArchitecture(chip)->registerDialects(registry);
   registerMatmulKernels(registry);
-  registerStreamKernels(registry);
+  registerFusionKernels(registry);
   registerTransposeKernels(registry);
 }

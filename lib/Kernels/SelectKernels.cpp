@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TargetLookup.h"
-#include "fp8/Analysis/StreamLayouts.h"
+#include "fp8/Analysis/FusionLayouts.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/IR/FP8Types.h"
 #include "fp8/Kernels/KernelOpInterface.h"
@@ -160,15 +160,15 @@ LogicalResult SelectKernelsPass::select(KernelOpInterface op,
   return success();
 }
 
-/// Casts with a seed and rotations have kernels in streams; outside of them
+/// Casts with a seed and rotations have kernels in fusions; outside of them
 /// nothing else says why they have none.
 static void remarkLoops(ModuleOp module) {
   module.walk<WalkOrder::PreOrder>([](Operation *op) {
-    if (isa<StreamOp>(op))
+    if (isa<FusionOp>(op))
       return WalkResult::skip();
-    if (!goesByPlace(op))
+    if (!isPositionDependent(op))
       return WalkResult::advance();
-    StreamLayouts layouts(StreamLayouts::getOwnDomain(op));
+    FusionLayouts layouts(FusionLayouts::getOwnDomain(op));
     size_t rank = layouts.getDomain().size();
     std::string reason;
     if (rank == 0 || rank > 3)
@@ -176,7 +176,7 @@ static void remarkLoops(ModuleOp module) {
                              "but got {0}",
                              rank);
     else if (succeeded(layouts.add(op, reason)))
-      reason = "expected a fp8.stream around it";
+      reason = "expected a fp8.fusion around it";
     op->emitRemark() << "no kernel: " << reason;
     return WalkResult::advance();
   });

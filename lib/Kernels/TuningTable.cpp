@@ -55,6 +55,22 @@ parseConfig(StringRef text, MLIRContext *context, std::string &reason) {
   return config;
 }
 
+/// Puts words of today in the place of those that an entry was written with.
+static std::string modernize(StringRef text) {
+  static constexpr std::pair<StringLiteral, StringLiteral> words[] = {
+      {"#fp8_stream.", "#fp8_fusion."},
+      {"finishers = ", "epilogue_warpgroups = "},
+      {" counted groups", " masked groups"},
+      {" alone", " undef_padding"}};
+  std::string modern = text.str();
+  if (text.starts_with("stream "))
+    modern.replace(0, StringRef("stream").size(), "fusion");
+  for (auto [former, word] : words)
+    if (size_t place = modern.find(former); place != std::string::npos)
+      modern.replace(place, former.size(), word);
+  return modern;
+}
+
 namespace {
 /// One kernel of the file; `error` and `remark` know where it is.
 struct EntryReader {
@@ -76,9 +92,9 @@ struct EntryReader {
       return error("expected key 'microseconds' to be a number");
     std::string reason;
     KernelConfigAttrInterface config =
-        parseConfig(*object.getString("config"), context, reason);
+        parseConfig(modernize(*object.getString("config")), context, reason);
     if (config)
-      entries[*object.getString("kernel")] = {config, *time};
+      entries[modernize(*object.getString("kernel"))] = {config, *time};
     else
       remark("ignored, for its config is not known: " + reason);
     return success();

@@ -25,11 +25,11 @@ using namespace mlir::fp8;
 /// 5: passes over memory by tiles, the dialect's meaning in linalg, then
 /// memrefs.
 void fp8::buildCPUBufferPipeline(OpPassManager &pm) {
-  addFuncPass(pm, createFormStreamsPass());
-  pm.addPass(createTileStreamsPass());
+  addFuncPass(pm, createFormFusionsPass());
+  pm.addPass(createTileFusionsPass());
   addLinalgPasses(pm);
   // Once it is known what writes to memory of its own.
-  pm.addPass(createShareComputationsPass());
+  pm.addPass(createOutlineEqualComputationsPass());
   addBufferPasses(pm);
 }
 
@@ -46,7 +46,7 @@ void fp8::addLinalgPasses(OpPassManager &pm) {
   // while serves others meanwhile.
   addFuncPass(pm, createSeparateBuffersPass());
   addFuncPass(pm, createSeparateReadsPass());
-  pm.addPass(createProtectArgumentsPass());
+  pm.addPass(createMarkReadOnlyArgumentsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
 }
 

@@ -29,7 +29,7 @@ void fp8::buildGPUSelectionPipeline(OpPassManager &pm,
   share.memoryPrice = options.memoryPrice;
   share.keepsPeak = options.keepPeak;
   pm.addPass(createShareTransposesPass(share));
-  pm.addPass(createSplitStreamsPass());
+  pm.addPass(createSplitFusionsPass());
   // What will be launched stands now, in whatever order.
   addFuncPass(pm, createSinkProducersPass());
   SelectKernelsPassOptions select;
@@ -53,8 +53,8 @@ void fp8::buildGPUBufferPipeline(OpPassManager &pm,
 
 void fp8::buildGPULaunchPipeline(OpPassManager &pm) {
   pm.addPass(createGroupMatmulsPass());
-  pm.addPass(createSelectByRowsPass());
-  pm.addPass(createOrderFactorsPass());
+  pm.addPass(createDispatchByRowsPass());
+  pm.addPass(createChooseScaleLayoutPass());
   pm.addPass(createBuildKernelsPass());
   pm.addPass(createLaunchKernelsPass());
   pm.addPass(createRecordInPlacePass());

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/InitAll.h"
+#include "TargetPipelines.h"
 #include "fp8/Conversion/Passes.h"
 #include "fp8/GPU/IR/FP8GPUDialect.h"
 #include "fp8/GPU/Transforms/BufferizableOpInterfaceImpl.h"
@@ -110,6 +111,7 @@ void fp8::registerFP8Passes(const PipelineOptions *defaults) {
   registerFP8PipelinesPasses();
   registerFP8GPUTransformsPasses();
   registerFP8KernelsPasses();
+  registerFormerPasses();
   registerKernelPipelines();
   registerPipelines(defaults);
 }

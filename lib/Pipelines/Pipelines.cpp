@@ -94,7 +94,7 @@ static void buildScalingPipeline(OpPassManager &pm,
   // Before scales are given: a quantize that names its recipe moves as one
   // operation, and equal ones merge before each gets an amax of its own.
   addFuncPass(pm, createSimplifyCastsPass());
-  pm.addPass(createSaveCodesPass());
+  pm.addPass(createSaveQuantizedPass());
   pm.addPass(createCSEPass());
   AllocateStatePassOptions stateOptions;
   stateOptions.counts = options.stats && !options.functionalState;
@@ -115,8 +115,8 @@ static void buildScalingPipeline(OpPassManager &pm,
 static StringRef getChipOfSums(const PipelineOptions &options) {
   if (options.accumulate != "tensor-core")
     return {};
-  return options.sumsOf.empty() ? getArchitectureChips().front()
-                                : StringRef(options.sumsOf);
+  return options.accumulationOf.empty() ? getArchitectureChips().front()
+                                        : StringRef(options.accumulationOf);
 }
 
 /// 4: fp8.matmul with epilogues.
@@ -137,9 +137,9 @@ static void buildFusionPipeline(OpPassManager &pm,
     FoldTransposesPassOptions foldOptions;
     foldOptions.chip = chip.str();
     pm.addPass(createFoldTransposesPass(foldOptions));
-    FitFactorsPassOptions fitOptions;
+    NarrowScalesPassOptions fitOptions;
     fitOptions.chip = chip.str();
-    pm.addPass(createFitFactorsPass(fitOptions));
+    pm.addPass(createNarrowScalesPass(fitOptions));
   }
   // What surrounds the matmuls becomes few elementwise generics, which then
   // move into the epilogues whole.
@@ -159,15 +159,15 @@ static void buildFusionPipeline(OpPassManager &pm,
     pm.addPass(createEvaluateConstantsPass());
   // What is left to pass over memory for, once the rest is known.
   if (isGPU) {
-    FormStreamsPassOptions streams;
-    streams.byPlace = true;
-    addFuncPass(pm, createFormStreamsPass(streams));
+    FormFusionsPassOptions fusions;
+    fusions.positionDependent = true;
+    addFuncPass(pm, createFormFusionsPass(fusions));
   }
   if (!isGPU && !chip.empty()) {
-    SelectSumsPassOptions sums;
+    SelectAccumulationPassOptions sums;
     sums.chip = chip.str();
     sums.table = options.kernelTable;
-    pm.addPass(createSelectSumsPass(sums));
+    pm.addPass(createSelectAccumulationPass(sums));
   }
 }
 
@@ -195,14 +195,16 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
            << "expected accumulate to be f32 or tensor-core, but got '"
            << options.accumulate << "'";
   bool isInWarps = options.accumulate == "tensor-core";
-  if (!options.sumsOf.empty() && !lookupArchitecture(options.sumsOf))
-    return emitError() << "expected sums-of to be one of "
+  if (!options.accumulationOf.empty() &&
+      !lookupArchitecture(options.accumulationOf))
+    return emitError() << "expected accumulation-of to be one of "
                        << llvm::join(getArchitectureChips(), ", ")
-                       << ", but got '" << options.sumsOf << "'";
-  if (!options.sumsOf.empty() && !isGPU && !isInWarps)
-    return emitError() << "expected accumulate to be tensor-core with sums-of, "
-                          "but got '"
-                       << options.accumulate << "'";
+                       << ", but got '" << options.accumulationOf << "'";
+  if (!options.accumulationOf.empty() && !isGPU && !isInWarps)
+    return emitError()
+           << "expected accumulate to be tensor-core with accumulation-of, "
+              "but got '"
+           << options.accumulate << "'";
   if (options.tf32 && !isGPU && !isInWarps)
     return emitError() << "expected a GPU as the target with tf32, but got '"
                        << options.target << "'";

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FunctionReporter.h"
-#include "PeakMemory.h"
+#include "Report/FunctionReporter.h"
+#include "Report/PeakMemory.h"
 #include "TargetPipelines.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Support/OutputFile.h"

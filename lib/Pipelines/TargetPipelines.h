@@ -35,6 +35,9 @@ inline void addFuncPass(OpPassManager &pm, std::unique_ptr<Pass> pass) {
   pm.addNestedPass<func::FuncOp>(std::move(pass));
 }
 
+/// Passes under the names that they had before, with a warning.
+void registerFormerPasses();
+
 /// The meaning of the dialect in linalg.
 void addLinalgPasses(OpPassManager &pm);
 /// Tensors become memory.

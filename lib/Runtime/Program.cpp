@@ -13,9 +13,9 @@
 
 #include "fp8/Runtime/Program.h"
 
-#include "InitialScales.h"
+#include "State/InitialScales.h"
 #include "ProgramDetail.h"
-#include "ScalingStateHandles.h"
+#include "State/ScalingStateHandles.h"
 #include "StatusDetail.h"
 
 #include <algorithm>

@@ -9,8 +9,14 @@
 #include "fp8/Support/OptionTable.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/WithColor.h"
 
 using namespace mlir;
+
+void fp8::warnOfFormerOption(StringRef former, StringRef key) {
+  llvm::WithColor::warning() << "option '" << former << "' is called '" << key
+                             << "' now\n";
+}
 
 llvm::Error fp8::makeUnknownOptionError(StringRef key,
                                         ArrayRef<StringRef> keys) {

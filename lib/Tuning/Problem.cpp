@@ -59,7 +59,7 @@ static std::vector<uint8_t> getRandomData(Type type, uint64_t bytes,
   return data;
 }
 
-/// Of groups that are equally large; of those that are counted, as large as
+/// Of groups that are equally large; of those that are masked, as large as
 /// they are expected to be.
 static std::vector<uint8_t> getEvenBounds(GroupedMatmulOp op) {
   int64_t groups = op.getNumGroups();
@@ -70,9 +70,9 @@ static std::vector<uint8_t> getEvenBounds(GroupedMatmulOp op) {
     auto *bytes = reinterpret_cast<const uint8_t *>(&bound);
     data.insert(data.end(), bytes, bytes + sizeof(bound));
   };
-  if (op.isCounted())
+  if (op.isMasked())
     for (int64_t group = 0; group < groups; ++group)
-      add(std::min<int64_t>(op.getExpectedCount().value_or(extent), extent));
+      add(std::min<int64_t>(op.getExpectedM().value_or(extent), extent));
   else
     for (int64_t group = 0; group <= groups; ++group)
       add(extent * group / groups);

@@ -16,8 +16,8 @@ func.func @unknown_operation(%x: !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale
 
 // -----
 
-func.func @unresolved_in_a_stream(%x: tensor<4x8xf32>) -> tensor<4x8xf8E4M3FN> {
-  %0 = fp8.stream(%x) {
+func.func @unresolved_in_a_fusion(%x: tensor<4x8xf32>) -> tensor<4x8xf8E4M3FN> {
+  %0 = fp8.fusion(%x) {
   ^bb0(%a: tensor<4x8xf32>):
     // expected-error @below {{'fp8.quantize' op expected a scale, but got the recipe #fp8.current: run fp8-infer-scales first}}
     %1 = fp8.quantize %a recipe(#fp8.current) : tensor<4x8xf32> -> !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>

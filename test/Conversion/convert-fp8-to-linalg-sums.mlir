@@ -18,10 +18,10 @@
 // Factors of rows multiply the sum, in any case; the contraction says how it is added up.
 // CHECK-LABEL: @factors_of_rows
 // CHECK:         linalg.contract
-// CHECK-SAME:      {tensor_core_sums = array<i64: 0, 0, 128, 2, 1, 0>}
+// CHECK-SAME:      {tensor_core_accumulation = array<i64: 0, 0, 128, 2, 1, 0>}
 // CHECK-NOT:     linalg.contract
 func.func @factors_of_rows(%a: !a_rows, %b: !b_rows) -> tensor<32x64xf32> {
-  %0 = fp8.matmul %a, %b {tensor_core_sums = array<i64: 0, 0, 128, 2, 1, 0>}
+  %0 = fp8.matmul %a, %b {tensor_core_accumulation = array<i64: 0, 0, 128, 2, 1, 0>}
     : !a_rows, !b_rows -> tensor<32x64xf32>
   return %0 : tensor<32x64xf32>
 }
@@ -30,7 +30,7 @@ func.func @factors_of_rows(%a: !a_rows, %b: !b_rows) -> tensor<32x64xf32> {
 // CHECK-LABEL: @factors_of_blocks
 // CHECK:         %[[SUM:.*]] = scf.for %[[BLOCK:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[CARRIED:.*]] = %{{.*}}) -> (tensor<32x64xf32>)
 // CHECK:           %[[TERMS:.*]] = linalg.contract
-// CHECK-SAME:        {tensor_core_sums = array<i64: 0, 0, 128, 1, 0, 0>}
+// CHECK-SAME:        {tensor_core_accumulation = array<i64: 0, 0, 128, 1, 0, 0>}
 // CHECK:           %[[FA:.*]] = tensor.extract_slice %{{.*}}[0, %[[BLOCK]]] [32, 1] [1, 1]
 // CHECK:           %[[FB:.*]] = tensor.extract_slice %{{.*}}[0, %[[BLOCK]]] [1, 1] [1, 1]
 // CHECK:           linalg.generic {{.*}} ins(%[[TERMS]], %[[FA]], %[[FB]] : {{.*}}) outs(%[[CARRIED]] : tensor<32x64xf32>)
@@ -39,7 +39,7 @@ func.func @factors_of_rows(%a: !a_rows, %b: !b_rows) -> tensor<32x64xf32> {
 // CHECK-NEXT:        math.fma %[[TERM]], %[[FACTOR]], %[[OUT]] : f32
 // CHECK-NOT:     scf.for
 func.func @factors_of_blocks(%a: !a_blocks, %b: !b_blocks) -> tensor<32x64xf32> {
-  %0 = fp8.matmul %a, %b {tensor_core_sums = array<i64: 0, 0, 128, 1, 1, 0>}
+  %0 = fp8.matmul %a, %b {tensor_core_accumulation = array<i64: 0, 0, 128, 1, 1, 0>}
     : !a_blocks, !b_blocks -> tensor<32x64xf32>
   return %0 : tensor<32x64xf32>
 }
@@ -51,7 +51,7 @@ func.func @factors_of_blocks(%a: !a_blocks, %b: !b_blocks) -> tensor<32x64xf32> 
 // CHECK:         linalg.generic {{.*}} ins(%[[FIRST]], %[[SECOND]] :
 // CHECK:           arith.addf
 func.func @parts_of_blocks(%a: !a_blocks, %b: !b_blocks) -> tensor<32x64xf32> {
-  %0 = fp8.matmul %a, %b {tensor_core_sums = array<i64: 0, 0, 128, 2, 1, 0>}
+  %0 = fp8.matmul %a, %b {tensor_core_accumulation = array<i64: 0, 0, 128, 2, 1, 0>}
     : !a_blocks, !b_blocks -> tensor<32x64xf32>
   return %0 : tensor<32x64xf32>
 }
@@ -61,27 +61,27 @@ func.func @parts_of_blocks(%a: !a_blocks, %b: !b_blocks) -> tensor<32x64xf32> {
 // CHECK-NOT:     scf.for
 // CHECK:         linalg.generic {indexing_maps = [#[[MAP_A]], #[[MAP_FA]], #[[MAP_B]], #[[MAP_FB]], #[[MAP_C]]], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
 // CHECK-SAME:      ins(%{{.*}} : tensor<2x32x256xf32>, tensor<2x32x8xf32>, tensor<2x256x64xf32>, tensor<2x8x64xf32>)
-// CHECK-SAME:      tensor_core_sums = array<i64: 0, 1, 128, 2, 0, 1>
+// CHECK-SAME:      tensor_core_accumulation = array<i64: 0, 1, 128, 2, 0, 1>
 // CHECK-NEXT:    ^bb0(%[[X:.*]]: f32, %[[FX:.*]]: f32, %[[Y:.*]]: f32, %[[FY:.*]]: f32, %[[SUM:.*]]: f32):
 // CHECK-NEXT:      %[[XS:.*]] = arith.mulf %[[X]], %[[FX]]
 // CHECK-NEXT:      %[[YS:.*]] = arith.mulf %[[Y]], %[[FY]]
 // CHECK-NEXT:      %[[PRODUCT:.*]] = arith.mulf %[[XS]], %[[YS]]
 // CHECK-NEXT:      arith.addf %[[SUM]], %[[PRODUCT]]
 func.func @factors_in_the_tensor_core(%a: !a_mxfp8, %b: !b_mxfp8) -> tensor<2x32x64xf32> {
-  %0 = fp8.matmul %a, %b transpose_b {tensor_core_sums = array<i64: 0, 1, 128, 2, 0, 1>}
+  %0 = fp8.matmul %a, %b transpose_b {tensor_core_accumulation = array<i64: 0, 1, 128, 2, 0, 1>}
     : !a_mxfp8, !b_mxfp8 -> tensor<2x32x64xf32>
   return %0 : tensor<2x32x64xf32>
 }
 
 // Those of the tensors multiply the sum.
 // CHECK-LABEL: @factors_of_tensors
-// CHECK:         %[[SUM:.*]] = linalg.generic {{.*}}tensor_core_sums = array<i64: 5, 5, 256, 1, 0, 1>
+// CHECK:         %[[SUM:.*]] = linalg.generic {{.*}}tensor_core_accumulation = array<i64: 5, 5, 256, 1, 0, 1>
 // CHECK:         linalg.generic {{.*}} ins(%[[SUM]], %{{.*}}, %{{.*}} : tensor<32x64xf32>, tensor<1x1xf32>, tensor<1x1xf32>)
 // CHECK-NEXT:    ^bb0(%[[ACC:.*]]: f32, %[[TA:.*]]: f32, %[[TB:.*]]: f32, %{{.*}}: f32):
 // CHECK-NEXT:      %[[FACTOR:.*]] = arith.mulf %[[TA]], %[[TB]] : f32
 // CHECK-NEXT:      arith.mulf %[[ACC]], %[[FACTOR]] : f32
 func.func @factors_of_tensors(%a: !a_nvfp4, %b: !b_nvfp4) -> tensor<32x64xf32> {
-  %0 = fp8.matmul %a, %b {tensor_core_sums = array<i64: 5, 5, 256, 1, 0, 1>}
+  %0 = fp8.matmul %a, %b {tensor_core_accumulation = array<i64: 5, 5, 256, 1, 0, 1>}
     : !a_nvfp4, !b_nvfp4 -> tensor<32x64xf32>
   return %0 : tensor<32x64xf32>
 }
@@ -115,6 +115,6 @@ func.func @epilogue_of_a_kernel(%a: !a_rows, %b: !b_rows, %o: tensor<32x64xf32>)
     %square = arith.mulf %sum, %sum : f32
     %rest = arith.subf %x, %square : f32
     fp8.yield %rest : f32
-  } {tensor_core_sums = array<i64: 0, 0, 128, 2, 1, 0>} : !a_rows, !b_rows -> tensor<32x64xf32>
+  } {tensor_core_accumulation = array<i64: 0, 0, 128, 2, 1, 0>} : !a_rows, !b_rows -> tensor<32x64xf32>
   return %0 : tensor<32x64xf32>
 }

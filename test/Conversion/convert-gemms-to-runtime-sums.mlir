@@ -11,7 +11,7 @@
 // WARPS-LABEL: @of_a_kernel
 // WARPS:         call @fp8rt_gemm_tensor_core
 func.func @of_a_kernel(%a: memref<4x8xf32>, %b: memref<8x16xf32>, %c: memref<4x16xf32>) {
-  linalg.matmul {tensor_core_sums = array<i64: 1, 0, 128, 4, 1, 0>}
+  linalg.matmul {tensor_core_accumulation = array<i64: 1, 0, 128, 4, 1, 0>}
       ins(%a, %b : memref<4x8xf32>, memref<8x16xf32>) outs(%c : memref<4x16xf32>)
   return
 }
@@ -20,7 +20,7 @@ func.func @of_a_kernel(%a: memref<4x8xf32>, %b: memref<8x16xf32>, %c: memref<4x1
 // CHECK-LABEL: @of_another_kernel
 // CHECK:         call @fp8rt_gemm_tcgen05(%{{.*}}, %{{.*}}, %{{.*}}, %c1_i32, %c0_i32, %c128_i32, %c4_i32) :
 func.func @of_another_kernel(%a: memref<4x8xf32>, %b: memref<8x16xf32>, %c: memref<4x16xf32>) {
-  linalg.matmul {tensor_core_sums = array<i64: 1, 0, 128, 4, 0, 1>}
+  linalg.matmul {tensor_core_accumulation = array<i64: 1, 0, 128, 4, 0, 1>}
       ins(%a, %b : memref<4x8xf32>, memref<8x16xf32>) outs(%c : memref<4x16xf32>)
   return
 }
@@ -40,7 +40,7 @@ func.func @with_factors(%a: memref<4x128xf32>, %fa: memref<4x4xf32>, %b: memref<
                        affine_map<(m, n, k) -> (m, n)>],
       iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%a, %fa, %b, %fb : memref<4x128xf32>, memref<4x4xf32>, memref<128x8xf32>, memref<1x8x4xf32>)
-      outs(%c : memref<4x8xf32>) attrs = {tensor_core_sums = array<i64: 0, 1, 128, 2, 0, 1>} {
+      outs(%c : memref<4x8xf32>) attrs = {tensor_core_accumulation = array<i64: 0, 1, 128, 2, 0, 1>} {
   ^bb0(%x: f32, %fx: f32, %y: f32, %fy: f32, %sum: f32):
     %0 = arith.mulf %x, %fx : f32
     %1 = arith.mulf %y, %fy : f32

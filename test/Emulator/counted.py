@@ -64,7 +64,7 @@ def run_kind(name, kind, args):
     of_a, of_b = (0, None) if counted == "m" else (1, 1)
     is_stored = name.endswith("_stored")
     flags = (" transpose_a" if layout[0] == "t" else "") + (" transpose_b" if layout[1] == "n" else "")
-    flags += (" unspecified_rest" if "rest" in more else "") + (" accumulate = fast" if accumulate == "fast" else "")
+    flags += (" undef_padding" if "rest" in more else "") + (" accumulate = fast" if accumulate == "fast" else "")
     clamped = [[min(count, M) if count >= 0 else M for count in counts] for counts in COUNTS]
     arguments, body, arrays, values = [], "", [], []
     for i, counts in enumerate(clamped):

@@ -77,7 +77,7 @@ class Checker:
         if one == expected:
             raise SystemExit(f"{source}: expected other results with scales of 1")
         for target, arch in TARGETS:
-            sums = ["--accumulate=tensor-core", f"--sums-of={target}"]
+            sums = ["--accumulate=tensor-core", f"--accumulation-of={target}"]
             for inputs, options, recipe in ((first, (), RECIPE), (first, ("--freeze",), RECIPE), (steps, count, RECIPE),
                                             (first, (), f"{RECIPE},initial=one")):
                 cpu = self.run(inputs, recipe, "cpu", *sums, *options, source=source)

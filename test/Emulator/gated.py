@@ -85,14 +85,14 @@ class Checker:
         tensors.save(self.inputs, {name: random.standard_normal(extents).astype(BF16) for name, extents in
                                    (("x", (m, k)), ("w", (n, k)), ("v", (n, k)), ("bias", (n,)))})
         source = self.write("f.mlir", make_program(m, n, k))
-        expected = self.run(source, recipe, "cpu", "--accumulate=tensor-core", "--sums-of=sm_100a")
+        expected = self.run(source, recipe, "cpu", "--accumulate=tensor-core", "--accumulation-of=sm_100a")
         formed = self.write("formed.mlir", self.call(
             "fp8-opt", source, f"--fp8-pipeline=recipe={recipe} target=sm_100a to=fusion"))
         paired = self.call("fp8-opt", formed, "--fp8-set-target=chip=sm_100a", "--fp8-select-kernels",
                            "--fp8-group-matmuls")
-        if "fp8.matmul_group" not in paired:
+        if "fp8.sibling_matmuls" not in paired:
             raise SystemExit(f"{recipe}, {shape}: expected a pair, but got\n{paired}")
-        config = re.search(r"#fp8_sm100.gemm<[^>]*>", paired[paired.index("fp8.matmul_group"):])[0]
+        config = re.search(r"#fp8_sm100.gemm<[^>]*>", paired[paired.index("fp8.sibling_matmuls"):])[0]
         for width in widths:
             text = config
             if width:

@@ -129,7 +129,7 @@ def main():
                 file.write(make_program(batch, rows))
             libraries = [os.path.join(folder, f"{where}.so") for where in ("cpu", target)]
             for library, where in zip(libraries, ("cpu", target)):
-                options = ["--accumulate=tensor-core", f"--sums-of={target}"] if where == "cpu" else []
+                options = ["--accumulate=tensor-core", f"--accumulation-of={target}"] if where == "cpu" else []
                 call("fp8-compile", source, f"--recipe={recipe}", f"--target={where}", "-o", library, *options)
             return libraries
 

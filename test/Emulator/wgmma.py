@@ -159,7 +159,7 @@ class Sums(unittest.TestCase):
         self.compare("bf16", "near", transposed=True)
 
 
-    def test_sums_of_f32(self):
+    def test_accumulation_of_f32(self):
         """32 products of 1 and an accumulator of 2^-10, which a tensor core cuts off."""
         code = """
 device = Device()

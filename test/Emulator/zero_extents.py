@@ -143,7 +143,7 @@ def run_kind(name, kind, args):
             continue
         product, bias = values[i]
         if form == "group":
-            body += (f"  %r{number}, %s{number} = fp8.matmul_group {{\n    %0 = fp8.matmul %a{i}, %b{i}{flags} : {types}\n"
+            body += (f"  %r{number}, %s{number} = fp8.sibling_matmuls {{\n    %0 = fp8.matmul %a{i}, %b{i}{flags} : {types}\n"
                      f"    %1 = fp8.matmul %a{i}, %c{i}{flags} : {types}\n    fp8.yield %0, %1 : {type_d}, {type_d}\n"
                      f"  }} {{{config_text}}} : {type_d}, {type_d}\n")
             results.append((f"%s{number}", type_d))

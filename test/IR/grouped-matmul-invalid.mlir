@@ -200,8 +200,8 @@ func.func @grouped_matmul_c5_blocks_of_groups(%x: !x, %w: !w, %counts: tensor<2x
 // -----
 
 func.func @grouped_matmul_c8_rest(%dy: tensor<2x64x32xbf16>, %x: tensor<2x128x32xbf16>, %counts: tensor<2xi32>) {
-  // expected-error @below {{expected unspecified_rest with groups of rows, but these are of what is summed over}}
-  %0 = fp8.grouped_matmul %dy, %x counts_k(%counts : tensor<2xi32>) unspecified_rest accumulate = fast
+  // expected-error @below {{expected undef_padding with groups of rows, but these are of what is summed over}}
+  %0 = fp8.grouped_matmul %dy, %x counts_k(%counts : tensor<2xi32>) undef_padding accumulate = fast
       : tensor<2x64x32xbf16>, tensor<2x128x32xbf16> -> tensor<2x64x128xf32>
   return
 }
@@ -209,8 +209,8 @@ func.func @grouped_matmul_c8_rest(%dy: tensor<2x64x32xbf16>, %x: tensor<2x128x32
 // -----
 
 func.func @grouped_matmul_c8_offsets(%x: tensor<32x128xbf16>, %w: tensor<2x64x128xbf16>, %offsets: tensor<3xi32>) {
-  // expected-error @below {{expected expected_count with counts, and 0 or more, but got 8 with offsets}}
-  %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<3xi32>) accumulate = fast {expected_count = 8}
+  // expected-error @below {{expected expected_m with counts, and 0 or more, but got 8 with offsets}}
+  %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<3xi32>) accumulate = fast {expected_m = 8}
       : tensor<32x128xbf16>, tensor<2x64x128xbf16> -> tensor<32x64xbf16>
   return
 }
@@ -218,8 +218,8 @@ func.func @grouped_matmul_c8_offsets(%x: tensor<32x128xbf16>, %w: tensor<2x64x12
 // -----
 
 func.func @grouped_matmul_c8_negative(%x: tensor<2x32x128xbf16>, %w: tensor<2x64x128xbf16>, %counts: tensor<2xi32>) {
-  // expected-error @below {{expected expected_count with counts, and 0 or more, but got -1 with counts}}
-  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<2xi32>) accumulate = fast {expected_count = -1}
+  // expected-error @below {{expected expected_m with counts, and 0 or more, but got -1 with counts}}
+  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<2xi32>) accumulate = fast {expected_m = -1}
       : tensor<2x32x128xbf16>, tensor<2x64x128xbf16> -> tensor<2x32x64xbf16>
   return
 }

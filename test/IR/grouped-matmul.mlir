@@ -55,10 +55,10 @@ func.func @epilogue(%x: !x, %w: !w, %offsets: tensor<5xi32>, %bias: tensor<64xf3
 !xts = !fp8.scaled<4x128x32xf8E4M3FN, block = [*, *, *], scale = f32>
 
 // CHECK-LABEL: func.func @counts
-// CHECK:       fp8.grouped_matmul %arg0, %arg1 counts(%arg2 : tensor<4xi32>) unspecified_rest accumulate = fast {expected_count = 8 : i64}
+// CHECK:       fp8.grouped_matmul %arg0, %arg1 counts(%arg2 : tensor<4xi32>) undef_padding accumulate = fast {expected_m = 8 : i64}
 // CHECK-SAME:    : !fp8.scaled<4x32x128xf8E4M3FN, block = [1, 1, *], scale = f32>, !fp8.scaled<4x64x128xf8E4M3FN, block = [1, 1, *], scale = f32> -> tensor<4x32x64xbf16>
 func.func @counts(%x: !xs, %w: !w, %counts: tensor<4xi32>) -> tensor<4x32x64xbf16> {
-  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) unspecified_rest accumulate = fast {expected_count = 8 : i64} : !xs, !w -> tensor<4x32x64xbf16>
+  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) undef_padding accumulate = fast {expected_m = 8 : i64} : !xs, !w -> tensor<4x32x64xbf16>
   return %0 : tensor<4x32x64xbf16>
 }
 

@@ -122,7 +122,7 @@ func.func @slabs(%a: !a) -> tensor<256x256xf8E4M3FN> {
 !y = tensor<256x384xbf16>
 func.func @pair(%x: !a, %w: !b, %u: !b) -> !y {
   // expected-error @below {{expected the columns of either product of a pair to divide 128 or be a multiple of it with factors of 128 rows, but got 96}}
-  %0 = fp8.matmul_group {
+  %0 = fp8.sibling_matmuls {
     %1 = fp8.matmul %x, %w : !a, !b -> !y
     %2 = fp8.matmul %x, %u epilogue(%1 : !y) {
     ^bb0(%acc: f32, %gate: bf16):

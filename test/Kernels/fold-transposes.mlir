@@ -113,7 +113,7 @@ func.func @grouped(%x: !xt, %w: !e, %offsets: tensor<4xi32>) -> tensor<64x32xbf1
 // CHECK: fp8.matmul %[[COPY]], %{{.*}} transpose_b accumulate
 func.func @group(%a: !xt, %b: !b, %c: !n) -> (tensor<64x32xbf16>, tensor<64x40xbf16>) {
   %t = fp8.transpose %a permutation = [1, 0] : !xt
-  %0:2 = fp8.matmul_group {
+  %0:2 = fp8.sibling_matmuls {
     %1 = fp8.matmul %t, %b accumulate = fast : !at, !b -> tensor<64x32xbf16>
     %2 = fp8.matmul %t, %c transpose_b accumulate = fast : !at, !n -> tensor<64x40xbf16>
     fp8.yield %1, %2 : tensor<64x32xbf16>, tensor<64x40xbf16>

@@ -10,7 +10,7 @@
 // The projections of an attention: the group has a config, its matmuls none.
 
 // CHECK-LABEL: func.func @projections
-// CHECK:       %[[R:.+]]:3 = fp8.matmul_group {
+// CHECK:       %[[R:.+]]:3 = fp8.sibling_matmuls {
 // CHECK-NEXT:    %[[Q:.+]] = fp8.matmul %arg0, %arg1 {fp8.name = "q"}
 // CHECK-NEXT:    %[[K:.+]] = fp8.matmul %arg0, %arg2 {fp8.name = "k"}
 // CHECK-NEXT:    %[[V:.+]] = fp8.matmul %arg0, %arg3 {fp8.name = "v"}
@@ -27,7 +27,7 @@ func.func @projections(%x: !x, %q: !w, %k: !v, %v: !v) -> (!y, !z, !z) {
 // Gradients of two weights have the same B.
 
 // CHECK-LABEL: func.func @wgrads
-// CHECK:       fp8.matmul_group
+// CHECK:       fp8.sibling_matmuls
 // CHECK-NEXT:    fp8.matmul %arg0, %arg2
 // CHECK-NEXT:    fp8.matmul %arg1, %arg2
 func.func @wgrads(%g: !x, %h: !v, %x: !w) -> (!y, tensor<128x512xbf16>) {
@@ -39,7 +39,7 @@ func.func @wgrads(%g: !x, %h: !v, %x: !w) -> (!y, tensor<128x512xbf16>) {
 // What needs the first comes after both.
 
 // CHECK-LABEL: func.func @between
-// CHECK:       %[[R:.+]]:2 = fp8.matmul_group
+// CHECK:       %[[R:.+]]:2 = fp8.sibling_matmuls
 // CHECK:       %[[N:.+]] = arith.negf %[[R]]#0
 // CHECK:       %[[M:.+]] = arith.addf %[[N]], %[[N]]
 // CHECK:       return %[[M]], %[[R]]#1
@@ -54,7 +54,7 @@ func.func @between(%x: !x, %q: !w, %k: !v) -> (!y, !z) {
 // Equal epilogues of operands of their own, and constants from around them.
 
 // CHECK-LABEL: func.func @biases
-// CHECK:       fp8.matmul_group
+// CHECK:       fp8.sibling_matmuls
 // CHECK:         fp8.matmul %arg0, %arg1 epilogue(%arg3
 // CHECK:         fp8.matmul %arg0, %arg2 epilogue(%arg4
 func.func @biases(%x: !x, %q: !w, %k: !v, %b: tensor<512xbf16>, %c: tensor<128xbf16>) -> (!y, !z) {
@@ -80,7 +80,7 @@ func.func @biases(%x: !x, %q: !w, %k: !v, %b: tensor<512xbf16>, %c: tensor<128xb
 }
 
 // CHECK-LABEL: func.func @other_epilogue
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @other_epilogue(%x: !x, %q: !w, %k: !w) -> (!y, !y) {
   %0 = fp8.matmul %x, %q epilogue {
@@ -96,7 +96,7 @@ func.func @other_epilogue(%x: !x, %q: !w, %k: !w) -> (!y, !y) {
 // A scalar from around them that is not the same.
 
 // CHECK-LABEL: func.func @other_capture
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @other_capture(%x: !x, %q: !w, %k: !w, %s: f32, %t: f32) -> (!y, !y) {
   %0 = fp8.matmul %x, %q epilogue {
@@ -115,7 +115,7 @@ func.func @other_capture(%x: !x, %q: !w, %k: !w, %s: f32, %t: f32) -> (!y, !y) {
 }
 
 // CHECK-LABEL: func.func @other_types
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @other_types(%x: !x, %q: !w, %k: !e) -> (!y, !y) {
   %0 = fp8.matmul %x, %q : !x, !w -> !y
@@ -124,7 +124,7 @@ func.func @other_types(%x: !x, %q: !w, %k: !e) -> (!y, !y) {
 }
 
 // CHECK-LABEL: func.func @other_accumulation
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @other_accumulation(%x: !x, %q: !w, %k: !w) -> (!y, !y) {
   %0 = fp8.matmul %x, %q accumulate = fast : !x, !w -> !y
@@ -133,7 +133,7 @@ func.func @other_accumulation(%x: !x, %q: !w, %k: !w) -> (!y, !y) {
 }
 
 // CHECK-LABEL: func.func @chain
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @chain(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
   %0 = fp8.matmul %x, %w accumulate = fast : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xbf16>
@@ -145,7 +145,7 @@ func.func @chain(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>) -> tensor<64x64
 // Whatever happens to the first's result happens before the second.
 
 // CHECK-LABEL: func.func @effect
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func private @log(!y)
 func.func @effect(%x: !x, %q: !w, %k: !w) -> !y {
@@ -158,7 +158,7 @@ func.func @effect(%x: !x, %q: !w, %k: !w) -> !y {
 // A config that somebody chose stays.
 
 // CHECK-LABEL: func.func @pinned
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @pinned(%x: !x, %q: !w, %k: !w) -> (!y, !y) {
   %0 = fp8.matmul %x, %q {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 3, consumers = 1>} : !x, !w -> !y
@@ -169,7 +169,7 @@ func.func @pinned(%x: !x, %q: !w, %k: !w) -> (!y, !y) {
 // In blocks of which only one is run they are no siblings.
 
 // CHECK-LABEL: func.func @branches
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @branches(%go: i1, %x: !x, %q: !w, %k: !w) -> !y {
   %0 = scf.if %go -> !y {
@@ -185,7 +185,7 @@ func.func @branches(%go: i1, %x: !x, %q: !w, %k: !w) -> !y {
 // Tiles of Q and K fill their rounds; with V's there would be another one.
 
 // CHECK-LABEL: func.func @full_round
-// CHECK:       fp8.matmul_group
+// CHECK:       fp8.sibling_matmuls
 // CHECK-NEXT:    fp8.matmul %arg0, %arg1
 // CHECK-NEXT:    fp8.matmul %arg0, %arg2
 // CHECK-NEXT:    fp8.yield
@@ -204,7 +204,7 @@ func.func @full_round(%x: !fp8.scaled<2048x4096xf8E4M3FN, block = [*, *], scale 
 // Extents that are not known count as usual ones.
 
 // CHECK-LABEL: func.func @dynamic
-// CHECK:       fp8.matmul_group
+// CHECK:       fp8.sibling_matmuls
 func.func @dynamic(%x: !fp8.scaled<?x1024xf8E4M3FN, block = [*, *], scale = f32>, %q: !w, %k: !v) -> (tensor<?x512xbf16>, tensor<?x128xbf16>) {
   %0 = fp8.matmul %x, %q : !fp8.scaled<?x1024xf8E4M3FN, block = [*, *], scale = f32>, !w -> tensor<?x512xbf16>
   %1 = fp8.matmul %x, %k : !fp8.scaled<?x1024xf8E4M3FN, block = [*, *], scale = f32>, !v -> tensor<?x128xbf16>
@@ -214,12 +214,12 @@ func.func @dynamic(%x: !fp8.scaled<?x1024xf8E4M3FN, block = [*, *], scale = f32>
 // A group that no kernel computes is taken apart before its matmuls are launched.
 
 // CHECK-LABEL: func.func @given
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       %[[A:.+]] = fp8.matmul %arg0, %arg1 {fp8_gpu.config
 // CHECK-NEXT:  %[[B:.+]] = fp8.matmul %arg0, %arg2 {fp8_gpu.config
 // CHECK-NEXT:  return %[[A]], %[[B]]
 func.func @given(%x: !x, %q: !w, %k: !e) -> (!y, !y) {
-  %0:2 = fp8.matmul_group {
+  %0:2 = fp8.sibling_matmuls {
     %1 = fp8.matmul %x, %q : !x, !w -> !y
     %2 = fp8.matmul %x, %k : !x, !e -> !y
     fp8.yield %1, %2 : !y, !y

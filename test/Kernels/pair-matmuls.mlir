@@ -9,7 +9,7 @@
 
 // CHECK-LABEL: func.func @gated
 // CHECK-SAME:    %[[X:.+]]: !fp8.scaled<4096x{{.+}}, %[[W:.+]]: !fp8.scaled<{{.+}}, %[[V:.+]]: !fp8
-// CHECK:       %[[R:.+]] = fp8.matmul_group {
+// CHECK:       %[[R:.+]] = fp8.sibling_matmuls {
 // CHECK-NEXT:    %[[G:.+]] = fp8.matmul %[[X]], %[[W]] {fp8.name = "gate"}
 // CHECK-NEXT:    %[[U:.+]] = fp8.matmul %[[X]], %[[V]] epilogue(%[[G]]
 // CHECK:         fp8.yield %[[U]]
@@ -30,7 +30,7 @@ func.func @gated(%x: !x, %w: !w, %v: !w) -> !y {
 // Epilogues of their own, with operands, and an amax of the second one.
 
 // CHECK-LABEL: func.func @biases
-// CHECK:       %{{.+}}:2 = fp8.matmul_group {
+// CHECK:       %{{.+}}:2 = fp8.sibling_matmuls {
 // CHECK-NEXT:    fp8.matmul %{{.+}}, %{{.+}} epilogue(%arg3
 // CHECK:         fp8.matmul %{{.+}}, %{{.+}} epilogue(%arg4, %{{[^,]+}}, %arg5
 // CHECK:       } {fp8_gpu.config
@@ -65,7 +65,7 @@ func.func @biases(%x: !x, %w: !w, %v: !w, %b: tensor<2048xbf16>, %c: tensor<2048
 // In high precision, with weights whose rows are innermost.
 
 // CHECK-LABEL: func.func @plain
-// CHECK:       fp8.matmul_group {
+// CHECK:       fp8.sibling_matmuls {
 func.func @plain(%x: tensor<4096x1024xbf16>, %w: tensor<1024x2048xbf16>, %v: tensor<1024x2048xbf16>) -> !y {
   %0 = fp8.matmul %x, %w transpose_b accumulate = fast : tensor<4096x1024xbf16>, tensor<1024x2048xbf16> -> !y
   %1 = fp8.matmul %x, %v transpose_b accumulate = fast epilogue(%0 : !y) {
@@ -81,7 +81,7 @@ func.func @plain(%x: tensor<4096x1024xbf16>, %w: tensor<1024x2048xbf16>, %v: ten
 // A backward needs the first result as well.
 
 // CHECK-LABEL: func.func @saved
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @saved(%x: !x, %w: !w, %v: !w) -> (!y, !y) {
   %0 = fp8.matmul %x, %w : !x, !w -> !y
@@ -96,7 +96,7 @@ func.func @saved(%x: !x, %w: !w, %v: !w) -> (!y, !y) {
 }
 
 // CHECK-LABEL: func.func @other_a
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @other_a(%x: !x, %z: !x, %w: !w, %v: !w) -> !y {
   %0 = fp8.matmul %x, %w : !x, !w -> !y
@@ -108,7 +108,7 @@ func.func @other_a(%x: !x, %z: !x, %w: !w, %v: !w) -> !y {
 }
 
 // CHECK-LABEL: func.func @other_types
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @other_types(%x: !x, %w: !w, %v: !e) -> !y {
   %0 = fp8.matmul %x, %w : !x, !w -> !y
@@ -120,7 +120,7 @@ func.func @other_types(%x: !x, %w: !w, %v: !e) -> !y {
 }
 
 // CHECK-LABEL: func.func @other_accumulation
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @other_accumulation(%x: !x, %w: !w, %v: !w) -> !y {
   %0 = fp8.matmul %x, %w accumulate = fast : !x, !w -> !y
@@ -134,7 +134,7 @@ func.func @other_accumulation(%x: !x, %w: !w, %v: !w) -> !y {
 // The amax of the first result is of what is stored.
 
 // CHECK-LABEL: func.func @measured
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @measured(%x: !x, %w: !w, %v: !w) -> (!y, tensor<1x1xf32>) {
   %0:2 = fp8.matmul %x, %w epilogue {
@@ -152,7 +152,7 @@ func.func @measured(%x: !x, %w: !w, %v: !w) -> (!y, tensor<1x1xf32>) {
 // Up to 32 rows the weights are the rows of tiles, and no tile has both.
 
 // CHECK-LABEL: func.func @few_rows
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @few_rows(%x: !fp8.scaled<16x1024xf8E4M3FN, block = [*, *], scale = f32>, %w: !w, %v: !w) -> tensor<16x2048xbf16> {
   %0 = fp8.matmul %x, %w : !fp8.scaled<16x1024xf8E4M3FN, block = [*, *], scale = f32>, !w -> tensor<16x2048xbf16>
@@ -166,7 +166,7 @@ func.func @few_rows(%x: !fp8.scaled<16x1024xf8E4M3FN, block = [*, *], scale = f3
 // Rows of a result that bulk copies cannot store.
 
 // CHECK-LABEL: func.func @odd_rows
-// CHECK-NOT:   fp8.matmul_group
+// CHECK-NOT:   fp8.sibling_matmuls
 // CHECK:       return
 func.func @odd_rows(%x: !x, %w: !fp8.scaled<2047x1024xf8E4M3FN, block = [*, *], scale = f32>,
                     %v: !fp8.scaled<2047x1024xf8E4M3FN, block = [*, *], scale = f32>) -> tensor<4096x2047xbf16> {

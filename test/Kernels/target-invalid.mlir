@@ -3,7 +3,7 @@
 // Whoever chooses, builds or serialises kernels needs to know for which GPU.
 
 // RUN: not fp8-opt %t/none.mlir --fp8-select-kernels 2>&1 | FileCheck %s --check-prefix=NONE
-// RUN: not fp8-opt %t/none.mlir --fp8-split-streams 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not fp8-opt %t/none.mlir --fp8-split-fusions 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not fp8-opt %t/none.mlir --fp8-build-kernels 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not fp8-opt %t/none.mlir --fp8-serialize-kernels 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not fp8-translate %t/none.mlir --kernels-to-ptx 2>&1 | FileCheck %s --check-prefix=NONE
@@ -13,13 +13,13 @@
 // And that there are kernels for it.
 
 // RUN: not fp8-opt %t/other.mlir --fp8-select-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
-// RUN: not fp8-opt %t/other.mlir --fp8-split-streams 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: not fp8-opt %t/other.mlir --fp8-split-fusions 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not fp8-opt %t/other.mlir --fp8-build-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: error: expected 'fp8_gpu.target' to be of one of the chips sm_90a, sm_100a, but got #fp8_gpu.target<chip = "sm_80",
 
 // A program without kernels needs no target.
 
-// RUN: fp8-opt %t/empty.mlir --fp8-split-streams --fp8-select-kernels --fp8-build-kernels --fp8-serialize-kernels | FileCheck %s --check-prefix=EMPTY
+// RUN: fp8-opt %t/empty.mlir --fp8-split-fusions --fp8-select-kernels --fp8-build-kernels --fp8-serialize-kernels | FileCheck %s --check-prefix=EMPTY
 // EMPTY: module {
 
 //--- empty.mlir
@@ -32,7 +32,7 @@ func.func @matmul(%a: !a, %x: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
   %0 = fp8.matmul %a, %a accumulate = fast
     {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 2, consumers = 1>}
     : !a, !a -> tensor<64x64xbf16>
-  %1 = fp8.stream(%x) {
+  %1 = fp8.fusion(%x) {
   ^bb0(%b: tensor<64x64xbf16>):
     %2 = fp8.amax %b block = [*, *] : tensor<64x64xbf16>
     fp8.yield %2 : tensor<1x1xf32>
@@ -52,7 +52,7 @@ module attributes {fp8_gpu.target = #fp8_gpu.target<
     %0 = fp8.matmul %a, %a accumulate = fast
       {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 2, consumers = 1>}
       : !a, !a -> tensor<64x64xbf16>
-    %1 = fp8.stream(%x) {
+    %1 = fp8.fusion(%x) {
     ^bb0(%b: tensor<64x64xbf16>):
       %2 = fp8.amax %b block = [*, *] : tensor<64x64xbf16>
       fp8.yield %2 : tensor<1x1xf32>

@@ -1,5 +1,6 @@
 // RUN: split-file %s %t
 // RUN: fp8-opt %t/program.mlir --fp8-set-target=chip=sm_90a --fp8-select-kernels="table=%t/table.json" --verify-diagnostics | FileCheck %s
+// RUN: fp8-opt %t/former.mlir --fp8-set-target=chip=sm_90a --fp8-select-kernels="table=%t/former.json" --verify-diagnostics | FileCheck %s --check-prefix=FORMER
 // RUN: fp8-opt %t/program.mlir --fp8-set-target=chip=sm_90a --fp8-select-kernels="table=%t/elsewhere.json" 2>&1 | FileCheck %s --check-prefix=ELSEWHERE
 // RUN: fp8-opt %t/program.mlir --fp8-set-target=chip=sm_90a --fp8-select-kernels="table=%t/unknown.json" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 

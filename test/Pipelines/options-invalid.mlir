@@ -10,8 +10,8 @@
 // RUN: not fp8-opt %s --fp8-pipeline="target=sm_90a kernel-format=tar" 2>&1 | FileCheck %s --check-prefix=FORMAT
 // RUN: not fp8-opt %s --fp8-pipeline="tf32" 2>&1 | FileCheck %s --check-prefix=TF32
 // RUN: not fp8-opt %s --fp8-pipeline="accumulate=f64" 2>&1 | FileCheck %s --check-prefix=ACCUMULATE
-// RUN: not fp8-opt %s --fp8-pipeline="accumulate=tensor-core sums-of=abacus" 2>&1 | FileCheck %s --check-prefix=SUMS
-// RUN: not fp8-opt %s --fp8-pipeline="sums-of=sm_100a" 2>&1 | FileCheck %s --check-prefix=SUMS-F32
+// RUN: not fp8-opt %s --fp8-pipeline="accumulate=tensor-core accumulation-of=abacus" 2>&1 | FileCheck %s --check-prefix=SUMS
+// RUN: not fp8-opt %s --fp8-pipeline="accumulation-of=sm_100a" 2>&1 | FileCheck %s --check-prefix=SUMS-F32
 // RUN: not fp8-opt %s --fp8-pipeline="target=sm_90a tf32=19" 2>&1 | FileCheck %s --check-prefix=TF32-BOOL
 // RUN: not fp8-opt %s --fp8-pipeline="fusion-report=-" 2>&1 | FileCheck %s --check-prefix=REPORT
 // RUN: not fp8-opt %s --fp8-pipeline="target=sm_90a to=fusion fusion-report=-" 2>&1 | FileCheck %s --check-prefix=REPORT-TO
@@ -27,13 +27,13 @@
 // RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // BOOL: error: expected option 'require' to be true or false, but got 'perhaps'
 // MISSPELT: error: unknown option 'recipes'; did you mean 'recipe'?
-// UNKNOWN: error: unknown option 'colour': expected one of accumulate, evaluate-constants, from, functional-state, fusion-report, keep-peak, kernel-cache, kernel-format, kernel-table, max-padding, memory-price, recipe, recipe-file, require, stats, sums-of, target, tf32, to
+// UNKNOWN: error: unknown option 'colour': expected one of accumulate, evaluate-constants, from, functional-state, fusion-report, keep-peak, kernel-cache, kernel-format, kernel-table, max-padding, memory-price, recipe, recipe-file, require, stats, accumulation-of, target, tf32, to
 // NUMBER: error: expected option 'max-padding' to be a number, but got 'much'
 // FORMAT: error: expected kernel-format to be auto, cubin or ptx, but got 'tar'
 // TF32: error: expected a GPU as the target with tf32, but got 'cpu'
 // ACCUMULATE: error: expected accumulate to be f32 or tensor-core, but got 'f64'
-// SUMS: error: expected sums-of to be one of sm_90a, sm_100a, but got 'abacus'
-// SUMS-F32: error: expected accumulate to be tensor-core with sums-of, but got 'f32'
+// SUMS: error: expected accumulation-of to be one of sm_90a, sm_100a, but got 'abacus'
+// SUMS-F32: error: expected accumulate to be tensor-core with accumulation-of, but got 'f32'
 // TF32-BOOL: error: expected option 'tf32' to be true or false, but got '19'
 // REPORT: error: expected a GPU as the target with fusion-report, but got 'cpu'
 // REPORT-TO: error: expected phase 'buffers', which chooses kernels, to be run with fusion-report, but got those from 'import' to 'fusion'

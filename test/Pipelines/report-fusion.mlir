@@ -1,7 +1,7 @@
-// RUN: fp8-opt %s --fp8-fuse-epilogues --fp8-fuse-casts --fp8-form-streams \
+// RUN: fp8-opt %s --fp8-fuse-epilogues --fp8-fuse-casts --fp8-form-fusions \
 // RUN:   --fp8-set-target=chip=sm_90a --fp8-select-kernels --fp8-report-fusion \
 // RUN:   -o /dev/null | FileCheck %s
-// RUN: fp8-opt %s --fp8-form-streams --fp8-set-target=chip=sm_90a --fp8-select-kernels \
+// RUN: fp8-opt %s --fp8-form-fusions --fp8-set-target=chip=sm_90a --fp8-select-kernels \
 // RUN:   -o %t.before.mlir
 // RUN: fp8-opt %t.before.mlir --fp8-report-fusion=file=%t.txt -o %t.after.mlir
 // RUN: diff %t.before.mlir %t.after.mlir
@@ -80,11 +80,11 @@ func.func @own_scale_of_a_function(%x: tensor<256x1024xbf16> {fp8.name = "x"}) -
   return %3, %4 : tensor<256x1024xf8E4M3FN>, tensor<1x1xf32>
 }
 
-// CHECK-LABEL: @sums_of_rows
+// CHECK-LABEL: @accumulation_of_rows
 // CHECK: 1 stream 0.52 0.26 2.7 quantize reduction of x for result0, result1
 // CHECK-NOT: what one would save
 // CHECK: read again only to be quantised: none
-func.func @sums_of_rows(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>)
+func.func @accumulation_of_rows(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>)
     -> (tensor<256x1024xf8E4M3FN>, tensor<256xf32>) {
   %0 = fp8.quantize %x scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<256x1024xbf16> -> !codes
   %1, %2 = fp8.disassemble %0 : !codes
@@ -207,12 +207,12 @@ func.func @between(%x: tensor<256x512xbf16> {fp8.name = "x"}, %w: !square, %s: t
 // CHECK-NEXT: MB us
 // CHECK-NEXT: 0.52 2.6 #2, #3 both read x: a kernel would compute both, but no pass joins them
 func.func @nothing_in_the_way(%x: tensor<256x1024xbf16> {fp8.name = "x"}) -> (tensor<1x1xf32>, tensor<256x1xf32>) {
-  %0 = fp8.stream(%x) {
+  %0 = fp8.fusion(%x) {
   ^bb0(%1: tensor<256x1024xbf16>):
     %2 = fp8.amax %1 block = [*, *] : tensor<256x1024xbf16>
     fp8.yield %2 : tensor<1x1xf32>
   } : (tensor<256x1024xbf16>) -> tensor<1x1xf32>
-  %3 = fp8.stream(%x) {
+  %3 = fp8.fusion(%x) {
   ^bb0(%4: tensor<256x1024xbf16>):
     %5 = fp8.amax %4 block = [1, *] : tensor<256x1024xbf16>
     fp8.yield %5 : tensor<256x1xf32>

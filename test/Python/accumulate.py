@@ -59,7 +59,7 @@ def draw(*shape, dtype=ml_dtypes.bfloat16):
 
 class SameBytes(unittest.TestCase):
     def check(self, source, inputs, recipe=None, **options):
-        cpu = fp8.compile(source, recipe, target="cpu", accumulate="tensor-core", sums_of=TARGET,
+        cpu = fp8.compile(source, recipe, target="cpu", accumulate="tensor-core", accumulation_of=TARGET,
                           cache=False, **options)
         gpu = fp8.compile(source, recipe, target=TARGET, cache=False, **options)
         found, expected = cpu(*inputs), gpu(*inputs)
@@ -149,7 +149,7 @@ class SameBytes(unittest.TestCase):
         for recipe in ("none", "current", "rowwise"):
             self.check(sums, [draw(64, 200), draw(96, 200), offsets], recipe)
 
-    def test_groups_that_are_counted(self):
+    def test_groups_that_are_masked(self):
         counts = np.array([37, 0, 72, 65], np.int32)
         rows = function([("x", "4x72x256xbf16", ""), ("w", "4x96x256xbf16", ", fp8.weight"),
                          ("c", "4xi32", "")], """

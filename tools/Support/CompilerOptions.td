@@ -17,6 +17,8 @@ class F<string name, string help> : Flag<["--"], name>, HelpText<help>;
 // An option of the compiler under its key, or under another name that
 // parseCompilerOption knows.
 class Keyed<KeyedOption option> : J<option.Key, option.Value, option.Help>;
+class FormerKeyed<KeyedOption option>
+    : Joined<["--"], option.FormerKey # "=">, Flags<[HelpHidden]>;
 class KeyedFlag<KeyedOption option, string name = option.Key>
     : F<name, option.Help>;
 

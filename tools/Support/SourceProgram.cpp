@@ -10,8 +10,8 @@
 
 #include "CommandLine.h"
 
-#include "fp8/Pipelines/Remarks.h"
-#include "fp8/Target/Program/Interface.h"
+#include "fp8/Program/Interface.h"
+#include "fp8/Report/Remarks.h"
 
 using namespace mlir;
 using namespace mlir::fp8;

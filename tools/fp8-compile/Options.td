@@ -22,7 +22,8 @@ def header : J<"header", "FILE",
                "Where to write the header; beside the output, as .h">;
 def name : Keyed<Name>;
 def accumulate : Keyed<Accumulation>;
-def sums_of : Keyed<SumsOf>;
+def accumulation_of : Keyed<AccumulationOf>;
+def sums_of : FormerKeyed<AccumulationOf>;
 def functional_state : KeyedFlag<FunctionalState>;
 def kernel_format : Keyed<KernelFormat>;
 def cpu : Keyed<Cpu>;

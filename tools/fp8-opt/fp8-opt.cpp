@@ -9,7 +9,7 @@
 #include "FatalErrors.h"
 #include "fp8/InitAll.h"
 #include "fp8/Pipelines/Pipelines.h"
-#include "fp8/Pipelines/Remarks.h"
+#include "fp8/Report/Remarks.h"
 #include "fp8/Support/Nesting.h"
 #include "fp8/Support/OutputFile.h"
 #include "mlir/IR/DialectRegistry.h"

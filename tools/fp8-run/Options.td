@@ -9,7 +9,8 @@
 include "../Support/CompilerOptions.td"
 
 def accumulate : Keyed<Accumulation>;
-def sums_of : Keyed<SumsOf>;
+def accumulation_of : Keyed<AccumulationOf>;
+def sums_of : FormerKeyed<AccumulationOf>;
 def entry : J<"entry", "NAME", "Function to run; needed if several are public">;
 def compare : J<"compare", "TARGET",
                 "Run the program for this target too (cpu), print the largest "

@@ -208,9 +208,10 @@ static RunOptions getReferenceOptions(const RunOptions &options) {
   RunOptions reference = options;
   reference.pipeline.target = options.compare;
   // Those of the GPU that is compared.
-  if (reference.pipeline.sumsOf.empty() && options.pipeline.target != "cpu" &&
+  if (reference.pipeline.accumulationOf.empty() &&
+      options.pipeline.target != "cpu" &&
       reference.pipeline.accumulate == "tensor-core")
-    reference.pipeline.sumsOf = options.pipeline.target;
+    reference.pipeline.accumulationOf = options.pipeline.target;
   reference.pipeline.stats = false;
   reference.pipeline.fusionReport.clear();
   reference.quiet = true;

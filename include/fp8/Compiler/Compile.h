@@ -10,9 +10,9 @@
 #define FP8_COMPILER_COMPILE_H
 
 #include "fp8/Pipelines/Pipelines.h"
+#include "fp8/Program/Interface.h"
+#include "fp8/Program/SharedObject.h"
 #include "fp8/Support/OptionTable.h"
-#include "fp8/Target/Program/Interface.h"
-#include "fp8/Target/Program/SharedObject.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 

@@ -9,7 +9,7 @@
 #ifndef FP8_COMPILER_HOSTTENSOR_H
 #define FP8_COMPILER_HOSTTENSOR_H
 
-#include "fp8/Target/Program/Signature.h"
+#include "fp8/Program/Signature.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdlib>

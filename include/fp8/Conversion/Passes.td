@@ -12,7 +12,7 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertFP8ToLinalgPass : Pass<"convert-fp8-to-linalg", "::mlir::ModuleOp"> {
-  let summary = "the executable meaning of the fp8 dialect";
+  let summary = "lower the fp8 dialect to linalg, which says what it means";
   let description = [{
     Every operation of the dialect becomes structured operations on the parts of
     its scaled values: `!fp8.scaled` converts to payload, scale_inv and, for
@@ -29,7 +29,7 @@ def ConvertFP8ToLinalgPass : Pass<"convert-fp8-to-linalg", "::mlir::ModuleOp"> {
     put together again. A `!fp8.state` becomes a pointer to the runtime's
     `fp8rt_state_rows`.
 
-    A matmul with `tensor_core_sums` (`fp8-select-sums`) becomes contractions
+    A matmul with `tensor_core_accumulation` (`fp8-select-accumulation`) becomes contractions
     that have it too, of codes without factors. Where factors change along K it
     is one for each block, which its factors multiply while it is added in f32;
     or, where tensor cores multiply them, a sum of products of codes and factors
@@ -47,7 +47,8 @@ def ConvertFP8ToLinalgPass : Pass<"convert-fp8-to-linalg", "::mlir::ModuleOp"> {
 }
 
 def LowerLinalgToLoopsPass : Pass<"fp8-lower-linalg-to-loops"> {
-  let summary = "structured operations on memrefs to loops that vectorise";
+  let summary = "lower structured operations on memrefs to loops that "
+                "vectorise";
   let description = [{
     As upstream's `convert-linalg-to-loops`, with differences. When the
     innermost loops are reductions, the accumulator is carried in registers
@@ -68,7 +69,7 @@ def LowerLinalgToLoopsPass : Pass<"fp8-lower-linalg-to-loops"> {
 
 def ConvertForallToRuntimePass
     : Pass<"fp8-convert-forall-to-runtime", "::mlir::ModuleOp"> {
-  let summary = "scf.forall to calls of the runtime's parallel loop";
+  let summary = "convert scf.forall to calls of the runtime's parallel loop";
   let description = [{
     The body of each outermost `scf.forall` of memrefs becomes a function of a
     range of iterations, which `fp8rt_parallel_for` calls from the threads that
@@ -93,7 +94,7 @@ def ConvertForallToRuntimePass
 }
 
 def LowerLinalgToGPUPass : Pass<"fp8-lower-linalg-to-gpu", "::mlir::ModuleOp"> {
-  let summary = "structured operations on memrefs to launches on a GPU";
+  let summary = "lower structured operations on memrefs to launches on a GPU";
   let description = [{
     Every structured operation becomes a launch. So do copies between strided
     memrefs, an `scf.forall` of loads, arithmetic and stores, with a thread for
@@ -226,7 +227,7 @@ def ConvertGemmsToRuntimePass
     are loops around the call. Small products are no exception: a call costs a
     fraction of a microsecond.
 
-    One with the attribute `tensor_core_sums` (types of A and B, K of a block,
+    One with the attribute `tensor_core_accumulation` (types of A and B, K of a block,
     parts of K, whether blocks are promoted, whose tensor cores) becomes a call
     of `fp8rt_gemm_tensor_core`, whose sums are an H200's, or of
     `fp8rt_gemm_tcgen05`, whose sums are Blackwell's, and one that has factors of
@@ -256,7 +257,7 @@ def ConvertGemmsToRuntimePass
 }
 
 def AddContextPass : Pass<"fp8-add-context", "::mlir::ModuleOp"> {
-  let summary = "functions take the context of the runtime";
+  let summary = "give functions the context of the runtime as an argument";
   let description = [{
     Every function with a body gets one more argument at its end, a pointer to
     the `fp8rt_context` that says where the program runs, and calls pass it on.
@@ -265,7 +266,7 @@ def AddContextPass : Pass<"fp8-add-context", "::mlir::ModuleOp"> {
 }
 
 def CheckArgumentsPass : Pass<"fp8-check-arguments", "::mlir::ModuleOp"> {
-  let summary = "arguments are memory of the context's device";
+  let summary = "check that arguments are memory of the context's device";
   let description = [{
     Every public function checks at its start, through
     `fp8rt_context_check_memory`, that the memrefs that it was given are memory
@@ -280,7 +281,7 @@ def CheckArgumentsPass : Pass<"fp8-check-arguments", "::mlir::ModuleOp"> {
 }
 
 def ShareLaunchesPass : Pass<"fp8-share-launches", "::mlir::ModuleOp"> {
-  let summary = "equal launches as calls of one function";
+  let summary = "outline equal launches into one function";
   let description = [{
     Launches of a kernel that differ in nothing but values of the same types
     become calls of one private function that launches it, with those values as
@@ -306,7 +307,7 @@ def ShareLaunchesPass : Pass<"fp8-share-launches", "::mlir::ModuleOp"> {
 
 def ConvertFunctionsPass
     : Pass<"fp8-convert-functions", "::mlir::ModuleOp"> {
-  let summary = "functions to the LLVM dialect";
+  let summary = "convert functions to the LLVM dialect";
   let description = [{
     `convert-func-to-llvm`, with nothing in a function's first block but what
     takes its arguments apart: for each argument, upstream's conversion numbers
@@ -317,7 +318,7 @@ def ConvertFunctionsPass
 }
 
 def CheckStackPass : Pass<"fp8-check-stack", "::mlir::ModuleOp"> {
-  let summary = "functions that call themselves look at what is left of the stack";
+  let summary = "check the stack's depth in functions that call themselves";
   let description = [{
     Functions of the llvm dialect that may call themselves, directly or through
     others, begin with a call of `fp8rt_program_check_stack`, which ends the
@@ -330,7 +331,7 @@ def CheckStackPass : Pass<"fp8-check-stack", "::mlir::ModuleOp"> {
 
 def ConvertGPUToRuntimePass
     : Pass<"fp8-convert-gpu-to-runtime", "::mlir::ModuleOp"> {
-  let summary = "device memory and launches to calls of the runtime";
+  let summary = "convert device memory and launches to calls of the runtime";
   let description = [{
     On the host of a GPU every memref is the device's memory. This pass replaces
     what touches it by calls of `fp8rt_context_*`: allocation and deallocation

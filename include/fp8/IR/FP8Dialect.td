@@ -60,7 +60,7 @@ def FP8_Dialect : Dialect {
     | `fp8.state_uses` | function that ends a step | the slots that calls of each function record, by its name; set by `fp8-build-state-update` |
     | `fp8.state_manifest` | module | the same as `fp8.state` in JSON, as the runtime takes it; set by `fp8-strip-attributes`, with which the dialect ends |
     | `fp8.stats_slots` | module | names of the statistics, set by `fp8-instrument-quantize` |
-    | `fp8.tiles` | `scf.forall` | a loop over tiles, in which nothing has to be checked; set by `fp8-tile-streams`, read by `fp8-check-extents` |
+    | `fp8.tiles` | `scf.forall` | a loop over tiles, in which nothing has to be checked; set by `fp8-tile-fusions`, read by `fp8-check-extents` |
 
     Any other name that begins with `fp8.` is an error.
   }];
@@ -70,6 +70,10 @@ def FP8_Dialect : Dialect {
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
+    /// Operations under the names that they had before.
+    std::optional<ParseOpHook>
+    getParseOperationHook(::llvm::StringRef name) const override;
+
     /// Makes recipes known to recipe texts by their names. Other dialects do
     /// so in an extension of this one:
     ///

@@ -59,10 +59,10 @@ def FP8_GroupedMatmulOp : FP8_Op<"grouped_matmul", [SingleBlock]> {
     What A and B hold of tokens that are not there does not matter, NaN included;
     a factor that tokens share is that of all of them.
 
-    `unspecified_rest` makes the rows of the result that are no token's anything
+    `undef_padding` makes the rows of the result that are no token's anything
     at all, in place of 0, for programs that read no such row; with room for many
     tokens and few of them, clearing takes longer than the product. A kernel
-    leaves them as they are in memory, the loop clears them. `expected_count` is
+    leaves them as they are in memory, the loop clears them. `expected_m` is
     how many tokens a group may be expected to have; it is for the choice of a
     kernel alone.
 
@@ -88,7 +88,7 @@ def FP8_GroupedMatmulOp : FP8_Op<"grouped_matmul", [SingleBlock]> {
     - (C6) the epilogue takes f32 and one scalar for each epilogue operand, and
       yields the element type of the result;
     - (C7) epilogue operands can be broadcast to the result;
-    - (C8) `unspecified_rest` goes with groups of rows, `expected_count` with
+    - (C8) `undef_padding` goes with groups of rows, `expected_m` with
       counts, and is no less than 0.
 
     Example:
@@ -111,17 +111,18 @@ def FP8_GroupedMatmulOp : FP8_Op<"grouped_matmul", [SingleBlock]> {
                          "::mlir::fp8::Accumulate::Promote">:$accumulate,
                        FP8_GroupBoundsAttr:$bounded_by,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b,
-                       UnitAttr:$unspecified_rest,
-                       OptionalAttr<I64Attr>:$expected_count);
+                       UnitAttr:$undef_padding,
+                       OptionalAttr<I64Attr>:$expected_m);
   let results = (outs FP8_Tensor:$result);
   let regions = (region MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     $a `,` $b `` $bounded_by `` `(` $bounds `:` type($bounds) `)`
     (`transpose_a` $transpose_a^)? (`transpose_b` $transpose_b^)?
-    (`unspecified_rest` $unspecified_rest^)?
+    custom<UndefPadding>($undef_padding)
     (`accumulate` `=` `` $accumulate^)?
     `` custom<Epilogue>($epilogue_operands, type($epilogue_operands), $epilogue)
-    attr-dict `:` type($a) `,` type($b) `->` type($result)
+    custom<NamedAttributes>(attr-dict)
+    `:` type($a) `,` type($b) `->` type($result)
   }];
   let extraClassDeclaration = [{
     /// Whether the accumulator goes through a region before it is stored.
@@ -131,7 +132,7 @@ def FP8_GroupedMatmulOp : FP8_Op<"grouped_matmul", [SingleBlock]> {
     /// Whether the groups are ranges of what is summed over, and not of rows.
     bool sumsGroups();
     /// Whether each group has room of its own, in which it is what comes first.
-    bool isCounted() { return getBoundedBy() != GroupBounds::Offsets; }
+    bool isMasked() { return getBoundedBy() != GroupBounds::Offsets; }
     int64_t getNumGroups();
     /// T x K and G x N x K, or M x T and N x T, whichever way they are given;
     /// with counts G x M x K and G x N x K.

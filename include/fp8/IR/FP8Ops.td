@@ -12,8 +12,8 @@
 include "fp8/IR/FP8OpBase.td"
 include "fp8/IR/FP8StateOps.td"
 include "fp8/IR/FP8GroupedMatmulOp.td"
-include "fp8/IR/FP8MatmulGroupOp.td"
-include "fp8/IR/FP8StreamOp.td"
+include "fp8/IR/FP8SiblingMatmulsOp.td"
+include "fp8/IR/FP8FusionOp.td"
 
 //===----------------------------------------------------------------------===//
 // Scales
@@ -428,7 +428,8 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
     $a `,` $b (`transpose_a` $transpose_a^)? (`transpose_b` $transpose_b^)?
     (`accumulate` `=` `` $accumulate^)?
     `` custom<Epilogue>($epilogue_operands, type($epilogue_operands), $epilogue)
-    attr-dict `:` type($a) `,` type($b) `->` type($result) (`,` type($amax)^)?
+    custom<NamedAttributes>(attr-dict)
+    `:` type($a) `,` type($b) `->` type($result) (`,` type($amax)^)?
   }];
   let builders = [OpBuilder<(ins "Type":$result, "Value":$a, "Value":$b,
                                  "ValueRange":$epilogueOperands,
@@ -462,9 +463,9 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
 }
 
 def FP8_YieldOp : FP8_Op<"yield", [Terminator, ReturnLike,
-                                   ParentOneOf<["GroupedMatmulOp", "MatmulGroupOp",
-                                                "MatmulOp", "StreamOp"]>]> {
-  let summary = "results of an epilogue, a stream or a group";
+                                   ParentOneOf<["GroupedMatmulOp", "SiblingMatmulsOp",
+                                                "MatmulOp", "FusionOp"]>]> {
+  let summary = "results of an epilogue, a fusion or a group";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }

@@ -10,7 +10,7 @@
 #define FP8_KERNELS_ARCHITECTURE_H
 
 #include "fp8/GPU/IR/FP8GPUAttrs.h"
-#include "fp8/IR/TensorCoreSums.h"
+#include "fp8/IR/TensorCoreAccumulation.h"
 #include "fp8/Kernels/KernelSpec.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/StringMap.h"
@@ -54,7 +54,7 @@ public:
 
   /// How such a kernel adds up products, for CPUs that do the same; nothing of
   /// kernels that have none, which is what others need not say.
-  virtual std::optional<TensorCoreSums>
+  virtual std::optional<TensorCoreAccumulation>
   getSums(const KernelSpec &spec, KernelConfigAttrInterface config) const {
     return std::nullopt;
   }

@@ -18,8 +18,8 @@ namespace mlir::fp8 {
 /// fp8.matmul has kernels of the kind "matmul".
 void registerMatmulKernels(DialectRegistry &registry);
 
-/// fp8.stream has kernels of the kind "stream".
-void registerStreamKernels(DialectRegistry &registry);
+/// fp8.fusion has kernels of the kind "fusion".
+void registerFusionKernels(DialectRegistry &registry);
 
 /// fp8.transpose and linalg.transpose have kernels of the kind "transpose".
 void registerTransposeKernels(DialectRegistry &registry);

@@ -33,16 +33,16 @@ def SetTargetPass : Pass<"fp8-set-target", "::mlir::ModuleOp"> {
 }
 
 def ShareTransposesPass : Pass<"fp8-share-transposes", "::mlir::ModuleOp"> {
-  let summary = "choose when a second copy of codes is made";
+  let summary = "choose when a transposed copy of codes is made";
   let description = [{
-    Codes that are needed in two orders are written in both by the stream that
+    Codes that are needed in two orders are written in both by the fusion that
     quantises, from one read of the tensor. The copy that is needed later, as a
     weight's is that only the backward reads, is in memory until then. There are
     two other ways:
 
     - the codes are transposed before that use: they stay in memory until then,
       and are read once more. The factors allow it where the copy is the transpose
-      of other results of the stream, as those of one scale or of square blocks
+      of other results of the fusion, as those of one scale or of square blocks
       are, and not where blocks run along K in both;
     - the tensor is quantised again before that use, which reads it once more. It
       has to be in memory then anyway, as arguments are.
@@ -58,13 +58,13 @@ def ShareTransposesPass : Pass<"fp8-share-transposes", "::mlir::ModuleOp"> {
     their codes, if the target's `memory_peak` is known. Each has a remark that says what it saves and takes.
 
     ```mlir
-    %c, %t = fp8.stream(%w, %s, %si) { ... } : ... // codes in both orders
+    %c, %t = fp8.fusion(%w, %s, %si) { ... } : ... // codes in both orders
     ...                                            // the forward
     %0 = fp8.assemble %t, %si : ...
     // becomes
-    %c = fp8.stream(%w, %s, %si) { ... } : ...
+    %c = fp8.fusion(%w, %s, %si) { ... } : ...
     ...
-    %t = fp8.stream(%w, %s, %si) { ... } : ...
+    %t = fp8.fusion(%w, %s, %si) { ... } : ...
     %0 = fp8.assemble %t, %si : ...
     ```
   }];
@@ -84,10 +84,10 @@ def ShareTransposesPass : Pass<"fp8-share-transposes", "::mlir::ModuleOp"> {
               "Copies that are quantised again when they are needed">];
 }
 
-def SplitStreamsPass : Pass<"fp8-split-streams", "::mlir::ModuleOp"> {
-  let summary = "streams that one kernel does not hold become several";
+def SplitFusionsPass : Pass<"fp8-split-fusions", "::mlir::ModuleOp"> {
+  let summary = "split fusions that one kernel does not hold";
   let description = [{
-    Takes a `fp8.stream` that no kernel of the module's target computes apart,
+    Takes a `fp8.fusion` that no kernel of the module's target computes apart,
     with a remark that says why, until each part has a kernel or is what none
     computes:
 
@@ -106,7 +106,7 @@ def SplitStreamsPass : Pass<"fp8-split-streams", "::mlir::ModuleOp"> {
     "::mlir::fp8::FP8GPUDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect"];
   let statistics = [
-    Statistic<"numSplit", "num-split", "Streams that became several">
+    Statistic<"numSplit", "num-split", "Fusions that became several">
   ];
 }
 
@@ -121,7 +121,7 @@ def SelectKernelsPass : Pass<"fp8-select-kernels", "::mlir::ModuleOp"> {
 
     An operation that no kernel computes stays as it is, with a remark that says
     why; so do `fp8.hadamard` and an `fp8.quantize` with a seed that are in no
-    stream.
+    fusion.
 
     `every-candidate` repeats each operation with every config of the generator's
     table that fits it, instead of choosing: for tests of the table.
@@ -162,10 +162,11 @@ def ReportCopiesPass : Pass<"fp8-report-copies", "::mlir::ModuleOp"> {
 }
 
 def GroupMatmulsPass : Pass<"fp8-group-matmuls", "::mlir::ModuleOp"> {
-  let summary = "matmuls of one operand as one launch";
+  let summary = "fuse matmuls that share an operand horizontally, into one "
+                "launch";
   let description = [{
     Matmuls that have a config (`fp8_gpu.config`), the same A or the same B, and
-    otherwise equal types, K and epilogues, become an `fp8.matmul_group` with a
+    otherwise equal types, K and epilogues, become an `fp8.sibling_matmuls` with a
     config of its own, where the model of their time says that one launch takes
     no longer than several: the projections of an attention, the halves of a
     gated MLP, the gradients of their weights. Where extents are not known, they
@@ -186,7 +187,8 @@ def GroupMatmulsPass : Pass<"fp8-group-matmuls", "::mlir::ModuleOp"> {
 }
 
 def FoldTransposesPass : Pass<"fp8-fold-transposes", "::mlir::ModuleOp"> {
-  let summary = "matmuls read codes as they are where tensor cores transpose";
+  let summary = "fold transposes into matmuls whose tensor cores read either "
+                "order";
   let description = [{
     A scaled `fp8.matmul`, or `fp8.grouped_matmul`, of an operand that
     `fp8.transpose` gives the other order reads what is transposed, with
@@ -216,8 +218,8 @@ def FoldTransposesPass : Pass<"fp8-fold-transposes", "::mlir::ModuleOp"> {
   ];
 }
 
-def FitFactorsPass : Pass<"fp8-fit-factors", "::mlir::ModuleOp"> {
-  let summary = "factors become those that tensor cores multiply";
+def NarrowScalesPass : Pass<"fp8-narrow-scales", "::mlir::ModuleOp"> {
+  let summary = "convert power-of-two scales to UE8M0";
   let description = [{
     A matmul, grouped or not, of operands with factors of 1x128 or 128x128 in
     f32 reads the same powers of two for each row and 32 of K in E8M0, if the
@@ -254,8 +256,8 @@ def FitFactorsPass : Pass<"fp8-fit-factors", "::mlir::ModuleOp"> {
   ];
 }
 
-def SelectByRowsPass : Pass<"fp8-select-by-rows", "::mlir::ModuleOp"> {
-  let summary = "a kernel for few rows and one for many";
+def DispatchByRowsPass : Pass<"fp8-dispatch-by-rows", "::mlir::ModuleOp"> {
+  let summary = "select a kernel for few rows and one for many at run time";
   let description = [{
     A matmul whose M shows at run time, with N, K and the batch known, has a kernel
     for up to 16 rows, one for up to 32, and so on to 1024 and beyond, where they
@@ -270,20 +272,20 @@ def SelectByRowsPass : Pass<"fp8-select-by-rows", "::mlir::ModuleOp"> {
     Statistic<"numChosen", "num-chosen", "Matmuls with several kernels">];
 }
 
-def OrderFactorsPass : Pass<"fp8-order-factors", "::mlir::ModuleOp"> {
-  let summary = "factors of streams in the order that matmuls read";
+def ChooseScaleLayoutPass : Pass<"fp8-choose-scale-layout", "::mlir::ModuleOp"> {
+  let summary = "choose the scale layout that matmuls read (MN-major)";
   let description = [{
-    Factors of blocks of 1 by some of K, as of 1x128, that a stream with a kernel
+    Factors of blocks of 1 by some of K, as of 1x128, that a fusion with a kernel
     makes for nothing but matmuls with kernels (`fp8_gpu.config`) have rows
     innermost from here on: a matmul reads those of neighbouring rows together.
-    The stream yields the transpose, and a matmul reads through the
+    The fusion yields the transpose, and a matmul reads through the
     `linalg.transpose` that is put between them, which nobody computes.
 
     ```mlir
-    %codes, %factors = fp8.stream(%x) { ... } : ... -> (..., tensor<64x2xf32>)
+    %codes, %factors = fp8.fusion(%x) { ... } : ... -> (..., tensor<64x2xf32>)
     %a = fp8.assemble %codes, %factors : ...
     // becomes
-    %codes, %stored = fp8.stream(%x) { ... } : ... -> (..., tensor<2x64xf32>)
+    %codes, %stored = fp8.fusion(%x) { ... } : ... -> (..., tensor<2x64xf32>)
     %factors = linalg.transpose ins(%stored : tensor<2x64xf32>) permutation = [1, 0]
     %a = fp8.assemble %codes, %factors : ...
     ```
@@ -318,7 +320,7 @@ def BuildKernelsPass : Pass<"fp8-build-kernels", "::mlir::ModuleOp"> {
 }
 
 def LaunchKernelsPass : Pass<"fp8-launch-kernels", "::mlir::ModuleOp"> {
-  let summary = "operations with a kernel to launches of it";
+  let summary = "replace operations that have a kernel by launches of it";
   let description = [{
     Every operation with a `fp8_gpu.kernel` becomes a `fp8_gpu.launch`, which
     has its results in destinations and so bufferises.
@@ -346,7 +348,7 @@ def LaunchKernelsPass : Pass<"fp8-launch-kernels", "::mlir::ModuleOp"> {
 }
 
 def RecordInPlacePass : Pass<"fp8-record-in-place"> {
-  let summary = "kernels raise amaxes in the scaling state";
+  let summary = "let kernels raise amaxes in the scaling state";
   let description = [{
     Where an amax that a kernel raises from zero (`access = raise`) is only
     recorded, the kernel raises that of the slot: a maximum may begin with any

@@ -63,7 +63,7 @@ def EvaluateConstantsPass
 }
 
 def SerializeKernelsPass : Pass<"fp8-serialize-kernels", "::mlir::ModuleOp"> {
-  let summary = "kernels to machine code";
+  let summary = "compile kernels to machine code";
   let description = [{
     Takes every `gpu.module` through the LLVM dialect to PTX for the module's
     `fp8_gpu.target` and, with ptxas, to a cubin, and puts a `gpu.binary` in its
@@ -99,7 +99,7 @@ def ReportFusionPass : Pass<"fp8-report-fusion", "::mlir::ModuleOp"> {
     is taken from a copy of the program, which the rest of the phase lowers to
     buffers. Why two kernels are two is asked of the passes and kernels that
     would make them one: the patterns of `fp8-fuse-casts` and
-    `fp8-fuse-epilogues` say why they do not match, and the generator of streams
+    `fp8-fuse-epilogues` say why they do not match, and the generator of fusions
     why it has no kernel for both.
 
     Changes nothing.
@@ -114,11 +114,11 @@ def ReportFusionPass : Pass<"fp8-report-fusion", "::mlir::ModuleOp"> {
   ];
 }
 
-def SelectSumsPass : Pass<"fp8-select-sums", "::mlir::ModuleOp"> {
-  let summary = "how a GPU's kernels would add up products";
+def SelectAccumulationPass : Pass<"fp8-select-accumulation", "::mlir::ModuleOp"> {
+  let summary = "decide how matmuls accumulate, as a GPU's kernels would";
   let description = [{
     For a CPU that computes what a GPU does: every matmul for which the chip has
-    a kernel gets the attribute `tensor_core_sums`, which says how that kernel
+    a kernel gets the attribute `tensor_core_accumulation`, which says how that kernel
     adds up its products, as the chip's architecture has it: types of A and B,
     the K of a block, into how many parts K is cut, whether blocks are added in
     f32, and whose tensor cores: 0 for Hopper's, 1 for Blackwell's.
@@ -129,7 +129,7 @@ def SelectSumsPass : Pass<"fp8-select-sums", "::mlir::ModuleOp"> {
     else a config of a matmul says is of no use to a CPU, and is removed.
 
     ```mlir
-    %y = fp8.matmul %a, %b {tensor_core_sums = array<i64: 0, 0, 128, 1, 1, 0>}
+    %y = fp8.matmul %a, %b {tensor_core_accumulation = array<i64: 0, 0, 128, 1, 1, 0>}
         : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>,
           !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32> -> tensor<32x64xbf16>
     ```

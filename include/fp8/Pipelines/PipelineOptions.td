@@ -73,10 +73,12 @@ def Accumulation
     : PipelineOption<"accumulate", "accumulate", "SUMS",
                      "How a CPU adds up products: f32 (the default), or "
                      "tensor-core, with a GPU's bits, slowly">;
-def SumsOf
-    : PipelineOption<"sums-of", "sumsOf", "TARGET",
+def AccumulationOf
+    : PipelineOption<"accumulation-of", "accumulationOf", "TARGET",
                      "Which GPU's bits accumulate=tensor-core has: sm_90a (the "
-                     "default) or sm_100a">;
+                     "default) or sm_100a"> {
+  let FormerKey = "sums-of";
+}
 def Tf32
     : PipelineOption<"tf32", "tf32", "",
                      "Multiply f32 that no recipe quantises as TF32, with "

@@ -78,7 +78,7 @@ struct PipelineOptions {
   /// do, bit by bit. GPUs do in any case.
   std::string accumulate = "f32";
   /// Which GPU's, the chip of an architecture; empty for the first of them.
-  std::string sumsOf;
+  std::string accumulationOf;
   /// Let tensor cores round operands in f32 to TF32. For GPUs, and CPUs that
   /// add up as they do.
   bool tf32 = false;

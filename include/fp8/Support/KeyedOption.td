@@ -19,6 +19,8 @@ include "llvm/TableGen/SearchableTable.td"
 class KeyedOption<string owner, string key, string member, string value,
                   string help> {
   string Key = key;
+  /// What it was called before, which still works; empty for most.
+  string FormerKey = "";
   /// The member of the struct `owner` that holds it.
   string Member = "&" # owner # "::" # member;
   /// What stands for a value in help texts; empty for a flag.
@@ -30,7 +32,7 @@ class KeyedOption<string owner, string key, string member, string value,
 class KeyedOptionTable<string owner, string options> : GenericTable {
   let FilterClass = options;
   let CppTypeName = "OptionInfo<" # owner # ">";
-  let Fields = ["Key", "Member", "Value", "Help"];
+  let Fields = ["Key", "Member", "Value", "Help", "FormerKey"];
   string TypeOf_Member = "code";
 }
 

@@ -77,15 +77,26 @@ struct OptionInfo {
   /// What stands for a value in help texts; empty for a flag.
   StringRef value;
   StringRef help;
+  StringRef formerKey;
 };
 
-/// The option called `key`, or null.
+/// Tells on the standard error that option `former` is called `key` now.
+void warnOfFormerOption(StringRef former, StringRef key);
+
+/// The option called `key`, or null. One that was called so before is found
+/// with a warning.
 template <typename Options>
 const OptionInfo<Options> *findOption(ArrayRef<OptionInfo<Options>> table,
                                       StringRef key) {
-  const auto *found = llvm::find_if(
-      table, [&](const OptionInfo<Options> &info) { return info.key == key; });
-  return found == table.end() ? nullptr : found;
+  const auto *found =
+      llvm::find_if(table, [&](const OptionInfo<Options> &info) {
+        return info.key == key || (!key.empty() && info.formerKey == key);
+      });
+  if (found == table.end())
+    return nullptr;
+  if (found->key != key)
+    warnOfFormerOption(key, found->key);
+  return found;
 }
 
 /// That no option is called `key`, but some are called `keys`.

@@ -12,7 +12,7 @@
 include "mlir/Pass/PassBase.td"
 
 def WidenContractionsPass : Pass<"fp8-widen-contractions"> {
-  let summary = "bf16 and f16 contractions to f32 ones";
+  let summary = "convert bf16 and f16 contractions to f32 ones";
   let description = [{
     A contraction that stays in high precision is rewritten to
     `linalg.contract` with f32 operands and accumulator and a cast of the
@@ -35,7 +35,7 @@ def CheckExtentsPass : Pass<"fp8-check-extents", "::mlir::func::FuncOp"> {
     upstream's `generate-runtime-verification` has it, but not where there is
     nothing to find: structured operations of static shape have been verified, and
     tiles are parts of tensors that have been compared before the loop
-    (`fp8-tile-streams`). Each check is code with a text of its own: of a program
+    (`fp8-tile-fusions`). Each check is code with a text of its own: of a program
     with dynamic extents it would be most of it, and of a static one most of what
     the passes that follow take time for. Loops over tiles are marked with
     `fp8.tiles`, and the mark goes; what an element decides within them, such as
@@ -79,7 +79,8 @@ def DecomposeAggregatesPass : Pass<"fp8-decompose-aggregates"> {
 }
 
 def LowerDynamicExpandShapePass : Pass<"fp8-lower-dynamic-expand-shape"> {
-  let summary = "memref.expand_shape to several unknown extents, as a cast";
+  let summary = "lower memref.expand_shape to several unknown extents to a "
+                "cast";
   let description = [{
     Upstream's `expand-strided-metadata` allows one unknown extent for each
     dimension that is expanded, and crashes if there are more. These become
@@ -89,8 +90,8 @@ def LowerDynamicExpandShapePass : Pass<"fp8-lower-dynamic-expand-shape"> {
                            "memref::MemRefDialect"];
 }
 
-def ShareComputationsPass : Pass<"fp8-share-computations", "::mlir::ModuleOp"> {
-  let summary = "compute what is equal by one function";
+def OutlineEqualComputationsPass : Pass<"fp8-outline-equal-computations", "::mlir::ModuleOp"> {
+  let summary = "outline and deduplicate equal computations";
   let description = [{
     Layers of a model are the same again and again. Structured operations on
     tensors that are equal but for their operands become calls of one private
@@ -136,7 +137,7 @@ def FreeBuffersPass : Pass<"fp8-free-buffers", "::mlir::func::FuncOp"> {
 }
 
 def SeparateBuffersPass : Pass<"fp8-separate-buffers", "::mlir::func::FuncOp"> {
-  let summary = "give each result memory of its own, when it is computed";
+  let summary = "give each use of a destination a tensor.empty of its own";
   let description = [{
     Equal `tensor.empty` have been merged, and so have equal `linalg.fill` of them.
     Bufferization makes one buffer of them wherever their contents do not overlap
@@ -144,7 +145,7 @@ def SeparateBuffersPass : Pass<"fp8-separate-buffers", "::mlir::func::FuncOp"> {
     although it may hold nothing for most of the program; what is filled once is
     copied for all uses but one; and each use is compared with each other, which
     takes time with the square of their number. Here every use in the block gets a
-    `tensor.empty` just before it, filled if it was, and who allocates in stream
+    `tensor.empty` just before it, filled if it was, and who allocates in fusion
     order finds the memory that another one has left.
 
     ```mlir
@@ -212,8 +213,8 @@ def SinkProducersPass : Pass<"fp8-sink-producers"> {
     Statistic<"numSunk", "num-sunk", "Operations moved to their first user">];
 }
 
-def ProtectArgumentsPass : Pass<"fp8-protect-arguments", "::mlir::ModuleOp"> {
-  let summary = "keep bufferization from writing to what callers pass";
+def MarkReadOnlyArgumentsPass : Pass<"fp8-mark-read-only-arguments", "::mlir::ModuleOp"> {
+  let summary = "mark arguments read-only, so that bufferization copies them";
   let description = [{
     A tensor is a value, and its memory the caller's: a result that would be
     computed in the memory of an argument, such as a sum that a matmul adds to,

@@ -12,7 +12,7 @@
 include "mlir/Pass/PassBase.td"
 
 def FormMatmulPass : Pass<"fp8-form-matmul"> {
-  let summary = "contraction of two dequantizes to fp8.matmul";
+  let summary = "form an fp8.matmul of a contraction of two dequantizes";
   let description = [{
     A `linalg.contract` on `[batch x] M x K` and `[batch x] N x K` whose operands
     are both dequantized becomes `fp8.matmul`, if their formats and blocks can be
@@ -29,7 +29,7 @@ def FormMatmulPass : Pass<"fp8-form-matmul"> {
 }
 
 def FormPlainMatmulPass : Pass<"fp8-form-plain-matmul"> {
-  let summary = "contractions in high precision to fp8.matmul";
+  let summary = "form an fp8.matmul of a contraction in high precision";
   let description = [{
     For GPUs: a contraction of two tensors of bf16, or two of f16, that a recipe
     left alone becomes `fp8.matmul` with plain operands, so that a kernel for
@@ -58,7 +58,7 @@ def FormPlainMatmulPass : Pass<"fp8-form-plain-matmul"> {
 }
 
 def FoldPowersOfTwoPass : Pass<"fp8-fold-powers-of-two"> {
-  let summary = "products with powers of two into constant scales";
+  let summary = "fold products with powers of two into constant scales";
   let description = [{
     - `quantize(x * 2^k)` with the constant `scale` becomes `quantize(x)` with
       `scale * 2^k`: the codes are the same, and so are the factors that they
@@ -87,7 +87,7 @@ def FoldPowersOfTwoPass : Pass<"fp8-fold-powers-of-two"> {
 }
 
 def FuseCastsPass : Pass<"fp8-fuse-casts"> {
-  let summary = "casts of a matmul's result into its epilogue";
+  let summary = "fuse casts of a matmul's result into its epilogue";
   let description = [{
     A quantise with a given scale that is the only use of a matmul's result is
     computed by its epilogue: the result are the codes, and is never in memory in
@@ -120,7 +120,7 @@ def FuseCastsPass : Pass<"fp8-fuse-casts"> {
 }
 
 def FuseElementwisePass : Pass<"fp8-fuse-elementwise"> {
-  let summary = "chains of elementwise operations to one linalg.generic";
+  let summary = "fuse chains of elementwise operations into one linalg.generic";
   let description = [{
     Named elementwise and broadcast operations become `linalg.generic`, and an
     elementwise operation with one elementwise user is computed inside it.
@@ -134,7 +134,7 @@ def FuseElementwisePass : Pass<"fp8-fuse-elementwise"> {
     through.
 
     Powers by a constant integer (`math.fpowi`) become products, and so
-    arithmetic that epilogues and streams have.
+    arithmetic that epilogues and fusions have.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::linalg::LinalgDialect",
@@ -142,7 +142,7 @@ def FuseElementwisePass : Pass<"fp8-fuse-elementwise"> {
 }
 
 def FuseEpiloguesPass : Pass<"fp8-fuse-epilogues"> {
-  let summary = "elementwise users of a matmul into its epilogue";
+  let summary = "fuse elementwise users of a matmul into its epilogue";
   let description = [{
     An elementwise `linalg.generic` that is the only user of a matmul's result
     is computed on the accumulator instead, if it is in the same block and its

@@ -1,4 +1,4 @@
-//===- ImportPasses.td - Phases 1 and 2, import and recipe -*- tablegen -*-===//
+//===- ImportPasses.td - Phase 1, import -------------------*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -39,7 +39,7 @@ def AnnotateGemmsPass : Pass<"fp8-annotate-gemms", "::mlir::ModuleOp"> {
 }
 
 def FoldGlobalsPass : Pass<"fp8-fold-globals", "::mlir::ModuleOp"> {
-  let summary = "loads of constant ml_program globals to constants";
+  let summary = "fold loads of constant ml_program globals";
   let description = [{
     `ml_program.global_load_const`, and `global_load` of a global that is not
     mutable, becomes the `arith.constant` of its value: upstream does not
@@ -52,7 +52,8 @@ def FoldGlobalsPass : Pass<"fp8-fold-globals", "::mlir::ModuleOp"> {
 }
 
 def RaiseScalingCastsPass : Pass<"fp8-raise-scaling-casts"> {
-  let summary = "arith.scaling_extf to scaled values, other such casts to arith";
+  let summary = "raise arith.scaling_extf to scaled values, and other such "
+                "casts to arith";
   let description = [{
     MX programs of other compilers multiply codes by E8M0 factors with
     `arith.scaling_extf`, in the body of the contraction that reads both. What a
@@ -83,7 +84,8 @@ def RaiseScalingCastsPass : Pass<"fp8-raise-scaling-casts"> {
 }
 
 def RaiseConvolutionsPass : Pass<"fp8-raise-convolutions"> {
-  let summary = "convolutions whose windows do not overlap to matrix products";
+  let summary = "raise convolutions whose windows do not overlap to matrix "
+                "products";
   let description = [{
     A convolution by steps of its window's extent, as the embedding of an
     image's patches is, and one whose windows are single elements read every
@@ -102,56 +104,6 @@ def RaiseConvolutionsPass : Pass<"fp8-raise-convolutions"> {
                            "::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numRaised", "num-raised", "Convolutions that became products">];
-}
-
-def ApplyRecipePass : Pass<"fp8-apply-recipe", "::mlir::ModuleOp"> {
-  let summary = "quantise the operands of contractions as their recipes say";
-  let description = [{
-    The recipe of a contraction is the innermost `fp8.recipe` attribute (on the
-    op, its function, the module), else what the recipe file says (its first and
-    last layers, then the first matching rule), else the pass option `recipe`,
-    else `#fp8.none`.
-
-    A contraction in FP8 becomes `linalg.contract` on `[batch x] M x K` and
-    `[batch x] N x K` in f32, between a quantize and a dequantize whose scales
-    are still unresolved, and a cast back. K is padded with zeros to what the
-    recipe needs if that adds at most `max-padding` of K; otherwise the
-    contraction stays as it is. A dynamic K, of which nobody knows how much it
-    adds, is padded at run time unless `max-padding` is 0.
-
-    Every contraction gets exactly one optimisation remark of category `fp8`:
-    what was decided, or why it stays in high precision and what would change
-    that. With `require`, staying for any reason but `#fp8.none` is an error.
-
-    ```mlir
-    %0 = linalg.matmul {fp8.recipe = #fp8.current} ins(%x, %w : tensor<32x64xbf16>, tensor<64x16xbf16>) ...
-    // becomes
-    %wt = linalg.transpose ins(%w) ... permutation = [1, 0]
-    %qx = fp8.quantize %x recipe(#fp8.current) : ... -> !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
-    %qw = fp8.quantize %wt recipe(#fp8.current) : ... -> !fp8.scaled<16x64xf8E4M3FN, block = [*, *], scale = f32>
-    %dx = fp8.dequantize %qx : ... -> tensor<32x64xf32>
-    %dw = fp8.dequantize %qw : ... -> tensor<16x64xf32>
-    %acc = linalg.contract ... ins(%dx, %dw) outs(%zero) -> tensor<32x16xf32>
-    ```
-  }];
-  let options = [
-    Option<"recipe", "recipe", "std::string", "\"\"",
-           "Recipe of contractions that nothing else decides: name[,key=value...]">,
-    Option<"recipeFile", "recipe-file", "std::string", "\"\"",
-           "JSON file of ordered rules; see docs/Recipes/RecipeFile.md">,
-    Option<"require", "require", "bool", "false",
-           "Fail when a contraction stays in high precision unasked">,
-    Option<"maxPadding", "max-padding", "double", "0.25",
-           "Largest share of K that padding may add">];
-  let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::fp8::FP8Dialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::tensor::TensorDialect"];
-  let statistics = [
-    Statistic<"numQuantized", "num-quantized", "Contractions in FP8">,
-    Statistic<"numHighPrecision", "num-high-precision",
-              "Contractions left in high precision">,
-    Statistic<"numPadded", "num-padded", "Contractions with padded K">];
 }
 
 #endif // FP8_TRANSFORMS_IMPORTPASSES_TD

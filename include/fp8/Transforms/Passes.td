@@ -11,10 +11,12 @@
 
 include "mlir/Pass/PassBase.td"
 include "fp8/Transforms/BufferPasses.td"
+include "fp8/Transforms/CastPasses.td"
 include "fp8/Transforms/FusionPasses.td"
 include "fp8/Transforms/ImportPasses.td"
-include "fp8/Transforms/ScalingPasses.td"
-include "fp8/Transforms/StreamPasses.td"
+include "fp8/Transforms/LoopFusionPasses.td"
+include "fp8/Transforms/RecipePasses.td"
+include "fp8/Transforms/StatePasses.td"
 
 def VerifyStagePass : Pass<"fp8-verify-stage", "::mlir::ModuleOp"> {
   let summary = "check what a phase promises to the next";

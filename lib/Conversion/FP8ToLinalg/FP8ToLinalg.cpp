@@ -213,11 +213,11 @@ struct ConvertFP8ToLinalgPass
 
 } // namespace
 
-/// Streams and groups mean what their bodies mean in their place.
+/// Fusions and groups mean what their bodies mean in their place.
 static void inlineBodies(Operation *root) {
   IRRewriter rewriter(root->getContext());
   root->walk([&](Operation *op) {
-    if (!isa<StreamOp, MatmulGroupOp>(op))
+    if (!isa<FusionOp, SiblingMatmulsOp>(op))
       return;
     Block *body = &op->getRegion(0).front();
     Operation *yield = body->getTerminator();

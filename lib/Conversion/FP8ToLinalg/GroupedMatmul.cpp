@@ -8,7 +8,7 @@
 
 #include "Blocks.h"
 #include "FP8ToLinalg.h"
-#include "fp8/IR/TensorCoreSums.h"
+#include "fp8/IR/TensorCoreAccumulation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -174,7 +174,7 @@ Value GroupedMatmulExpander::beginBlock(Value slice, Part range,
 
 Value GroupedMatmulExpander::buildNumGroups() {
   Value bounds = tensor::DimOp::create(b, loc, op.getBounds(), 0);
-  if (op.isCounted())
+  if (op.isMasked())
     return bounds;
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
   return b.createOrFold<arith::SubIOp>(loc, bounds, one);
@@ -218,7 +218,7 @@ Part GroupedMatmulExpander::buildTokens(Value group) {
                                  upper);
   };
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-  if (op.isCounted()) {
+  if (op.isMasked()) {
     Value count = loadBound(group);
     cf::AssertOp::create(
         b, loc,
@@ -241,25 +241,25 @@ Part GroupedMatmulExpander::buildTokens(Value group) {
 }
 
 Value GroupedMatmulExpander::buildGroup(Value group, Part tokens) {
-  bool sumsGroups = op.sumsGroups(), isCounted = op.isCounted();
+  bool sumsGroups = op.sumsGroups(), isMasked = op.isMasked();
   // What has a dimension of groups has one index of it.
   Part ofGroup{0, group, b.getIndexAttr(1)};
   Value a = lhs, otherB = rhs;
   Part ofA = tokens;
-  if (isCounted) {
+  if (isMasked) {
     a = sliceOperand(a, ofGroup, /*dropsDim=*/true);
     --ofA.dim;
   }
   a = sliceOperand(a, ofA, /*dropsDim=*/false);
-  if (isCounted || !sumsGroups)
+  if (isMasked || !sumsGroups)
     otherB = sliceOperand(otherB, ofGroup, /*dropsDim=*/true);
   Part ofB{op.getTransposeB() ? 0 : 1, tokens.offset, tokens.size};
   if (sumsGroups)
     otherB = sliceOperand(otherB, ofB, /*dropsDim=*/false);
-  auto sums = TensorCoreSums::get(op);
+  auto sums = TensorCoreAccumulation::get(op);
   if (sums && isa<ScaledType>(a.getType()) != op.isScaled())
     sums = std::nullopt;
-  if (sums && sumsGroups && !isCounted) {
+  if (sums && sumsGroups && !isMasked) {
     a = beginBlock(a, ofA, sums->blockK);
     otherB = beginBlock(otherB, ofB, sums->blockK);
   }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MatmulSums.h"
+#include "MatmulAccumulation.h"
 #include "fp8/IR/FusedProducts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -33,7 +33,8 @@ struct ConvertMatmul : OpConversionPattern<MatmulOp> {
     Location loc = op.getLoc();
     RankedTensorType resultType = op.getResult().getType();
     int64_t rank = resultType.getRank();
-    std::optional<TensorCoreSums> sums = TensorCoreSums::get(op);
+    std::optional<TensorCoreAccumulation> sums =
+        TensorCoreAccumulation::get(op);
     bool isBlocked = op.isScaled() && op.getScaledA().isBlocked(rank - 1);
     bool withFactors = (!op.isScaled() || isBlocked) && !sums;
     MatmulOperand lhs = getOperand(rewriter, op, adaptor.getA(), withFactors,

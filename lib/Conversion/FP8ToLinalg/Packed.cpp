@@ -48,7 +48,7 @@ bool fp8::staysInPlace(Value codes) {
   return llvm::all_of(codes.getUsers(), [](Operation *user) {
     if (isa<TransposeOp, AssembleOp>(user))
       return staysInPlace(user->getResult(0));
-    // As streams, whose bodies are in their places by now, take and give them.
+    // As fusions, whose bodies are in their places by now, take and give them.
     if (auto disassemble = dyn_cast<DisassembleOp>(user))
       return staysInPlace(disassemble.getPayload());
     return isa<MatmulOp, DequantizeOp, MeasureOp>(user);

@@ -16,7 +16,7 @@
 
 #include "ScaledGemms.h"
 #include "fp8/Conversion/Passes.h"
-#include "fp8/IR/TensorCoreSums.h"
+#include "fp8/IR/TensorCoreAccumulation.h"
 #include "fp8/Runtime/ABI/MLIR.h"
 #include "fp8/Support/RewriteLog.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -183,7 +183,8 @@ static Value advance(OpBuilder &builder, Location loc, Value offset,
 /// The product in the order that was asked for; of none in any.
 static FailureOr<func::FuncOp>
 declareCallee(PatternRewriter &rewriter, linalg::LinalgOp op,
-              const std::optional<fp8::TensorCoreSums> &sums, bool inWarps) {
+              const std::optional<fp8::TensorCoreAccumulation> &sums,
+              bool inWarps) {
   if (sums && sums->instruction == fp8::TensorCoreInstruction::TCGen05)
     return fp8::declareRuntimeFunction(
         rewriter, op, fp8::runtime::_mlir_ciface_fp8rt_gemm_tcgen05);
@@ -204,7 +205,8 @@ LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
   FailureOr<SmallVector<DimKind>> kindOfLoop = getKindOfLoops(op, rewriter);
   if (failed(kindOfLoop))
     return failure();
-  std::optional<fp8::TensorCoreSums> sums = fp8::TensorCoreSums::get(op);
+  std::optional<fp8::TensorCoreAccumulation> sums =
+      fp8::TensorCoreAccumulation::get(op);
   FailureOr<func::FuncOp> callee = declareCallee(rewriter, op, sums, inWarps);
   if (failed(callee))
     return rewriter.notifyMatchFailure(

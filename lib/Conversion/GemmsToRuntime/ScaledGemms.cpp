@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScaledGemms.h"
-#include "fp8/IR/TensorCoreSums.h"
+#include "fp8/IR/TensorCoreAccumulation.h"
 #include "fp8/Runtime/ABI/MLIR.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -77,7 +77,8 @@ static FailureOr<Indices> getIndices(linalg::GenericOp op,
 LogicalResult
 ConvertScaledGemm::matchAndRewrite(linalg::GenericOp op,
                                    PatternRewriter &rewriter) const {
-  std::optional<fp8::TensorCoreSums> sums = fp8::TensorCoreSums::get(op);
+  std::optional<fp8::TensorCoreAccumulation> sums =
+      fp8::TensorCoreAccumulation::get(op);
   unsigned loops = op.getNumLoops();
   if (!sums || op.getNumDpsInputs() != 4 || op.getNumDpsInits() != 1 ||
       loops < 3 || loops > 4)

@@ -9,7 +9,7 @@
 #ifndef FP8_LIB_EMULATOR_EXEC_ARITHMETIC_H
 #define FP8_LIB_EMULATOR_EXEC_ARITHMETIC_H
 
-#include "Exec/Floats.h"
+#include "TensorCore/Floats.h"
 #include "Exec/Lanes.h"
 
 #include <algorithm>

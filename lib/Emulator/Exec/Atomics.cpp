@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Exec/Addresses.h"
-#include "Exec/Floats.h"
+#include "TensorCore/Floats.h"
 
 using namespace fp8emu;
 

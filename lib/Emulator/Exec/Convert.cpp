@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Exec/Arithmetic.h"
-#include "Exec/Floats.h"
+#include "TensorCore/Floats.h"
 #include "Exec/Lanes.h"
 
 #include <limits>

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Exec/Floats.h"
+#include "TensorCore/Floats.h"
 #include "Exec/Lanes.h"
 
 using namespace fp8emu;

@@ -9,7 +9,7 @@
 #ifndef FP8_LIB_EMULATOR_TENSOR_INSTRUCTIONDESCRIPTOR_H
 #define FP8_LIB_EMULATOR_TENSOR_INSTRUCTIONDESCRIPTOR_H
 
-#include "BlockDot.h"
+#include "TensorCore/BlockDot.h"
 #include "Descriptor.h"
 
 #include <string>

@@ -13,7 +13,7 @@
 
 #include "TensorProduct.h"
 
-#include "Exec/Floats.h"
+#include "TensorCore/Floats.h"
 
 #include <algorithm>
 #include <cmath>

@@ -14,7 +14,7 @@
 
 #include "Check/Checker.h"
 #include "Tensor/Descriptor.h"
-#include "Tensor/Dot.h"
+#include "TensorCore/Dot.h"
 
 using namespace fp8emu;
 

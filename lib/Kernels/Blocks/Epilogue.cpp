@@ -62,11 +62,11 @@ void Epilogue::setCaptures(ValueRange values) {
     first->region.setCaptures(values);
 }
 
-void Epilogue::beginWave(Fragment newFragment) {
+void Epilogue::beginSubtile(Fragment newFragment) {
   fragment = newFragment;
   rowAmax.assign(layout.rows.size(), Value());
   // What was loaded stays valid only if it does not depend on the rows; a
-  // column's values would hold registers through the other waves.
+  // column's values would hold registers through the other subtiles.
   auto forget = [&](Loaded &loaded) {
     if (!loaded.isWholeTile && (loaded.source.alongM || loaded.source.alongN))
       loaded.cache.clear();
@@ -301,7 +301,7 @@ void Epilogue::measure(FragmentLayout::Place place, Pair values) {
     include(e, magnitudes[e]);
 }
 
-void Epilogue::endWave() {
+void Epilogue::endSubtile() {
   if (!isMeasured)
     return;
   Value sofar = b.load(amaxSlot, b.getF32Type());

@@ -45,9 +45,9 @@ public:
   /// `col`: before the sums are waited for, so that it is there with them. Only
   /// narrow types, for it stays in registers.
   void loadColumns(Value col);
-  void beginWave(Fragment fragment);
+  void beginSubtile(Fragment fragment);
   /// After all of its results have been evaluated.
-  void endWave();
+  void endSubtile();
 
   /// Says that the accumulators are of two products: what becomes of the first
   /// one, with so many operands at the front of all, is at `position` among
@@ -105,8 +105,8 @@ private:
   std::optional<First> first;
   std::optional<Loaded> factorA, factorB;
   SmallVector<Loaded> operands;
-  /// The largest magnitudes of the wave in each of the thread's rows, whether
-  /// or not these are in the result; null before the first.
+  /// The largest magnitudes of the subtile in each of the thread's rows,
+  /// whether or not these are in the result; null before the first.
   SmallVector<Value> rowAmax;
   /// A slot that LLVM turns into a register.
   Value amaxSlot;

@@ -17,8 +17,8 @@ namespace mlir::fp8 {
 /// Two neighbouring elements of a row.
 using Pair = std::array<Value, 2>;
 
-/// Which elements of a wave of a tile, a number of its rows, a thread gets from
-/// the tensor core: an architecture's, or a way to read its accumulators.
+/// Which elements of a subtile of a tile, a number of its rows, a thread gets
+/// from the tensor core: an architecture's, or a way to read its accumulators.
 struct FragmentLayout {
   struct Place {
     /// The number of the thread's row, and the columns from its first column.
@@ -58,9 +58,9 @@ struct FragmentLayout {
   }
 };
 
-/// One wave of a tile as a thread holds it. Rows and columns are those of the
-/// tensor core: with `swapped` operands the row is an index of N and the column
-/// one of M.
+/// One subtile of a tile as a thread holds it. Rows and columns are those of
+/// the tensor core: with `swapped` operands the row is an index of N and the
+/// column one of M.
 struct Fragment {
   /// Of the thread's first element.
   Value row, col;

@@ -32,7 +32,7 @@ void GroupTable::build(Value bounds, Value extent, int64_t tileExtent,
     NVVM::BarrierOp::create(b);
   };
   // Unsigned: what is negative is beyond the extent, too.
-  forEach(counted ? groups : groups + 1, [&](Value index) {
+  forEach(masked ? groups : groups + 1, [&](Value index) {
     Value bound = b.load(b.element(bounds, b.widen(index), b.getI32Type()),
                          b.getI32Type());
     b.store(b.min(bound, extent), getAddress(index, 0));
@@ -50,7 +50,7 @@ void GroupTable::build(Value bounds, Value extent, int64_t tileExtent,
 }
 
 Value GroupTable::getEnd(Value group) const {
-  if (counted)
+  if (masked)
     return load(group, 0);
   Value begin = getBegin(group), end = getBegin(b.add(group, 1));
   return b.select(b.less(end, begin), begin, end);

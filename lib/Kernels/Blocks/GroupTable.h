@@ -20,9 +20,9 @@ namespace mlir::fp8 {
 class GroupTable {
 public:
   /// For so many groups, at `offset` bytes from `base`.
-  GroupTable(KernelBuilder &b, int64_t groups, bool counted, Value base,
+  GroupTable(KernelBuilder &b, int64_t groups, bool masked, Value base,
              int64_t offset)
-      : b(b), groups(groups), counted(counted), base(base), offset(offset) {}
+      : b(b), groups(groups), masked(masked), base(base), offset(offset) {}
 
   static int64_t getBytes(int64_t groups) { return 2 * 4 * (groups + 1); }
 
@@ -33,11 +33,11 @@ public:
              int64_t threads);
 
   int64_t getNumGroups() const { return groups; }
-  bool isCounted() const { return counted; }
+  bool isMasked() const { return masked; }
   /// Of group `group` (i32), which may be one more than there are unless they
-  /// are counted: where the last one ends.
+  /// are masked: where the last one ends.
   Value getBegin(Value group) const {
-    return counted ? b.i32(0) : load(group, 0);
+    return masked ? b.i32(0) : load(group, 0);
   }
   /// Where it ends, and not before it begins.
   Value getEnd(Value group) const;
@@ -53,7 +53,7 @@ private:
 
   KernelBuilder &b;
   int64_t groups;
-  bool counted;
+  bool masked;
   Value base;
   int64_t offset;
 };

@@ -82,7 +82,7 @@ Tile TileScheduler::getTile(KernelBuilder &b, Value item) const {
     Value end = groups->table.getEnd(tile.batch);
     Value size = end;
     tile.headK = begin;
-    if (!groups->table.isCounted()) {
+    if (!groups->table.isMasked()) {
       // A bulk copy begins at 16 bytes of the innermost dimension; at any other
       // place it is an illegal instruction. Whole blocks are whole lines, too.
       tile.headK = b.rem(begin, shape.blockK);

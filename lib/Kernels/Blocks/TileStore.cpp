@@ -44,40 +44,40 @@ BulkTileStore::BulkTileStore(KernelBuilder &b, Shape shape,
       slabs(llvm::divideCeil(layout.getNumCols() * shape.elementBytes,
                              shape.slabBytes)) {}
 
-void BulkTileStore::storeWave(Value map, Value wave, Value thread,
-                              ValueRange origin, PackedAt packedAt) {
-  // All results of the wave before the first barrier: what the epilogue loads
-  // is then under way at once, not slab by slab.
+void BulkTileStore::storeSubtile(Value map, Value subtile, Value thread,
+                                 ValueRange origin, PackedAt packedAt) {
+  // All results of the subtile before the first barrier: what the epilogue
+  // loads is then under way at once, not slab by slab.
   SmallVector<Value> packed;
   for (size_t pair = 0; pair < layout.pairs.size(); ++pair)
     packed.push_back(packedAt(pair));
   if (shape.elementBytes < 4)
     packed = pinHere(b, packed);
 
-  if (takesWaves()) {
+  if (takesSubtiles()) {
     b.ifThen(isFirstWarp, [&] { waitForReads(b, shape.buffers - slabs); });
     b.namedBarrier(barrierId, 128);
     for (int64_t slab = 0; slab < slabs; ++slab)
-      writeSlab(getBuffer(wave, slab), thread, getFirstCol(slab), packed);
+      writeSlab(getBuffer(subtile, slab), thread, getFirstCol(slab), packed);
     fenceForBulkCopies(b);
     b.namedBarrier(barrierId, 128);
     b.ifThen(isFirstWarp, [&] {
       b.electOne([&] {
         for (int64_t slab = 0; slab < slabs; ++slab)
-          storeSlab(map, getBuffer(wave, slab), origin, getFirstCol(slab));
+          storeSlab(map, getBuffer(subtile, slab), origin, getFirstCol(slab));
       });
     });
     return;
   }
   for (int64_t slab = 0; slab < slabs; ++slab) {
     // Buffers alternate; where a tile's last slab has the first buffer, the
-    // next tile's first one meets it. (That of a later wave does not, but the
-    // code may serve all waves.)
+    // next tile's first one meets it. (That of a later subtile does not, but
+    // the code may serve all subtiles.)
     bool repeats = shape.buffers == 1 ||
-                   (slab == 0 && (shape.waves * slabs) % shape.buffers == 1);
+                   (slab == 0 && (shape.subtiles * slabs) % shape.buffers == 1);
     b.ifThen(isFirstWarp, [&] { waitForReads(b, repeats ? 0 : 1); });
     b.namedBarrier(barrierId, 128);
-    Value buffer = getBuffer(wave, slab);
+    Value buffer = getBuffer(subtile, slab);
     writeSlab(buffer, thread, getFirstCol(slab), packed);
     fenceForBulkCopies(b);
     b.namedBarrier(barrierId, 128);
@@ -94,8 +94,8 @@ int64_t BulkTileStore::getFirstCol(int64_t slab) const {
   return std::min(slab * slabCols, layout.getNumCols() - slabCols);
 }
 
-Value BulkTileStore::getBuffer(Value wave, int64_t slab) {
-  Value number = b.rem(b.add(b.mul(wave, slabs), slab), shape.buffers);
+Value BulkTileStore::getBuffer(Value subtile, int64_t slab) {
+  Value number = b.rem(b.add(b.mul(subtile, slabs), slab), shape.buffers);
   Value offset = b.mul(number, shape.rows * kBufferRowBytes);
   return b.offset(base, b.add(staging, offset));
 }
@@ -111,8 +111,8 @@ void BulkTileStore::finish() {
   b.ifThen(isFirstWarp, [&] { waitForWrites(b); });
 }
 
-void BulkTileStore::skipWave() {
-  // Buffers of later waves may be those that were to be next to last.
+void BulkTileStore::skipSubtile() {
+  // Buffers of later subtiles may be those that were to be next to last.
   b.ifThen(isFirstWarp, [&] { waitForReads(b, 0); });
 }
 
@@ -208,8 +208,8 @@ void DirectTileStore::storeRow(Value result, const Fragment &fragment,
   }
 }
 
-void DirectTileStore::storeWave(Value result, const Fragment &fragment,
-                                PackedAt packedAt) {
+void DirectTileStore::storeSubtile(Value result, const Fragment &fragment,
+                                   PackedAt packedAt) {
   if (inPairs && layout.lanesPerRow == 1)
     return storeRow(result, fragment, packedAt);
   int64_t width = elementType.getIntOrFloatBitWidth();

@@ -16,15 +16,15 @@ namespace mlir::fp8 {
 /// Gives the packed results of a pair of a fragment's layout.
 using PackedAt = llvm::function_ref<Value(int64_t pair)>;
 
-/// Stores waves of `rows` rows through shared memory with bulk tensor copies:
-/// slabs of `slabBytes` along N, no more than a row has, in some buffers, so
-/// that one is filled while the copy reads another. Each consumer warpgroup
-/// has its own. Where all of a tile has room, a wave's slabs share its
-/// barriers.
+/// Stores subtiles of `rows` rows through shared memory with bulk tensor
+/// copies: slabs of `slabBytes` along N, no more than a row has, in some
+/// buffers, so that one is filled while the copy reads another. Each consumer
+/// warpgroup has its own. Where all of a tile has room, a subtile's slabs share
+/// its barriers.
 class BulkTileStore {
 public:
   struct Shape {
-    int64_t waves, slabBytes, elementBytes, buffers, rows = 64;
+    int64_t subtiles, slabBytes, elementBytes, buffers, rows = 64;
   };
 
   /// `staging` (i32) is the offset of the warpgroup's buffers from `base`.
@@ -34,22 +34,22 @@ public:
   BulkTileStore(KernelBuilder &b, Shape shape, const FragmentLayout &layout,
                 Value base, Value staging, Value barrierId, Value isFirstWarp);
 
-  /// `wave` and `thread` are the numbers in the tile and in the warpgroup,
-  /// `origin` are the coordinates of the wave in the map, innermost first.
-  void storeWave(Value map, Value wave, Value thread, ValueRange origin,
-                 PackedAt packedAt);
+  /// `subtile` and `thread` are the numbers in the tile and in the warpgroup,
+  /// `origin` are the coordinates of the subtile in the map, innermost first.
+  void storeSubtile(Value map, Value subtile, Value thread, ValueRange origin,
+                    PackedAt packedAt);
   /// Before the kernel ends.
   void finish();
-  /// In place of a wave that is stored otherwise, before tiles follow.
-  void skipWave();
+  /// In place of a subtile that is stored otherwise, before tiles follow.
+  void skipSubtile();
 
 private:
-  /// Whether a wave's slabs are written, and then stored, at once.
-  bool takesWaves() const {
-    return slabs > 1 && shape.waves * slabs == shape.buffers;
+  /// Whether a subtile's slabs are written, and then stored, at once.
+  bool takesSubtiles() const {
+    return slabs > 1 && shape.subtiles * slabs == shape.buffers;
   }
   int64_t getFirstCol(int64_t slab) const;
-  Value getBuffer(Value wave, int64_t slab);
+  Value getBuffer(Value subtile, int64_t slab);
   void storeSlab(Value map, Value buffer, ValueRange origin, int64_t col);
   /// The pairs of columns [firstCol, firstCol + slab) from `packed`, which are
   /// those of the layout.
@@ -81,7 +81,7 @@ public:
         strideM(strideM), inPairs(inPairs) {}
 
   /// `result` points to the first element of the batch.
-  void storeWave(Value result, const Fragment &fragment, PackedAt packedAt);
+  void storeSubtile(Value result, const Fragment &fragment, PackedAt packedAt);
 
 private:
   /// 16 bytes at once.

@@ -46,7 +46,7 @@ void fp8::clearRows(const MatmulParams &kernel, const GroupTable &table,
                     const RowClearer &clearer) {
   KernelBuilder &b = kernel.b;
   Value groups = b.i32(table.getNumGroups());
-  if (!table.isCounted())
+  if (!table.isMasked())
     return clearRowsFrom(kernel, table.getBegin(groups), /*batch=*/Value(),
                          clearer);
   b.loopRolled(b.i32(0), groups, b.i32(1), {},

@@ -90,9 +90,9 @@ void FoldTransposesPass::runOnOperation() {
       if (auto grouped = dyn_cast<GroupedMatmulOp>(op))
         foldOperand<GroupedMatmulOp>(grouped, isA, *target);
       auto matmul = dyn_cast<MatmulOp>(op);
-      if (matmul && !isa<MatmulGroupOp>(matmul->getParentOp()))
+      if (matmul && !isa<SiblingMatmulsOp>(matmul->getParentOp()))
         foldOperand<MatmulOp>(matmul, isA, *target);
-      auto group = dyn_cast<MatmulGroupOp>(op);
+      auto group = dyn_cast<SiblingMatmulsOp>(op);
       if (!group)
         continue;
       auto matmuls = llvm::to_vector(group.getBody().getOps<MatmulOp>());

@@ -164,7 +164,7 @@ void GroupMatmulsPass::form(const Candidate &candidate,
   }
   OpBuilder builder(last);
   Location loc = builder.getFusedLoc(locations);
-  auto group = MatmulGroupOp::create(builder, loc, types);
+  auto group = SiblingMatmulsOp::create(builder, loc, types);
   group->setAttr(kConfigAttrName, candidate.config);
   for (Operation *op : llvm::reverse(after))
     op->moveAfter(last);
@@ -279,7 +279,7 @@ void GroupMatmulsPass::pairUp(MatmulOp second, const KernelTarget &target) {
       return;
   std::string unused;
   std::optional<Candidate> pair =
-      select({first, second}, true, MatmulSpec::getPair(first, second, unused),
+      select({first, second}, true, MatmulSpec::getDual(first, second, unused),
              target);
   if (!pair)
     return;
@@ -296,7 +296,7 @@ void GroupMatmulsPass::pairUp(MatmulOp second, const KernelTarget &target) {
 /// have kernels of their own, or none.
 static void takeApart(Operation *root) {
   IRRewriter rewriter(root->getContext());
-  root->walk([&](MatmulGroupOp group) {
+  root->walk([&](SiblingMatmulsOp group) {
     if (group->hasAttr(kConfigAttrName))
       return;
     Operation *yield = group.getBody().front().getTerminator();

@@ -76,7 +76,7 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
   for (result = 0; result < spec.results.size(); ++result) {
     // What is left as it is, is not overwritten.
     add("d", spec.resultType, spec.getRank("d"),
-        spec.leavesRest ? KernelAccess::Update : KernelAccess::Write,
+        spec.hasUndefPadding ? KernelAccess::Update : KernelAccess::Write,
         storesInBulk ? kBulkAlignment : 1);
     if (spec.amax)
       add("amax", f32, spec.getRank("amax"), KernelAccess::Raise, 4);
@@ -197,7 +197,7 @@ struct GroupedMatmulKernelOp
 
 /// Of a pair: those of the first, with the operands of both epilogues, and the
 /// second one's B.
-KernelOperands getOperandsOfPair(MatmulGroupOp group, OpBuilder &b) {
+KernelOperands getOperandsOfDual(SiblingMatmulsOp group, OpBuilder &b) {
   SmallVector<MatmulOp, 4> matmuls = group.getMatmuls();
   MatmulOp first = matmuls[0], second = matmuls[1];
   KernelOperands operands;
@@ -210,16 +210,17 @@ KernelOperands getOperandsOfPair(MatmulGroupOp group, OpBuilder &b) {
   Value secondB = addOperand(b, second.getB(), operands.ins);
   operands.outs = createOuts(b, second, a, secondB);
   std::string unused;
-  operands.captures = MatmulSpec::getPair(first, second, unused)->captures;
+  operands.captures = MatmulSpec::getDual(first, second, unused)->captures;
   return operands;
 }
 
-struct MatmulGroupKernelOp
-    : KernelOpInterface::ExternalModel<MatmulGroupKernelOp, MatmulGroupOp> {
+struct SiblingMatmulsKernelOp
+    : KernelOpInterface::ExternalModel<SiblingMatmulsKernelOp,
+                                       SiblingMatmulsOp> {
   FailureOr<std::unique_ptr<KernelSpec>>
   getKernelSpec(Operation *op, std::string &reason) const {
     FailureOr<MatmulSpec> spec =
-        MatmulSpec::get(cast<MatmulGroupOp>(op), reason);
+        MatmulSpec::get(cast<SiblingMatmulsOp>(op), reason);
     if (failed(spec))
       return failure();
     return std::unique_ptr<KernelSpec>(
@@ -227,9 +228,9 @@ struct MatmulGroupKernelOp
   }
 
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
-    auto group = cast<MatmulGroupOp>(operation);
-    if (group.isPair())
-      return getOperandsOfPair(group, b);
+    auto group = cast<SiblingMatmulsOp>(operation);
+    if (group.isDual())
+      return getOperandsOfDual(group, b);
     KernelOperands operands;
     bool sharesA = group.sharesA();
     Value shared;
@@ -261,6 +262,6 @@ void fp8::registerMatmulKernels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, FP8Dialect *) {
     MatmulOp::attachInterface<MatmulKernelOp>(*context);
     GroupedMatmulOp::attachInterface<GroupedMatmulKernelOp>(*context);
-    MatmulGroupOp::attachInterface<MatmulGroupKernelOp>(*context);
+    SiblingMatmulsOp::attachInterface<SiblingMatmulsKernelOp>(*context);
   });
 }

@@ -23,30 +23,33 @@ public:
     std::string label =
         matmul.getTypesName() + (matmul.batched ? "_batch" : "");
     if (matmul.isGrouped()) {
-      label += matmul.counted ? "_counted" : "_grouped";
+      label += matmul.masked ? "_masked" : "_grouped";
       label += matmul.grouping == Grouping::K ? "_k"
-               : matmul.leavesRest            ? "_alone"
+               : matmul.hasUndefPadding       ? "_undef_padding"
                                               : "";
     }
-    if (matmul.isPair())
-      label += "_pair";
-    if (matmul.isGroup())
-      label += "_group" + std::to_string(matmul.results.size());
+    if (matmul.isDual())
+      label += "_dual";
+    if (matmul.areSiblings())
+      label += "_siblings" + std::to_string(matmul.results.size());
     return label;
   }
 
 protected:
   /// How a kernel adds up products, by blocks of K; nothing of types that are
   /// not multiplied.
-  static std::optional<TensorCoreSums>
-  getSumsOf(const MatmulSpec &spec, int64_t splitK, bool promotes,
-            TensorCoreInstruction instruction) {
-    std::optional<int64_t> typeA = TensorCoreSums::getType(spec.a.elementType);
-    std::optional<int64_t> typeB = TensorCoreSums::getType(spec.b.elementType);
+  static std::optional<TensorCoreAccumulation>
+  getAccumulationOf(const MatmulSpec &spec, int64_t splitK, bool promotes,
+                    TensorCoreInstruction instruction) {
+    std::optional<int64_t> typeA =
+        TensorCoreAccumulation::getType(spec.a.elementType);
+    std::optional<int64_t> typeB =
+        TensorCoreAccumulation::getType(spec.b.elementType);
     if (!typeA || !typeB)
       return std::nullopt;
-    return TensorCoreSums{*typeA, *typeB,   spec.a.getElementsOf(kRowBytes),
-                          splitK, promotes, instruction};
+    return TensorCoreAccumulation{
+        *typeA, *typeB,   spec.a.getElementsOf(kRowBytes),
+        splitK, promotes, instruction};
   }
 
   /// Before any work goes into the kernel: its first element would tell.
@@ -54,7 +57,7 @@ protected:
                                       std::string &reason) {
     return success(
         succeeded(EpilogueRegion::check(getEpilogueShape(spec), reason)) &&
-        (!spec.isPair() ||
+        (!spec.isDual() ||
          succeeded(EpilogueRegion::check(getFirstShape(spec), reason))));
   }
 };

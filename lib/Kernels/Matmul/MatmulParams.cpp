@@ -80,7 +80,7 @@ FragmentSource MatmulParams::getSource(StringRef name, Type type, bool alongM,
 
 void MatmulParams::setSources(Epilogue &epilogue, const Tile &tile) const {
   epilogue.setExtents(getParam(tile, "m"), getParam(tile, "n"));
-  size_t last = spec.isPair() ? 1 : 0;
+  size_t last = spec.isDual() ? 1 : 0;
   auto factor = [&](const OperandSpec &operand, const std::string &name,
                     bool isA) -> std::optional<FragmentSource> {
     if (operand.scale == ScaleBlock::Row16)
@@ -98,7 +98,7 @@ void MatmulParams::setSources(Epilogue &epilogue, const Tile &tile) const {
   };
   epilogue.setFactors(factor(spec.a, "scale_a", true),
                       factor(spec.b, getNameOfResult("scale_b", last), false));
-  if (spec.isPair())
+  if (spec.isDual())
     epilogue.setFirstFactor(factor(spec.b, "scale_b", false));
   for (auto [i, operand] : llvm::enumerate(spec.operands))
     epilogue.addOperand(getSource("operand" + std::to_string(i),

@@ -81,7 +81,7 @@ void SignatureBuilder::addExtents() {
     batch = signature.addExtent("batch", "a", 0);
   if (spec.isGrouped())
     batch = signature.addExtent("bounds", spec.getBoundsName(), 0) -
-            (spec.counted ? 0 : 1);
+            (spec.masked ? 0 : 1);
 }
 
 void SignatureBuilder::addMap(StringRef name, ArrayRef<int64_t> box,
@@ -183,9 +183,9 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
     // Each group may begin a tile that another one's rows would fill, or fill
     // all that it has.
     if (spec.grouping == Grouping::Rows)
-      tilesM = spec.counted ? tilesM * batch : tilesM + batch;
+      tilesM = spec.masked ? tilesM * batch : tilesM + batch;
     tiles = tiles + tilesM * ofN.ceilDiv(spec.getResultCols(form.clusterN));
-    sums = sums + ofM * ofN * (spec.isPair() ? 2 : 1);
+    sums = sums + ofM * ofN * (spec.isDual() ? 2 : 1);
   }
   for (size_t result = 0; result < spec.getNumSets(); ++result)
     addParams(result);
@@ -228,9 +228,9 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   launch.resident = 1;
   launch.overlap = true;
   launch.flops = sums * k * 2;
-  // Those of ranges are as many as of one product; of groups that are counted
+  // Those of ranges are as many as of one product; of groups that are masked
   // the most.
-  if (spec.batched || spec.counted)
+  if (spec.batched || spec.masked)
     launch.flops = launch.flops * batch;
 }
 

@@ -188,13 +188,13 @@ FailureOr<MatmulSpec> MatmulSpec::get(GroupedMatmulOp op, std::string &reason) {
   MatmulSpec spec;
   spec.grouping = op.sumsGroups() ? Grouping::K : Grouping::Rows;
   spec.groups = op.getNumGroups();
-  spec.counted = op.isCounted();
-  spec.leavesRest = op.getUnspecifiedRest();
-  if (std::optional<uint64_t> count = op.getExpectedCount())
-    spec.expectedCount = static_cast<int64_t>(*count);
+  spec.masked = op.isMasked();
+  spec.hasUndefPadding = op.getUndefPadding();
+  if (std::optional<uint64_t> count = op.getExpectedM())
+    spec.expectedM = static_cast<int64_t>(*count);
   if (failed(getProduct(op, spec, reason)))
     return failure();
-  // Which are counted as groups.
+  // Which are masked as groups.
   spec.batch = 1;
   // Which nobody has asked for.
   if (spec.a.elementType.isF32()) {
@@ -244,10 +244,11 @@ static StringRef describeDifference(const MatmulSpec &lhs,
   return "";
 }
 
-FailureOr<MatmulSpec> MatmulSpec::get(MatmulGroupOp op, std::string &reason) {
+FailureOr<MatmulSpec> MatmulSpec::get(SiblingMatmulsOp op,
+                                      std::string &reason) {
   SmallVector<MatmulOp, 4> matmuls = op.getMatmuls();
-  if (op.isPair())
-    return getPair(matmuls[0], matmuls[1], reason);
+  if (op.isDual())
+    return getDual(matmuls[0], matmuls[1], reason);
   return get(matmuls, op.sharesA(), reason);
 }
 
@@ -280,8 +281,8 @@ FailureOr<MatmulSpec> MatmulSpec::get(ArrayRef<MatmulOp> matmuls, bool sharesA,
 }
 
 /// What two products must have to meet in a tile; empty if they have it.
-static StringRef describeHindrance(const MatmulSpec &first,
-                                   const MatmulSpec &second) {
+static StringRef getFusionBlocker(const MatmulSpec &first,
+                                  const MatmulSpec &second) {
   if (!(first.a == second.a) || !(first.b == second.b))
     return "operands of the same types and factors";
   if (first.accumulate != second.accumulate)
@@ -293,13 +294,13 @@ static StringRef describeHindrance(const MatmulSpec &first,
   return "";
 }
 
-FailureOr<MatmulSpec> MatmulSpec::getPair(MatmulOp firstOp, MatmulOp secondOp,
+FailureOr<MatmulSpec> MatmulSpec::getDual(MatmulOp firstOp, MatmulOp secondOp,
                                           std::string &reason) {
   FailureOr<MatmulSpec> first = get(firstOp, reason),
                         spec = get(secondOp, reason);
   if (failed(first) || failed(spec))
     return failure();
-  StringRef hindrance = describeHindrance(*first, *spec);
+  StringRef hindrance = getFusionBlocker(*first, *spec);
   if (!hindrance.empty()) {
     reason = ("expected matmuls of a pair to have " + hindrance).str();
     return failure();
@@ -324,10 +325,10 @@ FailureOr<MatmulSpec> MatmulSpec::getPair(MatmulOp firstOp, MatmulOp secondOp,
 size_t MatmulSpec::getCount(StringRef name) const {
   constexpr StringRef ofA[] = {"a", "scale_a", "tensor_scale_a", "m"};
   constexpr StringRef ofB[] = {"b", "scale_b", "tensor_scale_b", "n"};
-  if (isPair())
+  if (isDual())
     return name != "n" && llvm::is_contained(ofB, name) ? 2 : 1;
   bool isShared = llvm::is_contained(sharesA ? ofA : ofB, name);
-  return isGroup() && isShared ? 1 : results.size();
+  return areSiblings() && isShared ? 1 : results.size();
 }
 
 int64_t MatmulSpec::getNumTiles(int64_t tileM, int64_t tileN) const {
@@ -465,13 +466,13 @@ std::string MatmulSpec::describe() const {
       llvm::formatv("{0} {1}x{2}x{3}x{4}", getTypesName(), batch, m, n, k);
   if (isGrouped()) {
     key += (grouping == Grouping::Rows ? " m/" : " k/") +
-           std::to_string(groups) + (counted ? " counted groups" : " groups");
-    if (counted && !ShapedType::isDynamic(expectedCount))
-      key += " of " + std::to_string(expectedCount);
-    if (leavesRest)
-      key += " alone";
+           std::to_string(groups) + (masked ? " masked groups" : " groups");
+    if (masked && !ShapedType::isDynamic(expectedM))
+      key += " of " + std::to_string(expectedM);
+    if (hasUndefPadding)
+      key += " undef_padding";
   }
-  if (isGroup()) {
+  if (areSiblings()) {
     key += sharesA ? " n" : " m";
     for (ResultExtents result : results)
       key += '/' + std::to_string(sharesA ? result.n : result.m);

@@ -15,13 +15,13 @@
 
 namespace mlir::fp8 {
 
-/// How many tokens there may be expected to be: of what is counted, some; of
+/// How many tokens there may be expected to be: of what is masked, some; of
 /// all groups together.
 inline int64_t getExpectedTokens(const MatmulSpec &spec, int64_t extent) {
-  if (!spec.counted)
+  if (!spec.masked)
     return extent;
-  if (!ShapedType::isDynamic(spec.expectedCount))
-    extent = std::clamp<int64_t>(spec.expectedCount, 1, extent);
+  if (!ShapedType::isDynamic(spec.expectedM))
+    extent = std::clamp<int64_t>(spec.expectedM, 1, extent);
   return extent * spec.groups;
 }
 

@@ -38,7 +38,7 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
        layout.offsetRows, layout.rows.getBytes());
   copy(ofCols, kernel.getParam(tile, ofCols, ".map"), layout.colsPart, cols,
        layout.offsetCols, layout.cols.getBytes());
-  if (kernel.spec.isPair())
+  if (kernel.spec.isDual())
     copy(ofCols, kernel.getParam(getNameOfResult("b", 1) + ".map"),
          layout.colsPart, cols, layout.offsetCols + layout.colsPart.getBytes(),
          layout.cols.getBytes());
@@ -56,7 +56,7 @@ struct FactorRows {
 };
 
 /// Factors of a tile's rows, or columns: those that a lane copies.
-struct FactorCopy {
+struct ScaleFactorCopy {
   FactorRows rows;
   /// Of a pair's second product, whose columns are the tile's second half.
   std::optional<FactorRows> second;
@@ -99,8 +99,8 @@ static FactorRows getFactorRows(const MatmulContext &kernel, const Tile &tile,
 /// block. Then come rows r, r + 32, r + 64 and r + 96, whose factors are one
 /// row of an atom. Atoms of a K block are so far apart that a warp writes to
 /// all banks of shared memory.
-static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
-                                const Tile &tile) {
+static ScaleFactorCopy getScaleFactorCopy(const MatmulContext &kernel, bool ofA,
+                                          const Tile &tile) {
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   StringRef name = ofA ? "scale_a" : "scale_b";
@@ -114,7 +114,7 @@ static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
       b.add(b.add(b.mul(step, layout.getFactorStride()), b.mul(inQuarter, 16)),
             b.mul(quarter, 4));
   int64_t count = ofRows ? 0 : kernel.config.getCols();
-  FactorCopy copy;
+  ScaleFactorCopy copy;
   copy.row = row;
   copy.groups = ofRows ? layout.rowFactors : layout.colFactors;
   copy.bytes = ofRows ? layout.getRowFactorBytes() : layout.getColFactorBytes();
@@ -125,7 +125,7 @@ static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
                          kernel.getParam(tile, ofA ? "m" : "n"),
                          ofA ? tile.m : tile.n, row, step, offset, most);
   };
-  if (ofA || !kernel.spec.isPair()) {
+  if (ofA || !kernel.spec.isDual()) {
     copy.rows = getRows(name.str(), /*offset=*/0, count);
     return copy;
   }
@@ -136,8 +136,8 @@ static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
 }
 
 /// Beyond the operand factors are zero, like its elements.
-static void copyFactors(const MatmulContext &kernel, const FactorCopy &copy,
-                        Value k, Value stage) {
+static void copyFactors(const MatmulContext &kernel,
+                        const ScaleFactorCopy &copy, Value k, Value stage) {
   KernelBuilder &b = kernel.b;
   int64_t steps = kernel.layout.factorSteps;
   Value slot =
@@ -183,8 +183,9 @@ void sm100::buildFactorLoader(const MatmulContext &kernel,
   b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
          {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
            Tile tile = scheduler.getTile(b, item);
-           FactorCopy ofA = getFactorCopy(kernel, /*ofA=*/true, tile);
-           FactorCopy ofB = getFactorCopy(kernel, /*ofA=*/false, tile);
+           ScaleFactorCopy ofA = getScaleFactorCopy(kernel, /*ofA=*/true, tile);
+           ScaleFactorCopy ofB =
+               getScaleFactorCopy(kernel, /*ofA=*/false, tile);
            return b.loop(
                tile.kBegin, tile.kEnd, b.i32(1), carried,
                [&](Value k, ValueRange carried) -> SmallVector<Value> {

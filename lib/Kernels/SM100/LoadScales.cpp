@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Matmul/FactorCopy.h"
+#include "../Matmul/ScaleFactorCopy.h"
 #include "Roles.h"
 
 using namespace mlir;
@@ -22,17 +22,17 @@ void sm100::buildScaleLoader(const MatmulContext &kernel,
   b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
          {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
            Tile tile = scheduler.getTile(b, item);
-           FactorCopy ofRows(
+           ScaleFactorCopy ofRows(
                kernel, tile,
-               FactorCopy::Source{/*ofA=*/!swapped, /*number=*/0, blockK},
-               FactorCopy::Slots{kernel.shared, layout.offsetRowScales,
-                                 layout.rowScaleStride, layout.rowScales},
+               ScaleFactorCopy::Source{/*ofA=*/!swapped, /*number=*/0, blockK},
+               ScaleFactorCopy::Slots{kernel.shared, layout.offsetRowScales,
+                                      layout.rowScaleStride, layout.rowScales},
                kernel.lane);
-           FactorCopy ofCols(
+           ScaleFactorCopy ofCols(
                kernel, tile,
-               FactorCopy::Source{/*ofA=*/swapped, /*number=*/0, blockK},
-               FactorCopy::Slots{kernel.shared, layout.offsetColScales,
-                                 layout.colScaleStride, layout.colScales},
+               ScaleFactorCopy::Source{/*ofA=*/swapped, /*number=*/0, blockK},
+               ScaleFactorCopy::Slots{kernel.shared, layout.offsetColScales,
+                                      layout.colScaleStride, layout.colScales},
                kernel.lane);
            return b.loop(
                tile.kBegin, tile.kEnd, b.i32(1), carried,

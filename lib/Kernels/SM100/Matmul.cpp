@@ -25,8 +25,8 @@ using namespace mlir::fp8;
 using namespace mlir::fp8::sm100;
 
 static NVVM::CTAGroupKind getGroup(GemmConfigAttr config) {
-  return config.isPaired() ? NVVM::CTAGroupKind::CTA_2
-                           : NVVM::CTAGroupKind::CTA_1;
+  return config.isCTAPair() ? NVVM::CTAGroupKind::CTA_2
+                            : NVVM::CTAGroupKind::CTA_1;
 }
 
 /// At the full barrier of a slot. Factors arrive with one asynchronous copy per
@@ -52,13 +52,15 @@ static void beginBlock(MatmulContext &kernel, GPUTargetAttr target, Ring &ring,
     b.electOne([&] {
       kernel.prefetchMaps();
       ring.initialize(getFullArrivals(kernel), /*emptyArrivals=*/1);
-      accumulators.initialize(/*fullArrivals=*/1,
-                              /*emptyArrivals=*/kernel.config.getFinishers() *
-                                  kernel.config.getBlocks() * 4);
+      accumulators.initialize(
+          /*fullArrivals=*/1,
+          /*emptyArrivals=*/kernel.config.getEpilogueWarpgroups() *
+              kernel.config.getBlocks() * 4);
       // Factors arrive with one asynchronous copy per lane.
       if (layout.isPromoted())
-        scales.initialize(/*fullArrivals=*/32,
-                          /*emptyArrivals=*/kernel.config.getFinishers() * 4);
+        scales.initialize(
+            /*fullArrivals=*/32,
+            /*emptyArrivals=*/kernel.config.getEpilogueWarpgroups() * 4);
     });
   });
   Value address = kernel.getShared(layout.offsetMemory);
@@ -105,7 +107,7 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
   std::optional<TileScheduler::Groups> groups;
   if (kernel.spec.isGrouped()) {
     groups.emplace(TileScheduler::Groups{
-        GroupTable(b, kernel.spec.groups, kernel.spec.counted, kernel.shared,
+        GroupTable(b, kernel.spec.groups, kernel.spec.masked, kernel.shared,
                    layout.offsetGroups),
         /*ofRows=*/true});
     groups->table.build(kernel.getParam("bounds.ptr"), kernel.getParam("m"),
@@ -142,7 +144,7 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
     });
   };
   b.ifThenElse(
-      b.less(kernel.warp, b.i32(kFirstFinisher)),
+      b.less(kernel.warp, b.i32(kFirstEpilogueWarpgroup)),
       [&] {
         if (layout.otherRegisters)
           NVVM::SetMaxRegisterOp::create(b, layout.otherRegisters,
@@ -182,7 +184,7 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
         if (layout.finisherRegisters)
           NVVM::SetMaxRegisterOp::create(b, layout.finisherRegisters,
                                          NVVM::SetMaxRegisterAction::increase);
-        buildFinisher(kernel, getScheduler(), accumulators, scales);
+        buildEpilogueWarpgroup(kernel, getScheduler(), accumulators, scales);
       });
   endBlock(kernel);
 }

@@ -20,7 +20,7 @@ MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
   thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   warp = b.uniform(b.shiftRight(thread, 5));
   lane = b.bitAnd(thread, 31);
-  if (config.isPaired())
+  if (config.isCTAPair())
     rank = NVVM::ClusterId::create(b, b.getI32Type());
 }
 

@@ -23,7 +23,7 @@ inline constexpr int64_t kLoadWarp = 0;
 inline constexpr int64_t kMultiplyWarp = 1;
 inline constexpr int64_t kMemoryWarp = 2;
 inline constexpr int64_t kFactorWarp = 3;
-inline constexpr int64_t kFirstFinisher = 4;
+inline constexpr int64_t kFirstEpilogueWarpgroup = 4;
 
 /// A matmul kernel while it is built: its parameters, its config, and the
 /// numbers of the thread.

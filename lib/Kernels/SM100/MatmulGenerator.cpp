@@ -58,15 +58,15 @@ public:
   /// Tiles, stages, pairs of blocks and swapped operands change no bits.
   /// Promoted are K blocks whose factors the tensor core does not multiply, and
   /// nothing else.
-  std::optional<TensorCoreSums>
+  std::optional<TensorCoreAccumulation>
   getSums(const KernelSpec &spec,
           KernelConfigAttrInterface config) const override {
     auto gemm = dyn_cast<GemmConfigAttr>(config);
     if (!gemm)
       return std::nullopt;
     const auto &matmul = cast<MatmulSpec>(spec);
-    return getSumsOf(matmul, gemm.getSplitK(), promotesSums(matmul),
-                     TensorCoreInstruction::TCGen05);
+    return getAccumulationOf(matmul, gemm.getSplitK(), promotesSums(matmul),
+                             TensorCoreInstruction::TCGen05);
   }
 
   std::string getRemark(const KernelSpec &spec,

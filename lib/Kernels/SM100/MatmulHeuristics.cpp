@@ -70,23 +70,24 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
     stageBytes += (1 + llvm::divideCeil(swapped ? tileM : tileN, 128)) *
                   (kFactorBytes * steps + (steps > 1 ? 128 : 0));
   }
-  int64_t finishers = 1;
+  int64_t epilogue_warpgroups = 1;
   if (promotesSums(spec) && (swapped ? tileM : tileN) >= kSharedPromotedCols) {
-    finishers = 2;
+    epilogue_warpgroups = 2;
     // They have a buffer each.
     if (inBulk)
       staging = 1;
   }
-  int64_t left = target.getSharedBytes() - kRest -
-                 getScaleBytes(spec, (swapped ? tileN : tileM) / blocks,
-                               swapped ? tileM : tileN, swapped) -
-                 (inBulk ? finishers * staging * 128 * kRowBytes : 0) -
-                 (spec.isGrouped() ? GroupTable::getBytes(spec.groups) : 0);
+  int64_t left =
+      target.getSharedBytes() - kRest -
+      getScaleBytes(spec, (swapped ? tileN : tileM) / blocks,
+                    swapped ? tileM : tileN, swapped) -
+      (inBulk ? epilogue_warpgroups * staging * 128 * kRowBytes : 0) -
+      (spec.isGrouped() ? GroupTable::getBytes(spec.groups) : 0);
   return GemmConfigAttr::get(target.getContext(), tileM, tileN,
                              std::min(left / stageBytes, kMostStages),
                              /*group=*/swapped ? 1 : 16, splitK, swapped,
                              inBulk ? GemmStore::TMA : GemmStore::Direct,
-                             staging, finishers, blocks);
+                             staging, epilogue_warpgroups, blocks);
 }
 
 /// `config` with each decision that is made by rule made otherwise, one at a
@@ -94,23 +95,23 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
 static SmallVector<GemmConfigAttr> getVariants(GemmConfigAttr config) {
   SmallVector<GemmConfigAttr> variants;
   auto add = [&](int64_t stages, int64_t group, int64_t staging,
-                 int64_t finishers) {
+                 int64_t epilogue_warpgroups) {
     variants.push_back(GemmConfigAttr::get(
         config.getContext(), config.getTileM(), config.getTileN(), stages,
         group, config.getSplitK(), config.getSwapAb(), config.getStore(),
-        staging, finishers, config.getBlocks()));
+        staging, epilogue_warpgroups, config.getBlocks()));
   };
   for (int64_t group : {1, 4, 8, 16, 32})
     if (group != config.getGroup())
       add(config.getStages(), group, config.getStaging(),
-          config.getFinishers());
+          config.getEpilogueWarpgroups());
   if (config.getStore() == GemmStore::TMA)
     add(config.getStages(), config.getGroup(), 3 - config.getStaging(),
-        config.getFinishers());
+        config.getEpilogueWarpgroups());
   // Their staging buffers take a slot's room.
   if (config.getSplitK() == 1 && config.getStages() > 2)
     add(config.getStages() - 1, config.getGroup(), config.getStaging(),
-        3 - config.getFinishers());
+        3 - config.getEpilogueWarpgroups());
   return variants;
 }
 
@@ -171,7 +172,8 @@ static double getPromotion(const MatmulSpec &spec, GemmConfigAttr config,
          add = sums * (hasFactorsOfCols(spec, config) ? 2 : 1) / 128;
   // One warpgroup takes sums while the other one adds.
   double work =
-      kChunk + (config.getFinishers() > 1 ? std::max(take, add) : take + add);
+      kChunk +
+      (config.getEpilogueWarpgroups() > 1 ? std::max(take, add) : take + add);
   return std::max(work, (multiply + work + 2 * kSync) /
                             double(getNumAccumulators(spec, config)));
 }
@@ -194,7 +196,7 @@ static Work getWork(const MatmulSpec &spec, GemmConfigAttr config) {
   double tilesM = groups.countTiles(tileM);
   rows = groups.rows;
   // What a tile loads beyond a group is another one's, or nobody's.
-  double loaded = spec.counted ? tilesM * double(tileM) : rows;
+  double loaded = spec.masked ? tilesM * double(tileM) : rows;
   return {tilesM * double(llvm::divideCeil(spec.n, tileN)), rows, loaded,
           double(groups.groups), double(groups.getMost())};
 }

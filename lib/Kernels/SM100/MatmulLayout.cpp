@@ -23,7 +23,7 @@ static constexpr int64_t kMostChunkSums = 64;
 
 /// Sums of a tile that a thread has registers for, and beside them for those of
 /// a K block; with addresses of stores of one element each half as many.
-static constexpr int64_t kMostPromotedSums = 128;
+static constexpr int64_t kMostPromotedAccumulators = 128;
 
 /// Slots of factors for promotion: they come before the operands, which wait
 /// for room.
@@ -112,7 +112,7 @@ LogicalResult sm100::checkOperands(const MatmulSpec &spec,
              "for 128 of K, or the same ones of a byte";
     return failure();
   }
-  if (promotesSums(spec) && spec.isPair()) {
+  if (promotesSums(spec) && spec.isDual()) {
     reason = "expected no pair with factors in f32 that change along K";
     return failure();
   }
@@ -151,14 +151,14 @@ static int64_t getChunkCols(const MatmulSpec &spec, GemmConfigAttr config) {
   int64_t cols = spec.getResultCols(config.getCols());
   // Sums in registers are a warpgroup's own.
   if (promotesSums(spec))
-    cols /= config.getFinishers();
+    cols /= config.getEpilogueWarpgroups();
   int64_t bytes = spec.resultType.getIntOrFloatBitWidth() / 8;
   // Two warpgroups have registers for half as much, and so has one with
   // addresses of stores of one element each.
   bool inBulk = config.getStore() == GemmStore::TMA;
-  int64_t most = spec.getResultCols(config.getFinishers() == 1 && inBulk
-                                        ? kMostChunkSums
-                                        : kMostChunkSums / 2);
+  int64_t most = spec.getResultCols(
+      config.getEpilogueWarpgroups() == 1 && inBulk ? kMostChunkSums
+                                                    : kMostChunkSums / 2);
   if (inBulk)
     most = std::min(most, kRowBytes / bytes);
   while (cols % most != 0)
@@ -185,18 +185,18 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     reason = llvm::formatv(parts...);
     return failure();
   };
-  if (spec.isPair() && (config.getSwapAb() || config.getCols() % 32 != 0 ||
+  if (spec.isDual() && (config.getSwapAb() || config.getCols() % 32 != 0 ||
                         config.getSplitK() > 1))
     return fail("expected columns of both products of a pair in a tile, halves "
                 "of 16s, and all of K, but got {0}",
                 config);
   if (spec.isGrouped() && config.getSplitK() > 1)
-    return fail("expected no parts of K with groups, but got {0}", config);
-  if (config.isPaired() && spec.isPair())
+    return fail("expected no split-K with groups, but got {0}", config);
+  if (config.isCTAPair() && spec.isDual())
     return fail("expected one block with both products of a pair, but got {0}",
                 config);
   int64_t resultCols = spec.getResultCols(config.getCols());
-  layout.threads = 128 * (1 + config.getFinishers());
+  layout.threads = 128 * (1 + config.getEpilogueWarpgroups());
   if (promotesSums(spec) &&
       failed(layout.setPromotion(spec, config, target, reason)))
     return failure();
@@ -212,7 +212,7 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   layout.memoryColumns =
       std::max<int64_t>(32, llvm::PowerOf2Ceil(static_cast<uint64_t>(columns)));
   layout.chunkCols = getChunkCols(spec, config);
-  if (resultCols / layout.chunkCols % config.getFinishers() != 0)
+  if (resultCols / layout.chunkCols % config.getEpilogueWarpgroups() != 0)
     return fail("expected as many parts of a tile for each warpgroup, but {0} "
                 "has {1}",
                 config, resultCols / layout.chunkCols);
@@ -239,13 +239,14 @@ LogicalResult MatmulLayout::setPromotion(const MatmulSpec &spec,
                                          std::string &reason) {
   const OperandSpec &rowSpec = config.getSwapAb() ? spec.b : spec.a;
   const OperandSpec &colSpec = config.getSwapAb() ? spec.a : spec.b;
-  int64_t sums = config.getCols() / config.getFinishers();
-  int64_t most = config.getStore() == GemmStore::TMA ? kMostPromotedSums
-                                                     : kMostPromotedSums / 2;
+  int64_t sums = config.getCols() / config.getEpilogueWarpgroups();
+  int64_t most = config.getStore() == GemmStore::TMA
+                     ? kMostPromotedAccumulators
+                     : kMostPromotedAccumulators / 2;
   // A warpgroup's columns then have one factor.
   bool cutsBlocks = colSpec.scale == ScaleBlock::Block128 && 128 % sums != 0;
   if (sums > most || cutsBlocks ||
-      config.getCols() % config.getFinishers() != 0) {
+      config.getCols() % config.getEpilogueWarpgroups() != 0) {
     reason = llvm::formatv("expected up to {0} columns for each warpgroup that "
                            "adds up K blocks, within one of factors, but {1} "
                            "has {2}",
@@ -259,11 +260,11 @@ LogicalResult MatmulLayout::setPromotion(const MatmulSpec &spec,
   scaleSlots = kScaleSlots;
   accumulators = getNumAccumulators(spec, config);
   // The others leave theirs where the sums would not fit.
-  if (config.getFinishers() > 1) {
+  if (config.getEpilogueWarpgroups() > 1) {
     int64_t all = target.getRegisters() / threads / 8 * 8 * threads;
     otherRegisters = kOtherRegisters;
-    finisherRegisters =
-        (all - 128 * otherRegisters) / (128 * config.getFinishers()) / 8 * 8;
+    finisherRegisters = (all - 128 * otherRegisters) /
+                        (128 * config.getEpilogueWarpgroups()) / 8 * 8;
   }
   return success();
 }
@@ -275,7 +276,8 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   offsetStaging = offsetCols + stages * cols.getBytes();
   offsetRing = offsetStaging;
   if (storeBytes)
-    offsetRing += config.getFinishers() * config.getStaging() * kStagingBytes;
+    offsetRing +=
+        config.getEpilogueWarpgroups() * config.getStaging() * kStagingBytes;
   // Each row of 16 bytes has the factors of four rows of an operand.
   offsetRowFactors = offsetRing;
   offsetColFactors = offsetRowFactors + stages * getRowFactorBytes();

@@ -17,9 +17,9 @@ using namespace mlir::fp8::sm100;
 namespace {
 /// Factors of a slot: from the ring in shared memory to tensor memory, behind
 /// the sums.
-struct FactorCopies {
-  FactorCopies(const MatmulContext &kernel, const Tcgen05 &tensorCore,
-               Value base)
+struct ScaleFactorCopies {
+  ScaleFactorCopies(const MatmulContext &kernel, const Tcgen05 &tensorCore,
+                    Value base)
       : b(kernel.b), layout(kernel.layout), tensorCore(tensorCore) {
     rows =
         Tcgen05::getFactorDescriptor(b, b.add(base, layout.offsetRowFactors));
@@ -79,7 +79,7 @@ private:
   Ring ring, accumulators;
   Tcgen05 tensorCore;
   Value rows, cols;
-  std::optional<FactorCopies> factors;
+  std::optional<ScaleFactorCopies> factors;
 };
 } // namespace
 

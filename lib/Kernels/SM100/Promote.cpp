@@ -16,7 +16,7 @@
 #include "../Blocks/Fragment.h"
 #include "../Blocks/Hazards.h"
 #include "Tcgen05.h"
-#include "TileSums.h"
+#include "TileAccumulators.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -51,12 +51,12 @@ static Pair addPair(KernelBuilder &b, Pair terms, Value factor, Pair sums) {
 }
 
 namespace {
-class PromotedSums : public TileSums {
+class PromotedAccumulators : public TileAccumulators {
 public:
-  PromotedSums(const MatmulContext &kernel, Ring accumulators, Ring scales,
-               Value group)
-      : TileSums(kernel, accumulators, group), scales(scales),
-        cols(config.getCols() / config.getFinishers()),
+  PromotedAccumulators(const MatmulContext &kernel, Ring accumulators,
+                       Ring scales, Value group)
+      : TileAccumulators(kernel, accumulators, group), scales(scales),
+        cols(config.getCols() / config.getEpilogueWarpgroups()),
         firstCol(b.mul(group, cols)),
         rowSpec(config.getSwapAb() ? kernel.spec.b : kernel.spec.a),
         colSpec(config.getSwapAb() ? kernel.spec.a : kernel.spec.b) {}
@@ -90,13 +90,13 @@ private:
 };
 } // namespace
 
-Value PromotedSums::getScales(int64_t begin, int64_t stride, Value stage,
-                              Value offset) {
+Value PromotedAccumulators::getScales(int64_t begin, int64_t stride,
+                                      Value stage, Value offset) {
   return b.offset(kernel.shared,
                   b.add(b.add(b.mul(stage, stride), begin), offset));
 }
 
-Value PromotedSums::loadRowFactor(Value scaleStage) {
+Value PromotedAccumulators::loadRowFactor(Value scaleStage) {
   // A tile's rows are within one block.
   Value row = rowSpec.scale == ScaleBlock::Block128
                   ? b.i32(0)
@@ -107,15 +107,16 @@ Value PromotedSums::loadRowFactor(Value scaleStage) {
   return packPair(b, {factor, factor});
 }
 
-Value PromotedSums::loadBlockFactor(Value scaleStage) {
+Value PromotedAccumulators::loadBlockFactor(Value scaleStage) {
   Value factor = b.load(getScales(layout.offsetColScales, layout.colScaleStride,
                                   scaleStage, b.mul(b.div(firstCol, 128), 4)),
                         b.getF32Type());
   return packPair(b, {factor, factor});
 }
 
-SmallVector<Value> PromotedSums::loadColFactors(Value scaleStage, int64_t first,
-                                                int64_t count) {
+SmallVector<Value> PromotedAccumulators::loadColFactors(Value scaleStage,
+                                                        int64_t first,
+                                                        int64_t count) {
   SmallVector<Value> factors;
   Value begin = getScales(layout.offsetColScales, layout.colScaleStride,
                           scaleStage, b.mul(firstCol, 4));
@@ -131,8 +132,8 @@ SmallVector<Value> PromotedSums::loadColFactors(Value scaleStage, int64_t first,
   return factors;
 }
 
-SmallVector<Value> PromotedSums::add(ValueRange sums, RingPosition at,
-                                     Value scaleStage) {
+SmallVector<Value> PromotedAccumulators::add(ValueRange sums, RingPosition at,
+                                             Value scaleStage) {
   bool isPerBlock = colSpec.scale == ScaleBlock::Block128;
   Value rowFactor = loadRowFactor(scaleStage);
   Value ofBlock;
@@ -164,7 +165,7 @@ SmallVector<Value> PromotedSums::add(ValueRange sums, RingPosition at,
   return results;
 }
 
-void PromotedSums::finishChunks(ValueRange sums, Finish finish) {
+void PromotedAccumulators::finishChunks(ValueRange sums, Finish finish) {
   int64_t chunkCols = layout.chunkCols;
   if (kernel.spec.getEpilogueInstructions() <= kMostUnrolled) {
     for (int64_t chunk = 0; chunk < cols / chunkCols; ++chunk)
@@ -184,8 +185,8 @@ void PromotedSums::finishChunks(ValueRange sums, Finish finish) {
                });
 }
 
-SmallVector<Value> PromotedSums::take(const Tile &tile, ValueRange state,
-                                      Finish finish) {
+SmallVector<Value> PromotedAccumulators::take(const Tile &tile,
+                                              ValueRange state, Finish finish) {
   SmallVector<Value> carried(cols, b.f32(0.0f));
   llvm::append_range(carried, state);
   carried = b.loop(tile.kBegin, tile.kEnd, b.i32(1), carried,
@@ -210,8 +211,9 @@ SmallVector<Value> PromotedSums::take(const Tile &tile, ValueRange state,
   return SmallVector<Value>(ArrayRef(carried).drop_front(cols));
 }
 
-std::unique_ptr<TileSums> sm100::createPromotedSums(const MatmulContext &kernel,
-                                                    Ring accumulators,
-                                                    Ring scales, Value group) {
-  return std::make_unique<PromotedSums>(kernel, accumulators, scales, group);
+std::unique_ptr<TileAccumulators>
+sm100::createPromotedAccumulators(const MatmulContext &kernel,
+                                  Ring accumulators, Ring scales, Value group) {
+  return std::make_unique<PromotedAccumulators>(kernel, accumulators, scales,
+                                                group);
 }

@@ -40,8 +40,9 @@ void buildMultiplier(const MatmulContext &kernel,
 
 /// The warpgroups that take sums, promote them with `scales` if there are any,
 /// apply the epilogue, and store.
-void buildFinisher(const MatmulContext &kernel, const TileScheduler &scheduler,
-                   Ring accumulators, Ring scales);
+void buildEpilogueWarpgroup(const MatmulContext &kernel,
+                            const TileScheduler &scheduler, Ring accumulators,
+                            Ring scales);
 
 } // namespace mlir::fp8::sm100
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "SM100.h"
-#include "../Stream/StreamGenerator.h"
-#include "../Stream/StreamSpec.h"
+#include "../Fusion/FusionGenerator.h"
+#include "../Fusion/FusionSpec.h"
 #include "../Transpose/TransposeGenerator.h"
 #include "../Transpose/TransposeSpec.h"
 #include "MatmulGenerator.h"
@@ -25,7 +25,7 @@ class SM100 : public Architecture {
 public:
   SM100() : Architecture(kChip) {
     addGenerator(MatmulSpec::kKind, sm100::createMatmulGenerator());
-    addGenerator(StreamSpec::kKind, createStreamGenerator());
+    addGenerator(FusionSpec::kKind, createFusionGenerator());
     addGenerator(TransposeSpec::kKind, createTransposeGenerator());
   }
 

@@ -35,7 +35,8 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
                                      int64_t tileN, int64_t stages,
                                      int64_t group, int64_t splitK, bool swapAB,
                                      GemmStore store, int64_t staging,
-                                     int64_t finishers, int64_t blocks) {
+                                     int64_t epilogue_warpgroups,
+                                     int64_t blocks) {
   int64_t rows = swapAB ? tileN : tileM, cols = swapAB ? tileM : tileN;
   StringRef rowsName = swapAB ? "tile_n" : "tile_m";
   StringRef colsName = swapAB ? "tile_m" : "tile_n";
@@ -46,7 +47,7 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
         {"group", group, 1, 64},
         {"split_k", splitK, 1, 64},
         {"staging", staging, 1, 2},
-        {"finishers", finishers, 1, 2},
+        {"epilogue_warpgroups", epilogue_warpgroups, 1, 2},
         {"blocks", blocks, 1, 2}})
     if (value < low || value > high)
       return emitError() << "expected " << name << " to be in " << low << ".."
@@ -64,10 +65,11 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
     return emitError() << "expected store = direct with swap_ab, but got "
                        << stringifyGemmStore(store);
   // gemm_c5
-  if (splitK != 1 && (finishers != 1 || blocks != 1 || cols > 64))
-    return emitError() << "expected finishers and blocks to be 1 and "
+  if (splitK != 1 && (epilogue_warpgroups != 1 || blocks != 1 || cols > 64))
+    return emitError() << "expected epilogue_warpgroups and blocks to be 1 and "
                        << colsName << " to be at most 64 with split_k, but got "
-                       << finishers << ", " << blocks << " and " << cols;
+                       << epilogue_warpgroups << ", " << blocks << " and "
+                       << cols;
   return success();
 }
 
@@ -75,9 +77,9 @@ std::string GemmConfigAttr::getLabel() const {
   std::string label;
   llvm::raw_string_ostream os(label);
   os << getTileM() << 'x' << getTileN() << "_s" << getStages();
-  if (getFinishers() > 1)
-    os << 'f' << getFinishers();
-  if (isPaired())
+  if (getEpilogueWarpgroups() > 1)
+    os << 'f' << getEpilogueWarpgroups();
+  if (isCTAPair())
     os << "_x2";
   if (getSwapAb())
     os << "_swap";

@@ -63,7 +63,7 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
     | `swap_ab` | computes the transposed product, so that a small M takes the side of the tensor core that shrinks to 16 |
     | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
     | `staging` | buffers of a warpgroup from which bulk copies store, 1 or 2: one is filled while the other is read |
-    | `finishers` | warpgroups that take sums from tensor memory, 1 or 2, in turn; where they promote them, each its own columns |
+    | `epilogue_warpgroups` | warpgroups that take sums from tensor memory, 1 or 2, in turn; where they promote them, each its own columns |
     | `blocks` | 1, or 2 blocks of a cluster whose tensor cores multiply a tile together: each brings half of either operand, and has half of the rows |
 
     Constraints:
@@ -72,9 +72,9 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
     - (C2) the other extent is a multiple of 16, of two blocks of 32, and at
       most 256;
     - (C3) `stages` is in 2..16, `group` in 1..64, `split_k` in 1..64, `staging`,
-      `finishers` and `blocks` in 1..2;
+      `epilogue_warpgroups` and `blocks` in 1..2;
     - (C4) `swap_ab` stores `direct`;
-    - (C5) `split_k` goes with one of `finishers` and of `blocks`, and with at most 64 columns,
+    - (C5) `split_k` goes with one of `epilogue_warpgroups` and of `blocks`, and with at most 64 columns,
       which a thread adds up together.
 
     Example: `#fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 4>`.
@@ -88,7 +88,7 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
     DefaultValuedParameter<"bool", "false">:$swap_ab,
     SM100_EnumParameter<SM100_GemmStore, "::mlir::fp8::sm100::GemmStore::TMA">:$store,
     DefaultValuedParameter<"int64_t", "2">:$staging,
-    DefaultValuedParameter<"int64_t", "1">:$finishers,
+    DefaultValuedParameter<"int64_t", "1">:$epilogue_warpgroups,
     DefaultValuedParameter<"int64_t", "1">:$blocks
   );
   let assemblyFormat = "`<` struct(params) `>`";
@@ -101,7 +101,7 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
     /// Rows that a block of `blocks` has of it, and columns that it brings.
     int64_t getBlockRows() const { return getRows() / getBlocks(); }
     int64_t getBlockCols() const { return getCols() / getBlocks(); }
-    bool isPaired() const { return getBlocks() == 2; }
+    bool isCTAPair() const { return getBlocks() == 2; }
   }];
 }
 

@@ -75,15 +75,15 @@ void Accumulator::clearOthers(const Tile &tile, Value k, Value stage) {
   });
 }
 
-Value Accumulator::multiply(int64_t wave, Value stage, Value accumulator,
+Value Accumulator::multiply(int64_t subtile, Value stage, Value accumulator,
                             bool overwrite) {
   Value rows =
       Wgmma::advance(b, rowsDescriptor, b.mul(stage, layout.rows.getBytes()));
   Value cols =
       Wgmma::advance(b, colsDescriptor, b.mul(stage, layout.cols.getBytes()));
-  // Waves of the warpgroups that share the tile alternate.
+  // Subtiles of the warpgroups that share the tile alternate.
   rows = Wgmma::advance(
-      b, rows, wave * config.getSharers() * layout.rows.getSliceBytes());
+      b, rows, subtile * config.getSharers() * layout.rows.getSliceBytes());
   return wgmma.multiply(b, rows, cols, accumulator, overwrite);
 }
 
@@ -95,8 +95,8 @@ SmallVector<Value>
 Accumulator::multiplyAll(Value stage, ValueRange accumulators, bool overwrite) {
   NVVM::WgmmaFenceAlignedOp::create(b);
   SmallVector<Value> results;
-  for (auto [wave, accumulator] : llvm::enumerate(accumulators))
-    results.push_back(multiply(wave, stage, accumulator, overwrite));
+  for (auto [subtile, accumulator] : llvm::enumerate(accumulators))
+    results.push_back(multiply(subtile, stage, accumulator, overwrite));
   NVVM::WgmmaGroupSyncAlignedOp::create(b);
   return results;
 }
@@ -104,7 +104,7 @@ Accumulator::multiplyAll(Value stage, ValueRange accumulators, bool overwrite) {
 SmallVector<SmallVector<Value>>
 Accumulator::accumulateFast(const Tile &tile, RingPosition &position,
                             llvm::function_ref<void()> issued) {
-  int64_t waves = config.getWaves();
+  int64_t subtiles = config.getSubtiles();
   // A part of K, or a group of it, may have no blocks at all.
   bool mayBeEmpty = config.getSplitK() > 1 || tile.restK;
   // The next block may be under way before the last is waited for, whose slot
@@ -117,10 +117,10 @@ Accumulator::accumulateFast(const Tile &tile, RingPosition &position,
     ring.release(stage, lane);
   };
   if (mayBeEmpty) {
-    carried.assign(waves, wgmma.getZeros(b));
+    carried.assign(subtiles, wgmma.getZeros(b));
   } else {
     // The first block overwrites: no accumulator is cleared.
-    SmallVector<Value> undefined(waves, wgmma.getUndefined(b));
+    SmallVector<Value> undefined(subtiles, wgmma.getUndefined(b));
     ring.waitFull(position);
     carried = multiplyAll(position.stage, undefined, /*overwrite=*/true);
     if (pending == 0)
@@ -132,30 +132,30 @@ Accumulator::accumulateFast(const Tile &tile, RingPosition &position,
   carried.append({position.stage, position.phase, previous});
   SmallVector<Value> final = b.loop(
       begin, tile.kEnd, b.i32(1), carried, [&](Value k, ValueRange carried) {
-        RingPosition at{carried[waves], carried[waves + 1]};
+        RingPosition at{carried[subtiles], carried[subtiles + 1]};
         ring.waitFull(at);
         clearOthers(tile, k, at.stage);
         SmallVector<Value> next =
-            multiplyAll(at.stage, carried.take_front(waves),
+            multiplyAll(at.stage, carried.take_front(subtiles),
                         /*overwrite=*/false);
         settle(pending ? carried.back() : at.stage);
         RingPosition after = ring.advance(at);
         next.append({after.stage, after.phase, at.stage});
         return next;
       });
-  position = {final[waves], final[waves + 1]};
+  position = {final[subtiles], final[subtiles + 1]};
   issued();
 
   SmallVector<Value> registers;
-  for (int64_t wave = 0; wave < waves; ++wave)
-    registers.append(wgmma.getRegisters(b, final[wave]));
+  for (int64_t subtile = 0; subtile < subtiles; ++subtile)
+    registers.append(wgmma.getRegisters(b, final[subtile]));
   registers = waitForAccumulators(b, 0, registers);
   if (pending)
     ring.release(final.back(), lane);
   SmallVector<SmallVector<Value>> sums;
-  for (int64_t wave = 0; wave < waves; ++wave)
-    sums.emplace_back(ArrayRef(registers).slice(wave * wgmma.getNumRegisters(),
-                                                wgmma.getNumRegisters()));
+  for (int64_t subtile = 0; subtile < subtiles; ++subtile)
+    sums.emplace_back(ArrayRef(registers).slice(
+        subtile * wgmma.getNumRegisters(), wgmma.getNumRegisters()));
   return sums;
 }
 
@@ -174,23 +174,26 @@ SmallVector<Value> Accumulator::takeProduct(Value &product, int64_t pending) {
   return terms;
 }
 
-/// The factors of rows 16 w + l / 4 and + 8 of the wave.
-std::array<Value, 2> Accumulator::loadRowFactors(int64_t wave, Value stage) {
+/// The factors of rows 16 w + l / 4 and + 8 of the subtile.
+std::array<Value, 2> Accumulator::loadRowFactors(int64_t subtile, Value stage) {
   if (!layout.rowScales)
     return {};
   Value slot =
       b.offset(kernel.shared, b.add(b.mul(stage, layout.rowScaleStride),
                                     layout.offsetRowScales));
-  Value waveRow = b.add(b.mul(slice, 64), wave * config.getSharers() * 64);
+  Value subtileRow =
+      b.add(b.mul(slice, 64), subtile * config.getSharers() * 64);
   Type f32 = b.getF32Type();
   if (kernel.getRowSpec().scale == ScaleBlock::Block128) {
-    Value row = firstRowInBlock ? b.add(waveRow, firstRowInBlock) : waveRow;
+    Value row =
+        firstRowInBlock ? b.add(subtileRow, firstRowInBlock) : subtileRow;
     Value factor = b.load(b.offset(slot, b.mul(b.div(row, 128), 4)), f32);
     return {factor, factor};
   }
-  Value row = b.add(
-      waveRow, b.add(b.mul(b.shiftRight(b.bitAnd(kernel.thread, 127), 5), 16),
-                     b.shiftRight(lane, 2)));
+  Value row =
+      b.add(subtileRow,
+            b.add(b.mul(b.shiftRight(b.bitAnd(kernel.thread, 127), 5), 16),
+                  b.shiftRight(lane, 2)));
   if (rowsBefore && !config.getSwapAb())
     row = b.add(row, rowsBefore);
   Value address = b.offset(slot, b.mul(row, 4));
@@ -295,17 +298,17 @@ SmallVector<Value> Accumulator::promote(ArrayRef<Value> product,
   return results;
 }
 
-/// The sums of the first block, wave after wave: nothing is cleared, and
+/// The sums of the first block, subtile after subtile: nothing is cleared, and
 /// without factors nothing is added.
 SmallVector<Value> Accumulator::beginPromoted(RingPosition at) {
   ring.waitFull(at);
   ColFactors colFactors = loadColFactors(at.stage);
   SmallVector<Value> sums;
-  for (int64_t wave = 0; wave < config.getWaves(); ++wave) {
-    std::array<Value, 2> rowFactors = loadRowFactors(wave, at.stage);
+  for (int64_t subtile = 0; subtile < config.getSubtiles(); ++subtile) {
+    std::array<Value, 2> rowFactors = loadRowFactors(subtile, at.stage);
     NVVM::WgmmaFenceAlignedOp::create(b);
     Value product =
-        multiply(wave, at.stage, wgmma.getUndefined(b), /*overwrite=*/true);
+        multiply(subtile, at.stage, wgmma.getUndefined(b), /*overwrite=*/true);
     NVVM::WgmmaGroupSyncAlignedOp::create(b);
     SmallVector<Value> terms = takeProduct(product, /*pending=*/0);
     if (layout.rowScales || layout.colScales) {
@@ -320,14 +323,15 @@ SmallVector<Value> Accumulator::beginPromoted(RingPosition at) {
 
 SmallVector<SmallVector<Value>>
 Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
-  int64_t waves = config.getWaves(), registers = wgmma.getNumRegisters();
+  int64_t subtiles = config.getSubtiles(), registers = wgmma.getNumRegisters();
   SmallVector<Value> initial;
   Value begin = tile.kBegin;
   // A part of K, or a group of it, may have no blocks at all. And beside a loop
   // that has nearly all registers ptxas finds none for what comes before it.
   bool mayBeEmpty = config.getSplitK() > 1 || tile.restK;
-  if (mayBeEmpty || (waves + 1) * registers > layout.consumerRegisters - 32) {
-    initial.assign(waves * registers, b.f32(0.0f));
+  if (mayBeEmpty ||
+      (subtiles + 1) * registers > layout.consumerRegisters - 32) {
+    initial.assign(subtiles * registers, b.f32(0.0f));
   } else {
     initial = beginPromoted(position);
     position = ring.advance(position);
@@ -343,22 +347,22 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
     ColFactors colFactors = loadColFactors(at.stage);
     SmallVector<Value> next;
     Value product = wgmma.getUndefined(b);
-    for (int64_t wave = 0; wave < waves; ++wave) {
-      std::array<Value, 2> rowFactors = loadRowFactors(wave, at.stage);
+    for (int64_t subtile = 0; subtile < subtiles; ++subtile) {
+      std::array<Value, 2> rowFactors = loadRowFactors(subtile, at.stage);
       NVVM::WgmmaFenceAlignedOp::create(b);
-      // Every wave writes the same registers.
-      product = multiply(wave, at.stage, product, /*overwrite=*/true);
+      // Every subtile writes the same registers.
+      product = multiply(subtile, at.stage, product, /*overwrite=*/true);
       NVVM::WgmmaGroupSyncAlignedOp::create(b);
       SmallVector<Value> terms = takeProduct(product, /*pending=*/0);
-      if (wave == waves - 1) {
+      if (subtile == subtiles - 1) {
         release(at.stage);
         // The additions hide the way to the next slot's barrier and back.
         ready = ring.isFull(after);
       }
       SmallVector<Value> sums =
-          promote(terms, carried.slice(wave * registers, registers), rowFactors,
-                  colFactors);
-      if (wave < waves - 1)
+          promote(terms, carried.slice(subtile * registers, registers),
+                  rowFactors, colFactors);
+      if (subtile < subtiles - 1)
         sums = pinHere(b, sums);
       next.append(sums);
     }
@@ -366,10 +370,10 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
     return next;
   };
   SmallVector<Value> final = b.loop(begin, tile.kEnd, b.i32(1), initial, body);
-  position = {final[waves * registers], final[waves * registers + 1]};
+  position = {final[subtiles * registers], final[subtiles * registers + 1]};
   SmallVector<SmallVector<Value>> sums;
-  for (int64_t wave = 0; wave < waves; ++wave)
-    sums.emplace_back(ArrayRef(final).slice(wave * registers, registers));
+  for (int64_t subtile = 0; subtile < subtiles; ++subtile)
+    sums.emplace_back(ArrayRef(final).slice(subtile * registers, registers));
   return sums;
 }
 
@@ -381,14 +385,15 @@ Value Accumulator::issue(RingPosition position, Value accumulator) {
   ring.waitFull(position);
   NVVM::WgmmaFenceAlignedOp::create(b);
   Value product =
-      multiply(/*wave=*/0, position.stage, accumulator, /*overwrite=*/true);
+      multiply(/*subtile=*/0, position.stage, accumulator, /*overwrite=*/true);
   NVVM::WgmmaGroupSyncAlignedOp::create(b);
   return product;
 }
 
 SmallVector<Value> Accumulator::drain(RingPosition position, Value &product,
                                       ValueRange sums, int64_t pending) {
-  std::array<Value, 2> rowFactors = loadRowFactors(/*wave=*/0, position.stage);
+  std::array<Value, 2> rowFactors =
+      loadRowFactors(/*subtile=*/0, position.stage);
   ColFactors colFactors = loadColFactors(position.stage);
   SmallVector<Value> terms = takeProduct(product, pending);
   release(position.stage);

@@ -18,7 +18,7 @@
 namespace mlir::fp8 {
 
 /// The main loop of a consumer: takes the slots of a tile from the ring and
-/// sums their products, for each of its waves of 64 rows.
+/// sums their products, for each of its subtiles of 64 rows.
 ///
 /// - `fast` leaves the sum in the tensor core's accumulators (about 14
 ///   significant bits on Hopper) over all of K;
@@ -29,7 +29,7 @@ public:
   /// `slice` is the warpgroup's number among those that share a tile.
   Accumulator(const MatmulContext &kernel, Ring ring, Value slice);
 
-  /// Returns the registers of each wave; moves `position` past the tile.
+  /// Returns the registers of each subtile; moves `position` past the tile.
   /// `issued` is called where the tensor core needs nothing more from this
   /// warpgroup for the tile.
   SmallVector<SmallVector<Value>> accumulate(const Tile &tile,
@@ -48,8 +48,8 @@ private:
   SmallVector<Value> beginPromoted(RingPosition at);
   SmallVector<SmallVector<Value>> accumulatePromoted(const Tile &tile,
                                                      RingPosition &position);
-  /// One wave, with a second set of accumulators: the tensor core computes a K
-  /// block while the one before is added.
+  /// One subtile, with a second set of accumulators: the tensor core computes a
+  /// K block while the one before is added.
   SmallVector<SmallVector<Value>> accumulateOverlapped(const Tile &tile,
                                                        RingPosition &position);
   Value issue(RingPosition position, Value accumulator);
@@ -62,9 +62,10 @@ private:
   /// Clears what of the tile's first and last slots is another group's K,
   /// before any consumer multiplies it.
   void clearOthers(const Tile &tile, Value k, Value stage);
-  /// Issues wave `wave` of the slot.
-  Value multiply(int64_t wave, Value stage, Value accumulator, bool overwrite);
-  /// Issues all waves as one group.
+  /// Issues subtile `subtile` of the slot.
+  Value multiply(int64_t subtile, Value stage, Value accumulator,
+                 bool overwrite);
+  /// Issues all subtiles as one group.
   SmallVector<Value> multiplyAll(Value stage, ValueRange accumulators,
                                  bool overwrite);
   /// Adds a K block's product to `sums`.
@@ -74,7 +75,7 @@ private:
   /// What a row's elements are multiplied by, one for each 8 columns: of blocks
   /// of 128 columns, or null where there are no factors of blocks.
   SmallVector<Value> getBlockFactors(Value rowFactor, ArrayRef<Value> blocks);
-  std::array<Value, 2> loadRowFactors(int64_t wave, Value stage);
+  std::array<Value, 2> loadRowFactors(int64_t subtile, Value stage);
   ColFactors loadColFactors(Value stage);
   /// Where in a block of 128 rows or columns the tile begins (i32): null where
   /// no tile cuts one.

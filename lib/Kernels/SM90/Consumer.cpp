@@ -33,13 +33,13 @@ private:
   void prepare(Epilogue &epilogue, const Tile &tile);
   void storeTile(Epilogue &epilogue, BulkTileStore *bulkStore, const Tile &tile,
                  ArrayRef<SmallVector<Value>> sums);
-  void storeWaves(Epilogue &epilogue, BulkTileStore *bulkStore,
-                  const Tile &tile, ArrayRef<SmallVector<Value>> sums);
+  void storeSubtiles(Epilogue &epilogue, BulkTileStore *bulkStore,
+                     const Tile &tile, ArrayRef<SmallVector<Value>> sums);
   /// `bulkStore` is null where each element is stored by itself.
-  void storeWave(Epilogue &epilogue, BulkTileStore *bulkStore, const Tile &tile,
-                 Value wave, ValueRange sums);
+  void storeSubtile(Epilogue &epilogue, BulkTileStore *bulkStore,
+                    const Tile &tile, Value subtile, ValueRange sums);
 
-  /// Element by element, or two by two, what of a wave is in the result.
+  /// Element by element, or two by two, what of a subtile is in the result.
   void storeDirectly(const Tile &tile, const Fragment &fragment, bool inPairs,
                      PackedAt packedAt);
 
@@ -64,7 +64,7 @@ void Consumer::build(Ring ring) {
   if (config.getStore() == GemmStore::TMA)
     bulkStore.emplace(
         b,
-        BulkTileStore::Shape{config.getWaves(), layout.storeBytes,
+        BulkTileStore::Shape{config.getSubtiles(), layout.storeBytes,
                              spec.resultType.getIntOrFloatBitWidth() / 8,
                              config.getStaging()},
         fragments, kernel.shared,
@@ -73,7 +73,7 @@ void Consumer::build(Ring ring) {
         barrierId, b.equal(b.bitAnd(kernel.warp, 3), 0));
   Epilogue epilogue(b, getEpilogueShape(spec), fragments,
                     /*vectorLoads=*/config.getStore() == GemmStore::TMA);
-  if (spec.isPair())
+  if (spec.isDual())
     epilogue.setFirst(getFirstShape(spec), spec.first->numOperands,
                       spec.first->position);
   if (spec.amax)
@@ -84,7 +84,7 @@ void Consumer::build(Ring ring) {
     splitK.emplace(
         b,
         SplitK::Shape{config.getSplitK(), config.getConsumers() * 128,
-                      config.getWaves() * registers},
+                      config.getSubtiles() * registers},
         kernel.getParam("workspace.ptr"), kernel.getParam("counters.ptr"),
         b.offset(kernel.shared,
                  b.i32(layout.offsetBarriers + 16 * config.getStages())),
@@ -137,29 +137,29 @@ void Consumer::build(Ring ring) {
              finish(sums);
            } else {
              SmallVector<Value> flat;
-             for (ArrayRef<Value> wave : sums)
-               flat.append(wave.begin(), wave.end());
-             splitK->reduce(kernel.getTileIndex(tile), tile.split,
-                            kernel.thread, flat, [&](ValueRange all) {
-                              kernel.setSources(epilogue, tile);
-                              SmallVector<SmallVector<Value>> waves;
-                              for (; !all.empty();
-                                   all = all.drop_front(registers))
-                                waves.emplace_back(all.take_front(registers));
-                              finish(waves);
-                            });
+             for (ArrayRef<Value> subtile : sums)
+               flat.append(subtile.begin(), subtile.end());
+             splitK->reduce(
+                 kernel.getTileIndex(tile), tile.split, kernel.thread, flat,
+                 [&](ValueRange all) {
+                   kernel.setSources(epilogue, tile);
+                   SmallVector<SmallVector<Value>> subtiles;
+                   for (; !all.empty(); all = all.drop_front(registers))
+                     subtiles.emplace_back(all.take_front(registers));
+                   finish(subtiles);
+                 });
            }
            return {position.stage, position.phase};
          });
   if (const auto &groups = scheduler.getGroups();
-      groups && groups->ofRows && !spec.leavesRest)
+      groups && groups->ofRows && !spec.hasUndefPadding)
     clearRows(kernel, groups->table,
               RowClearer{kernel.thread, config.getConsumers() * 128,
                          NVVM::GridDimXOp::create(b, b.getI32Type()),
                          /*inBulk=*/bulkStore.has_value()});
   if (bulkStore)
     bulkStore->finish();
-  if (spec.amax && !spec.isGroup())
+  if (spec.amax && !spec.areSiblings())
     epilogue.storeAmax(kernel.getParam("amax.ptr"), kernel.lane);
 }
 
@@ -173,71 +173,73 @@ void Consumer::prepare(Epilogue &epilogue, const Tile &tile) {
 
 void Consumer::storeTile(Epilogue &epilogue, BulkTileStore *bulkStore,
                          const Tile &tile, ArrayRef<SmallVector<Value>> sums) {
-  storeWaves(epilogue, bulkStore, tile, sums);
+  storeSubtiles(epilogue, bulkStore, tile, sums);
   // Each result has its own.
-  if (spec.amax && spec.isGroup()) {
+  if (spec.amax && spec.areSiblings()) {
     epilogue.storeAmax(kernel.getParam(tile, "amax", ".ptr"), kernel.lane);
     epilogue.resetAmax();
   }
 }
 
-void Consumer::storeWaves(Epilogue &epilogue, BulkTileStore *bulkStore,
-                          const Tile &tile, ArrayRef<SmallVector<Value>> sums) {
+void Consumer::storeSubtiles(Epilogue &epilogue, BulkTileStore *bulkStore,
+                             const Tile &tile,
+                             ArrayRef<SmallVector<Value>> sums) {
   if (config.getEpilogue() == GemmEpilogue::Unrolled || sums.size() == 1) {
-    for (auto [wave, registers] : llvm::enumerate(sums))
-      storeWave(epilogue, bulkStore, tile, b.i32(wave), registers);
+    for (auto [subtile, registers] : llvm::enumerate(sums))
+      storeSubtile(epilogue, bulkStore, tile, b.i32(subtile), registers);
     return;
   }
-  // One copy of the code for all waves: the sums move to where it expects them.
+  // One copy of the code for all subtiles: the sums move to where it expects
+  // them.
   SmallVector<Value> initial;
-  for (ArrayRef<Value> wave : sums)
-    initial.append(wave.begin(), wave.end());
+  for (ArrayRef<Value> subtile : sums)
+    initial.append(subtile.begin(), subtile.end());
   size_t registers = sums.front().size();
   b.loopRolled(b.i32(0), b.i32(sums.size()), b.i32(1), initial,
-               [&](Value wave, ValueRange carried) -> SmallVector<Value> {
-                 storeWave(epilogue, bulkStore, tile, wave,
-                           carried.take_front(registers));
-                 // After the last wave, it does not matter.
+               [&](Value subtile, ValueRange carried) -> SmallVector<Value> {
+                 storeSubtile(epilogue, bulkStore, tile, subtile,
+                              carried.take_front(registers));
+                 // After the last subtile, it does not matter.
                  SmallVector<Value> next(carried.drop_front(registers));
                  llvm::append_range(next, carried.take_back(registers));
                  return next;
                });
 }
 
-void Consumer::storeWave(Epilogue &epilogue, BulkTileStore *bulkStore,
-                         const Tile &tile, Value wave, ValueRange sums) {
+void Consumer::storeSubtile(Epilogue &epilogue, BulkTileStore *bulkStore,
+                            const Tile &tile, Value subtile, ValueRange sums) {
   bool swapped = config.getSwapAb();
   // Addresses of the store would otherwise be kept in registers all through
   // the main loop.
   Value local = launder(b, kernel.thread);
   Value inGroup = b.bitAnd(local, 127);
   Value slice = kernel.isPingPong() ? b.i32(0) : b.shiftRight(local, 7);
-  Value waveRow =
-      b.add(b.mul(slice, 64), b.mul(wave, config.getSharers() * 64));
+  Value subtileRow =
+      b.add(b.mul(slice, 64), b.mul(subtile, config.getSharers() * 64));
   Fragment fragment;
-  fragment.row = b.add(b.add(swapped ? tile.n : tile.m, waveRow),
+  fragment.row = b.add(b.add(swapped ? tile.n : tile.m, subtileRow),
                        fragments.getFirstRow(b, inGroup));
   fragment.col =
       b.add(swapped ? tile.m : tile.n, fragments.getFirstCol(b, inGroup));
   fragment.swapped = swapped;
-  epilogue.beginWave(fragment);
-  auto getPair = [](ValueRange of, int64_t pair) -> Pair {
+  epilogue.beginSubtile(fragment);
+  auto getDual = [](ValueRange of, int64_t pair) -> Pair {
     return {of[2 * pair], of[2 * pair + 1]};
   };
   // Of a pair of products, the columns of the first come first.
-  ValueRange ofFirst = sums.take_front(spec.isPair() ? sums.size() / 2 : 0);
+  ValueRange ofFirst = sums.take_front(spec.isDual() ? sums.size() / 2 : 0);
   ValueRange own = sums.drop_front(ofFirst.size());
   auto packedAt = [&](int64_t pair) {
-    return epilogue.evaluate(pair, getPair(own, pair),
-                             ofFirst.empty() ? Pair() : getPair(ofFirst, pair));
+    return epilogue.evaluate(pair, getDual(own, pair),
+                             ofFirst.empty() ? Pair() : getDual(ofFirst, pair));
   };
   if (bulkStore) {
-    SmallVector<Value> origin{tile.n, b.add(tile.m, waveRow)};
+    SmallVector<Value> origin{tile.n, b.add(tile.m, subtileRow)};
     if (spec.hasBatch("d"))
       origin.push_back(tile.batch);
     auto storeInBulk = [&](PackedAt packedAt) {
-      bulkStore->storeWave(kernel.getParam(tile, "d", ".map"), wave, inGroup,
-                           origin, packedAt);
+      bulkStore->storeSubtile(kernel.getParam(tile, "d", ".map"), subtile,
+                              inGroup, origin, packedAt);
     };
     if (!tile.rowEnd) {
       storeInBulk(packedAt);
@@ -250,7 +252,7 @@ void Consumer::storeWave(Epilogue &epilogue, BulkTileStore *bulkStore,
       b.ifThenElse(
           b.less(tile.rowEnd, b.add(origin[1], 64)),
           [&] {
-            bulkStore->skipWave();
+            bulkStore->skipSubtile();
             storeDirectly(tile, fragment, /*inPairs=*/true, takePacked);
           },
           [&] { storeInBulk(takePacked); });
@@ -258,7 +260,7 @@ void Consumer::storeWave(Epilogue &epilogue, BulkTileStore *bulkStore,
   } else {
     storeDirectly(tile, fragment, /*inPairs=*/false, packedAt);
   }
-  epilogue.endWave();
+  epilogue.endSubtile();
 }
 
 void Consumer::storeDirectly(const Tile &tile, const Fragment &fragment,
@@ -266,7 +268,7 @@ void Consumer::storeDirectly(const Tile &tile, const Fragment &fragment,
   DirectTileStore(b, spec.resultType, fragments, kernel.getParam(tile, "m"),
                   kernel.getParam(tile, "n"),
                   kernel.getParam(tile, "d", ".stride_m"), inPairs)
-      .storeWave(kernel.getResult(tile), fragment, packedAt);
+      .storeSubtile(kernel.getResult(tile), fragment, packedAt);
 }
 
 void fp8::buildConsumer(const MatmulContext &kernel,

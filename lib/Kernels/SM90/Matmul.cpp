@@ -53,7 +53,7 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
   if (kernel.spec.isGrouped()) {
     bool ofRows = kernel.spec.grouping == Grouping::Rows;
     groups.emplace(TileScheduler::Groups{
-        GroupTable(b, kernel.spec.groups, kernel.spec.counted, kernel.shared,
+        GroupTable(b, kernel.spec.groups, kernel.spec.masked, kernel.shared,
                    layout.offsetGroups),
         ofRows});
     groups->table.build(kernel.getParam("bounds.ptr"),

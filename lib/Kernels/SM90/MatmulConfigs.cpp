@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 /// Rows of A beyond which swapped operands are the exception.
-static constexpr int64_t kFewestOfMany = 512;
+static constexpr int64_t kLargeM = 512;
 
 /// Counts within the spread that a group may have, and as many cases. A prime:
 /// any step but 0 leads through all of them.
@@ -48,16 +48,16 @@ MatmulConfigs::MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target)
     ns.push_back(std::max<int64_t>(result.n, 1));
   }
   // What all have in common is there once.
-  (spec.sharesA ? ms : ns).truncate(spec.isGroup() ? 1 : ms.size());
+  (spec.sharesA ? ms : ns).truncate(spec.areSiblings() ? 1 : ms.size());
   m = std::accumulate(ms.begin(), ms.end(), int64_t(0));
   n = std::accumulate(ns.begin(), ns.end(), int64_t(0));
   k = std::max<int64_t>(known.k, 1);
   batch = std::max<int64_t>(known.batch, 1);
   // Of a group; of all together, as without counts.
-  int64_t &counted = spec.grouping == Grouping::K ? k : m;
-  int64_t room = counted;
-  if (spec.counted) {
-    counted = getExpectedTokens(spec, room);
+  int64_t &masked = spec.grouping == Grouping::K ? k : m;
+  int64_t room = masked;
+  if (spec.masked) {
+    masked = getExpectedTokens(spec, room);
     ms = {m};
   }
   if (spec.grouping == Grouping::K) {
@@ -71,7 +71,7 @@ MatmulConfigs::MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target)
   kBlocks = llvm::divideCeil(k * spec.a.getElementBytes(), kRowBytes);
   resultBytes = spec.resultType.getIntOrFloatBitWidth() / 8;
   storesInBulk = spec.canStoreInBulk();
-  if (spec.counted && spec.grouping == Grouping::Rows)
+  if (spec.masked && spec.grouping == Grouping::Rows)
     addCases(m / spec.groups, room);
 }
 
@@ -168,7 +168,7 @@ void MatmulConfigs::addConfigs(bool swapped,
   // Narrower swizzles than 64 bytes cost more copies than they save.
   bool isTransposed = getCols(swapped).major == Major::MN;
   int64_t step = isTransposed ? 32 : swapped ? 8 : 16;
-  bool hasManyRows = *llvm::max_element(ms) > kFewestOfMany;
+  bool hasManyRows = *llvm::max_element(ms) > kLargeM;
   // Of 82 beside factors of blocks, on 25 shapes, none was the best, and they
   // took 1.3 times as long in the mean.
   if (swapped && hasManyRows && spec.b.scale == ScaleBlock::Block128)
@@ -178,7 +178,7 @@ void MatmulConfigs::addConfigs(bool swapped,
   // Tiles that do not cut blocks of factors need no choice between two.
   if (getCols(swapped).scale == ScaleBlock::Block128) {
     // Of a pair they must not.
-    if (spec.isPair())
+    if (spec.isDual())
       widths.clear();
     for (int64_t width : {256, 128, 64, 32})
       if (!llvm::is_contained(widths, width))
@@ -223,7 +223,7 @@ void MatmulConfigs::addConfigs(bool swapped,
           if (setStages(config))
             configs.push_back(config);
           TileConfig whole = config;
-          whole.staging = config.getWaves() * getSlabs(config);
+          whole.staging = config.getSubtiles() * getSlabs(config);
           if (canStageTile(whole) && setStages(whole))
             configs.push_back(whole);
         }
@@ -241,7 +241,7 @@ int64_t MatmulConfigs::getSlabs(const TileConfig &config) const {
 bool MatmulConfigs::canStageTile(const TileConfig &config) const {
   // Of operands in high precision nobody has measured it.
   return spec.isScaled() && storesInBulk && !config.swapped &&
-         config.getWaves() > 1 && config.staging > 2 &&
+         config.getSubtiles() > 1 && config.staging > 2 &&
          config.staging <= GemmConfigAttr::kMostStaging;
 }
 
@@ -288,7 +288,7 @@ GemmConfigAttr MatmulConfigs::getAttr(const TileConfig &config) const {
       isBulk ? GemmStore::TMA : GemmStore::Direct, config.cluster,
       config.clusterCols, config.staging, isPending,
       canOverlapPromotion(spec, config),
-      getMatmulEpilogue(spec, config.getWaves(), config.cols, isBulk));
+      getMatmulEpilogue(spec, config.getSubtiles(), config.cols, isBulk));
 }
 
 SmallVector<GemmConfigAttr> MatmulConfigs::getBest(size_t most) const {

@@ -38,7 +38,7 @@ private:
   /// The tiles that all groups of rows have, or may be expected to have.
   double countTilesOfGroups(int64_t width) const;
   void addConfigs(bool swapped, SmallVectorImpl<TileConfig> &configs) const;
-  /// Slabs that bulk copies store of a wave.
+  /// Slabs that bulk copies store of a subtile.
   int64_t getSlabs(const TileConfig &config) const;
   /// Whether all of a tile may lie in its buffers before it is stored.
   bool canStageTile(const TileConfig &config) const;
@@ -63,16 +63,16 @@ private:
 
   const MatmulSpec &spec;
   GPUTargetAttr target;
-  /// Of each result; the sums of these. Of rows that are counted those that a
+  /// Of each result; the sums of these. Of rows that are masked those that a
   /// group may have, and of all groups those that may be expected.
   SmallVector<int64_t> ms, ns;
   int64_t m, n, k, batch, kBlocks, resultBytes;
   /// How many groups the rows are of: then `ms` are those of a small one and of
   /// a large one.
   int64_t groupsOfRows = 1;
-  /// In a case of rows that are counted, how many groups have each of `ms`.
+  /// In a case of rows that are masked, how many groups have each of `ms`.
   SmallVector<int64_t> groupsOfCounts;
-  /// Of rows that are counted, what they may turn out to be, all as likely.
+  /// Of rows that are masked, what they may turn out to be, all as likely.
   std::vector<MatmulConfigs> cases;
   bool storesInBulk;
 };

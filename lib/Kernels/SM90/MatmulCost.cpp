@@ -67,9 +67,9 @@ static constexpr int64_t kMostRepeated = 4;
 static constexpr int64_t kReached4 = 120, kReached8 = 104;
 /// Clocks that an instruction of an epilogue takes each scheduler: of its own
 /// warpgroup's time, and of the tensor core's meanwhile, with which it shares
-/// the register file. And those of a slab of a wave that is less than 64 bytes
-/// wide, as rows of 144 columns in 8 bits are stored in. From 1,509 times of
-/// bias, GELU and quantize on 70 random shapes with M >= 1024
+/// the register file. And those of a slab of a subtile that is less than 64
+/// bytes wide, as rows of 144 columns in 8 bits are stored in. From 1,509 times
+/// of bias, GELU and quantize on 70 random shapes with M >= 1024
 /// (benchmarks/results/epilogue_times.json); the fit's matmuls have none of
 /// these.
 static constexpr double kIssue = 0.5, kNarrowSlab = 200;
@@ -96,7 +96,7 @@ struct MatmulConfigs::Side {
   double tiles, groups;
   /// Rows of a tile in bounds; and out of bounds in every tile, in the last
   /// one, and in all of them.
-  double used, alwaysBeyond, beyond, totalBeyond;
+  double used, alwaysOverL2, beyond, totalBeyond;
   /// What of rows out of bounds copies leave out where slots have zeros: all,
   /// or boxes of so many of them; 0 for none.
   int64_t leftOut;
@@ -134,8 +134,8 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
     side.tiles = countTilesOfGroups(width);
     side.groups = countTilesOfGroups(width * splitters);
     side.used = std::min(side.width, mean);
-    side.alwaysBeyond = side.width - side.used;
-    side.beyond = std::max(side.width / 2, side.alwaysBeyond);
+    side.alwaysOverL2 = side.width - side.used;
+    side.beyond = std::max(side.width / 2, side.alwaysOverL2);
   } else {
     ArrayRef<int64_t> extents = ofRows != config.swapped ? ms : ns;
     int64_t tiles = countTiles(extents, width);
@@ -143,7 +143,7 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
     side.tiles = tiles;
     side.groups = groups;
     side.used = std::min(width, extent);
-    side.alwaysBeyond = width - side.used;
+    side.alwaysOverL2 = width - side.used;
     // A tile that only completes a cluster is all out of bounds.
     side.beyond = groups * splitters > tiles
                       ? width
@@ -170,7 +170,7 @@ double MatmulConfigs::getBlockClocks(const TileConfig &config,
       rows * std::max(cols, 16.0) * kRowBytes / target.getMmaRate() / share;
   // Both operands come from shared memory, for each 64 rows.
   double read = rows / 64 * (64 + cols);
-  double clocks = combine({multiply, read, c.Wave * config.getWaves()});
+  double clocks = combine({multiply, read, c.Subtile * config.getSubtiles()});
   if (spec.accumulate == Accumulate::Promote) {
     // A thread of a warp of each scheduler has these additions.
     double additions = rows / 64 * cols / 2;
@@ -192,7 +192,7 @@ double MatmulConfigs::getStoreClocks(const TileConfig &config) const {
   double columns = config.rows / 64.0 * config.cols;
   if (config.swapped || !storesInBulk)
     return c.Direct * columns;
-  // The slabs of a wave share barriers where a tile is staged whole.
+  // The slabs of a subtile share barriers where a tile is staged whole.
   double slabs = config.staging > 2    ? 1
                  : config.staging == 1 ? c.OneBuffer * getSlabs(config)
                                        : getSlabs(config);
@@ -200,7 +200,7 @@ double MatmulConfigs::getStoreClocks(const TileConfig &config) const {
   bool isNarrow =
       resultBytes == 1 && getStoreBytes(spec.getResultCols(config.cols)) < 64;
   return c.Store +
-         (c.Slab + (isNarrow ? kNarrowSlab : 0)) * config.getWaves() * slabs;
+         (c.Slab + (isNarrow ? kNarrowSlab : 0)) * config.getSubtiles() * slabs;
 }
 
 double MatmulConfigs::getClocks(const TileConfig &config) const {
@@ -265,7 +265,7 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
     });
     return filled * getFeed(first) + (kBlocksOfPart - filled) * getFeed(later);
   };
-  double copies = getCopies(&Side::alwaysBeyond);
+  double copies = getCopies(&Side::alwaysOverL2);
   double worstCopies = getCopies(&Side::beyond);
 
   // The epilogue of one warpgroup hides behind the main loop of the other with

@@ -57,16 +57,16 @@ public:
 
   /// Tiles, stages, clusters and schedules change no bits: each element of the
   /// result is summed by one warpgroup, along K.
-  std::optional<TensorCoreSums>
+  std::optional<TensorCoreAccumulation>
   getSums(const KernelSpec &spec,
           KernelConfigAttrInterface config) const override {
     auto gemm = dyn_cast<GemmConfigAttr>(config);
     if (!gemm)
       return std::nullopt;
     const auto &matmul = cast<MatmulSpec>(spec);
-    return getSumsOf(matmul, gemm.getSplitK(),
-                     matmul.accumulate == Accumulate::Promote,
-                     TensorCoreInstruction::WGMMA);
+    return getAccumulationOf(matmul, gemm.getSplitK(),
+                             matmul.accumulate == Accumulate::Promote,
+                             TensorCoreInstruction::WGMMA);
   }
 
   FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,

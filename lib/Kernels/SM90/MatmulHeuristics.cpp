@@ -19,16 +19,18 @@ static constexpr size_t kMostCandidates = 24;
 /// Rows up to which products are not worth a pair.
 static constexpr int64_t kFewRows = 32;
 
-/// Instructions of an epilogue, as MatmulSpec counts them, beyond which waves
-/// share its code. Some 2000 that remain fit the instruction cache; what does
-/// not issues at half the rate. Below, moving the sums costs more than that.
+/// Instructions of an epilogue, as MatmulSpec counts them, beyond which
+/// subtiles share its code. Some 2000 that remain fit the instruction cache;
+/// what does not issues at half the rate. Below, moving the sums costs more
+/// than that.
 static constexpr int64_t kMostUnrolled = 3200;
 
-/// Of an element, from which on waves share the code if each is stored at once.
-/// With nothing but a barrier between two waves ptxas computes the functions of
-/// both before it stores the first, and while a warp does so the other
-/// warpgroup's products wait: tiles of 128x128 took up to 1.27 times as long.
-static constexpr int64_t kManyOfElement = 8;
+/// Of an element, from which on subtiles share the code if each is stored at
+/// once. With nothing but a barrier between two subtiles ptxas computes the
+/// functions of both before it stores the first, and while a warp does so the
+/// other warpgroup's products wait: tiles of 128x128 took up to 1.27 times as
+/// long.
+static constexpr int64_t kMinInstructionsToLoop = 8;
 
 static bool isFitting(const MatmulSpec &spec, GemmConfigAttr config,
                       GPUTargetAttr target) {
@@ -48,14 +50,15 @@ static GemmConfigAttr withSchedule(GemmConfigAttr config, int64_t group,
       epilogue);
 }
 
-GemmEpilogue fp8::getMatmulEpilogue(const MatmulSpec &spec, int64_t waves,
+GemmEpilogue fp8::getMatmulEpilogue(const MatmulSpec &spec, int64_t subtiles,
                                     int64_t cols, bool storesInBulk) {
   int64_t ofElement = spec.getEpilogueInstructions();
   int64_t bytes =
       spec.getResultCols(cols) * spec.resultType.getIntOrFloatBitWidth() / 8;
-  bool isMany = ofElement * waves * cols / 2 > kMostUnrolled ||
-                (ofElement >= kManyOfElement && getStoreBytes(bytes) >= bytes);
-  bool isLooped = isMany && storesInBulk && waves > 1;
+  bool isMany =
+      ofElement * subtiles * cols / 2 > kMostUnrolled ||
+      (ofElement >= kMinInstructionsToLoop && getStoreBytes(bytes) >= bytes);
+  bool isLooped = isMany && storesInBulk && subtiles > 1;
   return isLooped ? GemmEpilogue::Looped : GemmEpilogue::Unrolled;
 }
 
@@ -80,7 +83,7 @@ static SmallVector<GemmConfigAttr> getVariants(GemmConfigAttr config) {
       add(other, staging, pending, overlap, epilogue);
   if (config.getStore() == GemmStore::TMA) {
     add(group, staging == 1 ? 2 : 1, pending, overlap, epilogue);
-    if (config.getWaves() > 1)
+    if (config.getSubtiles() > 1)
       add(group, staging, pending, overlap, otherEpilogue);
   }
   if (config.getSplitK() == 1)
@@ -111,7 +114,7 @@ FailureOr<GemmConfigAttr> fp8::selectMatmulConfig(const MatmulSpec &spec,
                                                   GPUTargetAttr target,
                                                   std::string &reason) {
   // What few rows want is swapped operands, which a pair cannot have.
-  if (spec.isPair() && !ShapedType::isDynamic(spec.m) && spec.m <= kFewRows) {
+  if (spec.isDual() && !ShapedType::isDynamic(spec.m) && spec.m <= kFewRows) {
     llvm::raw_string_ostream(reason) << "expected more than " << kFewRows
                                      << " rows of both products of a pair";
     return failure();

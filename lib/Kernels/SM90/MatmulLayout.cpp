@@ -21,10 +21,10 @@ static constexpr int64_t kBulkTensorAlignment = 128;
 static constexpr int64_t kStagingBytes = 64 * kRowBytes;
 
 /// The most elements of one dimension that a bulk tensor copy brings.
-static constexpr int64_t kMostOfBox = 256;
+static constexpr int64_t kMaxBoxRows = 256;
 
 bool fp8::areFactorsInBulk(const MatmulSpec &spec, bool ofA) {
-  return spec.areFactorsInFours(ofA) && (ofA || !spec.isPair());
+  return spec.areFactorsInFours(ofA) && (ofA || !spec.isDual());
 }
 
 /// Whether the factors of a tile begin up to three before its first row: at 16
@@ -41,7 +41,7 @@ static int64_t getScalesPerSlot(const MatmulSpec &spec, bool ofA,
     return 0;
   if (areFactorsInBulk(spec, ofA)) {
     int64_t rows = extent + (mayBeginBefore(spec, ofA) ? 4 : 0);
-    int64_t boxes = llvm::divideCeil(rows, kMostOfBox);
+    int64_t boxes = llvm::divideCeil(rows, kMaxBoxRows);
     int64_t step = boxes > 1 ? kBulkTensorAlignment / 4 : 4;
     return boxes * llvm::alignTo(llvm::divideCeil(rows, boxes), step);
   }
@@ -58,7 +58,7 @@ TileConfig TileConfig::get(GemmConfigAttr config) {
 }
 
 int64_t fp8::getFactorBoxes(int64_t factors) {
-  return llvm::divideCeil(factors, kMostOfBox);
+  return llvm::divideCeil(factors, kMaxBoxRows);
 }
 
 /// Bytes of so many factors in the ring.
@@ -68,7 +68,7 @@ static int64_t getScaleStride(int64_t count, bool inBulk) {
 
 int64_t fp8::getFactorBytes(const MatmulSpec &spec, const TileConfig &config) {
   bool swapped = config.swapped;
-  int64_t parts = spec.isPair() ? 2 : 1;
+  int64_t parts = spec.isDual() ? 2 : 1;
   return getScaleStride(getScalesPerSlot(spec, !swapped, config.rows),
                         areFactorsInBulk(spec, !swapped)) +
          getScaleStride(
@@ -97,28 +97,28 @@ bool fp8::canOverlapPromotion(const MatmulSpec &spec,
   if ((config.swapped ? spec.a : spec.b).scale == ScaleBlock::Row128)
     registers += config.cols / 4;
   // It begins with a product, and a group of K may have none.
-  return spec.accumulate == Accumulate::Promote && config.getWaves() == 1 &&
+  return spec.accumulate == Accumulate::Promote && config.getSubtiles() == 1 &&
          config.splitK == 1 && spec.grouping != Grouping::K &&
          registers <=
              getRegisters(spec, config.consumers, registers).second - 36;
 }
 
-/// The accumulator registers of one consumer thread: f32 sums of all waves
-/// and, with promotion, one more wave that the tensor core writes to.
+/// The accumulator registers of one consumer thread: f32 sums of all subtiles
+/// and, with promotion, one more subtile that the tensor core writes to.
 static int64_t getAccumulatorRegisters(const MatmulSpec &spec,
                                        GemmConfigAttr config) {
-  int64_t wave = config.getCols() / 2;
-  int64_t accumulators =
-      wave * (config.getWaves() + (spec.accumulate == Accumulate::Promote));
+  int64_t subtile = config.getCols() / 2;
+  int64_t accumulators = subtile * (config.getSubtiles() +
+                                    (spec.accumulate == Accumulate::Promote));
   const OperandSpec &rows = config.getSwapAb() ? spec.b : spec.a;
   const OperandSpec &cols = config.getSwapAb() ? spec.a : spec.b;
-  // Factors of columns live through all waves of a k-block.
+  // Factors of columns live through all subtiles of a k-block.
   if (cols.scale == ScaleBlock::Row128)
     accumulators += config.getCols() / 4;
-  // An epilogue holds results of one wave beside the sums of the next; factors
-  // per row take some registers, too.
+  // An epilogue holds results of one subtile beside the sums of the next;
+  // factors per row take some registers, too.
   bool perRow = rows.scale == ScaleBlock::Row || cols.scale == ScaleBlock::Row;
-  int64_t sums = config.getWaves() * wave;
+  int64_t sums = config.getSubtiles() * subtile;
   // So do the addresses of stores of one element each.
   int64_t beside = spec.epilogue                            ? 64
                    : perRow                                 ? 44
@@ -195,21 +195,21 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     return failure();
   };
 
-  if (spec.isPair() && colSpec.scale == ScaleBlock::Block128 &&
+  if (spec.isDual() && colSpec.scale == ScaleBlock::Block128 &&
       partCols % 128 != 0 && 128 % partCols != 0)
     return fail("expected the columns of either product of a pair to divide "
                 "128 or be a multiple of it with factors of 128 rows, but got "
                 "{0}",
                 partCols);
   if (spec.isGrouped() && config.getSplitK() > 1)
-    return fail("expected no parts of K with groups, but got {0}", config);
+    return fail("expected no split-K with groups, but got {0}", config);
   if (spec.grouping == Grouping::K &&
       (config.getSchedule() == GemmSchedule::PingPong || config.getOverlap() ||
        config.getPending()))
     return fail("expected the cooperative schedule without overlap and pending "
                 "products with groups of K, but got {0}",
                 config);
-  if (spec.isPair() &&
+  if (spec.isDual() &&
       (swapped || config.getCols() % 16 != 0 ||
        layout.colsPart.getSwizzle() != layout.cols.getSwizzle()))
     return fail("expected columns of both products of a pair in a tile, halves "

@@ -35,7 +35,7 @@ struct TileConfig {
   /// Consumer warpgroups that share one tile.
   int64_t getSharers() const { return isPingPong() ? 1 : consumers; }
   /// 64-row slices of the tile that one consumer computes.
-  int64_t getWaves() const { return rows / (64 * getSharers()); }
+  int64_t getSubtiles() const { return rows / (64 * getSharers()); }
 };
 
 /// Where a matmul kernel keeps what in shared memory. Offsets are in bytes; the

@@ -9,8 +9,8 @@
 #include "Producer.h"
 #include "../Blocks/BulkCopy.h"
 #include "../Blocks/OperandCopy.h"
-#include "../Matmul/FactorCopy.h"
 #include "../Matmul/MatmulArguments.h"
+#include "../Matmul/ScaleFactorCopy.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -70,7 +70,7 @@ static SmallVector<SharedOperand> getOperands(const MatmulContext &kernel,
   };
   add(/*ofRows=*/true, /*isSecond=*/false);
   add(/*ofRows=*/false, /*isSecond=*/false);
-  if (kernel.spec.isPair())
+  if (kernel.spec.isDual())
     add(/*ofRows=*/false, /*isSecond=*/true);
   return operands;
 }
@@ -163,8 +163,8 @@ void fp8::buildOperandProducer(const MatmulContext &kernel,
 
 /// Of the operand's tensor `number`, of which it has one or, of a pair's B,
 /// two.
-static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
-                                const Tile &tile, int64_t number) {
+static ScaleFactorCopy getScaleFactorCopy(const MatmulContext &kernel, bool ofA,
+                                          const Tile &tile, int64_t number) {
   const MatmulLayout &layout = kernel.layout;
   bool ofRows = ofA != kernel.config.getSwapAb();
   int64_t inSlot = ofRows ? layout.rowScales : layout.colScales;
@@ -172,11 +172,12 @@ static FactorCopy getFactorCopy(const MatmulContext &kernel, bool ofA,
       ofRows ? inSlot
              : inSlot * layout.colsPart.getBytes() / layout.cols.getBytes();
   int64_t offset = ofRows ? layout.offsetRowScales : layout.offsetColScales;
-  return FactorCopy(
-      kernel, tile, FactorCopy::Source{ofA, number, layout.rows.getBlockK()},
-      FactorCopy::Slots{kernel.shared, offset + number * count * 4,
-                        ofRows ? layout.rowScaleStride : layout.colScaleStride,
-                        count},
+  return ScaleFactorCopy(
+      kernel, tile,
+      ScaleFactorCopy::Source{ofA, number, layout.rows.getBlockK()},
+      ScaleFactorCopy::Slots{
+          kernel.shared, offset + number * count * 4,
+          ofRows ? layout.rowScaleStride : layout.colScaleStride, count},
       kernel.lane);
 }
 
@@ -185,32 +186,32 @@ void fp8::buildScaleProducer(const MatmulContext &kernel,
   KernelBuilder &b = kernel.b;
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
-  int64_t tensors = kernel.spec.isPair() ? 2 : 1;
-  b.loop(
-      scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
-      {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
-        Tile tile = scheduler.getTile(b, item);
-        SmallVector<FactorCopy> copies;
-        if (layout.rowScales && !layout.rowScalesInBulk)
-          copies.push_back(getFactorCopy(kernel, /*ofA=*/!config.getSwapAb(),
-                                         tile, /*number=*/0));
-        if (layout.colScales && !layout.colScalesInBulk)
-          for (int64_t number = 0; number < tensors; ++number)
-            copies.push_back(getFactorCopy(kernel, /*ofA=*/config.getSwapAb(),
-                                           tile, number));
-        return b.loop(tile.kBegin, tile.kEnd, b.i32(1), carried,
-                      [&](Value k, ValueRange carried) -> SmallVector<Value> {
-                        RingPosition position{carried[0], carried[1]};
-                        ring.waitEmpty(position);
-                        for (const FactorCopy &copy : copies)
-                          copy.copy(k, position.stage);
-                        // Arrives when this lane's copies have landed; the
-                        // barrier counts it from the start (noinc).
-                        NVVM::CpAsyncMBarrierArriveOp::create(
-                            b, ring.getFullBarrier(position.stage),
-                            /*noinc=*/true);
-                        RingPosition next = ring.advance(position);
-                        return {next.stage, next.phase};
-                      });
-      });
+  int64_t tensors = kernel.spec.isDual() ? 2 : 1;
+  b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
+         {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
+           Tile tile = scheduler.getTile(b, item);
+           SmallVector<ScaleFactorCopy> copies;
+           if (layout.rowScales && !layout.rowScalesInBulk)
+             copies.push_back(getScaleFactorCopy(
+                 kernel, /*ofA=*/!config.getSwapAb(), tile, /*number=*/0));
+           if (layout.colScales && !layout.colScalesInBulk)
+             for (int64_t number = 0; number < tensors; ++number)
+               copies.push_back(getScaleFactorCopy(
+                   kernel, /*ofA=*/config.getSwapAb(), tile, number));
+           return b.loop(
+               tile.kBegin, tile.kEnd, b.i32(1), carried,
+               [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                 RingPosition position{carried[0], carried[1]};
+                 ring.waitEmpty(position);
+                 for (const ScaleFactorCopy &copy : copies)
+                   copy.copy(k, position.stage);
+                 // Arrives when this lane's copies have landed; the
+                 // barrier counts it from the start (noinc).
+                 NVVM::CpAsyncMBarrierArriveOp::create(
+                     b, ring.getFullBarrier(position.stage),
+                     /*noinc=*/true);
+                 RingPosition next = ring.advance(position);
+                 return {next.stage, next.phase};
+               });
+         });
 }

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "SM90.h"
-#include "../Stream/StreamGenerator.h"
-#include "../Stream/StreamSpec.h"
+#include "../Fusion/FusionGenerator.h"
+#include "../Fusion/FusionSpec.h"
 #include "../Transpose/TransposeGenerator.h"
 #include "../Transpose/TransposeSpec.h"
 #include "MatmulGenerator.h"
@@ -27,7 +27,7 @@ class SM90 : public Architecture {
 public:
   SM90() : Architecture(kChip) {
     addGenerator(MatmulSpec::kKind, createMatmulGeneratorSM90());
-    addGenerator(StreamSpec::kKind, createStreamGenerator());
+    addGenerator(FusionSpec::kKind, createFusionGenerator());
     addGenerator(TransposeSpec::kKind, createTransposeGenerator());
   }
 

@@ -44,7 +44,7 @@ def SM90_GemmStore : SM90_Enum<"GemmStore",
   I32EnumAttrCase<"Direct", 1, "direct">]>;
 
 def SM90_GemmEpilogue : SM90_Enum<"GemmEpilogue",
-    "code of the epilogue: a copy for each wave of a tile, or one in a loop", [
+    "code of the epilogue: a copy for each subtile of a tile, or one in a loop", [
   I32EnumAttrCase<"Unrolled", 0, "unrolled">,
   I32EnumAttrCase<"Looped", 1, "looped">]>;
 
@@ -72,10 +72,10 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
     | `cluster` | blocks of a cluster that are neighbours along M, with `swap_ab` along N: each brings its part of the tile of B, with `swap_ab` of A, for all; one brings it whole where parts would be less than a swizzle atom |
     | `cluster_cols` | blocks of a cluster that are neighbours along the other one: each brings its part of the other tile |
-    | `staging` | buffers of a consumer from which bulk copies store, up to 4: one is filled while another is read; where all of a tile of several waves has room, each wave is stored at once |
+    | `staging` | buffers of a consumer from which bulk copies store, up to 4: one is filled while another is read; where all of a tile of several subtiles has room, each subtile is stored at once |
     | `pending` | K blocks whose products may be under way, 0 or 1, while the next one is waited for; without promotion |
     | `overlap` | with promotion: the tensor core computes a K block while the one before is added, in a second set of accumulators |
-    | `epilogue` | `unrolled`, or `looped`: the waves of a tile share its code, where that would not fit the instruction cache |
+    | `epilogue` | `unrolled`, or `looped`: the subtiles of a tile share its code, where that would not fit the instruction cache |
 
     Constraints:
     - (C1) the extent that the tensor core takes in 64s (`tile_m`, with
@@ -89,7 +89,7 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     - (C6) `cluster` and `cluster_cols` are 1, 2 or 4, and their product is at
       most 8;
     - (C7) `pending` and `overlap` go without `split_k`, and `overlap` with one
-      wave: a tile of 64 rows for each consumer that shares it.
+      subtile: a tile of 64 rows for each consumer that shares it.
 
     Example: `#fp8_sm90.gemm<tile_m = 128, tile_n = 256, stages = 4>`.
   }];
@@ -124,7 +124,7 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
       return getSchedule() == GemmSchedule::PingPong ? 1 : getConsumers();
     }
     /// 64-row slices of the tile that one consumer computes.
-    int64_t getWaves() const { return getRows() / (64 * getSharers()); }
+    int64_t getSubtiles() const { return getRows() / (64 * getSharers()); }
     /// Blocks of a cluster.
     int64_t getClusterSize() const { return getCluster() * getClusterCols(); }
     /// Extents of the result that a cluster computes at a time.

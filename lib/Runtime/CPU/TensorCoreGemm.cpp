@@ -30,9 +30,9 @@ struct Arguments {
 };
 
 /// A tile of the result.
-class TileSums {
+class TileAccumulators {
 public:
-  TileSums(const Arguments &arguments, const TensorCoreTile &tile)
+  TileAccumulators(const Arguments &arguments, const TensorCoreTile &tile)
       : arguments(arguments), tile(tile),
         instruction(
             TensorCoreInstruction::create(arguments.operands, this->tile)) {}
@@ -56,13 +56,13 @@ private:
 };
 } // namespace
 
-void TileSums::multiply(int64_t k, bool fresh, Values &values) {
+void TileAccumulators::multiply(int64_t k, bool fresh, Values &values) {
   instruction->load(k);
   for (int64_t m = 0; m < tile.rows; ++m)
     instruction->addRow(m, fresh, values.at[m]);
 }
 
-void TileSums::sumPart(int64_t begin, int64_t end, Values &values) {
+void TileAccumulators::sumPart(int64_t begin, int64_t end, Values &values) {
   auto storage = std::make_unique<Values>();
   Values &sums = *storage;
   values = Values();
@@ -82,7 +82,7 @@ void TileSums::sumPart(int64_t begin, int64_t end, Values &values) {
   }
 }
 
-void TileSums::compute() {
+void TileAccumulators::compute() {
   auto storage = std::make_unique<Values[]>(2);
   Values &total = storage[0], &part = storage[1];
   int64_t blocks =
@@ -145,7 +145,7 @@ static void forEachTile(const Arguments &arguments) {
 
 static void computeTile(const Arguments &arguments,
                         const TensorCoreTile &tile) {
-  TileSums(arguments, tile).compute();
+  TileAccumulators(arguments, tile).compute();
 }
 
 /// The other way around an enumerator of fp8rt_tensor_core_type.

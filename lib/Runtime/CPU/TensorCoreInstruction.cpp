@@ -12,8 +12,8 @@
 
 #include "TensorCoreInstruction.h"
 
-#include "Exec/Floats.h"
-#include "Tensor/BlockDot.h"
+#include "TensorCore/Floats.h"
+#include "TensorCore/BlockDot.h"
 
 #include <algorithm>
 #include <cmath>

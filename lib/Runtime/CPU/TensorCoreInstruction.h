@@ -9,7 +9,7 @@
 #ifndef FP8_LIB_RUNTIME_CPU_TENSORCOREINSTRUCTION_H
 #define FP8_LIB_RUNTIME_CPU_TENSORCOREINSTRUCTION_H
 
-#include "Tensor/Dot.h"
+#include "TensorCore/Dot.h"
 #include "fp8/Runtime/Gemm.h"
 
 #include <memory>

@@ -8,7 +8,7 @@
 
 #include "LaunchPlan.h"
 
-#include "StrictJSON.h"
+#include "Tensors/StrictJSON.h"
 
 #include "fp8/Runtime/TensorMap.h"
 

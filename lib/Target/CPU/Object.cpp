@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Target/CPU/Object.h"
-#include "CutFunctions.h"
 #include "FlattenCalls.h"
 #include "Host.h"
+#include "SplitFunctions.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LegacyPassManager.h"

@@ -222,7 +222,7 @@ def convert(module, ports, layers):
 
 
 def _add_quantize(module, ports, types):
-    """The function that the saved arguments come from: fp8-save-codes fills it."""
+    """The function that the saved arguments come from: fp8-save-quantized fills it."""
     saved = [(port, kind) for port, kind in zip(ports, types) if port.is_saved]
     if not saved:
         return

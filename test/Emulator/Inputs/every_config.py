@@ -183,7 +183,7 @@ def main():
             bits = args.bits and has_cpu_bits(spec, EPILOGUES)
             if bits:
                 subprocess.run([tool("fp8-run"), source, f"--inputs={inputs}", f"--outputs={expected}",
-                                "--accumulate=tensor-core", f"--sums-of={args.target}"], check=True)
+                                "--accumulate=tensor-core", f"--accumulation-of={args.target}"], check=True)
             for seed in args.seeds:
                 environment = {**os.environ, "FP8_EMULATOR_SEED": str(seed)}
                 done = subprocess.run(

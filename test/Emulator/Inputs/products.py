@@ -44,12 +44,12 @@ def blackwell(tile_m, tile_n, stages=3, **more):
 
 # Of sm_100a: of one block and of two, by one warpgroup and by two, stored in bulk and element by element; and of what is
 # promoted in registers.
-TENSOR_CORE = [blackwell(128, 128), blackwell(128, 64, finishers=2, staging=1), blackwell(128, 48, group=1),
+TENSOR_CORE = [blackwell(128, 128), blackwell(128, 64, epilogue_warpgroups=2, staging=1), blackwell(128, 48, group=1),
                blackwell(256, 128, blocks=2), blackwell(256, 64, blocks=2, store="direct"),
-               blackwell(128, 64, store="direct", finishers=2), blackwell(16, 128, swap_ab="true", store="direct", group=1),
+               blackwell(128, 64, store="direct", epilogue_warpgroups=2), blackwell(16, 128, swap_ab="true", store="direct", group=1),
                blackwell(64, 128, swap_ab="true", store="direct"), blackwell(128, 256, staging=1)]
-REGISTERS = [blackwell(128, 128, finishers=2, staging=1), blackwell(128, 64), blackwell(128, 32, store="direct"),
-             blackwell(256, 128, blocks=2, finishers=2, staging=1), blackwell(16, 128, swap_ab="true", store="direct")]
+REGISTERS = [blackwell(128, 128, epilogue_warpgroups=2, staging=1), blackwell(128, 64), blackwell(128, 32, store="direct"),
+             blackwell(256, 128, blocks=2, epilogue_warpgroups=2, staging=1), blackwell(16, 128, swap_ab="true", store="direct")]
 
 
 def tensor(shape, element):

@@ -59,7 +59,7 @@ def is_right(recipe, role, counts, library, rng):
     for group, count in enumerate(counts):
         x[group, count:] = dy[group, count:] = np.nan if is_exact else 0
     a, b = {"fprop": (x, w), "dgrad": (dy, w), "wgrad": (dy, x)}[role]
-    actual, = compiled.call(library, f"{role}_counted", [a, b, np.array(counts, np.int32)], [(BF16, 3)])
+    actual, = compiled.call(library, f"{role}_masked", [a, b, np.array(counts, np.int32)], [(BF16, 3)])
     wanted = np.zeros({"fprop": (GROUPS, T, N), "dgrad": (GROUPS, T, K), "wgrad": (GROUPS, N, K)}[role], np.float32)
     for group, count in enumerate(counts):
         product = multiply(role, a[group, :count], b[group, :count] if role == "wgrad" else b[group])

@@ -25,8 +25,8 @@
 
 // -----
 
-// expected-error @+1 {{expected finishers to be in 1..2, but got 3}}
-"test.c3_finishers"() {a = #fp8_sm100.gemm<tile_m = 128, tile_n = 128, stages = 4, finishers = 3>} : () -> ()
+// expected-error @+1 {{expected epilogue_warpgroups to be in 1..2, but got 3}}
+"test.c3_epilogue_warpgroups"() {a = #fp8_sm100.gemm<tile_m = 128, tile_n = 128, stages = 4, epilogue_warpgroups = 3>} : () -> ()
 
 // -----
 
@@ -35,7 +35,7 @@
 
 // -----
 
-// expected-error @+1 {{expected finishers and blocks to be 1 and tile_n to be at most 64 with split_k, but got 1, 1 and 128}}
+// expected-error @+1 {{expected epilogue_warpgroups and blocks to be 1 and tile_n to be at most 64 with split_k, but got 1, 1 and 128}}
 "test.c5"() {a = #fp8_sm100.gemm<tile_m = 128, tile_n = 128, stages = 4, split_k = 2>} : () -> ()
 
 // -----

@@ -76,6 +76,6 @@ func.func @grouped_promoted(%x: !f, %w: !wt, %offsets: tensor<9xi32>, %g: tensor
 !cf = !fp8.scaled<8x4096x4096xf8E4M3FN, block = [1, 1, 128], scale = f32>
 func.func @counted(%x: !w, %y: !cf, %w: !wt, %counts: tensor<8xi32>) -> (tensor<8x4096x4096xbf16>, tensor<8x4096x4096xbf16>) {
   %0 = fp8.grouped_matmul %x, %x counts(%counts : tensor<8xi32>) accumulate = fast : !w, !w -> tensor<8x4096x4096xbf16>
-  %1 = fp8.grouped_matmul %y, %w counts(%counts : tensor<8xi32>) unspecified_rest : !cf, !wt -> tensor<8x4096x4096xbf16>
+  %1 = fp8.grouped_matmul %y, %w counts(%counts : tensor<8xi32>) undef_padding : !cf, !wt -> tensor<8x4096x4096xbf16>
   return %0, %1 : tensor<8x4096x4096xbf16>, tensor<8x4096x4096xbf16>
 }

@@ -42,7 +42,7 @@ func.func @mxfp4(%a: !m4) -> tensor<4096x4096xbf16> {
 
 // Two products in a tile: the second one's epilogue reads the first.
 func.func @gated_micro(%a: !m) -> tensor<4096x4096xbf16> {
-  %0 = fp8.matmul_group {
+  %0 = fp8.sibling_matmuls {
     %1 = fp8.matmul %a, %a : !m, !m -> tensor<4096x4096xbf16>
     %2 = fp8.matmul %a, %a epilogue(%1 : tensor<4096x4096xbf16>) {
     ^bb0(%acc: f32, %gate: bf16):
@@ -57,7 +57,7 @@ func.func @gated_micro(%a: !m) -> tensor<4096x4096xbf16> {
 }
 
 func.func @gated_nvfp4(%a: !n) -> tensor<4096x4096xbf16> {
-  %0 = fp8.matmul_group {
+  %0 = fp8.sibling_matmuls {
     %1 = fp8.matmul %a, %a : !n, !n -> tensor<4096x4096xbf16>
     %2 = fp8.matmul %a, %a epilogue(%1 : tensor<4096x4096xbf16>) {
     ^bb0(%acc: f32, %gate: bf16):

@@ -24,7 +24,7 @@ func.func @nvfp4(%a: !n, %b: !n) -> tensor<512x512xbf16> {
 // CHECK-LABEL: func.func @group
 // CHECK:       fp8_gpu.launch {{.*}} ins({{.*}} : tensor<512x128xi8>, tensor<512x16xf8E4M3FN>, tensor<1x1xf32>, tensor<512x128xi8>, tensor<512x16xf8E4M3FN>, tensor<1x1xf32>, tensor<512x128xi8>, tensor<512x16xf8E4M3FN>, tensor<1x1xf32>)
 func.func @group(%a: !n, %b: !n, %c: !n) -> (tensor<512x512xbf16>, tensor<512x512xbf16>) {
-  %0:2 = fp8.matmul_group {
+  %0:2 = fp8.sibling_matmuls {
     %1 = fp8.matmul %a, %b : !n, !n -> tensor<512x512xbf16>
     %2 = fp8.matmul %a, %c : !n, !n -> tensor<512x512xbf16>
     fp8.yield %1, %2 : tensor<512x512xbf16>, tensor<512x512xbf16>

@@ -13,7 +13,7 @@
 // a column's from one tensor or the other.
 
 // CHECK-LABEL: func.func @micro
-// CHECK:       fp8.matmul_group {
+// CHECK:       fp8.sibling_matmuls {
 // CHECK:       } {fp8_gpu.config = #fp8_sm100.gemm<
 
 // PTX-LABEL:   .visible .entry fp8_matmul_sm100a_e4m3_e4m3_bf16_1x32_1x32_promote_pair_
@@ -35,7 +35,7 @@ func.func @micro(%x: !x, %w: !w, %v: !w) -> !y {
 // The tensors' factors multiply the sums: A's by that of the B of each product.
 
 // CHECK-LABEL: func.func @nvfp4
-// CHECK:       fp8.matmul_group {
+// CHECK:       fp8.sibling_matmuls {
 // CHECK:       } {fp8_gpu.config = #fp8_sm100.gemm<
 
 // PTX-LABEL:   .visible .entry fp8_matmul_sm100a_e2m1_e2m1_bf16_1x16_1x16_promote_pair_

@@ -66,7 +66,7 @@
 // CHECK:       tcgen05.dealloc
 func.func @block(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b
-    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 64, stages = 2, staging = 1, finishers = 2>}
+    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 128, tile_n = 64, stages = 2, staging = 1, epilogue_warpgroups = 2>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }

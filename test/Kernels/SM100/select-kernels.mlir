@@ -70,7 +70,7 @@ func.func @mxfp4(%a: !q) -> tensor<8192x8192xbf16> {
 !a = !fp8.scaled<8192x8192xf8E4M3FN, block = [1, 128], scale = f32>
 !b = !fp8.scaled<8192x8192xf8E4M3FN, block = [128, 128], scale = f32>
 // CHECK-LABEL: func.func @block
-// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, staging = 1, finishers = 2, blocks = 2>
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, staging = 1, epilogue_warpgroups = 2, blocks = 2>
 func.func @block(%a: !a, %b: !b) -> tensor<8192x8192xbf16> {
   // expected-remark @below {{sums of each 128 of K are multiplied by their factors in registers: computed, not measured, that takes 1.18 of the time of known powers of two, which tensor cores multiply}}
   %0 = fp8.matmul %a, %b : !a, !b -> tensor<8192x8192xbf16>

@@ -1,7 +1,7 @@
 // RUN: fp8-opt %s --fp8-set-target=chip=sm_90a --fp8-select-kernels=every-candidate --split-input-file | FileCheck %s
 
-// Functions of tiles whose rows are stored at once are there once for all waves,
-// however short they are: ptxas would compute those of two waves together.
+// Functions of tiles whose rows are stored at once are there once for all subtiles,
+// however short they are: ptxas would compute those of two subtiles together.
 
 !a = !fp8.scaled<4096x2048xf8E4M3FN, block = [*, *], scale = f32>
 func.func @at_once(%a: !a, %b: !a) -> tensor<4096x4096xf8E4M3FN> {

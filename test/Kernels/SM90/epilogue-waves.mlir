@@ -2,8 +2,8 @@
 // RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --split-input-file %s -o %t
 // RUN: sed '/^\/\/ -----/,$d' %t | fp8-translate --kernels-to-ptx | FileCheck %s --check-prefix=PTX
 
-// If the config says so, the code of an epilogue is there once for all waves of a
-// tile, in a loop that no one unrolls: the sums of the second wave take the place of the first
+// If the config says so, the code of an epilogue is there once for all subtiles of a
+// tile, in a loop that no one unrolls: the sums of the second subtile take the place of the first
 // one's.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
@@ -29,7 +29,7 @@ func.func @long(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: arith.mulf %[[SUM]],
 // CHECK-COUNT-128: math.erf
 // CHECK-NOT: math.erf
-// Two slabs a wave: each has its buffer.
+// Two slabs a subtile: each has its buffer.
 // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %{{.*}}, %{{.*}}, box[%{{.*}}, %[[M]]]
 // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %{{.*}}, %{{.*}}, box[%{{.*}}, %[[M]]]
 // CHECK: scf.yield
@@ -39,7 +39,7 @@ func.func @long(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 
 // -----
 
-// Otherwise it is there for each wave.
+// Otherwise it is there for each subtile.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>

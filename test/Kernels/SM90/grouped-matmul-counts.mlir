@@ -19,7 +19,7 @@
 // CHECK-DAG: = #fp8_gpu.launch<{{.+}}#fp8_gpu.argument<name = "d", element = bf16, rank = 3, access = update, {{.+}}>], extents
 
 // CHECK-LABEL: func.func @rows
-// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e4m3_e4m3_bf16_row_row_fast_counted_128x64_{{[^ ]*}} #[[OF_ROWS]] ins(%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %arg2 :
+// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e4m3_e4m3_bf16_row_row_fast_masked_128x64_{{[^ ]*}} #[[OF_ROWS]] ins(%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %arg2 :
 func.func @rows(%x: !x, %w: !w, %counts: tensor<4xi32>) -> tensor<4x256x512xbf16> {
   %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) accumulate = fast
       {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 64, stages = 4>} : !x, !w -> tensor<4x256x512xbf16>
@@ -27,7 +27,7 @@ func.func @rows(%x: !x, %w: !w, %counts: tensor<4xi32>) -> tensor<4x256x512xbf16
 }
 
 // CHECK-LABEL: func.func @k
-// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e5m2_e4m3_f32_tensor_tensor_fast_counted_k_128x128_{{[^ ]*}} #[[OF_K]]
+// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e5m2_e4m3_f32_tensor_tensor_fast_masked_k_128x128_{{[^ ]*}} #[[OF_K]]
 func.func @k(%dy: !dy, %x: !xt, %counts: tensor<4xi32>) -> tensor<4x512x1024xf32> {
   %0 = fp8.grouped_matmul %dy, %x counts_k(%counts : tensor<4xi32>) accumulate = fast
       {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4>} : !dy, !xt -> tensor<4x512x1024xf32>
@@ -37,7 +37,7 @@ func.func @k(%dy: !dy, %x: !xt, %counts: tensor<4xi32>) -> tensor<4x512x1024xf32
 // Rows of A may lie side by side: a tile begins at a multiple of its extent.
 
 // CHECK-LABEL: func.func @rows_innermost
-// CHECK:       fp8_gpu.launch {{.+}}_bf16_bf16_bf16_tt_counted_
+// CHECK:       fp8_gpu.launch {{.+}}_bf16_bf16_bf16_tt_masked_
 func.func @rows_innermost(%x: tensor<4x1024x256xbf16>, %w: tensor<4x512x1024xbf16>, %counts: tensor<4xi32>) -> tensor<4x256x512xbf16> {
   %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) transpose_a accumulate = fast
       : tensor<4x1024x256xbf16>, tensor<4x512x1024xbf16> -> tensor<4x256x512xbf16>
@@ -47,13 +47,13 @@ func.func @rows_innermost(%x: tensor<4x1024x256xbf16>, %w: tensor<4x512x1024xbf1
 // The choice is for as many rows as may be expected, or for all.
 
 // CHECK-LABEL: func.func @expected
-// CHECK:       fp8_gpu.launch {{.+}}_counted_alone_{{[^ ]*}}_swap_
-// CHECK:       fp8_gpu.launch {{.+}}_counted_alone_128x
+// CHECK:       fp8_gpu.launch {{.+}}_masked_undef_padding_{{[^ ]*}}_swap_
+// CHECK:       fp8_gpu.launch {{.+}}_masked_undef_padding_128x
 func.func @expected(%x: tensor<4x4096x1024xbf16>, %w: tensor<4x4096x1024xbf16>, %counts: tensor<4xi32>)
     -> (tensor<4x4096x4096xbf16>, tensor<4x4096x4096xbf16>) {
-  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) unspecified_rest accumulate = fast {expected_count = 8}
+  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) undef_padding accumulate = fast {expected_m = 8}
       : tensor<4x4096x1024xbf16>, tensor<4x4096x1024xbf16> -> tensor<4x4096x4096xbf16>
-  %1 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) unspecified_rest accumulate = fast
+  %1 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) undef_padding accumulate = fast
       : tensor<4x4096x1024xbf16>, tensor<4x4096x1024xbf16> -> tensor<4x4096x4096xbf16>
   return %0, %1 : tensor<4x4096x4096xbf16>, tensor<4x4096x4096xbf16>
 }
@@ -68,23 +68,23 @@ func.func @expected(%x: tensor<4x4096x1024xbf16>, %w: tensor<4x4096x1024xbf16>, 
 
 // CHECK-LABEL: func.func @one
 // CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e4m3_e4m3_bf16_1x128_128x128_promote_256x128_
-// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e4m3_e4m3_bf16_1x128_128x128_promote_counted_alone_128x128_
+// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e4m3_e4m3_bf16_1x128_128x128_promote_masked_undef_padding_128x128_
 func.func @one(%x1: !x1, %w1: !w1, %xc: !xc, %wc: !wc, %counts: tensor<1xi32>)
     -> (tensor<1024x4096xbf16>, tensor<1x4096x4096xbf16>) {
   %0 = fp8.matmul %x1, %w1 : !x1, !w1 -> tensor<1024x4096xbf16>
-  %1 = fp8.grouped_matmul %xc, %wc counts(%counts : tensor<1xi32>) unspecified_rest {expected_count = 1024} : !xc, !wc -> tensor<1x4096x4096xbf16>
+  %1 = fp8.grouped_matmul %xc, %wc counts(%counts : tensor<1xi32>) undef_padding {expected_m = 1024} : !xc, !wc -> tensor<1x4096x4096xbf16>
   return %0, %1 : tensor<1024x4096xbf16>, tensor<1x4096x4096xbf16>
 }
 
 // Rows that are not there are cleared, 16 bytes at a time, unless they may be
 // anything.
 
-// PTX-LABEL: .visible .entry {{.+}}_counted_128x64_
+// PTX-LABEL: .visible .entry {{.+}}_masked_128x64_
 // PTX:       griddepcontrol.wait
 // PTX:       ld.global
 // PTX:       st.shared
 // PTX:       bar.sync
 // PTX:       st.global.v4
-// PTX-LABEL: .visible .entry {{.+}}_counted_k_
-// PTX-LABEL: .visible .entry {{.+}}_counted_alone_128x
+// PTX-LABEL: .visible .entry {{.+}}_masked_k_
+// PTX-LABEL: .visible .entry {{.+}}_masked_undef_padding_128x
 // PTX-NOT:   st.global.v4

@@ -3,7 +3,7 @@
 !x = tensor<256x1024xbf16>
 !w = tensor<4x512x1024xbf16>
 func.func @split_k(%x: !x, %w: !w, %offsets: tensor<5xi32>) {
-  // expected-error @below {{expected no parts of K with groups, but got}}
+  // expected-error @below {{expected no split-K with groups, but got}}
   %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<5xi32>) accumulate = fast
       {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 64, stages = 4, split_k = 2>} : !x, !w -> tensor<256x512xbf16>
   return

@@ -21,7 +21,7 @@
 // PTX:         .visible .entry {{.+}}_1x128_128x128_promote_pair_128x128_
 // PTX:         ret;
 func.func @blocks(%x: !r, %w: !v, %u: !v) -> !y {
-  %0 = fp8.matmul_group {
+  %0 = fp8.sibling_matmuls {
     %1 = fp8.matmul %x, %w : !r, !v -> !y
     %2 = fp8.matmul %x, %u epilogue(%1 : !y) {
     ^bb0(%acc: f32, %gate: bf16):
@@ -45,7 +45,7 @@ func.func @blocks(%x: !r, %w: !v, %u: !v) -> !y {
 // PTX-NOT:     [%[[B]],
 // PTX-NEXT:    cp.async.bulk.tensor.2d{{.+}}[%[[SLOT]]+73728], [%rd
 func.func @gated(%x: !x, %w: !w, %u: !w, %b: tensor<512xbf16>, %c: tensor<512xbf16>) -> !y {
-  %0 = fp8.matmul_group {
+  %0 = fp8.sibling_matmuls {
     %1 = fp8.matmul %x, %w accumulate = fast epilogue(%b : tensor<512xbf16>) {
     ^bb0(%acc: f32, %e: bf16):
       %3 = arith.extf %e : bf16 to f32

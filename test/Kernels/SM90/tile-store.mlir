@@ -57,7 +57,7 @@ func.func @alternating(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 
 // -----
 
-// Two waves of two slabs in four buffers: each wave waits for those that it had
+// Two subtiles of two slabs in four buffers: each subtile waits for those that it had
 // in the last tile, and has barriers once.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>

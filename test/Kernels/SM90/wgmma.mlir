@@ -45,7 +45,7 @@ func.func @fast(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // -----
 
 // Promotion: each K block overwrites, and is added to f32 sums after a wait that
-// its registers are tied to. Between waves the sums are pinned.
+// its registers are tied to. Between subtiles the sums are pinned.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>

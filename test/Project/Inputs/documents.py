@@ -40,7 +40,7 @@ OPERANDS = {
     "matmul": "%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%b: !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%bias: tensor<64xbf16>",
-    "matmul_group": "%x: tensor<32x128xbf16>, %w_gate: tensor<64x128xbf16>, "
+    "sibling_matmuls": "%x: tensor<32x128xbf16>, %w_gate: tensor<64x128xbf16>, "
     "%w_up: tensor<64x128xbf16>",
     "measure": "%x: tensor<32x768xbf16>, "
     "%q: !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>",
@@ -51,7 +51,7 @@ OPERANDS = {
     "read_seed": "%state: !fp8.state, %slot: index",
     "read_amax": "%state: !fp8.state, %slot: index",
     "record_amax": "%amax: tensor<1x1xf32>, %state: !fp8.state, %slot: index",
-    "stream": "%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>",
+    "fusion": "%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>",
     "store_cached": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>, "
     "%state: !fp8.state, %slot: index",
     "transpose": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, *], scale = f32>",

@@ -14,10 +14,10 @@
 
 #include "fp8/InitAll.h"
 #include "fp8/Pipelines/Pipelines.h"
+#include "fp8/Program/Interface.h"
+#include "fp8/Program/SharedObject.h"
 #include "fp8/Support/OutputFile.h"
 #include "fp8/Target/CPU/Object.h"
-#include "fp8/Target/Program/Interface.h"
-#include "fp8/Target/Program/SharedObject.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 

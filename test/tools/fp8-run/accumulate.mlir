@@ -8,10 +8,10 @@
 // RUN: fp8-run %fp8_source/examples/linear.mlir --target=sm_90a --device=emulator --recipe=current --inputs=%t.in --outputs=%t.emulator
 // RUN: cmp %t.cpu %t.emulator
 // RUN: env FP8_EMULATOR_ARCH=100 fp8-run %fp8_source/examples/linear.mlir --target=sm_100a --device=emulator --recipe=nvfp4 --inputs=%t.in --outputs=%t.emulator --compare=cpu --accumulate=tensor-core --tolerance=0 | FileCheck %s
-// RUN: fp8-compile %fp8_source/examples/linear.mlir --recipe=nvfp4 --accumulate=tensor-core --sums-of=sm_100a -o %t.so
+// RUN: fp8-compile %fp8_source/examples/linear.mlir --recipe=nvfp4 --accumulate=tensor-core --accumulation-of=sm_100a -o %t.so
 // RUN: fp8-run %t.so --inputs=%t.in --outputs=%t.cpu
 // RUN: cmp %t.cpu %t.emulator
-// RUN: not env FP8_EMULATOR_ARCH=100 fp8-run %fp8_source/examples/linear.mlir --target=sm_100a --device=emulator --recipe=current --inputs=%t.in --compare=cpu --accumulate=tensor-core --sums-of=sm_90a --tolerance=0 | FileCheck %s --check-prefix=F32
+// RUN: not env FP8_EMULATOR_ARCH=100 fp8-run %fp8_source/examples/linear.mlir --target=sm_100a --device=emulator --recipe=current --inputs=%t.in --compare=cpu --accumulate=tensor-core --accumulation-of=sm_90a --tolerance=0 | FileCheck %s --check-prefix=F32
 // RUN: not fp8-run %fp8_source/examples/linear.mlir --accumulate=f64 --inputs=%t.in 2>&1 | FileCheck %s --check-prefix=WORD
 
 // CHECK: y: largest difference 0 of {{.*}}, 0 of 2048 elements differ

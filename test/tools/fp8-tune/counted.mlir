@@ -6,11 +6,11 @@
 
 // Groups have as many rows as are expected when a product is measured.
 
-// CHECK: "kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_promote 1x256x128x256 m/4 counted groups of 40 alone"
-// COUNTS: "kernel": "fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_promote_counted_alone_{{.*}}"loaded": {{[1-9]}}
+// CHECK: "kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_promote 1x256x128x256 m/4 masked groups of 40 alone"
+// COUNTS: "kernel": "fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_promote_masked_undef_padding_{{.*}}"loaded": {{[1-9]}}
 
 func.func @experts(%x: tensor<4x256x256xbf16>, %w: tensor<4x128x256xbf16>, %counts: tensor<4xi32>) -> tensor<4x256x128xbf16> {
-  %y = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) unspecified_rest accumulate = fast {expected_count = 40}
+  %y = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>) undef_padding accumulate = fast {expected_m = 40}
     : tensor<4x256x256xbf16>, tensor<4x128x256xbf16> -> tensor<4x256x128xbf16>
   return %y : tensor<4x256x128xbf16>
 }

@@ -13,7 +13,8 @@ include "mlir/Pass/PassBase.td"
 
 def LowerApproximateMathPass
     : InterfacePass<"fp8-lower-approximate-math", "::mlir::FunctionOpInterface"> {
-  let summary = "elementwise functions as the GPU's approximate instructions";
+  let summary = "lower elementwise functions to the GPU's approximate "
+                "instructions";
   let description = [{
     In functions with `fp8_gpu.math = #fp8_gpu.math<approximate>`, `math.exp` and
     division become the GPU's approximate instructions (a relative error of
@@ -31,7 +32,7 @@ def LowerApproximateMathPass
 
 def LowerExactMathPass
     : InterfacePass<"fp8-lower-exact-math", "::mlir::FunctionOpInterface"> {
-  let summary = "elementwise functions as the CPU computes them";
+  let summary = "expand elementwise functions to what the CPU computes";
   let description = [{
     In functions without `fp8_gpu.math`, or with `#fp8_gpu.math<exact>`, division
     and square roots stay what they are, correctly rounded: scales are quotients.
@@ -46,7 +47,7 @@ def LowerExactMathPass
 }
 
 def SinkConstantsPass : Pass<"fp8-sink-constants", "::mlir::func::FuncOp"> {
-  let summary = "kernels have constants of their own";
+  let summary = "clone constants into the kernels that use them";
   let description = [{
     Constants of the host that a `gpu.launch` uses become constants in its body.
     `gpu-launch-sink-index-computations` does so, too, and looks at all uses of
@@ -66,7 +67,7 @@ def SinkConstantsPass : Pass<"fp8-sink-constants", "::mlir::func::FuncOp"> {
 
 def InlineKernelCallsPass
     : Pass<"fp8-inline-kernel-calls", "::mlir::ModuleOp"> {
-  let summary = "functions that kernels call to their bodies";
+  let summary = "inline functions that kernels call";
   let description = [{
     What a `gpu.launch` calls, such as a function that computes an element,
     becomes part of it: functions of the host take a context, which a kernel has
@@ -86,7 +87,7 @@ def InlineKernelCallsPass
 
 def ConvertOutlinedKernelsPass
     : Pass<"fp8-convert-outlined-kernels", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "gpu.func to the LLVM dialect";
+  let summary = "convert gpu.func to the LLVM dialect";
   let description = [{
     Takes the kernels of a module that were outlined from loops to functions of
     the LLVM dialect and simplifies them; those that are functions of it already
@@ -97,7 +98,7 @@ def ConvertOutlinedKernelsPass
 }
 
 def MergeKernelsPass : Pass<"fp8-merge-kernels", "::mlir::ModuleOp"> {
-  let summary = "kernels that do the same are one";
+  let summary = "merge kernels that do the same";
   let description = [{
     Of kernels of a `gpu.module` that differ in their names and locations alone,
     the first stays, and is launched in place of the others. Layers of a model
@@ -108,7 +109,7 @@ def MergeKernelsPass : Pass<"fp8-merge-kernels", "::mlir::ModuleOp"> {
 }
 
 def SplitKernelsPass : Pass<"fp8-split-kernels", "::mlir::ModuleOp"> {
-  let summary = "a gpu.module for each kernel";
+  let summary = "give each kernel a gpu.module of its own";
   let description = [{
     Gives every kernel but the first of a `gpu.module` a module of its own, with
     copies of what it refers to, and lets launches lead there. What is done with

@@ -170,40 +170,38 @@ struct MatmulSpec : KernelSpec {
   /// Whether every argument has a dimension of groups, and counts in memory say
   /// how many of a group's rows, or of its K, are there; and how many of them
   /// may be expected, kDynamic where unknown.
-  bool counted = false;
-  int64_t expectedCount = ShapedType::kDynamic;
+  bool masked = false;
+  int64_t expectedM = ShapedType::kDynamic;
   /// Whether rows of the result that are of no group may be anything.
-  bool leavesRest = false;
+  bool hasUndefPadding = false;
 
   bool isGrouped() const { return grouping != Grouping::None; }
   /// Whether rows of one group follow those of another, and begin anywhere.
-  bool hasAdjacentRows() const {
-    return grouping == Grouping::Rows && !counted;
-  }
+  bool hasAdjacentRows() const { return grouping == Grouping::Rows && !masked; }
   /// Whether the argument of that name begins with a dimension of batches, or
   /// of groups.
   bool hasBatch(StringRef argument) const {
-    return batched || counted ||
+    return batched || masked ||
            (grouping == Grouping::Rows &&
             (argument == "b" || argument == "scale_b" ||
              argument == "tensor_scale_b")) ||
            (grouping == Grouping::K && argument == "d");
   }
   /// Of the argument that says where groups are.
-  StringRef getBoundsName() const { return counted ? "counts" : "offsets"; }
+  StringRef getBoundsName() const { return masked ? "counts" : "offsets"; }
   int64_t getRank(StringRef argument) const {
     return hasBatch(argument) ? 3 : 2;
   }
-  bool isGroup() const { return results.size() > 1; }
+  bool areSiblings() const { return results.size() > 1; }
   /// Whether each tile is of two products of one A, of which the columns that
   /// the tensor core has of it hold one half each.
-  bool isPair() const { return first.has_value(); }
+  bool isDual() const { return first.has_value(); }
   /// Columns of the result in a tile that has so many of the tensor core's.
   int64_t getResultCols(int64_t cols) const {
-    return isPair() ? cols / 2 : cols;
+    return isDual() ? cols / 2 : cols;
   }
   /// The most arguments that there are of one name.
-  size_t getNumSets() const { return isPair() ? 2 : results.size(); }
+  size_t getNumSets() const { return isDual() ? 2 : results.size(); }
   /// How many there are of this name: of a group one for each result, but for
   /// what all have in common ("a", "scale_a" and "m" are A's), of a pair two of
   /// what is B's.
@@ -251,14 +249,14 @@ struct MatmulSpec : KernelSpec {
 
   /// Read the op; say why if no kernel can compute it.
   static FailureOr<MatmulSpec> get(MatmulOp op, std::string &reason);
-  static FailureOr<MatmulSpec> get(MatmulGroupOp op, std::string &reason);
+  static FailureOr<MatmulSpec> get(SiblingMatmulsOp op, std::string &reason);
   static FailureOr<MatmulSpec> get(GroupedMatmulOp op, std::string &reason);
   /// Of matmuls that one kernel is to compute; all have the same A, `sharesA`,
   /// or the same B.
   static FailureOr<MatmulSpec> get(ArrayRef<MatmulOp> matmuls, bool sharesA,
                                    std::string &reason);
   /// Of two of the same A, whose second one reads the first one's result.
-  static FailureOr<MatmulSpec> getPair(MatmulOp first, MatmulOp second,
+  static FailureOr<MatmulSpec> getDual(MatmulOp first, MatmulOp second,
                                        std::string &reason);
 };
 

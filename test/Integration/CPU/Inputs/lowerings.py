@@ -5,7 +5,7 @@ import subprocess
 
 FUSION = "--fp8-pipeline=target=cpu recipe=none from=fusion to=fusion"
 FROM_BUFFERS = "--fp8-pipeline=target=cpu recipe=none from=buffers to=host"
-FORM, TILE = "fp8-form-streams{by-place=false}", "fp8-tile-streams{elements=16384}"
+FORM, TILE = "fp8-form-fusions{position-dependent=false}", "fp8-tile-fusions{elements=16384}"
 
 
 def fuse(text, fp8_opt):

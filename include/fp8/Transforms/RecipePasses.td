@@ -1,0 +1,64 @@
+//===- RecipePasses.td - Phase 2, recipe -------------------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_TRANSFORMS_RECIPEPASSES_TD
+#define FP8_TRANSFORMS_RECIPEPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ApplyRecipePass : Pass<"fp8-apply-recipe", "::mlir::ModuleOp"> {
+  let summary = "quantise the operands of contractions as their recipes say";
+  let description = [{
+    The recipe of a contraction is the innermost `fp8.recipe` attribute (on the
+    op, its function, the module), else what the recipe file says (its first and
+    last layers, then the first matching rule), else the pass option `recipe`,
+    else `#fp8.none`.
+
+    A contraction in FP8 becomes `linalg.contract` on `[batch x] M x K` and
+    `[batch x] N x K` in f32, between a quantize and a dequantize whose scales
+    are still unresolved, and a cast back. K is padded with zeros to what the
+    recipe needs if that adds at most `max-padding` of K; otherwise the
+    contraction stays as it is. A dynamic K, of which nobody knows how much it
+    adds, is padded at run time unless `max-padding` is 0.
+
+    Every contraction gets exactly one optimisation remark of category `fp8`:
+    what was decided, or why it stays in high precision and what would change
+    that. With `require`, staying for any reason but `#fp8.none` is an error.
+
+    ```mlir
+    %0 = linalg.matmul {fp8.recipe = #fp8.current} ins(%x, %w : tensor<32x64xbf16>, tensor<64x16xbf16>) ...
+    // becomes
+    %wt = linalg.transpose ins(%w) ... permutation = [1, 0]
+    %qx = fp8.quantize %x recipe(#fp8.current) : ... -> !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+    %qw = fp8.quantize %wt recipe(#fp8.current) : ... -> !fp8.scaled<16x64xf8E4M3FN, block = [*, *], scale = f32>
+    %dx = fp8.dequantize %qx : ... -> tensor<32x64xf32>
+    %dw = fp8.dequantize %qw : ... -> tensor<16x64xf32>
+    %acc = linalg.contract ... ins(%dx, %dw) outs(%zero) -> tensor<32x16xf32>
+    ```
+  }];
+  let options = [
+    Option<"recipe", "recipe", "std::string", "\"\"",
+           "Recipe of contractions that nothing else decides: name[,key=value...]">,
+    Option<"recipeFile", "recipe-file", "std::string", "\"\"",
+           "JSON file of ordered rules; see docs/Recipes/RecipeFile.md">,
+    Option<"require", "require", "bool", "false",
+           "Fail when a contraction stays in high precision unasked">,
+    Option<"maxPadding", "max-padding", "double", "0.25",
+           "Largest share of K that padding may add">];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::fp8::FP8Dialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numQuantized", "num-quantized", "Contractions in FP8">,
+    Statistic<"numHighPrecision", "num-high-precision",
+              "Contractions left in high precision">,
+    Statistic<"numPadded", "num-padded", "Contractions with padded K">];
+}
+
+#endif // FP8_TRANSFORMS_RECIPEPASSES_TD

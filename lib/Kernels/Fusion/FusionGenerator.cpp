@@ -1,0 +1,378 @@
+//===- FusionGenerator.cpp - Builds streaming kernels ---------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FusionGenerator.h"
+#include "FusionKernel.h"
+#include "FusionSignature.h"
+#include "fp8/IR/Philox.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// Rows of a thread times its chunks: what its registers hold of the inputs.
+static constexpr int64_t kMaxPlaces = 16;
+/// Of a block of threads.
+static constexpr int64_t kMaxWarps = 32;
+/// Of a thread that has whole rows.
+static constexpr int64_t kMaxChunks = 8;
+
+/// Warps of a multiprocessor that leave each thread the registers that so many
+/// places want: 64, or 128.
+static int64_t getMaxResidentWarps(int64_t places) {
+  return places < 8 ? 32 : 16;
+}
+
+static int64_t getExtent(int64_t extent, int64_t otherwise) {
+  return ShapedType::isDynamic(extent) ? otherwise
+                                       : std::max<int64_t>(1, extent);
+}
+
+/// Whole rows, in `cluster` blocks beside each other, each of `across` warps.
+/// Few rows leave room for more below each other.
+static FusionConfigAttr makeRowConfig(MLIRContext *context,
+                                      const FusionSpec &spec, int64_t rows,
+                                      int64_t across, int64_t warps,
+                                      int64_t cluster, int64_t resident) {
+  int64_t groups = std::max<int64_t>(
+      1, llvm::divideCeil(getExtent(spec.columns, 4096), kChunk * cluster));
+  int64_t lanes = std::min<int64_t>(llvm::PowerOf2Ceil(groups), 32);
+  int64_t chunks = llvm::divideCeil(groups, lanes * across);
+  int64_t down =
+      llvm::bit_floor<uint64_t>(std::max<int64_t>(1, warps / across));
+  return chunks > 32 ? FusionConfigAttr()
+                     : FusionConfigAttr::get(context, rows, chunks, lanes,
+                                             across, down, cluster, resident);
+}
+
+/// Numbers of warps beside each other for whole rows, the best four: of chunks
+/// that are computed in vain each takes the time of others, more than 7 of a
+/// thread are held by fewer threads at once, and 8 warps hide what memory
+/// takes.
+static SmallVector<int64_t> getWarpsAcross(const FusionSpec &spec,
+                                           int64_t cluster) {
+  int64_t needed =
+      llvm::divideCeil(getExtent(spec.columns, 4096), 32 * kChunk * cluster);
+  SmallVector<std::tuple<int64_t, int64_t, int64_t, int64_t>> ranked;
+  for (int64_t across = 1; across <= 16; ++across) {
+    int64_t chunks = llvm::divideCeil(needed, across);
+    if (chunks <= kMaxChunks)
+      ranked.emplace_back(across * chunks - needed,
+                          std::max<int64_t>(0, chunks - 7),
+                          std::abs(across - 8), across);
+  }
+  llvm::sort(ranked);
+  SmallVector<int64_t> best;
+  for (const auto &entry : ArrayRef(ranked).take_front(4))
+    best.push_back(std::get<3>(entry));
+  return best;
+}
+
+/// Tiles of `rows` rows a thread.
+static FusionConfigAttr makeTileConfig(MLIRContext *context,
+                                       const FusionSpec &spec, int64_t rows,
+                                       int64_t lanes, int64_t warps,
+                                       int64_t resident) {
+  int64_t groups = llvm::PowerOf2Ceil(
+      llvm::divideCeil(getExtent(spec.columns, 4096), kChunk));
+  int64_t numRows = getExtent(spec.rows, 4096);
+  lanes = std::min(groups, lanes);
+  // Blocks of columns lie in a warp.
+  lanes = std::max(lanes, std::min<int64_t>(32, spec.blockColumns / kChunk));
+  int64_t across = 1, chunks = 1, down = warps, lanesDown = 32 / lanes;
+  if (spec.transposes || spec.blockRows > 1) {
+    rows = std::min(rows, spec.leastRows);
+    int64_t least = std::max<int64_t>(spec.blockRows, spec.transposes ? 16 : 1);
+    // Narrower warps have more rows each, where more of them would leave too
+    // few registers.
+    while (rows * lanesDown * down < least && down < kMaxWarps) {
+      if (down < getMaxResidentWarps(rows) || lanes <= 4 ||
+          lanes * kChunk <= spec.blockColumns) {
+        down *= 2;
+      } else {
+        lanes /= 2;
+        lanesDown *= 2;
+      }
+    }
+  } else {
+    // Few rows: as much beside each other instead.
+    while (rows > 1 && rows * lanesDown > numRows) {
+      rows /= 2;
+      if (lanes * chunks < groups)
+        chunks *= 2;
+    }
+    while (down > 1 && rows * lanesDown * down > numRows) {
+      down /= 2;
+      if (lanes * across * chunks < groups)
+        across *= 2;
+    }
+  }
+  resident = std::clamp<int64_t>(
+      getMaxResidentWarps(rows * chunks) / (across * down), 1, resident);
+  return FusionConfigAttr::get(context, rows, chunks, lanes, across, down,
+                               /*cluster=*/1, resident);
+}
+
+namespace {
+class FusionGenerator : public KernelGenerator {
+public:
+  SmallVector<KernelConfigAttrInterface>
+  getCandidates(const KernelSpec &kernelSpec, GPUTargetAttr target,
+                bool exhaustive) const override {
+    const auto &spec = cast<FusionSpec>(kernelSpec);
+    MLIRContext *context = target.getContext();
+    SmallVector<KernelConfigAttrInterface> candidates;
+    std::string unused;
+    auto add = [&](FusionConfigAttr config) {
+      // What registers hold; a pinned config may spill.
+      if (spec.heldTensors > 1)
+        return;
+      if (config && succeeded(checkFit(spec, config, target, unused)) &&
+          !llvm::is_contained(candidates, config))
+        candidates.push_back(config);
+    };
+    auto addTile = [&](int64_t rows, int64_t lanes, int64_t warps,
+                       int64_t resident) {
+      if (!spec.reducesRows)
+        add(makeTileConfig(context, spec, rows, lanes, warps, resident));
+    };
+    auto addRow = [&](int64_t rows, int64_t across, int64_t warps,
+                      int64_t cluster, int64_t resident) {
+      if (spec.reducesRows)
+        add(makeRowConfig(context, spec, rows, across, warps, cluster,
+                          resident));
+    };
+    // Measured on an H200, bf16 of 8192 x 14336 and 8192 x 4096.
+    int64_t numFull = llvm::count_if(spec.inputs, [&](const auto &input) {
+      return spec.getBlock(input.layout).isFull();
+    });
+    bool isTile = spec.transposes || spec.blockRows > 1;
+    int64_t lanes = isTile ? 16 : 32;
+    // What rows or columns have in common is waited for in the middle: there
+    // another block goes on.
+    bool waits = llvm::any_of(spec.inputs, [&](const auto &input) {
+      FusionBlock block = spec.getBlock(input.layout);
+      return !block.isFull() && !block.isSingle();
+    });
+    // Tiles of 256 x 128 are the fastest where there are many of them; the
+    // fewer there are, the more the last ones cost.
+    double tiles = static_cast<double>(getExtent(spec.rows, 8192)) *
+                   getExtent(spec.columns, 8192) * getExtent(spec.batch, 1) /
+                   (256 * 128);
+    // Rotations and random words want registers beside what is loaded, which
+    // ptxas does not spill so.
+    bool readsWide = llvm::any_of(spec.inputs, [&](const auto &input) {
+      return spec.getBlock(input.layout).isFull() &&
+             getElementTypeOrSelf(input.argument.getType()).isF32();
+    });
+    if (spec.rotatesRows && readsWide)
+      addTile(8, lanes, 8, 1);
+    else if (spec.draws && !isTile)
+      addTile(4, lanes, 8, readsWide ? 2 : 3);
+    // So do the addresses of what is not read 8 at a time, factors of columns
+    // among it.
+    bool makesPairs = llvm::any_of(FusionOp(spec.op).getResultTypes(),
+                                   [](Type type) { return isPacked(type); });
+    if (spec.transposes && waits && makesPairs &&
+        getExtent(spec.columns, 1) % kChunk != 0)
+      addTile(4, lanes, 8, 2);
+    if (spec.blockRows > 1 || (isTile && waits) ||
+        (isTile && numFull == 1 && tiles < 600))
+      addTile(8, lanes, 8, 2);
+    if (isTile && tiles < 2048 && !spec.draws)
+      addTile(4, lanes, 16, 2);
+    else if (isTile && numFull == 1)
+      addTile(8, lanes, 16, 1);
+    if (spec.blockRows == 1 && !spec.draws)
+      addTile(4, lanes, 16, 2);
+    addTile(8, lanes, 8, 2);
+    if (!spec.draws)
+      addTile(4, lanes, 8, 4);
+    addTile(2, lanes, 8, 4);
+    if (spec.transposes) {
+      // 64 rows fill the lines that are written, if a block has them.
+      int64_t across =
+          llvm::divideCeil(getExtent(spec.columns, 4096), 32 * kChunk);
+      if (across <= 4)
+        addRow(8, across, 8 * across, /*cluster=*/1, /*resident=*/1);
+    } else if (spec.blockRows > 1) {
+      // Beside sums of columns the registers hold 4 rows of 2 chunks, without
+      // spills if a block has 8 warps. Longer rows are better read twice.
+      for (int64_t cluster : {1, 2, 4, 8})
+        if (getExtent(spec.columns, 4096) <= 2 * 32 * kChunk * cluster)
+          addRow(4, 1, spec.blockRows / 4, cluster, 1);
+    } else {
+      for (int64_t cluster : {1, 2, 4, 8})
+        for (int64_t across : getWarpsAcross(spec, cluster)) {
+          addRow(1, across, 8, cluster, 2);
+          addRow(2, across, 8, cluster, 2);
+        }
+    }
+    if (exhaustive)
+      for (int64_t rows : {1, 2, 4, 8, 16})
+        for (int64_t warps : {4, 8, 16, 32})
+          for (int64_t resident : {1, 2, 3, 4}) {
+            addTile(rows, 16, warps, resident);
+            addTile(rows, 32, warps, resident);
+            for (int64_t cluster : {1, 2, 4, 8})
+              for (int64_t across = 1; across <= 16; ++across)
+                addRow(rows, across, warps, cluster, resident);
+          }
+    return candidates;
+  }
+
+  FailureOr<KernelConfigAttrInterface>
+  select(const KernelSpec &kernelSpec, GPUTargetAttr target,
+         std::string &reason) const override {
+    const auto &spec = cast<FusionSpec>(kernelSpec);
+    if (!getCandidates(spec, target, /*exhaustive=*/false).empty())
+      return KernelGenerator::select(spec, target, reason);
+    llvm::raw_string_ostream os(reason);
+    reason.clear();
+    if (spec.heldTensors > 1)
+      os << "expected one tensor to be quantised by blocks of rows, but got "
+         << spec.heldTensors;
+    else if (spec.rotatesRows && (spec.reducesRows || spec.heldRows > 1))
+      os << "expected no more to be measured than blocks, beside a rotation of "
+            "rows";
+    else if (spec.reducesRows && spec.transposes)
+      os << "expected a tile with 64 whole rows for a transposed result, but "
+            "got "
+         << spec.columns << " columns";
+    else if (spec.reducesRows)
+      os << "expected rows that the registers of a cluster hold, but got "
+         << spec.columns << " columns";
+    else
+      os << "expected a tile that fits, for blocks of " << spec.blockRows
+         << " x " << spec.blockColumns;
+    return failure();
+  }
+
+  LogicalResult checkFit(const KernelSpec &kernelSpec,
+                         KernelConfigAttrInterface attribute,
+                         GPUTargetAttr target,
+                         std::string &reason) const override {
+    const auto &spec = cast<FusionSpec>(kernelSpec);
+    auto config = dyn_cast<FusionConfigAttr>(attribute);
+    auto fail = [&](const auto &...parts) {
+      reason = llvm::formatv(parts...);
+      return failure();
+    };
+    if (!config)
+      return fail("expected a #fp8_fusion.config, but got {0}", attribute);
+    // Also of what was not parsed, for which nobody verifies the attribute.
+    if (config.getWarps() > kMaxWarps)
+      return fail("expected at most {0} warps of a block, but got {1}",
+                  kMaxWarps, config.getWarps());
+    if (config.getRows() * config.getChunks() > kMaxPlaces)
+      return fail("expected at most {0} rows and chunks of a thread, but got "
+                  "{1}",
+                  kMaxPlaces, config.getRows() * config.getChunks());
+    if (spec.transposes && (config.getRows() < 4 || config.getTileRows() < 16))
+      return fail("expected a thread with 4 rows and a tile with 16, to be "
+                  "transposed, but got {0} and {1}",
+                  config.getRows(), config.getTileRows());
+    if (spec.blockRows > 1 && (config.getTileRows() % spec.blockRows != 0 ||
+                               spec.blockRows % config.getRows() != 0))
+      return fail("expected a tile of whole blocks of {0} rows, but got {1}",
+                  spec.blockRows, config.getTileRows());
+    if (config.getRows() > spec.leastRows)
+      return fail("expected at most {0} rows of a thread, for blocks of as "
+                  "many, but got {1}",
+                  spec.leastRows, config.getRows());
+    if (spec.rotatesRows &&
+        config.getRows() * 32 / config.getLanes() < HadamardOp::kSize)
+      return fail(
+          "expected {0} rows of a warp, which are rotated together, but "
+          "got {1}",
+          HadamardOp::kSize, config.getRows() * 32 / config.getLanes());
+    if (spec.drawsRows && config.getRows() % kPhiloxWords != 0)
+      return fail("expected a multiple of {0} rows of a thread, whose numbers "
+                  "are drawn together, but got {1}",
+                  kPhiloxWords, config.getRows());
+    if (config.getLanes() * kChunk < spec.blockColumns)
+      return fail("expected lanes for blocks of {0} columns, but got {1}",
+                  spec.blockColumns, config.getLanes());
+    int64_t columns = config.getTileColumns() * config.getCluster();
+    if (spec.reducesRows && columns < spec.columns)
+      return fail("expected tiles of whole rows of {0}, but got {1}",
+                  spec.columns, columns);
+    if (config.getCluster() > 1 &&
+        (!spec.reducesRows || config.getLanes() < config.getCluster()))
+      return fail("expected a cluster to have whole rows, and no more blocks "
+                  "than {0} lanes, but got {1}",
+                  config.getLanes(), config.getCluster());
+    int64_t shared = getFusionSharedBytes(spec, config);
+    if (shared > target.getSharedBytes())
+      return fail("expected at most {0} bytes of shared memory, but got {1}",
+                  target.getSharedBytes(), shared);
+    return success();
+  }
+
+  double getCost(const KernelSpec &kernelSpec,
+                 KernelConfigAttrInterface attribute,
+                 GPUTargetAttr target) const override {
+    const auto &spec = cast<FusionSpec>(kernelSpec);
+    auto config = cast<FusionConfigAttr>(attribute);
+    double blocks =
+        static_cast<double>(
+            llvm::divideCeil(spec.columns, config.getTileColumns())) *
+        llvm::divideCeil(spec.rows, config.getTileRows()) * spec.batch;
+    double rate = target.getMemoryRate() * target.getMultiprocessors();
+    // What is moved; where blocks are few, the multiprocessors that have none.
+    double busy = std::min(1.0, blocks / target.getMultiprocessors());
+    return spec.getBytes() / (rate * std::max(busy, 1e-3));
+  }
+
+  std::string getLabel(const KernelSpec &kernelSpec) const override {
+    const auto &spec = cast<FusionSpec>(kernelSpec);
+    std::string label = spec.transposes ? "both" : "rows";
+    if (spec.blockRows > 1 || spec.blockColumns > 1)
+      label += llvm::formatv("_{0}x{1}", spec.blockRows, spec.blockColumns);
+    if (spec.reducesRows)
+      label += "_whole";
+    return label;
+  }
+
+  FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,
+                                    const KernelSpec &kernelSpec,
+                                    KernelConfigAttrInterface attribute,
+                                    GPUTargetAttr target, StringRef name,
+                                    std::string &reason) const override {
+    if (failed(checkFit(kernelSpec, attribute, target, reason)))
+      return failure();
+    const auto &spec = cast<FusionSpec>(kernelSpec);
+    auto config = cast<FusionConfigAttr>(attribute);
+    OpBuilder::InsertionGuard guard(builder);
+    FusionSignature fusion =
+        getFusionSignature(builder.getContext(), spec, config);
+    LLVM::LLVMFuncOp function = fusion.signature.create(
+        builder, loc, name, fusion.launch, getFusionMath(spec));
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      builder.getI32IntegerAttr(config.getResident()));
+    builder.setInsertionPointToStart(function.addEntryBlock(builder));
+    KernelBuilder b(loc, builder);
+    Value shared;
+    if (fusion.launch.sharedBytes != 0)
+      shared = LLVM::AddressOfOp::create(
+          b, LLVM::LLVMPointerType::get(builder.getContext(), 3),
+          KernelSignature::kSharedName);
+    llvm::StringMap<Value> params = fusion.signature.getParams(function);
+    SmallVector<Value> captures;
+    for (size_t i = 0; i < spec.captures.size(); ++i)
+      captures.push_back(params.lookup("capture" + std::to_string(i)));
+    buildFusionKernel(b, spec, config, params, fusion.inputs, fusion.outputs,
+                      captures, shared);
+    return function;
+  }
+};
+} // namespace
+
+std::unique_ptr<KernelGenerator> fp8::createFusionGenerator() {
+  return std::make_unique<FusionGenerator>();
+}

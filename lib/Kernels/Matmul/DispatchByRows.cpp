@@ -1,0 +1,113 @@
+//===- DispatchByRows.cpp - A kernel for few rows and one for many --------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Enters: matmuls with a config. Leaves: those whose M shows at run time with
+// others for few rows.
+//
+// Every kernel computes any M, but the fastest for 8 rows takes twice as long
+// for 8192, and the other way around.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../TargetLookup.h"
+#include "fp8/GPU/IR/FP8GPUDialect.h"
+#include "fp8/IR/FP8Dialect.h"
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
+#include "fp8/Kernels/Passes.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_DISPATCHBYROWSPASS
+#include "fp8/Kernels/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+/// A config is that for one of these numbers of rows, and computes all down to
+/// the number before; the last one also what is beyond.
+static constexpr int64_t kRows[] = {16, 32, 64, 128, 256, 512, 1024, 4096};
+
+namespace {
+struct DispatchByRowsPass
+    : fp8::impl::DispatchByRowsPassBase<DispatchByRowsPass> {
+  using Base::Base;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    Base::getDependentDialects(registry);
+    registerKernelDialects(registry);
+  }
+
+  void runOnOperation() override;
+};
+} // namespace
+
+/// Configs from few rows to many, neighbours different; none if the op's own
+/// has to do, or does.
+static SmallVector<FewRowsAttr> choose(MatmulOp op,
+                                       const KernelTarget &target) {
+  std::string unused;
+  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
+  // An amax that a launch records in place is of one launch.
+  if (failed(spec) || spec->amax || !ShapedType::isDynamic(spec->m) ||
+      llvm::any_of(ArrayRef{spec->n, spec->k, spec->batch},
+                   ShapedType::isDynamic))
+    return {};
+  const KernelGenerator *generator =
+      target.architecture->getGenerator(*spec, unused);
+  if (!generator)
+    return {};
+  auto own = op->getAttrOfType<KernelConfigAttrInterface>(kConfigAttrName);
+  FailureOr<KernelConfigAttrInterface> usual =
+      generator->select(*spec, target.attribute, unused);
+  // One from a table, or given, stays.
+  if (failed(usual) || *usual != own)
+    return {};
+  SmallVector<FewRowsAttr> choices;
+  for (int64_t rows : kRows) {
+    MatmulSpec known = *spec;
+    known.m = rows;
+    for (MatmulSpec::ResultExtents &result : known.results)
+      result.m = rows;
+    FailureOr<KernelConfigAttrInterface> config =
+        generator->select(known, target.attribute, unused);
+    if (failed(config) ||
+        failed(generator->checkFit(*spec, *config, target.attribute, unused)))
+      config = own;
+    if (!choices.empty() && choices.back().getConfig() == *config)
+      choices.pop_back();
+    choices.push_back(FewRowsAttr::get(op.getContext(), rows, *config,
+                                       /*kernel=*/SymbolRefAttr()));
+  }
+  return choices;
+}
+
+void DispatchByRowsPass::runOnOperation() {
+  SmallVector<MatmulOp> ops;
+  getOperation().walk([&](MatmulOp op) {
+    if (op->hasAttr(kConfigAttrName))
+      ops.push_back(op);
+  });
+  if (ops.empty())
+    return markAllAnalysesPreserved();
+  FailureOr<KernelTarget> target = lookupTarget(getOperation());
+  if (failed(target))
+    return signalPassFailure();
+  for (MatmulOp op : ops) {
+    SmallVector<FewRowsAttr> choices = choose(op, *target);
+    if (choices.empty())
+      continue;
+    op->setAttr(kConfigAttrName, choices.pop_back_val().getConfig());
+    if (choices.empty())
+      continue;
+    op->setAttr(
+        kFewRowsAttrName,
+        ArrayAttr::get(&getContext(),
+                       SmallVector<Attribute>(choices.begin(), choices.end())));
+    ++numChosen;
+  }
+}

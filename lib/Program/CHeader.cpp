@@ -1,0 +1,196 @@
+//===- CHeader.cpp - Programs described to C ------------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp8/Program/Interface.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatAdapters.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using fp8rt::DType;
+
+/// A scalar in C. What C has no type for is passed as its bits.
+static StringRef getScalarType(DType dtype) {
+  switch (dtype) {
+  case DType::F64:
+    return "double";
+  case DType::F32:
+    return "float";
+  case DType::I64:
+    return "int64_t";
+  case DType::I32:
+    return "int32_t";
+  case DType::I16:
+    return "int16_t";
+  case DType::I8:
+    return "int8_t";
+  case DType::F16:
+  case DType::BF16:
+    return "uint16_t";
+  case DType::F8_E4M3:
+  case DType::F8_E5M2:
+  case DType::F8_E8M0:
+  case DType::F4x2:
+  case DType::U8:
+  case DType::BOOL:
+    return "uint8_t";
+  }
+  return "";
+}
+
+/// Identifiers for the parameters of a function, arguments first.
+static std::vector<std::string> nameParameters(const Signature &signature) {
+  llvm::StringSet<> used = {"state", "context"};
+  std::vector<std::string> names;
+  auto add = [&](const Port &port) {
+    std::string base = makeIdentifier(port.name), name = base;
+    for (unsigned i = 2; !used.insert(name).second; ++i)
+      name = base + "_" + std::to_string(i);
+    names.push_back(name);
+  };
+  llvm::for_each(signature.arguments, add);
+  llvm::for_each(signature.results, add);
+  return names;
+}
+
+/// A line of the table of parameters.
+static void writeRow(llvm::raw_ostream &os, StringRef name, size_t width,
+                     const Twine &text) {
+  os << "///   " << llvm::left_justify(name, width) << "  " << text << '\n';
+}
+
+static std::string describePort(const Port &port) {
+  std::string text = describe(port.dtype, port.shape);
+  if (port.dtype == DType::F4x2)
+    text += ", two in each byte of a row, the first in the lower half";
+  return port.isShaped() ? text : StringRef(text).drop_back(3).str();
+}
+
+static void writeFunction(llvm::raw_ostream &os,
+                          const ProgramInterface &program,
+                          const ProgramFunction &function) {
+  const Signature &signature = function.signature;
+  std::vector<std::string> names = nameParameters(signature);
+  size_t numArguments = signature.arguments.size(), width = 0;
+  for (StringRef name : names)
+    width = std::max(width, name.size());
+
+  os << "/// The function '";
+  llvm::printEscapedString(signature.entry, os);
+  os << "'.\n///\n";
+  for (auto [name, port] : llvm::zip(names, signature.arguments))
+    writeRow(os, name, width,
+             describePort(port) +
+                 (port.isMemRef() ? ", read and written" : ""));
+  for (auto [name, port] :
+       llvm::zip(ArrayRef(names).drop_front(numArguments), signature.results))
+    writeRow(os, name, width, "result: " + describePort(port));
+
+  SmallVector<std::string> parameters;
+  for (auto [name, port] : llvm::zip(names, signature.arguments))
+    parameters.push_back(port.isShaped()
+                             ? llvm::formatv("const fp8rt_tensor{0} *{1}",
+                                             port.shape.size(), name)
+                                   .str()
+                             : (getScalarType(port.dtype) + " " + name).str());
+  for (auto [name, port] :
+       llvm::zip(ArrayRef(names).drop_front(numArguments), signature.results))
+    parameters.push_back(
+        port.isShaped()
+            ? llvm::formatv("fp8rt_tensor{0} *{1}", port.shape.size(), name)
+                  .str()
+            : (getScalarType(port.dtype) + " *" + name).str());
+  if (signature.takesState)
+    parameters.push_back("fp8rt_state state");
+  if (program.isOnGPU())
+    parameters.push_back("fp8rt_context *context");
+  if (parameters.empty())
+    parameters.push_back("void");
+
+  std::string head = "fp8rt_status " + function.symbol + "(";
+  os << head << llvm::join(parameters, ",\n" + std::string(head.size(), ' '))
+     << ");\n\n";
+}
+
+static constexpr StringLiteral kIntroduction =
+    R"(/* {0} - how to call the program '{1}'.
+ *
+ * Made by fp8-compile for {2}{3}.
+ *
+ * Link to the shared object beside this header, and to libfp8rt. Tensors are in
+ * row-major order; fp8rt_make_tensor2(data, rows, columns) and its like describe
+ * them. A ? is a size that calls choose. {4}
+ *
+ * Every function returns FP8RT_OK or one of the errors of fp8/Runtime/Status.h,
+ * of which fp8rt_get_last_error() says more; then there are no results. Of
+ * several threads each may call them{5}.
+ */
+)";
+
+static constexpr StringLiteral kOnCPU =
+    R"(Tensors among the results are
+ * allocated; free() their `allocated`.)";
+static constexpr StringLiteral kOnGPU =
+    R"(Tensors are in the memory of
+ * the context's device, aligned to 16 bytes, and those among the results are
+ * allocated; fp8rt_workspace_free() their `allocated`. The context, made by
+ * fp8rt_context_create(), says in which stream to work: a call returns when all
+ * is launched, and does not wait for it. The first call of a context loads the
+ * kernels, later ones can be captured in a CUDA graph.)";
+static constexpr StringLiteral kState = R"(
+/* A scaling state: {0} slots, made by
+ * fp8rt_program_create_state(&{1}_program, &state).
+ * fp8/Runtime/{2} has the rest. */
+
+/// Ends a step: the scales become those of the next.{3}
+fp8rt_status {4}(fp8rt_state state{5});
+)";
+
+llvm::Expected<std::string> fp8::getCHeader(const ProgramInterface &program,
+                                            StringRef file) {
+  constexpr size_t maxRank = 8;
+  for (const ProgramFunction &function : program.functions)
+    for (ArrayRef<Port> ports : {ArrayRef(function.signature.arguments),
+                                 ArrayRef(function.signature.results)})
+      for (const Port &port : ports)
+        if (port.shape.size() > maxRank)
+          return llvm::createStringError(
+              "expected tensors of up to " + Twine(maxRank) +
+              " dimensions in the interface, but '" + port.name + "' of '" +
+              function.signature.entry + "' has " + Twine(port.shape.size()));
+
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  std::string recipe =
+      program.recipe.empty() ? "" : ", recipe " + program.recipe;
+  StringRef threads = "";
+  if (program.isOnGPU())
+    threads = " with a context of its own";
+  os << llvm::formatv(kIntroduction.data(), file, program.name, program.target,
+                      recipe, program.isOnGPU() ? kOnGPU : kOnCPU, threads);
+  std::string guard = "FP8_PROGRAM_" + StringRef(program.name).upper() + "_H";
+  os << "#ifndef " << guard << "\n#define " << guard
+     << "\n\n#include \"fp8/Runtime/Program.h\"\n\n"
+     << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+     << "extern const fp8rt_program_info " << getInfoSymbol(program) << ";\n";
+  if (!program.stateManifest.empty())
+    os << llvm::formatv(kState.data(), program.numSlots, program.name,
+                        program.isOnGPU() ? "DeviceState.h" : "ScalingState.h",
+                        program.isOnGPU() ? " Work in the stream, as calls."
+                                          : "",
+                        getUpdateSymbol(program),
+                        program.isOnGPU() ? ", fp8rt_context *context" : "");
+  os << '\n';
+  for (const ProgramFunction &function : program.functions)
+    writeFunction(os, program, function);
+  os << "#ifdef __cplusplus\n}\n#endif\n\n#endif /* " << guard << " */\n";
+  return text;
+}

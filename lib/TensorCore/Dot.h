@@ -1,0 +1,63 @@
+//===- Dot.h - Sums of the tensor cores, to the bit -------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One instruction adds all its products and the accumulator at once: each is
+// aligned to the largest exponent and cut off F bits below it, toward zero; the
+// sum is exact, and is cut off to the result's mantissa. See docs/Emulator.md
+// for where that is known from.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_TENSORCORE_DOT_H
+#define FP8_LIB_TENSORCORE_DOT_H
+
+#include <cstdint>
+
+namespace fp8emu {
+
+enum class Element : uint8_t { E4M3, E5M2, F16, BF16, TF32, E2M3, E3M2, E2M1 };
+
+/// Of an element by itself; those of less than 8 bits are in the lowest of one.
+constexpr unsigned getBytes(Element type) {
+  switch (type) {
+  case Element::F16:
+  case Element::BF16:
+    return 2;
+  case Element::TF32:
+    return 4;
+  default:
+    return 1;
+  }
+}
+
+constexpr unsigned kMaxProducts = 32; /* of an instruction: 32 bytes of K */
+constexpr unsigned kMaxColumns = 256;
+constexpr unsigned kWarpRows = 16; /* of the 64 of an instruction */
+
+/// An operand's rows of 32 bytes; of B the rows are columns of the product.
+struct Operands {
+  Element typeA, typeB;
+  unsigned columns;
+  uint8_t a[kWarpRows][32];
+  uint8_t b[kMaxColumns][32];
+};
+
+/// accumulators[row * columns + column] = that, or 0 if `fresh`, plus A * B^T.
+void multiplyAccumulate(const Operands &operands, bool fresh,
+                        float *accumulators);
+
+/// The same with sums of f32, one product after the other: sooner done.
+void multiplyAccumulatePlain(const Operands &operands, bool fresh,
+                             float *accumulators);
+
+/// Element k of a row.
+double getValue(Element type, const uint8_t *row, unsigned k);
+
+} // namespace fp8emu
+
+#endif // FP8_LIB_TENSORCORE_DOT_H

@@ -1,0 +1,28 @@
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-split-fusions --fp8-select-kernels %s 2>%t | FileCheck %s
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+#column = affine_map<(i, j) -> (j)>
+!x = tensor<8192x64xf32>
+
+// A sum may be two results.
+
+// CHECK-LABEL: func.func @twice
+// CHECK:       %[[P:.+]] = fp8.fusion(%{{.+}}) {
+// CHECK:         fp8.yield %{{.+}} : tensor<64x64xf32>
+// CHECK:       %[[S:.+]] = fp8.fusion(%[[P]]) {
+// CHECK:       return %[[S]], %[[S]]
+func.func @twice(%x: !x) -> (tensor<64xf32>, tensor<64xf32>) {
+  %0:2 = fp8.fusion(%x) {
+  ^bb0(%a: !x):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<64xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+    %s = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]} ins(%a : !x) outs(%z : tensor<64xf32>) {
+    ^bb0(%v: f32, %o: f32):
+      %1 = arith.addf %o, %v : f32
+      linalg.yield %1 : f32
+    } -> tensor<64xf32>
+    fp8.yield %s, %s : tensor<64xf32>, tensor<64xf32>
+  } : (!x) -> (tensor<64xf32>, tensor<64xf32>)
+  return %0#0, %0#1 : tensor<64xf32>, tensor<64xf32>
+}

@@ -1,0 +1,70 @@
+// RUN: fp8-opt %s --fp8-form-fusions | FileCheck %s
+
+!x = tensor<32x32xbf16>
+!one = tensor<1x1xf32>
+!q = !fp8.scaled<32x32xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+
+// Scales of blocks that are measured in the same pass; the tensor's leaves as the
+// codes and the blocks' do.
+
+// CHECK-LABEL: func.func @measured
+// CHECK:       %[[R:.+]]:3 = fp8.fusion(
+// CHECK:         fp8.amax
+// CHECK-NEXT:    %[[S:.+]], %[[SI:.+]], %[[TSI:.+]] = fp8.compute_scale {{.+}} tensor_amax(
+// CHECK-NEXT:    %[[Q:.+]] = fp8.quantize {{.+}} scale(%[[S]], %[[SI]] : {{.+}}) tensor_scale_inv(%[[TSI]]
+// CHECK-NEXT:    %[[P:.+]], %{{.+}}, %{{.+}} = fp8.disassemble %[[Q]]
+// CHECK-NEXT:    fp8.yield %[[P]], %[[SI]], %[[TSI]]
+// CHECK:       %[[A:.+]] = fp8.assemble %[[R]]#0, %[[R]]#1, %[[R]]#2
+// CHECK:       return %[[A]]
+func.func @measured(%x: !x, %all: !one) -> !q {
+  %amax = fp8.amax %x block = [1, 16] : !x
+  %s, %si, %ts = fp8.compute_scale %amax tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<32x2xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<32x2xf32>, tensor<32x2xf8E4M3FN>) tensor_scale_inv(%ts : !one) : !x -> !q
+  return %q : !q
+}
+
+// Factors that are given stay what they are.
+
+// CHECK-LABEL: func.func @given
+// CHECK:       %{{.+}}, %[[SI:.+]], %[[TSI:.+]] = fp8.compute_scale
+// CHECK:       %[[C:.+]] = fp8.fusion(
+// CHECK:         fp8.quantize
+// CHECK:       fp8.assemble %[[C]], %[[SI]], %[[TSI]]
+func.func @given(%x: !x, %amax: tensor<32x2xf32>, %all: !one) -> !q {
+  %s, %si, %ts = fp8.compute_scale %amax tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<32x2xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<32x2xf32>, tensor<32x2xf8E4M3FN>) tensor_scale_inv(%ts : !one) : !x -> !q
+  return %q : !q
+}
+
+// Random numbers go by a place that a tile does not know; a kernel does
+// (form-fusions-position-dependent.mlir).
+
+// CHECK-LABEL: func.func @seed
+// CHECK-NOT:   fp8.quantize
+// CHECK:       fp8.yield
+// CHECK:       fp8.quantize %{{.+}} seed(
+func.func @seed(%x: !x, %all: !one, %seed: tensor<4xi32>) -> !q {
+  %amax = fp8.amax %x block = [1, 16] : !x
+  %s, %si, %ts = fp8.compute_scale %amax tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<32x2xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<32x2xf32>, tensor<32x2xf8E4M3FN>) tensor_scale_inv(%ts : !one)
+      seed(%seed : tensor<4xi32>) : !x -> !q
+  return %q : !q
+}
+
+// Codes that share bytes have no kernel that transposes them: the pass that makes
+// them does, with factors that it is given.
+
+// CHECK-LABEL: func.func @given_turned
+// CHECK:       %[[R:.+]]:2 = fp8.fusion(
+// CHECK:         %[[Q:.+]] = fp8.quantize
+// CHECK-NEXT:    %[[T:.+]] = fp8.transpose %[[Q]]
+// CHECK-NEXT:    %[[P:.+]], %[[F:.+]], %{{.+}} = fp8.disassemble %[[T]]
+// CHECK-NEXT:    fp8.yield %[[P]], %[[F]] : tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>
+// CHECK:       fp8.assemble %[[R]]#0, %[[R]]#1
+func.func @given_turned(%x: !x, %amax: tensor<2x32xf32>, %all: !one) -> !q {
+  %s, %si, %ts = fp8.compute_scale %amax tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<2x32xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<2x32xf32>, tensor<2x32xf8E4M3FN>) tensor_scale_inv(%ts : !one)
+      : !x -> !fp8.scaled<32x32xf4E2M1FN, block = [16, 1], scale = f8E4M3FN, tensor_scale = f32>
+  %t = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<32x32xf4E2M1FN, block = [16, 1], scale = f8E4M3FN, tensor_scale = f32>
+  return %t : !q
+}
