@@ -12,7 +12,7 @@ config.name = "FP8"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".py", ".test"]
 config.excludes = ["Inputs", "CMakeLists.txt", "lit.cfg.py", "lit.local.cfg.py",
-                   "summary.py"]
+                   "commit_title.py", "summary.py"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.fp8_build_dir, "test")
 
