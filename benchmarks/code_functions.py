@@ -10,7 +10,7 @@ from fusion_functions import (CODES, E4M3, FULL, MN, NM, NORM, POW2, SQUARES, TU
 
 E5M2 = "f8E5M2"
 WIDE = "tensor<{m}x{n}xf32>"
-# Of the factors, by the names of arguments: the block and the type.
+# Blocks and types of the factors, by the names of arguments.
 FACTORS = {
     "si": (WHOLE, "1x1", "f32"),
     "f_row": ("[1, *]", "{m}x1", "f32"),

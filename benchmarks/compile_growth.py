@@ -93,7 +93,7 @@ PROGRAMS = {
     "llama": (growth_models.llama, [2, 8, 32], "current", {}),
     "training": (growth_models.training, [3, 12], "current", {12: 30.0}),
 }
-# Of which the part until the llvm dialect is measured alone, too.
+# Programs of which the part until the llvm dialect is measured alone, too.
 WITH_HOST = {"matmuls", "plain", "unequal", "additions", "bert"}
 
 

@@ -25,7 +25,7 @@ OPTIONS = ["--target=sm_90a", "--name=program"]
 
 
 def width(i):
-    """Of the input of layer i: multiples of 128, no two equal."""
+    """The width of layer i's input: multiples of 128, no two equal."""
     return 1024 + 384 * i
 
 
@@ -67,7 +67,7 @@ def module(layers):
 
 
 def count_kernels(fp8_compile, source):
-    """Of the program, in which equal ones are one."""
+    """Kernels of the program, in which equal ones are one."""
     text = subprocess.run([fp8_compile, source, "--emit=mlir", "--kernel-format=ptx", OPTIONS[0]],
                           check=True, text=True, capture_output=True).stdout
     return text.count("_image_data(")

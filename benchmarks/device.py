@@ -82,7 +82,7 @@ class Call:
         return values
 
     def profile(self, steps):
-        """Of a step what each kernel, and copies, took: launches, ms, bytes and operations."""
+        """What each kernel, and copies, took of a step: launches, ms, bytes and operations."""
         library, handle = self.function.program.library, self.place.handle
         library.fp8rt_context_start_profile(handle)
         for _ in range(steps):

@@ -14,7 +14,7 @@ E4M3 = "f8E4M3FN"
 class Fusion:
     name: str
     bytes: float
-    inputs: tuple  # Of ("x", "scale", "row", "column", "grid").
+    inputs: tuple  # Each is "x", "scale", "row", "column" or "grid".
     body: str  # With {m} and {n}; returns what it says.
     results: tuple  # Types.
     goal: float  # The share of a copy of these bytes that it is to have.
@@ -280,7 +280,7 @@ def get_arguments(fusion):
 
 
 def get_extent(fusion, value, extent):
-    """Of the first argument that has it."""
+    """The extent of the first argument that has it."""
     name, kind, place = next(
         (name, kind, kind[len("tensor<"):].split("x").index(f"{{{extent}}}"))
         for name, kind in get_arguments(fusion) if f"{{{extent}}}" in kind)

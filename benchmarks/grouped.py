@@ -95,7 +95,7 @@ class Problem:
         return False
 
     def dequantized(self, name, begin, end):
-        """Of that range of groups, or of tokens, in f64."""
+        """Values of that range of groups, or of tokens, in f64."""
         values, factors = getattr(self, name), getattr(self, f"scale_{name}")
         dim = 1 if self.sums else 0
         part = values.narrow(dim, begin, end - begin).double()
@@ -290,7 +290,7 @@ def offered(contenders, name, make, problems, expected):
 
 
 def limit(spec, k):
-    """Of the relative error in the Frobenius norm: what rounding and the tensor core's accumulator leave."""
+    """Bounds the relative error in the Frobenius norm: rounding and the tensor core's accumulator."""
     error = 2e-3 if spec["result"] == "bf16" else 2e-5
     if spec["scale_a"] is None:
         return error + 1e-5

@@ -56,7 +56,7 @@ def program(kind, shape, number, config=None):
 
 
 def configs(text):
-    """Of each function of a program, those that it has."""
+    """Configs of each function of a program."""
     functions = re.split(r"func\.func @s\d+", text)[1:]
     return [re.findall(r"#fp8_sm90.gemm<[^>]*>", function) for function in functions]
 

@@ -9,7 +9,7 @@ SHAPES += [(groups, mean, n, k) for groups, mean in ((8, 512), (32, 192), (32, 2
 # By which nothing was chosen.
 OTHERS = [(16, 1024, 2816, 2048), (6, 2304, 5120, 1536), (64, 88, 3072, 4096), (12, 640, 8192, 3584), (16, 48, 5120, 2560),
           (5, 5600, 3584, 4608), (40, 320, 1536, 5120), (8, 1500, 6400, 4096)]
-# Of groups with room for so many tokens, those of DeepGEMM's tests.
+# Room for tokens in each masked group, as in DeepGEMM's tests.
 CAPACITY = 4096
 MASKED = [(groups, mean, n, k) for groups, mean in ((1, 1024), (2, 512), (4, 256), (6, 192))
           for n, k in ((4096, 7168), (7168, 2048))]
@@ -38,7 +38,7 @@ KINDS = {
     "k_block": {"grouped": "k", "a": "e4m3", "b": "e4m3", "scale_a": ROW128, "scale_b": ROW128,
                 "accumulate": "promote", "result": "f32"},
 }
-# Of groups with room for each: rows that are not there are left as they are, as DeepGEMM leaves them, or cleared.
+# Groups with room for more rows: what is not there is left as it is, as by DeepGEMM, or cleared.
 MASKED_KINDS = {f"masked_{name}": {**KINDS[name], "grouped": "masked"}
                 for name in ("block", "bf16", "row_fast", "tensor_fast")}
 MASKED_KINDS |= {f"{name}_cleared": {**MASKED_KINDS[name], "cleared": True} for name in ("masked_block", "masked_bf16")}

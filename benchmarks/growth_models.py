@@ -22,7 +22,7 @@ class Transformer(Encoder):
         return self.product(x, self.turned(w))
 
     def gradients(self, dy, x, w):
-        """Of `x`; that of the weight is a result."""
+        """The gradient of `x`; that of the weight is a result."""
         self.results.append(self.product(self.turned(dy), x))
         return self.product(dy, w)
 

@@ -102,7 +102,7 @@ def main():
                 break  # The GPU is lost to this process.
             continue
         error = max(errors.values())
-        # Of a single number, or a few, the error is not that of a mean.
+        # Allow more for a single number, or a few, whose error is not that of a mean.
         limit = RECIPES[recipe] if min(shape[:3]) >= 16 else 4 * RECIPES[recipe] + 0.1
         if not error <= limit:
             failures.append((str(shape), recipe, str(errors)))

@@ -82,7 +82,7 @@ def run_exactly(forward, values):
 
 
 def get_errors(values, exact):
-    """Of the norm, and the greatest, both beside those of what is exact; by name."""
+    """Errors of the norm, and the greatest, both beside those of what is exact; by name."""
     rows = {}
     for name, value in values.items():
         difference = value.float() - exact[name]

@@ -23,8 +23,8 @@ class LoopFunction:
     name: str
     kind: str
     text: str
-    arguments: list  # Of extents, element and how many numbers an index may be.
-    results: list  # Of extents and element.
+    arguments: list  # Extents, element and how many numbers an index may be.
+    results: list  # Extents and element.
     extra: int = 0  # Bytes that it reads beyond its arguments, or less.
     bytes: int = field(init=False)
 

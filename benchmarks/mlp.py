@@ -46,7 +46,7 @@ class Layer:
     extents: tuple
     forward: Callable  # PyTorch's.
     goals: dict  # Milliseconds by recipe.
-    max_error: float  # Of the norms of results under FP8 recipes; see `is_correct`.
+    max_error: float  # The norms of results under FP8 recipes have no more; see `is_correct`.
 
 
 def projections(*extents):
@@ -90,9 +90,9 @@ def make_random_layers(seed, count=20, gated=10):
     return layers
 
 
-# Of what `none` takes for the MLP, by PyTorch's eager time.
+# What `none` may take for the MLP, by PyTorch's eager time.
 NONE_GOAL = 1.15
-# Of errors in bf16 beside PyTorch's; the greatest of a few elements varies.
+# Errors beside PyTorch's in bf16; the greatest of a few elements varies.
 SLACK, MAX_SLACK = 1.25, 1.5
 WARM_UP_S = 0.3
 PROFILED = 5

@@ -12,7 +12,7 @@ except ImportError:  # Programs are made without it.
 
 SIGN = {1: 0x80, 2: 0x8000}
 LARGEST = {"F8_E4M3": 0x7E, "F8_E5M2": 0x7C, "BF16": 0x7F80}  # What is above is a NaN.
-# Of bf16. The GPU's approximations have 0 for what is below.
+# The smallest normal bf16. The GPU's approximations have 0 for what is below.
 SMALLEST_NORMAL = 0x0080
 FAR = 1 << 20  # Between a NaN and a number.
 
@@ -28,7 +28,7 @@ def get_ordinals(dtype, bits):
 
 
 def get_distances(dtype, ours, theirs):
-    """Of values by their bits. A NaN is as far from a NaN as any number from itself."""
+    """Distances of values by their bits. A NaN is as far from a NaN as any number from itself."""
     (ours, our_nan), (theirs, their_nan) = (get_ordinals(dtype, bits) for bits in (ours, theirs))
     distances = np.abs(ours - theirs)
     if dtype in ("BF16", "F32"):

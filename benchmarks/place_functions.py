@@ -23,7 +23,7 @@ def rotated(source, kind):
 
 
 def cast(source, kind, shape, grid, seed=True):
-    """Of blocks of 16 along the last dimension, with the amax %s of the tensor."""
+    """A cast in blocks of 16 along the last dimension, with the amax %s of the tensor."""
     drawn = " seed(%seed : tensor<4xi32>)" if seed else ""
     return (f"  %q_a = fp8.amax %{source} block = [1, 16] : {kind}\n"
             f"  %q_s, %q_i, %q_t = fp8.compute_scale %q_a tensor_amax(%s : tensor<1x1xf32>) "

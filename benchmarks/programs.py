@@ -24,7 +24,7 @@ from fp8 import abi  # noqa: E402
 
 
 def make_parser(rounds=None):
-    """Of the options that all have; `rounds` is how many are measured if nothing is said."""
+    """A parser of the options that all have; `rounds` are measured if nothing is said."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build")
     parser.add_argument("--programs", type=Path)

@@ -31,7 +31,7 @@ from generator.compare import check_batch
 from generator.program import Program, make_batches
 
 CHUNK = 30  # Programs of a process.
-BATCH = 10  # Of them, those of a module.
+BATCH = 10  # Programs of a module.
 
 def work(args):
     """Lines of JSON for each batch of the seeds, until the device is lost: which they are, and what

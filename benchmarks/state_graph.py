@@ -28,13 +28,13 @@ from programs import (ROOT, Program, abi, compile_program, elements, make_parser
                       open_library, sizes, tensor)
 
 DEVICE = 0
-RECIPES = {  # Of the training step.
+RECIPES = {  # The training step's.
     "long": "delayed",
     "short": "delayed,amax_history_len=4,compat=te_unfused,margin=1",
     "flax": "delayed,amax_history_len=16,compat=flax",
     "recent": "delayed,amax_history_len=3,amax_compute_algo=most_recent,pow2=true",
 }
-UPDATES = [  # Of amaxes that are given.
+UPDATES = [  # Updates from amaxes that are given.
     f"amax_history_len = {length}, amax_compute_algo = {algo}, margin = {margin}, "
     f"compat = {compat}, pow2 = {pow2}"
     for compat, algo, margin in (("te_fused", "max", 0), ("te_fused", "most_recent", -2),

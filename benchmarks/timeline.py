@@ -28,16 +28,16 @@ import numpy as np
 
 from fp8 import tensors
 
-# Of a multiprocessor, in a clock: multiplications of FP8, of FP4 twice as many; bytes of L2 (20.2 TB/s of them all), of shared
-# memory, of tensor memory that are read, of results that leave; of HBM (6.95 TB/s), and how many
-# multiprocessors there are. The first is the data sheet's, others were measured by third parties.
+# Rates of a multiprocessor, in a clock: multiplications of FP8, of FP4 twice as many; bytes of L2 (20.2 TB/s of them all), of
+# shared memory, of tensor memory that are read, of results that leave; of HBM (6.95 TB/s), and how many multiprocessors there
+# are. The first is the data sheet's, others were measured by third parties.
 MMA, L2, SHARED, TENSOR, STORE, HBM, SMS = 8192, 69, 128, 466, 64, 25, 148
 FMA = 128  # Multiply-adds in f32, of the data sheet's 80 TFLOP/s.
 # Clocks, guessed: of a launch, until a copy's first byte, of a barrier between warps, of a tcgen05.ld;
 # of parts of K that are added up, and of each.
 START, LATENCY, SYNC, LOAD, REDUCE, REDUCE_PART = 2000, 1000, 100, 200, 6000, 600
 STEP, SECTOR = 128, 32  # Bytes of K: a K block; of L2 that a scattered copy takes.
-COLUMNS, SHARED_STEP = 512, 32  # Of tensor memory; sets of sums share a multiple.
+COLUMNS, SHARED_STEP = 512, 32  # Columns of tensor memory; sets of sums share a multiple.
 FINISHERS = 4  # The first warp of those that finish tiles.
 # `sharing` codes are a byte; `rows` of B share a factor.
 Kind = namedtuple("Kind", "codes block factors dtype sharing rows", defaults=[1])
@@ -48,7 +48,7 @@ KINDS = {"fp8": Kind("f8E4M3FN", 0, "f32", np.float32, 1),
          "nvfp4": Kind("f4E2M1FN", 16, "f8E4M3FN", ml_dtypes.float8_e4m3fn, 2)}
 
 Config = namedtuple("Config", "text tile_m tile_n stages split swapped staging epilogue_warpgroups blocks")
-# Of a block of threads: of each K block, or of each tile.
+# Work of a block of threads: for each K block, or for each tile.
 Work = namedtuple("Work", "products loaded copied stored taken waits instructions")
 
 
@@ -163,7 +163,7 @@ def simulate(config, block, tile, m, n, k, shared=0, scattered=0):
     take = LOAD + tile.taken / chunks / TENSOR if tile.taken else 0
     work = tile.instructions * config.epilogue_warpgroups / chunks
     leave = tile.stored / chunks / STORE
-    # Of a K block's sums, whose loads are under way while others are added. (PTX has moves there that the chip has not.)
+    # Loads of a K block's sums are under way while others are added. (PTX has moves there that the chip has not.)
     promoted = block.taken > 0
     promote = LOAD + max(block.taken / TENSOR, block.taken / 4 / FMA) if promoted else 0
     cols = config.tile_m if config.swapped else config.tile_n

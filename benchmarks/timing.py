@@ -22,7 +22,7 @@ except ImportError:  # Programs are made without it.
 
 SAMPLE_S = 0.02
 MOST_CALLS = 20
-AGREE = 0.03  # Of the times of calls and of their graph.
+AGREE = 0.03  # What times of calls and of their graph may differ by.
 
 
 def seconds(work):
@@ -102,7 +102,7 @@ class Contender:
         """`ms` and `worst_ms` are the graph's, if there is one."""
         row = {f"{way}_failed": message for way, message in self.failures.items()}
         for way in ("call", "graph"):
-            times = self.times.get(way, [])[1:]  # Of the first round nothing counts.
+            times = self.times.get(way, [])[1:]  # The first round does not count.
             if way not in self.failures and times:
                 middle, worst = 1e3 * statistics.median(times), 1e3 * max(times)
                 row.update({f"{way}_ms": middle, f"{way}_worst_ms": worst, "ms": middle,
@@ -122,7 +122,7 @@ def measure(calls, rounds, warm_up_s=0):
 
 
 def get_ratio(row, other):
-    """Of their times; none if one failed. Both by graph, or both by call."""
+    """The ratio of their times; none if one failed. Both by graph, or both by call."""
     for way in ("graph_ms", "call_ms"):
         if way in row and way in other:
             return row[way] / other[way]

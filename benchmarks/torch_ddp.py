@@ -88,7 +88,7 @@ def main():
     rows, worst = [], 0.0
     for name, (amax, scale) in expected.items():
         if amax == 0:
-            # Of a function that was not called.
+            # A function that was not called has no state.
             continue
         ratio = ranks[0][name][0] / amax
         worst = max(worst, abs(ratio - 1))

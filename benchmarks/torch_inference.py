@@ -96,7 +96,7 @@ def run_checks(seed, count):
                 if error is None:
                     continue
                 errors.append(error)
-                # Of few numbers the error is not that of a mean.
+                # Allow more for few numbers, whose error is not that of a mean.
                 if not error <= limit * (1 if shape[0] * shape[2] >= 256 else 3):
                     failures.append((recipe, is_static, shape, error))
             name = f"{recipe}{', static' * is_static}"

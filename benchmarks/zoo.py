@@ -38,7 +38,7 @@ def convert_torchao(model, recipe):
 
 def convert_layers(model, recipe):
     import fp8.torch
-    with contextlib.suppress(fp8.ArgumentError):  # Of a ConvNet, whose only layer is its last.
+    with contextlib.suppress(fp8.ArgumentError):  # A ConvNet's only layer is its last.
         fp8.torch.convert_to_fp8_training(model, recipe)
     return torch.compile(model), None
 
@@ -149,7 +149,7 @@ def run_model(name, args, lock):
         try:
             model, inputs = zoo_models.make(name, sizes)
             records[way] = run_way(model, inputs, way, args, lock)
-        except Exception as error:  # Of one model and way: the others are still of interest.
+        except Exception as error:  # One model and way fails: the others are still of interest.
             traceback.print_exc()
             records[way] = {"error": f"{type(error).__name__}: {error}"[:2000]}
         print(name, way, json.dumps(records[way])[:600], file=sys.stderr, flush=True)

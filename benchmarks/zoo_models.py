@@ -7,7 +7,7 @@ HELD_OUT = ("olmo2", "deberta", "hubert", "segformer")
 
 
 class Sizes:
-    """Of the models: those of a GPU, small ones for a CPU, and tiny ones for a test there."""
+    """Sizes of the models: those of a GPU, small ones for a CPU, and tiny ones for a test there."""
 
     def __init__(self, small=False, tiny=False):
         self.small, self.tiny = small or tiny, tiny
@@ -198,7 +198,7 @@ def make_segformer(sizes):
 
 
 def _make_pair(name, sizes, text, **others):
-    """Of images and texts."""
+    """A model of images and texts."""
     import transformers
     vision = sizes.get_transformer(image_size=sizes.pick(64, 224), patch_size=16)
     config = getattr(transformers, f"{name}Config")(

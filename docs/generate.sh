@@ -27,7 +27,7 @@ document_dialect() {
 generate() {
   document_dialect "$1/Dialect.md" fp8 include/fp8/IR/FP8Ops.td
   document_dialect "$1/GPUDialect.md" fp8_gpu include/fp8/GPU/IR/FP8GPUOps.td
-  # Of each architecture whose kernels have configs.
+  # Add a page for each architecture whose kernels have configs.
   local source name
   for source in lib/Kernels/*/*Dialect.td; do
     name=$(basename "$source" Dialect.td)

@@ -33,7 +33,7 @@ def run(build, path, recipe):
 
 
 def get_error(result, expected):
-    """Of the result as a whole, in the 2-norm."""
+    """The error of the result as a whole, in the 2-norm."""
     expected = expected.astype(np.float64)
     return np.linalg.norm(result - expected) / np.linalg.norm(expected)
 

@@ -63,7 +63,7 @@ class Times:
         self.several = np.bincount(self.index) > 3
 
     def errors(self, constants):
-        """Of the logarithm of each time, and their mean in each row."""
+        """Errors of the logarithm of each time, and their mean in each row."""
         clocks = constants["Launch"] + get_clocks(constants, self.table)
         error = np.log(clocks / CLOCK / self.times)
         mean = self.sums(self.weights * error) / self.sums(self.weights)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 CONFIG = ("rows", "cols", "pingpong", "consumers", "swapped", "cluster", "cluster_cols", "split_k")
-# Of operands in high precision the rest follows from these, and nothing is promoted.
+# The rest follows from these for operands in high precision, and nothing is promoted.
 SCALED_CONFIG = CONFIG + ("stages", "overlap", "staging")
 KINDS = ("plain", "fast", "promote", "block", "both")
 ELEMENT_BYTES = {"plain": 2, "fast": 1, "promote": 1, "block": 1, "both": 1}
@@ -19,7 +19,7 @@ MULTIPROCESSORS = 132
 MMA_RATE = 4096  # Bytes of K that a multiprocessor's tensor cores multiply a clock.
 ROW_BYTES = 128
 SECTOR_BYTES = 32
-# Of layouts: whether the rows of A and of B are innermost.
+# Layouts: whether the rows of A and of B are innermost.
 TRANSPOSED = {"nt": (0, 0), "nn": (0, 1), "tn": (1, 1), "tt": (1, 0)}
 ENTRY = re.compile(r"^FP8_MATMUL_CONSTANT\((\w+), (.*)\)$", re.M)
 
@@ -204,7 +204,7 @@ def get_clocks(c, t):
 
 
 def get_energy(c, t):
-    """Of a product, beside that of a tile without bounds."""
+    """A product's energy, beside that of a tile without bounds."""
     rows, cols = 64 / t.rows, 64 / t.cols
     return (1 + c["EnergyOfCols"] * cols + c["EnergyOfTile"] * (rows + cols)
             - c["PingPongEnergy"] * t.pingpong)

@@ -7,7 +7,7 @@ from generator.values import BITS, Argument, Dim, Value, count, spell
 EXTENTS = [0, 1, 2, 3, 7, 16, 17, 129]
 # Zero is one of them, but a program of nothing else shows little.
 WEIGHTS = [1, 4, 2, 3, 3, 4, 4, 3]
-ELEMENTS = 20000  # Of a tensor, at most.
+ELEMENTS = 20000  # A tensor has no more.
 
 
 class Builder:

@@ -107,7 +107,7 @@ def check_static(program, target, state):
 
 
 def check_batch(programs, target):
-    """Of each program of a batch itself, a word, what is wrong, and the GPU's results."""
+    """For each program of a batch: itself, a word, what is wrong, and the GPU's results."""
     pair = Pair(programs, target)
     if pair.refused and len(programs) > 1:
         for program in programs:

@@ -7,10 +7,10 @@ import struct
 
 from matmul.tables import TABLES
 
-# Of tensors as programs have them, and as .safetensors files call them.
+# Bytes and names of types, as programs and as .safetensors files have them.
 WIDTHS = {"f32": 4, "bf16": 2, "f16": 2, "f8E4M3FN": 1, "f8E5M2": 1, "f8E8M0FNU": 1, "i32": 4, "index": 8,
           "f4E2M1FN": 1}
-TABLE_ROWS = 9  # Of what is read by an index.
+TABLE_ROWS = 9  # Rows of what is read by an index.
 
 
 def encode(value, element):

@@ -149,7 +149,7 @@ def quantized(b, left, right, flags, dims):
 
 
 def group(b):
-    """Of one A or of one B, or a pair of which the second reads the first one's result."""
+    """Products of one A or of one B, or a pair of which the second reads the first one's result."""
     batch, (m, n, k) = draw_extents(b)
     if not fits([*batch, m, n], k):
         return

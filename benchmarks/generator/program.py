@@ -23,7 +23,7 @@ class Program(Builder):
         for _ in range(self.choice([1, 2, 2, 3])):
             self.argument(self.pick_dims(self.choice([1, 2, 2, 2, 3, 3, 4])))
         self.recipe = self.choice(RECIPES)
-        # Of few kinds each, so that there are chains of each.
+        # Take few kinds of step for a program, so that there are chains of each.
         steps = self.choice([tensor_steps.STEPS, scaled_steps.STEPS + tensor_steps.STEPS,
                              product_steps.STEPS + scaled_steps.STEPS,
                              product_steps.STEPS + tensor_steps.STEPS])

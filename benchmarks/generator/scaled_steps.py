@@ -4,7 +4,7 @@ from generator.builder import ELEMENTS
 from generator.values import Scaled, Value, count, get_grid, get_grid_shape, spell
 
 CODES = ["f8E4M3FN", "f8E4M3FN", "f8E5M2"]
-# Of the last two dimensions: extents of a block and the type of its factor.
+# Blocks of the last two dimensions: their extents and the type of their factor.
 BLOCKS = [("*", "*", "f32"), ("1", "*", "f32"), ("1", "128", "f32"), ("128", "128", "f32"),
           ("128", "1", "f32"), ("*", "1", "f32"), ("16", "16", "f32"), ("1", "32", "f8E8M0FNU"),
           ("32", "1", "f8E8M0FNU"), ("1", "16", "f8E4M3FN"), ("16", "16", "f8E4M3FN")]
@@ -13,7 +13,7 @@ RULES = ["", "", " rule(#fp8.scale_rule<pow2 = true>)", " rule(#fp8.scale_rule<e
 
 
 def make_block(rank, rows, columns):
-    """Of a tensor; "*" in both is one factor for all of it."""
+    """The blocks of a tensor; "*" in both is one factor for all of it."""
     if rank == 1:
         return [columns]
     return ["*" if (rows, columns) == ("*", "*") else "1"] * (rank - 2) + [rows, columns]
@@ -127,7 +127,7 @@ def turn(b, q):
 
 
 def assemble(b, dims, code, block, scale):
-    """Of arguments."""
+    """A scaled tensor of arguments."""
     grid, shape = get_grid(dims, block), get_grid_shape(dims, block)
     sizes = [dim.size for dim in dims]
     if code == "f4E2M1FN":

@@ -4,7 +4,7 @@ moves tensors, and contractions."""
 from generator.builder import ELEMENTS, indent
 from generator.values import BITS, Value, count, spell
 
-PRODUCTS = 600_000  # Of a contraction, at most.
+PRODUCTS = 600_000  # A contraction has no more.
 
 
 def bits(size):
@@ -12,7 +12,7 @@ def bits(size):
 
 
 def elementwise(b):
-    """Of values of one domain, of some of its dimensions, or of others of one element."""
+    """A function of values of one domain, of some dimensions, or of others of one element."""
     first = b.pick()
     operands = [first]
     for value in b.values:
@@ -162,7 +162,7 @@ def reshape(b):
 
 
 def reduce_to(b, x, dims, kind, body=()):
-    """Of %w0, or %a0 of f32; the last name of `body` if there is one."""
+    """Reduces %w0, or %a0 of f32, to the last name of `body` if there is one."""
     reduced = [dim for dim in x.dims if dim not in dims]
     lines, (name,) = b.widen([x])
     grid = x.grid

@@ -35,7 +35,7 @@ PROMOTED = [config(128, 256, 3, staging=1, epilogue_warpgroups=2), config(128, 1
             config(256, 256, 4, staging=1, epilogue_warpgroups=2, blocks=2), config(256, 128, 3, group=3, blocks=2),
             config(256, 64, 3, store="direct", blocks=2), swapped(16), swapped(64), swapped(32, 4),
             swapped(128, epilogue_warpgroups=2), config(32, 256, 4, group=1, swap_ab="true", store="direct", blocks=2)]
-# Of results whose rows are no multiples of 16 bytes, and of the others.
+# Configs for results whose rows are no multiples of 16 bytes, and for the others.
 DIRECT = [config for config in SOME if "direct" in config]
 
 

@@ -39,8 +39,8 @@ class Checker:
         self.limit = limit(problem.spec, problem.k)
 
     def errors(self):
-        """Of the whole, of the worst row and column (a tail may be too small to
-        show in the whole), and of amax, with the bound of each."""
+        """Errors of the whole, of the worst row and column (a tail may be too small to show in the
+        whole), and of amax, with the bound of each."""
         square = (self.problem.result.double() - self.expected).square()
         signal = self.expected.square().mean().item()
         found = {"error": (math.sqrt(square.mean().item() / signal), self.limit)}

@@ -68,7 +68,7 @@ def layout(lib, dtype, rows, columns):
 
 
 def block_factors(scale):
-    """Of 128x128 blocks: those along K contiguous, rows of a multiple of 4."""
+    """Factors of 128x128 blocks: those along K contiguous, rows of a multiple of 4."""
     rows, blocks = scale.shape
     padded = torch.zeros(rows, (blocks + 3) // 4 * 4, device="cuda")
     padded[:, :blocks] = scale

@@ -6,7 +6,7 @@ import torch
 from matmul import cublaslt
 from matmul.timing import measure
 
-KEPT = 3  # Of cuBLASLt's proposals, those that a first measurement ranks best.
+KEPT = 3  # Proposals of cuBLASLt, those that a first measurement ranks best.
 
 
 def scaled_mm(problem, fast):

@@ -11,9 +11,9 @@ BLOCKS = {
     "1x32": ("1", "32"),
     "1x16": ("1", "16"),
 }
-# Of factors, where they are not f32; those of 16 have one of the tensor beside them.
+# Types of factors that are not f32; those of 16 have one of the tensor beside them.
 SCALES = {"1x32": "f8E8M0FNU", "1x16": "f8E4M3FN, tensor_scale = f32"}
-EXTENT = 4096  # Of every dimension in the programs; kernels take it at run time.
+EXTENT = 4096  # Every dimension in the programs; kernels take it at run time.
 BATCHES = 3
 
 

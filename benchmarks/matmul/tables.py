@@ -5,7 +5,7 @@ def table(function):
     return bytes(map(function, range(256)))
 
 
-# Of the byte with the sign: which exponents it may have.
+# Exponents that the byte with the sign may have.
 TABLES = {
     "e4m3": table(lambda b: b & 0x87 | (1 + (b >> 3 & 15) % 9) << 3),  # 2^-6 to 2^2
     "e5m2": table(lambda b: b & 0x83 | (9 + (b >> 2 & 31) % 9) << 2),  # 2^-6 to 2^2

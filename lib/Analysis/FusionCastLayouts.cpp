@@ -51,7 +51,7 @@ LogicalResult FusionLayouts::addScale(ComputeScaleOp op, std::string &reason) {
   if (amax) {
     layout = *amax;
   } else {
-    // Of a tensor as a whole: what has more elements is computed here.
+    // Only a tensor's own amax has one element: what has more is computed here.
     auto type = cast<RankedTensorType>(op.getAmax().getType());
     if (!type.hasStaticShape() || type.getNumElements() != 1) {
       reason = "expected an amax that is computed in the same fusion, or a "

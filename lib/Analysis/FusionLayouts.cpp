@@ -49,7 +49,7 @@ FusionLayout FusionLayouts::getFull() const {
                    static_cast<int64_t>(domain.size()));
 }
 
-/// Of a tensor of `rank` dimensions that are the domain's.
+/// Blocks of a tensor of `rank` dimensions that are the domain's.
 FusionLayout FusionLayouts::getBlocks(ArrayRef<int64_t> block,
                                       int64_t rank) const {
   FusionLayout layout;
@@ -59,7 +59,7 @@ FusionLayout FusionLayouts::getBlocks(ArrayRef<int64_t> block,
   return layout;
 }
 
-/// Of what there is one of for the domain, in as many dimensions.
+/// The layout of what there is one of for the domain, in as many dimensions.
 FusionLayout FusionLayouts::getSingle() const {
   return getBlocks(SmallVector<int64_t>(domain.size(), kWhole),
                    static_cast<int64_t>(domain.size()));

@@ -70,8 +70,8 @@ std::optional<GemmUse> fp8::getNamingUse(Value quantized) {
       return a.getRole() < b.getRole();
     if (a.gemm == b.gemm)
       return a.operand < b.operand;
-    // Of operations in other regions any order will do that does not depend on
-    // how uses are listed.
+    // Take operations in other regions in any order that does not depend on how
+    // uses are listed.
     if (a.gemm->getBlock() == b.gemm->getBlock())
       return a.gemm->isBeforeInBlock(b.gemm);
     return a.getName() < b.getName();

@@ -71,7 +71,7 @@ static llvm::Error checkCount(const fp8rt_program_function &function,
 static std::string describe(fp8c_dtype dtype) {
   if (const char *name = fp8c_dtype_get_name(dtype))
     return name;
-  // Of DLPack's codes, in their order.
+  // DLPack's codes, in their order.
   static constexpr StringRef letters = "IUF__C";
   if (dtype.lanes == 1 && dtype.code < letters.size() &&
       letters[dtype.code] != '_')

@@ -47,7 +47,7 @@ public:
 
 private:
   std::unique_ptr<MLIRContext> context;
-  /// Of the work that is under way.
+  /// Remarks of the work that is under way.
   std::vector<GemmRemark> remarks;
   std::atomic<bool> isBusy = false;
 };

@@ -105,7 +105,7 @@ struct ScalarRule {
 static DelayedRule makeRule(int64_t historyLen, AmaxComputeAlgo algo,
                             int64_t margin, DelayedCompat compat, bool pow2,
                             InitialScale initial) {
-  // Of one TableGen source.
+  // Both enums have one TableGen source.
   return {historyLen, static_cast<fp8rt::AmaxComputeAlgo>(algo),
           margin,     static_cast<fp8rt::DelayedCompat>(compat),
           pow2,       static_cast<fp8rt::InitialScale>(initial)};

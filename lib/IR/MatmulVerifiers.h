@@ -19,7 +19,7 @@ bool areCompatible(ArrayRef<int64_t> a, ArrayRef<int64_t> b);
 /// The shape of an operand with K last, whichever way it is given.
 SmallVector<int64_t> getShapeWithKLast(Type type, bool isTransposed);
 ScaledType getScaledWithKLast(Value operand, bool isTransposed);
-/// Of codes, or of a tensor in high precision.
+/// The element type of codes, or of a tensor in high precision.
 Type getElementTypeOfOperand(Type type);
 
 /// What is wrong with the operands of a product, where `areMultipliable` writes

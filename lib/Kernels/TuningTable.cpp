@@ -118,7 +118,7 @@ TuningTable::load(StringRef path, MLIRContext *context,
   const llvm::json::Object *root = json->getAsObject();
   if (!root)
     return error("expected a JSON object");
-  // Of another version, the keys are others.
+  // Another version has other keys.
   if (root->getInteger("version") != kVersion)
     return error("expected key 'version' to be " + Twine(kVersion));
   for (const auto &[key, value] : *root)

@@ -28,7 +28,7 @@ using namespace mlir::fp8;
 // Types and bytes
 //===----------------------------------------------------------------------===//
 
-/// Of an element in an attribute: codes of f4E2M1FN take a byte each there.
+/// Bytes of an element in an attribute: codes of f4E2M1FN take one each there.
 static std::optional<int64_t> getElementBytes(Type type) {
   if (isa<IndexType>(type))
     return sizeof(int64_t);

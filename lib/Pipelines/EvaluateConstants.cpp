@@ -278,7 +278,7 @@ EvaluateConstantsPass::evaluate(ArrayRef<ConstantComputation> computations,
   auto module = ModuleOp::create(builder, getOperation().getLoc());
   llvm::scope_exit erase([&] { module.erase(); });
   ConstantProgram program(module);
-  // Of a splat a few elements say what all are.
+  // A few elements of a splat say what all are.
   Block splats;
   SmallVector<bool> areSplats;
   for (const ConstantComputation &computation : computations) {

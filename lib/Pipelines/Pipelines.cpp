@@ -107,7 +107,7 @@ static void buildScalingPipeline(OpPassManager &pm,
   pm.addPass(createBindScalesPass());
   if (options.functionalState)
     pm.addPass(createFunctionalizeStatePass());
-  // Of a state that is left.
+  // Only a state that is left is updated.
   pm.addPass(createBuildStateUpdatePass());
 }
 
@@ -122,7 +122,7 @@ static StringRef getChipOfSums(const PipelineOptions &options) {
 /// 4: fp8.matmul with epilogues.
 static void buildFusionPipeline(OpPassManager &pm,
                                 const PipelineOptions &options, bool isGPU) {
-  // Of a CPU that computes what a GPU does, that one.
+  // A CPU that computes what a GPU does asks for that one's chip.
   StringRef chip = isGPU ? StringRef(options.target) : getChipOfSums(options);
   // Scales that are known are constants now, and matmuls are formed of
   // dequantizes only. Statistics are of tensors as the program has them.

@@ -21,7 +21,7 @@ void buildCPUKernelPipeline(OpPassManager &pm, bool inWarps = false);
 void buildCPUHostPipeline(OpPassManager &pm);
 
 void buildGPUBufferPipeline(OpPassManager &pm, const PipelineOptions &options);
-/// Of phase 5 what decides on kernels, and what follows their choice.
+/// What decides on kernels in phase 5, and what follows their choice.
 void buildGPUSelectionPipeline(OpPassManager &pm,
                                const PipelineOptions &options);
 void buildGPULaunchPipeline(OpPassManager &pm);

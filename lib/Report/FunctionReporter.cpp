@@ -154,7 +154,7 @@ std::optional<double> FunctionReporter::getFloor(std::optional<double> bytes,
          numLaunches * target.getLaunchTime() * 1e-3;
 }
 
-/// Of products that tensor cores compute; nothing if an extent is not known.
+/// Operations of products on tensor cores; nothing if an extent is not known.
 std::optional<double> FunctionReporter::getFlops(const KernelNode &node) const {
   auto multiply = [](RankedTensorType result,
                      int64_t k) -> std::optional<double> {
@@ -305,7 +305,7 @@ void FunctionReporter::addRefusals(FusionReport::Function &function) const {
 void FunctionReporter::addFloor(FusionReport::Function &function) const {
   ProgramFloor floor =
       graph.getFloor([&](unsigned node) { return numbers[node]; });
-  // Of contractions, and beside them or in their epilogues.
+  // Bytes of contractions, and beside them or in their epilogues.
   std::optional<double> products = 0, beside = floor.laterBytes;
   llvm::SmallDenseSet<size_t> launches;
   for (auto [number, bytes] : floor.operandBytes) {

@@ -322,7 +322,7 @@ std::string FusionReasons::askFusion(const KernelPair &pair) const {
   return "a kernel would compute both, but no pass joins them";
 }
 
-/// Of those that need nothing of each other.
+/// Explains products that need nothing of each other.
 static std::string explainProducts(Operation *first, Operation *second) {
   auto lhs = dyn_cast<MatmulOp>(first), rhs = dyn_cast<MatmulOp>(second);
   bool sharesA = lhs && rhs && lhs.getA() == rhs.getA();
@@ -335,7 +335,7 @@ static std::string explainProducts(Operation *first, Operation *second) {
   return "by the model of their time, one launch for both takes longer";
 }
 
-/// Of products of which the second needs the first.
+/// Explains products of which the second needs the first.
 static std::string explainPair(Operation *firstOp, Operation *secondOp) {
   auto first = dyn_cast<MatmulOp>(firstOp),
        second = dyn_cast<MatmulOp>(secondOp);

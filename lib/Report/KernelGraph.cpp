@@ -59,7 +59,7 @@ void KernelGraph::collectRoots(Value value,
   }
   if (isa<tensor::EmptyOp>(op))
     return;
-  // Of scaled values a part.
+  // Take the part of a scaled value that is meant.
   if (auto disassemble = dyn_cast<DisassembleOp>(op))
     if (auto assemble = disassemble.getSource().getDefiningOp<AssembleOp>()) {
       Value part = value == disassemble.getPayload() ? assemble.getPayload()

@@ -104,8 +104,8 @@ std::optional<Memory> PeakMemory::measureRegions(Operation *op) {
     if (!inner)
       return std::nullopt;
     all.peak = std::max(all.peak, inner->peak);
-    // Of branches any may be taken, and what one frees another may not. What an
-    // iteration leaves takes the place of what the one before left.
+    // Any of the branches may be taken, and what one frees another may not.
+    // What an iteration leaves takes the place of what the one before left.
     all.left = std::max(all.left, inner->left);
   }
   if (isa<LoopLikeOpInterface>(op))

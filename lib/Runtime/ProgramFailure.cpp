@@ -123,7 +123,7 @@ Stack Stack::find() {
       !pthread_attr_getguardsize(&attributes, &guard)) {
     stack.begin = reinterpret_cast<uintptr_t>(address);
     stack.end = stack.begin + size;
-    // Of a small stack, not all of it.
+    // Keep some of a small stack.
     stack.limit =
         stack.begin + std::min(guard + std::min(reserve, size / 4), size);
   }

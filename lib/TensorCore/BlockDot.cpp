@@ -29,7 +29,7 @@ BlockSums::Factor BlockSums::getFactor(uint8_t code) const {
   return {mantissa + (field > 0 ? 8 : 0), std::max(field, 1) - 7, code == 0x7f};
 }
 
-/// Of a row or column: all products of an instruction have one, but for FP4.
+/// The factor of a row or column: all products have one, but for FP4.
 static unsigned findFactor(const BlockProducts &products, unsigned k) {
   return k * products.factors / products.products;
 }

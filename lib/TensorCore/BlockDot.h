@@ -72,7 +72,7 @@ private:
   const uint8_t *rowCodes = nullptr, *rowFactors = nullptr;
   DecodedColumns columns;
   DecodedRow row;
-  /// Of FP4: twice the values, and which of them are not 0.
+  /// FP4's columns: twice the values, and which of them are not 0.
   int8_t columnHalves[kMaxColumns][kRowBytes];
   uint64_t columnUsed[kMaxColumns];
 };

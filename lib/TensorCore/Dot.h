@@ -22,7 +22,7 @@ namespace fp8emu {
 
 enum class Element : uint8_t { E4M3, E5M2, F16, BF16, TF32, E2M3, E3M2, E2M1 };
 
-/// Of an element by itself; those of less than 8 bits are in the lowest of one.
+/// Bytes of an element by itself; less than 8 bits are the lowest of one.
 constexpr unsigned getBytes(Element type) {
   switch (type) {
   case Element::F16:

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Of PTX's conversions: nearest even, and what is too large is the largest
-// finite number (.satfinite) or infinite.
+// PTX's conversions: nearest even, and what is too large is the largest finite
+// number (.satfinite) or infinite.
 //
 //===----------------------------------------------------------------------===//
 

@@ -80,7 +80,7 @@ static Number decode(Element type, uint32_t code) {
           significand == 0 ? kNoExponent : std::max(field, 1) - bias, special};
 }
 
-/// Of 8 bits and less, all of them.
+/// Numbers of 8 bits and less, all of them.
 static const Number *getTable(Element type) {
   static constexpr Element types[] = {Element::E4M3, Element::E5M2,
                                       Element::E2M3, Element::E3M2,
@@ -226,7 +226,7 @@ static void add(const Products &products, const DecodedRow &row,
     reference = larger(reference, loadInts(&columns.exponent[k][column]) +
                                       row.exponent[k]);
 
-  // Of the accumulator, too, what is below the last bit is cut off.
+  // The accumulator, too, loses what is below the last bit.
   constexpr int up = kFraction > 23 ? kFraction - 23 : 0;
   constexpr int down = kFraction < 23 ? 23 - kFraction : 0;
   Ints sign = c >> 31;

@@ -15,7 +15,7 @@ namespace fp8emu {
 
 /// Columns that are worked on at a time.
 constexpr unsigned kColumnBlock = 8;
-/// Of a zero: below all others.
+/// A zero's exponent: below all others.
 constexpr int32_t kNoExponent = -8192;
 /// The reference exponent is at least this (of sums in f32).
 constexpr int32_t kLowestReference = -133;
@@ -62,7 +62,7 @@ struct Products {
   bool fresh;     /* the accumulator is 0 */
   const SpecialTerms &specials;
 
-  /// Of a row whose significands are moved up to where they are cut off: by
+  /// Adds a row whose significands are moved up to where they are cut off: by
   /// the bits of a fraction less those of both mantissas. 13 bits of fraction,
   /// and of mantissa.
   void addNarrow(const DecodedRow &row, unsigned rowNumber, unsigned column,

@@ -59,8 +59,8 @@ static std::vector<uint8_t> getRandomData(Type type, uint64_t bytes,
   return data;
 }
 
-/// Of groups that are equally large; of those that are masked, as large as
-/// they are expected to be.
+/// Bounds of groups that are equally large; those that are masked are as large
+/// as they are expected to be.
 static std::vector<uint8_t> getEvenBounds(GroupedMatmulOp op) {
   int64_t groups = op.getNumGroups();
   SmallVector<int64_t> shape = op.getShapeOfA();

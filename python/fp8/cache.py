@@ -123,7 +123,7 @@ def _make_key(text, name, options):
     for key, value in options:
         described.append((key, value))
         paths = [value] if key in files else []
-        if key == "recipe":  # Of `static`, a saved state.
+        if key == "recipe":  # `static` has a saved state.
             paths = [part.partition("=")[2] for part in value.split(",")
                      if part.startswith("state=")]
         for path in paths:

@@ -20,7 +20,7 @@ _CODES = {f.name: f for f in (E4M3, E5M2, E2M1)}
 _SOURCES = {FORMATS[name].dtype: name for name in ("bf16", "f16", "f32")}
 
 
-# Of a size of a block.
+# The largest size of a block.
 _LARGEST = 2 ** 31 - 1
 
 

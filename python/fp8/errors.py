@@ -72,7 +72,7 @@ _KINDS = (
 )
 
 
-# Of what a message quotes.
+# The longest text that a message quotes.
 _LONGEST = 200
 
 

@@ -27,6 +27,6 @@ def _explain_tensor(torch, tensor):
             return f"a {kind.__name__}, which has no memory of its own"
         if tensor._is_zerotensor():
             return "a tensor of zeros without memory; its clone() has some"
-    except Exception:  # Of what the class makes of its attributes.
+    except Exception:  # The class may make anything of its attributes.
         return f"a {kind.__name__}"
     return None

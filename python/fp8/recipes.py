@@ -12,7 +12,7 @@ from fp8.errors import ArgumentError
 
 
 class Format(enum.Enum):
-    """Of codes: E4M3 or E5M2 for all, or HYBRID, E4M3 and for gradients E5M2."""
+    """The format of codes: E4M3 or E5M2 for all, or HYBRID, E4M3 and for gradients E5M2."""
 
     E4M3 = "e4m3"
     E5M2 = "e5m2"

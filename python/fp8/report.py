@@ -23,8 +23,8 @@ MARGIN = 1.0
 
 @dataclass(frozen=True)
 class Stats:
-    """Of one tensor under one recipe: amax; shares of elements that became zero, and that were
-    beyond the largest code; and the ratio of energies in dB, inf for a copy without error."""
+    """One tensor under one recipe: amax; shares of elements that became zero, and that were beyond
+    the largest code; and the ratio of energies in dB, inf for a copy without error."""
 
     amax: float
     underflow: float
@@ -86,7 +86,7 @@ class Measurements:
     tensors: dict = field(default_factory=dict)
     histograms: dict = field(default_factory=dict)
     products: dict = field(default_factory=dict)
-    failures: dict = field(default_factory=dict)  # Of recipes that do not compile.
+    failures: dict = field(default_factory=dict)  # Recipes that do not compile, and why.
 
 
 def measure(program, inputs, function=None, recipes=RECIPES, note=lambda text: None):
@@ -288,7 +288,7 @@ def make_histogram(array):
     positive = finite[finite > 0]
     if not positive.size:
         return Histogram(0, (), int(finite.size), int(values.size - finite.size))
-    exponents = np.frexp(positive)[1] - 1  # Of 2^e <= x < 2^(e + 1).
+    exponents = np.frexp(positive)[1] - 1  # 2^e <= x < 2^(e + 1).
     low = int(exponents.min())
     return Histogram(low, tuple(int(count) for count in np.bincount(exponents - low)),
                      int(finite.size - positive.size), int(values.size - finite.size))

@@ -20,7 +20,7 @@ def make_scalar(value, dtype, description):
         if whole and not np.iinfo(target).min <= value <= np.iinfo(target).max:
             raise ValueError
         return np.array(int(value) if whole else value, target)
-    except Exception:  # Of what its type makes of a conversion.
+    except Exception:  # Its type may make anything of a conversion.
         raise make_error(_INVALID_ARGUMENT, f"expected {description} to be {dtype}, but got "
                                             f"{_write(value)}") from None
 

@@ -20,7 +20,7 @@ from fp8.errors import ArgumentError, DeviceError, FileError, shorten
 Slot = namedtuple("Slot", "name format role operand amax scale recorded non_finite underflow "
                           "saturated")
 
-# Of a slot with stochastic rounding: two of the seed, the steps, and a free one.
+# Words of a slot with stochastic rounding: two of the seed, the steps, and a free one.
 _SEED_WORDS = 4
 
 # Holds the file's metadata in a state_dict, JSON as bytes.
@@ -38,7 +38,7 @@ def _make_array(name, value):
         array = np.ascontiguousarray(value)
         if array.dtype.kind not in _KINDS:
             raise TypeError(f"an array of {array.dtype}")
-    except Exception as error:  # Of what frameworks make of a conversion.
+    except Exception as error:  # Frameworks may make anything of a conversion.
         raise ArgumentError(
             f"expected {shorten(repr(name))} of a state_dict to name an array of the host, but "
             f"got: {shorten(str(error))}") from None

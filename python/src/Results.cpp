@@ -151,7 +151,7 @@ nb::object Result::exportTensor(nb::handle theirStream) const {
           PyCapsule_GetPointer(capsule, kCapsule)));
   };
   auto share = std::make_unique<Share<fp8c_managed_tensor>>(tensor);
-  // Of the frameworks that come here none has elements of two codes.
+  // No framework that comes here has elements of two codes.
   if (share->tensor.dtype.lanes != 1)
     share->tensor.dtype = {FP8C_UINT, 8, 1};
   nb::object capsule = nb::steal(PyCapsule_New(

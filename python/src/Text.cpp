@@ -20,7 +20,7 @@ std::string fp8py::readText(nb::handle object, const char *what) {
     nb::object owner = nb::steal(bytes);
     return std::string(PyBytes_AsString(bytes), PyBytes_Size(bytes));
   }
-  // Of a __fspath__ that is interrupted.
+  // A __fspath__ may be interrupted.
   if (!PyErr_ExceptionMatches(PyExc_Exception))
     throw nb::python_error();
   PyErr_Clear();

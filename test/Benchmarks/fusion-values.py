@@ -13,7 +13,7 @@ TYPES = {"F8_E4M3": ml_dtypes.float8_e4m3fn, "F8_E5M2": ml_dtypes.float8_e5m2,
 
 
 def all_values(dtype):
-    """Of a type in order, but for NaNs, as bits; of two zeros both."""
+    """All values of a type in order, but for NaNs, as bits; of two zeros both."""
     width = np.dtype(TYPES[dtype]).itemsize
     bits = np.arange(256**width, dtype=f"u{width}")
     values = bits.view(TYPES[dtype]).astype(np.float32)

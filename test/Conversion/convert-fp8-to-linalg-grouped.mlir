@@ -72,7 +72,7 @@ func.func @epilogue(%x: !fp8.scaled<32x256xf8E4M3FN, block = [*, *], scale = f32
   return %0 : tensor<32x64xf32>
 }
 
-// Of groups that are counted the first rows of each; what follows them stays zero.
+// Groups that are counted have their first rows; what follows stays zero.
 
 // CHECK-LABEL: func.func @counts
 // CHECK:       %[[ZEROS:.+]] = linalg.fill {{.*}} -> tensor<4x32x64xbf16>

@@ -48,7 +48,7 @@ func.func @turned(%a: memref<256x256xbf16>, %b: memref<256x256xbf16>, %y: memref
 
 // -----
 
-// Of few channels tiles have all, and more of the other loop.
+// Tiles of few channels have all, and more of the other loop.
 
 // CHECK-LABEL: func.func @channels
 // CHECK:       workgroup(%{{.+}} : memref<256x5xi32,

@@ -12,7 +12,7 @@ from emulator import Buffer, Device
 
 device = Device()
 rng = np.random.default_rng(0)
-# Of a thread and its register: the lane and the column (PTX ISA, figures of the data movement shapes).
+# Places of a thread's register: the lane and the column (PTX ISA, figures of data movement shapes).
 SHAPES = {
     "32x32b": (1, lambda t, i: (t, i)),
     "16x64b": (1, lambda t, i: (t // 4 + t % 2 * 8, i * 2 + t % 4 // 2)),

@@ -67,7 +67,7 @@ class Scales(unittest.TestCase):
             tiles = [Tile(encode(a[rows], a_type), 128), Tile(encode(b[columns], b_type), 128)]
             # A block's rows of A, all columns of B.
             parts = [atoms(codes_a[rows]), atoms(codes_b)]
-            # Of 64 rows of D the columns' second half is in the lower half of the lanes, and so are its factors.
+            # 64 rows of D have the columns' second half in the lower half of the lanes, and so are its factors.
             if stacked:
                 halves = [atoms(half) for half in np.split(codes_b, 2)]
                 parts[1] = np.stack(halves, 1).reshape(-1, 512)

@@ -108,7 +108,7 @@ func.func @main(%x: {x} {{fp8.name = "x"}}, %w: {w} {{fp8.name = "w"}}, %bias: t
 
 
 def draw(rng, *shape):
-    """Of which sums are the same in any order."""
+    """Numbers whose sums are the same in any order."""
     return rng.integers(-8, 9, shape).astype(np.float32).astype(ml_dtypes.bfloat16)
 
 

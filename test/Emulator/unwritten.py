@@ -89,7 +89,7 @@ class Unwritten(unittest.TestCase):
         self.accepts("set_words(fresh, 0, 32)", load)
         self.finds("'ld.global.b32 %r0, [%a0]': reads byte 124 of 512 bytes at ADDRESS of global memory, parameter 0's, "
                    "which nobody has written", "set_words(fresh, 0, 31)", load)
-        # Of one of its lanes alone.
+        # Only one of its lanes.
         self.accepts("set_words(fresh, 0, 8)", f"launch('setp.gt.u32 %p0, %t, 7; @%p0 bra END;{LOAD} END:', fresh)")
 
     def test_kernels_write(self):

@@ -16,7 +16,7 @@ from products import FAST, OF_K, PROMOTE, Operand, blackwell, check_target, choo
 
 BATCH = GROUPS = 3
 EXTENTS = [(144, 80, 0), (0, 80, 272), (144, 0, 272), (0, 0, 0), (144, 80, 272)]
-# Of groups where rows, or K, are that many.
+# Bounds of groups where rows, or K, are that many.
 BOUNDS = {0: [0, 0, 0, 0], 144: [0, 50, 50, 130], 272: [0, 130, 130, 256]}
 
 SPLIT = [config(128, 64, split_k=3), config(16, 64, consumers=1, swap_ab="true", store="direct", split_k=4, group=1)]
@@ -68,7 +68,7 @@ BLACKWELL = {
 
 
 def get_shapes(extents, form):
-    """Of A, B, another B and the results: of the second one, that of a group of products alone."""
+    """Shapes of A, B, another B and the results: of the second one, a group of products' alone."""
     m, n, k = extents
     shapes = {"batched": ([BATCH, m, k], [BATCH, n, k], [BATCH, m, n]), "offsets": ([m, k], [GROUPS, n, k], [m, n]),
               "offsets_k": ([m, k], [n, k], [GROUPS, m, n]), "counts": ([GROUPS, m, k], [GROUPS, n, k], [GROUPS, m, n]),

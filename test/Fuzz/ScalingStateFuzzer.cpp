@@ -18,7 +18,7 @@
 
 static constexpr char kManifest[] = R"({"version": 1, "amax_history_len": 3,
   "slots": [{"name": "a", "format": "e4m3"}, {"name": "b", "format": "e5m2"}]})";
-/// Of a recipe that the runtime does not know.
+/// The manifest of a recipe that the runtime does not know.
 static constexpr char kOtherManifest[] = R"({"version": 1,
   "recipe": "acme.ema", "words": 2, "decay": 0.5,
   "slots": [{"name": "a", "format": "e4m3"}, {"name": "b", "format": "e5m2"}]})";

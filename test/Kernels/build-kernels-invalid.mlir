@@ -95,8 +95,8 @@ func.func @f32_transposed(%a: !p) -> tensor<256x256xf32> {
 
 // -----
 
-// Of codes 56 are 56 bytes, with which every second tile begins between multiples
-// of 16.
+// 56 codes are 56 bytes, with which every second tile begins between multiples of
+// 16.
 
 !a = !fp8.scaled<256x256xf8E4M3FN, block = [*, *], scale = f32>
 func.func @slabs(%a: !a) -> tensor<256x256xf8E4M3FN> {

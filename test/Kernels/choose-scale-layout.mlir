@@ -45,7 +45,7 @@ func.func @rows(%x: !x, %w: !w) -> tensor<256x384xbf16> {
   return %y : tensor<256x384xbf16>
 }
 
-// Of transposed codes the factors are stored as the codes have them.
+// Transposed codes have their factors stored as the codes have them.
 
 // CHECK-LABEL: func.func @turned
 // CHECK:       fp8.fusion

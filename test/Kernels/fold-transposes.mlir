@@ -103,7 +103,7 @@ func.func @grouped(%x: !xt, %w: !e, %offsets: tensor<4xi32>) -> tensor<64x32xbf1
   return %0 : tensor<64x32xbf16>
 }
 
-// Of a group, an operand that all share is read as it is by all, or by none.
+// A group reads an operand that all share as it is by all, or by none.
 
 !at = !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>
 !b = !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>

@@ -178,7 +178,7 @@ func.func @same_slot(%x: !x, %state: !fp8.state) {
   return
 }
 
-// Of slots that are computed nobody knows whether they are one.
+// Nobody knows whether slots that are computed are one.
 
 // CHECK-LABEL: func.func @computed_slots
 // CHECK-COUNT-1: fp8.read_amax

@@ -21,7 +21,7 @@ source, target = sys.argv[1:]
 sys.path.insert(0, str(Path(source) / "benchmarks"))
 import growth_programs as programs  # noqa: E402
 
-# Of parts; the smallest has all kernels that the others have.
+# Numbers of parts; the smallest has all kernels that the others have.
 FEW, FACTOR, BOUND = 2, 4, 2.25
 PROGRAMS = {programs.depth: ("current", 20), programs.width: ("current", 25),
             programs.idle_arguments: ("none", 1000), programs.results: ("none", 100),

@@ -13,7 +13,7 @@ func.func @experts(%x: tensor<1024x256xbf16>, %w: tensor<8x512x256xbf16> {fp8.we
   return %y : tensor<1024x512xbf16>
 }
 
-// Of groups that are counted each has as much work as there is room for.
+// Groups that are counted each have as much work as there is room for.
 
 // CHECK-LABEL: @counted
 // CHECK:       matmul{{ .*}} 2.15 {{.*}}counted.grouped_matmul_0

@@ -52,7 +52,7 @@ def linear(m, k, n, element="bf16", rows=None):
 
 
 def draw(*shape, dtype=ml_dtypes.bfloat16):
-    """Of several binades, so that sums lose bits at every step."""
+    """Numbers of several binades, so that sums lose bits at every step."""
     rng = np.random.default_rng(sum(shape))
     return (rng.standard_normal(shape) * np.exp2(rng.integers(-3, 3, shape))).astype(dtype)
 
@@ -121,7 +121,7 @@ class SameBytes(unittest.TestCase):
             self.check(source, inputs, recipe)
 
     def test_equal_layers(self):
-        """Of which a CPU has one function."""
+        """Equal layers are one function on a CPU."""
         body = product("y", "x", "32x256xbf16", "v", "256x256xbf16", "32x256")
         body += product("z", "u", "32x256xbf16", "w", "256x256xbf16", "32x256")
         source = function([("x", "32x256xbf16", ""), ("v", "256x256xbf16", ", fp8.weight"),
@@ -133,7 +133,7 @@ class SameBytes(unittest.TestCase):
             self.check(source, inputs, recipe)
 
     def test_groups(self):
-        """Of rows, and of what is summed over; they begin anywhere, and the third is empty."""
+        """Groups of rows, and of what is summed; they begin anywhere, and the third is empty."""
         offsets = np.array([0, 37, 130, 130, 190], np.int32)
         rows = function([("x", "200x256xbf16", ""), ("w", "4x96x256xbf16", ", fp8.weight"),
                          ("o", "5xi32", "")], """

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
 import fp8  # noqa: E402
 import programs  # noqa: E402
 
-# Of a size that oneDNN gives all threads.
+# A size that oneDNN gives all threads.
 LARGE = programs.LINEAR.replace("32x256", "512x512").replace("256x64", "512x512").replace(
     "32x64", "512x512")
 PATIENCE = 120

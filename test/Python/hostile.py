@@ -194,7 +194,7 @@ CALLS = {
         ("", lambda: fp8.dequantize(QUANTIZED._replace(codes=None))),
     ],
 }
-# Of fp8.tensors, which does without the compiler and its errors, and of recipes.
+# Functions of fp8.tensors, which does without the compiler and its errors, and of recipes.
 OTHERS = [
     ("No such file", lambda: tensors.load(HERE / "nothing")),
     ("", lambda: tensors.load(HERE)),

@@ -43,7 +43,7 @@ class Interrupts(unittest.TestCase):
         interrupt_soon()
         with self.assertRaises(KeyboardInterrupt):
             fp8.compile(LONG, "current", target="cpu", cache=False)
-            time.sleep(20)  # Of a machine that is fast.
+            time.sleep(20)  # A machine that is fast.
         program = fp8.compile(programs.LINEAR, "current", target="cpu", cache=False)
         self.assertEqual(program(*programs.make_inputs()).shape, (32, 64))
 

@@ -103,7 +103,7 @@ class ManyValues(unittest.TestCase):
             self.assertEqual(y.tolist(), [306] * 6)
 
     def test_reads(self):
-        """Of an argument and of a result, which also a loop reads."""
+        """Reads an argument and a result, which also a loop reads."""
         type_ = "tensor<16x16xf32>"
         lines = [f"func.func @f(%x: {type_}, %w: {type_}) -> {type_} {{",
                  "  %zero = arith.constant 0 : index", "  %one = arith.constant 1 : index",

@@ -62,7 +62,7 @@ class Test(unittest.TestCase):
 
 
 class Expectations(unittest.TestCase):
-    """Of a graph as Dynamo gives it."""
+    """Expectations of a graph as Dynamo gives it."""
 
     def expect(self, function, *shapes, recipe="delayed", is_replayed=True):
         graph = torch.fx.symbolic_trace(function).graph

@@ -105,7 +105,7 @@ class Gradients(unittest.TestCase):
             expected, gradients = backward(model, seed=step), backward(layers, seed=step)
             for name, gradient in gradients.items():
                 norm = expected[name].double().norm()
-                # Of `up` they are zero in the first step, and no history of it is made of that.
+                # `up` has zeros in the first step, and no history of it is made of that.
                 self.assertLessEqual(abs(gradient.double().norm() - norm), 0.08 * norm, (step, name))
             for module, values in ((model, expected), (layers, expected)):
                 with torch.no_grad():

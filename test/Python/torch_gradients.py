@@ -27,8 +27,8 @@ Format = namedtuple("Format", "roundoff subnormal largest")
 E4M3, E5M2 = Format(2.0**-4, 2.0**-10, 448.0), Format(2.0**-3, 2.0**-17, 57344.0)
 E2M1 = Format(2.0**-2, 2.0**-2, 6.0)
 
-# Of activations and weights, of gradients; how many elements along K share a scale, None for
-# all; and whether they share it with all rows.
+# Formats of activations and weights, and of gradients; how many elements along K share a scale,
+# None for all; and whether they share it with all rows.
 Kind = namedtuple("Kind", "forward backward group shared")
 RECIPES = {
     "delayed": Kind(E4M3, E5M2, None, True), "delayed,format=e4m3": Kind(E4M3, E4M3, None, True),

@@ -116,7 +116,7 @@ class Layers(unittest.TestCase):
                 quantized.weight_scale.double() / quantized.weight_global_scale.double()
             ).repeat_interleave(16, 1)
             self.assertLess(get_error(weight, layer.weight.detach().double()), 0.11)
-            # Of activations that are codes already, what is left is the sum of exact products.
+            # Activations that are codes already leave a sum of exact products.
             x = E2M1[torch.randint(0, 16, (5, 256))] * 0.25
             x[:, ::16] = 1.5
             batch[:] = x.abs().max()

@@ -365,7 +365,7 @@ class States(unittest.TestCase):
         for name, slots in expected.items():
             for slot, (_, amax) in slots.items():
                 if amax == 0:
-                    # Of a function that was not called.
+                    # A function that was not called has no state.
                     continue
                 # Gradients are of half the batch, sums of fewer products: not the same bits.
                 self.assertAlmostEqual(got[0][name][slot][1] / amax, 1, delta=0.02,

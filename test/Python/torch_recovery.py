@@ -19,7 +19,7 @@ torch.set_num_threads(1)
 WIDTH, STEPS, HISTORY = 128, 80, 16
 DELAYED = f"delayed,amax_history_len={HISTORY}"
 RECIPES = (DELAYED, "current", "rowwise", "block", "mxfp8", "nvfp4")
-# Of what the events do to the loss at the end, beside high precision.
+# What the events may do to the loss at the end, beside high precision.
 CLOSE = 0.02
 
 

@@ -65,7 +65,7 @@ class SavedCodes(unittest.TestCase):
     def test_give_the_same_bits(self):
         """As programs that quantise x again in the backward."""
         for recipe in ("current", "rowwise", "block", "mxfp8"):
-            for rows in (256, 120):  # Of which the latter are padded for a contraction.
+            for rows in (256, 120):  # The latter are padded for a contraction.
                 self.check_bits(recipe, rows)
 
     def check_bits(self, recipe, rows):

@@ -29,7 +29,7 @@ def make_values(seed=0):
 
 
 def get_gradients(layer, x, dy):
-    """Of the input and of the weight, of a layer or a compiled one."""
+    """Gradients of the input and of the weight, of a layer or a compiled one."""
     x = x.clone().requires_grad_()
     weight, = layer.parameters()
     weight.grad = None

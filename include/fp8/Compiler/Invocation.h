@@ -39,7 +39,7 @@ private:
   using Descriptor = SmallVector<int64_t>;
 
   llvm::Error prepare(int64_t step);
-  /// Of an argument: the copy, or on a GPU the device's.
+  /// The memory of an argument: the copy, or on a GPU the device's.
   llvm::Expected<void *> getArgumentData(const Port &port, void *copy,
                                          size_t size);
   void freeArguments();

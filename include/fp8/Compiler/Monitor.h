@@ -29,7 +29,7 @@ class PassManager;
 
 namespace mlir::fp8 {
 
-/// Of one compilation, from its creation to its end.
+/// Observes one compilation, from its creation to its end.
 class Monitor {
 public:
   /// With `timing`, the time of each step and each pass goes to the standard

@@ -90,7 +90,7 @@ private:
       nullptr, fp8rt_program_close};
   const fp8rt_program_info *info = nullptr;
   std::mutex mutex;
-  /// Of each device that the program ran on. Last: they go before the code.
+  /// Contexts of devices that the program ran on. Last: they precede the code.
   std::map<int32_t, DeviceContext> contexts;
 };
 

@@ -146,9 +146,9 @@ std::pair<Value, Value> buildScales(ScalarBuilder &builder,
                                     ScaleRuleAttrInterface rule, Value amax,
                                     FloatType format, Type scaleType);
 
-/// Of two levels of factors the tensor's, f32: scale = 448 M / amax and
-/// scale_inv = amax / 448 M, where M is the largest of `format`, each rounded
-/// for itself as Transformer Engine does, which keeps the amax.
+/// The tensor's factors where there are two levels, f32: scale = 448 M / amax
+/// and scale_inv = amax / 448 M, where M is the largest of `format`, each
+/// rounded for itself as Transformer Engine does, which keeps the amax.
 std::pair<Value, Value> buildTensorScales(ScalarBuilder &builder, Value amax,
                                           FloatType format);
 

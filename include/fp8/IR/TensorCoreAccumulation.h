@@ -23,7 +23,7 @@
 
 namespace mlir::fp8 {
 
-/// Of fp8.matmul, and of the contraction in linalg that it becomes.
+/// Attribute of fp8.matmul, and of the contraction in linalg that it becomes.
 constexpr llvm::StringLiteral kTensorCoreAccumulationAttrName =
     "tensor_core_accumulation";
 

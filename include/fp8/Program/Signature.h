@@ -30,7 +30,7 @@ struct Port {
   /// `ShapedType::kDynamic` for `?`; empty for a scalar. In bytes where two
   /// codes share one.
   SmallVector<int64_t> shape;
-  /// Of the type.
+  /// Properties of the type.
   bool shaped = false, memRef = false;
 
   bool isShaped() const { return shaped; }

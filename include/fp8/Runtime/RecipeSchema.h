@@ -31,7 +31,7 @@ struct RecipeKey {
 
   const char *name;
   Kind kind;
-  /// Of a number, both inclusive.
+  /// Bounds of a number, both inclusive.
   double low, high;
   /// Those of a Word, by the values of its enum: "max, most_recent"; of a Path
   /// what it is: "path of a saved state".
@@ -59,7 +59,7 @@ struct RecipeSchema {
   }
 };
 
-/// Of a Bool, an Integer, a Float, and a Word or a Path.
+/// A Bool, an Integer, a Float, and a Word or a Path, in this order.
 using RecipeValue = std::variant<bool, int64_t, double, std::string>;
 
 /// The position of `word` among `words`; nothing if it is not there.

@@ -21,7 +21,7 @@
 namespace fp8rt {
 
 struct SavedScale {
-  /// Of the slot.
+  /// The slot's name.
   std::string name;
   /// "e4m3" or "e5m2".
   std::string format;

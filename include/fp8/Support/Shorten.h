@@ -45,7 +45,7 @@ private:
   void finishLine();
 
   llvm::raw_ostream &os;
-  /// Of the line that is being written, and of all.
+  /// Width of the line that is being written, and position in all.
   size_t width = 0;
   uint64_t position = 0;
 };

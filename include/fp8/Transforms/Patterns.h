@@ -18,12 +18,12 @@ class RewritePatternSet;
 
 namespace mlir::fp8 {
 
-/// Of fp8-fuse-casts; each match is counted.
+/// Adds the patterns of fp8-fuse-casts; each match is counted.
 void populateFuseCastsPatterns(RewritePatternSet &patterns,
                                llvm::Statistic &numAmaxes,
                                llvm::Statistic &numQuantizes);
 
-/// Of fp8-fuse-epilogues; each match is counted.
+/// Adds the patterns of fp8-fuse-epilogues; each match is counted.
 void populateFuseEpiloguesPatterns(RewritePatternSet &patterns,
                                    llvm::Statistic &numFused);
 

@@ -27,7 +27,7 @@ struct TunerOptions {
   std::optional<size_t> most;
   /// Leave alone what the table has.
   bool onlyMissing = false;
-  /// Of the pipeline.
+  /// The pipeline's option.
   std::string kernelCache;
 };
 
@@ -36,7 +36,7 @@ struct TunedChoice {
   /// As TuningTable::describe has it.
   std::string kernel;
   TuningTable::Entry fastest;
-  /// Of the config that selection would take; none if that was not measured.
+  /// Time of the config that selection would take; none if not measured.
   std::optional<double> selectedMicroseconds;
   size_t configs = 0;
 };

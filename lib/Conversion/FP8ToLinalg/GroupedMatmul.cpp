@@ -101,7 +101,7 @@ Value GroupedMatmulExpander::sliceOperand(Value operand, Part range,
     return buildSlice(operand, range, dropsDim);
   auto parts = DisassembleOp::create(b, loc, operand);
   Value payload = buildSlice(parts.getPayload(), range, dropsDim);
-  // Of a dimension that shares its factor there is one index.
+  // A dimension that shares its factor has one index.
   Part one{range.dim, b.getIndexAttr(0), b.getIndexAttr(1)};
   Part ofFactors = type.isBlocked(range.dim) ? range : one;
   auto slice = [&](Value factors, Part range) {

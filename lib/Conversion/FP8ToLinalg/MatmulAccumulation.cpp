@@ -59,7 +59,7 @@ static AffineMap getResultMap(OpBuilder &b, int64_t rank) {
   return getMap(b, rank, getLoops(b, rank, 0, 1));
 }
 
-/// Of the operand's values.
+/// Maps loops to the operand's values.
 static AffineMap getValueMap(OpBuilder &b, const MatmulOperand &operand,
                              int64_t rank) {
   SmallVector<AffineExpr> exprs = getLoops(b, rank, operand.isB ? 1 : 0, 2);
@@ -69,7 +69,7 @@ static AffineMap getValueMap(OpBuilder &b, const MatmulOperand &operand,
   return getMap(b, rank, permuted);
 }
 
-/// Of its factors, all of K.
+/// Maps loops to its factors, all of K.
 static AffineMap getBlockMap(OpBuilder &b, const MatmulOperand &operand,
                              int64_t rank) {
   SmallVector<AffineExpr> exprs = getLoops(b, rank, operand.isB ? 1 : 0, 2);

@@ -21,7 +21,7 @@ struct MatmulOperand {
   Value values;
   SmallVector<int64_t> permutation;
   bool isB = false;
-  /// Of one with factors, its type as the op sees it; they are as they were
+  /// Its type as the op sees it, if it has factors; they are as they were
   /// given, transposed or not.
   ScaledType type;
   Value factors, tensorFactor;

@@ -333,7 +333,7 @@ struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
     if (auto dense = dyn_cast<DenseFPElementsAttr>(op.getValue())) {
       SmallVector<char> codes(dense.getRawData());
       bool isSplat = dense.isSplat() && type.getRank() != 0;
-      // Of an odd row the last byte is another.
+      // An odd row has another last byte.
       if (isSplat && isEven(columns))
         codes.assign(columns = kCodesOfByte, codes.front());
       else if (isSplat)

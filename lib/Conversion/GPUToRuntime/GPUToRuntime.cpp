@@ -226,7 +226,7 @@ void ConvertGPUToRuntimePass::runOnOperation() {
   LLVMTypeConverter converter(context);
   RewritePatternSet patterns(context);
   populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
-  // Of upstream's patterns only that of memref.global is wanted.
+  // Only upstream's pattern of memref.global is wanted.
   patterns.add<ConvertAlloc, ConvertDealloc, ConvertCopy, ConvertGetGlobal,
                ConvertLoad>(converter, /*benefit=*/10);
   patterns.add<ConvertAssert>(converter, texts);

@@ -28,7 +28,7 @@ public:
   Value createNeutral(OpBuilder &b, Location loc) const;
   Value widen(OpBuilder &b, Location loc, Value value) const;
   Value narrow(OpBuilder &b, Location loc, Value value) const;
-  /// Of two wide values.
+  /// Combines two wide values.
   Value combine(OpBuilder &b, Location loc, Value lhs, Value rhs) const;
   /// What the lane `distance` away in the warp has of a wide value.
   Value shuffle(OpBuilder &b, Location loc, Value value,

@@ -67,7 +67,7 @@ private:
   Location loc;
   const Combiner &combiner;
   SmallVector<Range> ranges;
-  /// Of each loop, how many iterations one warp has.
+  /// Iterations of each loop that one warp has.
   SmallVector<int64_t> together;
 };
 } // namespace

@@ -24,9 +24,9 @@ static constexpr int64_t kEnoughThreads = 1 << 17;
 static constexpr int64_t kFewUnits = 4;
 /// What a member has to do before there are more of them.
 static constexpr int64_t kOwnSteps = 4;
-/// Of a part, so that it is worth being one.
+/// Steps of a part, so that it is worth being one.
 static constexpr int64_t kPartSteps = 8;
-/// Of a reduction whose length is not known.
+/// Parts of a reduction whose length is not known.
 static constexpr int64_t kParts = 256;
 /// Operations of the steps whose loads are under way together.
 static constexpr int64_t kMaxOperations = 96;
@@ -85,7 +85,7 @@ private:
   StridedBody body;
   int64_t lanes = 1;
   Sharing sharing;
-  /// Of a part, as far as is known.
+  /// Steps of a part, as far as is known.
   int64_t ownSteps = 1;
   /// On the host: of results, units, a unit's terms and its lanes' steps.
   OpFoldResult elements;
@@ -182,7 +182,7 @@ SmallVector<unsigned> ReductionBuilder::getOrder(unsigned begin,
   return order;
 }
 
-/// Of the first lane in a step of a unit.
+/// Indices of the first lane in a step of a unit.
 SmallVector<Value> ReductionBuilder::getIvs(Value unit, Value step,
                                             int64_t lanes) {
   auto split = [&](Value index, ArrayRef<unsigned> order, Values &ivs) {

@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Of one operand's tile, so that a multiprocessor has room for many blocks.
+/// One operand's tile has these, so that a multiprocessor holds many blocks.
 static constexpr int64_t kTileBytes = 8192;
 /// What rows of a tile are read and written by at least.
 static constexpr int64_t kRowBytes = 128;

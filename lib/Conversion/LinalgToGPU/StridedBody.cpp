@@ -154,8 +154,8 @@ int64_t StridedBody::getRowWidth(memref::LoadOp load, int64_t lanes) {
 }
 
 int64_t StridedBody::chooseLanes(bool isTail) {
-  // Of the widest elements one access: threads beside each other then have what
-  // lies beside each other of all. What a reduction writes is little.
+  // One access takes the widest elements: threads beside each other then have
+  // what lies beside each other of all. What a reduction writes is little.
   bool isReduction = op.getNumReductionLoops() > 0;
   int64_t bytes = 0;
   for (const StridedOperand &operand : loops.getOperands())

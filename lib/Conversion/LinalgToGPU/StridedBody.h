@@ -35,7 +35,7 @@ public:
   /// Accesses are of single elements where they are not.
   void setAligned(bool value) { isAligned = value; }
 
-  /// Of each lane what each output has; null where that is not read.
+  /// What each output has for each lane; null where that is not read.
   using Lanes = SmallVector<SmallVector<Value>>;
   /// `ivs` are those of the first lane. What `found` has of an operand is not
   /// loaded.
@@ -51,7 +51,7 @@ public:
                 bool isChained = false);
   void storeInits(ArrayRef<Value> ivs, const Lanes &values);
 
-  /// Of a strided operand, how many of `lanes` lie side by side, at a multiple
+  /// How many of `lanes` lie side by side in a strided operand, at a multiple
   /// of their number as far as is known; and how many one access can have.
   int64_t getAligned(const StridedOperand &operand, int64_t lanes);
   int64_t getWidth(const StridedOperand &operand, int64_t lanes);

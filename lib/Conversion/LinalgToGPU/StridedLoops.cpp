@@ -99,7 +99,7 @@ static std::optional<LinearExpr> getLinear(AffineExpr expr, unsigned numDims) {
     result.constant = lhs->constant + rhs->constant;
     return result;
   }
-  // Of a product the constant is on the right.
+  // A product has its constant on the right.
   if (expr.getKind() != AffineExprKind::Mul ||
       !isa<AffineConstantExpr>(binary.getRHS()))
     return std::nullopt;

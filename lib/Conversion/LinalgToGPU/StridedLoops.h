@@ -24,14 +24,14 @@ struct StridedLoop {
 /// Where an operand's elements are: in elements from its memref's pointer.
 struct StridedOperand {
   OpOperand *operand;
-  /// Of each loop, if each goes along the memref at a constant distance and
-  /// elements are whole bytes, of which memory accesses can have several.
+  /// Strides of each loop, if it goes along the memref at a constant distance
+  /// and elements are whole bytes, of which memory accesses can have several.
   SmallVector<OpFoldResult> strides;
   OpFoldResult offset;
   bool isStrided = false;
 
-  /// Of a strided one, 0 if it has the same element for all of a loop; none if
-  /// that shows only when the program runs.
+  /// The stride of a loop, 0 if all of it has the same element; none if that
+  /// shows only when the program runs.
   std::optional<int64_t> getStride(unsigned loop) const {
     return getConstantIntValue(strides[loop]);
   }

@@ -24,7 +24,7 @@ struct BulkTicket {
     BulkGroups &groups = cta->bulkGroups[thread];
     return groups.groups[number - groups.first];
   }
-  /// Of the race checker: when the group's reads have been waited for.
+  /// The race checker's: when the group's reads have been waited for.
   Announcement announcement() const {
     return {cta->bulkGroups[thread].agent, static_cast<uint32_t>(number) + 1};
   }

@@ -235,7 +235,7 @@ static void load(Warp &warp, const Op &op, unsigned lane) {
     std::vector<MBarrierRef> places =
         multicastBarriers(warp, op, lane, barrier, mask);
     barriers = places;
-    // Of each pair that one is told which is where the given barrier is.
+    // Tell, of each pair, the one which is where the given barrier is.
     if (op.flags & kPairSignals)
       for (MBarrierRef &each : barriers)
         each.cta =
@@ -333,7 +333,7 @@ void fp8emu::decodeTensorCopy(Decoder &decoder, Modifiers &modifiers, Op &op) {
     decoder.fail("expected a rank");
   op.count = static_cast<uint16_t>(*rank + 1);
   modifiers.take("tile");
-  // Of a reduction the type is the map's: f32 is what there is.
+  // A reduction's type is the map's: f32 is what there is.
   if (modifiers.take("reduce")) {
     if (!modifiers.take("add"))
       decoder.fail("expected .add");

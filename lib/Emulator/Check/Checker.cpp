@@ -37,7 +37,7 @@ Checker::Verdict Checker::judge(const ShadowEntry &old,
       return Verdict::Unordered;
     if (!needsFence)
       continue;
-    // Of lanes that issue it together each has its own fence.
+    // Lanes that issue it together have a fence each.
     const Clock *fenced = &view.fenced;
     if (own && !(subject.part.lanes >> lane & 1))
       for (const WarpView::Part &part : subject.warp.view.parts)
@@ -150,7 +150,7 @@ void Checker::reportUnwritten(const Subject &subject, const Cta &cta,
 // Accesses
 //===----------------------------------------------------------------------===//
 
-/// Of memory that an address without a space may mean.
+/// Whether an address without a space means global memory.
 bool Checker::isGlobal(const Warp &warp, const uint8_t *host) const {
   auto isIn = [host](const std::vector<uint8_t> &bytes) {
     return host >= bytes.data() && host < bytes.data() + bytes.size();

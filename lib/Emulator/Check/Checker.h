@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Of a cluster. Two accesses of the same bytes, one of which writes, must be
-// ordered by barriers, fences and waits, whatever order they took place in
-// here. An asynchronous operation counts as begun when it is issued, with what
-// its issuer knows, and as done when its barrier's phase ends or its group is
-// waited for. docs/Emulator.md has the rules.
+// The checker of a cluster. Two accesses of the same bytes, one of which
+// writes, must be ordered by barriers, fences and waits, whatever order they
+// took place in here. An asynchronous operation counts as begun when it is
+// issued, with what its issuer knows, and as done when its barrier's phase ends
+// or its group is waited for. docs/Emulator.md has the rules.
 //
 //===----------------------------------------------------------------------===//
 
@@ -79,11 +79,11 @@ public:
   // Accesses
   //===--------------------------------------------------------------------===//
 
-  /// Of lanes, at memory of the host. What is not in shared memory is only
-  /// looked at for its order: op.flags say if it releases or acquires.
+  /// Checks lanes' access to the host's memory. What is not in shared memory is
+  /// only looked at for its order: op.flags say if it releases or acquires.
   void access(Warp &warp, const Op &op, Mask mask,
               uint8_t *const (&host)[kLanes], uint32_t bytes, Access access);
-  /// Of an asynchronous operation, of a range of shared memory.
+  /// Checks an asynchronous operation on a range of shared memory.
   void accessLater(Warp &warp, const Op &op, Mask lanes, const Cta &cta,
                    uint32_t offset, uint32_t bytes, uint8_t flags,
                    Announcement done);
@@ -141,7 +141,7 @@ public:
   // Global memory within a launch
   //===--------------------------------------------------------------------===//
 
-  /// Of an asynchronous operation, of a range.
+  /// Checks an asynchronous operation on a range.
   void accessGlobalLater(Warp &warp, const Op &op, unsigned lane,
                          uint64_t address, uint64_t bytes, Access access,
                          Announcement done);
@@ -200,7 +200,7 @@ private:
   uint32_t numAgents;
   uint32_t launchAgent;        /* the end of the launches before */
   std::vector<Shadow> shadows; /* of each block */
-  /// Of each block's tensor memory: a byte is 16 lanes of a column.
+  /// Shadows of each block's tensor memory: a byte is 16 lanes of a column.
   std::vector<Shadow> tensorShadows;
   /// What atomic and release operations have published at a word.
   std::unordered_map<const uint8_t *, View> words;

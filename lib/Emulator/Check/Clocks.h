@@ -52,7 +52,7 @@ inline bool isKnown(const Clock &clock, const Clock &in) {
   return true;
 }
 
-/// Of other clusters, by their numbers, each in its own agents; null is none.
+/// Clocks of other clusters, by number, each in its own agents; null is none.
 using ClocksOfClusters = std::map<uint64_t, std::shared_ptr<const Clock>>;
 using OtherClocks = std::shared_ptr<const ClocksOfClusters>;
 
@@ -87,7 +87,7 @@ struct WarpView {
     std::shared_ptr<const Clock> settled;
   };
   std::vector<Part> parts;
-  /// Of accesses from now on. Whatever publishes them makes it advance.
+  /// Time of accesses from now on. Whatever publishes them makes it advance.
   uint32_t time = 1;
 };
 

@@ -58,7 +58,7 @@ public:
 
 private:
   static constexpr uint64_t kPageBytes = 4096;
-  /// Of a cell: inputs are read by many blocks, and over and over.
+  /// Bounds of a cell: inputs are read by many blocks, and over and over.
   static constexpr unsigned kMostAccesses = 64, kMostReads = 2;
 
   Shadow &getPage(uint64_t number) {

@@ -29,7 +29,7 @@ public:
     uint32_t writer = 0, reader = 0;
   };
 
-  /// Of the device.
+  /// The device's history.
   static LaunchHistory &get();
 
   Word &getWord(uint64_t address);

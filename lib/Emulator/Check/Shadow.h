@@ -21,7 +21,7 @@
 namespace fp8emu {
 
 constexpr uint32_t kCellBytes = 16;
-/// Of accesses that are done when they are issued.
+/// The agent of accesses that are done when they are issued.
 constexpr uint32_t kNoAgent = 0;
 
 enum AccessFlags : uint8_t {
@@ -46,8 +46,8 @@ struct ShadowEntry {
 
 class Shadow {
 public:
-  /// Of a cell: what many have read byte by byte is forgotten, the oldest
-  /// first.
+  /// Bounds each cell: what many have read byte by byte is forgotten, the
+  /// oldest first.
   explicit Shadow(uint32_t bytes, unsigned mostEntries = 512,
                   unsigned mostReads = 512)
       : heads(bytes / kCellBytes + 1), written(bytes / kCellBytes + 1), pool(1),

@@ -118,7 +118,7 @@ static std::string describeParameter(const Grid &grid, uint64_t address) {
     return "";
   const std::vector<ParamSlot> &params = grid.program.params;
   for (size_t i = 0; i < params.size(); ++i) {
-    // Of a tensor map the address comes first, too.
+    // A tensor map has the address first, too.
     uint64_t value = 0;
     if (params[i].bytes < sizeof(value))
       continue;
@@ -129,7 +129,7 @@ static std::string describeParameter(const Grid &grid, uint64_t address) {
   return "";
 }
 
-/// Of an operation of lanes: of a load what somebody uses of it.
+/// Marks what lanes touch: of a load what somebody uses of it.
 void Checker::touchElements(Warp &warp, const Op &op, Mask mask,
                             uint8_t *const (&host)[kLanes], uint32_t bytes,
                             Access access) {

@@ -55,7 +55,7 @@ struct Unwritten {
 
   /// Since it was allocated.
   ByteSet memory;
-  /// Of the results of the launch that is going on, by that launch.
+  /// Results of the launch that is going on, by that launch.
   ByteSet results;
   /// The kernel that was launched last.
   std::string kernel;

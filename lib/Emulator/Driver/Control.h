@@ -44,7 +44,7 @@ typedef void (*fp8emu_fail_fn)(const char *function, int error, int times);
 typedef int (*fp8emu_count_calls_fn)(const char *function);
 /// As after an access of a kernel out of bounds.
 typedef void (*fp8emu_lose_fn)(int device);
-/// Of all devices, without memory of the host.
+/// Counts of all devices, without memory of the host.
 typedef int (*fp8emu_count_allocations_fn)(void);
 typedef void (*fp8emu_get_last_launch_fn)(fp8emu_launch *launch);
 

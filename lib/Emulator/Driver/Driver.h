@@ -154,8 +154,8 @@ int enter(bool unsafe = false);
 std::atomic<int> &getNumCaptures();
 /// Nanoseconds that the device's work would have taken, by a rough count.
 std::atomic<uint64_t> &getDeviceTime();
-/// Of anything that a stream does. A thousand times a chip's, so that who
-/// repeats what is short repeats little.
+/// The time that anything a stream does takes. A thousand times a chip's, so
+/// that who repeats what is short repeats little.
 constexpr uint64_t kLaunchTime = 1'000'000;
 int exchangeCaptureMode(int mode);
 
@@ -171,7 +171,7 @@ int release(uint64_t address);
 bool tracksWrites();
 void markUnwritten(uint64_t address, size_t bytes);
 void markWritten(uint64_t address, size_t bytes);
-/// Of a copy, which takes what is unwritten along within the device; what
+/// Tracks a copy, which takes what is unwritten along within the device; what
 /// reaches the host must be written.
 void trackCopy(uint64_t to, uint64_t from, size_t bytes);
 
@@ -180,7 +180,7 @@ void writeReport(const std::string &text);
 /// Tells the user what a kernel did wrong, and loses the context.
 int reportFault(const Fault &fault, ContextState &context);
 
-/// Of the devices' numbers.
+/// Whether `device` is one of the devices' numbers.
 inline bool isDevice(int device) {
   return device >= 0 && device < static_cast<int>(getSettings().devices);
 }

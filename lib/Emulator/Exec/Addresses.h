@@ -30,14 +30,14 @@ enum class Access : uint8_t { Read, Write, Atomic };
 constexpr uint32_t kPlaceMask = 7;
 constexpr uint32_t kWideAddress = 8; /* the base has 64 bits */
 constexpr uint32_t kRelease = 16, kAcquire = 32, kRelaxed = 64;
-/// Of a load of which nobody uses all elements: Op::s[3] has a bit for each
-/// byte that somebody does. Compilers widen loads so.
+/// Marks a load of which somebody uses only some bytes: Op::s[3] has a bit for
+/// each byte that somebody does. Compilers widen loads so.
 constexpr uint32_t kPartlyUsed = 128;
 
 /// Takes the state space off an opcode; generic without one.
 Place takePlace(Modifiers &modifiers);
 
-/// Of lanes: base and offset.
+/// The address of a lane: base and offset.
 uint64_t getAddress(Warp &warp, const Op &op, unsigned lane, uint32_t row);
 
 /// The same of one of an operation's several (Decoder::addAddress).

@@ -190,7 +190,7 @@ struct MaxNaNF {
     return a != a || b != b ? toFloat(kNaN32) : MaxF()(a, b);
   }
 };
-/// Of magnitudes, with the sign of the product.
+/// Compares magnitudes, with the sign of the product.
 template <class F>
 struct XorSign {
   float operator()(float a, float b) const {

@@ -52,14 +52,14 @@ struct MBarrier {
   uint64_t phase = 0;
   /// The last arrival: of a thread of the block of such a rank, and its line.
   uint32_t lastRank = 0, lastThread = 0, lastLine = 0;
-  /// Of the race checker: what arrivals of all phases have published, and those
+  /// The race checker's: what arrivals of all phases have published, and those
   /// of the phases that have ended; the thread that initialised it, and when.
   View gathering, released;
   uint32_t agent = 0, initAgent = 0, initTime = 0, initOp = 0;
   bool initShown = false; /* by a fence of that thread */
 };
 
-/// Of a block, by offset in shared memory.
+/// Barriers of a block, by offset in shared memory.
 using MBarrierTable = std::unordered_map<uint32_t, MBarrier>;
 
 /// Copies of one thread between two commits.
@@ -81,7 +81,7 @@ struct BulkGroups {
   std::deque<BulkGroup> groups{1}; /* the last is not committed */
   std::deque<std::shared_ptr<PlainCopy>> plain;
   uint64_t plainCommits = 0;
-  /// Of the race checker: reads of groups, and one further all of them; plain
+  /// The race checker's: reads of groups, and one further all of them; plain
   /// copies, their time, and what it was at each commit.
   uint32_t agent = 0, plainAgent = 0, plainTime = 1;
   std::vector<uint32_t> commitTimes;
@@ -99,7 +99,7 @@ struct WarpTensorState {
   uint64_t first = 0; /* the number of the front group */
   std::deque<Group> groups{1};
   std::vector<std::shared_ptr<Accumulators>> accumulators; /* in flight */
-  /// Of the race checker: an agent; of each register of 32 bits, after which
+  /// The race checker's: an agent; of each register of 32 bits, after which
   /// wgmma.fence it was touched and until which group it is in use.
   struct Use {
     uint32_t touched = 1, accumulated = 0, read = 0;
@@ -110,8 +110,8 @@ struct WarpTensorState {
   /// of loads, the next one of stores, and how often each was waited for.
   std::vector<std::shared_ptr<TensorMove>> moves;
   uint32_t moveAgent = 0, waits[2] = {0, 0};
-  /// Of a lane: how many instructions it has issued that a commit tracks; an
-  /// agent of those that are done, the next one of those that are issued.
+  /// A lane's instructions that a commit tracks, as issued so far; an agent of
+  /// those that are done, the next one of those that are issued.
   struct Issuer {
     uint32_t agent = 0, issued = 0;
   };

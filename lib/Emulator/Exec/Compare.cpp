@@ -103,7 +103,7 @@ static Step compare(Warp &warp, const Op &op, Mask mask) {
   return Step::Next;
 }
 
-/// Of pairs: a predicate of the lower halves and one of the upper ones.
+/// Compares pairs: a predicate of the lower halves and one of the upper ones.
 template <class F>
 static Step compareHalves(Warp &warp, const Op &op, Mask mask) {
   const uint32_t *a = warp.row<uint32_t>(op.s[0]),
@@ -212,7 +212,7 @@ static void decodeSetp(Decoder &decoder, Modifiers &modifiers, Op &op) {
     decoder.fail("unknown comparison '" + std::string(comparison) + "'");
 }
 
-/// Of f32 and f64, what kind of number it is.
+/// Tests what kind of number an f32 or f64 is.
 template <class T, int... Kinds>
 static Step testKind(Warp &warp, const Op &op, Mask mask) {
   const T *a = warp.row<T>(op.s[0]);

@@ -256,7 +256,7 @@ static Handler pickRounding(unsigned how) {
   }
 }
 
-/// Of 16 bits: f32 has all of them.
+/// Converts to 16 bits: f32 has all of them.
 template <class D, class A, Rounding How>
 struct NarrowToInt {
   D operator()(uint16_t a) const { return FloatToInt<D, float, How>()(A()(a)); }

@@ -20,7 +20,7 @@ namespace fp8emu {
 struct Counts {
   std::map<std::string, uint64_t> products; /* by kind, M and N */
   uint64_t loaded = 0, stored = 0, copied = 0, fills = 0, taken = 0, waits = 0;
-  /// Of the warps of a block, by their numbers, over all blocks; without those
+  /// Instructions of a block's warps, by number, over all blocks; without those
   /// that wait.
   std::vector<uint64_t> instructions;
 

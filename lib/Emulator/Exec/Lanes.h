@@ -91,7 +91,7 @@ constexpr uint32_t kNaN32 = 0x7fffffff;
 inline float canonical(float x) {
   uint32_t word;
   std::memcpy(&word, &x, sizeof(word));
-  // Of floats the compiler would take any NaN for as good.
+  // Keep NaNs apart: for floats the compiler takes any for as good.
   word = (word & 0x7fffffff) > 0x7f800000 ? kNaN32 : word;
   std::memcpy(&x, &word, sizeof(x));
   return x;

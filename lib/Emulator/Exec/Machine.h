@@ -90,7 +90,7 @@ public:
   bool canRun() const;
   bool hasEnded() const { return live == 0; }
 
-  /// Of the group that runs: goes elsewhere with some of its lanes.
+  /// Sends some lanes of the group that runs elsewhere.
   void branch(Mask taken, uint32_t target);
   /// The group that runs has all of these lanes that live.
   bool hasAll(Mask lanes, Mask mask) const { return !(lanes & live & ~mask); }

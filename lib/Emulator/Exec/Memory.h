@@ -26,7 +26,7 @@ struct Allocation {
   int device = 0;
 };
 
-/// Of all devices, as addresses are one space.
+/// Memory of all devices, as addresses are one space.
 class GlobalMemory {
 public:
   static GlobalMemory &get();

@@ -81,7 +81,7 @@ public:
   uint32_t sourceBits(const Operand &operand, unsigned bits) {
     return source(operand, {Type::Bits, static_cast<uint8_t>(bits)});
   }
-  /// Of a register that may be wider than what it is used for.
+  /// A register that may be wider than what it is used for.
   uint32_t wideSource(const Operand &operand, unsigned minBits, unsigned &bits);
   uint32_t predicate(const Operand &operand, bool &negated);
   uint32_t destination(const Operand &operand, unsigned bits);
@@ -98,7 +98,7 @@ public:
     bool wide;
   };
   Address address(const Operand &operand);
-  /// Of a register of 64 bits plus a number, as LLVM writes descriptors.
+  /// A register of 64 bits plus a number, as LLVM writes descriptors.
   Address registerWithOffset(const Operand &operand);
   /// Three entries of Program::rows, where an operation has several addresses
   /// or descriptors.
@@ -122,7 +122,7 @@ private:
   void layOut();
   void decodeStatement(const Statement &statement);
   void listOperands(const Operand &operand, bool isResult);
-  /// Of vector loads (Addresses.h).
+  /// Finds what nobody uses of vector loads (Addresses.h).
   void findUnusedElements();
   uint64_t getSymbol(const Operand &operand, InitialRow::Kind &kind) const;
 
@@ -168,9 +168,9 @@ void decodeTensorCopy(Decoder &decoder, Modifiers &modifiers, Op &op);
 void addWgmma(DecodeTable &table);
 void addTcgen05(DecodeTable &table);
 void addClusterControl(DecodeTable &table);
-/// Of pairs of f32; false if it is none.
+/// Decodes pairs of f32; false if it is none.
 bool decodePackedArithmetic(Decoder &decoder, Modifiers &modifiers, Op &op);
-/// Of f32 with terms of 16 bits; false if it is none.
+/// Decodes f32 with terms of 16 bits; false if it is none.
 bool decodeMixedArithmetic(Decoder &decoder, Modifiers &modifiers, Op &op);
 /// cvt of formats that sm_100 has; false if it is none.
 bool decodeNarrowConversion(Decoder &decoder, Modifiers &modifiers, Op &op);

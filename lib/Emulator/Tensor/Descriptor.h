@@ -27,14 +27,14 @@ struct Descriptor {
 
   unsigned width() const { return swizzle ? 16u << swizzle : 16; }
 
-  /// Of a row's byte in the instruction's 32 bytes of K.
+  /// Address of a row's byte in the instruction's 32 bytes of K.
   uint32_t locateK(unsigned row, unsigned byte) const {
     uint32_t address = start + row / 8 * stride + row % 8 * width();
     if (swizzle == 0)
       return address + byte / 16 * leading + byte % 16;
     return mix(address + byte);
   }
-  /// Of an element where the rows are what lies side by side.
+  /// Address of an element where the rows are what lies side by side.
   uint32_t locateMN(unsigned row, unsigned k, unsigned bytes) const {
     uint32_t along = row * bytes;
     uint32_t address = swizzle == 0

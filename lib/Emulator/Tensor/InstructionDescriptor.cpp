@@ -34,7 +34,7 @@ static std::string wrongField(uint32_t bits, unsigned first, unsigned last,
                getField(bits, first, last));
 }
 
-/// Of 8 bits and less, by their number; 2 is no type.
+/// Types of 8 bits and less, by their number; 2 is no type.
 static constexpr Element kSmallTypes[] = {Element::E4M3, Element::E5M2,
                                           Element::E4M3, Element::E2M3,
                                           Element::E3M2, Element::E2M1};

@@ -26,7 +26,7 @@ enum class TensorKind : uint8_t {
   MXF4NVF4
 };
 
-/// Of an instruction: its opcode, and the descriptor of 32 bits (PTX ISA,
+/// An instruction's opcode, and its descriptor of 32 bits (PTX ISA,
 /// "Instruction Descriptor").
 struct TensorInstruction {
   TensorKind kind;

@@ -25,7 +25,7 @@ struct Spot {
 };
 } // namespace
 
-/// Of a thread's register: the lane, from that of the address on, and the
+/// The place of a thread's register: the lane, from the address's on, and the
 /// column (PTX ISA, "Data Movement Shape").
 static Spot locate(Shape shape, unsigned t, unsigned i, unsigned split) {
   switch (shape) {

@@ -41,7 +41,7 @@ struct TensorMemory {
   std::vector<Allocation> allocations;
   bool relinquished = false;
   uint32_t last = kTensorColumns; /* columns that were allocated last */
-  /// Of a pair both blocks ask.
+  /// A request, which both blocks of a pair make.
   struct Request {
     bool open = false, granted = false;
     uint32_t columns = 0, column = 0;
@@ -76,7 +76,7 @@ struct TensorIssue {
   Announcement done;
 };
 TensorIssue issueTensorWork(Warp &warp, unsigned lane);
-/// Of a thread that has issued nothing.
+/// What a thread has issued, also if nothing.
 TensorIssue getTensorIssue(Warp &warp, unsigned lane);
 
 /// Loads whose registers the statement needs take place.

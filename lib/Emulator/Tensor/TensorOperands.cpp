@@ -94,7 +94,7 @@ unsigned TensorProduct::columnsOfFactors(bool ofA) const {
   return (rows + 31) / 32;
 }
 
-/// Of D and of A in tensor memory: a block's 64 rows are 16 in each 32 lanes,
+/// Lanes of D and of A in tensor memory: a block's 64 rows are 16 in each 32,
 /// unless there is a pair of which the columns' second half is in the upper 64.
 unsigned TensorProduct::laneOfRow(unsigned row) const {
   if (instruction.rowsOfBlock() == 64 && !instruction.isStacked())

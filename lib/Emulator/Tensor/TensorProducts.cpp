@@ -37,7 +37,7 @@ static constexpr const char *kKinds[] = {"f16",      "tf32", "f8f6f4",  "i8",
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Of 32 products and D, which wraps around unless it is to stay at its limits.
+/// Adds 32 products and D, and wraps around unless it is to stay at its limits.
 static uint32_t addIntegers(const TensorInstruction &instruction,
                             const uint8_t *a, const uint8_t *b, int32_t sum) {
   int64_t all = sum;

@@ -28,7 +28,7 @@ struct FragmentLayout {
   /// A warp's first row comes so many rows after the one before's, and so many
   /// of its lanes share a row, two columns each.
   int64_t warpRows, lanesPerRow;
-  /// Of the thread's rows, the rows from its first one.
+  /// Rows of the thread, from its first one.
   SmallVector<int64_t> rows;
   /// Where registers 2 p and 2 p + 1 are: neighbouring columns of a row.
   SmallVector<Place> pairs;
@@ -62,7 +62,7 @@ struct FragmentLayout {
 /// the tensor core: with `swapped` operands the row is an index of N and the
 /// column one of M.
 struct Fragment {
-  /// Of the thread's first element.
+  /// Row and column of the thread's first element.
   Value row, col;
   bool swapped;
 

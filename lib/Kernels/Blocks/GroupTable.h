@@ -34,8 +34,8 @@ public:
 
   int64_t getNumGroups() const { return groups; }
   bool isMasked() const { return masked; }
-  /// Of group `group` (i32), which may be one more than there are unless they
-  /// are masked: where the last one ends.
+  /// Where group `group` (i32) begins. It may be one more than there are unless
+  /// they are masked: where the last one ends.
   Value getBegin(Value group) const {
     return masked ? b.i32(0) : load(group, 0);
   }

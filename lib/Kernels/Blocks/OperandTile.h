@@ -42,7 +42,7 @@ public:
   int64_t getBlockK() const { return getBoxK() * sharing; }
   int64_t getBoxK() const { return kRowBytes / elementBytes; }
   int64_t getBytes() const { return bytes; }
-  /// Of the innermost side of a box: 128, 64, 32, or 16, which is not swizzled.
+  /// Bytes of the innermost side of a box: 128, 64, 32, or 16, not swizzled.
   int64_t getSwizzle() const { return swizzle; }
 
   /// Extents of a box, the innermost first, and its bytes.

@@ -49,11 +49,11 @@ public:
     int64_t blockK;
   };
 
-  /// Of one result.
+  /// Extents of one result.
   struct ResultExtents {
     Value m, n;
   };
-  /// Of all tiles; i32, `batch` is null without batches.
+  /// Extents of all tiles; i32, `batch` is null without batches.
   struct Extents {
     SmallVector<ResultExtents> results;
     Value k, batch;
@@ -92,7 +92,7 @@ private:
   Value batch;
   Rank rank;
   Value first, stride, count;
-  /// Of each result: its tiles, and the number of the first.
+  /// Tiles of each result, and the number of the first.
   struct Tiles {
     Value m, n, first;
   };

@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Of the widest slab.
+/// A row of the widest slab.
 static constexpr int64_t kBufferRowBytes = 128;
 
 /// Pairs of elements of so many bytes that are 16.

@@ -56,7 +56,7 @@ private:
   void writeSlab(Value buffer, Value thread, int64_t firstCol,
                  ArrayRef<Value> packed);
   void writeMatrices(Value buffer, Value thread, ArrayRef<Value> packed);
-  /// Of a thread that has a row to itself: 16 bytes at once.
+  /// Writes for a thread that has a row to itself: 16 bytes at once.
   void writeRow(Value buffer, Value thread, ArrayRef<Value> packed);
   /// Byte offset in the slab of 16-byte chunk `chunk` in row `row`, swizzled as
   /// the bulk copy expects it (PTX ISA, "Swizzling Modes").

@@ -169,7 +169,7 @@ static Value permuteBytes(KernelBuilder &b, Value low, Value high,
 }
 
 Value fp8::gatherCodes(KernelBuilder &b, Value first, Value second) {
-  // Of each word, bytes 0 and 2 have a code and that of the next byte.
+  // Bytes 0 and 2 of each word have a code and that of the next byte.
   auto join = [&](Value word) -> Value {
     return arith::OrIOp::create(b, word, b.shiftRight(word, 4));
   };

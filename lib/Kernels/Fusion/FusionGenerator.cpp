@@ -17,9 +17,9 @@ using namespace mlir::fp8;
 
 /// Rows of a thread times its chunks: what its registers hold of the inputs.
 static constexpr int64_t kMaxPlaces = 16;
-/// Of a block of threads.
+/// Warps of a block of threads.
 static constexpr int64_t kMaxWarps = 32;
-/// Of a thread that has whole rows.
+/// Chunks of a thread that has whole rows.
 static constexpr int64_t kMaxChunks = 8;
 
 /// Warps of a multiprocessor that leave each thread the registers that so many

@@ -154,7 +154,7 @@ void FusionKernel::storeRows(const FusionArgument &output, Value value,
   int64_t rows = tile.getRows();
   int64_t sharing = std::min(config.getLanes(), output.block.columns / kChunk);
   Value own = b.bitAnd(tile.lane, sharing - 1);
-  // Of a block that ends outside, all lanes have rows.
+  // A block that ends outside has rows in all lanes.
   Value inside;
   if (!tile.hasWholeColumns())
     inside = b.less(b.sub(tile.getColumn(chunk), b.mul(own, kChunk)),

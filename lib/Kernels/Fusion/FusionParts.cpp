@@ -115,7 +115,7 @@ std::optional<int64_t> fp8::getPartDim(const FusionLayout &result,
   int64_t dim = result.block.back() == kWhole ? rank - 1 : rank - 2;
   if (dim < 0 || result.block[dim] != kWhole)
     return std::nullopt;
-  // Of several batches with few rows, those of each first.
+  // Several batches with few rows are reduced one by one first.
   bool hasMore = llvm::count(result.block, kWhole) > 1 && domain[dim] != 1;
   return isTakenWhole(domain, dim) && !hasMore ? std::nullopt
                                                : std::optional(dim);

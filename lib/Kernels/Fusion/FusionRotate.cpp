@@ -84,7 +84,7 @@ SmallVector<Value> FusionValues::getRotated(HadamardOp op, int64_t row,
   bool isAlongRows = spec.isTransposed(*spec.layouts.lookup(op.getResult()));
   int64_t extent = isAlongRows ? spec.rows : spec.columns;
   SmallVector<Value> values = get(op.getSource(), row, chunk);
-  // Of whole blocks what is outside is outside together.
+  // Whole blocks are outside as a whole.
   if (!ShapedType::isDynamic(extent) && extent % kSize == 0)
     return values;
   for (auto [e, value] : llvm::enumerate(values))

@@ -196,7 +196,7 @@ SmallVector<Value> FusionTile::loadChunk(const FusionArgument &argument,
     Value column = b.add(getColumn(chunk), e);
     if (!wholeColumns)
       column = b.min(column, b.sub(numColumns, b.i32(vector)));
-    // Of a vector that is loaded in two, the second half.
+    // A vector that is loaded in two has its second half here.
     if (!wholeColumns && step < vector)
       column =
           b.add(b.min(getColumn(chunk), b.sub(numColumns, b.i32(vector))), e);

@@ -73,8 +73,8 @@ public:
   bool hasWholeColumns() const { return wholeColumns; }
   /// Null where they are.
   Value isRowInside(int64_t row);
-  /// Of a column of a chunk; of a whole chunk the same for each where the
-  /// number of columns is a multiple of 8.
+  /// Whether a column of a chunk is inside; the same for all of a chunk where
+  /// the number of columns is a multiple of 8.
   Value isColumnInside(int64_t chunk, int64_t column);
   bool hasWholeChunks() const { return getVector() == kChunk; }
   /// Both; null if nothing is outside.

@@ -100,7 +100,7 @@ private:
   /// the bits of magnitudes, of which two of 16 bits may lie in a word.
   struct Combiner {
     enum Kind { Sum, Maximum, MaxNum, Bits, Words } kind;
-    /// Of the words' elements.
+    /// The type of the words' elements.
     Type element;
     bool propagatesNaN = false;
   };
@@ -130,7 +130,7 @@ private:
 
   //===--- Scales ---------------------------------------------------------===//
 
-  /// Of two levels of factors, the tensor's scale and its inverse.
+  /// The tensor's scale and its inverse, where there are two levels of factors.
   std::pair<Value, Value> buildTensorScale(ComputeScaleOp op);
   /// A scale and its inverse from an amax; an inverse of 8 bits as i32.
   std::pair<Value, Value> buildScale(ComputeScaleOp op, Value amax);

@@ -40,8 +40,8 @@ struct PartsOfReductions {
   SmallVector<unsigned> places;
   /// What is made of the parts, by their number in `yields`.
   SmallVector<std::pair<unsigned, Value>> wholes;
-  /// Of these those of an unknown number of parts, for which there would be no
-  /// kernel either.
+  /// Those of an unknown number of parts among them, for which there would be
+  /// no kernel either.
   llvm::SmallDenseSet<Value> lasts;
 };
 } // namespace
@@ -138,7 +138,7 @@ static FusionOp extractResults(FusionOp op, ArrayRef<unsigned> numbers,
 /// How many bits a part with some of the results reads.
 static int64_t getReadBits(FusionOp op, ArrayRef<unsigned> numbers,
                            const KnownValues &known = {}) {
-  // Of unknown extents it matters only that they are the same.
+  // Any extent will do where unknown ones are the same.
   constexpr int64_t kSome = 1024;
   auto yields = llvm::map_to_vector(numbers, [&](unsigned number) {
     return getTerminator(op)->getOperand(number);

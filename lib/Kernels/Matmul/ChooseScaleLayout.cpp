@@ -97,7 +97,7 @@ static void order(OpResult factors) {
   Operation *yield = fusion.getBody().front().getTerminator();
   OpOperand &yielded = yield->getOpOperand(factors.getResultNumber());
   OpBuilder b(yield);
-  // Of transposed codes those of the codes are there already.
+  // Transposed codes have the factors of the codes, which are there already.
   auto parts = yielded.get().getDefiningOp<DisassembleOp>();
   auto codes = parts ? parts.getSource().getDefiningOp<TransposeOp>() : nullptr;
   if (codes && codes.getPermutation() == ArrayRef(kExchanged))

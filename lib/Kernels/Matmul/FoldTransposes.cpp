@@ -30,8 +30,8 @@ struct FoldTransposesPass
   void runOnOperation() override;
 
 private:
-  /// Of products, grouped ones or not, that share A or B, that one if kernels
-  /// of all read it in either order.
+  /// Folds the operand that products share, grouped ones or not, if kernels of
+  /// all read it in either order.
   template <typename OpTy>
   void foldOperand(ArrayRef<OpTy> ops, bool isA, const KernelTarget &target);
 };

@@ -156,7 +156,7 @@ void GroupMatmulsPass::form(const Candidate &candidate,
   SmallVector<Value> results;
   for (MatmulOp op : matmuls) {
     locations.push_back(op.getLoc());
-    // Of a pair, what the second one alone reads.
+    // Leave out what a pair's second one alone reads.
     if (llvm::is_contained(last.getEpilogueOperands(), op.getResult()))
       continue;
     llvm::append_range(types, op->getResultTypes());
@@ -202,14 +202,14 @@ void GroupMatmulsPass::group(ArrayRef<MatmulOp> matmuls, bool sharesA,
   SmallVector<Candidate> parts;
   for (MatmulOp op : matmuls) {
     std::optional<Candidate> alone = select(op, sharesA, target);
-    // Of any other, somebody knew better.
+    // Any other config is from somebody who knew better.
     if (alone && alone->config == op->getAttr(kConfigAttrName))
       parts.push_back(std::move(*alone));
   }
   if (parts.size() < 2)
     return;
   std::optional<Candidate> all = join(parts, target);
-  // Of two at a time those that save most.
+  // Join the two that save most, one after the other.
   while (parts.size() > 1) {
     std::optional<Candidate> best;
     double mostSaved = 0;

@@ -195,8 +195,8 @@ struct GroupedMatmulKernelOp
   }
 };
 
-/// Of a pair: those of the first, with the operands of both epilogues, and the
-/// second one's B.
+/// Operands of a pair: those of the first, with those of both epilogues, and
+/// the second one's B.
 KernelOperands getOperandsOfDual(SiblingMatmulsOp group, OpBuilder &b) {
   SmallVector<MatmulOp, 4> matmuls = group.getMatmuls();
   MatmulOp first = matmuls[0], second = matmuls[1];

@@ -18,7 +18,7 @@ inline EpilogueRegion::Shape getEpilogueShape(const MatmulSpec &spec) {
   return {spec.epilogue, spec.resultType, spec.amax, spec.captures};
 }
 
-/// Of the first product of a pair.
+/// The shape of a pair's first product.
 inline EpilogueRegion::Shape getFirstShape(const MatmulSpec &spec) {
   return {spec.first->epilogue, spec.first->resultType, /*isMeasured=*/false,
           spec.captures};

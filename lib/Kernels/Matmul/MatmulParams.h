@@ -25,10 +25,10 @@ public:
 
   /// A parameter by its name in docs/Kernels.md, null if there is none.
   Value getParam(const Twine &name) const { return params.lookup(name.str()); }
-  /// Of the parameters of an argument, or of an extent, the one that the tile's
-  /// result has: "a", ".map".
+  /// The parameter of an argument, or of an extent, that the tile's result has:
+  /// "a", ".map".
   Value getParam(const Tile &tile, StringRef name, StringRef part = "") const;
-  /// Of all results, for the scheduler.
+  /// Extents of all results, for the scheduler.
   TileScheduler::Extents getExtents() const;
   /// The result of the tile's batch, where each element is stored by itself.
   Value getResult(const Tile &tile) const;

@@ -39,13 +39,13 @@ private:
   void addOperandMap(StringRef name, const OperandTile &tile);
   void addRestMap(StringRef name, const OperandTile &tile);
   void addMap(StringRef name, ArrayRef<int64_t> box, int64_t swizzle);
-  /// Of the current result, if it has one of its own.
+  /// The name for the current result, if it has one of its own.
   std::optional<std::string> getName(StringRef name) const;
 
   KernelSignature &signature;
   const MatmulSpec &spec;
   const MatmulForm &form;
-  /// Of each result.
+  /// Extents of each result.
   SmallVector<AffineExpr> m, n;
   AffineExpr k, batch;
   size_t result = 0;

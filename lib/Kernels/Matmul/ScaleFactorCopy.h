@@ -18,8 +18,8 @@ namespace mlir::fp8 {
 /// copies some, asynchronously.
 class ScaleFactorCopy {
 public:
-  /// Of A or of B; of the operand's tensor `number`, of which it has one or, of
-  /// a pair's B, two. A K block has `blockK` elements.
+  /// The operand: A or B, and its tensor `number`, of which it has one or, of a
+  /// pair's B, two. A K block has `blockK` elements.
   struct Source {
     bool ofA;
     int64_t number, blockK;

@@ -43,7 +43,7 @@ private:
   GemmConfigAttr config;
   const MatmulLayout &layout;
   FragmentLayout fragments;
-  /// Of a warpgroup.
+  /// Chunks of a warpgroup.
   int64_t chunks;
   /// The thread's number in its warpgroup, and the warpgroup's.
   Value inGroup, group;

@@ -58,7 +58,7 @@ struct FactorRows {
 /// Factors of a tile's rows, or columns: those that a lane copies.
 struct ScaleFactorCopy {
   FactorRows rows;
-  /// Of a pair's second product, whose columns are the tile's second half.
+  /// Factors of a pair's second product, the second half of the tile's columns.
   std::optional<FactorRows> second;
   /// The lane's first row of the tile, and how many there are of a half.
   Value row;

@@ -81,7 +81,7 @@ static void beginBlock(MatmulContext &kernel, GPUTargetAttr target, Ring &ring,
 static void endBlock(const MatmulContext &kernel) {
   KernelBuilder &b = kernel.b;
   fenceBeforeSync(b);
-  // Of two blocks, the first one's products are in both, and barriers too.
+  // Two blocks both have the first one's products, and barriers too.
   kernel.synchronize();
   b.ifThen(b.equal(kernel.warp, kMemoryWarp), [&] {
     fenceAfterSync(b);

@@ -26,7 +26,7 @@ using namespace mlir::fp8::sm100;
 /// of swapped tiles of 128 columns, for small M.
 static constexpr int64_t kTileCols[] = {256, 224, 192, 160, 128, 112,
                                         96,  80,  64,  48,  32};
-/// Of tiles of 256 rows, which two blocks compute together.
+/// Widths of tiles of 256 rows, which two blocks compute together.
 static constexpr int64_t kPairedCols[] = {256, 224, 192, 160, 128, 96, 64};
 static constexpr int64_t kSwappedRows[] = {16, 32, 64, 128};
 /// The same where sums are promoted: those that cut no block of factors.
@@ -35,7 +35,7 @@ static constexpr int64_t kPairedPromotedCols[] = {256, 128};
 /// From so many on two warpgroups have the sums.
 static constexpr int64_t kSharedPromotedCols = 128;
 static constexpr int64_t kParts[] = {1, 2, 4, 8};
-/// Of these, how many may be computed in parts of K.
+/// How many of these may be computed in parts of K.
 static constexpr int64_t kMostSplit = 64;
 
 /// The largest M for which swapped operands are worth a thought.
@@ -52,10 +52,10 @@ static constexpr double kFill = 2000, kChunk = 200;
 static constexpr double kSync = 100;
 /// Adding up parts of K: fixed, and for each part.
 static constexpr double kReduce = 6000, kReducePart = 600;
-/// Of the shorter of two times that go by at once: where the longer ones are
-/// the same.
+/// What the shorter of two times counts that go by at once: where the longer
+/// ones are the same.
 static constexpr double kTie = 1e-6;
-/// Of operands, and beside them; the rest of shared memory is small.
+/// Bounds of operands, and beside them; the rest of shared memory is small.
 static constexpr int64_t kMostStages = 12, kRest = 1024;
 
 static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
@@ -262,7 +262,7 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
        work.rows * n * (spec.resultType.getIntOrFloatBitWidth() / 8.0));
   double memory = kFill + total / (target.getMemoryRate() *
                                    double(target.getMultiprocessors()));
-  // Of configs that wait for memory alike, the one that asks least of the rest.
+  // Configs that wait for memory alike differ by what they ask of the rest.
   double cost = std::max(clocks, memory) + kTie * std::min(clocks, memory);
   if (config.getSplitK() > 1)
     cost += kReduce + kReducePart * config.getSplitK();

@@ -73,7 +73,7 @@ static int64_t getColFactors(GemmConfigAttr config) {
   return llvm::divideCeil(config.getCols(), 128);
 }
 
-/// Of tensor memory, for the factors of a K block.
+/// Columns of tensor memory for the factors of a K block.
 static int64_t getFactorColumns(const MatmulSpec &spec, GemmConfigAttr config) {
   if (!spec.isMicroscaled())
     return 0;

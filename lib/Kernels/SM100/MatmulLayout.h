@@ -18,7 +18,7 @@ namespace mlir::fp8::sm100 {
 /// each K block has one to itself, as many as have room, up to the most.
 inline constexpr int64_t kAccumulators = 2, kMostAccumulators = 4;
 
-/// Of a multiprocessor.
+/// Columns of a multiprocessor.
 inline constexpr int64_t kMemoryColumns = 512;
 
 /// An atom of factors, four for each of 128 rows, in shared memory and in
@@ -107,7 +107,7 @@ int64_t getNumAccumulators(const MatmulSpec &spec, GemmConfigAttr config);
 /// Columns of tensor memory that two sets of sums share.
 int64_t getSharedColumns(const MatmulSpec &spec, GemmConfigAttr config);
 
-/// Of factors of promotion in shared memory.
+/// Bytes of promotion's factors in shared memory.
 int64_t getScaleBytes(const MatmulSpec &spec, int64_t rows, int64_t cols,
                       bool swapped);
 

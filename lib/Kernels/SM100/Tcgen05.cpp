@@ -16,7 +16,7 @@ using namespace mlir::fp8::sm100;
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Of a matrix descriptor (PTX ISA, "Shared memory descriptor").
+/// The swizzle of a matrix descriptor (PTX ISA, "Shared memory descriptor").
 static uint64_t getSwizzleMode(const OperandTile &tile) {
   switch (tile.getSwizzle()) {
   case 128:
@@ -41,8 +41,8 @@ static NVVM::Tcgen05MMAKind getKind(Type type) {
   }
 }
 
-/// Of an instruction descriptor (PTX ISA, "Instruction descriptor"): types are
-/// told apart within their kind.
+/// A type's code in an instruction descriptor (PTX ISA): types are told apart
+/// within their kind.
 static int64_t getTypeCode(Type type) {
   if (type.isF32())
     return 2;

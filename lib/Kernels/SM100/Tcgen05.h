@@ -34,7 +34,7 @@ public:
   /// `descriptor` moved by `bytes` (i32), a multiple of 16.
   static Value advance(KernelBuilder &b, Value descriptor, Value bytes);
 
-  /// Of atoms of factors, which are not swizzled.
+  /// The descriptor of atoms of factors, which are not swizzled.
   static Value getFactorDescriptor(KernelBuilder &b, Value address);
   /// Copies an atom of factors to four columns of tensor memory at `address`
   /// (i32), before the products that this thread issues next.

@@ -51,7 +51,7 @@ protected:
   Value group;
 
 private:
-  /// Of tensor memory, the quarter that the warp reaches.
+  /// The quarter of tensor memory that the warp reaches.
   Value lanes;
 };
 

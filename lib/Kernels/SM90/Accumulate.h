@@ -37,7 +37,7 @@ public:
                                              llvm::function_ref<void()> issued);
 
 private:
-  /// Of columns: two for each group of 8, or one for each 128; empty without.
+  /// Factors of columns: two for each group of 8, or one for each 128; or none.
   struct ColFactors {
     SmallVector<Value> columns, blocks;
   };
@@ -91,7 +91,7 @@ private:
   Wgmma wgmma;
   Value slice, lane;
   Value rowsDescriptor, colsDescriptor;
-  /// Of the tile that is summed.
+  /// Where the tile that is summed begins.
   Value firstRowInBlock, firstColInBlock;
   /// How many factors of A come before the tile's own (i32), if there may be
   /// any.

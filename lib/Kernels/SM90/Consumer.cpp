@@ -226,7 +226,7 @@ void Consumer::storeSubtile(Epilogue &epilogue, BulkTileStore *bulkStore,
   auto getDual = [](ValueRange of, int64_t pair) -> Pair {
     return {of[2 * pair], of[2 * pair + 1]};
   };
-  // Of a pair of products, the columns of the first come first.
+  // A pair of products has the columns of the first one first.
   ValueRange ofFirst = sums.take_front(spec.isDual() ? sums.size() / 2 : 0);
   ValueRange own = sums.drop_front(ofFirst.size());
   auto packedAt = [&](int64_t pair) {

@@ -53,7 +53,7 @@ MatmulConfigs::MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target)
   n = std::accumulate(ns.begin(), ns.end(), int64_t(0));
   k = std::max<int64_t>(known.k, 1);
   batch = std::max<int64_t>(known.batch, 1);
-  // Of a group; of all together, as without counts.
+  // What one group may have; without counts, all together.
   int64_t &masked = spec.grouping == Grouping::K ? k : m;
   int64_t room = masked;
   if (spec.masked) {
@@ -169,7 +169,7 @@ void MatmulConfigs::addConfigs(bool swapped,
   bool isTransposed = getCols(swapped).major == Major::MN;
   int64_t step = isTransposed ? 32 : swapped ? 8 : 16;
   bool hasManyRows = *llvm::max_element(ms) > kLargeM;
-  // Of 82 beside factors of blocks, on 25 shapes, none was the best, and they
+  // None of 82 beside factors of blocks was the best on 25 shapes, and they
   // took 1.3 times as long in the mean.
   if (swapped && hasManyRows && spec.b.scale == ScaleBlock::Block128)
     return;
@@ -177,7 +177,7 @@ void MatmulConfigs::addConfigs(bool swapped,
   SmallVector<int64_t> widths = getWidths(colExtents, step, least);
   // Tiles that do not cut blocks of factors need no choice between two.
   if (getCols(swapped).scale == ScaleBlock::Block128) {
-    // Of a pair they must not.
+    // A pair's tiles must not cut them.
     if (spec.isDual())
       widths.clear();
     for (int64_t width : {256, 128, 64, 32})
@@ -239,7 +239,7 @@ int64_t MatmulConfigs::getSlabs(const TileConfig &config) const {
 }
 
 bool MatmulConfigs::canStageTile(const TileConfig &config) const {
-  // Of operands in high precision nobody has measured it.
+  // Nobody has measured it with operands in high precision.
   return spec.isScaled() && storesInBulk && !config.swapped &&
          config.getSubtiles() > 1 && config.staging > 2 &&
          config.staging <= GemmConfigAttr::kMostStaging;

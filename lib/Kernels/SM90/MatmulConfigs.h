@@ -63,8 +63,8 @@ private:
 
   const MatmulSpec &spec;
   GPUTargetAttr target;
-  /// Of each result; the sums of these. Of rows that are masked those that a
-  /// group may have, and of all groups those that may be expected.
+  /// Extents of each result; the sums of these. Rows that are masked are those
+  /// that a group may have, and of all groups those that may be expected.
   SmallVector<int64_t> ms, ns;
   int64_t m, n, k, batch, kBlocks, resultBytes;
   /// How many groups the rows are of: then `ms` are those of a small one and of
@@ -72,7 +72,7 @@ private:
   int64_t groupsOfRows = 1;
   /// In a case of rows that are masked, how many groups have each of `ms`.
   SmallVector<int64_t> groupsOfCounts;
-  /// Of rows that are masked, what they may turn out to be, all as likely.
+  /// What masked rows may turn out to be, all as likely.
   std::vector<MatmulConfigs> cases;
   bool storesInBulk;
 };

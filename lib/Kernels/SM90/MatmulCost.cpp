@@ -121,7 +121,7 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
   side.width = width;
   side.isTransposed = tile.isTransposed();
   side.isNarrow = tile.getSwizzle() < kRowBytes;
-  // Of a pair the columns come from two tensors.
+  // A pair has its columns from two tensors.
   int64_t ofTensor = spec.getResultCols(ofRows ? 0 : extent);
   int64_t innermost = side.isTransposed ? (ofRows ? extent : ofTensor) : k;
   int64_t pitch = innermost * operand.getElementBytes();
@@ -158,7 +158,7 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
   return side;
 }
 
-/// Of the tensor core, for one K block.
+/// Clocks of the tensor core, for one K block.
 double MatmulConfigs::getBlockClocks(const TileConfig &config,
                                      double activeBlocks) const {
   const Constants &c = getConstants(spec);
@@ -196,7 +196,7 @@ double MatmulConfigs::getStoreClocks(const TileConfig &config) const {
   double slabs = config.staging > 2    ? 1
                  : config.staging == 1 ? c.OneBuffer * getSlabs(config)
                                        : getSlabs(config);
-  // Of 16 bits they are that narrow in narrow tiles only.
+  // Results of 16 bits are that narrow in narrow tiles only.
   bool isNarrow =
       resultBytes == 1 && getStoreBytes(spec.getResultCols(config.cols)) < 64;
   return c.Store +

@@ -25,8 +25,8 @@ static constexpr int64_t kFewRows = 32;
 /// than that.
 static constexpr int64_t kMostUnrolled = 3200;
 
-/// Of an element, from which on subtiles share the code if each is stored at
-/// once. With nothing but a barrier between two subtiles ptxas computes the
+/// An element's instructions from which on subtiles that store at once share
+/// code. With nothing but a barrier between two subtiles ptxas computes the
 /// functions of both before it stores the first, and while a warp does so the
 /// other warpgroup's products wait: tiles of 128x128 took up to 1.27 times as
 /// long.

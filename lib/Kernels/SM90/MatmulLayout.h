@@ -86,7 +86,7 @@ int64_t getFactorBoxes(int64_t factors);
 /// Bytes of the factors along K in a slot of the ring.
 int64_t getFactorBytes(const MatmulSpec &spec, const TileConfig &config);
 
-/// Of rows of a tile of so many bytes, the widest swizzle that writes no more
+/// The widest swizzle for rows of a tile of so many bytes that writes no more
 /// than a quarter of the tile twice; 0 if there is none.
 int64_t getStoreBytes(int64_t bytes);
 

@@ -161,8 +161,8 @@ void fp8::buildOperandProducer(const MatmulContext &kernel,
 // Factors
 //===----------------------------------------------------------------------===//
 
-/// Of the operand's tensor `number`, of which it has one or, of a pair's B,
-/// two.
+/// The copy of the operand's tensor `number`, of which it has one or, of a
+/// pair's B, two.
 static ScaleFactorCopy getScaleFactorCopy(const MatmulContext &kernel, bool ofA,
                                           const Tile &tile, int64_t number) {
   const MatmulLayout &layout = kernel.layout;

@@ -112,12 +112,12 @@ void PlainInstruction::addRow(int64_t row, bool fresh, float *sums) {
 // With factors
 //===----------------------------------------------------------------------===//
 
-/// Of E2M1 64.
+/// Products with factors: 64 of E2M1.
 static unsigned getScaledCount(Element type) {
   return type == Element::E2M1 ? kRowBytes : 32;
 }
 
-/// Of a number that the type has.
+/// The code of a number that the type has.
 static uint8_t getCode(Element type, float value) {
   uint32_t word = toBits(value), sign = word >> 31;
   if (type == Element::E4M3)

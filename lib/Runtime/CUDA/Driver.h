@@ -26,8 +26,8 @@ struct Driver {
   int version = 0;
   int numDevices = 0;
   bool isEmulator = false;
-  /// Of an emulator that looks for memory that nobody writes: it is told of a
-  /// result before a launch, and after it by name. Null of other drivers.
+  /// An emulator that looks for memory that nobody writes has it: it is told of
+  /// a result before a launch, and after it by name. Null of other drivers.
   Result (*beginResult)(Stream stream, DevicePtr address, int rank,
                         const int64_t *sizes, const int64_t *strides,
                         int64_t elementBytes) = nullptr;

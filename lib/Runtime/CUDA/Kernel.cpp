@@ -165,7 +165,7 @@ private:
     const int64_t *sizes = arguments[argument].sizes;
     return !std::count(sizes, sizes + plan.arguments[argument].rank, 0);
   }
-  /// Of an argument without elements all places are those of the zeros.
+  /// Data of an argument; of one without elements, the zeros.
   void *getData(size_t argument) const {
     return hasElements(argument) ? arguments[argument].data : zeros;
   }
@@ -466,7 +466,7 @@ fp8rt_kernel_get_workspace_bytes(const fp8rt_kernel *kernel,
   });
 }
 
-/// Of the elements that differ: those of a dimension with stride 0 are one.
+/// Bytes of elements that differ: those of a dimension with stride 0 are one.
 static double getBytes(const LaunchPlan::Argument &argument,
                        const fp8rt_kernel_argument &tensor) {
   double bytes = static_cast<double>(argument.bytes *

@@ -91,7 +91,7 @@ private:
   bool checkKeys(const json &object, std::initializer_list<const char *> keys);
   bool readInteger(const json &object, const char *key, int64_t low,
                    int64_t high, int64_t &result);
-  /// Of something that there are `count` of.
+  /// Reads the index of something that there are `count` of.
   bool readIndex(const json &object, const char *key, size_t count,
                  size_t &result);
   bool readBool(const json &object, const char *key, bool &result);

@@ -44,7 +44,7 @@ struct LaunchPlan {
     int64_t bytes; /* of an element */
     int64_t alignment;
     bool isRead, isWritten;
-    /// Of each dimension, whether the kernel is told its stride.
+    /// Whether the kernel is told the stride, for each dimension.
     std::vector<bool> takesStride;
   };
   struct Extent {
@@ -57,7 +57,7 @@ struct LaunchPlan {
     /// The argument, capture or workspace.
     size_t index = 0;
     size_t dim = 0;
-    /// Of a value or a capture.
+    /// Bytes of a value or a capture.
     size_t bytes = 8;
     std::vector<uint32_t> box;
     int32_t swizzle = 0, l2 = 0; /* FP8RT_TENSOR_MAP_... */

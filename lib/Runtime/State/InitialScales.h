@@ -89,7 +89,7 @@ private:
   const char *function;
   fp8rt_context *context;
   std::vector<size_t> empty;
-  /// Of the state before the call, and of the empty slots.
+  /// The state before the call, and its empty slots.
   Staging before{0};
   std::vector<float> scalesBefore;
   size_t numCalls = 0;

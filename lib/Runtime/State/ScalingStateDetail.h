@@ -31,7 +31,7 @@ enum class Format { E4M3, E5M2, E2M1 };
 /// what the compiler wrote.
 struct Recipe {
   std::string name;
-  /// Of `delayed` in the order of its schema, of others in that of their names.
+  /// Settings of `delayed` in its schema's order, of others in that of names.
   std::vector<std::pair<std::string, RecipeValue>> settings;
   /// 32-bit words that a slot keeps.
   int64_t numWords = 0;
@@ -213,7 +213,7 @@ public:
   Staging staging;
   std::optional<Staging> suspended;
   std::vector<float> scale, scaleInv;
-  /// Of each slot's format.
+  /// The largest value of each slot's format.
   std::vector<float> maxFinite;
   Caches caches;
   std::vector<float> lastAmax;

@@ -30,7 +30,7 @@ static constexpr const char *kKeyPrefix = "fp8.scaling_state.";
 static constexpr const char *kVersionKey = "fp8.scaling_state.version";
 static constexpr const char *kManifestKey = "fp8.scaling_state.manifest";
 static constexpr const char *kChecksumKey = "fp8.scaling_state.checksum";
-/// Of files that are written. Those of the first version are read; they may
+/// Versions of files that are written. Those of the first are read; they may
 /// lack the checksum, so that one whose key is damaged is not missed there.
 static constexpr const char *kVersion = "2", *kFirstVersion = "1";
 
@@ -124,7 +124,7 @@ static constexpr DType getDType(const std::vector<int64_t> &) {
   return DType::I64;
 }
 
-/// Of the manifest as the file has it, and of the tensors' values.
+/// The checksum of the manifest as the file has it, and of the tensors' values.
 static std::string computeChecksum(const std::string &text,
                                    const Manifest &manifest,
                                    Contents &contents) {
@@ -297,7 +297,7 @@ FileResult StateReader::read() {
 
 FileResult StateReader::checkValues() {
   const Recipe &recipe = manifest.recipe;
-  // Of other recipes nothing is known.
+  // Nothing is known of other recipes.
   size_t numChecked = recipe.delayed ? contents.scale.size() : 0;
   for (size_t slot = 0; slot < numChecked; ++slot) {
     // An update makes 0 of huge amaxes with a large margin, and in flax Inf of

@@ -84,7 +84,7 @@ private:
 static std::optional<RecipeValue> getScalar(const json &value) {
   if (value.is_boolean())
     return value.get<bool>();
-  // Of integers only those above INT64_MAX are unsigned and do not fit.
+  // Only integers above INT64_MAX are unsigned and do not fit.
   if (value.is_number_unsigned() &&
       value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
     return std::nullopt;
@@ -343,7 +343,7 @@ std::string detail::printManifest(const Manifest &manifest) {
       {"version", 1}, {"recipe", recipe.name}, {"slots", std::move(slots)}};
   for (const auto &[function, uses] : manifest.uses)
     root["uses"][function] = uses;
-  // Of delayed it follows from the options.
+  // For delayed it follows from the options.
   if (!recipe.delayed)
     root["words"] = recipe.numWords;
   for (const auto &[key, value] : recipe.settings)

@@ -90,7 +90,7 @@ private:
     return true;
   }
 
-  /// Of each object or array that is open.
+  /// Keys of each object or array that is open.
   std::vector<std::set<std::string>> keys;
 };
 } // namespace

@@ -124,9 +124,9 @@ static void cutFunction(llvm::Function &function,
   cut.push_back(&function);
 }
 
-/// Of functions that nobody else calls: a tensor is seven arguments, most of
-/// them known, and LLVM goes through all that a function has whenever it learns
-/// something about one.
+/// Drops what functions that nobody else calls do not use: a tensor is seven
+/// arguments, most of them known, and LLVM goes through all that a function has
+/// whenever it learns something about one.
 static void dropDeadArguments(llvm::Module &module,
                               llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager loops;

@@ -236,7 +236,7 @@ static LogicalResult lowerReshape(RewriterBase &rewriter,
   } else if (type.getRank() == 1) {
     result = castTo(rewriter, loc, flat, type);
   } else {
-    // Of a static shape an extent that is dynamic here is known after all.
+    // A static shape has a known extent also where it is dynamic here.
     if (type.hasStaticShape())
       flat = castTo(rewriter, loc, flat,
                     RankedTensorType::get({type.getNumElements()},
@@ -260,7 +260,7 @@ static LogicalResult lowerReshape(RewriterBase &rewriter,
 /// What filling a border by itself has to save, since each is a loop more.
 static constexpr int64_t kBorderBytes = int64_t(8) << 20;
 
-/// Of memory, pieces of which take the time of the whole.
+/// A sector of memory, pieces of which take the time of the whole.
 static constexpr int64_t kSectorBytes = 32;
 
 /// What filling the borders by themselves takes, in bytes.

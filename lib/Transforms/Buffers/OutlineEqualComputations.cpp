@@ -86,7 +86,7 @@ struct OutlineEqualComputationsPass
   void runOnOperation() override;
   void replace(ArrayRef<Call> calls, func::FuncOp function);
 
-  /// Of operations that are calls now.
+  /// Results of operations that are calls now.
   IRMapping results;
 };
 } // namespace

@@ -204,7 +204,7 @@ bool fp8::hasWholeBytes(ScaledType type) {
 FailureOr<ScaledType> fp8::getMovedType(linalg::BroadcastOp op,
                                         ScaledType type) {
   auto result = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-  // Of no elements the amax is another.
+  // The amax of no elements is another.
   if (!result || !result.hasStaticShape() || result.getNumElements() == 0 ||
       !hasWholeBytes(type))
     return failure();

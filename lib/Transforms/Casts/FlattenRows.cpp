@@ -155,7 +155,7 @@ void Flattening::replace(ArrayRef<AffineMap> maps, ValueRange results) {
   for (auto [old, result, map] :
        llvm::zip_equal(op->getResults(), results, maps)) {
     auto type = cast<RankedTensorType>(old.getType());
-    // Of what is not cut all tensors have the same.
+    // All tensors have the same dimensions where nothing is cut.
     Value known = isa<linalg::LinalgOp>(op)
                       ? Value(old)
                       : *llvm::find_if(op->getOperands(), [](Value operand) {

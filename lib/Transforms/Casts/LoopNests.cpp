@@ -74,7 +74,7 @@ static std::optional<LoopNest> getLinalgNest(linalg::LinalgOp op) {
     if (loop < numPairs)
       nest.mergeable[loop] = false;
   };
-  // Of one batch its rows are all.
+  // All rows are those of one batch.
   bool hasOneBatch = numPairs > 0 && op.getStaticLoopRanges().front() == 1;
   for (AffineMap map : op.getIndexingMapsArray()) {
     SmallVector<int64_t> placeOf(nest.numLoops, -1);
@@ -119,8 +119,8 @@ static std::optional<LoopNest> getLinalgNest(linalg::LinalgOp op) {
   return nest;
 }
 
-/// Of operations whose tensors have the same dimensions, but for the extents of
-/// those that are cut or put together.
+/// The nest of operations whose tensors have the same dimensions, but for
+/// extents of those that are cut or put together.
 static LoopNest getAlignedNest(Operation *op, ValueRange values,
                                llvm::function_ref<bool(int64_t)> isCut) {
   SmallVector<int64_t> identity = getIdentity(op->getResult(0));
@@ -394,7 +394,7 @@ bool MergedLoops::hasFlatUser(Pair pair) const {
 void MergedLoops::keep() {
   SmallVector<Pair> pairs = llvm::to_vector(merged);
   llvm::sort(pairs);
-  // Of what is flat on one side only, no more than what has to be is between.
+  // Flat rows on one side only have no more between them than has to be.
   DenseSet<Pair> flat;
   bool isChanged;
   do {

@@ -44,8 +44,8 @@ struct LoopNest {
   /// others: over batches, each row by itself.
   SmallVector<bool> isOverBatches = {};
 
-  /// Of operations that know how to work on fewer dimensions, and of reshapes,
-  /// whose loops are the dimensions of fewer.
+  /// The nest of operations that know how to work on fewer dimensions, and of
+  /// reshapes, whose loops are the dimensions of fewer.
   static std::optional<LoopNest> get(Operation *op);
 };
 
@@ -74,7 +74,7 @@ private:
   /// All that is reached from reshapes and matrix products by way of `allowed`,
   /// or of anything.
   llvm::SetVector<Pair> flood(const llvm::SetVector<Pair> *allowed) const;
-  /// Of `nest`, where `asker` computes or reads `value` too.
+  /// What `nest` wants, where `asker` computes or reads `value` too.
   Wish getWish(Operation *asker, Value value, int64_t dim, unsigned nest) const;
   /// Whether a pair is better left alone: all that its operands (or the users
   /// of its results) have with other dimensions stays as it is.

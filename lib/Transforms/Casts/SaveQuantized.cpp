@@ -470,7 +470,7 @@ void SaveQuantizedPass::move(StringAttr id, const Link &link) {
   SetVector<Value> codes;
   SmallVector<Created> created;
   SmallVector<SmallVector<unsigned>> numbers;
-  // Of equal slices each value is computed once.
+  // Equal slices have each value computed once.
   for (const Slice &slice : slices) {
     SmallVector<unsigned> &ours = numbers.emplace_back();
     for (Value code : cloneSlice(slice, value, builder, created)) {

@@ -175,7 +175,7 @@ void FormPlainMatmulPass::runOnOperation() {
     }
     Value a = skipWidening(contraction->getA());
     Value b = skipWidening(contraction->getB());
-    // Of different types they meet where both were widened to.
+    // Operands of different types meet where both were widened to.
     if (getElementTypeOrSelf(a) != getElementTypeOrSelf(b)) {
       a = contraction->getA();
       b = contraction->getB();

@@ -32,7 +32,7 @@ struct Cut {
 };
 } // namespace
 
-/// Of `expr`, loop * stride + loop, with windows that do not overlap.
+/// Matches `expr`, loop * stride + loop, with windows that do not overlap.
 static std::optional<Cut> matchCut(AffineExpr expr, ArrayRef<int64_t> ranges) {
   auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!sum || sum.getKind() != AffineExprKind::Add)

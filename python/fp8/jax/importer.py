@@ -116,8 +116,8 @@ def _describe(text, error):
 
 
 def _set_roles(ir, module, entry, weights):
-    """Of contractions that JAX made for a backward pass: nothing else tells these where no
-    gradient comes in. The first operand is one: JAX's rule for products has it there."""
+    """Sets the roles of contractions that JAX made for a backward pass: nothing else tells these
+    where no gradient comes in. The first operand is one: JAX's rule for products has it there."""
     for operation in imports.walk(module.operation):
         location = imports.get_location_name(ir, operation.location) or ""
         if not imports.is_contraction(operation) or "transpose(" not in location:

@@ -17,7 +17,7 @@ def check_recipe(recipe, target, options):
 
 
 class _Mode(Mode):
-    """Of `autocast`: under its recipe all parameters are taken."""
+    """The mode of `autocast`: under its recipe all parameters are taken."""
 
     takes_all = True
 

@@ -282,7 +282,7 @@ class _Files:
         return self._files[name].get_tensor(name)
 
     def get_dtype(self, layer):
-        """Of a layer's weight, as the file has it, "nothing" without one."""
+        """The type of a layer's weight, as the file has it, "nothing" without one."""
         name = self._layers.get(layer, {}).get("weight")
         return self._files[name].get_slice(name).get_dtype() if name else "nothing"
 

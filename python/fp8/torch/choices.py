@@ -8,10 +8,10 @@ import torch
 from fp8.remarks import Remark
 from fp8.torch import graphs, speed
 
-# Of a training step by Inductor, over the models of benchmarks/zoo.py beside an H200: microseconds
-# of the host for each product, in the middle, and the time of all kernels over that of the
-# products, the least. Not measured where it runs: what is computed in FP8 must not depend on what
-# else a machine does.
+# A training step by Inductor, over the models of benchmarks/zoo.py beside an H200: microseconds of
+# the host for each product, in the middle, and the time of all kernels over that of the products,
+# the least. Not measured where it runs: what is computed in FP8 must not depend on what else a
+# machine does.
 HOST, SHARE = 95, 1.3
 # Microseconds of the host for a cast.
 CAST = 15
@@ -131,7 +131,7 @@ def find_slower(names, recipe, products, is_replayed=False):
 
 
 def _make_remark(node, layer, recipe, reason):
-    """Of a product that is left to Inductor."""
+    """The remark on a product that is left to Inductor."""
     batches, rows, columns, depth = _get_sizes(node)
     shape = f"M={rows} N={columns} K={depth}" + (f" batch={batches}" if batches > 1 else "")
     role = layer.rsplit(".", 1)[-1]

@@ -103,7 +103,7 @@ class _Converted:
 
 
 class _Mode(Mode):
-    """Of a forward: parameters that were converted for `autocast` have its recipe."""
+    """The mode of a forward: parameters that were converted for `autocast` have its recipe."""
 
     def get_recipe(self):
         return autocast.current

@@ -16,7 +16,7 @@ from fp8 import imports
 MOVES = {"t", "transpose", "permute", "view", "_unsafe_view", "reshape", "expand", "squeeze",
          "unsqueeze", "slice", "select", "split", "split_with_sizes", "clone", "_to_copy",
          "convert_element_type", "alias"}
-# Of these, such as are other views of the same memory.
+# Those among them that are other views of the same memory.
 VIEWS = {"t", "transpose", "permute", "view", "expand", "squeeze", "unsqueeze", "alias"}
 PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "_grouped_mm"}
 

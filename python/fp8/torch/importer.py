@@ -235,8 +235,8 @@ def _add_quantize(module, ports, types):
 
 
 def _set_roles(module):
-    """Of products whose names say what they are: in a part of a graph, the arguments alone
-    would not tell."""
+    """Sets the roles of products whose names say what they are: in a part of a graph, the arguments
+    alone would not tell."""
     for operation in imports.walk(module.operation):
         if "fp8.name" in operation.attributes:
             last = ir.StringAttr(operation.attributes["fp8.name"]).value.split(".")[-1]

@@ -15,7 +15,7 @@ from fp8.errors import UnsupportedError
 from fp8.torch.schemes import Scheme
 
 _FORMATS = {"f32": "float-quantized", "e8m0": "mxfp8-quantized", "e4m3": "nvfp4-pack-quantized"}
-# Of the scales, for those whose type is not that of the weight.
+# Types of the scales, where they are not that of the weight.
 _SCALE_DTYPES = {"e8m0": "torch.uint8", "e4m3": "torch.float8_e4m3fn"}
 
 
@@ -105,7 +105,7 @@ def read(config):
 
 
 def _matches(name, target):
-    """Of linear layers: whether a target, a class, a name or "re:" and an expression, has one."""
+    """Whether a target, a class, a name or "re:" and an expression, has a linear layer."""
     if target.startswith("re:"):
         return re.match(target[3:], name) is not None
     return target in ("Linear", name)
@@ -113,7 +113,7 @@ def _matches(name, target):
 
 def _read_fp8(config):
     scheme, block = config.get("activation_scheme", "dynamic"), config.get("weight_block_size")
-    # Of DeepSeek-V3.1 and later: powers of two, those of activations too.
+    # DeepSeek-V3.1 and later have powers of two, those of activations too.
     rule = (("pow2", "true"),) if config.get("scale_fmt") == "ue8m0" else ()
     if scheme not in ("dynamic", "static") or config.get("fmt", "e4m3") != "e4m3":
         raise UnsupportedError(f"expected fp8 with e4m3, dynamic or static, but got "
@@ -135,7 +135,7 @@ _MODELOPT = {
 
 
 def _read_modelopt(config):
-    """Of config.json, or of hf_quant_config.json, which has it as `quantization`."""
+    """Reads config.json, or hf_quant_config.json, which has it as `quantization`."""
     details = config.get("quantization") or config
     algorithm, layers = details.get("quant_algo"), details.get("quantized_layers") or {}
 

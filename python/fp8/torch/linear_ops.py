@@ -68,7 +68,7 @@ class Unit:
         return self._functions[key]
 
     def get_sizes(self, weight_sizes):
-        """Of a weight: inputs and outputs."""
+        """Sizes of a weight: inputs and outputs."""
         return tuple(weight_sizes if self.is_transposed else reversed(weight_sizes))
 
     def _make_shape(self, rows, weight_sizes, dtype, has_bias):
@@ -166,7 +166,7 @@ def get_unit(number):
     return unit
 
 
-# Of codes and factors, by the names of ports.
+# Types of codes and factors, by the names of ports.
 _DTYPES = {"F8_E4M3": torch.float8_e4m3fn, "F8_E5M2": torch.float8_e5m2,
            "F8_E8M0": torch.float8_e8m0fnu, "F32": torch.float32}
 

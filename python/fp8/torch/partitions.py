@@ -112,7 +112,7 @@ def _is_in_memory(node):
 
 
 def _find_costly(graph, nodes):
-    """Of `nodes` those that are computed for a product alone, without another before, of values
+    """Those of `nodes` that are computed for a product alone, without another before, of values
     that would have to be brought to memory for it: the product's operand itself is less."""
     costly = set()
     for node in graph.nodes:
@@ -366,7 +366,7 @@ class _Compiler:
         layers = _name_products(partition, self._names.layers)
         program, ports = compile_program(partition.module, graphs.Names(ports, layers),
                                          self._compile, self._caches_weights)
-        # Of copies there are remarks beside those of their products.
+        # Leave out remarks on copies, which are beside those of their products.
         remarks = {remark.name: remark for remark in program.remarks if remark.kind != "copy"}
         return (Part(name, program, ports),
                 {node: remarks[layers[node.name]] for node in partition.nodes
@@ -392,8 +392,8 @@ def _find_own_products(graph, names):
         and node.name not in names.layers}
 
 
-# Of a graph: its Parts, what its operations call, what was decided of each product, and lines
-# that say what is not compiled by us.
+# What is compiled of a graph: its Parts, what its operations call, what was decided of each
+# product, and lines that say what is not compiled by us.
 Compiled = namedtuple("Compiled", "parts calls remarks left")
 
 

@@ -7,13 +7,13 @@ as one of the first comes after it: that `.shared::cta` is a block's own memory 
 """
 
 GONE = ""
-# Of descriptors of matrices in shared memory: version 1, in bits 46 to 48, and a swizzle.
+# Descriptors of matrices in shared memory: version 1, in bits 46 to 48, and a swizzle.
 DESCRIPTOR = r"(or\.b64 \s*%rd\d+, %rd\d+, )(-?46116\d+|461173\d+)(;)"
 INSTRUCTION = r"(mov\.b32 \s*%r\d+, )(13\d{7})(;\s+tcgen05\.mma)"
 
 
 def field(change):
-    """Of the number between the groups around it, as an unsigned one of 32 or 64 bits."""
+    """Changes the number between the groups around it, an unsigned one of 32 or 64 bits."""
     def replace(match):
         number = int(match.group(2))
         bits = 64 if abs(number) >= 1 << 32 else 32

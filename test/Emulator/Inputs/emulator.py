@@ -31,7 +31,7 @@ class LaunchConfig(ctypes.Structure):
 
 
 class TensorMap(ctypes.Structure):
-    """Of 128 bytes; ctypes aligns them too little, hence the room."""
+    """A map of 128 bytes; ctypes aligns them too little, hence the room."""
     _fields_ = [("room", ctypes.c_uint8 * 192)]
 
     @property
@@ -103,7 +103,7 @@ class Device:
             self.call("cuCtxSynchronize")
 
     def tensor_map(self, buffer, box, swizzle=0, kind=0, sizes=None):
-        """Of a matrix; kind 0 is bytes, 7 is f32. Sizes are the array's without others."""
+        """The map of a matrix; kind 0 is bytes, 7 is f32. Sizes are the array's without others."""
         made, array = TensorMap(), buffer.array
         rank = array.ndim
         sizes = (ctypes.c_uint64 * rank)(*(sizes or array.shape[::-1]))

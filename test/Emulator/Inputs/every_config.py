@@ -29,7 +29,7 @@ from fp8 import tensors
 SHAPES = ["264x272x400", "24x136x1168", "130x1032x272"]
 DTYPES = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2, "bf16": ml_dtypes.bfloat16,
           "f16": np.float16, "f32": np.float32, "f4E2M1FN": ml_dtypes.float4_e2m1fn}
-# Of K that share a factor where the tensor core multiplies it, and four factors.
+# Elements along K that share a factor where the tensor core multiplies it, and four factors.
 FACTORS = {"1x32": 32, "1x16": 16}
 
 

@@ -222,7 +222,7 @@ func.func @dense(%all: tensor<4x16x6xf32>, %other: tensor<4x8x12xf32>, %n: index
   %e = tensor.empty() : tensor<1xf32>
   // expected-remark @+1 {{argument 'x' is copied: the kernel wants elements that lie together, but got 'memref<4x8x6xf32, strided<[96, 12, 1]>>'}}
   %1 = fp8_gpu.launch @kernels::@k #launch ins(%y : tensor<4x8x6xf32>) outs(%e : tensor<1xf32>) -> tensor<1xf32>
-  // Of an unknown extent nothing is known.
+  // Nothing is known of an unknown extent.
   %z = tensor.extract_slice %other[0, 0, 0] [4, 8, %n] [1, 1, 1] : tensor<4x8x12xf32> to tensor<4x8x?xf32>
   %f = tensor.empty() : tensor<1xf32>
   // expected-remark @+1 {{argument 'x' is copied}}

@@ -1,7 +1,7 @@
 // RUN: fp8-opt %s --pass-pipeline="builtin.module(gpu.module(llvm.func(fp8-lower-approximate-math)))" | FileCheck %s
 // RUN: fp8-opt %s --pass-pipeline="builtin.module(gpu.module(llvm.func(fp8-lower-exact-math)))" | FileCheck %s --check-prefix=EXACT
 
-// Of a module's functions each pass takes those whose math it is; exact is what
+// Each pass takes those of a module's functions whose math it is; exact is what
 // nobody needs to ask for.
 
 // CHECK-LABEL: llvm.func @approximate

@@ -19,7 +19,7 @@ gpu.module @fp8_kernels {
     gpu.return
   }
 
-  // Of zeros the positive one is the larger, which a comparison does not know.
+  // The positive zero is the larger, which a comparison does not know.
   // CHECK-LABEL: gpu.func @extrema
   // CHECK:       llvm.call_intrinsic "llvm.maximum.f32"
   // CHECK:       llvm.call_intrinsic "llvm.minimum.f32"

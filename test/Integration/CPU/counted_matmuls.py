@@ -23,7 +23,7 @@ COUNTS = [[32, 7, 64, T], [0, 50, 0, 96], [T] * GROUPS, [0] * GROUPS, [1, 0, 95,
 
 
 def programs(role):
-    """Of groups with counts, and of sorted tokens."""
+    """Programs of groups with counts, and of sorted tokens."""
     flags, of_a, of_b = ROLES[role]
     text = ""
     for form, tokens, bounds in (("counted", f"{GROUPS}x{T}", GROUPS), ("sorted", "?", GROUPS + 1)):

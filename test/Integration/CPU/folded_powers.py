@@ -21,7 +21,7 @@ import compiled  # noqa: E402
 REST = ["--convert-elementwise-to-linalg",
         "--fp8-pipeline=target=cpu recipe=none from=buffers to=host"]
 DTYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
-# Of scales the exponent, and what is beside it.
+# Exponents of scales, and what is beside them.
 SCALES = [(-120, 1.75), (-119, 1.75), (-8, 1.0), (-7, 1.0), (-5, 1.75), (3, 1.75), (115, 1.0),
           (116, 1.75)]
 POWERS = [-24, -3, 1, 15]

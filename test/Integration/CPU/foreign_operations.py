@@ -231,7 +231,7 @@ func.func @f(%x: tensor<5x?xf4E2M1FN> {{fp8.name = "x"}}, %s: tensor<5xf8E8M0FNU
     values = 2 * x.astype(F32) / s.astype(F32)[:, None]
     check(f"truncation of {element} to 4 bits", got, values.astype(E2M1))
 
-# Of an f32 the exponent alone counts.
+# Only the exponent of an f32 counts.
 x, s = normal(64, 64) * 3, np.exp2(random.uniform(-3, 3, (64, 64))).astype(F32)
 got = run("""
 func.func @f(%x: tensor<64x64xf32> {fp8.name = "x"}, %s: tensor<64x64xf32> {fp8.name = "s"})

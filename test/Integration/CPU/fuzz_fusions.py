@@ -187,7 +187,7 @@ class Program:
         self.generic(out, [(source, self.whole)], body, init, reduces=True)
 
     def row_function(self):
-        """Of a value for each row, alone."""
+        """A function of a value for each row, alone."""
         rows = [v for v in self.values if v.dims == self.whole[:-1] and v.element == "f32"]
         if not rows or len(self.whole) == 1:
             return
@@ -267,7 +267,7 @@ class Program:
         self.values.append(out)
 
     def transpose(self):
-        """Of numbers: nor that, unless it comes between."""
+        """A transpose of numbers: nor that, unless it comes between."""
         if len(self.whole) != 2:
             return
         source = self.full()

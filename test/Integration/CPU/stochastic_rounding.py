@@ -31,7 +31,7 @@ DTYPES = {"f32": F32, "bf16": BF16, "f16": np.float16}
 
 
 def write_quantize(name, dims, source, block):
-    """Of a tensor whose `dims` may be "?", with scales that are given or, with `block`, NVFP4's."""
+    """A cast of a tensor whose `dims` may be "?"; scales are given or, with `block`, NVFP4's."""
     shape = "x".join(map(str, dims))
     x, codes = f"tensor<{shape}x{source}>", f"tensor<{shape}xf4E2M1FN>"
     whole = ", ".join(["*"] * len(dims))

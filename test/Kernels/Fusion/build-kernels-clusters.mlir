@@ -1,6 +1,6 @@
 // RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-select-kernels --fp8-build-kernels %s | FileCheck %s
 
-// Of four blocks that have a row between them, the last has nothing of a row of
+// The last of four blocks that have a row between them has nothing of a row of
 // three tiles: whole tiles do not say that every block is inside.
 
 // CHECK:      llvm.func @fp8_stream_sm90a_rows_whole_1x1_l32_w1x1_b1_c4({{.*}}, %[[COLUMNS:[^ :]+]]: i32)

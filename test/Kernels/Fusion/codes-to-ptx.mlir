@@ -43,7 +43,7 @@ func.func @exponents(%q: !mx) -> !x {
   return %x : !x
 }
 
-// Of rows that start anywhere, single codes; four bytes of a row of 4 n.
+// Rows that start anywhere have single codes; four bytes, a row of 4 n.
 
 // CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_
 // CHECK-NOT:   ld.global{{.*}}.v

@@ -149,7 +149,7 @@ func.func @long_rows(%x: tensor<64x262144xbf16>) -> tensor<64x1xf32> {
   return %0 : tensor<64x1xf32>
 }
 
-// Of a row of 14336 columns, that many warps take seven chunks that none is idle.
+// A row of 14336 columns has so many warps that of seven chunks none is idle.
 
 // CHECK-LABEL: func.func @rows_of_56_warps
 // CHECK: fp8_gpu.config = #fp8_fusion.config<rows = 1, chunks = 7, lanes = 32, across = 8, down = 1, cluster = 1,

@@ -380,7 +380,7 @@ func.func @norm(%x: !x, %g: tensor<4096xf32>) -> (!codes, tensor<8192x32xf32>, !
   return %0#0, %0#1, %0#2, %0#3 : !codes, tensor<8192x32xf32>, !turned, tensor<4096x64xf32>
 }
 
-// Of rows too long for any: the maxima, then the sums that wait for them, both in
+// Rows too long for any: the maxima, then the sums that wait for them, both in
 // parts, then the quotients. Exponentials are computed in two of the passes.
 
 // CHECK-LABEL: func.func @softmax
@@ -477,7 +477,7 @@ func.func @beside_rows(%x: !x) -> (!codes, tensor<4096xf32>, tensor<8192x1xf32>)
   return %0#0, %0#1, %0#2 : !codes, tensor<4096xf32>, tensor<8192x1xf32>
 }
 
-// Of longer rows it has fewer: casts by row keep their pass, and 128 rows of the
+// Longer rows leave it fewer: casts by row keep their pass, and 128 rows of the
 // sum are another tile's.
 
 // CHECK-LABEL: func.func @beside_long_rows

@@ -86,8 +86,8 @@ func.func @block_small(%a: !f, %b: !b) -> tensor<16x8192xbf16> {
   return %0 : tensor<16x8192xbf16>
 }
 
-// Of a K that tensor cores do not multiply with factors of a byte there is
-// nothing to compare with.
+// There is nothing to compare with for a K that tensor cores do not multiply
+// with factors of a byte.
 
 !k = !fp8.scaled<512x400xf8E4M3FN, block = [1, 128], scale = f32>
 // CHECK-LABEL: func.func @block_of_other_k

@@ -56,7 +56,7 @@ func.func @both(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK-NEXT: %[[BLOCK:.*]] = arith.select %[[IS_COLUMN]], %[[IN_COLUMN]], %[[IN_ROW]]
 // CHECK-NEXT: nvvm.mapa %{{.*}}, %[[BLOCK]]
 
-// Of the cluster's tiles this block's is at [R, C]; of A it brings part C to the
+// This block's tile of the cluster is at [R, C]; it brings part C of A to the
 // blocks of its row, R + 2 i, of B part R to those of its column, 2 C + i.
 // CHECK: nvvm.setmaxregister decrease
 // CHECK: %[[FIRST_M:.*]] = arith.muli %{{.*}}, %[[CLUSTER_M]]

@@ -23,7 +23,7 @@ func.func @large(%x: tensor<1024x1024xf32>, %s: f32) -> tensor<1024x1024xf32> {
   return %0 : tensor<1024x1024xf32>
 }
 
-// Of unknown extents, the first.
+// Unknown extents take the first.
 
 // CHECK-LABEL: func.func @unknown
 // CHECK:       toy.scale {{.*}} {fp8_gpu.config = #toy.scale_config<block = 64>}

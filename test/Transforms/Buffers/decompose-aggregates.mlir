@@ -111,7 +111,7 @@ func.func @pad_of_nothing(%x: tensor<0x16x2xf16>) -> tensor<0x16x8xf16> {
 
 // -----
 
-// Of a large tensor only the borders are filled: those of the first dimension
+// Only the borders of a large tensor are filled: those of the first dimension
 // whole, of the next one as far as these leave them.
 // CHECK-LABEL: func.func @pad
 // CHECK-SAME:    %[[X:.*]]: tensor<4096x4095xf32>
@@ -134,7 +134,7 @@ func.func @pad(%x: tensor<4096x4095xf32>) -> tensor<4098x4100xf32> {
   return %0 : tensor<4098x4100xf32>
 }
 
-// Of a small one all is, in one loop.
+// A small one is filled whole, in one loop.
 // CHECK-LABEL: func.func @small_pad
 // CHECK:       tensor.pad
 func.func @small_pad(%x: tensor<4x5xf32>) -> tensor<5x6xf32> {

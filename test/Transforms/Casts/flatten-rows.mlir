@@ -30,7 +30,7 @@ func.func @elementwise(%x: tensor<4x8x16xf32>, %g: tensor<16xf32>) -> tensor<32x
 
 #xyz = affine_map<(b, l, n) -> (b, l, n)>
 
-// Of one batch, and of batches of one row.
+// One batch, and batches of one row.
 // CHECK-LABEL: func.func @unit_batch
 // CHECK-DAG: %[[X:.*]] = tensor.collapse_shape %arg0 {{\[}}[0, 1], [2]] : tensor<1x8x16xf32> into tensor<8x16xf32>
 // CHECK-DAG: %[[Y:.*]] = tensor.collapse_shape %arg1 {{\[}}[0, 1], [2]] : tensor<8x1x16xf32> into tensor<8x16xf32>

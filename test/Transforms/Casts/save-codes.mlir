@@ -29,7 +29,7 @@ func.func @backward(%dy: tensor<4xf32>, %x: tensor<32x64xbf16> {fp8.saved = "x"}
 
 // -----
 
-// Of a result, codes take its place.
+// Codes take the place of a result.
 // CHECK-LABEL: func.func @result(
 // CHECK-SAME: -> (tensor<f32>, tensor<32x64xf8E4M3FN> {fp8.name = "h.codes"}, tensor<32x1xf32> {fp8.name = "h.scale_inv"}, f32 {fp8.name = "z"})
 // CHECK: %[[H:.*]] = arith.negf

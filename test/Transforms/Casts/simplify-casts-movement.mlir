@@ -124,7 +124,7 @@ func.func @broadcast_mxfp8(%x: tensor<4x64xf32>) -> !fp8.scaled<4x8x64xf8E4M3FN,
   return %0 : !fp8.scaled<4x8x64xf8E4M3FN, block = [1, 1, 32], scale = f8E8M0FNU>
 }
 
-// Of no elements the amax is none of those that there were.
+// The amax of no elements is none of those that there were.
 // CHECK-LABEL: func.func @broadcast_to_nothing
 // CHECK: %[[B:.*]] = linalg.broadcast
 // CHECK: fp8.quantize %[[B]]

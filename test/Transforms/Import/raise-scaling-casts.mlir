@@ -53,7 +53,7 @@ func.func @expanded(%x: tensor<4x2xf8E4M3FN>, %s: tensor<2x4xf8E8M0FNU>, %y: ten
 
 // -----
 
-// Of a wider factor the exponent field counts.
+// The exponent field of a wider factor counts.
 // CHECK-LABEL: func.func @exponent
 // CHECK: %[[BITS:.*]] = arith.bitcast %arg1 : f32 to i32
 // CHECK: %[[SHIFTED:.*]] = arith.shrui %[[BITS]]

@@ -6,7 +6,7 @@
 !turned = !fp8.scaled<256x64xf8E4M3FN, block = [128, 1], scale = f32>
 !whole = !fp8.scaled<64x256xf8E4M3FN, block = [*, *], scale = f32>
 
-// Of a scaled value that is taken apart, the parts that are read are written.
+// Parts that are read of a scaled value that is taken apart are written.
 
 // CHECK-LABEL: func.func @factors_of_transpose
 // CHECK-SAME:  %[[X:.+]]: tensor<64x256xbf16>

@@ -507,8 +507,8 @@ func.func @column_sum(%x: !x, %s: !one, %si: !one) -> (!q, tensor<64xf32>, !t) {
   return %q, %sum, %t : !q, tensor<64xf32>, !t
 }
 
-// Of what a pass computes, too, and several of them: the gradient of a bias, and
-// that of a norm's weight.
+// Sums of what a pass computes, too, and several of them: the gradient of a
+// bias, and that of a norm's weight.
 
 // CHECK-LABEL: func.func @column_sums
 // CHECK:       %[[R:.+]]:4 = fp8.fusion(

@@ -224,7 +224,7 @@ static float sumOnBlackwell(std::vector<float> a, std::vector<float> b,
   return sum.buffer[0];
 }
 
-/// Of elements of E2M1 with factors of 16, or of E4M3 with those of 32.
+/// Sums elements of E2M1 with factors of 16, or of E4M3 with those of 32.
 static float sumScaled(std::vector<float> a, std::vector<float> b,
                        std::vector<float> factorsA, std::vector<float> factorsB,
                        int32_t factorK, int32_t parts = 1) {
@@ -370,7 +370,7 @@ TEST(TensorCoreGemmTest, AnyShapeAndStrides) {
 }
 
 TEST(WarpGemmTest, AddsLanesInPairs) {
-  // Of 1, 2^-24 (lane 1) and 2^-24 (lane 17) the last two meet first.
+  // 1, 2^-24 (lane 1) and 2^-24 (lane 17): the last two meet first.
   Operand a = makeRow(makeSparse(32, {{0, 1}, {1, 0x1p-24f}, {17, 0x1p-24f}}));
   Operand b = makeRow(std::vector<float>(32, 1)), sum = makeRow({0});
   _mlir_ciface_fp8rt_gemm_warp(&a.memref, &b.memref, &sum.memref);

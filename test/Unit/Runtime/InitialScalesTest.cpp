@@ -247,7 +247,7 @@ TEST_F(InitialScales, AreOfTheSlotsThatTheFunctionUses) {
   EXPECT_EQ(call(1000), 2);
   EXPECT_EQ(rows.scale[0], 448.0f / 1000);
   EXPECT_EQ(rows.scale[1], 1);
-  // Of a function that is not there, all.
+  // A function that is not there leaves all.
   begin(R"("uses": {"other": [1]},)");
   EXPECT_EQ(call(1000), 3);
   EXPECT_NE(rows.scale[1], 1);

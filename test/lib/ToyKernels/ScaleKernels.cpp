@@ -28,7 +28,7 @@ std::string ScaleSpec::describe() const {
   return text;
 }
 
-/// Of x, y, the factor and the number of elements, one for each thread.
+/// Launches with x, y, the factor and the number of elements, one a thread.
 static LaunchAttr getLaunch(const ScaleSpec &spec, ScaleConfigAttr config) {
   MLIRContext *context = config.getContext();
   int64_t rank = spec.type.getRank();

@@ -57,11 +57,11 @@ struct OperandSpec {
   Type elementType;
   ScaleBlock scale = ScaleBlock::Tensor;
   Major major = Major::K;
-  /// Of factors that change along K, which are in memory as the codes or as
-  /// their transpose.
+  /// Order of factors that change along K, which are in memory as the codes or
+  /// as their transpose.
   Major factorMajor = Major::K;
 
-  /// Of an element, or of two that share them.
+  /// Bytes of an element, or of two that share them.
   int64_t getElementBytes() const {
     return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
   }
@@ -76,7 +76,7 @@ struct OperandSpec {
   double getBytesOf(double elements) const {
     return elements * double(getElementBytes()) / double(getSharing());
   }
-  /// Of K that share a factor, where tensor cores multiply it.
+  /// Elements along K that share a factor, where tensor cores multiply it.
   int64_t getFactorK() const { return scale == ScaleBlock::Row16 ? 16 : 32; }
   bool operator==(const OperandSpec &other) const {
     return elementType == other.elementType && scale == other.scale &&
@@ -92,8 +92,8 @@ struct StoredFactors {
   Value source;
   Major major = Major::K;
 
-  /// Of any operand; of one that nothing visible assembles or transposes,
-  /// neither.
+  /// Factors of any operand; of one that nothing visible assembles or
+  /// transposes, neither.
   static StoredFactors get(Value operand);
 };
 
@@ -119,7 +119,7 @@ struct FirstProduct {
   Type resultType;
   /// Body of its epilogue, null for a plain rounding.
   Block *epilogue = nullptr;
-  /// Of the operands of both epilogues, those at the front are its own.
+  /// Operands of both epilogues; those at the front are its own.
   size_t numOperands = 0;
   /// Where the second one's epilogue has it among its operands.
   size_t position = 0;
@@ -151,8 +151,8 @@ struct MatmulSpec : KernelSpec {
   SmallVector<EpilogueOperandSpec> operands;
   /// Values from around the op that the epilogue uses, constants excepted.
   SmallVector<Value> captures;
-  /// Of two products that meet in a tile, what becomes of the first one before
-  /// the epilogue above reads it.
+  /// What becomes of the first of two products that meet in a tile, before the
+  /// epilogue above reads it.
   std::optional<FirstProduct> first;
   /// Extents, kDynamic where unknown; of a group M or N is the sum of those of
   /// its results, of a pair N is that of its products.
@@ -187,7 +187,7 @@ struct MatmulSpec : KernelSpec {
              argument == "tensor_scale_b")) ||
            (grouping == Grouping::K && argument == "d");
   }
-  /// Of the argument that says where groups are.
+  /// The name of the argument that says where groups are.
   StringRef getBoundsName() const { return masked ? "counts" : "offsets"; }
   int64_t getRank(StringRef argument) const {
     return hasBatch(argument) ? 3 : 2;
@@ -206,7 +206,7 @@ struct MatmulSpec : KernelSpec {
   /// what all have in common ("a", "scale_a" and "m" are A's), of a pair two of
   /// what is B's.
   size_t getCount(StringRef name) const;
-  /// Of results whose extents are known, all together.
+  /// Tiles of all results together, whose extents are known.
   int64_t getNumTiles(int64_t tileM, int64_t tileN) const;
   /// Whether the rows of every result are multiples of 16 bytes, as bulk copies
   /// want them.
@@ -251,11 +251,11 @@ struct MatmulSpec : KernelSpec {
   static FailureOr<MatmulSpec> get(MatmulOp op, std::string &reason);
   static FailureOr<MatmulSpec> get(SiblingMatmulsOp op, std::string &reason);
   static FailureOr<MatmulSpec> get(GroupedMatmulOp op, std::string &reason);
-  /// Of matmuls that one kernel is to compute; all have the same A, `sharesA`,
-  /// or the same B.
+  /// Describes matmuls that one kernel is to compute; all have the same A,
+  /// `sharesA`, or the same B.
   static FailureOr<MatmulSpec> get(ArrayRef<MatmulOp> matmuls, bool sharesA,
                                    std::string &reason);
-  /// Of two of the same A, whose second one reads the first one's result.
+  /// Describes two of the same A, whose second one reads the first's result.
   static FailureOr<MatmulSpec> getDual(MatmulOp first, MatmulOp second,
                                        std::string &reason);
 };

@@ -51,7 +51,7 @@ using str = const char *;
 template <class S, class T>
 struct Field {
   unsigned index;
-  /// Of an array; -1 for the field as a whole.
+  /// An element of an array; -1 for the field as a whole.
   int element = -1;
 
   constexpr Field<S, std::remove_extent_t<T>> operator[](unsigned i) const {

@@ -29,7 +29,7 @@ public:
   /// in ~/.cache. None if it is off, or if there is no such directory.
   static std::optional<KernelCache> open(StringRef option);
 
-  /// Of what ptxas makes of `ptx` with `options`, for a ptxas that calls itself
+  /// A key for what ptxas makes of `ptx` with `options`, if it calls itself
   /// `assembler` (getPtxasVersion).
   static std::string getKey(StringRef ptx, const PTXOptions &options,
                             StringRef assembler);

@@ -22,8 +22,8 @@ struct PTXOptions {
 
   /// As LLVM and ptxas call it.
   std::string chip;
-  /// Of LLVM: the version of PTX, since its default for a chip may be too old
-  /// for what the chip can do.
+  /// Features of LLVM: the version of PTX, as its default for a chip may be too
+  /// old for what the chip can do.
   std::string features;
   unsigned optLevel = 3;
   /// Path of ptxas; if empty, it is that of the toolkit that CUDA_HOME,

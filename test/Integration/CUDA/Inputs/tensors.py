@@ -19,7 +19,7 @@ VALUES = 1 << 16  # As many different ones as a tensor has at most.
 
 
 def bits(value, type_):
-    """Of an f32, or of the nearest bf16."""
+    """The bits of an f32, or of the nearest bf16."""
     word, = struct.unpack("<I", struct.pack("<f", value))
     if type_ == "f32":
         return word

@@ -67,7 +67,7 @@ protected:
     get<fp8emu_get_last_launch_fn>("fp8emu_get_last_launch")(&launch);
     return launch;
   }
-  /// Of the last launch.
+  /// A parameter of the last launch.
   template <typename T>
   static T getParam(unsigned index) {
     fp8emu_launch last = getLastLaunch();

@@ -152,7 +152,7 @@ TEST_F(Kernel, GetsTensorMapsOfTheRest) {
   }
 }
 
-// Of the zeros one is in bounds of a map, and every step along them is none.
+// One of the zeros is in bounds of a map, and every step along them is none.
 TEST_F(Kernel, GetsZerosForWhatHasNoElements) {
   int before = getLiveBlocks();
   x = {nullptr, {100, 0}, {80, 1}};
