@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 SOURCE = Path(sys.argv[1])
-ENDS = ("h", "cpp", "c", "cu", "def", "td", "mlir", "py", "pyi", "sh", "cmake", "test", "CMakeLists.txt")
+NAMES = [f"*.{end}" for end in "h cpp c cu def td mlir py pyi sh cmake test".split()] + ["*CMakeLists.txt"]
 SLASHES = r"(?P<before>.*?)//[/!]?<?\s*(?P<text>.*)"
 HASHES = r"(?P<before>.*?)#\s*(?P<text>.*)"
 
@@ -31,7 +31,7 @@ def find_headless(path, text):
 
 def main():
     paths = subprocess.run(
-        ["git", "-c", f"safe.directory={SOURCE}", "ls-files", "-z", *(f"*{end}" for end in ENDS)],
+        ["git", "-c", f"safe.directory={SOURCE}", "ls-files", "-z", *NAMES],
         cwd=SOURCE, stdout=subprocess.PIPE, text=True, check=True).stdout.split("\0")
     paths = [path for path in paths if path and (SOURCE / path).exists()]
     errors = [f"{path}:{number}: expected a comment to begin with a verb or a name, but got 'Of'"

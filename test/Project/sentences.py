@@ -1,0 +1,108 @@
+# RUN: %python %s %fp8_source
+"""No sentence of a page has more than 35 words: the middle of a page that is read has 20.
+
+Rows of tables are not counted, whose cells are lists. Pages that are not mended yet have a bound,
+which may only fall: the number of their long sentences."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCE = Path(sys.argv[1])
+LONGEST = 35
+# What is left of pages from before there was this test.
+LEFT = {
+    "CONTRIBUTING.md": 1,
+    "README.md": 11,
+    "docs/Bundle.md": 1,
+    "docs/CAPI.md": 1,
+    "docs/Emulator.md": 25,
+    "docs/Formats.md": 2,
+    "docs/FromScaledMM.md": 1,
+    "docs/FusionReport.md": 10,
+    "docs/GettingStarted.md": 8,
+    "docs/GroupedMatmul.md": 12,
+    "docs/Import.md": 4,
+    "docs/Inference.md": 2,
+    "docs/Kernels.md": 70,
+    "docs/Pipeline.md": 17,
+    "docs/Python.md": 5,
+    "docs/Rationale.md": 14,
+    "docs/Recipes/Block.md": 1,
+    "docs/Recipes/Current.md": 1,
+    "docs/Recipes/Delayed.md": 6,
+    "docs/Recipes/MXFP8.md": 1,
+    "docs/Recipes/NVFP4.md": 3,
+    "docs/Recipes/Outside.md": 1,
+    "docs/Recipes/Static.md": 1,
+    "docs/Runtime.md": 11,
+    "docs/Torch.md": 11,
+    "docs/Training.md": 3,
+    "docs/Troubleshooting.md": 1,
+    "docs/index.md": 1,
+}
+# What ends with a full stop and is no end.
+SHORT = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|No|Fig)\.$")
+
+
+def list_pages():
+    names = subprocess.run(
+        ["git", "-c", f"safe.directory={SOURCE}", "ls-files", "-z", "*.md"],
+        cwd=SOURCE, stdout=subprocess.PIPE, text=True, check=True).stdout.split("\0")
+    # Generated pages are what the sources say; the changelog is a table of what was.
+    return [Path(name) for name in names if name and (SOURCE / name).exists()
+            and name != "CHANGELOG.md" and not name.startswith("docs/generated/")]
+
+
+def read_paragraphs(text):
+    """Prose, each paragraph, item or heading by itself."""
+    text = re.sub(r"^```.*?^```$", "\n", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"<!--.*?-->", "\n", text, flags=re.DOTALL)
+    text = re.sub(r"^(?:\|.*|#.*|!\[.*)$", "\n", text, flags=re.MULTILINE)
+    text = re.sub(r"^ *(?:[-*]|\d+\.) ", "\n", text, flags=re.MULTILINE)
+    # A link is its text, and code one word.
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"`[^`]*`", "code", text)
+    return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text) if part.strip()]
+
+
+def split_sentences(paragraph):
+    sentence = []
+    for word in paragraph.split():
+        sentence.append(word)
+        bare = word.rstrip("*_)\"'")
+        if bare.endswith((".", "!", "?")) and not SHORT.search(word):
+            yield sentence
+            sentence = []
+    yield sentence
+
+
+def count_words(sentence):
+    # A number with its unit, or a sign between two numbers, is no word of its own.
+    return sum(bool(re.search(r"[A-Za-z0-9]", word)) for word in sentence)
+
+
+def find_long(page):
+    return [(count_words(sentence), " ".join(sentence))
+            for paragraph in read_paragraphs((SOURCE / page).read_text())
+            for sentence in split_sentences(paragraph) if count_words(sentence) > LONGEST]
+
+
+def main():
+    errors, pages = [], list_pages()
+    for page in pages:
+        found, bound = find_long(page), LEFT.get(str(page), 0)
+        if len(found) > bound:
+            errors += [f"{page}: expected at most {LONGEST} words, but got {words}: {text}"
+                       for words, text in found]
+        elif len(found) < bound:
+            errors.append(f"{page}: expected LEFT to have {len(found)}, but got {bound}")
+    errors += [f"expected the page {page} of LEFT" for page in LEFT if Path(page) not in pages]
+    for error in errors:
+        print(error)
+    return 1 if errors or len(pages) < 10 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
