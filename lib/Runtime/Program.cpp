@@ -13,8 +13,8 @@
 
 #include "fp8/Runtime/Program.h"
 
-#include "State/InitialScales.h"
 #include "ProgramDetail.h"
+#include "State/InitialScales.h"
 #include "State/ScalingStateHandles.h"
 #include "StatusDetail.h"
 

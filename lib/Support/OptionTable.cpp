@@ -14,8 +14,8 @@
 using namespace mlir;
 
 void fp8::warnOfFormerOption(StringRef former, StringRef key) {
-  llvm::WithColor::warning() << "option '" << former << "' is called '" << key
-                             << "' now\n";
+  llvm::WithColor::warning()
+      << "option '" << former << "' is called '" << key << "' now\n";
 }
 
 llvm::Error fp8::makeUnknownOptionError(StringRef key,

@@ -33,6 +33,25 @@
 // UNKNOWN: fp8_gpu.config = #fp8_sm90.gemm<tile_m = {{8|16}}, {{.*}}swap_ab = true
 // UNKNOWN-LABEL: @other_extents
 
+// What an earlier version wrote.
+// FORMER-LABEL: @cast
+// FORMER: fp8_gpu.config = #fp8_fusion.config<rows = 2, chunks = 1, lanes = 16, across = 1, down = 2, cluster = 1, resident = 3>
+
+//--- former.mlir
+func.func @cast(%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>) -> tensor<32x768xf8E4M3FN> {
+  %codes = fp8.fusion(%x, %s, %si) {
+  ^bb0(%0: tensor<32x768xbf16>, %1: tensor<1x1xf32>, %2: tensor<1x1xf32>):
+    %3 = fp8.quantize %0 scale(%1, %2 : tensor<1x1xf32>, tensor<1x1xf32>)
+        : tensor<32x768xbf16> -> !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>
+    %payload, %scale_inv = fp8.disassemble %3 : !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>
+    fp8.yield %payload : tensor<32x768xf8E4M3FN>
+  } : (tensor<32x768xbf16>, tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<32x768xf8E4M3FN>
+  return %codes : tensor<32x768xf8E4M3FN>
+}
+//--- former.json
+{"version": 2, "target": "sm_90a", "device": "a GPU", "kernels": [
+  {"kernel": "stream 1x32x768 read bf16 write f8E4M3FN", "microseconds": 3,
+   "config": "#fp8_stream.config<rows = 2, chunks = 1, lanes = 16, across = 1, down = 2, cluster = 1, resident = 3>"}]}
 //--- program.mlir
 !a = !fp8.scaled<16x512xf8E4M3FN, block = [*, *], scale = f32>
 !b = !fp8.scaled<256x512xf8E4M3FN, block = [*, *], scale = f32>

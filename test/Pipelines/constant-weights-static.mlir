@@ -1,4 +1,4 @@
-// RUN: %python %S/../Transforms/Inputs/make_state.py %t.safetensors fc.x:e4m3:4.0 fc.w:e4m3:0.5
+// RUN: %python %S/../Transforms/State/Inputs/make_state.py %t.safetensors fc.x:e4m3:4.0 fc.w:e4m3:0.5
 // RUN: fp8-opt %s --fp8-pipeline="recipe=static,state=%t.safetensors to=fusion" | FileCheck %s
 
 // A calibrated program: the scales come from a file, the codes of the weight

@@ -10,11 +10,11 @@
 // CHECK-LABEL: func.func @linear
 // CHECK-SAME:  %[[X:.+]]: memref<1024x4096xbf16> {fp8.name = "x"}, %[[W:.+]]: memref<2048x4096xbf16> {{.+}}, %[[DY:.+]]: memref<1024x2048xbf16> {{.+}}, %[[STATE:[a-z0-9]+]]: !llvm.ptr
 
-// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_stream_sm90a_{{.+}} ins(%[[X]], %{{.+}} outs(%{{.+}} : memref<1024x4096xf8E4M3FN>, {{(memref<1x1xf32>, memref<4096x1024xf8E4M3FN>|memref<4096x1024xf8E4M3FN>, memref<1x1xf32>)}})
-// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_stream_sm90a_{{.+}} ins(%[[W]], %{{.+}} outs(%{{.+}} : memref<2048x4096xf8E4M3FN>, {{(memref<1x1xf32>, memref<4096x2048xf8E4M3FN>|memref<4096x2048xf8E4M3FN>, memref<1x1xf32>)}})
+// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_fusion_sm90a_{{.+}} ins(%[[X]], %{{.+}} outs(%{{.+}} : memref<1024x4096xf8E4M3FN>, {{(memref<1x1xf32>, memref<4096x1024xf8E4M3FN>|memref<4096x1024xf8E4M3FN>, memref<1x1xf32>)}})
+// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_fusion_sm90a_{{.+}} ins(%[[W]], %{{.+}} outs(%{{.+}} : memref<2048x4096xf8E4M3FN>, {{(memref<1x1xf32>, memref<4096x2048xf8E4M3FN>|memref<4096x2048xf8E4M3FN>, memref<1x1xf32>)}})
 // CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_
-// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_stream_sm90a_{{.+}} ins(%[[DY]], %{{.+}} outs(%{{.+}}memref<1024x2048xf8E5M2>{{.+}}memref<8x2048xf32>
-// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_stream_sm90a_{{.+}} ins(%{{.+}} : memref<8x2048xf32>) outs(%{{.+}} : memref<2048xf32>)
+// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_fusion_sm90a_{{.+}} ins(%[[DY]], %{{.+}} outs(%{{.+}}memref<1024x2048xf8E5M2>{{.+}}memref<8x2048xf32>
+// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_fusion_sm90a_{{.+}} ins(%{{.+}} : memref<8x2048xf32>) outs(%{{.+}} : memref<2048xf32>)
 // CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e5m2_e4m3_bf16_tensor_tensor_
 // CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e5m2_e4m3_f32_tensor_tensor_
 // CHECK:       return

@@ -81,10 +81,10 @@ print(down["symbol"], down["what"], down["location"])
 // CHECK-NEXT: floor 29.36 16.3
 // CHECK-NEXT: kernels / floor 1.00
 // CHECK: # kind read MB write MB GFLOP floor us what it computes
-// CHECK: stream 1.05 1.05 2.9 quantize amax transpose of x for linear, linear.wgrad
-// CHECK: stream 4.19 4.19 4.2 quantize amax transpose of w for linear, linear.dgrad
+// CHECK: fusion 1.05 1.05 2.9 quantize amax transpose of x for linear, linear.wgrad
+// CHECK: fusion 4.19 4.19 4.2 quantize amax transpose of w for linear, linear.dgrad
 // CHECK: matmul 2.62 2.10 2.15 3.6 linear{{$}}
-// CHECK: stream 2.10 2.10 3.4 quantize amax transpose of dy for linear.dgrad, linear.wgrad
+// CHECK: fusion 2.10 2.10 3.4 quantize amax transpose of dy for linear.dgrad, linear.wgrad
 // CHECK: matmul 3.15 1.05 2.15 3.6 linear.dgrad
 // CHECK: matmul 1.57 4.19 2.15 3.7 linear.wgrad
 // CHECK: read again only to be quantised: none
@@ -131,7 +131,7 @@ func.func @linear(%x: tensor<512x1024xbf16> {fp8.name = "x"}, %w: tensor<2048x10
 // BLOCK-NEXT: 7 kernels 34.70 25.7
 // BLOCK-NEXT: floor
 // BLOCK: 4 matmul 4.74 2.10 4.29 4.7 gate; up
-// BLOCK-NEXT: 5 stream 2.10 1.08 3.2 amax quantize of up's 512x2048xbf16 for down
+// BLOCK-NEXT: 5 fusion 2.10 1.08 3.2 amax quantize of up's 512x2048xbf16 for down
 // BLOCK: what one would save
 // BLOCK: 4.19 3.4 #4 -> #5 through up's 512x2048xbf16: fp8.amax: of blocks, which no epilogue has
 func.func @mlp(%x: tensor<512x1024xbf16> {fp8.name = "x"}, %w_gate: tensor<2048x1024xbf16> {fp8.name = "w_gate", fp8.weight},

@@ -17,7 +17,7 @@
 // GPU:         fp8.matmul
 
 // BUFFERS-LABEL:   func.func @linear
-// BUFFERS-COUNT-4: fp8_gpu.launch @fp8_kernels::@fp8_stream_sm90a_
+// BUFFERS-COUNT-4: fp8_gpu.launch @fp8_kernels::@fp8_fusion_sm90a_
 // BUFFERS:         fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_
 // BUFFERS-NOT:     fp8_gpu.launch @
 

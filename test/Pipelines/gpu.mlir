@@ -43,8 +43,8 @@
 // MXFP8:     remark: no kernel: expected A to have f32 factors per tensor, per row, per 1x128 or per 128x128
 // MXFP8-NOT: fp8_matmul_sm90a
 // MXFP8-NOT: fp8_transpose_sm90a
-// MXFP8-DAG: llvm.mlir.global internal constant @fp8_kernels_{{([0-9]+_)?}}fp8_stream_sm90a_both_32x1_{{.+}}_launch(
-// MXFP8-DAG: llvm.mlir.global internal constant @fp8_kernels_{{([0-9]+_)?}}fp8_stream_sm90a_rows_1x32_{{.+}}_launch(
+// MXFP8-DAG: llvm.mlir.global internal constant @fp8_kernels_{{([0-9]+_)?}}fp8_fusion_sm90a_both_32x1_{{.+}}_launch(
+// MXFP8-DAG: llvm.mlir.global internal constant @fp8_kernels_{{([0-9]+_)?}}fp8_fusion_sm90a_rows_1x32_{{.+}}_launch(
 // MXFP8-NOT: llvm.call @fp8rt_context_launch(
 // MXFP8-COUNT-2: llvm.call @fp8rt_context_launch_kernel(
 // MXFP8-NOT: llvm.call @fp8rt_context_launch_kernel(

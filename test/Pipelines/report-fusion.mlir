@@ -31,7 +31,7 @@
 // CHECK-NEXT: floor 0.79 2.7
 // CHECK-NEXT: kernels / floor 1.00 1.94
 // CHECK: 1 fill 0.00 0.00 2.5 for #2
-// CHECK-NEXT: 2 stream 0.52 0.26 2.7 quantize amax of x for q, amax
+// CHECK-NEXT: 2 fusion 0.52 0.26 2.7 quantize amax of x for q, amax
 // CHECK-NOT: what one would save
 // CHECK: read again only to be quantised: none
 func.func @given_scale(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>)
@@ -81,7 +81,7 @@ func.func @own_scale_of_a_function(%x: tensor<256x1024xbf16> {fp8.name = "x"}) -
 }
 
 // CHECK-LABEL: @accumulation_of_rows
-// CHECK: 1 stream 0.52 0.26 2.7 quantize reduction of x for result0, result1
+// CHECK: 1 fusion 0.52 0.26 2.7 quantize reduction of x for result0, result1
 // CHECK-NOT: what one would save
 // CHECK: read again only to be quantised: none
 func.func @accumulation_of_rows(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>)
@@ -200,7 +200,7 @@ func.func @between(%x: tensor<256x512xbf16> {fp8.name = "x"}, %w: !square, %s: t
   return %3 : tensor<256x512xbf16>
 }
 
-// Streams that are written so, and that no pass looks at any more.
+// Fusions that are written so, and that no pass looks at any more.
 
 // CHECK-LABEL: @nothing_in_the_way
 // CHECK: what one would save
@@ -426,9 +426,9 @@ func.func @operand_and_codes(%x: tensor<256x512xbf16> {fp8.name = "x"}, %w: tens
 // CHECK-NEXT: 4 kernels - -
 // CHECK-NEXT: floor - -
 // CHECK-NEXT: kernels / floor - -
-// CHECK: 2 stream - 0.00 - amax of x
+// CHECK: 2 fusion - 0.00 - amax of x
 // CHECK-NEXT: reads ?x1024xbf16, 1x1xf32, writes 1x1xf32
-// CHECK: 4 stream - - - quantize of x for result0
+// CHECK: 4 fusion - - - quantize of x for result0
 // CHECK-NEXT: reads ?x1024xbf16, 1x1xf32, 1x1xf32, writes ?x1024xf8E4M3FN
 // CHECK: what one would save
 // CHECK: - - #2, #4 both read x: the second one needs #3, which needs the first one
@@ -441,7 +441,7 @@ func.func @dynamic(%x: tensor<?x1024xbf16> {fp8.name = "x"}) -> tensor<?x1024xf8
 }
 
 // CHECK-LABEL: @branch
-// CHECK: 1 stream 0.52 0.00 2.6 amax of x
+// CHECK: 1 fusion 0.52 0.00 2.6 amax of x
 // CHECK-NEXT: in a loop or a branch, counted once
 func.func @branch(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %c: i1) -> tensor<256x1xf32> {
   %0 = scf.if %c -> tensor<256x1xf32> {
@@ -461,8 +461,8 @@ func.func @branch(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %c: i1) -> tensor<
 // 0.13 MB of codes, read twice: the scale is that of the tensor's own amax.
 
 // CHECK-LABEL: @codes_of_own_scale
-// CHECK:       2 stream 0.13 0.00 2.5 dequantize amax of q
-// CHECK-NEXT:  3 stream 0.13 0.13 2.6 dequantize quantize of q for result0, result1
+// CHECK:       2 fusion 0.13 0.00 2.5 dequantize amax of q
+// CHECK-NEXT:  3 fusion 0.13 0.13 2.6 dequantize quantize of q for result0, result1
 // CHECK:       0.13 2.5 #2 -> #3 through {{.*}}: expected the amax of the whole tensor to be a result only
 func.func @codes_of_own_scale(%q: !a {fp8.name = "q"}) -> (tensor<256x512xf8E4M3FN>, tensor<1x1xf32>) {
   %x = fp8.dequantize %q : !a -> tensor<256x512xbf16>
@@ -474,7 +474,7 @@ func.func @codes_of_own_scale(%q: !a {fp8.name = "q"}) -> (tensor<256x512xf8E4M3
 }
 
 // CHECK-LABEL: @codes_of_4_bits
-// CHECK:       2 stream 0.07 0.00 2.5 dequantize amax of arg0
+// CHECK:       2 fusion 0.07 0.00 2.5 dequantize amax of arg0
 func.func @codes_of_4_bits(%q: !fp8.scaled<256x512xf4E2M1FN, block = [*, *], scale = f32>) -> tensor<1x1xf32> {
   %x = fp8.dequantize %q : !fp8.scaled<256x512xf4E2M1FN, block = [*, *], scale = f32> -> tensor<256x512xbf16>
   %0 = fp8.amax %x block = [*, *] : tensor<256x512xbf16>

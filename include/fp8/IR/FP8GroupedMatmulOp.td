@@ -121,7 +121,7 @@ def FP8_GroupedMatmulOp : FP8_Op<"grouped_matmul", [SingleBlock]> {
     custom<UndefPadding>($undef_padding)
     (`accumulate` `=` `` $accumulate^)?
     `` custom<Epilogue>($epilogue_operands, type($epilogue_operands), $epilogue)
-    custom<NamedAttributes>(attr-dict)
+    `` custom<NamedAttributes>(attr-dict)
     `:` type($a) `,` type($b) `->` type($result)
   }];
   let extraClassDeclaration = [{

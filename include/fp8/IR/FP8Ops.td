@@ -428,7 +428,7 @@ def FP8_MatmulOp : FP8_Op<"matmul", [SingleBlock]> {
     $a `,` $b (`transpose_a` $transpose_a^)? (`transpose_b` $transpose_b^)?
     (`accumulate` `=` `` $accumulate^)?
     `` custom<Epilogue>($epilogue_operands, type($epilogue_operands), $epilogue)
-    custom<NamedAttributes>(attr-dict)
+    `` custom<NamedAttributes>(attr-dict)
     `:` type($a) `,` type($b) `->` type($result) (`,` type($amax)^)?
   }];
   let builders = [OpBuilder<(ins "Type":$result, "Value":$a, "Value":$b,

@@ -9,8 +9,8 @@
 #ifndef FP8_LIB_EMULATOR_EXEC_ARITHMETIC_H
 #define FP8_LIB_EMULATOR_EXEC_ARITHMETIC_H
 
-#include "TensorCore/Floats.h"
 #include "Exec/Lanes.h"
+#include "TensorCore/Floats.h"
 
 #include <algorithm>
 

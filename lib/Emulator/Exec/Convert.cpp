@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Exec/Arithmetic.h"
-#include "TensorCore/Floats.h"
 #include "Exec/Lanes.h"
+#include "TensorCore/Floats.h"
 
 #include <limits>
 

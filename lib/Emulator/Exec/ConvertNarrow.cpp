@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TensorCore/Floats.h"
 #include "Exec/Lanes.h"
+#include "TensorCore/Floats.h"
 
 using namespace fp8emu;
 

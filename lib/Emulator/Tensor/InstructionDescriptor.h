@@ -9,8 +9,8 @@
 #ifndef FP8_LIB_EMULATOR_TENSOR_INSTRUCTIONDESCRIPTOR_H
 #define FP8_LIB_EMULATOR_TENSOR_INSTRUCTIONDESCRIPTOR_H
 
-#include "TensorCore/BlockDot.h"
 #include "Descriptor.h"
+#include "TensorCore/BlockDot.h"
 
 #include <string>
 

@@ -12,8 +12,8 @@
 
 #include "TensorCoreInstruction.h"
 
-#include "TensorCore/Floats.h"
 #include "TensorCore/BlockDot.h"
+#include "TensorCore/Floats.h"
 
 #include <algorithm>
 #include <cmath>

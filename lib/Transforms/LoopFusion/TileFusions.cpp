@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Utils/EqualRegions.h"
 #include "FusionFunction.h"
+#include "Utils/EqualRegions.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"

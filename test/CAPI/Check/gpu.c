@@ -144,7 +144,7 @@ static void check_profile(fp8c_program *program, fp8rt_stream stream,
     EXPECT_OK(fp8c_program_stop_profile(program, 0, stream, &trace));
     size_t size;
     const char *text = fp8c_buffer_get_data(trace, &size);
-    EXPECT(strstr(text, "\"traceEvents\": [") && strstr(text, "fp8_stream_"));
+    EXPECT(strstr(text, "\"traceEvents\": [") && strstr(text, "fp8_fusion_"));
     fp8c_buffer_destroy(trace);
   }
   EXPECT_INVALID(fp8c_program_start_profile(NULL, 0, stream), "null");

@@ -3,7 +3,7 @@
 // The last of four blocks that have a row between them has nothing of a row of
 // three tiles: whole tiles do not say that every block is inside.
 
-// CHECK:      llvm.func @fp8_stream_sm90a_rows_whole_1x1_l32_w1x1_b1_c4({{.*}}, %[[COLUMNS:[^ :]+]]: i32)
+// CHECK:      llvm.func @fp8_fusion_sm90a_rows_whole_1x1_l32_w1x1_b1_c4({{.*}}, %[[COLUMNS:[^ :]+]]: i32)
 // CHECK-COUNT-4: arith.cmpi ult, %{{.+}}, %[[COLUMNS]] : i32
 func.func @outside(%x: tensor<64x768xbf16>) -> tensor<64x1xf32> {
   %0 = fp8.fusion(%x) {

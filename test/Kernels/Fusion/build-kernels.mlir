@@ -19,8 +19,8 @@
 // CHECK-SAME: grid = #[[GRID]], block = 256, shared_bytes = 16512, overlap = true>
 
 // CHECK-LABEL: func.func @both
-// CHECK:       fp8_gpu.kernel = @fp8_kernels::@fp8_stream_sm90a_both_8x1_l16_w8x1_b2}
-// CHECK-LABEL: llvm.func @fp8_stream_sm90a_both_8x1_l16_w8x1_b2(
+// CHECK:       fp8_gpu.kernel = @fp8_kernels::@fp8_fusion_sm90a_both_8x1_l16_w8x1_b2}
+// CHECK-LABEL: llvm.func @fp8_fusion_sm90a_both_8x1_l16_w8x1_b2(
 // CHECK-SAME:  fp8_gpu.config = #fp8_fusion.config<
 // CHECK-SAME:  fp8_gpu.math = #fp8_gpu.math<exact>
 // CHECK-SAME:  nvvm.minctasm = 2 : i32, nvvm.reqntid = array<i32: 256, 1, 1>
@@ -68,7 +68,7 @@ func.func @both(%x: tensor<256x512xbf16>, %s: tensor<1x1xf32>) -> (tensor<256x51
 
 // CHECK:      #fp8_gpu.argument<name = "in0", element = bf16, rank = 2, access = read, alignment = 4>,
 // CHECK-SAME: #fp8_gpu.argument<name = "out0", element = f8E4M3FN, rank = 2, access = write, alignment = 2>
-// CHECK-LABEL: llvm.func @fp8_stream_sm90a_rows_4x1_l32_w4x1_b2(
+// CHECK-LABEL: llvm.func @fp8_fusion_sm90a_rows_4x1_l32_w4x1_b2(
 // CHECK-COUNT-16: ld.global.nc
 // CHECK:       arith.cmpi
 // CHECK:       scf.if
@@ -91,7 +91,7 @@ func.func @odd(%x: tensor<77x130xbf16>, %s: tensor<1x1xf32>) -> tensor<77x130xf8
 
 // CHECK:      #fp8_gpu.argument<name = "in0", element = bf16, rank = 2, access = read, alignment = 16>,
 // CHECK-SAME: #fp8_gpu.argument<name = "out0", element = f8E4M3FN, rank = 2, access = write, alignment = 1>
-// CHECK-LABEL: llvm.func @fp8_stream_sm90a_both_8x1_l16_w8x1_b2(
+// CHECK-LABEL: llvm.func @fp8_fusion_sm90a_both_8x1_l16_w8x1_b2(
 // CHECK:       scf.if
 // CHECK:         llvm.store %{{.+}}, %{{.+}} : vector<4xi32>, !llvm.ptr<1>
 // CHECK:       } else {
@@ -154,7 +154,7 @@ func.func @batches_apart(%x: tensor<3x32x512xbf16>, %s: tensor<1x1x1xf32>) -> te
 
 // CHECK:      #fp8_gpu.argument<name = "in0", element = bf16, rank = 2, access = read, alignment = 16>, #fp8_gpu.argument<name = "in1", element = bf16, rank = 1, access = read, alignment = 16>
 // CHECK-SAME: #fp8_gpu.capture<0 : f32>
-// CHECK-LABEL: llvm.func @fp8_stream_sm90a_rows_4x1_l32_w4x1_b2(
+// CHECK-LABEL: llvm.func @fp8_fusion_sm90a_rows_4x1_l32_w4x1_b2(
 // CHECK-SAME:  %[[FACTOR:[a-z0-9]+]]: f32)
 // CHECK-SAME:  fp8_gpu.math = #fp8_gpu.math<approximate>
 // CHECK:       math.exp
@@ -185,7 +185,7 @@ func.func @elementwise(%x: tensor<256x512xbf16>, %r: tensor<512xbf16>, %factor: 
 // memory; bytes are its factors.
 
 // CHECK:      #fp8_gpu.argument<name = "out1", element = f8E8M0FNU, rank = 2, access = write, alignment = 1>
-// CHECK-LABEL: llvm.func @fp8_stream_sm90a_rows_1x32_4x1_l32_w4x1_b2(
+// CHECK-LABEL: llvm.func @fp8_fusion_sm90a_rows_1x32_4x1_l32_w4x1_b2(
 // CHECK-NOT:   nvvm.barrier
 // CHECK:       nvvm.shfl.sync bfly
 // CHECK-NOT:   nvvm.barrier
@@ -208,7 +208,7 @@ func.func @blocks(%x: tensor<256x512xbf16>) -> (tensor<256x512xf8E4M3FN>, tensor
 // of warps.
 
 // CHECK:      grid = #{{.+}}, block = 256, shared_bytes = {{[1-9][0-9]*}}, overlap = true
-// CHECK-LABEL: llvm.func @fp8_stream_sm90a_rows_whole_1x1_l32_w1x8_b2(
+// CHECK-LABEL: llvm.func @fp8_fusion_sm90a_rows_whole_1x1_l32_w1x8_b2(
 // CHECK-COUNT-7: arith.addf
 // CHECK-COUNT-5: nvvm.shfl.sync bfly
 // CHECK-NOT:   nvvm.shfl.sync
@@ -235,7 +235,7 @@ func.func @rows(%x: tensor<256x2048xf32>) -> tensor<256xf32> {
 // memory.
 
 // CHECK:      grid = #{{.+}}, block = 256, cluster = 2, shared_bytes = {{[1-9][0-9]*}}, overlap = true
-// CHECK-LABEL: llvm.func @fp8_stream_sm90a_rows_whole_1x1_l32_w1x8_b2_c2(
+// CHECK-LABEL: llvm.func @fp8_fusion_sm90a_rows_whole_1x1_l32_w1x8_b2_c2(
 // CHECK-SAME:  nvvm.cluster_dim = array<i32: 2, 1, 1>
 // CHECK:       nvvm.cluster.arrive
 // CHECK:       nvvm.cluster.wait
@@ -254,7 +254,7 @@ func.func @cluster(%x: tensor<256x4096xbf16>) -> tensor<256x1xf32> {
 // another kernel.
 
 // CHECK-LABEL: func.func @share
-// CHECK: fp8_gpu.kernel = @fp8_kernels::@[[KERNEL:fp8_stream_sm90a_rows_4x1_l32_w4x1_b2]]}
+// CHECK: fp8_gpu.kernel = @fp8_kernels::@[[KERNEL:fp8_fusion_sm90a_rows_4x1_l32_w4x1_b2]]}
 // CHECK: fp8_gpu.kernel = @fp8_kernels::@[[KERNEL]]}
 // CHECK: fp8_gpu.kernel = @fp8_kernels::@[[KERNEL]]_1}
 func.func @share(%x: tensor<256x512xbf16>, %y: tensor<32x256xbf16>) -> (tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x1xf32>) {

@@ -10,7 +10,7 @@
 // 8 codes at once, of each of a thread's rows, before the first is converted, two
 // at once; 16 bytes of bf16. A product is no part of a sum.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_
 // CHECK-NOT:   .local
 // CHECK-COUNT-4: ld.global.nc.v2.b32
 // CHECK:       cvt.rn.f16x2.e4m3x2
@@ -21,7 +21,7 @@
 // CHECK:       st.global.v4.b32
 // CHECK:       ret;
 
-// JSON:      "fp8_stream_sm90a_rows_{{.+}}": {
+// JSON:      "fp8_fusion_sm90a_rows_{{.+}}": {
 // JSON-NEXT: "config": "#fp8_fusion.config<
 // JSON-NEXT: "launch": {"version":2,"arguments":[{"name":"in0","type":"u8","rank":2,"access":"read","alignment":8},{"name":"in1","type":"f32","rank":2,"access":"read","alignment":4}
 func.func @dequantize(%q: !q) -> !x {
@@ -32,7 +32,7 @@ func.func @dequantize(%q: !q) -> !x {
 // Exponents are a byte each, one for a chunk; 0 and 255 are others than those of
 // f32.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_
 // CHECK-COUNT-4: ld.global.nc.v2.b32
 // CHECK:       ld.global.nc.b8
 // CHECK:       shl.b32 %{{.+}}, %{{.+}}, 23;
@@ -45,7 +45,7 @@ func.func @exponents(%q: !mx) -> !x {
 
 // Rows that start anywhere have single codes; four bytes, a row of 4 n.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_
 // CHECK-NOT:   ld.global{{.*}}.v
 // CHECK:       ld.global.nc.b8
 // CHECK-NOT:   ld.global{{.*}}.v
@@ -55,7 +55,7 @@ func.func @odd(%q: !fp8.scaled<77x131xf8E4M3FN, block = [*, *], scale = f32>) ->
   return %x : tensor<77x131xbf16>
 }
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_
 // CHECK-NOT:   ld.global{{.*}}.v
 // CHECK:       ld.global.nc.b32
 // CHECK-NOT:   ld.global{{.*}}.v
@@ -68,7 +68,7 @@ func.func @words(%q: !fp8.scaled<77x132xf8E4M3FN, block = [*, *], scale = f32>) 
 
 // A copy in the other order is of the codes that were read.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_both_
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_both_
 // CHECK:       ld.global.nc.v2.b32
 // CHECK:       prmt.b32
 // CHECK:       st.shared

@@ -12,7 +12,7 @@
 // first is used; two elements are measured and two cast by one instruction; 16
 // bytes of the transposed codes at once. Nothing spills.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_both_
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_both_
 // CHECK-NOT:   .local
 // CHECK:       .minnctapersm
 // CHECK:       griddepcontrol.wait
@@ -30,7 +30,7 @@
 // CHECK:       {{atom|red}}.{{.*}}max.u32
 // CHECK:       ret;
 
-// JSON:      "fp8_stream_sm90a_both_{{.+}}": {
+// JSON:      "fp8_fusion_sm90a_both_{{.+}}": {
 // JSON-NEXT: "config": "#fp8_fusion.config<
 // JSON-NEXT: "launch": {"version":2,"arguments":[{"name":"in0","type":"bf16","rank":2,"access":"read","alignment":16},
 func.func @delayed(%x: !x, %s: !one, %si: !one) -> (!q, !t, !one) {
@@ -42,7 +42,7 @@ func.func @delayed(%x: !x, %s: !one, %si: !one) -> (!q, !t, !one) {
 
 // E5M2 has its own instruction.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_
 // CHECK-NOT:   e4m3x2
 // CHECK:       cvt.rn.satfinite.e5m2x2.f32
 // CHECK:       ret;
@@ -54,7 +54,7 @@ func.func @gradient(%x: !x, %s: !one, %si: !one) -> !fp8.scaled<8192x4096xf8E5M2
 // Scales are divided exactly, and kept from becoming subnormal zeros, beside
 // functions that are approximated.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_{{(1x128_)?}}
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_{{(1x128_)?}}
 // CHECK:       ex2.approx.ftz.f32
 // CHECK:       div.rn.f32
 // CHECK-NOT:   div.{{(approx|full|rn\.ftz)}}

@@ -9,7 +9,7 @@
 // Indices first, all of a thread's rows; an index that is none stops the kernel
 // before anything is read by it. The bits stay what they are.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_
 // CHECK-COUNT-2: ld.global.nc.s32
 // CHECK-NOT:   ld.global
 // CHECK:       setp.{{.*}}u64 %[[INSIDE:p[0-9]+]]
@@ -36,7 +36,7 @@ func.func @embedding(%t: tensor<1000x512xbf16>, %ids: tensor<256xi32>) -> tensor
 // Rows that start anywhere, of an unknown number; those beyond the last have its
 // index.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_
 // CHECK:       min.u32
 // CHECK:       ld.global.nc.b32
 // CHECK:       setp.{{.*}}u64

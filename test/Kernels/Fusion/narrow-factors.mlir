@@ -3,7 +3,7 @@
 // Factors of blocks of 128 columns are stored by the lanes that have the block,
 // each those of a row.
 
-// CHECK-LABEL: llvm.func @fp8_stream_sm90a_both
+// CHECK-LABEL: llvm.func @fp8_fusion_sm90a_both
 // CHECK-COUNT-1: llvm.store %{{.+}}, %{{.+}} : f32, !llvm.ptr<1>
 // CHECK-NOT:     llvm.store %{{.+}}, %{{.+}} : f32, !llvm.ptr<1>
 // CHECK:         llvm.return
@@ -22,7 +22,7 @@ func.func @wide(%c: tensor<64x256xf8E4M3FN>, %f: tensor<64x2xf32>) -> (tensor<25
 // Blocks of 24 begin within what lanes share: whoever has the first column of
 // one stores those of all its rows.
 
-// CHECK-LABEL: llvm.func @fp8_stream_sm90a_both
+// CHECK-LABEL: llvm.func @fp8_fusion_sm90a_both
 // CHECK-COUNT-8: llvm.store %{{.+}}, %{{.+}} : f32, !llvm.ptr<1>
 // CHECK-NOT:     llvm.store %{{.+}}, %{{.+}} : f32, !llvm.ptr<1>
 // CHECK:         llvm.return

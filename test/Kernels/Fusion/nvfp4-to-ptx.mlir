@@ -10,7 +10,7 @@
 // with as it is rounded; two codes are a byte, and 8 of them a word that is stored
 // at once.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_1x16_
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_1x16_
 // CHECK-NOT:   .local
 // CHECK:       shfl.sync.bfly
 // CHECK:       cvt.rn.satfinite.e4m3x2.f32
@@ -22,7 +22,7 @@
 // CHECK:       ret;
 
 // LAUNCH-LABEL: func.func @given
-// LAUNCH:       %[[S:.+]]:3 = fp8_gpu.launch @fp8_kernels::@fp8_stream_sm90a_rows_1x16_
+// LAUNCH:       %[[S:.+]]:3 = fp8_gpu.launch @fp8_kernels::@fp8_fusion_sm90a_rows_1x16_
 // LAUNCH-SAME:  outs({{.+}} : tensor<1024x1024xi8>, tensor<1024x128xf8E4M3FN>, tensor<1x1xf32>)
 // LAUNCH-NOT:   unrealized_conversion_cast
 // LAUNCH:       return %[[S]]#0, %[[S]]#1, %[[S]]#2 : tensor<1024x1024xi8>, tensor<1024x128xf8E4M3FN>, tensor<1x1xf32>
@@ -49,7 +49,7 @@ func.func @measured(%x: !x) -> !q {
 
 // Codes become E4M3's, of 2^-6 of the value, for which there is an instruction.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_
 // CHECK:       and.b32 %{{.+}}, %{{.+}}, 471604252;
 // CHECK:       cvt.rn.f16x2.e4m3x2
 // CHECK:       ret;

@@ -17,7 +17,7 @@
 // Four neighbours share a counter of Philox: for a row of 8 a thread goes through
 // ten rounds twice, of which a product in the second depends on the row alone.
 
-// CHECK-LABEL:    .visible .entry fp8_stream_sm{{.+}}_rows_1x1_
+// CHECK-LABEL:    .visible .entry fp8_fusion_sm{{.+}}_rows_1x1_
 // CHECK-NOT:      cvt.rs
 // CHECK-COUNT-19: mul.wide.u32 %{{.+}}, %{{.+}}, -766435501;
 // CHECK-NOT:      mul.wide.u32 %{{.+}}, %{{.+}}, -766435501;
@@ -38,7 +38,7 @@ func.func @seed(%x: !x, %s: !s, %si: !si, %ts: !one, %seed: !w) -> tensor<1024x2
 // lanes below. Of each of 8 columns, rows of the codes, it draws once for all 4:
 // those products in the first and the third round are the same in all columns.
 
-// CHECK-LABEL:    .visible .entry fp8_stream_sm{{.+}}_both_16x1_4x1_l8_
+// CHECK-LABEL:    .visible .entry fp8_fusion_sm{{.+}}_both_16x1_4x1_l8_
 // CHECK:          shfl.sync.bfly.b32 {{.+}}, 8, 31, -1;
 // CHECK:          shfl.sync.bfly.b32 {{.+}}, 16, 31, -1;
 // CHECK:          cvt.rn.bf16x2.f32
@@ -63,7 +63,7 @@ func.func @rotated(%x: !x, %s: !c, %si: !ci, %ts: !one, %seed: !w) -> tensor<204
 
 // Along rows two lanes have 8 of 16 each: three steps are a thread's own.
 
-// CHECK-LABEL:   .visible .entry fp8_stream_sm{{.+}}_rows_1x16_1x1_
+// CHECK-LABEL:   .visible .entry fp8_fusion_sm{{.+}}_rows_1x16_1x1_
 // CHECK:         ld.global.nc.v4.b32
 // CHECK-NOT:     ld.global
 // CHECK-COUNT-8: shfl.sync.bfly.b32 {{.+}}, 1, 31, -1;

@@ -12,7 +12,7 @@
 
 // Two rows of lanes, eight warps: one shuffle for each of a thread's 8 columns.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_128x1_8x1_l16_w8x1_b2(
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_128x1_8x1_l16_w8x1_b2(
 // CHECK-NOT:   .local
 // CHECK:       ld.global.nc
 // CHECK:       selp.f32
@@ -44,7 +44,7 @@ func.func @parts(%x: tensor<1000x77xf32>) -> tensor<8x77xf32> {
 // Parts of rows are those of a warp's lanes: no shared memory. Each of a thread's
 // two rows is shuffled four times.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_1x128_2x1_l16_w8x1_b4(
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_1x128_2x1_l16_w8x1_b4(
 // CHECK-NOT:   .local
 // CHECK-NOT:   bar{{(rier)?}}.sync
 // CHECK:       selp.f32
@@ -73,7 +73,7 @@ func.func @row_parts(%x: tensor<33x1001xf32>) -> tensor<33x8xf32> {
 // A tile has the whole columns of 61 rows, and the last of its lanes one of 77
 // columns.
 
-// CHECK-LABEL: .visible .entry fp8_stream_sm90a_rows_64x1_4x1_l16_w8x1_b2(
+// CHECK-LABEL: .visible .entry fp8_fusion_sm90a_rows_64x1_4x1_l16_w8x1_b2(
 // CHECK-NOT:   .local
 // CHECK:       selp.f32
 // CHECK-COUNT-8: shfl.sync.bfly.b32

@@ -6,7 +6,7 @@
 
 !one = tensor<1x1xf32>
 
-// CHECK-LABEL: .entry fp8_stream_sm90a_both
+// CHECK-LABEL: .entry fp8_fusion_sm90a_both
 // CHECK:       bar.sync
 // CHECK:       ld.shared.v4.b32
 // CHECK:       st.global.v4.b32
@@ -23,7 +23,7 @@ func.func @sixteens(%x: tensor<160x256xbf16>, %s: !one, %si: !one) -> tensor<256
   return %0 : tensor<256x160xf8E4M3FN>
 }
 
-// CHECK-LABEL: .entry fp8_stream_sm90a_both
+// CHECK-LABEL: .entry fp8_fusion_sm90a_both
 // CHECK:       bar.sync
 // CHECK-NOT:   st.global.v4.b32
 // CHECK:       ld.shared.v2.b32
@@ -41,7 +41,7 @@ func.func @eights(%x: tensor<168x256xbf16>, %s: !one, %si: !one) -> tensor<256x1
   return %0 : tensor<256x168xf8E4M3FN>
 }
 
-// CHECK-LABEL: .entry fp8_stream_sm90a_both
+// CHECK-LABEL: .entry fp8_fusion_sm90a_both
 // CHECK:       bar.sync
 // CHECK-NOT:   st.global.v2.b32
 // CHECK:       ld.shared.b8

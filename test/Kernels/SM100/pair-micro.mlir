@@ -16,7 +16,7 @@
 // CHECK:       fp8.sibling_matmuls {
 // CHECK:       } {fp8_gpu.config = #fp8_sm100.gemm<
 
-// PTX-LABEL:   .visible .entry fp8_matmul_sm100a_e4m3_e4m3_bf16_1x32_1x32_promote_pair_
+// PTX-LABEL:   .visible .entry fp8_matmul_sm100a_e4m3_e4m3_bf16_1x32_1x32_promote_dual_
 // PTX:         tcgen05.mma.cta_group::1.kind::mxf8f6f4
 // PTX:         selp.b64 %[[FROM:rd[0-9]+]],
 // PTX-NEXT:    cp.async.ca.shared.global [%{{.+}}], [%[[FROM]]], 4,
@@ -38,7 +38,7 @@ func.func @micro(%x: !x, %w: !w, %v: !w) -> !y {
 // CHECK:       fp8.sibling_matmuls {
 // CHECK:       } {fp8_gpu.config = #fp8_sm100.gemm<
 
-// PTX-LABEL:   .visible .entry fp8_matmul_sm100a_e2m1_e2m1_bf16_1x16_1x16_promote_pair_
+// PTX-LABEL:   .visible .entry fp8_matmul_sm100a_e2m1_e2m1_bf16_1x16_1x16_promote_dual_
 // PTX:         tcgen05.mma.cta_group::1.kind::mxf4nvf4
 func.func @nvfp4(%x: !x4, %w: !w4, %v: !w4) -> !y {
   %0 = fp8.matmul %x, %w : !x4, !w4 -> !y

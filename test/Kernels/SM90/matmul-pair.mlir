@@ -17,8 +17,8 @@
 // A factor of each half in a slot.
 
 // CHECK-LABEL: func.func @blocks
-// CHECK:       fp8_gpu.launch {{.+}}_1x128_128x128_promote_pair_128x128_
-// PTX:         .visible .entry {{.+}}_1x128_128x128_promote_pair_128x128_
+// CHECK:       fp8_gpu.launch {{.+}}_1x128_128x128_promote_dual_128x128_
+// PTX:         .visible .entry {{.+}}_1x128_128x128_promote_dual_128x128_
 // PTX:         ret;
 func.func @blocks(%x: !r, %w: !v, %u: !v) -> !y {
   %0 = fp8.sibling_matmuls {
@@ -36,7 +36,7 @@ func.func @blocks(%x: !r, %w: !v, %u: !v) -> !y {
 }
 
 // CHECK-LABEL: func.func @gated
-// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_fast_pair_128x128_s4c2_g16 #[[PAIR]] ins(%{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %arg3, %arg4, %{{[^,]+}}, %{{[^,]+}} :
+// CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_fast_dual_128x128_s4c2_g16 #[[PAIR]] ins(%{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %arg3, %arg4, %{{[^,]+}}, %{{[^,]+}} :
 // CHECK-SAME:  outs(%{{[^,]+}} : tensor<?x512xbf16>)
 // PTX:         .visible .entry {{.+}}_pair_128x128_
 // PTX:         wgmma.mma_async.sync.aligned.m64n128

@@ -42,7 +42,7 @@ func.func @of_a(%x: !x, %q: !w, %k: !v, %b: tensor<512xbf16>, %c: tensor<?xbf16>
 // With parts of K the workspace has those of all tiles.
 
 // CHECK-LABEL: func.func @split
-// CHECK:       fp8_gpu.launch {{.+}}_group2_{{.+}} outs(%{{.+}}, %{{.+}} : tensor<?x512xbf16>, tensor<?x?xbf16>)
+// CHECK:       fp8_gpu.launch {{.+}}_siblings2_{{.+}} outs(%{{.+}}, %{{.+}} : tensor<?x512xbf16>, tensor<?x?xbf16>)
 func.func @split(%x: !x, %q: !w, %k: !v) -> (tensor<?x512xbf16>, tensor<?x?xbf16>) {
   %0:2 = fp8.sibling_matmuls {
     %1 = fp8.matmul %x, %q accumulate = fast : !x, !w -> tensor<?x512xbf16>
@@ -77,10 +77,10 @@ func.func @amaxes(%x: !fp8.scaled<64x1024xf8E4M3FN, block = [*, *], scale = f32>
 // Maps are chosen by their addresses, and stay where the launch put them.
 
 // PTX-NOT:   .local
-// PTX:       .visible .entry {{.+}}_group2_
+// PTX:       .visible .entry {{.+}}_siblings2_
 // PTX:       cvta.param.u64 %[[ANY:rd[0-9]+]]
 // PTX:       selp.b64
 // PTX:       cp.async.bulk.tensor
 // PTX-NOT:   .local
-// PTX:       .visible .entry {{.+}}_group2_
+// PTX:       .visible .entry {{.+}}_siblings2_
 // PTX-NOT:   .local

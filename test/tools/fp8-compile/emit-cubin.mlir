@@ -11,7 +11,7 @@
 // RUN: fp8-compile %S/emit.mlir --target=sm_90a --recipe=current --emit=cubin -o %t.cubin
 // RUN: llvm-readelf --symbols %t.cubin | FileCheck %s --check-prefix=BOTH
 // BOTH-DAG: FUNC {{.*}} fp8_matmul_sm90a_
-// BOTH-DAG: FUNC {{.*}} fp8_stream_sm90a_
+// BOTH-DAG: FUNC {{.*}} fp8_fusion_sm90a_
 // BOTH-DAG: FUNC {{.*}} fill_
 
 // Without ptxas there is none; a program embeds its PTX, and says so.

@@ -21,7 +21,7 @@
 // RUN: not env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=80 fp8-run %t/twice.mlir --target=sm_90a --inputs=%t/in.safetensors 2>&1 | FileCheck %s --check-prefix=ARCH
 // ARCH: fp8-run: error: expected code for device 0 (Emulated A100, sm_80), but got {{.*}} for sm_90
 // RUN: not env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_FAIL=cuLaunchKernelEx=2 fp8-run %t/twice.mlir --target=sm_90a --inputs=%t/in.safetensors 2>&1 | FileCheck %s --check-prefix=MEMORY
-// MEMORY: fp8-run: error: cannot launch kernel 'fp8_stream_sm90a_{{.+}}': CUDA_ERROR_OUT_OF_MEMORY
+// MEMORY: fp8-run: error: cannot launch kernel 'fp8_fusion_sm90a_{{.+}}': CUDA_ERROR_OUT_OF_MEMORY
 
 // RUN: not fp8-run %t/same.mlir --compare=abacus 2>&1 | FileCheck %s --check-prefix=TARGET
 // TARGET: fp8-run: error: expected cpu after '--compare=', but got 'abacus'
