@@ -38,7 +38,7 @@ func.func @blocks(%x: !r, %w: !v, %u: !v) -> !y {
 // CHECK-LABEL: func.func @gated
 // CHECK:       fp8_gpu.launch @fp8_kernels::@fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_fast_dual_128x128_s4c2_g16 #[[PAIR]] ins(%{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %arg3, %arg4, %{{[^,]+}}, %{{[^,]+}} :
 // CHECK-SAME:  outs(%{{[^,]+}} : tensor<?x512xbf16>)
-// PTX:         .visible .entry {{.+}}_pair_128x128_
+// PTX:         .visible .entry {{.+}}_dual_128x128_
 // PTX:         wgmma.mma_async.sync.aligned.m64n128
 // PTX:         cp.async.bulk.tensor.2d{{.+}}[%[[SLOT:rd[0-9]+]]],
 // PTX-NEXT:    cp.async.bulk.tensor.2d{{.+}}[%[[SLOT]]+65536], [%[[B:rd[0-9]+]],
