@@ -1,7 +1,7 @@
 """BERT's encoder in linalg on f32, as torch-mlir writes it.
 
 Parameters are arguments with the names that PyTorch gives them. A linear layer of three
-dimensions is a transpose and a broadcast of its weight and a batched product; everything
+dimensions is a transpose and a broadcast of its weight and a batched product. Everything
 else is a linalg.generic for each operation of ATen's: softmax and layer normalisation
 come as the maxima, sums and elementwise operations that they are decomposed to.
 

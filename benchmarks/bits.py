@@ -8,7 +8,7 @@ usage: bits.py make DIR [--build-dir build] [--jobs N] [--only REGEX] [--code cu
 
 `make` builds the kernels of gemm_kernels.py and the programs of bit_programs.py, as machine code
 and as PTX. `run` needs libfp8rt and a driver alone: machine code is for a GPU, PTX for
-FP8_CUDA_DRIVER=.../libfp8emu.so; it writes a hash for each kernel and shape and for each function,
+FP8_CUDA_DRIVER=.../libfp8emu.so. It writes a hash for each kernel and shape and for each function,
 and with --results the bytes behind those of the smallest shape. `compare` says what differs, with
 --some of what the first one has.
 """

@@ -1,7 +1,7 @@
 """How long fp8-compile takes for a small program, from MLIR to a shared object.
 
 One fp8.matmul, and one bf16 matmul under the recipe current, which has casts beside
-it, for sm_90a; the time is the whole process's, the best of many, beside what it had
+it, for sm_90a. The time is the whole process's, the best of many, beside what it had
 taken by then at earlier stops. Goal: 0.5 s for the one matmul.
 
 usage: compile_program.py [--build-dir build] [--repeats 20]

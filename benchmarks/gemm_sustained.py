@@ -1,6 +1,6 @@
 """Matmul kernels that run for long: their time, the board's power and its clock.
 
-A large product in FP8 draws more than the board may: the clock falls until it does not, so
+A large product in FP8 draws more than the board may. The clock falls until it does not, so
 that what a program takes is decided by the energy of its kernels as much as by their clocks.
 gemm.py times contenders in turn, all at one clock; here each runs by itself, and what counts
 is its last part. Made for a machine that has a GPU and PyTorch and nothing of this project

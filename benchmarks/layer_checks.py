@@ -1,4 +1,4 @@
-"""Whether linear layers of any size compute what they should on a GPU: layers of random sizes,
+"""Whether linear layers of any size compute what they should on a GPU. Layers of random sizes,
 odd ones among them, dtypes and biases, forward and backward by `fp8.torch.Linear` under each
 recipe, beside PyTorch's products in f32 of the same tensors. A wrong tile, tail or factor is an
 error of the order of 1, or NaN; roundings are some hundredths.

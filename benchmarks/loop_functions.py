@@ -1,5 +1,5 @@
 """Random functions of linalg and tensor operations that no generated kernel takes as they are, as
-what is around the products of other people's models: elementwise functions with broadcast
+what is around the products of other people's models. They are elementwise functions with broadcast
 operands, masks and integers, transposes, concatenations, slices, pads, gathers, scatters of
 slices, reductions along any dimensions. The same for the same seed; each also with small extents of the
 same remainders by 8."""

@@ -1,7 +1,7 @@
 """What no generated kernel takes, on a GPU beside a copy of the same bytes.
 
 Random functions (loop_functions.py), each compiled for the GPU and for the CPU. With small extents
-their results have to be the same bits; with large ones they are timed in a graph, and the share
+their results have to be the same bits. With large ones they are timed in a graph, and the share
 is that of a device-to-device copy of the bytes that have to move, in the same run.
 
 usage: loops.py [--build-dir build] [--programs DIR] [--compile-only] [--rounds N] [--out FILE]

@@ -11,11 +11,11 @@ usage: random_programs.py check [--target sm_90a|sm_100a] [--seed N] [--programs
 emulator, and prints each that differs, or that one of them refuses, with the command for it alone.
 Programs are the same for the same seed. FP8_EMULATOR_CHECK is as for anything else.
 
-`make` compiles programs for an H200, to machine code, and notes what its model computes: for `run`,
+`make` compiles programs for an H200, to machine code, and notes what its model computes. It is for `run`,
 on a machine with a GPU, which needs libfp8rt alone and writes as JSON what is not the same there.
 
-Left out is what nobody promises: functions that kernels approximate are compared within a
-tolerance, and nothing else is made of their results; sums of rows and columns, whose order is
+Left out is what nobody promises. Functions that kernels approximate are compared within a
+tolerance, and nothing else is made of their results. Sums of rows and columns, whose order is
 another one, are of numbers whose sums are exact (generator/tensor_steps.py); NaNs are one.
 """
 

@@ -1,7 +1,7 @@
 """The update of delayed scaling's state on one core, beside memcpy.
 
 A state of 10,000 slots with histories of 1,024. An update has to read a history
-only when its maximum leaves: `falling` amaxes, each below all before, make that
+only when its maximum leaves. `falling` amaxes, each below all before, make that
 so for every slot and step, and all 41 MB are read; `random` ones, for one slot
 in a thousand. Bytes are those read and written: of `falling`, the histories
 alone; of memcpy, which copies as much, both sides. Goal: `falling` at half of

@@ -97,7 +97,7 @@ class Builder:
     def keep_product(self, value, dims):
         """A product's result, of which `dims` are innermost in memory somewhere. Where rows turn
         out to be no multiples of 16 bytes, loops do at run time what a kernel was chosen for, and
-        add up in another order (docs/Kernels.md): then nothing else is made of it."""
+        add up in another order (docs/Kernels.md). Then nothing else is made of it."""
         if not self.is_loose(dims):
             return self.keep(value)
         self.results.append(value)

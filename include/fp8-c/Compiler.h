@@ -23,7 +23,7 @@
 //    are not written, unless it says otherwise.
 //  - Beside those that they name, they return FP8RT_ERROR_INVALID_ARGUMENT for
 //    a null pointer where one is not said to be allowed, FP8RT_ERROR_INTERNAL
-//    for a bug, and FP8RT_ERROR_OUT_OF_MEMORY; where memory is short inside of
+//    for a bug, and FP8RT_ERROR_OUT_OF_MEMORY. Where memory is short inside of
 //    LLVM, the process ends.
 //  - No function throws, or prints what it could return.
 //  - What a function gives out with `**` is the caller's, who destroys it with

@@ -276,7 +276,7 @@ ArrayRef<OptionInfo<PipelineOptions>> fp8::getPipelineOptions() {
   return PipelineOptionTable;
 }
 
-/// Splits `key=value key=value`; the values of `recipe` hold `=` and commas, so
+/// Splits `key=value key=value`. The values of `recipe` hold `=` and commas, so
 /// that upstream's parser of pipeline options, which would take them apart, is
 /// told that the value is one string in braces or quotes, or ends at a space.
 static llvm::Error parsePipelineOptions(StringRef text,

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One instruction adds all its products and the accumulator at once: each is
+// One instruction adds all its products and the accumulator at once. Each is
 // aligned to the largest exponent and cut off F bits below it, toward zero; the
 // sum is exact, and is cut off to the result's mantissa. See docs/Emulator.md
 // for where that is known from.

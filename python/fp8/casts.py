@@ -146,7 +146,7 @@ def quantize(x, format="e4m3", block=None, scale="f32", *, pow2=None, amax_epsil
       mode, nonfinite: of scales in E8M0, as in docs/Recipes/MXFP8.md.
 
     Returns Quantized: codes of x's shape, in the format's dtype, and scale_inv with
-    ceil(size / block) factors along each dimension. Of E2M1 two codes share a byte: the last
+    ceil(size / block) factors along each dimension. Of E2M1 two codes share a byte. The last
     size of x has to be even, that of codes is half of it, and their dtype is PyTorch's
     float4_e2m1fn_x2, or uint8 where there is no such dtype (fp8.tensors.unpack). Raises
     ArgumentError.

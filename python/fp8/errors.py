@@ -4,7 +4,7 @@ name that include/fp8/Runtime/Status.h has for the kind of error, e.g. "MISMATCH
 from collections import namedtuple
 
 # From the compiler, of a place in a source: `severity` is "note", "warning", "error" or
-# "remark"; `line` and `column` count from 1 and are 0 where they are not known; `text` is
+# "remark". `line` and `column` count from 1 and are 0 where they are not known; `text` is
 # what a terminal would show, with the line of the source.
 Diagnostic = namedtuple("Diagnostic", "severity line column file message text")
 _SEVERITIES = ("note", "warning", "error", "remark")

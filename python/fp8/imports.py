@@ -146,7 +146,7 @@ def load_object(spec):
 
 def run_importer(convert, framework, compute=None):
     """The command line of an importer: `convert` takes what MODEL.py:NAME returns, `name`
-    and `gradients`, and returns a program and its parameters; `compute`, if there is one, takes
+    and `gradients`, and returns a program and its parameters. `compute`, if there is one, takes
     the same without these two, and returns the arguments beside parameters and the framework's
     results, both as arrays by the names that the program has for them."""
     parser = argparse.ArgumentParser(

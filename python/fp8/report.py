@@ -50,7 +50,7 @@ class Histogram:
 @dataclass
 class Product:
     """A matrix product. `decibels` has the ratio of its energy to that of the error that both
-    operands bring, by recipe, in the order of what those cost; `reasons` a (reason, suggestion) by recipe that does not
+    operands bring, by recipe, in the order of what those cost. `reasons` a (reason, suggestion) by recipe that does not
     compute it in FP8; `operands` the names of the tensors it multiplies."""
 
     name: str

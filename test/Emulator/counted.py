@@ -5,8 +5,8 @@
 """Runs kernels of fp8.grouped_matmul with counts on the emulator, with all that it can look for, and compares them with
 numpy, exactly, as grouped.py does.
 
-A program has a product for each config and some lists of counts, each with an A, and where K is counted a B, of its own:
-all that a group has no count for is NaN, codes and factors. Counts that are none are taken for all that there is room for.
+A program has a product for each config and some lists of counts, each with an A, and where K is counted a B, of its own.
+All that a group has no count for is NaN, codes and factors. Counts that are none are taken for all that there is room for.
 """
 
 import sys

@@ -3,7 +3,7 @@
 # REQUIRES: linker
 # UNSUPPORTED: sanitizers
 """Runs kernels of fp8.grouped_matmul on the emulator, with all that it can look for, and compares them with numpy,
-exactly: values are small integers, factors powers of two, so that every sum is one number in any order.
+exactly. Values are small integers, factors powers of two, so that every sum is one number in any order.
 
 A program has a product for each config and some lists of offsets. Groups are empty, begin and end anywhere, and leave
 tokens over, of which the last ones are NaN: nothing of them may reach a result.

@@ -3,7 +3,7 @@
 # REQUIRES: linker
 # UNSUPPORTED: sanitizers
 """Products whose extents show when the program runs, where rows turn out not to be multiples of the 16 bytes that a
-kernel's bulk copies ask for: each is computed, and so are the same programs' products whose rows are.
+kernel's bulk copies ask for. Each is computed, and so are the same programs' products whose rows are.
 
 Operands are small integers, so that sums are the same in any order.
 """

@@ -3,7 +3,7 @@
 # REQUIRES: linker
 # UNSUPPORTED: sanitizers
 """Products whose extents show when the program runs, on the emulator with all that it can look for, where an extent is
-zero: without K results are zeros, and what an epilogue makes of them, without M or N they have no elements.
+zero. Without K results are zeros, and what an epilogue makes of them, without M or N they have no elements.
 
 A program has, for each config, a product of each of some extents. The last ones are not zero.
 """

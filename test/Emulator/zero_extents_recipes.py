@@ -2,7 +2,7 @@
 # RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=100 FP8_EMULATOR_CHECK=all %python %s %fp8_tools sm_100a
 # REQUIRES: linker
 # UNSUPPORTED: sanitizers
-"""A linear layer with its gradients under every recipe, whose extents show when it runs, where one of them is zero: casts,
+"""A linear layer with its gradients under every recipe, whose extents show when it runs, where one of them is zero. Casts,
 transposed copies, products, epilogues and sums over rows have the CPU's bytes on the emulator."""
 
 import os

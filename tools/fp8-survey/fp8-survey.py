@@ -2,7 +2,7 @@
 """fp8-survey: how much of a directory of MLIR programs would be FP8, and why not the rest.
 
 Runs every program under every recipe through fp8-opt, each in a process with limits
-of its own, and counts: contractions in FP8 and the reasons of others, from
+of its own, and counts. Contractions in FP8 and the reasons of others, from
 remarks; programs that fail, by the first line of the error; crashes and those that
 took too long or too much memory. Programs of a file are what `// -----` separates.
 """

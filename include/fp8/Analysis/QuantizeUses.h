@@ -37,7 +37,7 @@ SmallVector<GemmUse> getGemmUses(Value quantized);
 std::optional<GemmUse> getNamingUse(Value quantized);
 
 /// What a quantised tensor is called, in a scaling state and in statistics: the
-/// quantize's fp8.name, else the name of the GEMM that it is named after with
+/// quantize's fp8.name. Else the name of the GEMM that it is named after with
 /// `.x`, `.w` or `.dy` for an activation, a weight or a gradient, `.a` or `.b`
 /// if both operands of that GEMM hold the same, or it does not say. Empty if
 /// there is neither.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A model of what bufferization will make of a block of tensors, for passes
-// that place operations by it: each result that is not another one's memory is
+// that place operations by it. Each result that is not another one's memory is
 // allocated before its operation, and freed after its last use.
 //
 //===----------------------------------------------------------------------===//

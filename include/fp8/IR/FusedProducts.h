@@ -25,7 +25,7 @@ namespace mlir::fp8 {
 /// kernels approximate, so that its bits are their own.
 bool fusesProducts(Block &body);
 
-/// As b.clone(op, mapping), of an operation of an epilogue's body: a sum or
+/// As b.clone(op, mapping), of an operation of an epilogue's body. A sum or
 /// difference of a product, of the body or of the accumulator and its factors
 /// (the body's first argument), becomes one operation with it. The product
 /// stays for others.

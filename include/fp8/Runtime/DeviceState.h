@@ -21,7 +21,7 @@
 // them to the device; from then on functions of the host that read or change
 // values fail with FP8RT_ERROR_ON_DEVICE, until fp8rt_state_download takes them
 // back. The next call gives them to the device again, and copies nothing unless
-// the host has changed them; a graph that is replayed does not, so that after a
+// the host has changed them. A graph that is replayed does not, so that after a
 // change fp8rt_state_upload has to be called first.
 //
 // Both functions count as writers of the state (fp8/Runtime/ScalingState.h).

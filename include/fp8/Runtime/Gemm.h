@@ -31,11 +31,11 @@ typedef struct fp8rt_memref3d_f32 {
 } fp8rt_memref3d_f32;
 
 /// C[i] += A[i] * transpose(B[i]) for every i of the batch: A is batch x M x K,
-/// B is batch x N x K, C is batch x M x N; the sizes are taken from `c`, and K
+/// B is batch x N x K, C is batch x M x N. The sizes are taken from `c`, and K
 /// from `a`.
 ///
 /// Any strides from 0 up will do for A and B, so that a transposition or a
-/// broadcast (stride 0, of the batch too) costs no copy; a copy is made only of
+/// broadcast (stride 0, of the batch too) costs no copy. A copy is made only of
 /// a matrix neither of whose strides is 1. The elements of C are distinct and
 /// none of them lies in A or B. Sizes of 0 are allowed; with K = 0, C stays.
 ///

@@ -23,7 +23,7 @@
 // thread.
 //
 // Where upstream differs: mgpuMemAlloc with a stream allocates in stream order,
-// from the pool of Memory.h, so that a program can be captured in a graph; a
+// from the pool of Memory.h, so that a program can be captured in a graph. A
 // tensor map takes the memref's own strides and offset; and there are none of
 // upstream's wrappers of cuSPARSE.
 //

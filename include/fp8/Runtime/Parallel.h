@@ -21,7 +21,7 @@ extern "C" {
 
 /// Calls `body`, a `void (*)(int64_t begin, int64_t end, void *context)`, with
 /// ranges that together are [0, count), each iteration once, in any order and
-/// from several threads at a time; returns when all are done, and sees what
+/// from several threads at a time. Returns when all are done, and sees what
 /// they wrote. A count of 0 or less calls nothing; one of 1, or a call from
 /// inside of such a loop, stays on the caller's thread.
 ///

@@ -181,7 +181,7 @@ fp8rt_status fp8rt_program_create_state(const fp8rt_program_info *info,
 ///
 /// A function that records slots of delayed scaling without a scale yet is
 /// computed several times, until their scales are those of its own amaxes, and
-/// results and records are those of the last time: such a call writes to the
+/// results and records are those of the last time. Such a call writes to the
 /// state, and waits for the GPU. Not in a capture, where it is computed once
 /// with the scales that there are. docs/Recipes/Delayed.md defines it.
 ///
@@ -201,7 +201,7 @@ fp8rt_status fp8rt_program_call(const fp8rt_program_function *function,
 /// step is counted. On a frozen state only clears what functions recorded.
 ///
 /// On a GPU this is one kernel in the context's stream, which runs after what
-/// is in it, such as a reduction of `amax` over ranks, and nothing waits: it
+/// is in it, such as a reduction of `amax` over ranks, and nothing waits. It
 /// can be captured with the functions of a step, after a first call that is
 /// not. On the CPU the result does not depend on the thread's rounding mode or
 /// on flush-to-zero. For the recipe delayed it is that of fp8rt_state_update,

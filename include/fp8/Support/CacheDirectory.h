@@ -32,7 +32,7 @@ namespace mlir::fp8 {
 std::optional<std::string> getCacheDirectory(llvm::StringRef name);
 
 /// Fails unless a directory is the user's, nobody else may write to it, and
-/// nobody may put another in its place: the folders that it is in are the
+/// nobody may put another in its place. The folders that it is in are the
 /// user's or root's, and others may not write to them but for those where
 /// everybody has to leave alone what is another's, such as /tmp; a
 /// group of the user alone is no others. It need not exist.

@@ -53,7 +53,7 @@ private:
 
 /// The layer of each contraction in `names`, counted from 0. The layer is the
 /// first component of a dotted name that is a number up to 2^20
-/// (`model.layers.3.mlp.up` is in layer 3); names without one are in no layer
+/// (`model.layers.3.mlp.up` is in layer 3). Names without one are in no layer
 /// (-1) if any name has one, otherwise every contraction is a layer of its own.
 /// `numLayers` receives the number of layers.
 SmallVector<int64_t> getLayers(ArrayRef<StringRef> names, int64_t &numLayers);

@@ -180,7 +180,7 @@ static Value toF32(CastBuilder &b, Value value) {
 // Down from f32: one rounding to nearest even
 //===----------------------------------------------------------------------===//
 
-/// One f32 addition rounds normal and subnormal results alike: for |x| in
+/// One f32 addition rounds normal and subnormal results alike. For |x| in
 /// [2^e, 2^(e+1)) it adds 2^(e+k), next to which the last place of an f32 is
 /// the last place q of the result, k being the number of mantissa bits to drop.
 /// Below the smallest normal result e stays at that one's exponent. The sum's

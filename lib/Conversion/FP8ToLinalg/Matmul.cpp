@@ -18,8 +18,8 @@ using namespace mlir::fp8;
 
 namespace {
 
-/// Where the factors change along K they go into the operands before the sum;
-/// with one factor for all of K they multiply the sum: one rounding instead of
+/// Where the factors change along K they go into the operands before the sum.
+/// With one factor for all of K they multiply the sum: one rounding instead of
 /// one for each product, as the hardware does it. A tensor core's sums know
 /// factors of blocks as kernels do: they multiply the sum of a block, or the
 /// tensor core multiplies them.

@@ -42,7 +42,7 @@ public:
   /// `base` is the start of shared memory; the barriers lie at
   /// `barrierOffset`, all full ones first. The producers of neighbours in a
   /// cluster fill each other's slots, so that a consumer gives its slot back to
-  /// all that fill it, and to no other: one that does not fill it would not
+  /// all that fill it, and to no other. One that does not fill it would not
   /// hold back the next round, whose arrivals it would take for this one's.
   Ring(KernelBuilder &b, Value base, int64_t barrierOffset, int64_t stages,
        Cluster cluster)

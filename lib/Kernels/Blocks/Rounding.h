@@ -19,7 +19,7 @@ Value roundPair(KernelBuilder &b, Type type, Value first, Value second);
 
 /// An f32 rounded to bf16 or f16, and what it is then in f32, null where that
 /// takes a conversion. A conversion of one shares the unit of exp and
-/// reciprocals, at a quarter of the rate of one of two: this is the latter,
+/// reciprocals, at a quarter of the rate of one of two. This is the latter,
 /// with zeros in the lower half, so that its bits are those of the bf16 in f32.
 std::pair<Value, Value> roundAlone(KernelBuilder &b, Type type, Value value);
 

@@ -17,7 +17,7 @@ namespace mlir::fp8 {
 using PackedAt = llvm::function_ref<Value(int64_t pair)>;
 
 /// Stores subtiles of `rows` rows through shared memory with bulk tensor
-/// copies: slabs of `slabBytes` along N, no more than a row has, in some
+/// copies. Slabs of `slabBytes` along N, no more than a row has, in some
 /// buffers, so that one is filled while the copy reads another. Each consumer
 /// warpgroup has its own. Where all of a tile has room, a subtile's slabs share
 /// its barriers.
@@ -28,7 +28,7 @@ public:
   };
 
   /// `staging` (i32) is the offset of the warpgroup's buffers from `base`.
-  /// `isFirstWarp` (i1) is whether this warp is the warpgroup's first; from the
+  /// `isFirstWarp` (i1) is whether this warp is the warpgroup's first. From the
   /// number of the thread ptxas does not know that it is the same for a warp,
   /// and what a loop around the store carries leaves the uniform registers.
   BulkTileStore(KernelBuilder &b, Shape shape, const FragmentLayout &layout,

@@ -50,7 +50,7 @@ static FusionConfigAttr makeRowConfig(MLIRContext *context,
                                              across, down, cluster, resident);
 }
 
-/// Numbers of warps beside each other for whole rows, the best four: of chunks
+/// Numbers of warps beside each other for whole rows, the best four. Of chunks
 /// that are computed in vain each takes the time of others, more than 7 of a
 /// thread are held by fewer threads at once, and 8 warps hide what memory
 /// takes.

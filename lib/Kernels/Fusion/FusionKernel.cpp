@@ -5,14 +5,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-// A block has one tile, and as many blocks run beside each other as fit: loads
+// A block has one tile, and as many blocks run beside each other as fit. Loads
 // of all are under way at once, which hides their latency better than a loop
 // over tiles in fewer blocks (measured on an H200).
 //
 // A copy in the other order goes through shared memory, as bytes: a thread
 // turns squares of 4 by 4 in registers, and stores what it has of a column. A
 // warp then reads whole lines of 128 bytes. Column c of the tile begins at
-// c * rows; in it, 16-byte pieces are exchanged by (c / 8) % 8, and the halves
+// c * rows. In it, 16-byte pieces are exchanged by (c / 8) % 8, and the halves
 // of a piece by (c / 64) % 2, so that neither the writing lanes, which differ
 // in c / 8, nor the reading ones meet in a bank.
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 // A block of threads needs the factors of its rows for one K block at a time.
 // With K innermost each is in a cache line of its own, of which 4 bytes are
-// used before others replace it; an H200 then multiplies 1x128 by 1x128 at
+// used before others replace it. An H200 then multiplies 1x128 by 1x128 at
 // 0.84 of the speed, and 1x128 by 128x128 at 0.95.
 
 #include "fp8/GPU/IR/FP8GPUDialect.h"

@@ -9,8 +9,8 @@
 // Roles of the block's warps: one thread loads tiles of A and B to a ring in
 // shared memory, one multiplies them into tensor memory, and one or two
 // warpgroups take the sums from there, finish and store them. There are two
-// sets of sums, so that a tile is finished while the next one is multiplied;
-// where sums of K blocks are promoted there are more, of a K block each, and a
+// sets of sums, so that a tile is finished while the next one is multiplied.
+// Where sums of K blocks are promoted there are more, of a K block each, and a
 // warp brings the factors.
 //
 //===----------------------------------------------------------------------===//

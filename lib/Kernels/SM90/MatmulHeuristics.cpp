@@ -28,7 +28,7 @@ static constexpr int64_t kMostUnrolled = 3200;
 /// An element's instructions from which on subtiles that store at once share
 /// code. With nothing but a barrier between two subtiles ptxas computes the
 /// functions of both before it stores the first, and while a warp does so the
-/// other warpgroup's products wait: tiles of 128x128 took up to 1.27 times as
+/// other warpgroup's products wait. Tiles of 128x128 took up to 1.27 times as
 /// long.
 static constexpr int64_t kMinInstructionsToLoop = 8;
 

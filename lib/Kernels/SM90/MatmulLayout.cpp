@@ -77,7 +77,7 @@ int64_t fp8::getFactorBytes(const MatmulSpec &spec, const TileConfig &config) {
 }
 
 /// What 512 registers, one of each warpgroup's threads, are divided into, in
-/// multiples of 8; the warp that copies factors needs more than one that only
+/// multiples of 8. The warp that copies factors needs more than one that only
 /// issues bulk copies, which has no more than it must where there are many
 /// accumulators.
 static std::pair<int64_t, int64_t>

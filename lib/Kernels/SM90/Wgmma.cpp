@@ -79,7 +79,7 @@ Value Wgmma::getDescriptor(KernelBuilder &b, const OperandTile &tile,
 
 Value Wgmma::advance(KernelBuilder &b, Value descriptor, Value bytes) {
   // The instruction takes its descriptors from uniform registers, and `bytes`
-  // must be in them already: if ptxas does not know it to be uniform, it moves
+  // must be in them already. If ptxas does not know it to be uniform, it moves
   // each descriptor, four times an instruction, which delays the next one
   // beyond the end of the last.
   return b.add(descriptor, b.shiftRight(bytes, 4));

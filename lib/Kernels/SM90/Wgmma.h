@@ -24,7 +24,7 @@ public:
   /// The accumulator of one thread, cols / 2 registers: lane l of warp w holds
   /// in register i the element of row 16 w + l / 4 + 8 ((i >> 1) & 1) and
   /// column 8 (i >> 2) + 2 (l & 3) + (i & 1) (PTX ISA, "Register Fragments for
-  /// wgmma.mma_async.m64nNk32"); it is that of all operand types.
+  /// wgmma.mma_async.m64nNk32"). It is that of all operand types.
   static FragmentLayout getFragmentLayout(int64_t cols);
   LLVM::LLVMStructType getAccumulatorType() const { return accumulatorType; }
   int64_t getNumRegisters() const { return cols / 2; }

@@ -13,7 +13,7 @@
 //   shared: column c of the tile is 32 words, one for each group
 //   write:  a warp, a column: a word a lane, coalesced
 //
-// Word g of column c lies at g ^ (c / elements of a word): when a warp writes
+// Word g of column c lies at g ^ (c / elements of a word). When a warp writes
 // its group, lanes differ in c, when it reads a column they differ in g, and in
 // both cases in the bank.
 

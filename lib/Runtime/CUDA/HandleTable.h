@@ -16,7 +16,7 @@
 namespace fp8rt::cuda {
 
 /// Handles are the number of an entry and the entry's generation, which goes up
-/// when the object is removed: a stale handle is known by its generation, and
+/// when the object is removed. A stale handle is known by its generation, and
 /// no memory is looked at that may be gone. The caller locks.
 template <typename T>
 class HandleTable {

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Maps are kept in sets of a few entries, by the hash of all they are made
-// from; a new one takes the place of the one in its set that was not used for
+// from. A new one takes the place of the one in its set that was not used for
 // longest. So the memory is bounded, none is allocated, and threads meet at the
 // lock of a set only.
 //

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Until the first update a call under delayed scaling has the scales of its own
-// tensors: it is made with those that there are, and again with those of the
+// tensors. It is made with those that there are, and again with those of the
 // amaxes that it found, until these stay. An amax depends on scales of tensors
-// that come before in the function alone, so that each time settles one more of
+// that come before in the function alone. So each time settles one more of
 // those that follow on each other, and what comes out is as if each scale had
 // been computed right before its cast.
 //

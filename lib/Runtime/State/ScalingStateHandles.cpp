@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A handle is the number of an entry and the entry's generation, which goes up
-// whenever a state is destroyed: a stale handle is known by its generation, and
+// whenever a state is destroyed. A stale handle is known by its generation, and
 // no memory is looked at that may be gone.
 //
 //===----------------------------------------------------------------------===//

@@ -17,7 +17,7 @@ namespace mlir::fp8 {
 
 /// Makes `module`, which is not optimized yet, one without values of thousands
 /// of parts and calls with thousands of arguments, for which LLVM takes time
-/// that grows with their square: what a function is given in memory it reads
+/// that grows with their square. What a function is given in memory it reads
 /// where it needs it, and what it returns it writes part by part.
 void flattenCalls(llvm::Module &module);
 

@@ -29,7 +29,7 @@ void fp8::initializeHost() {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     // LLVM 22 looks for CRCs in loops with a few iterations, by a walk over the
-    // operands that takes each as often as there are paths to it: the
+    // operands that takes each as often as there are paths to it. The
     // arithmetic of a rounding has more than can be walked.
     llvm::DisableLIRP::HashRecognize = true;
     return true;

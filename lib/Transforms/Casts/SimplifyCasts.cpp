@@ -63,8 +63,8 @@ bool movesData(Operation *op) {
                          tensor::InsertSliceOp, tensor::ExtractSliceOp>(op);
 }
 
-/// Whether rows are all that may be quantised of what `collapse` makes them of:
-/// above, there is no other quantize to meet, and no pass that computes the
+/// Whether rows are all that may be quantised of what `collapse` makes them of.
+/// Above, there is no other quantize to meet, and no pass that computes the
 /// batches, and rows are what passes write best.
 bool isOnlyReadAsRows(tensor::CollapseShapeOp collapse) {
   auto groups = collapse.getReassociationIndices();

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Follows a step of every public function through its calls and loops, with the
-// indices of slots as numbers: what each tensor reads and records is known, or
+// indices of slots as numbers. What each tensor reads and records is known, or
 // it is an error that it cannot be.
 //
 //===----------------------------------------------------------------------===//

@@ -73,7 +73,7 @@ class Backend:
       and keep the codes until it ends, a byte for each element and part;
     - only_faster: on a GPU leaves products to Inductor that are expected to be no faster in FP8
       with the casts and launches that this takes (fp8.torch.choices), of 16 bits, static sizes
-      and a recipe of which that is known; `explain` says which and why;
+      and a recipe of which that is known. `explain` says which and why;
     - rest: what runs all else, "inductor", as without us, or "eager", operation by operation,
       which takes no compiler for C++ on a CPU;
     - mode: of torch.compile, such as "reduce-overhead";

@@ -98,7 +98,7 @@ def expects_faster(graph, recipe, is_replayed):
 def find_slower(names, recipe, products, is_replayed=False):
     """The nodes of `products` that are to stay in high precision, each with a Remark.
 
-    A step takes as long as the GPU or the host does, which launches kernels: so those products
+    A step takes as long as the GPU or the host does, which launches kernels. So those products
     that gain most for each cast which they add are in FP8, as long as that makes the longer of
     both shorter. With `is_replayed` in CUDA graphs, where the host does not count.
     """

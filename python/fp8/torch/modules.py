@@ -30,7 +30,7 @@ class Linear(nn.Linear):
     - cache_weights: quantises the weight once in a step (fp8.torch.accumulated), for forward and
       backward of all its calls, and keeps the codes, two bytes for each element, until it ends;
     - only_faster: leaves calls to PyTorch for which fp8.torch.speed expects FP8 to be slower, as
-      with few rows, of 16 bits and the recipes that it knows: by default on a GPU, with True on
+      with few rows, of 16 bits and the recipes that it knows. By default on a GPU, with True on
       an emulated one, too, with False never;
     - options: of fp8.compile.
 

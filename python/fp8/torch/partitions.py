@@ -35,7 +35,7 @@ DTYPES = {torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32
 # precision and graphs without one among them, where it would be Inductor's.
 takes_all = False
 
-# What reads more than the elements at its own place: Inductor fuses it with what is around, and
+# What reads more than the elements at its own place. Inductor fuses it with what is around, and
 # its pass over rows, such as a norm's, costs a cast behind it no more than ours would.
 REDUCTIONS = {"sum", "mean", "var", "var_mean", "amax", "amin", "_softmax", "_log_softmax",
               "native_layer_norm", "_softmax_backward_data", "_log_softmax_backward_data"}
@@ -81,7 +81,7 @@ def _get_tensors(node):
 
 def _is_in_order(node):
     """Whether what a node computes depends, element by element, on what it takes, in the order in
-    which that lies in memory: a pass over it may be one with a cast, or a product's epilogue. Of
+    which that lies in memory. A pass over it may be one with a cast, or a product's epilogue. Of
     transposes only those of matrices that go into products."""
     operation = graphs.get_operation(node)
     if operation in REDUCTIONS or operation in GATHERS:
@@ -243,7 +243,7 @@ def _find_levels(graph, supported):
     """Which part each of the `supported` nodes is of: what is left stands between them.
 
     As early as can be, so that a wgrad is in the part that makes the gradient which it reads,
-    and no more than that is kept for a later one; but what products of later parts alone take,
+    and no more than that is kept for a later one. But what products of later parts alone take,
     such as a norm that is computed again for a backward, where it is first needed.
     """
     earliest, levels = {}, {}

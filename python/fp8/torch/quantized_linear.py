@@ -9,7 +9,7 @@ from fp8.torch.dense import check_tensor, is_plain, make_dense
 
 
 class QuantizedLinear(nn.Module):
-    """nn.Linear with a quantised weight, computed by a compiled program: activations of f32,
+    """nn.Linear with a quantised weight, computed by a compiled program. Activations of f32,
     bf16 or f16 and any number of rows are quantised, multiplied with the codes, and the bias
     is added to the f32 sum. Results are of the type of the activations.
 

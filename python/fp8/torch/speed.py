@@ -1,7 +1,7 @@
 """How long linear layers take on a GPU, to choose between FP8 and high precision."""
 
 # Microseconds of forward and backward of a layer of bf16 as a CUDA graph on an H200, by what
-# get_terms has: least squares of relative errors over 60 random layers, of which
+# get_terms has. Least squares of relative errors over 60 random layers, of which
 # benchmarks/results/layer_speed.txt has the judgement by others.
 CONSTANTS = {
     None: (9.842, 7.734, 0.2335, 1.348, 0.0),

@@ -1,6 +1,6 @@
 """What mutate.py breaks in kernels for sm_100a: name, what to look for, what to put there, which.
 
-Three statements are not among them, which PTX asks for and the emulator does not miss: the bar.warp.sync before one lane
+Three statements are not among them, which PTX asks for and the emulator does not miss. They are the bar.warp.sync before one lane
 gives sums back for its warp, whose loads are one to the emulator, and the fences around the allocation and before it is
 given back, which each follow or precede a barrier with others. Nor is the fence.proxy.async of the second of two blocks,
 as one of the first comes after it: that `.shared::cta` is a block's own memory alone is not modelled.

@@ -3,7 +3,7 @@
 usage: every_config.py BENCHMARKS TOOLS [--target TARGET] [--kinds REGEX] [--shapes MxNxK...] [--every N]
                        [--seeds N...] [--exact] [--bits]
 
-A program has one matmul for each config of a kind, all of the same operands: where the kind leaves them open, those
+A program has one matmul for each config of a kind, all of the same operands. Where the kind leaves them open, those
 that may be the best for the shape, and on sm_90a, where they follow the shape, those that large and random shapes take.
 BENCHMARKS is the folder of benchmarks/matmul, whose kinds and epilogues these are, TOOLS that of fp8-opt and fp8-run.
 --every takes every Nth config of a kind alone. With --exact factors are such that sums of codes of 4 bits are exact, in

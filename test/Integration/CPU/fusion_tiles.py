@@ -3,7 +3,7 @@
 # UNSUPPORTED: sanitizers
 """The casts of a training step (benchmarks/fusion_functions.py), by tiles as large as
 they are, give the bits that they give as one loop after the other, with any number of
-threads: sums keep their order, and what is split has none.
+threads. Sums keep their order, and what is split has none.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 # RUN: %python %s
 # UNSUPPORTED: sanitizers
 """Fusions with what goes by an element's place, rotations of 16 and codes that are rounded by a
-seed, in either order, on the model of a GPU with all its checks: their bytes are the CPU's."""
+seed, in either order, on the model of a GPU with all its checks. Their bytes are the CPU's."""
 
 import os
 import subprocess

@@ -35,7 +35,7 @@ def is_close(recipe, actual, wanted):
 
 
 def check(text, bounds, is_right):
-    """How many products are wrong, for every recipe, role and bounds of groups: `is_right` is called with these, the library
+    """How many products are wrong, for every recipe, role and bounds of groups. `is_right` is called with these, the library
     compiled from `text` and a generator, and also says how far the result is from f32."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runtime", type=Path, required=True)
