@@ -6,7 +6,7 @@
 
 // Groups have as many rows as are expected when a product is measured.
 
-// CHECK: "kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_promote 1x256x128x256 m/4 masked groups of 40 alone"
+// CHECK: "kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_promote 1x256x128x256 m/4 masked groups of 40 undef_padding"
 // COUNTS: "kernel": "fp8_matmul_sm90a_e4m3_e4m3_bf16_tensor_tensor_promote_masked_undef_padding_{{.*}}"loaded": {{[1-9]}}
 
 func.func @experts(%x: tensor<4x256x256xbf16>, %w: tensor<4x128x256xbf16>, %counts: tensor<4xi32>) -> tensor<4x256x128xbf16> {

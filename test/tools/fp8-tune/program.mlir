@@ -8,16 +8,16 @@
 // What kernels of a program compute as its recipe makes it, equal ones once;
 // matmuls with what their epilogues do, and the casts of their operands.
 
+// CHECK: "kernel": "fusion 1x256x64 read bf16 write{{.*}}"
+// CHECK-NOT: "kernel"
+// CHECK: "kernel": "fusion 1x256x64 read bf16 write f8E4M3FN^T{{.*}}"
+// CHECK-NOT: "kernel"
+// CHECK: "kernel": "fusion 1x32x256 read bf16 write{{.*}}"
+// CHECK-NOT: "kernel"
+// CHECK: "kernel": "fusion 1x32x256 read bf16 write f8E4M3FN{{.*}}"
+// CHECK-NOT: "kernel"
 // CHECK: "kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_promote 1x32x64x256 n:bf16 extf addf truncf"
-// CHECK-NOT: "kernel"
-// CHECK: "kernel": "stream 1x256x64 read bf16 write{{.*}}"
-// CHECK-NOT: "kernel"
-// CHECK: "kernel": "stream 1x256x64 read bf16 write f8E4M3FN^T{{.*}}"
-// CHECK-NOT: "kernel"
-// CHECK: "kernel": "stream 1x32x256 read bf16 write{{.*}}"
-// CHECK-NOT: "kernel"
-// CHECK: "kernel": "stream 1x32x256 read bf16 write f8E4M3FN{{.*}}"
-// CHECK-NOT: "kernel": "{{matmul|stream}}
+// CHECK-NOT: "kernel": "{{matmul|fusion}}
 // REMARK: remark: not tuned, for not all of its extents are known
 
 // What the table has, where the heuristic would have swapped operands.
