@@ -8,9 +8,8 @@
 
 #include "../Blocks/Hazards.h"
 #include "../Blocks/SplitK.h"
-#include "../Blocks/TileStore.h"
 #include "../Matmul/ClearRows.h"
-#include "../Matmul/MatmulEpilogue.h"
+#include "../Matmul/MatmulStore.h"
 #include "Roles.h"
 #include "Tcgen05.h"
 #include "TileAccumulators.h"
@@ -28,14 +27,10 @@ public:
   void build(const TileScheduler &scheduler);
 
 private:
-  /// `bulkStore` is null where each element is stored by itself.
-  void storeChunk(Epilogue &epilogue, BulkTileStore *bulkStore,
-                  const Tile &tile, Value firstCol, Value number,
-                  ValueRange sums);
-  /// What of a chunk is in the result, by its elements or, `inPairs`, by 16
-  /// bytes.
-  void storeDirectly(const Tile &tile, const Fragment &fragment, bool inPairs,
-                     PackedAt packedAt);
+  std::optional<BulkTileStore::Shape> getBulkShape() const;
+  /// Stores sums of `chunkCols` columns, those from `firstCol` on.
+  void storeChunk(MatmulStore &store, const Tile &tile, Value firstCol,
+                  Value number, ValueRange sums);
 
   const MatmulContext &kernel;
   KernelBuilder &b;
@@ -43,8 +38,6 @@ private:
   GemmConfigAttr config;
   const MatmulLayout &layout;
   FragmentLayout fragments;
-  /// Chunks of a warpgroup.
-  int64_t chunks;
   /// The thread's number in its warpgroup, and the warpgroup's.
   Value inGroup, group;
   std::unique_ptr<TileAccumulators> sums;
@@ -54,9 +47,7 @@ private:
 EpilogueWarpgroup::EpilogueWarpgroup(const MatmulContext &kernel,
                                      Ring accumulators, Ring scales)
     : kernel(kernel), b(kernel.b), spec(kernel.spec), config(kernel.config),
-      layout(kernel.layout), fragments(getFragmentLayout(layout.chunkCols)),
-      chunks(spec.getResultCols(config.getCols()) / layout.chunkCols /
-             config.getEpilogueWarpgroups()) {
+      layout(kernel.layout), fragments(getFragmentLayout(layout.chunkCols)) {
   inGroup = b.bitAnd(kernel.thread, 127);
   group =
       config.getEpilogueWarpgroups() == 1
@@ -67,27 +58,21 @@ EpilogueWarpgroup::EpilogueWarpgroup(const MatmulContext &kernel,
              : createWholeAccumulators(kernel, accumulators, group);
 }
 
+std::optional<BulkTileStore::Shape> EpilogueWarpgroup::getBulkShape() const {
+  if (config.getStore() != GemmStore::TMA)
+    return std::nullopt;
+  int64_t chunks = spec.getResultCols(config.getCols()) / layout.chunkCols /
+                   config.getEpilogueWarpgroups();
+  return BulkTileStore::Shape{chunks, layout.storeBytes,
+                              spec.resultType.getIntOrFloatBitWidth() / 8,
+                              config.getStaging(), /*rows=*/128};
+}
+
 void EpilogueWarpgroup::build(const TileScheduler &scheduler) {
   Value barrierId = b.add(group, 1);
-  std::optional<BulkTileStore> bulkStore;
-  if (config.getStore() == GemmStore::TMA)
-    bulkStore.emplace(
-        b,
-        BulkTileStore::Shape{chunks, layout.storeBytes,
-                             spec.resultType.getIntOrFloatBitWidth() / 8,
-                             config.getStaging(), /*rows=*/128},
-        fragments, kernel.shared,
-        b.add(b.mul(group, config.getStaging() * 128 * kRowBytes),
-              layout.offsetStaging),
-        barrierId, b.equal(b.bitAnd(kernel.warp, 3), 0));
-  BulkTileStore *store = bulkStore ? &*bulkStore : nullptr;
-  Epilogue epilogue(b, getEpilogueShape(spec), fragments,
-                    /*vectorLoads=*/store != nullptr);
-  if (spec.isDual())
-    epilogue.setFirst(getFirstShape(spec), spec.first->numOperands,
-                      spec.first->position);
-  if (spec.amax)
-    epilogue.resetAmax();
+  MatmulStore store(kernel, fragments, getBulkShape(),
+                    {kernel.shared, layout.offsetStaging},
+                    {group, barrierId, kernel.warp, kernel.lane});
   std::optional<SplitK> splitK;
   if (config.getSplitK() > 1)
     splitK.emplace(
@@ -105,10 +90,10 @@ void EpilogueWarpgroup::build(const TileScheduler &scheduler) {
            // It decides about branches.
            if (tile.rowEnd)
              tile.rowEnd = b.uniform(tile.rowEnd);
-           kernel.setSources(epilogue, tile);
+           store.setSources(tile);
            auto finish = [&](Value firstCol, Value number, ValueRange sums) {
              auto storeSums = [&](ValueRange sums) {
-               storeChunk(epilogue, store, tile, firstCol, number, sums);
+               storeChunk(store, tile, firstCol, number, sums);
              };
              // The block that comes last has the sums of all parts of K.
              if (splitK)
@@ -117,12 +102,7 @@ void EpilogueWarpgroup::build(const TileScheduler &scheduler) {
                storeSums(sums);
            };
            SmallVector<Value> next = sums->take(tile, carried, finish);
-           // Each result has its own.
-           if (spec.amax && spec.areSiblings()) {
-             epilogue.storeAmax(kernel.getParam(tile, "amax", ".ptr"),
-                                kernel.lane);
-             epilogue.resetAmax();
-           }
+           store.endTile(tile);
            return next;
          });
   if (const auto &groups = scheduler.getGroups();
@@ -132,69 +112,21 @@ void EpilogueWarpgroup::build(const TileScheduler &scheduler) {
         RowClearer{b.sub(kernel.thread, b.i32(kFirstEpilogueWarpgroup * 32)),
                    config.getEpilogueWarpgroups() * 128,
                    b.mul(scheduler.getStride(), config.getBlocks()),
-                   /*inBulk=*/bulkStore.has_value()});
-  if (bulkStore)
-    bulkStore->finish();
-  if (spec.amax && !spec.areSiblings())
-    epilogue.storeAmax(kernel.getParam("amax.ptr"), kernel.lane);
+                   /*inBulk=*/store.isInBulk()});
+  store.finish();
 }
 
-void EpilogueWarpgroup::storeChunk(Epilogue &epilogue, BulkTileStore *bulkStore,
-                                   const Tile &tile, Value firstCol,
-                                   Value number, ValueRange sums) {
+void EpilogueWarpgroup::storeChunk(MatmulStore &store, const Tile &tile,
+                                   Value firstCol, Value number,
+                                   ValueRange sums) {
   bool swapped = config.getSwapAb();
   Fragment fragment;
   fragment.row =
       b.add(swapped ? tile.n : tile.m, fragments.getFirstRow(b, inGroup));
   fragment.col = b.add(swapped ? tile.m : tile.n, firstCol);
   fragment.swapped = swapped;
-  epilogue.beginSubtile(fragment);
-  auto getDual = [](ValueRange of, int64_t pair) -> Pair {
-    return {of[2 * pair], of[2 * pair + 1]};
-  };
-  ValueRange ofFirst = sums.take_front(spec.isDual() ? sums.size() / 2 : 0);
-  ValueRange own = sums.drop_front(ofFirst.size());
-  auto packedAt = [&](int64_t pair) {
-    return epilogue.evaluate(pair, getDual(own, pair),
-                             ofFirst.empty() ? Pair() : getDual(ofFirst, pair));
-  };
-  if (bulkStore) {
-    SmallVector<Value> origin{b.add(tile.n, firstCol), tile.m};
-    if (spec.hasBatch("d"))
-      origin.push_back(tile.batch);
-    auto storeInBulk = [&](PackedAt packedAt) {
-      bulkStore->storeSubtile(kernel.getParam(tile, "d", ".map"), number,
-                              inGroup, origin, packedAt);
-    };
-    if (!tile.rowEnd) {
-      storeInBulk(packedAt);
-    } else {
-      // Rows beyond the group's are another one's.
-      SmallVector<Value> packed;
-      for (size_t pair = 0; pair < fragments.pairs.size(); ++pair)
-        packed.push_back(packedAt(pair));
-      auto takePacked = [&](int64_t pair) { return packed[pair]; };
-      b.ifThenElse(
-          b.less(tile.rowEnd, b.add(tile.m, 128)),
-          [&] {
-            bulkStore->skipSubtile();
-            storeDirectly(tile, fragment, /*inPairs=*/true, takePacked);
-          },
-          [&] { storeInBulk(takePacked); });
-    }
-  } else {
-    storeDirectly(tile, fragment, /*inPairs=*/false, packedAt);
-  }
-  epilogue.endSubtile();
-}
-
-void EpilogueWarpgroup::storeDirectly(const Tile &tile,
-                                      const Fragment &fragment, bool inPairs,
-                                      PackedAt packedAt) {
-  DirectTileStore(b, spec.resultType, fragments, kernel.getParam(tile, "m"),
-                  kernel.getParam(tile, "n"),
-                  kernel.getParam(tile, "d", ".stride_m"), inPairs)
-      .storeSubtile(kernel.getResult(tile), fragment, packedAt);
+  store.storePart(tile, {number, inGroup, fragment, /*row=*/Value(), firstCol},
+                  sums);
 }
 
 void sm100::buildEpilogueWarpgroup(const MatmulContext &kernel,

@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Matmul/MatmulSignature.h"
+#include "../Matmul/MatmulFunction.h"
 #include "MatmulGenerator.h"
 #include "Roles.h"
 #include "Tcgen05.h"
@@ -93,100 +93,156 @@ static void endBlock(const MatmulContext &kernel) {
   LLVM::ReturnOp::create(b, ValueRange());
 }
 
+/// Where groups of rows begin, if there are any.
+static std::optional<TileScheduler::Groups>
+buildGroups(const MatmulContext &kernel) {
+  if (!kernel.spec.isGrouped())
+    return std::nullopt;
+  TileScheduler::Groups groups{GroupTable(kernel.b, kernel.spec.groups,
+                                          kernel.spec.masked, kernel.shared,
+                                          kernel.layout.offsetGroups),
+                               /*ofRows=*/true};
+  groups.table.build(kernel.getParam("bounds.ptr"), kernel.getParam("m"),
+                     kernel.config.getTileM(), kernel.thread,
+                     kernel.layout.threads);
+  return groups;
+}
+
+static TileScheduler::Shape getSchedule(const MatmulContext &kernel) {
+  GemmConfigAttr config = kernel.config;
+  int64_t tileM = config.getTileM();
+  int64_t tileN = kernel.spec.getResultCols(config.getTileN());
+  bool swapped = config.getSwapAb();
+  return {swapped ? tileM : config.getBlockRows(),
+          swapped ? config.getBlockRows() : tileN,
+          tileM,
+          tileN,
+          config.getGroup(),
+          config.getSplitK(),
+          kernel.layout.rows.getBlockK()};
+}
+
+namespace {
+/// The code of each warp.
+class Roles {
+public:
+  Roles(const MatmulContext &kernel, Ring ring, Ring accumulators, Ring scales)
+      : kernel(kernel), b(kernel.b), ring(ring), accumulators(accumulators),
+        scales(scales), groups(buildGroups(kernel)) {
+    if (!groups)
+      ofAll.emplace(createScheduler());
+  }
+
+  /// The warps before those that finish tiles.
+  void buildFirst() const;
+  void buildEpilogueWarpgroups() const {
+    buildEpilogueWarpgroup(kernel, getScheduler(), accumulators, scales);
+  }
+
+private:
+  using Build = llvm::function_ref<void(const TileScheduler &)>;
+
+  TileScheduler createScheduler() const {
+    return TileScheduler(b, getSchedule(kernel), kernel.getExtents(),
+                         kernel.getTileRank(), groups);
+  }
+  TileScheduler getScheduler() const {
+    return ofAll ? *ofAll : createScheduler();
+  }
+  void inWarp(Value isWarp, Build build) const {
+    b.ifThen(isWarp, [&] { build(getScheduler()); });
+  }
+  void inThread(Value isWarp, Build build) const {
+    inWarp(isWarp, [&](const TileScheduler &scheduler) {
+      b.electOne([&] { build(scheduler); });
+    });
+  }
+
+  const MatmulContext &kernel;
+  KernelBuilder &b;
+  Ring ring, accumulators, scales;
+  std::optional<TileScheduler::Groups> groups;
+  /// Null with groups: sums in registers leave no room for what a table of
+  /// groups says, and each role asks for itself.
+  std::optional<TileScheduler> ofAll;
+};
+} // namespace
+
+void Roles::buildFirst() const {
+  inThread(b.equal(kernel.warp, kLoadWarp),
+           [&](const TileScheduler &scheduler) {
+             buildLoader(kernel, scheduler, ring);
+             // Otherwise they come in as these end: had only some of them room
+             // before, the others would come late.
+             NVVM::GriddepcontrolOp::create(
+                 b, NVVM::GridDepActionKind::launch_dependents);
+           });
+  Value multiplies = b.equal(kernel.warp, kMultiplyWarp);
+  if (kernel.rank) {
+    if (kernel.spec.isMicroscaled())
+      inThread(b.bitAnd(multiplies, b.equal(kernel.rank, 1)),
+               [&](const TileScheduler &scheduler) {
+                 buildFactorRelay(kernel, scheduler, ring);
+               });
+    multiplies = b.bitAnd(multiplies, b.equal(kernel.rank, 0));
+  }
+  inThread(multiplies, [&](const TileScheduler &scheduler) {
+    buildMultiplier(kernel, scheduler, ring, accumulators);
+  });
+  if (kernel.spec.isMicroscaled())
+    inWarp(b.equal(kernel.warp, kFactorWarp),
+           [&](const TileScheduler &scheduler) {
+             buildFactorLoader(kernel, scheduler, ring);
+           });
+  if (kernel.layout.isPromoted())
+    inWarp(b.equal(kernel.warp, kFactorWarp),
+           [&](const TileScheduler &scheduler) {
+             buildScaleLoader(kernel, scheduler, scales);
+           });
+}
+
 static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
   KernelBuilder &b = kernel.b;
-  GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
   Ring::Cluster alone{/*rows=*/1, /*cols=*/1, Value(), Value()};
-  Ring ring(b, kernel.shared, layout.offsetRing, config.getStages(), alone);
+  Ring ring(b, kernel.shared, layout.offsetRing, kernel.config.getStages(),
+            alone);
   Ring accumulators(b, kernel.shared, layout.offsetAccumulators,
                     layout.getAccumulatorSlots(), alone);
   Ring scales(b, kernel.shared, layout.offsetScaleRing, layout.scaleSlots,
               alone);
   beginBlock(kernel, target, ring, accumulators, scales);
-  std::optional<TileScheduler::Groups> groups;
-  if (kernel.spec.isGrouped()) {
-    groups.emplace(TileScheduler::Groups{
-        GroupTable(b, kernel.spec.groups, kernel.spec.masked, kernel.shared,
-                   layout.offsetGroups),
-        /*ofRows=*/true});
-    groups->table.build(kernel.getParam("bounds.ptr"), kernel.getParam("m"),
-                        config.getTileM(), kernel.thread, layout.threads);
-  }
-  int64_t tileM = config.getTileM();
-  int64_t tileN = kernel.spec.getResultCols(config.getTileN());
-  bool swapped = config.getSwapAb();
-  TileScheduler::Shape shape{swapped ? tileM : config.getBlockRows(),
-                             swapped ? config.getBlockRows() : tileN,
-                             tileM,
-                             tileN,
-                             config.getGroup(),
-                             config.getSplitK(),
-                             layout.rows.getBlockK()};
-  auto createScheduler = [&] {
-    return TileScheduler(b, shape, kernel.getExtents(), kernel.getTileRank(),
-                         groups);
-  };
-  // Sums in registers leave no room for what a table of groups says: then each
-  // role asks for itself.
-  std::optional<TileScheduler> ofAll;
-  if (!groups)
-    ofAll.emplace(createScheduler());
-  auto getScheduler = [&] { return ofAll ? *ofAll : createScheduler(); };
-  auto inWarp = [&](Value isWarp,
-                    llvm::function_ref<void(const TileScheduler &)> build) {
-    b.ifThen(isWarp, [&] { build(getScheduler()); });
-  };
-  auto inThread = [&](Value isWarp,
-                      llvm::function_ref<void(const TileScheduler &)> build) {
-    inWarp(isWarp, [&](const TileScheduler &scheduler) {
-      b.electOne([&] { build(scheduler); });
-    });
-  };
+  Roles roles(kernel, ring, accumulators, scales);
   b.ifThenElse(
       b.less(kernel.warp, b.i32(kFirstEpilogueWarpgroup)),
       [&] {
         if (layout.otherRegisters)
           NVVM::SetMaxRegisterOp::create(b, layout.otherRegisters,
                                          NVVM::SetMaxRegisterAction::decrease);
-        inThread(b.equal(kernel.warp, kLoadWarp),
-                 [&](const TileScheduler &scheduler) {
-                   buildLoader(kernel, scheduler, ring);
-                   // Otherwise they come in as these end: had only some of them
-                   // room before, the others would come late.
-                   NVVM::GriddepcontrolOp::create(
-                       b, NVVM::GridDepActionKind::launch_dependents);
-                 });
-        Value multiplies = b.equal(kernel.warp, kMultiplyWarp);
-        if (kernel.rank) {
-          if (kernel.spec.isMicroscaled())
-            inThread(b.bitAnd(multiplies, b.equal(kernel.rank, 1)),
-                     [&](const TileScheduler &scheduler) {
-                       buildFactorRelay(kernel, scheduler, ring);
-                     });
-          multiplies = b.bitAnd(multiplies, b.equal(kernel.rank, 0));
-        }
-        inThread(multiplies, [&](const TileScheduler &scheduler) {
-          buildMultiplier(kernel, scheduler, ring, accumulators);
-        });
-        if (kernel.spec.isMicroscaled())
-          inWarp(b.equal(kernel.warp, kFactorWarp),
-                 [&](const TileScheduler &scheduler) {
-                   buildFactorLoader(kernel, scheduler, ring);
-                 });
-        if (layout.isPromoted())
-          inWarp(b.equal(kernel.warp, kFactorWarp),
-                 [&](const TileScheduler &scheduler) {
-                   buildScaleLoader(kernel, scheduler, scales);
-                 });
+        roles.buildFirst();
       },
       [&] {
         if (layout.finisherRegisters)
           NVVM::SetMaxRegisterOp::create(b, layout.finisherRegisters,
                                          NVVM::SetMaxRegisterAction::increase);
-        buildEpilogueWarpgroup(kernel, getScheduler(), accumulators, scales);
+        roles.buildEpilogueWarpgroups();
       });
   endBlock(kernel);
+}
+
+static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
+  bool swapped = config.getSwapAb();
+  return MatmulForm{swapped ? layout.colsPart : layout.rows,
+                    swapped ? layout.rows : layout.colsPart,
+                    layout.storeBytes,
+                    /*storeRows=*/128,
+                    config.getTileM(),
+                    config.getTileN(),
+                    config.getSplitK(),
+                    config.getRows() * config.getCols(),
+                    config.getBlocks(),
+                    layout.threads,
+                    layout.sharedBytes};
 }
 
 FailureOr<LLVM::LLVMFuncOp>
@@ -197,26 +253,9 @@ sm100::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
       MatmulLayout::get(spec, config, target, reason);
   if (failed(layout))
     return failure();
-  MLIRContext *context = builder.getContext();
-  OpBuilder::InsertionGuard guard(builder);
-  bool swapped = config.getSwapAb();
-  MatmulSignature matmul(
-      context, spec,
-      MatmulForm{swapped ? layout->colsPart : layout->rows,
-                 swapped ? layout->rows : layout->colsPart, layout->storeBytes,
-                 /*storeRows=*/128, config.getTileM(), config.getTileN(),
-                 config.getSplitK(), config.getRows() * config.getCols(),
-                 config.getBlocks(), layout->threads, layout->sharedBytes});
-  LLVM::LLVMFuncOp function = matmul.signature.create(
-      builder, loc, name, matmul.launch, KernelMath::Approximate);
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    builder.getI32IntegerAttr(1));
-  builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  KernelBuilder b(loc, builder);
-  Value shared = LLVM::AddressOfOp::create(
-      b, LLVM::LLVMPointerType::get(context, 3), KernelSignature::kSharedName);
-  buildBody(MatmulContext(b, spec, config, *layout,
-                          matmul.signature.getParams(function), shared),
+  MatmulFunction kernel(builder, loc, spec, getForm(config, *layout), name);
+  buildBody(MatmulContext(kernel.b, spec, config, *layout, kernel.getParams(),
+                          kernel.shared),
             target);
-  return function;
+  return kernel.function;
 }

@@ -7,99 +7,40 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulGenerator.h"
-#include "../Matmul/MatmulGeneratorBase.h"
+#include "../Matmul/MatmulGenerator.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm100;
 
 namespace {
-class MatmulGenerator : public MatmulGeneratorBase {
-public:
-  SmallVector<KernelConfigAttrInterface>
-  getCandidates(const KernelSpec &spec, GPUTargetAttr target,
-                bool exhaustive) const override {
-    return llvm::map_to_vector(
-        getMatmulCandidates(cast<MatmulSpec>(spec), target, exhaustive),
-        [](GemmConfigAttr config) -> KernelConfigAttrInterface {
-          return config;
-        });
-  }
+/// What Blackwell's matmuls have of their own. Each element of the result is
+/// summed in tensor memory, along all of its part of K, whoever issues the
+/// instructions, and in which block its row is: tiles, stages, pairs of blocks
+/// and swapped operands change no bits. Promoted are K blocks whose factors the
+/// tensor core does not multiply, and nothing else.
+struct BlackwellMatmuls {
+  using Config = GemmConfigAttr;
+  using Layout = MatmulLayout;
+  static constexpr TensorCoreInstruction kInstruction =
+      TensorCoreInstruction::TCGen05;
+  static constexpr auto getCandidates = getMatmulCandidates;
+  static constexpr auto getCost = getMatmulCost;
+  static constexpr auto promotes = promotesSums;
+  static constexpr auto describe = describePromotion;
+  static constexpr auto build = buildMatmul;
 
-  LogicalResult checkFit(const KernelSpec &spec,
-                         KernelConfigAttrInterface config, GPUTargetAttr target,
-                         std::string &reason) const override {
-    FailureOr<GemmConfigAttr> gemm = getConfig(config, reason);
-    const auto &matmul = cast<MatmulSpec>(spec);
-    return success(
-        succeeded(gemm) &&
-        succeeded(MatmulLayout::get(matmul, *gemm, target, reason)) &&
-        succeeded(checkEpilogues(matmul, reason)));
-  }
-
-  double getCost(const KernelSpec &spec, KernelConfigAttrInterface config,
-                 GPUTargetAttr target) const override {
-    return getMatmulCost(cast<MatmulSpec>(spec), cast<GemmConfigAttr>(config),
-                         target);
-  }
-
-  FailureOr<KernelConfigAttrInterface>
-  select(const KernelSpec &spec, GPUTargetAttr target,
-         std::string &reason) const override {
-    const auto &matmul = cast<MatmulSpec>(spec);
-    if (failed(checkEpilogues(matmul, reason)) ||
-        failed(checkOperands(matmul, reason)))
+  /// The cheapest of all, unless none can multiply the operands.
+  static FailureOr<KernelConfigAttrInterface>
+  select(const MatmulSpec &spec, GPUTargetAttr, std::string &reason,
+         MatmulSelect selectCheapest) {
+    if (failed(checkOperands(spec, reason)))
       return failure();
-    return KernelGenerator::select(spec, target, reason);
-  }
-
-  /// Each element of the result is summed in tensor memory, along all of its
-  /// part of K, whoever issues the instructions, and in which block its row is.
-  /// Tiles, stages, pairs of blocks and swapped operands change no bits.
-  /// Promoted are K blocks whose factors the tensor core does not multiply, and
-  /// nothing else.
-  std::optional<TensorCoreAccumulation>
-  getSums(const KernelSpec &spec,
-          KernelConfigAttrInterface config) const override {
-    auto gemm = dyn_cast<GemmConfigAttr>(config);
-    if (!gemm)
-      return std::nullopt;
-    const auto &matmul = cast<MatmulSpec>(spec);
-    return getAccumulationOf(matmul, gemm.getSplitK(), promotesSums(matmul),
-                             TensorCoreInstruction::TCGen05);
-  }
-
-  std::string getRemark(const KernelSpec &spec,
-                        KernelConfigAttrInterface config,
-                        GPUTargetAttr target) const override {
-    return describePromotion(cast<MatmulSpec>(spec),
-                             cast<GemmConfigAttr>(config), target);
-  }
-
-  FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,
-                                    const KernelSpec &spec,
-                                    KernelConfigAttrInterface config,
-                                    GPUTargetAttr target, StringRef name,
-                                    std::string &reason) const override {
-    if (failed(checkFit(spec, config, target, reason)))
-      return failure();
-    return buildMatmul(builder, loc, cast<MatmulSpec>(spec),
-                       cast<GemmConfigAttr>(config), target, name, reason);
-  }
-
-private:
-  /// The config as one of ours: others may come from a file.
-  static FailureOr<GemmConfigAttr> getConfig(KernelConfigAttrInterface config,
-                                             std::string &reason) {
-    if (auto gemm = dyn_cast<GemmConfigAttr>(config))
-      return gemm;
-    llvm::raw_string_ostream(reason)
-        << "expected a #fp8_sm100.gemm, but got " << config;
-    return failure();
+    return selectCheapest();
   }
 };
 } // namespace
 
 std::unique_ptr<KernelGenerator> sm100::createMatmulGenerator() {
-  return std::make_unique<MatmulGenerator>();
+  return std::make_unique<MatmulGenerator<BlackwellMatmuls>>();
 }

@@ -15,7 +15,7 @@
 //   producer:  for tile: for k: wait empty -> copy A, B (, factors) -> full
 //   consumer:  for tile: for k: wait full -> wgmma -> empty;  epilogue; store
 
-#include "../Matmul/MatmulSignature.h"
+#include "../Matmul/MatmulFunction.h"
 #include "Consumer.h"
 #include "MatmulGenerator.h"
 #include "Producer.h"
@@ -106,6 +106,24 @@ static int64_t getBulkFactors(const MatmulLayout &layout, bool ofRows) {
   return inBulk ? factors / getFactorBoxes(factors) : 0;
 }
 
+static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
+  bool swapped = config.getSwapAb();
+  return MatmulForm{swapped ? layout.colsPart : layout.rows,
+                    swapped ? layout.rows : layout.colsPart,
+                    layout.storeBytes,
+                    /*storeRows=*/64,
+                    config.getClusterM(),
+                    config.getClusterN(),
+                    config.getSplitK(),
+                    config.getRows() * config.getCols(),
+                    config.getClusterSize(),
+                    layout.threads,
+                    layout.sharedBytes,
+                    getBulkFactors(layout, /*ofRows=*/!swapped),
+                    getBulkFactors(layout, /*ofRows=*/swapped),
+                    TileConfig::get(config).skipsZeros()};
+}
+
 FailureOr<LLVM::LLVMFuncOp>
 fp8::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
                  GemmConfigAttr config, GPUTargetAttr target, StringRef name,
@@ -114,31 +132,9 @@ fp8::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
       MatmulLayout::get(spec, config, target, reason);
   if (failed(layout))
     return failure();
-  MLIRContext *context = builder.getContext();
-  OpBuilder::InsertionGuard guard(builder);
-  bool swapped = config.getSwapAb();
-  MatmulSignature matmul(
-      context, spec,
-      MatmulForm{swapped ? layout->colsPart : layout->rows,
-                 swapped ? layout->rows : layout->colsPart, layout->storeBytes,
-                 /*storeRows=*/64, config.getClusterM(), config.getClusterN(),
-                 config.getSplitK(), config.getRows() * config.getCols(),
-                 config.getClusterSize(), layout->threads, layout->sharedBytes,
-                 getBulkFactors(*layout, /*ofRows=*/!swapped),
-                 getBulkFactors(*layout, /*ofRows=*/swapped),
-                 TileConfig::get(config).skipsZeros()});
-  LLVM::LLVMFuncOp function = matmul.signature.create(
-      builder, loc, name, matmul.launch, KernelMath::Approximate);
-  // Without it ptxas does not know how many registers a thread has at entry,
-  // and ignores setmaxnreg.
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    builder.getI32IntegerAttr(1));
-  builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  KernelBuilder b(loc, builder);
-  Value shared = LLVM::AddressOfOp::create(
-      b, LLVM::LLVMPointerType::get(context, 3), KernelSignature::kSharedName);
-  buildBody(MatmulContext(b, spec, config, *layout,
-                          matmul.signature.getParams(function), shared),
+  MatmulFunction kernel(builder, loc, spec, getForm(config, *layout), name);
+  buildBody(MatmulContext(kernel.b, spec, config, *layout, kernel.getParams(),
+                          kernel.shared),
             target);
-  return function;
+  return kernel.function;
 }

@@ -1,0 +1,52 @@
+//===- MatmulGenerator.cpp - Matmul kernels of any chip -------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulGenerator.h"
+#include "../Blocks/OperandTile.h"
+#include "MatmulEpilogue.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+LogicalResult fp8::checkEpilogues(const MatmulSpec &spec, std::string &reason) {
+  return success(
+      succeeded(EpilogueRegion::check(getEpilogueShape(spec), reason)) &&
+      (!spec.isDual() ||
+       succeeded(EpilogueRegion::check(getFirstShape(spec), reason))));
+}
+
+std::string MatmulGeneratorBase::getLabel(const KernelSpec &spec) const {
+  const auto &matmul = cast<MatmulSpec>(spec);
+  std::string label = matmul.getTypesName() + (matmul.batched ? "_batch" : "");
+  if (matmul.isGrouped()) {
+    label += matmul.masked ? "_masked" : "_grouped";
+    label += matmul.grouping == Grouping::K ? "_k"
+             : matmul.hasUndefPadding       ? "_undef_padding"
+                                            : "";
+  }
+  if (matmul.isDual())
+    label += "_dual";
+  if (matmul.areSiblings())
+    label += "_siblings" + std::to_string(matmul.results.size());
+  return label;
+}
+
+std::optional<TensorCoreAccumulation>
+MatmulGeneratorBase::getAccumulationOf(const MatmulSpec &spec, int64_t splitK,
+                                       bool promotes,
+                                       TensorCoreInstruction instruction) {
+  std::optional<int64_t> typeA =
+      TensorCoreAccumulation::getType(spec.a.elementType);
+  std::optional<int64_t> typeB =
+      TensorCoreAccumulation::getType(spec.b.elementType);
+  if (!typeA || !typeB)
+    return std::nullopt;
+  return TensorCoreAccumulation{
+      *typeA, *typeB,   spec.a.getElementsOf(kRowBytes),
+      splitK, promotes, instruction};
+}
