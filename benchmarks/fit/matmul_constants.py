@@ -3,9 +3,11 @@
     matmul_constants.py                 what the constants choose on the measured shapes
     matmul_constants.py --validate      the same of shapes that a fit has not seen
     matmul_constants.py --first N       the fastest of the first N, as --tune of the tools has it
-    matmul_constants.py --fit           fits, and writes lib/Kernels/SM90/MatmulConstants.def
+    matmul_constants.py --fit           fits, and writes the machine's file
 
     matmul_constants.py --sources S     of the times of those alone
+    matmul_constants.py --machine FILE --times FILE... [--sustained FILE]
+                                        of another machine than h200
 
 Sources of scaled kernels: `rest` leave out rows out of bounds where shared memory has zeros, which those
 of no other do; `uniform` keep the loop over K in uniform registers; of `widths` tiles cut
@@ -24,7 +26,7 @@ import pathlib
 import random
 
 import numpy as np
-from matmul_model import (KINDS, TRANSPOSED, Table, get_clocks, get_cost, get_energy,
+from matmul_model import (KINDS, MACHINE, TRANSPOSED, Table, get_clocks, get_cost, get_energy,
                           get_power_clocks, read_constants, write_constants)
 from sustained import get_table, load_sustained
 
@@ -73,10 +75,10 @@ class Times:
         return np.bincount(self.index, values, len(self.rows))
 
 
-def load_times(sources=None):
-    """Rows by kind, of all sources or of some."""
+def load_times(sources=None, paths=()):
+    """Rows by kind, of all sources or of some; of the H200's files, or of others."""
     rows = {kind: [] for kind in KINDS}
-    for path in HERE.glob("matmul_times_*.json"):
+    for path in paths or [HERE / f"matmul_times_{name}.json" for name in ("plain", "scaled")]:
         for row in json.loads(path.read_text())["rows"]:
             if not sources or row.get("source") in sources:
                 rows[row.get("kind", "plain")].append(row)
@@ -127,11 +129,11 @@ def fit_times(times, constants, evaluations=150):
     return with_values(constants, names, found.x)
 
 
-def fit_energy(kind, constants):
+def fit_energy(kind, constants, sustained):
     """With the clock the voltage falls, so that the time is the square root of clocks
     times energy."""
     from scipy.optimize import least_squares
-    rows = load_sustained(SUSTAINED)[kind]
+    rows = load_sustained(sustained)[kind]
     table, times = get_table(kind, rows), np.array([row["us"] for row in rows])
     clocks = get_clocks(constants, table)
     names = [name for name in ENERGY if name != "PingPongEnergy" or table.pingpong.any()]
@@ -153,11 +155,11 @@ def get_choices(table, index, times, constants):
         yield times[of_row].min() / times[of_row[np.argmin(cost[of_row])]]
 
 
-def fit_power(kind, rows, constants):
+def fit_power(kind, rows, constants, path):
     """How much of it counts. A product that runs by itself, for long, takes the board to its
     limit; in a program, and where it was timed in turn with others, less so. Both choices shall
     be good, those of a program twice as much."""
-    sustained = load_sustained(SUSTAINED)[kind]
+    sustained = load_sustained(path)[kind]
     shapes = [(row["m"], row["n"], row["k"]) for row in sustained]
     number = {shape: i for i, shape in enumerate(dict.fromkeys(shapes))}
     alone = (get_table(kind, sustained), np.array([number[shape] for shape in shapes]),
@@ -173,10 +175,11 @@ def fit_power(kind, rows, constants):
     return {**constants, "Power": max(constants["Power"] * np.linspace(0.6, 1, 41), key=judge)}
 
 
-def fit(kind, rows, constants):
+def fit(kind, rows, constants, sustained=None):
+    """Without the path of what ran by itself the energies stay as they are."""
     constants = fit_times(Times(kind, rows), constants)
-    if kind in ("fast", "promote", "block"):
-        constants = fit_power(kind, rows, fit_energy(kind, constants))
+    if sustained and kind in ("fast", "promote", "block"):
+        constants = fit_power(kind, rows, fit_energy(kind, constants, sustained), sustained)
     return {n: float(f"{v:.4g}") for n, v in constants.items()}
 
 
@@ -228,10 +231,16 @@ def main():
     parser.add_argument("--first", type=int, default=1, metavar="N")
     parser.add_argument("--sources", nargs="*", metavar="S")
     parser.add_argument("--kinds", nargs="*", default=KINDS, choices=KINDS)
+    parser.add_argument("--machine", type=pathlib.Path, default=MACHINE, metavar="FILE")
+    parser.add_argument("--times", type=pathlib.Path, nargs="*", metavar="FILE")
+    parser.add_argument("--sustained", type=pathlib.Path, metavar="FILE")
     args = parser.parse_args()
-    rows, constants = load_times(args.sources), read_constants()
+    sustained = args.sustained or (SUSTAINED if args.machine == MACHINE else None)
+    rows, constants = load_times(args.sources, args.times), read_constants(args.machine)
     print(f"{'chosen':24} rows  of the best    of the peer   < 0.93 (geometric mean, worst)")
     for kind in args.kinds:
+        if not rows[kind]:
+            continue
         if args.validate:
             choices = []
             for seen, unseen in folds(rows[kind]):
@@ -240,12 +249,12 @@ def main():
             report(kind, choices)
             continue
         if args.fit:
-            constants[kind] = fit(kind, rows[kind], constants[kind])
+            constants[kind] = fit(kind, rows[kind], constants[kind], sustained)
         report(kind, choose(Times(kind, rows[kind]), constants[kind], args.first))
     if args.fit:
         # What both operands' factors cost in energy is not measured: as one's.
         constants["both"].update({name: constants["block"][name] for name in ENERGY})
-        write_constants(constants)
+        write_constants(constants, args.machine)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What a matmul takes by its config: the model of lib/Kernels/SM90/MatmulCost.cpp over
 arrays, for the fit. Both have the same names; the comments are there, and the constants
-in MatmulConstants.def."""
+in lib/Kernels/Machines/h200.mlir."""
 
 import pathlib
 import re
@@ -13,29 +13,37 @@ CONFIG = ("rows", "cols", "pingpong", "consumers", "swapped", "cluster", "cluste
 SCALED_CONFIG = CONFIG + ("stages", "overlap", "staging")
 KINDS = ("plain", "fast", "promote", "block", "both")
 ELEMENT_BYTES = {"plain": 2, "fast": 1, "promote": 1, "block": 1, "both": 1}
-CONSTANTS = (pathlib.Path(__file__).resolve().parents[2]
-             / "lib/Kernels/SM90/MatmulConstants.def")
+MACHINE = pathlib.Path(__file__).resolve().parents[2] / "lib/Kernels/Machines/h200.mlir"
 MULTIPROCESSORS = 132
 MMA_RATE = 4096  # Bytes of K that a multiprocessor's tensor cores multiply a clock.
 ROW_BYTES = 128
 SECTOR_BYTES = 32
 # Layouts: whether the rows of A and of B are innermost.
 TRANSPOSED = {"nt": (0, 0), "nn": (0, 1), "tn": (1, 1), "tt": (1, 0)}
-ENTRY = re.compile(r"^FP8_MATMUL_CONSTANT\((\w+), (.*)\)$", re.M)
+BLOCK = re.compile(r"^#(\w+) = #fp8_machine\.wgmma_costs<\n(.*?)^>", re.M | re.S)
+# Not in comments.
+NUMBER = re.compile(r"(?<![\w/])(?P<key>[a-z_0-9]+) = (?P<number>-?\d[\d.e+-]*)")
 
 
-def read_constants():
+def get_name(key):
+    """What the model calls a number of the file."""
+    return key.title().replace("_", "")
+
+
+def read_constants(path=MACHINE):
     """A dictionary for each of KINDS."""
-    entries = ENTRY.findall(CONSTANTS.read_text())
-    return {kind: {name: float(values.split(", ")[i]) for name, values in entries}
-            for i, kind in enumerate(KINDS)}
+    blocks = dict(BLOCK.findall(path.read_text()))
+    return {kind: {get_name(key): float(number) for key, number in NUMBER.findall(blocks[kind])}
+            for kind in KINDS}
 
 
-def write_constants(constants):
-    def line(match):
-        values = ", ".join(f"{constants[kind][match[1]]:.4g}" for kind in KINDS)
-        return f"FP8_MATMUL_CONSTANT({match[1]}, {values})"
-    CONSTANTS.write_text(ENTRY.sub(line, CONSTANTS.read_text()))
+def write_constants(constants, path=MACHINE):
+    """In place of those that the file has; all else stays."""
+    def rewrite(block):
+        values = constants[block[1]]
+        return NUMBER.sub(lambda found: f"{found['key']} = {values[get_name(found['key'])]:.4g}",
+                          block[0])
+    path.write_text(BLOCK.sub(rewrite, path.read_text()))
 
 
 def get_stages(rows, cols, consumers, swapped, bulk):

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TargetLookup.h"
+#include "fp8/Kernels/Machine.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -35,6 +36,15 @@ void SetTargetPass::runOnOperation() {
   FailureOr<KernelTarget> target = lookupChip(module, chip);
   if (failed(target))
     return signalPassFailure();
+  if (!machine.empty() && !module->hasAttr(kTargetAttrName)) {
+    FailureOr<GPUTargetAttr> found = lookupMachine(
+        machine, chip, &getContext(),
+        [&] { return emitError(module.getLoc()); },
+        [&] { return emitRemark(module.getLoc()); });
+    if (failed(found))
+      return signalPassFailure();
+    target->attribute = *found;
+  }
   if (target->attribute.getChip() != chip) {
     emitError(module.getLoc(), "expected '")
         << kTargetAttrName << "' to be of chip " << chip << ", but got "

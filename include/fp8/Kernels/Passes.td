@@ -16,7 +16,10 @@ def SetTargetPass : Pass<"fp8-set-target", "::mlir::ModuleOp"> {
   let description = [{
     Gives the module `fp8_gpu.target`, the attribute that all decisions about
     kernels follow from, unless it has one of that chip already: numbers of a
-    particular GPU stay.
+    particular GPU stay. Those of the chip's usual GPU are given if `machine` is
+    empty; else it is the name of one of lib/Kernels/Machines, `device:` and the
+    driver's name of a GPU, which is looked up among these, or a file such as
+    they are.
 
     ```mlir
     module attributes {fp8_gpu.target = #fp8_gpu.target<
@@ -27,7 +30,10 @@ def SetTargetPass : Pass<"fp8-set-target", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"\"",
-           "A chip that kernels are generated for, e.g. sm_90a">
+           "A chip that kernels are generated for, e.g. sm_90a">,
+    Option<"machine", "machine", "std::string", "\"\"",
+           "Whose numbers kernels are chosen by: e.g. h100, device:NAME or a "
+           "file">
   ];
   let dependentDialects = ["::mlir::fp8::FP8GPUDialect"];
 }

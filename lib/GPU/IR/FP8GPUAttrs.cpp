@@ -38,7 +38,8 @@ LogicalResult GPUTargetAttr::verify(EmitError emitError, StringRef chip,
                                     int64_t sharedBytes, int64_t registers,
                                     int64_t mmaRate, int64_t l2Rate,
                                     int64_t memoryRate, int64_t clock,
-                                    int64_t memoryPeak, int64_t launchTime) {
+                                    int64_t memoryPeak, int64_t launchTime,
+                                    Attribute) {
   // target_c1
   if (chip.empty())
     return emitError() << "expected a target to have a chip";

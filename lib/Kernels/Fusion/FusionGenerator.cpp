@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FusionGenerator.h"
+#include "../MachineLookup.h"
 #include "FusionKernel.h"
 #include "FusionSignature.h"
 #include "fp8/IR/Philox.h"
@@ -50,12 +51,11 @@ static FusionConfigAttr makeRowConfig(MLIRContext *context,
                                              across, down, cluster, resident);
 }
 
-/// Numbers of warps beside each other for whole rows, the best four. Of chunks
-/// that are computed in vain each takes the time of others, more than 7 of a
-/// thread are held by fewer threads at once, and 8 warps hide what memory
-/// takes.
-static SmallVector<int64_t> getWarpsAcross(const FusionSpec &spec,
-                                           int64_t cluster) {
+/// Numbers of warps beside each other for whole rows, the best four: of chunks
+/// that are computed in vain each takes the time of others, as does what the
+/// machine says of many of a thread and of few warps.
+static SmallVector<int64_t>
+getWarpsAcross(const FusionSpec &spec, int64_t cluster, StreamModelAttr model) {
   int64_t needed =
       llvm::divideCeil(getExtent(spec.columns, 4096), 32 * kChunk * cluster);
   SmallVector<std::tuple<int64_t, int64_t, int64_t, int64_t>> ranked;
@@ -63,8 +63,8 @@ static SmallVector<int64_t> getWarpsAcross(const FusionSpec &spec,
     int64_t chunks = llvm::divideCeil(needed, across);
     if (chunks <= kMaxChunks)
       ranked.emplace_back(across * chunks - needed,
-                          std::max<int64_t>(0, chunks - 7),
-                          std::abs(across - 8), across);
+                          std::max<int64_t>(0, chunks - model.getRowChunks()),
+                          std::abs(across - model.getRowWarps()), across);
   }
   llvm::sort(ranked);
   SmallVector<int64_t> best;
@@ -136,6 +136,7 @@ public:
           !llvm::is_contained(candidates, config))
         candidates.push_back(config);
     };
+    StreamModelAttr model = getMachine(target).getStream();
     auto addTile = [&](int64_t rows, int64_t lanes, int64_t warps,
                        int64_t resident) {
       if (!spec.reducesRows)
@@ -147,23 +148,23 @@ public:
         add(makeRowConfig(context, spec, rows, across, warps, cluster,
                           resident));
     };
-    // Measured on an H200, bf16 of 8192 x 14336 and 8192 x 4096.
     int64_t numFull = llvm::count_if(spec.inputs, [&](const auto &input) {
       return spec.getBlock(input.layout).isFull();
     });
     bool isTile = spec.transposes || spec.blockRows > 1;
     int64_t lanes = isTile ? 16 : 32;
+    auto addModel = [&](TileModelAttr tile) {
+      addTile(tile.getRows(), lanes, tile.getWarps(), tile.getResident());
+    };
     // What rows or columns have in common is waited for in the middle: there
     // another block goes on.
     bool waits = llvm::any_of(spec.inputs, [&](const auto &input) {
       FusionBlock block = spec.getBlock(input.layout);
       return !block.isFull() && !block.isSingle();
     });
-    // Tiles of 256 x 128 are the fastest where there are many of them; the
-    // fewer there are, the more the last ones cost.
     double tiles = static_cast<double>(getExtent(spec.rows, 8192)) *
                    getExtent(spec.columns, 8192) * getExtent(spec.batch, 1) /
-                   (256 * 128);
+                   model.getTileElements();
     // Rotations and random words want registers beside what is loaded, which
     // ptxas does not spill so.
     bool readsWide = llvm::any_of(spec.inputs, [&](const auto &input) {
@@ -171,29 +172,29 @@ public:
              getElementTypeOrSelf(input.argument.getType()).isF32();
     });
     if (spec.rotatesRows && readsWide)
-      addTile(8, lanes, 8, 1);
+      addModel(model.getRotated());
     else if (spec.draws && !isTile)
-      addTile(4, lanes, 8, readsWide ? 2 : 3);
+      addModel(readsWide ? model.getDrawnWide() : model.getDrawn());
     // So do the addresses of what is not read 8 at a time, factors of columns
     // among it.
     bool makesPairs = llvm::any_of(FusionOp(spec.op).getResultTypes(),
                                    [](Type type) { return isPacked(type); });
     if (spec.transposes && waits && makesPairs &&
         getExtent(spec.columns, 1) % kChunk != 0)
-      addTile(4, lanes, 8, 2);
+      addModel(model.getUnaligned());
     if (spec.blockRows > 1 || (isTile && waits) ||
-        (isTile && numFull == 1 && tiles < 600))
-      addTile(8, lanes, 8, 2);
-    if (isTile && tiles < 2048 && !spec.draws)
-      addTile(4, lanes, 16, 2);
+        (isTile && numFull == 1 && tiles < model.getFewestTiles()))
+      addModel(model.getWaiting());
+    if (isTile && tiles < model.getFewTiles() && !spec.draws)
+      addModel(model.getFew());
     else if (isTile && numFull == 1)
-      addTile(8, lanes, 16, 1);
+      addModel(model.getMany());
     if (spec.blockRows == 1 && !spec.draws)
-      addTile(4, lanes, 16, 2);
-    addTile(8, lanes, 8, 2);
+      addModel(model.getPlain());
+    addModel(model.getUsual());
     if (!spec.draws)
-      addTile(4, lanes, 8, 4);
-    addTile(2, lanes, 8, 4);
+      addModel(model.getCrowded());
+    addModel(model.getSmall());
     if (spec.transposes) {
       // 64 rows fill the lines that are written, if a block has them.
       int64_t across =
@@ -208,9 +209,11 @@ public:
           addRow(4, 1, spec.blockRows / 4, cluster, 1);
     } else {
       for (int64_t cluster : {1, 2, 4, 8})
-        for (int64_t across : getWarpsAcross(spec, cluster)) {
-          addRow(1, across, 8, cluster, 2);
-          addRow(2, across, 8, cluster, 2);
+        for (int64_t across : getWarpsAcross(spec, cluster, model)) {
+          addRow(1, across, model.getRowWarps(), cluster,
+                 model.getRowResident());
+          addRow(2, across, model.getRowWarps(), cluster,
+                 model.getRowResident());
         }
     }
     if (exhaustive)

@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Which configs, and what each takes. Nothing here is measured: the rates are
-// those that the target says, and what others have published (docs/Kernels.md,
-// "Blackwell").
+// Which configs, and what each takes. Nothing of it is measured: the rates are
+// those that the machine says, from what others have published
+// (docs/Kernels.md, "Blackwell").
 
 #include "../Blocks/GroupTable.h"
+#include "../MachineLookup.h"
 #include "../Matmul/RowGroups.h"
 #include "MatmulGenerator.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -38,22 +39,8 @@ static constexpr int64_t kParts[] = {1, 2, 4, 8};
 /// How many of these may be computed in parts of K.
 static constexpr int64_t kMostSplit = 64;
 
-/// The largest M for which swapped operands are worth a thought.
-static constexpr int64_t kMostSwapped = 128;
-
-/// Bytes a clock of shared memory; words of tensor memory that are read, and
-/// bytes of results that leave.
-static constexpr double kSharedRate = 128, kTensorMemoryRate = 466 / 4.0,
-                        kStoreRate = 64;
-/// Clocks until the first bytes have come, and from one chunk of sums to the
-/// next one, whose load is waited for.
-static constexpr double kFill = 2000, kChunk = 200;
-/// From one warp's arrival at a barrier to another's going on.
-static constexpr double kSync = 100;
-/// Adding up parts of K: fixed, and for each part.
-static constexpr double kReduce = 6000, kReducePart = 600;
-/// What the shorter of two times counts that go by at once: where the longer
-/// ones are the same.
+/// What the shorter of two times counts that go by at once: where the longer ones are
+/// the same.
 static constexpr double kTie = 1e-6;
 /// Bounds of operands, and beside them; the rest of shared memory is small.
 static constexpr int64_t kMostStages = 12, kRest = 1024;
@@ -154,6 +141,10 @@ SmallVector<GemmConfigAttr> sm100::getMatmulCandidates(const MatmulSpec &spec,
 // Cost
 //===----------------------------------------------------------------------===//
 
+static Tcgen05ModelAttr getModel(GPUTargetAttr target) {
+  return cast<Tcgen05ModelAttr>(getMachine(target).getMatmul());
+}
+
 /// Whether each of the tensor core's columns has a factor in f32.
 static bool hasFactorsOfCols(const MatmulSpec &spec, GemmConfigAttr config) {
   return promotesSums(spec) &&
@@ -164,17 +155,17 @@ static bool hasFactorsOfCols(const MatmulSpec &spec, GemmConfigAttr config) {
 /// `multiply`: what warpgroups do, or the way of a set of sums to them and
 /// back.
 static double getPromotion(const MatmulSpec &spec, GemmConfigAttr config,
-                           double multiply) {
+                           double multiply, Tcgen05ModelAttr model) {
   double sums = double(config.getBlockRows()) * double(config.getCols());
-  // A multiply-add, and a product of factors where each column has one. An
-  // instruction has two of them, but the chip's 80 TFLOP/s are 128 a clock.
-  double take = sums / kTensorMemoryRate,
-         add = sums * (hasFactorsOfCols(spec, config) ? 2 : 1) / 128;
+  // A multiply-add, and a product of factors where each column has one.
+  double take = sums / model.getTensorMemoryRate(),
+         add = sums * (hasFactorsOfCols(spec, config) ? 2 : 1) /
+               model.getAddRate();
   // One warpgroup takes sums while the other one adds.
   double work =
-      kChunk +
+      model.getChunk() +
       (config.getEpilogueWarpgroups() > 1 ? std::max(take, add) : take + add);
-  return std::max(work, (multiply + work + 2 * kSync) /
+  return std::max(work, (multiply + work + 2 * model.getSync()) /
                             double(getNumAccumulators(spec, config)));
 }
 
@@ -203,6 +194,7 @@ static Work getWork(const MatmulSpec &spec, GemmConfigAttr config) {
 
 double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                             GPUTargetAttr target) {
+  Tcgen05ModelAttr model = getModel(target);
   double rows = config.getBlockRows(), cols = config.getCols();
   double resultCols = spec.getResultCols(config.getCols());
   Work work = getWork(spec, config);
@@ -217,14 +209,14 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
     bytes += (rows + cols) * double(spec.a.getElementsOf(kRowBytes)) /
              double(spec.a.getFactorK());
   double multiply = rows * cols * kRowBytes / target.getMmaRate();
-  double shared = bytes / kSharedRate;
+  double shared = bytes / model.getSharedRate();
   // Each of a warpgroup's warps loads all of its columns' factors, by fours.
   if (hasFactorsOfCols(spec, config))
     shared += cols;
   double block = std::max({multiply, shared, bytes / target.getL2Rate()});
   bool isPromoted = promotesSums(spec);
   if (isPromoted)
-    block = std::max(block, getPromotion(spec, config, multiply));
+    block = std::max(block, getPromotion(spec, config, multiply, model));
   int64_t blockK = spec.a.getElementsOf(kRowBytes);
   double mainLoop = block * llvm::divideCeil(llvm::divideCeil(spec.k, blockK),
                                              config.getSplitK());
@@ -234,40 +226,45 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
       config.getStore() == GemmStore::Direct && !config.getSwapAb();
   double elements = rows * resultCols;
   // Promoted ones are in registers.
-  double take =
-      isPromoted ? 0.0
-                 : rows * cols / kTensorMemoryRate + resultCols / 64 * kChunk;
-  double finish = take + elements * (4 + spec.getEpilogueInstructions()) / 128 +
-                  elements * (spec.resultType.getIntOrFloatBitWidth() / 8.0) /
-                      kStoreRate * (isScattered ? 8 : 1);
+  double take = isPromoted ? 0.0
+                           : rows * cols / model.getTensorMemoryRate() +
+                                 resultCols / 64 * model.getChunk();
+  double finish =
+      take +
+      elements *
+          (model.getStoreInstructions() + spec.getEpilogueInstructions()) /
+          model.getAddRate() +
+      elements * (spec.resultType.getIntOrFloatBitWidth() / 8.0) /
+          model.getStoreRate() * (isScattered ? model.getScattered() : 1);
   // Sets that share columns: a tile's products wait until those of the tile
   // before are taken.
   double wait = 0;
   if (int64_t shared = getSharedColumns(spec, config))
-    wait = 2 * kSync + kChunk +
-           double(config.getBlockRows() * shared) / kTensorMemoryRate;
+    wait = 2 * model.getSync() + model.getChunk() +
+           double(config.getBlockRows() * shared) / model.getTensorMemoryRate();
   double clocks = (waves - 1) * std::max(mainLoop + wait, finish) + mainLoop +
-                  finish + kFill;
+                  finish + model.getFill();
   // Who finishes a tile does not add up the next one's K blocks, of which the
   // tensor core computes those that there are sets of sums for.
   if (isPromoted) {
     double ahead = multiply * double(getNumAccumulators(spec, config));
     clocks = waves * (mainLoop + std::max(0.0, finish - ahead)) +
-             std::min(finish, ahead) + kFill;
+             std::min(finish, ahead) + model.getFill();
   }
   double n = spec.n, k = spec.k;
   double total =
       spec.batch *
       (spec.a.getBytesOf(work.loaded * k + work.matrices * n * k) +
        work.rows * n * (spec.resultType.getIntOrFloatBitWidth() / 8.0));
-  double memory = kFill + total / (target.getMemoryRate() *
-                                   double(target.getMultiprocessors()));
+  double memory =
+      model.getFill() +
+      total / (target.getMemoryRate() * double(target.getMultiprocessors()));
   // Configs that wait for memory alike differ by what they ask of the rest.
   double cost = std::max(clocks, memory) + kTie * std::min(clocks, memory);
   if (config.getSplitK() > 1)
-    cost += kReduce + kReducePart * config.getSplitK();
+    cost += model.getReduce() + model.getReducePart() * config.getSplitK();
   // A tile of few rows, most of which do not exist, is as slow.
-  if (config.getSwapAb() && work.most > kMostSwapped)
+  if (config.getSwapAb() && work.most > model.getMostSwapped())
     cost *= 2;
   return cost;
 }

@@ -13,6 +13,7 @@
 #include "../Transpose/TransposeSpec.h"
 #include "MatmulGenerator.h"
 #include "SM100Dialect.h"
+#include "fp8/Kernels/Machine.h"
 #include "mlir/IR/DialectRegistry.h"
 
 using namespace mlir;
@@ -29,19 +30,12 @@ public:
     addGenerator(TransposeSpec::kKind, createTransposeGenerator());
   }
 
-  /// A B200, as others have published it and measured; we have measured none.
-  /// The tensor core's rate and the clock are those of the data sheet's 4500
-  /// TFLOP/s of dense FP8; what a launch takes is Hopper's.
   GPUTargetAttr getTarget(MLIRContext *context) const override {
-    return GPUTargetAttr::get(context, kChip, /*compute_capability=*/100,
-                              /*features=*/"+ptx90", /*multiprocessors=*/148,
-                              /*shared_bytes=*/232448, /*registers=*/65536,
-                              /*mma_rate=*/8192, /*l2_rate=*/69,
-                              /*memory_rate=*/25, /*clock=*/1856,
-                              /*memory_peak=*/7670, /*launch_time=*/2500);
+    return getUsualTarget(kChip, context);
   }
 
   void registerDialects(DialectRegistry &registry) const override {
+    registerMachines(registry);
     registry.insert<sm100::SM100Dialect>();
   }
 };

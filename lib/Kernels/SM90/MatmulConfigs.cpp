@@ -20,9 +20,6 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// Rows of A beyond which swapped operands are the exception.
-static constexpr int64_t kLargeM = 512;
-
 /// Counts within the spread that a group may have, and as many cases. A prime:
 /// any step but 0 leads through all of them.
 static constexpr int64_t kCounts = 11;
@@ -41,7 +38,8 @@ struct RowConfig {
 } // namespace
 
 MatmulConfigs::MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target)
-    : spec(spec), target(target) {
+    : spec(spec), target(target),
+      model(cast<WgmmaModelAttr>(getMachine(target).getMatmul())) {
   MatmulSpec known = spec.withUsualExtents();
   for (MatmulSpec::ResultExtents result : known.results) {
     ms.push_back(std::max<int64_t>(result.m, 1));
@@ -168,7 +166,7 @@ void MatmulConfigs::addConfigs(bool swapped,
   // Narrower swizzles than 64 bytes cost more copies than they save.
   bool isTransposed = getCols(swapped).major == Major::MN;
   int64_t step = isTransposed ? 32 : swapped ? 8 : 16;
-  bool hasManyRows = *llvm::max_element(ms) > kLargeM;
+  bool hasManyRows = *llvm::max_element(ms) > model.getManyRows();
   // None of 82 beside factors of blocks was the best on 25 shapes, and they
   // took 1.3 times as long in the mean.
   if (swapped && hasManyRows && spec.b.scale == ScaleBlock::Block128)
@@ -288,7 +286,8 @@ GemmConfigAttr MatmulConfigs::getAttr(const TileConfig &config) const {
       isBulk ? GemmStore::TMA : GemmStore::Direct, config.cluster,
       config.clusterCols, config.staging, isPending,
       canOverlapPromotion(spec, config),
-      getMatmulEpilogue(spec, config.getSubtiles(), config.cols, isBulk));
+      getMatmulEpilogue(spec, config.getSubtiles(), config.cols, isBulk,
+                        model));
 }
 
 SmallVector<GemmConfigAttr> MatmulConfigs::getBest(size_t most) const {

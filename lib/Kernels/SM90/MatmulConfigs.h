@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_KERNELS_SM90_MATMULCONFIGS_H
 #define FP8_LIB_KERNELS_SM90_MATMULCONFIGS_H
 
+#include "../MachineLookup.h"
 #include "MatmulGenerator.h"
 
 #include <vector>
@@ -63,6 +64,7 @@ private:
 
   const MatmulSpec &spec;
   GPUTargetAttr target;
+  WgmmaModelAttr model;
   /// Extents of each result; the sums of these. Rows that are masked are those
   /// that a group may have, and of all groups those that may be expected.
   SmallVector<int64_t> ms, ns;
@@ -76,6 +78,11 @@ private:
   std::vector<MatmulConfigs> cases;
   bool storesInBulk;
 };
+
+/// Whether the subtiles of a tile share the code of an epilogue.
+GemmEpilogue getMatmulEpilogue(const MatmulSpec &spec, int64_t subtiles,
+                               int64_t cols, bool storesInBulk,
+                               WgmmaModelAttr model);
 
 } // namespace mlir::fp8
 

@@ -7,10 +7,8 @@
 //===----------------------------------------------------------------------===//
 // A block multiplies K blocks while its producer brings the next ones; the
 // slower of the two counts, or memory, for all blocks. Then there is the energy
-// of the products, which the board's power bounds. The constants are fitted to
-// 35,000 times on random shapes on an H200 by
-// benchmarks/fit/matmul_constants.py; its matmul_model.py is this model over
-// arrays.
+// of the products, which the board's power bounds. What each takes is the
+// machine's (lib/Kernels/Machines).
 
 #include "MatmulConfigs.h"
 #include "MatmulLayout.h"
@@ -22,57 +20,17 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-namespace {
-struct Constants {
-#define FP8_MATMUL_CONSTANT(Name, plain, fast, promote, block, both)           \
-  double Name;
-#include "MatmulConstants.def"
-};
-} // namespace
-
-#define FP8_MATMUL_CONSTANT(Name, plain, fast, promote, block, both) plain,
-static constexpr Constants kPlain = {
-#include "MatmulConstants.def"
-};
-#define FP8_MATMUL_CONSTANT(Name, plain, fast, promote, block, both) fast,
-static constexpr Constants kFast = {
-#include "MatmulConstants.def"
-};
-#define FP8_MATMUL_CONSTANT(Name, plain, fast, promote, block, both) promote,
-static constexpr Constants kPromote = {
-#include "MatmulConstants.def"
-};
-#define FP8_MATMUL_CONSTANT(Name, plain, fast, promote, block, both) block,
-static constexpr Constants kBlock = {
-#include "MatmulConstants.def"
-};
-#define FP8_MATMUL_CONSTANT(Name, plain, fast, promote, block, both) both,
-static constexpr Constants kBoth = {
-#include "MatmulConstants.def"
-};
-
-static const Constants &getConstants(const MatmulSpec &spec) {
+static WgmmaCostsModelAttr getCosts(const MatmulSpec &spec,
+                                    WgmmaModelAttr model) {
   if (!spec.isScaled())
-    return kPlain;
+    return model.getPlain();
   if (spec.accumulate == Accumulate::Fast)
-    return kFast;
+    return model.getFast();
   if (spec.a.scale == ScaleBlock::Row128 && spec.b.scale == ScaleBlock::Row128)
-    return kBoth;
-  return spec.isBlocked() ? kBlock : kPromote;
+    return model.getBoth();
+  return spec.isBlocked() ? model.getBlock() : model.getPromote();
 }
 
-/// Tiles that bring a byte again at about the same time, at most.
-static constexpr int64_t kMostRepeated = 4;
-/// Multiprocessors that clusters of 4 and 8 reach.
-static constexpr int64_t kReached4 = 120, kReached8 = 104;
-/// Clocks that an instruction of an epilogue takes each scheduler: of its own
-/// warpgroup's time, and of the tensor core's meanwhile, with which it shares
-/// the register file. And those of a slab of a subtile that is less than 64
-/// bytes wide, as rows of 144 columns in 8 bits are stored in. From 1,509 times
-/// of bias, GELU and quantize on 70 random shapes with M >= 1024
-/// (benchmarks/results/epilogue_times.json); the fit's matmuls have none of
-/// these.
-static constexpr double kIssue = 0.5, kNarrowSlab = 200;
 /// Bytes that L2 and memory deliver at once.
 static constexpr int64_t kSectorBytes = 32;
 
@@ -161,16 +119,17 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
 /// Clocks of the tensor core, for one K block.
 double MatmulConfigs::getBlockClocks(const TileConfig &config,
                                      double activeBlocks) const {
-  const Constants &c = getConstants(spec);
+  WgmmaCostsModelAttr c = getCosts(spec, model);
   double rows = config.rows, cols = config.cols;
-  double share = config.isPingPong()     ? c.PingPongShare
-                 : config.consumers == 1 ? c.SingleShare
-                                         : c.CooperativeShare;
+  double share = config.isPingPong()     ? c.getPingPongShare()
+                 : config.consumers == 1 ? c.getSingleShare()
+                                         : c.getCooperativeShare();
   double multiply =
       rows * std::max(cols, 16.0) * kRowBytes / target.getMmaRate() / share;
   // Both operands come from shared memory, for each 64 rows.
   double read = rows / 64 * (64 + cols);
-  double clocks = combine({multiply, read, c.Subtile * config.getSubtiles()});
+  double clocks =
+      combine({multiply, read, c.getSubtile() * config.getSubtiles()});
   if (spec.accumulate == Accumulate::Promote) {
     // A thread of a warp of each scheduler has these additions.
     double additions = rows / 64 * cols / 2;
@@ -181,30 +140,30 @@ double MatmulConfigs::getBlockClocks(const TileConfig &config,
       additions += 3 * rows / 64 * cols / std::gcd(config.cols, int64_t(128));
     int64_t beside = (config.isPingPong() ? 2 : config.consumers) *
                      (canOverlapPromotion(spec, config) ? 2 : 1);
-    clocks += additions * (c.Promotion + c.ExposedPromotion / beside);
+    clocks += additions * (c.getPromotion() + c.getExposedPromotion() / beside);
   }
   return clocks *
-         (1 + c.Contention * activeBlocks / target.getMultiprocessors());
+         (1 + c.getContention() * activeBlocks / target.getMultiprocessors());
 }
 
 double MatmulConfigs::getStoreClocks(const TileConfig &config) const {
-  const Constants &c = getConstants(spec);
+  WgmmaCostsModelAttr c = getCosts(spec, model);
   double columns = config.rows / 64.0 * config.cols;
   if (config.swapped || !storesInBulk)
-    return c.Direct * columns;
+    return c.getDirect() * columns;
   // The slabs of a subtile share barriers where a tile is staged whole.
   double slabs = config.staging > 2    ? 1
-                 : config.staging == 1 ? c.OneBuffer * getSlabs(config)
+                 : config.staging == 1 ? c.getOneBuffer() * getSlabs(config)
                                        : getSlabs(config);
   // Results of 16 bits are that narrow in narrow tiles only.
   bool isNarrow =
       resultBytes == 1 && getStoreBytes(spec.getResultCols(config.cols)) < 64;
-  return c.Store +
-         (c.Slab + (isNarrow ? kNarrowSlab : 0)) * config.getSubtiles() * slabs;
+  return c.getStore() + (c.getSlab() + (isNarrow ? model.getNarrowSlab() : 0)) *
+                            config.getSubtiles() * slabs;
 }
 
 double MatmulConfigs::getClocks(const TileConfig &config) const {
-  const Constants &c = getConstants(spec);
+  WgmmaCostsModelAttr c = getCosts(spec, model);
   Side rows = getSide(config, /*ofRows=*/true);
   Side cols = getSide(config, /*ofRows=*/false);
   auto sum = [&](auto get) { return get(rows) + get(cols); };
@@ -212,8 +171,8 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
   // Rounds of tiles over the multiprocessors; the last one may be smaller.
   double all = target.getMultiprocessors();
   int64_t size = config.getClusterSize();
-  double reached = size == 8   ? std::min<double>(all, kReached8)
-                   : size == 4 ? std::min<double>(all, kReached4)
+  double reached = size == 8   ? std::min<double>(all, model.getReachedBy_8())
+                   : size == 4 ? std::min<double>(all, model.getReachedBy_4())
                                : all;
   double slots = std::floor(reached / size);
   double items = rows.groups * cols.groups * batch * config.splitK;
@@ -229,30 +188,32 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
   // Up to a quarter of the multiprocessors share none, all of them share all.
   double active = activeBlocks / all;
   double shared = std::min(2 * (1 - active), std::max(4 * active - 1, 0.0));
-  double uneven = size > 1 ? 1 : 1 + c.Uneven * shared;
-  double lines = c.NarrowLine * sum([](const Side &side) {
+  double uneven = size > 1 ? 1 : 1 + c.getUneven() * shared;
+  double lines = c.getNarrowLine() * sum([](const Side &side) {
                    return side.isNarrow * side.used;
                  });
   double requested = sum([&](const Side &side) {
-    double excess = (side.isMisaligned ? c.Misaligned : 0) +
-                    (side.cutsSectors ? c.CutSectors : 0);
+    double excess = (side.isMisaligned ? c.getMisaligned() : 0) +
+                    (side.cutsSectors ? c.getCutSectors() : 0);
     return side.used * kRowBytes * (1 + excess) *
-           std::pow(side.sharers, -c.Sharing);
+           std::pow(side.sharers, -c.getSharing());
   });
-  double boxes =
-      c.Box * sum([](const Side &side) { return side.boxes / side.sharers; });
-  double latency = c.Latency / (config.stages - 1);
+  double boxes = c.getBox() * sum([](const Side &side) {
+                   return side.boxes / side.sharers;
+                 });
+  double latency = c.getLatency() / (config.stages - 1);
   auto getReaders = [&](const Side &side, const Side &other) {
     return side.isTransposed && side.isMisaligned
                ? std::min(other.groups, activeBlocks / size)
                : 0;
   };
   double contended =
-      c.Contended * (getReaders(rows, cols) + getReaders(cols, rows));
+      c.getContended() * (getReaders(rows, cols) + getReaders(cols, rows));
   auto getFeed = [&](double beyond) {
-    double port = ports * (requested / c.PortRate + c.Beyond * beyond) + boxes;
+    double port =
+        ports * (requested / c.getPortRate() + c.getBeyond() * beyond) + boxes;
     return uneven * combine({lines, port, latency,
-                             c.BeyondAll * activeBlocks * beyond}) +
+                             c.getBeyondAll() * activeBlocks * beyond}) +
            contended;
   };
   // The first blocks of K bring zeros to each slot.
@@ -273,12 +234,13 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
   // The ring is filled meanwhile.
   double issue =
       double(config.rows * config.cols) * spec.getEpilogueInstructions() / 128;
-  double epilogue = getStoreClocks(config) + kIssue * issue;
+  double epilogue = getStoreClocks(config) + model.getIssue() * issue;
   double loop = kBlocksOfPart * getBlockClocks(config, activeBlocks) +
-                (config.isPingPong() ? 0 : c.Drain);
+                (config.isPingPong() ? 0 : c.getDrain());
   double consume = rounds * (loop + epilogue) - epilogue;
   if (config.isPingPong())
-    consume = rounds * std::max(loop + kIssue * issue, (loop + epilogue) / 2);
+    consume = rounds *
+              std::max(loop + model.getIssue() * issue, (loop + epilogue) / 2);
   double produce = worstCopies + (rounds - 1) * copies;
   double compute = combine({consume, produce}) + epilogue;
 
@@ -286,16 +248,17 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
   auto getElements = [&](const Side &side, const Side &other, double matrices,
                          double repeated) {
     double readers = other.groups / matrices;
-    double repeats = std::clamp<double>(readers, 1, kMostRepeated) - 1;
+    double repeats =
+        std::clamp<double>(readers, 1, model.getMostRepeated()) - 1;
     double zeros = side.leftOut == 1 ? filled / kBlocksOfPart : 1;
     return matrices * (side.extent * (1 + repeated * repeats) +
-                       c.BeyondBytes * side.totalBeyond * readers * zeros);
+                       c.getBeyondBytes() * side.totalBeyond * readers * zeros);
   };
   // Each group of rows has a B of its own.
   double ofRows = config.swapped ? groupsOfRows : 1;
   double elements =
-      getElements(rows, cols, ofRows, c.RepeatedRows) +
-      getElements(cols, rows, groupsOfRows / ofRows, c.RepeatedCols);
+      getElements(rows, cols, ofRows, c.getRepeatedRows()) +
+      getElements(cols, rows, groupsOfRows / ofRows, c.getRepeatedCols());
   double bytes = batch * (elements * k * spec.a.getElementBytes() +
                           double(m) * spec.getResultCols(n) * resultBytes);
   double underWay = (config.stages - 1) * kRowBytes * sum([](const Side &side) {
@@ -304,9 +267,10 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
   // Where some blocks share a port, what these read takes as long as if all
   // did.
   auto getRate = [&](double blocks) {
-    double ofBlock = blocks * 2 > all ? c.PairRate / 2 : c.OneRate;
-    return std::min(
-        {c.MemoryRate, blocks * underWay / c.MemoryLatency, blocks * ofBlock});
+    double ofBlock = blocks * 2 > all ? c.getPairRate() / 2 : c.getOneRate();
+    return std::min<double>({c.getMemoryRate(),
+                             blocks * underWay / c.getMemoryLatency(),
+                             blocks * ofBlock});
   };
   double last = blocksInLast / size / items;
   double memory =
@@ -315,23 +279,23 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
 
   double cost = combine({compute, memory});
   if (config.splitK > 1)
-    cost += rounds *
-            (c.Reduce + config.rows / 64.0 * config.cols *
-                            (c.ReduceColumn + c.ReducePart * config.splitK));
+    cost += rounds * (c.getReduce() + config.rows / 64.0 * config.cols *
+                                          (c.getReduceColumn() +
+                                           c.getReducePart() * config.splitK));
   if (size > 1)
-    cost += c.Cluster;
+    cost += c.getCluster();
   return cost;
 }
 
 double MatmulConfigs::getPowerClocks(const TileConfig &config) const {
-  const Constants &c = getConstants(spec);
+  WgmmaCostsModelAttr c = getCosts(spec, model);
   double ideal = double(batch) * m * n * k * spec.a.getElementBytes() /
                  (double(target.getMmaRate()) * target.getMultiprocessors());
   double ofRows = 64.0 / config.rows, ofCols = 64.0 / config.cols;
-  double energy = 1 + c.EnergyOfCols * ofCols +
-                  c.EnergyOfTile * (ofRows + ofCols) -
-                  (config.isPingPong() ? c.PingPongEnergy : 0);
-  return c.Power * ideal * energy;
+  double energy = 1 + c.getEnergyOfCols() * ofCols +
+                  c.getEnergyOfTile() * (ofRows + ofCols) -
+                  (config.isPingPong() ? c.getPingPongEnergy() : 0);
+  return c.getPower() * ideal * energy;
 }
 
 double MatmulConfigs::getCost(const TileConfig &config) const {
@@ -349,6 +313,6 @@ double MatmulConfigs::getCostOfExtents(const TileConfig &config) const {
   // clocks.
   double clocks = getClocks(config);
   double power = getPowerClocks(config);
-  return getConstants(spec).Launch +
+  return getCosts(spec, model).getLaunch() +
          std::sqrt(clocks * std::max(clocks, power));
 }

@@ -33,10 +33,6 @@ FailureOr<GemmConfigAttr> selectMatmulConfig(const MatmulSpec &spec,
 double getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                      GPUTargetAttr target);
 
-/// Whether the subtiles of a tile share the code of an epilogue.
-GemmEpilogue getMatmulEpilogue(const MatmulSpec &spec, int64_t subtiles,
-                               int64_t cols, bool storesInBulk);
-
 /// Builds the kernel; see KernelGenerator::build.
 FailureOr<LLVM::LLVMFuncOp> buildMatmul(OpBuilder &builder, Location loc,
                                         const MatmulSpec &spec,

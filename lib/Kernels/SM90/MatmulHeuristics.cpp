@@ -16,22 +16,6 @@ using namespace mlir::fp8;
 /// How many configs may be the best.
 static constexpr size_t kMostCandidates = 24;
 
-/// Rows up to which products are not worth a pair.
-static constexpr int64_t kFewRows = 32;
-
-/// Instructions of an epilogue, as MatmulSpec counts them, beyond which
-/// subtiles share its code. Some 2000 that remain fit the instruction cache;
-/// what does not issues at half the rate. Below, moving the sums costs more
-/// than that.
-static constexpr int64_t kMostUnrolled = 3200;
-
-/// An element's instructions from which on subtiles that store at once share
-/// code. With nothing but a barrier between two subtiles ptxas computes the
-/// functions of both before it stores the first, and while a warp does so the
-/// other warpgroup's products wait. Tiles of 128x128 took up to 1.27 times as
-/// long.
-static constexpr int64_t kMinInstructionsToLoop = 8;
-
 static bool isFitting(const MatmulSpec &spec, GemmConfigAttr config,
                       GPUTargetAttr target) {
   std::string reason;
@@ -51,13 +35,18 @@ static GemmConfigAttr withSchedule(GemmConfigAttr config, int64_t group,
 }
 
 GemmEpilogue fp8::getMatmulEpilogue(const MatmulSpec &spec, int64_t subtiles,
-                                    int64_t cols, bool storesInBulk) {
+                                    int64_t cols, bool storesInBulk,
+                                    WgmmaModelAttr model) {
   int64_t ofElement = spec.getEpilogueInstructions();
   int64_t bytes =
       spec.getResultCols(cols) * spec.resultType.getIntOrFloatBitWidth() / 8;
+  // What is many moves into a loop: code that does not fit the instruction
+  // cache issues at half the rate. And with nothing but a barrier between two
+  // subtiles ptxas computes the functions of both before it stores the first,
+  // and while a warp does so the other warpgroup's products wait.
   bool isMany =
-      ofElement * subtiles * cols / 2 > kMostUnrolled ||
-      (ofElement >= kMinInstructionsToLoop && getStoreBytes(bytes) >= bytes);
+      ofElement * subtiles * cols / 2 > model.getMostUnrolled() ||
+      (ofElement >= model.getManyOfElement() && getStoreBytes(bytes) >= bytes);
   bool isLooped = isMany && storesInBulk && subtiles > 1;
   return isLooped ? GemmEpilogue::Looped : GemmEpilogue::Unrolled;
 }
@@ -114,8 +103,10 @@ FailureOr<GemmConfigAttr> fp8::selectMatmulConfig(const MatmulSpec &spec,
                                                   GPUTargetAttr target,
                                                   std::string &reason) {
   // What few rows want is swapped operands, which a pair cannot have.
-  if (spec.isDual() && !ShapedType::isDynamic(spec.m) && spec.m <= kFewRows) {
-    llvm::raw_string_ostream(reason) << "expected more than " << kFewRows
+  auto model = cast<WgmmaModelAttr>(getMachine(target).getMatmul());
+  int64_t fewRows = model.getFewRows();
+  if (spec.isDual() && !ShapedType::isDynamic(spec.m) && spec.m <= fewRows) {
+    llvm::raw_string_ostream(reason) << "expected more than " << fewRows
                                      << " rows of both products of a pair";
     return failure();
   }

@@ -14,6 +14,7 @@
 #include "MatmulGenerator.h"
 #include "SM90Dialect.h"
 #include "fp8/Kernels/Architecture.h"
+#include "fp8/Kernels/Machine.h"
 #include "fp8/Kernels/Matmul/MatmulSpec.h"
 #include "mlir/IR/DialectRegistry.h"
 
@@ -31,22 +32,12 @@ public:
     addGenerator(TransposeSpec::kKind, createTransposeGenerator());
   }
 
-  /// H100 and H200 in the SXM form: CUDA C++ Programming Guide, technical
-  /// specifications by compute capability; the rates of L2 and memory are
-  /// fitted to an H200 (docs/Kernels.md, "Selection"). The clock is that at
-  /// which the data sheet of the H200 has its 1979 TFLOP/s, the memory's peak
-  /// is from there too; what a launch takes is
-  /// benchmarks/results/runtime_cuda.txt.
   GPUTargetAttr getTarget(MLIRContext *context) const override {
-    return GPUTargetAttr::get(context, kChip, /*compute_capability=*/90,
-                              /*features=*/"+ptx90", /*multiprocessors=*/132,
-                              /*shared_bytes=*/232448, /*registers=*/65536,
-                              /*mma_rate=*/4096, /*l2_rate=*/49,
-                              /*memory_rate=*/34, /*clock=*/1830,
-                              /*memory_peak=*/4800, /*launch_time=*/2500);
+    return getUsualTarget(kChip, context);
   }
 
   void registerDialects(DialectRegistry &registry) const override {
+    registerMachines(registry);
     registry.insert<SM90Dialect>();
   }
 };

@@ -20,6 +20,7 @@
 #include "TransposeGenerator.h"
 #include "../Blocks/KernelBuilder.h"
 #include "../Blocks/KernelSignature.h"
+#include "../MachineLookup.h"
 #include "TransposeDialect.h"
 #include "TransposeSpec.h"
 
@@ -205,10 +206,10 @@ public:
   SmallVector<KernelConfigAttrInterface>
   getCandidates(const KernelSpec &spec, GPUTargetAttr target,
                 bool exhaustive) const override {
-    // As many warps as keep some loads of each under way.
-    int64_t bytes = cast<TransposeSpec>(spec).getElementBytes();
+    int64_t most = getMachine(target).getTranspose().getWarpBytes() /
+                   cast<TransposeSpec>(spec).getElementBytes();
     SmallVector<KernelConfigAttrInterface> candidates;
-    for (int64_t warps : {8 / bytes, 16 / bytes, 4 / bytes})
+    for (int64_t warps : {most, 2 * most, most / 2})
       candidates.push_back(
           TransposeConfigAttr::get(target.getContext(), warps));
     return candidates;

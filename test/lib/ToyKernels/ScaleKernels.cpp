@@ -169,7 +169,7 @@ public:
                               /*shared_bytes=*/166912, /*registers=*/65536,
                               /*mma_rate=*/1, /*l2_rate=*/1, /*memory_rate=*/1,
                               /*clock=*/0, /*memory_peak=*/0,
-                              /*launch_time=*/0);
+                              /*launch_time=*/0, /*machine=*/{});
   }
 
   void registerDialects(DialectRegistry &registry) const override {

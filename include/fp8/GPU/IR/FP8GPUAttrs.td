@@ -51,6 +51,7 @@ def FP8GPU_TargetAttr : FP8GPU_Attr<"GPUTarget", "target"> {
     | `clock` | of multiprocessors, in MHz; 0 if it is not known |
     | `memory_peak` | 10^9 bytes in a second that memory reads and writes at most; 0 if it is not known |
     | `launch_time` | nanoseconds that an empty kernel takes among others; 0 if it is not known |
+    | `machine` | whose models compare configs: the name of a machine that the compiler has, or all of one in an attribute of its own dialect; the chip's usual one if it is left out |
 
     The rates of clocks are what kernels were measured to get under load, and
     serve to compare configs. The last three are for floors of times: `mma_rate`
@@ -72,7 +73,8 @@ def FP8GPU_TargetAttr : FP8GPU_Attr<"GPUTarget", "target"> {
     "int64_t":$memory_rate,
     DefaultValuedParameter<"int64_t", "0">:$clock,
     DefaultValuedParameter<"int64_t", "0">:$memory_peak,
-    DefaultValuedParameter<"int64_t", "0">:$launch_time
+    DefaultValuedParameter<"int64_t", "0">:$launch_time,
+    OptionalParameter<"::mlir::Attribute">:$machine
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
