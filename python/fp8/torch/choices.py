@@ -5,16 +5,9 @@ import operator
 
 import torch
 
+from fp8 import machines
 from fp8.remarks import Remark
 from fp8.torch import graphs, speed
-
-# A training step by Inductor, over the models of benchmarks/zoo.py beside an H200: microseconds of
-# the host for each product, in the middle, and the time of all kernels over that of the products,
-# the least. Not measured where it runs: what is computed in FP8 must not depend on what else a
-# machine does.
-HOST, SHARE = 95, 1.3
-# Microseconds of the host for a cast.
-CAST = 15
 
 
 def _get_sizes(node):
@@ -90,40 +83,42 @@ def expects_faster(graph, recipe, is_replayed):
     if not speed.is_known(recipe):
         return True
     # A third of a layer's products are its forward's.
-    gpu = SHARE * sum(speed.estimate(None, *each) for each in sizes) / 3
-    return (is_replayed or gpu > HOST * len(sizes)) and any(
+    host = machines.get_own().host
+    gpu = host["share"] * sum(speed.estimate(None, *each) for each in sizes) / 3
+    return (is_replayed or gpu > host["product"] * len(sizes)) and any(
         speed.is_faster(recipe, *each) for each in sizes)
 
 
 def find_slower(names, recipe, products, is_replayed=False):
     """The nodes of `products` that are to stay in high precision, each with a Remark.
 
-    A step takes as long as the GPU or the host does, which launches kernels. So those products
+    A step takes as long as the GPU or the host does, which launches kernels: so those products
     that gain most for each cast which they add are in FP8, as long as that makes the longer of
     both shorter. With `is_replayed` in CUDA graphs, where the host does not count.
     """
     name = recipe.partition(",")[0]
     known = [node for node in products if _get_sizes(node) is not None]
-    if not known or name not in speed.CONSTANTS:
+    if not known or not speed.is_known(name):
         return {}
     uses = {}
     for node in known:
         for source in set(map(graphs.find_source, get_operands(node))):
             uses[source] = uses.get(source, 0) + 1
     candidates = [_Product(node, name, names.ports, uses) for node in known]
-    gpu = SHARE * sum(candidate.high for candidate in candidates)
-    host = 0 if is_replayed else HOST * len(candidates)
+    numbers = machines.get_own().host
+    gpu = numbers["share"] * sum(candidate.high for candidate in candidates)
+    host = 0 if is_replayed else numbers["product"] * len(candidates)
     best, chosen, taken = max(gpu, host), set(), []
     reasons = {candidate.node: f"expected {candidate.fp8:.0f} us in FP8 with its casts, and "
                                f"{candidate.high:.0f} us without" for candidate in candidates}
     candidates = [candidate for candidate in candidates if candidate.gain > 0]
     for candidate in sorted(candidates, key=lambda one: -one.gain / one.casts):
         gpu -= candidate.gain
-        host += 0 if is_replayed else CAST * candidate.casts
+        host += 0 if is_replayed else numbers["cast"] * candidate.casts
         taken.append(candidate.node)
         reasons[candidate.node] = (
-            f"expected the host to be the limit: {HOST} us for a product, and more in FP8, where "
-            f"the GPU takes {SHARE * candidate.high:.0f} us")
+            f"expected the host to be the limit: {numbers['product']:.0f} us for a product, and "
+            f"more in FP8, where the GPU takes {numbers['share'] * candidate.high:.0f} us")
         if max(gpu, host) < best:
             best, chosen = max(gpu, host), set(taken)
     return {node: _make_remark(node, names.layers.get(node.name, node.name), recipe, reason)
@@ -131,7 +126,7 @@ def find_slower(names, recipe, products, is_replayed=False):
 
 
 def _make_remark(node, layer, recipe, reason):
-    """The remark on a product that is left to Inductor."""
+    """Of a product that is left to Inductor."""
     batches, rows, columns, depth = _get_sizes(node)
     shape = f"M={rows} N={columns} K={depth}" + (f" batch={batches}" if batches > 1 else "")
     role = layer.rsplit(".", 1)[-1]

@@ -1,15 +1,8 @@
 """How long linear layers take on a GPU, to choose between FP8 and high precision."""
 
-# Microseconds of forward and backward of a layer of bf16 as a CUDA graph on an H200, by what
-# get_terms has. Least squares of relative errors over 60 random layers, of which
-# benchmarks/results/layer_speed.txt has the judgement by others.
-CONSTANTS = {
-    None: (9.842, 7.734, 0.2335, 1.348, 0.0),
-    "delayed": (16.18, 4.147, 1.371, 2.543, 1.828),
-    "current": (20.01, 4.268, 1.808, 3.283, 2.04),
-    "rowwise": (25.14, 4.235, 2.699, 3.188, 3.364),
-    "block": (14.9, 5.639, 4.197, 2.366, 4.266),
-}
+from fp8 import machines
+
+_TERMS = ("launch", "product", "x", "weight", "y")
 
 
 def get_terms(rows, outputs, inputs):
@@ -21,11 +14,14 @@ def get_terms(rows, outputs, inputs):
 
 def is_known(recipe):
     """Whether layers of a recipe, a text, have been measured."""
-    return recipe.partition(",")[0] in CONSTANTS
+    name = recipe.partition(",")[0]
+    return name != "none" and name in machines.get_own().layers
 
 
 def get_constants(recipe):
-    return CONSTANTS[recipe and recipe.partition(",")[0]]
+    """What `get_terms` are multiplied with under a recipe that is known, or None for bf16."""
+    layer = machines.get_own().layers[recipe.partition(",")[0] if recipe else "none"]
+    return tuple(layer[term] for term in _TERMS)
 
 
 def estimate(recipe, rows, outputs, inputs):
