@@ -72,6 +72,7 @@ static bool runPasses(ModuleOp module, const CompileOptions &options) {
   PassManager pm(module->getContext());
   SetTargetPassOptions setTarget;
   setTarget.chip = options.target;
+  setTarget.machine = options.machine;
   pm.addPass(createSetTargetPass(setTarget));
   return succeeded(runPipeline(module, pipeline)) && succeeded(pm.run(module));
 }

@@ -22,6 +22,7 @@ void fp8::buildGPUSelectionPipeline(OpPassManager &pm,
                                     const PipelineOptions &options) {
   SetTargetPassOptions setTarget;
   setTarget.chip = options.target;
+  setTarget.machine = options.machine;
   pm.addPass(createSetTargetPass(setTarget));
   // Copies are late only with regard to what could be.
   addFuncPass(pm, createSinkProducersPass());

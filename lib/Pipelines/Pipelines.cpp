@@ -167,6 +167,7 @@ static void buildFusionPipeline(OpPassManager &pm,
     SelectAccumulationPassOptions sums;
     sums.chip = chip.str();
     sums.table = options.kernelTable;
+    sums.machine = options.machine;
     pm.addPass(createSelectAccumulationPass(sums));
   }
 }
@@ -205,6 +206,9 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
            << "expected accumulate to be tensor-core with accumulation-of, "
               "but got '"
            << options.accumulate << "'";
+  if (!options.machine.empty() && !isGPU && !isInWarps)
+    return emitError() << "expected a GPU as the target with machine, but got '"
+                       << options.target << "'";
   if (options.tf32 && !isGPU && !isInWarps)
     return emitError() << "expected a GPU as the target with tf32, but got '"
                        << options.target << "'";

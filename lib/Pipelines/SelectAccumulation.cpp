@@ -53,6 +53,7 @@ void SelectAccumulationPass::buildSelection(OpPassManager &pm) const {
   PipelineOptions options;
   options.target = chip;
   options.kernelTable = table;
+  options.machine = machine;
   addFuncPass(pm, createFuseCastsPass());
   FormFusionsPassOptions fusions;
   fusions.positionDependent = true;

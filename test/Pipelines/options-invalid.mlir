@@ -8,6 +8,7 @@
 // RUN: not fp8-opt %s --fp8-pipeline="colour=red" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not fp8-opt %s --fp8-pipeline="max-padding=much" 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not fp8-opt %s --fp8-pipeline="target=sm_90a kernel-format=tar" 2>&1 | FileCheck %s --check-prefix=FORMAT
+// RUN: not fp8-opt %s --fp8-pipeline="machine=h100" 2>&1 | FileCheck %s --check-prefix=MACHINE
 // RUN: not fp8-opt %s --fp8-pipeline="tf32" 2>&1 | FileCheck %s --check-prefix=TF32
 // RUN: not fp8-opt %s --fp8-pipeline="accumulate=f64" 2>&1 | FileCheck %s --check-prefix=ACCUMULATE
 // RUN: not fp8-opt %s --fp8-pipeline="accumulate=tensor-core accumulation-of=abacus" 2>&1 | FileCheck %s --check-prefix=SUMS
@@ -21,13 +22,14 @@
 // RUN: not fp8-opt %s --fp8-remarks=json:%t.absent/remarks.json 2>&1 | FileCheck %s --check-prefix=DIRECTORY
 // RUN: not fp8-opt %s --pass-pipeline="builtin.module(fp8-pipeline{to=nowhere})" 2>&1 | FileCheck %s --check-prefix=PHASE
 
+// MACHINE: error: expected a GPU as the target with machine, but got 'cpu'
 // PHASE: error: expected a phase (import, recipe, scaling, fusion, buffers, kernels, host), but got 'nowhere'
 // ORDER: error: expected phase 'fusion' or a later one to end with, but got 'recipe'
 // TARGET: error: expected target to be one of cpu, sm_90a, sm_100a, but got 'abacus'
 // RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // BOOL: error: expected option 'require' to be true or false, but got 'perhaps'
 // MISSPELT: error: unknown option 'recipes'; did you mean 'recipe'?
-// UNKNOWN: error: unknown option 'colour': expected one of accumulate, accumulation-of, evaluate-constants, from, functional-state, fusion-report, keep-peak, kernel-cache, kernel-format, kernel-table, max-padding, memory-price, recipe, recipe-file, require, stats, target, tf32, to
+// UNKNOWN: error: unknown option 'colour': expected one of accumulate, accumulation-of, evaluate-constants, from, functional-state, fusion-report, keep-peak, kernel-cache, kernel-format, kernel-table, machine, max-padding, memory-price, recipe, recipe-file, require, stats, target, tf32, to
 // NUMBER: error: expected option 'max-padding' to be a number, but got 'much'
 // FORMAT: error: expected kernel-format to be auto, cubin or ptx, but got 'tar'
 // TF32: error: expected a GPU as the target with tf32, but got 'cpu'

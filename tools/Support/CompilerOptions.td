@@ -25,6 +25,7 @@ class KeyedFlag<KeyedOption option, string name = option.Key>
 def recipe : Keyed<Recipe>;
 def recipe_file : Keyed<RecipeFile>;
 def target : Keyed<Target>;
+def machine : Keyed<Machine>;
 def fp8_require : KeyedFlag<Require, "fp8-require">;
 def max_padding : Keyed<MaxPadding>;
 def no_evaluate_constants

@@ -61,6 +61,9 @@ static llvm::Error parseValue(const Arg &arg, TuneOptions &options) {
     return parseChoice(arg, shapes.accumulate, {"promote", "fast"});
   case OPT_rounds:
     return parseCount(arg, options.rounds);
+  case OPT_costs:
+    options.costs = true;
+    return llvm::Error::success();
   case OPT_exhaustive:
     options.exhaustive = true;
     return llvm::Error::success();

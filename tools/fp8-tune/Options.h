@@ -35,6 +35,8 @@ struct TuneOptions : CompilerOptions {
   int64_t rounds = 9;
   /// Measure also what selection decides by rule.
   bool exhaustive = false;
+  /// Print what is expected in place of measuring.
+  bool costs = false;
   /// The help was asked for, and printed.
   bool help = false;
 };

@@ -26,6 +26,9 @@ def accumulate : J<"accumulate", "MODE",
                    "With --shape, promote (the default) or fast">;
 def rounds : J<"rounds", "N",
                "How often each config is timed, of which the median counts (9)">;
+def costs : F<"costs",
+              "Measure nothing: print, as JSON, what the compiler expects each "
+              "config of each kernel to take, in clocks">;
 def exhaustive : F<"exhaustive",
                    "Try other decisions of each config's schedule too, "
                    "which are made by rule without a table">;

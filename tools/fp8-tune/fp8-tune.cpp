@@ -14,6 +14,7 @@
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Kernels/TuningTable.h"
 #include "fp8/Support/OutputFile.h"
+#include "fp8/Tuning/Costs.h"
 #include "fp8/Tuning/Tuner.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -66,6 +67,7 @@ static llvm::Expected<bool> tuneProgram(const TuneOptions &options) {
   PassManager pm(module.getContext());
   SetTargetPassOptions setTarget;
   setTarget.chip = options.pipeline.target;
+  setTarget.machine = options.pipeline.machine;
   pm.addPass(createSetTargetPass(setTarget));
   {
     Monitor monitor("fp8-tune", options.timing);
@@ -73,14 +75,20 @@ static llvm::Expected<bool> tuneProgram(const TuneOptions &options) {
         failed(pm.run(module)))
       return false;
   }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (options.costs) {
+    printCosts(module, os);
+    if (auto error = writeOutputFile(options.output, text))
+      return error;
+    return true;
+  }
   TunerOptions tuner;
   tuner.rounds = options.rounds;
   tuner.exhaustive = options.exhaustive;
   tuner.kernelCache = options.pipeline.kernelCache;
   if (auto error = tuneKernels(module, tuner, *table, report))
     return error;
-  std::string text;
-  llvm::raw_string_ostream os(text);
   table->write(os);
   if (auto error = writeOutputFile(options.output, text))
     return error;

@@ -138,7 +138,9 @@ def SelectAccumulationPass : Pass<"fp8-select-accumulation", "::mlir::ModuleOp">
     Option<"chip", "chip", "std::string", "\"sm_90a\"",
            "Whose kernels">,
     Option<"table", "table", "std::string", "",
-           "Tuning table of kernel configs">
+           "Tuning table of kernel configs">,
+    Option<"machine", "machine", "std::string", "",
+           "Whose numbers kernels are chosen by, as of fp8-set-target">
   ];
   let statistics = [
     Statistic<"numSelected", "num-selected", "Matmuls with a kernel">

@@ -30,6 +30,11 @@ def RecipeFile
                      "JSON rules that give recipes to contractions by name">;
 def Target : PipelineOption<"target", "target", "TARGET",
                             "cpu (the default), sm_90a or sm_100a">;
+def Machine
+    : PipelineOption<"machine", "machine", "MACHINE",
+                     "Whose numbers kernels are chosen by: h200 (sm_90a's "
+                     "default), h100 or b200 (sm_100a's), the FILE of another "
+                     "machine, or device:NAME, as the driver calls a GPU">;
 def From : PipelineOption<"from", "from", "PHASE",
                           "The first phase: the program is what the one before "
                           "left">;

@@ -41,6 +41,9 @@ struct PipelineOptions {
   std::string recipeFile;
   /// Target: "cpu", or the chip of an architecture that kernels are built for.
   std::string target = "cpu";
+  /// Whose numbers kernels are chosen by (fp8/Kernels/Machine.h); empty for the
+  /// usual GPU of the chip.
+  std::string machine;
   /// What a GPU's kernels are embedded as: "cubin", which needs ptxas, "ptx",
   /// which the driver compiles, or "auto", a cubin if there is a ptxas.
   std::string kernelFormat = "auto";
