@@ -68,7 +68,7 @@ GPUTargetAttr fp8::getUsualTarget(StringRef chip, MLIRContext *context) {
 
 /// The target of one of the compiler's own machines.
 static GPUTargetAttr getTarget(MachineAttr machine) {
-  // Of the usual one, programs need not say it.
+  // Programs need not say the usual one.
   return machine.getUsual() ? machine.getTarget()
                             : withMachine(machine.getTarget(),
                                           StringAttr::get(machine.getContext(),

@@ -10,7 +10,7 @@ from fp8 import _core
 from fp8.errors import Error
 
 FOLDER = Path(__file__).parent / "machines"
-# Of a GPU that no file is of.
+# What a GPU is taken for that no file is of.
 _USUAL = "h200"
 _NAME = re.compile(r'\bname = "(\w+)", devices = \[([^\]]*)\]')
 _LAYER = re.compile(r"(\w+) = #fp8_machine\.layer<([^>]*)>")

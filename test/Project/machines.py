@@ -33,7 +33,7 @@ def find_errors():
     fitted = set()
     for path in MACHINES.glob("*.mlir"):
         text = re.sub(r"//[^\n]*", "", path.read_text())
-        # Of three digits and more: others stand for something else now and then.
+        # Three digits and more: others stand for something else now and then.
         fitted.update(number for number in NUMBER.findall(text)
                       if len(number.replace(".", "").strip("0")) > 2)
     if len(fitted) < 100:

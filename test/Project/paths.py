@@ -47,7 +47,7 @@ def main():
     for page in list_pages():
         for path, name in find_symbols(page):
             file = SOURCE / path
-            if file.is_file() and not re.search(rf"\b{name}[(<]|\bclass {name}\b", file.read_text()):
+            if file.is_file() and not re.search(rf"\b{name}[(<]|\b(?:class|struct) {name}\b", file.read_text()):
                 errors.append(f"{page.relative_to(SOURCE)}: expected '{path}' to have '{name}'")
         for line, path in find_paths(page):
             count += 1

@@ -55,7 +55,7 @@ static FusionConfigAttr makeRowConfig(MLIRContext *context,
 /// that are computed in vain each takes the time of others, as does what the
 /// machine says of many of a thread and of few warps.
 static SmallVector<int64_t>
-getWarpsAcross(const FusionSpec &spec, int64_t cluster, StreamModelAttr model) {
+getWarpsAcross(const FusionSpec &spec, int64_t cluster, FusionModelAttr model) {
   int64_t needed =
       llvm::divideCeil(getExtent(spec.columns, 4096), 32 * kChunk * cluster);
   SmallVector<std::tuple<int64_t, int64_t, int64_t, int64_t>> ranked;
@@ -136,7 +136,7 @@ public:
           !llvm::is_contained(candidates, config))
         candidates.push_back(config);
     };
-    StreamModelAttr model = getMachine(target).getStream();
+    FusionModelAttr model = getMachine(target).getFusion();
     auto addTile = [&](int64_t rows, int64_t lanes, int64_t warps,
                        int64_t resident) {
       if (!spec.reducesRows)

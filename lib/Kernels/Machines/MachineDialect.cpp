@@ -124,7 +124,7 @@ LogicalResult TileModelAttr::verify(EmitError emitError, machine::Count rows,
   return checkBlock(emitError, "a tile", warps, resident);
 }
 
-LogicalResult StreamModelAttr::verify(
+LogicalResult FusionModelAttr::verify(
     EmitError emitError, TileModelAttr, TileModelAttr, TileModelAttr,
     TileModelAttr, TileModelAttr, TileModelAttr, TileModelAttr, TileModelAttr,
     TileModelAttr, TileModelAttr, TileModelAttr, machine::Count, machine::Count,
@@ -150,7 +150,7 @@ LogicalResult TransposeModelAttr::verify(EmitError emitError,
 LogicalResult MachineAttr::verify(EmitError emitError, StringRef name,
                                   ArrayAttr devices, bool, GPUTargetAttr target,
                                   machine::Count, machine::Count,
-                                  Attribute matmul, StreamModelAttr,
+                                  Attribute matmul, FusionModelAttr,
                                   TransposeModelAttr, DictionaryAttr layers,
                                   HostModelAttr) {
   // C1

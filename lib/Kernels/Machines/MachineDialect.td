@@ -57,7 +57,7 @@ def Machine_Amount
 def Machine_Rate : Machine_Param<"Rate", "double", "a positive number">;
 def Machine_Count : Machine_Param<"Count", "int64_t", "a positive integer">;
 
-// Of what nobody has measured.
+// What nobody has measured.
 class Machine_Unmeasured<string type>
     : Machine_Param<type, "double", "0 if it is left out"> {
   let defaultValue = "::mlir::fp8::machine::" # type # "{0}";
@@ -210,7 +210,7 @@ def Machine_TileAttr : Machine_Attr<"TileModel", "tile"> {
   let genVerifyDecl = 1;
 }
 
-def Machine_StreamAttr : Machine_Attr<"StreamModel", "stream"> {
+def Machine_FusionAttr : Machine_Attr<"FusionModel", "fusion"> {
   let summary = "which configs of streaming kernels are the fastest";
   let description = [{
     | parameter | tiles, which are considered where |
@@ -317,7 +317,7 @@ def Machine_MachineAttr : Machine_Attr<"Machine", "machine"> {
     | `memory` | gigabytes (10^9) of memory |
     | `l2` | bytes of L2 |
     | `matmul` | `#fp8_machine.wgmma` or `#fp8_machine.tcgen05` |
-    | `stream`, `transpose` | of kernels of these kinds |
+    | `fusion`, `transpose` | of kernels of these kinds |
     | `layers` | a `#fp8_machine.layer` of each recipe that was measured, and of `none` |
     | `host` | of a host beside it |
 
@@ -335,7 +335,7 @@ def Machine_MachineAttr : Machine_Attr<"Machine", "machine"> {
     Machine_Count:$memory,
     Machine_Count:$l2,
     "::mlir::Attribute":$matmul,
-    "StreamModelAttr":$stream,
+    "FusionModelAttr":$fusion,
     "TransposeModelAttr":$transpose,
     "::mlir::DictionaryAttr":$layers,
     "HostModelAttr":$host

@@ -22,7 +22,7 @@ module attributes {fp8_machine.machine = #fp8_machine.machine<
   >,
   // Taken over from h200 until fitted: measured on an H200, bf16 of 8192 x
   // 14336 and 8192 x 4096.
-  stream = <
+  fusion = <
     rotated = <rows = 8, warps = 8, resident = 1>,
     drawn = <rows = 4, warps = 8, resident = 3>,
     drawn_wide = <rows = 4, warps = 8, resident = 2>,

@@ -6,13 +6,13 @@
 // both data sheets.
 
 #plain = #fp8_machine.wgmma_costs<
-  // Of the tensor core's rate: with ping-pong, of one consumer, and of
+  // Shares of the tensor core's rate: with ping-pong, of one consumer, and of
   // several; and what a block loses to others that are active, if all are.
   ping_pong_share = 0.9212, single_share = 0.8716, cooperative_share = 0.8942,
   contention = 0.09653,
   // For each wave of a K block, whatever it holds.
   wave = 155.7,
-  // Of an addition in registers: what it takes from the tensor core, and what
+  // An addition in registers: what it takes from the tensor core, and what
   // it takes where no other consumer, or second set of sums, is there to hide
   // it.
   promotion = 0, exposed_promotion = 0,
@@ -29,7 +29,7 @@
   // Waiting for an operand in high precision with innermost rows, for each
   // cluster that reads it at about the same time.
   contended = 2.247,
-  // Of one copy, while the others of the ring are under way.
+  // One copy, while the others of the ring are under way.
   latency = 1838,
   // What single blocks lose where some of them share a port and others do
   // not.
@@ -182,7 +182,7 @@ module attributes {fp8_machine.machine = #fp8_machine.machine<
   >,
   // Taken over from h200 until fitted: measured on an H200, bf16 of 8192 x
   // 14336 and 8192 x 4096.
-  stream = <
+  fusion = <
     rotated = <rows = 8, warps = 8, resident = 1>,
     drawn = <rows = 4, warps = 8, resident = 3>,
     drawn_wide = <rows = 4, warps = 8, resident = 2>,

@@ -7,13 +7,13 @@
 // precision.
 
 #plain = #fp8_machine.wgmma_costs<
-  // Of the tensor core's rate: with ping-pong, of one consumer, and of
+  // Shares of the tensor core's rate: with ping-pong, of one consumer, and of
   // several; and what a block loses to others that are active, if all are.
   ping_pong_share = 0.9212, single_share = 0.8716, cooperative_share = 0.8942,
   contention = 0.09653,
   // For each wave of a K block, whatever it holds.
   wave = 155.7,
-  // Of an addition in registers: what it takes from the tensor core, and what
+  // An addition in registers: what it takes from the tensor core, and what
   // it takes where no other consumer, or second set of sums, is there to hide
   // it.
   promotion = 0, exposed_promotion = 0,
@@ -30,7 +30,7 @@
   // Waiting for an operand in high precision with innermost rows, for each
   // cluster that reads it at about the same time.
   contended = 2.247,
-  // Of one copy, while the others of the ring are under way.
+  // One copy, while the others of the ring are under way.
   latency = 1838,
   // What single blocks lose where some of them share a port and others do
   // not.
@@ -183,7 +183,7 @@ module attributes {fp8_machine.machine = #fp8_machine.machine<
     few_rows = 32, many_rows = 512, most_unrolled = 3200, many_of_element = 8
   >,
   // Measured on an H200, bf16 of 8192 x 14336 and 8192 x 4096.
-  stream = <
+  fusion = <
     rotated = <rows = 8, warps = 8, resident = 1>,
     drawn = <rows = 4, warps = 8, resident = 3>,
     drawn_wide = <rows = 4, warps = 8, resident = 2>,
@@ -215,7 +215,7 @@ module attributes {fp8_machine.machine = #fp8_machine.machine<
     block = #fp8_machine.layer<launch = 14.9, product = 5.639, x = 4.197,
       weight = 2.366, y = 4.266>
   },
-  // Of a training step by Inductor, over the models of benchmarks/zoo.py
+  // A training step by Inductor, over the models of benchmarks/zoo.py
   // beside an H200: microseconds of the host for each product, in the middle,
   // and for a cast; and the time of all kernels over that of the products,
   // the least. Not measured where it runs: what is computed in FP8 must not

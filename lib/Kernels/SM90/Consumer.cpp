@@ -63,7 +63,7 @@ private:
   void storeSubtiles(const Tile &tile, ArrayRef<SmallVector<Value>> sums);
   void storeSubtile(const Tile &tile, Value subtile, ValueRange sums);
 
-  /// Of a subtile's sums, in each thread.
+  /// Registers of a subtile's sums, in each thread.
   int64_t getRegisters() const { return config.getCols() / 2; }
 
   const MatmulContext &kernel;

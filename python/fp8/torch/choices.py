@@ -126,7 +126,7 @@ def find_slower(names, recipe, products, is_replayed=False):
 
 
 def _make_remark(node, layer, recipe, reason):
-    """Of a product that is left to Inductor."""
+    """What is said of a product that is left to Inductor."""
     batches, rows, columns, depth = _get_sizes(node)
     shape = f"M={rows} N={columns} K={depth}" + (f" batch={batches}" if batches > 1 else "")
     role = layer.rsplit(".", 1)[-1]
