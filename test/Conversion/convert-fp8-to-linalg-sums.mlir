@@ -118,3 +118,35 @@ func.func @epilogue_of_a_kernel(%a: !a_rows, %b: !b_rows, %o: tensor<32x64xf32>)
   } {tensor_core_accumulation = array<i64: 0, 0, 128, 2, 1, 0>} : !a_rows, !b_rows -> tensor<32x64xf32>
   return %0 : tensor<32x64xf32>
 }
+
+// Magnitudes, roots and rounding to integers are what they are on a GPU, so
+// that there is one rounding beside them, too; functions are not.
+// CHECK-LABEL: @magnitude_beside_a_product
+// CHECK:           %[[FACTOR:.*]] = arith.mulf %{{.*}}, %{{.*}} : f32
+// CHECK-NEXT:      %[[SCALED:.*]] = arith.mulf %[[ACC:[a-z0-9_]+]], %[[FACTOR]] : f32
+// CHECK-NEXT:      %[[MAGNITUDE:.*]] = math.absf %[[SCALED]] : f32
+// CHECK-NEXT:      %[[NEGATED:.*]] = arith.negf %[[ACC]] : f32
+// CHECK-NEXT:      math.fma %[[NEGATED]], %[[FACTOR]], %[[MAGNITUDE]] : f32
+// CHECK-LABEL: @function_beside_a_product
+// CHECK:           %[[FACTOR:.*]] = arith.mulf %{{.*}}, %{{.*}} : f32
+// CHECK-NEXT:      %[[SCALED:.*]] = arith.mulf %{{.*}}, %[[FACTOR]] : f32
+// CHECK-NEXT:      %[[FUNCTION:.*]] = math.exp %[[SCALED]] : f32
+// CHECK-NEXT:      arith.subf %[[FUNCTION]], %[[SCALED]] : f32
+func.func @magnitude_beside_a_product(%a: !a_rows, %b: !b_rows) -> tensor<32x64xf32> {
+  %0 = fp8.matmul %a, %b epilogue {
+  ^bb0(%acc: f32):
+    %magnitude = math.absf %acc : f32
+    %rest = arith.subf %magnitude, %acc : f32
+    fp8.yield %rest : f32
+  } {tensor_core_accumulation = array<i64: 0, 0, 128, 2, 1, 0>} : !a_rows, !b_rows -> tensor<32x64xf32>
+  return %0 : tensor<32x64xf32>
+}
+func.func @function_beside_a_product(%a: !a_rows, %b: !b_rows) -> tensor<32x64xf32> {
+  %0 = fp8.matmul %a, %b epilogue {
+  ^bb0(%acc: f32):
+    %function = math.exp %acc : f32
+    %rest = arith.subf %function, %acc : f32
+    fp8.yield %rest : f32
+  } {tensor_core_accumulation = array<i64: 0, 0, 128, 2, 1, 0>} : !a_rows, !b_rows -> tensor<32x64xf32>
+  return %0 : tensor<32x64xf32>
+}

@@ -169,6 +169,30 @@ class SameBytes(unittest.TestCase):
         for recipe in ("none", "current", "block"):
             self.check(linear(0, 512, 96, rows=200), [draw(200, 512), draw(512, 96)], recipe)
 
+    def test_products_of_epilogues(self):
+        """That several read, or whose sign a sum reads: one rounding or two, alike."""
+        a, b = (f"!fp8.scaled<{extents}xf8E4M3FN, block = [*, *], scale = f32>"
+                for extents in ("24x256", "64x256"))
+        codes = [draw(rows, 256, dtype=ml_dtypes.float8_e4m3fn) for rows in (24, 64)]
+        factors = [np.full((1, 1), factor, np.float32) for factor in (0.3, 0.7)]
+        for body in ("%m = math.absf %acc : f32\n %r = arith.subf %m, %acc : f32",
+                     "%n = arith.negf %acc : f32\n %r = arith.addf %n, %o : f32",
+                     "%n = arith.negf %acc : f32\n %r = arith.subf %n, %o : f32",
+                     "%d = arith.subf %acc, %o : f32\n %f = math.floor %acc : f32\n"
+                     " %r = arith.addf %d, %f : f32"):
+            source = function([("x", "24x256xf8E4M3FN", ""), ("w", "64x256xf8E4M3FN", ""),
+                               ("s", "1x1xf32", ""), ("t", "1x1xf32", ""), ("b", "24x64xf32", "")], f"""
+  %p = fp8.assemble %x, %s : tensor<24x256xf8E4M3FN>, tensor<1x1xf32> -> {a}
+  %q = fp8.assemble %w, %t : tensor<64x256xf8E4M3FN>, tensor<1x1xf32> -> {b}
+  %y = fp8.matmul %p, %q epilogue(%b : tensor<24x64xf32>) {{
+  ^bb0(%acc: f32, %o: f32):
+    {body}
+    fp8.yield %r : f32
+  }} : {a}, {b} -> tensor<24x64xf32>
+""", [("y", "24x64xf32")])
+            with self.subTest(body=body):
+                self.check(source, [*codes, *factors, draw(24, 64, dtype=np.float32)], "none")
+
     def test_infinities_and_nans(self):
         x, w = draw(24, 256), draw(256, 64)
         x[3, 5], x[4, 7], w[9, 2] = np.inf, np.nan, -np.inf

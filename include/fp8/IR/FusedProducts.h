@@ -21,8 +21,9 @@
 
 namespace mlir::fp8 {
 
-/// Whether it is said of an epilogue's body: not where it has functions, which
-/// kernels approximate, so that its bits are their own.
+/// Whether it is said of an epilogue's body: not where it has functions that
+/// kernels approximate, so that its bits are their own. Roots, magnitudes and
+/// rounding to integers are exact.
 bool fusesProducts(Block &body);
 
 /// As b.clone(op, mapping), of an operation of an epilogue's body. A sum or

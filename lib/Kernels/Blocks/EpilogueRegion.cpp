@@ -149,9 +149,12 @@ std::pair<Value, Value> EpilogueRegion::inlineOn(Value accumulator,
       }
       continue;
     }
+    // Where it is said which products go into sums, LLVM finds no others: it
+    // looks through signs, which a CPU's kernels do not.
     clones.push_back(isFused ? cloneFused(b, op, mapping)
                              : b.clone(op, mapping));
-    allowContraction(clones.back());
+    if (!isFused)
+      allowContraction(clones.back());
   }
   Value yielded = yield->getOperand(0);
   Value measured = shape.isMeasured ? get(yield->getOperand(1)) : Value();

@@ -39,7 +39,7 @@ func.func @bias_quantize_amax(%a: !x, %b: !w, %bias: tensor<4096xbf16>, %scale: 
 // CHECK: wgmma.wait_group.sync.aligned 0
 // CHECK-NOT: invariant : !llvm.ptr<1> -> i
 // CHECK: %[[SUM:.*]] = math.fma %{{.*}}, %{{.*}}, %[[WIDE]]
-// CHECK: %[[SCALED:.*]] = arith.mulf %[[SUM]], %[[SCALE]] fastmath<contract>
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[SUM]], %[[SCALE]] : f32
 // CHECK: math.absf %[[SUM]]
 // CHECK: arith.maxnumf
 // CHECK: nvvm.convert.f32x2.to.f8x2 %{{.*}}, %[[SCALED]] {{.*}}sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
@@ -75,3 +75,33 @@ func.func @residual(%a: !x, %b: !w, %r: tensor<?x4096xf32>) -> tensor<?x4096xf32
 // CHECK: llvm.load %{{.*}} invariant : !llvm.ptr<1> -> f32
 // CHECK: llvm.load %{{.*}} invariant : !llvm.ptr<1> -> vector<2xf32>
 // CHECK-NOT: llvm.load
+
+// -----
+
+// Which products go into sums is said here, of those with several users as
+// well: LLVM, which would look through the sign of one, may find no others.
+
+!x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
+!w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
+func.func @signs(%a: !x, %b: !w, %r: tensor<?x4096xf32>) -> tensor<?x4096xf32> {
+  %0 = fp8.matmul %a, %b accumulate = fast epilogue(%r : tensor<?x4096xf32>) {
+  ^bb0(%acc: f32, %r0: f32):
+    %1 = math.absf %acc : f32
+    %2 = arith.subf %1, %acc : f32
+    %3 = arith.negf %acc : f32
+    %4 = arith.addf %3, %r0 : f32
+    %5 = arith.addf %2, %4 : f32
+    fp8.yield %5 : f32
+  } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 8, stages = 2, consumers = 1>}
+    : !x, !w -> tensor<?x4096xf32>
+  return %0 : tensor<?x4096xf32>
+}
+
+// CHECK-LABEL: llvm.func @fp8_matmul
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[SUM:.*]], %[[FACTOR:.*]] fastmath<contract>
+// CHECK: %[[MAGNITUDE:.*]] = math.absf %[[SCALED]] : f32
+// CHECK: %[[MINUS:.*]] = arith.negf %[[SUM]] : f32
+// CHECK: %[[REST:.*]] = math.fma %[[MINUS]], %[[FACTOR]], %[[MAGNITUDE]] : f32
+// CHECK: %[[NEGATED:.*]] = arith.negf %[[SCALED]] : f32
+// CHECK: %[[ADDED:.*]] = arith.addf %[[NEGATED]], %{{.*}} : f32
+// CHECK: arith.addf %[[REST]], %[[ADDED]] : f32
