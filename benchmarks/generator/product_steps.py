@@ -207,6 +207,9 @@ def grouped(b):
     if style == "nvfp4" and any(dim.is_open and dim.size % 2 for dim in (m, n, k)):
         return
     left, turned_a = make_operand(b, lead, m, k, style, "a", groups=True, element=element)
+    # Nor are there counts of columns in whole bytes.
+    if style == "nvfp4" and turned_a:
+        return
     right, turned_b = make_operand(b, [] if form == "k" else [groups], n, k, style, "b", groups=True,
                                    element=element)
     flags = make_flags(turned_a, turned_b, choose_accumulate(b, style))
