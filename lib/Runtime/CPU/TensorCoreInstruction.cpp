@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The emulator's rules of sums (lib/Emulator/Tensor), for operands in f32.
+// The emulator's rules of sums (lib/TensorCore), for operands in f32.
 //
 //===----------------------------------------------------------------------===//
 
