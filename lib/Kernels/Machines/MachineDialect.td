@@ -81,7 +81,7 @@ def Machine_WgmmaCostsAttr : Machine_Attr<"WgmmaCostsModel", "wgmma_costs"> {
     Machine_Rate:$single_share,
     Machine_Rate:$cooperative_share,
     Machine_Amount:$contention,
-    Machine_Amount:$wave,
+    Machine_Amount:$subtile,
     Machine_Amount:$promotion,
     Machine_Amount:$exposed_promotion,
     Machine_Amount:$narrow_line,
@@ -132,10 +132,10 @@ def Machine_WgmmaAttr : Machine_Attr<"WgmmaModel", "wgmma"> {
     | `most_repeated` | tiles that bring a byte again at about the same time, at most |
     | `reached_by_4`, `reached_by_8` | multiprocessors that clusters of 4 and 8 reach |
     | `issue` | clocks that an instruction of an epilogue takes each scheduler |
-    | `narrow_slab` | clocks of a slab of a wave that is less than 64 bytes wide |
+    | `narrow_slab` | clocks of a slab of a subtile that is less than 64 bytes wide |
     | `few_rows` | rows up to which two products are not worth a pair |
     | `many_rows` | rows of A beyond which swapped operands are the exception |
-    | `most_unrolled` | instructions of an epilogue beyond which waves share its code |
+    | `most_unrolled` | instructions of an epilogue beyond which subtiles share its code |
     | `many_of_element` | of an element, from which on they do if each is stored at once |
   }];
   let parameters = (ins

@@ -10,8 +10,8 @@
   // several; and what a block loses to others that are active, if all are.
   ping_pong_share = 0.9212, single_share = 0.8716, cooperative_share = 0.8942,
   contention = 0.09653,
-  // For each wave of a K block, whatever it holds.
-  wave = 155.7,
+  // For each subtile of a K block, whatever it holds.
+  subtile = 155.7,
   // An addition in registers: what it takes from the tensor core, and what
   // it takes where no other consumer, or second set of sums, is there to hide
   // it.
@@ -39,7 +39,7 @@
   beyond = 0.2513, beyond_all = 0.03329, beyond_bytes = 0.7363,
   // From one tile to the next, where no other warpgroup multiplies meanwhile.
   drain = 106.6,
-  // Storing a tile in bulk: at all, for a slab of a wave, and how much longer
+  // Storing a tile in bulk: at all, for a slab of a subtile, and how much longer
   // from one buffer; directly: for a column of 64 rows.
   store = 1501, slab = 111.8, one_buffer = 2.627, direct = 19.7,
   // Memory: the rate of all, what the two multiprocessors that share a port
@@ -63,7 +63,7 @@
 #fast = #fp8_machine.wgmma_costs<
   ping_pong_share = 0.8584, single_share = 0.7842, cooperative_share = 0.8141,
   contention = 0.1063,
-  wave = 49.11,
+  subtile = 49.11,
   promotion = 0, exposed_promotion = 0,
   narrow_line = 0,
   port_rate = 306.4, misaligned = 1.495, cut_sectors = 2.467, sharing = 1.417,
@@ -85,7 +85,7 @@
 #promote = #fp8_machine.wgmma_costs<
   ping_pong_share = 0.6101, single_share = 0.7118, cooperative_share = 0.9692,
   contention = 0.09458,
-  wave = 171.3,
+  subtile = 171.3,
   promotion = 0.2658, exposed_promotion = 1.126,
   narrow_line = 0,
   port_rate = 284.1, misaligned = 0.8035, cut_sectors = 2.719,
@@ -108,7 +108,7 @@
 #block = #fp8_machine.wgmma_costs<
   ping_pong_share = 0.6766, single_share = 1.058, cooperative_share = 1.246,
   contention = 0.02418,
-  wave = 194.6,
+  subtile = 194.6,
   promotion = 1.194, exposed_promotion = 1.535,
   narrow_line = 0,
   port_rate = 227.6, misaligned = 0.2392, cut_sectors = 2.364,
@@ -131,7 +131,7 @@
 #both = #fp8_machine.wgmma_costs<
   ping_pong_share = 0.453, single_share = 0.5395, cooperative_share = 0.827,
   contention = 0.006252,
-  wave = 201.1,
+  subtile = 201.1,
   promotion = 2.096, exposed_promotion = 0.003155,
   narrow_line = 0,
   port_rate = 91.21, misaligned = 0.04564, cut_sectors = 0.1862,
