@@ -243,6 +243,113 @@ LogicalResult FusionLayouts::checkReduction(const FusionLayout &result,
   return success();
 }
 
+namespace {
+/// A loop's dimension of the domain, and the extent of its blocks.
+using DomainLoop = std::pair<int64_t, int64_t>;
+} // namespace
+
+/// A loop over nothing of the domain.
+static constexpr DomainLoop kNoLoop{-1, 0};
+
+/// What the loops of `op` are: those of the domain, if `isWhole`, or of its
+/// blocks, as the layouts of operands say.
+static SmallVector<DomainLoop> findLoops(const FusionLayouts &layouts,
+                                         linalg::LinalgOp op, bool isWhole) {
+  SmallVector<DomainLoop> found(op.getNumLoops(), kNoLoop);
+  if (isWhole) {
+    for (size_t dim = 0; dim < layouts.getDomain().size(); ++dim)
+      found[dim] = {static_cast<int64_t>(dim), 1};
+    return found;
+  }
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    const FusionLayout *layout = layouts.lookup(input->get());
+    if (!layout)
+      continue;
+    for (auto [k, expr] :
+         llvm::enumerate(op.getMatchingIndexingMap(input).getResults())) {
+      auto loop = dyn_cast<AffineDimExpr>(expr);
+      if (loop && layout->dims[k] >= 0)
+        found[loop.getPosition()] = {layout->dims[k],
+                                     layout->block[layout->dims[k]]};
+    }
+  }
+  return found;
+}
+
+/// How an operand with this indexing map lies in a domain of `rank` dimensions;
+/// `mayBlock` allows an element for each block of a loop's values.
+static FailureOr<FusionLayout> getLayoutOf(AffineMap map,
+                                           ArrayRef<DomainLoop> loops,
+                                           size_t rank, bool mayBlock = false) {
+  FusionLayout layout;
+  layout.block.assign(rank, kWhole);
+  for (AffineExpr expr : map.getResults()) {
+    if (auto block = dyn_cast<AffineBinaryOpExpr>(expr);
+        block && mayBlock && block.getKind() == AffineExprKind::FloorDiv) {
+      auto loop = dyn_cast<AffineDimExpr>(block.getLHS());
+      auto size = dyn_cast<AffineConstantExpr>(block.getRHS());
+      if (!loop || !size || loops[loop.getPosition()].second != 1)
+        return failure();
+      int64_t dim = loops[loop.getPosition()].first;
+      layout.dims.push_back(dim);
+      layout.block[dim] = size.getValue();
+      continue;
+    }
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    auto zero = dyn_cast<AffineConstantExpr>(expr);
+    if (!loop && (!zero || zero.getValue() != 0))
+      return failure();
+    auto [dim, extent] = loop ? loops[loop.getPosition()] : kNoLoop;
+    layout.dims.push_back(dim);
+    if (dim >= 0)
+      layout.block[dim] = extent;
+  }
+  return layout;
+}
+
+/// Fails if the result of a reduction has not one element for each block of the
+/// domain, or does not start with a constant.
+static LogicalResult checkReduced(OpOperand &init, const FusionLayout &layout,
+                                  ArrayRef<int64_t> domain,
+                                  std::string &reason) {
+  auto type = cast<RankedTensorType>(init.get().getType());
+  for (auto [k, dim] : llvm::enumerate(layout.dims)) {
+    if (dim < 0 || layout.block[dim] <= 1)
+      continue;
+    int64_t blocks =
+        ShapedType::isDynamic(domain[dim])
+            ? ShapedType::kDynamic
+            : llvm::divideCeilSigned(domain[dim], layout.block[dim]);
+    if (type.getDimSize(k) != blocks) {
+      reason = "expected a result for each block";
+      return failure();
+    }
+  }
+  auto fill = init.get().getDefiningOp<linalg::FillOp>();
+  if (fill && fill.getInputs()[0].getDefiningOp<arith::ConstantOp>())
+    return success();
+  reason = "expected a reduction that starts with a constant";
+  return failure();
+}
+
+/// Fails if a result is read as well, or written more than once.
+static LogicalResult checkWritten(linalg::LinalgOp op, OpOperand &init,
+                                  const FusionLayout &layout,
+                                  ArrayRef<DomainLoop> loops,
+                                  std::string &reason) {
+  if (!op.getMatchingBlockArgument(&init).use_empty()) {
+    reason = "expected results that are only written";
+    return failure();
+  }
+  for (auto [loop, range] : llvm::zip_equal(loops, op.getStaticLoopRanges()))
+    if (loop != kNoLoop && range != 1 &&
+        !llvm::is_contained(layout.dims, loop.first)) {
+      reason = "expected results that have all loops";
+      return failure();
+    }
+  return success();
+}
+
 LogicalResult FusionLayouts::addGeneric(linalg::LinalgOp op,
                                         std::string &reason) {
   auto fail = [&](const Twine &text) {
@@ -253,66 +360,18 @@ LogicalResult FusionLayouts::addGeneric(linalg::LinalgOp op,
     return fail("expected tensors");
   if (failed(checkBody(*op.getBlock(), reason)))
     return failure();
-
-  // What the loops are: those of the domain, or of its blocks.
-  std::pair<int64_t, int64_t> unknown{-1, 0};
-  SmallVector<std::pair<int64_t, int64_t>> found(op.getNumLoops(), unknown);
-  if (isDomain(op.getStaticLoopRanges())) {
-    for (size_t dim = 0; dim < domain.size(); ++dim)
-      found[dim] = {static_cast<int64_t>(dim), 1};
-  } else {
-    for (OpOperand *input : op.getDpsInputOperands()) {
-      const FusionLayout *layout = lookup(input->get());
-      if (!layout)
-        continue;
-      for (auto [k, expr] :
-           llvm::enumerate(op.getMatchingIndexingMap(input).getResults())) {
-        auto loop = dyn_cast<AffineDimExpr>(expr);
-        if (loop && layout->dims[k] >= 0)
-          found[loop.getPosition()] = {layout->dims[k],
-                                       layout->block[layout->dims[k]]};
-      }
-    }
-  }
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  SmallVector<DomainLoop> found = findLoops(*this, op, isDomain(ranges));
   for (auto [loop, range] : llvm::zip_equal(found, ranges))
-    if (loop == unknown && range != 1)
+    if (loop == kNoLoop && range != 1)
       return fail("expected loops over the elements of one tensor");
 
-  // A reduction may have a result for each block of a loop's values.
-  auto getLayout = [&](AffineMap map,
-                       bool mayBlock = false) -> FailureOr<FusionLayout> {
-    FusionLayout layout;
-    layout.block.assign(domain.size(), kWhole);
-    for (AffineExpr expr : map.getResults()) {
-      if (auto block = dyn_cast<AffineBinaryOpExpr>(expr);
-          block && mayBlock && block.getKind() == AffineExprKind::FloorDiv) {
-        auto loop = dyn_cast<AffineDimExpr>(block.getLHS());
-        auto size = dyn_cast<AffineConstantExpr>(block.getRHS());
-        if (!loop || !size || found[loop.getPosition()].second != 1)
-          return failure();
-        int64_t dim = found[loop.getPosition()].first;
-        layout.dims.push_back(dim);
-        layout.block[dim] = size.getValue();
-        continue;
-      }
-      auto loop = dyn_cast<AffineDimExpr>(expr);
-      auto zero = dyn_cast<AffineConstantExpr>(expr);
-      if (!loop && (!zero || zero.getValue() != 0))
-        return failure();
-      auto [dim, extent] = loop ? found[loop.getPosition()] : unknown;
-      layout.dims.push_back(dim);
-      if (dim >= 0)
-        layout.block[dim] = extent;
-    }
-    return layout;
-  };
   bool hasFull = false;
   for (OpOperand *input : op.getDpsInputOperands()) {
     if (!isa<RankedTensorType>(input->get().getType()))
       continue;
     FailureOr<FusionLayout> layout =
-        getLayout(op.getMatchingIndexingMap(input));
+        getLayoutOf(op.getMatchingIndexingMap(input), found, domain.size());
     if (failed(layout))
       return fail("expected operands that are read by the loops' indices");
     if (layout->isFull() && !layout->isOrdered())
@@ -335,32 +394,14 @@ LogicalResult FusionLayouts::addGeneric(linalg::LinalgOp op,
                 "columns");
   for (OpOperand &init : op.getDpsInitsMutable()) {
     FailureOr<FusionLayout> layout =
-        getLayout(op.getMatchingIndexingMap(&init), /*mayBlock=*/reduces);
+        getLayoutOf(op.getMatchingIndexingMap(&init), found, domain.size(),
+                    /*mayBlock=*/reduces);
     if (failed(layout))
       return fail("expected results that are written by the loops' indices");
-    auto type = cast<RankedTensorType>(init.get().getType());
-    for (auto [k, dim] : llvm::enumerate(layout->dims))
-      if (dim >= 0 && layout->block[dim] > 1 && reduces &&
-          type.getDimSize(k) !=
-              (ShapedType::isDynamic(domain[dim])
-                   ? ShapedType::kDynamic
-                   : llvm::divideCeilSigned(domain[dim], layout->block[dim])))
-        return fail("expected a result for each block");
-    if (reduces) {
-      auto fill = init.get().getDefiningOp<linalg::FillOp>();
-      if (!fill || !fill.getInputs()[0].getDefiningOp<arith::ConstantOp>())
-        return fail("expected a reduction that starts with a constant");
-      if (failed(checkReduction(*layout, /*isAmax=*/false, reason)))
-        return failure();
-    } else if (!op.getMatchingBlockArgument(&init).use_empty()) {
-      return fail("expected results that are only written");
-    } else {
-      // Otherwise an element would be written more than once.
-      for (auto [loop, range] : llvm::zip_equal(found, ranges))
-        if (loop != unknown && range != 1 &&
-            !llvm::is_contained(layout->dims, loop.first))
-          return fail("expected results that have all loops");
-    }
+    if (reduces ? failed(checkReduced(init, *layout, domain, reason)) ||
+                      failed(checkReduction(*layout, /*isAmax=*/false, reason))
+                : failed(checkWritten(op, init, *layout, found, reason)))
+      return failure();
     values[op.getTiedOpResult(&init)] = *layout;
   }
   loops[op] = found;

@@ -8,8 +8,8 @@
 
 #include "fp8/IR/FP8Attrs.h"
 #include "mlir/AsmParser/AsmParser.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 #include <cmath>
 
 using namespace mlir;
@@ -90,82 +90,97 @@ static std::string printValue(const RecipeKey &key, const RecipeValue &value) {
   return quoted;
 }
 
-RecipeAttrInterface
-fp8::parseRecipe(StringRef text, MLIRContext *context,
-                 llvm::function_ref<InFlightDiagnostic()> emitError) {
-  StringRef given = text.split(',').first.trim();
-  StringRef rest = text.split(',').second;
-  std::string spelled = given.str();
-  llvm::replace(spelled, '-', '_');
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+/// Names have dashes on the command line and underscores in attributes.
+static std::string spellName(StringRef text) {
+  std::string name = text.str();
+  llvm::replace(name, '-', '_');
+  return name;
+}
+
+static const RecipeSchema *findRecipe(StringRef given, MLIRContext *context,
+                                      EmitError emitError) {
+  std::string name = spellName(given);
   ArrayRef<const RecipeSchema *> recipes =
       context->getOrLoadDialect<FP8Dialect>()->getRecipes();
   const auto *found = llvm::find_if(recipes, [&](const RecipeSchema *recipe) {
-    return spelled == recipe->name;
+    return name == recipe->name;
   });
-  if (found == recipes.end()) {
-    emitError() << "expected a recipe (" << joinNames(recipes) << "), but got '"
-                << given << "'";
-    return {};
-  }
+  if (found != recipes.end())
+    return *found;
+  emitError() << "expected a recipe (" << joinNames(recipes) << "), but got '"
+              << given << "'";
+  return nullptr;
+}
 
-  const RecipeSchema &schema = **found;
+/// The settings that `text` gives of a recipe as its attribute has them, by
+/// their keys.
+static FailureOr<llvm::MapVector<const RecipeKey *, std::string>>
+parseSettings(StringRef text, const RecipeSchema &schema, EmitError emitError) {
   StringRef name = schema.name;
   SmallVector<StringRef> settings;
   if (text.contains(','))
-    rest.split(settings, ',');
-  SmallVector<std::string> assignments;
-  llvm::StringSet<> seen;
+    text.split(',').second.split(settings, ',');
+  llvm::MapVector<const RecipeKey *, std::string> assignments;
   for (StringRef setting : settings) {
-    if (setting.trim().empty()) {
-      emitError() << "expected key=value after a comma in recipe '" << text
-                  << "', but got nothing";
-      return {};
-    }
+    if (setting.trim().empty())
+      return emitError() << "expected key=value after a comma in recipe '"
+                         << text << "', but got nothing";
     auto [keyText, value] = setting.split('=');
-    std::string keyName = keyText.trim().str();
-    llvm::replace(keyName, '-', '_');
+    std::string keyName = spellName(keyText.trim());
     value = value.trim();
     const RecipeKey *key = schema.lookup(keyName);
-    if (!key) {
-      InFlightDiagnostic diagnostic = emitError();
-      diagnostic << "unknown key '" << keyText.trim() << "' of recipe '" << name
-                 << "': expected ";
-      if (schema.numKeys == 0)
-        diagnostic << "no key";
-      else
-        diagnostic << "one of " << joinKeys(schema);
-      return {};
-    }
-    if (value.empty()) {
-      emitError() << "expected a value for key '" << keyName << "' of recipe '"
-                  << name << "', e.g. " << keyName << "=...";
-      return {};
-    }
-    if (!seen.insert(keyName).second) {
-      emitError() << "expected key '" << keyName << "' of recipe '" << name
-                  << "' once, but got it twice";
-      return {};
-    }
+    if (!key)
+      return emitError() << "unknown key '" << keyText.trim() << "' of recipe '"
+                         << name << "': expected "
+                         << (schema.numKeys == 0
+                                 ? "no key"
+                                 : "one of " + joinKeys(schema));
+    if (value.empty())
+      return emitError() << "expected a value for key '" << keyName
+                         << "' of recipe '" << name << "', e.g. " << keyName
+                         << "=...";
+    if (assignments.contains(key))
+      return emitError() << "expected key '" << keyName << "' of recipe '"
+                         << name << "' once, but got it twice";
     std::optional<RecipeValue> parsed = parseValue(*key, value);
-    if (!parsed || !isValid(*key, *parsed)) {
-      emitError() << "expected " << describeExpected(*key) << " for key '"
-                  << keyName << "' of recipe '" << name << "', but got '"
-                  << value << "'";
-      return {};
-    }
-    assignments.push_back(keyName + " = " + printValue(*key, *parsed));
+    if (!parsed || !isValid(*key, *parsed))
+      return emitError() << "expected " << describeExpected(*key)
+                         << " for key '" << keyName << "' of recipe '" << name
+                         << "', but got '" << value << "'";
+    assignments[key] = printValue(*key, *parsed);
   }
   for (const RecipeKey &key : schema)
-    if (!key.defaultText && !seen.contains(key.name)) {
-      emitError() << "expected key '" << key.name << "' of recipe '" << name
-                  << "', " << describeExpected(key);
-      return {};
-    }
+    if (!key.defaultText && !assignments.contains(&key))
+      return emitError() << "expected key '" << key.name << "' of recipe '"
+                         << name << "', " << describeExpected(key);
+  return assignments;
+}
 
+RecipeAttrInterface fp8::parseRecipe(StringRef text, MLIRContext *context,
+                                     EmitError emitError) {
+  const RecipeSchema *schema =
+      findRecipe(text.split(',').first.trim(), context, emitError);
+  if (!schema)
+    return {};
+  auto settings = parseSettings(text, *schema, emitError);
+  if (failed(settings))
+    return {};
+
+  StringRef name = schema->name;
   std::string attribute = name.contains('.') ? "#" : "#fp8.";
   attribute += name;
-  if (!assignments.empty())
-    attribute += "<" + llvm::join(assignments, ", ") + ">";
+  if (!settings->empty())
+    attribute +=
+        "<" +
+        llvm::join(llvm::map_range(*settings,
+                                   [](const auto &setting) {
+                                     return std::string(setting.first->name) +
+                                            " = " + setting.second;
+                                   }),
+                   ", ") +
+        ">";
   // The parser's own diagnostics point into a text the user has not written:
   // keep the first one's words only.
   std::string reason;

@@ -172,30 +172,35 @@ static void buildFusionPipeline(OpPassManager &pm,
   }
 }
 
-LogicalResult
-fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
-                   llvm::function_ref<InFlightDiagnostic()> emitError) {
-  registerAllArchitectures();
-  bool isGPU = lookupArchitecture(options.target) != nullptr;
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+/// Fails where a tuning table cannot be read: a GPU's passes read it, and
+/// elsewhere nobody would say that it is not there.
+static LogicalResult checkTable(StringRef table, EmitError emitError) {
+  llvm::sys::fs::file_status status;
+  std::error_code error = llvm::sys::fs::status(table, status);
+  if (!error && llvm::sys::fs::is_directory(status))
+    error = std::make_error_code(std::errc::is_a_directory);
+  if (error)
+    return emitError() << "tuning table '" << table << "': " << error.message();
+  return success();
+}
+
+/// Fails where an option is none of those that there are, or says nothing of
+/// such a target.
+static LogicalResult checkOptions(const PipelineOptions &options, bool isGPU,
+                                  bool isInWarps, EmitError emitError) {
   if (options.target != "cpu" && !isGPU)
     return emitError() << "expected target to be one of cpu, "
                        << llvm::join(getArchitectureChips(), ", ")
                        << ", but got '" << options.target << "'";
-  // A GPU's passes read it; elsewhere nobody would say that it is not there.
-  if (!options.kernelTable.empty() && !isGPU) {
-    llvm::sys::fs::file_status status;
-    std::error_code error = llvm::sys::fs::status(options.kernelTable, status);
-    if (!error && llvm::sys::fs::is_directory(status))
-      error = std::make_error_code(std::errc::is_a_directory);
-    if (error)
-      return emitError() << "tuning table '" << options.kernelTable
-                         << "': " << error.message();
-  }
+  if (!options.kernelTable.empty() && !isGPU &&
+      failed(checkTable(options.kernelTable, emitError)))
+    return failure();
   if (options.accumulate != "f32" && options.accumulate != "tensor-core")
     return emitError()
            << "expected accumulate to be f32 or tensor-core, but got '"
            << options.accumulate << "'";
-  bool isInWarps = options.accumulate == "tensor-core";
   if (!options.accumulationOf.empty() &&
       !lookupArchitecture(options.accumulationOf))
     return emitError() << "expected accumulation-of to be one of "
@@ -220,6 +225,11 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
     return emitError() << "expected a GPU as the target with memory-price, but "
                           "got '"
                        << options.target << "'";
+  return success();
+}
+
+static FailureOr<std::pair<Phase, Phase>>
+parsePhases(const PipelineOptions &options, EmitError emitError) {
   std::optional<Phase> first = symbolizePhase(options.from);
   std::optional<Phase> last = symbolizePhase(options.to);
   if (!first || !last)
@@ -235,36 +245,54 @@ fp8::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
     return emitError() << "expected phase 'buffers', which chooses kernels, to "
                           "be run with fusion-report, but got those from '"
                        << options.from << "' to '" << options.to << "'";
+  return std::pair(*first, *last);
+}
+
+static void buildPhase(OpPassManager &pm, Phase phase,
+                       const PipelineOptions &options, bool isGPU,
+                       bool isInWarps) {
+  switch (phase) {
+  case Phase::Import:
+    buildImportPipeline(pm);
+    break;
+  case Phase::Recipe:
+    buildRecipePipeline(pm, options);
+    break;
+  case Phase::Scaling:
+    buildScalingPipeline(pm, options);
+    break;
+  case Phase::Fusion:
+    buildFusionPipeline(pm, options, isGPU);
+    break;
+  case Phase::Buffers:
+    isGPU ? buildGPUBufferPipeline(pm, options) : buildCPUBufferPipeline(pm);
+    break;
+  case Phase::Kernels:
+    isGPU ? buildGPUKernelPipeline(pm) : buildCPUKernelPipeline(pm, isInWarps);
+    break;
+  case Phase::Host:
+    isGPU ? buildGPUHostPipeline(pm, options) : buildCPUHostPipeline(pm);
+    break;
+  }
+}
+
+LogicalResult fp8::buildPipeline(OpPassManager &pm,
+                                 const PipelineOptions &options,
+                                 EmitError emitError) {
+  registerAllArchitectures();
+  bool isGPU = lookupArchitecture(options.target) != nullptr;
+  bool isInWarps = options.accumulate == "tensor-core";
+  if (failed(checkOptions(options, isGPU, isInWarps, emitError)))
+    return failure();
+  FailureOr<std::pair<Phase, Phase>> range = parsePhases(options, emitError);
+  if (failed(range))
+    return failure();
+  auto [first, last] = *range;
   for (auto [name, phase] : phases) {
-    if (phase < *first)
+    if (phase < first || phase > last)
       continue;
-    switch (phase) {
-    case Phase::Import:
-      buildImportPipeline(pm);
-      break;
-    case Phase::Recipe:
-      buildRecipePipeline(pm, options);
-      break;
-    case Phase::Scaling:
-      buildScalingPipeline(pm, options);
-      break;
-    case Phase::Fusion:
-      buildFusionPipeline(pm, options, isGPU);
-      break;
-    case Phase::Buffers:
-      isGPU ? buildGPUBufferPipeline(pm, options) : buildCPUBufferPipeline(pm);
-      break;
-    case Phase::Kernels:
-      isGPU ? buildGPUKernelPipeline(pm)
-            : buildCPUKernelPipeline(pm, isInWarps);
-      break;
-    case Phase::Host:
-      isGPU ? buildGPUHostPipeline(pm, options) : buildCPUHostPipeline(pm);
-      break;
-    }
+    buildPhase(pm, phase, options, isGPU, isInWarps);
     addVerifyStagePass(pm, phase);
-    if (phase == *last)
-      break;
   }
   return success();
 }

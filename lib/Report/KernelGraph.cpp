@@ -281,16 +281,39 @@ bool KernelGraph::waits(const KernelPair &pair) const {
   return llvm::any_of(pair.flows, isWholeAmax);
 }
 
+/// What is read to compute `value` a second time, if that is less than to write
+/// it and read it back.
+static std::optional<double> getBytesToRepeat(const KernelNode &producer,
+                                              Value value) {
+  if (producer.isContraction())
+    return std::nullopt;
+  std::optional<double> bytes = getBytes(value.getType()), sources = 0;
+  for (const KernelNode::Read &source : producer.reads)
+    if (isLarge(source.root.getType()))
+      add(sources, source.bytes);
+  if (!bytes || !sources || *sources >= 2 * *bytes)
+    return std::nullopt;
+  return sources;
+}
+
+/// Whether each node follows from arguments alone; `needs` are the nodes whose
+/// results it needs.
+static SmallVector<bool>
+findEarly(ArrayRef<KernelNode> nodes,
+          ArrayRef<llvm::SmallSetVector<unsigned, 4>> needs) {
+  SmallVector<bool> isEarly;
+  for (auto [node, producers] : llvm::zip_equal(nodes, needs))
+    isEarly.push_back(!node.isContraction() &&
+                      llvm::all_of(producers, [&](unsigned producer) {
+                        return isEarly[producer];
+                      }));
+  return isEarly;
+}
+
 ProgramFloor
 KernelGraph::getFloor(llvm::function_ref<unsigned(unsigned)> getLaunch) const {
   ProgramFloor floor{{}, 0, 0};
-  // Whether each node follows from arguments alone.
-  SmallVector<bool> isEarly;
-  for (auto [number, node] : llvm::enumerate(nodes))
-    isEarly.push_back(!node.isContraction() &&
-                      llvm::all_of(needs[number], [&](unsigned producer) {
-                        return isEarly[producer];
-                      }));
+  SmallVector<bool> isEarly = findEarly(nodes, needs);
   auto isEarlyValue = [&](Value value) {
     std::optional<unsigned> producer = getProducer(value);
     return producer ? isEarly[*producer]
@@ -346,13 +369,9 @@ KernelGraph::getFloor(llvm::function_ref<unsigned(unsigned)> getLaunch) const {
     for (Value value : pair.flows) {
       if (!isLarge(value.getType()) || !repeated.insert(value))
         continue;
-      const KernelNode &producer = nodes[pair.first];
-      std::optional<double> bytes = getBytes(value.getType()), sources = 0;
-      for (const KernelNode::Read &source : producer.reads)
-        if (isLarge(source.root.getType()))
-          add(sources, source.bytes);
-      if (!producer.isContraction() && !written.contains(value) && bytes &&
-          sources && *sources < 2 * *bytes) {
+      std::optional<double> sources =
+          getBytesToRepeat(nodes[pair.first], value);
+      if (sources && !written.contains(value)) {
         add(isEarly[pair.first] ? floor.earlyBytes : floor.laterBytes, sources);
         continue;
       }

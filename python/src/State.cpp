@@ -72,9 +72,9 @@ static nb::tuple getAmaxRow(const State &state, bool isOnDevice,
   return nb::make_tuple(reinterpret_cast<uintptr_t>(rows.amax), rows.num_slots);
 }
 
-void fp8py::addStates(nb::module_ &module) {
-  nb::class_<State>(module, "State")
-      .def(nb::init<const Program &>(), nb::arg("program"))
+/// Adds what goes between the program and the device in a step.
+static void addSteps(nb::class_<State> &state) {
+  state
       .def(
           "end_step",
           [](const State &self, nb::handle stream) {
@@ -99,13 +99,12 @@ void fp8py::addStates(nb::module_ &module) {
             }
             check(status);
           },
-          nb::arg("stream").none())
-      .def("freeze",
-           [](const State &self) { check(fp8rt_state_freeze(self.get())); })
-      .def("unfreeze",
-           [](const State &self) { check(fp8rt_state_unfreeze(self.get())); })
-      .def("reset",
-           [](const State &self) { check(fp8rt_state_reset(self.get())); })
+          nb::arg("stream").none());
+}
+
+/// Adds what goes to a file and comes from it.
+static void addFiles(nb::class_<State> &state) {
+  state
       .def(
           "save",
           [](const State &self, nb::handle path) {
@@ -120,7 +119,12 @@ void fp8py::addStates(nb::module_ &module) {
                                    isStrict ? FP8RT_LOAD_STRICT : 0, &report));
             return std::string(report.text);
           },
-          nb::arg("path"), nb::arg("strict"))
+          nb::arg("path"), nb::arg("strict"));
+}
+
+/// Adds what reads and sets single values by their names.
+static void addValues(nb::class_<State> &state) {
+  state
       .def(
           "set_scale",
           [](const State &self, nb::handle name, float scale) {
@@ -144,7 +148,18 @@ void fp8py::addStates(nb::module_ &module) {
             check(fp8rt_state_set_words(self.get(), name, words.data(),
                                         words.size()));
           },
-          nb::arg("name"), nb::arg("words"))
+          nb::arg("name"), nb::arg("words"));
+}
+
+void fp8py::addStates(nb::module_ &module) {
+  nb::class_<State> state(module, "State");
+  state.def(nb::init<const Program &>(), nb::arg("program"))
+      .def("freeze",
+           [](const State &self) { check(fp8rt_state_freeze(self.get())); })
+      .def("unfreeze",
+           [](const State &self) { check(fp8rt_state_unfreeze(self.get())); })
+      .def("reset",
+           [](const State &self) { check(fp8rt_state_reset(self.get())); })
       .def("describe_slots", describeSlots)
       .def("get_amax_row", getAmaxRow, nb::arg("on_device"),
            nb::arg("stream").none())
@@ -156,4 +171,7 @@ void fp8py::addStates(nb::module_ &module) {
       .def_prop_ro("recipe", [](const State &self) {
         return std::string(getInfo(self).recipe);
       });
+  addSteps(state);
+  addFiles(state);
+  addValues(state);
 }

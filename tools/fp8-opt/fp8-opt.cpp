@@ -41,6 +41,61 @@ static void logPasses(const std::vector<std::string> &flags) {
 /// They are written when the context is destroyed.
 static bool hasLostRemarks = false;
 
+/// Has a pipeline without a report of fusion fail.
+static void requireFusionReport(MlirOptMainConfig &config) {
+  MlirOptMainConfig commandLine = config;
+  config.setPassPipelineSetupFn([commandLine](PassManager &pm) {
+    if (failed(commandLine.setupPassPipeline(pm)))
+      return failure();
+    if (llvm::none_of(pm.getPasses(), [](Pass &pass) {
+          return pass.getArgument() == "fp8-report-fusion";
+        })) {
+      llvm::errs() << "error: expected --fp8-pipeline with "
+                      "--fp8-fusion-report\n";
+      return failure();
+    }
+    return success();
+  });
+}
+
+/// Writes remarks to `remarks`, "json:FILE" or "text:FILE".
+static void writeRemarks(MlirOptMainConfig &config,
+                         const std::string &remarks) {
+  // The context is made by MlirOptMain: its first pass manager is the first
+  // place where it can be reached.
+  MlirOptMainConfig commandLine = config;
+  config.setPassPipelineSetupFn([commandLine, remarks](PassManager &pm) {
+    std::string error;
+    auto onWriteError = [](llvm::Error error) {
+      hasLostRemarks = true;
+      llvm::errs() << "error: " << llvm::toString(std::move(error)) << '\n';
+    };
+    if (failed(fp8::enableRemarks(pm.getContext(), remarks, onWriteError,
+                                  error))) {
+      llvm::errs() << "error: " << error << '\n';
+      return failure();
+    }
+    return commandLine.setupPassPipeline(pm);
+  });
+}
+
+/// Reads a file; null, and says why, if it cannot be read or is nested too
+/// deeply to be parsed.
+static std::unique_ptr<llvm::MemoryBuffer> readInput(StringRef path) {
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(path, &error);
+  if (!file) {
+    llvm::errs() << "error: " << error << '\n';
+    return nullptr;
+  }
+  if (llvm::Error tooDeep =
+          fp8::checkNesting(file->getBuffer(), file->getBufferIdentifier())) {
+    llvm::errs() << "error: " << llvm::toString(std::move(tooDeep)) << '\n';
+    return nullptr;
+  }
+  return file;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM initLLVM(argc, argv);
   fp8::handleFatalErrors("fp8-opt");
@@ -69,52 +124,13 @@ int main(int argc, char **argv) {
 #ifndef NDEBUG
   logPasses(loggedPasses);
 #endif
-  if (!pipelineOptions.fusionReport.empty()) {
-    MlirOptMainConfig commandLine = config;
-    config.setPassPipelineSetupFn([commandLine](PassManager &pm) {
-      if (failed(commandLine.setupPassPipeline(pm)))
-        return failure();
-      if (llvm::none_of(pm.getPasses(), [](Pass &pass) {
-            return pass.getArgument() == "fp8-report-fusion";
-          })) {
-        llvm::errs() << "error: expected --fp8-pipeline with "
-                        "--fp8-fusion-report\n";
-        return failure();
-      }
-      return success();
-    });
-  }
-  if (!remarks.empty()) {
-    // The context is made by MlirOptMain: its first pass manager is the first
-    // place where it can be reached.
-    MlirOptMainConfig commandLine = config;
-    config.setPassPipelineSetupFn([commandLine](PassManager &pm) {
-      std::string error;
-      auto onWriteError = [](llvm::Error error) {
-        hasLostRemarks = true;
-        llvm::errs() << "error: " << llvm::toString(std::move(error)) << '\n';
-      };
-      if (failed(fp8::enableRemarks(pm.getContext(), remarks, onWriteError,
-                                    error))) {
-        llvm::errs() << "error: " << error << '\n';
-        return failure();
-      }
-      return commandLine.setupPassPipeline(pm);
-    });
-  }
-
-  std::string error;
-  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &error);
-  if (file)
-    if (llvm::Error tooDeep =
-            fp8::checkNesting(file->getBuffer(), file->getBufferIdentifier())) {
-      llvm::errs() << "error: " << llvm::toString(std::move(tooDeep)) << '\n';
-      return 1;
-    }
-  if (!file) {
-    llvm::errs() << "error: " << error << '\n';
+  if (!pipelineOptions.fusionReport.empty())
+    requireFusionReport(config);
+  if (!remarks.empty())
+    writeRemarks(config, remarks);
+  std::unique_ptr<llvm::MemoryBuffer> file = readInput(input);
+  if (!file)
     return 1;
-  }
   // A file is written whole, the standard output as it comes.
   if (output == "-")
     return failed(

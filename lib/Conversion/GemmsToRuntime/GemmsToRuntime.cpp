@@ -198,25 +198,29 @@ declareCallee(PatternRewriter &rewriter, linalg::LinalgOp op,
                                      fp8::runtime::_mlir_ciface_fp8rt_gemm_f32);
 }
 
-LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
-                                           PatternRewriter &rewriter) const {
-  if (failed(checkGemm(op, rewriter)))
-    return failure();
-  FailureOr<SmallVector<DimKind>> kindOfLoop = getKindOfLoops(op, rewriter);
-  if (failed(kindOfLoop))
-    return failure();
-  std::optional<fp8::TensorCoreAccumulation> sums =
-      fp8::TensorCoreAccumulation::get(op);
-  FailureOr<func::FuncOp> callee = declareCallee(rewriter, op, sums, inWarps);
-  if (failed(callee))
-    return rewriter.notifyMatchFailure(
-        op, "expected the name of the runtime's function to be free");
+namespace {
+/// The operands of a contraction, taken apart into base, offset and strides.
+struct Operands {
+  Operands(PatternRewriter &rewriter, linalg::LinalgOp op);
 
-  // Take the operands apart into base, offset and strides.
+  /// Builds loops over all but one dimension of each kind, which is the
+  /// callee's; moves the rewriter into them.
+  std::array<Dim, 4> buildLoops(PatternRewriter &rewriter, Location loc,
+                                ArrayRef<DimKind> kindOfLoop);
+  /// What the callee gets, as it takes it.
+  SmallVector<Value> getArguments(PatternRewriter &rewriter, Location loc,
+                                  const std::array<Dim, 4> &dims,
+                                  func::FuncOp callee) const;
+
+  SmallVector<Dim> dimOfLoop;
+  SmallVector<Value> bases, offsets;
+};
+} // namespace
+
+Operands::Operands(PatternRewriter &rewriter, linalg::LinalgOp op) {
   Location loc = op.getLoc();
   OpFoldResult zero = rewriter.getIndexAttr(0);
-  SmallVector<Dim> dimOfLoop(op.getNumLoops(), Dim{{}, {zero, zero, zero}});
-  SmallVector<Value> bases, offsets;
+  dimOfLoop.assign(op.getNumLoops(), Dim{{}, {zero, zero, zero}});
   for (auto [index, operand] : llvm::enumerate(op->getOpOperands())) {
     auto metadata =
         memref::ExtractStridedMetadataOp::create(rewriter, loc, operand.get());
@@ -233,13 +237,15 @@ LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
       dim.strides[index] = stride;
     }
   }
+}
 
-  // One dimension of each kind is the callee's, and the others are ours.
+std::array<Dim, 4> Operands::buildLoops(PatternRewriter &rewriter, Location loc,
+                                        ArrayRef<DimKind> kindOfLoop) {
   SmallVector<Dim> outer;
   std::array<Dim, 4> dims;
   for (DimKind kind : dimKinds) {
     SmallVector<Dim> ofKind;
-    for (auto [dim, loopKind] : llvm::zip_equal(dimOfLoop, *kindOfLoop))
+    for (auto [dim, loopKind] : llvm::zip_equal(dimOfLoop, kindOfLoop))
       if (loopKind == kind && !isConstantIntValue(dim.size, 1))
         ofKind.push_back(dim);
     dims[static_cast<unsigned>(kind)] = takeInnermost(rewriter, loc, ofKind);
@@ -256,7 +262,13 @@ LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
     for (auto [offset, stride] : llvm::zip_equal(offsets, dim.strides))
       offset = advance(rewriter, loc, offset, loop.getInductionVar(), stride);
   }
+  return dims;
+}
 
+SmallVector<Value> Operands::getArguments(PatternRewriter &rewriter,
+                                          Location loc,
+                                          const std::array<Dim, 4> &dims,
+                                          func::FuncOp callee) const {
   // The callee's type is dynamic all over, hence so are sizes and strides.
   const DimKind kindsOfOperand[3][3] = {
       {DimKind::Batch, DimKind::M, DimKind::K},
@@ -272,9 +284,31 @@ LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
           getValueOrCreateConstantIndexOp(rewriter, loc, dim.strides[index]));
     }
     arguments.push_back(memref::ReinterpretCastOp::create(
-        rewriter, loc, cast<MemRefType>(callee->getArgumentTypes()[index]),
+        rewriter, loc, cast<MemRefType>(callee.getArgumentTypes()[index]),
         bases[index], OpFoldResult(offsets[index]), sizes, strides));
   }
+  return arguments;
+}
+
+LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
+                                           PatternRewriter &rewriter) const {
+  if (failed(checkGemm(op, rewriter)))
+    return failure();
+  FailureOr<SmallVector<DimKind>> kindOfLoop = getKindOfLoops(op, rewriter);
+  if (failed(kindOfLoop))
+    return failure();
+  std::optional<fp8::TensorCoreAccumulation> sums =
+      fp8::TensorCoreAccumulation::get(op);
+  FailureOr<func::FuncOp> callee = declareCallee(rewriter, op, sums, inWarps);
+  if (failed(callee))
+    return rewriter.notifyMatchFailure(
+        op, "expected the name of the runtime's function to be free");
+
+  Location loc = op.getLoc();
+  Operands operands(rewriter, op);
+  std::array<Dim, 4> dims = operands.buildLoops(rewriter, loc, *kindOfLoop);
+  SmallVector<Value> arguments =
+      operands.getArguments(rewriter, loc, dims, *callee);
   SmallVector<int64_t> numbers;
   if (sums)
     numbers = {sums->typeA, sums->typeB, sums->blockK, sums->parts};

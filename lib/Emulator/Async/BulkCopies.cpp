@@ -148,6 +148,39 @@ namespace {
 enum class Bulk : uint32_t { Load, Store, Share };
 } // namespace
 
+/// Shared memory to global memory, `bytes` of them.
+static void issueStore(Warp &warp, const Op &op, unsigned lane, uint64_t to,
+                       uint64_t from, uint32_t bytes) {
+  Cluster &cluster = warp.cta.cluster;
+  Mask one = Mask{1} << lane;
+  AsyncOp copy;
+  copy.line = cluster.grid.program.getLine(op);
+  SharedRange source =
+      resolveShared(warp, op, one, from, bytes, 16, /*anyBlock=*/false);
+  uint8_t *target = resolveGlobal(warp, op, one, to, bytes, Access::Write);
+  BulkTicket ticket = joinBulkGroup(warp, lane);
+  if (Checker *checker = cluster.checker.get()) {
+    checker->touchGlobal(warp, op, lane, to, bytes, Access::Write);
+    checker->touchUnwritten(warp, op, lane, to, bytes, Access::Write);
+    checker->accessGlobalLater(warp, op, lane, to, bytes, Access::Write,
+                               ticket.announcementOfWrites());
+    checker->accessLater(warp, op, one, *source.cta, source.offset, bytes,
+                         kAsyncProxy, ticket.announcement());
+  }
+  auto buffer = std::make_shared<std::vector<uint8_t>>();
+  copy.advance = [=] {
+    if (buffer->empty() && bytes > 0) {
+      buffer->assign(source.data(), source.data() + bytes);
+      ticket.readDone();
+      return true;
+    }
+    std::memcpy(target, buffer->data(), bytes);
+    ticket.writeDone();
+    return false;
+  };
+  cluster.queue.push(std::move(copy));
+}
+
 static void issueBulk(Warp &warp, const Op &op, unsigned lane) {
   Cluster &cluster = warp.cta.cluster;
   Mask one = Mask{1} << lane;
@@ -165,36 +198,11 @@ static void issueBulk(Warp &warp, const Op &op, unsigned lane) {
       warp.fault(op, one, kMisalignedAddress,
                  "expected addresses that are multiples of 16, but got " +
                      toHex(address));
+  if (kind == Bulk::Store)
+    return issueStore(warp, op, lane, to, from, bytes);
   IssuePlace place(warp, op, lane);
   AsyncOp copy;
   copy.line = cluster.grid.program.getLine(op);
-  if (kind == Bulk::Store) {
-    SharedRange source =
-        resolveShared(warp, op, one, from, bytes, 16, /*anyBlock=*/false);
-    uint8_t *target = resolveGlobal(warp, op, one, to, bytes, Access::Write);
-    BulkTicket ticket = joinBulkGroup(warp, lane);
-    if (Checker *checker = cluster.checker.get()) {
-      checker->touchGlobal(warp, op, lane, to, bytes, Access::Write);
-      checker->touchUnwritten(warp, op, lane, to, bytes, Access::Write);
-      checker->accessGlobalLater(warp, op, lane, to, bytes, Access::Write,
-                                 ticket.announcementOfWrites());
-      checker->accessLater(warp, op, one, *source.cta, source.offset, bytes,
-                           kAsyncProxy, ticket.announcement());
-    }
-    auto buffer = std::make_shared<std::vector<uint8_t>>();
-    copy.advance = [=] {
-      if (buffer->empty() && bytes > 0) {
-        buffer->assign(source.data(), source.data() + bytes);
-        ticket.readDone();
-        return true;
-      }
-      std::memcpy(target, buffer->data(), bytes);
-      ticket.writeDone();
-      return false;
-    };
-    cluster.queue.push(std::move(copy));
-    return;
-  }
   MBarrierRef barrier =
       findMBarrier(warp, op, lane, op.s[3], Place::SharedCluster);
   std::vector<SharedRange> targets = {

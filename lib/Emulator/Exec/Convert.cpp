@@ -380,22 +380,44 @@ static void decodePair(Decoder &decoder, Modifiers &modifiers, Op &op) {
   }
 }
 
+/// Two numbers of 8 bits as f16.
+static void decodeWidening(Decoder &decoder, Modifiers &modifiers, Op &op) {
+  modifiers.take("rn");
+  modifiers.take("f16x2");
+  bool e4m3 = modifiers.take("e4m3x2");
+  modifiers.take("e5m2x2");
+  decoder.expectOperands(2);
+  op.d = decoder.destination(decoder.operand(0), 32);
+  op.s[0] = decoder.sourceBits(decoder.operand(1), 16);
+  op.handler = e4m3 ? mapUnary<Pair8ToF16<fromE4M3>, uint32_t, uint16_t>
+                    : mapUnary<Pair8ToF16<fromE5M2>, uint32_t, uint16_t>;
+}
+
+/// A float as one that has no fewer bits, or an f64 as an f32.
+static Handler pickToWide(Type d, Type a, bool nearest, bool saturate) {
+  bool f32 = a.is(Type::Float, 32);
+  bool f16 = a.is(Type::Float, 16), bf16 = a.is(Type::BFloat, 16);
+  if (d.is(Type::Float, 64))
+    return f32    ? mapUnary<FloatToDouble, double, float>
+           : f16  ? mapUnary<HalfToDouble, double, uint16_t>
+           : bf16 ? mapUnary<BF16ToDouble, double, uint16_t>
+                  : nullptr;
+  if (f32)
+    return saturate ? mapUnary<SaturateFloat, float, float>
+                    : mapUnary<Same, float, float>;
+  if (a.is(Type::Float, 64) && nearest)
+    return mapUnary<DoubleToFloat, float, double>;
+  return f16    ? mapUnary<HalfToFloat, float, uint16_t>
+         : bf16 ? mapUnary<BF16ToFloat, float, uint16_t>
+                : nullptr;
+}
+
 static void decodeCvt(Decoder &decoder, Modifiers &modifiers, Op &op) {
   if (decodeNarrowConversion(decoder, modifiers, op))
     return;
   if (modifiers.has("f16x2") &&
-      (modifiers.has("e4m3x2") || modifiers.has("e5m2x2"))) {
-    modifiers.take("rn");
-    modifiers.take("f16x2");
-    bool e4m3 = modifiers.take("e4m3x2");
-    modifiers.take("e5m2x2");
-    decoder.expectOperands(2);
-    op.d = decoder.destination(decoder.operand(0), 32);
-    op.s[0] = decoder.sourceBits(decoder.operand(1), 16);
-    op.handler = e4m3 ? mapUnary<Pair8ToF16<fromE4M3>, uint32_t, uint16_t>
-                      : mapUnary<Pair8ToF16<fromE5M2>, uint32_t, uint16_t>;
-    return;
-  }
+      (modifiers.has("e4m3x2") || modifiers.has("e5m2x2")))
+    return decodeWidening(decoder, modifiers, op);
   for (const char *pair : {"e4m3x2", "e5m2x2", "bf16x2", "f16x2"})
     if (modifiers.has(pair))
       return decodePair(decoder, modifiers, op);
@@ -433,23 +455,8 @@ static void decodeCvt(Decoder &decoder, Modifiers &modifiers, Op &op) {
                                  : nullptr;
   } else if (toInteger && d->kind == a->kind && d->bits == a->bits) {
     op.handler = pickRoundFloat(*d, *toInteger);
-  } else if (d->is(Type::Float, 32)) {
-    if (f32)
-      op.handler = saturate ? mapUnary<SaturateFloat, float, float>
-                            : mapUnary<Same, float, float>;
-    else if (f64 && nearest)
-      op.handler = mapUnary<DoubleToFloat, float, double>;
-    else if (a->is(Type::Float, 16))
-      op.handler = mapUnary<HalfToFloat, float, uint16_t>;
-    else if (a->is(Type::BFloat, 16))
-      op.handler = mapUnary<BF16ToFloat, float, uint16_t>;
-  } else if (d->is(Type::Float, 64)) {
-    if (f32)
-      op.handler = mapUnary<FloatToDouble, double, float>;
-    else if (a->is(Type::Float, 16))
-      op.handler = mapUnary<HalfToDouble, double, uint16_t>;
-    else if (a->is(Type::BFloat, 16))
-      op.handler = mapUnary<BF16ToDouble, double, uint16_t>;
+  } else if (d->is(Type::Float, 32) || d->is(Type::Float, 64)) {
+    op.handler = pickToWide(*d, *a, nearest, saturate);
   } else if (toInteger && d->is(Type::Float, 16) && a->is(Type::Float, 16)) {
     constexpr Handler handlers[] = {
         mapUnary<RoundHalf<Rounding::Nearest>, uint16_t, uint16_t>,

@@ -53,11 +53,53 @@ void Warp::fillRows() {
   }
 }
 
+/// A register that tells where in its cluster, and where among clusters, a
+/// block is.
+static uint64_t getOfCluster(const Cta &cta, SpecialRegister which) {
+  const Grid &grid = cta.cluster.grid;
+  const Dim3 &c = grid.cluster;
+  Dim3 inCluster = {cta.rank % c.x, cta.rank / c.x % c.y, cta.rank / c.x / c.y};
+  switch (which) {
+    using S = SpecialRegister;
+  case S::ClusteridX:
+    return cta.cluster.index.x;
+  case S::ClusteridY:
+    return cta.cluster.index.y;
+  case S::ClusteridZ:
+    return cta.cluster.index.z;
+  case S::NclusteridX:
+    return grid.grid.x / c.x;
+  case S::NclusteridY:
+    return grid.grid.y / c.y;
+  case S::NclusteridZ:
+    return grid.grid.z / c.z;
+  case S::ClusterCtaidX:
+    return inCluster.x;
+  case S::ClusterCtaidY:
+    return inCluster.y;
+  case S::ClusterCtaidZ:
+    return inCluster.z;
+  case S::ClusterNctaidX:
+    return c.x;
+  case S::ClusterNctaidY:
+    return c.y;
+  case S::ClusterNctaidZ:
+    return c.z;
+  case S::ClusterCtarank:
+    return cta.rank;
+  case S::ClusterNctarank:
+    return c.count();
+  case S::IsExplicitCluster:
+    return grid.explicitCluster;
+  default:
+    return 0;
+  }
+}
+
 uint64_t Warp::getSpecial(SpecialRegister which, unsigned lane) const {
   const Grid &grid = cta.cluster.grid;
   unsigned thread = getThread(lane);
-  const Dim3 &block = grid.block, &c = grid.cluster;
-  Dim3 inCluster = {cta.rank % c.x, cta.rank / c.x % c.y, cta.rank / c.x / c.y};
+  const Dim3 &block = grid.block;
   switch (which) {
     using S = SpecialRegister;
   case S::TidX:
@@ -91,7 +133,7 @@ uint64_t Warp::getSpecial(SpecialRegister which, unsigned lane) const {
   case S::NwarpId:
     return (block.count() + kLanes - 1) / kLanes;
   case S::SmId:
-    return (cta.cluster.number * c.count() + cta.rank) %
+    return (cta.cluster.number * grid.cluster.count() + cta.rank) %
            grid.settings.multiprocessors;
   case S::NsmId:
     return grid.settings.multiprocessors;
@@ -107,42 +149,13 @@ uint64_t Warp::getSpecial(SpecialRegister which, unsigned lane) const {
     return ~((uint64_t{1} << lane) - 1) & UINT32_MAX;
   case S::LanemaskGt:
     return ~((uint64_t{2} << lane) - 1) & UINT32_MAX;
-  case S::ClusteridX:
-    return cta.cluster.index.x;
-  case S::ClusteridY:
-    return cta.cluster.index.y;
-  case S::ClusteridZ:
-    return cta.cluster.index.z;
-  case S::NclusteridX:
-    return grid.grid.x / c.x;
-  case S::NclusteridY:
-    return grid.grid.y / c.y;
-  case S::NclusteridZ:
-    return grid.grid.z / c.z;
-  case S::ClusterCtaidX:
-    return inCluster.x;
-  case S::ClusterCtaidY:
-    return inCluster.y;
-  case S::ClusterCtaidZ:
-    return inCluster.z;
-  case S::ClusterNctaidX:
-    return c.x;
-  case S::ClusterNctaidY:
-    return c.y;
-  case S::ClusterNctaidZ:
-    return c.z;
-  case S::ClusterCtarank:
-    return cta.rank;
-  case S::ClusterNctarank:
-    return c.count();
-  case S::IsExplicitCluster:
-    return grid.explicitCluster;
   case S::DynamicSmemSize:
     return grid.dynamicShared;
   case S::TotalSmemSize:
     return cta.sharedBytes;
+  default:
+    return getOfCluster(cta, which);
   }
-  return 0;
 }
 
 //===----------------------------------------------------------------------===//

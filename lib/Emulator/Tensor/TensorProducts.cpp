@@ -139,15 +139,13 @@ void TensorProduct::multiply() {
 // Issue
 //===----------------------------------------------------------------------===//
 
-static void issue(Warp &warp, const Op &op, unsigned lane) {
-  Cluster &cluster = warp.cta.cluster;
-  const uint32_t *rows = &cluster.grid.program.rows[op.rows];
+/// Reads the instruction's kind and descriptor, where its operands are, and
+/// which lanes of the result are left alone.
+static void decodeOperands(Warp &warp, const Op &op, unsigned lane,
+                           TensorProduct &product) {
+  const uint32_t *rows = &warp.cta.cluster.grid.program.rows[op.rows];
   Mask one = Mask{1} << lane;
-  auto product = std::make_shared<TensorProduct>();
-  product->warp = &warp;
-  product->op = &op;
-  product->lane = one;
-  TensorInstruction &instruction = product->instruction;
+  TensorInstruction &instruction = product.instruction;
   instruction.kind = static_cast<TensorKind>(op.flags & kKindMask);
   instruction.group = op.flags & kPair ? 2 : 1;
   instruction.factors = op.flags >> kFactorsShift & 7;
@@ -161,22 +159,21 @@ static void issue(Warp &warp, const Op &op, unsigned lane) {
     rows += 3;
     return at;
   };
-  product->d = address();
-  product->aInTensor = op.flags & kAInTensor;
-  if (product->aInTensor) {
-    product->aAt = address();
+  product.d = address();
+  product.aInTensor = op.flags & kAInTensor;
+  if (product.aInTensor) {
+    product.aAt = address();
     if (instruction.transposeA ||
         (instruction.typeA >= Element::E2M3 && !instruction.isFP4()))
       require("expected A in tensor memory to lie along K, in types of at "
               "least 8 bits, but got another",
               "");
   } else {
-    require(decodeDescriptor(getAddress(warp, rows, lane), product->a),
+    require(decodeDescriptor(getAddress(warp, rows, lane), product.a),
             " (of A)");
     rows += 3;
   }
-  require(decodeDescriptor(getAddress(warp, rows, lane), product->b),
-          " (of B)");
+  require(decodeDescriptor(getAddress(warp, rows, lane), product.b), " (of B)");
   rows += 3;
   if (instruction.kind == TensorKind::TF32 &&
       (instruction.transposeA || instruction.transposeB))
@@ -184,18 +181,29 @@ static void issue(Warp &warp, const Op &op, unsigned lane) {
             "but got another",
             "");
   if (instruction.isScaled()) {
-    product->factorsA = address();
-    product->factorsB = address();
+    product.factorsA = address();
+    product.factorsB = address();
     // The first factor's byte is in the instruction descriptor; CuTe leaves it
     // in the address, too, where chips do not look.
-    if (!cluster.grid.settings.strict) {
-      product->factorsA.lane &= 0x3fff;
-      product->factorsB.lane &= 0x3fff;
+    if (!warp.cta.cluster.grid.settings.strict) {
+      product.factorsA.lane &= 0x3fff;
+      product.factorsB.lane &= 0x3fff;
     }
   }
   if (op.flags & kHasLaneMask)
     for (unsigned i = 0; i < 4 * instruction.group; ++i)
-      product->skip[i] = warp.row<uint32_t>(rows[i])[lane];
+      product.skip[i] = warp.row<uint32_t>(rows[i])[lane];
+}
+
+static void issue(Warp &warp, const Op &op, unsigned lane) {
+  Cluster &cluster = warp.cta.cluster;
+  Mask one = Mask{1} << lane;
+  auto product = std::make_shared<TensorProduct>();
+  product->warp = &warp;
+  product->op = &op;
+  product->lane = one;
+  decodeOperands(warp, op, lane, *product);
+  const TensorInstruction &instruction = product->instruction;
   product->fresh =
       !((warp.predicate(op.s[3]) ^ (op.width ? ~Mask{0} : 0)) & one);
   product->shrink = static_cast<int>(op.imm);

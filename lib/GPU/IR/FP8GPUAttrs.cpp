@@ -170,7 +170,7 @@ static FailureOr<KernelArgumentAttr> getArgument(EmitError emitError,
   return cast<KernelArgumentAttr>(launch.arguments[index]);
 }
 
-/// launch_c3
+/// Verifies launch_c3.
 static LogicalResult verifyDim(EmitError emitError, KernelArgumentAttr argument,
                                int64_t dim, StringRef what) {
   if (dim >= 0 && dim < argument.getRank())
@@ -318,7 +318,7 @@ void ScratchParamAttr::writeJSON(llvm::json::OStream &json,
 // Launches
 //===----------------------------------------------------------------------===//
 
-/// launch_c1
+/// Verifies launch_c1.
 template <typename Element>
 static LogicalResult verifyElements(EmitError emitError, ArrayAttr array,
                                     StringRef name, StringRef expected) {
@@ -338,6 +338,68 @@ static LogicalResult verifyNames(EmitError emitError, ArrayAttr array,
     if (!names.insert(element.getName()).second)
       return emitError() << "expected one " << what << " called '"
                          << element.getName() << "', but got several";
+  return success();
+}
+
+/// Verifies launch_c1.
+static LogicalResult verifyOrder(EmitError emitError, ArrayAttr arguments) {
+  int64_t numInputs = 0;
+  for (auto [number, argument] :
+       llvm::enumerate(arguments.getAsRange<KernelArgumentAttr>())) {
+    if (argument.getAccess() != KernelAccess::Read)
+      continue;
+    if (numInputs++ != static_cast<int64_t>(number))
+      return emitError() << "expected arguments that are read before those "
+                            "that are written, but got '"
+                         << argument.getName() << "' after one of these";
+  }
+  if (numInputs == static_cast<int64_t>(arguments.size()))
+    return emitError() << "expected a launch to write an argument";
+  return success();
+}
+
+/// Verifies launch_c3.
+static LogicalResult verifyParams(EmitError emitError, const LaunchParts &parts,
+                                  ArrayAttr extents, ArrayAttr params) {
+  for (auto extent : extents.getAsRange<KernelExtentAttr>()) {
+    auto argument =
+        ::getArgument(emitError, parts, extent.getArgument(), "an extent");
+    if (failed(argument) ||
+        failed(verifyDim(emitError, *argument, extent.getDim(), "an extent")))
+      return failure();
+  }
+  SmallVector<int64_t> captures;
+  for (auto param : params.getAsRange<KernelParamAttrInterface>()) {
+    if (failed(param.verifyParam(parts, emitError)))
+      return failure();
+    if (auto capture = dyn_cast<CaptureParamAttr>(Attribute(param)))
+      captures.push_back(capture.getIndex());
+  }
+  llvm::sort(captures);
+  for (auto [number, index] : llvm::enumerate(captures))
+    if (index != static_cast<int64_t>(number))
+      return emitError() << "expected captures to be numbered from 0 without "
+                            "gaps, but got "
+                         << index << " in the place of " << number;
+  return success();
+}
+
+/// Verifies launch_c6.
+static LogicalResult verifySizes(EmitError emitError, int64_t block,
+                                 int64_t cluster, int64_t sharedBytes,
+                                 int64_t resident) {
+  if (block < 32 || block > 1024 || block % 32 != 0)
+    return emitError() << "expected block to be a multiple of 32 up to 1024, "
+                          "but got "
+                       << block;
+  for (auto [name, value, low, high] :
+       {std::tuple<StringRef, int64_t, int64_t, int64_t>{"cluster", cluster, 1,
+                                                         16},
+        {"shared_bytes", sharedBytes, 0, INT32_MAX},
+        {"resident", resident, 0, kMostResident}})
+    if (value < low || value > high)
+      return emitError() << "expected " << name << " to be in " << low << ".."
+                         << high << ", but got " << value;
   return success();
 }
 
@@ -361,44 +423,11 @@ LogicalResult LaunchAttr::verify(EmitError emitError, ArrayAttr arguments,
           verifyNames<KernelArgumentAttr>(emitError, arguments, "argument")) ||
       failed(verifyNames<KernelExtentAttr>(emitError, extents, "extent")))
     return failure();
-
-  // launch_c1
-  int64_t numInputs = 0;
-  for (auto [number, argument] :
-       llvm::enumerate(arguments.getAsRange<KernelArgumentAttr>())) {
-    if (argument.getAccess() != KernelAccess::Read)
-      continue;
-    if (numInputs++ != static_cast<int64_t>(number))
-      return emitError() << "expected arguments that are read before those "
-                            "that are written, but got '"
-                         << argument.getName() << "' after one of these";
-  }
-  if (numInputs == static_cast<int64_t>(arguments.size()))
-    return emitError() << "expected a launch to write an argument";
-
-  // launch_c3
   LaunchParts parts{arguments.getValue(), spaces.getValue(),
                     static_cast<int64_t>(extents.size())};
-  for (auto extent : extents.getAsRange<KernelExtentAttr>()) {
-    auto argument =
-        ::getArgument(emitError, parts, extent.getArgument(), "an extent");
-    if (failed(argument) ||
-        failed(verifyDim(emitError, *argument, extent.getDim(), "an extent")))
-      return failure();
-  }
-  SmallVector<int64_t> captures;
-  for (auto param : params.getAsRange<KernelParamAttrInterface>()) {
-    if (failed(param.verifyParam(parts, emitError)))
-      return failure();
-    if (auto capture = dyn_cast<CaptureParamAttr>(Attribute(param)))
-      captures.push_back(capture.getIndex());
-  }
-  llvm::sort(captures);
-  for (auto [number, index] : llvm::enumerate(captures))
-    if (index != static_cast<int64_t>(number))
-      return emitError() << "expected captures to be numbered from 0 without "
-                            "gaps, but got "
-                         << index << " in the place of " << number;
+  if (failed(verifyOrder(emitError, arguments)) ||
+      failed(verifyParams(emitError, parts, extents, params)))
+    return failure();
   // launch_c4
   for (auto space : spaces.getAsRange<KernelWorkspaceAttr>())
     if (failed(verifyExpression(emitError, space.getBytes(), parts.numExtents,
@@ -410,20 +439,7 @@ LogicalResult LaunchAttr::verify(EmitError emitError, ArrayAttr arguments,
   if (flops &&
       failed(verifyExpression(emitError, flops, parts.numExtents, "the flops")))
     return failure();
-  // launch_c6
-  if (block < 32 || block > 1024 || block % 32 != 0)
-    return emitError() << "expected block to be a multiple of 32 up to 1024, "
-                          "but got "
-                       << block;
-  for (auto [name, value, low, high] :
-       {std::tuple<StringRef, int64_t, int64_t, int64_t>{"cluster", cluster, 1,
-                                                         16},
-        {"shared_bytes", sharedBytes, 0, INT32_MAX},
-        {"resident", resident, 0, kMostResident}})
-    if (value < low || value > high)
-      return emitError() << "expected " << name << " to be in " << low << ".."
-                         << high << ", but got " << value;
-  return success();
+  return verifySizes(emitError, block, cluster, sharedBytes, resident);
 }
 
 int64_t LaunchAttr::getNumInputs() const {

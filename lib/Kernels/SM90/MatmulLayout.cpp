@@ -166,35 +166,17 @@ MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
       colsPart(config.getSwapAb() ? spec.a : spec.b,
                spec.getResultCols(config.getCols()), config.getCluster()) {}
 
-FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
-                                          GemmConfigAttr config,
-                                          GPUTargetAttr target,
-                                          std::string &reason) {
-  if (failed(checkOperands(spec, reason)))
-    return failure();
-  MatmulLayout layout(spec, config);
-  bool swapped = config.getSwapAb();
-  const OperandSpec &colSpec = swapped ? spec.a : spec.b;
-  layout.rowScales = getScalesPerSlot(spec, !swapped, config.getRows());
-  int64_t partCols = spec.getResultCols(config.getCols());
-  layout.colScales =
-      getScalesPerSlot(spec, swapped, partCols) * (config.getCols() / partCols);
-  layout.rowScalesInBulk = areFactorsInBulk(spec, !swapped);
-  layout.colScalesInBulk = areFactorsInBulk(spec, swapped);
-  layout.rowScaleStride =
-      getScaleStride(layout.rowScales, layout.rowScalesInBulk);
-  layout.colScaleStride =
-      getScaleStride(layout.colScales, layout.colScalesInBulk);
-  layout.factorsBefore = mayBeginBefore(spec, /*ofA=*/true);
-  layout.threads = (config.getConsumers() + 1) * 128;
-  int64_t accumulators = getAccumulatorRegisters(spec, config);
-  std::tie(layout.producerRegisters, layout.consumerRegisters) =
-      getRegisters(spec, config.getConsumers(), accumulators);
+/// Fails if the config has what such products cannot have.
+static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
+                               const MatmulLayout &layout,
+                               std::string &reason) {
   auto fail = [&](const auto &...parts) {
     reason = llvm::formatv(parts...);
     return failure();
   };
-
+  bool swapped = config.getSwapAb();
+  const OperandSpec &colSpec = swapped ? spec.a : spec.b;
+  int64_t partCols = spec.getResultCols(config.getCols());
   if (spec.isDual() && colSpec.scale == ScaleBlock::Block128 &&
       partCols % 128 != 0 && 128 % partCols != 0)
     return fail("expected the columns of either product of a pair to divide "
@@ -223,7 +205,17 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   if (config.getPending() && spec.accumulate == Accumulate::Promote)
     return fail("expected no pending products with promotion, but got {0}",
                 config);
+  return success();
+}
 
+/// Fails if a consumer thread's accumulators do not fit its registers.
+static LogicalResult checkRegisters(GemmConfigAttr config, GPUTargetAttr target,
+                                    const MatmulLayout &layout,
+                                    int64_t accumulators, std::string &reason) {
+  auto fail = [&](const auto &...parts) {
+    reason = llvm::formatv(parts...);
+    return failure();
+  };
   // What addresses and factors need beside them.
   int64_t limit = layout.consumerRegisters - 24;
   if (accumulators > limit)
@@ -236,6 +228,39 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     return fail("expected an instruction to write up to {0} registers of {1} "
                 "threads, but {2} writes {3}",
                 initial - 26, layout.threads, config, config.getCols() / 2);
+  return success();
+}
+
+FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
+                                          GemmConfigAttr config,
+                                          GPUTargetAttr target,
+                                          std::string &reason) {
+  if (failed(checkOperands(spec, reason)))
+    return failure();
+  MatmulLayout layout(spec, config);
+  bool swapped = config.getSwapAb();
+  layout.rowScales = getScalesPerSlot(spec, !swapped, config.getRows());
+  int64_t partCols = spec.getResultCols(config.getCols());
+  layout.colScales =
+      getScalesPerSlot(spec, swapped, partCols) * (config.getCols() / partCols);
+  layout.rowScalesInBulk = areFactorsInBulk(spec, !swapped);
+  layout.colScalesInBulk = areFactorsInBulk(spec, swapped);
+  layout.rowScaleStride =
+      getScaleStride(layout.rowScales, layout.rowScalesInBulk);
+  layout.colScaleStride =
+      getScaleStride(layout.colScales, layout.colScalesInBulk);
+  layout.factorsBefore = mayBeginBefore(spec, /*ofA=*/true);
+  layout.threads = (config.getConsumers() + 1) * 128;
+  int64_t accumulators = getAccumulatorRegisters(spec, config);
+  std::tie(layout.producerRegisters, layout.consumerRegisters) =
+      getRegisters(spec, config.getConsumers(), accumulators);
+  if (failed(checkForm(spec, config, layout, reason)) ||
+      failed(checkRegisters(config, target, layout, accumulators, reason)))
+    return failure();
+  auto fail = [&](const auto &...parts) {
+    reason = llvm::formatv(parts...);
+    return failure();
+  };
   // A bulk copy to memory that does not start at a multiple of 16 bytes is an
   // illegal instruction.
   int64_t storedBytes = spec.getResultCols(config.getTileN()) *

@@ -162,6 +162,82 @@ static void gatherUnPack(RewriterBase &rewriter, linalg::UnPackOp op) {
 // Reshapes
 //===----------------------------------------------------------------------===//
 
+/// The extents that tensor.reshape takes from a tensor.
+static SmallVector<OpFoldResult>
+getReshapeSizes(OpBuilder &b, tensor::ReshapeOp op, RankedTensorType type) {
+  Location loc = op.getLoc();
+  auto extents = op.getShape().getDefiningOp<tensor::FromElementsOp>();
+  SmallVector<OpFoldResult> sizes;
+  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+    if (!ShapedType::isDynamic(size)) {
+      sizes.push_back(b.getIndexAttr(size));
+      continue;
+    }
+    Value position = arith::ConstantIndexOp::create(b, loc, dim);
+    Value extent =
+        extents ? extents.getElements()[dim]
+                : tensor::ExtractOp::create(b, loc, op.getShape(), position)
+                      .getResult();
+    if (!extent.getType().isIndex())
+      extent = arith::IndexCastOp::create(b, loc, b.getIndexType(), extent);
+    sizes.push_back(getAsOpFoldResult(extent));
+  }
+  return sizes;
+}
+
+/// Stops the program if a reshape's source has not as many elements as its
+/// result: nothing else compares them.
+static void assertAsManyElements(OpBuilder &b, Location loc, Value source,
+                                 ArrayRef<OpFoldResult> sizes) {
+  auto count = [&](ArrayRef<OpFoldResult> extents) -> Value {
+    Value number = arith::ConstantIndexOp::create(b, loc, 1);
+    for (OpFoldResult extent : extents)
+      number = arith::MulIOp::create(
+          b, loc, number, getValueOrCreateConstantIndexOp(b, loc, extent));
+    return number;
+  };
+  Value isEqual = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::eq,
+      count(tensor::getMixedSizes(b, loc, source)), count(sizes));
+  cf::AssertOp::create(b, loc, isEqual,
+                       "tensor.reshape: expected as many elements as before");
+}
+
+/// All dimensions as one; none of a tensor of one element.
+static SmallVector<ReassociationIndices> getWhole(int64_t rank) {
+  SmallVector<ReassociationIndices> whole;
+  if (rank != 0)
+    whole.push_back(llvm::to_vector(llvm::seq<int64_t>(0, rank)));
+  return whole;
+}
+
+static Value flatten(RewriterBase &b, Location loc, Value source) {
+  auto type = cast<RankedTensorType>(source.getType());
+  if (type.getRank() == 1)
+    return source;
+  // No dimensions are one of one element.
+  if (type.getRank() == 0)
+    return tensor::ExpandShapeOp::create(
+        b, loc, RankedTensorType::get({1}, type.getElementType()), source,
+        ArrayRef<ReassociationIndices>());
+  return tensor::CollapseShapeOp::create(b, loc, source,
+                                         getWhole(type.getRank()));
+}
+
+/// `type`, of such extents, from a tensor of one dimension.
+static Value expandFlat(RewriterBase &b, Location loc, Value flat,
+                        RankedTensorType type, ArrayRef<OpFoldResult> sizes) {
+  if (type.getRank() == 1)
+    return castTo(b, loc, flat, type);
+  // Of a static shape an extent that is dynamic here is known after all.
+  int64_t count =
+      type.hasStaticShape() ? type.getNumElements() : ShapedType::kDynamic;
+  flat = castTo(b, loc, flat,
+                RankedTensorType::get({count}, type.getElementType()));
+  return tensor::ExpandShapeOp::create(b, loc, type, flat,
+                                       getWhole(type.getRank()), sizes);
+}
+
 /// tensor.reshape takes its shape from a tensor, which is in the memory of the
 /// device on a GPU. As collapse and expansion it has none.
 static LogicalResult lowerReshape(RewriterBase &rewriter,
@@ -171,82 +247,19 @@ static LogicalResult lowerReshape(RewriterBase &rewriter,
   auto type = dyn_cast<RankedTensorType>(op.getResult().getType());
   if (!sourceType || !type)
     return failure();
-  auto extents = op.getShape().getDefiningOp<tensor::FromElementsOp>();
-  SmallVector<OpFoldResult> sizes;
-  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
-    if (!ShapedType::isDynamic(size)) {
-      sizes.push_back(rewriter.getIndexAttr(size));
-      continue;
-    }
-    Value position = arith::ConstantIndexOp::create(rewriter, loc, dim);
-    Value extent = extents ? extents.getElements()[dim]
-                           : tensor::ExtractOp::create(rewriter, loc,
-                                                       op.getShape(), position)
-                                 .getResult();
-    if (!extent.getType().isIndex())
-      extent = arith::IndexCastOp::create(rewriter, loc,
-                                          rewriter.getIndexType(), extent);
-    sizes.push_back(getAsOpFoldResult(extent));
-  }
-
-  // Nothing else compares how many elements there are.
-  auto count = [&](ArrayRef<OpFoldResult> extents) -> Value {
-    Value number = arith::ConstantIndexOp::create(rewriter, loc, 1);
-    for (OpFoldResult extent : extents)
-      number = arith::MulIOp::create(
-          rewriter, loc, number,
-          getValueOrCreateConstantIndexOp(rewriter, loc, extent));
-    return number;
-  };
-  if (!sourceType.hasStaticShape() || !type.hasStaticShape()) {
-    Value isEqual = arith::CmpIOp::create(
-        rewriter, loc, arith::CmpIPredicate::eq,
-        count(tensor::getMixedSizes(rewriter, loc, op.getSource())),
-        count(sizes));
-    cf::AssertOp::create(rewriter, loc, isEqual,
-                         "tensor.reshape: expected as many elements as before");
-  }
-
-  auto wholeOf = [](int64_t rank) {
-    SmallVector<ReassociationIndices> whole;
-    if (rank != 0)
-      whole.push_back(llvm::to_vector(llvm::seq<int64_t>(0, rank)));
-    return whole;
-  };
-  Value flat = op.getSource();
-  if (sourceType.getRank() != 1 && type.getRank() != 0) {
-    // No dimensions are one of one element.
-    flat = sourceType.getRank() == 0
-               ? tensor::ExpandShapeOp::create(
-                     rewriter, loc,
-                     RankedTensorType::get({1}, type.getElementType()), flat,
-                     ArrayRef<ReassociationIndices>())
-                     .getResult()
-               : tensor::CollapseShapeOp::create(rewriter, loc, flat,
-                                                 wholeOf(sourceType.getRank()))
-                     .getResult();
-  }
+  SmallVector<OpFoldResult> sizes = getReshapeSizes(rewriter, op, type);
+  if (!sourceType.hasStaticShape() || !type.hasStaticShape())
+    assertAsManyElements(rewriter, loc, op.getSource(), sizes);
   Value result;
   if (type.getRank() == 0) {
     SmallVector<int64_t> ones(sourceType.getRank(), 1);
-    flat = castTo(rewriter, loc, flat,
-                  RankedTensorType::get(ones, type.getElementType()));
-    result = tensor::CollapseShapeOp::create(rewriter, loc, type, flat,
+    Value one = castTo(rewriter, loc, op.getSource(),
+                       RankedTensorType::get(ones, type.getElementType()));
+    result = tensor::CollapseShapeOp::create(rewriter, loc, type, one,
                                              ArrayRef<ReassociationIndices>());
-  } else if (type.getRank() == 1) {
-    result = castTo(rewriter, loc, flat, type);
   } else {
-    // A static shape has a known extent also where it is dynamic here.
-    if (type.hasStaticShape())
-      flat = castTo(rewriter, loc, flat,
-                    RankedTensorType::get({type.getNumElements()},
-                                          type.getElementType()));
-    else
-      flat = castTo(
-          rewriter, loc, flat,
-          RankedTensorType::get({ShapedType::kDynamic}, type.getElementType()));
-    result = tensor::ExpandShapeOp::create(rewriter, loc, type, flat,
-                                           wholeOf(type.getRank()), sizes);
+    result = expandFlat(rewriter, loc, flatten(rewriter, loc, op.getSource()),
+                        type, sizes);
   }
   rewriter.replaceOp(op, result);
   return success();
@@ -260,7 +273,7 @@ static LogicalResult lowerReshape(RewriterBase &rewriter,
 /// What filling a border by itself has to save, since each is a loop more.
 static constexpr int64_t kBorderBytes = int64_t(8) << 20;
 
-/// A sector of memory, pieces of which take the time of the whole.
+/// Of memory, pieces of which take the time of the whole.
 static constexpr int64_t kSectorBytes = 32;
 
 /// What filling the borders by themselves takes, in bytes.

@@ -63,6 +63,21 @@ static std::optional<unsigned> getWeightOfBody(Operation *op) {
   return sum;
 }
 
+/// Those of an element.
+static unsigned getBits(Value tensor) {
+  return getElementTypeOrSelf(tensor).getIntOrFloatBitWidth();
+}
+
+/// Clones `ops` one behind the other; `mapping` gets their results.
+static SmallVector<Operation *> cloneInPlace(ArrayRef<Operation *> ops,
+                                             IRMapping &mapping) {
+  OpBuilder b(ops.back()->getContext());
+  return llvm::map_to_vector(ops, [&](Operation *op) {
+    b.setInsertionPointAfter(op);
+    return b.clone(*op, mapping);
+  });
+}
+
 bool FusionClusters::copyProducer(Value value, unsigned cluster) {
   constexpr unsigned kMaxWeight = 16;
   auto it = clusterOf.find(value.getDefiningOp());
@@ -95,9 +110,6 @@ bool FusionClusters::copyProducer(Value value, unsigned cluster) {
   if (!visit(value) || copied.empty())
     return false;
 
-  auto getBits = [](Value tensor) {
-    return getElementTypeOrSelf(tensor).getIntOrFloatBitWidth();
-  };
   unsigned bits = 0;
   for (Value source : read) {
     if (!isa<RankedTensorType>(source.getType()))
@@ -129,15 +141,10 @@ bool FusionClusters::copyProducer(Value value, unsigned cluster) {
     return false;
 
   LDBG() << "computed again: " << value;
-  OpBuilder b(copied.back()->getContext());
   IRMapping mapping;
-  Cluster copies;
-  for (Operation *op : copied) {
-    b.setInsertionPointAfter(op);
-    Operation *copy = b.clone(*op, mapping);
-    copies.push_back(copy);
+  Cluster copies(cloneInPlace(copied.getArrayRef(), mapping));
+  for (Operation *copy : copies)
     clusterOf[copy] = cluster;
-  }
   value.replaceUsesWithIf(mapping.lookup(value), [&](OpOperand &use) {
     return llvm::is_contained(clusters[cluster], use.getOwner());
   });

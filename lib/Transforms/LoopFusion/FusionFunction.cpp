@@ -68,6 +68,10 @@ private:
   Value getOperand(OpOperand &operand);
   Value getInit(OpOperand &init, Operation *op);
   void cloneIntoTile(Operation &op);
+  /// Finds number, place and size of the tile that `forall` computes.
+  void placeTile(scf::ForallOp forall);
+  /// Ends the function; `memory` is where results go, if the caller has it.
+  void returnResults(ValueRange memory);
   /// Where the results of all tiles come together: the result itself, or one
   /// amax for each tile.
   Value createOutput(Value yielded);
@@ -370,6 +374,45 @@ Value TileBuilder::finish(Value yielded, Value output) {
                         amax.getPropagateNan());
 }
 
+void TileBuilder::placeTile(scf::ForallOp forall) {
+  for (auto [dim, extent] : llvm::enumerate(tiling.getTile())) {
+    OpFoldResult size = domainSizes[dim];
+    numbers.push_back(forall.getInductionVar(dim));
+    if (extent == kWhole) {
+      tile.offsets.push_back(b.getIndexAttr(0));
+      tile.sizes.push_back(size);
+      continue;
+    }
+    OpFoldResult offset = apply(sym(0) * extent, numbers.back());
+    std::optional<int64_t> known = getConstantIntValue(size);
+    OpFoldResult own = b.getIndexAttr(extent);
+    if (!known || *known % extent != 0)
+      own = affine::makeComposedFoldedAffineMin(
+          b, loc,
+          AffineMap::get(0, 2,
+                         {b.getAffineConstantExpr(extent), sym(0) - sym(1)},
+                         b.getContext()),
+          {size, offset});
+    tile.offsets.push_back(offset);
+    tile.sizes.push_back(own);
+  }
+}
+
+void TileBuilder::returnResults(ValueRange memory) {
+  SmallVector<Value> results;
+  for (Value value : fusion.getBody().front().getTerminator()->getOperands()) {
+    Value result = mapping.lookup(value);
+    if (hasMemory(value)) {
+      result = bufferization::MaterializeInDestinationOp::create(
+                   b, loc, result.getType(), result, memory.front())
+                   .getResult();
+      memory = memory.drop_front();
+    }
+    results.push_back(result);
+  }
+  func::ReturnOp::create(b, loc, results);
+}
+
 func::FuncOp TileBuilder::build(const Twine &name) {
   Block &body = fusion.getBody().front();
   auto yield = cast<YieldOp>(body.getTerminator());
@@ -403,27 +446,7 @@ func::FuncOp TileBuilder::build(const Twine &name) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(forall.getBody());
-    for (auto [dim, extent] : llvm::enumerate(tiling.getTile())) {
-      OpFoldResult size = domainSizes[dim];
-      numbers.push_back(forall.getInductionVar(dim));
-      if (extent == kWhole) {
-        tile.offsets.push_back(b.getIndexAttr(0));
-        tile.sizes.push_back(size);
-        continue;
-      }
-      OpFoldResult offset = apply(sym(0) * extent, numbers.back());
-      std::optional<int64_t> known = getConstantIntValue(size);
-      OpFoldResult own = b.getIndexAttr(extent);
-      if (!known || *known % extent != 0)
-        own = affine::makeComposedFoldedAffineMin(
-            b, loc,
-            AffineMap::get(0, 2,
-                           {b.getAffineConstantExpr(extent), sym(0) - sym(1)},
-                           b.getContext()),
-            {size, offset});
-      tile.offsets.push_back(offset);
-      tile.sizes.push_back(own);
-    }
+    placeTile(forall);
     for (Operation &op : body.without_terminator())
       if (!hoisted.contains(&op))
         cloneIntoTile(op);
@@ -437,18 +460,7 @@ func::FuncOp TileBuilder::build(const Twine &name) {
   }
   for (auto [value, result] : llvm::zip_equal(tiled, forall.getResults()))
     mapping.map(value, finish(value, result));
-  SmallVector<Value> results;
-  for (Value value : yield.getValues()) {
-    Value result = mapping.lookup(value);
-    if (hasMemory(value)) {
-      result = bufferization::MaterializeInDestinationOp::create(
-                   b, loc, result.getType(), result, memory.front())
-                   .getResult();
-      memory = memory.drop_front();
-    }
-    results.push_back(result);
-  }
-  func::ReturnOp::create(b, loc, results);
+  returnResults(memory);
   return function;
 }
 

@@ -49,8 +49,23 @@ struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
   /// Takes the recipe of `op`; false, with the reason, if it has none that
   /// quantises.
   bool takeRecipe(Operation *op, RecipeDecision &decision) const;
-  RecipeDecision decide(linalg::LinalgOp op, const GemmRoles &roles,
-                        FailureOr<Contraction> &contraction);
+  /// A contraction, or a grouped matmul, and what becomes of it.
+  struct Decided {
+    GroupedMatmulOp group;
+    FailureOr<Contraction> contraction = failure();
+    RecipeDecision decision;
+  };
+
+  LogicalResult readOptions();
+  /// Finds which of `ops` the recipe file keeps in high precision.
+  void keepLayers(ArrayRef<Operation *> ops);
+  /// Decides about a contraction or a grouped matmul, with a remark.
+  Decided decide(Operation *op, const GemmRoles &roles);
+  RecipeDecision decideLinalg(linalg::LinalgOp op, const GemmRoles &roles,
+                              FailureOr<Contraction> &contraction);
+  /// Fails if a contraction that stays in high precision had to be in FP8.
+  LogicalResult checkRequired(Operation *op, const RecipeDecision &decision);
+  LogicalResult applyTo(FunctionOpInterface function);
   void rewrite(const Contraction &contraction, const RecipeDecision &decision);
 
   RecipeAttrInterface defaultRecipe;
@@ -119,9 +134,9 @@ bool ApplyRecipePass::takeRecipe(Operation *op,
   return !decision.staysHighPrecision();
 }
 
-RecipeDecision ApplyRecipePass::decide(linalg::LinalgOp op,
-                                       const GemmRoles &roles,
-                                       FailureOr<Contraction> &contraction) {
+RecipeDecision
+ApplyRecipePass::decideLinalg(linalg::LinalgOp op, const GemmRoles &roles,
+                              FailureOr<Contraction> &contraction) {
   RecipeDecision decision;
   auto roleAttr = op->getAttrOfType<GemmRoleAttr>(kRoleAttrName);
   Value a = op.getDpsInputOperand(0)->get();
@@ -224,112 +239,145 @@ void ApplyRecipePass::rewrite(const Contraction &contraction,
   rewriter.replaceOp(op, result.result);
 }
 
-void ApplyRecipePass::runOnOperation() {
-  ModuleOp module = getOperation();
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+LogicalResult ApplyRecipePass::readOptions() {
   // At the location only: nobody wants the module with it.
-  auto emitError = [&] { return mlir::emitError(module.getLoc()); };
+  auto emitError = [&] { return mlir::emitError(getOperation().getLoc()); };
   defaultRecipe = {};
   if (!recipe.empty()) {
     defaultRecipe = parseRecipe(recipe, &getContext(), emitError);
     if (!defaultRecipe)
-      return signalPassFailure();
+      return failure();
   }
-  if (!(maxPadding >= 0.0)) {
-    emitError() << "expected max-padding to be a number that is not negative, "
-                   "but got "
-                << llvm::to_string(llvm::format("%g", double(maxPadding)));
-    return signalPassFailure();
-  }
+  if (!(maxPadding >= 0.0))
+    return emitError()
+           << "expected max-padding to be a number that is not negative, "
+              "but got "
+           << llvm::to_string(llvm::format("%g", double(maxPadding)));
   file.reset();
   if (!recipeFile.empty()) {
     FailureOr<RecipeFile> loaded =
         RecipeFile::load(recipeFile, &getContext(), emitError);
     if (failed(loaded))
-      return signalPassFailure();
+      return failure();
     file = std::move(*loaded);
   }
+  return success();
+}
 
-  bool fellBack = false;
-  SmallVector<FunctionOpInterface> functions;
-  module.walk(
-      [&](FunctionOpInterface function) { functions.push_back(function); });
-  for (FunctionOpInterface function : functions) {
-    SmallVector<Operation *> ops;
-    function->walk([&](Operation *op) {
-      // A contraction of dequantizes has been through this pass, and so has a
-      // grouped matmul of codes.
-      auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-      auto grouped = dyn_cast<GroupedMatmulOp>(op);
-      if ((linalgOp && isContraction(linalgOp) &&
-           !op->hasAttr(kAccumulateAttrName)) ||
-          (grouped && !grouped.isScaled()))
-        ops.push_back(op);
-    });
+/// The contractions and grouped matmuls of a function that no recipe has been
+/// applied to.
+static SmallVector<Operation *> findContractions(FunctionOpInterface function) {
+  SmallVector<Operation *> ops;
+  function->walk([&](Operation *op) {
+    // A contraction of dequantizes has been through this pass, and so has a
+    // grouped matmul of codes.
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+    auto grouped = dyn_cast<GroupedMatmulOp>(op);
+    if ((linalgOp && isContraction(linalgOp) &&
+         !op->hasAttr(kAccumulateAttrName)) ||
+        (grouped && !grouped.isScaled()))
+      ops.push_back(op);
+  });
+  return ops;
+}
 
-    keptLayers.clear();
-    if (file) {
-      SmallVector<StringRef> names = llvm::map_to_vector(
-          ops, [](Operation *op) { return getGemmName(op); });
-      int64_t numLayers;
-      SmallVector<int64_t> layers = getLayers(names, numLayers);
-      for (auto [op, layer] : llvm::zip_equal(ops, layers))
-        if (layer >= 0 && !getRecipeAttribute(op) &&
-            (layer < file->getFirstLayersHighPrecision() ||
-             layer >= numLayers - file->getLastLayersHighPrecision()))
-          keptLayers.insert(op);
-    }
+void ApplyRecipePass::keepLayers(ArrayRef<Operation *> ops) {
+  keptLayers.clear();
+  if (!file)
+    return;
+  SmallVector<StringRef> names =
+      llvm::map_to_vector(ops, [](Operation *op) { return getGemmName(op); });
+  int64_t numLayers;
+  SmallVector<int64_t> layers = getLayers(names, numLayers);
+  for (auto [op, layer] : llvm::zip_equal(ops, layers))
+    if (layer >= 0 && !getRecipeAttribute(op) &&
+        (layer < file->getFirstLayersHighPrecision() ||
+         layer >= numLayers - file->getLastLayersHighPrecision()))
+      keptLayers.insert(op);
+}
 
-    // Decide everything first: roles are of the function as it came.
-    GemmRoles roles(function);
-    SmallVector<std::pair<Contraction, RecipeDecision>, 0> quantized;
-    SmallVector<std::pair<GroupedMatmulOp, RecipeDecision>, 0> grouped;
-    for (Operation *op : ops) {
-      FailureOr<Contraction> contraction = failure();
-      RecipeDecision decision;
-      auto group = dyn_cast<GroupedMatmulOp>(op);
-      if (group) {
-        takeRecipe(op, decision);
-        decideGrouped(group, roles, maxPadding, decision);
-        remarkDecision(group, decision);
-      } else {
-        auto linalgOp = cast<linalg::LinalgOp>(op);
-        decision = decide(linalgOp, roles, contraction);
-        remarkDecision(linalgOp, decision);
-      }
-      if (decision.staysHighPrecision())
-        LDBG() << getGemmName(op) << " stays, for " << decision.reason;
-      else
-        LDBG() << getGemmName(op) << ": "
-               << (decision.isGiven ? StringRef("given")
-                                    : decision.recipe.getRecipeName())
-               << ", " << describeOperand(decision.a) << " by "
-               << describeOperand(decision.b);
-      if (!decision.staysHighPrecision()) {
-        ++numQuantized;
-        numPadded += decision.paddedTo != 1;
-        if (group)
-          grouped.emplace_back(group, decision);
-        else
-          quantized.emplace_back(*contraction, decision);
-        continue;
-      }
-      ++numHighPrecision;
-      bool asked = !decision.recipe || decision.recipe.isHighPrecision() ||
-                   keptLayers.contains(op);
-      if (require && !asked) {
-        op->emitError("expected '")
-            << getGemmName(op) << "' to be in FP8, but " << decision.reason
-            << "; " << decision.suggestion;
-        fellBack = true;
-      }
-    }
-    if (fellBack)
-      continue;
-    for (auto &[contraction, decision] : quantized)
-      rewrite(contraction, decision);
-    for (auto &[op, decision] : grouped)
-      quantizeGrouped(op, decision);
+static void logDecision(Operation *op, const RecipeDecision &decision) {
+  if (decision.staysHighPrecision())
+    LDBG() << getGemmName(op) << " stays, for " << decision.reason;
+  else
+    LDBG() << getGemmName(op) << ": "
+           << (decision.isGiven ? StringRef("given")
+                                : decision.recipe.getRecipeName())
+           << ", " << describeOperand(decision.a) << " by "
+           << describeOperand(decision.b);
+}
+
+ApplyRecipePass::Decided ApplyRecipePass::decide(Operation *op,
+                                                 const GemmRoles &roles) {
+  Decided decided;
+  decided.group = dyn_cast<GroupedMatmulOp>(op);
+  if (GroupedMatmulOp group = decided.group) {
+    takeRecipe(op, decided.decision);
+    decideGrouped(group, roles, maxPadding, decided.decision);
+    remarkDecision(group, decided.decision);
+  } else {
+    auto linalgOp = cast<linalg::LinalgOp>(op);
+    decided.decision = decideLinalg(linalgOp, roles, decided.contraction);
+    remarkDecision(linalgOp, decided.decision);
   }
+  logDecision(op, decided.decision);
+  return decided;
+}
+
+LogicalResult ApplyRecipePass::checkRequired(Operation *op,
+                                             const RecipeDecision &decision) {
+  bool asked = !decision.recipe || decision.recipe.isHighPrecision() ||
+               keptLayers.contains(op);
+  if (!require || asked)
+    return success();
+  return op->emitError("expected '")
+         << getGemmName(op) << "' to be in FP8, but " << decision.reason << "; "
+         << decision.suggestion;
+}
+
+LogicalResult ApplyRecipePass::applyTo(FunctionOpInterface function) {
+  SmallVector<Operation *> ops = findContractions(function);
+  keepLayers(ops);
+  // Decide everything first: roles are of the function as it came.
+  GemmRoles roles(function);
+  SmallVector<Decided, 0> quantized;
+  LogicalResult result = success();
+  for (Operation *op : ops) {
+    Decided decided = decide(op, roles);
+    if (!decided.decision.staysHighPrecision()) {
+      ++numQuantized;
+      numPadded += decided.decision.paddedTo != 1;
+      quantized.push_back(std::move(decided));
+      continue;
+    }
+    ++numHighPrecision;
+    if (failed(checkRequired(op, decided.decision)))
+      result = failure();
+  }
+  if (failed(result))
+    return failure();
+  for (Decided &decided : quantized)
+    if (succeeded(decided.contraction))
+      rewrite(*decided.contraction, decided.decision);
+  for (Decided &decided : quantized)
+    if (decided.group)
+      quantizeGrouped(decided.group, decided.decision);
+  return success();
+}
+
+void ApplyRecipePass::runOnOperation() {
+  if (failed(readOptions()))
+    return signalPassFailure();
+  SmallVector<FunctionOpInterface> functions;
+  getOperation().walk(
+      [&](FunctionOpInterface function) { functions.push_back(function); });
+  bool fellBack = false;
+  for (FunctionOpInterface function : functions)
+    fellBack |= failed(applyTo(function));
   if (fellBack)
     signalPassFailure();
 }
