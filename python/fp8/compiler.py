@@ -15,13 +15,19 @@ _FILE_ERROR = 6
 _TARGETS = {(9, 0): "sm_90a", (10, 0): "sm_100a"}
 
 
-def get_default_target():
-    """The target of the first GPU if there is one that is known, else "cpu"."""
+def _find_default():
+    """The target of the first GPU if there is one that is known, else "cpu"; and its name."""
     try:
         devices = _core.get_devices()
     except Error:
-        return "cpu"
-    return _TARGETS.get(devices[0][1], "cpu") if devices else "cpu"
+        devices = []
+    name, capability = devices[0] if devices else ("", None)
+    return _TARGETS.get(capability, "cpu"), name
+
+
+def get_default_target():
+    """The target of the first GPU if there is one that is known, else "cpu"."""
+    return _find_default()[0]
 
 
 class _Progress:
@@ -72,8 +78,12 @@ def _write_option(value):
 
 
 def _make_options(recipe, target, options):
-    pairs = [("recipe", get_text(recipe)),
-             ("target", get_default_target() if target == "auto" else target)]
+    name = ""
+    if target == "auto":
+        target, name = _find_default()
+    pairs = [("recipe", get_text(recipe)), ("target", target)]
+    if name and target != "cpu" and options.get("machine") is None:
+        pairs.append(("machine", f"device:{name}"))
     return pairs + [(key.replace("_", "-"), _write_option(value))
                     for key, value in options.items() if value is not None]
 
@@ -101,7 +111,8 @@ def compile(source, recipe=None, *, target="auto", cache=True, **options):
       `$XDG_CACHE_HOME/fp8/programs`, a path for another directory, False for none. Takes a
       linker; without one, every process compiles;
     - options: those of the compiler, e.g. recipe_file=PATH, require=True, stats=True,
-      kernel_table=PATH; fp8.get_options() lists them.
+      kernel_table=PATH, machine="h100", whose numbers kernels are chosen by in place of the
+      first GPU's; fp8.get_options() lists them.
 
     Raises CompileError, with the compiler's diagnostics, for a program with mistakes;
     ArgumentError for an unknown option; FileError for a source that cannot be read.

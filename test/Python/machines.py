@@ -3,7 +3,22 @@
 
 import unittest
 
+import fp8
 from fp8 import machines
+
+
+PROGRAM = """
+func.func @f(%a: !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>,
+             %b: !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>) -> tensor<64x64xbf16> {
+  %0 = fp8.matmul %a, %b : !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>,
+                           !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32> -> tensor<64x64xbf16>
+  return %0 : tensor<64x64xbf16>
+}
+"""
+
+
+def emit(**options):
+    return fp8.emit(PROGRAM, to="buffers", **options)
 
 
 class Test(unittest.TestCase):
@@ -23,6 +38,13 @@ class Test(unittest.TestCase):
             self.assertEqual(machines.find(device).name, name)
         # A GH200 is nobody's: h200 stands in.
         self.assertIs(machines.get_own(), machines.find("Emulated H200"))
+
+    def test_compiling(self):
+        # The emulator's GPU is the usual one.
+        self.assertEqual(emit(), emit(target="sm_90a", machine="h200"))
+        self.assertIn(b'machine = "h100"', emit(machine="h100"))
+        with self.assertRaisesRegex(fp8.CompileError, "expected one with chip sm_90a"):
+            emit(target="sm_90a", machine="b200")
 
 
 if __name__ == "__main__":

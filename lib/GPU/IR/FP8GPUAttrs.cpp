@@ -32,14 +32,11 @@ void FP8GPUDialect::registerAttributes() {
 
 using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
-LogicalResult GPUTargetAttr::verify(EmitError emitError, StringRef chip,
-                                    int64_t computeCapability, StringRef,
-                                    int64_t multiprocessors,
-                                    int64_t sharedBytes, int64_t registers,
-                                    int64_t mmaRate, int64_t l2Rate,
-                                    int64_t memoryRate, int64_t clock,
-                                    int64_t memoryPeak, int64_t launchTime,
-                                    Attribute) {
+LogicalResult GPUTargetAttr::verify(
+    EmitError emitError, StringRef chip, int64_t computeCapability, StringRef,
+    int64_t multiprocessors, int64_t sharedBytes, int64_t registers,
+    int64_t mmaRate, int64_t l2Rate, int64_t memoryRate, int64_t clock,
+    int64_t memoryPeak, int64_t launchTime, Attribute) {
   // target_c1
   if (chip.empty())
     return emitError() << "expected a target to have a chip";
