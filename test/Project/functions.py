@@ -10,8 +10,6 @@ from pathlib import Path
 
 SOURCE = Path(sys.argv[1])
 MOST_LINES = 80
-# Older than the rule, and no longer than they were: this list only shrinks.
-KNOWN = {"double MatmulConfigs::getClocks(const TileConfig &config) const {": 119}
 TYPE = re.compile(r'(namespace|class|struct|enum|union|template|extern "C")\b')
 # Begins a declaration: a body has nothing at the left margin but directives.
 MARGIN = re.compile(r"[^\s#/]")
@@ -52,7 +50,7 @@ def main():
             continue
         text = (SOURCE / path).read_text()
         for line, count in FINDERS[path.suffix](text):
-            if count > KNOWN.get(text.split("\n")[line - 1], MOST_LINES):
+            if count > MOST_LINES:
                 errors.append(f"{path}:{line}: expected a function of at most {MOST_LINES} lines, "
                               f"but got {count}")
     print(*errors, sep="\n")

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 static constexpr int64_t kWhole = ScaledType::kWhole;
-/// Of a tile, at most.
+/// Rows of a tile, at most.
 static constexpr int64_t kMaxHeldRows = 512;
 /// A thread's chunk of columns: less of something that is measured below each
 /// other is what loops read as it lies.
@@ -161,7 +161,7 @@ static void addPlaces(FusionSpec &spec) {
       spec.draws = true;
       spec.drawsRows |= isOfRows;
     } else if (isOfRows) {
-      // Of a block a thread has some rows, or all, and its warp the others.
+      // A thread has some rows of a block, or all, and its warp the others.
       spec.rotatesRows = true;
       spec.blockRows = std::max(spec.blockRows, HadamardOp::kSize);
       spec.leastRows = std::min(spec.leastRows, HadamardOp::kSize);
@@ -172,8 +172,8 @@ static void addPlaces(FusionSpec &spec) {
   }
 }
 
-/// Of values that several elements have in common, those of a thread's rows and
-/// of a chunk have one.
+/// Checks that values which several elements have in common are one for a
+/// thread's rows and for a chunk.
 static LogicalResult checkBlocks(FusionSpec &spec, std::string &reason) {
   for (const FusionSpec::Input &input : spec.inputs) {
     FusionBlock block = spec.getBlock(input.layout);

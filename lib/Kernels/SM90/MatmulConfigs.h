@@ -29,6 +29,7 @@ public:
 private:
   /// The rows or the columns of a result and the operand they come from.
   struct Side;
+  struct Waves;
 
   /// All that may be worth a thought.
   SmallVector<TileConfig> getConfigs() const;
@@ -50,6 +51,15 @@ private:
   double getCostOfExtents(const TileConfig &config) const;
   /// Those that a board without bounds to its power would take.
   double getClocks(const TileConfig &config) const;
+  Waves getWaves(const TileConfig &config) const;
+  /// Those of a producer for a part of K: copies into shared memory, through
+  /// the port to L2, and their latency. `beyond` is of Side.
+  double getCopyClocks(const TileConfig &config, const Waves &waves,
+                       double Side::*beyond) const;
+  /// Those until the slower of consumers and producer is through all waves.
+  double getComputeClocks(const TileConfig &config, const Waves &waves) const;
+  /// Those until memory has delivered everything.
+  double getMemoryClocks(const TileConfig &config, const Waves &waves) const;
   /// Those that the power leaves to the products.
   double getPowerClocks(const TileConfig &config) const;
   double getBlockClocks(const TileConfig &config, double activeBlocks) const;

@@ -54,7 +54,7 @@ struct MatmulConfigs::Side {
   double tiles, groups;
   /// Rows of a tile in bounds; and out of bounds in every tile, in the last
   /// one, and in all of them.
-  double used, alwaysOverL2, beyond, totalBeyond;
+  double used, alwaysOutOfBounds, beyond, totalBeyond;
   /// What of rows out of bounds copies leave out where slots have zeros: all,
   /// or boxes of so many of them; 0 for none.
   int64_t leftOut;
@@ -92,8 +92,8 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
     side.tiles = countTilesOfGroups(width);
     side.groups = countTilesOfGroups(width * splitters);
     side.used = std::min(side.width, mean);
-    side.alwaysOverL2 = side.width - side.used;
-    side.beyond = std::max(side.width / 2, side.alwaysOverL2);
+    side.alwaysOutOfBounds = side.width - side.used;
+    side.beyond = std::max(side.width / 2, side.alwaysOutOfBounds);
   } else {
     ArrayRef<int64_t> extents = ofRows != config.swapped ? ms : ns;
     int64_t tiles = countTiles(extents, width);
@@ -101,7 +101,7 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
     side.tiles = tiles;
     side.groups = groups;
     side.used = std::min(width, extent);
-    side.alwaysOverL2 = width - side.used;
+    side.alwaysOutOfBounds = width - side.used;
     // A tile that only completes a cluster is all out of bounds.
     side.beyond = groups * splitters > tiles
                       ? width
@@ -162,127 +162,163 @@ double MatmulConfigs::getStoreClocks(const TileConfig &config) const {
                             config.getSubtiles() * slabs;
 }
 
-double MatmulConfigs::getClocks(const TileConfig &config) const {
-  WgmmaCostsModelAttr c = getCosts(spec, model);
-  Side rows = getSide(config, /*ofRows=*/true);
-  Side cols = getSide(config, /*ofRows=*/false);
-  auto sum = [&](auto get) { return get(rows) + get(cols); };
+/// The tiles of a result, wave of blocks by wave.
+struct MatmulConfigs::Waves {
+  template <typename Get>
+  double sum(Get get) const {
+    return get(rows) + get(cols);
+  }
 
-  // Rounds of tiles over the multiprocessors; the last one may be smaller.
-  double all = target.getMultiprocessors();
+  Side rows, cols;
+  /// Multiprocessors; how many clusters they hold at once; clusters' tiles.
+  double all, slots, items;
+  double count, activeBlocks, blocksInLast;
+  /// K blocks of a part of K; those that bring zeros to each slot of the ring.
+  double kBlocks, filled;
+  /// What blocks lose to those that have their port to L2 for themselves.
+  double uneven;
+};
+
+MatmulConfigs::Waves MatmulConfigs::getWaves(const TileConfig &config) const {
+  WgmmaCostsModelAttr c = getCosts(spec, model);
+  Waves waves;
+  waves.rows = getSide(config, /*ofRows=*/true);
+  waves.cols = getSide(config, /*ofRows=*/false);
+  double all = waves.all = target.getMultiprocessors();
   int64_t size = config.getClusterSize();
   double reached = size == 8   ? std::min<double>(all, model.getReachedBy_8())
                    : size == 4 ? std::min<double>(all, model.getReachedBy_4())
                                : all;
-  double slots = std::floor(reached / size);
-  double items = rows.groups * cols.groups * batch * config.splitK;
-  double rounds = std::ceil(items / slots);
-  double activeBlocks = std::min(items, slots) * size;
-  double blocksInLast = (items - (rounds - 1) * slots) * size;
-  double kBlocksOfPart = std::ceil(double(kBlocks) / config.splitK);
-
-  // The producer's K block: copies into shared memory, through the port to L2,
-  // and their latency.
-  // Blocks of a cluster of two share one.
-  double ports = activeBlocks * 2 > all || size == 2 ? 2 : 1;
-  // Up to a quarter of the multiprocessors share none, all of them share all.
-  double active = activeBlocks / all;
+  waves.slots = std::floor(reached / size);
+  waves.items = waves.rows.groups * waves.cols.groups * batch * config.splitK;
+  waves.count = std::ceil(waves.items / waves.slots);
+  waves.activeBlocks = std::min(waves.items, waves.slots) * size;
+  // The last wave may be smaller.
+  waves.blocksInLast = (waves.items - (waves.count - 1) * waves.slots) * size;
+  waves.kBlocks = std::ceil(double(kBlocks) / config.splitK);
+  waves.filled = std::min<double>(config.stages, waves.kBlocks);
+  // Up to a quarter of the multiprocessors share no port, all of them share
+  // all.
+  double active = waves.activeBlocks / all;
   double shared = std::min(2 * (1 - active), std::max(4 * active - 1, 0.0));
-  double uneven = size > 1 ? 1 : 1 + c.getUneven() * shared;
-  double lines = c.getNarrowLine() * sum([](const Side &side) {
-                   return side.isNarrow * side.used;
-                 });
-  double requested = sum([&](const Side &side) {
+  waves.uneven = size > 1 ? 1 : 1 + c.getUneven() * shared;
+  return waves;
+}
+
+double MatmulConfigs::getCopyClocks(const TileConfig &config,
+                                    const Waves &waves,
+                                    double Side::*beyond) const {
+  WgmmaCostsModelAttr c = getCosts(spec, model);
+  int64_t size = config.getClusterSize();
+  // Blocks of a cluster of two share a port to L2.
+  double ports = waves.activeBlocks * 2 > waves.all || size == 2 ? 2 : 1;
+  double lines = c.getNarrowLine() * waves.sum([](const Side &side) {
+    return side.isNarrow * side.used;
+  });
+  double requested = waves.sum([&](const Side &side) {
     double excess = (side.isMisaligned ? c.getMisaligned() : 0) +
                     (side.cutsSectors ? c.getCutSectors() : 0);
     return side.used * kRowBytes * (1 + excess) *
            std::pow(side.sharers, -c.getSharing());
   });
-  double boxes = c.getBox() * sum([](const Side &side) {
-                   return side.boxes / side.sharers;
-                 });
+  double boxes = c.getBox() * waves.sum([](const Side &side) {
+    return side.boxes / side.sharers;
+  });
   double latency = c.getLatency() / (config.stages - 1);
   auto getReaders = [&](const Side &side, const Side &other) {
     return side.isTransposed && side.isMisaligned
-               ? std::min(other.groups, activeBlocks / size)
+               ? std::min(other.groups, waves.activeBlocks / size)
                : 0;
   };
-  double contended =
-      c.getContended() * (getReaders(rows, cols) + getReaders(cols, rows));
+  double contended = c.getContended() * (getReaders(waves.rows, waves.cols) +
+                                         getReaders(waves.cols, waves.rows));
   auto getFeed = [&](double beyond) {
     double port =
         ports * (requested / c.getPortRate() + c.getBeyond() * beyond) + boxes;
-    return uneven * combine({lines, port, latency,
-                             c.getBeyondAll() * activeBlocks * beyond}) +
+    return waves.uneven *
+               combine({lines, port, latency,
+                        c.getBeyondAll() * waves.activeBlocks * beyond}) +
            contended;
   };
-  // The first blocks of K bring zeros to each slot.
-  double filled = std::min<double>(config.stages, kBlocksOfPart);
-  auto getCopies = [&](double Side::*beyond) {
-    double first =
-        sum([&](const Side &side) { return side.*beyond / side.sharers; });
-    double later = sum([&](const Side &side) {
-      return side.getLater(side.*beyond) / side.sharers;
-    });
-    return filled * getFeed(first) + (kBlocksOfPart - filled) * getFeed(later);
-  };
-  double copies = getCopies(&Side::alwaysOverL2);
-  double worstCopies = getCopies(&Side::beyond);
+  double first =
+      waves.sum([&](const Side &side) { return side.*beyond / side.sharers; });
+  double later = waves.sum([&](const Side &side) {
+    return side.getLater(side.*beyond) / side.sharers;
+  });
+  return waves.filled * getFeed(first) +
+         (waves.kBlocks - waves.filled) * getFeed(later);
+}
 
+double MatmulConfigs::getComputeClocks(const TileConfig &config,
+                                       const Waves &waves) const {
+  double copies = getCopyClocks(config, waves, &Side::alwaysOutOfBounds);
+  double worstCopies = getCopyClocks(config, waves, &Side::beyond);
   // The epilogue of one warpgroup hides behind the main loop of the other with
   // ping-pong, unless it takes longer; that of the last tile behind nothing.
   // The ring is filled meanwhile.
   double issue =
       double(config.rows * config.cols) * spec.getEpilogueInstructions() / 128;
   double epilogue = getStoreClocks(config) + model.getIssue() * issue;
-  double loop = kBlocksOfPart * getBlockClocks(config, activeBlocks) +
-                (config.isPingPong() ? 0 : c.getDrain());
-  double consume = rounds * (loop + epilogue) - epilogue;
+  double loop = waves.kBlocks * getBlockClocks(config, waves.activeBlocks) +
+                (config.isPingPong() ? 0 : getCosts(spec, model).getDrain());
+  double consume = waves.count * (loop + epilogue) - epilogue;
   if (config.isPingPong())
-    consume = rounds *
+    consume = waves.count *
               std::max(loop + model.getIssue() * issue, (loop + epilogue) / 2);
-  double produce = worstCopies + (rounds - 1) * copies;
-  double compute = combine({consume, produce}) + epilogue;
+  double produce = worstCopies + (waves.count - 1) * copies;
+  return combine({consume, produce}) + epilogue;
+}
 
-  // Until memory has delivered everything.
+double MatmulConfigs::getMemoryClocks(const TileConfig &config,
+                                      const Waves &waves) const {
+  WgmmaCostsModelAttr c = getCosts(spec, model);
   auto getElements = [&](const Side &side, const Side &other, double matrices,
                          double repeated) {
     double readers = other.groups / matrices;
     double repeats =
         std::clamp<double>(readers, 1, model.getMostRepeated()) - 1;
-    double zeros = side.leftOut == 1 ? filled / kBlocksOfPart : 1;
+    double zeros = side.leftOut == 1 ? waves.filled / waves.kBlocks : 1;
     return matrices * (side.extent * (1 + repeated * repeats) +
                        c.getBeyondBytes() * side.totalBeyond * readers * zeros);
   };
   // Each group of rows has a B of its own.
   double ofRows = config.swapped ? groupsOfRows : 1;
   double elements =
-      getElements(rows, cols, ofRows, c.getRepeatedRows()) +
-      getElements(cols, rows, groupsOfRows / ofRows, c.getRepeatedCols());
+      getElements(waves.rows, waves.cols, ofRows, c.getRepeatedRows()) +
+      getElements(waves.cols, waves.rows, groupsOfRows / ofRows,
+                  c.getRepeatedCols());
   double bytes = batch * (elements * k * spec.a.getElementBytes() +
                           double(m) * spec.getResultCols(n) * resultBytes);
-  double underWay = (config.stages - 1) * kRowBytes * sum([](const Side &side) {
-                      return side.used / side.sharers;
-                    });
+  double underWay =
+      (config.stages - 1) * kRowBytes *
+      waves.sum([](const Side &side) { return side.used / side.sharers; });
   // Where some blocks share a port, what these read takes as long as if all
   // did.
   auto getRate = [&](double blocks) {
-    double ofBlock = blocks * 2 > all ? c.getPairRate() / 2 : c.getOneRate();
+    double ofBlock =
+        blocks * 2 > waves.all ? c.getPairRate() / 2 : c.getOneRate();
     return std::min<double>({c.getMemoryRate(),
                              blocks * underWay / c.getMemoryLatency(),
                              blocks * ofBlock});
   };
-  double last = blocksInLast / size / items;
-  double memory =
-      uneven * bytes *
-      ((1 - last) / getRate(slots * size) + last / getRate(blocksInLast));
+  int64_t size = config.getClusterSize();
+  double last = waves.blocksInLast / size / waves.items;
+  return waves.uneven * bytes *
+         ((1 - last) / getRate(waves.slots * size) +
+          last / getRate(waves.blocksInLast));
+}
 
-  double cost = combine({compute, memory});
+double MatmulConfigs::getClocks(const TileConfig &config) const {
+  WgmmaCostsModelAttr c = getCosts(spec, model);
+  Waves waves = getWaves(config);
+  double cost = combine(
+      {getComputeClocks(config, waves), getMemoryClocks(config, waves)});
   if (config.splitK > 1)
-    cost += rounds * (c.getReduce() + config.rows / 64.0 * config.cols *
-                                          (c.getReduceColumn() +
-                                           c.getReducePart() * config.splitK));
-  if (size > 1)
+    cost += waves.count *
+            (c.getReduce() +
+             config.rows / 64.0 * config.cols *
+                 (c.getReduceColumn() + c.getReducePart() * config.splitK));
+  if (config.getClusterSize() > 1)
     cost += c.getCluster();
   return cost;
 }

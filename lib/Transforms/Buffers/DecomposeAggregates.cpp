@@ -229,7 +229,7 @@ static Value expandFlat(RewriterBase &b, Location loc, Value flat,
                         RankedTensorType type, ArrayRef<OpFoldResult> sizes) {
   if (type.getRank() == 1)
     return castTo(b, loc, flat, type);
-  // Of a static shape an extent that is dynamic here is known after all.
+  // A static shape has a known extent also where it is dynamic here.
   int64_t count =
       type.hasStaticShape() ? type.getNumElements() : ShapedType::kDynamic;
   flat = castTo(b, loc, flat,
@@ -273,7 +273,7 @@ static LogicalResult lowerReshape(RewriterBase &rewriter,
 /// What filling a border by itself has to save, since each is a loop more.
 static constexpr int64_t kBorderBytes = int64_t(8) << 20;
 
-/// Of memory, pieces of which take the time of the whole.
+/// Memory that a piece of takes the time of the whole.
 static constexpr int64_t kSectorBytes = 32;
 
 /// What filling the borders by themselves takes, in bytes.
