@@ -13,6 +13,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
 
 Accumulator::Accumulator(const MatmulContext &kernel, Ring ring, Value slice)
     : kernel(kernel), b(kernel.b), spec(kernel.spec), config(kernel.config),

@@ -15,7 +15,7 @@
 #include "MatmulContext.h"
 #include "Wgmma.h"
 
-namespace mlir::fp8 {
+namespace mlir::fp8::sm90 {
 
 /// The main loop of a consumer: takes the slots of a tile from the ring and
 /// sums their products, for each of its subtiles of 64 rows.
@@ -98,6 +98,6 @@ private:
   Value rowsBefore;
 };
 
-} // namespace mlir::fp8
+} // namespace mlir::fp8::sm90
 
 #endif // FP8_LIB_KERNELS_SM90_ACCUMULATE_H

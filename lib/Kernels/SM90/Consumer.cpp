@@ -14,6 +14,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
 
 namespace {
 class Consumer {
@@ -232,7 +233,7 @@ void Consumer::storeSubtile(const Tile &tile, Value subtile, ValueRange sums) {
       tile, {subtile, inGroup, fragment, subtileRow, /*col=*/Value()}, sums);
 }
 
-void fp8::buildConsumer(const MatmulContext &kernel,
-                        const TileScheduler &scheduler, Ring ring) {
+void sm90::buildConsumer(const MatmulContext &kernel,
+                         const TileScheduler &scheduler, Ring ring) {
   Consumer(kernel, scheduler, ring).build();
 }

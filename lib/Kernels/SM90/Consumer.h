@@ -13,13 +13,13 @@
 #include "../Blocks/TileScheduler.h"
 #include "MatmulContext.h"
 
-namespace mlir::fp8 {
+namespace mlir::fp8::sm90 {
 
 /// Multiplies the ring's slots, applies factors and the epilogue, and stores
 /// this block's tiles: every consumer warpgroup.
 void buildConsumer(const MatmulContext &kernel, const TileScheduler &scheduler,
                    Ring ring);
 
-} // namespace mlir::fp8
+} // namespace mlir::fp8::sm90
 
 #endif // FP8_LIB_KERNELS_SM90_CONSUMER_H

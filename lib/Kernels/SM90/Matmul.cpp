@@ -22,6 +22,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
 
 static void buildBarriers(const MatmulContext &kernel, GPUTargetAttr target,
                           Ring &ring) {
@@ -125,9 +126,9 @@ static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
 }
 
 FailureOr<LLVM::LLVMFuncOp>
-fp8::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
-                 GemmConfigAttr config, GPUTargetAttr target, StringRef name,
-                 std::string &reason) {
+sm90::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
+                  GemmConfigAttr config, GPUTargetAttr target, StringRef name,
+                  std::string &reason) {
   FailureOr<MatmulLayout> layout =
       MatmulLayout::get(spec, config, target, reason);
   if (failed(layout))

@@ -19,6 +19,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
 
 /// Counts within the spread that a group may have, and as many cases. A prime:
 /// any step but 0 leads through all of them.

@@ -14,7 +14,7 @@
 
 #include <vector>
 
-namespace mlir::fp8 {
+namespace mlir::fp8::sm90 {
 
 /// What of a matmul its configs and their cost depend on.
 class MatmulConfigs {
@@ -94,6 +94,6 @@ GemmEpilogue getMatmulEpilogue(const MatmulSpec &spec, int64_t subtiles,
                                int64_t cols, bool storesInBulk,
                                WgmmaModelAttr model);
 
-} // namespace mlir::fp8
+} // namespace mlir::fp8::sm90
 
 #endif // FP8_LIB_KERNELS_SM90_MATMULCONFIGS_H

@@ -10,6 +10,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
 
 MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
                              GemmConfigAttr config, const MatmulLayout &layout,

@@ -12,7 +12,7 @@
 #include "../Matmul/MatmulParams.h"
 #include "MatmulLayout.h"
 
-namespace mlir::fp8 {
+namespace mlir::fp8::sm90 {
 
 /// Named barriers: 1.. are the consumers' own, these come after.
 inline constexpr int64_t kTurnBarrier = 4;
@@ -61,6 +61,6 @@ public:
   Value rankOfRows, rankOfCols;
 };
 
-} // namespace mlir::fp8
+} // namespace mlir::fp8::sm90
 
 #endif // FP8_LIB_KERNELS_SM90_MATMULCONTEXT_H

@@ -19,6 +19,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
 
 static WgmmaCostsModelAttr getCosts(const MatmulSpec &spec,
                                     WgmmaModelAttr model) {

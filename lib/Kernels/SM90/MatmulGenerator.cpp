@@ -11,6 +11,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
 
 namespace {
 /// What Hopper's matmuls have of their own. Tiles, stages, clusters and
@@ -47,6 +48,6 @@ struct HopperMatmuls {
 };
 } // namespace
 
-std::unique_ptr<KernelGenerator> fp8::createMatmulGeneratorSM90() {
+std::unique_ptr<KernelGenerator> sm90::createMatmulGenerator() {
   return std::make_unique<MatmulGenerator<HopperMatmuls>>();
 }

@@ -12,10 +12,10 @@
 #include "MatmulLayout.h"
 #include "fp8/Kernels/Architecture.h"
 
-namespace mlir::fp8 {
+namespace mlir::fp8::sm90 {
 
 /// What selects and builds matmul kernels for Hopper GPUs.
-std::unique_ptr<KernelGenerator> createMatmulGeneratorSM90();
+std::unique_ptr<KernelGenerator> createMatmulGenerator();
 
 /// The configs that seem best, best first; with `exhaustive` also those that
 /// differ from these in staging, pending products, epilogue and rasterisation.
@@ -40,6 +40,6 @@ FailureOr<LLVM::LLVMFuncOp> buildMatmul(OpBuilder &builder, Location loc,
                                         GPUTargetAttr target, StringRef name,
                                         std::string &reason);
 
-} // namespace mlir::fp8
+} // namespace mlir::fp8::sm90
 
 #endif // FP8_LIB_KERNELS_SM90_MATMULGENERATOR_H

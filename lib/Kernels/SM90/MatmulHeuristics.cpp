@@ -12,6 +12,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
 
 /// How many configs may be the best.
 static constexpr size_t kMostCandidates = 24;
@@ -34,9 +35,9 @@ static GemmConfigAttr withSchedule(GemmConfigAttr config, int64_t group,
       epilogue);
 }
 
-GemmEpilogue fp8::getMatmulEpilogue(const MatmulSpec &spec, int64_t subtiles,
-                                    int64_t cols, bool storesInBulk,
-                                    WgmmaModelAttr model) {
+GemmEpilogue sm90::getMatmulEpilogue(const MatmulSpec &spec, int64_t subtiles,
+                                     int64_t cols, bool storesInBulk,
+                                     WgmmaModelAttr model) {
   int64_t ofElement = spec.getEpilogueInstructions();
   int64_t bytes =
       spec.getResultCols(cols) * spec.resultType.getIntOrFloatBitWidth() / 8;
@@ -82,9 +83,9 @@ static SmallVector<GemmConfigAttr> getVariants(GemmConfigAttr config) {
   return variants;
 }
 
-SmallVector<GemmConfigAttr> fp8::getMatmulCandidates(const MatmulSpec &spec,
-                                                     GPUTargetAttr target,
-                                                     bool exhaustive) {
+SmallVector<GemmConfigAttr> sm90::getMatmulCandidates(const MatmulSpec &spec,
+                                                      GPUTargetAttr target,
+                                                      bool exhaustive) {
   SmallVector<GemmConfigAttr> best =
       MatmulConfigs(spec, target).getBest(kMostCandidates);
   if (!exhaustive)
@@ -99,9 +100,9 @@ SmallVector<GemmConfigAttr> fp8::getMatmulCandidates(const MatmulSpec &spec,
   return candidates;
 }
 
-FailureOr<GemmConfigAttr> fp8::selectMatmulConfig(const MatmulSpec &spec,
-                                                  GPUTargetAttr target,
-                                                  std::string &reason) {
+FailureOr<GemmConfigAttr> sm90::selectMatmulConfig(const MatmulSpec &spec,
+                                                   GPUTargetAttr target,
+                                                   std::string &reason) {
   // What few rows want is swapped operands, which a pair cannot have.
   auto model = cast<WgmmaModelAttr>(getMachine(target).getMatmul());
   int64_t fewRows = model.getFewRows();
@@ -118,7 +119,7 @@ FailureOr<GemmConfigAttr> fp8::selectMatmulConfig(const MatmulSpec &spec,
   return failure();
 }
 
-double fp8::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
-                          GPUTargetAttr target) {
+double sm90::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
+                           GPUTargetAttr target) {
   return MatmulConfigs(spec, target).getCost(TileConfig::get(config));
 }

@@ -14,6 +14,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
 
 /// Where bulk copies of tensors write to in shared memory.
 static constexpr int64_t kBulkTensorAlignment = 128;
@@ -23,7 +24,7 @@ static constexpr int64_t kStagingBytes = 64 * kRowBytes;
 /// The most elements of one dimension that a bulk tensor copy brings.
 static constexpr int64_t kMaxBoxRows = 256;
 
-bool fp8::areFactorsInBulk(const MatmulSpec &spec, bool ofA) {
+bool sm90::areFactorsInBulk(const MatmulSpec &spec, bool ofA) {
   return spec.areFactorsInFours(ofA) && (ofA || !spec.isDual());
 }
 
@@ -57,7 +58,7 @@ TileConfig TileConfig::get(GemmConfigAttr config) {
           config.getStaging()};
 }
 
-int64_t fp8::getFactorBoxes(int64_t factors) {
+int64_t sm90::getFactorBoxes(int64_t factors) {
   return llvm::divideCeil(factors, kMaxBoxRows);
 }
 
@@ -66,7 +67,7 @@ static int64_t getScaleStride(int64_t count, bool inBulk) {
   return inBulk ? llvm::alignTo(4 * count, kBulkTensorAlignment) : 4 * count;
 }
 
-int64_t fp8::getFactorBytes(const MatmulSpec &spec, const TileConfig &config) {
+int64_t sm90::getFactorBytes(const MatmulSpec &spec, const TileConfig &config) {
   bool swapped = config.swapped;
   int64_t parts = spec.isDual() ? 2 : 1;
   return getScaleStride(getScalesPerSlot(spec, !swapped, config.rows),
@@ -90,8 +91,8 @@ getRegisters(const MatmulSpec &spec, int64_t consumers, int64_t accumulators) {
              : std::pair<int64_t, int64_t>{24, 240};
 }
 
-bool fp8::canOverlapPromotion(const MatmulSpec &spec,
-                              const TileConfig &config) {
+bool sm90::canOverlapPromotion(const MatmulSpec &spec,
+                               const TileConfig &config) {
   // The sums, and two products.
   int64_t registers = 3 * config.cols / 2;
   if ((config.swapped ? spec.a : spec.b).scale == ScaleBlock::Row128)
@@ -127,14 +128,14 @@ static int64_t getAccumulatorRegisters(const MatmulSpec &spec,
   return std::max(accumulators, sums + beside);
 }
 
-int64_t fp8::getStoreBytes(int64_t bytes) {
+int64_t sm90::getStoreBytes(int64_t bytes) {
   for (int64_t width : {128, 64, 32, 16})
     if (width <= bytes && int64_t(llvm::alignTo(bytes, width)) * 4 <= bytes * 5)
       return width;
   return 0;
 }
 
-LogicalResult fp8::checkOperands(const MatmulSpec &spec, std::string &reason) {
+LogicalResult sm90::checkOperands(const MatmulSpec &spec, std::string &reason) {
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
     if (isMicroscaled(operand->scale)) {
       reason = llvm::formatv("expected {0} to have f32 factors per tensor, per "

@@ -12,7 +12,7 @@
 #include "../Blocks/OperandTile.h"
 #include "SM90Dialect.h"
 
-namespace mlir::fp8 {
+namespace mlir::fp8::sm90 {
 
 /// What of a config a tile's time and registers depend on; "rows" and "cols" as
 /// MatmulContext has them.
@@ -97,6 +97,6 @@ LogicalResult checkOperands(const MatmulSpec &spec, std::string &reason);
 /// accumulators.
 bool canOverlapPromotion(const MatmulSpec &spec, const TileConfig &config);
 
-} // namespace mlir::fp8
+} // namespace mlir::fp8::sm90
 
 #endif // FP8_LIB_KERNELS_SM90_MATMULLAYOUT_H

@@ -14,6 +14,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
 
 /// Every `stride`-th bit, `count` of them, moved by `shift` if that is not
 /// null (i16).
@@ -109,8 +110,8 @@ static void copyFactors(const MatmulContext &kernel, bool ofA, const Tile &tile,
   }
 }
 
-void fp8::buildOperandProducer(const MatmulContext &kernel,
-                               const TileScheduler &scheduler, Ring ring) {
+void sm90::buildOperandProducer(const MatmulContext &kernel,
+                                const TileScheduler &scheduler, Ring ring) {
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   int64_t bytesOfFactors = (layout.rowScalesInBulk ? 4 * layout.rowScales : 0) +
@@ -181,8 +182,8 @@ static ScaleFactorCopy getScaleFactorCopy(const MatmulContext &kernel, bool ofA,
       kernel.lane);
 }
 
-void fp8::buildScaleProducer(const MatmulContext &kernel,
-                             const TileScheduler &scheduler, Ring ring) {
+void sm90::buildScaleProducer(const MatmulContext &kernel,
+                              const TileScheduler &scheduler, Ring ring) {
   KernelBuilder &b = kernel.b;
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;

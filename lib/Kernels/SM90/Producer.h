@@ -13,7 +13,7 @@
 #include "../Blocks/TileScheduler.h"
 #include "MatmulContext.h"
 
-namespace mlir::fp8 {
+namespace mlir::fp8::sm90 {
 
 /// Fills the ring with the operands of this block's tiles, K block by K block,
 /// by bulk tensor copies: one thread.
@@ -24,6 +24,6 @@ void buildOperandProducer(const MatmulContext &kernel,
 void buildScaleProducer(const MatmulContext &kernel,
                         const TileScheduler &scheduler, Ring ring);
 
-} // namespace mlir::fp8
+} // namespace mlir::fp8::sm90
 
 #endif // FP8_LIB_KERNELS_SM90_PRODUCER_H

@@ -27,7 +27,7 @@ namespace {
 class SM90 : public Architecture {
 public:
   SM90() : Architecture(kChip) {
-    addGenerator(MatmulSpec::kKind, createMatmulGeneratorSM90());
+    addGenerator(MatmulSpec::kKind, sm90::createMatmulGenerator());
     addGenerator(FusionSpec::kKind, createFusionGenerator());
     addGenerator(TransposeSpec::kKind, createTransposeGenerator());
   }
@@ -38,7 +38,7 @@ public:
 
   void registerDialects(DialectRegistry &registry) const override {
     registerMachines(registry);
-    registry.insert<SM90Dialect>();
+    registry.insert<sm90::SM90Dialect>();
   }
 };
 } // namespace

@@ -11,6 +11,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
 
 #include "SM90Dialect.cpp.inc"
 

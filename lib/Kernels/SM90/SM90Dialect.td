@@ -15,7 +15,7 @@ include "mlir/IR/EnumAttr.td"
 
 def SM90_Dialect : Dialect {
   let name = "fp8_sm90";
-  let cppNamespace = "::mlir::fp8";
+  let cppNamespace = "::mlir::fp8::sm90";
   let summary = "how kernels for Hopper GPUs are built";
   let description = [{
     The configs of the kernels for Hopper (`sm_90a`): what `fp8-select-kernels`
@@ -29,7 +29,7 @@ def SM90_Dialect : Dialect {
 
 class SM90_Enum<string name, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {
-  let cppNamespace = "::mlir::fp8";
+  let cppNamespace = "::mlir::fp8::sm90";
   let genSpecializedAttr = 0;
 }
 
@@ -98,17 +98,17 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     "int64_t":$tile_n,
     "int64_t":$stages,
     DefaultValuedParameter<"int64_t", "2">:$consumers,
-    SM90_EnumParameter<SM90_GemmSchedule, "::mlir::fp8::GemmSchedule::Cooperative">:$schedule,
+    SM90_EnumParameter<SM90_GemmSchedule, "::mlir::fp8::sm90::GemmSchedule::Cooperative">:$schedule,
     DefaultValuedParameter<"int64_t", "16">:$group,
     DefaultValuedParameter<"int64_t", "1">:$split_k,
     DefaultValuedParameter<"bool", "false">:$swap_ab,
-    SM90_EnumParameter<SM90_GemmStore, "::mlir::fp8::GemmStore::TMA">:$store,
+    SM90_EnumParameter<SM90_GemmStore, "::mlir::fp8::sm90::GemmStore::TMA">:$store,
     DefaultValuedParameter<"int64_t", "1">:$cluster,
     DefaultValuedParameter<"int64_t", "1">:$cluster_cols,
     DefaultValuedParameter<"int64_t", "2">:$staging,
     DefaultValuedParameter<"int64_t", "0">:$pending,
     DefaultValuedParameter<"bool", "false">:$overlap,
-    SM90_EnumParameter<SM90_GemmEpilogue, "::mlir::fp8::GemmEpilogue::Unrolled">:$epilogue
+    SM90_EnumParameter<SM90_GemmEpilogue, "::mlir::fp8::sm90::GemmEpilogue::Unrolled">:$epilogue
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

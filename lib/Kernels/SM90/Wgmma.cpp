@@ -11,6 +11,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
 
 static uint64_t getSwizzleMode(const OperandTile &tile) {
   switch (tile.getSwizzle()) {
@@ -119,8 +120,8 @@ Value Wgmma::multiply(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
   return accumulator;
 }
 
-SmallVector<Value> fp8::waitForAccumulators(KernelBuilder &b, int64_t pending,
-                                            ValueRange accumulators) {
+SmallVector<Value> sm90::waitForAccumulators(KernelBuilder &b, int64_t pending,
+                                             ValueRange accumulators) {
   std::string code =
       "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";";
   return tieRegisters(b, code, accumulators);

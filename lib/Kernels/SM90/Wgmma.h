@@ -12,7 +12,7 @@
 #include "../Blocks/Fragment.h"
 #include "../Blocks/OperandTile.h"
 
-namespace mlir::fp8 {
+namespace mlir::fp8::sm90 {
 
 /// D (64 x cols, f32) (+)= A (64 x K) * B (cols x K)^T of a slot of the ring.
 /// NVGPU's warpgroup ops cannot express it: they take B for row-major KxN.
@@ -58,6 +58,6 @@ private:
 SmallVector<Value> waitForAccumulators(KernelBuilder &b, int64_t pending,
                                        ValueRange accumulators);
 
-} // namespace mlir::fp8
+} // namespace mlir::fp8::sm90
 
 #endif // FP8_LIB_KERNELS_SM90_WGMMA_H
