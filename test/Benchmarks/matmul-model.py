@@ -1,5 +1,5 @@
 # RUN: rm -rf %t && mkdir %t
-# RUN: env PYTHONPATH=%fp8_source/benchmarks/fit PYTHONDONTWRITEBYTECODE=1 %python %s %t
+# RUN: env PYTHONPATH=%fp8_source/tuning PYTHONDONTWRITEBYTECODE=1 %python %s %t
 # RUN: FileCheck %s --check-prefix=COUNT --input-file %t/count
 """The model that is fitted is the compiler's: it gives the candidates of matmuls the same
 order, of every kind of operands."""
@@ -9,8 +9,10 @@ import re
 import subprocess
 import sys
 
-from sustained import parse_config
-from matmul_model import CONFIG, TRANSPOSED, Table, get_cost, read_constants
+from fit_power import parse_config
+from machine_file import read_constants
+from matmul_model import TRANSPOSED, Table, get_cost
+from measurements import CONFIG
 
 out = pathlib.Path(sys.argv[1])
 constants = read_constants()

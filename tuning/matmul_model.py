@@ -1,51 +1,19 @@
 """What a matmul takes by its config: the model of lib/Kernels/SM90/MatmulCost.cpp over
 arrays, for the fit. Both have the same names; the comments are there, and the constants
-in lib/Kernels/Machines/h200.mlir."""
+in the machine's file."""
 
-import pathlib
-import re
 from types import SimpleNamespace
 
 import numpy as np
+from measurements import SCALED_CONFIG
 
-CONFIG = ("rows", "cols", "pingpong", "consumers", "swapped", "cluster", "cluster_cols", "split_k")
-# The rest follows from these for operands in high precision, and nothing is promoted.
-SCALED_CONFIG = CONFIG + ("stages", "overlap", "staging")
-KINDS = ("plain", "fast", "promote", "block", "both")
 ELEMENT_BYTES = {"plain": 2, "fast": 1, "promote": 1, "block": 1, "both": 1}
-MACHINE = pathlib.Path(__file__).resolve().parents[2] / "lib/Kernels/Machines/h200.mlir"
 MULTIPROCESSORS = 132
 MMA_RATE = 4096  # Bytes of K that a multiprocessor's tensor cores multiply a clock.
 ROW_BYTES = 128
 SECTOR_BYTES = 32
 # Layouts: whether the rows of A and of B are innermost.
 TRANSPOSED = {"nt": (0, 0), "nn": (0, 1), "tn": (1, 1), "tt": (1, 0)}
-BLOCK = re.compile(r"^#(\w+) = #fp8_machine\.wgmma_costs<\n(.*?)^>", re.M | re.S)
-# Not in comments.
-NUMBER = re.compile(r"(?<![\w/])(?P<key>[a-z_0-9]+) = (?P<number>-?\d[\d.e+-]*)")
-
-
-def get_name(key):
-    """What the model calls a number of the file."""
-    return key.title().replace("_", "")
-
-
-def read_constants(path=MACHINE):
-    """A dictionary for each of KINDS."""
-    blocks = dict(BLOCK.findall(path.read_text()))
-    return {kind: {get_name(key): float(number) for key, number in NUMBER.findall(blocks[kind])}
-            for kind in KINDS}
-
-
-def write_constants(constants, path=MACHINE):
-    """In place of those that the file has; all else stays."""
-    def rewrite(block):
-        values = constants[block[1]]
-        return NUMBER.sub(lambda found: f"{found['key']} = {values[get_name(found['key'])]:.4g}",
-                          block[0])
-    path.write_text(BLOCK.sub(rewrite, path.read_text()))
-
-
 def get_stages(rows, cols, consumers, swapped, bulk):
     """As MatmulConfigs::setStages, without factors along K: stages and buffers of stores."""
     def fitting(staging):
@@ -74,7 +42,7 @@ def get_slabs(cols):
 class Table:
     """What of configs does not depend on the constants. `problems` has a line
     (m, n, k, transposed A, transposed B) for each of `configs`, whose columns are
-    CONFIG, or SCALED_CONFIG; `kind` is one of KINDS. `fills`, of each, says whether every block
+    CONFIG, or SCALED_CONFIG; `kind` is one of machine_file.KINDS. `fills`, of each, says whether every block
     of K has its rows out of bounds filled with zeros, as kernels did before 2026-11-23."""
 
     def __init__(self, kind, problems, configs, fills=False):
@@ -110,7 +78,7 @@ class Table:
             self.sides.append(side)
         rows, cols = self.sides
         self.rows, self.cols = rows.width, cols.width
-        self.waves = self.rows // 64 // np.where(self.pingpong, 1, self.consumers)
+        self.subtiles = self.rows // 64 // np.where(self.pingpong, 1, self.consumers)
         if "stages" in configs:
             self.stages, self.staging = configs["stages"], configs["staging"]
         else:
@@ -148,7 +116,7 @@ def get_clocks(c, t):
                       c["CooperativeShare"])
     multiply = t.rows * np.maximum(t.cols, 16) * ROW_BYTES / MMA_RATE / share
     read = t.rows / 64 * (64 + t.cols)
-    block = combine(multiply, read, c["Wave"] * t.waves)
+    block = combine(multiply, read, c["Subtile"] * t.subtiles)
     if t.kind in ("promote", "block", "both"):
         additions = t.rows / 64 * (t.cols / 2 + t.choices)
         block = block + additions * (c["Promotion"] + c["ExposedPromotion"] / t.beside)
@@ -183,7 +151,7 @@ def get_clocks(c, t):
     usual = copy([s.always_beyond for s in t.sides])
 
     slabs = np.where(t.staging > 2, 1, t.slabs * np.where(t.staging == 1, c["OneBuffer"], 1))
-    epilogue = np.where(t.bulk, c["Store"] + t.waves * slabs * c["Slab"],
+    epilogue = np.where(t.bulk, c["Store"] + t.subtiles * slabs * c["Slab"],
                         t.rows / 64 * t.cols * c["Direct"])
     loop = t.blocks_per_part * block + np.where(t.pingpong, 0, c["Drain"])
     chain = np.where(t.pingpong, t.rounds * np.maximum(loop, (loop + epilogue) / 2),

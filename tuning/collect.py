@@ -1,6 +1,6 @@
 """Times of matmul kernels on random shapes, for the fit: of each shape the candidates that
-fit_kernels.py made, in turn. Made for a machine that has a GPU and PyTorch and nothing of this
-project but benchmarks/, the Python package's abi and the kernels.
+make_kernels.py made, in turn. Made for a machine that has a GPU and PyTorch and nothing of this
+project but benchmarks/, tuning/, the Python package's abi and the kernels.
 
 usage: collect.py --kernels DIR --out FILE [--source NAME] [--seconds S] [--rounds N]
 """
@@ -14,14 +14,15 @@ from pathlib import Path
 import torch
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent / "benchmarks")]
 
+import measurements  # noqa: E402
+from fit_power import MODELS, parse_config  # noqa: E402
 from gemm import machine  # noqa: E402
 from matmul.kernel import load  # noqa: E402
 from matmul.kinds import KINDS  # noqa: E402
 from matmul.problem import DTYPES, Operands, Problem  # noqa: E402
 from matmul.timing import buffer_sets, launches_per_graph, measure  # noqa: E402
-from sustained import MODELS, parse_config  # noqa: E402
 
 
 def time_shape(kind, shape, configs, kernels, rounds):
@@ -60,9 +61,10 @@ def main():
                      "peer": None, "configs": found})
         torch.cuda.empty_cache()
         if len(rows) % 20 == 0:
-            args.out.write_text(json.dumps({**machine(), "rows": rows}))
+            measurements.save(args.out, rows)
             print(len(rows), kind, text, flush=True)
-    args.out.write_text(json.dumps({**machine(), "rows": rows}))
+    measurements.save(args.out, rows)
+    print(json.dumps(machine()))
 
 
 if __name__ == "__main__":

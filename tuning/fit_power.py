@@ -3,11 +3,11 @@ from the best of them, and from cuBLASLt's best.
 
 At the board's limit, which all configs reach, the clock is what the energy leaves: with the
 voltage, which falls with the clock, energy a product is time / MHz, but for a constant
-(docs/Kernels.md, "Large products"); `--energies` says it beside the best config's. `--exponent`
+(docs/KernelMeasurements.md, "Large products"); `--energies` says it beside the best config's. `--exponent`
 fits the power of the clocks that the time goes with, by least squares with a constant for each
 config and shape. Needs NumPy.
 
-usage: sustained.py [--energies | --exponent] FILE...
+usage: fit_power.py [--energies | --exponent] FILE...
 """
 
 import argparse
@@ -19,7 +19,8 @@ import statistics
 from pathlib import Path
 
 import numpy as np
-from matmul_model import Table, get_cost, read_constants
+from machine_file import read_constants
+from matmul_model import Table, get_cost
 
 # What kinds of benchmarks/matmul/kinds.py are to the model.
 MODELS = {"tensor_fast": "fast", "tensor_promote": "promote", "block": "block"}

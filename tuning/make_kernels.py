@@ -1,7 +1,7 @@
 """Makes the kernels that collect.py times: of random shapes those that the selection thinks of,
 in its order, and how many of each shape is told.
 
-usage: fit_kernels.py [--build-dir build] [--first N] --sample SEED,COUNT [--rows LEAST,MOST]
+usage: make_kernels.py [--build-dir build] [--first N] --sample SEED,COUNT [--rows LEAST,MOST]
                       --out DIR KIND...
 """
 
@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent / "benchmarks")]
 
 from gemm_kernels import TARGET, build  # noqa: E402
 from gemm_shapes import parse_sample, random_shapes  # noqa: E402

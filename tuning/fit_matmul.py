@@ -1,12 +1,12 @@
 """Fits the constants of the model of matmuls to times on a GPU. Needs NumPy and SciPy.
 
-    matmul_constants.py                 what the constants choose on the measured shapes
-    matmul_constants.py --validate      the same of shapes that a fit has not seen
-    matmul_constants.py --first N       the fastest of the first N, as --tune of the tools has it
-    matmul_constants.py --fit           fits, and writes the machine's file
+    fit_matmul.py                 what the constants choose on the measured shapes
+    fit_matmul.py --validate      the same of shapes that a fit has not seen
+    fit_matmul.py --first N       the fastest of the first N, as --tune of the tools has it
+    fit_matmul.py --fit           fits, and writes the machine's file
 
-    matmul_constants.py --sources S     of the times of those alone
-    matmul_constants.py --machine FILE --times FILE... [--sustained FILE]
+    fit_matmul.py --sources S     of the times of those alone
+    fit_matmul.py --machine FILE --times FILE... [--sustained FILE]
                                         of another machine than h200
 
 Sources of scaled kernels: `rest` leave out rows out of bounds where shared memory has zeros, which those
@@ -20,18 +20,18 @@ choices of both.
 
 import argparse
 import collections
-import json
 import math
 import pathlib
 import random
 
+import measurements
 import numpy as np
-from matmul_model import (KINDS, MACHINE, TRANSPOSED, Table, get_clocks, get_cost, get_energy,
-                          get_power_clocks, read_constants, write_constants)
-from sustained import get_table, load_sustained
+from fit_power import get_table, load_sustained
+from machine_file import KINDS, MACHINE, ROOT, read_constants, write_constants
+from matmul_model import TRANSPOSED, Table, get_clocks, get_cost, get_energy, get_power_clocks
 
-HERE = pathlib.Path(__file__).parent
-SUSTAINED = HERE.parent / "results/gemm_sustained_fit.json"
+TIMES = ROOT / "tuning/data/h200/matmul.csv"
+SUSTAINED = ROOT / "benchmarks/results/gemm_sustained_fit.json"
 LEAVE_OUT = ("rest",)
 CLOCK = 1.7e3  # A microsecond; the model's clocks are of this rate.
 ENERGY = ("Power", "EnergyOfCols", "EnergyOfTile", "PingPongEnergy")
@@ -76,12 +76,12 @@ class Times:
 
 
 def load_times(sources=None, paths=()):
-    """Rows by kind, of all sources or of some; of the H200's files, or of others."""
+    """Rows by kind, of all sources or of some; of the H200's, or of other files."""
     rows = {kind: [] for kind in KINDS}
-    for path in paths or [HERE / f"matmul_times_{name}.json" for name in ("plain", "scaled")]:
-        for row in json.loads(path.read_text())["rows"]:
-            if not sources or row.get("source") in sources:
-                rows[row.get("kind", "plain")].append(row)
+    for path in paths or [TIMES]:
+        for row in measurements.load(path):
+            if not sources or row["source"] in sources:
+                rows[row["kind"]].append(row)
     return rows
 
 
