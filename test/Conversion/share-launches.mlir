@@ -55,6 +55,18 @@ func.func @unequal(%a: memref<8xf32>, %b: memref<9xf32>, %s: f32, %context: !llv
   return
 }
 
+// What is one value in the first of them may be two in another.
+
+// CHECK-LABEL: func.func @twice
+// CHECK-SAME:    %[[A:[a-z0-9]+]]: memref<16xf32>, %[[B:[a-z0-9]+]]: memref<16xf32>, %[[S:[a-z0-9]+]]: f32, %[[CONTEXT:[a-z0-9]+]]: !llvm.ptr
+// CHECK:         call @[[TWICE:launch.*]](%[[A]], %[[S]], %[[A]], %[[CONTEXT]])
+// CHECK-NEXT:    call @[[TWICE]](%[[A]], %[[S]], %[[B]], %[[CONTEXT]])
+func.func @twice(%a: memref<16xf32>, %b: memref<16xf32>, %s: f32, %context: !llvm.ptr) {
+  fp8_gpu.launch @kernels::@double #double ins(%a : memref<16xf32>) captures(%s : f32) outs(%a : memref<16xf32>)
+  fp8_gpu.launch @kernels::@double #double ins(%a : memref<16xf32>) captures(%s : f32) outs(%b : memref<16xf32>)
+  return
+}
+
 // What is not known of memory comes with it.
 
 // CHECK-LABEL: func.func @dynamic
@@ -74,6 +86,8 @@ func.func @dynamic(%a: memref<?xf32>, %s: f32, %context: !llvm.ptr) {
 // CHECK-NEXT:    return
 // CHECK:       func.func private @[[FILL]](%[[X:.+]]: memref<8xf32>, %{{.+}}: !llvm.ptr)
 // CHECK:         gpu.launch_func {{.*}} threads in (%c2{{[_0-9]*}}, %c1{{[_0-9]*}}, %c1{{[_0-9]*}}) args(%[[X]] :
-// CHECK:       func.func private @[[DYNAMIC]](
+// CHECK:       func.func private @[[TWICE]](%[[X:.+]]: memref<16xf32>, %[[S:.+]]: f32, %[[Y:.+]]: memref<16xf32>, %{{.+}}: !llvm.ptr)
+// CHECK:         fp8_gpu.launch @kernels::@double {{.*}} ins(%[[X]] : {{.*}}) captures(%[[S]] : f32) outs(%[[Y]] :
+// CHECK:       func.func private @[[DYNAMIC]](%[[X:.+]]: memref<?xf32>, %[[S:.+]]: f32, %[[Y:.+]]: memref<?xf32>, %{{.+}}: !llvm.ptr)
 // CHECK-NOT:     llvm.bareptr
-// CHECK:         fp8_gpu.launch
+// CHECK:         fp8_gpu.launch {{.*}} ins(%[[X]] : {{.*}}) captures(%[[S]] : f32) outs(%[[Y]] :

@@ -69,14 +69,20 @@ static func::FuncOp createFunction(Operation *launch, ValueRange operands) {
   if (arePointers)
     function->setAttr("llvm.bareptr", b.getUnitAttr());
   b.setInsertionPointToStart(function.addEntryBlock());
-  IRMapping mapping;
-  mapping.map(operands, function.getArguments().drop_back());
-  for (Value operand : launch->getOperands())
-    if (!mapping.contains(operand))
-      mapping.map(operand,
-                  b.clone(*operand.getDefiningOp())
-                      ->getResult(cast<OpResult>(operand).getResultNumber()));
-  b.clone(*launch, mapping);
+  // By their places: what is one value here may be two of an equal launch.
+  IRMapping constants;
+  unsigned taken = 0;
+  SmallVector<Value> own;
+  for (Value operand : launch->getOperands()) {
+    if (!getConstant(operand)) {
+      own.push_back(function.getArgument(taken++));
+      continue;
+    }
+    if (!constants.contains(operand))
+      b.clone(*operand.getDefiningOp(), constants);
+    own.push_back(constants.lookup(operand));
+  }
+  b.clone(*launch)->setOperands(own);
   func::ReturnOp::create(b, launch->getLoc());
   return function;
 }
