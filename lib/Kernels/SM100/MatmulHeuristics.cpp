@@ -39,8 +39,8 @@ static constexpr int64_t kParts[] = {1, 2, 4, 8};
 /// How many of these may be computed in parts of K.
 static constexpr int64_t kMostSplit = 64;
 
-/// What the shorter of two times counts that go by at once: where the longer ones are
-/// the same.
+/// What the shorter of two times counts that go by at once: where the longer
+/// ones are the same.
 static constexpr double kTie = 1e-6;
 /// Bounds of operands, and beside them; the rest of shared memory is small.
 static constexpr int64_t kMostStages = 12, kRest = 1024;

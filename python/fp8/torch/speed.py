@@ -1,5 +1,7 @@
 """How long linear layers take on a GPU, to choose between FP8 and high precision."""
 
+import torch
+
 from fp8 import machines
 
 _TERMS = ("launch", "product", "x", "weight", "y")
@@ -12,16 +14,21 @@ def get_terms(rows, outputs, inputs):
             1e-6 * rows * outputs)
 
 
+# Dynamo traces what layers ask, and cannot ask the driver which GPU there is.
+@torch.compiler.assume_constant_result
+def get_constants(recipe):
+    """What `get_terms` are multiplied with under a recipe, a text, or in bf16 for None; None where
+    no layers of the recipe have been measured."""
+    name = recipe.partition(",")[0] if recipe else ""
+    layer = machines.get_own().layers.get("none" if recipe is None else name)
+    if layer is None or name == "none":
+        return None
+    return tuple(layer[term] for term in _TERMS)
+
+
 def is_known(recipe):
     """Whether layers of a recipe, a text, have been measured."""
-    name = recipe.partition(",")[0]
-    return name != "none" and name in machines.get_own().layers
-
-
-def get_constants(recipe):
-    """What `get_terms` are multiplied with under a recipe that is known, or None for bf16."""
-    layer = machines.get_own().layers[recipe.partition(",")[0] if recipe else "none"]
-    return tuple(layer[term] for term in _TERMS)
+    return get_constants(recipe) is not None
 
 
 def estimate(recipe, rows, outputs, inputs):
