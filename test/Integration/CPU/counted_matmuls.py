@@ -26,7 +26,7 @@ def programs(role):
     """Programs of groups with counts, and of sorted tokens."""
     flags, of_a, of_b = ROLES[role]
     text = ""
-    for form, tokens, bounds in (("counted", f"{GROUPS}x{T}", GROUPS), ("sorted", "?", GROUPS + 1)):
+    for form, tokens, bounds in (("masked", f"{GROUPS}x{T}", GROUPS), ("sorted", "?", GROUPS + 1)):
         x, dy, w = f"tensor<{tokens}x{K}xbf16>", f"tensor<{tokens}x{N}xbf16>", f"tensor<{GROUPS}x{N}x{K}xbf16>"
         a, b, result = {"fprop": (x, w, dy), "dgrad": (dy, w, x), "wgrad": (dy, x, w)}[role]
         keyword = "offsets" if form == "sorted" else "counts_k" if role == "wgrad" else "counts"
