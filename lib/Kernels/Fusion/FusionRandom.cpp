@@ -58,7 +58,7 @@ SmallVector<Value> FusionValues::evaluateRandomCodes(QuantizeOp op, int64_t row,
     encodeColumns(op, seed, row / kPhiloxWords * kPhiloxWords, chunk);
     return elements.at({op.getResult().getAsOpaquePointer(), row, chunk});
   }
-  // Rows of all batches are one batch's, as they are masked.
+  // Rows of all batches are one batch's, as they are counted.
   Value index = tile.getRow(row);
   SmallVector<Value> numbers = getScaled(op, row, chunk);
   return drawApart(b.less(index, tile.numRows), kChunk / 4, [&] {

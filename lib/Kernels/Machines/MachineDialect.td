@@ -226,7 +226,7 @@ def Machine_FusionAttr : Machine_Attr<"FusionModel", "fusion"> {
     | `crowded` | nothing is drawn |
     | `small` | always |
 
-    `tile_elements` are those of the tiles that are masked; fewer than
+    `tile_elements` are those of the tiles that are counted; fewer than
     `fewest_tiles` of one input wait. Of whole rows that are not transposed
     `row_warps` hide what memory takes, and more than `row_chunks` of a thread
     are held by fewer threads at once.

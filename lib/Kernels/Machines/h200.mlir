@@ -169,7 +169,7 @@ module attributes {fp8_machine.machine = #fp8_machine.machine<
   matmul = #fp8_machine.wgmma<
     plain = #plain, fast = #fast, promote = #promote, block = #block,
     both = #both,
-    // Tiles and multiprocessors, masked.
+    // Tiles and multiprocessors, counted.
     most_repeated = 4, reached_by_4 = 120, reached_by_8 = 104,
     // From 1,509 times of bias, GELU and quantize on 70 random shapes of 1024
     // rows and more (benchmarks/results/epilogue_times.json); the fit's

@@ -194,7 +194,7 @@ FailureOr<MatmulSpec> MatmulSpec::get(GroupedMatmulOp op, std::string &reason) {
     spec.expectedM = static_cast<int64_t>(*count);
   if (failed(getProduct(op, spec, reason)))
     return failure();
-  // Which are masked as groups.
+  // Which are counted as groups.
   spec.batch = 1;
   // Which nobody has asked for.
   if (spec.a.elementType.isF32()) {

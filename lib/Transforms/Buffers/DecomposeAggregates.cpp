@@ -273,7 +273,7 @@ static LogicalResult lowerReshape(RewriterBase &rewriter,
 /// What filling a border by itself has to save, since each is a loop more.
 static constexpr int64_t kBorderBytes = int64_t(8) << 20;
 
-/// Memory that a piece of takes the time of the whole.
+/// A piece of so much memory takes the time of the whole.
 static constexpr int64_t kSectorBytes = 32;
 
 /// What filling the borders by themselves takes, in bytes.
