@@ -6,6 +6,7 @@ from collections import namedtuple
 import torch
 
 from fp8.errors import UnsupportedError
+from fp8.torch import operations
 from fp8.torch.dense import make_dense
 from fp8.torch.linear_ops import Unit, get_unit
 from fp8.torch.linear_programs import ELEMENTS
@@ -97,31 +98,26 @@ class GroupedUnit(Unit):
         return results
 
 
-@torch.library.custom_op("fp8::grouped_linear", mutates_args=())
-def grouped_linear(x: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor,
-                   unit: int) -> torch.Tensor:
-    """Each group of rows of x times the transpose of its matrix, or the matrix where the Unit
-    is_transposed; all contiguous. Groups end where `ends`, of int32, says."""
-    return get_unit(unit).multiply(x, weight, ends)
-
-
-@grouped_linear.register_fake
-def _(x, weight, ends, unit):
+def _infer(x, weight, ends, unit):
     return x.new_empty((x.shape[0], get_unit(unit).get_sizes(weight.shape[1:])[1]))
 
 
-@torch.library.custom_op("fp8::grouped_linear_backward", mutates_args=())
-def grouped_linear_backward(dy: torch.Tensor, x: torch.Tensor, weight: torch.Tensor,
-                            ends: torch.Tensor, unit: int, needs_x: bool,
-                            needs_weight: bool) -> list[torch.Tensor]:
-    """Those of dx and dweight that are needed, in this order."""
-    return get_unit(unit).differentiate(dy, x, weight, ends, needs_x, needs_weight)
-
-
-@grouped_linear_backward.register_fake
-def _(dy, x, weight, ends, unit, needs_x, needs_weight):
+def _infer_backward(dy, x, weight, ends, unit, needs_x, needs_weight):
     return [value.new_empty(value.shape)
             for value, is_needed in ((x, needs_x), (weight, needs_weight)) if is_needed]
+
+
+# Each group of rows of x times the transpose of its matrix, or the matrix where the Unit
+# is_transposed; all contiguous. Groups end where `ends`, of int32, says.
+_forward = operations.define(
+    "grouped_linear_forward(Tensor x, Tensor weight, Tensor ends, int unit) -> Tensor",
+    lambda x, weight, ends, unit: get_unit(unit).multiply(x, weight, ends), _infer)
+# Those of dx and dweight that are needed, in this order.
+_backward = operations.define(
+    "grouped_linear_backward(Tensor dy, Tensor x, Tensor weight, Tensor ends, int unit, "
+    "bool needs_x, bool needs_weight) -> Tensor[]",
+    lambda dy, x, weight, ends, unit, *needs: get_unit(unit).differentiate(
+        dy, x, weight, ends, *needs), _infer_backward)
 
 
 def _save(ctx, inputs, output):
@@ -136,8 +132,23 @@ def _differentiate(ctx, backward, dy):
     return dx, results.pop(0) if needs_weight else None, None, None
 
 
-grouped_linear.register_autograd(lambda ctx, dy: _differentiate(ctx, grouped_linear_backward, dy),
-                                 setup_context=_save)
+class _Traced(torch.autograd.Function):
+    """What graphs record: the operations of both directions."""
+
+    @staticmethod
+    def forward(ctx, x, weight, ends, unit):
+        _save(ctx, (x, weight, ends, unit), None)
+        return _forward(x, weight, ends, unit)
+
+    @staticmethod
+    def backward(ctx, dy):
+        return _differentiate(ctx, _backward, dy)
+
+
+# As grouped_linear_forward, with a gradient.
+grouped_linear = operations.define_composite(
+    "grouped_linear(Tensor x, Tensor weight, Tensor ends, int unit) -> Tensor",
+    _Traced.apply)
 
 
 class GroupedLinear(torch.autograd.Function):

@@ -9,7 +9,7 @@ import torch
 
 import fp8
 from fp8.errors import UnsupportedError
-from fp8.torch import seeds
+from fp8.torch import operations, seeds
 from fp8.torch.dense import make_dense
 from fp8.torch.linear_programs import Shape
 
@@ -171,17 +171,11 @@ _DTYPES = {"F8_E4M3": torch.float8_e4m3fn, "F8_E5M2": torch.float8_e5m2,
            "F8_E8M0": torch.float8_e8m0fnu, "F32": torch.float32}
 
 
-@torch.library.custom_op("fp8::linear", mutates_args=())
-def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, unit: int,
-           saves: bool) -> list[torch.Tensor]:
-    """x w^T + b of a matrix x, or x w + b where the Unit is_transposed, all contiguous and of one
-    dtype; `unit` is a Unit's number. With `saves` also what its backward takes for x, if that is
-    not x."""
+def _run_forward(x, weight, bias, unit, saves):
     return get_unit(unit).forward(x, weight, bias, saves)
 
 
-@linear.register_fake
-def _(x, weight, bias, unit, saves):
+def _infer_forward(x, weight, bias, unit, saves):
     rows = x.shape[0]
     results = [x.new_empty((rows, get_unit(unit).get_sizes(weight.shape)[1]))]
     if saves:
@@ -192,17 +186,12 @@ def _(x, weight, bias, unit, saves):
     return results
 
 
-@torch.library.custom_op("fp8::linear_backward", mutates_args=())
-def linear_backward(dy: torch.Tensor, saved: list[torch.Tensor], weight: torch.Tensor,
-                    has_bias: bool, unit: int, needs_x: bool,
-                    needs_weight: bool) -> list[torch.Tensor]:
-    """Those of dx, dweight and dbias that are needed, in this order."""
+def _run_backward(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
     results = get_unit(unit).backward(dy, saved, weight, has_bias, needs_x, needs_weight)
     return [result for result in results if result is not None]
 
 
-@linear_backward.register_fake
-def _(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
+def _infer_backward(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
     inputs, outputs = get_unit(unit).get_sizes(weight.shape)
     results = [dy.new_empty((dy.shape[0], inputs))] if needs_x else []
     if needs_weight:
@@ -210,6 +199,18 @@ def _(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
         if has_bias:
             results.append(weight.new_empty((outputs,)))
     return results
+
+
+# x w^T + b of a matrix x, or x w + b where the Unit is_transposed, all contiguous and of one
+# dtype; `unit` is a Unit's number. With `saves` also what its backward takes for x, if that is
+# not x.
+_forward = operations.define(
+    "linear_forward(Tensor x, Tensor weight, Tensor? bias, int unit, bool saves) -> Tensor[]",
+    _run_forward, _infer_forward)
+# Those of dx, dweight and dbias that are needed, in this order.
+_backward = operations.define(
+    "linear_backward(Tensor dy, Tensor[] saved, Tensor weight, bool has_bias, int unit, "
+    "bool needs_x, bool needs_weight) -> Tensor[]", _run_backward, _infer_backward)
 
 
 def _save(ctx, inputs, output):
@@ -237,19 +238,33 @@ def _differentiate(ctx, backward, dy):
     return dx, dw if needs_weight else None, db if needs_bias else None
 
 
-linear.register_autograd(
-    lambda ctx, gradients: (*_differentiate(ctx, linear_backward, gradients[0]), None, None),
-    setup_context=_save)
+class _Traced(torch.autograd.Function):
+    """What graphs record: the operations of both directions."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias, unit, saves):
+        results = _forward(x, weight, bias, unit, saves)
+        _save(ctx, (x, weight, bias, unit), results)
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx, dy, *_):
+        return (*_differentiate(ctx, _backward, dy), None, None)
 
 
-def _backward(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
+# As linear_forward, with a gradient.
+linear = operations.define_composite(
+    "linear(Tensor x, Tensor weight, Tensor? bias, int unit, bool saves) -> Tensor[]",
+    lambda *arguments: list(_Traced.apply(*arguments)))
+
+
+def _differentiate_unit(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
     results = unit.backward(dy, saved, weight, has_bias, needs_x, needs_weight)
     return [result for result in results if result is not None]
 
 
 class Linear(torch.autograd.Function):
-    """The same without what PyTorch does around custom operations, which takes the host longer
-    than the launches: for eager mode."""
+    """The same without operations of PyTorch: for eager mode."""
 
     @staticmethod
     def forward(ctx, x, weight, bias, unit, saves):
@@ -262,4 +277,4 @@ class Linear(torch.autograd.Function):
         if torch.is_grad_enabled():
             raise UnsupportedError("expected a backward without create_graph, since a layer in FP8 "
                                    "has no second derivative")
-        return (*_differentiate(ctx, _backward, dy), None, None)
+        return (*_differentiate(ctx, _differentiate_unit, dy), None, None)

@@ -7,12 +7,7 @@ import weakref
 import torch
 
 from fp8.errors import ArgumentError
-
-_library = torch.library.Library("fp8", "FRAGMENT")
-# Contiguous, as parts read them: Inductor then lays out what it computes so, and copies only what
-# is laid out otherwise already.
-_library.define("part(str key, Tensor[] tensors, SymInt[] sizes) -> Tensor[]",
-                tags=(torch.Tag.needs_contiguous_strides, torch.Tag.pt2_compliant_tag))
+from fp8.torch import operations
 
 _numbers = itertools.count()
 _calls = weakref.WeakValueDictionary()
@@ -70,10 +65,9 @@ def _run(key, tensors, sizes):
     return _get_call(key).run(tensors, sizes)
 
 
-for _device in ("CPU", "CUDA"):
-    _library.impl("part", _run, _device)
-
-
-@torch.library.register_fake("fp8::part", lib=_library)
 def _infer(key, tensors, sizes):
     return _get_call(key).infer(tensors, sizes)
+
+
+part = operations.define("part(str key, Tensor[] tensors, SymInt[] sizes) -> Tensor[]", _run,
+                         _infer)

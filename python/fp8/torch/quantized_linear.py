@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from fp8.errors import ArgumentError
-from fp8.torch import schemes
+from fp8.torch import operations, schemes
 from fp8.torch.dense import check_tensor, is_plain, make_dense
 
 
@@ -90,12 +90,11 @@ def compute(x, tensors, bias, scheme):
     return y if x.ndim == 2 else y.reshape(*x.shape[:-1], n)
 
 
-# For graphs of torch.compile and torch.export, which call it without looking inside.
-_linear = torch.library.custom_op(
-    "fp8::quantized_linear", compute, mutates_args=(),
-    schema="(Tensor x, Tensor[] tensors, Tensor? bias, str scheme) -> Tensor")
-
-
-@_linear.register_fake
-def _(x, tensors, bias, scheme):
+def _infer(x, tensors, bias, scheme):
     return x.new_empty(*x.shape[:-1], tensors[0].shape[0])
+
+
+# For graphs of torch.compile and torch.export.
+_linear = operations.define(
+    "quantized_linear(Tensor x, Tensor[] tensors, Tensor? bias, str scheme) -> Tensor", compute,
+    _infer)
