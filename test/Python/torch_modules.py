@@ -193,12 +193,41 @@ class Models(unittest.TestCase):
         for dynamic in (None, True):
             compiled = torch.compile(model, backend="eager", fullgraph=True, dynamic=dynamic)
             torch.testing.assert_close(compiled(x), expected, rtol=0, atol=0)
-        self.assertIn("few rows, in torch.compile: high precision", fp8.torch.summarize(model))
+        self.assertIn("few rows, in torch.compile: high precision: expected no gain", fp8.torch.summarize(model))
         self.assertIs(type(fp8.torch.convert_from_fp8(model)[0]), nn.Linear)
         # On a CPU nothing is faster, and all is what was asked for.
         convert(model, "current", only_faster=True)
         self.assertGreater(get_error(model(x), expected), 1e-3)
         self.assertNotIn("high precision", fp8.torch.summarize(model))
+
+    def test_host_is_the_limit(self):
+        """Where the host takes longer for a model's layers than the GPU, no cast gains anything."""
+        def convert_layers(width, **options):
+            with torch.device("meta"):
+                model = nn.Sequential(*(nn.Linear(width, width) for _ in range(4))).bfloat16()
+            return convert(model, "delayed", target="sm_90a", **options)
+
+        def is_left(layer, width):
+            x = torch.empty(8192, width, device="meta", dtype=torch.bfloat16)
+            return layer._is_slower(x, "delayed")
+
+        model = convert_layers(1536, only_faster=True)
+        self.assertTrue(speed.is_faster("delayed", 8192, 1536, 1536))
+        self.assertTrue(is_left(model[1], 1536))
+        self.assertRegex(fp8.torch.summarize(model), r"(?m)^1: delayed\n  8192 rows: high precision: "
+                         r".* under delayed, but the host to take longer .* than the GPU$")
+        self.assertTrue(is_left(copy.deepcopy(model)[1], 1536))
+        self.assertFalse(is_left(convert_layers(4096, only_faster=True)[1], 4096))
+        # Of a layer alone no model is known.
+        alone = fp8.torch.Linear(1536, 1536, device="meta", recipe="delayed", target="sm_90a",
+                                 only_faster=True)
+        self.assertFalse(is_left(alone, 1536))
+        for options, expected in (({"mode": "reduce-overhead"}, 1.0), ({}, 0.0)):
+            def ask(x):
+                return x + (1.0 if speed.is_replayed() else 0.0)
+            torch._dynamo.reset()
+            self.assertEqual(torch.compile(ask, **options)(torch.zeros(())).item(), expected)
+        self.assertFalse(speed.is_replayed())
 
     def test_expected_times(self):
         for recipe in ("delayed", "delayed,amax_history_len=4", "current", "rowwise", "block"):

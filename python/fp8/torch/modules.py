@@ -30,8 +30,9 @@ class Linear(nn.Linear):
     - cache_weights: quantises the weight once in a step (fp8.torch.accumulated), for forward and
       backward of all its calls, and keeps the codes, two bytes for each element, until it ends;
     - only_faster: leaves calls to PyTorch for which fp8.torch.speed expects FP8 to be slower, as
-      with few rows, of 16 bits and the recipes that it knows. By default on a GPU, with True on
-      an emulated one, too, with False never;
+      with few rows, of 16 bits and the recipes that it knows; in a model that was converted also
+      all, where the host is expected to take longer for them than the GPU, but in CUDA graphs of
+      torch.compile. By default on a GPU, with True on an emulated one, too, with False never;
     - options: of fp8.compile.
 
     x is [..., in_features] of float32, float16 or bfloat16, the result [..., out_features] of
@@ -40,19 +41,21 @@ class Linear(nn.Linear):
     backward ends a step. Raises ArgumentError for other dtypes, CompileError.
     """
 
+    _sums = None  # Also of layers that were pickled before there were any.
+
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *,
                  recipe=None, target="auto", cache_weights=False, only_faster=None, **options):
         super().__init__(in_features, out_features, bias, device, dtype)
         self._begin(recipe, target, cache_weights, only_faster, options)
 
-    def _begin(self, recipe, target, cache_weights, only_faster, options):
+    def _begin(self, recipe, target, cache_weights, only_faster, options, sums=None):
         self.recipe = None if recipe is None else get_text(recipe)
         self._target, self._options = target, tuple(sorted(options.items()))
         self._cache_weights = cache_weights
         if self.recipe is not None:
             check_recipe(self.recipe, target, self._options)
         self._units, self._steps = {}, True
-        self._only_faster, self._slower = only_faster, set()
+        self._only_faster, self._slower, self._sums = only_faster, set(), sums
         self._number = next(_numbers)
         _layers[self._number] = self
         self._fp8_left = products.Left(self)
@@ -94,8 +97,8 @@ class Linear(nn.Linear):
     def _is_slower(self, x, recipe):
         rows = x.numel() // self.in_features
         is_on_gpu = x.device.type == "cuda" or self._only_faster and self._target.startswith("sm_")
-        if not is_on_gpu or x.dtype == torch.float32 or speed.is_faster(
-                recipe, rows, self.out_features, self.in_features):
+        if not is_on_gpu or x.dtype == torch.float32 or not speed.is_slower(
+                recipe, rows, self.out_features, self.in_features, self._sums):
             return False
         if torch.compiler.is_compiling():
             _note_slower(self._number, recipe)  # Rows may be any number there.
@@ -109,13 +112,15 @@ class Linear(nn.Linear):
         lines = []
         for recipe, rows in sorted(self._slower):
             if rows == 0:
-                lines.append(f"few rows, in torch.compile: high precision: expected to be slower "
-                             f"under {recipe}")
+                lines.append(f"few rows, in torch.compile: high precision: expected no gain under "
+                             f"{recipe}")
                 continue
             sizes = rows, self.out_features, self.in_features
-            lines.append(f"{rows} rows: high precision: expected {speed.estimate(None, *sizes):.0f} "
-                         f"us forward and backward, and {speed.estimate(recipe, *sizes):.0f} "
-                         f"under {recipe}")
+            times = (f"{speed.estimate(None, *sizes):.0f} us forward and backward, and "
+                     f"{speed.estimate(recipe, *sizes):.0f} under {recipe}")
+            if speed.is_faster(recipe, *sizes):
+                times += ", but the host to take longer for the model's layers than the GPU"
+            lines.append(f"{rows} rows: high precision: expected {times}")
         return tuple(lines)
 
     def _check(self, x, weight, bias):
@@ -255,11 +260,13 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     for module in model.modules():
         if not isinstance(module, Linear) and not converted.is_converted(module):
             module._fp8_left = products.Left(module)
+    sums = speed.sum_terms((module.out_features, module.in_features)
+                           for module in chosen.values() if isinstance(module, nn.Linear))
     for module in {**chosen, **others}.values():
         module.__dict__.pop("_fp8_left", None)
         if type(module) in (nn.Linear, Linear):
             module.__class__ = Linear
-            module._begin(text, target, cache_weights, only_faster, options)
+            module._begin(text, target, cache_weights, only_faster, options, sums)
         else:
             converted.convert(module, text, target, cache_weights, only_faster,
                               tuple(sorted(options.items())))
@@ -272,7 +279,7 @@ def convert_from_fp8(model):
         if type(module) is Linear:
             module.__class__ = nn.Linear
             for name in ("recipe", "_target", "_options", "_units", "_steps", "_cache_weights",
-                         "_only_faster", "_slower", "_number"):
+                         "_only_faster", "_slower", "_number", "_sums"):
                 module.__dict__.pop(name, None)
         converted.revert(module)
         module.__dict__.pop("_fp8_left", None)

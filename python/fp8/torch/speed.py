@@ -44,3 +44,50 @@ def is_faster(recipe, rows, outputs, inputs):
     is not known."""
     sizes = rows, outputs, inputs
     return not is_known(recipe) or estimate(recipe, *sizes) <= estimate(None, *sizes)
+
+
+def is_slower(recipe, rows, outputs, inputs, sums=None):
+    """Whether a layer, of a model whose layers have these `sum_terms`, is better off in bf16."""
+    return not is_faster(recipe, rows, outputs, inputs) or (
+        is_known(recipe) and is_limited_by_host(rows, sums) and not is_replayed())
+
+
+def sum_terms(sizes):
+    """Of layers of a model, by (outputs, inputs): how many they are, and sums of their products,
+    inputs and outputs, for `is_limited_by_host`; None where there are none."""
+    sizes = tuple(sizes)
+    if not sizes:
+        return None
+    outputs, inputs = map(sum, zip(*sizes, strict=True))
+    return len(sizes), sum(out * into for out, into in sizes), inputs, outputs
+
+
+def is_limited_by_host(rows, sums):
+    """Whether a step of a model is expected to take as long as the host does, and not the GPU,
+    where all layers have that many rows: casts are then launches more, and no time less. `sums`
+    are of `sum_terms`, or None for a layer of which no model is known."""
+    if sums is None:
+        return False
+    count, products, inputs, outputs = sums
+    launch, product, x, weight, y = get_constants(None)
+    gpu = (launch * count + 1e-9 * product * rows * products + 1e-6 * (
+        x * rows * inputs + weight * products + y * rows * outputs))
+    host = machines.get_own().host
+    # Forward and backward of a layer are three products.
+    return host["share"] * gpu / 3 <= host["product"] * count
+
+
+@torch.compiler.assume_constant_result
+def is_replayed():
+    """Whether what Dynamo traces becomes a CUDA graph, whose launches take no time of the host."""
+    from torch._dynamo.symbolic_convert import InstructionTranslator
+    try:
+        compiler = InstructionTranslator.current_tx().output.compiler_fn
+    except AttributeError:  # Nothing is traced.
+        return False
+    for _ in range(4):  # What torch.compile was given, within functions of Dynamo's around it.
+        if hasattr(compiler, "config"):
+            return bool(compiler.config.get("triton.cudagraphs",
+                                            torch._inductor.config.triton.cudagraphs))
+        compiler = getattr(compiler, "_torchdynamo_orig_backend", None)
+    return False
