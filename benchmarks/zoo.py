@@ -1,58 +1,65 @@
 """Models as people find them, one training step each: in FP8 and beside others.
 
-Built from the configs of transformers with random weights (zoo_models.py), in bf16; a step is
-forward, backward and a fused AdamW. By torch.compile's backend and `Linear` layers, beside PyTorch,
-eager and by Inductor, and torchao's tensorwise training (if it is there). Times are of whole steps
-as Python calls them; host is what the host takes of one; launches are kernels of a step; losses are
-of steps on one batch. Each model is a process of its own, several at a time: they compile beside
-each other and are timed one after the other. Needs a GPU, but for --small.
+Built from the configs of transformers and timm with random weights (zoo_models.py), in bf16; a step
+is forward, backward and a fused AdamW. By torch.compile's backend and `Linear` layers, beside
+PyTorch, eager and by Inductor, and torchao's tensorwise training (if it is there); a way with _ro
+has mode="reduce-overhead". Times are of whole steps as Python calls them; host is what the host
+takes of one; launches are kernels of a step; losses are of steps on one batch. Each model and way
+is a process of its own. Some compile side by side; when all of them have, they are timed one
+after the other while the rest sleep. Needs a GPU, but for --small.
 
-usage: zoo.py [--models NAMES] [--ways NAMES] [--jobs N] [--recipe R] [--small] [--out FILE]
+usage: zoo.py [--models NAMES] [--ways NAMES] [--jobs N] [--recipe R] [--small] [--seconds S]
+              [--out FILE]
 """
 
 import argparse
+import collections
 import contextlib
 import copy
-import fcntl
+import gc
 import json
+import math
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-import traceback
 import warnings
 from pathlib import Path
 
 import torch
+import turns
 import zoo_models
 
 WARM_UP, STEPS, ROUNDS = 10, 5, 4
+KERNELS = 24  # Of those that take longest.
 
 
-def convert_torchao(model, recipe):
+def convert_torchao(model, recipe, options):
     from torchao.float8 import Float8LinearConfig, convert_to_float8_training
-    convert_to_float8_training(model, config=Float8LinearConfig())
-    return torch.compile(model), None
+    # As torchao's own examples: not the last layer, whose extents need not divide.
+    convert_to_float8_training(model, config=Float8LinearConfig(),
+                               module_filter_fn=lambda module, name: all(
+                                   extent % 16 == 0 for extent in module.weight.shape))
+    return torch.compile(model, **options), None
 
 
-def convert_layers(model, recipe):
+def convert_layers(model, recipe, options):
     import fp8.torch
     with contextlib.suppress(fp8.ArgumentError):  # A ConvNet's only layer is its last.
         fp8.torch.convert_to_fp8_training(model, recipe)
-    return torch.compile(model), None
+    return torch.compile(model, **options), None
 
 
-def use_backend(model, recipe):
+def use_backend(model, recipe, options):
     import fp8.torch
     target = "cpu" if next(model.parameters()).device.type == "cpu" else "auto"
     backend = fp8.torch.Backend(recipe, target=target)
-    return torch.compile(model, backend=backend), backend
+    return torch.compile(model, backend=backend, **options), backend
 
 
-WAYS = {"eager": lambda model, recipe: (model, None),
-        "inductor": lambda model, recipe: (torch.compile(model), None),
+WAYS = {"eager": lambda model, recipe, options: (model, None),
+        "inductor": lambda model, recipe, options: (torch.compile(model, **options), None),
         "torchao": convert_torchao, "layers": convert_layers, "backend": use_backend}
+WAYS.update({f"{name}_ro": WAYS[name] for name in ("inductor", "torchao", "layers", "backend")})
 
 
 def _synchronize(device):
@@ -67,7 +74,8 @@ class Training:
         torch._dynamo.reset()
         self.model, self.inputs, self.device = copy.deepcopy(model), inputs, device
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, fused=True)
-        self.call, self.backend = WAYS[way](self.model, recipe)
+        options = {"mode": "reduce-overhead"} if way.endswith("_ro") else {}
+        self.call, self.backend = WAYS[way](self.model, recipe, options)
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
@@ -105,13 +113,20 @@ class Training:
         return 1e3 * (time.perf_counter() - start) / STEPS, 1e3 * host / STEPS
 
     def count_launches(self):
+        """How many kernels a step has, what they take, and those that take longest."""
         from torch.profiler import ProfilerActivity, profile
         with profile(activities=[ProfilerActivity.CUDA]) as profiler:
             self.step()
             _synchronize(self.device)
         events = [event for event in profiler.events()
                   if event.device_type == torch.autograd.DeviceType.CUDA]
-        return len(events), 1e-3 * sum(event.device_time for event in events)
+        kernels = collections.defaultdict(lambda: [0, 0.0])
+        for event in events:
+            kernels[event.name[:100]][0] += 1
+            kernels[event.name[:100]][1] += event.device_time
+        longest = sorted(kernels.items(), key=lambda item: -item[1][1])[:KERNELS]
+        return {"launches": len(events), "gpu ms": 1e-3 * sum(event.device_time for event in events),
+                "kernels": [[name, count, round(time, 1)] for name, (count, time) in longest]}
 
     def get_peak(self):
         torch.cuda.reset_peak_memory_stats()
@@ -119,62 +134,60 @@ class Training:
         return torch.cuda.max_memory_allocated() / 2**20
 
 
-@contextlib.contextmanager
-def _alone(path):
-    with open(path, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def run_way(model, inputs, way, args, lock):
-    training = Training(model, inputs, way, args.recipe, zoo_models.Sizes(args.small).device)
+def run_way(name, way, args, wait):
+    """The record of one model and way, whose times are taken once `wait` returns."""
+    sizes = zoo_models.Sizes(args.small)
+    training = Training(*zoo_models.make(name, sizes), way, args.recipe, sizes.device)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         record = training.warm_up()
     record["warnings"] = [str(warning.message)[:2000] for warning in said
                           if "fp8" in str(warning.message)]
-    with _alone(lock):
-        times = [training.time() for _ in range(ROUNDS)]
-        record["ms"] = statistics.median(time for time, _ in times)
-        record["host ms"] = min(host for _, host in times)
-        if not args.small:
-            record["launches"], record["gpu ms"] = training.count_launches()
-            record["peak MB"] = training.get_peak()
+    training.optimizer.zero_grad(set_to_none=True)
+    gc.collect()
+    if not args.small:
+        torch.cuda.empty_cache()
+    wait()
+    training.time()
+    times = [training.time() for _ in range(ROUNDS)]
+    record["ms"] = statistics.median(time for time, _ in times)
+    record["host ms"] = min(host for _, host in times)
+    if not args.small:
+        record.update(training.count_launches())
+        record["peak MB"] = training.get_peak()
     return record
 
 
-def run_model(name, args, lock):
-    sizes, records = zoo_models.Sizes(args.small), {}
-    for way in args.ways:
-        try:
-            model, inputs = zoo_models.make(name, sizes)
-            records[way] = run_way(model, inputs, way, args, lock)
-        except Exception as error:  # One model and way fails: the others are still of interest.
-            traceback.print_exc()
-            records[way] = {"error": f"{type(error).__name__}: {error}"[:2000]}
-        print(name, way, json.dumps(records[way])[:600], file=sys.stderr, flush=True)
-        if not args.small:
-            torch.cuda.empty_cache()
-    return records
+def get_base(ways, way):
+    """The record of bf16 by Inductor in the same mode."""
+    return ways.get("inductor_ro" if way.endswith("_ro") else "inductor", {})
 
 
 def show(results):
-    """The table; ratios are of Inductor's time."""
+    """The table; ratios are of Inductor's time, and of its memory."""
     keys = ("ms", "host ms", "gpu ms", "launches", "peak MB", "first call s", "first norm")
-    print(f"{'model':12}{'way':10}" + "".join(f"{key:>13}" for key in keys)
-          + f"{'/inductor':>11}{'fp8':>9}{'last loss':>11}")
+    print(f"{'model':16}{'way':13}" + "".join(f"{key:>13}" for key in keys)
+          + f"{'/inductor':>11}{'memory':>8}{'fp8':>9}{'last loss':>11}")
+    ratios = collections.defaultdict(list)
     for name, ways in results.items():
-        base = ways.get("inductor", {}).get("ms")
         for way, record in ways.items():
             if "error" in record:
-                print(f"{name:12}{way:10}  {record['error'].splitlines()[0][:120]}")
+                print(f"{name:16}{way:13}  {record['error'].splitlines()[0][:120]}")
                 continue
             numbers = "".join(f"{record[key]:13.2f}" if key in record else f"{'':13}"
                               for key in keys)
-            ratio = f"{record['ms'] / base:11.2f}" if base else f"{'':11}"
+            base = get_base(ways, way)
+            ratio = record["ms"] / base["ms"] if "ms" in base else math.nan
+            memory = record["peak MB"] / base["peak MB"] if "peak MB" in base else math.nan
             products = (f"{record['products in fp8']}/{record['products']}"
                         if "products" in record else "")
-            print(f"{name:12}{way:10}{numbers}{ratio}{products:>9}{record['losses'][-1]:11.4f}")
+            print(f"{name:16}{way:13}{numbers}{ratio:11.2f}{memory:8.2f}{products:>9}"
+                  f"{record['losses'][-1]:11.4f}")
+            if ratio == ratio:
+                ratios[way].append(ratio)
+    for way, found in ratios.items():
+        print(f"{way}: {statistics.geometric_mean(found):.3f} of Inductor's time in the geometric "
+              f"mean of {len(found)}, {min(found):.2f} to {max(found):.2f}")
 
 
 def main():
@@ -184,32 +197,20 @@ def main():
     parser.add_argument("--ways", nargs="+", choices=list(WAYS),
                         default=["eager", "inductor", "torchao", "layers", "backend"])
     parser.add_argument("--recipe", default="delayed")
-    parser.add_argument("--jobs", type=int, default=4, help="models at a time")
+    parser.add_argument("--jobs", type=int, default=8, help="models and ways that compile at a time")
+    parser.add_argument("--seconds", type=float, default=86400, help="after which none is begun")
+    parser.add_argument("--limit", type=float, default=300, help="seconds of a model and way")
     parser.add_argument("--small", action="store_true", help="small sizes on a CPU")
     parser.add_argument("--out", type=Path, help="JSON with all numbers")
-    parser.add_argument("--lock", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.lock:
-        args.out.write_text(json.dumps(run_model(args.models[0], args, args.lock)))
-        return
-    results, waiting, running = {}, list(args.models), {}
-    with tempfile.TemporaryDirectory() as folder:
-        while waiting or running:
-            while waiting and len(running) < args.jobs:
-                name = waiting.pop(0)
-                path = Path(folder, f"{name}.json")
-                command = [sys.executable, __file__, "--models", name, "--ways", *args.ways,
-                           "--recipe", args.recipe, "--out", str(path),
-                           "--lock", str(Path(folder, "lock")), *["--small"] * args.small]
-                running[name] = subprocess.Popen(command), path
-            time.sleep(0.2)
-            for name, (process, path) in list(running.items()):
-                if process.poll() is not None:
-                    del running[name]
-                    results[name] = (json.loads(path.read_text()) if path.exists() else
-                                     {"all": {"error": f"ended with {process.returncode}"}})
-                    if args.out:
-                        args.out.write_text(json.dumps(results, indent=1))
+    units = [(name, way) for name in args.models for way in args.ways]
+    results = {}
+    for some in turns.run(run_way, [(*unit, args) for unit in units], args.jobs, args.seconds,
+                          args.limit):
+        for (name, way, _), record in some:
+            results.setdefault(name, {})[way] = record
+        if args.out:
+            args.out.write_text(json.dumps(results, indent=1))
     held_out = {name: results.pop(name) for name in zoo_models.HELD_OUT if name in results}
     show(results)
     if held_out:

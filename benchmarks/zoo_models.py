@@ -1,4 +1,7 @@
-"""Models of zoo.py, and what they are trained on: built from the configs of transformers."""
+"""Models of zoo.py, and what they are trained on: built from the configs of transformers and
+timm."""
+
+import collections
 
 import torch
 
@@ -278,6 +281,48 @@ def make_bart(sizes):
         encoder_attention_heads=sizes.heads, decoder_attention_heads=sizes.heads,
         encoder_ffn_dim=sizes.wide, decoder_ffn_dim=sizes.wide, vocab_size=sizes.vocabulary)
     return transformers.BartForConditionalGeneration(config), sizes.get_tokens(8, 512)
+
+
+Output = collections.namedtuple("Output", ["loss"])
+
+
+class Classifier(torch.nn.Module):
+    """A model of timm with a loss."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, pixel_values, labels):
+        return Output(torch.nn.functional.cross_entropy(self.model(pixel_values), labels))
+
+
+def _make_timm(name, sizes, small, batch=64, size=224):
+    import timm
+    others = {**small, "img_size": 56} if sizes.small else {}
+    model = timm.create_model(name, num_classes=8, **others)
+    return Classifier(model), sizes.get_images(batch, sizes.pick(56, size))
+
+
+def make_timm_eva02(sizes):
+    """SwiGLU, rotary embeddings, tokens 257."""
+    return _make_timm("eva02_large_patch14_224", sizes,
+                      {"embed_dim": sizes.width, "depth": 1, "num_heads": sizes.heads})
+
+
+def make_timm_mixer(sizes):
+    """Products over tokens, of which there are 196."""
+    import timm
+    size = sizes.pick(56, 224)
+    model = timm.models.MlpMixer(num_classes=8, img_size=size, patch_size=sizes.pick(14, 16),
+                                 num_blocks=sizes.pick(1, 24), embed_dim=sizes.pick(64, 1024))
+    return Classifier(model), sizes.get_images(64, size)
+
+
+def make_timm_so400m(sizes):
+    """Widths 1152 and 4304, tokens 256, a head that attends."""
+    return _make_timm("vit_so400m_patch14_siglip_224", sizes,
+                      {"embed_dim": sizes.width, "depth": 1, "num_heads": sizes.heads})
 
 
 MODELS = {name[len("make_"):]: function for name, function in list(globals().items())

@@ -1,7 +1,7 @@
 # REQUIRES: pytorch, python-pytorch, python-transformers
 # RUN: env FP8_CUDA_DRIVER=emulator %import_python %s
-"""Models of transformers (benchmarks/zoo_models.py), tiny: steps of training by layers and by the
-backend, beside bf16, and some with the kernels of a GPU."""
+"""Models of transformers and timm (benchmarks/zoo_models.py), tiny: steps of training by layers and
+by the backend, beside bf16, and some with the kernels of a GPU."""
 
 import sys
 import unittest
@@ -19,7 +19,7 @@ import zoo_models  # noqa: E402
 
 # Those whose graphs are compiled, too: of every kind, and none that takes long.
 COMPILED = ("llama", "gemma2", "qwen3", "phi3", "gpt_neox", "opt", "mixtral", "gpt_oss", "gpt2",
-            "bert", "roberta", "vit", "resnet", "wav2vec2", "t5", "whisper")
+            "bert", "roberta", "vit", "resnet", "wav2vec2", "t5", "whisper", "timm_eva02")
 # With the kernels of sm_90a: decoder, Conv1D, experts, vision.
 ON_GPU = "llama", "gpt2", "mixtral", "vit"
 # A loss of four pairs, whose differences are multiplied with 14: as far as other roundings get.

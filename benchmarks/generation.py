@@ -1,0 +1,127 @@
+"""Text generation with quantised weights on a GPU, beside bf16: tokens per second of
+transformers' generate, for a Llama of random weights.
+
+By `quantize_for_inference`, the model as it is and with a static cache, for which transformers
+compiles its forward. Each way is a process of its own (turns.py); its tokens per second are
+those of the median of ROUNDS calls, after one, of `generate` as Python calls it. Needs a GPU, but
+for --small.
+
+usage: generation.py [--ways NAMES] [--caches NAMES] [--batches N...] [--jobs N] [--small]
+                     [--out FILE]
+"""
+
+import argparse
+import json
+import math
+import statistics
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import torch
+import turns
+
+ROUNDS, PROMPT = 5, 128
+WAYS = "bf16", "current", "rowwise", "block"
+
+
+def make(is_small):
+    """Eight layers of Llama 3 8B."""
+    import transformers
+    torch.manual_seed(0)
+    sizes = ({"hidden_size": 128, "intermediate_size": 384, "vocab_size": 512,
+              "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+             if is_small else
+             {"hidden_size": 4096, "intermediate_size": 14336, "vocab_size": 128256,
+              "num_hidden_layers": 8, "num_attention_heads": 32, "num_key_value_heads": 8})
+    with torch.device("cpu" if is_small else "cuda"):
+        model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+            max_position_embeddings=4096, eos_token_id=None, pad_token_id=0, **sizes))
+    return model.to(torch.bfloat16).eval()
+
+
+def run_way(way, cache, args, wait):
+    """Tokens per second by batch."""
+    warnings.simplefilter("ignore")
+    model = make(args.small)
+    if way != "bf16":
+        import fp8.torch
+        model = fp8.torch.quantize_for_inference(model, way)
+    device = next(model.parameters()).device
+    options = {"do_sample": False, "max_new_tokens": args.tokens, "min_new_tokens": args.tokens}
+    if cache == "static":
+        options["cache_implementation"] = "static"
+
+    def call(batch):
+        torch.manual_seed(batch)
+        tokens = torch.randint(3, 500, (batch, PROMPT), device=device)
+        start = time.perf_counter()
+        model.generate(tokens, attention_mask=torch.ones_like(tokens), **options).cpu()
+        return time.perf_counter() - start
+
+    for batch in args.batches:
+        for _ in range(2):
+            call(batch)
+    wait()
+    record = {}
+    for batch in args.batches:
+        call(batch)
+        times = [call(batch) for _ in range(ROUNDS)]
+        record[f"batch {batch}"] = batch * args.tokens / statistics.median(times)
+        if not args.small:
+            record[f"batch {batch} kernels"] = count_kernels(lambda: call(batch), args.tokens)
+    return record
+
+
+def count_kernels(call, tokens):
+    """How many kernels there are for each token, and how many microseconds they take."""
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        call()
+        torch.cuda.synchronize()
+    times = [event.device_time for event in profiler.events()
+             if event.device_type == torch.autograd.DeviceType.CUDA]
+    return len(times) / tokens, sum(times) / tokens
+
+
+def show(records, batches):
+    print(f"{'':10}{'cache':>9}" + "".join(
+        f"{f'batch {batch}':>12}{'/bf16':>8}{'kernels':>9}{'of us':>8}" for batch in batches))
+    for (way, cache), record in records.items():
+        if "error" in record:
+            print(f"{way:10}{cache:>9}  {record['error'].splitlines()[0][:120]}")
+            continue
+        base = records.get(("bf16", cache), {})
+        line = f"{way:10}{cache:>9}"
+        for batch in batches:
+            speed, other = record[f"batch {batch}"], base.get(f"batch {batch}", math.nan)
+            count, time = record.get(f"batch {batch} kernels", (math.nan, math.nan))
+            line += f"{speed:12.1f}{speed / other:8.2f}{count:9.0f}{time:8.0f}"
+        print(line)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--caches", nargs="+", choices=["dynamic", "static"],
+                        default=["dynamic", "static"])
+    parser.add_argument("--batches", nargs="+", type=int, default=[1, 32])
+    parser.add_argument("--tokens", type=int, default=64, help="to generate")
+    parser.add_argument("--jobs", type=int, default=4, help="ways that compile at a time")
+    parser.add_argument("--small", action="store_true", help="small sizes on a CPU")
+    parser.add_argument("--out", type=Path, help="JSON with all numbers")
+    args = parser.parse_args()
+    units = [(way, cache, args) for cache in args.caches for way in args.ways]
+    records = {}
+    for some in turns.run(run_way, units, args.jobs):
+        records.update({(way, cache): record for (way, cache, _), record in some})
+        if args.out:
+            args.out.write_text(json.dumps([[*key, record] for key, record in records.items()],
+                                           indent=1))
+    show(records, args.batches)
+    return any("error" in record for record in records.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
