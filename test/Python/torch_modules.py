@@ -222,6 +222,11 @@ class Models(unittest.TestCase):
         alone = fp8.torch.Linear(1536, 1536, device="meta", recipe="delayed", target="sm_90a",
                                  only_faster=True)
         self.assertFalse(is_left(alone, 1536))
+        # Dynamo does not ask the driver which GPU there is, where it would end a graph.
+        sums = speed.sum_terms([(64, 64)])
+        torch._dynamo.reset()
+        torch.compile(lambda x: x + speed.is_limited_by_host(len(x), sums), backend="eager",
+                      fullgraph=True)(torch.zeros(4))
         for options, expected in (({"mode": "reduce-overhead"}, 1.0), ({}, 0.0)):
             def ask(x):
                 return x + (1.0 if speed.is_replayed() else 0.0)

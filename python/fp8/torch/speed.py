@@ -26,6 +26,14 @@ def get_constants(recipe):
     return tuple(layer[term] for term in _TERMS)
 
 
+@torch.compiler.assume_constant_result
+def get_host():
+    """What the host takes of a step by Inductor: microseconds for each product, and the time of all
+    kernels over that of products."""
+    host = machines.get_own().host
+    return host["product"], host["share"]
+
+
 def is_known(recipe):
     """Whether layers of a recipe, a text, have been measured."""
     return get_constants(recipe) is not None
@@ -72,9 +80,9 @@ def is_limited_by_host(rows, sums):
     launch, product, x, weight, y = get_constants(None)
     gpu = (launch * count + 1e-9 * product * rows * products + 1e-6 * (
         x * rows * inputs + weight * products + y * rows * outputs))
-    host = machines.get_own().host
+    of_product, share = get_host()
     # Forward and backward of a layer are three products.
-    return host["share"] * gpu / 3 <= host["product"] * count
+    return share * gpu / 3 <= of_product * count
 
 
 @torch.compiler.assume_constant_result
