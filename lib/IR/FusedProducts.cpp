@@ -56,7 +56,9 @@ Operation *fp8::cloneFused(OpBuilder &b, Operation &op, IRMapping &mapping) {
   // The one that fewer need, and the first of equals, as LLVM has it.
   bool isLeft = left && (!right || countUses(lhs) <= countUses(rhs));
   arith::MulFOp product = isLeft ? left : right;
-  Value x = product.getLhs(), other = mapping.lookup(isLeft ? rhs : lhs);
+  Value x = product.getLhs();
+  // A constant around the epilogue stays what it is.
+  Value other = mapping.lookupOrDefault(isLeft ? rhs : lhs);
   if (!isSum) {
     Value &negated = isLeft ? other : x;
     negated = arith::NegFOp::create(b, op.getLoc(), negated);

@@ -119,6 +119,23 @@ func.func @epilogue_of_a_kernel(%a: !a_rows, %b: !b_rows, %o: tensor<32x64xf32>)
   return %0 : tensor<32x64xf32>
 }
 
+// What is around the epilogue may be the other term.
+// CHECK-LABEL: @constant_around_the_epilogue
+// CHECK-DAG:       %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
+// CHECK:         ^bb0(%[[ACC:.*]]: f32, %[[FA:.*]]: f32, %[[FB:.*]]: f32, %{{.*}}: f32):
+// CHECK-NEXT:      %[[FACTOR:.*]] = arith.mulf %[[FA]], %[[FB]] : f32
+// CHECK:           %[[NEGATED:.*]] = arith.negf %[[ONE]] : f32
+// CHECK-NEXT:      math.fma %[[ACC]], %[[FACTOR]], %[[NEGATED]] : f32
+func.func @constant_around_the_epilogue(%a: !a_rows, %b: !b_rows) -> tensor<32x64xf32> {
+  %one = arith.constant 1.0 : f32
+  %0 = fp8.matmul %a, %b epilogue {
+  ^bb0(%acc: f32):
+    %rest = arith.subf %acc, %one : f32
+    fp8.yield %rest : f32
+  } {tensor_core_accumulation = array<i64: 0, 0, 128, 2, 1, 0>} : !a_rows, !b_rows -> tensor<32x64xf32>
+  return %0 : tensor<32x64xf32>
+}
+
 // Magnitudes, roots and rounding to integers are what they are on a GPU, so
 // that there is one rounding beside them, too; functions are not.
 // CHECK-LABEL: @magnitude_beside_a_product
