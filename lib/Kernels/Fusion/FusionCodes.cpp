@@ -105,6 +105,13 @@ Value fp8::joinCodes(KernelBuilder &b, ArrayRef<Value> codes) {
                     joinTwo(codes[2], codes[3]));
 }
 
+SmallVector<Value> fp8::splitCodes(KernelBuilder &b, Value word) {
+  SmallVector<Value> codes;
+  for (int64_t bits : {0, 8, 16, 24})
+    codes.push_back(b.bitAnd(b.shiftRight(word, bits), 0xff));
+  return codes;
+}
+
 SmallVector<Value> fp8::encode(KernelBuilder &b, ArrayRef<Value> numbers,
                                Type type) {
   SmallVector<Value> words;

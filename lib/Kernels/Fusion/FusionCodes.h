@@ -25,6 +25,8 @@ SmallVector<Value> decode(KernelBuilder &b, ArrayRef<Value> words, Type type);
 SmallVector<Value> encodeByChance(KernelBuilder &b, ArrayRef<Value> numbers,
                                   ArrayRef<Value> random);
 Value joinCodes(KernelBuilder &b, ArrayRef<Value> codes);
+/// The four codes of a word, each an i32.
+SmallVector<Value> splitCodes(KernelBuilder &b, Value word);
 
 /// Eight codes of f4E2M1FN, four to each of two words, as they share bytes in
 /// memory; and the converse.

@@ -85,6 +85,7 @@ bool FusionValues::measuresWords(AmaxOp op) const {
   Type type = getElementTypeOrSelf(op.getSource().getType());
   return type.getIntOrFloatBitWidth() == 16 &&
          getBlock(op.getSource()).isFull() &&
+         !getBlock(op.getResult()).isFull() &&
          (tile.hasWholeChunks() || tile.hasWholeColumns());
 }
 

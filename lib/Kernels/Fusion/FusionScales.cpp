@@ -82,6 +82,10 @@ void FusionValues::setScales(ComputeScaleOp op, int64_t row, int64_t chunk,
                              SmallVector<Value> inverses) {
   elements[{op.getScale().getAsOpaquePointer(), row, chunk}] =
       std::move(scales);
+  // Codes for each element are packed, as other codes are.
+  if (getBlock(op.getScaleInv()).isFull() && !op.getScaleType().isF32())
+    inverses = {joinCodes(b, ArrayRef(inverses).take_front(4)),
+                joinCodes(b, ArrayRef(inverses).drop_front(4))};
   elements[{op.getScaleInv().getAsOpaquePointer(), row, chunk}] =
       std::move(inverses);
 }

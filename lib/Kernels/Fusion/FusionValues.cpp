@@ -351,9 +351,13 @@ SmallVector<Value> FusionValues::getFactors(Value codes, int64_t row,
   auto [scaleInv, tensorScaleInv] = findFactors(codes);
   SmallVector<Value> factors = get(scaleInv, row, chunk);
   Type type = getElementTypeOrSelf(scaleInv.getType());
-  if (!type.isF32())
+  if (!type.isF32()) {
+    if (getBlock(scaleInv).isFull())
+      factors = llvm::to_vector(llvm::concat<Value>(splitCodes(b, factors[0]),
+                                                    splitCodes(b, factors[1])));
     for (Value &factor : factors)
       factor = decodeFactor(b, factor, type);
+  }
   if (tensorScaleInv) {
     Value ofTensor = get(tensorScaleInv, 0, 0).front();
     for (Value &factor : factors)

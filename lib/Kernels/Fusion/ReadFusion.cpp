@@ -82,13 +82,6 @@ static LogicalResult checkTypes(FusionSpec &spec, std::string &reason) {
     if (failed(check(element)) ||
         failed(checkPairs(spec, element, input.layout, reason)))
       return failure();
-    if (isa<Float8E8M0FNUType>(element) &&
-        spec.getBlock(input.layout).isFull()) {
-      reason = llvm::formatv("expected a factor of several elements to read, "
-                             "but got one of {0} for each",
-                             element);
-      return failure();
-    }
   }
   for (auto [i, type] : llvm::enumerate(spec.op.getResultTypes())) {
     const FusionLayout &layout = spec.getResultLayout(i);

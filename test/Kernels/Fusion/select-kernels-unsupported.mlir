@@ -359,19 +359,6 @@ func.func @counted(%t: tensor<8x64xbf16>, %i: tensor<32xi32>) -> !x {
   return %0 : !x
 }
 
-// Factors are read one by one.
-
-func.func @exponent_of_each(%p: tensor<32x64xf8E4M3FN>, %f: tensor<32x64xf8E8M0FNU>) -> !x {
-  // expected-remark @below {{no kernel: expected a factor of several elements to read, but got one of f8E8M0FNU for each}}
-  %0 = fp8.fusion(%p, %f) {
-  ^bb0(%a: tensor<32x64xf8E4M3FN>, %b: tensor<32x64xf8E8M0FNU>):
-    %q = fp8.assemble %a, %b : tensor<32x64xf8E4M3FN>, tensor<32x64xf8E8M0FNU> -> !fp8.scaled<32x64xf8E4M3FN, block = [1, 1], scale = f8E8M0FNU>
-    %y = fp8.dequantize %q : !fp8.scaled<32x64xf8E4M3FN, block = [1, 1], scale = f8E8M0FNU> -> !x
-    fp8.yield %y : !x
-  } : (tensor<32x64xf8E4M3FN>, tensor<32x64xf8E8M0FNU>) -> !x
-  return %0 : !x
-}
-
 func.func @both_in_one(%q: !q) -> !x {
   // expected-remark @below {{no kernel: expected codes and factors as inputs, but got both in one}}
   %0 = fp8.fusion(%q) {
