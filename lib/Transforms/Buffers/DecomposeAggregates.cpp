@@ -203,6 +203,35 @@ static void assertAsManyElements(OpBuilder &b, Location loc, Value source,
                        "tensor.reshape: expected as many elements as before");
 }
 
+/// Whether an unknown extent and one of 0 become one. In memory upstream makes
+/// 0 of both, which the verifier of memref.collapse_shape refuses.
+static bool collapsesUnknownZero(RankedTensorType type,
+                                 ArrayRef<ReassociationIndices> groups) {
+  return llvm::any_of(groups, [&](ArrayRef<int64_t> group) {
+    auto isZero = [&](int64_t dim) { return type.getDimSize(dim) == 0; };
+    return llvm::any_of(group, isZero) && llvm::any_of(group, [&](int64_t dim) {
+             return type.isDynamicDim(dim);
+           });
+  });
+}
+
+/// A tensor without elements, in another shape.
+static Value collapseNothing(RewriterBase &b, Location loc, Value source,
+                             ArrayRef<ReassociationIndices> groups) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, source);
+  SmallVector<OpFoldResult> collapsed;
+  for (ArrayRef<int64_t> group : groups) {
+    OpFoldResult size = b.getIndexAttr(1);
+    for (int64_t dim : group)
+      size = affine::makeComposedFoldedAffineApply(
+          b, loc, b.getAffineSymbolExpr(0) * b.getAffineSymbolExpr(1),
+          {size, sizes[dim]});
+    collapsed.push_back(size);
+  }
+  return tensor::EmptyOp::create(b, loc, collapsed,
+                                 getElementTypeOrSelf(source.getType()));
+}
+
 /// All dimensions as one; none of a tensor of one element.
 static SmallVector<ReassociationIndices> getWhole(int64_t rank) {
   SmallVector<ReassociationIndices> whole;
@@ -220,6 +249,8 @@ static Value flatten(RewriterBase &b, Location loc, Value source) {
     return tensor::ExpandShapeOp::create(
         b, loc, RankedTensorType::get({1}, type.getElementType()), source,
         ArrayRef<ReassociationIndices>());
+  if (collapsesUnknownZero(type, getWhole(type.getRank())))
+    return collapseNothing(b, loc, source, getWhole(type.getRank()));
   return tensor::CollapseShapeOp::create(b, loc, source,
                                          getWhole(type.getRank()));
 }
@@ -395,6 +426,13 @@ static LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   rewriter.setInsertionPoint(op);
   if (auto reshape = dyn_cast<tensor::ReshapeOp>(op))
     return lowerReshape(rewriter, reshape);
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+    Value empty = collapseNothing(rewriter, op->getLoc(), collapse.getSrc(),
+                                  collapse.getReassociationIndices());
+    rewriter.replaceOp(
+        op, castTo(rewriter, op->getLoc(), empty, collapse.getResultType()));
+    return success();
+  }
   if (auto pack = dyn_cast<linalg::PackOp>(op)) {
     if (!hasDynamicTiles(pack.getMixedTiles()))
       return linalg::lowerPack(rewriter, pack);
@@ -442,7 +480,11 @@ struct DecomposeAggregatesPass
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
       auto pad = dyn_cast<tensor::PadOp>(op);
-      if ((pad && (hasNothingToCopy(pad) || hasNarrowBorders(pad))) ||
+      auto collapse = dyn_cast<tensor::CollapseShapeOp>(op);
+      if ((collapse &&
+           collapsesUnknownZero(collapse.getSrcType(),
+                                collapse.getReassociationIndices())) ||
+          (pad && (hasNothingToCopy(pad) || hasNarrowBorders(pad))) ||
           isa<linalg::AggregatedOpInterface, linalg::PackOp, linalg::UnPackOp,
               tensor::ReshapeOp>(op) ||
           isLargeSplat(op))

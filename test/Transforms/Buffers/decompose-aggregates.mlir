@@ -80,6 +80,28 @@ func.func @reshape(%x: tensor<?x64xf32>, %n: index) -> tensor<?x32xf32> {
   return %0 : tensor<?x32xf32>
 }
 
+// An unknown extent and one of 0 are no elements, which need no memory of what
+// they were.
+// CHECK-LABEL: func.func @collapse_nothing
+// CHECK-SAME:    %[[X:.*]]: tensor<?x0x?xf32>
+// CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : index
+// CHECK-DAG: %[[LAST:.*]] = tensor.dim %[[X]], %[[TWO]]
+// CHECK: %[[EMPTY:.*]] = tensor.empty(%[[LAST]]) : tensor<0x?xf32>
+// CHECK: %[[Y:.*]] = tensor.cast %[[EMPTY]] : tensor<0x?xf32> to tensor<?x?xf32>
+// CHECK: return %[[Y]]
+func.func @collapse_nothing(%x: tensor<?x0x?xf32>) -> tensor<?x?xf32> {
+  %0 = tensor.collapse_shape %x [[0, 1], [2]] : tensor<?x0x?xf32> into tensor<?x?xf32>
+  return %0 : tensor<?x?xf32>
+}
+
+// An unknown extent by itself may have elements.
+// CHECK-LABEL: func.func @collapse_unknown
+// CHECK: tensor.collapse_shape
+func.func @collapse_unknown(%x: tensor<?x3x0xf32>) -> tensor<?x0xf32> {
+  %0 = tensor.collapse_shape %x [[0, 1], [2]] : tensor<?x3x0xf32> into tensor<?x0xf32>
+  return %0 : tensor<?x0xf32>
+}
+
 // A large constant of equal elements is memory that is filled, no data of the
 // program.
 // CHECK-LABEL: func.func @splat
