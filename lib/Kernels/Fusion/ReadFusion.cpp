@@ -416,6 +416,9 @@ LogicalResult SpecReader::read() {
     }
     if (failed(addInputs(inner)))
       return failure();
+    // What is measured may be read by nothing but the body.
+    if (hasBatches() && isReduction(&inner))
+      tellsBatches |= liesByBatch(*spec.layouts.lookup(inner.getResult(0)));
     if (auto generic = dyn_cast<linalg::GenericOp>(inner);
         generic && failed(addGathered(generic)))
       return failure();

@@ -85,7 +85,8 @@ for shape, code, factor in CASES:
     x = random.standard_normal(shape) * np.exp2(random.integers(-20, 20, shape))
     tensors.save(folder / "write", {"x": x.astype(ml_dtypes.bfloat16)})
     numbers = np.exp2(random.integers(-6, 6, shape))
-    parts = {"c": random.standard_normal(shape).astype(DTYPES[code]), "i": numbers.astype(DTYPES[factor])}
+    parts = {"c": random.standard_normal(shape).astype(DTYPES[code]),
+             "i": numbers.astype(DTYPES[factor])}
     if code == "f4E2M1FN":
         parts["t"] = np.full([1] * len(shape), 3, np.float32)
     tensors.save(folder / "read", parts)
