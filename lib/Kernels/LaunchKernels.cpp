@@ -255,10 +255,16 @@ struct LaunchKernelsPass : fp8::impl::LaunchKernelsPassBase<LaunchKernelsPass> {
     registerKernelDialects(registry);
   }
   void runOnOperation() override {
-    // A kernel whose results only dead operations use is dead itself.
-    getOperation().walk([](Operation *op) {
-      if (isOpTriviallyDead(op) && !hasKernel(op))
-        eraseWithDeadOperands(op);
+    // A kernel whose results only dead operations use is dead itself. What a
+    // kernel was built from stays, dead or not: its arguments are in the order
+    // in which that reads them.
+    getOperation().walk<WalkOrder::PreOrder>([](Operation *op) {
+      if (op->hasAttr(kKernelAttrName))
+        return WalkResult::skip();
+      if (!isOpTriviallyDead(op) || hasKernel(op))
+        return WalkResult::advance();
+      eraseWithDeadOperands(op);
+      return WalkResult::skip();
     });
     SmallVector<KernelOpInterface> ops;
     getOperation().walk([&](KernelOpInterface op) {

@@ -116,3 +116,40 @@ func.func @none(%x: tensor<32x64xbf16>) -> tensor<1x1xf32> {
   } : (tensor<32x64xbf16>) -> tensor<1x1xf32>
   return %0 : tensor<1x1xf32>
 }
+
+// -----
+
+gpu.module @fp8_kernels {
+  llvm.func @scaled() attributes {fp8_gpu.launch = #fp8_gpu.launch<
+    arguments = [#fp8_gpu.argument<name = "in0", element = f32, rank = 2, access = read, alignment = 16>,
+                 #fp8_gpu.argument<name = "in1", element = bf16, rank = 2, access = read, alignment = 16>,
+                 #fp8_gpu.argument<name = "out0", element = bf16, rank = 2, access = write, alignment = 16>],
+    extents = [], params = [], grid = affine_map<() -> (1)>, block = 32>}
+}
+
+// A kernel's arguments are in the order in which the body reads them, which
+// what is dead there has a say in.
+
+// CHECK-LABEL: func.func @dead_in_the_body
+// CHECK-SAME:  %[[X:[a-z0-9]+]]: tensor<32x64xbf16>, %[[Y:[a-z0-9]+]]: tensor<32x64xf32>
+// CHECK:       fp8_gpu.launch {{.*}} ins(%[[Y]], %[[X]] :
+func.func @dead_in_the_body(%x: tensor<32x64xbf16>, %y: tensor<32x64xf32>) -> tensor<32x64xbf16> {
+  %0 = fp8.fusion(%x, %y) {
+  ^bb0(%a: tensor<32x64xbf16>, %b: tensor<32x64xf32>):
+    %e = tensor.empty() : tensor<32x64xbf16>
+    %dead = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%b : tensor<32x64xf32>) outs(%e : tensor<32x64xbf16>) {
+    ^bb0(%v: f32, %o: bf16):
+      %1 = arith.truncf %v : f32 to bf16
+      linalg.yield %1 : bf16
+    } -> tensor<32x64xbf16>
+    %product = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%a, %b : tensor<32x64xbf16>, tensor<32x64xf32>) outs(%e : tensor<32x64xbf16>) {
+    ^bb0(%v: bf16, %w: f32, %o: bf16):
+      %1 = arith.extf %v : bf16 to f32
+      %2 = arith.mulf %1, %w : f32
+      %3 = arith.truncf %2 : f32 to bf16
+      linalg.yield %3 : bf16
+    } -> tensor<32x64xbf16>
+    fp8.yield %product : tensor<32x64xbf16>
+  } {fp8_gpu.kernel = @fp8_kernels::@scaled} : (tensor<32x64xbf16>, tensor<32x64xf32>) -> tensor<32x64xbf16>
+  return %0 : tensor<32x64xbf16>
+}
