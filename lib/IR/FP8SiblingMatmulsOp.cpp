@@ -8,6 +8,9 @@
 
 #include "fp8/IR/FP8Dialect.h"
 #include "fp8/IR/FP8Ops.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/SetOperations.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -49,17 +52,18 @@ LogicalResult SiblingMatmulsOp::verifyRegions() {
             "expected matmuls that do not use each other's results, or a pair "
             "whose second reads the first one's result, and nothing else does");
   SmallVector<MatmulOp, 4> matmuls = getMatmuls();
-  if (matmuls.size() < 2)
-    return emitOpError("expected at least two matmuls, but got ")
-           << matmuls.size();
+  if (matmuls.empty())
+    return emitOpError("expected at least one matmul, but got none");
   // sibling_matmuls_c2
-  SmallVector<Value> results;
+  llvm::SmallSetVector<Value, 8> results, yielded;
   for (MatmulOp op : ArrayRef(matmuls).drop_front(isDual ? 1 : 0))
-    llvm::append_range(results, op.getResults());
+    results.insert_range(op.getResults());
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
-  if (!yield || !llvm::equal(yield.getValues(), results))
+  if (yield)
+    yielded.insert_range(yield.getValues());
+  if (yielded.size() != results.size() || !set_is_subset(yielded, results))
     return emitOpError("expected the body to yield the results of its matmuls, "
-                       "all that none of them reads, in order");
+                       "all that none of them reads");
   if (yield.getValues().getTypes() != getResultTypes())
     return emitOpError("expected results of ")
            << yield.getValues().getTypes() << ", but got " << getResultTypes();
@@ -69,4 +73,56 @@ LogicalResult SiblingMatmulsOp::verifyRegions() {
   if (!sharesA() && !sharesB)
     return emitOpError("expected matmuls of the same A or of the same B");
   return success();
+}
+
+namespace {
+/// Yields once what a group yields several times.
+struct MergeRepeatedResults : OpRewritePattern<SiblingMatmulsOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(SiblingMatmulsOp op,
+                                PatternRewriter &rewriter) const override {
+    auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
+    llvm::SmallSetVector<Value, 8> yielded;
+    yielded.insert_range(yield.getValues());
+    if (yielded.size() == yield.getValues().size())
+      return rewriter.notifyMatchFailure(op, "yields no value twice");
+    auto merged = SiblingMatmulsOp::create(
+        rewriter, op.getLoc(), ValueRange(yielded.getArrayRef()).getTypes(),
+        ValueRange(), op->getDiscardableAttrDictionary().getValue());
+    SmallVector<Value> results;
+    for (Value value : yield.getValues())
+      results.push_back(merged->getResult(
+          std::distance(yielded.begin(), llvm::find(yielded, value))));
+    rewriter.modifyOpInPlace(
+        yield, [&] { yield.getValuesMutable().assign(yielded.getArrayRef()); });
+    rewriter.inlineRegionBefore(op.getBody(), merged.getBody(),
+                                merged.getBody().begin());
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+/// Puts a product that is alone in place of its group.
+struct InlineSingleProduct : OpRewritePattern<SiblingMatmulsOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(SiblingMatmulsOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!llvm::hasSingleElement(op.getBody().front().without_terminator()))
+      return rewriter.notifyMatchFailure(op, "has several matmuls");
+    if (!op->getDiscardableAttrs().empty())
+      return rewriter.notifyMatchFailure(op, "has attributes of its own");
+    Operation *yield = op.getBody().front().getTerminator();
+    rewriter.inlineBlockBefore(&op.getBody().front(), op);
+    rewriter.replaceOp(op, yield->getOperands());
+    rewriter.eraseOp(yield);
+    return success();
+  }
+};
+} // namespace
+
+void SiblingMatmulsOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                   MLIRContext *context) {
+  patterns.add<MergeRepeatedResults, InlineSingleProduct>(context);
 }

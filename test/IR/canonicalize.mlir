@@ -118,3 +118,44 @@ func.func @quantize_by_the_inverse(%x: tensor<4x8xf32>) -> !fp8.scaled<4x8xf8E4M
   %2 = fp8.quantize %1 scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<4x8xf32> -> !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
   return %2 : !fp8.scaled<4x8xf8E4M3FN, block = [*, *], scale = f32>
 }
+
+// Equal products of a group have become one.
+// CHECK-LABEL: func.func @sibling_matmuls_repeated
+// CHECK: %[[R:.*]]:2 = fp8.sibling_matmuls {
+// CHECK:   %[[G:.*]] = fp8.matmul %arg0, %arg1
+// CHECK:   %[[U:.*]] = fp8.matmul %arg0, %arg2
+// CHECK:   fp8.yield %[[U]], %[[G]] : tensor<32x16xf32>, tensor<32x32xf32>
+// CHECK: } {fp8.name = "qkv"} : tensor<32x16xf32>, tensor<32x32xf32>
+// CHECK: return %[[R]]#0, %[[R]]#1, %[[R]]#0
+func.func @sibling_matmuls_repeated(%x: tensor<32x64xbf16>, %w: tensor<32x64xbf16>, %v: tensor<16x64xbf16>)
+    -> (tensor<32x16xf32>, tensor<32x32xf32>, tensor<32x16xf32>) {
+  %0:3 = fp8.sibling_matmuls {
+    %g = fp8.matmul %x, %w accumulate = fast : tensor<32x64xbf16>, tensor<32x64xbf16> -> tensor<32x32xf32>
+    %u = fp8.matmul %x, %v accumulate = fast : tensor<32x64xbf16>, tensor<16x64xbf16> -> tensor<32x16xf32>
+    fp8.yield %u, %g, %u : tensor<32x16xf32>, tensor<32x32xf32>, tensor<32x16xf32>
+  } {fp8.name = "qkv"} : tensor<32x16xf32>, tensor<32x32xf32>, tensor<32x16xf32>
+  return %0#0, %0#1, %0#2 : tensor<32x16xf32>, tensor<32x32xf32>, tensor<32x16xf32>
+}
+
+// CHECK-LABEL: func.func @sibling_matmuls_alone
+// CHECK-NOT: fp8.sibling_matmuls
+// CHECK: %[[G:.*]] = fp8.matmul %arg0, %arg1
+// CHECK: return %[[G]], %[[G]]
+func.func @sibling_matmuls_alone(%x: tensor<32x64xbf16>, %w: tensor<32x64xbf16>) -> (tensor<32x32xf32>, tensor<32x32xf32>) {
+  %0:2 = fp8.sibling_matmuls {
+    %g = fp8.matmul %x, %w accumulate = fast : tensor<32x64xbf16>, tensor<32x64xbf16> -> tensor<32x32xf32>
+    fp8.yield %g, %g : tensor<32x32xf32>, tensor<32x32xf32>
+  } : tensor<32x32xf32>, tensor<32x32xf32>
+  return %0#0, %0#1 : tensor<32x32xf32>, tensor<32x32xf32>
+}
+
+// Whoever chose how a group is computed chose it for the group.
+// CHECK-LABEL: func.func @sibling_matmuls_alone_with_config
+// CHECK: fp8.sibling_matmuls
+func.func @sibling_matmuls_alone_with_config(%x: tensor<32x64xbf16>, %w: tensor<32x64xbf16>) -> tensor<32x32xf32> {
+  %0 = fp8.sibling_matmuls {
+    %g = fp8.matmul %x, %w accumulate = fast : tensor<32x64xbf16>, tensor<32x64xbf16> -> tensor<32x32xf32>
+    fp8.yield %g : tensor<32x32xf32>
+  } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 32, stages = 4, consumers = 1>} : tensor<32x32xf32>
+  return %0 : tensor<32x32xf32>
+}

@@ -13,13 +13,11 @@ func.func @sibling_matmuls_c1_other(%x: !x, %w: !x) {
 
 // -----
 
-!x = tensor<32x64xbf16>
-func.func @sibling_matmuls_c1_one(%x: !x, %w: !x) {
-  // expected-error @below {{'fp8.sibling_matmuls' op expected at least two matmuls, but got 1}}
-  %0 = fp8.sibling_matmuls {
-    %g = fp8.matmul %x, %w accumulate = fast : !x, !x -> tensor<32x32xf32>
-    fp8.yield %g : tensor<32x32xf32>
-  } : tensor<32x32xf32>
+func.func @sibling_matmuls_c1_none() {
+  // expected-error @below {{'fp8.sibling_matmuls' op expected at least one matmul, but got none}}
+  "fp8.sibling_matmuls"() ({
+    fp8.yield
+  }) : () -> ()
   return
 }
 
@@ -55,12 +53,24 @@ func.func @sibling_matmuls_c1_epilogue(%x: !x, %w: !x) {
 // -----
 
 !x = tensor<32x64xbf16>
-func.func @sibling_matmuls_c2_order(%x: !x, %w: !x) {
-  // expected-error @below {{'fp8.sibling_matmuls' op expected the body to yield the results of its matmuls, all that none of them reads, in order}}
+func.func @sibling_matmuls_c2_missing(%x: !x, %w: !x) {
+  // expected-error @below {{'fp8.sibling_matmuls' op expected the body to yield the results of its matmuls, all that none of them reads}}
   %0:2 = fp8.sibling_matmuls {
     %g = fp8.matmul %x, %w accumulate = fast : !x, !x -> tensor<32x32xf32>
     %u = fp8.matmul %x, %w accumulate = fast : !x, !x -> tensor<32x32xf32>
-    fp8.yield %u, %g : tensor<32x32xf32>, tensor<32x32xf32>
+    fp8.yield %u, %u : tensor<32x32xf32>, tensor<32x32xf32>
+  } : tensor<32x32xf32>, tensor<32x32xf32>
+  return
+}
+
+// -----
+
+!x = tensor<32x64xbf16>
+func.func @sibling_matmuls_c2_other(%x: !x, %w: !x, %y: tensor<32x32xf32>) {
+  // expected-error @below {{'fp8.sibling_matmuls' op expected the body to yield the results of its matmuls, all that none of them reads}}
+  %0:2 = fp8.sibling_matmuls {
+    %g = fp8.matmul %x, %w accumulate = fast : !x, !x -> tensor<32x32xf32>
+    fp8.yield %g, %y : tensor<32x32xf32>, tensor<32x32xf32>
   } : tensor<32x32xf32>, tensor<32x32xf32>
   return
 }

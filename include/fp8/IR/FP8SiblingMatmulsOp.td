@@ -15,24 +15,27 @@ def FP8_SiblingMatmulsOp
     : FP8_Op<"sibling_matmuls", [SingleBlock, NoRegionArguments]> {
   let summary = "matmuls of one operand that one launch computes";
   let description = [{
-    The results are those of the matmuls of the body, in their order: a group
-    means what its body means, in place. That they stand together says that one
-    kernel computes all of their tiles: the projections of an attention, the two
-    halves of a gated MLP, the gradients of their weights. Where one of them
-    alone has too few tiles for a GPU, or a last round of few, together they
-    have not.
+    A group means what its body means, in place. That they stand together says
+    that one kernel computes all of their tiles: the projections of an
+    attention, the two halves of a gated MLP, the gradients of their weights.
+    Where one of them alone has too few tiles for a GPU, or a last round of few,
+    together they have not.
 
     Of a pair, the second may read the first one's result in its epilogue, as
     the halves of a gated MLP meet: then one tile computes both, and the first
     result is never stored.
 
     Constraints:
-    - (C1) the body is at least two `fp8.matmul`s, of which none uses another's
+    - (C1) the body is one or more `fp8.matmul`s, of which none uses another's
       results; or a pair of the same A whose second reads the first one's result
       as one operand of its epilogue, element for element;
-    - (C2) it yields their results, all of them, in order; of such a pair, those
-      of the second;
+    - (C2) it yields results of theirs, each at least once; of such a pair,
+      those of the second;
     - (C3) all have the same A, or all have the same B.
+
+    Equal products of a body may merge, as any others. Then a result is yielded
+    twice, or the group is of one product: canonicalization yields each once,
+    and puts a product alone in place of its group.
 
     Example:
 
@@ -70,6 +73,7 @@ def FP8_SiblingMatmulsOp
     /// Whether it is a pair whose second matmul reads the first one's result.
     bool isDual();
   }];
+  let hasCanonicalizer = 1;
   let hasRegionVerifier = 1;
 }
 

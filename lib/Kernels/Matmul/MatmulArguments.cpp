@@ -253,6 +253,22 @@ struct SiblingMatmulsKernelOp
     operands.captures = MatmulSpec::get(group, unused)->captures;
     return operands;
   }
+
+  /// A group may yield what one matmul has written more than once.
+  SmallVector<Value> buildResults(Operation *operation, OpBuilder &,
+                                  ValueRange written) const {
+    auto group = cast<SiblingMatmulsOp>(operation);
+    SmallVector<MatmulOp, 4> matmuls = group.getMatmuls();
+    SmallVector<Value> results;
+    for (MatmulOp op : ArrayRef(matmuls).drop_front(group.isDual() ? 1 : 0))
+      llvm::append_range(results, op.getResults());
+    return llvm::map_to_vector(
+        group.getBody().front().getTerminator()->getOperands(),
+        [&](Value value) -> Value {
+          return written[std::distance(results.begin(),
+                                       llvm::find(results, value))];
+        });
+  }
 };
 } // namespace
 

@@ -84,3 +84,18 @@ func.func @amaxes(%x: !fp8.scaled<64x1024xf8E4M3FN, block = [*, *], scale = f32>
 // PTX-NOT:   .local
 // PTX:       .visible .entry {{.+}}_siblings2_
 // PTX-NOT:   .local
+
+// One launch writes once what the group yields twice.
+
+// CHECK-LABEL: func.func @repeated
+// CHECK:       %[[R:.+]]:2 = fp8_gpu.launch {{.+}} outs(%{{.+}}, %{{.+}} : tensor<64x512xbf16>, tensor<128x512xbf16>)
+// CHECK:       return %[[R]]#1, %[[R]]#0, %[[R]]#1
+func.func @repeated(%x: !fp8.scaled<64x1024xf8E4M3FN, block = [*, *], scale = f32>, %y: !fp8.scaled<128x1024xf8E4M3FN, block = [*, *], scale = f32>, %w: !w)
+    -> (tensor<128x512xbf16>, tensor<64x512xbf16>, tensor<128x512xbf16>) {
+  %0:3 = fp8.sibling_matmuls {
+    %1 = fp8.matmul %x, %w accumulate = fast : !fp8.scaled<64x1024xf8E4M3FN, block = [*, *], scale = f32>, !w -> tensor<64x512xbf16>
+    %2 = fp8.matmul %y, %w accumulate = fast : !fp8.scaled<128x1024xf8E4M3FN, block = [*, *], scale = f32>, !w -> tensor<128x512xbf16>
+    fp8.yield %2, %1, %2 : tensor<128x512xbf16>, tensor<64x512xbf16>, tensor<128x512xbf16>
+  } {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 4, consumers = 1, store = direct>} : tensor<128x512xbf16>, tensor<64x512xbf16>, tensor<128x512xbf16>
+  return %0#0, %0#1, %0#2 : tensor<128x512xbf16>, tensor<64x512xbf16>, tensor<128x512xbf16>
+}
