@@ -63,13 +63,19 @@ LogicalResult fp8::isolate(ModuleOp module, func::FuncOp entry) {
   entry.setPublic();
   // Alone it takes and gives tensors as they are written.
   for (auto function : module.getOps<FunctionOpInterface>()) {
-    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      function.removeArgAttr(i, kSaveAttrName);
-      function.removeArgAttr(i, kSavedAttrName);
-    }
+    auto strip = [&](DictionaryAttr attributes) {
+      NamedAttrList list(attributes);
+      list.erase(kSaveAttrName);
+      list.erase(kSavedAttrName);
+      return list.getDictionary(module->getContext());
+    };
+    SmallVector<DictionaryAttr> arguments, results;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      arguments.push_back(strip(function.getArgAttrDict(i)));
     for (unsigned i = 0; i < function.getNumResults(); ++i)
-      function.removeResultAttr(
-          i, StringAttr::get(module->getContext(), kSaveAttrName));
+      results.push_back(strip(function.getResultAttrDict(i)));
+    function.setAllArgAttrs(arguments);
+    function.setAllResultAttrs(results);
   }
   PassManager pm(module->getContext());
   pm.addPass(createSymbolDCEPass());

@@ -220,8 +220,8 @@ def MarkReadOnlyArgumentsPass : Pass<"fp8-mark-read-only-arguments", "::mlir::Mo
     computed in the memory of an argument, such as a sum that a matmul adds to,
     is computed in a copy, which is then the result. Bufferization takes
     arguments for writable where nothing is said; this pass says of every tensor
-    argument of a public function that it is not, unless the program says that
-    it is (`bufferization.writable = true`).
+    argument of a public function that something uses that it is not, unless the
+    program says that it is (`bufferization.writable = true`).
   }];
   let dependentDialects = ["bufferization::BufferizationDialect"];
 }

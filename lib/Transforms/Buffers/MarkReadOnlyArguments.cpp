@@ -29,10 +29,13 @@ struct MarkReadOnlyArgumentsPass
       if (!function.isPublic() || function.isExternal())
         continue;
       // Attributes of one argument are a list of all: once for each function.
+      // Bufferization takes its own away one by one, and nothing can write to
+      // what nobody uses.
       SmallVector<DictionaryAttr> attributes;
       for (BlockArgument argument : function.getArguments()) {
         NamedAttrList list(function.getArgAttrDict(argument.getArgNumber()));
-        if (isa<TensorType>(argument.getType()) && !list.get(name))
+        if (isa<TensorType>(argument.getType()) && !argument.use_empty() &&
+            !list.get(name))
           list.set(name, BoolAttr::get(&getContext(), false));
         attributes.push_back(list.getDictionary(&getContext()));
       }

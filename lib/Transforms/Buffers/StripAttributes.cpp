@@ -66,11 +66,14 @@ struct StripAttributesPass
     getOperation().walk([&](func::FuncOp function) {
       function->setDiscardableAttrs(
           keepLLVM(context, function->getDiscardableAttrDictionary()));
+      // Attributes of one argument are a list of all: once for each function.
+      SmallVector<DictionaryAttr> arguments, results;
       for (unsigned i = 0, e = function.getNumArguments(); i < e; ++i)
-        function.setArgAttrs(i, keepLLVM(context, function.getArgAttrDict(i)));
+        arguments.push_back(keepLLVM(context, function.getArgAttrDict(i)));
       for (unsigned i = 0, e = function.getNumResults(); i < e; ++i)
-        function.setResultAttrs(
-            i, keepLLVM(context, function.getResultAttrDict(i)));
+        results.push_back(keepLLVM(context, function.getResultAttrDict(i)));
+      function.setAllArgAttrs(arguments);
+      function.setAllResultAttrs(results);
     });
     // Upstream's widening of math puts a flag on casts, for which LLVM's casts
     // have no place: it would stay as an attribute of another dialect.

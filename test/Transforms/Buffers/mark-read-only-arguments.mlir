@@ -19,6 +19,11 @@ func.func @accumulate(%a: tensor<4x4xf32>, %c: tensor<4x4xf32> {fp8.name = "c"},
   return %0 : tensor<4x4xf32>
 }
 
+// CHECK: func.func @idle(%{{.*}}: tensor<4xf32>, %{{.*}}: tensor<4xf32> {bufferization.writable = false})
+func.func @idle(%idle: tensor<4xf32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+
 // CHECK: func.func @asked(%{{.*}}: tensor<4xf32> {bufferization.writable = true})
 // BUFFERS-LABEL: func.func @asked(
 // BUFFERS-SAME: %[[X:.*]]: memref<4xf32>
