@@ -157,6 +157,11 @@ fp8rt_status fp8c_source_create(fp8c_context *context, const char *text,
   return guard([&]() -> fp8rt_status {
     if (!context || !text || !name || !source)
       return failNull();
+    // As -1, which other interfaces take for what a null character ends.
+    if (size > PTRDIFF_MAX)
+      return fail(FP8RT_ERROR_INVALID_ARGUMENT,
+                  "expected the size of the text, but got " +
+                      llvm::Twine(size));
     return parse(*context,
                  Source(llvm::MemoryBuffer::getMemBufferCopy(
                      StringRef(text, size), name)),

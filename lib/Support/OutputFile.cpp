@@ -59,11 +59,14 @@ static llvm::Expected<std::optional<std::string>> getTarget(StringRef path) {
     return std::nullopt;
   SmallString<256> target;
   llvm::sys::fs::file_status status;
-  if (llvm::sys::fs::status(path, status) ||
-      status.type() == llvm::sys::fs::file_type::file_not_found) {
+  std::error_code error = llvm::sys::fs::status(path, status);
+  // Links in a circle, for one.
+  if (error && error != std::errc::no_such_file_or_directory)
+    return llvm::errorCodeToError(error);
+  if (error) {
     StringRef folder = llvm::sys::path::parent_path(path);
-    if (std::error_code error =
-            llvm::sys::fs::real_path(folder.empty() ? "." : folder, target))
+    error = llvm::sys::fs::real_path(folder.empty() ? "." : folder, target);
+    if (error)
       return llvm::errorCodeToError(error);
     llvm::sys::path::append(target, llvm::sys::path::filename(path));
     return target.str().str();
@@ -73,7 +76,8 @@ static llvm::Expected<std::optional<std::string>> getTarget(StringRef path) {
         std::make_error_code(std::errc::is_a_directory));
   if (status.type() != llvm::sys::fs::file_type::regular_file)
     return std::nullopt;
-  if (std::error_code error = llvm::sys::fs::real_path(path, target))
+  error = llvm::sys::fs::real_path(path, target);
+  if (error)
     return llvm::errorCodeToError(error);
   return target.str().str();
 }

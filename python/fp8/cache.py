@@ -21,7 +21,7 @@ import warnings
 from pathlib import Path
 
 from fp8 import _core
-from fp8.errors import Error
+from fp8.errors import ArgumentError, Error, shorten
 
 
 def get_directory():
@@ -184,12 +184,24 @@ class Entry:
                 shutil.rmtree(draft, ignore_errors=True)
 
 
+def _get_path(cache):
+    """The directory that compile(cache=...) names."""
+    try:
+        path = os.fspath(cache)
+    except TypeError:
+        path = b""
+    if not isinstance(path, str) or "\0" in path:
+        raise ArgumentError(f"expected cache to be True, False or a path without null characters, "
+                            f"but got {shorten(repr(cache))}")
+    return Path(path)
+
+
 def find(cache, text, name, options):
     """The Entry of a compilation, or None where it is not to be kept: `cache` is what
     compile takes."""
     if cache is False or cache is None:
         return None
-    directory = get_directory() if cache is True else Path(cache)
+    directory = get_directory() if cache is True else _get_path(cache)
     try:
         if any(key in ("fusion-report", "stats", "tune") for key, _ in options):
             return None  # It writes a file; or slots that belong to this process.

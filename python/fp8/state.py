@@ -163,7 +163,7 @@ class State:
             metadata = json.loads(arrays.pop(_METADATA).tobytes())
             if not all(isinstance(value, str) for value in metadata.values()):
                 raise ValueError
-        except (KeyError, ValueError, AttributeError):
+        except (KeyError, ValueError, AttributeError, RecursionError):
             raise FileError(f"expected '{_METADATA}' of a state_dict to be what state_dict() "
                             f"returned, but it is not") from None
         with tempfile.TemporaryDirectory(prefix="fp8-") as folder:

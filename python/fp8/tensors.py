@@ -79,12 +79,28 @@ def load(path):
     return {name: _read(entry) for name, entry in entries}
 
 
+# What a header says besides its tensors.
+_METADATA = "__metadata__"
+
+
+def _is_name(name):
+    """Whether a file may have a tensor of that name: text that is UTF-8."""
+    try:
+        name.encode()
+    except (AttributeError, UnicodeEncodeError):
+        return False
+    return isinstance(name, str) and name != _METADATA
+
+
 def save(path, tensors):
     """Writes tensors by name; arrays of any layout. Elements of ml_dtypes.float4_e2m1fn become
     F4, two in each byte of a row, whose size has to be even. The file is replaced whole or not
     at all. Raises ValueError, OSError."""
     for name, tensor in getattr(tensors, "items", lambda: [("the tensors", tensors)])():
-        if not isinstance(tensor, (np.ndarray, np.generic)) or not isinstance(name, str):
+        if not _is_name(name):
+            raise ValueError(f"expected the name of a tensor to be text other than "
+                             f"{_METADATA}, but got {name!r:.100}")
+        if not isinstance(tensor, (np.ndarray, np.generic)):
             raise ValueError(f"expected {name!r:.100} to name an array of NumPy, but got "
                              f"{type(tensor).__name__}")
     header, blobs, end = {}, [], 0

@@ -36,7 +36,15 @@ def compile(source, recipe=None, **options):
     return fp8.compile(source, recipe, **{"target": "cpu", "cache": False, **options})
 
 
+class BadPath:
+    """A path that cannot be had."""
+
+    def __fspath__(self):
+        raise ValueError("no path")
+
+
 LINEAR = compile(programs.LINEAR, "delayed")
+IDENTITY = compile("func.func @f(%x: tensor<?x32xf32>) -> tensor<?x32xf32> { return %x : tensor<?x32xf32> }")
 SCALAR = compile("func.func @f(%x: i8) -> i8 { return %x : i8 }")
 STATE = fp8.State(LINEAR)
 OTHER = fp8.State(compile(programs.LINEAR, "delayed,margin=1"))
@@ -99,6 +107,12 @@ CALLS = {
         ("", lambda: compile(programs.LINEAR, f"static,state={HERE}/nothing")),
         ("", lambda: compile(programs.LINEAR, f"static,state={write('garbage', SAVED[:100])}")),
         ("as the last phase", lambda: compile(EMPTY, to="fusion")),
+        ("expected cache to be True, False or a path", lambda: compile(EMPTY, cache=5)),
+        ("expected cache to be True, False or a path", lambda: compile(EMPTY, cache=object())),
+        ("expected cache to be True, False or a path", lambda: compile(EMPTY, cache="a\0b")),
+        ("expected cache to be True, False or a path", lambda: compile(EMPTY, cache=b"a")),
+        ("", lambda: compile(EMPTY, name=b"a")),
+        ("", lambda: compile(EMPTY, name=["a"])),
         ("expected", lambda: fp8.emit(EMPTY, "nothing", target="cpu")),
         ("expected", lambda: fp8.emit(EMPTY, "", target="cpu")),
         ("", lambda: fp8.emit(EMPTY, 5, target="cpu")),
@@ -110,6 +124,9 @@ CALLS = {
         ("", lambda: fp8.load(HERE)),
         ("null", lambda: fp8.load("a\0b")),
         ("", lambda: fp8.load(5)),
+        ("without null characters", lambda: fp8.load(BadPath())),
+        ("", lambda: fp8.load("/dev/zero")),
+        ("", lambda: fp8.load("/proc/self/mem")),
         ("", lambda: fp8.load("\ud800")),
         ("", lambda: fp8.load(write("text.so", "no object"))),
         ("", lambda: fp8.load(write("short.so", LIBRARY[:1000]))),
@@ -128,6 +145,9 @@ CALLS = {
         ("", lambda: LINEAR(*programs.make_inputs(), state=OTHER)),
         ("BF16, but got F32", lambda: LINEAR(X, X, state=STATE)),
         ("to be I8, but got 128", lambda: SCALAR(128)),
+        ("", lambda: IDENTITY(np.lib.stride_tricks.as_strided(X, (1 << 40, 32), (0, 4)))),
+        ("a stream of CUDA", lambda: IDENTITY(X, stream=float("nan"))),
+        ("a stream of CUDA", lambda: IDENTITY(X, stream=1 << 64)),
         ("to be I8, but got 1.5", lambda: SCALAR(1.5)),
         ("to be I8, but got nan", lambda: SCALAR(float("nan"))),
         ("an array, but got str", lambda: SCALAR("1")),
@@ -150,6 +170,11 @@ CALLS = {
         ("stochastic rounding", lambda: STATE.set_seed(1)),
         ("No such file", lambda: STATE.load(HERE / "nothing")),
         ("", lambda: STATE.load(HERE)),
+        ("", lambda: STATE.load("/proc/self/mem")),
+        ("", lambda: STATE.save("/proc/version")),
+        ("", lambda: STATE.set_scale(SLOT, float("nan"))),
+        ("", lambda: STATE.set_scale(SLOT, 1e-320)),
+        ("", lambda: STATE.set_scale(SLOT, 1e300)),
         ("null", lambda: STATE.load("a\0b")),
         ("", lambda: STATE.load(write("cut", SAVED[:-1]))),
         ("", lambda: STATE.load(write("flipped", SAVED[:-1] + bytes([SAVED[-1] ^ 1])))),
@@ -162,6 +187,13 @@ CALLS = {
         ("expected 'metadata'", lambda: STATE.load_state_dict({})),
         ("expected 'metadata'", lambda: STATE.load_state_dict(
             {**FROZEN, "metadata": np.frombuffer(b'{"a": 1}', np.uint8)})),
+        ("expected 'metadata'", lambda: STATE.load_state_dict(
+            {**FROZEN, "metadata": np.frombuffer(b"[" * 100_000, np.uint8)})),
+        ("expected 'metadata'", lambda: STATE.load_state_dict(
+            {**FROZEN, "metadata": np.uint8(5)})),
+        ("expected 'metadata'", lambda: STATE.load_state_dict(
+            {**FROZEN, "metadata": np.zeros(100)})),
+        ("to name an array", lambda: STATE.load_state_dict({"a": FROZEN})),
         ("to name an array", lambda: STATE.load_state_dict({**FROZEN, 5: X})),
         ("to name an array", lambda: STATE.load_state_dict({**FROZEN, "a\ud800": X})),
         ("to name an array", lambda: STATE.load_state_dict({**FROZEN, "amax": object()})),
@@ -176,6 +208,10 @@ CALLS = {
         ("expected a block", lambda: fp8.quantize(X, block=(1, 0))),
         ("expected a block", lambda: fp8.quantize(X, block=(1,))),
         ("expected a block", lambda: fp8.quantize(X, block=5)),
+        ("expected a block", lambda: fp8.quantize(X, block=(1.5, 4))),
+        ("expected a block", lambda: fp8.quantize(X, block=(-1, 4))),
+        ("", lambda: fp8.quantize(np.zeros((1,) * 9, np.float32))),
+        ("", lambda: fp8.dequantize((1, 2, 3))),
         ("expected a block", lambda: fp8.quantize(X, block="ab")),
         ("", lambda: fp8.quantize(X, block=(1, 2 ** 70))),
         ("expected an array of F32", lambda: fp8.quantize(X.astype(np.int8))),
@@ -208,6 +244,11 @@ OTHERS = [
     ("", lambda: tensors.save(HERE / "no" / "folder", {"x": X})),
     ("", lambda: tensors.save("/dev/full", {"x": X})),
     ("null", lambda: tensors.load("a\0b")),
+    ("a regular file or a pipe", lambda: tensors.load("/dev/zero")),
+    ("other than __metadata__", lambda: tensors.save(HERE / "out", {"__metadata__": X})),
+    ("to be text", lambda: tensors.save(HERE / "out", {"a\ud800": X})),
+    ("to be text", lambda: tensors.save(HERE / "out", {5: X})),
+    ("no path", lambda: tensors.load(BadPath())),
     ("expected a recipe, its text or None", lambda: compile(EMPTY, 5)),
     ("expected a recipe, its text or None", lambda: compile(EMPTY, object())),
 ]

@@ -3,7 +3,10 @@
 says so, whatever the tool, and leaves nothing half written."""
 
 import concurrent.futures
+import json
 import os
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,6 +38,25 @@ SHAPE = write("shape.safetensors", (72).to_bytes(8, "little") + (
     b'{"arg0":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}').ljust(72) + bytes(16))
 TWICE = write("twice.json", '{"version": 1,\n"version": 1}')
 DEEP = write("deep.json", "[" * 100_000)
+LOOP, SPARSE = HERE / "loop", HERE / "sparse.mlir"
+LOOP.symlink_to(LOOP)
+with open(SPARSE, "wb") as sparse:
+    sparse.truncate(1 << 40)
+MANY = write("many.mlir", "func.func @f() {\n  return\n}\n" + "// a comment\n" * 100_000)
+
+
+def write_tensors(name, header, size=16):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return write(name, len(text).to_bytes(8, "little") + text + bytes(size))
+
+
+X = {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}
+TENSORS = [write_tensors(f"tensors{i}", header) for i, header in enumerate((
+    {"arg0": {**X, "shape": [1 << 62, 4]}}, {"arg0": {**X, "shape": [-4]}},
+    {"arg0": {**X, "shape": [4.5]}}, {"arg0": {**X, "data_offsets": [16, 0]}},
+    {"arg0": {**X, "data_offsets": [0, 1 << 63]}}, {"arg0": {**X, "dtype": 5}},
+    {"arg0": {**X, "dtype": "F32\0"}}, {"arg0": X, "arg1": X}, {"arg0": X, "__metadata__": 5},
+    b'{"arg0":' + b"[" * 100_000, b'{"arg0":%b,"arg0":%b}' % ((json.dumps(X).encode(),) * 2)))]
 LIBRARY = write("library.so", b"\x7fELF\x02\x01\x01" + bytes(64))
 
 CALLS = [
@@ -63,6 +85,22 @@ CALLS = [
     ["fp8-state", GARBAGE],
     ["fp8-survey", NOTHING],
     ["fp8-survey", FOLDER],
+    ["fp8-survey", LOOP],
+    ["fp8-compile", LOOP, "-o", HERE / "out.so"],
+    ["fp8-compile", SPARSE, "-o", HERE / "out.so"],
+    ["fp8-compile", "/dev/zero", "-o", HERE / "out.so"],
+    ["fp8-compile", GOOD, "-o", HERE / "out.so", f"--recipe-file={SPARSE}"],
+    ["fp8-compile", GOOD, "-o", HERE / "out.so", "--recipe-file=/dev/zero"],
+    ["fp8-compile", GOOD, "-o", HERE / "out.so", "--target=sm_90a", f"--machine={SPARSE}"],
+    ["fp8-compile", GOOD, "-o", HERE / "out.so", "--target=sm_90a", "--machine=/dev/zero"],
+    ["fp8-run", SPARSE],
+    ["fp8-run", GOOD, f"--inputs={SPARSE}"],
+    ["fp8-run", GOOD, f"--inputs={LOOP}"],
+    ["fp8-state", "print", SPARSE],
+    *(["fp8-run", GOOD, f"--inputs={tensors}"] for tensors in TENSORS),
+    ["fp8-translate", "--kernels-to-ptx", MANY],
+    ["fp8-translate", "--kernels-to-cubin", MANY],
+    ["fp8-lsp-server"],
     # Options.
     ["fp8-compile", GOOD],
     ["fp8-compile", GOOD, "-o"],
@@ -104,6 +142,9 @@ CALLS = [
     ["fp8-tune", "--shape=0x0x0"],
     ["fp8-tune", "--shape=-1x2x3"],
     ["fp8-tune", "--shape=99999999999999999999x1x1"],
+    ["fp8-tune", "--shape=1x2x3x"],
+    ["fp8-tune", "--shape=1e9x1x1"],
+    ["fp8-tune", "--shape=\u0661x\u0662x\u0663"],
     ["fp8-reduce"],
     ["fp8-opt", GOOD, "--fp8-pipeline=recipe=nothing"],
     ["fp8-opt", GOOD, "--fp8-pipeline=nothing=1"],
@@ -113,6 +154,11 @@ CALLS = [
     ["fp8-survey", GOOD, f"--fp8-opt={GARBAGE}"],
     # What is written, /dev/full among it: a disk without space.
     ["fp8-compile", GOOD, "-o", FOLDER],
+    ["fp8-compile", GOOD, "-o", GOOD],
+    ["fp8-compile", GOOD, "-o", HERE / "out.so", f"--header={HERE}/./good.mlir"],
+    ["fp8-compile", GOOD, "-o", LOOP],
+    ["fp8-opt", GOOD, "-o", LOOP],
+    ["fp8-run", GOOD, f"--inputs={INPUTS}", f"--outputs={LOOP}"],
     ["fp8-compile", GOOD, "-o", NOTHING / "out.so"],
     ["fp8-compile", GOOD, "-o", f"{GOOD}/out.so"],
     ["fp8-compile", GOOD, "-o", HERE / ("x" * 300)],
@@ -165,6 +211,40 @@ def check_all(calls, **options):
                 for command, problem in zip(calls, problems) if problem]
 
 
+def enter_nothing():
+    """A folder that is removed while a process is in it."""
+    folder = HERE / f"gone{os.getpid()}"
+    folder.mkdir()
+    os.chdir(folder)
+    folder.rmdir()
+
+
+# What surrounds a process: what of it is changed, and the call.
+SURROUNDED = [
+    ({"env": {"TMPDIR": "/nothing"}}, ["fp8-compile", LINEAR, "-o", HERE / "out.so"]),
+    ({"env": {"PATH": os.path.dirname(shutil.which("fp8-compile"))}},
+     ["fp8-compile", LINEAR, "-o", HERE / "out.so"]),
+    ({"env": {"FP8_CUDA_DRIVER": str(GOOD)}},
+     ["fp8-run", GOOD, f"--inputs={INPUTS}", "--target=sm_90a"]),
+    ({"env": {"FP8_CUDA_DRIVER": "emulator", "FP8_EMULATOR_CHECK": "nothing"}},
+     ["fp8-run", GOOD, f"--inputs={INPUTS}", "--target=sm_90a"]),
+    ({"preexec_fn": enter_nothing}, ["fp8-compile", GOOD, "-o", "out.so"]),
+    ({"preexec_fn": enter_nothing}, ["fp8-run", GOOD, f"--inputs={INPUTS}", "--outputs=out"]),
+    ({"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))},
+     ["fp8-compile", GOOD, "-o", HERE / "out.so"]),
+]
+
+
+def check_surrounded():
+    problems = []
+    for options, command in SURROUNDED:
+        options = {**options, "env": {**os.environ, **options.get("env", {})}}
+        problem = find_problem(command, **options)
+        if problem:
+            problems.append(f"{options['env'].get('TMPDIR', '')} {command}: {problem}")
+    return problems
+
+
 def check_closed_pipe():
     """A reader that has gone ends a tool, and without a stack."""
     reading, writing = os.pipe()
@@ -194,8 +274,10 @@ if __name__ == "__main__":
     found = check_all(CALLS)
     with open("/dev/full", "wb") as full:
         found += check_all(FULL, stdout=full)
-    found += check_closed_pipe() + check_signals()
+    found += check_closed_pipe() + check_signals() + check_surrounded()
+    if "func.func" not in GOOD.read_text():
+        found.append("the source of a compilation was written to")
     left = [path.name for path in HERE.iterdir() if path.name.startswith(("out", ".", "signal"))]
     print(*found, sep="\n")
-    print(len(CALLS) + len(FULL), "calls;", len(found), "problems;", *left)
+    print(len(CALLS) + len(FULL) + len(SURROUNDED), "calls;", len(found), "problems;", *left)
     sys.exit(bool(found or left))

@@ -14,6 +14,7 @@
 #include "fp8/Kernels/Architecture.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -89,6 +90,12 @@ static llvm::Error checkUse(const InputArgList &args,
   return llvm::Error::success();
 }
 
+/// Whether a file that is written would replace one that is read.
+static bool isSameFile(StringRef input, StringRef output) {
+  return llvm::sys::fs::is_regular_file(output) &&
+         llvm::sys::fs::equivalent(input, output);
+}
+
 static llvm::Error deriveOutput(const InputArgList &args,
                                 EmitOptions &options) {
   bool isText = options.emit == Emit::LLVM || options.emit == Emit::PTX ||
@@ -117,6 +124,11 @@ static llvm::Error deriveOutput(const InputArgList &args,
     return llvm::createStringError("expected another name than '" +
                                    options.output +
                                    "' for the header, with --header=FILE");
+  for (const std::string &output : {options.output, options.header})
+    if (output != "-" && isSameFile(options.file, output))
+      return llvm::createStringError("expected another file than the input to "
+                                     "write to, but got '" +
+                                     output + "'");
   return llvm::Error::success();
 }
 

@@ -165,6 +165,8 @@ bool PendingFile::create() {
   if (char *resolved = ::realpath(path.c_str(), nullptr)) {
     target = resolved;
     std::free(resolved);
+  } else if (errno == ELOOP) {
+    return failErrno(path, "create", error);
   }
   // A device or directory must not be replaced by a file.
   struct stat status;

@@ -30,7 +30,7 @@ static FailureOr<gpu::GPUModuleOp> lowerKernels(Operation *op) {
     return WalkResult::advance();
   });
   if (!kernels || result.wasInterrupted())
-    return op->emitError("expected one gpu.module, but got ")
+    return emitError(op->getLoc(), "expected one gpu.module, but got ")
            << (kernels ? "several" : "none");
   PassManager pm(op->getContext(), gpu::GPUModuleOp::getOperationName());
   buildLowerKernelsPipeline(pm);
@@ -42,7 +42,7 @@ static FailureOr<gpu::GPUModuleOp> lowerKernels(Operation *op) {
 static FailureOr<PTXOptions> getOptions(Operation *op) {
   auto target = op->getAttrOfType<GPUTargetAttr>(kTargetAttrName);
   if (!target)
-    return op->emitError("expected a module with the attribute '")
+    return emitError(op->getLoc(), "expected a module with the attribute '")
            << kTargetAttrName << "', which fp8-set-target gives it";
   return PTXOptions(target);
 }
@@ -66,8 +66,8 @@ static LogicalResult translateToCubin(Operation *op, raw_ostream &os) {
   llvm::raw_string_ostream stream(ptx);
   if (failed(translateToPTX(op, stream)))
     return failure();
-  FailureOr<SmallVector<char>> cubin =
-      assemblePTX(ptx, *getOptions(op), log, [&] { return op->emitError(); });
+  FailureOr<SmallVector<char>> cubin = assemblePTX(
+      ptx, *getOptions(op), log, [&] { return emitError(op->getLoc()); });
   if (failed(cubin))
     return failure();
   os.write(cubin->data(), cubin->size());

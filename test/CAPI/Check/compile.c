@@ -8,6 +8,8 @@
 
 #include "check.h"
 
+#include <stdint.h>
+
 static const char matmuls[] =
     "func.func @layer(%x: tensor<32x64xf32>, %w: tensor<64x16xf32>,\n"
     "                 %v: tensor<3x16xf32>, %y: tensor<32x3xf32>)\n"
@@ -96,6 +98,8 @@ static void check_sources(const char *directory) {
   EXPECT_INVALID(fp8c_source_create(context, NULL, 0, "t", &source), "null");
   EXPECT_INVALID(fp8c_source_create(context, text, 1, NULL, &source), "null");
   EXPECT_INVALID(fp8c_source_create(context, text, 1, "t", NULL), "null");
+  EXPECT_INVALID(fp8c_source_create(context, text, SIZE_MAX, "t", &source),
+                 "expected the size of the text");
   EXPECT_INVALID(fp8c_source_create_from_file(context, NULL, &source), "null");
   EXPECT_INVALID(fp8c_context_set_remark_handler(NULL, NULL, NULL), "null");
   EXPECT_INVALID(fp8c_context_set_diagnostic_handler(NULL, NULL, NULL), "null");
