@@ -356,6 +356,22 @@ class States(unittest.TestCase):
         # A checkpoint from before, in high precision, loads too.
         convert(make_model(), "delayed").load_state_dict(make_model().state_dict())
 
+    def test_a_checkpoint_of_before_the_first_step(self):
+        """None in place of a state is restored: nothing had been computed."""
+        model, x = convert(make_model(), "delayed"), make_input(32, 64)
+        saved = copy.deepcopy(model.state_dict())
+        self.assertFalse(any("fp8_state" in key for key in saved))
+        expected = run(model, x)
+        run(model, (x.detach() * 100).requires_grad_())
+        model.load_state_dict(saved)
+        got = run(model, x)
+        self.assertTrue(torch.equal(got[0], expected[0]) and torch.equal(got[1], expected[1]))
+        # The state of what is not loaded stays.
+        name, layer = next(iter(modules.get_layers(model).items()))
+        model.load_state_dict({key: value for key, value in saved.items()
+                               if not key.startswith(f"{name}.")}, strict=False)
+        self.assertEqual(layer.units["delayed"].state.steps, 1)
+
     def test_one_step_of_several_calls(self):
         layer = make_layer("delayed")
         first, second = make_input(32, 64), make_input(32, 64, seed=9)

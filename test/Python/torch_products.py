@@ -320,6 +320,12 @@ class Models(unittest.TestCase):
         for own in (other, clone, loaded, replaced):
             for result, value in zip(run(own, x), expected, strict=True):
                 self.assertTrue(torch.equal(result, value))
+        # A checkpoint of before the first step has none, and neither has who loads it.
+        fresh = fp8.torch.convert_to_fp8_training(make_blocks(), "delayed")
+        run(other, (x.detach() * 100).requires_grad_())
+        other.load_state_dict(fresh.state_dict())
+        for result, value in zip(run(other, x), run(fresh, x), strict=True):
+            self.assertTrue(torch.equal(result, value))
         with self.assertRaisesRegex(fp8.ArgumentError, "expected '0.up.fp8_state' of a state_dict"):
             other.load_state_dict({**model.state_dict(), "0.up.fp8_state": torch.zeros(3)})
 

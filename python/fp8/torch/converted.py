@@ -87,7 +87,7 @@ class _Converted:
                     destination[prefix + key] = saved.write(data)
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
-        own = {}
+        own, loaded = {}, {}
         for key in [key for key in state_dict if key.startswith(prefix)]:
             for name, product in self._fp8_products.items():
                 found = saved.parse_key(key[len(prefix):], name)
@@ -96,7 +96,12 @@ class _Converted:
                     own[key] = state_dict.pop(key)
                     each = product.get_part(found[0]) if found[0] else product
                     each.set_saved(label, saved.read(key, own[key]))
+                    loaded.setdefault(each, set()).add(label)
                     break
+        for name, product in self._fp8_products.items():
+            if prefix + name in state_dict:  # Without a state nothing had been computed with it.
+                for each in (product, *product.parts.values()):
+                    each.drop_saved(loaded.get(each, ()))
         super()._load_from_state_dict(state_dict, prefix, *args)
         self._attach()
         state_dict.update(own)

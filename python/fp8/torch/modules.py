@@ -184,10 +184,16 @@ class Linear(nn.Linear):
         own = {key: state_dict.pop(key) for key in list(state_dict) if key.startswith(prefix)
                and saved_states.parse_key(key[len(prefix):], "weight")}
         super()._load_from_state_dict(state_dict, prefix, *args)
+        loaded = set()
         for key, value in own.items():
             recipe = saved_states.parse_key(key[len(prefix):], "weight")[1] or self.recipe
             if recipe is not None:
                 self._get_unit(recipe).set_saved(saved_states.read(key, value))
+                loaded.add(recipe)
+        if prefix + "weight" in state_dict:  # Without a state nothing had been computed with it.
+            for recipe, unit in self._units.items():
+                if recipe not in loaded:
+                    unit.set_saved(None)
         state_dict.update(own)
 
 

@@ -125,6 +125,13 @@ class Product:
         else:
             self._saved[label] = data
 
+    def drop_saved(self, kept):
+        """Forgets states, but for those of the labels `kept`."""
+        self._saved = {label: data for label, data in self._saved.items() if label in kept}
+        for label, unit in self._units.items():
+            if label not in kept:
+                unit.set_saved(None)
+
     def __getstate__(self):
         return {**self.__dict__, "_units": {}, "_saved": self.get_saved(), "_parameter": None,
                 "number": None}
