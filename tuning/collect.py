@@ -57,8 +57,11 @@ def main():
             break
         m, n, k = map(int, text.split("x"))
         found = time_shape(kind, (m, n, k), candidates[kind][text], kernels[kind], args.rounds)
-        rows.append({"m": m, "n": n, "k": k, "kind": MODELS[kind], "source": args.source,
-                     "peer": None, "configs": found})
+        # High precision is one model for all layouts.
+        layout = KINDS[kind].get("layout")
+        rows.append({"m": m, "n": n, "k": k, "kind": "plain" if layout else MODELS[kind],
+                     **({"layout": layout} if layout else {}),
+                     "source": args.source, "peer": None, "configs": found})
         torch.cuda.empty_cache()
         if len(rows) % 20 == 0:
             measurements.save(args.out, rows)
