@@ -7,10 +7,11 @@ is its last part. Made for a machine that has a GPU and PyTorch and nothing of t
 but this folder and the kernels that gemm_kernels.py made (`gemm_kernels.py --large SEED,COUNT`).
 
 usage: gemm_sustained.py --kernels DIR [--kinds KIND...] [--seconds S] [--rounds N]
-                         [--out DIR] [--sample SEED,COUNT] [MxNxK...]
+                         [--out FILE] [--sample SEED,COUNT] [MxNxK...]
 """
 
 import argparse
+import csv
 import json
 import subprocess
 import sys
@@ -103,18 +104,26 @@ def measure(kind, kernels, shape, seconds, rounds, board):
     for name, values in taken.items():
         us, watts, mhz = (None if None in column else sum(column) / rounds
                           for column in zip(*values))
-        rows.append({"kind": kind, "m": m, "n": n, "k": k, "name": name, "us": us * 1e6,
-                     "watts": watts, "mhz": mhz})
+        rows.append({"kind": kind, "m": m, "n": n, "k": k, "config": name,
+                     "microseconds": us * 1e6, "watts": watts, "mhz": mhz})
     return rows
+
+
+def save(path, rows):
+    """As tuning/measurements.py reads them."""
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def show(rows):
     first = rows[0]
     print(f"{first['kind']} {first['m']}x{first['n']}x{first['k']}")
-    for row in sorted(rows, key=lambda row: row["us"])[:6]:
-        rate = 2e-6 * row["m"] * row["n"] * row["k"] / row["us"]
-        print(f"  {row['us']:8.1f} us {rate:6.0f} TFLOP/s {row['watts'] or 0:5.0f} W "
-              f"{row['mhz'] or 0:5.0f} MHz  {row['name']}", flush=True)
+    for row in sorted(rows, key=lambda row: row["microseconds"])[:6]:
+        rate = 2e-6 * row["m"] * row["n"] * row["k"] / row["microseconds"]
+        print(f"  {row['microseconds']:8.1f} us {rate:6.0f} TFLOP/s {row['watts'] or 0:5.0f} W "
+              f"{row['mhz'] or 0:5.0f} MHz  {row['config']}", flush=True)
 
 
 def main():
@@ -123,7 +132,7 @@ def main():
     parser.add_argument("--kinds", nargs="+", choices=FAST, default=list(FAST))
     parser.add_argument("--seconds", type=float, default=0.25)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--out", default=".", type=Path)
+    parser.add_argument("--out", default="sustained.csv", type=Path)
     parser.add_argument("--sample", type=parse_sample, default=(1, 0), metavar="SEED,COUNT")
     parser.add_argument("shapes", nargs="*", metavar="MxNxK")
     args = parser.parse_args()
@@ -131,13 +140,14 @@ def main():
     kernels, board = load(args.kernels, kinds), Board()
     shapes = [tuple(map(int, shape.split("x"))) for shape in args.shapes]
     shapes += [shape[:3] for shape in large_shapes(*args.sample)]
-    record = {**machine(), "seconds": args.seconds, "rounds": args.rounds, "rows": []}
+    print(json.dumps(machine()))
+    measured = []
     for shape in shapes:
         for kind in kinds:
             rows = measure(kind, kernels[kind], shape, args.seconds, args.rounds, board)
             show(rows)
-            record["rows"] += rows
-            (args.out / "gemm_sustained.json").write_text(json.dumps(record, indent=1))
+            measured += rows
+            save(args.out, measured)
             torch.cuda.empty_cache()
 
 

@@ -17,7 +17,6 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "benchmarks")]
 
 import measurements  # noqa: E402
-from fit_power import MODELS, parse_config  # noqa: E402
 from gemm import machine  # noqa: E402
 from matmul.kernel import load  # noqa: E402
 from matmul.kinds import KINDS  # noqa: E402
@@ -33,7 +32,8 @@ def time_shape(kind, shape, configs, kernels, rounds):
     contenders = {config: [kernels[config].bind(problem) for problem in problems]
                   for config in configs if kernels[config].fits(problems[0])}
     times = measure(contenders, launches_per_graph(*shape, width, sets), rounds)
-    return [[*parse_config(config), round(seconds * 1e6, 3)] for config, seconds in times.items()]
+    return [[*measurements.parse_config(config), round(seconds * 1e6, 3)]
+            for config, seconds in times.items()]
 
 
 def main():
@@ -59,7 +59,8 @@ def main():
         found = time_shape(kind, (m, n, k), candidates[kind][text], kernels[kind], args.rounds)
         # High precision is one model for all layouts.
         layout = KINDS[kind].get("layout")
-        rows.append({"m": m, "n": n, "k": k, "kind": "plain" if layout else MODELS[kind],
+        model = "plain" if layout else measurements.MODELS[kind]
+        rows.append({"m": m, "n": n, "k": k, "kind": model,
                      **({"layout": layout} if layout else {}),
                      "source": args.source, "peer": None, "configs": found})
         torch.cuda.empty_cache()

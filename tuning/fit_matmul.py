@@ -26,37 +26,42 @@ import random
 
 import measurements
 import numpy as np
-from fit_power import get_table, load_sustained
+from costs import Costs
+from fit_power import get_rows, load_sustained
 from machine_file import KINDS, MACHINE, ROOT, read_constants, write_constants
-from matmul_model import TRANSPOSED, Table, get_clocks, get_cost, get_energy, get_power_clocks
 
 TIMES = ROOT / "tuning/data/h200/matmul.csv"
-SUSTAINED = ROOT / "benchmarks/results/gemm_sustained_fit.json"
+SUSTAINED = ROOT / "tuning/data/h200/sustained_fit.csv"
 LEAVE_OUT = ("rest",)
 CLOCK = 1.7e3  # A microsecond; the model's clocks are of this rate.
 ENERGY = ("Power", "EnergyOfCols", "EnergyOfTile", "PingPongEnergy")
 PROMOTED = ("Promotion", "ExposedPromotion")
 SMALL_ERROR = 0.1
 NEAR = 0.02  # How much slower than the fastest a config is that may as well be chosen.
+MUCH = 1e6
+ITERATIONS = 150
 TRANSPOSES = ("NarrowLine", "Contended")  # There are none in 8 bits.
 
 
 class Times:
     """The times of some rows of one kind: a shape, a layout, and what was measured of it."""
 
-    def __init__(self, kind, rows):
+    def __init__(self, kind, rows, machine=MACHINE):
         self.kind, self.rows = kind, rows
-        problems, configs, fills, times, index = [], [], [], [], []
+        asked, fills, times, index = [], [], [], []
         for i, row in enumerate(rows):
-            for config in row["configs"]:
-                layout = TRANSPOSED[row.get("layout", "nt")]
-                problems.append([row["m"], row["n"], row["k"], *layout])
-                configs.append(config[:-1])
+            for *config, microseconds in row["configs"]:
+                asked.append((row["m"], row["n"], row["k"], row.get("layout", "nt"),
+                              measurements.get_config(config, row["n"])))
                 fills.append(row.get("source") not in LEAVE_OUT)
-                times.append(config[-1])
+                times.append(microseconds)
                 index.append(i)
-        self.table, self.times = Table(kind, problems, configs, np.array(fills)), np.array(times)
-        self.index = np.array(index)
+        self.parts = []
+        for filled in set(fills):
+            of_part = np.flatnonzero(np.array(fills) == filled)
+            costs = Costs(kind, [asked[at] for at in of_part], machine, filled)
+            self.parts.append((of_part, costs))
+        self.times, self.index = np.array(times), np.array(index)
         self.best = np.full(len(rows), np.inf)
         np.minimum.at(self.best, self.index, self.times)
         self.slower = np.log(self.times / self.best[self.index])
@@ -64,9 +69,16 @@ class Times:
         self.weights = np.exp(-2 * self.slower)
         self.several = np.bincount(self.index) > 3
 
+    def get_costs(self, constants):
+        """The clocks of each."""
+        costs = np.empty(len(self.times))
+        for of_part, ask in self.parts:
+            costs[of_part] = ask(constants)
+        return costs
+
     def errors(self, constants):
         """Errors of the logarithm of each time, and their mean in each row."""
-        clocks = constants["Launch"] + get_clocks(constants, self.table)
+        clocks = self.get_costs(without_power(constants))
         error = np.log(clocks / CLOCK / self.times)
         mean = self.sums(self.weights * error) / self.sums(self.weights)
         return error, mean
@@ -89,11 +101,16 @@ def with_values(constants, names, logarithms):
     return {**constants, **{n: math.exp(v) for n, v in zip(names, logarithms)}}
 
 
-def get_fitted(kind):
+def without_power(constants):
+    """Of a board without bounds to its power."""
+    return {**constants, "Power": 0}
+
+
+def get_fitted(kind, constants):
     """The names of the constants that times alone give."""
     left = ENERGY + (TRANSPOSES if kind != "plain" else ())
     left += PROMOTED if kind in ("plain", "fast") else ()
-    return [name for name in read_constants()[kind] if name not in left]
+    return [name for name in constants if name not in left]
 
 
 def get_huber(errors):
@@ -116,57 +133,58 @@ def get_loss(times, constants):
     return np.sum(times.several * (chosen + 10 * errors) + 0.5 * get_huber(mean))
 
 
-def fit_times(times, constants, evaluations=150):
+def fit_times(times, constants, iterations=ITERATIONS):
     from scipy.optimize import minimize
-    names = [name for name in get_fitted(times.kind) if constants[name] > 0]
+    names = [name for name in get_fitted(times.kind, constants)
+             if constants[name] > 0]
     start = np.log([constants[name] for name in names])
 
     def loss(x):
         return (get_loss(times, with_values(constants, names, x))
                 + 0.05 * np.sum((x - start) ** 2))
-    found = minimize(loss, start, method="L-BFGS-B", options={"maxiter": evaluations,
+    found = minimize(loss, start, method="L-BFGS-B", options={"maxiter": iterations,
                                                               "maxfun": 10 ** 6})
     return with_values(constants, names, found.x)
 
 
-def fit_energy(kind, constants, sustained):
+def fit_energy(costs, constants, rows):
     """With the clock the voltage falls, so that the time is the square root of clocks
     times energy."""
     from scipy.optimize import least_squares
-    rows = load_sustained(sustained)[kind]
-    table, times = get_table(kind, rows), np.array([row["us"] for row in rows])
-    clocks = get_clocks(constants, table)
-    names = [name for name in ENERGY if name != "PingPongEnergy" or table.pingpong.any()]
+    times = np.array([row["microseconds"] for row in rows])
+    has_ping_pong = any("ping_pong" in row["config"] for row in rows)
+    names = [name for name in ENERGY if name != "PingPongEnergy" or has_ping_pong]
 
     def residuals(x):
         values = {**constants, **dict(zip(names, x))}
-        power = np.maximum(get_power_clocks(values, table), 1)
-        return np.log((values["Launch"] + np.sqrt(clocks * power)) / CLOCK / times)
+        # All of these are bounded by energy, which so much of it is sure to say.
+        values["Power"] *= MUCH
+        clocks = (costs(values) - values["Launch"]) / math.sqrt(MUCH) + values["Launch"]
+        return np.log(clocks / CLOCK / times)
+    # Machines have no negative ones, but of columns.
+    least = [-np.inf if name == "EnergyOfCols" else 0.0 for name in names]
     found = least_squares(residuals, [1.0, 0.5, 0.5, 0.1][:len(names)], loss="soft_l1",
-                          f_scale=0.1)
+                          f_scale=0.1, bounds=(least, np.inf))
     return {**constants, **dict(zip(names, found.x))}
 
 
-def get_choices(table, index, times, constants):
+def get_choices(costs, index, times, constants):
     """The best measured beside the chosen of each of the rows that `index` counts."""
-    cost = get_cost(constants, table)
+    cost = costs(constants)
     for i in range(index[-1] + 1):
         of_row = np.flatnonzero(index == i)
         yield times[of_row].min() / times[of_row[np.argmin(cost[of_row])]]
 
 
-def fit_power(kind, rows, constants, path):
+def fit_power(costs, times, constants, rows):
     """How much of it counts. A product that runs by itself, for long, takes the board to its
     limit; in a program, and where it was timed in turn with others, less so. Both choices shall
     be good, those of a program twice as much."""
-    sustained = load_sustained(path)[kind]
-    shapes = [(row["m"], row["n"], row["k"]) for row in sustained]
+    shapes = [(row["m"], row["n"], row["k"]) for row in rows]
     number = {shape: i for i, shape in enumerate(dict.fromkeys(shapes))}
-    alone = (get_table(kind, sustained), np.array([number[shape] for shape in shapes]),
-             np.array([row["us"] for row in sustained]))
-    times = Times(kind, [row for row in rows
-                         if row["m"] >= 1024 and row.get("source") in LEAVE_OUT])
-    in_turn = times.table, times.index, times.times
+    alone = (costs, np.array([number[shape] for shape in shapes]),
+             np.array([row["microseconds"] for row in rows]))
+    in_turn = times.get_costs, times.index, times.times
 
     def judge(power):
         values = {**constants, "Power": power}
@@ -175,18 +193,23 @@ def fit_power(kind, rows, constants, path):
     return {**constants, "Power": max(constants["Power"] * np.linspace(0.6, 1, 41), key=judge)}
 
 
-def fit(kind, rows, constants, sustained=None):
+def fit(kind, rows, constants, args, sustained=None):
     """Without the path of what ran by itself the energies stay as they are."""
-    constants = fit_times(Times(kind, rows), constants)
-    if sustained and kind in ("fast", "promote", "block"):
-        constants = fit_power(kind, rows, fit_energy(kind, constants, sustained), sustained)
+    machine = args.machine
+    constants = fit_times(Times(kind, rows, machine), constants, args.iterations)
+    alone = load_sustained(sustained)[kind] if sustained else []
+    if alone:
+        costs = Costs(kind, get_rows(alone), machine)
+        constants = fit_energy(costs, constants, alone)
+        large = [row for row in rows if row["m"] >= 1024 and row.get("source") in LEAVE_OUT]
+        constants = fit_power(costs, Times(kind, large, machine), constants, alone)
     return {n: float(f"{v:.4g}") for n, v in constants.items()}
 
 
 def choose(times, constants, first=1):
     """(row, best measured / chosen, peer / chosen) of rows with several configs; chosen is the
     fastest of so many that the model puts first."""
-    predicted = get_cost(constants, times.table)
+    predicted = times.get_costs(constants)
     for i, row in enumerate(times.rows):
         if times.several[i]:
             of_row = np.flatnonzero(times.index == i)
@@ -228,6 +251,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--validate", action="store_true")
+    parser.add_argument("--iterations", type=int, default=ITERATIONS, metavar="N")
     parser.add_argument("--first", type=int, default=1, metavar="N")
     parser.add_argument("--sources", nargs="*", metavar="S")
     parser.add_argument("--kinds", nargs="*", default=KINDS, choices=KINDS)
@@ -235,7 +259,7 @@ def main():
     parser.add_argument("--times", type=pathlib.Path, nargs="*", metavar="FILE")
     parser.add_argument("--sustained", type=pathlib.Path, metavar="FILE")
     args = parser.parse_args()
-    sustained = args.sustained or (SUSTAINED if args.machine == MACHINE else None)
+    sustained = args.sustained or (SUSTAINED if args.machine.resolve() == MACHINE else None)
     rows, constants = load_times(args.sources, args.times), read_constants(args.machine)
     print(f"{'chosen':24} rows  of the best    of the peer   < 0.93 (geometric mean, worst)")
     for kind in args.kinds:
@@ -244,13 +268,15 @@ def main():
         if args.validate:
             choices = []
             for seen, unseen in folds(rows[kind]):
-                fitted = fit_times(Times(kind, seen), constants[kind])
-                choices += choose(Times(kind, unseen), fitted, args.first)
+                fitted = fit_times(Times(kind, seen, args.machine), constants[kind],
+                                   args.iterations)
+                choices += choose(Times(kind, unseen, args.machine), fitted, args.first)
             report(kind, choices)
             continue
         if args.fit:
-            constants[kind] = fit(kind, rows[kind], constants[kind], sustained)
-        report(kind, choose(Times(kind, rows[kind]), constants[kind], args.first))
+            constants[kind] = fit(kind, rows[kind], constants[kind], args, sustained)
+        times = Times(kind, rows[kind], args.machine)
+        report(kind, choose(times, constants[kind], args.first))
     if args.fit:
         # What both operands' factors cost in energy is not measured: as one's.
         constants["both"].update({name: constants["block"][name] for name in ENERGY})

@@ -1,15 +1,48 @@
-"""Times of matmul kernels, a measurement a line of a CSV file: of which shape and config, and
-microseconds. `source` is which version of the kernels it was, or which sample of shapes; `peer`
-what cuBLASLt's best took, if that was measured. Configs of plain operands have no stages,
-overlap or staging: these follow from the others."""
+"""Times on a GPU, a measurement a line of a CSV file (tuning/data).
+
+Of matmul kernels: which shape and config, and microseconds. `source` is which version of the
+kernels it was, or which sample of shapes; `peer` what cuBLASLt's best took, if that was measured.
+Of sustained ones (benchmarks/gemm_sustained.py): moreover the board's watts and MHz, where it
+said them; of layers (benchmarks/layer_speed.py): of a shape and a recipe."""
 
 import csv
+import re
 
-CONFIG = ("rows", "cols", "pingpong", "consumers", "swapped", "cluster", "cluster_cols", "split_k")
-# The rest follows from these for operands in high precision, and nothing is promoted.
-SCALED_CONFIG = CONFIG + ("stages", "overlap", "staging")
+CONFIG = ("rows", "cols", "pingpong", "consumers", "swapped", "cluster", "cluster_cols", "split_k",
+          "stages", "overlap", "staging")
 SHAPE = ("kind", "m", "n", "k", "layout", "source", "peer")
-COLUMNS = SHAPE + SCALED_CONFIG + ("microseconds",)
+LAYER_SHAPE = ("rows", "outputs", "inputs")
+COLUMNS = SHAPE + CONFIG + ("microseconds",)
+
+# What kinds of benchmarks/matmul/kinds.py are to the compiler's models.
+MODELS = {"tensor_fast": "fast", "tensor_promote": "promote", "block": "block"}
+
+
+def parse_config(text):
+    """The columns of CONFIG from a #fp8_sm90.gemm."""
+    def value(key, otherwise):
+        found = re.search(rf"\b{key} = (\d+)", text)
+        return int(found[1]) if found else otherwise
+    swapped = "swap_ab = true" in text
+    tile = value("tile_m", 0), value("tile_n", 0)
+    rows, cols = tile[::-1] if swapped else tile
+    return (rows, cols, int("ping_pong" in text), value("consumers", 2), int(swapped),
+            value("cluster", 1), value("cluster_cols", 1), value("split_k", 1),
+            value("stages", 0), int("overlap = true" in text), value("staging", 2))
+
+
+def get_config(columns, n):
+    """The #fp8_sm90.gemm of the columns of CONFIG, for a result of `n` columns."""
+    rows, cols, pingpong, consumers, swapped, cluster, cluster_cols, split_k, *ring = columns
+    stages, overlap, staging = ring
+    tile_m, tile_n = (cols, rows) if swapped else (rows, cols)
+    schedule = "ping_pong" if pingpong else "cooperative"
+    store = "direct" if swapped or n % 8 else "tma"
+    boolean = ("false", "true")
+    return (f"#fp8_sm90.gemm<tile_m = {tile_m}, tile_n = {tile_n}, stages = {stages}, "
+            f"consumers = {consumers}, schedule = {schedule}, split_k = {split_k}, "
+            f"swap_ab = {boolean[swapped]}, store = {store}, cluster = {cluster}, "
+            f"cluster_cols = {cluster_cols}, staging = {staging}, overlap = {boolean[overlap]}>")
 
 
 def load(path):
@@ -23,9 +56,36 @@ def load(path):
                 **({"layout": line["layout"]} if line["layout"] else {}),
                 "source": line["source"], "peer": float(line["peer"]) if line["peer"] else None,
                 "configs": []})
-            config = [int(line[name]) for name in SCALED_CONFIG if line[name]]
+            config = [int(line[name]) for name in CONFIG]
             row["configs"].append([*config, float(line["microseconds"])])
     return list(rows.values())
+
+
+def load_sustained(path):
+    """Rows as they are, `config` being a config's text or the name of a peer."""
+    with open(path, newline="") as file:
+        return [{"kind": line["kind"], **{name: int(line[name]) for name in "mnk"},
+                 "config": line["config"], "microseconds": float(line["microseconds"]),
+                 "mhz": float(line["mhz"]) if line["mhz"] else None}
+                for line in csv.DictReader(file)]
+
+
+def load_layers(path):
+    """By shape (rows, outputs, inputs), the microseconds of each recipe and of bf16."""
+    layers = {}
+    with open(path, newline="") as file:
+        for line in csv.DictReader(file):
+            shape = tuple(int(line[name]) for name in LAYER_SHAPE)
+            layers.setdefault(shape, {})[line["recipe"]] = float(line["microseconds"])
+    return layers
+
+
+def save_layers(path, layers):
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow((*LAYER_SHAPE, "recipe", "microseconds"))
+        for shape, times in layers.items():
+            writer.writerows((*shape, name, round(time, 3)) for name, time in times.items())
 
 
 def save(path, rows):
@@ -34,6 +94,4 @@ def save(path, rows):
         writer.writerow(COLUMNS)
         for row in rows:
             shape = [row.get(name) for name in SHAPE]
-            for *config, microseconds in row["configs"]:
-                config += [None] * (len(SCALED_CONFIG) - len(config))
-                writer.writerow([*shape, *config, microseconds])
+            writer.writerows([*shape, *config] for config in row["configs"])

@@ -121,31 +121,56 @@ lookupDevice(StringRef device, StringRef chip, MLIRContext *context,
   return usual.getTarget();
 }
 
-static MachineAttr
-readMachine(StringRef path, MLIRContext *context,
-            llvm::function_ref<InFlightDiagnostic()> emitError) {
-  auto text = readInputFile(path);
-  if (!text) {
-    emitError() << "machine '" << path
-                << "': " << llvm::toString(text.takeError());
-    return {};
+/// The target of a machine that the compiler may not have, if kernels of `chip`
+/// can be compared by it.
+static FailureOr<GPUTargetAttr>
+checkMachine(MachineAttr machine, StringRef name, StringRef chip,
+             llvm::function_ref<InFlightDiagnostic()> emitError) {
+  GPUTargetAttr target = machine.getTarget();
+  if (target.getChip() != chip) {
+    emitError() << "machine '" << name << "': expected one with chip " << chip
+                << ", but got " << target.getChip();
+    return failure();
   }
+  // What a chip's kernels are compared by is one kind of model.
+  MachineAttr usual = findUsual(chip, machine.getContext());
+  if (usual && machine.getMatmul().getAbstractAttribute().getTypeID() !=
+                   usual.getMatmul().getAbstractAttribute().getTypeID()) {
+    emitError() << "machine '" << name << "': expected 'matmul' to be a #"
+                << usual.getMatmul().getAbstractAttribute().getName()
+                << ", but got a #"
+                << machine.getMatmul().getAbstractAttribute().getName();
+    return failure();
+  }
+  return target;
+}
+
+FailureOr<GPUTargetAttr>
+fp8::parseMachine(std::unique_ptr<llvm::MemoryBuffer> text, StringRef name,
+                  StringRef chip, MLIRContext *context,
+                  llvm::function_ref<InFlightDiagnostic()> emitError) {
   // The parser reports what is wrong with the text, with its place.
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*text), llvm::SMLoc());
+  sources.AddNewSourceBuffer(std::move(text), llvm::SMLoc());
   OwningOpRef<ModuleOp> module =
       parseSourceFile<ModuleOp>(sources, ParserConfig(context));
   if (!module) {
-    emitError() << "machine '" << path << "': expected a program of MLIR";
-    return {};
+    emitError() << "machine '" << name << "': expected a program of MLIR";
+    return failure();
   }
   auto machine =
       (*module)->getAttrOfType<MachineAttr>(MachineDialect::kMachineAttrName);
-  if (!machine)
-    emitError() << "machine '" << path
+  if (!machine) {
+    emitError() << "machine '" << name
                 << "': expected a module with the attribute '"
                 << MachineDialect::kMachineAttrName << "'";
-  return machine;
+    return failure();
+  }
+  FailureOr<GPUTargetAttr> target =
+      checkMachine(machine, name, chip, emitError);
+  if (failed(target))
+    return failure();
+  return withMachine(*target, machine);
 }
 
 FailureOr<GPUTargetAttr>
@@ -154,32 +179,23 @@ fp8::lookupMachine(StringRef machine, StringRef chip, MLIRContext *context,
                    llvm::function_ref<InFlightDiagnostic()> emitRemark) {
   if (machine.consume_front(kDevicePrefix))
     return lookupDevice(machine, chip, context, emitError, emitRemark);
-  MachineAttr found = findByName(machine, context);
-  bool isFile = !found;
-  if (isFile && !llvm::sys::fs::exists(machine)) {
+  if (MachineAttr found = findByName(machine, context)) {
+    if (failed(checkMachine(found, machine, chip, emitError)))
+      return failure();
+    return getTarget(found);
+  }
+  if (!llvm::sys::fs::exists(machine)) {
     emitError() << "expected machine to be one of " << getNames(chip, context)
                 << ", or a file, but got '" << machine << "'";
     return failure();
   }
-  if (isFile && !(found = readMachine(machine, context, emitError)))
-    return failure();
-  GPUTargetAttr target = found.getTarget();
-  if (target.getChip() != chip) {
-    emitError() << "machine '" << machine << "': expected one with chip "
-                << chip << ", but got " << target.getChip();
+  auto text = readInputFile(machine);
+  if (!text) {
+    emitError() << "machine '" << machine
+                << "': " << llvm::toString(text.takeError());
     return failure();
   }
-  // What a chip's kernels are compared by is one kind of model.
-  MachineAttr usual = findUsual(chip, context);
-  if (usual && found.getMatmul().getAbstractAttribute().getTypeID() !=
-                   usual.getMatmul().getAbstractAttribute().getTypeID()) {
-    emitError() << "machine '" << machine << "': expected 'matmul' to be a #"
-                << usual.getMatmul().getAbstractAttribute().getName()
-                << ", but got a #"
-                << found.getMatmul().getAbstractAttribute().getName();
-    return failure();
-  }
-  return isFile ? withMachine(target, found) : getTarget(found);
+  return parseMachine(std::move(*text), machine, chip, context, emitError);
 }
 
 void fp8::registerMachines(DialectRegistry &registry) {

@@ -64,6 +64,9 @@ static llvm::Error parseValue(const Arg &arg, TuneOptions &options) {
   case OPT_costs:
     options.costs = true;
     return llvm::Error::success();
+  case OPT_costs_EQ:
+    options.configs = getValue(arg);
+    return llvm::Error::success();
   case OPT_exhaustive:
     options.exhaustive = true;
     return llvm::Error::success();

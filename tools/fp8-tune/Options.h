@@ -14,6 +14,7 @@
 #include "llvm/Support/Error.h"
 
 #include <array>
+#include <optional>
 #include <string>
 
 namespace mlir::fp8 {
@@ -37,6 +38,8 @@ struct TuneOptions : CompilerOptions {
   bool exhaustive = false;
   /// Print what is expected in place of measuring.
   bool costs = false;
+  /// Of the configs of this file alone, for machines of the standard input.
+  std::optional<std::string> configs;
   /// The help was asked for, and printed.
   bool help = false;
 };

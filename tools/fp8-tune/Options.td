@@ -29,6 +29,11 @@ def rounds : J<"rounds", "N",
 def costs : F<"costs",
               "Measure nothing: print, as JSON, what the compiler expects each "
               "config of each kernel to take, in clocks">;
+def costs_EQ
+    : J<"costs", "FILE",
+        "The same of the configs of FILE alone, whose lines are FUNCTION "
+        "CONFIG, as often as a machine's file follows on the standard input, "
+        "which a line '// -----' ends: a little-endian f64 for each config">;
 def exhaustive : F<"exhaustive",
                    "Try other decisions of each config's schedule too, "
                    "which are made by rule without a table">;

@@ -11,14 +11,19 @@
 #include "Options.h"
 
 #include "fp8/Compiler/Monitor.h"
+#include "fp8/Kernels/Machine.h"
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Kernels/TuningTable.h"
+#include "fp8/Support/InputFile.h"
 #include "fp8/Support/OutputFile.h"
 #include "fp8/Tuning/Costs.h"
 #include "fp8/Tuning/Tuner.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/EndianStream.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
+
+#include <cstdio>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -54,6 +59,55 @@ static void report(const TunedChoice &choice) {
   llvm::errs() << llvm::formatv(", {0} configs\n", choice.configs);
 }
 
+/// With its end; false behind the last one.
+static bool readLine(std::string &line) {
+  line.clear();
+  for (int c = 0; (c = std::getc(stdin)) != EOF;) {
+    line += static_cast<char>(c);
+    if (c == '\n')
+      return true;
+  }
+  return !line.empty();
+}
+
+/// The file of a machine on the standard input; empty behind the last one.
+static std::string readMachine() {
+  std::string text;
+  for (std::string line; readLine(line) && line != "// -----\n";)
+    text += line;
+  return text;
+}
+
+/// Answers each machine with what the configs of a file cost on it.
+static llvm::Expected<bool> answerMachines(ModuleOp module, StringRef path,
+                                           const TuneOptions &options) {
+  auto configs = readInputFile(path);
+  if (!configs)
+    return llvm::createStringError("configs '" + path +
+                                   "': " + llvm::toString(configs.takeError()));
+  FailureOr<CostTable> table = CostTable::get(module, **configs, path);
+  if (failed(table))
+    return false;
+  std::error_code error;
+  llvm::raw_fd_ostream os(options.output, error);
+  if (error)
+    return llvm::createFileError(options.output, error);
+  constexpr StringRef name = "<stdin>";
+  MLIRContext *context = module.getContext();
+  for (std::string text = readMachine(); !text.empty(); text = readMachine()) {
+    FailureOr<GPUTargetAttr> target = parseMachine(
+        llvm::MemoryBuffer::getMemBuffer(text, name), name,
+        options.pipeline.target, context,
+        [&] { return emitError(FileLineColLoc::get(context, name, 1, 1)); });
+    if (failed(target))
+      return false;
+    for (double clocks : table->getClocks(*target))
+      llvm::support::endian::write(os, clocks, llvm::endianness::little);
+    os.flush();
+  }
+  return true;
+}
+
 static llvm::Expected<bool> tuneProgram(const TuneOptions &options) {
   auto source = readProgram(options);
   if (!source)
@@ -75,6 +129,8 @@ static llvm::Expected<bool> tuneProgram(const TuneOptions &options) {
         failed(pm.run(module)))
       return false;
   }
+  if (options.configs)
+    return answerMachines(module, *options.configs, options);
   std::string text;
   llvm::raw_string_ostream os(text);
   if (options.costs) {

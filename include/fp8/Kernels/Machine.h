@@ -10,6 +10,7 @@
 #define FP8_KERNELS_MACHINE_H
 
 #include "fp8/GPU/IR/FP8GPUAttrs.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 namespace mlir {
 class DialectRegistry;
@@ -29,6 +30,12 @@ FailureOr<GPUTargetAttr>
 lookupMachine(StringRef machine, StringRef chip, MLIRContext *context,
               llvm::function_ref<InFlightDiagnostic()> emitError,
               llvm::function_ref<InFlightDiagnostic()> emitRemark);
+
+/// The same of the text of a file, which `name` calls.
+FailureOr<GPUTargetAttr>
+parseMachine(std::unique_ptr<llvm::MemoryBuffer> text, StringRef name,
+             StringRef chip, MLIRContext *context,
+             llvm::function_ref<InFlightDiagnostic()> emitError);
 
 void registerMachines(DialectRegistry &registry);
 

@@ -111,9 +111,8 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
   side.totalBeyond = side.groups * splitters * side.width - side.extent;
   bool inGroups =
       (groupsOfRows > 1 || !groupsOfCounts.empty()) && ofRows != config.swapped;
-  side.leftOut = inGroups || !config.skipsZeros() ? 0
-                 : side.isTransposed              ? tile.getBoxRows()
-                                                  : 1;
+  bool isFilled = inGroups || !config.skipsZeros() || model.getFills();
+  side.leftOut = isFilled ? 0 : side.isTransposed ? tile.getBoxRows() : 1;
   return side;
 }
 
