@@ -1,18 +1,17 @@
 """When a linear layer is faster in FP8: forward and backward of layers of random sizes, as
 CUDA graphs, in bf16 and by `fp8.torch.Linear` under each recipe.
 
-    layer_speed.py --seed 1 --count 60 --out fit.json      # on a GPU
-    layer_speed.py --seed 2 --count 40 --out judge.json
-    layer_speed.py --fit fit.json --judge judge.json       # anywhere
+    layer_speed.py --seed 1 --count 60 --out fit.csv      # on a GPU
+    layer_speed.py --seed 2 --count 40 --out judge.csv
+    layer_speed.py --fit fit.csv --judge judge.csv [--machine FILE]      # anywhere
 
 The last prints the constants that fp8.torch.speed has, by least squares of relative errors in
-the first file, and judges in the second how often the faster way is chosen, and what choosing
-costs: the time of the chosen ways over that of the faster ones, in the geometric mean and at
-worst.
+the first file, and writes them into a machine's file; and judges in the second how often the
+faster way is chosen, and what choosing costs: the time of the chosen ways over that of the
+faster ones, in the geometric mean and at worst.
 """
 
 import argparse
-import json
 import math
 import statistics
 import sys
@@ -20,6 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tuning"))
+
+import machine_file  # noqa: E402
+import measurements  # noqa: E402
 
 RECIPES = ["delayed", "current", "rowwise", "block"]
 MOST_PRODUCTS, MOST_WEIGHTS = 2e12, 1.5e8
@@ -107,18 +111,19 @@ def precompile(shapes):
 
 def run(args):
     import torch
-    from timing import show_machine, write_record
+    from timing import show_machine
     show_machine()
     shapes = sample(args.seed, args.count)
     precompile(shapes)
-    rows = []
+    layers = {}
     for shape in shapes:
         times = measure(shape)
         torch.cuda.empty_cache()
-        rows.append({"shape": shape, "us": times})
+        layers[shape] = times
         print(f"{str(shape):>22}" + "".join(f"{name:>9}{time:9.1f}"
                                             for name, time in times.items()), flush=True)
-        write_record(args.out, seed=args.seed, rows=rows)
+        if args.out:
+            measurements.save_layers(args.out, layers)
 
 
 #===----------------------------------------------------------------------===#
@@ -131,11 +136,11 @@ def get_terms(shape):
     return speed.get_terms(*shape)
 
 
-def fit(rows, name):
+def fit(layers, name):
     """Constants that are not negative, of the least sum of squares of relative errors."""
-    terms = np.array([get_terms(row["shape"]) for row in rows])
-    times = np.array([row["us"][name] for row in rows])
-    a, b = terms / times[:, None], np.ones(len(rows))
+    terms = np.array([get_terms(shape) for shape in layers])
+    times = np.array([us[name] for us in layers.values()])
+    a, b = terms / times[:, None], np.ones(len(layers))
     x = np.zeros(a.shape[1])
     for _ in range(20000):
         for i in range(len(x)):
@@ -144,7 +149,7 @@ def fit(rows, name):
     return x
 
 
-def judge(rows, models):
+def judge(layers, models):
     def predict(name, shape):
         return float(np.dot(models[name], get_terms(shape)))
 
@@ -152,8 +157,7 @@ def judge(rows, models):
           f"{'always FP8':>12}{'worst':>8}")
     for name in RECIPES:
         errors, regrets, others, right = [], [], [], 0
-        for row in rows:
-            us, shape = row["us"], row["shape"]
+        for shape, us in layers.items():
             chosen = min(("bf16", name), key=lambda way: predict(way, shape))
             best = min(us["bf16"], us[name])
             right += us[chosen] == best
@@ -161,7 +165,7 @@ def judge(rows, models):
             others.append(us[name] / us["bf16"])
             errors.append(abs(math.log(predict(name, shape) / us[name])))
         mean = statistics.geometric_mean
-        print(f"{name:>10}{np.mean(errors):12.3f}{right / len(rows):8.2f}{mean(regrets):9.3f}"
+        print(f"{name:>10}{np.mean(errors):12.3f}{right / len(layers):8.2f}{mean(regrets):9.3f}"
               f"{max(regrets):8.3f}{mean(others):12.3f}{max(others):8.3f}")
 
 
@@ -172,14 +176,17 @@ def main():
     parser.add_argument("--out", type=Path)
     parser.add_argument("--fit", type=Path)
     parser.add_argument("--judge", type=Path)
+    parser.add_argument("--machine", type=Path, metavar="FILE")
     args = parser.parse_args()
     if args.fit is None:
         return run(args)
-    rows = json.loads(args.fit.read_text())["rows"]
-    models = {name: fit(rows, name) for name in ["bf16", *RECIPES]}
+    layers = measurements.load_layers(args.fit)
+    models = {name: fit(layers, name) for name in ["bf16", *RECIPES]}
     for name, model in models.items():
         print(f'    "{name}": ({", ".join(f"{value:.4g}" for value in model)}),')
-    judge(json.loads((args.judge or args.fit).read_text())["rows"], models)
+    if args.machine:
+        machine_file.write_layers(models, args.machine)
+    judge(measurements.load_layers(args.judge or args.fit), models)
     return 0
 
 

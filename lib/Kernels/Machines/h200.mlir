@@ -182,7 +182,10 @@ module attributes {fp8_machine.machine = #fp8_machine.machine<
     // 1.27 times as long.
     few_rows = 32, many_rows = 512, most_unrolled = 3200, many_of_element = 8
   >,
-  // Measured on an H200, bf16 of 8192 x 14336 and 8192 x 4096.
+  // Configs and no clocks, so that nothing is fitted: the fastest ones of
+  // bf16 of 8192 x 14336 and 8192 x 4096 on an H200, by benchmarks/fusions.py;
+  // fp8-tune --exhaustive times all others, too. Those that are rotated, drawn
+  // and unaligned are what registers hold without spills, by ptxas.
   fusion = <
     rotated = <rows = 8, warps = 8, resident = 1>,
     drawn = <rows = 4, warps = 8, resident = 3>,
@@ -195,10 +198,13 @@ module attributes {fp8_machine.machine = #fp8_machine.machine<
     usual = <rows = 8, warps = 8, resident = 2>,
     crowded = <rows = 4, warps = 8, resident = 4>,
     small = <rows = 2, warps = 8, resident = 4>,
-    // The more tiles of 256 x 128 there are, the less the last ones cost.
+    // The more tiles of 256 x 128 there are, the less the last ones cost: of
+    // 128 rows they took up to a sixth less where there were few, on 12 shapes.
     tile_elements = 32768, fewest_tiles = 600, few_tiles = 2048,
+    // Of 14336 columns 7 chunks of 8 warps; 8 leave one in eight idle.
     row_warps = 8, row_resident = 2, row_chunks = 7
   >,
+  // So many keep some loads of each under way (benchmarks/transposes.py).
   transpose = <warp_bytes = 8>,
   // Microseconds of forward and backward of a layer of bf16 as a CUDA graph:
   // least squares of relative errors over 60 random layers, of which
