@@ -102,7 +102,7 @@ def with_values(constants, names, logarithms):
 
 
 def without_power(constants):
-    """Of a board without bounds to its power."""
+    """Numbers of a board without bounds to its power."""
     return {**constants, "Power": 0}
 
 

@@ -81,7 +81,7 @@ class NewGPU(unittest.TestCase):
                     (("before", self.before), ("after", constants), ("truth", self.truth))}
             self.assertLess(loss["after"] - loss["truth"],
                             0.5 * (loss["before"] - loss["truth"]))
-        # Of other kinds there are no times.
+        # Kinds without times stay as they are.
         for kind in ("promote", "block", "both"):
             self.assertEqual(constants[kind], self.before[kind])
 

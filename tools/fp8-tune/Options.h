@@ -38,7 +38,8 @@ struct TuneOptions : CompilerOptions {
   bool exhaustive = false;
   /// Print what is expected in place of measuring.
   bool costs = false;
-  /// Of the configs of this file alone, for machines of the standard input.
+  /// Print it for the configs of this file alone, for machines of the standard
+  /// input.
   std::optional<std::string> configs;
   /// The help was asked for, and printed.
   bool help = false;

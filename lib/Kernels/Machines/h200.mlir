@@ -201,7 +201,7 @@ module attributes {fp8_machine.machine = #fp8_machine.machine<
     // The more tiles of 256 x 128 there are, the less the last ones cost: of
     // 128 rows they took up to a sixth less where there were few, on 12 shapes.
     tile_elements = 32768, fewest_tiles = 600, few_tiles = 2048,
-    // Of 14336 columns 7 chunks of 8 warps; 8 leave one in eight idle.
+    // Rows of 14336 take 7 chunks of 8 warps; 8 leave one in eight idle.
     row_warps = 8, row_resident = 2, row_chunks = 7
   >,
   // So many keep some loads of each under way (benchmarks/transposes.py).
