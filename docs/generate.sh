@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the reference pages of docs/generated from the TableGen sources, or
-# checks that they are what it would write.
+# Writes the reference pages of docs/generated, and the keys of recipes for
+# Python, from the TableGen sources, or checks that they are what it would write.
 #
 # usage: docs/generate.sh [--check]
 set -euo pipefail
@@ -44,14 +44,25 @@ generate() {
   } >"$1/Passes.md"
 }
 
+keys=python/fp8/recipe_keys.py
+
+# The keys that Python's recipes have.
+list_keys() {
+  llvm-tblgen-22 --dump-json $flags include/fp8/IR/FP8Recipes.td |
+    python3 docs/recipe_keys.py
+}
+
 case "$*" in
-"") generate docs/generated ;;
+"")
+  generate docs/generated
+  list_keys >$keys
+  ;;
 --check)
   dir=$(mktemp -d)
   trap 'rm -rf "$dir"' EXIT
   generate "$dir"
-  if ! diff -ru docs/generated "$dir"; then
-    echo "error: docs/generated is out of date: run \`make docs\` and commit it" >&2
+  if ! diff -ru docs/generated "$dir" || ! list_keys | diff -u $keys -; then
+    echo "error: what is generated is out of date: run \`make docs\` and commit it" >&2
     exit 1
   fi
   ;;

@@ -6,9 +6,12 @@ the bit. Values are checked by the compiler, when something is compiled.
 """
 
 import enum
-from dataclasses import dataclass, field, fields
+import types
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
 
 from fp8.errors import ArgumentError
+from fp8.recipe_keys import RECIPES
 
 
 class Format(enum.Enum):
@@ -19,9 +22,18 @@ class Format(enum.Enum):
     HYBRID = "hybrid"
 
 
-def _key(default, key=None, negated=False):
-    """A field that is the compiler's option `key`, with the compiler's default."""
-    return field(default=default, metadata={"key": key, "negated": negated})
+def _key(key=None, negated=False) -> Any:
+    """A field that is the compiler's option `key`, else of its own name, with the compiler's
+    default."""
+    return field(metadata={"key": key, "negated": negated})
+
+
+def _get_default(key, negated):
+    if key.words and set(key.words) <= {known.value for known in Format}:
+        return Format(key.default)
+    if key.default is None:
+        return ""
+    return not key.default if negated else key.default
 
 
 def _write(key, value):
@@ -36,7 +48,21 @@ def _write(key, value):
 
 @dataclass(frozen=True)
 class Recipe:
-    """What all have in common."""
+    """What all have in common. A subclass has a field for each key of the compiler's recipe
+    `name`: those that it declares first, for the sake of their names or places."""
+
+    def __init_subclass__(cls, name):
+        cls._name = name
+        declared = {value.metadata["key"] or attribute: value
+                    for attribute, value in vars(cls).items() if isinstance(value, Field)}
+        for key in RECIPES[name]:
+            option = declared.pop(key.name, None)
+            if option is None:
+                option = _key()
+                setattr(cls, key.name, option)
+                cls.__annotations__[key.name] = Any
+            option.default = _get_default(key, option.metadata["negated"])
+        assert not declared, f"expected keys of '{name}', but got {', '.join(declared)}"
 
     def __str__(self):
         parts = [self._name]
@@ -50,12 +76,12 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class DelayedScaling(Recipe):
+class DelayedScaling(Recipe, name="delayed"):
     """One f32 scale for a tensor, from the amaxes of earlier steps, which a State keeps.
 
     - margin: scales are 2^-margin of what fits;
     - fp8_format: E4M3, E5M2 or HYBRID;
-    - amax_history_len: 1 to 65536 steps;
+    - amax_history_len: of how many steps;
     - amax_compute_algo: "max" of the history, or the "most_recent";
     - reduce_amax: for the caller, who reduces amaxes over ranks;
     - compat: the system whose order of the history is followed: "te_fused", "te_unfused" or
@@ -66,72 +92,67 @@ class DelayedScaling(Recipe):
       "auto": "current" unless compat is another system's.
     """
 
-    margin: int = _key(0)
-    fp8_format: Format = _key(Format.HYBRID, "format")
-    amax_history_len: int = _key(1024)
-    amax_compute_algo: str = _key("max")
-    reduce_amax: bool = _key(True)
-    compat: str = _key("te_fused")
-    pow2: bool = _key(False)
-    accumulate: str = _key("promote")
-    initial: str = _key("auto")
-    _name = "delayed"
+    margin: int = _key()
+    fp8_format: Format = _key("format")
+    amax_history_len: int = _key()
+    amax_compute_algo: str = _key()
+    reduce_amax: bool = _key()
+    compat: str = _key()
+    pow2: bool = _key()
+    accumulate: str = _key()
+    initial: str = _key()
 
 
 @dataclass(frozen=True)
-class Float8CurrentScaling(Recipe):
+class Float8CurrentScaling(Recipe, name="current"):
     """One f32 scale for a tensor, from its present amax: TE's Float8CurrentScaling, or with
     style="torchao" torchao's "tensorwise". A smaller amax than amax_epsilon counts as it."""
 
-    fp8_format: Format = _key(Format.HYBRID, "format")
-    use_power_2_scales: bool = _key(False, "pow2")
-    amax_epsilon: float = _key(0.0)
-    style: str = _key("te")
-    accumulate: str = _key("promote")
-    _name = "current"
+    fp8_format: Format = _key("format")
+    use_power_2_scales: bool = _key("pow2")
+    amax_epsilon: float = _key()
+    style: str = _key()
+    accumulate: str = _key()
 
 
 @dataclass(frozen=True)
-class RowwiseScaling(Recipe):
+class RowwiseScaling(Recipe, name="rowwise"):
     """An f32 scale for each row of A and each column of B: torchao's "rowwise", with
     style="torchao" to the bit."""
 
-    fp8_format: Format = _key(Format.E4M3, "format")
-    use_power_2_scales: bool = _key(True, "pow2")
-    amax_epsilon: float = _key(0.0)
-    style: str = _key("te")
-    accumulate: str = _key("promote")
-    _name = "rowwise"
+    fp8_format: Format = _key("format")
+    use_power_2_scales: bool = _key("pow2")
+    amax_epsilon: float = _key()
+    style: str = _key()
+    accumulate: str = _key()
 
 
 @dataclass(frozen=True)
-class Float8BlockScaling(Recipe):
+class Float8BlockScaling(Recipe, name="block"):
     """An f32 scale for 1x128 elements (dim 1) or 128x128 (dim 2), a power of two unless
     use_f32_scales: TE's Float8BlockScaling."""
 
-    fp8_format: Format = _key(Format.E4M3, "format")
-    use_f32_scales: bool = _key(False, "pow2", negated=True)
-    amax_epsilon: float = _key(0.0)
-    x_block_scaling_dim: int = _key(1, "x_dim")
-    w_block_scaling_dim: int = _key(2, "w_dim")
-    grad_block_scaling_dim: int = _key(1, "grad_dim")
-    _name = "block"
+    fp8_format: Format = _key("format")
+    use_f32_scales: bool = _key("pow2", negated=True)
+    amax_epsilon: float = _key()
+    x_block_scaling_dim: int = _key("x_dim")
+    w_block_scaling_dim: int = _key("w_dim")
+    grad_block_scaling_dim: int = _key("grad_dim")
 
 
 @dataclass(frozen=True)
-class MXFP8BlockScaling(Recipe):
+class MXFP8BlockScaling(Recipe, name="mxfp8"):
     """A power of two, in a byte, for 32 elements along K, as OCP's MX has it: with the
     defaults TE's MXFP8BlockScaling, with mode="floor" and nonfinite="nan" torchao's."""
 
-    fp8_format: Format = _key(Format.E4M3, "format")
-    mode: str = _key("rceil")
-    nonfinite: str = _key("saturate")
-    enable_2d_quantization: bool = _key(False, "weight_2d")
-    _name = "mxfp8"
+    fp8_format: Format = _key("format")
+    mode: str = _key()
+    nonfinite: str = _key()
+    enable_2d_quantization: bool = _key("weight_2d")
 
 
 @dataclass(frozen=True)
-class NVFP4BlockScaling(Recipe):
+class NVFP4BlockScaling(Recipe, name="nvfp4"):
     """E2M1 codes with an E4M3 scale for 16 elements along K and one f32 for the tensor: the
     formats and scales of TE's NVFP4BlockScaling.
 
@@ -141,20 +162,34 @@ class NVFP4BlockScaling(Recipe):
       transform before it is quantised.
     """
 
-    enable_2d_quantization: bool = _key(False, "weight_2d")
-    enable_stochastic_rounding: bool = _key(False, "stochastic_rounding")
-    enable_rht: bool = _key(False, "hadamard")
-    _name = "nvfp4"
+    enable_2d_quantization: bool = _key("weight_2d")
+    enable_stochastic_rounding: bool = _key("stochastic_rounding")
+    enable_rht: bool = _key("hadamard")
 
 
 @dataclass(frozen=True)
-class StaticScaling(Recipe):
+class StaticScaling(Recipe, name="static"):
     """The scales that DelayedScaling has learned, from the file of a saved State."""
 
-    state: str = _key("")
-    fp8_format: Format = _key(Format.HYBRID, "format")
-    accumulate: str = _key("promote")
-    _name = "static"
+    state: str = _key()
+    fp8_format: Format = _key("format")
+    accumulate: str = _key()
+
+
+def _get_kinds():
+    """Subclasses of Recipe by the names of their recipes."""
+    return {kind._name: kind for kind in Recipe.__subclasses__()}
+
+
+def _make_kind(name):
+    """The class of a recipe that has none above, with the compiler's names."""
+    doc = f"The recipe '{name}', with the keys that docs/Recipes has of it."
+    kind = types.new_class(name, (Recipe,), {"name": name},
+                           lambda body: body.update(__module__=__name__, __doc__=doc))
+    return dataclass(frozen=True)(kind)
+
+
+globals().update({name: _make_kind(name) for name in RECIPES.keys() - {"none", *_get_kinds()}})
 
 
 def parse(recipe):
@@ -163,7 +198,7 @@ def parse(recipe):
     if recipe is None or isinstance(recipe, Recipe):
         return recipe
     name, *entries = get_text(recipe).split(",")
-    kinds = {kind._name: kind for kind in Recipe.__subclasses__()}
+    kinds = _get_kinds()
     if name == "none" and not entries:
         return None
     if name not in kinds:

@@ -4,11 +4,13 @@
 import dataclasses
 import sys
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
 import fp8  # noqa: E402
 import programs  # noqa: E402
+from fp8.recipe_keys import RECIPES, Key  # noqa: E402
 
 ALL = [fp8.DelayedScaling, fp8.Float8CurrentScaling, fp8.RowwiseScaling, fp8.Float8BlockScaling,
        fp8.MXFP8BlockScaling, fp8.NVFP4BlockScaling]
@@ -56,6 +58,30 @@ class Recipes(unittest.TestCase):
                 value = str(value).lower() if isinstance(value, bool) else value
                 spelled.append(f"{field.metadata['key'] or field.name}={value}")
             self.assertEqual(get_recipe(",".join(spelled)), get_recipe(recipe()))
+
+    def test_keys_are_the_compilers(self):
+        for recipe in [*ALL, fp8.StaticScaling]:
+            keys = {field.metadata["key"] or field.name for field in dataclasses.fields(recipe)}
+            self.assertEqual(keys, {key.name for key in RECIPES[recipe._name]})
+        self.assertEqual({recipe._name for recipe in [*ALL, fp8.StaticScaling]},
+                         RECIPES.keys() - {"none"})
+
+    def test_keys_without_a_field(self):
+        keys = [*RECIPES["current"], Key("seed", 7, 0, 9)]
+        with unittest.mock.patch.dict(RECIPES, added=keys):
+            @dataclasses.dataclass(frozen=True)
+            class Fancy(fp8.Recipe, name="added"):
+                power: bool = fp8.recipes._key("pow2", negated=True)
+
+            self.assertEqual(str(Fancy()), "added")
+            self.assertEqual(str(Fancy(power=False, seed=8)), "added,pow2=true,seed=8")
+            self.assertEqual(Fancy().format, fp8.Format.HYBRID)
+            with self.assertRaisesRegex(AssertionError, "keys of 'added', but got sed"):
+                class Typo(fp8.Recipe, name="added"):
+                    sed: int = fp8.recipes._key()
+            made = fp8.recipes._make_kind("added")
+            self.assertEqual(str(made(pow2=True, style="torchao")),
+                             "added,pow2=true,style=torchao")
 
     def test_every_field_is_an_option(self):
         for recipe in ALL:
