@@ -8,15 +8,15 @@ from collections import namedtuple
 from fp8 import _core
 from fp8.compiler import compile
 from fp8.errors import ArgumentError, shorten
-from fp8.formats import E2M1, E4M3, E5M2, E8M0, F32, FORMATS
+from fp8.formats import E2M1, E4M3, FORMATS
 from fp8.recipes import Format
 
 # A tensor as codes and factors: value = code * scale_inv of its block, and for NVFP4 *
 # tensor_scale_inv, which else is None. `block` is as in quantize, spelled out.
 Quantized = namedtuple("Quantized", "codes scale_inv tensor_scale_inv format block scale")
 
-_SCALES = {"f32": F32, "e8m0": E8M0, "e4m3": E4M3}
-_CODES = {f.name: f for f in (E4M3, E5M2, E2M1)}
+_SCALES = {f.name: f for f in FORMATS.values() if f.is_factor}
+_CODES = {f.name: f for f in FORMATS.values() if f.is_code}
 _SOURCES = {FORMATS[name].dtype: name for name in ("bf16", "f16", "f32")}
 
 

@@ -4,12 +4,14 @@
     fp8.formats.FORMATS["e8m0"].decode(127)   # 1.0
 
 OFP8 (E4M3, E5M2), OCP MX (E2M1, E8M0); E4M3 and E2M1 are the formats without infinities that
-MLIR and ml_dtypes call f8E4M3FN and f4E2M1FN.
+MLIR and ml_dtypes call f8E4M3FN and f4E2M1FN. All are lines of include/fp8/Formats.def.
 """
 
 import functools
 import math
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class NumberFormat:
     signed: bool
     infinities: bool  # the codes of the largest exponent are Inf (mantissa 0) and NaN
     nans: bool
+    is_code: bool = False  # scaled tensors may hold it
+    is_factor: bool = False  # their factors may have it
 
     @property
     def bits(self):
@@ -85,17 +89,50 @@ class NumberFormat:
         return [self.decode(code) for code in range(2 ** self.bits)]
 
 
-def _ieee(name, mlir, dtype, exponent_bits, mantissa_bits):
-    return NumberFormat(name, mlir, dtype, exponent_bits, mantissa_bits,
-                        2 ** (exponent_bits - 1) - 1, True, True, True)
+@dataclass(frozen=True)
+class DType:
+    """What elements of arguments and results are stored as."""
+
+    name: str  # "F8_E4M3"
+    file: str  # in .safetensors files, where each code counts
+    numpy: str  # of NumPy, ml_dtypes or PyTorch, which but for packed codes is an element
+    lanes: int  # codes of an element: 1, or 2 that share a byte
 
 
-E4M3 = NumberFormat("e4m3", "f8E4M3FN", "F8_E4M3", 4, 3, 7, True, False, True)
-E5M2 = _ieee("e5m2", "f8E5M2", "F8_E5M2", 5, 2)
-E2M1 = NumberFormat("e2m1", "f4E2M1FN", "F4", 2, 1, 1, True, False, False)
-E8M0 = NumberFormat("e8m0", "f8E8M0FNU", "F8_E8M0", 8, 0, 127, False, False, True)
-BF16 = _ieee("bf16", "bf16", "BF16", 8, 7)
-F16 = _ieee("f16", "f16", "F16", 5, 10)
-F32 = _ieee("f32", "f32", "F32", 8, 23)
+def _read_tables(path):
+    """Lines of fp8/Formats.def, lists of their fields, by the names of their tables."""
+    tables = {}
+    for table, line in re.findall(r"^FP8_(\w+)\(([^)]*)\)", path.read_text(), re.MULTILINE):
+        fields = [field.strip().strip('"') for field in line.split(",")]
+        tables.setdefault(table, []).append(fields)
+    return tables
 
-FORMATS = {f.name: f for f in (E4M3, E5M2, E2M1, E8M0, BF16, F16, F32)}
+
+def _make_format(is_code, constant, name, kind, mlir, dtype, sign, exponent, mantissa, specials,
+                 factor):
+    return NumberFormat(name, mlir, DTYPES[dtype].file, int(exponent), int(mantissa),
+                        2 ** (int(exponent) - 1) - 1, sign == "1", specials == "Top",
+                        specials != "None", is_code, factor == "1")
+
+
+def _find_tables():
+    """Beside this module, or in the source tree that it is in."""
+    beside = Path(__file__).with_name("Formats.def")
+    return beside if beside.exists() else Path(__file__).parents[2] / "include/fp8/Formats.def"
+
+
+_tables = _read_tables(_find_tables())
+DTYPES = {line[0]: DType(line[0], line[1], line[6], int(line[4])) for line in _tables["DTYPE"]}
+FORMATS = {line[1]: _make_format(table == "CODE_FORMAT", *line)
+           for table in ("CODE_FORMAT", "FORMAT") for line in _tables[table]}
+
+
+def __getattr__(name) -> NumberFormat:
+    """E4M3, ...: those of FORMATS."""
+    if name.isupper() and name.lower() in FORMATS:
+        return FORMATS[name.lower()]
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__():
+    return [*globals(), *(name.upper() for name in FORMATS)]

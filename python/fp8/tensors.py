@@ -9,26 +9,15 @@ import ml_dtypes
 import numpy as np
 import safetensors
 
-from fp8 import files
+from fp8 import files, formats
 
-# NumPy type of every dtype that programs take and give.
-DTYPES = {
-    "F64": np.float64,
-    "F32": np.float32,
-    "F16": np.float16,
-    "BF16": ml_dtypes.bfloat16,
-    "F8_E4M3": ml_dtypes.float8_e4m3fn,
-    "F8_E5M2": ml_dtypes.float8_e5m2,
-    "F8_E8M0": ml_dtypes.float8_e8m0fnu,
-    "F4x2": np.uint8,  # two codes of E2M1; in a file F4, of the codes
-    "I64": np.int64,
-    "I32": np.int32,
-    "I16": np.int16,
-    "I8": np.int8,
-    "U8": np.uint8,
-    "BOOL": np.bool_,
-}
-_NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items() if name != "F4x2"}
+# NumPy type of every dtype that programs take and give. Elements of several codes are bytes.
+DTYPES = {name: np.dtype(dtype.numpy if dtype.lanes == 1 else np.uint8).type
+          for name, dtype in formats.DTYPES.items()}
+# By dtypes here their names in files; codes that share bytes there have one each here.
+_NAMES = {np.dtype(dtype.numpy): dtype.file for dtype in formats.DTYPES.values()}
+_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+_PACKED = {dtype.file for dtype in formats.DTYPES.values() if dtype.lanes > 1}
 
 
 def pack(codes):
@@ -59,8 +48,8 @@ def unpack(packed):
 
 
 def _read(entry):
-    if entry["dtype"] != "F4":
-        return np.frombuffer(entry["data"], DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    if entry["dtype"] not in _PACKED:
+        return np.frombuffer(entry["data"], _DTYPES[entry["dtype"]]).reshape(entry["shape"])
     return unpack(np.frombuffer(entry["data"], np.uint8)).reshape(entry["shape"])
 
 
@@ -73,7 +62,7 @@ def load(path):
     except safetensors.SafetensorError as error:
         raise ValueError(f"expected a .safetensors file, but got: {error}") from error
     for name, entry in entries:
-        if entry["dtype"] != "F4" and entry["dtype"] not in DTYPES:
+        if entry["dtype"] not in _DTYPES:
             raise ValueError(f"expected '{name}' of a dtype that programs have, but got "
                              f"{entry['dtype']}")
     return {name: _read(entry) for name, entry in entries}
@@ -106,14 +95,13 @@ def save(path, tensors):
     header, blobs, end = {}, [], 0
     # Each one aligned, as the largest elements come first.
     for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0])):
-        is_packed = tensor.dtype == ml_dtypes.float4_e2m1fn
-        if not is_packed and tensor.dtype not in _NAMES:
+        if tensor.dtype not in _NAMES:
             raise ValueError(f"expected '{name}' of a dtype that programs have, but got "
                              f"{tensor.dtype}")
-        blobs.append((pack(tensor) if is_packed else tensor).tobytes())
+        dtype = _NAMES[tensor.dtype]
+        blobs.append((pack(tensor) if dtype in _PACKED else tensor).tobytes())
         begin, end = end, end + len(blobs[-1])
-        header[name] = {"dtype": "F4" if is_packed else _NAMES[tensor.dtype],
-                        "shape": list(tensor.shape), "data_offsets": [begin, end]}
+        header[name] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": [begin, end]}
     text = json.dumps(header, ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
     files.write_bytes(path, len(text).to_bytes(8, "little") + text + b"".join(blobs))

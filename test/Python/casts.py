@@ -139,7 +139,7 @@ class Refused(unittest.TestCase):
         for message, arguments, options in [
                 ("the format to be e4m3, e5m2, e2m1, but got 'e3m4'", (x, "e3m4"), {}),
                 ("the format to be .*, but got 'hybrid'", (x, fp8.Format.HYBRID), {}),
-                ("the scale to be f32, e8m0, e4m3, but got 'f64'", (x, "e4m3", None, "f64"), {}),
+                ("the scale to be e4m3, e8m0, f32, but got 'f64'", (x, "e4m3", None, "f64"), {}),
                 ("a block with 2 sizes above 0, or None, but got", (x, "e4m3", (1,)), {}),
                 ("a block with 2 sizes above 0, or None, but got", (x, "e4m3", (0, 1)), {}),
                 ("a block with 2 sizes above 0, or None, but got", (x, "e4m3", (1, "8")), {}),

@@ -1,12 +1,12 @@
 # RUN: %python %s
-"""fp8.formats against ml_dtypes."""
+"""fp8.formats against ml_dtypes, and against what programs take."""
 
 import math
 import unittest
 
 import ml_dtypes
 import numpy as np
-from fp8 import formats
+from fp8 import _core, formats, tensors
 
 THEIRS = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
           "e2m1": ml_dtypes.float4_e2m1fn, "e8m0": ml_dtypes.float8_e8m0fnu,
@@ -27,6 +27,22 @@ class Formats(unittest.TestCase):
                     self.assertIsNone(ours.min_subnormal)
                 else:
                     self.assertEqual(ours.min_subnormal, float(info.smallest_subnormal))
+
+    def test_dtypes(self):
+        for name, dtype in formats.DTYPES.items():
+            with self.subTest(name):
+                stored = np.dtype(dtype.numpy)
+                self.assertEqual(stored, tensors.DTYPES[name] if dtype.lanes == 1
+                                 else ml_dtypes.float4_e2m1fn)
+                if dtype.lanes == 1:
+                    self.assertEqual(_core.inspect_array(np.zeros(1, stored)), (name, 1, False))
+
+    def test_formats_are_constants(self):
+        self.assertIs(formats.E4M3, formats.FORMATS["e4m3"])
+        self.assertIn("E8M0", dir(formats))
+        for name in ("e4m3", "E3M4"):
+            with self.assertRaisesRegex(AttributeError, f"no attribute '{name}'"):
+                getattr(formats, name)
 
     def test_every_code_of_up_to_16_bits(self):
         for name, dtype in THEIRS.items():

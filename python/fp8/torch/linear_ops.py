@@ -9,6 +9,7 @@ import torch
 
 import fp8
 from fp8.errors import UnsupportedError
+from fp8.formats import DTYPES
 from fp8.torch import operations, seeds
 from fp8.torch.dense import make_dense
 from fp8.torch.linear_programs import Shape
@@ -167,8 +168,8 @@ def get_unit(number):
 
 
 # Types of codes and factors, by the names of ports.
-_DTYPES = {"F8_E4M3": torch.float8_e4m3fn, "F8_E5M2": torch.float8_e5m2,
-           "F8_E8M0": torch.float8_e8m0fnu, "F32": torch.float32}
+_DTYPES = {name: getattr(torch, dtype.numpy + (f"_x{dtype.lanes}" if dtype.lanes > 1 else ""),
+                         torch.uint8) for name, dtype in DTYPES.items()}
 
 
 def _run_forward(x, weight, bias, unit, saves):
