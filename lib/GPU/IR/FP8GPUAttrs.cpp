@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/GPU/IR/FP8GPUAttrs.h"
+#include "fp8/Runtime/LaunchRules.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -15,6 +16,8 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+
+namespace rules = fp8rt::launch;
 
 #include "fp8/GPU/IR/FP8GPUEnums.cpp.inc"
 
@@ -67,11 +70,6 @@ LogicalResult GPUTargetAttr::verify(
 // Arguments
 //===----------------------------------------------------------------------===//
 
-/// What the runtime reads (lib/Runtime/CUDA/LaunchPlan.cpp).
-static constexpr int64_t kMostAlignment = 4096;
-static constexpr int64_t kMostOperands = 16;
-static constexpr int64_t kMostResident = 64;
-
 LogicalResult KernelArgumentAttr::verify(EmitError emitError, StringRef name,
                                          Type element, int64_t rank,
                                          KernelAccess, int64_t alignment) {
@@ -79,9 +77,10 @@ LogicalResult KernelArgumentAttr::verify(EmitError emitError, StringRef name,
   if (name.empty())
     return emitError() << "expected an argument of a kernel to have a name";
   // argument_c2
-  if (rank < 0 || rank > 8)
+  if (rank < 0 || rank > rules::kMaxRank)
     return emitError() << "expected rank of argument '" << name
-                       << "' to be in 0..8, but got " << rank;
+                       << "' to be in 0.." << rules::kMaxRank << ", but got "
+                       << rank;
   // argument_c3
   int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
   // A byte each in memory.
@@ -91,11 +90,11 @@ LogicalResult KernelArgumentAttr::verify(EmitError emitError, StringRef name,
     return emitError() << "expected element of argument '" << name
                        << "' to have 8, 16, 32 or 64 bits, but got " << element;
   // argument_c4
-  if (alignment < bits / 8 || alignment > kMostAlignment ||
+  if (alignment < bits / 8 || alignment > rules::kMaxAlignment ||
       !llvm::isPowerOf2_64(alignment))
     return emitError() << "expected alignment of argument '" << name
                        << "' to be a power of two from " << bits / 8 << " to "
-                       << kMostAlignment << ", but got " << alignment;
+                       << rules::kMaxAlignment << ", but got " << alignment;
   return success();
 }
 
@@ -141,11 +140,12 @@ static LogicalResult verifyExpression(EmitError emitError, AffineMapAttr map,
     return emitError() << "expected " << what
                        << " to divide by positive constants, but got " << map;
   for (AffineExpr result : value.getResults())
-    if (int64_t operands = countOperands(result); operands > kMostOperands)
+    if (int64_t operands = countOperands(result);
+        operands > static_cast<int64_t>(rules::kMaxOperands))
       return emitError() << "expected " << what
-                         << " to be evaluated with up to " << kMostOperands
-                         << " numbers at hand, but got " << operands << " for "
-                         << map;
+                         << " to be evaluated with up to "
+                         << rules::kMaxOperands << " numbers at hand, but got "
+                         << operands << " for " << map;
   return success();
 }
 
@@ -185,7 +185,7 @@ LogicalResult KernelExtentAttr::verify(EmitError emitError, StringRef name,
     return emitError() << "expected the name of an extent to be a word, but "
                           "got '"
                        << name << "'";
-  if (llvm::is_contained({"floordiv", "ceildiv", "mod"}, name))
+  if (llvm::is_contained(rules::kOperators, name))
     return emitError() << "expected the name of an extent to be other than an "
                           "operator's, but got '"
                        << name << "'";
@@ -204,30 +204,31 @@ LogicalResult TensorMapParamAttr::verifyParam(const LaunchParts &launch,
   };
   // tensor_map_c1
   int64_t rank = argument->getRank();
-  if (rank < 1 || rank > 5 || rank != static_cast<int64_t>(getBox().size()))
-    return fail() << "expected a box of 1 to 5 dimensions, as many as the "
-                     "argument's "
-                  << rank << ", but got " << getBox().size();
+  if (rank < 1 || rank > rules::kMaxMapRank ||
+      rank != static_cast<int64_t>(getBox().size()))
+    return fail() << "expected a box of 1 to " << rules::kMaxMapRank
+                  << " dimensions, as many as the argument's " << rank
+                  << ", but got " << getBox().size();
   for (int64_t extent : getBox())
-    if (extent < 1 || extent > 256)
-      return fail() << "expected extents of the box to be in 1..256, but got "
-                    << extent;
+    if (extent < 1 || extent > rules::kMaxBox)
+      return fail() << "expected extents of the box to be in 1.."
+                    << rules::kMaxBox << ", but got " << extent;
   // tensor_map_c3
-  if (!llvm::is_contained({0, 32, 64, 128}, getSwizzle()))
+  if (!llvm::is_contained(rules::kSwizzles, getSwizzle()))
     return fail() << "expected swizzle to be 0, 32, 64 or 128, but got "
                   << getSwizzle();
-  if (!llvm::is_contained({0, 64, 128, 256}, getL2()))
+  if (!llvm::is_contained(rules::kL2Sizes, getL2()))
     return fail() << "expected l2 to be 0, 64, 128 or 256, but got " << getL2();
   // tensor_map_c2
   int64_t bytes = getBox().front() * argument->getElementBytes();
-  if (bytes % 16 != 0 || (getSwizzle() && bytes > getSwizzle()))
-    return fail() << "expected rows of the box of a multiple of 16 bytes, no "
-                     "longer than the swizzle, but got "
-                  << bytes;
+  if (bytes % rules::kMapBytes != 0 || (getSwizzle() && bytes > getSwizzle()))
+    return fail() << "expected rows of the box of a multiple of "
+                  << rules::kMapBytes
+                  << " bytes, no longer than the swizzle, but got " << bytes;
   // tensor_map_c4
-  if (argument->getAlignment() % 16 != 0)
-    return fail() << "expected an alignment of 16 bytes, but got "
-                  << argument->getAlignment();
+  if (argument->getAlignment() % rules::kMapBytes != 0)
+    return fail() << "expected an alignment of " << rules::kMapBytes
+                  << " bytes, but got " << argument->getAlignment();
   // tensor_map_c5
   if (getRest() && (*getRest() < 1 || *getRest() >= rank))
     return fail() << "expected rest to be a dimension in 1.." << rank - 1
@@ -385,15 +386,14 @@ static LogicalResult verifyParams(EmitError emitError, const LaunchParts &parts,
 static LogicalResult verifySizes(EmitError emitError, int64_t block,
                                  int64_t cluster, int64_t sharedBytes,
                                  int64_t resident) {
-  if (block < 32 || block > 1024 || block % 32 != 0)
-    return emitError() << "expected block to be a multiple of 32 up to 1024, "
-                          "but got "
-                       << block;
+  if (block < 32 || block > rules::kMaxBlock || block % 32 != 0)
+    return emitError() << "expected block to be a multiple of 32 up to "
+                       << rules::kMaxBlock << ", but got " << block;
   for (auto [name, value, low, high] :
        {std::tuple<StringRef, int64_t, int64_t, int64_t>{"cluster", cluster, 1,
-                                                         16},
-        {"shared_bytes", sharedBytes, 0, INT32_MAX},
-        {"resident", resident, 0, kMostResident}})
+                                                         rules::kMaxCluster},
+        {"shared_bytes", sharedBytes, 0, rules::kMaxSharedBytes},
+        {"resident", resident, 0, rules::kMaxResident}})
     if (value < low || value > high)
       return emitError() << "expected " << name << " to be in " << low << ".."
                          << high << ", but got " << value;
@@ -431,7 +431,7 @@ LogicalResult LaunchAttr::verify(EmitError emitError, ArrayAttr arguments,
                                 "the bytes of a workspace")))
       return failure();
   if (failed(verifyExpression(emitError, grid, parts.numExtents, "the grid",
-                              /*mostResults=*/3)))
+                              rules::kMaxGridRank)))
     return failure();
   if (flops &&
       failed(verifyExpression(emitError, flops, parts.numExtents, "the flops")))

@@ -7,25 +7,27 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/GPU/IR/LaunchJSON.h"
+#include "fp8/Runtime/LaunchRules.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
-static constexpr int64_t kVersion = 2;
+namespace rules = fp8rt::launch;
 
 static StringRef getOperator(AffineExprKind kind) {
+  using rules::Operator;
   switch (kind) {
   case AffineExprKind::Add:
-    return "+";
+    return getName(Operator::Add);
   case AffineExprKind::Mul:
-    return "*";
+    return getName(Operator::Multiply);
   case AffineExprKind::FloorDiv:
-    return "floordiv";
+    return getName(Operator::FloorDiv);
   case AffineExprKind::CeilDiv:
-    return "ceildiv";
+    return getName(Operator::CeilDiv);
   case AffineExprKind::Mod:
-    return "mod";
+    return getName(Operator::Mod);
   default:
     llvm_unreachable("expected a binary operation");
   }
@@ -55,25 +57,19 @@ std::string fp8::getPostfix(AffineExpr expr, ArrayRef<StringRef> symbols) {
   return text;
 }
 
-/// The runtime moves 8-bit and 4-bit floats as bytes.
+/// What the runtime has no name for it moves as bytes, 8-bit floats too.
 static StringRef getTypeName(Type type) {
-  if (type.isF32())
-    return "f32";
-  if (type.isBF16())
-    return "bf16";
-  if (type.isF16())
-    return "f16";
-  switch (type.getIntOrFloatBitWidth()) {
-  case 1:
-  case 8:
-    return "u8";
-  case 16:
-    return "u16";
-  case 32:
-    return "u32";
-  default:
-    return "u64";
-  }
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  int64_t bytes = llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+  const auto *found =
+      llvm::find_if(rules::kElementTypes,
+                    [&](const auto &known) { return known.name == name; });
+  if (found == std::end(rules::kElementTypes))
+    found = llvm::find_if(rules::kElementTypes, [&](const auto &known) {
+      return known.bytes == bytes;
+    });
+  return found->name;
 }
 
 void ValueParamAttr::writeJSON(llvm::json::OStream &json,
@@ -97,7 +93,7 @@ std::string fp8::getLaunchJSON(LaunchAttr launch) {
     });
   };
   json.object([&] {
-    json.attribute("version", kVersion);
+    json.attribute("version", rules::kVersion);
     writeArray("arguments", launch.getArguments(), [&](Attribute element) {
       auto argument = cast<KernelArgumentAttr>(element);
       json.attribute("name", argument.getName());

@@ -10,7 +10,7 @@
 
 #include "Tensors/StrictJSON.h"
 
-#include "fp8/Runtime/TensorMap.h"
+#include "fp8/Runtime/LaunchRules.h"
 
 #include <algorithm>
 #include <set>
@@ -27,7 +27,7 @@ using nlohmann::json;
 const char *Expression::evaluate(const std::vector<int64_t> &extents,
                                  int64_t &result) const {
   // The parser has seen to it that nothing is missing.
-  int64_t stack[16];
+  int64_t stack[launch::kMaxOperands];
   size_t top = 0;
   for (const Step &step : steps) {
     bool overflows = false;
@@ -188,6 +188,13 @@ bool Parser::readArray(const json &root, const char *key,
   return true;
 }
 
+static Expression::Op getOp(launch::Operator known) {
+  using Op = Expression::Op;
+  constexpr Op ops[] = {Op::Add, Op::Multiply, Op::FloorDiv, Op::CeilDiv,
+                        Op::Mod};
+  return ops[static_cast<size_t>(known)];
+}
+
 bool Parser::parseExpression(const json &value, const char *key,
                              Expression &result) {
   if (!value.is_string())
@@ -205,26 +212,22 @@ bool Parser::parseExpression(const json &value, const char *key,
   };
   while (words >> word) {
     using Op = Expression::Op;
-    const std::pair<const char *, Op> operators[] = {{"+", Op::Add},
-                                                     {"*", Op::Multiply},
-                                                     {"floordiv", Op::FloorDiv},
-                                                     {"ceildiv", Op::CeilDiv},
-                                                     {"mod", Op::Mod}};
-    auto found = std::find_if(
-        std::begin(operators), std::end(operators),
-        [&](const auto &candidate) { return word == candidate.first; });
-    if (found != std::end(operators)) {
+    const auto *found = std::find(std::begin(launch::kOperators),
+                                  std::end(launch::kOperators), word);
+    if (found != std::end(launch::kOperators)) {
+      auto known =
+          static_cast<launch::Operator>(found - std::begin(launch::kOperators));
       if (depth < 2)
         return malformed();
       --depth;
-      if (found->second == Op::Add || found->second == Op::Multiply) {
-        steps.push_back({found->second, 0});
+      if (!isDivision(known)) {
+        steps.push_back({getOp(known), 0});
         continue;
       }
       // A divisor is a number: it goes into the step.
       if (steps.back().op != Op::Constant || steps.back().value <= 0)
         return malformed();
-      steps.back().op = found->second;
+      steps.back().op = getOp(known);
       continue;
     }
     auto extent = std::find_if(
@@ -246,34 +249,33 @@ bool Parser::parseExpression(const json &value, const char *key,
     }
     deepest = std::max(deepest, ++depth);
   }
-  return (depth == 1 && deepest <= 16) || malformed();
+  return (depth == 1 && deepest <= launch::kMaxOperands) || malformed();
 }
 
 bool Parser::parseArgument(const json &entry) {
-  static const std::pair<const char *, std::pair<int32_t, int64_t>> types[] = {
-      {"u8", {FP8RT_TENSOR_MAP_U8, 1}},    {"u16", {FP8RT_TENSOR_MAP_U16, 2}},
-      {"u32", {FP8RT_TENSOR_MAP_U32, 4}},  {"u64", {FP8RT_TENSOR_MAP_U64, 8}},
-      {"f16", {FP8RT_TENSOR_MAP_F16, 2}},  {"f32", {FP8RT_TENSOR_MAP_F32, 4}},
-      {"bf16", {FP8RT_TENSOR_MAP_BF16, 2}}};
   LaunchPlan::Argument argument;
   std::string type, access;
   int64_t rank;
   if (!checkKeys(entry, {"name", "type", "rank", "access", "alignment"}) ||
       !readName(entry, "name", argument.name) ||
       !readName(entry, "type", type) || !readName(entry, "access", access) ||
-      !readInteger(entry, "rank", 0, FP8RT_KERNEL_MAX_RANK, rank) ||
-      !readInteger(entry, "alignment", 1, 4096, argument.alignment))
+      !readInteger(entry, "rank", 0, launch::kMaxRank, rank) ||
+      !readInteger(entry, "alignment", 1, launch::kMaxAlignment,
+                   argument.alignment))
     return false;
   argument.rank = static_cast<int32_t>(rank);
   argument.takesStride.assign(static_cast<size_t>(rank), false);
-  auto known = std::find_if(
-      std::begin(types), std::end(types),
-      [&](const auto &candidate) { return type == candidate.first; });
-  if (known == std::end(types))
-    return fail("type", "one of u8, u16, u32, u64, f16, f32, bf16",
-                entry["type"]);
-  argument.mapType = known->second.first;
-  argument.bytes = known->second.second;
+  std::string names;
+  const launch::ElementType *found = nullptr;
+  for (const launch::ElementType &known : launch::kElementTypes) {
+    names += (names.empty() ? "" : ", ") + std::string(known.name);
+    if (type == known.name)
+      found = &known;
+  }
+  if (!found)
+    return fail("type", "one of " + names, entry["type"]);
+  argument.mapType = found->mapType;
+  argument.bytes = found->bytes;
   if (access != "read" && access != "write" && access != "update" &&
       access != "raise")
     return fail("access", "one of read, write, update, raise", entry["access"]);
@@ -305,11 +307,15 @@ bool Parser::parseTensorMap(const json &entry, LaunchPlan::Param &param) {
   const LaunchPlan::Argument &argument = plan.arguments[param.index];
   const json &box = entry["box"];
   if (!box.is_array() || box.size() != static_cast<size_t>(argument.rank) ||
-      box.empty() || box.size() > 5)
-    return fail("box", "an extent for each of 1 to 5 dimensions", box);
+      box.empty() || box.size() > launch::kMaxMapRank)
+    return fail("box",
+                "an extent for each of 1 to " +
+                    std::to_string(launch::kMaxMapRank) + " dimensions",
+                box);
   for (const json &extent : box) {
-    if (!extent.is_number_integer() || extent < 1 || extent > 256)
-      return fail("box", "of integers in 1..256", box);
+    if (!extent.is_number_integer() || extent < 1 || extent > launch::kMaxBox)
+      return fail("box", "of integers in 1.." + std::to_string(launch::kMaxBox),
+                  box);
     param.box.push_back(extent.get<uint32_t>());
   }
   if (entry.contains("rest")) {
@@ -320,31 +326,16 @@ bool Parser::parseTensorMap(const json &entry, LaunchPlan::Param &param) {
       return fail("rest", "a dimension that is not the innermost",
                   entry["rest"]);
   }
-  auto readOne = [&](const char *key,
-                     std::initializer_list<std::pair<int64_t, int32_t>> codes,
-                     int32_t &code) {
+  auto readOne = [&](const char *key, const auto &sizes, int32_t &code) {
     int64_t value;
     if (!readInteger(entry, key, 0, 256, value))
       return false;
-    for (auto [bytes, known] : codes)
-      if (value == bytes) {
-        code = known;
-        return true;
-      }
-    return fail(key, "a number of bytes that the hardware knows", entry[key]);
+    code = launch::findCode(sizes, value);
+    return code >= 0 ||
+           fail(key, "a number of bytes that the hardware knows", entry[key]);
   };
-  return readOne("swizzle",
-                 {{0, FP8RT_TENSOR_MAP_SWIZZLE_NONE},
-                  {32, FP8RT_TENSOR_MAP_SWIZZLE_32B},
-                  {64, FP8RT_TENSOR_MAP_SWIZZLE_64B},
-                  {128, FP8RT_TENSOR_MAP_SWIZZLE_128B}},
-                 param.swizzle) &&
-         readOne("l2",
-                 {{0, FP8RT_TENSOR_MAP_L2_NONE},
-                  {64, FP8RT_TENSOR_MAP_L2_64B},
-                  {128, FP8RT_TENSOR_MAP_L2_128B},
-                  {256, FP8RT_TENSOR_MAP_L2_256B}},
-                 param.l2);
+  return readOne("swizzle", launch::kSwizzles, param.swizzle) &&
+         readOne("l2", launch::kL2Sizes, param.l2);
 }
 
 bool Parser::parseParam(const json &entry) {
@@ -424,11 +415,13 @@ bool Parser::parse(const json &root) {
   if (!checkKeys(root, {"version", "arguments", "extents", "params",
                         "workspaces", "grid", "block", "cluster",
                         "shared_bytes", "resident", "overlap", "flops"}) ||
-      !readInteger(root, "version", 2, 2, version) ||
-      !readInteger(root, "block", 1, 1024, block) ||
-      !readInteger(root, "cluster", 1, 16, cluster) ||
-      !readInteger(root, "shared_bytes", 0, INT32_MAX, sharedBytes) ||
-      !readInteger(root, "resident", 0, 64, resident) ||
+      !readInteger(root, "version", launch::kVersion, launch::kVersion,
+                   version) ||
+      !readInteger(root, "block", 1, launch::kMaxBlock, block) ||
+      !readInteger(root, "cluster", 1, launch::kMaxCluster, cluster) ||
+      !readInteger(root, "shared_bytes", 0, launch::kMaxSharedBytes,
+                   sharedBytes) ||
+      !readInteger(root, "resident", 0, launch::kMaxResident, resident) ||
       !readBool(root, "overlap", plan.overlap) ||
       !readArray(root, "arguments",
                  [&](const json &entry) { return parseArgument(entry); }) ||
@@ -445,8 +438,10 @@ bool Parser::parse(const json &root) {
                  }) ||
       !parseExpression(root["flops"], "flops", plan.flops))
     return false;
-  if (plan.grid.empty() || plan.grid.size() > 3)
-    return fail("grid", "1 to 3 expressions", root["grid"]);
+  if (plan.grid.empty() || plan.grid.size() > launch::kMaxGridRank)
+    return fail("grid",
+                "1 to " + std::to_string(launch::kMaxGridRank) + " expressions",
+                root["grid"]);
   plan.block = static_cast<uint32_t>(block);
   plan.cluster = static_cast<uint32_t>(cluster);
   plan.sharedBytes = static_cast<uint32_t>(sharedBytes);

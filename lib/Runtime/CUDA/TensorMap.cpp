@@ -18,6 +18,8 @@
 #include "Context.h"
 #include "StructSize.h"
 
+#include "fp8/Runtime/LaunchRules.h"
+
 #include <cstring>
 #include <memory>
 
@@ -35,7 +37,6 @@ static_assert(sizeof(fp8rt_tensor_map) == sizeof(TensorMap) &&
 
 static constexpr uint64_t kElementBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
 static constexpr int32_t kNumTypes = std::size(kElementBytes);
-static constexpr uint64_t kSwizzleBytes[] = {UINT64_MAX, 32, 64, 128};
 
 static fp8rt_status failField(const std::string &field,
                               const std::string &expected, uint64_t got) {
@@ -59,15 +60,20 @@ static fp8rt_status checkEnum(const char *field, int32_t value, int32_t count) {
                           ", but got " + std::to_string(value));
 }
 
+static std::string getMultiple() {
+  return "a multiple of " + std::to_string(launch::kMapBytes);
+}
+
 static fp8rt_status checkDimension(const fp8rt_tensor_map_desc &desc, int i) {
   if (desc.sizes[i] == 0 || desc.sizes[i] > uint64_t{1} << 32)
     return failField("sizes", i, "from 1 to 2^32", desc.sizes[i]);
-  if (desc.box[i] == 0 || desc.box[i] > 256)
-    return failField("box", i, "from 1 to 256", desc.box[i]);
+  if (desc.box[i] == 0 || desc.box[i] > launch::kMaxBox)
+    return failField("box", i, "from 1 to " + std::to_string(launch::kMaxBox),
+                     desc.box[i]);
   if (i == 0)
     return FP8RT_OK;
-  if (desc.strides[i] % 16 != 0)
-    return failField("strides", i, "a multiple of 16 bytes", desc.strides[i]);
+  if (desc.strides[i] % launch::kMapBytes != 0)
+    return failField("strides", i, getMultiple() + " bytes", desc.strides[i]);
   if (desc.strides[i] >= uint64_t{1} << 40)
     return failField("strides", i, "less than 2^40 bytes", desc.strides[i]);
   return FP8RT_OK;
@@ -76,26 +82,29 @@ static fp8rt_status checkDimension(const fp8rt_tensor_map_desc &desc, int i) {
 static fp8rt_status checkDesc(const fp8rt_tensor_map_desc &desc) {
   if (fp8rt_status status = checkEnum("type", desc.type, kNumTypes))
     return status;
-  if (fp8rt_status status = checkEnum("swizzle", desc.swizzle, 4))
+  if (fp8rt_status status =
+          checkEnum("swizzle", desc.swizzle, std::size(launch::kSwizzles)))
     return status;
-  if (fp8rt_status status = checkEnum("l2_promotion", desc.l2_promotion, 4))
+  if (fp8rt_status status = checkEnum("l2_promotion", desc.l2_promotion,
+                                      std::size(launch::kL2Sizes)))
     return status;
-  if (desc.rank < 1 || desc.rank > 5)
+  if (desc.rank < 1 || desc.rank > launch::kMaxMapRank)
     return detail::fail(FP8RT_ERROR_INVALID_ARGUMENT,
-                        "expected desc.rank to be from 1 to 5, but got " +
+                        "expected desc.rank to be from 1 to " +
+                            std::to_string(launch::kMaxMapRank) + ", but got " +
                             std::to_string(desc.rank));
   if (!desc.address)
     return failNull("desc.address");
-  if (asDevicePtr(desc.address) % 16 != 0)
-    return failField("address", "a multiple of 16", asDevicePtr(desc.address));
+  if (asDevicePtr(desc.address) % launch::kMapBytes != 0)
+    return failField("address", getMultiple(), asDevicePtr(desc.address));
   for (int i = 0; i < desc.rank; ++i)
     if (fp8rt_status status = checkDimension(desc, i))
       return status;
   uint64_t rowBytes = desc.box[0] * kElementBytes[desc.type];
-  if (rowBytes % 16 != 0)
-    return failField("box", 0, "a multiple of 16 bytes", rowBytes);
-  uint64_t swizzleBytes = kSwizzleBytes[desc.swizzle];
-  if (rowBytes > swizzleBytes)
+  if (rowBytes % launch::kMapBytes != 0)
+    return failField("box", 0, getMultiple() + " bytes", rowBytes);
+  int64_t swizzleBytes = launch::kSwizzles[desc.swizzle];
+  if (swizzleBytes != 0 && rowBytes > static_cast<uint64_t>(swizzleBytes))
     return failField("box", 0,
                      "at most the " + std::to_string(swizzleBytes) +
                          " bytes of the swizzle",
