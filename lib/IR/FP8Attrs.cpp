@@ -8,6 +8,7 @@
 
 #include "fp8/IR/FP8Attrs.h"
 #include "fp8/IR/FP8Types.h"
+#include "fp8/IR/Formats.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
@@ -56,10 +57,9 @@ LogicalResult SlotAttr::verify(EmitError emitError, StringRef name, Type format,
                                GemmRole, OperandKind, int64_t cache) {
   if (name.empty())
     return emitError() << "expected a slot to have a name";
-  if (!isa<Float8E4M3FNType, Float8E5M2Type, Float4E2M1FNType>(format))
-    return emitError() << "expected the format of slot '" << name
-                       << "' to be f8E4M3FN, f8E5M2 or f4E2M1FN, but got "
-                       << format;
+  if (!isCodeType(format))
+    return emitError() << "expected the format of slot '" << name << "' to be "
+                       << listCodeTypes() << ", but got " << format;
   if (cache < 0)
     return emitError() << "expected the cache of slot '" << name
                        << "' to have a size, but got " << cache;

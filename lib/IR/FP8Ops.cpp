@@ -8,6 +8,7 @@
 
 #include "fp8/IR/FP8Ops.h"
 #include "FormerNames.h"
+#include "fp8/IR/Formats.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/IR/FP8Types.h"
+#include "fp8/IR/Formats.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -140,18 +141,16 @@ ScaledType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                    ArrayRef<int64_t> block, Type scaleType,
                    bool hasTensorScale) {
   // scaled_c1
-  if (!isa<Float8E4M3FNType, Float8E5M2Type, Float4E2M1FNType>(elementType))
-    return emitError() << "expected element type f8E4M3FN, f8E5M2 or f4E2M1FN, "
-                          "but got "
-                       << elementType;
+  if (!isCodeType(elementType))
+    return emitError() << "expected element type " << listCodeTypes()
+                       << ", but got " << elementType;
   // scaled_c2
   if (failed(verifyBlock(block, shape.size(), emitError)))
     return failure();
   // scaled_c3
-  if (!isa<Float32Type, Float8E8M0FNUType, Float8E4M3FNType>(scaleType))
-    return emitError() << "expected scale to be f32, f8E8M0FNU or f8E4M3FN, "
-                          "but got "
-                       << scaleType;
+  if (!isFactorType(scaleType))
+    return emitError() << "expected scale to be " << listFactorTypes()
+                       << ", but got " << scaleType;
   // scaled_c4
   bool isE4M3Scale = isa<Float8E4M3FNType>(scaleType);
   if (isE4M3Scale != hasTensorScale)

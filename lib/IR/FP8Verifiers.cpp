@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulVerifiers.h"
+#include "fp8/IR/Formats.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -27,14 +28,13 @@ LogicalResult AmaxOp::verify() {
 
 LogicalResult ComputeScaleOp::verify() {
   // compute_scale_c1
-  if (!isa<Float8E4M3FNType, Float8E5M2Type, Float4E2M1FNType>(getFormat()))
-    return emitOpError("expected format f8E4M3FN, f8E5M2 or f4E2M1FN, but got ")
-           << getFormat();
+  if (!isCodeType(getFormat()))
+    return emitOpError("expected format ")
+           << listCodeTypes() << ", but got " << getFormat();
   // compute_scale_c2
-  if (!isa<Float32Type, Float8E8M0FNUType, Float8E4M3FNType>(getScaleType()))
-    return emitOpError(
-               "expected scale_type f32, f8E8M0FNU or f8E4M3FN, but got ")
-           << getScaleType();
+  if (!isFactorType(getScaleType()))
+    return emitOpError("expected scale_type ")
+           << listFactorTypes() << ", but got " << getScaleType();
   // compute_scale_c3
   bool needsTensorAmax = isa<Float8E4M3FNType>(getScaleType());
   if (needsTensorAmax != static_cast<bool>(getTensorAmax()))

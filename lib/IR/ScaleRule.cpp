@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fp8/Formats.h"
 #include "fp8/IR/FP8Attrs.h"
 #include "fp8/IR/ScalarBuilder.h"
 
@@ -143,7 +144,7 @@ std::pair<Value, Value> fp8::buildScales(ScalarBuilder &b,
 //===----------------------------------------------------------------------===//
 
 static constexpr float kMaxF32 = std::numeric_limits<float>::max();
-static constexpr float kMaxE4M3 = 448.0f;
+static constexpr float kMaxE4M3 = fp8rt::kE4M3.getLargest();
 
 /// NaN stays.
 static Value limit(ScalarBuilder &b, Value value, float most) {

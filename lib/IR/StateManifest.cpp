@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/IR/StateManifest.h"
+#include "fp8/IR/Formats.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -31,10 +32,7 @@ std::string fp8::getStateManifest(StateTableAttr table, DictionaryAttr uses) {
       for (SlotAttr slot : table.getSlotRange())
         json.object([&] {
           json.attribute("name", slot.getName());
-          json.attribute("format",
-                         isa<Float8E5M2Type>(slot.getFormat())     ? "e5m2"
-                         : isa<Float4E2M1FNType>(slot.getFormat()) ? "e2m1"
-                                                                   : "e4m3");
+          json.attribute("format", getFormatName(slot.getFormat()));
           json.attribute("role", stringifyEnum(slot.getRole()));
           json.attribute("operand", stringifyEnum(slot.getOperand()));
           if (slot.getCache() != 0)

@@ -15,7 +15,7 @@ func.func private @scaled_c2_extent(!fp8.scaled<4x4xf8E4M3FN, block = [0, 1], sc
 
 // -----
 
-// expected-error @below {{expected scale to be f32, f8E8M0FNU or f8E4M3FN, but got 'f16'}}
+// expected-error @below {{expected scale to be f8E4M3FN, f8E8M0FNU or f32, but got 'f16'}}
 func.func private @scaled_c3(!fp8.scaled<4x4xf8E4M3FN, block = [1, 1], scale = f16>)
 
 // -----

@@ -39,7 +39,10 @@ def FP8_MatmulOperand : AnyTypeOf<[FP8_ScaledType, FP8_Tensor],
     "a scaled tensor, or one of f32, bf16 or f16">;
 def FP8_MatmulResult
     : RankedTensorOf<[FP8_HighPrecision, F8E4M3FN, F8E5M2]>;
-def FP8_CodeTensor : RankedTensorOf<[F8E4M3FN, F8E5M2, F4E2M1FN]>;
-def FP8_FactorTensor : RankedTensorOf<[F32, F8E8M0FNU, F8E4M3FN]>;
+/// Element types that Formats.def says codes and factors may have.
+def FP8_Code : Type<CPred<"::mlir::fp8::isCodeType($_self)">, "code">;
+def FP8_Factor : Type<CPred<"::mlir::fp8::isFactorType($_self)">, "factor">;
+def FP8_CodeTensor : RankedTensorOf<[FP8_Code]>;
+def FP8_FactorTensor : RankedTensorOf<[FP8_Factor]>;
 
 #endif // FP8_IR_FP8OPBASE_TD

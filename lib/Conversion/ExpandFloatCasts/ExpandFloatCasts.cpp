@@ -15,6 +15,7 @@
 
 #include "CastBuilder.h"
 #include "fp8/Conversion/Passes.h"
+#include "fp8/IR/Formats.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -35,8 +36,8 @@ static constexpr unsigned kF32MantissaBits = 23;
 static constexpr int kF32Bias = 127;
 
 namespace {
-/// The facts about a signed small format (f8E4M3FN, f8E5M2, f4E2M1FN) that its
-/// casts depend on. Codes are sign, exponent, mantissa from the top.
+/// The facts about a signed format of up to 8 bits that its casts depend on.
+/// Codes are sign, exponent, mantissa from the top.
 struct SmallFormat {
   unsigned width;
   unsigned mantissaBits;
@@ -66,13 +67,16 @@ struct SmallFormat {
 } // namespace
 
 static std::optional<SmallFormat> getSmallFormat(Type element) {
-  if (isa<Float8E4M3FNType>(element))
-    return SmallFormat{8, 3, 7, 0x7F, /*overflowIsNaN=*/true, 0x7F};
-  if (isa<Float8E5M2Type>(element))
-    return SmallFormat{8, 2, 15, 0x7C, /*overflowIsNaN=*/false, 0x7F};
-  if (isa<Float4E2M1FNType>(element))
-    return SmallFormat{4, 1, 1, 0x7, /*overflowIsNaN=*/false, 0x7};
-  return std::nullopt;
+  const fp8rt::NumberFormat *format = fp8::getNumberFormat(element);
+  if (!format || format->getBits() > 8 || format->signBits == 0)
+    return std::nullopt;
+  bool hasInf = format->specials == fp8rt::Specials::Top;
+  return SmallFormat{static_cast<unsigned>(format->getBits()),
+                     static_cast<unsigned>(format->mantissaBits),
+                     format->getBias(),
+                     hasInf ? format->getInfCode() : format->getLastCode(),
+                     format->specials == fp8rt::Specials::Largest,
+                     format->getLastCode()};
 }
 
 /// Between these LLVM has all casts, exact and fast.
@@ -325,9 +329,8 @@ static LogicalResult expandCast(PatternRewriter &rewriter, Operation *op) {
     return rewriter.notifyMatchFailure(op, "expected a scalar or a vector");
   Type from = getElementTypeOrSelf(source), to = getElementTypeOrSelf(type);
   if (!isKnown(from) || !isKnown(to))
-    return rewriter.notifyMatchFailure(op, "expected f64, f32, f16, bf16, "
-                                           "f8E4M3FN, f8E5M2, f8E8M0FNU or "
-                                           "f4E2M1FN elements");
+    return rewriter.notifyMatchFailure(op, "expected f64 or elements of a "
+                                           "format of Formats.def");
   if (isSupportedByLLVM(from) && isSupportedByLLVM(to))
     return rewriter.notifyMatchFailure(op, "expected a cast LLVM lacks");
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FusionSpec.h"
+#include "fp8/IR/Formats.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -22,10 +23,7 @@ static constexpr int64_t kMaxHeldRows = 512;
 static constexpr int64_t kFewestColumns = 8;
 
 /// An element type that kernels load and store.
-static bool isStored(Type type) {
-  return isa<Float32Type, BFloat16Type, Float16Type, Float8E4M3FNType,
-             Float8E5M2Type, Float8E8M0FNUType, Float4E2M1FNType>(type);
-}
+static bool isStored(Type type) { return getNumberFormat(type) != nullptr; }
 
 /// Whether a tensor of integers says where another one is read.
 static bool isOfPlaces(BlockArgument argument) {

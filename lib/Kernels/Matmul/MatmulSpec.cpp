@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Kernels/Matmul/MatmulSpec.h"
+#include "fp8/IR/Formats.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -367,16 +368,6 @@ int64_t MatmulSpec::getFactorWidth(bool ofA) const {
 // Names
 //===----------------------------------------------------------------------===//
 
-static StringRef getTypeName(Type type) {
-  if (isa<Float8E4M3FNType>(type))
-    return "e4m3";
-  if (isa<Float8E5M2Type>(type))
-    return "e5m2";
-  if (isa<Float4E2M1FNType>(type))
-    return "e2m1";
-  return isa<BFloat16Type>(type) ? "bf16" : type.isF16() ? "f16" : "f32";
-}
-
 static StringRef getScaleName(ScaleBlock scale) {
   switch (scale) {
   case ScaleBlock::None:
@@ -400,8 +391,8 @@ static StringRef getScaleName(ScaleBlock scale) {
 std::string MatmulSpec::getTypesName() const {
   std::string name;
   llvm::raw_string_ostream os(name);
-  os << getTypeName(a.elementType) << '_' << getTypeName(b.elementType) << '_'
-     << getTypeName(resultType) << '_';
+  os << getFormatName(a.elementType) << '_' << getFormatName(b.elementType)
+     << '_' << getFormatName(resultType) << '_';
   bool areKMajor = a.major == Major::K && b.major == Major::K;
   if (isScaled())
     os << getScaleName(a.scale) << '_' << getScaleName(b.scale) << '_'

@@ -8,6 +8,8 @@
 
 #include "ScalingStateDetail.h"
 
+#include "fp8/Formats.h"
+
 #include <algorithm>
 
 using namespace fp8rt;
@@ -26,6 +28,16 @@ void Caches::setPointers() {
     pointers.push_back(buffer.empty() ? nullptr : buffer.data());
 }
 
+static float getMaxFinite(Format format) {
+  switch (format) {
+#define FP8_CODE_FORMAT(NAME, ...)                                             \
+  case Format::NAME:                                                           \
+    return k##NAME.getLargest();
+#include "fp8/Formats.def"
+  }
+  return 0;
+}
+
 ScalingState::ScalingState(Manifest source)
     : manifest(std::move(source)), manifestText(printManifest(manifest)),
       recipeText(printRecipe(manifest.recipe)), staging(getNumSlots()),
@@ -37,9 +49,7 @@ ScalingState::ScalingState(Manifest source)
   for (size_t i = 0; i < getNumSlots(); ++i) {
     const Slot &slot = manifest.slots[i];
     slotIndex.emplace(slot.name, i);
-    maxFinite.push_back(slot.format == Format::E4M3   ? 448.0f
-                        : slot.format == Format::E5M2 ? 57344.0f
-                                                      : 6.0f);
+    maxFinite.push_back(getMaxFinite(slot.format));
   }
 }
 

@@ -21,13 +21,16 @@ using nlohmann::json;
 /// take all memory.
 static constexpr int64_t kMaxCache = int64_t(1) << 40;
 static constexpr int64_t kMaxWords = int64_t(1) << 20;
-static constexpr const char *kFormats[] = {"e4m3", "e5m2", "e2m1"};
+static constexpr const char *kFormatNames[] = {
+#define FP8_CODE_FORMAT(NAME, TEXT, ...) TEXT,
+#include "fp8/Formats.def"
+};
 /// Keys that are not the recipe's.
 static constexpr std::string_view kOwnKeys[] = {"version", "recipe", "words",
                                                 "slots", "uses"};
 
 const char *detail::stringifyFormat(Format format) {
-  return kFormats[static_cast<size_t>(format)];
+  return kFormatNames[static_cast<size_t>(format)];
 }
 
 const RecipeValue *Recipe::lookup(std::string_view key) const {
@@ -177,7 +180,7 @@ bool ManifestParser::parseSlot(const json &entry, size_t index) {
   if (slot.name.empty())
     return fail("name", "not empty", entry["name"]);
   where += " '" + slot.name + "'";
-  if (!readEnum(entry, "format", kFormats, slot.format) ||
+  if (!readEnum(entry, "format", kFormatNames, slot.format) ||
       !readString(entry, "role", slot.role) ||
       !readString(entry, "operand", slot.operand) ||
       !readInteger(entry, "cache", 0, kMaxCache, slot.cache))

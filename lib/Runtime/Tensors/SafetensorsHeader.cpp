@@ -32,32 +32,33 @@ using nlohmann::json;
 namespace {
 struct DTypeRow {
   DType dtype;
-  std::string_view name;
-  size_t byteWidth;
+  std::string_view name, nameInFiles;
+  unsigned bits;
+  uint8_t lanes;
 };
 } // namespace
 
 static constexpr DTypeRow kDTypes[] = {
-    {DType::F64, "F64", 8},         {DType::F32, "F32", 4},
-    {DType::F16, "F16", 2},         {DType::BF16, "BF16", 2},
-    {DType::F8_E4M3, "F8_E4M3", 1}, {DType::F8_E5M2, "F8_E5M2", 1},
-    {DType::F8_E8M0, "F8_E8M0", 1}, {DType::F4x2, "F4x2", 1},
-    {DType::I64, "I64", 8},         {DType::I32, "I32", 4},
-    {DType::I16, "I16", 2},         {DType::I8, "I8", 1},
-    {DType::U8, "U8", 1},           {DType::BOOL, "BOOL", 1},
+#define FP8_DTYPE(NAME, FILE, CODE, BITS, LANES, ...)                          \
+  {DType::NAME, #NAME, FILE, BITS, LANES},
+#include "fp8/Formats.def"
 };
 
+static const DTypeRow &getRow(DType dtype) {
+  return kDTypes[static_cast<size_t>(dtype)];
+}
+
 std::string_view fp8rt::stringifyDType(DType dtype) {
-  return kDTypes[static_cast<size_t>(dtype)].name;
+  return getRow(dtype).name;
 }
 
 /// The spelling of the format.
 static std::string_view getNameInFiles(DType dtype) {
-  return dtype == DType::F4x2 ? "F4" : stringifyDType(dtype);
+  return getRow(dtype).nameInFiles;
 }
 
 size_t fp8rt::getByteWidth(DType dtype) {
-  return kDTypes[static_cast<size_t>(dtype)].byteWidth;
+  return getRow(dtype).bits * getRow(dtype).lanes / 8;
 }
 
 std::optional<DType> fp8rt::symbolizeDType(std::string_view name) {
@@ -216,12 +217,12 @@ bool HeaderParser::parseTensor(const std::string &name, const json &entry) {
 
   std::string what = detail::stringifyShape(info.shape) + " of " +
                      std::string(getNameInFiles(info.dtype));
-  if (info.dtype == DType::F4x2) {
-    if (info.shape.empty() || info.shape.back() % 2 != 0)
-      return fail(name, "expected a last dimension of an even size, of which "
-                        "two share a byte, but got " +
-                            what);
-    info.shape.back() /= 2;
+  if (int64_t lanes = getRow(info.dtype).lanes; lanes > 1) {
+    if (info.shape.empty() || info.shape.back() % lanes != 0)
+      return fail(name, "expected a last dimension that is a multiple of " +
+                            std::to_string(lanes) +
+                            ", as elements share bytes, but got " + what);
+    info.shape.back() /= lanes;
   }
   std::optional<uint64_t> byteSize =
       detail::computeByteSize(info.shape, info.dtype);

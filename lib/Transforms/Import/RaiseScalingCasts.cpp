@@ -13,6 +13,7 @@
 
 #include "ExpandScalingCasts.h"
 #include "fp8/IR/FP8Ops.h"
+#include "fp8/IR/Formats.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -91,8 +92,7 @@ static std::optional<Extension> matchExtension(linalg::GenericOp generic,
   std::optional<unsigned> factors = getInput(generic, op.getScale());
   // In f16 the smaller factors would be zero.
   if (!codes || !factors || !isa<Float32Type, BFloat16Type>(op.getType()) ||
-      !isa<Float8E4M3FNType, Float8E5M2Type, Float4E2M1FNType>(
-          op.getIn().getType()) ||
+      !isCodeType(op.getIn().getType()) ||
       !isa<Float8E8M0FNUType>(op.getScale().getType()))
     return std::nullopt;
   Extension extension{op, *codes, *factors, {}, {}};

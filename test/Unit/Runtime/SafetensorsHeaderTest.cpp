@@ -176,12 +176,12 @@ static const BadFile kBadFiles[] = {
            "F8_E8M0, F4, I64, I32, I16, I8, U8, BOOL, but got \"F4x2\""),
     tensor("OddCodes", R"({"dtype":"F4","shape":[2,3],"data_offsets":[0,3]})",
            3,
-           "expected a last dimension of an even size, of which two share a "
-           "byte, but got [2, 3] of F4"),
+           "expected a last dimension that is a multiple of 2, as elements "
+           "share bytes, but got [2, 3] of F4"),
     tensor("CodeWithoutRow",
            R"({"dtype":"F4","shape":[],"data_offsets":[0,1]})", 1,
-           "expected a last dimension of an even size, of which two share a "
-           "byte, but got [] of F4"),
+           "expected a last dimension that is a multiple of 2, as elements "
+           "share bytes, but got [] of F4"),
     tensor("CodesInBytes",
            R"({"dtype":"F4","shape":[2,4],"data_offsets":[0,8]})", 8,
            "expected data_offsets to span 4 bytes ([2, 4] of F4), but got 8"),
