@@ -30,7 +30,7 @@ import turns
 import zoo_models
 
 WARM_UP, STEPS, ROUNDS = 10, 5, 4
-KERNELS = 24  # Of those that take longest.
+KERNELS = 24  # Those that take longest.
 
 
 def convert_torchao(model, recipe, options):

@@ -218,7 +218,7 @@ class Models(unittest.TestCase):
                          r".* under delayed, but the host to take longer .* than the GPU$")
         self.assertTrue(is_left(copy.deepcopy(model)[1], 1536))
         self.assertFalse(is_left(convert_layers(4096, only_faster=True)[1], 4096))
-        # Of a layer alone no model is known.
+        # No model is known of a layer alone.
         alone = fp8.torch.Linear(1536, 1536, device="meta", recipe="delayed", target="sm_90a",
                                  only_faster=True)
         self.assertFalse(is_left(alone, 1536))

@@ -61,8 +61,8 @@ def is_slower(recipe, rows, outputs, inputs, sums=None):
 
 
 def sum_terms(sizes):
-    """Of layers of a model, by (outputs, inputs): how many they are, and sums of their products,
-    inputs and outputs, for `is_limited_by_host`; None where there are none."""
+    """Counts the layers of a model, given by (outputs, inputs), and adds up their products, inputs
+    and outputs, for `is_limited_by_host`; None where there are none."""
     sizes = tuple(sizes)
     if not sizes:
         return None
