@@ -74,12 +74,17 @@ static llvm::Expected<std::string> findLinker(const LinkOptions &options) {
       "binutils, or name one with --linker=FILE");
 }
 
-/// What the linker said, in one line and without its own name.
+/// What the linker said, in one line and without what it calls itself, so that
+/// tools print one error.
 static std::string readMessage(StringRef path) {
   auto text = llvm::MemoryBuffer::getFile(path);
   if (!text)
     return "";
-  return (*text)->getBuffer().trim().split('\n').first.str();
+  StringRef line = (*text)->getBuffer().trim().split('\n').first;
+  auto [name, message] = line.split(": ");
+  if (message.consume_front("error: ") || message.consume_front("fatal: "))
+    return message.str();
+  return line.str();
 }
 
 namespace {

@@ -48,6 +48,13 @@
 // FAILS: {{^}}fp8-compile: error: the linker {{.*}}false failed
 // OLD: old
 
+// What the linker calls itself and an error is left out: there is one error.
+
+// RUN: printf '#!/bin/sh\necho "ld.lld: error: out of nuts"; exit 1\n' > %t/squirrel
+// RUN: chmod +x %t/squirrel
+// RUN: not fp8-compile %s -o %t/x.so --linker=%t/squirrel 2>&1 | FileCheck %s --check-prefix=NUTS
+// NUTS: {{^}}fp8-compile: error: the linker {{.*}}squirrel failed: out of nuts{{$}}
+
 // A link leads to the file that is written; a pipe is no file to replace; and
 // a full disk is an error.
 
