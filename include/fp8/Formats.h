@@ -76,6 +76,27 @@ inline constexpr const NumberFormat *kFormats[] = {
 #include "fp8/Formats.def"
 };
 
+/// What tensor cores multiply, by fp8rt_tensor_core_type.
+inline constexpr NumberFormat kTensorCoreFormats[] = {
+#define FP8_TENSOR_CORE_TYPE(NAME, TEXT, TYPE, NUMBER, EXPONENT, MANTISSA,     \
+                             SPECIALS)                                         \
+  {TEXT, "", 1, EXPONENT, MANTISSA, Specials::SPECIALS, false, false},
+#include "fp8/Formats.def"
+};
+
+inline constexpr int kTensorCoreNumbers[] = {
+#define FP8_TENSOR_CORE_TYPE(NAME, TEXT, TYPE, NUMBER, ...) NUMBER,
+#include "fp8/Formats.def"
+};
+constexpr bool areInOrder() {
+  int next = 0;
+  for (int number : kTensorCoreNumbers)
+    if (number != next++)
+      return false;
+  return true;
+}
+static_assert(areInOrder(), "expected numbers from 0 on");
+
 } // namespace fp8rt
 
 #endif // FP8_FORMATS_H

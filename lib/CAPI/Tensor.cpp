@@ -17,25 +17,14 @@ namespace {
 struct NamedType {
   llvm::StringRef name;
   uint8_t code, bits;
-  uint16_t lanes = 1;
+  uint16_t lanes;
 };
 } // namespace
 
 static constexpr NamedType kTypes[] = {
-    {"F64", FP8C_FLOAT, 64},
-    {"F32", FP8C_FLOAT, 32},
-    {"F16", FP8C_FLOAT, 16},
-    {"BF16", FP8C_BFLOAT, 16},
-    {"F8_E4M3", FP8C_FLOAT8_E4M3FN, 8},
-    {"F8_E5M2", FP8C_FLOAT8_E5M2, 8},
-    {"F8_E8M0", FP8C_FLOAT8_E8M0FNU, 8},
-    {"F4x2", FP8C_FLOAT4_E2M1FN, 4, 2},
-    {"I64", FP8C_INT, 64},
-    {"I32", FP8C_INT, 32},
-    {"I16", FP8C_INT, 16},
-    {"I8", FP8C_INT, 8},
-    {"U8", FP8C_UINT, 8},
-    {"BOOL", FP8C_BOOL, 8},
+#define FP8_DTYPE(NAME, FILE, CODE, BITS, LANES, ...)                          \
+  {#NAME, FP8C_##CODE, BITS, LANES},
+#include "fp8/Formats.def"
 };
 
 fp8rt_status fp8c_dtype_from_name(const char *name, fp8c_dtype *dtype) {

@@ -110,7 +110,7 @@ static llvm::Expected<bool> checkType(const Port &port,
   }
   // Other checkpoints have pairs of codes as bytes.
   if (port.dtype == info.dtype ||
-      (port.dtype == fp8rt::DType::F4x2 && info.dtype == fp8rt::DType::U8)) {
+      (fp8rt::getNumLanes(port.dtype) > 1 && info.dtype == fp8rt::DType::U8)) {
     if (fits(port.shape, info.shape))
       return false;
     if (steps && fits(slices, info.shape))

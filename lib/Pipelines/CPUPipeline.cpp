@@ -8,6 +8,7 @@
 
 #include "TargetPipelines.h"
 #include "fp8/Conversion/Passes.h"
+#include "fp8/Formats.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
@@ -94,7 +95,10 @@ void fp8::addScalarPasses(OpPassManager &pm) {
   // bf16 instructions add.
   addFuncPass(pm, math::createMathExtendToSupportedTypes());
   arith::ArithEmulateUnsupportedFloatsOptions emulate;
-  emulate.sourceTypeStrs = {"bf16", "f8E4M3FN", "f8E5M2", "f4E2M1FN"};
+  emulate.sourceTypeStrs = {fp8rt::kBF16.mlirName};
+  for (const fp8rt::NumberFormat *format : fp8rt::kFormats)
+    if (format->isCode)
+      emulate.sourceTypeStrs.push_back(format->mlirName);
   emulate.targetTypeStr = "f32";
   addFuncPass(pm, arith::createArithEmulateUnsupportedFloats(emulate));
   addFuncPass(pm, createExpandFloatCastsPass());

@@ -28,11 +28,12 @@ using namespace mlir::fp8;
 // Types and bytes
 //===----------------------------------------------------------------------===//
 
-/// Bytes of an element in an attribute: codes of f4E2M1FN take one each there.
+/// Bytes of an element in an attribute: codes that share bytes take one each
+/// there.
 static std::optional<int64_t> getElementBytes(Type type) {
   if (isa<IndexType>(type))
     return sizeof(int64_t);
-  if (isa<Float4E2M1FNType>(type))
+  if (isPacked(type))
     return 1;
   if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() % 8 != 0)
     return std::nullopt;

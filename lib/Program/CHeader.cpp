@@ -20,28 +20,10 @@ using fp8rt::DType;
 /// A scalar in C. What C has no type for is passed as its bits.
 static StringRef getScalarType(DType dtype) {
   switch (dtype) {
-  case DType::F64:
-    return "double";
-  case DType::F32:
-    return "float";
-  case DType::I64:
-    return "int64_t";
-  case DType::I32:
-    return "int32_t";
-  case DType::I16:
-    return "int16_t";
-  case DType::I8:
-    return "int8_t";
-  case DType::F16:
-  case DType::BF16:
-    return "uint16_t";
-  case DType::F8_E4M3:
-  case DType::F8_E5M2:
-  case DType::F8_E8M0:
-  case DType::F4x2:
-  case DType::U8:
-  case DType::BOOL:
-    return "uint8_t";
+#define FP8_DTYPE(NAME, FILE, CODE, BITS, LANES, SCALAR, ...)                  \
+  case DType::NAME:                                                            \
+    return #SCALAR;
+#include "fp8/Formats.def"
   }
   return "";
 }
@@ -69,7 +51,7 @@ static void writeRow(llvm::raw_ostream &os, StringRef name, size_t width,
 
 static std::string describePort(const Port &port) {
   std::string text = describe(port.dtype, port.shape);
-  if (port.dtype == DType::F4x2)
+  if (fp8rt::getNumLanes(port.dtype) == 2)
     text += ", two in each byte of a row, the first in the lower half";
   return port.isShaped() ? text : StringRef(text).drop_back(3).str();
 }

@@ -8,6 +8,7 @@
 
 #include "fp8/Program/Signature.h"
 
+#include "fp8/Formats.h"
 #include "fp8/IR/FP8Types.h"
 #include "fp8/IR/PackedCodes.h"
 #include "fp8/IR/PortNames.h"
@@ -28,10 +29,11 @@ SmallVector<Port> Signature::getOutputs() const {
 
 std::string mlir::fp8::describe(DType dtype, ArrayRef<int64_t> shape) {
   // As in files, by their codes.
-  bool isPairs = dtype == DType::F4x2 && !shape.empty();
+  int64_t lanes = fp8rt::getNumLanes(dtype);
+  bool isPairs = lanes > 1 && !shape.empty();
   SmallVector<int64_t> sizes(shape);
   if (isPairs && !ShapedType::isDynamic(sizes.back()))
-    sizes.back() *= kCodesOfByte;
+    sizes.back() *= lanes;
   std::string text(isPairs ? "F4" : fp8rt::stringifyDType(dtype));
   llvm::raw_string_ostream os(text);
   os << " [";
@@ -47,22 +49,12 @@ std::string mlir::fp8::describe(DType dtype, ArrayRef<int64_t> shape) {
 
 /// How elements of `type` are stored.
 static std::optional<DType> getDType(Type type) {
+#define FP8_FORMAT(NAME, TEXT, TYPE, MLIR, DTYPE, ...)                         \
+  if (isa<TYPE##Type>(type))                                                   \
+    return DType::DTYPE;
+#include "fp8/Formats.def"
   if (isa<Float64Type>(type))
     return DType::F64;
-  if (isa<Float32Type>(type))
-    return DType::F32;
-  if (isa<Float16Type>(type))
-    return DType::F16;
-  if (isa<BFloat16Type>(type))
-    return DType::BF16;
-  if (isa<Float8E4M3FNType>(type))
-    return DType::F8_E4M3;
-  if (isa<Float8E5M2Type>(type))
-    return DType::F8_E5M2;
-  if (isa<Float8E8M0FNUType>(type))
-    return DType::F8_E8M0;
-  if (isPacked(type))
-    return DType::F4x2;
   if (isa<IndexType>(type))
     return DType::I64;
   if (type.isUnsignedInteger())
@@ -106,8 +98,16 @@ static bool admitsRowMajor(MemRefType type) {
   return true;
 }
 
+/// The types of ports, for messages.
+static std::string listTypes() {
+  std::string list;
+  for (const fp8rt::NumberFormat *format : fp8rt::kFormats)
+    list += (Twine(format->mlirName) + ", ").str();
+  return list + "f64, i64, i32, i16, i8, ui8, i1 or index";
+}
+
 /// What a port of `type` would have to do to be passed; empty if it can be.
-static StringRef findObstacle(Type type) {
+static std::string findObstacle(Type type) {
   if (isa<UnrankedTensorType, UnrankedMemRefType>(type))
     return "have a rank";
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -125,8 +125,7 @@ static StringRef findObstacle(Type type) {
   }
   if ((isa<ShapedType>(type) && !tensor && !memref) ||
       !getDType(getElementTypeOrSelf(type)))
-    return "be a tensor, memref or scalar of f64, f32, f16, bf16, f8E4M3FN, "
-           "f8E5M2, f8E8M0FNU, f4E2M1FN, i64, i32, i16, i8, ui8, i1 or index";
+    return "be a tensor, memref or scalar of " + listTypes();
   return "";
 }
 

@@ -16,23 +16,30 @@
 #ifndef FP8_LIB_TENSORCORE_DOT_H
 #define FP8_LIB_TENSORCORE_DOT_H
 
+#include "fp8/Formats.h"
+
 #include <cstdint>
 
 namespace fp8emu {
 
-enum class Element : uint8_t { E4M3, E5M2, F16, BF16, TF32, E2M3, E3M2, E2M1 };
+/// With the numbers of fp8rt_tensor_core_type.
+enum class Element : uint8_t {
+#define FP8_TENSOR_CORE_TYPE(NAME, TEXT, TYPE, NUMBER, ...) NAME = NUMBER,
+#include "fp8/Formats.def"
+};
 
-/// Bytes of an element by itself; less than 8 bits are the lowest of one.
+constexpr const fp8rt::NumberFormat &getFormat(Element type) {
+  return fp8rt::kTensorCoreFormats[static_cast<unsigned>(type)];
+}
+constexpr unsigned getBits(Element type) {
+  return static_cast<unsigned>(getFormat(type).getBits());
+}
+
+/// Bytes of an element by itself; less than 8 bits are the lowest of one, and a
+/// TF32 is the upper bits of an f32.
 constexpr unsigned getBytes(Element type) {
-  switch (type) {
-  case Element::F16:
-  case Element::BF16:
-    return 2;
-  case Element::TF32:
-    return 4;
-  default:
-    return 1;
-  }
+  unsigned bits = getBits(type);
+  return bits <= 8 ? 1 : bits <= 16 ? 2 : 4;
 }
 
 constexpr unsigned kMaxProducts = 32; /* of an instruction: 32 bytes of K */

@@ -14,6 +14,8 @@
 #ifndef FP8_LIB_TENSORCORE_FLOATS_H
 #define FP8_LIB_TENSORCORE_FLOATS_H
 
+#include "fp8/Formats.h"
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -64,23 +66,41 @@ inline uint32_t roundMagnitude(uint32_t magnitude) {
   return kept + (lost > half || (lost == half && (kept & 1)));
 }
 
-inline uint16_t toF16(float x) {
+/// To a format with so many bits and such codes, of NaN to the largest one.
+/// What is too large is infinite, if there is such a number and the conversion
+/// does not saturate, else the largest finite one.
+template <int Exponent, int Mantissa, fp8rt::Specials Codes,
+          bool Saturates = false>
+inline uint32_t encodeFloat(float x) {
+  constexpr fp8rt::NumberFormat format{"",       "",    1,     Exponent,
+                                       Mantissa, Codes, false, false};
+  constexpr bool isInf = Codes == fp8rt::Specials::Top && !Saturates;
+  constexpr uint32_t over =
+      isInf ? format.getInfCode() : format.getLargestCode();
   uint32_t word = toBits(x), magnitude = word & 0x7fffffff;
   if (x != x)
-    return 0x7fff;
-  uint32_t code = roundMagnitude<5, 10>(magnitude);
-  if (code > 0x7c00 || magnitude >= 0x7f800000)
-    code = 0x7c00;
-  return static_cast<uint16_t>(code | word >> 31 << 15);
+    return format.getLastCode();
+  uint32_t code = magnitude >= 0x7f800000
+                      ? over
+                      : roundMagnitude<Exponent, Mantissa>(magnitude);
+  return (code > over ? over : code) | word >> 31 << (Exponent + Mantissa);
 }
 
-template <int Exponent, int Mantissa, bool TopIsSpecial>
+template <int Exponent, int Mantissa, fp8rt::Specials Codes>
 inline float decodeFloat(uint32_t code) {
-  constexpr int bias = (1 << (Exponent - 1)) - 1;
+  constexpr fp8rt::NumberFormat format{"",       "",    1,     Exponent,
+                                       Mantissa, Codes, false, false};
+  constexpr int bias = format.getBias();
+  // The upper bits of an f32, NaN's too.
+  if constexpr (Exponent == 8)
+    return toFloat(code << (23 - Mantissa));
   uint32_t field = code >> Mantissa & ((1 << Exponent) - 1);
   uint32_t mantissa = code & ((1 << Mantissa) - 1);
   float magnitude;
-  if (TopIsSpecial && field == (1 << Exponent) - 1)
+  if (Codes == fp8rt::Specials::Largest &&
+      (code & format.getLastCode()) == format.getLastCode())
+    return toFloat(0x7fffffff);
+  if (Codes == fp8rt::Specials::Top && field == (1 << Exponent) - 1)
     magnitude = mantissa ? toFloat(0x7fffffff) : INFINITY;
   else if (field == 0)
     magnitude = std::ldexp(static_cast<float>(mantissa), 1 - bias - Mantissa);
@@ -90,33 +110,11 @@ inline float decodeFloat(uint32_t code) {
   return code >> (Exponent + Mantissa) & 1 ? -magnitude : magnitude;
 }
 
-inline float fromF16(uint16_t x) { return decodeFloat<5, 10, true>(x); }
-inline float fromE5M2(uint8_t x) { return decodeFloat<5, 2, true>(x); }
-inline float fromE4M3(uint8_t x) {
-  return (x & 0x7f) == 0x7f ? toFloat(0x7fffffff) : decodeFloat<4, 3, false>(x);
+inline float fromF16(uint16_t x) {
+  return decodeFloat<5, 10, fp8rt::Specials::Top>(x);
 }
-
-/// .satfinite, the only form that PTX has for 8 bits.
-inline uint8_t toE4M3(float x) {
-  uint32_t word = toBits(x), magnitude = word & 0x7fffffff;
-  if (x != x)
-    return 0x7f;
-  uint32_t code =
-      magnitude >= 0x7f800000 ? 0x7e : roundMagnitude<4, 3>(magnitude);
-  if (code > 0x7e)
-    code = 0x7e;
-  return static_cast<uint8_t>(code | word >> 31 << 7);
-}
-
-inline uint8_t toE5M2(float x) {
-  uint32_t word = toBits(x), magnitude = word & 0x7fffffff;
-  if (x != x)
-    return 0x7f;
-  uint32_t code =
-      magnitude >= 0x7f800000 ? 0x7b : roundMagnitude<5, 2>(magnitude);
-  if (code > 0x7b)
-    code = 0x7b;
-  return static_cast<uint8_t>(code | word >> 31 << 7);
+inline uint16_t toF16(float x) {
+  return static_cast<uint16_t>(encodeFloat<5, 10, fp8rt::Specials::Top>(x));
 }
 
 } // namespace fp8emu

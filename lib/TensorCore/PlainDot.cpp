@@ -14,19 +14,21 @@
 
 using namespace fp8emu;
 
-/// Numbers of 8 bits are looked up.
+/// Numbers of 8 bits and less are looked up.
 static float load(Element type, const uint8_t *row, unsigned k) {
   static const auto tables = [] {
-    std::array<std::array<float, 256>, 2> made;
-    for (unsigned code = 0; code < 256; ++code) {
-      auto byte = static_cast<uint8_t>(code);
-      made[0][code] = static_cast<float>(getValue(Element::E4M3, &byte, 0));
-      made[1][code] = static_cast<float>(getValue(Element::E5M2, &byte, 0));
-    }
+    std::array<std::array<float, 256>, std::size(fp8rt::kTensorCoreFormats)>
+        made = {};
+    for (size_t i = 0; i < made.size(); ++i)
+      if (auto type = static_cast<Element>(i); getBytes(type) == 1)
+        for (unsigned code = 0; code < 256; ++code) {
+          auto byte = static_cast<uint8_t>(code);
+          made[i][code] = static_cast<float>(getValue(type, &byte, 0));
+        }
     return made;
   }();
   if (getBytes(type) == 1)
-    return tables[type == Element::E5M2][row[k]];
+    return tables[static_cast<size_t>(type)][row[k]];
   return static_cast<float>(getValue(type, row, k));
 }
 

@@ -15,43 +15,14 @@
 #include <memory>
 
 using namespace fp8emu;
+using fp8rt::NumberFormat;
+using fp8rt::Specials;
 
 namespace {
 using Ints = int32_t __attribute__((vector_size(4 * kColumnBlock)));
 using Floats = float __attribute__((vector_size(4 * kColumnBlock)));
 
 constexpr uint32_t kNaN = 0x7fffffff;
-
-/// What is not a number: none, the largest code alone, or the top exponent.
-enum class Specials { None, Largest, Top };
-
-struct Format {
-  int exponentBits, mantissaBits;
-  Specials specials;
-};
-
-constexpr Format getFormat(Element type) {
-  switch (type) {
-  case Element::E4M3:
-    return {4, 3, Specials::Largest};
-  case Element::E5M2:
-    return {5, 2, Specials::Top};
-  case Element::F16:
-    return {5, 10, Specials::Top};
-  case Element::BF16:
-    return {8, 7, Specials::Top};
-  case Element::TF32:
-    return {8, 10, Specials::Top};
-  case Element::E2M3:
-    return {2, 3, Specials::None};
-  case Element::E3M2:
-    return {3, 2, Specials::None};
-  case Element::E2M1:
-    return {2, 1, Specials::None};
-  }
-  return {};
-}
-
 } // namespace
 
 /// The upper 19 bits of an f32 are what a tensor core takes of a TF32.
@@ -62,9 +33,9 @@ static uint32_t loadCode(Element type, const uint8_t *row, unsigned k) {
 }
 
 static Number decode(Element type, uint32_t code) {
-  Format format = getFormat(type);
+  const NumberFormat &format = getFormat(type);
   int mbits = format.mantissaBits, ebits = format.exponentBits;
-  int bias = (1 << (ebits - 1)) - 1;
+  int bias = format.getBias();
   int field = static_cast<int>(code >> mbits) & ((1 << ebits) - 1);
   int mantissa = static_cast<int>(code) & ((1 << mbits) - 1);
   int top = (1 << ebits) - 1;
@@ -82,18 +53,16 @@ static Number decode(Element type, uint32_t code) {
 
 /// Numbers of 8 bits and less, all of them.
 static const Number *getTable(Element type) {
-  static constexpr Element types[] = {Element::E4M3, Element::E5M2,
-                                      Element::E2M3, Element::E3M2,
-                                      Element::E2M1};
   static const auto tables = [] {
-    auto made = std::make_unique<Number[]>(256 * std::size(types));
-    for (size_t i = 0; i < std::size(types); ++i)
-      for (uint32_t code = 0; code < 256; ++code)
-        made[256 * i + code] = decode(types[i], code);
+    constexpr size_t count = std::size(fp8rt::kTensorCoreFormats);
+    auto made = std::make_unique<Number[]>(256 * count);
+    for (size_t i = 0; i < count; ++i)
+      if (auto type = static_cast<Element>(i); getBytes(type) == 1)
+        for (uint32_t code = 0; code < 256; ++code)
+          made[256 * i + code] = decode(type, code);
     return made;
   }();
-  return &tables[256 * (std::find(std::begin(types), std::end(types), type) -
-                        std::begin(types))];
+  return &tables[256 * static_cast<size_t>(type)];
 }
 
 Number fp8emu::loadNumber(Element type, const uint8_t *row, unsigned k) {
@@ -105,7 +74,7 @@ Number fp8emu::loadNumber(Element type, const uint8_t *row, unsigned k) {
 Number fp8emu::getNumber(Element type, float value) {
   uint32_t word;
   std::memcpy(&word, &value, sizeof(word));
-  Format format = getFormat(type);
+  const NumberFormat &format = getFormat(type);
   if (type == Element::TF32)
     word &= ~uint32_t{0x1fff};
   int field = static_cast<int>(word >> 23 & 0xff);
@@ -131,22 +100,22 @@ unsigned fp8emu::getMantissaBits(Element type) {
 double fp8emu::getValue(Element type, const uint8_t *row, unsigned k) {
   uint32_t code = loadCode(type, row, k);
   switch (type) {
-  case Element::E4M3:
-    return fromE4M3(static_cast<uint8_t>(code));
-  case Element::E5M2:
-    return fromE5M2(static_cast<uint8_t>(code));
-  case Element::F16:
-    return fromF16(static_cast<uint16_t>(code));
-  case Element::BF16:
-    return fromBF16(static_cast<uint16_t>(code));
-  case Element::TF32:
-    return toFloat(code << 13);
-  case Element::E2M3:
-    return decodeFloat<2, 3, false>(code);
-  case Element::E3M2:
-    return decodeFloat<3, 2, false>(code);
-  case Element::E2M1:
-    return decodeFloat<2, 1, false>(code);
+#define FP8_TENSOR_CORE_TYPE(NAME, TEXT, TYPE, NUMBER, EXPONENT, MANTISSA,     \
+                             SPECIALS)                                         \
+  case Element::NAME:                                                          \
+    return decodeFloat<EXPONENT, MANTISSA, Specials::SPECIALS>(code);
+#include "fp8/Formats.def"
+  }
+  return 0;
+}
+
+uint32_t fp8emu::getCode(Element type, float value) {
+  switch (type) {
+#define FP8_TENSOR_CORE_TYPE(NAME, TEXT, TYPE, NUMBER, EXPONENT, MANTISSA,     \
+                             SPECIALS)                                         \
+  case Element::NAME:                                                          \
+    return encodeFloat<EXPONENT, MANTISSA, Specials::SPECIALS>(value);
+#include "fp8/Formats.def"
   }
   return 0;
 }

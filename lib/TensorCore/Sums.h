@@ -28,8 +28,9 @@ struct Number {
 
 /// Element k of a row.
 Number loadNumber(Element type, const uint8_t *row, unsigned k);
-/// The same of a number that the type has.
+/// The same of a number that the type has; and its code.
 Number getNumber(Element type, float value);
+uint32_t getCode(Element type, float value);
 unsigned getMantissaBits(Element type);
 
 struct DecodedRow {

@@ -142,20 +142,26 @@ static constexpr int kNativeOrder = 0x200, kWritable = 0x400;
 
 /// The dtypes that ml_dtypes adds to NumPy, by the type of their elements.
 static fp8c_dtype getExtensionType(nb::handle array) {
-  static const std::pair<std::string_view, const char *> names[] = {
-      {"bfloat16", "BF16"},
-      {"float8_e4m3fn", "F8_E4M3"},
-      {"float8_e5m2", "F8_E5M2"},
-      {"float8_e8m0fnu", "F8_E8M0"}};
+  struct Name {
+    std::string_view theirs;
+    const char *ours;
+    int lanes;
+  };
+  static constexpr Name names[] = {
+#define FP8_DTYPE(NAME, FILE, CODE, BITS, LANES, SCALAR, NUMPY, ...)           \
+  {NUMPY, #NAME, LANES},
+#include "fp8/Formats.def"
+  };
   static auto &known = *new std::unordered_map<PyObject *, fp8c_dtype>;
   nb::object type = array.attr("dtype").attr("type");
   if (auto found = known.find(type.ptr()); found != known.end())
     return found->second;
   fp8c_dtype result = {};
   std::string name = fp8py::describe(type.attr("__name__"));
-  for (auto [theirs, ours] : names)
-    if (theirs == name)
-      check(fp8c_dtype_from_name(ours, &result));
+  // Codes that share bytes in programs have one each there.
+  for (const Name &known : names)
+    if (known.theirs == name && known.lanes == 1)
+      check(fp8c_dtype_from_name(known.ours, &result));
   if (known.try_emplace(type.ptr(), result).second)
     type.release();
   return result;

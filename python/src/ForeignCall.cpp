@@ -124,42 +124,11 @@ const char *Target::run(const std::vector<const fp8c_tensor *> &arguments,
 
 /// XLA's PrimitiveType as the name of a dtype; null for what programs lack.
 static const char *getTypeName(int32_t type) {
-  switch (type) {
-  case 1:
-    return "BOOL";
-  case 2:
-    return "I8";
-  case 3:
-    return "I16";
-  case 4:
-    return "I32";
-  case 5:
-    return "I64";
-  case 6:
-    return "U8";
-  case 7:
-    return "U16";
-  case 8:
-    return "U32";
-  case 9:
-    return "U64";
-  case 10:
-    return "F16";
-  case 11:
-    return "F32";
-  case 12:
-    return "F64";
-  case 16:
-    return "BF16";
-  case 19:
-    return "F8_E5M2";
-  case 20:
-    return "F8_E4M3";
-  case 33:
-    return "F8_E8M0";
-  default:
-    return nullptr;
-  }
+#define FP8_DTYPE(NAME, FILE, CODE, BITS, LANES, SCALAR, NUMPY, XLA)           \
+  if (XLA >= 0 && type == XLA)                                                 \
+    return #NAME;
+#include "fp8/Formats.def"
+  return nullptr;
 }
 
 static xla::Error *makeError(const xla::Frame &frame, const char *message,

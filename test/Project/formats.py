@@ -1,5 +1,5 @@
 # RUN: %python %s %fp8_source
-"""Enumerators of element types are those of Formats.def, in its order."""
+"""Tables of Formats.def go together, and with DLPack's enumerators."""
 
 import re
 import sys
@@ -24,11 +24,16 @@ def read_enumerators(header, opening, prefix=""):
 
 
 class Enumerators(unittest.TestCase):
-    def test_dtypes(self):
-        names = [line[0] for line in read_table("DTYPE")]
-        self.assertGreater(len(names), 10)
-        self.assertEqual(read_enumerators("fp8/Runtime/Safetensors.h",
-                                          "enum class DType : uint8_t {"), names)
+    def test_tensor_core_types(self):
+        lines = read_table("TENSOR_CORE_TYPE")
+        self.assertGreater(len(lines), 5)
+        self.assertEqual([line[3] for line in lines], [str(i) for i in range(len(lines))])
+        # TF32 is a shorter f32.
+        formats = {line[2]: [line[0], line[1], *line[6:9]]
+                   for line in read_table("CODE_FORMAT") + read_table("FORMAT")
+                   if line[0] != "F32"}
+        for name, text, kind, _, *bits in lines:
+            self.assertEqual(formats.get(kind, [name, text, *bits]), [name, text, *bits])
 
     def test_codes_of_dlpack(self):
         codes = {line[2] for line in read_table("DTYPE")}

@@ -20,6 +20,7 @@ class Drift(unittest.TestCase):
         self.include = Path(scratch.name)
         self.headers = self.include / "fp8" / "Runtime"
         shutil.copytree(SOURCE / "include" / "fp8" / "Runtime", self.headers)
+        shutil.copy(SOURCE / "include" / "fp8" / "Formats.def", self.include / "fp8")
 
     def compile(self):
         return subprocess.run(

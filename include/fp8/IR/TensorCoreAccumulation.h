@@ -71,18 +71,10 @@ struct TensorCoreAccumulation {
 
   /// That of elements which tensor cores multiply; f32 they take as TF32.
   static std::optional<int64_t> getType(Type element) {
-    if (isa<Float8E4M3FNType>(element))
-      return FP8RT_TENSOR_CORE_E4M3;
-    if (isa<Float8E5M2Type>(element))
-      return FP8RT_TENSOR_CORE_E5M2;
-    if (isa<Float4E2M1FNType>(element))
-      return FP8RT_TENSOR_CORE_E2M1;
-    if (element.isF16())
-      return FP8RT_TENSOR_CORE_F16;
-    if (element.isBF16())
-      return FP8RT_TENSOR_CORE_BF16;
-    if (element.isF32())
-      return FP8RT_TENSOR_CORE_TF32;
+#define FP8_TENSOR_CORE_TYPE(NAME, TEXT, TYPE, NUMBER, ...)                    \
+  if (isa<TYPE##Type>(element))                                                \
+    return NUMBER;
+#include "fp8/Formats.def"
     return std::nullopt;
   }
 };

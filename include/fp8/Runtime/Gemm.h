@@ -46,25 +46,23 @@ void _mlir_ciface_fp8rt_gemm_f32(const fp8rt_memref3d_f32 *a,
                                  const fp8rt_memref3d_f32 *b,
                                  fp8rt_memref3d_f32 *c);
 
-/// What a tensor core takes elements of an operand for.
+/// What a tensor core takes elements of an operand for:
+/// FP8RT_TENSOR_CORE_E4M3, ..., with the numbers of Formats.def.
 enum fp8rt_tensor_core_type {
-  FP8RT_TENSOR_CORE_E4M3 = 0,
-  FP8RT_TENSOR_CORE_E5M2 = 1,
-  FP8RT_TENSOR_CORE_F16 = 2,
-  FP8RT_TENSOR_CORE_BF16 = 3,
-  FP8RT_TENSOR_CORE_TF32 = 4,
-  FP8RT_TENSOR_CORE_E2M1 = 5
+#define FP8_TENSOR_CORE_TYPE(NAME, TEXT, TYPE, NUMBER, ...)                    \
+  FP8RT_TENSOR_CORE_##NAME = NUMBER,
+#include "fp8/Formats.def"
 };
 
 /// The same with the sums of an H200's tensor cores, bit by bit: C[i] + S,
 /// where S is summed as a kernel of lib/Kernels/SM90 sums it (docs/Emulator.md
 /// has the rule). Elements of A and B are numbers of `type_a` and `type_b`,
-/// both of 8 bits or one type twice, and not of E2M1; of TF32 the lower 13 bits
-/// are ignored. K is walked in blocks of `block_k`, a multiple of what an
-/// instruction takes (32 bytes), and cut into `parts` of whole blocks, part i
-/// from i * blocks / parts on. Within a part sums stay in the tensor core; or,
-/// if `promoted` is not 0, each block's is added to an f32. The sums of parts
-/// are added in f32, in order.
+/// both of 8 bits or one type twice, and not of less than 8; of TF32 the lower
+/// 13 bits are ignored. The program fails for a type that is none. K is walked
+/// in blocks of `block_k`, a multiple of what an instruction takes (32 bytes),
+/// and cut into `parts` of whole blocks, part i from i * blocks / parts on.
+/// Within a part sums stay in the tensor core; or, if `promoted` is not 0, each
+/// block's is added to an f32. The sums of parts are added in f32, in order.
 ///
 /// The same on every machine, and with any number of threads. Slow: some 10^8
 /// products a second and core.
@@ -85,7 +83,7 @@ void _mlir_ciface_fp8rt_gemm_tcgen05(const fp8rt_memref3d_f32 *a,
 /// The same with factors, which the tensor core multiplies: of A (batch x M x K
 /// / factor_k) and of B (batch x N x K / factor_k), one for `factor_k` elements
 /// of K. Of 32 they are powers of two that E8M0 has, or NaN; of 16 numbers of
-/// E4M3, whose sign is ignored. Elements are of 8 bits, with 32, or all of
+/// E4M3, whose sign is ignored. Elements are of 8 bits or 6, with 32, or all of
 /// E2M1. K is a multiple of `factor_k`.
 void _mlir_ciface_fp8rt_gemm_tcgen05_scaled(
     const fp8rt_memref3d_f32 *a, const fp8rt_memref3d_f32 *b,

@@ -29,30 +29,20 @@
 
 namespace fp8rt {
 
+/// F64, ...: those of Formats.def.
 enum class DType : uint8_t {
-  F64,
-  F32,
-  F16,
-  BF16,
-  F8_E4M3,
-  F8_E5M2,
-  F8_E8M0,
-  /// Two codes of E2M1 a byte, the first in the lower half, of which each
-  /// counts as one element: F4 in files, whose last dimension is twice as
-  /// large.
-  F4x2,
-  I64,
-  I32,
-  I16,
-  I8,
-  U8,
-  BOOL,
+#define FP8_DTYPE(NAME, ...) NAME,
+#include "fp8/Formats.def"
 };
 
-/// The format's own spelling, e.g. "F8_E4M3", but for F4x2.
+/// The name of Formats.def, e.g. "F8_E4M3", which files have too, but for
+/// codes that share bytes.
 std::string_view stringifyDType(DType dtype);
 std::optional<DType> symbolizeDType(std::string_view name);
+/// Bytes of an element, and codes that share them: an element of F4x2 is a byte
+/// of two, the first in the lower half, of which each counts in files.
 size_t getByteWidth(DType dtype);
+unsigned getNumLanes(DType dtype);
 
 using Metadata = std::map<std::string, std::string>;
 

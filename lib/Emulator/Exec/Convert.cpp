@@ -156,6 +156,18 @@ struct Pair8 {
   }
   static float relu(float x) { return Relu && x <= 0 ? 0.0f : x; }
 };
+/// .satfinite, the only form that PTX has for 8 bits.
+template <const fp8rt::NumberFormat &format>
+uint8_t toCode(float x) {
+  return static_cast<uint8_t>(
+      encodeFloat<format.exponentBits, format.mantissaBits, format.specials,
+                  /*Saturates=*/true>(x));
+}
+template <const fp8rt::NumberFormat &format>
+float fromCode(uint8_t x) {
+  return decodeFloat<format.exponentBits, format.mantissaBits, format.specials>(
+      x);
+}
 template <float (*Convert)(uint8_t)>
 struct Pair8ToF16 {
   uint32_t operator()(uint16_t a) const {
@@ -362,12 +374,14 @@ static void decodePair(Decoder &decoder, Modifiers &modifiers, Op &op) {
   op.d = decoder.destination(decoder.operand(0), *format < 2 ? 16 : 32);
   switch (*format) {
   case 0:
-    op.handler = relu ? mapBinary<Pair8<toE4M3, true>, uint16_t, float>
-                      : mapBinary<Pair8<toE4M3, false>, uint16_t, float>;
+    op.handler =
+        relu ? mapBinary<Pair8<toCode<fp8rt::kE4M3>, true>, uint16_t, float>
+             : mapBinary<Pair8<toCode<fp8rt::kE4M3>, false>, uint16_t, float>;
     break;
   case 1:
-    op.handler = relu ? mapBinary<Pair8<toE5M2, true>, uint16_t, float>
-                      : mapBinary<Pair8<toE5M2, false>, uint16_t, float>;
+    op.handler =
+        relu ? mapBinary<Pair8<toCode<fp8rt::kE5M2>, true>, uint16_t, float>
+             : mapBinary<Pair8<toCode<fp8rt::kE5M2>, false>, uint16_t, float>;
     break;
   case 2:
     op.handler = relu ? mapBinary<Pair16<toBF16, true>, uint32_t, float>
@@ -389,8 +403,9 @@ static void decodeWidening(Decoder &decoder, Modifiers &modifiers, Op &op) {
   decoder.expectOperands(2);
   op.d = decoder.destination(decoder.operand(0), 32);
   op.s[0] = decoder.sourceBits(decoder.operand(1), 16);
-  op.handler = e4m3 ? mapUnary<Pair8ToF16<fromE4M3>, uint32_t, uint16_t>
-                    : mapUnary<Pair8ToF16<fromE5M2>, uint32_t, uint16_t>;
+  op.handler =
+      e4m3 ? mapUnary<Pair8ToF16<fromCode<fp8rt::kE4M3>>, uint32_t, uint16_t>
+           : mapUnary<Pair8ToF16<fromCode<fp8rt::kE5M2>>, uint32_t, uint16_t>;
 }
 
 /// A float as one that has no fewer bits, or an f64 as an f32.

@@ -18,15 +18,8 @@ using namespace fp8emu;
 /// .satfinite: what is too large, and NaN, is the largest.
 template <int Exponent, int Mantissa>
 static uint8_t toSmall(float x) {
-  constexpr uint32_t largest = (1u << (Exponent + Mantissa)) - 1;
-  uint32_t word = toBits(x), magnitude = word & 0x7fffffff;
-  if (x != x)
-    return largest;
-  uint32_t code = magnitude >= 0x7f800000
-                      ? largest
-                      : roundMagnitude<Exponent, Mantissa>(magnitude);
-  code = std::min(code, largest);
-  return static_cast<uint8_t>(code | word >> 31 << (Exponent + Mantissa));
+  return static_cast<uint8_t>(
+      encodeFloat<Exponent, Mantissa, fp8rt::Specials::None>(x));
 }
 
 /// A power of two, of the magnitude; the next one above, or below.
@@ -61,11 +54,12 @@ struct ToPair {
 };
 template <int Exponent, int Mantissa, unsigned Bits>
 struct PairToF16 {
+  static constexpr auto decode =
+      decodeFloat<Exponent, Mantissa, fp8rt::Specials::None>;
   uint32_t operator()(uint16_t a) const {
     uint32_t low = a & ((1u << Bits) - 1),
              high = a >> Bits & ((1u << Bits) - 1);
-    return uint32_t{toF16(decodeFloat<Exponent, Mantissa, false>(high))} << 16 |
-           toF16(decodeFloat<Exponent, Mantissa, false>(low));
+    return uint32_t{toF16(decode(high))} << 16 | toF16(decode(low));
   }
 };
 struct UE8M0PairToBF16 {

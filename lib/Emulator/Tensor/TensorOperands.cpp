@@ -33,7 +33,7 @@ void TensorProduct::forEachUnit(const Descriptor &descriptor, unsigned rows,
 
 void TensorProduct::unpack(const uint8_t *unit, Element type,
                            uint8_t *codes) const {
-  unsigned bits = type == Element::E2M1 ? 4 : 6;
+  unsigned bits = getBits(type);
   if (!instruction.isFP4() && !isPadded(type)) {
     std::memcpy(codes, unit, 16);
     return;

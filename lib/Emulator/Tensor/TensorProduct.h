@@ -38,7 +38,7 @@ private:
   unsigned laneOfRow(unsigned row) const;
   uint8_t lanesOfD() const;
   bool isPadded(Element type) const {
-    return type >= Element::E2M3 && !instruction.isFP4();
+    return getBits(type) < 8 && !instruction.isFP4();
   }
   template <class F>
   void forEachUnit(const Descriptor &descriptor, unsigned rows, Element type,

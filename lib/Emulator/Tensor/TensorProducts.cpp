@@ -164,7 +164,7 @@ static void decodeOperands(Warp &warp, const Op &op, unsigned lane,
   if (product.aInTensor) {
     product.aAt = address();
     if (instruction.transposeA ||
-        (instruction.typeA >= Element::E2M3 && !instruction.isFP4()))
+        (getBits(instruction.typeA) < 8 && !instruction.isFP4()))
       require("expected A in tensor memory to lie along K, in types of at "
               "least 8 bits, but got another",
               "");

@@ -292,10 +292,10 @@ static unsigned takeColumns(Decoder &decoder, std::string_view shape,
 }
 
 static Element takeElement(Decoder &decoder, std::string_view name) {
-  constexpr std::string_view names[] = {"e4m3", "e5m2", "f16", "bf16", "tf32"};
-  for (size_t i = 0; i < std::size(names); ++i)
-    if (names[i] == name)
-      return static_cast<Element>(i);
+  for (size_t i = 0; i < std::size(fp8rt::kTensorCoreFormats); ++i)
+    if (auto type = static_cast<Element>(i);
+        getFormat(type).name == name && getBits(type) >= 8)
+      return type;
   decoder.fail("unknown type '" + std::string(name) + "'");
 }
 

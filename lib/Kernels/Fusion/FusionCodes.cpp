@@ -112,8 +112,13 @@ SmallVector<Value> fp8::splitCodes(KernelBuilder &b, Value word) {
   return codes;
 }
 
+bool fp8::hasCodes(Type type) {
+  return isa<Float8E4M3FNType, Float8E5M2Type, Float4E2M1FNType>(type);
+}
+
 SmallVector<Value> fp8::encode(KernelBuilder &b, ArrayRef<Value> numbers,
                                Type type) {
+  assert(hasCodes(type) && "expected a type that a fusion may read and write");
   SmallVector<Value> words;
   for (; !numbers.empty(); numbers = numbers.drop_front(4)) {
     if (isa<Float4E2M1FNType>(type)) {
@@ -143,6 +148,7 @@ SmallVector<Value> fp8::encodeByChance(KernelBuilder &b,
 
 SmallVector<Value> fp8::decode(KernelBuilder &b, ArrayRef<Value> words,
                                Type type) {
+  assert(hasCodes(type) && "expected a type that a fusion may read and write");
   bool isE2M1 = isa<Float4E2M1FNType>(type);
   SmallVector<Value> numbers;
   for (Value word : words) {

@@ -13,6 +13,9 @@
 
 namespace mlir::fp8 {
 
+/// Whether fusions read and write codes of this type.
+bool hasCodes(Type type);
+
 /// The f32 `numbers`, a multiple of four, as codes of `type`, rounded to even
 /// and saturated; four to a word, also of f4E2M1FN.
 SmallVector<Value> encode(KernelBuilder &b, ArrayRef<Value> numbers, Type type);

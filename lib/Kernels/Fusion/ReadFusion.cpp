@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FusionCodes.h"
 #include "FusionSpec.h"
 #include "fp8/IR/Formats.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,7 +24,10 @@ static constexpr int64_t kMaxHeldRows = 512;
 static constexpr int64_t kFewestColumns = 8;
 
 /// An element type that kernels load and store.
-static bool isStored(Type type) { return getNumberFormat(type) != nullptr; }
+static bool isStored(Type type) {
+  const fp8rt::NumberFormat *format = getNumberFormat(type);
+  return format && (!format->isCode || hasCodes(type));
+}
 
 /// Whether a tensor of integers says where another one is read.
 static bool isOfPlaces(BlockArgument argument) {

@@ -8,6 +8,7 @@
 
 #include "MatmulLayout.h"
 #include "../Blocks/GroupTable.h"
+#include "Tcgen05.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -98,6 +99,13 @@ int64_t sm100::getScaleBytes(const MatmulSpec &spec, int64_t rows, int64_t cols,
 
 LogicalResult sm100::checkOperands(const MatmulSpec &spec,
                                    std::string &reason) {
+  for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
+    if (!Tcgen05::takes(operand->elementType)) {
+      reason = llvm::formatv("expected {0} of a type that the tensor core "
+                             "multiplies, but got {1}",
+                             name, operand->elementType);
+      return failure();
+    }
   if (spec.grouping == Grouping::K) {
     reason = "expected no groups of K";
     return failure();

@@ -41,15 +41,25 @@ static NVVM::Tcgen05MMAKind getKind(Type type) {
   }
 }
 
-/// A type's code in an instruction descriptor (PTX ISA): types are told apart
-/// within their kind.
-static int64_t getTypeCode(Type type) {
+/// A type's code in an instruction descriptor (PTX ISA), if there is one: types
+/// are told apart within their kind, which of E2M1 is that of 4 bits alone.
+static std::optional<int64_t> findTypeCode(Type type) {
   if (type.isF32())
     return 2;
-  if (isPacked(type))
+  if (isa<BFloat16Type, Float8E5M2Type, Float4E2M1FNType>(type))
     return 1;
-  return type.isBF16() || isa<Float8E5M2Type>(type) ? 1 : 0;
+  if (isa<Float16Type, Float8E4M3FNType>(type))
+    return 0;
+  return std::nullopt;
 }
+
+static int64_t getTypeCode(Type type) {
+  std::optional<int64_t> code = findTypeCode(type);
+  assert(code && "expected a type that checkOperands has let through");
+  return *code;
+}
+
+bool Tcgen05::takes(Type type) { return findTypeCode(type).has_value(); }
 
 int64_t Tcgen05::getInstruction(int64_t factor) const {
   constexpr int64_t f32 = 1;

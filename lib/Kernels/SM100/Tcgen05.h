@@ -27,6 +27,9 @@ public:
       : aTile(aTile), bTile(bTile), cols(cols), blocks(blocks),
         factorK(factorK) {}
 
+  /// Whether an instruction multiplies elements of this type.
+  static bool takes(Type type);
+
   /// The descriptor (i64) of the matrix that lies at byte `address` (i32) of
   /// shared memory as `tile` says.
   static Value getDescriptor(KernelBuilder &b, const OperandTile &tile,

@@ -8,6 +8,7 @@
 
 #include "MatmulLayout.h"
 #include "../Blocks/GroupTable.h"
+#include "Wgmma.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <numeric>
@@ -141,6 +142,13 @@ LogicalResult sm90::checkOperands(const MatmulSpec &spec, std::string &reason) {
       reason = llvm::formatv("expected {0} to have f32 factors per tensor, per "
                              "row, per 1x128 or per 128x128",
                              name);
+      return failure();
+    }
+  for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
+    if (!Wgmma::takes(operand->elementType)) {
+      reason = llvm::formatv("expected {0} of a type that the tensor core "
+                             "multiplies, but got {1}",
+                             name, operand->elementType);
       return failure();
     }
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})

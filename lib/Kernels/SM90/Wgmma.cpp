@@ -8,6 +8,7 @@
 
 #include "Wgmma.h"
 #include "../Blocks/Hazards.h"
+#include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -26,16 +27,22 @@ static uint64_t getSwizzleMode(const OperandTile &tile) {
   }
 }
 
-static NVVM::WGMMATypes getWgmmaType(Type type) {
-  if (type.isF32())
-    return NVVM::WGMMATypes::tf32;
-  if (type.isF16())
-    return NVVM::WGMMATypes::f16;
-  if (type.isBF16())
-    return NVVM::WGMMATypes::bf16;
-  return isa<Float8E5M2Type>(type) ? NVVM::WGMMATypes::e5m2
-                                   : NVVM::WGMMATypes::e4m3;
+/// The instruction's name for what it takes elements for, if it has one.
+static std::optional<NVVM::WGMMATypes> findWgmmaType(Type type) {
+#define FP8_TENSOR_CORE_TYPE(NAME, TEXT, TYPE, ...)                            \
+  if (isa<TYPE##Type>(type))                                                   \
+    return NVVM::symbolizeWGMMATypes(TEXT);
+#include "fp8/Formats.def"
+  return std::nullopt;
 }
+
+static NVVM::WGMMATypes getWgmmaType(Type type) {
+  std::optional<NVVM::WGMMATypes> found = findWgmmaType(type);
+  assert(found && "expected a type that checkOperands has let through");
+  return *found;
+}
+
+bool Wgmma::takes(Type type) { return findWgmmaType(type).has_value(); }
 
 Wgmma::Wgmma(KernelBuilder &b, int64_t cols, const OperandTile &aTile,
              const OperandTile &bTile)

@@ -21,6 +21,9 @@ public:
   Wgmma(KernelBuilder &b, int64_t cols, const OperandTile &aTile,
         const OperandTile &bTile);
 
+  /// Whether the instruction multiplies elements of this type.
+  static bool takes(Type type);
+
   /// The accumulator of one thread, cols / 2 registers: lane l of warp w holds
   /// in register i the element of row 16 w + l / 4 + 8 ((i >> 1) & 1) and
   /// column 8 (i >> 2) + 2 (l & 3) + (i & 1) (PTX ISA, "Register Fragments for

@@ -12,8 +12,11 @@
 
 #include "TensorCoreInstruction.h"
 #include "fp8/Runtime/Parallel.h"
+#include "fp8/Runtime/Program.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <iterator>
 #include <memory>
 
 using namespace fp8emu;
@@ -148,35 +151,45 @@ static void computeTile(const Arguments &arguments,
   TileAccumulators(arguments, tile).compute();
 }
 
-/// The other way around an enumerator of fp8rt_tensor_core_type.
-static Element getElement(int32_t type) {
-  switch (type) {
-  case FP8RT_TENSOR_CORE_E5M2:
-    return Element::E5M2;
-  case FP8RT_TENSOR_CORE_F16:
-    return Element::F16;
-  case FP8RT_TENSOR_CORE_BF16:
-    return Element::BF16;
-  case FP8RT_TENSOR_CORE_TF32:
-    return Element::TF32;
-  case FP8RT_TENSOR_CORE_E2M1:
-    return Element::E2M1;
-  default:
-    return Element::E4M3;
+namespace {
+/// The types of a product's operands.
+struct Types {
+  Element a, b;
+};
+} // namespace
+
+/// Takes enumerators of fp8rt_tensor_core_type that go together: all of 8 bits
+/// or less, as far as `takes` has them, or one type twice. Others fail.
+static Types takeTypes(int32_t typeA, int32_t typeB, bool (*takes)(Element)) {
+  char message[128];
+  for (int32_t type : {typeA, typeB})
+    if (type < 0 || type >= int32_t(std::size(fp8rt::kTensorCoreFormats)) ||
+        !takes(static_cast<Element>(type))) {
+      std::snprintf(message, sizeof(message),
+                    "expected a type that the tensor core takes, but got %d of "
+                    "fp8rt_tensor_core_type",
+                    static_cast<int>(type));
+      fp8rt_program_fail(message);
+    }
+  auto a = static_cast<Element>(typeA), b = static_cast<Element>(typeB);
+  if (a != b && (getBytes(a) > 1 || getBytes(b) > 1)) {
+    std::snprintf(message, sizeof(message),
+                  "expected types that go together, but got %s and %s",
+                  getFormat(a).name, getFormat(b).name);
+    fp8rt_program_fail(message);
   }
+  return {a, b};
 }
 
 extern "C" void _mlir_ciface_fp8rt_gemm_tensor_core(
     const fp8rt_memref3d_f32 *a, const fp8rt_memref3d_f32 *b,
     fp8rt_memref3d_f32 *c, int32_t type_a, int32_t type_b, int32_t block_k,
     int32_t parts, int32_t promoted) {
-  Element typeA = getElement(type_a);
-  bool isWide = getBytes(typeA) > 1;
-  forEachTile<computeTile>({{*a, *b, typeA, getElement(type_b), isWide},
-                            *c,
-                            block_k,
-                            parts,
-                            promoted != 0});
+  Types types = takeTypes(type_a, type_b,
+                          [](Element type) { return getBits(type) >= 8; });
+  bool isWide = getBytes(types.a) > 1;
+  forEachTile<computeTile>(
+      {{*a, *b, types.a, types.b, isWide}, *c, block_k, parts, promoted != 0});
 }
 
 extern "C" void _mlir_ciface_fp8rt_gemm_tcgen05(const fp8rt_memref3d_f32 *a,
@@ -185,11 +198,9 @@ extern "C" void _mlir_ciface_fp8rt_gemm_tcgen05(const fp8rt_memref3d_f32 *a,
                                                 int32_t type_a, int32_t type_b,
                                                 int32_t block_k,
                                                 int32_t parts) {
+  Types types = takeTypes(type_a, type_b, [](Element) { return true; });
   forEachTile<computeTile>(
-      {{*a, *b, getElement(type_a), getElement(type_b), /*isWide=*/true},
-       *c,
-       block_k,
-       parts});
+      {{*a, *b, types.a, types.b, /*isWide=*/true}, *c, block_k, parts});
 }
 
 extern "C" void _mlir_ciface_fp8rt_gemm_tcgen05_scaled(
@@ -197,8 +208,16 @@ extern "C" void _mlir_ciface_fp8rt_gemm_tcgen05_scaled(
     const fp8rt_memref3d_f32 *factors_a, const fp8rt_memref3d_f32 *factors_b,
     fp8rt_memref3d_f32 *c, int32_t type_a, int32_t type_b, int32_t factor_k,
     int32_t block_k, int32_t parts) {
-  forEachTile<computeTile>({{*a, *b, getElement(type_a), getElement(type_b),
-                             /*isWide=*/true, factors_a, factors_b, factor_k},
+  // Instructions of 4 bits alone take twice as much of K.
+  bool isFP4 = type_a == FP8RT_TENSOR_CORE_E2M1;
+  Types types = takeTypes(
+      type_a, type_b,
+      isFP4 ? [](Element type) { return getBits(type) == 4; }
+            : [](Element type) {
+                return getBytes(type) == 1 && getBits(type) > 4;
+              });
+  forEachTile<computeTile>({{*a, *b, types.a, types.b, /*isWide=*/true,
+                             factors_a, factors_b, factor_k},
                             *c,
                             block_k,
                             parts});

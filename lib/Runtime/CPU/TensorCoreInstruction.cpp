@@ -112,26 +112,14 @@ void PlainInstruction::addRow(int64_t row, bool fresh, float *sums) {
 // With factors
 //===----------------------------------------------------------------------===//
 
-/// Products with factors: 64 of E2M1.
+/// Products with factors: 64 of 4 bits.
 static unsigned getScaledCount(Element type) {
-  return type == Element::E2M1 ? kRowBytes : 32;
-}
-
-/// The code of a number that the type has.
-static uint8_t getCode(Element type, float value) {
-  uint32_t word = toBits(value), sign = word >> 31;
-  if (type == Element::E4M3)
-    return toE4M3(value);
-  if (type == Element::E5M2)
-    return std::isinf(value) ? static_cast<uint8_t>(0x7c | sign << 7)
-                             : toE5M2(value);
-  return static_cast<uint8_t>(roundMagnitude<2, 1>(word & 0x7fffffff) |
-                              sign << 3);
+  return getBits(type) == 4 ? kRowBytes : 32;
 }
 
 static uint8_t getFactorCode(ScaleType type, float value) {
   if (type == ScaleType::UE4M3)
-    return toE4M3(value);
+    return static_cast<uint8_t>(getCode(Element::E4M3, value));
   // 2^-127 is below the normal numbers of f32.
   return value != value ? 0xff : static_cast<uint8_t>(toBits(value) >> 23);
 }
@@ -190,7 +178,9 @@ void ScaledInstruction::loadRow(const Matrix &values, const Matrix &factors,
   // Zeros with a factor of 0, or the least one, count for nothing.
   int64_t inside = getInside(k);
   for (int64_t i = 0; i < count; ++i)
-    codes[i] = i < inside ? getCode(type, values.at(row, k + i)) : 0;
+    codes[i] = i < inside
+                   ? static_cast<uint8_t>(getCode(type, values.at(row, k + i)))
+                   : 0;
   for (int64_t i = 0; i < count; i += operands.factorK)
     factorCodes[i / operands.factorK] =
         i < inside ? getFactorCode(getScaleType(operands),

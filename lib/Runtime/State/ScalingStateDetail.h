@@ -24,7 +24,11 @@
 
 namespace fp8rt::detail {
 
-enum class Format { E4M3, E5M2, E2M1 };
+/// Those that a scaled tensor may hold.
+enum class Format {
+#define FP8_CODE_FORMAT(NAME, ...) NAME,
+#include "fp8/Formats.def"
+};
 
 /// What decides on the values of a state. Only the recipe `delayed` is known
 /// here; of others the compiled program has the update, and its options are

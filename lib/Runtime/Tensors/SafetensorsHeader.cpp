@@ -61,6 +61,8 @@ size_t fp8rt::getByteWidth(DType dtype) {
   return getRow(dtype).bits * getRow(dtype).lanes / 8;
 }
 
+unsigned fp8rt::getNumLanes(DType dtype) { return getRow(dtype).lanes; }
+
 std::optional<DType> fp8rt::symbolizeDType(std::string_view name) {
   for (const DTypeRow &row : kDTypes)
     if (row.name == name)

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/IR/FP8Ops.h"
+#include "fp8/IR/Formats.h"
 #include "fp8/Runtime/SavedScales.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -79,7 +80,7 @@ static FailureOr<Scales> readScales(ModuleOp module, StateTableAttr table,
         diagnostic << "; the nearest is '" << findNearest(name, saved) << "'";
       return diagnostic;
     }
-    StringRef format = isa<Float8E5M2Type>(slot.getFormat()) ? "e5m2" : "e4m3";
+    StringRef format = getFormatName(slot.getFormat());
     if (found->format != format)
       return emitError() << path << ": expected slot '" << name << "' to be "
                          << format << ", but got " << found->format;

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Runtime/Gemm.h"
+#include "fp8/Runtime/Program.h"
 
 #include "gtest/gtest.h"
 
@@ -22,6 +23,8 @@
 #include <iterator>
 #include <limits>
 #include <random>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -291,6 +294,86 @@ TEST(TensorCoreGemmTest, MultipliesFactorsOfBlocks) {
   EXPECT_EQ(sumScaled(a, b, {1, 0x1p-9f, 0, 0}, {1, 0x1p-9f, 0, 0}, 16),
             0x1p-20f);
   EXPECT_EQ(sumScaled(a, b, {448, 0x1p-9f, 0, 0}, {448, 0x1p-9f, 0, 0}, 16), 0);
+}
+
+/// Sums elements of types of 8 bits or less with one factor of 32.
+static float sumOf(int32_t typeA, int32_t typeB, std::vector<float> a,
+                   std::vector<float> b) {
+  Operand rowA = makeRow(a), rowB = makeRow(b), sum = makeRow({0});
+  Operand ofA = makeRow({2}), ofB = makeRow({0.5f});
+  _mlir_ciface_fp8rt_gemm_tcgen05_scaled(&rowA.memref, &rowB.memref,
+                                         &ofA.memref, &ofB.memref, &sum.memref,
+                                         typeA, typeB, 32, 128, /*parts=*/1);
+  return sum.buffer[0];
+}
+
+TEST(TensorCoreGemmTest, TakesSixBits) {
+  // All that the types have, subnormal numbers and the largest ones too.
+  for (auto [type, least, most] :
+       {std::tuple{FP8RT_TENSOR_CORE_E2M3, 0.125f, 7.5f},
+        {FP8RT_TENSOR_CORE_E3M2, 0.0625f, 28.0f},
+        {FP8RT_TENSOR_CORE_E4M3, 0x1p-9f, 448.0f},
+        {FP8RT_TENSOR_CORE_E5M2, 0x1p-16f, 57344.0f}}) {
+    auto a = makeSparse(32, {{3, least}}), b = makeSparse(32, {{3, -least}});
+    EXPECT_EQ(sumOf(type, type, a, b), -least * least);
+    a[3] = b[3] = most;
+    EXPECT_EQ(sumOf(type, type, a, b), most * most);
+    // Beside another type.
+    b[3] = 1.5f;
+    EXPECT_EQ(sumOf(type, FP8RT_TENSOR_CORE_E4M3, a, b), most * 1.5f);
+    EXPECT_EQ(sumOnBlackwell(a, b, type), most * 1.5f);
+  }
+}
+
+/// Why a product fails; empty if it does not.
+static std::string getFailure(int32_t typeA, int32_t typeB, bool isScaled) {
+  struct Product {
+    int32_t typeA, typeB;
+    bool isScaled;
+    Operand a, b, sum, factors;
+  } product = {typeA,
+               typeB,
+               isScaled,
+               makeRow(std::vector<float>(64)),
+               makeRow(std::vector<float>(64)),
+               makeRow({0}),
+               makeRow({1, 1})};
+  fp8rt_program_function function = {};
+  // Nothing in it is destroyed when it gives up.
+  function.invoke = [](void **arguments) {
+    auto &p = *static_cast<Product *>(arguments[0]);
+    if (p.isScaled)
+      _mlir_ciface_fp8rt_gemm_tcgen05_scaled(
+          &p.a.memref, &p.b.memref, &p.factors.memref, &p.factors.memref,
+          &p.sum.memref, p.typeA, p.typeB, 32, 128, 1);
+    else
+      _mlir_ciface_fp8rt_gemm_tensor_core(
+          &p.a.memref, &p.b.memref, &p.sum.memref, p.typeA, p.typeB, 128, 1, 0);
+  };
+  void *arguments[] = {&product};
+  return fp8rt_program_invoke(&function, arguments) ? fp8rt_get_last_error()
+                                                    : "";
+}
+
+TEST(TensorCoreGemmTest, RefusesTypesThatItDoesNotKnow) {
+  constexpr int32_t e4m3 = FP8RT_TENSOR_CORE_E4M3,
+                    e5m2 = FP8RT_TENSOR_CORE_E5M2,
+                    e2m1 = FP8RT_TENSOR_CORE_E2M1, f16 = FP8RT_TENSOR_CORE_F16;
+  std::string unknown = "expected a type that the tensor core takes, but got ";
+  std::string list = " of fp8rt_tensor_core_type";
+  for (bool isScaled : {false, true}) {
+    EXPECT_EQ(getFailure(e4m3, e5m2, isScaled), "");
+    EXPECT_EQ(getFailure(e4m3, 17, isScaled), unknown + "17" + list);
+    EXPECT_EQ(getFailure(-1, e4m3, isScaled), unknown + "-1" + list);
+    EXPECT_EQ(getFailure(e4m3, e2m1, isScaled), unknown + "5" + list);
+  }
+  EXPECT_EQ(getFailure(e2m1, e2m1, true), "");
+  EXPECT_EQ(getFailure(e2m1, e2m1, false), unknown + "5" + list);
+  EXPECT_EQ(getFailure(e2m1, e4m3, true), unknown + "0" + list);
+  EXPECT_EQ(getFailure(f16, f16, true), unknown + "2" + list);
+  EXPECT_EQ(getFailure(f16, f16, false), "");
+  EXPECT_EQ(getFailure(f16, e4m3, false),
+            "expected types that go together, but got f16 and e4m3");
 }
 
 TEST(TensorCoreGemmTest, FactorsThatAreNaN) {

@@ -9,7 +9,7 @@
 // RUN: not fp8-run %s --entry=encoding 2>&1 | FileCheck %s --check-prefix=ENCODING
 // RUN: not fp8-run %s --entry=twice 2>&1 | FileCheck %s --check-prefix=TWICE
 
-// COMPLEX: [[@LINE+1]]:1: error: expected argument 'z' to be a tensor, memref or scalar of f64, f32, f16, bf16, {{.*}} or index, but got 'tensor<2xcomplex<f32>>'
+// COMPLEX: [[@LINE+1]]:1: error: expected argument 'z' to be a tensor, memref or scalar of f8E4M3FN, f8E5M2, f4E2M1FN, {{.*}} or index, but got 'tensor<2xcomplex<f32>>'
 func.func @complex(%z: tensor<2xcomplex<f32>> {fp8.name = "z"}) {
   return
 }
