@@ -45,8 +45,7 @@ FailureOr<KernelTarget> fp8::lookupChip(ModuleOp module, StringRef chip) {
   return KernelTarget{attribute, architecture};
 }
 
-template <typename OpTy>
-static bool hasKernelFor(OpTy op, const KernelTarget &target) {
+bool fp8::hasKernel(Operation *op, const KernelTarget &target) {
   std::string unused;
   FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
   if (failed(spec))
@@ -55,12 +54,4 @@ static bool hasKernelFor(OpTy op, const KernelTarget &target) {
       target.architecture->getGenerator(*spec, unused);
   return generator &&
          succeeded(generator->select(*spec, target.attribute, unused));
-}
-
-bool fp8::hasKernel(MatmulOp op, const KernelTarget &target) {
-  return hasKernelFor(op, target);
-}
-
-bool fp8::hasKernel(GroupedMatmulOp op, const KernelTarget &target) {
-  return hasKernelFor(op, target);
 }

@@ -28,9 +28,8 @@ FailureOr<KernelTarget> lookupTarget(ModuleOp module);
 /// Reports an error of a chip that there is no architecture for.
 FailureOr<KernelTarget> lookupChip(ModuleOp module, StringRef chip);
 
-/// Whether a kernel for `target` computes `op`.
-bool hasKernel(MatmulOp op, const KernelTarget &target);
-bool hasKernel(GroupedMatmulOp op, const KernelTarget &target);
+/// Whether a kernel for `target` computes `op`, any matmul.
+bool hasKernel(Operation *op, const KernelTarget &target);
 
 } // namespace mlir::fp8
 

@@ -330,7 +330,7 @@ static std::string explainProducts(Operation *first, Operation *second) {
   if (!sharesA && !sharesB)
     return "a kernel computes products of one operand only";
   std::string reason;
-  if (failed(MatmulSpec::get({lhs, rhs}, sharesA, reason)))
+  if (failed(MatmulSpec::joinSiblings({lhs, rhs}, sharesA, reason)))
     return reason;
   return "by the model of their time, one launch for both takes longer";
 }
@@ -345,7 +345,7 @@ static std::string explainPair(Operation *firstOp, Operation *secondOp) {
   if (!first.getResult().hasOneUse())
     return "others read the first one's result too";
   std::string reason;
-  if (failed(MatmulSpec::getDual(first, second, reason)))
+  if (failed(MatmulSpec::joinDual(first, second, reason)))
     return reason;
   return "by the model of their time, one tile of both takes longer";
 }

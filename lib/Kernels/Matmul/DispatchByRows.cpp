@@ -71,8 +71,6 @@ static SmallVector<FewRowsAttr> choose(MatmulOp op,
   for (int64_t rows : kRows) {
     MatmulSpec known = *spec;
     known.m = rows;
-    for (MatmulSpec::ResultExtents &result : known.results)
-      result.m = rows;
     FailureOr<KernelConfigAttrInterface> config =
         generator->select(known, target.attribute, unused);
     if (failed(config) ||

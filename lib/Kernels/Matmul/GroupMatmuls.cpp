@@ -81,8 +81,8 @@ std::optional<Candidate> GroupMatmulsPass::select(ArrayRef<MatmulOp> matmuls,
                                                   bool sharesA,
                                                   const KernelTarget &target) {
   std::string unused;
-  return select(matmuls, sharesA, MatmulSpec::get(matmuls, sharesA, unused),
-                target);
+  return select(matmuls, sharesA,
+                MatmulSpec::joinSiblings(matmuls, sharesA, unused), target);
 }
 
 std::optional<Candidate>
@@ -279,7 +279,7 @@ void GroupMatmulsPass::pairUp(MatmulOp second, const KernelTarget &target) {
       return;
   std::string unused;
   std::optional<Candidate> pair =
-      select({first, second}, true, MatmulSpec::getDual(first, second, unused),
+      select({first, second}, true, MatmulSpec::joinDual(first, second, unused),
              target);
   if (!pair)
     return;

@@ -14,15 +14,6 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-static FailureOr<MatmulSpec> getSpec(Operation *op) {
-  std::string unused;
-  if (auto matmul = dyn_cast<MatmulOp>(op))
-    return MatmulSpec::get(matmul, unused);
-  if (auto grouped = dyn_cast<GroupedMatmulOp>(op))
-    return MatmulSpec::get(grouped, unused);
-  return failure();
-}
-
 std::optional<TensorCoreAccumulation>
 fp8::getAccumulationOfKernel(Operation *op) {
   Operation *chosen = op;
@@ -30,14 +21,14 @@ fp8::getAccumulationOfKernel(Operation *op) {
     chosen = group;
   auto config =
       chosen->getAttrOfType<KernelConfigAttrInterface>(kConfigAttrName);
-  if (!config)
+  if (!config || !isa<MatmulOp, GroupedMatmulOp>(op))
     return std::nullopt;
   FailureOr<KernelTarget> target =
       lookupTarget(op->getParentOfType<ModuleOp>());
-  FailureOr<MatmulSpec> spec = getSpec(op);
+  std::string unused;
+  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
   if (failed(target) || failed(spec))
     return std::nullopt;
-  std::string unused;
   const KernelGenerator *generator =
       target->architecture->getGenerator(*spec, unused);
   return generator ? generator->getSums(*spec, config) : std::nullopt;

@@ -21,7 +21,7 @@ std::string fp8::getNameOfResult(StringRef name, size_t result) {
 }
 
 bool fp8::endsWithTensor(const MatmulSpec &spec, StringRef name) {
-  return name != "a" || spec.grouping != Grouping::Rows;
+  return name != "a" || spec.getGrouping() != Grouping::Rows;
 }
 
 SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
@@ -73,10 +73,10 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
   if (spec.isGrouped())
     add(spec.getBoundsName(), IntegerType::get(context, 32), 1,
         KernelAccess::Read, 4);
-  for (result = 0; result < spec.results.size(); ++result) {
+  for (result = 0; result < spec.getNumResults(); ++result) {
     // What is left as it is, is not overwritten.
     add("d", spec.resultType, spec.getRank("d"),
-        spec.hasUndefPadding ? KernelAccess::Update : KernelAccess::Write,
+        spec.hasUndefPadding() ? KernelAccess::Update : KernelAccess::Write,
         storesInBulk ? kBulkAlignment : 1);
     if (spec.amax)
       add("amax", f32, spec.getRank("amax"), KernelAccess::Raise, 4);
@@ -131,42 +131,34 @@ Value addOperand(OpBuilder &b, Value value, SmallVectorImpl<Value> &ins) {
   return parts.getPayload();
 }
 
-struct MatmulKernelOp
-    : KernelOpInterface::ExternalModel<MatmulKernelOp, MatmulOp> {
+/// What models have in common.
+template <typename Model, typename OpTy>
+struct MatmulModel : KernelOpInterface::ExternalModel<Model, OpTy> {
   FailureOr<std::unique_ptr<KernelSpec>>
   getKernelSpec(Operation *op, std::string &reason) const {
-    FailureOr<MatmulSpec> spec = MatmulSpec::get(cast<MatmulOp>(op), reason);
+    FailureOr<MatmulSpec> spec = MatmulSpec::get(op, reason);
     if (failed(spec))
       return failure();
     return std::unique_ptr<KernelSpec>(
         std::make_unique<MatmulSpec>(std::move(*spec)));
   }
+};
 
+struct MatmulKernelOp : MatmulModel<MatmulKernelOp, MatmulOp> {
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto op = cast<MatmulOp>(operation);
     KernelOperands operands;
     Value a = addOperand(b, op.getA(), operands.ins);
     Value otherB = addOperand(b, op.getB(), operands.ins);
     llvm::append_range(operands.ins, op.getEpilogueOperands());
-    std::string unused;
-    operands.captures = MatmulSpec::get(op, unused)->captures;
+    operands.captures = MatmulSpec::getCaptures(op);
     operands.outs = createOuts(b, op, a, otherB);
     return operands;
   }
 };
 
 struct GroupedMatmulKernelOp
-    : KernelOpInterface::ExternalModel<GroupedMatmulKernelOp, GroupedMatmulOp> {
-  FailureOr<std::unique_ptr<KernelSpec>>
-  getKernelSpec(Operation *op, std::string &reason) const {
-    FailureOr<MatmulSpec> spec =
-        MatmulSpec::get(cast<GroupedMatmulOp>(op), reason);
-    if (failed(spec))
-      return failure();
-    return std::unique_ptr<KernelSpec>(
-        std::make_unique<MatmulSpec>(std::move(*spec)));
-  }
-
+    : MatmulModel<GroupedMatmulKernelOp, GroupedMatmulOp> {
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto op = cast<GroupedMatmulOp>(operation);
     Location loc = op.getLoc();
@@ -175,8 +167,7 @@ struct GroupedMatmulKernelOp
     Value otherB = addOperand(b, op.getB(), operands.ins);
     llvm::append_range(operands.ins, op.getEpilogueOperands());
     operands.ins.push_back(op.getBounds());
-    std::string unused;
-    operands.captures = MatmulSpec::get(op, unused)->captures;
+    operands.captures = MatmulSpec::getCaptures(op);
     RankedTensorType type = op.getResult().getType();
     int64_t rankOfA = op.getShapeOfA().size();
     int64_t rankOfB = op.getShapeOfB().size();
@@ -209,24 +200,12 @@ KernelOperands getOperandsOfDual(SiblingMatmulsOp group, OpBuilder &b) {
       operands.ins.push_back(operand);
   Value secondB = addOperand(b, second.getB(), operands.ins);
   operands.outs = createOuts(b, second, a, secondB);
-  std::string unused;
-  operands.captures = MatmulSpec::getDual(first, second, unused)->captures;
+  operands.captures = MatmulSpec::getCaptures(group);
   return operands;
 }
 
 struct SiblingMatmulsKernelOp
-    : KernelOpInterface::ExternalModel<SiblingMatmulsKernelOp,
-                                       SiblingMatmulsOp> {
-  FailureOr<std::unique_ptr<KernelSpec>>
-  getKernelSpec(Operation *op, std::string &reason) const {
-    FailureOr<MatmulSpec> spec =
-        MatmulSpec::get(cast<SiblingMatmulsOp>(op), reason);
-    if (failed(spec))
-      return failure();
-    return std::unique_ptr<KernelSpec>(
-        std::make_unique<MatmulSpec>(std::move(*spec)));
-  }
-
+    : MatmulModel<SiblingMatmulsKernelOp, SiblingMatmulsOp> {
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto group = cast<SiblingMatmulsOp>(operation);
     if (group.isDual())
@@ -249,8 +228,7 @@ struct SiblingMatmulsKernelOp
       llvm::append_range(operands.ins, op.getEpilogueOperands());
       llvm::append_range(operands.outs, createOuts(b, op, a, otherB));
     }
-    std::string unused;
-    operands.captures = MatmulSpec::get(group, unused)->captures;
+    operands.captures = MatmulSpec::getCaptures(group);
     return operands;
   }
 

@@ -20,8 +20,8 @@ inline EpilogueRegion::Shape getEpilogueShape(const MatmulSpec &spec) {
 
 /// The shape of a pair's first product.
 inline EpilogueRegion::Shape getFirstShape(const MatmulSpec &spec) {
-  return {spec.first->epilogue, spec.first->resultType, /*isMeasured=*/false,
-          spec.captures};
+  return {spec.getDual()->epilogue, spec.getDual()->resultType,
+          /*isMeasured=*/false, spec.captures};
 }
 
 } // namespace mlir::fp8

@@ -24,15 +24,15 @@ std::string MatmulGeneratorBase::getLabel(const KernelSpec &spec) const {
   const auto &matmul = cast<MatmulSpec>(spec);
   std::string label = matmul.getTypesName() + (matmul.batched ? "_batch" : "");
   if (matmul.isGrouped()) {
-    label += matmul.masked ? "_masked" : "_grouped";
-    label += matmul.grouping == Grouping::K ? "_k"
-             : matmul.hasUndefPadding       ? "_undef_padding"
-                                            : "";
+    label += matmul.isMasked() ? "_masked" : "_grouped";
+    label += matmul.getGrouping() == Grouping::K ? "_k"
+             : matmul.hasUndefPadding()          ? "_undef_padding"
+                                                 : "";
   }
   if (matmul.isDual())
     label += "_dual";
   if (matmul.areSiblings())
-    label += "_siblings" + std::to_string(matmul.results.size());
+    label += "_siblings" + std::to_string(matmul.getNumResults());
   return label;
 }
 

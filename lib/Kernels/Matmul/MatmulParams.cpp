@@ -19,7 +19,7 @@ Value MatmulParams::getParam(const Tile &tile, StringRef name,
   Value param = getParam(name + part);
   if (!param || !tile.result || spec.getCount(name) == 1)
     return param;
-  for (size_t result = 1; result < spec.results.size(); ++result)
+  for (size_t result = 1; result < spec.getNumResults(); ++result)
     param = b.select(b.equal(tile.result, result),
                      getParam(getNameOfResult(name, result) + part), param);
   return param;
@@ -33,7 +33,7 @@ TileScheduler::Extents MatmulParams::getExtents() const {
   if (ShapedType::isDynamic(spec.k) || spec.k == 0)
     k = b.max(k, b.i32(1));
   TileScheduler::Extents extents{{}, k, getParam("batch")};
-  for (size_t result = 0; result < spec.results.size(); ++result) {
+  for (size_t result = 0; result < spec.getNumResults(); ++result) {
     auto get = [&](StringRef name) {
       return getParam(result < spec.getCount(name)
                           ? getNameOfResult(name, result)

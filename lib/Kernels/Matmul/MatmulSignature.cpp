@@ -65,7 +65,7 @@ void SignatureBuilder::addExtents() {
     int64_t rank = spec.getRank(argument);
     return signature.addExtent(name, argument, isLast ? rank - 1 : rank - 2);
   };
-  for (result = 0; result < spec.results.size(); ++result) {
+  for (result = 0; result < spec.getNumResults(); ++result) {
     auto addRows = [&](StringRef name, StringRef argument, Major major,
                        SmallVectorImpl<AffineExpr> &extents) {
       std::optional<std::string> own = getName(name);
@@ -81,7 +81,7 @@ void SignatureBuilder::addExtents() {
     batch = signature.addExtent("batch", "a", 0);
   if (spec.isGrouped())
     batch = signature.addExtent("bounds", spec.getBoundsName(), 0) -
-            (spec.masked ? 0 : 1);
+            (spec.isMasked() ? 0 : 1);
 }
 
 void SignatureBuilder::addMap(StringRef name, ArrayRef<int64_t> box,
@@ -113,7 +113,7 @@ void SignatureBuilder::addResult() {
   if (!getName("d"))
     return;
   // Waves that rows of other groups share are stored element by element.
-  if (!form.storeBytes || spec.grouping == Grouping::Rows) {
+  if (!form.storeBytes || spec.getGrouping() == Grouping::Rows) {
     std::string d = *getName("d");
     signature.addPointer(d + ".ptr", d);
     signature.addStride(d + ".stride_m", d, spec.getRank("d") - 2);
@@ -182,8 +182,8 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
     AffineExpr tilesM = ofM.ceilDiv(form.clusterM);
     // Each group may begin a tile that another one's rows would fill, or fill
     // all that it has.
-    if (spec.grouping == Grouping::Rows)
-      tilesM = spec.masked ? tilesM * batch : tilesM + batch;
+    if (spec.getGrouping() == Grouping::Rows)
+      tilesM = spec.isMasked() ? tilesM * batch : tilesM + batch;
     tiles = tiles + tilesM * ofN.ceilDiv(spec.getResultCols(form.clusterN));
     sums = sums + ofM * ofN * (spec.isDual() ? 2 : 1);
   }
@@ -191,13 +191,13 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
     addParams(result);
   for (auto [i, value] : llvm::enumerate(spec.captures))
     signature.addCapture("capture" + Twine(i), value.getType());
-  for (result = 0; spec.amax && result < spec.results.size(); ++result) {
+  for (result = 0; spec.amax && result < spec.getNumResults(); ++result) {
     std::string amax = *getName("amax");
     signature.addPointer(amax + ".ptr", amax);
   }
   if (spec.isGrouped())
     signature.addPointer("bounds.ptr", spec.getBoundsName());
-  if (spec.batched || spec.grouping == Grouping::K)
+  if (spec.batched || spec.getGrouping() == Grouping::K)
     tiles = tiles * batch;
   if (int64_t parts = form.splitK; parts > 1) {
     int64_t blocks = form.clusterSize;
@@ -210,12 +210,12 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
         signature.addWorkspace(tiles * (blocks * 4), /*zero=*/true));
     tiles = tiles * parts;
   }
-  for (result = 0; result < spec.results.size(); ++result)
+  for (result = 0; result < spec.getNumResults(); ++result)
     for (auto [name, extents] : {std::pair{"m", &m}, {"n", &n}})
       if (std::optional<std::string> own = getName(name))
         signature.addValue(*own, (*extents)[result], 32);
   signature.addValue("k", k, 32);
-  if (spec.batched || spec.grouping == Grouping::K)
+  if (spec.batched || spec.getGrouping() == Grouping::K)
     signature.addValue("batch", batch, 32);
   for (result = 0; form.skipsZeros && result < spec.getNumSets(); ++result) {
     addRestMap("a", form.a);
@@ -230,7 +230,7 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   launch.flops = sums * k * 2;
   // Those of ranges are as many as of one product; of groups that are masked
   // the most.
-  if (spec.batched || spec.masked)
+  if (spec.batched || spec.isMasked())
     launch.flops = launch.flops * batch;
 }
 

@@ -37,8 +37,8 @@ MatmulStore::MatmulStore(const MatmulParams &kernel, FragmentLayout fragments,
       epilogue(b, getEpilogueShape(spec), this->fragments,
                /*vectorLoads=*/shape.has_value()) {
   if (spec.isDual())
-    epilogue.setFirst(getFirstShape(spec), spec.first->numOperands,
-                      spec.first->position);
+    epilogue.setFirst(getFirstShape(spec), spec.getDual()->numOperands,
+                      spec.getDual()->position);
   if (spec.amax)
     epilogue.resetAmax();
 }

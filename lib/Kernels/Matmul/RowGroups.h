@@ -18,11 +18,12 @@ namespace mlir::fp8 {
 /// How many tokens there may be expected to be: of what is masked, some; of
 /// all groups together.
 inline int64_t getExpectedTokens(const MatmulSpec &spec, int64_t extent) {
-  if (!spec.masked)
+  if (!spec.isMasked())
     return extent;
-  if (!ShapedType::isDynamic(spec.expectedM))
-    extent = std::clamp<int64_t>(spec.expectedM, 1, extent);
-  return extent * spec.groups;
+  const MatmulSpec::Groups &groups = *spec.getGroups();
+  if (!ShapedType::isDynamic(groups.expectedM))
+    extent = std::clamp<int64_t>(groups.expectedM, 1, extent);
+  return extent * groups.count;
 }
 
 /// Groups of rows, of which only the mean is known when a config is selected;

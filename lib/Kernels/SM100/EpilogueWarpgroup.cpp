@@ -106,7 +106,7 @@ void EpilogueWarpgroup::build(const TileScheduler &scheduler) {
            return next;
          });
   if (const auto &groups = scheduler.getGroups();
-      groups && !spec.hasUndefPadding)
+      groups && !spec.hasUndefPadding())
     clearRows(
         kernel, groups->table,
         RowClearer{b.sub(kernel.thread, b.i32(kFirstEpilogueWarpgroup * 32)),

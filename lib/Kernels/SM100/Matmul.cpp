@@ -98,8 +98,8 @@ static std::optional<TileScheduler::Groups>
 buildGroups(const MatmulContext &kernel) {
   if (!kernel.spec.isGrouped())
     return std::nullopt;
-  TileScheduler::Groups groups{GroupTable(kernel.b, kernel.spec.groups,
-                                          kernel.spec.masked, kernel.shared,
+  TileScheduler::Groups groups{GroupTable(kernel.b, kernel.spec.getNumGroups(),
+                                          kernel.spec.isMasked(), kernel.shared,
                                           kernel.layout.offsetGroups),
                                /*ofRows=*/true};
   groups.table.build(kernel.getParam("bounds.ptr"), kernel.getParam("m"),

@@ -69,7 +69,7 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
       getScaleBytes(spec, (swapped ? tileN : tileM) / blocks,
                     swapped ? tileM : tileN, swapped) -
       (inBulk ? epilogue_warpgroups * staging * 128 * kRowBytes : 0) -
-      (spec.isGrouped() ? GroupTable::getBytes(spec.groups) : 0);
+      (spec.isGrouped() ? GroupTable::getBytes(spec.getNumGroups()) : 0);
   return GemmConfigAttr::get(target.getContext(), tileM, tileN,
                              std::min(left / stageBytes, kMostStages),
                              /*group=*/swapped ? 1 : 16, splitK, swapped,
@@ -183,11 +183,11 @@ static Work getWork(const MatmulSpec &spec, GemmConfigAttr config) {
   if (!spec.isGrouped())
     return {double(spec.getNumTiles(tileM, tileN)), rows, rows,
             /*matrices=*/1, /*most=*/rows};
-  RowGroups groups{getExpectedTokens(spec, spec.m), spec.groups};
+  RowGroups groups{getExpectedTokens(spec, spec.m), spec.getNumGroups()};
   double tilesM = groups.countTiles(tileM);
   rows = groups.rows;
   // What a tile loads beyond a group is another one's, or nobody's.
-  double loaded = spec.masked ? tilesM * double(tileM) : rows;
+  double loaded = spec.isMasked() ? tilesM * double(tileM) : rows;
   return {tilesM * double(llvm::divideCeil(spec.n, tileN)), rows, loaded,
           double(groups.groups), double(groups.getMost())};
 }

@@ -106,7 +106,7 @@ LogicalResult sm100::checkOperands(const MatmulSpec &spec,
                              name, operand->elementType);
       return failure();
     }
-  if (spec.grouping == Grouping::K) {
+  if (spec.getGrouping() == Grouping::K) {
     reason = "expected no groups of K";
     return failure();
   }
@@ -300,5 +300,6 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   offsetFlag = offsetMemory + 4;
   offsetGroups = offsetFlag + 4;
   sharedBytes =
-      offsetGroups + (spec.isGrouped() ? GroupTable::getBytes(spec.groups) : 0);
+      offsetGroups +
+      (spec.isGrouped() ? GroupTable::getBytes(spec.getNumGroups()) : 0);
 }

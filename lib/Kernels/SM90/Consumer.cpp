@@ -168,7 +168,7 @@ void Consumer::build() {
            return {position.stage, position.phase};
          });
   if (const auto &groups = scheduler.getGroups();
-      groups && groups->ofRows && !spec.hasUndefPadding)
+      groups && groups->ofRows && !spec.hasUndefPadding())
     clearRows(kernel, groups->table,
               RowClearer{kernel.thread, config.getConsumers() * 128,
                          NVVM::GridDimXOp::create(b, b.getI32Type()),

@@ -52,10 +52,10 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
   buildBarriers(kernel, target, ring);
   std::optional<TileScheduler::Groups> groups;
   if (kernel.spec.isGrouped()) {
-    bool ofRows = kernel.spec.grouping == Grouping::Rows;
+    bool ofRows = kernel.spec.getGrouping() == Grouping::Rows;
     groups.emplace(TileScheduler::Groups{
-        GroupTable(b, kernel.spec.groups, kernel.spec.masked, kernel.shared,
-                   layout.offsetGroups),
+        GroupTable(b, kernel.spec.getNumGroups(), kernel.spec.isMasked(),
+                   kernel.shared, layout.offsetGroups),
         ofRows});
     groups->table.build(kernel.getParam("bounds.ptr"),
                         kernel.getParam(ofRows ? "m" : "k"),

@@ -42,36 +42,36 @@ MatmulConfigs::MatmulConfigs(const MatmulSpec &spec, GPUTargetAttr target)
     : spec(spec), target(target),
       model(cast<WgmmaModelAttr>(getMachine(target).getMatmul())) {
   MatmulSpec known = spec.withUsualExtents();
-  for (MatmulSpec::ResultExtents result : known.results) {
+  for (MatmulSpec::ResultExtents result : known.getResults()) {
     ms.push_back(std::max<int64_t>(result.m, 1));
     ns.push_back(std::max<int64_t>(result.n, 1));
   }
   // What all have in common is there once.
-  (spec.sharesA ? ms : ns).truncate(spec.areSiblings() ? 1 : ms.size());
+  (spec.sharesA() ? ms : ns).truncate(spec.areSiblings() ? 1 : ms.size());
   m = std::accumulate(ms.begin(), ms.end(), int64_t(0));
   n = std::accumulate(ns.begin(), ns.end(), int64_t(0));
   k = std::max<int64_t>(known.k, 1);
   batch = std::max<int64_t>(known.batch, 1);
   // What one group may have; without counts, all together.
-  int64_t &masked = spec.grouping == Grouping::K ? k : m;
+  int64_t &masked = spec.getGrouping() == Grouping::K ? k : m;
   int64_t room = masked;
-  if (spec.masked) {
+  if (spec.isMasked()) {
     masked = getExpectedTokens(spec, room);
     ms = {m};
   }
-  if (spec.grouping == Grouping::K) {
-    batch = spec.groups;
+  if (spec.getGrouping() == Grouping::K) {
+    batch = spec.getNumGroups();
     k = llvm::divideCeil(k, batch);
-  } else if (spec.grouping == Grouping::Rows && spec.groups > 1) {
-    groupsOfRows = spec.groups;
+  } else if (spec.getGrouping() == Grouping::Rows && spec.getNumGroups() > 1) {
+    groupsOfRows = spec.getNumGroups();
     RowGroups rowGroups{m, groupsOfRows};
     ms = {rowGroups.getRows(1 - RowGroups::kSpread), rowGroups.getMost()};
   }
   kBlocks = llvm::divideCeil(k * spec.a.getElementBytes(), kRowBytes);
   resultBytes = spec.resultType.getIntOrFloatBitWidth() / 8;
   storesInBulk = spec.canStoreInBulk();
-  if (spec.masked && spec.grouping == Grouping::Rows)
-    addCases(m / spec.groups, room);
+  if (spec.isMasked() && spec.getGrouping() == Grouping::Rows)
+    addCases(m / spec.getNumGroups(), room);
 }
 
 void MatmulConfigs::addCases(int64_t expected, int64_t room) {
@@ -85,7 +85,7 @@ void MatmulConfigs::addCases(int64_t expected, int64_t room) {
   // is as if all had been drawn: powers of 2 are all steps modulo kCounts.
   std::array<std::array<int64_t, kCounts>, kCounts> groups = {};
   std::mt19937 random;
-  for (int64_t group = 0, step = 1; group < spec.groups;
+  for (int64_t group = 0, step = 1; group < spec.getNumGroups();
        ++group, step = 2 * step % kCounts) {
     int64_t first = random() % kCounts;
     for (int64_t number = 0; number < kCounts; ++number)
@@ -247,7 +247,8 @@ bool MatmulConfigs::canStageTile(const TileConfig &config) const {
 bool MatmulConfigs::setStages(TileConfig &config) const {
   auto getStages = [&](int64_t staging) {
     int64_t used =
-        kReserved + (spec.isGrouped() ? GroupTable::getBytes(spec.groups) : 0);
+        kReserved +
+        (spec.isGrouped() ? GroupTable::getBytes(spec.getNumGroups()) : 0);
     if (!config.swapped && storesInBulk)
       used += config.consumers * staging * 64 * kRowBytes;
     int64_t slot = (config.rows + config.cols) * kRowBytes +
@@ -278,7 +279,7 @@ GemmConfigAttr MatmulConfigs::getAttr(const TileConfig &config) const {
   // last; where several share a tile, the others keep the tensor core busy.
   bool isPending = spec.accumulate == Accumulate::Fast &&
                    config.getSharers() == 1 && config.splitK == 1 &&
-                   spec.grouping != Grouping::K;
+                   spec.getGrouping() != Grouping::K;
   return GemmConfigAttr::get(
       target.getContext(), config.swapped ? config.cols : config.rows,
       config.swapped ? config.rows : config.cols, config.stages,

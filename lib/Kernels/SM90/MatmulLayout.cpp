@@ -100,7 +100,7 @@ bool sm90::canOverlapPromotion(const MatmulSpec &spec,
     registers += config.cols / 4;
   // It begins with a product, and a group of K may have none.
   return spec.accumulate == Accumulate::Promote && config.getSubtiles() == 1 &&
-         config.splitK == 1 && spec.grouping != Grouping::K &&
+         config.splitK == 1 && spec.getGrouping() != Grouping::K &&
          registers <=
              getRegisters(spec, config.consumers, registers).second - 36;
 }
@@ -194,7 +194,7 @@ static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
                 partCols);
   if (spec.isGrouped() && config.getSplitK() > 1)
     return fail("expected no split-K with groups, but got {0}", config);
-  if (spec.grouping == Grouping::K &&
+  if (spec.getGrouping() == Grouping::K &&
       (config.getSchedule() == GemmSchedule::PingPong || config.getOverlap() ||
        config.getPending()))
     return fail("expected the cooperative schedule without overlap and pending "
@@ -310,5 +310,6 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   offsetBarriers = llvm::alignTo(offsetColScales + stages * colScaleStride, 8);
   offsetGroups = offsetBarriers + stages * 16 + 16;
   sharedBytes =
-      offsetGroups + (spec.isGrouped() ? GroupTable::getBytes(spec.groups) : 0);
+      offsetGroups +
+      (spec.isGrouped() ? GroupTable::getBytes(spec.getNumGroups()) : 0);
 }

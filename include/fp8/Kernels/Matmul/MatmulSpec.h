@@ -13,6 +13,8 @@
 #include "fp8/IR/PackedCodes.h"
 #include "fp8/Kernels/KernelSpec.h"
 
+#include <variant>
+
 namespace mlir::fp8 {
 
 /// Which elements of an operand share a factor, rows being the operand's own:
@@ -113,19 +115,8 @@ struct EpilogueOperandSpec {
   }
 };
 
-/// The first of two products that meet in a tile.
-struct FirstProduct {
-  /// What it is rounded to.
-  Type resultType;
-  /// Body of its epilogue, null for a plain rounding.
-  Block *epilogue = nullptr;
-  /// Operands of both epilogues; those at the front are its own.
-  size_t numOperands = 0;
-  /// Where the second one's epilogue has it among its operands.
-  size_t position = 0;
-};
-
-/// What the groups of a grouped matmul are ranges of.
+/// What the groups of a grouped matmul are ranges of: of rows, each with a
+/// matrix of B, or of K, each with a result.
 enum class Grouping { None, Rows, K };
 
 /// Everything about an fp8.matmul, or a group of them, that its kernel is made
@@ -139,6 +130,47 @@ struct MatmulSpec : KernelSpec {
     return spec->getKind() == kKind;
   }
 
+  struct ResultExtents {
+    int64_t m, n;
+  };
+
+  /// One product, or one for each batch.
+  struct Single {};
+
+  /// Products of one A, or of one B, each with a result.
+  struct Siblings {
+    bool shareA;
+    SmallVector<ResultExtents> results;
+  };
+
+  /// Two products of one A in each tile, of which the columns that the tensor
+  /// core has of it hold one half each. The second one's epilogue, which is the
+  /// kernel's, reads the first's result.
+  struct Dual {
+    /// What the first is rounded to.
+    Type resultType;
+    /// Body of its epilogue, null for a plain rounding.
+    Block *epilogue = nullptr;
+    /// Operands of both epilogues; those at the front are its own.
+    size_t numOperands = 0;
+    /// Where the second one's epilogue has it among its operands.
+    size_t position = 0;
+  };
+
+  /// A grouped matmul: numbers in memory say where groups are.
+  struct Groups {
+    Grouping of;
+    int64_t count;
+    /// Whether every argument has a dimension of groups, and counts say how
+    /// many of a group's rows, or of its K, are there. Else offsets say where
+    /// each begins behind the one before.
+    bool masked = false;
+    /// How many of a group's rows may be expected, kDynamic where unknown.
+    int64_t expectedM = ShapedType::kDynamic;
+    /// Whether rows of the result that are of no group may be anything.
+    bool undefPadding = false;
+  };
+
   OperandSpec a, b;
   Accumulate accumulate = Accumulate::Promote;
   Type resultType;
@@ -151,58 +183,52 @@ struct MatmulSpec : KernelSpec {
   SmallVector<EpilogueOperandSpec> operands;
   /// Values from around the op that the epilogue uses, constants excepted.
   SmallVector<Value> captures;
-  /// What becomes of the first of two products that meet in a tile, before the
-  /// epilogue above reads it.
-  std::optional<FirstProduct> first;
-  /// Extents, kDynamic where unknown; of a group M or N is the sum of those of
-  /// its results, of a pair N is that of its products.
+  /// Extents, kDynamic where unknown; of siblings M or N is the sum of those of
+  /// their results, of a pair N is that of its products.
   int64_t m, n, k, batch;
-  struct ResultExtents {
-    int64_t m, n;
-  };
-  /// One, or those of a group, which have the same A or else the same B.
-  SmallVector<ResultExtents> results;
-  bool sharesA = false;
-  /// Ranges that offsets in memory say, how many there are, and what of: of
-  /// rows, each with a matrix of B, or of K, each with one of results.
-  Grouping grouping = Grouping::None;
-  int64_t groups = 0;
-  /// Whether every argument has a dimension of groups, and counts in memory say
-  /// how many of a group's rows, or of its K, are there; and how many of them
-  /// may be expected, kDynamic where unknown.
-  bool masked = false;
-  int64_t expectedM = ShapedType::kDynamic;
-  /// Whether rows of the result that are of no group may be anything.
-  bool hasUndefPadding = false;
+  /// How many products there are, and what of.
+  std::variant<Single, Siblings, Dual, Groups> many;
 
-  bool isGrouped() const { return grouping != Grouping::None; }
+  const Siblings *getSiblings() const { return std::get_if<Siblings>(&many); }
+  const Dual *getDual() const { return std::get_if<Dual>(&many); }
+  const Groups *getGroups() const { return std::get_if<Groups>(&many); }
+
+  bool isGrouped() const { return getGroups(); }
+  Grouping getGrouping() const {
+    return isGrouped() ? getGroups()->of : Grouping::None;
+  }
+  int64_t getNumGroups() const { return isGrouped() ? getGroups()->count : 0; }
+  bool isMasked() const { return isGrouped() && getGroups()->masked; }
+  bool hasUndefPadding() const {
+    return isGrouped() && getGroups()->undefPadding;
+  }
   /// Whether rows of one group follow those of another, and begin anywhere.
-  bool hasAdjacentRows() const { return grouping == Grouping::Rows && !masked; }
+  bool hasAdjacentRows() const {
+    return getGrouping() == Grouping::Rows && !isMasked();
+  }
   /// Whether the argument of that name begins with a dimension of batches, or
   /// of groups.
-  bool hasBatch(StringRef argument) const {
-    return batched || masked ||
-           (grouping == Grouping::Rows &&
-            (argument == "b" || argument == "scale_b" ||
-             argument == "tensor_scale_b")) ||
-           (grouping == Grouping::K && argument == "d");
-  }
+  bool hasBatch(StringRef argument) const;
   /// The name of the argument that says where groups are.
-  StringRef getBoundsName() const { return masked ? "counts" : "offsets"; }
+  StringRef getBoundsName() const { return isMasked() ? "counts" : "offsets"; }
   int64_t getRank(StringRef argument) const {
     return hasBatch(argument) ? 3 : 2;
   }
-  bool areSiblings() const { return results.size() > 1; }
-  /// Whether each tile is of two products of one A, of which the columns that
-  /// the tensor core has of it hold one half each.
-  bool isDual() const { return first.has_value(); }
+  bool areSiblings() const { return getNumResults() > 1; }
+  bool sharesA() const { return getSiblings() && getSiblings()->shareA; }
+  bool isDual() const { return getDual(); }
+  /// One, or those of siblings.
+  size_t getNumResults() const {
+    return getSiblings() ? getSiblings()->results.size() : 1;
+  }
+  SmallVector<ResultExtents> getResults() const;
   /// Columns of the result in a tile that has so many of the tensor core's.
   int64_t getResultCols(int64_t cols) const {
     return isDual() ? cols / 2 : cols;
   }
   /// The most arguments that there are of one name.
-  size_t getNumSets() const { return isDual() ? 2 : results.size(); }
-  /// How many there are of this name: of a group one for each result, but for
+  size_t getNumSets() const { return isDual() ? 2 : getNumResults(); }
+  /// How many there are of this name: of siblings one for each result, but for
   /// what all have in common ("a", "scale_a" and "m" are A's), of a pair two of
   /// what is B's.
   size_t getCount(StringRef name) const;
@@ -247,17 +273,18 @@ struct MatmulSpec : KernelSpec {
   /// epilogue reads and does.
   std::string describe() const override;
 
-  /// Read the op; say why if no kernel can compute it.
-  static FailureOr<MatmulSpec> get(MatmulOp op, std::string &reason);
-  static FailureOr<MatmulSpec> get(SiblingMatmulsOp op, std::string &reason);
-  static FailureOr<MatmulSpec> get(GroupedMatmulOp op, std::string &reason);
+  /// Read an fp8.matmul, fp8.grouped_matmul or fp8.sibling_matmuls; say why if
+  /// no kernel can compute it. Nothing else reads one.
+  static FailureOr<MatmulSpec> get(Operation *op, std::string &reason);
   /// Describes matmuls that one kernel is to compute; all have the same A,
-  /// `sharesA`, or the same B.
-  static FailureOr<MatmulSpec> get(ArrayRef<MatmulOp> matmuls, bool sharesA,
-                                   std::string &reason);
+  /// `shareA`, or the same B.
+  static FailureOr<MatmulSpec> joinSiblings(ArrayRef<MatmulOp> matmuls,
+                                            bool shareA, std::string &reason);
   /// Describes two of the same A, whose second one reads the first's result.
-  static FailureOr<MatmulSpec> getDual(MatmulOp first, MatmulOp second,
-                                       std::string &reason);
+  static FailureOr<MatmulSpec> joinDual(MatmulOp first, MatmulOp second,
+                                        std::string &reason);
+  /// The captures of an op that there is a spec of, in its order.
+  static SmallVector<Value> getCaptures(Operation *op);
 };
 
 } // namespace mlir::fp8
