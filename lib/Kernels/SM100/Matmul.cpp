@@ -93,21 +93,6 @@ static void endBlock(const MatmulContext &kernel) {
   LLVM::ReturnOp::create(b, ValueRange());
 }
 
-/// Where groups of rows begin, if there are any.
-static std::optional<TileScheduler::Groups>
-buildGroups(const MatmulContext &kernel) {
-  if (!kernel.spec.isGrouped())
-    return std::nullopt;
-  TileScheduler::Groups groups{GroupTable(kernel.b, kernel.spec.getNumGroups(),
-                                          kernel.spec.isMasked(), kernel.shared,
-                                          kernel.layout.offsetGroups),
-                               /*ofRows=*/true};
-  groups.table.build(kernel.getParam("bounds.ptr"), kernel.getParam("m"),
-                     kernel.config.getTileM(), kernel.thread,
-                     kernel.layout.threads);
-  return groups;
-}
-
 static TileScheduler::Shape getSchedule(const MatmulContext &kernel) {
   GemmConfigAttr config = kernel.config;
   int64_t tileM = config.getTileM();
@@ -128,7 +113,9 @@ class Roles {
 public:
   Roles(const MatmulContext &kernel, Ring ring, Ring accumulators, Ring scales)
       : kernel(kernel), b(kernel.b), ring(ring), accumulators(accumulators),
-        scales(scales), groups(buildGroups(kernel)) {
+        scales(scales), groups(kernel.buildGroups(kernel.layout.offsetGroups,
+                                                  kernel.config.getTileM(),
+                                                  kernel.layout.threads)) {
     if (!groups)
       ofAll.emplace(createScheduler());
   }

@@ -10,7 +10,7 @@
 #define FP8_LIB_KERNELS_SM100_MATMULCONTEXT_H
 
 #include "../Blocks/Ring.h"
-#include "../Matmul/MatmulParams.h"
+#include "../Matmul/MatmulBlock.h"
 #include "MatmulLayout.h"
 
 namespace mlir::fp8::sm100 {
@@ -25,19 +25,15 @@ inline constexpr int64_t kMemoryWarp = 2;
 inline constexpr int64_t kFactorWarp = 3;
 inline constexpr int64_t kFirstEpilogueWarpgroup = 4;
 
-/// A matmul kernel while it is built: its parameters, its config, and the
-/// numbers of the thread.
-class MatmulContext : public MatmulParams {
+/// A matmul kernel while it is built: its block, its config, and where it keeps
+/// what. A cluster is the two blocks that multiply together.
+class MatmulContext : public MatmulBlock {
 public:
-  /// Reads the thread's number, at the start of the kernel with these
-  /// parameters; `shared` is its dynamic shared memory.
+  /// At the start of the kernel.
   MatmulContext(KernelBuilder &b, const MatmulSpec &spec, GemmConfigAttr config,
                 const MatmulLayout &layout, llvm::StringMap<Value> params,
                 Value shared);
 
-  /// Parameter names of the rows' side: "a" or "b".
-  StringRef getRowName() const { return config.getSwapAb() ? "b" : "a"; }
-  StringRef getColName() const { return config.getSwapAb() ? "a" : "b"; }
   /// Bytes from the start of shared memory.
   Value getShared(int64_t offset) const;
   /// What the first of the blocks that multiply together has at `pointer` of
@@ -47,15 +43,12 @@ public:
   /// position of the ring for who takes it.
   Value getSums(RingPosition at) const;
   /// Where a pair's blocks are beside each other.
-  TileScheduler::Rank getTileRank() const;
-  /// A barrier for all threads of the block, or of both.
-  void synchronize() const;
+  TileScheduler::Rank getTileRank() const {
+    return MatmulBlock::getTileRank(rank, Value());
+  }
 
   GemmConfigAttr config;
   const MatmulLayout &layout;
-  Value shared, thread, warp, lane;
-  /// Which of the blocks that multiply together this one is; null for one.
-  Value rank;
   /// Address of the block's columns in tensor memory, once it has them.
   Value memory;
 };

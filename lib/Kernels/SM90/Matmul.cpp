@@ -50,18 +50,8 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
                           /*wholeRows=*/layout.rows.getParts() == 1,
                           /*wholeCols=*/layout.colsPart.getParts() == 1});
   buildBarriers(kernel, target, ring);
-  std::optional<TileScheduler::Groups> groups;
-  if (kernel.spec.isGrouped()) {
-    bool ofRows = kernel.spec.getGrouping() == Grouping::Rows;
-    groups.emplace(TileScheduler::Groups{
-        GroupTable(b, kernel.spec.getNumGroups(), kernel.spec.isMasked(),
-                   kernel.shared, layout.offsetGroups),
-        ofRows});
-    groups->table.build(kernel.getParam("bounds.ptr"),
-                        kernel.getParam(ofRows ? "m" : "k"),
-                        config.getClusterM(), kernel.thread, layout.threads);
-  }
-
+  std::optional<TileScheduler::Groups> groups = kernel.buildGroups(
+      layout.offsetGroups, config.getClusterM(), layout.threads);
   TileScheduler scheduler(
       b,
       TileScheduler::Shape{

@@ -15,25 +15,18 @@ using namespace mlir::fp8::sm90;
 MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
                              GemmConfigAttr config, const MatmulLayout &layout,
                              llvm::StringMap<Value> params, Value shared)
-    : MatmulParams(b, spec, std::move(params)), config(config), layout(layout),
-      shared(shared) {
-  thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-  warp = b.uniform(b.shiftRight(thread, 5));
-  lane = b.bitAnd(thread, 31);
-  if (!isClustered())
-    return;
-  rankOfRows = NVVM::ClusterId::create(b, b.getI32Type());
+    : MatmulBlock(b, spec, config.getSwapAb(), config.getClusterSize(),
+                  std::move(params), shared),
+      config(config), layout(layout), rankOfRows(rank) {
   if (config.getClusterCols() > 1) {
-    rankOfCols = b.div(rankOfRows, config.getCluster());
-    rankOfRows = b.rem(rankOfRows, config.getCluster());
+    rankOfCols = b.div(rank, config.getCluster());
+    rankOfRows = b.rem(rank, config.getCluster());
   }
 }
 
 TileScheduler::Rank MatmulContext::getTileRank() const {
-  Value ofRows = config.getCluster() > 1 ? rankOfRows : Value();
-  if (config.getSwapAb())
-    return {rankOfCols, ofRows};
-  return {ofRows, rankOfCols};
+  return MatmulBlock::getTileRank(
+      config.getCluster() > 1 ? rankOfRows : Value(), rankOfCols);
 }
 
 Value MatmulContext::getTileIndex(const Tile &tile) const {
@@ -41,13 +34,4 @@ Value MatmulContext::getTileIndex(const Tile &tile) const {
     return tile.index;
   Value rank = NVVM::ClusterId::create(b, b.getI32Type());
   return b.add(b.mul(tile.index, config.getClusterSize()), rank);
-}
-
-void MatmulContext::synchronize() const {
-  if (!isClustered()) {
-    NVVM::BarrierOp::create(b);
-    return;
-  }
-  NVVM::ClusterArriveOp::create(b, /*aligned=*/UnitAttr());
-  NVVM::ClusterWaitOp::create(b, /*aligned=*/UnitAttr());
 }
