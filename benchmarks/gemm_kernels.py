@@ -22,12 +22,12 @@ from matmul.program import program
 TARGET = "--fp8-set-target=chip=sm_90a"
 
 
-def build(name, spec, tools, out, parts=("cubin", "json")):
+def build(name, spec, tools, out, parts=("cubin", "json"), target=TARGET):
     """Writes NAME.cubin, and NAME.json with the kernels' launches; of PTX NAME.ptx."""
     source = out / f"{name}.mlir"
     source.write_text(program(spec))
     built = out / f"{name}.built.mlir"
-    subprocess.run([tools / "fp8-opt", TARGET, "--fp8-select-kernels=every-candidate",
+    subprocess.run([tools / "fp8-opt", target, "--fp8-select-kernels=every-candidate",
                     "--fp8-build-kernels", source, "-o", built], check=True)
     for what in parts:
         subprocess.run([tools / "fp8-translate", f"--kernels-to-{what}", built,

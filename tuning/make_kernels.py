@@ -1,8 +1,8 @@
 """Makes the kernels that collect.py times: of random shapes those that the selection thinks of,
-in its order, and how many of each shape is told.
+in its order, and how many of each shape is told. The order is that of a machine's costs.
 
-usage: make_kernels.py [--build-dir build] [--first N] --sample SEED,COUNT [--rows LEAST,MOST]
-                      --out DIR KIND...
+usage: make_kernels.py [--build-dir build] [--machine NAME-OR-FILE] [--first N]
+                      --sample SEED,COUNT [--rows LEAST,MOST] --out DIR KIND...
 """
 
 import argparse
@@ -22,12 +22,12 @@ from matmul.kinds import KINDS  # noqa: E402
 from matmul.program import program  # noqa: E402
 
 
-def get_candidates(spec, shapes, first, tools):
+def get_candidates(spec, shapes, first, tools, target):
     """By shape, the configs that the selection puts first."""
     candidates = {}
     for m, n, k in shapes:
         text = subprocess.run(
-            [tools / "fp8-opt", TARGET, "--fp8-select-kernels=every-candidate"],
+            [tools / "fp8-opt", target, "--fp8-select-kernels=every-candidate"],
             input=program(spec, m, n, k), text=True, capture_output=True, check=True).stdout
         # The operation itself, which takes the first, follows those that repeat it.
         *others, chosen = re.findall(r"#fp8_sm90.gemm<[^>]*>", text) or [None]
@@ -39,6 +39,8 @@ def get_candidates(spec, shapes, first, tools):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build-dir", default="build")
+    parser.add_argument("--machine", help="whose costs order the kernels, as --machine= of the "
+                        "compiler has it; an H200 otherwise")
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--first", type=int, default=16)
     parser.add_argument("--sample", type=parse_sample, required=True, metavar="SEED,COUNT")
@@ -46,20 +48,22 @@ def main():
     parser.add_argument("kinds", nargs="+")
     args = parser.parse_args()
     tools = Path(args.build_dir) / "bin"
+    target = f"{TARGET} machine={args.machine}" if args.machine else TARGET
     args.out.mkdir(parents=True, exist_ok=True)
     least, most = args.rows
     shapes = [shape[:3] for shape in random_shapes(*args.sample) if least <= shape[0] <= most]
     path = args.out / "candidates.json"
     candidates = json.loads(path.read_text()) if path.exists() else {}
     with ThreadPoolExecutor(2) as pool:
-        found = pool.map(lambda kind: get_candidates(KINDS[kind], shapes, args.first, tools),
-                         args.kinds)
+        found = pool.map(
+            lambda kind: get_candidates(KINDS[kind], shapes, args.first, tools, target), args.kinds)
         candidates.update(zip(args.kinds, found))
         path.write_text(json.dumps(candidates))
 
         def make(kind):
             configs = sorted({config for each in candidates[kind].values() for config in each})
-            build(kind, {**KINDS[kind], "configs": configs}, tools, args.out)
+            build(kind, {**KINDS[kind], "configs": configs}, tools, args.out,
+                  target=target)
             print(kind, len(configs), flush=True)
         list(pool.map(make, args.kinds))
 

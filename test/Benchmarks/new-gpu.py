@@ -58,6 +58,19 @@ class NewGPU(unittest.TestCase):
         self.assertEqual({kind: [len(found) for found in shapes.values()]
                           for kind, shapes in candidates.items()}, dict.fromkeys(MODELS, [8] * 9))
 
+    def test_1_make_kernels_of_a_machine(self):
+        found, targets = {}, []
+        for name in ("h200", self.machine):
+            with mock.patch.object(make_kernels, "build") as build:
+                run(make_kernels, "--build-dir", BUILD, "--out", FOLDER / "ordered", "--first", 8,
+                    "--sample", "3,9", "--machine", name, "bf16_nn")
+            targets.append(build.call_args.kwargs["target"].rpartition(" machine=")[2])
+            found[name] = json.loads((FOLDER / "ordered/candidates.json").read_text())["bf16_nn"]
+        self.assertEqual(targets, ["h200", str(self.machine)])
+        # A matmul fills 96 multiprocessors otherwise than 132.
+        self.assertEqual(found["h200"].keys(), found[self.machine].keys())
+        self.assertNotEqual(found["h200"], found[self.machine])
+
     def test_2_collect(self):
         import collect
         with mock.patch.multiple(collect, load=lambda _, kinds: {kind: [] for kind in kinds},
