@@ -69,7 +69,10 @@ def DecomposeAggregatesPass : Pass<"fp8-decompose-aggregates"> {
     `tensor.reshape` into a collapse and an expansion. A constant of equal
     elements that takes more than a MiB becomes a `linalg.fill`: it would be
     spelled out in the program's data. Of a large `tensor.pad` with known
-    borders only these are filled, in place of all of the result.
+    borders only these are filled, in place of all of the result; one of or to a
+    tensor without elements becomes a `linalg.fill`. A `tensor.collapse_shape`
+    of an unknown extent and one of 0 becomes a `tensor.empty`, as upstream takes
+    the extent of both for known.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
