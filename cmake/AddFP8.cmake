@@ -43,7 +43,8 @@ if(FP8_ENABLE_CCACHE)
   endif()
 endif()
 
-# One precompiled header for every MLIR-facing library.
+# One precompiled header for every MLIR-facing library. The operations' classes,
+# SCF's and matchers were a third of what a file took.
 function(_fp8_use_pch target)
   if(NOT FP8_ENABLE_PCH)
     return()
@@ -59,9 +60,15 @@ function(_fp8_use_pch target)
       <mlir/Dialect/Linalg/IR/Linalg.h>
       <mlir/Dialect/Tensor/IR/Tensor.h>
       <mlir/Dialect/Func/IR/FuncOps.h>
+      <mlir/Dialect/SCF/IR/SCF.h>
+      <mlir/IR/Matchers.h>
       <mlir/Pass/Pass.h>
       <mlir/Transforms/DialectConversion.h>
-      <mlir/Transforms/GreedyPatternRewriteDriver.h>)
+      <mlir/Transforms/GreedyPatternRewriteDriver.h>
+      <fp8/IR/FP8Ops.h>)
+    target_include_directories(fp8_pch PRIVATE "${PROJECT_SOURCE_DIR}/include"
+                                               "${PROJECT_BINARY_DIR}/include")
+    add_dependencies(fp8_pch FP8IRIncGen FP8RuntimeIncGen)
     if(FP8_HAS_PCH_TIMESTAMP)
       target_compile_options(fp8_pch PRIVATE
         "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")

@@ -54,5 +54,5 @@ void fp8::registerFormerPasses() {
           return PassInfo::lookup(pass.name)->addToPipeline(
               pm, getOptions(pass.name, options), errorHandler);
         },
-        [](function_ref<void(const detail::PassOptions &)>) {});
+        [](function_ref<void(const ::mlir::detail::PassOptions &)>) {});
 }
