@@ -147,3 +147,48 @@ func.func @no_room(%x: tensor<4x64x0xbf16>, %y: tensor<4x32x0xbf16>, %counts: te
       : tensor<4x64x0xbf16>, tensor<4x32x0xbf16> -> tensor<4x64x32xf32>
   return %0 : tensor<4x64x32xf32>
 }
+
+// Where sums are a kernel's, its factors multiply the sum of a block: a group that is counted begins with one.
+
+// CHECK-LABEL: func.func @counts_k_blocks
+// CHECK:         %[[COUNT:.+]] = arith.index_cast
+// CHECK:         tensor.extract_slice %{{.+}}[0, 0] [64, %[[COUNT]]] [1, 1] : tensor<64x256xf8E4M3FN> to tensor<64x?xf8E4M3FN>
+// CHECK:         %[[BLOCKS:.+]] = arith.ceildivui %[[COUNT]], %c128
+// CHECK:         tensor.extract_slice %{{.+}}[0, 0] [64, %[[BLOCKS]]] [1, 1] : tensor<64x2xf32> to tensor<64x?xf32>
+// CHECK:         tensor.extract_slice %{{.+}}[0, 0] [32, %[[BLOCKS]]] [1, 1] : tensor<32x2xf32> to tensor<32x?xf32>
+// CHECK:         scf.for %{{.+}} = %c0 to %[[BLOCKS]]
+// CHECK:           linalg.contract {{.*}} {tensor_core_accumulation = array<i64: 0, 0, 128, 1, 0, 0>}
+// CHECK:           math.fma
+func.func @counts_k_blocks(%x: !fp8.scaled<4x64x256xf8E4M3FN, block = [1, 1, 128], scale = f32>,
+                           %y: !fp8.scaled<4x32x256xf8E4M3FN, block = [1, 1, 128], scale = f32>,
+                           %counts: tensor<4xi32>) -> tensor<4x64x32xf32> {
+  %0 = fp8.grouped_matmul %x, %y counts_k(%counts : tensor<4xi32>) {tensor_core_accumulation = array<i64: 0, 0, 128, 1, 1, 0>}
+      : !fp8.scaled<4x64x256xf8E4M3FN, block = [1, 1, 128], scale = f32>,
+        !fp8.scaled<4x32x256xf8E4M3FN, block = [1, 1, 128], scale = f32> -> tensor<4x64x32xf32>
+  return %0 : tensor<4x64x32xf32>
+}
+
+// One that begins anywhere has zeros where the first block is another one's; of nothing there is no block.
+
+// CHECK-LABEL: func.func @k_blocks_of_kernel
+// CHECK:         %[[BEGIN:.+]] = arith.index_cast
+// CHECK:         %[[END:.+]] = arith.index_cast
+// CHECK:         %[[SIZE:.+]] = arith.subi %[[END]], %[[BEGIN]]
+// CHECK:         %[[EMPTY:.+]] = arith.cmpi eq, %[[SIZE]], %c0
+// CHECK:         %[[REST:.+]] = arith.remui %[[BEGIN]], %c128
+// CHECK:         %[[OTHERS:.+]] = arith.select %[[EMPTY]], %c0, %[[REST]]
+// CHECK:         %[[WHOLE:.+]] = arith.addi %[[SIZE]], %[[OTHERS]]
+// CHECK:         tensor.insert_slice %{{.+}} into %{{.+}}[0, %[[OTHERS]]] [64, %[[SIZE]]] [1, 1] : tensor<64x?xf8E4M3FN> into tensor<64x?xf8E4M3FN>
+// CHECK:         %[[FIRST:.+]] = arith.subi %[[END]], %[[WHOLE]]
+// CHECK:         %[[BLOCK:.+]] = arith.divui %[[FIRST]], %c128
+// CHECK:         %[[BLOCKS:.+]] = arith.ceildivui %[[WHOLE]], %c128
+// CHECK:         tensor.extract_slice %arg1[0, %[[BLOCK]]] [64, %[[BLOCKS]]] [1, 1] : tensor<64x2xf32> to tensor<64x?xf32>
+// CHECK:         tensor.extract_slice %arg3[0, %[[BLOCK]]] [32, %[[BLOCKS]]] [1, 1] : tensor<32x2xf32> to tensor<32x?xf32>
+func.func @k_blocks_of_kernel(%dy: !fp8.scaled<64x256xf8E4M3FN, block = [1, 128], scale = f32>,
+                              %x: !fp8.scaled<32x256xf8E4M3FN, block = [1, 128], scale = f32>,
+                              %offsets: tensor<5xi32>) -> tensor<4x64x32xf32> {
+  %0 = fp8.grouped_matmul %dy, %x offsets(%offsets : tensor<5xi32>) {tensor_core_accumulation = array<i64: 0, 0, 128, 1, 1, 0>}
+      : !fp8.scaled<64x256xf8E4M3FN, block = [1, 128], scale = f32>,
+        !fp8.scaled<32x256xf8E4M3FN, block = [1, 128], scale = f32> -> tensor<4x64x32xf32>
+  return %0 : tensor<4x64x32xf32>
+}

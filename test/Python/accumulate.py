@@ -146,8 +146,21 @@ class SameBytes(unittest.TestCase):
   %y = fp8.grouped_matmul %x, %w offsets(%o : tensor<5xi32>) accumulate = fast
       : tensor<64x200xbf16>, tensor<96x200xbf16> -> tensor<4x64x96xf32>
 """, [("y", "4x64x96xf32")])
-        for recipe in ("none", "current", "rowwise"):
+        for recipe in ("none", "current", "rowwise", "block", "mxfp8", "nvfp4"):
             self.check(sums, [draw(64, 200), draw(96, 200), offsets], recipe)
+
+    def test_groups_that_begin_in_a_block(self):
+        """What is summed has factors that change along it; the kernel's sums are of their blocks."""
+        offsets = np.array([0, 37, 130, 130, 390], np.int32)
+        for recipe, block, scale in (("block", 128, "f32"), ("mxfp8", 32, "f8E8M0FNU")):
+            x, w = (f"!fp8.scaled<{rows}x400xf8E4M3FN, block = [1, {block}], scale = {scale}>" for rows in (64, 96))
+            sums = function([("x", "64x400xbf16", ""), ("w", "96x400xbf16", ""), ("o", "5xi32", "")], f"""
+  %p = fp8.quantize %x recipe(#fp8.{recipe}) : tensor<64x400xbf16> -> {x}
+  %q = fp8.quantize %w recipe(#fp8.{recipe}) : tensor<96x400xbf16> -> {w}
+  %y = fp8.grouped_matmul %p, %q offsets(%o : tensor<5xi32>) : {x}, {w} -> tensor<4x64x96xf32>
+""", [("y", "4x64x96xf32")])
+            with self.subTest(recipe=recipe):
+                self.check(sums, [draw(64, 400), draw(96, 400), offsets], "none")
 
     def test_groups_that_are_masked(self):
         counts = np.array([37, 0, 72, 65], np.int32)
@@ -158,12 +171,14 @@ class SameBytes(unittest.TestCase):
 """, [("y", "4x72x96xf32")])
         for recipe in ("none", "current", "rowwise", "block", "mxfp8", "nvfp4"):
             self.check(rows, [draw(4, 72, 256), draw(4, 96, 256), counts], recipe)
-        sums = function([("x", "4x64x80xbf16", ""), ("w", "4x96x80xbf16", ""), ("c", "4xi32", "")], """
+        for k, recipes in ((80, ("none", "current", "rowwise")), (384, ("block", "mxfp8", "nvfp4"))):
+            sums = function([("x", f"4x64x{k}xbf16", ""), ("w", f"4x96x{k}xbf16", ""), ("c", "4xi32", "")], f"""
   %y = fp8.grouped_matmul %x, %w counts_k(%c : tensor<4xi32>) accumulate = fast
-      : tensor<4x64x80xbf16>, tensor<4x96x80xbf16> -> tensor<4x64x96xf32>
+      : tensor<4x64x{k}xbf16>, tensor<4x96x{k}xbf16> -> tensor<4x64x96xf32>
 """, [("y", "4x64x96xf32")])
-        for recipe in ("none", "current", "rowwise"):
-            self.check(sums, [draw(4, 64, 80), draw(4, 96, 80), counts], recipe)
+            most = counts * (1 if k == 80 else 4)
+            for recipe in recipes:
+                self.check(sums, [draw(4, 64, k), draw(4, 96, k), most], recipe)
 
     def test_rows_that_show_at_run_time(self):
         for recipe in ("none", "current", "block"):

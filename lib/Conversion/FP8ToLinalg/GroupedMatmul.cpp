@@ -42,15 +42,21 @@ private:
   int64_t getTokenDim();
   Value buildSlice(Value tensor, Part range, bool dropsDim);
   /// Codes and factors of the range, or elements. `dropsDim`: of one index,
-  /// without the dimension.
-  Value sliceOperand(Value operand, Part range, bool dropsDim);
+  /// without the dimension. `blockK`: with what begins the range's first block.
+  Value sliceOperand(Value operand, Part range, bool dropsDim,
+                     int64_t blockK = 1);
+  /// The blocks of `extent` elements in the last `elements` up to the end
+  /// of the range: their first one begins there.
+  Part getBlocks(Part range, int64_t extent, OpFoldResult elements);
+  /// Whether slices of K of the codes are values, for these sums.
+  bool canSliceK(const std::optional<TensorCoreAccumulation> &sums);
   /// Where factors change along the range: what the product is made from.
   Value widen(Value operand);
   /// `rank` is that of the result, of which the range is.
   Value sliceEpilogueOperand(Value operand, Part range, int64_t rank,
                              bool dropsDim);
   /// A slice of K, behind as many zeros as a kernel's first block has elements
-  /// of other groups: its sums begin with that block.
+  /// of other groups: its sums begin with that block. Nothing has no block.
   Value beginBlock(Value slice, Part range, int64_t blockK);
   Value buildNumGroups();
   Value buildInit();
@@ -94,16 +100,39 @@ Value GroupedMatmulExpander::buildSlice(Value tensor, Part range,
   return createSlice(b, loc, full.clone(shape), tensor, offsets, sizes);
 }
 
+Part GroupedMatmulExpander::getBlocks(Part range, int64_t extent,
+                                      OpFoldResult elements) {
+  if (extent == 1)
+    return range;
+  auto getIndex = [&](OpFoldResult value) {
+    return getValueOrCreateConstantIndexOp(b, loc, value);
+  };
+  Value block = arith::ConstantIndexOp::create(b, loc, extent);
+  Value size = getIndex(elements);
+  Value end = b.createOrFold<arith::AddIOp>(loc, getIndex(range.offset),
+                                            getIndex(range.size));
+  Value first = b.createOrFold<arith::SubIOp>(loc, end, size);
+  return {range.dim, b.createOrFold<arith::DivUIOp>(loc, first, block),
+          b.createOrFold<arith::CeilDivUIOp>(loc, size, block)};
+}
+
 Value GroupedMatmulExpander::sliceOperand(Value operand, Part range,
-                                          bool dropsDim) {
+                                          bool dropsDim, int64_t blockK) {
   auto type = dyn_cast<ScaledType>(operand.getType());
+  Value payload = buildSlice(getElements(operand), range, dropsDim);
+  OpFoldResult size = range.size;
+  if (blockK > 1) {
+    payload = beginBlock(payload, range, blockK);
+    size = tensor::getMixedSize(b, loc, payload, range.dim);
+  }
   if (!type)
-    return buildSlice(operand, range, dropsDim);
+    return payload;
   auto parts = DisassembleOp::create(b, loc, operand);
-  Value payload = buildSlice(parts.getPayload(), range, dropsDim);
   // A dimension that shares its factor has one index.
   Part one{range.dim, b.getIndexAttr(0), b.getIndexAttr(1)};
-  Part ofFactors = type.isBlocked(range.dim) ? range : one;
+  Part ofFactors = type.isBlocked(range.dim)
+                       ? getBlocks(range, type.getBlock()[range.dim], size)
+                       : one;
   auto slice = [&](Value factors, Part range) {
     return buildSlice(factors, range, dropsDim);
   };
@@ -117,6 +146,19 @@ Value GroupedMatmulExpander::sliceOperand(Value operand, Part range,
   ScaledType sliced = type.cloneWith(
       cast<RankedTensorType>(payload.getType()).getShape(), block);
   return AssembleOp::create(b, loc, sliced, payload, scaleInv, tensorScaleInv);
+}
+
+bool GroupedMatmulExpander::canSliceK(
+    const std::optional<TensorCoreAccumulation> &sums) {
+  ScaledType a = op.getScaledA();
+  int64_t dim = a.getRank() - 1;
+  if (!a.isBlocked(dim))
+    return true;
+  // A kernel's factors multiply the sums of blocks. Without one that is known
+  // they may change inside of any block of a slice; half a byte has no slice.
+  return sums && a.getElementType().getIntOrFloatBitWidth() == 8 &&
+         op.getScaledB().getElementType().getIntOrFloatBitWidth() == 8 &&
+         sums->blockK % a.getBlock()[dim] == 0;
 }
 
 Value GroupedMatmulExpander::widen(Value operand) {
@@ -141,21 +183,17 @@ Value GroupedMatmulExpander::sliceEpilogueOperand(Value operand, Part range,
 
 Value GroupedMatmulExpander::beginBlock(Value slice, Part range,
                                         int64_t blockK) {
-  if (auto type = dyn_cast<ScaledType>(slice.getType())) {
-    auto parts = DisassembleOp::create(b, loc, slice);
-    Value payload = beginBlock(parts.getPayload(), range, blockK);
-    return AssembleOp::create(
-        b, loc,
-        type.cloneWith(cast<RankedTensorType>(payload.getType()).getShape(),
-                       type.getBlock()),
-        payload, parts.getScaleInv(), parts.getTensorScaleInv());
-  }
   auto type = cast<RankedTensorType>(slice.getType());
   auto getIndex = [&](OpFoldResult value) {
     return getValueOrCreateConstantIndexOp(b, loc, value);
   };
   Value block = arith::ConstantIndexOp::create(b, loc, blockK);
-  Value others = arith::RemUIOp::create(b, loc, getIndex(range.offset), block);
+  Value zeroIndex = arith::ConstantIndexOp::create(b, loc, 0);
+  Value isEmpty = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                        getIndex(range.size), zeroIndex);
+  Value others = arith::SelectOp::create(
+      b, loc, isEmpty, zeroIndex,
+      arith::RemUIOp::create(b, loc, getIndex(range.offset), block));
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, slice);
   SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
   SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
@@ -250,19 +288,17 @@ Value GroupedMatmulExpander::buildGroup(Value group, Part tokens) {
     a = sliceOperand(a, ofGroup, /*dropsDim=*/true);
     --ofA.dim;
   }
-  a = sliceOperand(a, ofA, /*dropsDim=*/false);
+  auto sums = TensorCoreAccumulation::get(op);
+  if (sums && isa<ScaledType>(a.getType()) != op.isScaled())
+    sums = std::nullopt;
+  // Groups that are counted begin with a block.
+  int64_t blockK = sums && sumsGroups && !isMasked ? sums->blockK : 1;
+  a = sliceOperand(a, ofA, /*dropsDim=*/false, blockK);
   if (isMasked || !sumsGroups)
     otherB = sliceOperand(otherB, ofGroup, /*dropsDim=*/true);
   Part ofB{op.getTransposeB() ? 0 : 1, tokens.offset, tokens.size};
   if (sumsGroups)
-    otherB = sliceOperand(otherB, ofB, /*dropsDim=*/false);
-  auto sums = TensorCoreAccumulation::get(op);
-  if (sums && isa<ScaledType>(a.getType()) != op.isScaled())
-    sums = std::nullopt;
-  if (sums && sumsGroups && !isMasked) {
-    a = beginBlock(a, ofA, sums->blockK);
-    otherB = beginBlock(otherB, ofB, sums->blockK);
-  }
+    otherB = sliceOperand(otherB, ofB, /*dropsDim=*/false, blockK);
   RankedTensorType type = op.getResult().getType();
   int64_t rank = type.getRank();
   SmallVector<Value> operands;
@@ -292,12 +328,10 @@ Value GroupedMatmulExpander::buildGroup(Value group, Part tokens) {
 void GroupedMatmulExpander::expand() {
   lhs = op.getA();
   rhs = op.getB();
-  if (op.sumsGroups() && op.isScaled()) {
-    ScaledType a = op.getScaledA();
-    if (a.isBlocked(a.getRank() - 1)) {
-      lhs = widen(lhs);
-      rhs = widen(rhs);
-    }
+  if (op.sumsGroups() && op.isScaled() &&
+      !canSliceK(TensorCoreAccumulation::get(op))) {
+    lhs = widen(lhs);
+    rhs = widen(rhs);
   }
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
