@@ -86,7 +86,8 @@ def LowerDynamicExpandShapePass : Pass<"fp8-lower-dynamic-expand-shape"> {
                 "cast";
   let description = [{
     Upstream's `expand-strided-metadata` allows one unknown extent for each
-    dimension that is expanded, and crashes if there are more. These become
+    dimension that is expanded, and crashes if there are more; it divides by
+    the known ones, of which one may be 0. These become
     `memref.reinterpret_cast`, with the extents that the operation gives.
   }];
   let dependentDialects = ["affine::AffineDialect", "arith::ArithDialect",

@@ -20,12 +20,16 @@ namespace mlir::fp8 {
 
 using namespace mlir;
 
-/// Whether one dimension of the source becomes several of unknown extent.
-static bool hasSeveralDynamic(memref::ExpandShapeOp op) {
+/// Whether one dimension of the source becomes several of unknown extent, or
+/// one of them and none: upstream divides by the other extents.
+static bool isAmbiguous(memref::ExpandShapeOp op) {
   MemRefType type = op.getResultType();
   return llvm::any_of(op.getReassociationIndices(), [&](const auto &group) {
-    return llvm::count_if(
-               group, [&](int64_t dim) { return type.isDynamicDim(dim); }) > 1;
+    auto unknown = llvm::count_if(
+        group, [&](int64_t dim) { return type.isDynamicDim(dim); });
+    bool isEmpty = llvm::any_of(
+        group, [&](int64_t dim) { return type.getDimSize(dim) == 0; });
+    return unknown > (isEmpty ? 0 : 1);
   });
 }
 
@@ -69,7 +73,7 @@ struct LowerDynamicExpandShapePass
   void runOnOperation() override {
     SmallVector<memref::ExpandShapeOp> ops;
     getOperation()->walk([&](memref::ExpandShapeOp op) {
-      if (hasSeveralDynamic(op))
+      if (isAmbiguous(op))
         ops.push_back(op);
     });
     llvm::for_each(ops, lower);

@@ -20,3 +20,13 @@ func.func @one(%x: memref<?xf32>, %a: index) -> memref<?x4xf32> {
   %0 = memref.expand_shape %x [[0, 1]] output_shape [%a, 4] : memref<?xf32> into memref<?x4xf32>
   return %0 : memref<?x4xf32>
 }
+
+// An unknown extent beside one of 0 is no quotient.
+// CHECK-LABEL: func.func @beside_zero
+//  CHECK-SAME: (%[[X:.*]]: memref<?x?xf32>, %[[A:.*]]: index, %[[B:.*]]: index)
+//       CHECK: memref.reinterpret_cast %{{.*}} to offset: [0], sizes: [%[[A]], 0, %[[B]]], strides: [%c0, %{{.*}}, 1]
+//  HOST-LABEL: llvm.func @beside_zero
+func.func @beside_zero(%x: memref<?x?xf32>, %a: index, %b: index) -> memref<?x0x?xf32> {
+  %0 = memref.expand_shape %x [[0, 1], [2]] output_shape [%a, 0, %b] : memref<?x?xf32> into memref<?x0x?xf32>
+  return %0 : memref<?x0x?xf32>
+}
