@@ -67,6 +67,28 @@ func.func @stay(%x: tensor<?x?xf32>, %s: tensor<1x1xf32>) -> tensor<?x?xf32> {
   return %1 : tensor<?x?xf32>
 }
 
+// Codes that leave with rows of another dimension are those that are put
+// together for it: a known number, here.
+
+// CHECK-LABEL: func.func @leave_turned
+// CHECK-NOT:   cf.assert
+// CHECK:       return
+func.func @leave_turned(%x: tensor<16x?xf32>, %s: tensor<1x1xf32>) -> tensor<?x16xf4E2M1FN> {
+  %0 = fp8.quantize %x scale(%s, %s : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<16x?xf32> -> <16x?xf4E2M1FN, block = [*, *], scale = f32>
+  %1 = fp8.transpose %0 permutation = [1, 0] : <16x?xf4E2M1FN, block = [*, *], scale = f32>
+  %2, %3 = fp8.disassemble %1 : <?x16xf4E2M1FN, block = [*, *], scale = f32>
+  return %2 : tensor<?x16xf4E2M1FN>
+}
+
+// CHECK-LABEL: func.func @leave_moved
+// CHECK:       cf.assert
+func.func @leave_moved(%x: tensor<3x16x?xf32>, %s: tensor<1x1x1xf32>) -> tensor<16x3x?xf4E2M1FN> {
+  %0 = fp8.quantize %x scale(%s, %s : tensor<1x1x1xf32>, tensor<1x1x1xf32>) : tensor<3x16x?xf32> -> <3x16x?xf4E2M1FN, block = [*, *, *], scale = f32>
+  %1 = fp8.transpose %0 permutation = [1, 0, 2] : <3x16x?xf4E2M1FN, block = [*, *, *], scale = f32>
+  %2, %3 = fp8.disassemble %1 : <16x3x?xf4E2M1FN, block = [*, *, *], scale = f32>
+  return %2 : tensor<16x3x?xf4E2M1FN>
+}
+
 // A contraction reads the codes of a transpose where they are.
 
 // CHECK-LABEL: func.func @transposed

@@ -102,7 +102,7 @@ struct ConvertTranspose : OpConversionPattern<TransposeOp> {
   Value transposePayload(TransposeOp op, Value payload, OpBuilder &b) const {
     RankedTensorType type = op.getSource().getType().getPayloadType();
     Location loc = op.getLoc();
-    if (isPacked(type) && op.getPermutation().back() != type.getRank() - 1) {
+    if (isPacked(type) && !keepsRows(op)) {
       Value codes = unpackCodes(b, loc, payload, type, &payloads);
       return packCodes(b, loc, transpose(op, codes, b),
                        staysInPlace(op.getResult()) ? &payloads : nullptr);

@@ -63,6 +63,9 @@ struct Payloads {
   llvm::DenseMap<Value, OpFoldResult> rowSizes;
 };
 
+/// Whether the last dimension, whose codes share bytes, is that of the source.
+bool keepsRows(TransposeOp op);
+
 /// Whether nothing takes codes away from the operations that know `Payloads`:
 /// matmuls and the like, and transposes for these.
 bool staysInPlace(Value codes);

@@ -44,9 +44,18 @@ Value fp8::selectCode(OpBuilder &builder, Location loc, Value byte,
       b, shifted, arith::ConstantOp::create(b, b.getI8IntegerAttr(15)));
 }
 
+bool fp8::keepsRows(TransposeOp op) {
+  ArrayRef<int64_t> permutation = op.getPermutation();
+  return permutation.empty() ||
+         permutation.back() == static_cast<int64_t>(permutation.size()) - 1;
+}
+
 bool fp8::staysInPlace(Value codes) {
   return llvm::all_of(codes.getUsers(), [](Operation *user) {
-    if (isa<TransposeOp, AssembleOp>(user))
+    // Rows of another dimension are codes that are put together again.
+    if (auto transpose = dyn_cast<TransposeOp>(user))
+      return !keepsRows(transpose) || staysInPlace(transpose.getResult());
+    if (isa<AssembleOp>(user))
       return staysInPlace(user->getResult(0));
     // As fusions, whose bodies are in their places by now, take and give them.
     if (auto disassemble = dyn_cast<DisassembleOp>(user))

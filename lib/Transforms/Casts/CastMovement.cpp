@@ -60,6 +60,19 @@ collapseBlock(ArrayRef<int64_t> block,
   return collapsed;
 }
 
+bool fp8::hasWholeBytes(ScaledType type) {
+  return type.getElementType().getIntOrFloatBitWidth() == 8;
+}
+
+/// Whether whole bytes stay so if the codes in the last dimension of `from` are
+/// those of `to`. An unknown number of half bytes may be odd, which nobody
+/// remembers of codes that are taken out of their value to be moved.
+static bool keepsBytes(RankedTensorType from, RankedTensorType to,
+                       ScaledType type) {
+  return hasWholeBytes(type) || (!from.isDynamicDim(from.getRank() - 1) &&
+                                 !to.isDynamicDim(to.getRank() - 1));
+}
+
 //===----------------------------------------------------------------------===//
 // Data movement on scaled values
 //===----------------------------------------------------------------------===//
@@ -109,7 +122,8 @@ FailureOr<ScaledType> fp8::getMovedType(tensor::CollapseShapeOp op,
   FailureOr<SmallVector<int64_t>> block =
       collapseBlock(type.getBlock(), op.getReassociationIndices(),
                     op.getSrcType().getShape());
-  if (failed(block) || block->empty())
+  if (failed(block) || block->empty() ||
+      !keepsBytes(op.getSrcType(), op.getResultType(), type))
     return failure();
   return type.cloneWith(op.getResultType().getShape(), *block);
 }
@@ -118,7 +132,8 @@ FailureOr<ScaledType> fp8::getSourceType(tensor::CollapseShapeOp op,
                                          ScaledType type) {
   SmallVector<ReassociationIndices> reassociation =
       op.getReassociationIndices();
-  if (reassociation.size() != type.getBlock().size())
+  if (reassociation.size() != type.getBlock().size() ||
+      !keepsBytes(op.getSrcType(), op.getResultType(), type))
     return failure();
   FailureOr<SmallVector<int64_t>> block =
       expandBlock(type.getBlock(), reassociation, op.getSrcType().getShape());
@@ -171,14 +186,14 @@ Value fp8::move(PatternRewriter &rewriter, tensor::ExpandShapeOp op,
 
 FailureOr<ScaledType> fp8::getMovedType(tensor::CastOp op, ScaledType type) {
   auto result = dyn_cast<RankedTensorType>(op.getType());
-  if (!result)
+  if (!result || !keepsBytes(type.getPayloadType(), result, type))
     return failure();
   return type.cloneWith(result.getShape(), type.getBlock());
 }
 
 FailureOr<ScaledType> fp8::getSourceType(tensor::CastOp op, ScaledType type) {
   auto source = dyn_cast<RankedTensorType>(op.getSource().getType());
-  if (!source)
+  if (!source || !keepsBytes(source, type.getPayloadType(), type))
     return failure();
   return type.cloneWith(source.getShape(), type.getBlock());
 }
@@ -192,10 +207,6 @@ Value fp8::move(PatternRewriter &rewriter, tensor::CastOp op, Value scaled) {
                      return tensor::CastOp::create(rewriter, op.getLoc(),
                                                    partType, part);
                    });
-}
-
-bool fp8::hasWholeBytes(ScaledType type) {
-  return type.getElementType().getIntOrFloatBitWidth() == 8;
 }
 
 /// Equal elements have one amax, however many they are: the new dimensions are
@@ -307,6 +318,7 @@ Value fp8::move(PatternRewriter &rewriter, tensor::PadOp op, Value scaled) {
 FailureOr<ScaledType> fp8::getMovedType(tensor::ExtractSliceOp op,
                                         ScaledType type) {
   if (op.getType().getRank() != type.getRank() || !op.hasUnitStride() ||
+      !keepsBytes(type.getPayloadType(), op.getType(), type) ||
       ShapedType::isDynamicShape(op.getStaticOffsets()) ||
       ShapedType::isDynamicShape(op.getStaticSizes()))
     return failure();

@@ -256,6 +256,15 @@ func.func @leave(%x: tensor<?x?xf32> {{fp8.name = "x"}})
   %y, %s = fp8.disassemble %q : {SCALED}
   return %y : tensor<?x?xf4E2M1FN>
 }}
+func.func @turned(%x: tensor<?x?xf32> {{fp8.name = "x"}})
+    -> (tensor<?x?xf4E2M1FN> {{fp8.name = "y"}}) {{
+  %one = arith.constant dense<1.0> : tensor<1x1xf32>
+  %q = fp8.quantize %x scale(%one, %one : tensor<1x1xf32>, tensor<1x1xf32>)
+      : tensor<?x?xf32> -> {SCALED}
+  %t = fp8.transpose %q permutation = [1, 0] : {SCALED}
+  %y, %s = fp8.disassemble %t : {SCALED}
+  return %y : tensor<?x?xf4E2M1FN>
+}}
 """
 ODD = ("expected a last dimension of an even size, of which two codes of f4E2M1FN share a byte, "
        "but got an odd one")
@@ -265,10 +274,11 @@ for shape in [(3, 5), (4, 5), (5, 4), (1, 1), (6, 6)]:
     y = tensors.load(folder / "outputs")["y"]
     if done.returncode or not np.array_equal(y, x.T):
         sys.exit(f"codes of {shape} that stay: {done.stdout}")
-    done, _ = run(STAY, {"x": x}, "--entry=leave")
-    if shape[1] % 2 == 0:
-        y = tensors.load(folder / "outputs")["y"]
-        if done.returncode or not np.array_equal(y.astype(np.float32), x):
-            sys.exit(f"codes of {shape} that leave: {done.stdout}")
-    elif done.returncode == 0 or ODD not in done.stdout:
-        sys.exit(f"codes of {shape} that leave: expected an error, but got {done.stdout}")
+    for entry, left in ("leave", x), ("turned", x.T):
+        done, _ = run(STAY, {"x": x}, f"--entry={entry}")
+        if left.shape[1] % 2 == 0:
+            y = tensors.load(folder / "outputs")["y"]
+            if done.returncode or not np.array_equal(y.astype(np.float32), left):
+                sys.exit(f"codes of {shape} that {entry}: {done.stdout}")
+        elif done.returncode == 0 or ODD not in done.stdout:
+            sys.exit(f"codes of {shape} that {entry}: expected an error, but got {done.stdout}")

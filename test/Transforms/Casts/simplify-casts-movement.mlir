@@ -381,3 +381,43 @@ func.func @concatenation_with_seed(%a: tensor<16x64xbf16>, %b: tensor<16x64xbf16
   %0 = fp8.quantize %y recipe(#fp8.rowwise) seed(%seed : tensor<4xi32>) : tensor<32x64xbf16> -> !fp8.scaled<32x64xf4E2M1FN, block = [1, 16], scale = f32>
   return %0 : !fp8.scaled<32x64xf4E2M1FN, block = [1, 16], scale = f32>
 }
+
+//===----------------------------------------------------------------------===//
+// Half bytes
+//===----------------------------------------------------------------------===//
+
+// An unknown number of codes in a row, here three times one, may be odd: they
+// are not taken out of their value.
+// CHECK-LABEL: func.func @unknown_row
+// CHECK: %[[C:.*]] = tensor.collapse_shape %arg0
+// CHECK: %[[Q:.*]] = fp8.quantize %[[C]]
+// CHECK: fp8.transpose %[[Q]]
+// CHECK-NOT: fp8.disassemble
+func.func @unknown_row(%x: tensor<16x?x3xf32>, %n: index) -> !fp8.scaled<?x16xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32> {
+  %c = tensor.collapse_shape %x [[0], [1, 2]] : tensor<16x?x3xf32> into tensor<16x?xf32>
+  %e = tensor.empty(%n) : tensor<?x16xf32>
+  %t = linalg.transpose ins(%c : tensor<16x?xf32>) outs(%e : tensor<?x16xf32>) permutation = [1, 0]
+  %0 = fp8.quantize %t recipe(#fp8.nvfp4) : tensor<?x16xf32> -> !fp8.scaled<?x16xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  return %0 : !fp8.scaled<?x16xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+}
+
+// CHECK-LABEL: func.func @known_row
+// CHECK: fp8.quantize %arg0
+// CHECK: tensor.collapse_shape {{.*}} : tensor<16x8x3xf4E2M1FN> into tensor<16x24xf4E2M1FN>
+func.func @known_row(%x: tensor<16x8x3xf32>) -> !fp8.scaled<24x16xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32> {
+  %c = tensor.collapse_shape %x [[0], [1, 2]] : tensor<16x8x3xf32> into tensor<16x24xf32>
+  %e = tensor.empty() : tensor<24x16xf32>
+  %t = linalg.transpose ins(%c : tensor<16x24xf32>) outs(%e : tensor<24x16xf32>) permutation = [1, 0]
+  %0 = fp8.quantize %t recipe(#fp8.nvfp4) : tensor<24x16xf32> -> !fp8.scaled<24x16xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  return %0 : !fp8.scaled<24x16xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+}
+
+// Nor may they be cast to one, which the codes do not show.
+// CHECK-LABEL: func.func @forgotten_row
+// CHECK: %[[C:.*]] = tensor.cast %arg0
+// CHECK: fp8.quantize %[[C]]
+func.func @forgotten_row(%x: tensor<16x17xf32>) -> !fp8.scaled<?x?xf4E2M1FN, block = [*, *], scale = f32> {
+  %c = tensor.cast %x : tensor<16x17xf32> to tensor<?x?xf32>
+  %0 = fp8.quantize %c recipe(#fp8.current) : tensor<?x?xf32> -> !fp8.scaled<?x?xf4E2M1FN, block = [*, *], scale = f32>
+  return %0 : !fp8.scaled<?x?xf4E2M1FN, block = [*, *], scale = f32>
+}
