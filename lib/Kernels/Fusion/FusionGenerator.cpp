@@ -22,6 +22,9 @@ static constexpr int64_t kMaxPlaces = 16;
 static constexpr int64_t kMaxWarps = 32;
 /// Chunks of a thread that has whole rows.
 static constexpr int64_t kMaxChunks = 8;
+/// Operations on an element from which on code of several places is worth
+/// nothing: loads do not wait for each other, and it is no longer cached.
+static constexpr int64_t kManyOperations = 256;
 
 /// Warps of a multiprocessor that leave each thread the registers that so many
 /// places want: 64, or 128.
@@ -118,6 +121,28 @@ static FusionConfigAttr makeTileConfig(MLIRContext *context,
                                /*cluster=*/1, resident);
 }
 
+static int64_t countOperations(const FusionSpec &spec) {
+  int64_t operations = 0;
+  spec.getBody().walk([&](Operation *op) {
+    operations += isa<linalg::LinalgOp>(op->getParentOp());
+  });
+  return operations;
+}
+
+/// Leaves those whose threads have the fewest places.
+static void dropLongCode(SmallVectorImpl<KernelConfigAttrInterface> &configs) {
+  auto getPlaces = [](KernelConfigAttrInterface attribute) {
+    auto config = cast<FusionConfigAttr>(attribute);
+    return config.getRows() * config.getChunks();
+  };
+  int64_t fewest = std::numeric_limits<int64_t>::max();
+  for (KernelConfigAttrInterface config : configs)
+    fewest = std::min(fewest, getPlaces(config));
+  llvm::erase_if(configs, [&](KernelConfigAttrInterface config) {
+    return getPlaces(config) > fewest;
+  });
+}
+
 namespace {
 class FusionGenerator : public KernelGenerator {
 public:
@@ -195,6 +220,10 @@ public:
     if (!spec.draws)
       addModel(model.getCrowded());
     addModel(model.getSmall());
+    bool isLong = countOperations(spec) >= kManyOperations;
+    if (isLong)
+      addTile(/*rows=*/1, lanes, model.getUsual().getWarps(),
+              model.getUsual().getResident());
     if (spec.transposes) {
       // 64 rows fill the lines that are written, if a block has them.
       int64_t across =
@@ -226,6 +255,8 @@ public:
               for (int64_t across = 1; across <= 16; ++across)
                 addRow(rows, across, warps, cluster, resident);
           }
+    else if (isLong)
+      dropLongCode(candidates);
     return candidates;
   }
 
