@@ -5,7 +5,7 @@
 // CHECK: llvm.func @fp8rt_program_check_stack(!llvm.ptr)
 
 // CHECK-LABEL: llvm.func @itself(
-// CHECK-SAME: passthrough = ["nounwind", ["disable-tail-calls", "true"]]
+// CHECK-SAME: passthrough = ["nounwind", ["disable-tail-calls", "true"], "noinline"]
 // CHECK-NEXT: %[[NAME:.*]] = llvm.mlir.addressof @[[ITSELF:.*]] : !llvm.ptr
 // CHECK-NEXT: llvm.call @fp8rt_program_check_stack(%[[NAME]])
 llvm.func @itself(%c: i1) attributes {passthrough = ["nounwind"]} {

@@ -74,7 +74,8 @@ struct CheckStackPass : fp8::impl::CheckStackPassBase<CheckStackPass> {
 };
 } // namespace
 
-/// Without tail calls, which would need no stack and never find its end.
+/// Without tail calls, which would need no stack and never find its end. Nor is
+/// the function inlined: LLVM would look at all of the cycle again after each.
 static void checkStack(LLVM::LLVMFuncOp function, RuntimeTexts &texts) {
   auto b =
       ImplicitLocOpBuilder::atBlockBegin(function.getLoc(), &function.front());
@@ -86,6 +87,7 @@ static void checkStack(LLVM::LLVMFuncOp function, RuntimeTexts &texts) {
   if (ArrayAttr others = function.getPassthroughAttr())
     llvm::append_range(attributes, others);
   attributes.push_back(b.getStrArrayAttr({"disable-tail-calls", "true"}));
+  attributes.push_back(b.getStringAttr("noinline"));
   function.setPassthroughAttr(b.getArrayAttr(attributes));
 }
 
