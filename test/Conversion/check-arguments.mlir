@@ -15,13 +15,23 @@
 // CHECK: %[[Y_NAME:.+]] = llvm.mlir.addressof @[[Y:.+]] :
 // CHECK: llvm.call @fp8rt_context_check_memory(%[[CONTEXT]], %{{.+}}, %[[Y_COUNT]], %[[Y_NAME]])
 func.func @memrefs(%x: memref<4x2xf32> {fp8.name = "x"}, %s: f32, %y: memref<?x8xf32>, %context: !llvm.ptr) {
+  linalg.fill ins(%s : f32) outs(%x : memref<4x2xf32>)
+  linalg.fill ins(%s : f32) outs(%y : memref<?x8xf32>)
+  return
+}
+
+// What nothing is done with may lie anywhere.
+// CHECK-LABEL: func.func @idle(
+// CHECK-NEXT: return
+func.func @idle(%x: memref<4xf32>, %context: !llvm.ptr) {
   return
 }
 
 // Who calls a private function has checked what it passes.
 // CHECK-LABEL: func.func private @inner(
-// CHECK-NEXT: return
-func.func private @inner(%x: memref<4xf32>, %context: !llvm.ptr) {
+// CHECK-NEXT: linalg.fill
+func.func private @inner(%x: memref<4xf32>, %s: f32, %context: !llvm.ptr) {
+  linalg.fill ins(%s : f32) outs(%x : memref<4xf32>)
   return
 }
 

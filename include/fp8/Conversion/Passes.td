@@ -269,9 +269,10 @@ def CheckArgumentsPass : Pass<"fp8-check-arguments", "::mlir::ModuleOp"> {
   let summary = "check that arguments are memory of the context's device";
   let description = [{
     Every public function checks at its start, through
-    `fp8rt_context_check_memory`, that the memrefs that it was given are memory
-    which kernels of the device may use, and the rows of its scaling state as
-    well: elsewhere they would cost the process the device. Errors name an
+    `fp8rt_context_check_memory`, that the memrefs that it was given, and that
+    something uses, are memory which kernels of the device may use, and the rows
+    of its scaling state as well: elsewhere they would cost the process the
+    device. Errors name an
     argument by its `fp8.name`, else as `arg0`, ..., and the function. Functions
     end in a context (`fp8-add-context`).
   }];
