@@ -192,3 +192,18 @@ func.func @k_blocks_of_kernel(%dy: !fp8.scaled<64x256xf8E4M3FN, block = [1, 128]
         !fp8.scaled<32x256xf8E4M3FN, block = [1, 128], scale = f32> -> tensor<4x64x32xf32>
   return %0 : tensor<4x64x32xf32>
 }
+
+// Factors of blocks of rows are as many as the rows have blocks.
+
+!v = !fp8.scaled<4x64x256xf8E4M3FN, block = [1, 1, 128], scale = f32>
+
+// CHECK-LABEL: func.func @counts_row_blocks
+// CHECK:         %[[COUNT:.+]] = arith.index_cast
+// CHECK:         %[[BLOCKS:.+]] = arith.ceildivui %[[COUNT]], %c128
+// CHECK:         tensor.extract_slice %{{.+}}[0, 0] [%[[BLOCKS]], 2] [1, 1] : tensor<3x2xf32> to tensor<?x2xf32>
+func.func @counts_row_blocks(%x: !fp8.scaled<4x300x256xf8E4M3FN, block = [1, 128, 128], scale = f32>, %w: !v,
+                             %counts: tensor<4xi32>) -> tensor<4x300x64xbf16> {
+  %0 = fp8.grouped_matmul %x, %w counts(%counts : tensor<4xi32>)
+      : !fp8.scaled<4x300x256xf8E4M3FN, block = [1, 128, 128], scale = f32>, !v -> tensor<4x300x64xbf16>
+  return %0 : tensor<4x300x64xbf16>
+}
