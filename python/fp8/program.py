@@ -30,13 +30,14 @@ class Function:
     place, MismatchError for another program's state, BusyError for one that is in use.
     """
 
-    __slots__ = ("name", "arguments", "results", "takes_state", "runs_on_gpu", "_call", "_index")
+    __slots__ = ("name", "arguments", "results", "takes_state", "runs_on_gpu", "_call", "_core",
+                 "_index")
 
     def __init__(self, program, index, description):
         self.name, arguments, results, self.takes_state, self.runs_on_gpu = description
         self.arguments = tuple(Port(*port) for port in arguments)
         self.results = tuple(Port(*port) for port in results)
-        self._call, self._index = program.call, index
+        self._call, self._core, self._index = program.call, program, index
 
     def __call__(self, *arguments, state=None, stream=None):
         if isinstance(state, State):
@@ -46,6 +47,21 @@ class Function:
                 f"expected a state for '{self.name}', but got "
                 f"{'None' if state is None else type(state).__name__}; fp8.State(program) makes one")
         return self._call(self._index, arguments, state, stream)
+
+    def prepare(self, calls, kind, values, order, state):
+        """Adds it to _core.PreparedCalls as one of a kind, for such tensors, of which it takes those of
+        the numbers `order`, and a State or None, if it runs on a GPU."""
+        if self.runs_on_gpu:
+            calls.add(kind, values, self._core, self._index, order,
+                      None if state is None else state._core)
+
+    def make_layer_call(self, dtype, parameters):
+        """A _core.LayerCall of a function of rows and a layer's parameters, of each of which
+        `parameters` has the name, itself, and what the function takes; None if it does not run
+        on a GPU."""
+        if not self.runs_on_gpu:
+            return None
+        return _core.LayerCall(self._core, self._index, dtype, parameters)
 
     def __repr__(self):
         def describe(ports):

@@ -8,11 +8,13 @@
 
 #include "Arrays.h"
 
+#include "CallMemory.h"
 #include "Errors.h"
 #include "Text.h"
 
 #include "fp8/Runtime/Memory.h"
 
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -224,35 +226,67 @@ void Argument::setNumPy(nb::handle array) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// Tensors of PyTorch
+//===----------------------------------------------------------------------===//
+
+nb::handle fp8py::findAttribute(const char *module, const char *name) {
+  return nb::object(nb::module_::import_(module).attr(name)).release();
+}
+
+bool fp8py::isGradEnabled() {
+  static nb::handle isEnabled = findAttribute("torch", "is_grad_enabled");
+  return nb::object(isEnabled()).is(Py_True);
+}
+
+bool fp8py::isForwardMode() {
+  static nb::handle forwardMode = findAttribute("torch.autograd", "forward_ad");
+  static nb::handle level = nb::str("_current_level").release();
+  return nb::cast<int>(nb::getattr(forwardMode, level, nb::int_(-1)), false) >=
+         0;
+}
+
+bool fp8py::requiresGrad(nb::handle tensor) {
+  static nb::handle name = nb::str("requires_grad").release();
+  return nb::object(tensor.attr(name)).is(Py_True);
+}
+
+bool fp8py::isNegative(nb::handle tensor, fp8c_dtype dtype) {
+  static nb::handle name = nb::str("is_neg").release();
+  // The parts of complex numbers, of which there are none of other types.
+  bool mayBe = dtype.code == FP8C_FLOAT &&
+               (dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64);
+  return mayBe && nb::object(tensor.attr(name)()).is(Py_True);
+}
+
 /// Throws for a tensor of PyTorch that is more than what its memory tells. A
 /// program takes no part in gradients: it must not look as if.
 void Argument::checkTorch(nb::handle array) const {
-  static nb::handle isNegative = nb::str("is_neg").release();
-  static nb::handle requiresGradient = nb::str("requires_grad").release();
-  static nb::handle isEnabled =
-      nb::object(nb::module_::import_("torch").attr("is_grad_enabled"))
-          .release();
-  static nb::handle forwardMode =
-      nb::object(nb::module_::import_("torch.autograd.forward_ad")).release();
-  static nb::handle forwardLevel = nb::str("_current_level").release();
-  if (array.attr(isNegative)().is(Py_True))
+  if (isNegative(array, tensor.dtype))
     raiseArgument("expected " + describe() +
                   " to have its values in memory, but got a tensor with the "
                   "negative bit; its resolve_neg() is a copy without");
-  if (array.attr(requiresGradient).is(Py_True) && isEnabled().is(Py_True))
+  if (requiresGrad(array) && isGradEnabled())
     raiseArgument("expected " + describe() +
                   " not to require a gradient, which a program does not "
                   "compute; pass it detached, or call under torch.no_grad()");
-  auto level = nb::cast<int>(
-      nb::getattr(forwardMode, forwardLevel, nb::int_(-1)), false);
-  if (level >= 0 &&
-      !forwardMode.attr("unpack_dual")(array).attr("tangent").is_none())
+  if (!isForwardMode())
+    return;
+  static nb::handle unpack =
+      findAttribute("torch.autograd.forward_ad", "unpack_dual");
+  if (!unpack(array).attr("tangent").is_none())
     raiseArgument("expected " + describe() +
                   " to have no tangent, of which a program does not compute "
                   "the derivative; pass unpack_dual's primal");
 }
 
 void Argument::setTorch(nb::handle array, const ArrayType &type) {
+  std::optional<nb::python_error> failure;
+  if (type.api->view(array.ptr(), &tensor) != 0) {
+    failure.emplace();
+    tensor.dtype = {FP8C_FLOAT, 32, 1}; // Any that may be negative.
+  }
+  // What a tensor is besides says more than that it has no memory.
   if (type.isTorch)
     try {
       checkTorch(array);
@@ -261,10 +295,8 @@ void Argument::setTorch(nb::handle array, const ArrayType &type) {
         throw;
       raiseExport(array, getReason(error));
     }
-  if (type.api->view(array.ptr(), &tensor) != 0) {
-    nb::python_error error;
-    raiseExport(array, getReason(error));
-  }
+  if (failure)
+    raiseExport(array, getReason(*failure));
   if (isMissing(tensor))
     raiseExport(array, "a tensor without memory");
 }
@@ -308,57 +340,10 @@ void Argument::checkWritable() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Memory of a framework
-//===----------------------------------------------------------------------===//
-
-/// What fp8rt_workspace_set_allocator takes: memory of the framework's own
-/// cache, which knows one stream of each device, that of the thread.
-static fp8rt_status allocateTheirs(int32_t device, fp8rt_stream stream,
-                                   size_t bytes, void **ptr, void **owner,
-                                   void *data) {
-  auto *api = static_cast<const ExchangeAPI *>(data);
-  void *theirs = nullptr;
-  if (api->getCurrentStream(FP8C_CUDA, device, &theirs) != 0) {
-    nb::gil_scoped_acquire acquire;
-    PyErr_Clear();
-    return FP8RT_OK;
-  }
-  if (theirs != stream)
-    return FP8RT_OK;
-  int64_t size = static_cast<int64_t>(bytes), stride = 1;
-  fp8c_tensor prototype = {};
-  prototype.device = {FP8C_CUDA, device};
-  prototype.dtype = {FP8C_UINT, 8, 1};
-  prototype.rank = 1;
-  prototype.sizes = &size;
-  prototype.strides = &stride;
-  VersionedTensor *made = nullptr;
-  std::string reason;
-  auto setError = [](void *reason, const char *, const char *message) {
-    *static_cast<std::string *>(reason) = message;
-  };
-  if (api->allocate(&prototype, &made, &reason, setError) != 0)
-    return fp8rt_set_last_error(FP8RT_ERROR_OUT_OF_MEMORY,
-                                reason.substr(0, reason.find('\n')).c_str());
-  *ptr = static_cast<char *>(made->tensor.data) + made->tensor.byte_offset;
-  *owner = made;
-  return FP8RT_OK;
-}
-
-static void freeTheirs(void *owner, void *) {
-  auto *made = static_cast<VersionedTensor *>(owner);
-  made->deleter(made);
-}
-
-//===----------------------------------------------------------------------===//
 // What a call takes from its arguments
 //===----------------------------------------------------------------------===//
 
-/// That of the first array on a GPU, with the device; null where it does not
-/// say.
-
-static std::pair<const ExchangeAPI *, int32_t>
-findFramework(nb::handle arguments) {
+Framework fp8py::findFramework(nb::handle arguments) {
   for (nb::handle array : nb::borrow<nb::tuple>(arguments)) {
     const ArrayType &type = ArrayType::get(array);
     fp8c_tensor tensor;
@@ -374,22 +359,20 @@ findFramework(nb::handle arguments) {
   return {};
 }
 
-void *fp8py::getCurrentStream(nb::handle arguments) {
-  auto [api, device] = findFramework(arguments);
+void *Framework::getCurrentStream() const {
   void *stream = nullptr;
   if (api && api->getCurrentStream(FP8C_CUDA, device, &stream))
     throw nb::python_error();
   return stream;
 }
 
-void fp8py::shareMemory(nb::handle arguments) {
+void Framework::shareMemory() const {
   static const ExchangeAPI *shared;
-  const ExchangeAPI *api = findFramework(arguments).first;
   if (!api || api == shared || !api->allocate)
     return;
   shared = api;
-  fp8rt_workspace_set_allocator(reinterpret_cast<void *>(allocateTheirs),
-                                reinterpret_cast<void *>(freeTheirs),
+  fp8rt_workspace_set_allocator(reinterpret_cast<void *>(CallMemory::allocate),
+                                reinterpret_cast<void *>(CallMemory::free),
                                 const_cast<ExchangeAPI *>(api));
 }
 
@@ -408,7 +391,7 @@ nb::tuple fp8py::inspectArray(nb::handle array) {
   function.name = "the cast";
   Argument argument;
   argument.begin(function, port);
-  argument.set(array, getCurrentStream(nb::make_tuple(array)));
+  argument.set(array, findFramework(nb::make_tuple(array)).getCurrentStream());
   const fp8c_tensor &tensor = argument.getTensor();
   return nb::make_tuple(fp8c_dtype_get_name(tensor.dtype), tensor.rank,
                         tensor.device.type == FP8C_CUDA);

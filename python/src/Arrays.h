@@ -93,13 +93,30 @@ private:
 /// (dtype, rank, whether it is a GPU's).
 nb::tuple inspectArray(nb::handle array);
 
-/// The stream that the framework of the first array on a GPU works in; null,
-/// the default stream, where it does not say.
-void *getCurrentStream(nb::handle arguments);
+/// What the framework of the first array on a GPU has there.
+struct Framework {
+  /// Null where there is none.
+  const ExchangeAPI *api = nullptr;
+  int32_t device = 0;
 
-/// From now on memory for work in that stream is the framework's: results, and
-/// what programs need meanwhile.
-void shareMemory(nb::handle arguments);
+  /// The stream that it works in; null, the default stream, where it does not
+  /// say.
+  void *getCurrentStream() const;
+  /// From now on memory for work in that stream is the framework's: results,
+  /// and what programs need meanwhile.
+  void shareMemory() const;
+};
+Framework findFramework(nb::handle arguments);
+
+/// An attribute of a module, for good: a place that is looked up once.
+nb::handle findAttribute(const char *module, const char *name);
+
+/// What PyTorch is about, and what it knows of a tensor besides its memory.
+bool isGradEnabled();
+/// Whether tensors may have tangents: within its forward mode.
+bool isForwardMode();
+bool requiresGrad(nb::handle tensor);
+bool isNegative(nb::handle tensor, fp8c_dtype dtype);
 
 /// The first array, whose like results are; null if there is none.
 nb::handle getPrototype(nb::handle arguments);

@@ -17,6 +17,8 @@
 #include "Errors.h"
 #include "ForeignCall.h"
 #include "Job.h"
+#include "LayerCall.h"
+#include "PreparedCalls.h"
 #include "Program.h"
 #include "Results.h"
 #include "State.h"
@@ -68,6 +70,8 @@ NB_MODULE(_core, module) {
   addStates(module);
   addCompiler(module);
   addForeignCalls(module);
+  addLayerCalls(module);
+  addPreparedCalls(module);
   module.def("get_devices", getDevices);
   module.def("get_driver_version", getDriverVersion);
   module.def("get_stats", getStats);

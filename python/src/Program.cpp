@@ -127,10 +127,11 @@ nb::object Program::call(uint32_t index, nb::handle arguments, nb::handle state,
   bool mayTakeLong = !isOnGPU && durations[index] > kLong && isMainThread();
 
   auto job = std::make_shared<Call>(program, function, arguments, state);
-  if (!stream.is_none())
-    job->stream = readStream(stream);
-  else if (isOnGPU)
-    job->stream = getCurrentStream(arguments);
+  Framework framework;
+  if (isOnGPU)
+    framework = findFramework(arguments);
+  job->stream =
+      stream.is_none() ? framework.getCurrentStream() : readStream(stream);
   size_t count = job->arguments.size();
   if (count != static_cast<size_t>(function.num_arguments))
     raise(FP8RT_ERROR_INVALID_ARGUMENT,
@@ -157,8 +158,7 @@ nb::object Program::call(uint32_t index, nb::handle arguments, nb::handle state,
         break;
       }
   }
-  if (isOnGPU)
-    shareMemory(arguments);
+  framework.shareMemory();
   if (mayTakeLong) {
     Job::wait(job);
   } else {

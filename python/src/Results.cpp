@@ -13,6 +13,7 @@
 
 #include "fp8/Runtime/Stream.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -229,6 +230,41 @@ nb::object fp8py::makeArray(SharedTensor result, nb::handle prototype,
                : array;
   }
   }
+}
+
+namespace {
+/// A result of rows with sizes and strides of its own.
+struct Batches : Share<VersionedTensor> {
+  Batches(SharedTensor rows, const int64_t *batches, int32_t numBatches)
+      : Share(std::move(rows)), extents(2 * (numBatches + 1)) {
+    int64_t *sizes = extents.data(), *strides = sizes + numBatches + 1;
+    const fp8c_tensor &from = shared->tensor;
+    std::copy(batches, batches + numBatches, sizes);
+    sizes[numBatches] = from.sizes[1];
+    strides[numBatches] = from.strides ? from.strides[1] : 1;
+    int64_t stride = from.strides ? from.strides[0] : from.sizes[1];
+    for (int32_t i = numBatches; i-- > 0; stride *= sizes[i])
+      strides[i] = stride;
+    major = 1;
+    tensor.rank = numBatches + 1;
+    tensor.sizes = sizes;
+    tensor.strides = strides;
+    deleter = [](VersionedTensor *self) {
+      delete static_cast<Batches *>(self);
+    };
+  }
+
+  std::vector<int64_t> extents;
+};
+} // namespace
+
+nb::object fp8py::makeBatches(SharedTensor rows, const ExchangeAPI &api,
+                              const int64_t *sizes, int32_t numBatches) {
+  auto batches = std::make_unique<Batches>(std::move(rows), sizes, numBatches);
+  void *array = nullptr;
+  if (api.import(batches.release(), &array) != 0)
+    throw nb::python_error();
+  return nb::steal(static_cast<PyObject *>(array));
 }
 
 void fp8py::addResults(nb::module_ &module) {

@@ -29,6 +29,11 @@ SharedTensor makeShared(fp8c_managed_tensor *result);
 /// the call was in.
 nb::object makeArray(SharedTensor result, nb::handle prototype, void *stream);
 
+/// A result of rows as a tensor of a framework with other dimensions in place
+/// of that of the rows, `numBatches` of these `sizes`.
+nb::object makeBatches(SharedTensor rows, const ExchangeAPI &api,
+                       const int64_t *sizes, int32_t numBatches);
+
 void addResults(nb::module_ &module);
 
 } // namespace fp8py

@@ -8,6 +8,9 @@ from fp8.errors import ArgumentError
 def make_dense(tensor):
     """A tensor in row-major order whose memory has its values: not negated ones, as that of
     torch.imag of a conjugate has."""
+    # Asking is much cheaper than calling what then does nothing.
+    if not torch.compiler.is_compiling() and tensor.is_contiguous() and not tensor.is_neg():
+        return tensor
     return tensor.resolve_neg().contiguous()
 
 

@@ -8,6 +8,7 @@ import weakref
 import torch
 
 import fp8
+from fp8 import _core
 from fp8.errors import UnsupportedError
 from fp8.formats import DTYPES
 from fp8.torch import operations, seeds
@@ -34,6 +35,15 @@ class _Function:
                            state=state if function.takes_state else None)
         return list(results) if isinstance(results, tuple) else [results]
 
+    def prepare(self, calls, kind, names, values, state):
+        """Adds it to _core.PreparedCalls of `values`, the names of which are `names`."""
+        order = [names.index(name) for name in self.arguments]
+        self._function.prepare(calls, kind, values, order, state)
+
+
+# The numbers that functions have among prepared calls.
+_KINDS = {"forward": 0, "train": 1, "backward": 2, "dgrad": 3, "wgrad": 4}
+
 
 class Unit:
     """What computes one layer under one recipe: programs, and a state if the recipe has one.
@@ -50,6 +60,7 @@ class Unit:
         self.is_transposed = is_transposed
         self.number, self._saved = next(_numbers), saved
         self.used, self._functions, self._weight = {}, {}, None
+        self._prepared = _core.PreparedCalls()
         _units[self.number] = self
 
     def _get(self, name, rows, weight, has_bias):
@@ -78,7 +89,7 @@ class Unit:
                      self.is_transposed)
 
     def _make_state(self, program):
-        self.state = fp8.State(program)
+        self.state, self._prepared = fp8.State(program), _core.PreparedCalls()
         seeds.seed(self.state)
         if self._saved is not None:
             with tempfile.TemporaryDirectory(prefix="fp8-") as folder:
@@ -100,7 +111,7 @@ class Unit:
 
     def set_saved(self, saved):
         self.state, self._saved, self._weight = None, saved, None
-        self._functions = {}
+        self._functions, self._prepared = {}, _core.PreparedCalls()
 
     def end_step(self):
         """Also lets go of the codes of the weight."""
@@ -126,36 +137,54 @@ class Unit:
         """The Ports of what `forward` says of x besides y, with None for `rows`."""
         return self._get("train", rows, weight, has_bias).ports[1:]
 
+    def _prepare(self, name, function, names, values):
+        """Lets calls of the same sizes go without what found the function."""
+        if not self.caches_weight:
+            function.prepare(self._prepared, _KINDS[name], names, values, self.state)
+
     def forward(self, x, weight, bias, saves=False):
         """[y], with `saves` also codes and factors of x, if the backward takes them for x."""
+        name = "train" if saves else "forward"
+        results = self._prepared.run(_KINDS[name], [x, weight, bias], False)
+        return self._forward(name, x, weight, bias) if results is None else results
+
+    def _forward(self, name, x, weight, bias):
         rows, has_bias = x.shape[0], bias is not None
         with torch.no_grad():
-            function = self._get("train" if saves else "forward", rows, weight, has_bias)
+            function = self._get(name, rows, weight, has_bias)
             # Outside of a step of several calls each forward is of the weight as it is then.
             values = self._get_weight(weight, rows, has_bias, reuse=not self.steps)
-            return function({"x": x, "bias": bias, **values}, self.state)
+            results = function({"x": x, "bias": bias, **values}, self.state)
+        self._prepare(name, function, ("x", "weight", "bias"), [x, weight, bias])
+        return results
 
     def backward(self, dy, saved, weight, has_bias, needs_x, needs_weight):
-        """dx, dweight and dbias, None for what is not needed. `saved` is what `forward` said
-        besides y, or [x]."""
+        """Those of dx, dweight and dbias that are needed, in this order. `saved` is what
+        `forward` said besides y, or [x]."""
         name = "backward" if needs_x and needs_weight else "dgrad" if needs_x else "wgrad"
+        values = [dy, weight, *saved]
+        results = self._prepared.run(_KINDS[name], values, self.steps)
+        if results is None:
+            results = self._backward(name, values, has_bias)
+            if self.steps:
+                self.end_step()
+        return results
+
+    def _backward(self, name, tensors, has_bias):
+        dy, weight, *saved = tensors
         with torch.no_grad():
             # A graph for any number of rows keeps what programs for any number say.
             for rows in (dy.shape[0], None):
                 names = self._get("train", rows, weight, has_bias).results[1:] or ("x",)
-                if not needs_weight or len(names) == len(saved):
+                if name == "dgrad" or len(names) == len(saved):
                     break
             function = self._get(name, rows, weight, has_bias)
             values = {"dy": dy, **dict(zip(names, saved))}
-            if needs_x:
+            if name != "wgrad":
                 values.update(self._get_weight(weight, rows, has_bias, reuse=True))
-            results = list(function(values, self.state))
-        dx = results.pop(0) if needs_x else None
-        dw = results.pop(0) if needs_weight else None
-        db = results.pop(0) if results else None
-        if self.steps:
-            self.end_step()
-        return dx, dw, db
+            results = function(values, self.state)
+        self._prepare(name, function, ("dy", "weight", *names), tensors)
+        return results
 
 
 def get_unit(number):
@@ -188,8 +217,7 @@ def _infer_forward(x, weight, bias, unit, saves):
 
 
 def _run_backward(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
-    results = get_unit(unit).backward(dy, saved, weight, has_bias, needs_x, needs_weight)
-    return [result for result in results if result is not None]
+    return get_unit(unit).backward(dy, saved, weight, has_bias, needs_x, needs_weight)
 
 
 def _infer_backward(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
@@ -260,8 +288,7 @@ linear = operations.define_composite(
 
 
 def _differentiate_unit(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
-    results = unit.backward(dy, saved, weight, has_bias, needs_x, needs_weight)
-    return [result for result in results if result is not None]
+    return unit.backward(dy, saved, weight, has_bias, needs_x, needs_weight)
 
 
 class Linear(torch.autograd.Function):

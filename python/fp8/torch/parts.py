@@ -3,7 +3,7 @@
 import torch
 
 import fp8
-from fp8 import imports
+from fp8 import _core, imports
 from fp8.torch import graphs, importer, seeds
 from fp8.torch.dense import make_dense
 
@@ -61,11 +61,15 @@ class Part:
         if has_state:
             seeds.seed(self.state)
         quantize = program.functions.get(importer.QUANTIZE)
-        self._weights = None
+        self._weights, self._prepared = None, _core.PreparedCalls()
         if quantize is not None and quantize.results:
             self._weights = _Weights(quantize, ports, self._function.arguments)
 
     def __call__(self, *arguments):
+        if self._weights is None:
+            results = self._prepared.run(0, list(arguments), self.steps)
+            if results is not None:
+                return tuple(results)
         arguments = [make_dense(value) if isinstance(value, torch.Tensor) else value
                      for value in arguments]
         with torch.no_grad():
@@ -73,6 +77,9 @@ class Part:
                 arguments = self._weights.replace(arguments, self.state, not self.steps)
             state = self.state if self._function.takes_state else None
             results = self._function(*arguments, state=state)
+        if self._weights is None:
+            self._function.prepare(self._prepared, 0, arguments, list(range(len(arguments))),
+                                   self.state)
         if self.steps:
             self.end_step()
         results = results if isinstance(results, tuple) else (results,)

@@ -18,6 +18,9 @@ class QuantizedLinear(nn.Module):
     require a gradient are an ArgumentError, unless under torch.no_grad().
     """
 
+    # What calls on a GPU have in common, and what of. Layers that were pickled before it have none.
+    _ready = _ready_for = None
+
     def __init__(self, in_features, out_features, scheme, tensors, bias=None):
         """`tensors` as scheme.get_tensors has them; `bias` of out_features, or None. Raises
         ArgumentError for tensors of another shape or dtype."""
@@ -47,14 +50,37 @@ class QuantizedLinear(nn.Module):
         return [value for name, value in self._parameters.items() if name != "bias"]
 
     def forward(self, input):
+        if not torch.compiler.is_compiling() and self._ready is not None:
+            y = self._ready.call(input, self._parameters)
+            if y is not None:
+                return y
+        return self._compute(input)
+
+    def _compute(self, input):
         check_tensor(input, "activations")
         if torch.is_grad_enabled() and input.requires_grad:
             raise ArgumentError("expected activations that require no gradient in a layer for "
                                 "inference; torch.no_grad() and torch.inference_mode() see to it")
         if input.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(input.device.type):
             input = input.to(torch.get_autocast_dtype(input.device.type))
-        run = _linear if torch.compiler.is_compiling() or not is_plain(input) else compute
-        return run(input, self.get_tensors(), self.bias, self._scheme)
+        if torch.compiler.is_compiling() or not is_plain(input):
+            return _linear(input, self.get_tensors(), self.bias, self._scheme)
+        y = compute(input, self.get_tensors(), self.bias, self._scheme)
+        self._prepare(input.dtype)
+        return y
+
+    def _prepare(self, dtype):
+        """Keeps what calls with activations of that type have in common."""
+        parameters = {name: value for name, value in self._parameters.items() if value is not None}
+        key = dtype, *((id(value), value.data_ptr()) for value in parameters.values())
+        if key == self._ready_for or not is_plain(*parameters.values()):
+            return
+        function, given = bind(dtype, self.get_tensors(), self.bias, self._scheme)
+        self._ready_for = key
+        if all(value.data_ptr() == other.data_ptr()
+               for value, other in zip(parameters.values(), given)):
+            self._ready = function.make_layer_call(dtype, list(zip(
+                parameters.keys(), parameters.values(), given)))
 
     def _apply(self, fn, recurse=True):
         # Codes and scales are bytes to what converts floats.
@@ -69,24 +95,34 @@ class QuantizedLinear(nn.Module):
                 f"bias={self.bias is not None}, {self.scheme.describe()}")
 
 
-def compute(x, tensors, bias, scheme):
-    """The layer's result; `scheme` is the str of a Scheme. Raises ArgumentError."""
-    kind = schemes.Scheme.read(scheme).scale
+def bind(dtype, tensors, bias, scheme):
+    """The fp8.Function for activations of a dtype, and what it takes behind them."""
     codes, scale, *others = tensors
     n, k = codes.shape
+    kind = schemes.Scheme.read(scheme).scale
     if kind == "e4m3":
         k *= 2  # Two codes share a byte.
     elif kind == "e8m0":
         scale = scale.view(torch.float8_e8m0fnu)
+    function = schemes.compile_linear(
+        scheme, n, k, schemes.ELEMENTS[dtype], None if bias is None else
+        schemes.ELEMENTS[bias.dtype], "auto" if codes.is_cuda else "cpu")
+    return function, (codes, scale if scale.ndim == 2 else scale.view(1, 1),
+                      *(value.view(1, 1) for value in others),
+                      *(() if bias is None else (make_dense(bias),)))
+
+
+def compute(x, tensors, bias, scheme):
+    """The layer's result; `scheme` is the str of a Scheme. Raises ArgumentError."""
+    n, k = tensors[0].shape
+    if schemes.Scheme.read(scheme).scale == "e4m3":
+        k *= 2
     if x.dtype not in schemes.ELEMENTS or x.ndim == 0 or x.shape[-1] != k:
         raise ArgumentError(f"expected activations of f32, bf16 or f16 with {k} features, but got "
                             f"{x.dtype} of {tuple(x.shape)}")
-    function = schemes.compile_linear(
-        scheme, n, k, schemes.ELEMENTS[x.dtype], None if bias is None else
-        schemes.ELEMENTS[bias.dtype], "auto" if codes.is_cuda else "cpu")
+    function, given = bind(x.dtype, tensors, bias, scheme)
     rows = x if x.ndim == 2 else x.reshape(-1, k)
-    y = function(make_dense(rows), codes, scale if scale.ndim == 2 else scale.view(1, 1),
-                 *(value.view(1, 1) for value in others), *(() if bias is None else (make_dense(bias),)))
+    y = function(make_dense(rows), *given)
     return y if x.ndim == 2 else y.reshape(*x.shape[:-1], n)
 
 
