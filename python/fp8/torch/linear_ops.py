@@ -60,7 +60,7 @@ class Unit:
         self.is_transposed = is_transposed
         self.number, self._saved = next(_numbers), saved
         self.used, self._functions, self._weight = {}, {}, None
-        self._prepared = _core.PreparedCalls()
+        self._prepared, self.before_call = _core.PreparedCalls(), None
         _units[self.number] = self
 
     def _get(self, name, rows, weight, has_bias):
@@ -144,6 +144,8 @@ class Unit:
 
     def forward(self, x, weight, bias, saves=False):
         """[y], with `saves` also codes and factors of x, if the backward takes them for x."""
+        if self.before_call:
+            self.before_call()
         name = "train" if saves else "forward"
         results = self._prepared.run(_KINDS[name], [x, weight, bias], False)
         return self._forward(name, x, weight, bias) if results is None else results

@@ -2,6 +2,7 @@
 
 import copy
 import fnmatch
+import functools
 import itertools
 import weakref
 
@@ -12,7 +13,7 @@ import fp8
 from fp8.errors import ArgumentError
 from fp8.recipes import get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import converted, linear_ops, products, speed
+from fp8.torch import converted, linear_ops, operations, products, speed
 from fp8.torch import saved as saved_states
 from fp8.torch.autocasting import autocast, check_recipe
 from fp8.torch.dense import check_tensor, is_plain, make_dense
@@ -41,30 +42,41 @@ class Linear(nn.Linear):
     backward ends a step. Raises ArgumentError for other dtypes, CompileError.
     """
 
-    _sums = None  # Also of layers that were pickled before there were any.
+    # A speed.Model, and what it says. Layers that were pickled before it have none.
+    _model = _place = _sums = None
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *,
                  recipe=None, target="auto", cache_weights=False, only_faster=None, **options):
         super().__init__(in_features, out_features, bias, device, dtype)
         self._begin(recipe, target, cache_weights, only_faster, options)
 
-    def _begin(self, recipe, target, cache_weights, only_faster, options, sums=None):
+    def _begin(self, recipe, target, cache_weights, only_faster, options, model=None, place=None):
         self.recipe = None if recipe is None else get_text(recipe)
         self._target, self._options = target, tuple(sorted(options.items()))
         self._cache_weights = cache_weights
         if self.recipe is not None:
             check_recipe(self.recipe, target, self._options)
         self._units, self._steps = {}, True
-        self._only_faster, self._slower, self._sums = only_faster, set(), sums
+        self._only_faster, self._slower = only_faster, set()
+        self._model, self._place = model, place
+        self._sums = None if model is None else model.get_sums(place)
+        self._count()
+        self._fp8_left = products.Left(self)
+
+    def _count(self):
         self._number = next(_numbers)
         _layers[self._number] = self
-        self._fp8_left = products.Left(self)
+        if self._model is not None:
+            self._model.numbers[self._place] = self._number
 
     def _get_unit(self, recipe, saved=None):
         if recipe not in self._units:
             programs = get_programs(recipe, self._target, self._options)
-            self._units[recipe] = linear_ops.Unit(programs, saved, self._cache_weights)
-            self._units[recipe].steps = self._steps
+            unit = linear_ops.Unit(programs, saved, self._cache_weights)
+            unit.steps = self._steps
+            if self._model is not None:
+                unit.before_call = functools.partial(_settle, self._model)
+            self._units[recipe] = unit
         return self._units[recipe]
 
     def forward(self, x):
@@ -97,8 +109,15 @@ class Linear(nn.Linear):
     def _is_slower(self, x, recipe):
         rows = x.numel() // self.in_features
         is_on_gpu = x.device.type == "cuda" or self._only_faster and self._target.startswith("sm_")
-        if not is_on_gpu or x.dtype == torch.float32 or not speed.is_slower(
-                recipe, rows, self.out_features, self.in_features, self._sums):
+        if not is_on_gpu or x.dtype == torch.float32:
+            return False
+        sums = self._sums
+        if sums is not None and torch.compiler.is_compiling():
+            torch.ops.fp8.note_rows(x, self._number)
+        elif sums is not None:
+            self._model.note(self._place, rows)
+            sums = self._model.get_sums(self._place)
+        if not speed.is_slower(recipe, rows, self.out_features, self.in_features, sums):
             return False
         if torch.compiler.is_compiling():
             _note_slower(self._number, recipe)  # Rows may be any number there.
@@ -160,8 +179,7 @@ class Linear(nn.Linear):
     def __setstate__(self, state):
         saved = state["_units"]
         super().__setstate__({**state, "_units": {}})
-        self._number = next(_numbers)
-        _layers[self._number] = self
+        self._count()
         for recipe, bytes_ in saved.items():
             self._get_unit(recipe, bytes_)
 
@@ -201,6 +219,40 @@ class Linear(nn.Linear):
 def _find_unit(number, recipe):
     """The number of what computes a layer under a recipe: of each its own."""
     return _layers[number]._get_unit(recipe).number
+
+
+def _note_rows(x, layer):
+    return x.new_empty(0, dtype=torch.int64)
+
+
+def _infer_rows(x, layer):
+    """What a graph is traced with; where sizes may be any, one that there is."""
+    found, count = _layers.get(layer), x.numel()
+    if isinstance(count, torch.SymInt):
+        count = getattr(count.node, "hint", None)
+    if found is not None and found._model is not None and isinstance(count, int):
+        found._model.note(found._place, count // found.in_features)
+        found._model.is_settled = False
+    return _note_rows(x, layer)
+
+
+# Tells a model what its layer is called with in a graph, when Dynamo traces it. Nothing needs the
+# result: who compiles the graph leaves it out.
+operations.define("note_rows(Tensor x, int layer) -> Tensor", _note_rows, _infer_rows)
+
+
+def _settle(model):
+    """Gives layers other sums where these decide otherwise, for the next time that Dynamo traces
+    them, which it then does: not while it is tracing, since it looks at all again in the end."""
+    if model.is_settled:
+        return
+    model.is_settled = True
+    for place, number in model.numbers.items():
+        layer, rows = _layers.get(number), model.get_rows(place)
+        if layer is not None and rows:
+            sums = model.get_sums(place)
+            if speed.is_limited_by_host(rows, sums) != speed.is_limited_by_host(rows, layer._sums):
+                layer._sums = sums
 
 
 @torch.compiler.assume_constant_result
@@ -266,13 +318,15 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     for module in model.modules():
         if not isinstance(module, Linear) and not converted.is_converted(module):
             module._fp8_left = products.Left(module)
-    sums = speed.sum_terms((module.out_features, module.in_features)
-                           for module in chosen.values() if isinstance(module, nn.Linear))
+    linear = [module for module in chosen.values() if isinstance(module, nn.Linear)]
+    times = speed.Model((module.out_features, module.in_features) for module in linear)
+    places = {module: place for place, module in enumerate(linear)}
     for module in {**chosen, **others}.values():
         module.__dict__.pop("_fp8_left", None)
         if type(module) in (nn.Linear, Linear):
             module.__class__ = Linear
-            module._begin(text, target, cache_weights, only_faster, options, sums)
+            module._begin(text, target, cache_weights, only_faster, options, times,
+                          places[module])
         else:
             converted.convert(module, text, target, cache_weights, only_faster,
                               tuple(sorted(options.items())))
@@ -285,7 +339,7 @@ def convert_from_fp8(model):
         if type(module) is Linear:
             module.__class__ = nn.Linear
             for name in ("recipe", "_target", "_options", "_units", "_steps", "_cache_weights",
-                         "_only_faster", "_slower", "_number", "_sums"):
+                         "_only_faster", "_slower", "_number", "_model", "_place", "_sums"):
                 module.__dict__.pop(name, None)
         converted.revert(module)
         module.__dict__.pop("_fp8_left", None)

@@ -55,31 +55,58 @@ def is_faster(recipe, rows, outputs, inputs):
 
 
 def is_slower(recipe, rows, outputs, inputs, sums=None):
-    """Whether a layer, of a model whose layers have these `sum_terms`, is better off in bf16."""
+    """Whether a layer, for which its Model has these `get_sums`, is better off in bf16."""
     return not is_faster(recipe, rows, outputs, inputs) or (
         is_known(recipe) and is_limited_by_host(rows, sums) and not is_replayed())
 
 
-def sum_terms(sizes):
-    """Counts the layers of a model, given by (outputs, inputs), and adds up their products, inputs
-    and outputs, for `is_limited_by_host`; None where there are none."""
-    sizes = tuple(sizes)
-    if not sizes:
-        return None
-    outputs, inputs = map(sum, zip(*sizes, strict=True))
-    return len(sizes), sum(out * into for out, into in sizes), inputs, outputs
+class Model:
+    """The linear layers of a model, given by (outputs, inputs), and the rows that each was last
+    called with: those of a tower of images and of one of texts differ."""
+
+    def __init__(self, sizes):
+        self._terms = [(outputs * inputs, inputs, outputs) for outputs, inputs in sizes]
+        self._rows = [None] * len(self._terms)
+        # What is added up of layers with known rows, times these, and of the others.
+        self._known, self._unknown = [0, 0, 0], [sum(terms) for terms in zip(*self._terms)]
+        self._weights = self._unknown[0] if self._terms else 0
+        # For who tells layers: whether all know, and what they are called by, by their places.
+        self.is_settled, self.numbers = True, {}
+
+    def note(self, place, rows):
+        """That the layer at a place was called with that many rows."""
+        before = self._rows[place]
+        if rows == before or not rows:
+            return
+        for i, term in enumerate(self._terms[place]):
+            self._known[i] += term * (rows - (before or 0))
+            if before is None:
+                self._unknown[i] -= term
+        self._rows[place] = rows
+
+    def get_rows(self, place):
+        """Those that were noted, or None."""
+        return self._rows[place]
+
+    def get_sums(self, place):
+        """For `is_limited_by_host`: how many layers there are, their products, inputs and outputs,
+        of each times its rows over those of the layer at `place`, and elements of all weights.
+        Layers that were not called yet count as if they had the same rows."""
+        rows = self._rows[place] or 1
+        return (len(self._terms), *(known / rows + unknown for known, unknown in zip(
+            self._known, self._unknown)), self._weights)
 
 
 def is_limited_by_host(rows, sums):
-    """Whether a step of a model is expected to take as long as the host does, and not the GPU,
-    where all layers have that many rows: casts are then launches more, and no time less. `sums`
-    are of `sum_terms`, or None for a layer of which no model is known."""
+    """Whether a step of a model is expected to take as long as the host does, and not the GPU:
+    casts are then launches more, and no time less. `sums` are a Model's for a layer that is called
+    with that many rows, or None for a layer of which no model is known."""
     if sums is None:
         return False
-    count, products, inputs, outputs = sums
+    count, products, inputs, outputs, weights = sums
     launch, product, x, weight, y = get_constants(None)
     gpu = (launch * count + 1e-9 * product * rows * products + 1e-6 * (
-        x * rows * inputs + weight * products + y * rows * outputs))
+        x * rows * inputs + weight * weights + y * rows * outputs))
     of_product, share = get_host()
     # Forward and backward of a layer are three products.
     return share * gpu / 3 <= of_product * count
