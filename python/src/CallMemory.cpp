@@ -22,6 +22,9 @@ static constexpr size_t kAlignment = 256;
 /// A piece is freed with the call, but is more than what a call needs at a
 /// time.
 static constexpr size_t kMostScratch = 4 << 20;
+/// Results that come with the one before: factors with codes, the gradient of
+/// a bias with that of the weight, which live as long.
+static constexpr size_t kMostJoined = 16 << 10;
 
 static thread_local CallMemory *current = nullptr;
 
@@ -94,24 +97,20 @@ fp8rt_status CallMemory::allocate(int32_t device, fp8rt_stream stream,
     *ptr = getData(*made);
     *owner = made;
   }
-  if (current) {
-    current->items.push_back({bytes, /*isScratch=*/false});
-    current->owners.push_back(*owner);
-  }
+  if (current)
+    current->allocations.push_back({bytes, *ptr, *owner});
   return FP8RT_OK;
 }
 
 void CallMemory::free(void *owner, void *) {
-  if (current) {
-    // Parts of a piece have one owner: which of them is freed does not matter
-    // to a plan that fits.
-    auto &owners = current->owners;
-    auto found = std::find(owners.begin(), owners.end(), owner);
-    if (found != owners.end()) {
-      current->items[found - owners.begin()].isScratch = true;
-      *found = nullptr;
-    }
-  }
+  // Parts of a piece have one owner: which of them is freed does not matter to
+  // a plan that fits.
+  if (current)
+    for (Allocation &allocation : current->allocations)
+      if (allocation.owner == owner) {
+        allocation.owner = nullptr;
+        break;
+      }
   if (Piece *piece = Piece::get(owner))
     return piece->release();
   auto *made = static_cast<VersionedTensor *>(owner);
@@ -131,8 +130,9 @@ CallMemory::CallMemory(MemoryPlan &given)
   if (!plan)
     return;
   plan->isBusy = true;
-  items.reserve(plan->items.size());
-  owners.reserve(plan->items.size());
+  allocations.reserve(plan->items.size());
+  pieces.resize(plan->pieces.size());
+  used.resize(plan->pieces.size());
   current = this;
 }
 
@@ -140,46 +140,103 @@ CallMemory::~CallMemory() {
   if (!plan)
     return;
   current = nullptr;
-  if (piece)
-    piece->release();
-  if (!fits || items.size() != plan->items.size())
+  bool hadPieces = false;
+  for (Piece *piece : pieces)
+    if (piece) {
+      hadPieces = true;
+      piece->release();
+    }
+  if (!fits || allocations.size() != plan->items.size()) {
+    // Which of a piece's parts were freed is not known: the next call tells.
+    if (hadPieces)
+      allocations.clear();
     replacePlan();
+  }
   plan->isBusy = false;
 }
 
-void CallMemory::replacePlan() {
-  // Which of a piece's parts were freed is not known: the next call tells.
-  plan->items.clear();
-  if (!used)
-    plan->items = std::move(items);
-  size_t scratch = 0, all = 0;
-  for (const MemoryPlan::Item &item : plan->items) {
-    all += align(item.bytes);
-    scratch += item.isScratch ? align(item.bytes) : 0;
-  }
-  plan->hasResults = all <= plan->mostWithResults;
-  plan->total = plan->hasResults ? all : scratch <= kMostScratch ? scratch : 0;
+void CallMemory::setResults(const std::vector<fp8c_managed_tensor *> &results) {
+  // A plan that fits needs nothing.
+  if (!plan || (fits && allocations.size() == plan->items.size()))
+    return;
+  for (Allocation &allocation : allocations)
+    for (size_t i = 0; i < results.size(); ++i)
+      if (results[i] && results[i]->tensor.data == allocation.memory)
+        allocation.result = static_cast<int32_t>(i);
 }
 
-/// Gives out a part of the piece, if the plan has one.
+/// Gives out a part of a piece, if the plan has one.
 bool CallMemory::take(const ExchangeAPI &api, int32_t device, size_t bytes,
                       void **ptr, void **owner) {
-  size_t index = items.size();
+  size_t index = allocations.size();
   fits =
       fits && index < plan->items.size() && plan->items[index].bytes == bytes;
-  if (!fits || plan->total == 0 ||
-      !(plan->hasResults || plan->items[index].isScratch))
+  if (!fits || plan->items[index].piece == MemoryPlan::kAlone)
     return false;
+  auto number = static_cast<size_t>(plan->items[index].piece);
+  Piece *&piece = pieces[number];
   if (!piece) {
     VersionedTensor *made = nullptr;
     // Maybe what is asked for alone is there.
-    if (allocateTheirs(api, device, plan->total, made) != FP8RT_OK)
+    if (allocateTheirs(api, device, plan->pieces[number], made) != FP8RT_OK)
       return false;
     piece = new Piece{made};
   }
-  *ptr = getData(*piece->tensor) + used;
-  used += align(bytes);
+  *ptr = getData(*piece->tensor) + used[number];
+  used[number] += align(bytes);
   *owner = Piece::mark(piece);
   ++piece->numUsers;
   return true;
+}
+
+void CallMemory::replacePlan() {
+  plan->items.clear();
+  for (const Allocation &allocation : allocations)
+    plan->items.push_back({allocation.bytes, MemoryPlan::kAlone});
+  planPieces();
+  plan->pieces.clear();
+  for (const MemoryPlan::Item &item : plan->items) {
+    if (item.piece == MemoryPlan::kAlone)
+      continue;
+    auto number = static_cast<size_t>(item.piece);
+    plan->pieces.resize(std::max(plan->pieces.size(), number + 1));
+    plan->pieces[number] += align(item.bytes);
+  }
+}
+
+/// Says which pieces the plan's items are parts of, the first of them for what
+/// the call needs meanwhile.
+void CallMemory::planPieces() {
+  size_t scratch = 0, all = 0;
+  for (const Allocation &allocation : allocations) {
+    all += align(allocation.bytes);
+    scratch += allocation.owner ? 0 : align(allocation.bytes);
+  }
+  bool isAll = all <= plan->mostWithResults;
+  for (size_t i = 0; i < allocations.size(); ++i)
+    if (isAll || (!allocations[i].owner && scratch <= kMostScratch))
+      plan->items[i].piece = 0;
+  if (!isAll)
+    joinSmallResults();
+}
+
+void CallMemory::joinSmallResults() {
+  int32_t numPieces = 1;
+  auto find = [&](int32_t result) {
+    for (size_t i = 0; i < allocations.size(); ++i)
+      if (allocations[i].owner && allocations[i].result == result)
+        return i;
+    return allocations.size();
+  };
+  // The first one is what others compute with, and lives as it likes.
+  for (int32_t result = 2;; ++result) {
+    size_t before = find(result - 1), small = find(result);
+    if (before == allocations.size() || small == allocations.size())
+      return;
+    if (allocations[small].bytes > kMostJoined)
+      continue;
+    if (plan->items[before].piece == MemoryPlan::kAlone)
+      plan->items[before].piece = numPieces++;
+    plan->items[small].piece = plan->items[before].piece;
+  }
 }

@@ -27,19 +27,18 @@ namespace fp8py {
 
 /// What a function allocated when it was called last.
 struct MemoryPlan {
+  static constexpr int32_t kAlone = -1;
   struct Item {
     size_t bytes;
-    /// Freed by the call itself, so no result.
-    bool isScratch;
+    /// Which piece it is a part of, if of any.
+    int32_t piece;
   };
   std::vector<Item> items;
-  /// Results may be parts, too, where all together has no more bytes: whoever
-  /// keeps one keeps the piece.
+  /// The bytes of each piece.
+  std::vector<size_t> pieces;
+  /// All is in one piece where that has no more bytes: whoever keeps a result
+  /// keeps the piece.
   size_t mostWithResults = 0;
-  /// The bytes of all that come in one piece, each at a multiple of some, and
-  /// whether results are among these.
-  size_t total = 0;
-  bool hasResults = false;
   /// A call uses it: another thread's goes without.
   bool isBusy = false;
 };
@@ -53,6 +52,9 @@ public:
   CallMemory(const CallMemory &) = delete;
   ~CallMemory();
 
+  /// What the call has returned, before the results go elsewhere.
+  void setResults(const std::vector<fp8c_managed_tensor *> &results);
+
   /// Memory of a framework that is its current stream's on a device, as
   /// fp8rt_workspace_set_allocator wants it; null for any other stream.
   static fp8rt_status allocate(int32_t device, fp8rt_stream stream,
@@ -62,17 +64,27 @@ public:
 
 private:
   struct Piece;
+  /// What was allocated by this call.
+  struct Allocation {
+    size_t bytes;
+    const void *memory;
+    /// Null when it was freed: it is no result.
+    void *owner;
+    /// The number of a result, or -1.
+    int32_t result = -1;
+  };
 
   bool take(const ExchangeAPI &api, int32_t device, size_t bytes, void **ptr,
             void **owner);
   void replacePlan();
+  void planPieces();
+  void joinSmallResults();
 
   MemoryPlan *plan;
-  /// What is allocated now, in this order, with the owners.
-  std::vector<MemoryPlan::Item> items;
-  std::vector<void *> owners;
-  Piece *piece = nullptr;
-  size_t used = 0;
+  std::vector<Allocation> allocations;
+  /// Those of the plan, null before they are needed, and what is used of each.
+  std::vector<Piece *> pieces;
+  std::vector<size_t> used;
   bool fits;
 };
 
