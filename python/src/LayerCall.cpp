@@ -119,7 +119,7 @@ static nb::object getAutocastType(fp8c_device device) {
 }
 
 bool LayerCall::isFor(nb::handle x, const fp8c_tensor &tensor) const {
-  if (!isSameType(tensor.dtype, elements) ||
+  if (!tensor.data || !isSameType(tensor.dtype, elements) ||
       !isSameDevice(tensor.device, device) || tensor.rank == 0 ||
       tensor.sizes[tensor.rank - 1] != function->arguments[0].sizes[1])
     return false;

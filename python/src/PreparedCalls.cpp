@@ -64,7 +64,9 @@ bool Values::set(nb::list list) {
       PyErr_Clear();
       return false;
     }
-    if (!isRowMajor(tensors.back()) || isNegative(value, tensors.back().dtype))
+    // Without memory it is empty, or its class has it elsewhere.
+    if (!tensors.back().data || !isRowMajor(tensors.back()) ||
+        isNegative(value, tensors.back().dtype))
       return false;
   }
   return api && !isForwardMode();

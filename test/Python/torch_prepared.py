@@ -134,6 +134,15 @@ class Inference(unittest.TestCase):
             self.layer.float()
             self.check_general(self.x)
             self.check_prepared(self.x)
+        with self.subTest("memory"):
+            for change in (lambda: self.layer.half(),
+                           lambda: self.layer.load_state_dict(copy.deepcopy(
+                               self.layer.state_dict()), assign=True)):
+                self.layer(self.x)
+                self.assertIsNotNone(self.layer._ready)
+                change()
+                self.assertIsNone(self.layer._ready)
+            self.check_general(self.x)
         with self.subTest("functional_call"):
             bias = torch.zeros(32)
             y = torch.func.functional_call(self.layer, {"bias": bias}, (self.x,))

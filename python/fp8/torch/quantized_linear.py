@@ -82,7 +82,17 @@ class QuantizedLinear(nn.Module):
             self._ready = function.make_layer_call(dtype, list(zip(
                 parameters.keys(), parameters.values(), given)))
 
+    def _forget(self):
+        """Lets go of the parameters' memory, which calls keep otherwise."""
+        self._ready = self._ready_for = None
+
+    def _load_from_state_dict(self, *arguments):
+        self._forget()
+        super()._load_from_state_dict(*arguments)
+
     def _apply(self, fn, recurse=True):
+        self._forget()
+
         # Codes and scales are bytes to what converts floats.
         def apply(tensor):
             if tensor is self.bias:
