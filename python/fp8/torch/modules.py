@@ -92,7 +92,8 @@ class Linear(nn.Linear):
         self._check(x, weight, bias)
         if self._only_faster is not False and self._is_slower(x, recipe):
             return nn.functional.linear(x, weight, bias)
-        rows = make_dense(x.reshape(-1, self.in_features))
+        # A view would be a node of the gradient's graph.
+        rows = make_dense(x if x.ndim == 2 else x.reshape(-1, self.in_features))
         weight, bias = make_dense(weight), None if bias is None else make_dense(bias)
         saves = torch.is_grad_enabled() and (weight.requires_grad
                                              or bias is not None and bias.requires_grad)
@@ -104,7 +105,7 @@ class Linear(nn.Linear):
                                      _find_unit(self._number, recipe), saves)[0]
         else:
             y = linear_ops.Linear.apply(rows, weight, bias, self._get_unit(recipe), saves)
-        return y.reshape(*x.shape[:-1], self.out_features)
+        return y if x.ndim == 2 else y.reshape(*x.shape[:-1], self.out_features)
 
     def _is_slower(self, x, recipe):
         rows = x.numel() // self.in_features
