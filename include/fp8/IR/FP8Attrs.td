@@ -69,6 +69,14 @@ def FP8_AccumulatePolicy : FP8_Enum<"AccumulatePolicy",
 
 def FP8_AccumulateAttr : EnumAttr<FP8_Dialect, FP8_Accumulate, "accumulate">;
 
+def FP8_AttentionLayout : FP8_Enum<"AttentionLayout",
+    "order of batches (b), positions in a sequence (s), heads (h) and elements of one (d)", [
+  I32EnumAttrCase<"BSHD", 0, "bshd">,
+  I32EnumAttrCase<"BHSD", 1, "bhsd">]>;
+
+def FP8_AttentionLayoutAttr
+    : EnumAttr<FP8_Dialect, FP8_AttentionLayout, "attention_layout">;
+
 def FP8_GroupBounds : FP8_Enum<"GroupBounds",
     "what says where the groups of a grouped matmul end", [
   I32EnumAttrCase<"Offsets", 0, "offsets">,

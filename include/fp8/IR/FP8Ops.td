@@ -11,6 +11,7 @@
 
 include "fp8/IR/FP8OpBase.td"
 include "fp8/IR/FP8StateOps.td"
+include "fp8/IR/FP8AttentionOp.td"
 include "fp8/IR/FP8GroupedMatmulOp.td"
 include "fp8/IR/FP8SiblingMatmulsOp.td"
 include "fp8/IR/FP8FusionOp.td"

@@ -1,0 +1,113 @@
+//===- FP8AttentionOp.td - Attention -----------------------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_IR_FP8ATTENTIONOP_TD
+#define FP8_IR_FP8ATTENTIONOP_TD
+
+include "fp8/IR/FP8OpBase.td"
+
+def FP8_AttentionOp : FP8_Op<"attention"> {
+  let summary = "softmax of the products of queries and keys, times values";
+  let description = [{
+    Scaled dot-product attention. With `layout = bshd` (the default) Q is
+    `B x Sq x H x D`, K is `B x Sk x Hk x D` and V is `B x Sk x Hk x Dv`; with
+    `layout = bhsd` the dimensions of heads come before those of the sequences. H
+    is a multiple of Hk, and head h of Q reads head `h / (H / Hk)` of K and V.
+    For query i, key j, and head h of a batch:
+
+    ```
+    s[i, j]   = scale * sum over d of value(Q)[i, d] * value(K)[j, d]    (f32)
+    m[i]      = max over the visible j of s[i, j]
+    p[i, j]   = exp(s[i, j] - m[i])                     (0 where j is not visible)
+    l[i]      = sum over j of p[i, j]
+    out[i, d] = (sum over j of T(p_scale * p[i, j]) * value(V)[j, d]) / (p_scale * l[i])
+    lse[i]    = m[i] + ln(l[i])
+    ```
+
+    T rounds to the element type of V, of codes as well as of numbers; `p_scale`
+    is a power of two, 256 by default for 8 bits and else 1. Nothing saturates:
+    p is at most 1, so that T takes at most `p_scale`. The maximum may be that of
+    the keys so far, whose contributions are scaled when it grows; as it only
+    grows, none exceeds `p_scale` then either. The sum l is of unrounded p.
+
+    Key j is visible to query i if `i + o - left <= j <= i + o + right`, with
+    `window = [left, right]`; `*` is no limit, and without a window all keys are
+    visible. `window = [*, 0]` is causal. o is 0, or with `bottom_right`
+    `Sk - Sq`, so that the last query sees the last key. `mask` is broadcast to
+    `B x H x Sq x Sk`, as in NumPy: a number is added to s, of `i1` a 0 hides
+    the key. A query to which no key is visible has the result 0 and an lse of
+    -inf.
+
+    `accumulate = promote` (the default for 8 bits) adds the product of P and V
+    of each tile of keys to an f32; `fast` leaves it to the tensor core's own
+    accumulator. The products of Q and K are one chain of the tensor core's,
+    whose length is D.
+
+    Constraints:
+    - (C1) Q, K, V and the result have rank 4, and agree in batches, heads,
+      keys and head dimensions as above; numbers of heads are static;
+    - (C2) Q and K are both scaled, or tensors of one element type; so are K and
+      V; codes have 8 bits;
+    - (C3) factors of scaled operands are f32, one for the tensor or for each
+      head of each batch;
+    - (C4) `scale` is finite and positive;
+    - (C5) `window` has two entries, each at least 0 or `*`;
+    - (C6) `p_scale` is a power of two, from 1 to the largest finite
+      value of T;
+    - (C7) `lse` is `B x H x Sq`, f32;
+    - (C8) `mask` has a rank of up to 4, can be broadcast, and has elements of
+      i1, f32, bf16 or f16;
+    - (C9) operands in high precision have `accumulate = fast`.
+
+    Example:
+
+    ```mlir
+    %o, %lse = fp8.attention %q, %k, %v scale = 8.838835e-02 window = [*, 0]
+        : tensor<2x4096x32x128xbf16>, tensor<2x4096x8x128xbf16>, tensor<2x4096x8x128xbf16>
+        -> tensor<2x4096x32x128xbf16>, tensor<2x32x4096xf32>
+    ```
+  }];
+  let arguments = (ins FP8_MatmulOperand:$q, FP8_MatmulOperand:$k,
+                       FP8_MatmulOperand:$v, Optional<AnyRankedTensor>:$mask,
+                       F32Attr:$softmax_scale,
+                       OptionalAttr<DenseI64ArrayAttr>:$window,
+                       UnitAttr:$bottom_right,
+                       DefaultValuedAttr<FP8_AttentionLayoutAttr,
+                         "::mlir::fp8::AttentionLayout::BSHD">:$layout,
+                       OptionalAttr<FP8_AccumulateAttr>:$accumulate,
+                       OptionalAttr<F32Attr>:$p_scale);
+  let results = (outs FP8_Tensor:$output, Optional<FP8_F32Tensor>:$lse);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v (`mask` `(` $mask^ `:` type($mask) `)`)?
+    `scale` `=` $softmax_scale custom<Window>($window)
+    (`bottom_right` $bottom_right^)? (`layout` `=` `` $layout^)?
+    (`accumulate` `=` `` $accumulate^)? (`p_scale` `=` $p_scale^)? attr-dict
+    `:` type($q) `,` type($k) `,` type($v) `->` type($output) (`,` type($lse)^)?
+  }];
+  let extraClassDeclaration = [{
+    /// Limits of the window that there are, else nothing.
+    std::optional<int64_t> getLeft();
+    std::optional<int64_t> getRight();
+    bool isScaled() { return ::llvm::isa<ScaledType>(getQ().getType()); }
+    /// The dimensions of the sequences and of the heads.
+    int64_t getSequenceDim() {
+      return getLayout() == AttentionLayout::BSHD ? 1 : 2;
+    }
+    int64_t getHeadDim() { return 3 - getSequenceDim(); }
+    /// Shapes of Q, K and V, and what an element of them is.
+    static ::llvm::ArrayRef<int64_t> getShapeOf(::mlir::Value operand);
+    static ::mlir::Type getElementTypeOf(::mlir::Value operand);
+    /// What P is multiplied by before it is rounded, and how its product with V
+    /// is summed, whether or not the operation says so.
+    double getFactorOfP();
+    Accumulate getSums();
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // FP8_IR_FP8ATTENTIONOP_TD

@@ -1,0 +1,32 @@
+// RUN: fp8-opt %s | fp8-opt | FileCheck %s
+
+!q = !fp8.scaled<2x?x8x128xf8E4M3FN, block = [*, *, *, *], scale = f32>
+!k = !fp8.scaled<2x?x2x128xf8E4M3FN, block = [1, *, 1, *], scale = f32>
+!v = !fp8.scaled<2x?x2x64xf8E5M2, block = [1, *, 1, *], scale = f32>
+
+// CHECK-LABEL: @plain
+// CHECK: fp8.attention %{{.*}}, %{{.*}}, %{{.*}} scale = 1.250000e-01
+// CHECK-SAME: : tensor<1x16x4x64xbf16>, tensor<1x24x2x64xbf16>, tensor<1x24x2x64xbf16> -> tensor<1x16x4x64xbf16>
+func.func @plain(%q: tensor<1x16x4x64xbf16>, %k: tensor<1x24x2x64xbf16>, %v: tensor<1x24x2x64xbf16>) -> tensor<1x16x4x64xbf16> {
+  %0 = fp8.attention %q, %k, %v scale = 0.125
+      : tensor<1x16x4x64xbf16>, tensor<1x24x2x64xbf16>, tensor<1x24x2x64xbf16> -> tensor<1x16x4x64xbf16>
+  return %0 : tensor<1x16x4x64xbf16>
+}
+
+// CHECK-LABEL: @all
+// CHECK: fp8.attention %{{.*}}, %{{.*}}, %{{.*}} mask(%{{.*}} : tensor<8x1x?xi1>) scale = 5.000000e-01 window = [*, 0] bottom_right
+// CHECK-SAME: accumulate = fast p_scale = 1.280000e+02 {my.note}
+// CHECK-SAME: -> tensor<2x?x8x64xbf16>, tensor<2x8x?xf32>
+func.func @all(%q: !q, %k: !k, %v: !v, %mask: tensor<8x1x?xi1>) -> (tensor<2x?x8x64xbf16>, tensor<2x8x?xf32>) {
+  %0, %1 = fp8.attention %q, %k, %v mask(%mask : tensor<8x1x?xi1>) scale = 0.5 window = [*, 0] bottom_right
+      layout = bshd accumulate = fast p_scale = 128.0 {my.note} : !q, !k, !v -> tensor<2x?x8x64xbf16>, tensor<2x8x?xf32>
+  return %0, %1 : tensor<2x?x8x64xbf16>, tensor<2x8x?xf32>
+}
+
+// CHECK-LABEL: @heads_first
+// CHECK: window = [4095, *] layout = bhsd : tensor<1x4x16x64xf16>
+func.func @heads_first(%q: tensor<1x4x16x64xf16>) -> tensor<1x4x16x64xf16> {
+  %0 = fp8.attention %q, %q, %q scale = 1.0 window = [4095, *] layout = bhsd
+      : tensor<1x4x16x64xf16>, tensor<1x4x16x64xf16>, tensor<1x4x16x64xf16> -> tensor<1x4x16x64xf16>
+  return %0 : tensor<1x4x16x64xf16>
+}
