@@ -34,6 +34,7 @@ void fp8::registerKernelDialects(DialectRegistry &registry) {
   registerAllArchitectures();
   for (StringRef chip : getArchitectureChips())
     lookupArchitecture(chip)->registerDialects(registry);
+  registerAttentionKernels(registry);
   registerMatmulKernels(registry);
   registerFusionKernels(registry);
   registerTransposeKernels(registry);

@@ -129,6 +129,10 @@ static void buildFusionPipeline(OpPassManager &pm,
   if (!options.stats)
     addFuncPass(pm, createFoldPowersOfTwoPass());
   addFuncPass(pm, createFormMatmulPass());
+  DecomposeAttentionPassOptions attention;
+  if (isGPU)
+    attention.chip = options.target;
+  pm.addPass(createDecomposeAttentionPass(attention));
   if (!chip.empty()) {
     FormPlainMatmulPassOptions formOptions;
     formOptions.tf32 = options.tf32;

@@ -18,6 +18,9 @@ namespace mlir::fp8 {
 /// fp8.matmul has kernels of the kind "matmul".
 void registerMatmulKernels(DialectRegistry &registry);
 
+/// fp8.attention has kernels of the kind "attention".
+void registerAttentionKernels(DialectRegistry &registry);
+
 /// fp8.fusion has kernels of the kind "fusion".
 void registerFusionKernels(DialectRegistry &registry);
 

@@ -325,6 +325,29 @@ def BuildKernelsPass : Pass<"fp8-build-kernels", "::mlir::ModuleOp"> {
   ];
 }
 
+def DecomposeAttentionPass : Pass<"fp8-decompose-attention", "::mlir::ModuleOp"> {
+  let summary = "attention without a kernel becomes products and a softmax";
+  let description = [{
+    Every `fp8.attention` for which the chip has no kernel, and without a chip
+    every one, becomes a batch of `fp8.matmul` for each head, a softmax of rows
+    in linalg, and a second batch. Scores are in memory, so that it takes more
+    of it the longer the sequences are. Before matmuls get their epilogues and
+    fusions are formed.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"\"",
+           "What kernels are for; a CPU has none">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numDecomposed", "num-decomposed", "Attentions without a kernel">
+  ];
+}
+
 def LaunchKernelsPass : Pass<"fp8-launch-kernels", "::mlir::ModuleOp"> {
   let summary = "replace operations that have a kernel by launches of it";
   let description = [{

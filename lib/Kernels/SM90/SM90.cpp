@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "SM90.h"
+#include "../Attention/AttentionSpec.h"
 #include "../Fusion/FusionGenerator.h"
 #include "../Fusion/FusionSpec.h"
 #include "../Transpose/TransposeGenerator.h"
 #include "../Transpose/TransposeSpec.h"
+#include "AttentionGenerator.h"
 #include "MatmulGenerator.h"
 #include "SM90Dialect.h"
 #include "fp8/Kernels/Architecture.h"
@@ -27,6 +29,7 @@ namespace {
 class SM90 : public Architecture {
 public:
   SM90() : Architecture(kChip) {
+    addGenerator(AttentionSpec::kKind, sm90::createAttentionGenerator());
     addGenerator(MatmulSpec::kKind, sm90::createMatmulGenerator());
     addGenerator(FusionSpec::kKind, createFusionGenerator());
     addGenerator(TransposeSpec::kKind, createTransposeGenerator());

@@ -121,3 +121,30 @@ std::string GemmConfigAttr::getLabel() const {
   os << "_g" << getGroup();
   return label;
 }
+
+LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
+                                          int64_t tileK, int64_t stages,
+                                          AttentionTurn) {
+  // attention_c1
+  if (tileQ != 64 && tileQ != 128 && tileQ != 192)
+    return emitError() << "expected tile_q to be 64, 128 or 192, but got "
+                       << tileQ;
+  // attention_c2
+  if (tileK < 16 || tileK > 256 || tileK % 16 != 0)
+    return emitError() << "expected tile_k to be a multiple of 16 from 16 to "
+                          "256, but got "
+                       << tileK;
+  // attention_c3
+  if (stages < 1 || stages > 8)
+    return emitError() << "expected stages to be in 1..8, but got " << stages;
+  return success();
+}
+
+std::string AttentionConfigAttr::getLabel() const {
+  std::string label;
+  llvm::raw_string_ostream os(label);
+  os << getTileQ() << 'x' << getTileK() << "_s" << getStages();
+  if (getTurn() != AttentionTurn::Issued)
+    os << '_' << stringifyAttentionTurn(getTurn());
+  return label;
+}

@@ -137,4 +137,47 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
   }];
 }
 
+def SM90_AttentionTurn : SM90_Enum<"AttentionTurn",
+    "when a warpgroup lets the next one issue its products: never waited for, once its own are issued, or once its scores are there", [
+  I32EnumAttrCase<"None", 0, "none">,
+  I32EnumAttrCase<"Issued", 1, "issued">,
+  I32EnumAttrCase<"Scored", 2, "scored">]>;
+
+def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
+    [DeclareAttrInterfaceMethods<FP8GPU_KernelConfigAttrInterface>]> {
+  let mnemonic = "attention";
+  let summary = "how a generated attention kernel is built";
+  let description = [{
+    Written by `fp8-select-kernels`, obeyed by `fp8-build-kernels`. A block
+    computes tiles of queries, one after the other; keys and values come in
+    tiles through rings of shared memory.
+
+    | parameter | meaning |
+    | --- | --- |
+    | `tile_q` | queries of a tile: 64 for each consumer warpgroup |
+    | `tile_k` | keys that share a step of the softmax |
+    | `stages` | tiles of keys, and as many of values, in shared memory |
+    | `turn` | consumers issue the products of a tile of keys in turn: each once the one before has `issued` its own, or has its scores, `scored`, so that they exponentiate at different times; `none`: whenever they can |
+
+    Constraints:
+    - (C1) `tile_q` is 64, 128 or 192;
+    - (C2) `tile_k` is a multiple of 16 from 16 to 256;
+    - (C3) `stages` is in 1..8.
+
+    Example: `#fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>`.
+  }];
+  let parameters = (ins
+    "int64_t":$tile_q,
+    "int64_t":$tile_k,
+    "int64_t":$stages,
+    SM90_EnumParameter<SM90_AttentionTurn, "::mlir::fp8::sm90::AttentionTurn::Issued">:$turn
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Warpgroups that multiply, each 64 queries.
+    int64_t getConsumers() const { return getTileQ() / 64; }
+  }];
+}
+
 #endif // FP8_LIB_KERNELS_SM90_SM90DIALECT_TD

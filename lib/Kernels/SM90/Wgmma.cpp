@@ -105,26 +105,85 @@ static Value complete(KernelBuilder &b, const OperandTile &tile, Value low) {
 
 Value Wgmma::multiply(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
                       Value accumulator, bool overwrite) {
-  int64_t instructionK = aTile.getInstructionK();
-  auto shape = NVVM::MMAShapeAttr::get(b.getContext(), 64, cols, instructionK);
-  auto aLayout =
-      aTile.isTransposed() ? NVVM::MMALayout::col : NVVM::MMALayout::row;
-  auto bLayout =
-      bTile.isTransposed() ? NVVM::MMALayout::row : NVVM::MMALayout::col;
-  for (int64_t i = 0, e = aTile.getBlockK() / instructionK; i < e; ++i) {
+  WgmmaInstruction instruction{cols, aTile.getElementType(),
+                               bTile.getElementType(), aTile.isTransposed(),
+                               bTile.isTransposed()};
+  for (int64_t i = 0, e = aTile.getBlockK() / aTile.getInstructionK(); i < e;
+       ++i) {
     // Inside of a swizzle atom, K advances the start address.
     Value a = advance(b, aDescriptor, i * aTile.getStepBytes());
     Value otherB = advance(b, bDescriptor, i * bTile.getStepBytes());
-    accumulator = NVVM::WgmmaMmaAsyncOp::create(
-        b, accumulatorType, accumulator, complete(b, aTile, a),
-        complete(b, bTile, otherB), shape, getWgmmaType(aTile.getElementType()),
-        getWgmmaType(bTile.getElementType()), NVVM::WGMMATypes::f32,
-        overwrite && i == 0 ? NVVM::WGMMAScaleOut::zero
-                            : NVVM::WGMMAScaleOut::one,
-        NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one, aLayout, bLayout,
-        /*satfinite=*/nullptr);
+    accumulator = instruction.multiply(b, complete(b, aTile, a),
+                                       complete(b, bTile, otherB), accumulator,
+                                       overwrite && i == 0);
   }
   return accumulator;
+}
+
+//===----------------------------------------------------------------------===//
+// One instruction
+//===----------------------------------------------------------------------===//
+
+LLVM::LLVMStructType WgmmaInstruction::getAccumulatorType() const {
+  MLIRContext *context = aType.getContext();
+  return LLVM::LLVMStructType::getLiteral(
+      context, SmallVector<Type>(cols / 2, Float32Type::get(context)));
+}
+
+Value WgmmaInstruction::multiply(KernelBuilder &b, Value aDescriptor,
+                                 Value bDescriptor, Value accumulator,
+                                 bool overwrite) const {
+  auto shape = NVVM::MMAShapeAttr::get(b.getContext(), 64, cols, getK());
+  return NVVM::WgmmaMmaAsyncOp::create(
+      b, accumulator.getType(), accumulator, aDescriptor, bDescriptor, shape,
+      getWgmmaType(aType), getWgmmaType(bType), NVVM::WGMMATypes::f32,
+      overwrite ? NVVM::WGMMAScaleOut::zero : NVVM::WGMMAScaleOut::one,
+      NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one,
+      transposedA ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      transposedB ? NVVM::MMALayout::row : NVVM::MMALayout::col,
+      /*satfinite=*/nullptr);
+}
+
+Value WgmmaInstruction::multiply(KernelBuilder &b, ArrayRef<Value> aFragment,
+                                 Value bDescriptor, Value accumulator,
+                                 bool overwrite) const {
+  int64_t registers = cols / 2;
+  std::string code, constraints;
+  llvm::raw_string_ostream text(code), ties(constraints);
+  text << "{\n.reg .pred p;\nsetp.ne.b32 p, " << !overwrite << ", 0;\n"
+       << "wgmma.mma_async.sync.aligned.m64n" << cols << 'k' << getK()
+       << ".f32." << stringifyWGMMATypes(getWgmmaType(aType)) << '.'
+       << stringifyWGMMATypes(getWgmmaType(bType)) << " {";
+  // "=f,...,0,...,r,r,r,r,l": accumulators are read and written.
+  SmallVector<Value> inputs;
+  for (int64_t i = 0; i < registers; ++i) {
+    text << (i ? ", $" : "$") << i;
+    ties << (i ? ",=f" : "=f");
+    inputs.push_back(LLVM::ExtractValueOp::create(b, accumulator, i));
+  }
+  for (int64_t i = 0; i < registers; ++i)
+    ties << ',' << i;
+  text << "}, {";
+  for (auto [i, word] : llvm::enumerate(aFragment)) {
+    text << (i ? ", $" : "$") << 2 * registers + static_cast<int64_t>(i);
+    ties << ",r";
+    inputs.push_back(word);
+  }
+  text << "}, $" << 2 * registers + static_cast<int64_t>(aFragment.size())
+       << ", p, 1, 1";
+  if (aType.getIntOrFloatBitWidth() == 16)
+    text << ", " << transposedB;
+  text << ";\n}";
+  ties << ",l";
+  inputs.push_back(bDescriptor);
+  return LLVM::InlineAsmOp::create(
+             b, accumulator.getType(), inputs, code, constraints,
+             /*has_side_effects=*/true, /*is_align_stack=*/false,
+             LLVM::TailCallKind::None,
+             LLVM::AsmDialectAttr::get(b.getContext(),
+                                       LLVM::AsmDialect::AD_ATT),
+             /*operand_attrs=*/ArrayAttr())
+      .getRes();
 }
 
 SmallVector<Value> sm90::waitForAccumulators(KernelBuilder &b, int64_t pending,

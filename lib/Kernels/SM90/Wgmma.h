@@ -54,6 +54,28 @@ private:
   LLVM::LLVMStructType accumulatorType;
 };
 
+/// What one wgmma multiplies: D (64 x cols, f32), A of `aType`, and B of
+/// `bType`, whose columns rather than K are innermost if it is transposed (16
+/// bits alone).
+struct WgmmaInstruction {
+  int64_t cols;
+  Type aType, bType;
+  bool transposedA = false, transposedB = false;
+
+  /// K of an instruction, which takes 32 bytes of it.
+  int64_t getK() const { return 256 / aType.getIntOrFloatBitWidth(); }
+  LLVM::LLVMStructType getAccumulatorType() const;
+
+  /// D += A B, or D = A B if it overwrites, of matrix descriptors (i64).
+  Value multiply(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
+                 Value accumulator, bool overwrite) const;
+  /// The same with A in registers: four words (i32) of a thread (PTX ISA,
+  /// "Register Fragments and Shared Memory Matrix Layouts" of wgmma). No
+  /// instruction of the NVVM dialect takes it so.
+  Value multiply(KernelBuilder &b, ArrayRef<Value> aFragment, Value bDescriptor,
+                 Value accumulator, bool overwrite) const;
+};
+
 /// Waits until at most `pending` groups of wgmma are in flight, and makes
 /// `accumulators` results of the wait. The instruction names no registers
 /// (PTX ISA, wgmma.wait_group), so without the tie LLVM may read the

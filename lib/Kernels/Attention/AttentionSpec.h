@@ -1,0 +1,60 @@
+//===- AttentionSpec.h - What an attention kernel computes ------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_ATTENTION_ATTENTIONSPEC_H
+#define FP8_LIB_KERNELS_ATTENTION_ATTENTIONSPEC_H
+
+#include "fp8/IR/FP8Ops.h"
+#include "fp8/Kernels/KernelSpec.h"
+
+namespace mlir::fp8 {
+
+/// The forward of `fp8.attention`, whose description has the formulas.
+struct AttentionSpec : KernelSpec {
+  static constexpr StringLiteral kKind = "attention";
+
+  AttentionSpec() : KernelSpec(kKind) {}
+  static bool classof(const KernelSpec *spec) {
+    return spec->getKind() == kKind;
+  }
+
+  /// Element types of the operands, of Q, K and V, and of the result.
+  Type q, k, v, output;
+  AttentionLayout layout;
+  /// Extents, kDynamic where unknown.
+  int64_t batch, queries, keys;
+  int64_t heads, headsOfK, headDim, headDimOfV;
+  /// Keys before and after a query's own that it sees.
+  std::optional<int64_t> left, right;
+  bool bottomRight = false;
+  /// Whether the operands have factors, and of Q, K and V whether these are of
+  /// each head.
+  bool isScaled = false;
+  bool hasHeadFactors[3] = {};
+  bool hasLse = false;
+  float scale, factorOfP;
+  Accumulate accumulate;
+
+  bool isCausal() const { return right && *right == 0 && !left; }
+  int64_t getElementBytes() const { return q.getIntOrFloatBitWidth() / 8; }
+  int64_t getSequenceDim() const {
+    return layout == AttentionLayout::BSHD ? 1 : 2;
+  }
+  int64_t getHeadDimension() const { return 3 - getSequenceDim(); }
+
+  bool hasKnownExtents() const override;
+  /// "f8E4M3FN b2 h32/8 4096x4096x128 window[*,0] promote".
+  std::string describe() const override;
+
+  /// Says why if no kernel computes the operation.
+  static FailureOr<AttentionSpec> get(AttentionOp op, std::string &reason);
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_ATTENTION_ATTENTIONSPEC_H

@@ -1,0 +1,203 @@
+//===- Attention.cpp - The sm_90a attention kernel ------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Warp-specialised and persistent. A warp copies tiles of queries, keys and
+// values to shared memory; for 8 bits three more put the keys of values side by
+// side. One to three warpgroups compute 64 queries each.
+//
+//   producer:    for tile of queries: Q; for tile of keys: K, V
+//   transposing: for tile of keys: V -> V with keys innermost
+//   consumers:   see AttentionConsumer.cpp
+//
+// Tri Dao and others, "FlashAttention-3" (arXiv 2407.08608), has the schedule:
+// softmax of one tile beside the products of its neighbours, warpgroups in
+// turns, and 8-bit values transposed in shared memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Blocks/KernelSignature.h"
+#include "AttentionContext.h"
+#include "AttentionGenerator.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+//===----------------------------------------------------------------------===//
+// What it takes
+//===----------------------------------------------------------------------===//
+
+static SmallVector<KernelArgumentAttr> getArguments(MLIRContext *context,
+                                                    const AttentionSpec &spec) {
+  SmallVector<KernelArgumentAttr> arguments;
+  auto add = [&](StringRef name, Type element, int64_t rank,
+                 KernelAccess access, int64_t alignment) {
+    arguments.push_back(KernelArgumentAttr::get(context, name, element, rank,
+                                                access, alignment));
+  };
+  for (auto [name, element] :
+       {std::pair<StringRef, Type>{"q", spec.q}, {"k", spec.k}, {"v", spec.v}})
+    add(name, element, 4, KernelAccess::Read, 16);
+  Type f32 = Float32Type::get(context);
+  if (spec.isScaled)
+    for (StringRef name : {"q_scale", "k_scale", "v_scale"})
+      add(name, f32, 4, KernelAccess::Read, 4);
+  add("output", spec.output, 4, KernelAccess::Write, 16);
+  if (spec.hasLse)
+    add("lse", f32, 3, KernelAccess::Write, 4);
+  return arguments;
+}
+
+static void addMap(KernelSignature &signature, const AttentionSpec &spec,
+                   StringRef name, const SharedMatrix &matrix, int64_t rows) {
+  SmallVector<int64_t> box{matrix.getBoxColumns(), 1, 1, 1};
+  box[spec.layout == fp8::AttentionLayout::BSHD ? 2 : 1] = rows;
+  signature.addTensorMap(name + ".map", name, box, matrix.width, /*l2=*/256);
+}
+
+static KernelSignature getSignature(MLIRContext *context,
+                                    const AttentionSpec &spec,
+                                    AttentionConfigAttr config,
+                                    const AttentionMemory &memory,
+                                    KernelSignature::Launch &launch) {
+  KernelSignature signature(context, getArguments(context, spec));
+  int64_t sequence = spec.getSequenceDim();
+  AffineExpr batch = signature.addExtent("batch", "q", 0);
+  AffineExpr queries = signature.addExtent("queries", "q", sequence);
+  AffineExpr keys = signature.addExtent("keys", "k", sequence);
+  addMap(signature, spec, "q", memory.q, config.getTileQ());
+  addMap(signature, spec, "k", memory.k, config.getTileK());
+  addMap(signature, spec, "v", memory.v, config.getTileK());
+  addMap(signature, spec, "output", memory.output, /*rows=*/64);
+  if (spec.isScaled)
+    for (StringRef name : {"q_scale", "k_scale", "v_scale"})
+      signature.addPointer(name + ".ptr", name);
+  if (spec.hasLse)
+    signature.addPointer("lse.ptr", "lse");
+  signature.addValue("batch", batch, 32);
+  signature.addValue("queries", queries, 32);
+  signature.addValue("keys", keys, 32);
+  launch.grid = {batch * spec.heads * queries.ceilDiv(config.getTileQ())};
+  launch.block = memory.threads;
+  launch.sharedBytes = memory.sharedBytes;
+  launch.resident = 1;
+  launch.overlap = true;
+  launch.flops = batch * queries * keys *
+                 (2 * spec.heads * (spec.headDim + spec.headDimOfV));
+  return signature;
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+static void buildBarriers(AttentionContext &kernel) {
+  KernelBuilder &b = kernel.b;
+  int64_t consumers = kernel.getConsumerWarps();
+  bool transposes = kernel.memory.hasTransposedV();
+  b.ifThen(b.equal(kernel.warp, consumers), [&] {
+    b.electOne([&] {
+      for (StringRef name : {"q.map", "k.map", "v.map", "output.map"})
+        NVVM::PrefetchOp::create(b, /*cacheLevel=*/nullptr,
+                                 /*evictPriority=*/nullptr,
+                                 kernel.getParam(name), /*predicate=*/Value(),
+                                 /*tensormap=*/true);
+      kernel.q.initialize(/*fullArrivals=*/1, consumers);
+      kernel.k.initialize(/*fullArrivals=*/1, consumers);
+      kernel.v.initialize(/*fullArrivals=*/1,
+                          transposes ? kProducerWarps : consumers);
+      if (transposes)
+        kernel.transposedV.initialize(
+            /*fullArrivals=*/kProducerWarps * 32, consumers);
+    });
+  });
+  NVVM::BarrierOp::create(b);
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+}
+
+static void buildBody(AttentionContext &kernel) {
+  KernelBuilder &b = kernel.b;
+  int64_t producer = kernel.getConsumerWarps();
+  b.ifThenElse(
+      b.less(kernel.warp, b.i32(producer)),
+      [&] {
+        NVVM::SetMaxRegisterOp::create(b, kernel.memory.consumerRegisters,
+                                       NVVM::SetMaxRegisterAction::increase);
+        buildAttentionConsumer(kernel);
+      },
+      [&] {
+        NVVM::SetMaxRegisterOp::create(b, kernel.memory.producerRegisters,
+                                       NVVM::SetMaxRegisterAction::decrease);
+        auto build = [&] {
+          buildAttentionProducer(kernel);
+          NVVM::GriddepcontrolOp::create(
+              b, NVVM::GridDepActionKind::launch_dependents);
+        };
+        // One warp alone needs no others.
+        if (kernel.memory.hasTransposedV())
+          build();
+        else
+          b.ifThen(b.equal(kernel.warp, producer), build);
+      });
+  LLVM::ReturnOp::create(b, ValueRange());
+}
+
+FailureOr<LLVM::LLVMFuncOp>
+sm90::buildAttention(OpBuilder &builder, Location loc,
+                     const AttentionSpec &spec, AttentionConfigAttr config,
+                     GPUTargetAttr target, StringRef name,
+                     std::string &reason) {
+  FailureOr<AttentionMemory> memory =
+      AttentionMemory::get(spec, config, target, reason);
+  if (failed(memory))
+    return failure();
+  OpBuilder::InsertionGuard guard(builder);
+  KernelSignature::Launch launch;
+  KernelSignature signature =
+      getSignature(builder.getContext(), spec, config, *memory, launch);
+  LLVM::LLVMFuncOp function =
+      signature.create(builder, loc, name, launch, KernelMath::Approximate);
+  // As for matmuls: without it ptxas ignores setmaxnreg.
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    builder.getI32IntegerAttr(1));
+  builder.setInsertionPointToStart(function.addEntryBlock(builder));
+  KernelBuilder b(loc, builder);
+  llvm::StringMap<Value> params = signature.getParams(function);
+  Value shared = LLVM::AddressOfOp::create(
+      b, LLVM::LLVMPointerType::get(builder.getContext(), 3),
+      KernelSignature::kSharedName);
+  int64_t barriers = memory->offsetBarriers, stages = config.getStages();
+  auto getRing = [&](int64_t stages) {
+    Ring ring(b, shared, barriers, stages,
+              Ring::Cluster{/*rows=*/1, /*cols=*/1, Value(), Value()});
+    barriers += 16 * stages;
+    return ring;
+  };
+  Ring q = getRing(1), k = getRing(stages), v = getRing(stages);
+  Ring transposedV = getRing(stages);
+  AttentionTiles tiles(b, spec, config, params);
+  Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  AttentionContext kernel{b,
+                          spec,
+                          config,
+                          *memory,
+                          params,
+                          tiles,
+                          q,
+                          k,
+                          v,
+                          transposedV,
+                          shared,
+                          LLVM::PtrToIntOp::create(b, b.getI32Type(), shared),
+                          thread,
+                          b.uniform(b.shiftRight(thread, 5)),
+                          b.bitAnd(thread, 31)};
+  buildBarriers(kernel);
+  buildBody(kernel);
+  return function;
+}

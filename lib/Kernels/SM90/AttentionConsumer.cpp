@@ -1,0 +1,449 @@
+//===- AttentionConsumer.cpp - The warpgroups that compute attention ------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A warpgroup has 64 queries. It computes the scores of a tile of keys while
+// the product of the tile before and its values is under way:
+//
+//   S = Q K[last];  P = softmax(S)
+//   for tiles from the last but one: S = Q K | O += P V
+//                                    P' = softmax(S) | O is scaled
+//   O += P V;  O / sum is stored
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Blocks/BulkCopy.h"
+#include "../Blocks/Hazards.h"
+#include "../Blocks/Rounding.h"
+#include "AttentionStore.h"
+#include "Wgmma.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+/// Named barriers: 1.. are the warpgroups' own, these their turns.
+static constexpr int64_t kFirstTurn = 4;
+
+namespace {
+/// Registers that a tile hands on to the next.
+struct State {
+  /// Sums of P V, and P of the tile that V is yet to be multiplied with.
+  SmallVector<Value> sums, p;
+  Softmax::Rows rows;
+  /// With promotion, what `sums` are multiplied by before that product is
+  /// added.
+  Value corrections[2];
+  RingPosition k, v;
+
+  SmallVector<Value> pack() const;
+  static State unpack(ValueRange values, size_t sums, size_t p);
+};
+
+class AttentionConsumer {
+public:
+  explicit AttentionConsumer(const AttentionContext &kernel);
+  void build();
+
+private:
+  /// Scores of the tile in stage `stage` of K, not waited for.
+  Value multiplyQK(Value stage);
+  /// `accumulator` and the product of `p` and stage `stage` of V.
+  Value multiplyPV(ArrayRef<Value> p, Value stage, Value accumulator,
+                   bool overwrite);
+  SmallVector<Value> getRegisters(Value accumulator, int64_t count);
+  Value getAccumulator(ArrayRef<Value> registers);
+  /// Powers as far as they are rounded before the product that is under way
+  /// ends, and then as operands of the next. ptxas does not let operands of a
+  /// wgmma be written while others are in flight (C7513).
+  SmallVector<Value> round(ArrayRef<Value> powers);
+  SmallVector<Value> pack(ArrayRef<Value> rounded);
+  /// The keys of tile `number` that this thread's rows see.
+  Softmax::Window getWindow(const AttentionTile &tile, Value number);
+
+  State begin(const AttentionTile &tile, RingPosition k, RingPosition v);
+  State step(const AttentionTile &tile, Value number, State state, bool masked);
+  /// Adds the last product.
+  void finish(State &state);
+  /// The product of P and V, for now added to the sums unless these are
+  /// promoted; and the sums with it, once it is there.
+  Value multiplyValues(State &state);
+  void add(State &state, Value product);
+  /// Gives a stage of K back once the softmax is computed: it depends on its
+  /// sums, which have no sign. ptxas would otherwise have the wait for the
+  /// product of P and V before the exponentials that run beside it.
+  void releaseAfter(Value stage, const Softmax::Rows &rows);
+
+  /// Warpgroups issue the products of a tile of keys in turn; each waits at a
+  /// barrier of its own for the one before.
+  bool takesTurns() const {
+    return config.getTurn() != AttentionTurn::None && config.getConsumers() > 1;
+  }
+  void waitForTurn();
+  void giveTurn(AttentionTurn when);
+
+  bool promotes() const { return spec.accumulate == Accumulate::Promote; }
+
+  const AttentionContext &kernel;
+  KernelBuilder &b;
+  const AttentionSpec &spec;
+  AttentionConfigAttr config;
+  const AttentionMemory &memory;
+  Ring ringOfQ, ringOfK, ringOfV;
+  WgmmaInstruction qk, pv;
+  /// Number of the warpgroup.
+  Value group;
+  /// Descriptors (i64) of Q, and of stage 0 of K and of V.
+  Value descriptorQ, descriptorK, descriptorV;
+  /// The matrix that V is read from.
+  const SharedMatrix &values;
+  int64_t offsetOfValues;
+  std::optional<Softmax> softmax;
+  AttentionStore store;
+};
+} // namespace
+
+SmallVector<Value> State::pack() const {
+  SmallVector<Value> values(sums);
+  llvm::append_range(values, p);
+  for (int64_t row : {0, 1})
+    llvm::append_range(values, ArrayRef{rows.max[row], rows.sum[row]});
+  llvm::append_range(values, ArrayRef{k.stage, k.phase, v.stage, v.phase});
+  if (corrections[0])
+    llvm::append_range(values, corrections);
+  return values;
+}
+
+State State::unpack(ValueRange values, size_t sums, size_t p) {
+  State state;
+  state.sums = llvm::to_vector(values.take_front(sums));
+  state.p = llvm::to_vector(values.slice(sums, p));
+  values = values.drop_front(sums + p);
+  for (int64_t row : {0, 1}) {
+    state.rows.max[row] = values[2 * row];
+    state.rows.sum[row] = values[2 * row + 1];
+  }
+  state.k = {values[4], values[5]};
+  state.v = {values[6], values[7]};
+  if (values.size() > 8)
+    for (int64_t row : {0, 1})
+      state.corrections[row] = values[8 + row];
+  return state;
+}
+
+AttentionConsumer::AttentionConsumer(const AttentionContext &kernel)
+    : kernel(kernel), b(kernel.b), spec(kernel.spec), config(kernel.config),
+      memory(kernel.memory), ringOfQ(kernel.q), ringOfK(kernel.k),
+      ringOfV(memory.hasTransposedV() ? kernel.transposedV : kernel.v),
+      qk{config.getTileK(), spec.q, spec.k},
+      pv{spec.headDimOfV, spec.v, spec.v, /*transposedA=*/false,
+         /*transposedB=*/!memory.hasTransposedV()},
+      group(b.shiftRight(kernel.warp, 2)),
+      values(memory.hasTransposedV() ? memory.transposedV : memory.v),
+      offsetOfValues(memory.hasTransposedV() ? memory.offsetTransposedV
+                                             : memory.offsetV),
+      store(kernel, group) {
+  descriptorQ = memory.q.getDescriptor(
+      b, b.add(b.add(kernel.base, b.mul(group, 64 * memory.q.width)),
+               memory.offsetQ));
+  descriptorK = memory.k.getDescriptor(b, b.add(kernel.base, memory.offsetK));
+  Value address = b.add(kernel.base, offsetOfValues);
+  descriptorV = pv.transposedB ? values.getTransposedDescriptor(b, address)
+                               : values.getDescriptor(b, address);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// `descriptor` moved by a stage, and a number of bytes.
+static Value moveDescriptor(KernelBuilder &b, Value descriptor, Value stage,
+                            const SharedMatrix &matrix, int64_t bytes) {
+  int64_t stageBytes = llvm::alignTo(matrix.getBytes(), 1024);
+  Value distance = b.add(b.mul(stage, stageBytes >> 4), bytes >> 4);
+  return b.add(descriptor, b.widen(distance));
+}
+
+Value AttentionConsumer::multiplyQK(Value stage) {
+  Value scores = LLVM::UndefOp::create(b, qk.getAccumulatorType());
+  for (int64_t i = 0, e = memory.q.rowBytes / 32; i < e; ++i) {
+    Value a = b.add(descriptorQ, b.i64(memory.q.getStepBytes(i) >> 4));
+    Value otherB = moveDescriptor(b, descriptorK, stage, memory.k,
+                                  memory.k.getStepBytes(i));
+    scores = qk.multiply(b, a, otherB, scores, /*overwrite=*/i == 0);
+  }
+  NVVM::WgmmaGroupSyncAlignedOp::create(b);
+  return scores;
+}
+
+Value AttentionConsumer::multiplyPV(ArrayRef<Value> p, Value stage,
+                                    Value accumulator, bool overwrite) {
+  for (int64_t i = 0, e = static_cast<int64_t>(p.size()) / 4; i < e; ++i) {
+    int64_t bytes =
+        pv.transposedB ? i * pv.getK() * values.width : values.getStepBytes(i);
+    Value descriptor = moveDescriptor(b, descriptorV, stage, values, bytes);
+    accumulator = pv.multiply(b, p.slice(4 * i, 4), descriptor, accumulator,
+                              overwrite && i == 0);
+  }
+  NVVM::WgmmaGroupSyncAlignedOp::create(b);
+  return accumulator;
+}
+
+SmallVector<Value> AttentionConsumer::getRegisters(Value accumulator,
+                                                   int64_t count) {
+  SmallVector<Value> registers;
+  for (int64_t i = 0; i < count; ++i)
+    registers.push_back(LLVM::ExtractValueOp::create(b, accumulator, i));
+  return registers;
+}
+
+Value AttentionConsumer::getAccumulator(ArrayRef<Value> registers) {
+  Value accumulator = LLVM::UndefOp::create(b, pv.getAccumulatorType());
+  for (auto [i, value] : llvm::enumerate(registers))
+    accumulator =
+        LLVM::InsertValueOp::create(b, accumulator, value, int64_t(i));
+  return accumulator;
+}
+
+SmallVector<Value> AttentionConsumer::round(ArrayRef<Value> powers) {
+  if (!memory.hasTransposedV())
+    return SmallVector<Value>(powers);
+  SmallVector<Value> pairs;
+  for (size_t i = 0; i < powers.size(); i += 2)
+    pairs.push_back(NVVM::ConvertF32x2ToF8x2Op::create(
+        b, b.getI16Type(), powers[i + 1], powers[i], NVVM::FPRoundingMode::RN,
+        NVVM::SaturationMode::SATFINITE, /*relu=*/false, spec.v));
+  return pairs;
+}
+
+SmallVector<Value> AttentionConsumer::pack(ArrayRef<Value> rounded) {
+  SmallVector<Value> words;
+  if (!memory.hasTransposedV()) {
+    for (size_t i = 0; i < rounded.size(); i += 2)
+      words.push_back(LLVM::BitcastOp::create(
+          b, b.getI32Type(), roundPair(b, spec.v, rounded[i], rounded[i + 1])));
+    return words;
+  }
+  // Words of an operand: rows 0 and 8 of the first half of K, then of the
+  // second; the accumulators have rows 0 and 8 of each 8 columns.
+  auto halves = VectorType::get({2}, b.getI16Type());
+  for (size_t first = 0; first < rounded.size(); first += 8)
+    for (size_t half : {0, 4})
+      for (size_t row : {0, 1}) {
+        Value word = LLVM::UndefOp::create(b, halves);
+        for (size_t i : {0, 1})
+          word = LLVM::InsertElementOp::create(
+              b, word, rounded[first + half + row + 2 * i], b.i32(i));
+        words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), word));
+      }
+  return words;
+}
+
+//===----------------------------------------------------------------------===//
+// A tile of keys
+//===----------------------------------------------------------------------===//
+
+Softmax::Window AttentionConsumer::getWindow(const AttentionTile &tile,
+                                             Value number) {
+  const AttentionTiles &tiles = kernel.tiles;
+  Softmax::Window window;
+  // Kept in registers all through the loop over keys, it would be for this.
+  Value thread = launder(b, kernel.thread);
+  Value column = b.mul(b.bitAnd(thread, 3), 2);
+  Value row = b.add(b.mul(b.shiftRight(thread, 5), 16),
+                    b.shiftRight(b.bitAnd(thread, 31), 2));
+  // The thread's first key; all relative to it.
+  Value key = b.add(b.mul(number, config.getTileK()), column);
+  Value own = b.add(b.add(tile.query, row), tiles.getDiagonal());
+  Value last = b.sub(b.sub(tiles.getKeys(), b.i32(1)), key);
+  for (int64_t half : {0, 1}) {
+    Value center = b.sub(b.add(own, 8 * half), key);
+    window.to[half] = last;
+    if (spec.right)
+      window.to[half] =
+          b.createOrFold<arith::MinSIOp>(last, b.add(center, *spec.right));
+    if (spec.left)
+      window.from[half] = b.sub(center, b.i32(*spec.left));
+  }
+  return window;
+}
+
+void AttentionConsumer::waitForTurn() {
+  if (takesTurns())
+    b.namedBarrier(b.add(group, kFirstTurn), 256);
+}
+
+void AttentionConsumer::giveTurn(AttentionTurn when) {
+  if (!takesTurns() || config.getTurn() != when)
+    return;
+  Value next = b.add(group, 1);
+  next = b.select(b.equal(next, config.getConsumers()), b.i32(0), next);
+  b.namedBarrierArrive(b.add(next, kFirstTurn), 256);
+}
+
+State AttentionConsumer::begin(const AttentionTile &tile, RingPosition k,
+                               RingPosition v) {
+  State state;
+  state.v = v;
+  ringOfK.waitFull(k);
+  NVVM::WgmmaFenceAlignedOp::create(b);
+  Value product = multiplyQK(k.stage);
+  SmallVector<Value> scores = waitForAccumulators(
+      b, /*pending=*/0, getRegisters(product, config.getTileK() / 2));
+  ringOfK.release(k.stage, kernel.lane);
+  state.k = ringOfK.advance(k);
+  scores = softmax->mask(scores, getWindow(tile, b.sub(tile.end, b.i32(1))));
+  state.rows = softmax->getInitial();
+  Value corrections[2];
+  state.p = pack(round(softmax->exponentiate(scores, state.rows, corrections)));
+  state.sums.assign(spec.headDimOfV / 2, b.f32(0.0f));
+  if (promotes())
+    llvm::copy(corrections, state.corrections);
+  return state;
+}
+
+Value AttentionConsumer::multiplyValues(State &state) {
+  NVVM::WgmmaFenceAlignedOp::create(b);
+  Value accumulator = promotes()
+                          ? LLVM::UndefOp::create(b, pv.getAccumulatorType())
+                          : getAccumulator(state.sums);
+  return multiplyPV(state.p, state.v.stage, accumulator,
+                    /*overwrite=*/promotes());
+}
+
+void AttentionConsumer::add(State &state, Value product) {
+  SmallVector<Value> terms = waitForAccumulators(
+      b, /*pending=*/0, getRegisters(product, spec.headDimOfV / 2));
+  if (!promotes()) {
+    state.sums = terms;
+    return;
+  }
+  for (auto [i, term] : llvm::enumerate(terms))
+    state.sums[i] =
+        LLVM::FMAOp::create(b, b.getF32Type(), state.sums[i],
+                            state.corrections[Softmax::getRow(i)], term);
+}
+
+void AttentionConsumer::releaseAfter(Value stage, const Softmax::Rows &rows) {
+  Value sum = arith::AddFOp::create(b, rows.sum[0], rows.sum[1]);
+  Value sign =
+      b.shiftRight(arith::BitcastOp::create(b, b.getI32Type(), sum), 31);
+  ringOfK.release(b.add(stage, sign), kernel.lane);
+}
+
+State AttentionConsumer::step(const AttentionTile &tile, Value number,
+                              State state, bool masked) {
+  ringOfK.waitFull(state.k);
+  waitForTurn();
+  NVVM::WgmmaFenceAlignedOp::create(b);
+  Value ofScores = multiplyQK(state.k.stage);
+  ringOfV.waitFull(state.v);
+  Value ofValues = multiplyValues(state);
+  giveTurn(AttentionTurn::Issued);
+  SmallVector<Value> scores = waitForAccumulators(
+      b, /*pending=*/1, getRegisters(ofScores, config.getTileK() / 2));
+  giveTurn(AttentionTurn::Scored);
+  if (masked)
+    scores = softmax->mask(scores, getWindow(tile, number));
+  Value corrections[2];
+  // The product with the last P is still under way.
+  SmallVector<Value> powers =
+      pinHere(b, round(softmax->exponentiate(scores, state.rows, corrections)));
+  releaseAfter(state.k.stage, state.rows);
+  add(state, ofValues);
+  ringOfV.release(state.v.stage, kernel.lane);
+  state.p = pack(powers);
+  if (promotes())
+    llvm::copy(corrections, state.corrections);
+  else
+    state.sums = Softmax::scaleRows(b, state.sums, corrections);
+  state.k = ringOfK.advance(state.k);
+  state.v = ringOfV.advance(state.v);
+  return state;
+}
+
+void AttentionConsumer::finish(State &state) {
+  ringOfV.waitFull(state.v);
+  add(state, multiplyValues(state));
+  ringOfV.release(state.v.stage, kernel.lane);
+  state.v = ringOfV.advance(state.v);
+}
+
+//===----------------------------------------------------------------------===//
+// All tiles
+//===----------------------------------------------------------------------===//
+
+void AttentionConsumer::build() {
+  const AttentionTiles &tiles = kernel.tiles;
+  constexpr float log2E = 0x1.715476p0f;
+  float factor = spec.scale * log2E;
+  float logOfP = std::log2(spec.factorOfP);
+  if (takesTurns())
+    b.ifThen(b.equal(group, config.getConsumers() - 1),
+             [&] { b.namedBarrierArrive(b.i32(kFirstTurn), 256); });
+  b.loop(
+      tiles.getFirst(), tiles.getCount(), tiles.getStride(),
+      {b.i32(0), b.i32(0), b.i32(0)},
+      [&](Value item, ValueRange carried) -> SmallVector<Value> {
+        AttentionTile tile = tiles.getTile(item);
+        Value ofScores = b.f32(factor);
+        if (spec.isScaled) {
+          ofScores = b.mulF(ofScores, b.mulF(getFactorOf(kernel, "q", tile),
+                                             getFactorOf(kernel, "k", tile)));
+          // An infinite distance stays infinite.
+          ofScores = arith::MaxNumFOp::create(b, ofScores, b.f32(0x1p-126f));
+        }
+        softmax.emplace(b, ofScores, logOfP);
+        RingPosition q{b.i32(0), carried[0]};
+        RingPosition at{carried[1], carried[2]};
+        ringOfQ.waitFull(q);
+        State state = begin(tile, at, at);
+        Value last = b.sub(tile.end, b.i32(1));
+        // Tiles from the last but one down to `to`; `from` is one beyond
+        // them.
+        auto walk = [&](Value from, Value to, bool masked) {
+          SmallVector<Value> initial = state.pack();
+          SmallVector<Value> final =
+              b.loop(b.i32(0), b.sub(from, to), b.i32(1), initial,
+                     [&](Value i, ValueRange carried) {
+                       State before = State::unpack(carried, state.sums.size(),
+                                                    state.p.size());
+                       Value number = b.sub(b.sub(from, i), b.i32(1));
+                       return step(tile, number, before, masked).pack();
+                     });
+          state = State::unpack(final, state.sums.size(), state.p.size());
+        };
+        Value fullEnd = b.min(tile.fullEnd, last);
+        Value fullBegin = b.min(tile.fullBegin, fullEnd);
+        if (spec.right)
+          walk(last, fullEnd, /*masked=*/true);
+        // Without a limit on the right only the first tile reaches beyond
+        // the keys.
+        walk(spec.right ? fullEnd : last, spec.left ? fullBegin : tile.begin,
+             /*masked=*/false);
+        if (spec.left)
+          walk(fullBegin, tile.begin, /*masked=*/true);
+        if (!memory.sharesQ())
+          ringOfQ.release(q.stage, kernel.lane);
+        finish(state);
+        store.store(tile, *softmax, state.sums, state.rows);
+        if (memory.sharesQ()) {
+          b.namedBarrier(b.add(group, 1), 128);
+          ringOfQ.release(q.stage, kernel.lane);
+        }
+        return {b.bitXor(carried[0], b.i32(1)), state.v.stage, state.v.phase};
+      });
+  // Shared memory is read until the block ends.
+  b.electOne([&] { waitForReads(b, 0); });
+}
+
+void sm90::buildAttentionConsumer(const AttentionContext &kernel) {
+  AttentionConsumer(kernel).build();
+}

@@ -1,0 +1,160 @@
+//===- AttentionGenerator.cpp - Attention kernels for Hopper --------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionGenerator.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+namespace {
+class AttentionGenerator : public KernelGenerator {
+public:
+  SmallVector<KernelConfigAttrInterface>
+  getCandidates(const KernelSpec &spec, GPUTargetAttr target,
+                bool exhaustive) const override;
+  LogicalResult checkFit(const KernelSpec &spec,
+                         KernelConfigAttrInterface config, GPUTargetAttr target,
+                         std::string &reason) const override;
+  double getCost(const KernelSpec &spec, KernelConfigAttrInterface config,
+                 GPUTargetAttr target) const override;
+  FailureOr<KernelConfigAttrInterface>
+  select(const KernelSpec &spec, GPUTargetAttr target,
+         std::string &reason) const override;
+  std::string getLabel(const KernelSpec &spec) const override;
+  FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,
+                                    const KernelSpec &spec,
+                                    KernelConfigAttrInterface config,
+                                    GPUTargetAttr target, StringRef name,
+                                    std::string &reason) const override;
+};
+} // namespace
+
+/// When the next warpgroup's turn is. Exponentials take 8-bit products' time,
+/// and are best computed by one warpgroup at a time; 16-bit products take
+/// longer, and there should be some under way.
+static AttentionTurn getTurn(const AttentionSpec &spec, int64_t tileQ) {
+  if (tileQ == 64)
+    return AttentionTurn::None;
+  bool areShort = spec.getElementBytes() == 1 && spec.headDim >= 128 &&
+                  spec.accumulate == Accumulate::Fast && tileQ == 128;
+  return areShort ? AttentionTurn::Scored : AttentionTurn::Issued;
+}
+
+SmallVector<KernelConfigAttrInterface>
+AttentionGenerator::getCandidates(const KernelSpec &spec, GPUTargetAttr target,
+                                  bool) const {
+  const auto &attention = cast<AttentionSpec>(spec);
+  int64_t step = 32 / attention.getElementBytes();
+  SmallVector<KernelConfigAttrInterface> candidates;
+  std::string reason;
+  for (int64_t tileQ : {128, 192, 64})
+    for (int64_t tileK = 256; tileK >= step; tileK -= step) {
+      auto config =
+          AttentionConfigAttr::get(target.getContext(), tileQ, tileK,
+                                   /*stages=*/2, getTurn(attention, tileQ));
+      if (succeeded(AttentionMemory::get(attention, config, target, reason)))
+        candidates.push_back(config);
+    }
+  llvm::stable_sort(candidates, [&](KernelConfigAttrInterface lhs,
+                                    KernelConfigAttrInterface rhs) {
+    return getCost(spec, lhs, target) < getCost(spec, rhs, target);
+  });
+  return candidates;
+}
+
+LogicalResult AttentionGenerator::checkFit(const KernelSpec &spec,
+                                           KernelConfigAttrInterface config,
+                                           GPUTargetAttr target,
+                                           std::string &reason) const {
+  if (auto attention = dyn_cast<AttentionConfigAttr>(config))
+    return AttentionMemory::get(cast<AttentionSpec>(spec), attention, target,
+                                reason);
+  llvm::raw_string_ostream(reason)
+      << "expected a #fp8_sm90.attention, but got " << config;
+  return failure();
+}
+
+/// Measured on an H200, d of 64, 128 and 256 (docs/KernelMeasurements.md):
+/// 128 queries, for short rows 192, and as many keys as make a step of the
+/// softmax long, but leave registers for what is under way.
+static std::pair<int64_t, int64_t> getUsualTile(const AttentionSpec &spec) {
+  bool isNarrow = spec.headDim <= 64;
+  if (spec.getElementBytes() == 1) {
+    if (spec.accumulate == Accumulate::Promote)
+      return {128, 128};
+    return {isNarrow ? 192 : 128, isNarrow ? 160 : 192};
+  }
+  // Wide rows of sums leave few registers.
+  if (spec.headDimOfV > 192)
+    return {128, 80};
+  return {isNarrow ? 192 : 128, isNarrow ? 128 : 160};
+}
+
+double AttentionGenerator::getCost(const KernelSpec &spec,
+                                   KernelConfigAttrInterface config,
+                                   GPUTargetAttr) const {
+  const auto &attention = cast<AttentionSpec>(spec);
+  auto tile = cast<AttentionConfigAttr>(config);
+  auto [queries, keys] = getUsualTile(attention);
+  // A block of fewer queries reads keys more often; the last tile of few
+  // queries is not worth more.
+  double cost = std::abs(double(queries - tile.getTileQ())) / 64;
+  if (!ShapedType::isDynamic(attention.queries) && attention.queries <= 64)
+    cost = double(tile.getTileQ()) / 64;
+  return cost * 4 + std::abs(double(keys - tile.getTileK())) / 64;
+}
+
+FailureOr<KernelConfigAttrInterface>
+AttentionGenerator::select(const KernelSpec &spec, GPUTargetAttr target,
+                           std::string &reason) const {
+  SmallVector<KernelConfigAttrInterface> candidates =
+      getCandidates(spec, target, /*exhaustive=*/false);
+  if (!candidates.empty())
+    return candidates.front();
+  // Why the smallest does not fit either.
+  auto least =
+      AttentionConfigAttr::get(target.getContext(), /*tile_q=*/64,
+                               32 / cast<AttentionSpec>(spec).getElementBytes(),
+                               /*stages=*/2, AttentionTurn::None);
+  return checkFit(spec, least, target, reason);
+}
+
+std::string AttentionGenerator::getLabel(const KernelSpec &spec) const {
+  const auto &attention = cast<AttentionSpec>(spec);
+  std::string label;
+  llvm::raw_string_ostream os(label);
+  os << (attention.isScaled     ? "f8"
+         : attention.q.isBF16() ? "bf16"
+                                : "f16")
+     << "_d" << attention.headDim;
+  if (attention.headDimOfV != attention.headDim)
+    os << 'x' << attention.headDimOfV;
+  if (attention.isCausal())
+    os << "_causal";
+  else if (attention.left || attention.right)
+    os << "_window";
+  if (attention.accumulate == Accumulate::Promote)
+    os << "_promote";
+  return label;
+}
+
+FailureOr<LLVM::LLVMFuncOp> AttentionGenerator::build(
+    OpBuilder &builder, Location loc, const KernelSpec &spec,
+    KernelConfigAttrInterface config, GPUTargetAttr target, StringRef name,
+    std::string &reason) const {
+  if (failed(checkFit(spec, config, target, reason)))
+    return failure();
+  return buildAttention(builder, loc, cast<AttentionSpec>(spec),
+                        cast<AttentionConfigAttr>(config), target, name,
+                        reason);
+}
+
+std::unique_ptr<KernelGenerator> sm90::createAttentionGenerator() {
+  return std::make_unique<AttentionGenerator>();
+}

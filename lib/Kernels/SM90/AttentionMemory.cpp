@@ -1,0 +1,133 @@
+//===- AttentionMemory.cpp - Shared memory of attention kernels -----------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionMemory.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+SharedMatrix::SharedMatrix(Type elementType, int64_t rows, int64_t columns)
+    : elementType(elementType), rows(rows),
+      rowBytes(columns * elementType.getIntOrFloatBitWidth() / 8) {
+  width = 128;
+  while (rowBytes % width != 0)
+    width /= 2;
+}
+
+/// PTX ISA, "Matrix Descriptor": start address, leading and stride offsets in
+/// 16 bytes, the mode of the swizzle.
+static Value makeDescriptor(KernelBuilder &b, Value address, int64_t leading,
+                            int64_t stride, int64_t width) {
+  int64_t mode = width == 128 ? 1 : width == 64 ? 2 : 3;
+  Value low = arith::OrIOp::create(
+      b, b.bitAnd(b.shiftRight(address, 4), 0x3fff), b.i32(leading >> 4 << 16));
+  return arith::OrIOp::create(b, b.widen(low),
+                              b.i64((stride >> 4 | mode << 30) << 32));
+}
+
+Value SharedMatrix::getDescriptor(KernelBuilder &b, Value address) const {
+  // The leading offset is ignored with a swizzle.
+  return makeDescriptor(b, address, /*leading=*/16, 8 * width, width);
+}
+
+Value SharedMatrix::getTransposedDescriptor(KernelBuilder &b,
+                                            Value address) const {
+  return makeDescriptor(b, address, getBoxBytes(), 8 * width, width);
+}
+
+Value SharedMatrix::getSwizzle(KernelBuilder &b, Value row) const {
+  // Address bits 4.. are exclusive-ored with bits 7..: lines of less than 128
+  // bytes share these.
+  return b.bitAnd(b.shiftRight(row, 128 / width / 2), width / 16 - 1);
+}
+
+Value SharedMatrix::locate(KernelBuilder &b, Value row, Value chunk) const {
+  int64_t inLine = width / 16;
+  Value place = b.bitXor(b.rem(chunk, inLine), getSwizzle(b, row));
+  Value box = b.mul(b.div(chunk, inLine), getBoxBytes());
+  return b.add(b.add(box, b.mul(row, width)), b.mul(place, 16));
+}
+
+/// What a thread of a warpgroup gets of 512 registers, in multiples of 8: of
+/// the warpgroup that copies, and of those that multiply.
+static std::pair<int64_t, int64_t> getRegisters(const AttentionSpec &spec,
+                                                int64_t consumers) {
+  if (consumers == 3)
+    return {32, 160};
+  // Who transposes needs some.
+  return spec.isScaled ? std::pair<int64_t, int64_t>{40, 232}
+                       : std::pair<int64_t, int64_t>{24, 240};
+}
+
+FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
+                                                AttentionConfigAttr config,
+                                                GPUTargetAttr target,
+                                                std::string &reason) {
+  auto fail = [&](const auto &...parts) {
+    reason = llvm::formatv(parts...);
+    return failure();
+  };
+  int64_t bytes = spec.getElementBytes();
+  for (int64_t dim : {spec.headDim, spec.headDimOfV})
+    if (dim * bytes % 32 != 0 || dim == 0 || dim > 256)
+      return fail("expected head dimensions of up to 256, multiples of {0}, "
+                  "but got {1}",
+                  32 / bytes, dim);
+  int64_t tileK = config.getTileK();
+  if (tileK * bytes % 32 != 0)
+    return fail("expected tile_k to be a multiple of {0}, but got {1}",
+                32 / bytes, tileK);
+  AttentionMemory memory;
+  memory.q = SharedMatrix(spec.q, config.getTileQ(), spec.headDim);
+  memory.k = SharedMatrix(spec.k, tileK, spec.headDim);
+  memory.v = SharedMatrix(spec.v, tileK, spec.headDimOfV);
+  memory.output = SharedMatrix(spec.output, config.getTileQ(), spec.headDimOfV);
+  int64_t offset = 0;
+  auto place = [&](int64_t bytes) {
+    // Groups of 8 lines of 128 bytes.
+    int64_t at = offset;
+    offset += llvm::alignTo(bytes, 1024);
+    return at;
+  };
+  memory.offsetQ = place(memory.q.getBytes());
+  memory.offsetK = place(memory.k.getBytes() * config.getStages());
+  memory.offsetV = place(memory.v.getBytes() * config.getStages());
+  if (bytes == 1) {
+    memory.transposedV = SharedMatrix(spec.v, spec.headDimOfV, tileK);
+    memory.offsetTransposedV =
+        place(memory.transposedV.getBytes() * config.getStages());
+  }
+  // Full and empty ones of Q and of each ring.
+  int64_t barrierBytes = 16 * (1 + 3 * config.getStages());
+  bool fitsInQ = memory.output.getBytes() == memory.q.getBytes() &&
+                 memory.output.width == memory.q.width;
+  bool hasRoom = offset + memory.output.getBytes() + barrierBytes <=
+                 target.getSharedBytes();
+  memory.offsetOutput =
+      hasRoom || !fitsInQ ? place(memory.output.getBytes()) : memory.offsetQ;
+  memory.offsetBarriers = offset;
+  memory.sharedBytes = offset + barrierBytes;
+  if (memory.sharedBytes > target.getSharedBytes())
+    return fail("expected up to {0} bytes of shared memory, but {1} needs {2}",
+                target.getSharedBytes(), config, memory.sharedBytes);
+  int64_t consumers = config.getConsumers();
+  memory.threads = 128 * (consumers + 1);
+  std::tie(memory.producerRegisters, memory.consumerRegisters) =
+      getRegisters(spec, consumers);
+  // S and the sums of P V, P in codes or halves, and with promotion a product.
+  bool promotes = spec.accumulate == Accumulate::Promote;
+  int64_t registers =
+      tileK / 2 + tileK * bytes / 8 + spec.headDimOfV / 2 * (promotes ? 2 : 1);
+  if (int64_t most = memory.consumerRegisters - 20; registers > most)
+    return fail("expected up to {0} registers of a thread for scores and sums, "
+                "but {1} needs {2}",
+                most, config, registers);
+  return memory;
+}

@@ -1,0 +1,99 @@
+//===- AttentionProducer.cpp - The warp that fills attention's rings ------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Blocks/BulkCopy.h"
+#include "AttentionContext.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+/// Copies a tile whose first row is `sequence`, box by box.
+static void copyTile(const AttentionContext &kernel, StringRef map,
+                     const SharedMatrix &matrix, Value place, Value barrier,
+                     Value sequence, Value head, Value batch) {
+  KernelBuilder &b = kernel.b;
+  for (int64_t box = 0; box < matrix.getBoxes(); ++box)
+    bulkLoad(b, kernel.getParam(map),
+             b.offset(kernel.shared, b.add(place, box * matrix.getBoxBytes())),
+             barrier,
+             kernel.getCoordinates(b.i32(box * matrix.getBoxColumns()),
+                                   sequence, head, batch));
+}
+
+/// Copies tile `number` of keys, and of values, to a stage of their rings,
+/// which they walk side by side; `position` is a consumer's.
+static void copyKeysAndValues(const AttentionContext &kernel,
+                              RingPosition position, Value number,
+                              const AttentionTile &tile) {
+  KernelBuilder &b = kernel.b;
+  const AttentionMemory &memory = kernel.memory;
+  RingPosition empty{position.stage, b.bitXor(position.phase, b.i32(1))};
+  Value key = b.mul(number, kernel.config.getTileK());
+  auto copy = [&](Ring ring, StringRef map, const SharedMatrix &matrix,
+                  int64_t offset) {
+    ring.waitEmpty(empty);
+    ring.expectBytes(empty.stage, b.i32(matrix.getBytes()));
+    copyTile(kernel, map, matrix, kernel.getPlace(matrix, offset, empty.stage),
+             ring.getFullBarrier(empty.stage), key, tile.headOfK, tile.batch);
+  };
+  copy(kernel.k, "k.map", memory.k, memory.offsetK);
+  copy(kernel.v, "v.map", memory.v, memory.offsetV);
+}
+
+void sm90::buildAttentionProducer(const AttentionContext &kernel) {
+  KernelBuilder &b = kernel.b;
+  const AttentionTiles &tiles = kernel.tiles;
+  Value warp = b.sub(kernel.warp, b.i32(kernel.getConsumerWarps()));
+  Value isLoader = b.equal(warp, 0);
+  // One lane copies: of the first warp, which the others leave to it alone
+  // unless values are transposed.
+  auto load = [&](llvm::function_ref<void()> body) {
+    b.ifThen(isLoader, [&] { b.electOne(body); });
+  };
+  std::optional<ValueTranspose> values;
+  if (kernel.memory.hasTransposedV())
+    values.emplace(kernel, warp);
+  Ring ringOfQ = kernel.q, ring = kernel.k;
+  b.loop(tiles.getFirst(), tiles.getCount(), tiles.getStride(),
+         {b.i32(1), b.i32(0), b.i32(0)},
+         [&](Value item, ValueRange carried) -> SmallVector<Value> {
+           AttentionTile tile = tiles.getTile(item);
+           RingPosition q{b.i32(0), carried[0]}, at{carried[1], carried[2]};
+           Value last = b.sub(tile.end, b.i32(1));
+           load([&] {
+             ringOfQ.waitEmpty(q);
+             ringOfQ.expectBytes(q.stage, b.i32(kernel.memory.q.getBytes()));
+             copyTile(kernel, "q.map", kernel.memory.q,
+                      b.i32(kernel.memory.offsetQ),
+                      ringOfQ.getFullBarrier(q.stage), tile.query, tile.head,
+                      tile.batch);
+             copyKeysAndValues(kernel, at, last, tile);
+           });
+           SmallVector<Value> next = b.loop(
+               b.i32(1), b.sub(tile.end, tile.begin), b.i32(1),
+               {at.stage, at.phase},
+               [&](Value i, ValueRange carried) -> SmallVector<Value> {
+                 RingPosition at{carried[0], carried[1]};
+                 RingPosition after = ring.advance(at);
+                 load([&] {
+                   copyKeysAndValues(kernel, after, b.sub(last, i), tile);
+                 });
+                 if (values)
+                   values->transpose(at);
+                 return {after.stage, after.phase};
+               });
+           RingPosition final{next[0], next[1]};
+           // Before the next tile of queries, which waits for this one's
+           // scores.
+           if (values)
+             values->transpose(final);
+           RingPosition after = ring.advance(final);
+           return {b.bitXor(carried[0], b.i32(1)), after.stage, after.phase};
+         });
+}

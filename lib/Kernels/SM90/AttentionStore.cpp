@@ -1,0 +1,146 @@
+//===- AttentionStore.cpp - Results of attention --------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionStore.h"
+#include "../Blocks/BulkCopy.h"
+#include "../Blocks/Hazards.h"
+#include "../Blocks/Rounding.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+Value sm90::getFactorOf(const AttentionContext &kernel, StringRef name,
+                        const AttentionTile &tile) {
+  KernelBuilder &b = kernel.b;
+  const AttentionSpec &spec = kernel.spec;
+  bool ofQ = name == "q";
+  Value pointer = kernel.getParam(name.str() + "_scale.ptr");
+  if (spec.hasHeadFactors[ofQ ? 0 : name == "k" ? 1 : 2]) {
+    Value head = b.add(b.mul(tile.batch, ofQ ? spec.heads : spec.headsOfK),
+                       ofQ ? tile.head : tile.headOfK);
+    pointer = b.element(pointer, b.widen(head), b.getF32Type());
+  }
+  return b.loadConstant(pointer, b.getF32Type());
+}
+
+/// Two numbers of the result's type as a word.
+static Value packPair(KernelBuilder &b, Type type, Value first, Value second) {
+  return LLVM::BitcastOp::create(b, b.getI32Type(),
+                                 roundPair(b, type, first, second));
+}
+
+void AttentionStore::writeQuads(ArrayRef<Value> numbers) {
+  const SharedMatrix &output = memory.output;
+  Value row = b.add(getWarpRow(), b.shiftRight(lane, 2));
+  Value quad = b.bitAnd(lane, 3);
+  auto two = VectorType::get({2}, b.getI32Type());
+  // The even ones of 16 columns came first: a thread has four neighbours.
+  for (size_t first = 0; first < numbers.size(); first += 8)
+    for (size_t half : {0, 2}) {
+      Value words = LLVM::UndefOp::create(b, two);
+      for (size_t i : {0, 1})
+        words = LLVM::InsertElementOp::create(
+            b, words,
+            packPair(b, spec.output, numbers[first + half + i],
+                     numbers[first + half + 4 + i]),
+            b.i32(static_cast<int64_t>(i)));
+      Value line = b.add(row, static_cast<int64_t>(half) * 4);
+      Value chunk =
+          b.add(b.shiftRight(quad, 1), static_cast<int64_t>(first / 8) * 2);
+      Value at = b.add(
+          b.add(output.locate(b, line, chunk), b.mul(b.bitAnd(quad, 1), 8)),
+          memory.offsetOutput);
+      LLVM::StoreOp::create(b, words, b.offset(kernel.shared, at),
+                            /*alignment=*/8);
+    }
+}
+
+void AttentionStore::writePairs(ArrayRef<Value> numbers) {
+  SmallVector<Value> pairs;
+  for (size_t i = 0; i < numbers.size(); i += 2)
+    pairs.push_back(packPair(b, spec.output, numbers[i], numbers[i + 1]));
+  // Rows 0 to 7 and 8 to 15 of 8 columns, then of the next 8.
+  Value line = b.add(getWarpRow(), b.bitAnd(lane, 15));
+  for (size_t first = 0; first < pairs.size(); first += 4) {
+    Value chunk = b.add(b.shiftRight(lane, 4), static_cast<int64_t>(first / 2));
+    Value at = b.add(memory.output.locate(b, line, chunk), memory.offsetOutput);
+    NVVM::StMatrixOp::create(
+        b, b.offset(kernel.shared, at), ArrayRef(pairs).slice(first, 4),
+        NVVM::MMALayout::row,
+        NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
+        NVVM::LdStMatrixEltType::B16);
+  }
+}
+
+void AttentionStore::storeLse(const AttentionTile &tile, Softmax &softmax,
+                              const Softmax::Rows &rows,
+                              const Value (&sums)[2]) {
+  Value head = b.add(b.mul(tile.batch, spec.heads), tile.head);
+  Value queries = kernel.tiles.getQueries();
+  Value isFirstOfQuad = b.equal(b.bitAnd(lane, 3), 0);
+  for (int64_t half : {0, 1}) {
+    Value query =
+        b.add(b.add(b.add(tile.query, getWarpRow()), b.shiftRight(lane, 2)),
+              8 * half);
+    b.ifThen(b.bitAnd(b.less(query, queries), isFirstOfQuad), [&] {
+      Value index =
+          b.add(b.mul(b.widen(head), b.widen(queries)), b.widen(query));
+      b.store(softmax.getLogSum(rows.max[half], sums[half]),
+              b.element(kernel.getParam("lse.ptr"), index, b.getF32Type()));
+    });
+  }
+}
+
+void AttentionStore::store(const AttentionTile &tile, Softmax &softmax,
+                           ArrayRef<Value> products,
+                           const Softmax::Rows &rows) {
+  thread = launder(b, kernel.thread);
+  lane = b.bitAnd(thread, 31);
+  Value sums[2], factors[2];
+  Value factorOfV =
+      spec.isScaled ? getFactorOf(kernel, "v", tile) : b.f32(1.0f);
+  for (int64_t half : {0, 1}) {
+    sums[half] = softmax.addLanes(rows.sum[half]);
+    Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                          sums[half], b.f32(0.0f));
+    Value quotient = arith::DivFOp::create(b, factorOfV, sums[half]);
+    factors[half] = b.select(isEmpty, b.f32(0.0f), quotient);
+  }
+  if (spec.hasLse)
+    storeLse(tile, softmax, rows, sums);
+  Value isFirstWarp = b.equal(b.bitAnd(kernel.warp, 3), 0);
+  Value barrier = b.add(group, 1);
+  // Copies of the results before have read what this writes.
+  if (!memory.sharesQ()) {
+    b.ifThen(isFirstWarp, [&] { b.electOne([&] { waitForReads(b, 0); }); });
+    b.namedBarrier(barrier, 128);
+  }
+  SmallVector<Value> numbers = Softmax::scaleRows(b, products, factors);
+  if (memory.hasTransposedV())
+    writeQuads(numbers);
+  else
+    writePairs(numbers);
+  fenceForBulkCopies(b);
+  b.namedBarrier(barrier, 128);
+  const SharedMatrix &output = memory.output;
+  Value firstRow = b.mul(group, 64);
+  auto copy = [&] {
+    for (int64_t box = 0; box < output.getBoxes(); ++box) {
+      Value from = b.add(b.mul(firstRow, output.width),
+                         memory.offsetOutput + box * output.getBoxBytes());
+      bulkStore(b, kernel.getParam("output.map"), b.offset(kernel.shared, from),
+                kernel.getCoordinates(b.i32(box * output.getBoxColumns()),
+                                      b.add(tile.query, firstRow), tile.head,
+                                      tile.batch));
+    }
+    if (memory.sharesQ())
+      waitForReads(b, 0);
+  };
+  b.ifThen(isFirstWarp, [&] { b.electOne(copy); });
+}

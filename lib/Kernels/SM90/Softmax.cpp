@@ -1,0 +1,157 @@
+//===- Softmax.cpp - The softmax of attention, tile by tile ---------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Softmax.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+static constexpr float kLn2 = 0x1.62e43p-1f;
+
+static Value call(KernelBuilder &b, StringRef intrinsic, Value x) {
+  return LLVM::CallIntrinsicOp::create(b, b.getF32Type(),
+                                       b.getStringAttr(intrinsic), x)
+      .getResult(0);
+}
+
+/// One instruction; the result of a subnormal is 0, or 1.
+Value Softmax::exp2(Value x) {
+  return call(b, "llvm.nvvm.ex2.approx.ftz.f32", x);
+}
+
+Softmax::Rows Softmax::getInitial() {
+  Rows rows;
+  for (Value &max : rows.max)
+    max = b.f32(-kInfinity);
+  for (Value &sum : rows.sum)
+    sum = b.f32(0.0f);
+  return rows;
+}
+
+SmallVector<Value> Softmax::mask(ArrayRef<Value> scores, const Window &window) {
+  SmallVector<Value> masked;
+  Value hidden = b.f32(-kInfinity);
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    Value column = b.i32(getColumn(i)), result = score;
+    int64_t row = getRow(i);
+    if (Value to = window.to[row])
+      result = b.select(
+          arith::CmpIOp::create(b, arith::CmpIPredicate::sle, column, to),
+          result, hidden);
+    if (Value from = window.from[row])
+      result = b.select(
+          arith::CmpIOp::create(b, arith::CmpIPredicate::sge, column, from),
+          result, hidden);
+    masked.push_back(result);
+  }
+  return masked;
+}
+
+/// `combine` of all lanes of the quad.
+static Value reduceQuad(KernelBuilder &b, Value value,
+                        llvm::function_ref<Value(Value, Value)> combine) {
+  for (int64_t distance : {1, 2}) {
+    Value other = NVVM::ShflOp::create(
+        b, b.getF32Type(), b.i32(-1), value, b.i32(distance), b.i32(31),
+        NVVM::ShflKind::bfly, /*return_value_and_is_valid=*/UnitAttr());
+    value = combine(value, other);
+  }
+  return value;
+}
+
+/// `combine` of the values of a row, as a tree: its steps wait for few others.
+static Value reduceRow(ArrayRef<Value> values, int64_t row,
+                       llvm::function_ref<Value(Value, Value)> combine) {
+  constexpr size_t kChains = 4;
+  SmallVector<Value> chains;
+  size_t next = 0;
+  for (auto [i, value] : llvm::enumerate(values)) {
+    if (Softmax::getRow(static_cast<int64_t>(i)) != row)
+      continue;
+    if (chains.size() < kChains)
+      chains.push_back(value);
+    else
+      chains[next % kChains] = combine(chains[next % kChains], value);
+    ++next;
+  }
+  while (chains.size() > 1) {
+    SmallVector<Value> pairs;
+    for (size_t i = 0; i + 1 < chains.size(); i += 2)
+      pairs.push_back(combine(chains[i], chains[i + 1]));
+    if (chains.size() % 2)
+      pairs.push_back(chains.back());
+    chains = pairs;
+  }
+  return chains.front();
+}
+
+Value Softmax::makeFinite(Value max) {
+  Value isHidden = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max,
+                                         b.f32(-kInfinity));
+  return b.select(isHidden, b.f32(0.0f), max);
+}
+
+SmallVector<Value> Softmax::exponentiate(ArrayRef<Value> scores, Rows &rows,
+                                         Value (&corrections)[2]) {
+  auto larger = [&](Value lhs, Value rhs) -> Value {
+    return arith::MaxNumFOp::create(b, lhs, rhs);
+  };
+  Value offset[2];
+  for (int64_t row : {0, 1}) {
+    Value max = reduceQuad(
+        b, larger(rows.max[row], reduceRow(scores, row, larger)), larger);
+    Value finite = makeFinite(max);
+    corrections[row] =
+        exp2(b.mulF(arith::SubFOp::create(b, rows.max[row], finite), factor));
+    // Powers are 2 to (score - max) factor + log2(p_scale).
+    offset[row] =
+        LLVM::FMAOp::create(b, b.getF32Type(), arith::NegFOp::create(b, finite),
+                            factor, b.f32(logOfP));
+    rows.max[row] = max;
+  }
+  SmallVector<Value> powers;
+  for (auto [i, score] : llvm::enumerate(scores))
+    powers.push_back(exp2(LLVM::FMAOp::create(b, b.getF32Type(), score, factor,
+                                              offset[getRow(i)])));
+  for (int64_t row : {0, 1}) {
+    Value sum = reduceRow(powers, row, [&](Value lhs, Value rhs) -> Value {
+      return arith::AddFOp::create(b, lhs, rhs);
+    });
+    rows.sum[row] = LLVM::FMAOp::create(b, b.getF32Type(), rows.sum[row],
+                                        corrections[row], sum);
+  }
+  return powers;
+}
+
+SmallVector<Value> Softmax::scaleRows(KernelBuilder &b, ArrayRef<Value> sums,
+                                      const Value (&factors)[2]) {
+  SmallVector<Value> scaled;
+  for (auto [i, sum] : llvm::enumerate(sums))
+    scaled.push_back(b.mulF(sum, factors[getRow(static_cast<int64_t>(i))]));
+  return scaled;
+}
+
+Value Softmax::addLanes(Value sum) {
+  return reduceQuad(b, sum, [&](Value lhs, Value rhs) -> Value {
+    return arith::AddFOp::create(b, lhs, rhs);
+  });
+}
+
+Value Softmax::getLogSum(Value max, Value sum) {
+  // -inf for no keys: the logarithm of 0.
+  Value log = arith::SubFOp::create(
+      b, call(b, "llvm.nvvm.lg2.approx.ftz.f", sum), b.f32(logOfP));
+  Value inTwos =
+      LLVM::FMAOp::create(b, b.getF32Type(), makeFinite(max), factor, log);
+  return b.mulF(inTwos, b.f32(kLn2));
+}

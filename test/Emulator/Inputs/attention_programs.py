@@ -1,0 +1,155 @@
+"""Programs of one attention, what they are given, and what comes out by f64."""
+
+import ml_dtypes
+import numpy as np
+
+import fp8
+
+DTYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "e4m3": ml_dtypes.float8_e4m3fn,
+          "e5m2": ml_dtypes.float8_e5m2, "f32": np.float32, "i1": np.bool_}
+ELEMENTS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
+# Shares of the result's norm: what is rounded are P and the result.
+TOLERANCE = {"bf16": 4e-3, "f16": 3e-3, "e4m3": 4e-2, "e5m2": 8e-2}
+
+
+def tensor(shape, element):
+    return f"tensor<{'x'.join(map(str, shape))}x{element}>"
+
+
+class Attention:
+    def __init__(self, element, batch, queries, keys, heads, heads_of_k, dim, dim_of_v=None, window=None,
+                 bottom_right=False, layout="bshd", accumulate=None, of_heads=False, p_scale=None, lse=True, mask=None):
+        self.element, self.batch, self.queries, self.keys = element, batch, queries, keys
+        self.heads, self.heads_of_k, self.dim, self.dim_of_v = heads, heads_of_k, dim, dim_of_v or dim
+        self.window, self.bottom_right, self.layout = window, bottom_right, layout
+        self.accumulate, self.of_heads, self.p_scale = accumulate, of_heads, p_scale
+        self.lse, self.mask, self.scale = lse, mask, dim ** -0.5
+
+    @staticmethod
+    def random(rng):
+        """Has up to some hundred positions."""
+        element = str(rng.choice(["bf16", "f16", "e4m3", "e5m2"]))
+        scaled = element in ELEMENTS
+        of_k, group = int(rng.integers(1, 3)), int(rng.integers(1, 4))
+        dims = [32, 64, 96, 128] if scaled else [16, 48, 64, 80, 128]
+        window = None
+        if rng.random() < 0.7:
+            window = tuple(None if rng.random() < 0.3 else int(rng.integers(0, 100)) for _ in range(2))
+        return Attention(element, int(rng.integers(1, 3)), int(rng.integers(1, 200)), int(rng.integers(1, 300)),
+                         of_k * group, of_k, int(rng.choice(dims)), int(rng.choice(dims)), window,
+                         bool(rng.random() < 0.5), str(rng.choice(["bshd", "bhsd"])),
+                         str(rng.choice(["fast", "promote"])) if scaled else None, bool(scaled and rng.random() < 0.5))
+
+    @property
+    def is_scaled(self):
+        return self.element in ELEMENTS
+
+    def shape(self, positions, heads, dim):
+        return (self.batch, positions, heads, dim) if self.layout == "bshd" else (self.batch, heads, positions, dim)
+
+    def operands(self):
+        """Name, shape and shape of the factors."""
+        for name, positions, heads, dim in (("q", self.queries, self.heads, self.dim),
+                                            ("k", self.keys, self.heads_of_k, self.dim),
+                                            ("v", self.keys, self.heads_of_k, self.dim_of_v)):
+            factors = (1, 1, 1, 1)
+            if self.of_heads:
+                factors = (self.batch, 1, heads, 1) if self.layout == "bshd" else (self.batch, heads, 1, 1)
+            yield name, self.shape(positions, heads, dim), factors
+
+    def program(self):
+        element = ELEMENTS.get(self.element, self.element)
+        block = "*, *, *, *"
+        if self.of_heads:
+            block = "1, *, 1, *" if self.layout == "bshd" else "1, 1, *, *"
+        arguments, made, types = [], "", []
+        for name, shape, factors in self.operands():
+            if not self.is_scaled:
+                arguments.append(f"%{name}: {tensor(shape, element)}")
+                types.append(tensor(shape, element))
+                continue
+            scaled = f"!fp8.scaled<{'x'.join(map(str, shape))}x{element}, block = [{block}], scale = f32>"
+            codes, scales = tensor(shape, element), tensor(factors, "f32")
+            arguments += [f"%{name}_codes: {codes}", f"%{name}_scales: {scales}"]
+            made += f"  %{name} = fp8.assemble %{name}_codes, %{name}_scales : {codes}, {scales} -> {scaled}\n"
+            types.append(scaled)
+        attributes = f"scale = {self.scale:e}"
+        if self.window:
+            attributes += f" window = [{', '.join('*' if side is None else str(side) for side in self.window)}]"
+        attributes += " bottom_right" * self.bottom_right + f" layout = {self.layout}"
+        attributes += f" accumulate = {self.accumulate}" if self.accumulate else ""
+        attributes += f" p_scale = {self.p_scale:e}" if self.p_scale else ""
+        mask = ""
+        if self.mask:
+            shape = tensor((self.heads, 1, self.keys), self.mask)
+            arguments.append(f"%mask: {shape}")
+            mask = f"mask(%mask : {shape})"
+        results = [tensor(self.shape(self.queries, self.heads, self.dim_of_v), "bf16")]
+        results += [tensor((self.batch, self.heads, self.queries), "f32")] * self.lse
+        values = "%o, %lse" if self.lse else "%o"
+        return (f"func.func @attention({', '.join(arguments)}) -> ({', '.join(results)}) {{\n{made}"
+                f"  {values} = fp8.attention %q, %k, %v {mask} {attributes} : {', '.join(types)} -> "
+                f"{', '.join(results)}\n  return {values} : {', '.join(results)}\n}}\n")
+
+    def make(self, rng):
+        """What the program is given, and Q, K, V and the mask in f64."""
+        arguments, values = [], []
+        for _, shape, factors in self.operands():
+            numbers = rng.standard_normal(shape).astype(np.float32)
+            if self.is_scaled:
+                scales = (np.exp(rng.standard_normal(factors) * 0.3) / 100).astype(np.float32)
+                codes = np.clip(numbers / scales, -448, 448).astype(DTYPES[self.element])
+                arguments += [codes, scales]
+                values.append(codes.astype(np.float64) * scales)
+            else:
+                arguments.append(numbers.astype(DTYPES[self.element]))
+                values.append(arguments[-1].astype(np.float64))
+        mask = None
+        if self.mask:
+            mask = rng.standard_normal((self.heads, 1, self.keys)).astype(np.float32)
+            if self.mask == "i1":
+                mask = mask < 0.5
+            arguments.append(mask)
+        return arguments, values, mask
+
+    def expect(self, q, k, v, mask):
+        if self.layout == "bshd":
+            q, k, v = (x.transpose(0, 2, 1, 3) for x in (q, k, v))
+        k, v = (np.repeat(x, self.heads // self.heads_of_k, axis=1) for x in (k, v))
+        scores = np.einsum("bhid,bhjd->bhij", q, k) * self.scale
+        own = np.arange(self.queries)[:, None] + (self.keys - self.queries) * self.bottom_right
+        key = np.arange(self.keys)[None]
+        left, right = self.window or (None, None)
+        visible = np.ones((self.queries, self.keys), bool)
+        visible &= True if left is None else key >= own - left
+        visible &= True if right is None else key <= own + right
+        if mask is not None and mask.dtype == np.bool_:
+            visible = visible & mask
+        elif mask is not None:
+            scores = scores + mask
+        scores = np.where(visible, scores, -np.inf)
+        most = scores.max(axis=-1, keepdims=True, initial=-np.inf)
+        finite = np.where(np.isneginf(most), 0, most)
+        powers = np.exp(scores - finite)
+        sums = powers.sum(axis=-1, keepdims=True)
+        output = np.einsum("bhij,bhjd->bhid", powers, v) / np.where(sums == 0, 1, sums)
+        with np.errstate(divide="ignore"):
+            lse = (finite + np.log(sums))[..., 0]
+        return output.transpose(0, 2, 1, 3) if self.layout == "bshd" else output, lse
+
+    def check(self, target, rng):
+        arguments, values, mask = self.make(rng)
+        program = fp8.compile(self.program(), target=target, cache=False)
+        found = program(*arguments)
+        found = list(found) if self.lse else [found]
+        output, lse = self.expect(*values, mask)
+        got = np.asarray(found[0]).astype(np.float64)
+        assert np.isfinite(got).all(), self.program()
+        error = np.linalg.norm(got - output)
+        assert error <= TOLERANCE[self.element] * max(np.linalg.norm(output), 1e-30), (error, self.program())
+        if self.lse:
+            got = np.asarray(found[1]).astype(np.float64)
+            assert (np.isneginf(got) == np.isneginf(lse)).all(), self.program()
+            seen = ~np.isneginf(lse)
+            # Sums of codes in a tensor core have 13 bits.
+            assert np.abs(got[seen] - lse[seen]).max(initial=0) < (2e-3 if self.is_scaled else 2e-5), self.program()

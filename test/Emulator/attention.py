@@ -1,0 +1,43 @@
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=100 %python %s sm_100a
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs %python %s cpu
+# REQUIRES: python-package, linker
+# UNSUPPORTED: sanitizers
+"""Attention against f64: every element type, head dimensions, groups of heads, windows, both layouts, factors of tensors
+and of heads, queries that see no key, sequences of no positions, masks. On sm_90a it is one kernel, but with a mask or
+on sm_100a two products and a softmax."""
+
+import sys
+
+import numpy as np
+
+from attention_programs import Attention
+
+RANDOM = 8
+CASES = [
+    Attention("bf16", 1, 128, 128, 1, 1, 64),
+    Attention("bf16", 2, 200, 330, 2, 1, 128, window=(None, 0), bottom_right=True),
+    Attention("f16", 1, 70, 40, 2, 2, 64, window=(None, 0), bottom_right=True),
+    Attention("bf16", 1, 150, 310, 1, 1, 64, dim_of_v=128, window=(20, 25), lse=False),
+    Attention("bf16", 1, 65, 64, 1, 1, 256, layout="bhsd"),
+    Attention("e4m3", 1, 128, 256, 1, 1, 128, accumulate="fast"),
+    Attention("e4m3", 2, 65, 97, 2, 1, 64, accumulate="promote", of_heads=True, layout="bhsd", window=(None, 0)),
+    Attention("e4m3", 1, 130, 400, 1, 1, 128, accumulate="fast", window=(100, None), bottom_right=True),
+    Attention("e5m2", 1, 64, 64, 1, 1, 256, dim_of_v=64, accumulate="fast", p_scale=4096.0),
+    Attention("bf16", 1, 5, 0, 2, 1, 64),
+    Attention("bf16", 1, 0, 5, 2, 1, 64),
+    Attention("bf16", 1, 1, 1, 4, 1, 64, window=(None, 0)),
+    Attention("bf16", 1, 33, 47, 4, 2, 64, mask="f32"),
+    Attention("bf16", 2, 16, 20, 2, 2, 32, mask="i1", layout="bhsd"),
+]
+
+
+def main():
+    target = sys.argv[1]
+    rng = np.random.default_rng(2026)
+    for case in CASES + [Attention.random(rng) for _ in range(RANDOM)]:
+        case.check(target, rng)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

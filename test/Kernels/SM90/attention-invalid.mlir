@@ -1,0 +1,41 @@
+// RUN: fp8-opt %s --fp8-set-target=chip=sm_90a --fp8-select-kernels --allow-unregistered-dialect --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{expected tile_q to be 64, 128 or 192, but got 96}}
+"test.c1"() {a = #fp8_sm90.attention<tile_q = 96, tile_k = 128, stages = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected tile_k to be a multiple of 16 from 16 to 256, but got 40}}
+"test.c2"() {a = #fp8_sm90.attention<tile_q = 64, tile_k = 40, stages = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected stages to be in 1..8, but got 9}}
+"test.c3"() {a = #fp8_sm90.attention<tile_q = 64, tile_k = 32, stages = 9>} : () -> ()
+
+// -----
+
+!b = tensor<1x32x4x64xbf16>
+func.func @registers(%q: !b) -> !b {
+  // expected-error @below {{expected up to 140 registers of a thread for scores and sums, but #fp8_sm90.attention<tile_q = 192, tile_k = 256, stages = 2> needs 224}}
+  %0 = fp8.attention %q, %q, %q scale = 0.125 {fp8_gpu.config = #fp8_sm90.attention<tile_q = 192, tile_k = 256, stages = 2>} : !b, !b, !b -> !b
+  return %0 : !b
+}
+
+// -----
+
+!b = tensor<1x32x4x256xbf16>
+func.func @memory(%q: !b) -> !b {
+  // expected-error @below {{expected up to 232448 bytes of shared memory, but #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2> needs}}
+  %0 = fp8.attention %q, %q, %q scale = 0.125 {fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>} : !b, !b, !b -> !b
+  return %0 : !b
+}
+
+// -----
+
+!b = tensor<1x32x4x40xbf16>
+func.func @head_dim(%q: !b) -> !b {
+  // expected-remark @below {{no kernel: expected head dimensions of up to 256, multiples of 16, but got 40}}
+  %0 = fp8.attention %q, %q, %q scale = 0.125 : !b, !b, !b -> !b
+  return %0 : !b
+}

@@ -1,0 +1,69 @@
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-select-kernels --split-input-file %s | FileCheck %s
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-select-kernels --fp8-build-kernels --fp8-launch-kernels --split-input-file %s | FileCheck %s --check-prefix=LAUNCH
+
+// Tiles follow the head dimension, the element type and how sums are promoted.
+
+!b128 = tensor<2x?x32x128xbf16>
+!k128 = tensor<2x?x8x128xbf16>
+// CHECK-LABEL: @causal
+// CHECK: fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 160, stages = 2>
+// LAUNCH-LABEL: @causal
+// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm90a_bf16_d128_causal_128x160_s2
+// LAUNCH: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+// LAUNCH: llvm.inline_asm {{.*}}wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
+func.func @causal(%q: !b128, %k: !k128, %v: !k128) -> !b128 {
+  %0 = fp8.attention %q, %k, %v scale = 0.088 window = [*, 0] : !b128, !k128, !k128 -> !b128
+  return %0 : !b128
+}
+
+// -----
+
+!b64 = tensor<2x1024x16x64xf16>
+// CHECK-LABEL: @short
+// CHECK: #fp8_sm90.attention<tile_q = 192, tile_k = 128, stages = 2>
+// LAUNCH-LABEL: @short
+// LAUNCH: %[[LSE:.*]] = tensor.empty() : tensor<2x16x1024xf32>
+// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm90a_f16_d64_192x128_s2
+// LAUNCH-SAME: outs({{.*}}, %[[LSE]] : tensor<2x1024x16x64xbf16>, tensor<2x16x1024xf32>)
+func.func @short(%q: !b64) -> (tensor<2x1024x16x64xbf16>, tensor<2x16x1024xf32>) {
+  %0, %1 = fp8.attention %q, %q, %q scale = 0.125 : !b64, !b64, !b64 -> tensor<2x1024x16x64xbf16>, tensor<2x16x1024xf32>
+  return %0, %1 : tensor<2x1024x16x64xbf16>, tensor<2x16x1024xf32>
+}
+
+// -----
+
+// Codes and factors are arguments; the wide matrices of 8-bit values are transposed on their way.
+
+!s = !fp8.scaled<1x512x4x128xf8E4M3FN, block = [1, *, 1, *], scale = f32>
+// CHECK-LABEL: @codes
+// CHECK: #fp8_sm90.attention<tile_q = 128, tile_k = 192, stages = 2, turn = scored>
+// LAUNCH-LABEL: @codes
+// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm90a_f8_d128_128x192_s2_scored
+// LAUNCH-SAME: ins({{.*}} : tensor<1x512x4x128xf8E4M3FN>, tensor<1x512x4x128xf8E4M3FN>, tensor<1x512x4x128xf8E4M3FN>, tensor<1x1x4x1xf32>, tensor<1x1x4x1xf32>, tensor<1x1x4x1xf32>)
+// LAUNCH: llvm.func @fp8_attention_sm90a_f8_d128_128x192_s2_scored
+// LAUNCH: wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3
+// LAUNCH: nvvm.ldmatrix {{.*}}#nvvm.mma_layout<col>
+func.func @codes(%q: !s) -> tensor<1x512x4x128xbf16> {
+  %0 = fp8.attention %q, %q, %q scale = 0.088 accumulate = fast : !s, !s, !s -> tensor<1x512x4x128xbf16>
+  return %0 : tensor<1x512x4x128xbf16>
+}
+
+// -----
+
+!s = !fp8.scaled<1x512x4x128xf8E4M3FN, block = [*, *, *, *], scale = f32>
+// CHECK-LABEL: @promoted
+// CHECK: #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>
+func.func @promoted(%q: !s) -> tensor<1x512x4x128xbf16> {
+  %0 = fp8.attention %q, %q, %q scale = 0.088 : !s, !s, !s -> tensor<1x512x4x128xbf16>
+  return %0 : tensor<1x512x4x128xbf16>
+}
+
+// -----
+
+!b = tensor<1x32x4x64xbf16>
+// CHECK-LABEL: @few_queries
+// CHECK: #fp8_sm90.attention<tile_q = 64,
+func.func @few_queries(%q: !b) -> !b {
+  %0 = fp8.attention %q, %q, %q scale = 0.125 : !b, !b, !b -> !b
+  return %0 : !b
+}

@@ -1,0 +1,57 @@
+// RUN: fp8-opt %s --fp8-decompose-attention --split-input-file | FileCheck %s
+// RUN: fp8-opt %s --fp8-decompose-attention=chip=sm_90a --split-input-file 2> %t.remarks | FileCheck %s --check-prefix=SM90
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+// RUN: fp8-opt %s --fp8-decompose-attention=chip=sm_100a --split-input-file 2> %t.others | FileCheck %s --check-prefix=SM100
+// RUN: FileCheck %s --check-prefix=OTHER < %t.others
+
+// OTHER: remark: no kernel: expected an architecture with attention kernels, but got sm_100a; computed as two products and a softmax
+// SM100-NOT: fp8.attention
+
+// A batch for each head of each batch; heads of K and V come once for each head of Q that reads them. The window's keys
+// are told by their numbers.
+
+// CHECK: #[[READ:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d2, d1 floordiv 2, d3)>
+// CHECK-LABEL: @causal
+// CHECK: %[[Q:.*]] = tensor.collapse_shape {{.*}} tensor<2x4x16x64xbf16> into tensor<8x16x64xbf16>
+// CHECK: linalg.generic {indexing_maps = [#[[READ]],
+// CHECK: %[[K:.*]] = tensor.collapse_shape {{.*}} tensor<2x4x24x64xbf16> into tensor<8x24x64xbf16>
+// CHECK: fp8.matmul %[[Q]], %[[K]] accumulate = fast {{.*}} -> tensor<8x16x24xf32>
+// CHECK: linalg.index 2
+// CHECK: linalg.reduce {{.*}} dimensions = [2]
+// CHECK: math.exp
+// CHECK: fp8.matmul {{.*}} transpose_b accumulate = fast {{.*}} -> tensor<8x16x64xf32>
+// CHECK: math.log
+// SM90-LABEL: @causal
+// SM90: fp8.attention
+func.func @causal(%q: tensor<2x16x4x64xbf16>, %k: tensor<2x24x2x64xbf16>, %v: tensor<2x24x2x64xbf16>) -> (tensor<2x16x4x64xbf16>, tensor<2x4x16xf32>) {
+  %0, %1 = fp8.attention %q, %k, %v scale = 0.125 window = [*, 0]
+      : tensor<2x16x4x64xbf16>, tensor<2x24x2x64xbf16>, tensor<2x24x2x64xbf16> -> tensor<2x16x4x64xbf16>, tensor<2x4x16xf32>
+  return %0, %1 : tensor<2x16x4x64xbf16>, tensor<2x4x16xf32>
+}
+
+// -----
+
+// Factors are of each batch now; P has codes, and one factor.
+
+!s = !fp8.scaled<2x4x16x64xf8E4M3FN, block = [1, 1, *, *], scale = f32>
+// CHECK-LABEL: @scaled
+// CHECK: fp8.matmul {{.*}} : !fp8.scaled<8x16x64xf8E4M3FN, block = [1, *, *], scale = f32>, {{.*}} -> tensor<8x16x16xf32>
+// CHECK: fp8.transpose
+// CHECK: fp8.matmul
+// CHECK-NOT: accumulate = fast
+// CHECK-SAME: : !fp8.scaled<8x16x16xf8E4M3FN, block = [*, *, *], scale = f32>
+func.func @scaled(%q: !s) -> tensor<2x4x16x64xbf16> {
+  %0 = fp8.attention %q, %q, %q scale = 0.125 layout = bhsd : !s, !s, !s -> tensor<2x4x16x64xbf16>
+  return %0 : tensor<2x4x16x64xbf16>
+}
+
+// -----
+
+// REMARK: remark: no kernel: expected attention without a mask, but got one of tensor<16x16xf32>; computed as two products and a softmax
+// SM90-LABEL: @mask
+// SM90-NOT: fp8.attention
+func.func @mask(%q: tensor<1x16x4x64xbf16>, %mask: tensor<16x16xf32>) -> tensor<1x16x4x64xbf16> {
+  %0 = fp8.attention %q, %q, %q mask(%mask : tensor<16x16xf32>) scale = 0.125
+      : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16> -> tensor<1x16x4x64xbf16>
+  return %0 : tensor<1x16x4x64xbf16>
+}
