@@ -1,0 +1,152 @@
+"""Attention beside PyTorch's cuDNN and flash backends, of random batches and positions: errors against
+f32, and TFLOP/s, where a causal one counts half. Made for a machine that has a GPU, PyTorch, libfp8rt
+and the kernels of attention_kernels.py.
+
+usage: attention.py --kernels DIR [--library FILE] [--seed N] [--count N] [--tokens N] [--only TEXT] --out FILE
+"""
+
+import argparse
+import ctypes
+import json
+import math
+import random
+import statistics
+from pathlib import Path
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from matmul.kernel import abi, describe, open_library
+
+PEERS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
+SAMPLE_S, ROUNDS = 0.02, 5
+# Shares of the result's norm, with a factor for each tensor.
+TOLERANCE = {"bf16": 0.01, "f8E4M3FN": 0.08}
+
+
+class Kernel:
+    def __init__(self, library, folder, name, spec):
+        self.library, self.name, self.spec = library, name, spec
+        code, module = (folder / f"{name}.cubin").read_bytes(), ctypes.c_uint64()
+        library.fp8rt_module_load(0, code, len(code), ctypes.byref(module))
+        (symbol, info), = json.loads((folder / f"{name}.json").read_text()).items()
+        function, self.handle = ctypes.c_uint64(), ctypes.c_void_p()
+        library.fp8rt_module_get_function(module, symbol.encode(), ctypes.byref(function))
+        text = json.dumps(info["launch"]).encode()
+        library.fp8rt_kernel_create(function, text, len(text), ctypes.byref(self.handle))
+        self.arguments, self.config = info["launch"]["arguments"], info["config"]
+
+    def bind(self, q, k, v):
+        """A function that launches the kernel, and its result."""
+        tensors = {"q": q, "k": k, "v": v}
+        if self.spec["element"] != "bf16":
+            for name in "qkv":
+                numbers = tensors[name].float()
+                scale = (numbers.abs().max() / 448).reshape(1, 1, 1, 1)
+                tensors[f"{name}_scale"] = scale
+                tensors[name] = (numbers / scale).to(torch.float8_e4m3fn)
+        tensors["output"] = torch.full_like(q, math.nan)
+        described = [describe(tensors[entry["name"]], entry["rank"]) for entry in self.arguments]
+        arguments = (abi.structs.fp8rt_kernel_argument * len(described))(*described)
+        spaces = (ctypes.c_void_p * 1)()
+
+        def launch():
+            self.library.fp8rt_kernel_launch(self.handle, arguments, None, spaces,
+                                             torch.cuda.current_stream().cuda_stream)
+
+        launch.keep = tensors
+        return launch, tensors["output"]
+
+
+def peer(backend, q, k, v, causal):
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+
+    def launch():
+        with sdpa_kernel(backend):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
+    return launch
+
+
+def make(spec, batch, positions):
+    return tuple(torch.randn(batch, positions, heads, spec["dim"], device="cuda", dtype=torch.bfloat16)
+                 for heads in (spec["heads"], spec["heads_of_k"], spec["heads_of_k"]))
+
+
+def check(kernel, batch, positions):
+    """The error of the result, of its norm."""
+    q, k, v = make(kernel.spec, batch, positions)
+    launch, output = kernel.bind(q, k, v)
+    launch()
+    expected = peer(SDPBackend.MATH, q.float(), k.float(), v.float(), kernel.spec["causal"])().transpose(1, 2)
+    return ((output.float() - expected).norm() / expected.norm()).item()
+
+
+def seconds(work, repeats):
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(repeats):
+        work()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / repeats * 1e-3
+
+
+def measure(contenders, flops):
+    """Median TFLOP/s; rounds of all of them go forwards and backwards in turn."""
+    repeats = max(3, int(SAMPLE_S / (flops / 6e14)))
+    for work in contenders.values():
+        seconds(work, 3)
+    times = {name: [] for name in contenders}
+    for round_ in range(ROUNDS):
+        for name in list(contenders)[:: 1 if round_ % 2 else -1]:
+            times[name].append(seconds(contenders[name], repeats))
+    return {name: round(flops / statistics.median(found) * 1e-12, 1) for name, found in times.items()}
+
+
+def family(spec):
+    return spec["dim"], spec["heads"], spec["heads_of_k"], spec["causal"]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kernels", required=True, type=Path)
+    parser.add_argument("--library", type=Path)
+    parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=6)
+    parser.add_argument("--tokens", type=int, default=32768)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
+    rng = random.Random(args.seed)
+    library = open_library(args.library)
+    kernels = [Kernel(library, args.kernels, name, spec)
+               for name, spec in json.loads((args.kernels / "kernels.json").read_text()).items() if args.only in name]
+    wrong = {}
+    for kernel in kernels:
+        for batch, positions in ((1, 1), (2, 777), (1, rng.randint(1, 1500))):
+            error = check(kernel, batch, positions)
+            if not error <= TOLERANCE[kernel.spec["element"]]:
+                wrong[f"{kernel.name} {batch}x{positions}"] = error
+    print("wrong:", wrong, flush=True)
+    rows = []
+    for key in sorted({family(kernel.spec) for kernel in kernels}):
+        dim, heads, _, causal = key
+        for _ in range(args.count):
+            positions = int(2 ** rng.uniform(9, math.log2(args.tokens)))
+            batch = max(1, min(16384, args.tokens) // positions)
+            q, k, v = make(dict(zip(("dim", "heads", "heads_of_k"), key)), batch, positions)
+            contenders = {name: peer(backend, q, k, v, causal) for name, backend in PEERS.items()}
+            contenders |= {kernel.name: kernel.bind(q, k, v)[0] for kernel in kernels if family(kernel.spec) == key}
+            flops = 4 * batch * heads * positions ** 2 * dim / (2 if causal else 1)
+            rows.append({"dim": dim, "causal": causal, "batch": batch, "positions": positions,
+                         "tflops": measure(contenders, flops)})
+            print(rows[-1], flush=True)
+    args.out.write_text(json.dumps({
+        "device": torch.cuda.get_device_name(), "torch": torch.__version__,
+        "cudnn": torch.backends.cudnn.version(), "wrong": wrong,
+        "configs": {kernel.name: kernel.config for kernel in kernels}, "rows": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Makes the kernels that benchmarks/attention.py times, from programs of the dialect: machine code
+and the description of each kernel's launch. Batches and positions are known when they run.
+
+usage: attention_kernels.py [--build-dir build] [--configs] --out DIR
+
+`--configs` makes those of other tiles, too, for whoever chooses them.
+"""
+
+import argparse
+import json
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+TARGET = "--fp8-set-target=chip=sm_90a"
+# Head dimension, heads of Q and of K.
+HEADS = [(64, 16, 16), (128, 32, 8), (256, 16, 4)]
+# Element, sums.
+TYPES = [("bf16", None), ("f8E4M3FN", "fast"), ("f8E4M3FN", "promote")]
+TILES = {64: [(192, 128), (192, 96), (128, 160)], 128: [(128, 128), (128, 160), (128, 192)],
+         256: [(128, 64), (128, 80)]}
+
+
+def program(spec):
+    """Takes the operands as they are: codes with a factor each."""
+    element, dim = spec["element"], spec["dim"]
+
+    def tensor(heads, element=element):
+        return f"tensor<?x?x{heads}x{dim}x{element}>"
+
+    def scaled(heads):
+        return f"!fp8.scaled<?x?x{heads}x{dim}x{element}, block = [*, *, *, *], scale = f32>"
+
+    heads = {"q": spec["heads"], "k": spec["heads_of_k"], "v": spec["heads_of_k"]}
+    one, result = "tensor<1x1x1x1xf32>", tensor(spec["heads"], "bf16")
+    if element == "bf16":
+        arguments = [f"%{name}: {tensor(count)}" for name, count in heads.items()]
+        made, types = "", [tensor(count) for count in heads.values()]
+    else:
+        arguments = [f"%{name}_codes: {tensor(count)}, %{name}_scale: {one}" for name, count in heads.items()]
+        made = "".join(f"  %{name} = fp8.assemble %{name}_codes, %{name}_scale : {tensor(count)}, {one} -> "
+                       f"{scaled(count)}\n" for name, count in heads.items())
+        types = [scaled(count) for count in heads.values()]
+    attributes = f"scale = {dim ** -0.5:e}" + " window = [*, 0]" * spec["causal"]
+    attributes += f" accumulate = {spec['sums']}" if spec["sums"] else ""
+    if spec.get("config"):
+        attributes += f" {{fp8_gpu.config = {spec['config']}}}"
+    return (f"func.func @attention({', '.join(arguments)}) -> {result} {{\n{made}"
+            f"  %o = fp8.attention %q, %k, %v {attributes} : {', '.join(types)} -> {result}\n"
+            f"  return %o : {result}\n}}\n")
+
+
+def specs(with_configs):
+    """By name."""
+    found = {}
+    for dim, heads, heads_of_k in HEADS:
+        for element, sums in TYPES:
+            for causal in (True, False):
+                name = "_".join(filter(None, [element, f"d{dim}", sums, "causal" if causal else "full"]))
+                spec = {"element": element, "dim": dim, "heads": heads, "heads_of_k": heads_of_k,
+                        "causal": causal, "sums": sums}
+                found[name] = spec
+                for queries, keys in TILES[dim] if with_configs else []:
+                    for turn in ("issued", "scored"):
+                        config = (f"#fp8_sm90.attention<tile_q = {queries}, tile_k = {keys}, stages = 2, "
+                                  f"turn = {turn}>")
+                        found[f"{name}_{queries}x{keys}_{turn}"] = {**spec, "config": config}
+    return found
+
+
+def build(name, spec, tools, out):
+    """Writes NAME.cubin and NAME.json; says whether it could: not every tile has room."""
+    built = out / f"{name}.mlir"
+    made = subprocess.run([tools / "fp8-opt", TARGET, "--fp8-select-kernels", "--fp8-build-kernels", "-o", built],
+                          input=program(spec), text=True, capture_output=True)
+    if made.returncode or "gpu.module" not in built.read_text():
+        return False
+    for what in ("cubin", "json"):
+        subprocess.run([tools / "fp8-translate", f"--kernels-to-{what}", built, "-o", out / f"{name}.{what}"],
+                       check=True)
+    built.unlink()
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build-dir", default="build", type=Path)
+    parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument("--configs", action="store_true")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    wanted = specs(args.configs)
+    with ThreadPoolExecutor(2) as pool:
+        done = pool.map(lambda item: build(*item, args.build_dir / "bin", args.out), wanted.items())
+        made = {name: spec for (name, spec), is_made in zip(wanted.items(), done) if is_made}
+    (args.out / "kernels.json").write_text(json.dumps(made))
+    print(f"{len(made)} of {len(wanted)} kernels")
+
+
+if __name__ == "__main__":
+    main()
