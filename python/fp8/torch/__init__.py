@@ -23,12 +23,13 @@ from fp8.torch.steps import accumulate, accumulated, end_step
 _LATE = {"Backend": "backend", "Part": "parts", "QuantizedLinear": "quantized_linear",
          "explain": "backend", "load_quantized": "checkpoints",
          "quantize_for_inference": "inference",
-         "report": "inference", "save_quantized": "checkpoints"}
+         "report": "inference", "save_quantized": "checkpoints",
+         "scaled_dot_product_attention": "scaled_dot_product"}
 
 __all__ = ["Backend", "Linear", "Part", "QuantizedLinear", "accumulate", "accumulated",
            "autocast", "compile_fp8", "convert_from_fp8", "convert_to_fp8_training", "end_step",
            "explain", "load_quantized", "quantize_for_inference", "report", "save_quantized",
-           "summarize"]
+           "scaled_dot_product_attention", "summarize"]
 
 
 def __getattr__(name):
