@@ -22,9 +22,6 @@ static constexpr size_t kAlignment = 256;
 /// A piece is freed with the call, but is more than what a call needs at a
 /// time.
 static constexpr size_t kMostScratch = 4 << 20;
-/// Results that come with the one before: factors with codes, the gradient of
-/// a bias with that of the weight, which live as long.
-static constexpr size_t kMostJoined = 16 << 10;
 
 static thread_local CallMemory *current = nullptr;
 
@@ -132,7 +129,6 @@ CallMemory::CallMemory(MemoryPlan &given)
   plan->isBusy = true;
   allocations.reserve(plan->items.size());
   pieces.resize(plan->pieces.size());
-  used.resize(plan->pieces.size());
   current = this;
 }
 
@@ -155,16 +151,6 @@ CallMemory::~CallMemory() {
   plan->isBusy = false;
 }
 
-void CallMemory::setResults(const std::vector<fp8c_managed_tensor *> &results) {
-  // A plan that fits needs nothing.
-  if (!plan || (fits && allocations.size() == plan->items.size()))
-    return;
-  for (Allocation &allocation : allocations)
-    for (size_t i = 0; i < results.size(); ++i)
-      if (results[i] && results[i]->tensor.data == allocation.memory)
-        allocation.result = static_cast<int32_t>(i);
-}
-
 /// Gives out a part of a piece, if the plan has one.
 bool CallMemory::take(const ExchangeAPI &api, int32_t device, size_t bytes,
                       void **ptr, void **owner) {
@@ -182,8 +168,7 @@ bool CallMemory::take(const ExchangeAPI &api, int32_t device, size_t bytes,
       return false;
     piece = new Piece{made};
   }
-  *ptr = getData(*piece->tensor) + used[number];
-  used[number] += align(bytes);
+  *ptr = getData(*piece->tensor) + plan->items[index].offset;
   *owner = Piece::mark(piece);
   ++piece->numUsers;
   return true;
@@ -191,52 +176,33 @@ bool CallMemory::take(const ExchangeAPI &api, int32_t device, size_t bytes,
 
 void CallMemory::replacePlan() {
   plan->items.clear();
+  plan->pieces.clear();
   for (const Allocation &allocation : allocations)
     plan->items.push_back({allocation.bytes, MemoryPlan::kAlone});
   planPieces();
-  plan->pieces.clear();
-  for (const MemoryPlan::Item &item : plan->items) {
-    if (item.piece == MemoryPlan::kAlone)
-      continue;
-    auto number = static_cast<size_t>(item.piece);
-    plan->pieces.resize(std::max(plan->pieces.size(), number + 1));
-    plan->pieces[number] += align(item.bytes);
-  }
 }
 
-/// Says which pieces the plan's items are parts of, the first of them for what
-/// the call needs meanwhile.
+/// Says where in one piece the plan's items are that have a place there: what
+/// the call needs meanwhile, behind its result if there is one alone.
 void CallMemory::planPieces() {
-  size_t scratch = 0, all = 0;
+  size_t scratch = 0, all = 0, numResults = 0;
   for (const Allocation &allocation : allocations) {
     all += align(allocation.bytes);
     scratch += allocation.owner ? 0 : align(allocation.bytes);
+    numResults += allocation.owner != nullptr;
   }
-  bool isAll = all <= plan->mostWithResults;
-  for (size_t i = 0; i < allocations.size(); ++i)
-    if (isAll || (!allocations[i].owner && scratch <= kMostScratch))
+  bool takesResult = all <= plan->mostWithResults && numResults == 1;
+  size_t end = 0;
+  for (bool ofResults : {true, false})
+    for (size_t i = 0; i < allocations.size(); ++i) {
+      bool isResult = allocations[i].owner;
+      if (isResult != ofResults ||
+          !(isResult ? takesResult : takesResult || scratch <= kMostScratch))
+        continue;
       plan->items[i].piece = 0;
-  if (!isAll)
-    joinSmallResults();
-}
-
-void CallMemory::joinSmallResults() {
-  int32_t numPieces = 1;
-  auto find = [&](int32_t result) {
-    for (size_t i = 0; i < allocations.size(); ++i)
-      if (allocations[i].owner && allocations[i].result == result)
-        return i;
-    return allocations.size();
-  };
-  // The first one is what others compute with, and lives as it likes.
-  for (int32_t result = 2;; ++result) {
-    size_t before = find(result - 1), small = find(result);
-    if (before == allocations.size() || small == allocations.size())
-      return;
-    if (allocations[small].bytes > kMostJoined)
-      continue;
-    if (plan->items[before].piece == MemoryPlan::kAlone)
-      plan->items[before].piece = numPieces++;
-    plan->items[small].piece = plan->items[before].piece;
-  }
+      plan->items[i].offset = end;
+      end += align(allocations[i].bytes);
+    }
+  if (end != 0)
+    plan->pieces.push_back(end);
 }

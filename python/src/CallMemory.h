@@ -30,14 +30,17 @@ struct MemoryPlan {
   static constexpr int32_t kAlone = -1;
   struct Item {
     size_t bytes;
-    /// Which piece it is a part of, if of any.
+    /// Which piece it is a part of, if of any, and where that has it.
     int32_t piece;
+    size_t offset = 0;
   };
   std::vector<Item> items;
   /// The bytes of each piece.
   std::vector<size_t> pieces;
-  /// All is in one piece where that has no more bytes: whoever keeps a result
-  /// keeps the piece.
+  /// All is in one piece where that has no more bytes, and one result, with
+  /// which it begins: whoever keeps the result keeps the piece. PyTorch's
+  /// graphs look for results at the beginning of what was allocated
+  /// (check_memory_pool).
   size_t mostWithResults = 0;
   /// A call uses it: another thread's goes without.
   bool isBusy = false;
@@ -51,9 +54,6 @@ public:
   explicit CallMemory(MemoryPlan &plan);
   CallMemory(const CallMemory &) = delete;
   ~CallMemory();
-
-  /// What the call has returned, before the results go elsewhere.
-  void setResults(const std::vector<fp8c_managed_tensor *> &results);
 
   /// Memory of a framework that is its current stream's on a device, as
   /// fp8rt_workspace_set_allocator wants it; null for any other stream.
@@ -70,21 +70,17 @@ private:
     const void *memory;
     /// Null when it was freed: it is no result.
     void *owner;
-    /// The number of a result, or -1.
-    int32_t result = -1;
   };
 
   bool take(const ExchangeAPI &api, int32_t device, size_t bytes, void **ptr,
             void **owner);
   void replacePlan();
   void planPieces();
-  void joinSmallResults();
 
   MemoryPlan *plan;
   std::vector<Allocation> allocations;
-  /// Those of the plan, null before they are needed, and what is used of each.
+  /// Those of the plan, null before they are needed.
   std::vector<Piece *> pieces;
-  std::vector<size_t> used;
   bool fits;
 };
 

@@ -146,7 +146,6 @@ nb::object PreparedCalls::run(uint32_t kind, nb::list list, bool endsStep) {
     status = fp8c_program_run(program.get(), name, arguments.data(),
                               arguments.size(), results.data(), results.size(),
                               takesState ? state->get() : 0, stream);
-    memory.setResults(results);
     if (status == FP8RT_OK && endsStep && state)
       ended = fp8c_program_end_step(state->getProgram().get(), state->get(),
                                     state->device, stream);

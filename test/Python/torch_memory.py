@@ -195,13 +195,22 @@ class Memory(unittest.TestCase):
                     value.grad = None
         return found, counts
 
+    @mock.patch.object(schemes, "compile_linear", lambda *given: _compile(*given[:-1], "sm_90a"))
+    def test_results_begin_what_was_allocated(self):
+        """PyTorch's CUDA graphs look for them there (check_memory_pool)."""
+        with torch.no_grad():
+            x = device.put(make_values(3, 64))
+            for _ in range(3):
+                y = quantized(x)
+            self.assertIn(y.untyped_storage().data_ptr(), device.used)
+            del y
+
     def test_training(self):
         (found, counts), (expected, others) = self.train(True), self.train(False)
         for value, correct in zip(found, expected, strict=True):
             self.assertTrue(torch.equal(value, correct))
-        # Results alone, of which the factor and the gradient of the bias come with others, and what
-        # each of both directions needs meanwhile.
-        self.assertEqual((others[-1], counts[-1]), (12, 6))
+        # Six results, and what each of both directions needs meanwhile.
+        self.assertEqual((others[-1], counts[-1]), (12, 8))
         biases = found[3::4]
         del found, value
         for value, correct in zip(biases, expected[3::4], strict=True):
