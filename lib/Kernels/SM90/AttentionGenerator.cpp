@@ -93,7 +93,11 @@ static std::pair<int64_t, int64_t> getUsualTile(const AttentionSpec &spec) {
   // Wide rows of sums leave few registers.
   if (spec.headDimOfV > 192)
     return {128, 80};
-  return {isNarrow ? 192 : 128, isNarrow ? 128 : 160};
+  // What a window hides of a tile is computed all the same, which counts where
+  // there are few of them.
+  bool hidesMuch = (spec.left || spec.right) &&
+                   !ShapedType::isDynamic(spec.keys) && spec.keys <= 8192;
+  return {isNarrow ? 192 : 128, isNarrow || hidesMuch ? 128 : 160};
 }
 
 double AttentionGenerator::getCost(const KernelSpec &spec,

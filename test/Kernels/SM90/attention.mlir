@@ -18,6 +18,18 @@ func.func @causal(%q: !b128, %k: !k128, %v: !k128) -> !b128 {
 
 // -----
 
+// Few keys, a part of which is hidden, come in narrower tiles.
+
+!b128 = tensor<2x4096x32x128xbf16>
+// CHECK-LABEL: @few_keys
+// CHECK: fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>
+func.func @few_keys(%q: !b128) -> !b128 {
+  %0 = fp8.attention %q, %q, %q scale = 0.088 window = [*, 0] : !b128, !b128, !b128 -> !b128
+  return %0 : !b128
+}
+
+// -----
+
 !b64 = tensor<2x1024x16x64xf16>
 // CHECK-LABEL: @short
 // CHECK: #fp8_sm90.attention<tile_q = 192, tile_k = 128, stages = 2>
