@@ -3,6 +3,7 @@
 """fp8.torch.scaled_dot_product_attention beside PyTorch's: types, groups of heads, windows, both
 ways in which heads lie in memory, 8 bits; and what it refuses."""
 
+import math
 import unittest
 
 import torch
@@ -77,6 +78,9 @@ class Attention(unittest.TestCase):
                 ("to agree in batches", (q, q[..., :8], q), {}),
                 ("a multiple of those of key, but got 2 and 3", (q, *[make(1, 4, 3, 16, 1)] * 2), {}),
                 ("expected format to be None or one of e4m3, e5m2, but got 'int8'", (q, q, q), {"format": "int8"}),
+                ("expected scale to be finite and positive, but got 0.0", (q, q, q), {"scale": 0}),
+                ("expected scale to be finite and positive, but got nan", (q, q, q), {"scale": math.nan}),
+                ("on one device, but got cpu, meta and cpu", (q, q.to("meta"), q), {}),
                 ("expected accumulate", (q, q, q), {"accumulate": "slow"}),
                 ("is_causal or a window", (q, q, q), {"is_causal": True, "window": (1, 1)}),
                 ("expected window", (q, q, q), {"window": (-1, 1)}),

@@ -1,6 +1,7 @@
 """Attention by `fp8.attention`, forward."""
 
 import functools
+import math
 
 import torch
 
@@ -117,6 +118,11 @@ def scaled_dot_product_attention(query, key, value, *, is_causal=False, scale=No
         raise ArgumentError(f"expected window to be two numbers that are not negative, or None, but got {window}")
     scale = query.shape[-1] ** -0.5 if scale is None else float(scale)
     tensors = query, key, value
+    if not 0 < scale < math.inf:
+        raise ArgumentError(f"expected scale to be finite and positive, but got {scale}")
+    if any(tensor.device != query.device for tensor in (key, value)):
+        raise ArgumentError(f"expected query, key and value on one device, but got {query.device}, {key.device} and "
+                            f"{value.device}")
     heads_first = not all(tensor.transpose(1, 2).is_contiguous() for tensor in tensors)
     target = get_default_target() if query.is_cuda else "cpu"
     run = _compile(_ELEMENTS[query.dtype], query.shape[1], key.shape[1], query.shape[3], value.shape[3], heads_first,
