@@ -23,7 +23,7 @@ class Failed(Exception):
 
 def measure_launch(root, scratch, limit):
     """The host's time for a launch, after the checks of the runtime."""
-    outcome = run([root / "test/Integration/CUDA/runtime-check"], limit)
+    outcome = run([root / "test/Integration/CUDA/runtime-check", "--timed"], limit)
     try:
         data = json.loads(outcome.output)
     except ValueError:

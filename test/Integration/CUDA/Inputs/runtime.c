@@ -9,7 +9,9 @@
 // Plain C11, linked to libfp8rt and libdl alone. Prints one JSON object, with
 // what failed on stderr, and returns 1 if anything did; 77 without a GPU.
 //
-//   runtime-check            everything but
+//   runtime-check            everything but what follows
+//   runtime-check --timed    and that a launch takes the host 5 us at most: a
+//                            benchmark's question, of a host at rest
 //   runtime-check --illegal  a kernel that loses the device, which no later
 //                            check of the process could survive
 //
@@ -380,7 +382,8 @@ int main(int argc, char **argv) {
   OK(fp8rt_memory_alloc(DEVICE, COUNT * sizeof(float), &x));
   if (failures)
     return 1;
-  if (argc > 1 && strcmp(argv[1], "--illegal") == 0)
+  const char *mode = argc > 1 ? argv[1] : "";
+  if (strcmp(mode, "--illegal") == 0)
     return run_illegal();
 
   check_launch(x);
@@ -390,7 +393,8 @@ int main(int argc, char **argv) {
   check_graph(x);
   check_wrappers();
   double launch_ns = measure_launch(x, 0), maps_ns = measure_launch(x, 3);
-  CHECK(launch_ns <= MAX_LAUNCH_NS);
+  if (strcmp(mode, "--timed") == 0)
+    CHECK(launch_ns <= MAX_LAUNCH_NS);
   printf("{\"device\": \"%s\", \"sm\": %d, \"driver\": %d, "
          "\"launch_ns\": %.0f, \"launch_with_3_tensor_maps_ns\": %.0f, "
          "\"kernel_us\": %.2f, \"failures\": %d}\n",
