@@ -27,6 +27,16 @@ CASES = [
     Attention("bf16", 1, 5, 0, 2, 1, 64),
     Attention("bf16", 1, 0, 5, 2, 1, 64),
     Attention("bf16", 1, 1, 1, 4, 1, 64, window=(None, 0)),
+    # Few queries and, on sm_90a, blocks that share their keys.
+    Attention("bf16", 1, 1, 700, 8, 2, 128),
+    Attention("bf16", 2, 1, 1030, 6, 2, 64, layout="bhsd", lse=False),
+    Attention("f16", 1, 7, 900, 3, 1, 64, window=(None, 0), bottom_right=True),
+    Attention("bf16", 1, 1, 640, 70, 1, 64),
+    Attention("bf16", 1, 2, 500, 10, 2, 256, window=(200, 0), bottom_right=True),
+    Attention("bf16", 3, 4, 3, 4, 2, 64, window=(None, 0), bottom_right=True),
+    Attention("e4m3", 1, 1, 900, 8, 1, 128, accumulate="fast", of_heads=True),
+    Attention("e4m3", 2, 3, 515, 14, 2, 64, accumulate="promote", layout="bhsd", window=(None, 0), bottom_right=True),
+    Attention("e5m2", 1, 1, 0, 8, 2, 64, accumulate="fast"),
     Attention("bf16", 1, 33, 47, 4, 2, 64, mask="f32"),
     Attention("bf16", 2, 16, 20, 2, 2, 32, mask="i1", layout="bhsd"),
 ]

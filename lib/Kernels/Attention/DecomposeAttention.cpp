@@ -43,7 +43,8 @@ private:
   /// Batches x rows x columns of an operand: codes and factors, or numbers.
   /// Heads of K and V come once for each head of Q that reads them.
   Value toBatches(Value operand);
-  Value spread(Value tensor);
+  /// `isWhole` if it is one element for the whole operand.
+  Value spread(Value tensor, bool isWhole = false);
   Value fromBatches(Value tensor);
 
   /// Scores of visible keys, with the scale and the mask, else -inf.
@@ -86,11 +87,9 @@ private:
 // Heads as batches
 //===----------------------------------------------------------------------===//
 
-Value Decomposer::spread(Value tensor) {
+Value Decomposer::spread(Value tensor, bool isWhole) {
   auto type = cast<RankedTensorType>(tensor.getType());
   int64_t own = type.getDimSize(op.getHeadDim());
-  // What is of the whole tensor has one of everything.
-  bool isWhole = type.hasStaticShape() && type.getNumElements() == 1;
   int64_t heads = isWhole ? 1 : getHeads(op.getQ());
   bool isBSHD = op.getLayout() == AttentionLayout::BSHD;
   if (!isWhole && (isBSHD || own != heads)) {
@@ -132,7 +131,7 @@ Value Decomposer::toBatches(Value operand) {
     return spread(operand);
   auto parts = DisassembleOp::create(b, loc, operand);
   Value codes = spread(parts.getPayload());
-  Value factors = spread(parts.getScaleInv());
+  Value factors = spread(parts.getScaleInv(), scaled.isPerTensor());
   SmallVector<int64_t> block(3, ScaledType::kWhole);
   if (!scaled.isPerTensor())
     block[0] = 1;

@@ -11,6 +11,29 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
+Value fp8::arriveLast(KernelBuilder &b, Value counter, Value parts, Value flag,
+                      Value barrierId, Value thread, int64_t threads) {
+  // The fences are between the barriers: what one thread releases is what the
+  // others have done before the first of them, and what it acquires they have
+  // after the second. (LLVM lowers this atomic operation to a relaxed one.)
+  auto fence = [&] {
+    LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "device");
+  };
+  Value last = b.sub(parts, b.i32(1));
+  b.namedBarrier(barrierId, threads);
+  b.ifThen(b.equal(thread, 0), [&] {
+    fence();
+    // Wraps to 0 with the last arrival: ready for the next launch.
+    Value arrived = LLVM::AtomicRMWOp::create(
+        b, LLVM::AtomicBinOp::uinc_wrap, counter, last,
+        LLVM::AtomicOrdering::acq_rel, "device");
+    fence();
+    b.store(arrived, flag);
+  });
+  b.namedBarrier(barrierId, threads);
+  return b.equal(b.load(flag, b.getI32Type()), last);
+}
+
 void SplitK::reduce(Value tile, Value part, Value thread,
                     ValueRange accumulators,
                     llvm::function_ref<void(ValueRange sums)> last) {
@@ -26,28 +49,9 @@ void SplitK::reduce(Value tile, Value part, Value thread,
   };
   for (auto [i, value] : llvm::enumerate(accumulators))
     b.store(value, addressOf(part, i));
-
-  // Release the block's part, acquire those of blocks that came before. The
-  // fences are between the barriers: what one thread releases is what the
-  // others have done before the first of them, and what it acquires they have
-  // after the second. (LLVM lowers this atomic operation to a relaxed one.)
-  auto fence = [&] {
-    LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "device");
-  };
-  b.namedBarrier(barrierId, shape.threads);
-  Value isFirstThread = b.equal(thread, 0);
-  b.ifThen(isFirstThread, [&] {
-    fence();
-    Value counter = b.element(counters, b.widen(tile), b.getI32Type());
-    // Wraps to 0 with the last arrival: ready for the next launch.
-    Value arrived = LLVM::AtomicRMWOp::create(
-        b, LLVM::AtomicBinOp::uinc_wrap, counter, b.i32(shape.parts - 1),
-        LLVM::AtomicOrdering::acq_rel, "device");
-    fence();
-    b.store(arrived, flag);
-  });
-  b.namedBarrier(barrierId, shape.threads);
-  Value isLast = b.equal(b.load(flag, b.getI32Type()), shape.parts - 1);
+  Value counter = b.element(counters, b.widen(tile), b.getI32Type());
+  Value isLast = arriveLast(b, counter, b.i32(shape.parts), flag, barrierId,
+                            thread, shape.threads);
   b.ifThen(isLast, [&] {
     SmallVector<Value> zeros(accumulators.size(), b.f32(0.0f));
     SmallVector<Value> sums =

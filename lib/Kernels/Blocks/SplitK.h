@@ -13,6 +13,13 @@
 
 namespace mlir::fp8 {
 
+/// Releases what `threads` threads have written of a block's part, and acquires
+/// what blocks before it have: whether this one is the last of `parts` (i32).
+/// `counter` is an i32 that is 0 before and after, `flag` a word of shared
+/// memory, which is free again once all have passed another barrier.
+Value arriveLast(KernelBuilder &b, Value counter, Value parts, Value flag,
+                 Value barrierId, Value thread, int64_t threads);
+
 /// Each block leaves its part of a tile in a workspace; the one that comes last
 /// adds all parts in their order, so that the result does not depend on which
 /// one that was.

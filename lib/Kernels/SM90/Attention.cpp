@@ -23,6 +23,7 @@
 #include "../Blocks/KernelSignature.h"
 #include "AttentionContext.h"
 #include "AttentionGenerator.h"
+#include "AttentionParts.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -60,6 +61,28 @@ static void addMap(KernelSignature &signature, const AttentionSpec &spec,
   signature.addTensorMap(name + ".map", name, box, matrix.width, /*l2=*/256);
 }
 
+/// What threads need that copy the rows of few queries and store their results
+/// themselves, and put parts of keys together.
+static void addRows(KernelSignature &signature, const AttentionSpec &spec,
+                    AttentionConfigAttr config) {
+  for (StringRef name : {"q", "output"}) {
+    signature.addPointer(name + ".ptr", name);
+    for (int64_t dim : {0, 1, 2})
+      signature.addStride(name + ".stride" + Twine(dim), name, dim);
+  }
+  if (config.getSplits() == 1)
+    return;
+  PartsLayout layout(spec, config);
+  MLIRContext *context = config.getContext();
+  auto addScratch = [&](StringRef name, int64_t bytes, bool zero) {
+    signature.addScratch(
+        name,
+        signature.addWorkspace(getAffineConstantExpr(bytes, context), zero));
+  };
+  addScratch("parts.ptr", layout.getBytes(), /*zero=*/false);
+  addScratch("counters.ptr", AttentionTiles::kMaxParts * 4, /*zero=*/true);
+}
+
 static KernelSignature getSignature(MLIRContext *context,
                                     const AttentionSpec &spec,
                                     AttentionConfigAttr config,
@@ -70,10 +93,12 @@ static KernelSignature getSignature(MLIRContext *context,
   AffineExpr batch = signature.addExtent("batch", "q", 0);
   AffineExpr queries = signature.addExtent("queries", "q", sequence);
   AffineExpr keys = signature.addExtent("keys", "k", sequence);
-  addMap(signature, spec, "q", memory.q, config.getTileQ());
   addMap(signature, spec, "k", memory.k, config.getTileK());
   addMap(signature, spec, "v", memory.v, config.getTileK());
-  addMap(signature, spec, "output", memory.output, /*rows=*/64);
+  if (!config.isForFewQueries()) {
+    addMap(signature, spec, "q", memory.q, config.getTileQ());
+    addMap(signature, spec, "output", memory.output, /*rows=*/64);
+  }
   if (spec.isScaled)
     for (StringRef name : {"q_scale", "k_scale", "v_scale"})
       signature.addPointer(name + ".ptr", name);
@@ -82,10 +107,21 @@ static KernelSignature getSignature(MLIRContext *context,
   signature.addValue("batch", batch, 32);
   signature.addValue("queries", queries, 32);
   signature.addValue("keys", keys, 32);
-  launch.grid = {batch * spec.heads * queries.ceilDiv(config.getTileQ())};
+  AffineExpr tiles = batch * queries.ceilDiv(config.getQueriesOfTile());
+  if (config.isForFewQueries()) {
+    addRows(signature, spec, config);
+    tiles = tiles * (spec.headsOfK * AttentionTiles::getTilesOfGroup(
+                                         spec, config.getTileHeads()));
+    // No more blocks than have two tiles of keys each.
+    if (config.getSplits() > 1)
+      tiles = tiles * (keys.floorDiv(2 * config.getTileK()) + 1);
+  } else {
+    tiles = tiles * spec.heads;
+  }
+  launch.grid = {tiles};
   launch.block = memory.threads;
   launch.sharedBytes = memory.sharedBytes;
-  launch.resident = 1;
+  launch.resident = memory.resident;
   launch.overlap = true;
   launch.flops = batch * queries * keys *
                  (2 * spec.heads * (spec.headDim + spec.headDimOfV));
@@ -103,10 +139,10 @@ static void buildBarriers(AttentionContext &kernel) {
   b.ifThen(b.equal(kernel.warp, consumers), [&] {
     b.electOne([&] {
       for (StringRef name : {"q.map", "k.map", "v.map", "output.map"})
-        NVVM::PrefetchOp::create(b, /*cacheLevel=*/nullptr,
-                                 /*evictPriority=*/nullptr,
-                                 kernel.getParam(name), /*predicate=*/Value(),
-                                 /*tensormap=*/true);
+        if (Value map = kernel.getParam(name))
+          NVVM::PrefetchOp::create(b, /*cacheLevel=*/nullptr,
+                                   /*evictPriority=*/nullptr, map,
+                                   /*predicate=*/Value(), /*tensormap=*/true);
       kernel.q.initialize(/*fullArrivals=*/1, consumers);
       kernel.k.initialize(/*fullArrivals=*/1, consumers);
       kernel.v.initialize(/*fullArrivals=*/1,
@@ -164,7 +200,7 @@ sm90::buildAttention(OpBuilder &builder, Location loc,
       signature.create(builder, loc, name, launch, KernelMath::Approximate);
   // As for matmuls: without it ptxas ignores setmaxnreg.
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    builder.getI32IntegerAttr(1));
+                    builder.getI32IntegerAttr(memory->resident));
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
   KernelBuilder b(loc, builder);
   llvm::StringMap<Value> params = signature.getParams(function);

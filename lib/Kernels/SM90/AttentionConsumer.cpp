@@ -19,6 +19,7 @@
 #include "../Blocks/BulkCopy.h"
 #include "../Blocks/Hazards.h"
 #include "../Blocks/Rounding.h"
+#include "AttentionParts.h"
 #include "AttentionStore.h"
 #include "Wgmma.h"
 #include "llvm/Support/MathExtras.h"
@@ -65,6 +66,8 @@ private:
   /// wgmma be written while others are in flight (C7513).
   SmallVector<Value> round(ArrayRef<Value> powers);
   SmallVector<Value> pack(ArrayRef<Value> rounded);
+  /// With the factors of a tile's scores.
+  void setSoftmax(const AttentionTile &tile);
   /// The keys of tile `number` that this thread's rows see.
   Softmax::Window getWindow(const AttentionTile &tile, Value number);
 
@@ -107,6 +110,8 @@ private:
   int64_t offsetOfValues;
   std::optional<Softmax> softmax;
   AttentionStore store;
+  /// In place of it for few queries.
+  AttentionParts parts;
 };
 } // namespace
 
@@ -149,7 +154,7 @@ AttentionConsumer::AttentionConsumer(const AttentionContext &kernel)
       values(memory.hasTransposedV() ? memory.transposedV : memory.v),
       offsetOfValues(memory.hasTransposedV() ? memory.offsetTransposedV
                                              : memory.offsetV),
-      store(kernel, group) {
+      store(kernel, group), parts(kernel) {
   descriptorQ = memory.q.getDescriptor(
       b, b.add(b.add(kernel.base, b.mul(group, 64 * memory.q.width)),
                memory.offsetQ));
@@ -261,10 +266,9 @@ Softmax::Window AttentionConsumer::getWindow(const AttentionTile &tile,
                     b.shiftRight(b.bitAnd(thread, 31), 2));
   // The thread's first key; all relative to it.
   Value key = b.add(b.mul(number, config.getTileK()), column);
-  Value own = b.add(b.add(tile.query, row), tiles.getDiagonal());
   Value last = b.sub(b.sub(tiles.getKeys(), b.i32(1)), key);
   for (int64_t half : {0, 1}) {
-    Value center = b.sub(b.add(own, 8 * half), key);
+    Value center = b.sub(tiles.getOwnKey(tile, b.add(row, 8 * half)), key);
     window.to[half] = last;
     if (spec.right)
       window.to[half] =
@@ -380,66 +384,88 @@ void AttentionConsumer::finish(State &state) {
 // All tiles
 //===----------------------------------------------------------------------===//
 
+void AttentionConsumer::setSoftmax(const AttentionTile &tile) {
+  constexpr float log2E = 0x1.715476p0f;
+  Value factors[2];
+  for (int64_t half : {0, 1}) {
+    factors[half] = b.f32(spec.scale * log2E);
+    if (!spec.isScaled)
+      continue;
+    // Rows may be of different heads.
+    bool areAlike = config.getTileHeads() == 1 || !spec.hasHeadFactors[0];
+    Value head = areAlike ? tile.head : parts.getOwnRow(tile, half).head;
+    Value ofOperands =
+        b.mulF(getFactorOf(kernel, "q", tile.batch, head),
+               getFactorOf(kernel, "k", tile.batch, tile.headOfK));
+    // An infinite distance stays infinite.
+    factors[half] = arith::MaxNumFOp::create(
+        b, b.mulF(factors[half], ofOperands), b.f32(0x1p-126f));
+    if (areAlike) {
+      factors[1] = factors[0];
+      break;
+    }
+  }
+  softmax.emplace(b, factors, std::log2(spec.factorOfP));
+}
+
 void AttentionConsumer::build() {
   const AttentionTiles &tiles = kernel.tiles;
-  constexpr float log2E = 0x1.715476p0f;
-  float factor = spec.scale * log2E;
-  float logOfP = std::log2(spec.factorOfP);
+  bool hasFewQueries = config.isForFewQueries();
   if (takesTurns())
     b.ifThen(b.equal(group, config.getConsumers() - 1),
              [&] { b.namedBarrierArrive(b.i32(kFirstTurn), 256); });
-  b.loop(
-      tiles.getFirst(), tiles.getCount(), tiles.getStride(),
-      {b.i32(0), b.i32(0), b.i32(0)},
-      [&](Value item, ValueRange carried) -> SmallVector<Value> {
-        AttentionTile tile = tiles.getTile(item);
-        Value ofScores = b.f32(factor);
-        if (spec.isScaled) {
-          ofScores = b.mulF(ofScores, b.mulF(getFactorOf(kernel, "q", tile),
-                                             getFactorOf(kernel, "k", tile)));
-          // An infinite distance stays infinite.
-          ofScores = arith::MaxNumFOp::create(b, ofScores, b.f32(0x1p-126f));
-        }
-        softmax.emplace(b, ofScores, logOfP);
-        RingPosition q{b.i32(0), carried[0]};
-        RingPosition at{carried[1], carried[2]};
-        ringOfQ.waitFull(q);
-        State state = begin(tile, at, at);
-        Value last = b.sub(tile.end, b.i32(1));
-        // Tiles from the last but one down to `to`; `from` is one beyond
-        // them.
-        auto walk = [&](Value from, Value to, bool masked) {
-          SmallVector<Value> initial = state.pack();
-          SmallVector<Value> final =
-              b.loop(b.i32(0), b.sub(from, to), b.i32(1), initial,
-                     [&](Value i, ValueRange carried) {
-                       State before = State::unpack(carried, state.sums.size(),
-                                                    state.p.size());
-                       Value number = b.sub(b.sub(from, i), b.i32(1));
-                       return step(tile, number, before, masked).pack();
-                     });
-          state = State::unpack(final, state.sums.size(), state.p.size());
-        };
-        Value fullEnd = b.min(tile.fullEnd, last);
-        Value fullBegin = b.min(tile.fullBegin, fullEnd);
-        if (spec.right)
-          walk(last, fullEnd, /*masked=*/true);
-        // Without a limit on the right only the first tile reaches beyond
-        // the keys.
-        walk(spec.right ? fullEnd : last, spec.left ? fullBegin : tile.begin,
-             /*masked=*/false);
-        if (spec.left)
-          walk(fullBegin, tile.begin, /*masked=*/true);
-        if (!memory.sharesQ())
-          ringOfQ.release(q.stage, kernel.lane);
-        finish(state);
-        store.store(tile, *softmax, state.sums, state.rows);
-        if (memory.sharesQ()) {
-          b.namedBarrier(b.add(group, 1), 128);
-          ringOfQ.release(q.stage, kernel.lane);
-        }
-        return {b.bitXor(carried[0], b.i32(1)), state.v.stage, state.v.phase};
-      });
+  b.loop(tiles.getFirst(), tiles.getCount(), tiles.getStride(),
+         {b.i32(0), b.i32(0), b.i32(0)},
+         [&](Value item, ValueRange carried) -> SmallVector<Value> {
+           AttentionTile tile = tiles.getTile(item);
+           setSoftmax(tile);
+           RingPosition q{b.i32(0), carried[0]};
+           RingPosition at{carried[1], carried[2]};
+           if (hasFewQueries)
+             parts.loadQueries(tile);
+           else
+             ringOfQ.waitFull(q);
+           State state = begin(tile, at, at);
+           Value last = b.sub(tile.end, b.i32(1));
+           // Tiles from the last but one down to `to`; `from` is one beyond
+           // them.
+           auto walk = [&](Value from, Value to, bool masked) {
+             SmallVector<Value> initial = state.pack();
+             SmallVector<Value> final =
+                 b.loop(b.i32(0), b.sub(from, to), b.i32(1), initial,
+                        [&](Value i, ValueRange carried) {
+                          State before = State::unpack(
+                              carried, state.sums.size(), state.p.size());
+                          Value number = b.sub(b.sub(from, i), b.i32(1));
+                          return step(tile, number, before, masked).pack();
+                        });
+             state = State::unpack(final, state.sums.size(), state.p.size());
+           };
+           Value fullEnd = b.min(tile.fullEnd, last);
+           Value fullBegin = b.min(tile.fullBegin, fullEnd);
+           if (spec.right)
+             walk(last, fullEnd, /*masked=*/true);
+           // Without a limit on the right only the first tile reaches beyond
+           // the keys.
+           walk(spec.right ? fullEnd : last, spec.left ? fullBegin : tile.begin,
+                /*masked=*/false);
+           if (spec.left)
+             walk(fullBegin, tile.begin, /*masked=*/true);
+           bool sharesQ = memory.sharesQ();
+           if (!hasFewQueries && !sharesQ)
+             ringOfQ.release(q.stage, kernel.lane);
+           finish(state);
+           if (hasFewQueries)
+             parts.store(tile, *softmax, state.sums, state.rows);
+           else
+             store.store(tile, *softmax, state.sums, state.rows);
+           if (!hasFewQueries && sharesQ) {
+             b.namedBarrier(b.add(group, 1), 128);
+             ringOfQ.release(q.stage, kernel.lane);
+           }
+           return {b.bitXor(carried[0], b.i32(1)), state.v.stage,
+                   state.v.phase};
+         });
   // Shared memory is read until the block ends.
   b.electOne([&] { waitForReads(b, 0); });
 }

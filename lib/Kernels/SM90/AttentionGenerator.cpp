@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionGenerator.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -46,6 +49,21 @@ static AttentionTurn getTurn(const AttentionSpec &spec, int64_t tileQ) {
   return areShort ? AttentionTurn::Scored : AttentionTurn::Issued;
 }
 
+/// Up to so many blocks share the keys of few queries.
+static constexpr int64_t kMaxSplits = 256;
+
+/// Heads of Q that a tile of few queries has room for, if all queries fit into
+/// one with them.
+static std::optional<int64_t> getTileHeads(const AttentionSpec &spec) {
+  if (spec.heads % spec.headsOfK != 0)
+    return std::nullopt;
+  int64_t heads = std::min<int64_t>(
+      llvm::PowerOf2Ceil(spec.heads / spec.headsOfK), /*rows=*/64);
+  if (ShapedType::isDynamic(spec.queries) || spec.queries * heads > 64)
+    return std::nullopt;
+  return heads;
+}
+
 SmallVector<KernelConfigAttrInterface>
 AttentionGenerator::getCandidates(const KernelSpec &spec, GPUTargetAttr target,
                                   bool) const {
@@ -53,14 +71,21 @@ AttentionGenerator::getCandidates(const KernelSpec &spec, GPUTargetAttr target,
   int64_t step = 32 / attention.getElementBytes();
   SmallVector<KernelConfigAttrInterface> candidates;
   std::string reason;
-  for (int64_t tileQ : {128, 192, 64})
-    for (int64_t tileK = 256; tileK >= step; tileK -= step) {
-      auto config =
-          AttentionConfigAttr::get(target.getContext(), tileQ, tileK,
-                                   /*stages=*/2, getTurn(attention, tileQ));
-      if (succeeded(AttentionMemory::get(attention, config, target, reason)))
-        candidates.push_back(config);
-    }
+  auto add = [&](AttentionConfigAttr config) {
+    if (succeeded(AttentionMemory::get(attention, config, target, reason)))
+      candidates.push_back(config);
+  };
+  MLIRContext *context = target.getContext();
+  std::optional<int64_t> heads = getTileHeads(attention);
+  for (int64_t tileK = 256; tileK >= step; tileK -= step) {
+    for (int64_t stages = 4; heads && stages >= 2; --stages)
+      add(AttentionConfigAttr::get(context, /*tile_q=*/64, tileK, stages,
+                                   *heads, kMaxSplits, AttentionTurn::None));
+    for (int64_t tileQ : {128, 192, 64})
+      add(AttentionConfigAttr::get(context, tileQ, tileK, /*stages=*/2,
+                                   /*tile_heads=*/1, /*splits=*/1,
+                                   getTurn(attention, tileQ)));
+  }
   llvm::stable_sort(candidates, [&](KernelConfigAttrInterface lhs,
                                     KernelConfigAttrInterface rhs) {
     return getCost(spec, lhs, target) < getCost(spec, rhs, target);
@@ -100,14 +125,40 @@ static std::pair<int64_t, int64_t> getUsualTile(const AttentionSpec &spec) {
   return {isNarrow ? 192 : 128, isNarrow || hidesMuch ? 128 : 160};
 }
 
+/// What decodes is limited by memory: two blocks a multiprocessor, so that one
+/// copies while the other ends, and as many bytes under way as there is room.
+static double getCostOfFewQueries(const AttentionSpec &spec,
+                                  AttentionConfigAttr tile,
+                                  GPUTargetAttr target) {
+  if (!tile.isForFewQueries())
+    return 1000 + tile.getTileQ();
+  std::string reason;
+  FailureOr<AttentionMemory> memory =
+      AttentionMemory::get(spec, tile, target, reason);
+  if (failed(memory))
+    return std::numeric_limits<double>::infinity();
+  int64_t bytes = tile.getTileK() * spec.getElementBytes() *
+                  (spec.headDim + spec.headDimOfV);
+  double underWay = double(bytes) * tile.getStages() * memory->resident;
+  // Tiles of 32 KiB: of smaller ones each has its barriers and reductions.
+  constexpr double kUsualBytes = 32768;
+  return 100 * (2 - memory->resident) +
+         std::abs(double(bytes) - kUsualBytes) / 4096 +
+         std::max(0.0, 196608 - underWay) / 32768;
+}
+
 double AttentionGenerator::getCost(const KernelSpec &spec,
                                    KernelConfigAttrInterface config,
-                                   GPUTargetAttr) const {
+                                   GPUTargetAttr target) const {
   const auto &attention = cast<AttentionSpec>(spec);
   auto tile = cast<AttentionConfigAttr>(config);
+  if (getTileHeads(attention))
+    return getCostOfFewQueries(attention, tile, target);
   auto [queries, keys] = getUsualTile(attention);
   // A block of fewer queries reads keys more often; the last tile of few
   // queries is not worth more.
+  if (tile.isForFewQueries())
+    return std::numeric_limits<double>::infinity();
   double cost = std::abs(double(queries - tile.getTileQ())) / 64;
   if (!ShapedType::isDynamic(attention.queries) && attention.queries <= 64)
     cost = double(tile.getTileQ()) / 64;
@@ -122,10 +173,10 @@ AttentionGenerator::select(const KernelSpec &spec, GPUTargetAttr target,
   if (!candidates.empty())
     return candidates.front();
   // Why the smallest does not fit either.
-  auto least =
-      AttentionConfigAttr::get(target.getContext(), /*tile_q=*/64,
-                               32 / cast<AttentionSpec>(spec).getElementBytes(),
-                               /*stages=*/2, AttentionTurn::None);
+  auto least = AttentionConfigAttr::get(
+      target.getContext(), /*tile_q=*/64,
+      32 / cast<AttentionSpec>(spec).getElementBytes(),
+      /*stages=*/2, /*tile_heads=*/1, /*splits=*/1, AttentionTurn::None);
   return checkFit(spec, least, target, reason);
 }
 

@@ -56,9 +56,12 @@ Value SharedMatrix::locate(KernelBuilder &b, Value row, Value chunk) const {
 }
 
 /// What a thread of a warpgroup gets of 512 registers, in multiples of 8: of
-/// the warpgroup that copies, and of those that multiply.
-static std::pair<int64_t, int64_t> getRegisters(const AttentionSpec &spec,
-                                                int64_t consumers) {
+/// the warpgroup that copies, and of those that multiply. Two blocks share
+/// them.
+static std::pair<int64_t, int64_t>
+getRegisters(const AttentionSpec &spec, int64_t consumers, int64_t resident) {
+  if (resident == 2)
+    return {40, 216};
   if (consumers == 3)
     return {32, 160};
   // Who transposes needs some.
@@ -104,23 +107,33 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
     memory.offsetTransposedV =
         place(memory.transposedV.getBytes() * config.getStages());
   }
-  // Full and empty ones of Q and of each ring.
-  int64_t barrierBytes = 16 * (1 + 3 * config.getStages());
+  // Full and empty ones of Q and of each ring, and the flag.
+  bool hasFewQueries = config.isForFewQueries();
+  int64_t barrierBytes =
+      16 * (1 + 3 * config.getStages()) + (hasFewQueries ? 16 : 0);
   bool fitsInQ = memory.output.getBytes() == memory.q.getBytes() &&
                  memory.output.width == memory.q.width;
   bool hasRoom = offset + memory.output.getBytes() + barrierBytes <=
                  target.getSharedBytes();
-  memory.offsetOutput =
-      hasRoom || !fitsInQ ? place(memory.output.getBytes()) : memory.offsetQ;
+  memory.offsetOutput = hasFewQueries || (fitsInQ && !hasRoom)
+                            ? memory.offsetQ
+                            : place(memory.output.getBytes());
   memory.offsetBarriers = offset;
   memory.sharedBytes = offset + barrierBytes;
+  memory.offsetFlag = memory.sharedBytes - 16;
   if (memory.sharedBytes > target.getSharedBytes())
     return fail("expected up to {0} bytes of shared memory, but {1} needs {2}",
                 target.getSharedBytes(), config, memory.sharedBytes);
   int64_t consumers = config.getConsumers();
   memory.threads = 128 * (consumers + 1);
+  // The chip keeps 1 KiB of each block's (CUDA Programming Guide, "Technical
+  // Specifications per Compute Capability").
+  constexpr int64_t kReserved = 1024;
+  if (hasFewQueries && 2 * (memory.sharedBytes + kReserved) <=
+                           target.getSharedBytes() + kReserved)
+    memory.resident = 2;
   std::tie(memory.producerRegisters, memory.consumerRegisters) =
-      getRegisters(spec, consumers);
+      getRegisters(spec, consumers, memory.resident);
   // S and the sums of P V, P in codes or halves, and with promotion a product.
   bool promotes = spec.accumulate == Accumulate::Promote;
   int64_t registers =

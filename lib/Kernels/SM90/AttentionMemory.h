@@ -62,6 +62,10 @@ struct AttentionMemory {
   /// Bytes from the start; of K, V and transposed V those of stage 0.
   int64_t offsetQ, offsetK, offsetV, offsetTransposedV, offsetOutput;
   int64_t offsetBarriers, sharedBytes;
+  /// For few queries, a word that says which of a tile's blocks came last.
+  int64_t offsetFlag;
+  /// Blocks that a multiprocessor runs at a time.
+  int64_t resident = 1;
   int64_t threads, consumerRegisters, producerRegisters;
 
   bool hasTransposedV() const { return transposedV.rows != 0; }

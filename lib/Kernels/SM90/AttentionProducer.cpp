@@ -26,6 +26,17 @@ static void copyTile(const AttentionContext &kernel, StringRef map,
                                    sequence, head, batch));
 }
 
+/// `empty` is where the next tile of queries goes.
+static void copyQueries(const AttentionContext &kernel, RingPosition empty,
+                        const AttentionTile &tile) {
+  KernelBuilder &b = kernel.b;
+  Ring ring = kernel.q;
+  ring.waitEmpty(empty);
+  ring.expectBytes(empty.stage, b.i32(kernel.memory.q.getBytes()));
+  copyTile(kernel, "q.map", kernel.memory.q, b.i32(kernel.memory.offsetQ),
+           ring.getFullBarrier(empty.stage), tile.query, tile.head, tile.batch);
+}
+
 /// Copies tile `number` of keys, and of values, to a stage of their rings,
 /// which they walk side by side; `position` is a consumer's.
 static void copyKeysAndValues(const AttentionContext &kernel,
@@ -59,7 +70,7 @@ void sm90::buildAttentionProducer(const AttentionContext &kernel) {
   std::optional<ValueTranspose> values;
   if (kernel.memory.hasTransposedV())
     values.emplace(kernel, warp);
-  Ring ringOfQ = kernel.q, ring = kernel.k;
+  Ring ring = kernel.k;
   b.loop(tiles.getFirst(), tiles.getCount(), tiles.getStride(),
          {b.i32(1), b.i32(0), b.i32(0)},
          [&](Value item, ValueRange carried) -> SmallVector<Value> {
@@ -67,12 +78,8 @@ void sm90::buildAttentionProducer(const AttentionContext &kernel) {
            RingPosition q{b.i32(0), carried[0]}, at{carried[1], carried[2]};
            Value last = b.sub(tile.end, b.i32(1));
            load([&] {
-             ringOfQ.waitEmpty(q);
-             ringOfQ.expectBytes(q.stage, b.i32(kernel.memory.q.getBytes()));
-             copyTile(kernel, "q.map", kernel.memory.q,
-                      b.i32(kernel.memory.offsetQ),
-                      ringOfQ.getFullBarrier(q.stage), tile.query, tile.head,
-                      tile.batch);
+             if (!kernel.config.isForFewQueries())
+               copyQueries(kernel, q, tile);
              copyKeysAndValues(kernel, at, last, tile);
            });
            SmallVector<Value> next = b.loop(

@@ -16,15 +16,14 @@ using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
 Value sm90::getFactorOf(const AttentionContext &kernel, StringRef name,
-                        const AttentionTile &tile) {
+                        Value batch, Value head) {
   KernelBuilder &b = kernel.b;
   const AttentionSpec &spec = kernel.spec;
   bool ofQ = name == "q";
   Value pointer = kernel.getParam(name.str() + "_scale.ptr");
   if (spec.hasHeadFactors[ofQ ? 0 : name == "k" ? 1 : 2]) {
-    Value head = b.add(b.mul(tile.batch, ofQ ? spec.heads : spec.headsOfK),
-                       ofQ ? tile.head : tile.headOfK);
-    pointer = b.element(pointer, b.widen(head), b.getF32Type());
+    Value number = b.add(b.mul(batch, ofQ ? spec.heads : spec.headsOfK), head);
+    pointer = b.element(pointer, b.widen(number), b.getF32Type());
   }
   return b.loadConstant(pointer, b.getF32Type());
 }
@@ -91,7 +90,8 @@ void AttentionStore::storeLse(const AttentionTile &tile, Softmax &softmax,
     b.ifThen(b.bitAnd(b.less(query, queries), isFirstOfQuad), [&] {
       Value index =
           b.add(b.mul(b.widen(head), b.widen(queries)), b.widen(query));
-      b.store(softmax.getLogSum(rows.max[half], sums[half]),
+      b.store(Softmax::getLogSum(b, softmax.getExponent(rows, half), sums[half],
+                                 softmax.getLogOfP()),
               b.element(kernel.getParam("lse.ptr"), index, b.getF32Type()));
     });
   }
@@ -103,8 +103,9 @@ void AttentionStore::store(const AttentionTile &tile, Softmax &softmax,
   thread = launder(b, kernel.thread);
   lane = b.bitAnd(thread, 31);
   Value sums[2], factors[2];
-  Value factorOfV =
-      spec.isScaled ? getFactorOf(kernel, "v", tile) : b.f32(1.0f);
+  Value factorOfV = spec.isScaled
+                        ? getFactorOf(kernel, "v", tile.batch, tile.headOfK)
+                        : b.f32(1.0f);
   for (int64_t half : {0, 1}) {
     sums[half] = softmax.addLanes(rows.sum[half]);
     Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,

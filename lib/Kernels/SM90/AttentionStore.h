@@ -14,9 +14,9 @@
 
 namespace mlir::fp8::sm90 {
 
-/// The factor (f32) of `name`, "q", "k" or "v", that a tile has.
-Value getFactorOf(const AttentionContext &kernel, StringRef name,
-                  const AttentionTile &tile);
+/// The factor (f32) of `name`, "q", "k" or "v", that head `head` of it has.
+Value getFactorOf(const AttentionContext &kernel, StringRef name, Value batch,
+                  Value head);
 
 /// Stores what a consumer warpgroup has summed of its 64 queries: through
 /// shared memory, from where bulk copies clip what is out of bounds.

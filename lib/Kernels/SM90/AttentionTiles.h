@@ -14,12 +14,22 @@
 
 namespace mlir::fp8::sm90 {
 
-/// Queries of a head, and the tiles of keys that these see; i32, with a sign.
+/// Queries of a head, or of some that share keys, and the tiles of keys that
+/// these see; i32, with a sign.
 struct AttentionTile {
-  Value batch, head, headOfK, query;
+  /// The first head and the first query of it; heads that there are of those
+  /// that a tile has room for.
+  Value batch, head, headOfK, query, headsThere;
   /// Tiles of keys, walked from `end` down to `begin`, at least one; those of
   /// [fullBegin, fullEnd) are seen by all queries as a whole.
   Value begin, fullBegin, fullEnd, end;
+  /// With splits, the tile's number, and which part of its keys this is.
+  Value number, part;
+};
+
+/// What a row of a tile is; of one beyond the last, the tile's first row.
+struct AttentionRow {
+  Value query, head, isThere;
 };
 
 /// The tiles of a block, in turn: neighbours in time read the same keys and
@@ -35,22 +45,38 @@ public:
   Value getStride() const { return stride; }
   Value getCount() const { return count; }
   AttentionTile getTile(Value item) const;
+  /// Row `row` (i32) of a tile.
+  AttentionRow getRow(const AttentionTile &tile, Value row) const;
+  /// The key of a row's own query.
+  Value getOwnKey(const AttentionTile &tile, Value row) const;
+  /// Blocks that share a tile's keys (i32).
+  Value getParts() const { return parts; }
   Value getQueries() const { return queries; }
   Value getKeys() const { return keys; }
   /// From a query's number to that of its own key.
   Value getDiagonal() const { return diagonal; }
 
+  /// Tiles for the heads of Q that share one of K.
+  static int64_t getTilesOfGroup(const AttentionSpec &spec, int64_t tileHeads);
+  /// Tiles that have parts have at most so many of these.
+  static constexpr int64_t kMaxParts = 512;
+
 private:
+  /// Chooses `parts` so that no block waits long for others.
+  void setParts();
+  /// Heads that share keys, and queries of these.
+  AttentionTile getTileOfGroup(Value item) const;
   /// The keys that the tile sees, as tiles.
   void setRange(AttentionTile &tile) const;
 
   KernelBuilder &b;
   const AttentionSpec &spec;
-  int64_t tileQ, tileK;
+  /// Queries of a tile, and heads.
+  int64_t tileQ, tileK, tileHeads, splits;
   Value queries, keys, diagonal;
   Value first, stride, count;
   /// Tiles of a head, all heads, and those that are walked together.
-  Value tilesOfHead, heads, together;
+  Value tilesOfHead, heads, together, parts;
 };
 
 } // namespace mlir::fp8::sm90

@@ -124,6 +124,7 @@ std::string GemmConfigAttr::getLabel() const {
 
 LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
                                           int64_t tileK, int64_t stages,
+                                          int64_t tileHeads, int64_t splits,
                                           AttentionTurn) {
   // attention_c1
   if (tileQ != 64 && tileQ != 128 && tileQ != 192)
@@ -137,6 +138,17 @@ LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
   // attention_c3
   if (stages < 1 || stages > 8)
     return emitError() << "expected stages to be in 1..8, but got " << stages;
+  // attention_c4
+  if (tileHeads < 1 || tileHeads > 64 || !llvm::isPowerOf2_64(tileHeads))
+    return emitError() << "expected tile_heads to be a power of two from 1 to "
+                          "64, but got "
+                       << tileHeads;
+  if (splits < 1 || splits > 256)
+    return emitError() << "expected splits to be in 1..256, but got " << splits;
+  if (tileQ != 64 && (tileHeads != 1 || splits != 1))
+    return emitError() << "expected tile_heads and splits of 1, but got "
+                       << tileHeads << " and " << splits << " with tile_q "
+                       << tileQ;
   return success();
 }
 
@@ -144,6 +156,10 @@ std::string AttentionConfigAttr::getLabel() const {
   std::string label;
   llvm::raw_string_ostream os(label);
   os << getTileQ() << 'x' << getTileK() << "_s" << getStages();
+  if (getTileHeads() != 1)
+    os << "_h" << getTileHeads();
+  if (getSplits() != 1)
+    os << "_split" << getSplits();
   if (getTurn() != AttentionTurn::Issued)
     os << '_' << stringifyAttentionTurn(getTurn());
   return label;

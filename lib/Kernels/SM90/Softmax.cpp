@@ -24,8 +24,7 @@ static Value call(KernelBuilder &b, StringRef intrinsic, Value x) {
       .getResult(0);
 }
 
-/// One instruction; the result of a subnormal is 0, or 1.
-Value Softmax::exp2(Value x) {
+Value Softmax::exp2(KernelBuilder &b, Value x) {
   return call(b, "llvm.nvvm.ex2.approx.ftz.f32", x);
 }
 
@@ -95,7 +94,7 @@ static Value reduceRow(ArrayRef<Value> values, int64_t row,
   return chains.front();
 }
 
-Value Softmax::makeFinite(Value max) {
+Value Softmax::makeFinite(KernelBuilder &b, Value max) {
   Value isHidden = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max,
                                          b.f32(-kInfinity));
   return b.select(isHidden, b.f32(0.0f), max);
@@ -110,9 +109,9 @@ SmallVector<Value> Softmax::exponentiate(ArrayRef<Value> scores, Rows &rows,
   for (int64_t row : {0, 1}) {
     Value max = reduceQuad(
         b, larger(rows.max[row], reduceRow(scores, row, larger)), larger);
-    Value finite = makeFinite(max);
-    corrections[row] =
-        exp2(b.mulF(arith::SubFOp::create(b, rows.max[row], finite), factor));
+    Value finite = makeFinite(b, max), factor = factors[row];
+    corrections[row] = exp2(
+        b, b.mulF(arith::SubFOp::create(b, rows.max[row], finite), factor));
     // Powers are 2 to (score - max) factor + log2(p_scale).
     offset[row] =
         LLVM::FMAOp::create(b, b.getF32Type(), arith::NegFOp::create(b, finite),
@@ -121,8 +120,9 @@ SmallVector<Value> Softmax::exponentiate(ArrayRef<Value> scores, Rows &rows,
   }
   SmallVector<Value> powers;
   for (auto [i, score] : llvm::enumerate(scores))
-    powers.push_back(exp2(LLVM::FMAOp::create(b, b.getF32Type(), score, factor,
-                                              offset[getRow(i)])));
+    powers.push_back(
+        exp2(b, LLVM::FMAOp::create(b, b.getF32Type(), score,
+                                    factors[getRow(i)], offset[getRow(i)])));
   for (int64_t row : {0, 1}) {
     Value sum = reduceRow(powers, row, [&](Value lhs, Value rhs) -> Value {
       return arith::AddFOp::create(b, lhs, rhs);
@@ -147,11 +147,11 @@ Value Softmax::addLanes(Value sum) {
   });
 }
 
-Value Softmax::getLogSum(Value max, Value sum) {
+Value Softmax::getLogSum(KernelBuilder &b, Value exponent, Value sum,
+                         float logOfP) {
   // -inf for no keys: the logarithm of 0.
   Value log = arith::SubFOp::create(
       b, call(b, "llvm.nvvm.lg2.approx.ftz.f", sum), b.f32(logOfP));
-  Value inTwos =
-      LLVM::FMAOp::create(b, b.getF32Type(), makeFinite(max), factor, log);
+  Value inTwos = arith::AddFOp::create(b, makeFinite(b, exponent), log);
   return b.mulF(inTwos, b.f32(kLn2));
 }

@@ -31,10 +31,10 @@ public:
     Value from[2], to[2];
   };
 
-  /// `factor` is of scores, `logOfP` the base-2 logarithm of what the powers
-  /// are multiplied by.
-  Softmax(KernelBuilder &b, Value factor, float logOfP)
-      : b(b), factor(factor), logOfP(logOfP) {}
+  /// `factors` are of scores of both rows, `logOfP` the base-2 logarithm of
+  /// what the powers are multiplied by.
+  Softmax(KernelBuilder &b, const Value (&factors)[2], float logOfP)
+      : b(b), factors{factors[0], factors[1]}, logOfP(logOfP) {}
 
   Rows getInitial();
   /// Hides scores of keys that are not visible.
@@ -45,9 +45,21 @@ public:
                                   Value (&corrections)[2]);
   /// The sum of all lanes of the quad.
   Value addLanes(Value sum);
-  /// The natural logarithm of the sum of exponentials of a row, from the
-  /// sum of all its powers.
-  Value getLogSum(Value max, Value sum);
+  /// The largest score of a row as an exponent of 2.
+  Value getExponent(const Rows &rows, int64_t row) {
+    return b.mulF(rows.max[row], factors[row]);
+  }
+  /// The natural logarithm of the sum of exponentials of a row, from its
+  /// largest exponent of 2 and the sum of all its powers.
+  static Value getLogSum(KernelBuilder &b, Value exponent, Value sum,
+                         float logOfP);
+  float getLogOfP() const { return logOfP; }
+
+  /// 2 to the power of `x`, one instruction; the result of a subnormal is 0, or
+  /// 1.
+  static Value exp2(KernelBuilder &b, Value x);
+  /// 0 in place of -inf, from which no finite distance can be told.
+  static Value makeFinite(KernelBuilder &b, Value max);
 
   /// Number of the row, 0 or 1, of accumulator `i`, and its column less that of
   /// the thread's first (PTX ISA, "Register Fragments for m64nNk*").
@@ -59,12 +71,8 @@ public:
                                       const Value (&factors)[2]);
 
 private:
-  /// 0 in place of -inf, from which no finite distance can be told.
-  Value makeFinite(Value max);
-  Value exp2(Value x);
-
   KernelBuilder &b;
-  Value factor;
+  Value factors[2];
   float logOfP;
 };
 

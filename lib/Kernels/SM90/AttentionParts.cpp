@@ -1,0 +1,364 @@
+//===- AttentionParts.cpp - Attention of few queries ----------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Decoding has a few queries and many keys: the heads that share keys share a
+// tile, and blocks share the keys, as FlashDecoding has it (Tri Dao and others,
+// 2023). The block that comes last adds the parts in their order: which one it
+// is does not show.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionParts.h"
+#include "../Blocks/BulkCopy.h"
+#include "../Blocks/Hazards.h"
+#include "../Blocks/Rounding.h"
+#include "../Blocks/SplitK.h"
+#include "AttentionStore.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+/// The threads of the one warpgroup, and its barrier.
+static constexpr int64_t kThreads = 128, kBarrier = 1;
+/// Columns that a lane has beside each other when parts are put together.
+static constexpr int64_t kLaneColumns = 4;
+/// Parts whose sums are under way at a time.
+static constexpr int64_t kPartsTogether = 4;
+
+PartsLayout::PartsLayout(const AttentionSpec &spec, AttentionConfigAttr config)
+    : rows(config.getTileQ()), columns(spec.headDimOfV) {
+  if (!ShapedType::isDynamic(spec.queries))
+    rows = std::min(rows,
+                    std::max<int64_t>(spec.queries, 1) * config.getTileHeads());
+}
+
+AttentionParts::AttentionParts(const AttentionContext &kernel)
+    : kernel(kernel), b(kernel.b), spec(kernel.spec), memory(kernel.memory),
+      layout(spec, kernel.config) {}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+Value AttentionParts::getAddress(StringRef name, Type element,
+                                 const AttentionTile &tile,
+                                 const AttentionRow &row) {
+  Value index = b.i64(0);
+  Value batch = tile.batch;
+  for (int64_t dim : {0, 1, 2}) {
+    Value number = dim == 0                       ? batch
+                   : dim == spec.getSequenceDim() ? row.query
+                                                  : row.head;
+    Value stride = kernel.getParam((name + ".stride" + Twine(dim)).str());
+    index = b.add(index, b.mul(b.widen(number), stride));
+  }
+  return b.element(kernel.getParam((name + ".ptr").str()), index, element);
+}
+
+void AttentionParts::loadQueries(const AttentionTile &tile) {
+  const SharedMatrix &q = memory.q;
+  auto words = VectorType::get({4}, b.getI32Type());
+  int64_t chunksOfRow = q.rowBytes / 16, chunks = q.rows * chunksOfRow;
+  Value barrier = b.i32(kBarrier);
+  b.namedBarrier(barrier, kThreads);
+  // Rows that are not there are the first one's: nobody stores what they give.
+  SmallVector<std::pair<Value, Value>> loaded;
+  for (int64_t first = 0; first < chunks; first += kThreads) {
+    Value number = b.add(kernel.thread, first);
+    Value row = b.div(number, chunksOfRow);
+    Value chunk = b.rem(number, chunksOfRow);
+    Value from =
+        b.offset(getAddress("q", spec.q, tile, kernel.tiles.getRow(tile, row)),
+                 b.widen(b.mul(chunk, 16)));
+    auto load = LLVM::LoadOp::create(b, words, from, /*alignment=*/16);
+    load.setInvariant(true);
+    loaded.emplace_back(load, b.add(q.locate(b, row, chunk), memory.offsetQ));
+  }
+  for (auto [value, place] : loaded)
+    LLVM::StoreOp::create(b, value, b.offset(kernel.shared, place),
+                          /*alignment=*/16);
+  fenceForBulkCopies(b);
+  b.namedBarrier(barrier, kThreads);
+}
+
+AttentionRow AttentionParts::getOwnRow(const AttentionTile &tile,
+                                       int64_t half) {
+  // Addresses of rows would be in registers all through the loop over keys.
+  thread = launder(b, kernel.thread);
+  lane = b.bitAnd(thread, 31);
+  Value row = b.add(b.mul(b.shiftRight(thread, 5), 16), b.shiftRight(lane, 2));
+  return kernel.tiles.getRow(tile, b.add(row, 8 * half));
+}
+
+void AttentionParts::forEachRun(
+    ArrayRef<Value> sums, int64_t half,
+    llvm::function_ref<void(Value column, ValueRange)> store) {
+  Value quad = b.bitAnd(lane, 3);
+  size_t row = 2 * half;
+  // Of values that were transposed even columns came first (TransposeValues).
+  if (memory.hasTransposedV()) {
+    for (size_t first = 0; first < sums.size(); first += 8) {
+      auto at = [&](size_t i) { return sums[first + row + i]; };
+      store(b.add(b.mul(quad, 4), static_cast<int64_t>(2 * first)),
+            {at(0), at(4), at(1), at(5)});
+    }
+    return;
+  }
+  for (size_t first = 0; first < sums.size(); first += 4)
+    store(b.add(b.mul(quad, 2), static_cast<int64_t>(2 * first)),
+          {sums[first + row], sums[first + row + 1]});
+}
+
+/// `values`, f32, stored beside each other.
+static void storeFloats(KernelBuilder &b, ValueRange values, Value address) {
+  auto size = static_cast<int64_t>(values.size());
+  Value all = LLVM::UndefOp::create(b, VectorType::get({size}, b.getF32Type()));
+  for (auto [i, value] : llvm::enumerate(values))
+    all = LLVM::InsertElementOp::create(b, all, value,
+                                        b.i32(static_cast<int64_t>(i)));
+  LLVM::StoreOp::create(b, all, address, /*alignment=*/4 * size);
+}
+
+void AttentionParts::storeNumbers(ValueRange numbers, Value address) {
+  auto words = static_cast<int64_t>(numbers.size()) / 2;
+  Value all =
+      LLVM::UndefOp::create(b, VectorType::get({words}, b.getI32Type()));
+  for (int64_t i = 0; i < words; ++i) {
+    Value word = LLVM::BitcastOp::create(
+        b, b.getI32Type(),
+        roundPair(b, spec.output, numbers[2 * i], numbers[2 * i + 1]));
+    all = LLVM::InsertElementOp::create(b, all, word, b.i32(i));
+  }
+  LLVM::StoreOp::create(b, all, address, /*alignment=*/4 * words);
+}
+
+Value AttentionParts::getQuotient(const AttentionTile &tile, Value sum) {
+  Value factor = spec.isScaled
+                     ? getFactorOf(kernel, "v", tile.batch, tile.headOfK)
+                     : b.f32(1.0f);
+  Value isEmpty =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, b.f32(0.0f));
+  return b.select(isEmpty, b.f32(0.0f), arith::DivFOp::create(b, factor, sum));
+}
+
+void AttentionParts::storeLse(const AttentionTile &tile,
+                              const AttentionRow &row, Value value) {
+  Value head = b.add(b.mul(tile.batch, spec.heads), row.head);
+  Value index = b.add(b.mul(b.widen(head), b.widen(kernel.tiles.getQueries())),
+                      b.widen(row.query));
+  b.store(value, b.element(kernel.getParam("lse.ptr"), index, b.getF32Type()));
+}
+
+void AttentionParts::storeWhole(const AttentionTile &tile, Softmax &softmax,
+                                ArrayRef<Value> sums,
+                                const Value (&exponents)[2],
+                                const Value (&powers)[2]) {
+  for (int64_t half : {0, 1}) {
+    AttentionRow row = getOwnRow(tile, half);
+    Value factor = getQuotient(tile, powers[half]);
+    b.ifThen(row.isThere, [&] {
+      Value address = getAddress("output", spec.output, tile, row);
+      forEachRun(sums, half, [&](Value column, ValueRange numbers) {
+        SmallVector<Value> scaled;
+        for (Value number : numbers)
+          scaled.push_back(b.mulF(number, factor));
+        storeNumbers(scaled, b.element(address, b.widen(column), spec.output));
+      });
+      if (!spec.hasLse)
+        return;
+      Value lse = Softmax::getLogSum(b, exponents[half], powers[half],
+                                     softmax.getLogOfP());
+      b.ifThen(b.equal(b.bitAnd(lane, 3), 0),
+               [&] { storeLse(tile, row, lse); });
+    });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+Value AttentionParts::getSums(const AttentionTile &tile, Value part,
+                              Value row) {
+  Value place = b.add(b.mul(tile.number, kernel.tiles.getParts()), part);
+  Value index =
+      b.mul(b.widen(b.add(b.mul(place, layout.rows), row)), layout.columns);
+  return b.element(kernel.getParam("parts.ptr"), index, b.getF32Type());
+}
+
+Value AttentionParts::getPowers(const AttentionTile &tile, Value part,
+                                Value row) {
+  Value place = b.add(b.mul(tile.number, kernel.tiles.getParts()), part);
+  Value index = b.add(b.mul(b.widen(b.add(b.mul(place, layout.rows), row)), 2),
+                      AttentionTiles::kMaxParts * layout.rows * layout.columns);
+  return b.element(kernel.getParam("parts.ptr"), index, b.getF32Type());
+}
+
+void AttentionParts::leavePart(const AttentionTile &tile, ArrayRef<Value> sums,
+                               const Value (&exponents)[2],
+                               const Value (&powers)[2]) {
+  for (int64_t half : {0, 1}) {
+    AttentionRow row = getOwnRow(tile, half);
+    Value number =
+        b.add(b.add(b.mul(b.shiftRight(thread, 5), 16), b.shiftRight(lane, 2)),
+              8 * half);
+    b.ifThen(row.isThere, [&] {
+      Value address = getSums(tile, tile.part, number);
+      forEachRun(sums, half, [&](Value column, ValueRange numbers) {
+        storeFloats(b, numbers,
+                    b.element(address, b.widen(column), b.getF32Type()));
+      });
+      b.ifThen(b.equal(b.bitAnd(lane, 3), 0), [&] {
+        storeFloats(b, {exponents[half], powers[half]},
+                    getPowers(tile, tile.part, number));
+      });
+    });
+  }
+}
+
+/// `combine` of all lanes.
+static Value reduceWarp(KernelBuilder &b, Value value,
+                        llvm::function_ref<Value(Value, Value)> combine) {
+  for (int64_t distance : {16, 8, 4, 2, 1}) {
+    Value other = NVVM::ShflOp::create(
+        b, b.getF32Type(), b.i32(-1), value, b.i32(distance), b.i32(31),
+        NVVM::ShflKind::bfly, /*return_value_and_is_valid=*/UnitAttr());
+    value = combine(value, other);
+  }
+  return value;
+}
+
+SmallVector<Value> AttentionParts::combineParts(const AttentionTile &tile,
+                                                Value number, Value first,
+                                                ValueRange carried) {
+  Type f32 = b.getF32Type();
+  Value parts = kernel.tiles.getParts(), last = b.sub(parts, b.i32(1));
+  // A lane has the exponent and the powers of one part.
+  Value part = b.add(first, lane);
+  Value isThere = b.less(part, parts);
+  Value ofPart = getPowers(tile, b.min(part, last), number);
+  Value exponent = b.select(isThere, b.load(ofPart, f32),
+                            b.f32(-std::numeric_limits<float>::infinity()));
+  Value powers = b.select(
+      isThere, b.load(b.element(ofPart, b.i64(1), f32), f32), b.f32(0.0f));
+  Value largest = reduceWarp(b, exponent, [&](Value lhs, Value rhs) -> Value {
+    return arith::MaxNumFOp::create(b, lhs, rhs);
+  });
+  largest = arith::MaxNumFOp::create(b, largest, carried[0]);
+  Value finite = Softmax::makeFinite(b, largest);
+  auto power = [&](Value exponent) {
+    return Softmax::exp2(b, arith::SubFOp::create(b, exponent, finite));
+  };
+  Value weight = power(exponent), correction = power(carried[0]);
+  Value sum =
+      reduceWarp(b, b.mulF(weight, powers), [&](Value lhs, Value rhs) -> Value {
+        return arith::AddFOp::create(b, lhs, rhs);
+      });
+  sum = LLVM::FMAOp::create(b, f32, carried[1], correction, sum);
+  SmallVector<Value> sums;
+  for (Value before : carried.drop_front(2))
+    sums.push_back(b.mulF(before, correction));
+  Value here = b.min(b.sub(parts, first), b.i32(32));
+  auto four = VectorType::get({kLaneColumns}, f32);
+  sums = b.loop(
+      b.i32(0), here, b.i32(kPartsTogether), sums,
+      [&](Value i, ValueRange carried) -> SmallVector<Value> {
+        SmallVector<Value> loaded, weights, sums(carried);
+        for (int64_t j = 0; j < kPartsTogether; ++j) {
+          Value from = b.add(i, j);
+          // Of parts beyond the last the weight is 0.
+          weights.push_back(NVVM::ShflOp::create(
+              b, f32, b.i32(-1), weight, from, b.i32(31), NVVM::ShflKind::idx,
+              /*return_value_and_is_valid=*/UnitAttr()));
+          Value row = getSums(tile, b.min(b.add(first, from), last), number);
+          for (size_t group = 0; group * kLaneColumns < sums.size(); ++group) {
+            Value column = b.add(b.mul(lane, kLaneColumns),
+                                 static_cast<int64_t>(group) * 128);
+            column = b.select(b.less(column, b.i32(layout.columns)), column,
+                              b.i32(0));
+            loaded.push_back(LLVM::LoadOp::create(
+                b, four, b.element(row, b.widen(column), f32),
+                /*alignment=*/16));
+          }
+        }
+        size_t groups = sums.size() / kLaneColumns;
+        for (auto [i, value] : llvm::enumerate(loaded))
+          for (int64_t j = 0; j < kLaneColumns; ++j) {
+            Value &sum = sums[i % groups * kLaneColumns + j];
+            sum = LLVM::FMAOp::create(
+                b, f32, LLVM::ExtractElementOp::create(b, value, b.i32(j)),
+                weights[i / groups], sum);
+          }
+        return sums;
+      });
+  SmallVector<Value> next{largest, sum};
+  llvm::append_range(next, sums);
+  return next;
+}
+
+void AttentionParts::combineRow(const AttentionTile &tile, Value number,
+                                float logOfP) {
+  AttentionRow row = kernel.tiles.getRow(tile, number);
+  b.ifThen(row.isThere, [&] {
+    int64_t groups = llvm::divideCeil(layout.columns, 32 * kLaneColumns);
+    SmallVector<Value> initial(2 + groups * kLaneColumns, b.f32(0.0f));
+    initial[0] = b.f32(-std::numeric_limits<float>::infinity());
+    SmallVector<Value> all =
+        b.loop(b.i32(0), kernel.tiles.getParts(), b.i32(32), initial,
+               [&](Value first, ValueRange carried) {
+                 return combineParts(tile, number, first, carried);
+               });
+    Value factor = getQuotient(tile, all[1]);
+    Value address = getAddress("output", spec.output, tile, row);
+    for (int64_t group = 0; group < groups; ++group) {
+      Value column = b.add(b.mul(lane, kLaneColumns), group * 128);
+      b.ifThen(b.less(column, b.i32(layout.columns)), [&] {
+        SmallVector<Value> numbers;
+        for (int64_t i = 0; i < kLaneColumns; ++i)
+          numbers.push_back(b.mulF(all[2 + group * kLaneColumns + i], factor));
+        storeNumbers(numbers, b.element(address, b.widen(column), spec.output));
+      });
+    }
+    if (spec.hasLse)
+      b.ifThen(b.equal(lane, 0), [&] {
+        storeLse(tile, row, Softmax::getLogSum(b, all[0], all[1], logOfP));
+      });
+  });
+}
+
+void AttentionParts::combine(const AttentionTile &tile, float logOfP) {
+  b.loop(b.shiftRight(thread, 5), b.i32(layout.rows), b.i32(kThreads / 32),
+         ValueRange(), [&](Value number, ValueRange) -> SmallVector<Value> {
+           combineRow(tile, number, logOfP);
+           return {};
+         });
+}
+
+void AttentionParts::store(const AttentionTile &tile, Softmax &softmax,
+                           ArrayRef<Value> sums, const Softmax::Rows &rows) {
+  Value exponents[2], powers[2];
+  for (int64_t half : {0, 1}) {
+    exponents[half] = softmax.getExponent(rows, half);
+    powers[half] = softmax.addLanes(rows.sum[half]);
+  }
+  auto storeAll = [&] { storeWhole(tile, softmax, sums, exponents, powers); };
+  if (kernel.config.getSplits() == 1)
+    return storeAll();
+  b.ifThenElse(b.equal(kernel.tiles.getParts(), 1), storeAll, [&] {
+    leavePart(tile, sums, exponents, powers);
+    Value counter = b.element(kernel.getParam("counters.ptr"),
+                              b.widen(tile.number), b.getI32Type());
+    Value isLast = arriveLast(b, counter, kernel.tiles.getParts(),
+                              b.offset(kernel.shared, b.i32(memory.offsetFlag)),
+                              b.i32(kBarrier), kernel.thread, kThreads);
+    b.ifThen(isLast, [&] { combine(tile, softmax.getLogOfP()); });
+  });
+}
