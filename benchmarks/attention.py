@@ -35,6 +35,9 @@ class Kernel:
         text = json.dumps(info["launch"]).encode()
         library.fp8rt_kernel_create(function, text, len(text), ctypes.byref(self.handle))
         self.arguments, self.config = info["launch"]["arguments"], info["config"]
+        # Of a constant number of bytes.
+        self.workspaces = [torch.zeros(int(space["bytes"]), dtype=torch.uint8, device="cuda")
+                           for space in info["launch"].get("workspaces", [])]
 
     def bind(self, q, k, v):
         """A function that launches the kernel, and its result."""
@@ -48,7 +51,7 @@ class Kernel:
         tensors["output"] = torch.full_like(q, math.nan)
         described = [describe(tensors[entry["name"]], entry["rank"]) for entry in self.arguments]
         arguments = (abi.structs.fp8rt_kernel_argument * len(described))(*described)
-        spaces = (ctypes.c_void_p * 1)()
+        spaces = (ctypes.c_void_p * max(1, len(self.workspaces)))(*(space.data_ptr() for space in self.workspaces))
 
         def launch():
             self.library.fp8rt_kernel_launch(self.handle, arguments, None, spaces,

@@ -25,22 +25,23 @@ def program(spec):
     """Takes the operands as they are: codes with a factor each."""
     element, dim = spec["element"], spec["dim"]
 
-    def tensor(heads, element=element):
-        return f"tensor<?x?x{heads}x{dim}x{element}>"
+    def sizes(rows, heads):
+        return f"?x{rows}x{heads}x{dim}"
 
-    def scaled(heads):
-        return f"!fp8.scaled<?x?x{heads}x{dim}x{element}, block = [*, *, *, *], scale = f32>"
-
-    heads = {"q": spec["heads"], "k": spec["heads_of_k"], "v": spec["heads_of_k"]}
-    one, result = "tensor<1x1x1x1xf32>", tensor(spec["heads"], "bf16")
+    queries = spec.get("queries", "?")
+    shapes = {"q": sizes(queries, spec["heads"]), "k": sizes("?", spec["heads_of_k"]),
+              "v": sizes("?", spec["heads_of_k"])}
+    tensors = {name: f"tensor<{shape}x{element}>" for name, shape in shapes.items()}
+    one, result = "tensor<1x1x1x1xf32>", f"tensor<{shapes['q']}xbf16>"
     if element == "bf16":
-        arguments = [f"%{name}: {tensor(count)}" for name, count in heads.items()]
-        made, types = "", [tensor(count) for count in heads.values()]
+        arguments, made, types = [f"%{name}: {kind}" for name, kind in tensors.items()], "", list(tensors.values())
     else:
-        arguments = [f"%{name}_codes: {tensor(count)}, %{name}_scale: {one}" for name, count in heads.items()]
-        made = "".join(f"  %{name} = fp8.assemble %{name}_codes, %{name}_scale : {tensor(count)}, {one} -> "
-                       f"{scaled(count)}\n" for name, count in heads.items())
-        types = [scaled(count) for count in heads.values()]
+        scaled = {name: f"!fp8.scaled<{shape}x{element}, block = [*, *, *, *], scale = f32>"
+                  for name, shape in shapes.items()}
+        arguments = [f"%{name}_codes: {kind}, %{name}_scale: {one}" for name, kind in tensors.items()]
+        made = "".join(f"  %{name} = fp8.assemble %{name}_codes, %{name}_scale : {kind}, {one} -> {scaled[name]}\n"
+                       for name, kind in tensors.items())
+        types = list(scaled.values())
     attributes = f"scale = {dim ** -0.5:e}" + " window = [*, 0]" * spec["causal"]
     attributes += f" accumulate = {spec['sums']}" if spec["sums"] else ""
     if spec.get("config"):

@@ -70,8 +70,6 @@ static void addRows(KernelSignature &signature, const AttentionSpec &spec,
     for (int64_t dim : {0, 1, 2})
       signature.addStride(name + ".stride" + Twine(dim), name, dim);
   }
-  if (config.getSplits() == 1)
-    return;
   PartsLayout layout(spec, config);
   MLIRContext *context = config.getContext();
   auto addScratch = [&](StringRef name, int64_t bytes, bool zero) {
@@ -80,7 +78,7 @@ static void addRows(KernelSignature &signature, const AttentionSpec &spec,
         signature.addWorkspace(getAffineConstantExpr(bytes, context), zero));
   };
   addScratch("parts.ptr", layout.getBytes(), /*zero=*/false);
-  addScratch("counters.ptr", AttentionTiles::kMaxParts * 4, /*zero=*/true);
+  addScratch("counters.ptr", AttentionTiles::kMaxBlocks * 4, /*zero=*/true);
 }
 
 static KernelSignature getSignature(MLIRContext *context,
@@ -107,16 +105,15 @@ static KernelSignature getSignature(MLIRContext *context,
   signature.addValue("batch", batch, 32);
   signature.addValue("queries", queries, 32);
   signature.addValue("keys", keys, 32);
-  AffineExpr tiles = batch * queries.ceilDiv(config.getQueriesOfTile());
+  AffineExpr tiles = batch;
   if (config.isForFewQueries()) {
     addRows(signature, spec, config);
     tiles = tiles * (spec.headsOfK * AttentionTiles::getTilesOfGroup(
                                          spec, config.getTileHeads()));
-    // No more blocks than have two tiles of keys each.
-    if (config.getSplits() > 1)
-      tiles = tiles * (keys.floorDiv(2 * config.getTileK()) + 1);
+    tiles =
+        tiles * (keys.floorDiv(config.getSplitTiles() * config.getTileK()) + 1);
   } else {
-    tiles = tiles * spec.heads;
+    tiles = tiles * spec.heads * queries.ceilDiv(config.getTileQ());
   }
   launch.grid = {tiles};
   launch.block = memory.threads;

@@ -49,8 +49,14 @@ static AttentionTurn getTurn(const AttentionSpec &spec, int64_t tileQ) {
   return areShort ? AttentionTurn::Scored : AttentionTurn::Issued;
 }
 
-/// Up to so many blocks share the keys of few queries.
-static constexpr int64_t kMaxSplits = 256;
+/// Tiles of keys that a block has at least of few queries' keys: of less its
+/// beginning and end take most of the time.
+static int64_t getSplitTiles(const AttentionSpec &spec, int64_t tileK) {
+  constexpr int64_t kBytes = 65536;
+  int64_t bytes =
+      tileK * spec.getElementBytes() * (spec.headDim + spec.headDimOfV);
+  return std::max<int64_t>(llvm::divideCeil(kBytes, bytes), 1);
+}
 
 /// Heads of Q that a tile of few queries has room for, if all queries fit into
 /// one with them.
@@ -59,7 +65,7 @@ static std::optional<int64_t> getTileHeads(const AttentionSpec &spec) {
     return std::nullopt;
   int64_t heads = std::min<int64_t>(
       llvm::PowerOf2Ceil(spec.heads / spec.headsOfK), /*rows=*/64);
-  if (ShapedType::isDynamic(spec.queries) || spec.queries * heads > 64)
+  if (spec.queries < 1 || spec.queries * heads > 64)
     return std::nullopt;
   return heads;
 }
@@ -80,10 +86,11 @@ AttentionGenerator::getCandidates(const KernelSpec &spec, GPUTargetAttr target,
   for (int64_t tileK = 256; tileK >= step; tileK -= step) {
     for (int64_t stages = 4; heads && stages >= 2; --stages)
       add(AttentionConfigAttr::get(context, /*tile_q=*/64, tileK, stages,
-                                   *heads, kMaxSplits, AttentionTurn::None));
+                                   *heads, getSplitTiles(attention, tileK),
+                                   AttentionTurn::None));
     for (int64_t tileQ : {128, 192, 64})
       add(AttentionConfigAttr::get(context, tileQ, tileK, /*stages=*/2,
-                                   /*tile_heads=*/1, /*splits=*/1,
+                                   /*tile_heads=*/1, /*split_tiles=*/0,
                                    getTurn(attention, tileQ)));
   }
   llvm::stable_sort(candidates, [&](KernelConfigAttrInterface lhs,
@@ -176,7 +183,7 @@ AttentionGenerator::select(const KernelSpec &spec, GPUTargetAttr target,
   auto least = AttentionConfigAttr::get(
       target.getContext(), /*tile_q=*/64,
       32 / cast<AttentionSpec>(spec).getElementBytes(),
-      /*stages=*/2, /*tile_heads=*/1, /*splits=*/1, AttentionTurn::None);
+      /*stages=*/2, /*tile_heads=*/1, /*split_tiles=*/0, AttentionTurn::None);
   return checkFit(spec, least, target, reason);
 }
 

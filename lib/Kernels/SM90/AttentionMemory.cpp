@@ -87,6 +87,14 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
   if (tileK * bytes % 32 != 0)
     return fail("expected tile_k to be a multiple of {0}, but got {1}",
                 32 / bytes, tileK);
+  if (int64_t most = config.getQueriesOfTile();
+      config.isForFewQueries() && (spec.queries < 1 || spec.queries > most))
+    return fail("expected 1 to {0} queries, known when it is compiled, with "
+                "split_tiles, but got {1}",
+                most,
+                ShapedType::isDynamic(spec.queries)
+                    ? "?"
+                    : std::to_string(spec.queries));
   AttentionMemory memory;
   memory.q = SharedMatrix(spec.q, config.getTileQ(), spec.headDim);
   memory.k = SharedMatrix(spec.k, tileK, spec.headDim);
@@ -129,8 +137,12 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
   // The chip keeps 1 KiB of each block's (CUDA Programming Guide, "Technical
   // Specifications per Compute Capability").
   constexpr int64_t kReserved = 1024;
-  if (hasFewQueries && 2 * (memory.sharedBytes + kReserved) <=
-                           target.getSharedBytes() + kReserved)
+  // What ptxas has room for with 128 registers a thread, before setmaxnreg
+  // (C7602): the accumulators of one wgmma.
+  constexpr int64_t kMaxColumns = 192;
+  if (hasFewQueries && std::max(tileK, spec.headDimOfV) <= kMaxColumns &&
+      2 * (memory.sharedBytes + kReserved) <=
+          target.getSharedBytes() + kReserved)
     memory.resident = 2;
   std::tie(memory.producerRegisters, memory.consumerRegisters) =
       getRegisters(spec, consumers, memory.resident);

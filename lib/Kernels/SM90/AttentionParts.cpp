@@ -188,7 +188,7 @@ void AttentionParts::storeWhole(const AttentionTile &tile, Softmax &softmax,
 
 Value AttentionParts::getSums(const AttentionTile &tile, Value part,
                               Value row) {
-  Value place = b.add(b.mul(tile.number, kernel.tiles.getParts()), part);
+  Value place = kernel.tiles.getPlace(tile, part);
   Value index =
       b.mul(b.widen(b.add(b.mul(place, layout.rows), row)), layout.columns);
   return b.element(kernel.getParam("parts.ptr"), index, b.getF32Type());
@@ -196,29 +196,30 @@ Value AttentionParts::getSums(const AttentionTile &tile, Value part,
 
 Value AttentionParts::getPowers(const AttentionTile &tile, Value part,
                                 Value row) {
-  Value place = b.add(b.mul(tile.number, kernel.tiles.getParts()), part);
+  Value place = kernel.tiles.getPlace(tile, part);
   Value index = b.add(b.mul(b.widen(b.add(b.mul(place, layout.rows), row)), 2),
-                      AttentionTiles::kMaxParts * layout.rows * layout.columns);
+                      layout.getParts() * layout.rows * layout.columns);
   return b.element(kernel.getParam("parts.ptr"), index, b.getF32Type());
 }
 
 void AttentionParts::leavePart(const AttentionTile &tile, ArrayRef<Value> sums,
                                const Value (&exponents)[2],
                                const Value (&powers)[2]) {
+  Value part = kernel.tiles.getOwnPart(tile);
   for (int64_t half : {0, 1}) {
     AttentionRow row = getOwnRow(tile, half);
     Value number =
         b.add(b.add(b.mul(b.shiftRight(thread, 5), 16), b.shiftRight(lane, 2)),
               8 * half);
     b.ifThen(row.isThere, [&] {
-      Value address = getSums(tile, tile.part, number);
+      Value address = getSums(tile, part, number);
       forEachRun(sums, half, [&](Value column, ValueRange numbers) {
         storeFloats(b, numbers,
                     b.element(address, b.widen(column), b.getF32Type()));
       });
       b.ifThen(b.equal(b.bitAnd(lane, 3), 0), [&] {
         storeFloats(b, {exponents[half], powers[half]},
-                    getPowers(tile, tile.part, number));
+                    getPowers(tile, part, number));
       });
     });
   }
@@ -240,7 +241,7 @@ SmallVector<Value> AttentionParts::combineParts(const AttentionTile &tile,
                                                 Value number, Value first,
                                                 ValueRange carried) {
   Type f32 = b.getF32Type();
-  Value parts = kernel.tiles.getParts(), last = b.sub(parts, b.i32(1));
+  Value parts = tile.parts, last = b.sub(parts, b.i32(1));
   // A lane has the exponent and the powers of one part.
   Value part = b.add(first, lane);
   Value isThere = b.less(part, parts);
@@ -312,7 +313,7 @@ void AttentionParts::combineRow(const AttentionTile &tile, Value number,
     SmallVector<Value> initial(2 + groups * kLaneColumns, b.f32(0.0f));
     initial[0] = b.f32(-std::numeric_limits<float>::infinity());
     SmallVector<Value> all =
-        b.loop(b.i32(0), kernel.tiles.getParts(), b.i32(32), initial,
+        b.loop(b.i32(0), tile.parts, b.i32(32), initial,
                [&](Value first, ValueRange carried) {
                  return combineParts(tile, number, first, carried);
                });
@@ -350,15 +351,14 @@ void AttentionParts::store(const AttentionTile &tile, Softmax &softmax,
     powers[half] = softmax.addLanes(rows.sum[half]);
   }
   auto storeAll = [&] { storeWhole(tile, softmax, sums, exponents, powers); };
-  if (kernel.config.getSplits() == 1)
-    return storeAll();
-  b.ifThenElse(b.equal(kernel.tiles.getParts(), 1), storeAll, [&] {
+  auto storePart = [&] {
     leavePart(tile, sums, exponents, powers);
     Value counter = b.element(kernel.getParam("counters.ptr"),
-                              b.widen(tile.number), b.getI32Type());
-    Value isLast = arriveLast(b, counter, kernel.tiles.getParts(),
+                              b.widen(tile.firstBlock), b.getI32Type());
+    Value isLast = arriveLast(b, counter, tile.parts,
                               b.offset(kernel.shared, b.i32(memory.offsetFlag)),
                               b.i32(kBarrier), kernel.thread, kThreads);
     b.ifThen(isLast, [&] { combine(tile, softmax.getLogOfP()); });
-  });
+  };
+  b.ifThenElse(b.equal(tile.parts, 1), storeAll, storePart);
 }

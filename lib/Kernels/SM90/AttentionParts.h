@@ -22,9 +22,8 @@ struct PartsLayout {
   int64_t rows, columns;
 
   PartsLayout(const AttentionSpec &spec, AttentionConfigAttr config);
-  int64_t getBytes() const {
-    return AttentionTiles::kMaxParts * rows * (columns + 2) * 4;
-  }
+  int64_t getParts() const { return 2 * AttentionTiles::kMaxBlocks; }
+  int64_t getBytes() const { return getParts() * rows * (columns + 2) * 4; }
 };
 
 /// Rows of a tile of few queries, of several heads: their threads copy them,

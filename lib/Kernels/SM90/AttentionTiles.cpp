@@ -24,22 +24,25 @@ static Value minSigned(KernelBuilder &b, Value lhs, Value rhs) {
   return b.createOrFold<arith::MinSIOp>(lhs, rhs);
 }
 
+static Value divideUp(KernelBuilder &b, Value lhs, Value rhs) {
+  return b.div(b.sub(b.add(lhs, rhs), b.i32(1)), rhs);
+}
+
 AttentionTiles::AttentionTiles(KernelBuilder &b, const AttentionSpec &spec,
                                AttentionConfigAttr config,
                                const llvm::StringMap<Value> &params)
     : b(b), spec(spec), tileQ(config.getQueriesOfTile()),
       tileK(config.getTileK()), tileHeads(config.getTileHeads()),
-      splits(config.getSplits()), queries(params.lookup("queries")),
-      keys(params.lookup("keys")) {
+      queries(params.lookup("queries")), keys(params.lookup("keys")) {
   Type i32 = b.getI32Type();
   first = NVVM::BlockIdXOp::create(b, i32);
   stride = NVVM::GridDimXOp::create(b, i32);
   diagonal = spec.bottomRight ? b.sub(keys, queries) : b.i32(0);
   tilesOfHead = b.ceilDiv(queries, tileQ);
   if (config.isForFewQueries()) {
-    count = b.mul(b.mul(params.lookup("batch"), tilesOfHead),
+    count = b.mul(params.lookup("batch"),
                   spec.headsOfK * getTilesOfGroup(spec, tileHeads));
-    setParts();
+    shareKeys(config.getSplitTiles());
     return;
   }
   heads = b.mul(params.lookup("batch"), spec.heads);
@@ -57,72 +60,57 @@ int64_t AttentionTiles::getTilesOfGroup(const AttentionSpec &spec,
   return llvm::divideCeil(spec.heads / spec.headsOfK, tileHeads);
 }
 
-void AttentionTiles::setParts() {
-  // Number of tiles of keys, as far as all queries see them; counts in what
-  // follows have to fit into 27 bits.
-  Value tiles = b.ceilDiv(keys, tileK);
-  if (spec.left && spec.right) {
-    int64_t seen = *spec.left + *spec.right + tileQ;
-    tiles = b.min(tiles, b.i32(llvm::divideCeil(seen, tileK) + 1));
-  }
-  tiles = b.min(b.max(tiles, b.i32(1)), b.i32(1 << 16));
-  Value some = b.max(count, b.i32(1));
-  auto divideUp = [&](Value lhs, Value rhs) {
-    return b.div(b.sub(b.add(lhs, rhs), b.i32(1)), rhs);
-  };
-  Value most = b.min(b.div(b.i32(kMaxParts), some), b.i32(splits));
-  most = b.min(most, b.min(tiles, b.mul(divideUp(stride, some), 2)));
-  most = b.max(most, b.i32(1));
-  // Each lane tries one number: waves of blocks, times a part's tiles of keys
-  // and 2 for its beginning and end, and an eighth for each result that is
-  // read. Costs are 8 times that.
-  Value lane = b.bitAnd(NVVM::ThreadIdXOp::create(b, b.getI32Type()), 31);
-  Value number = b.mul(b.add(lane, 1), b.ceilDiv(most, 32));
-  Value waves = divideUp(b.mul(some, number), stride);
-  Value cost = b.mul(waves, b.add(b.mul(divideUp(tiles, number), 8), 16));
-  cost = b.add(cost, number);
-  Value isAllowed = b.less(number, b.add(most, 1));
-  cost =
-      b.select(isAllowed, b.min(cost, b.i32((1 << 26) - 1)), b.i32((1 << 26)));
-  Value best = b.add(b.mul(cost, 32), lane);
-  for (int64_t distance : {1, 2, 4, 8, 16}) {
-    Value other = NVVM::ShflOp::create(
-        b, b.getI32Type(), b.i32(-1), best, b.i32(distance), b.i32(31),
-        NVVM::ShflKind::bfly, /*return_value_and_is_valid=*/UnitAttr());
-    best = b.min(best, other);
-  }
-  Value chosen = b.mul(b.add(b.bitAnd(best, 31), 1), b.ceilDiv(most, 32));
-  parts = b.uniform(b.min(chosen, most));
-  count = b.mul(count, parts);
+void AttentionTiles::shareKeys(int64_t leastTiles) {
+  // All tiles have the same queries, so that they see as many keys.
+  AttentionTile tile;
+  tile.query = b.i32(0);
+  setRange(tile);
+  tilesOfKeys = b.sub(tile.end, tile.begin);
+  Value all = b.mul(count, tilesOfKeys);
+  Value blocks = b.min(stride, b.i32(kMaxBlocks));
+  share = b.max(divideUp(b, all, blocks), b.i32(leastTiles));
+  block = first;
+  begin = b.min(b.mul(block, share), all);
+  end = b.min(b.add(begin, share), all);
+  first = b.div(begin, tilesOfKeys);
+  count = divideUp(b, end, tilesOfKeys);
+  stride = b.i32(1);
 }
 
 AttentionTile AttentionTiles::getTileOfGroup(Value item) const {
   AttentionTile tile;
   int64_t group = spec.heads / spec.headsOfK;
   int64_t tilesOfGroup = getTilesOfGroup(spec, tileHeads);
-  tile.number = b.div(item, parts);
-  tile.part = b.sub(item, b.mul(tile.number, parts));
-  Value unit = b.div(tile.number, tilesOfHead);
-  tile.query = b.mul(b.sub(tile.number, b.mul(unit, tilesOfHead)), tileQ);
-  Value headOfAll = b.div(unit, tilesOfGroup);
-  Value inGroup = b.mul(b.rem(unit, tilesOfGroup), tileHeads);
+  Value headOfAll = b.div(item, tilesOfGroup);
+  Value inGroup = b.mul(b.rem(item, tilesOfGroup), tileHeads);
+  tile.query = b.i32(0);
   tile.batch = b.div(headOfAll, spec.headsOfK);
   tile.headOfK = b.rem(headOfAll, spec.headsOfK);
   tile.head = b.add(b.mul(tile.headOfK, group), inGroup);
   tile.headsThere = b.min(b.i32(tileHeads), b.sub(b.i32(group), inGroup));
   setRange(tile);
-  // The part's; beyond the last it sees no key, as it must have a tile.
-  Value ofPart =
-      b.div(b.sub(b.add(b.sub(tile.end, tile.begin), parts), b.i32(1)), parts);
-  tile.begin = b.add(tile.begin, b.mul(tile.part, ofPart));
-  tile.end = minSigned(b, tile.end, b.add(tile.begin, ofPart));
-  tile.end = maxSigned(b, tile.end, b.add(tile.begin, 1));
+  // What is the block's of it.
+  Value ofTile = b.mul(item, tilesOfKeys), beyond = b.add(ofTile, tilesOfKeys);
+  tile.firstBlock = b.div(ofTile, share);
+  tile.isContinued = b.less(b.mul(tile.firstBlock, share), ofTile);
+  tile.parts = b.sub(divideUp(b, beyond, share), tile.firstBlock);
+  Value first = b.sub(b.max(begin, ofTile), ofTile);
+  Value last = b.sub(b.min(end, beyond), ofTile);
+  tile.end = b.add(tile.begin, last);
+  tile.begin = b.add(tile.begin, first);
   auto clamp = [&](Value number) {
     return minSigned(b, maxSigned(b, number, tile.begin), tile.end);
   };
   tile.fullBegin = clamp(tile.fullBegin);
-  tile.fullEnd = maxSigned(b, clamp(tile.fullEnd), tile.fullBegin);
+  tile.fullEnd = clamp(tile.fullEnd);
   return tile;
+}
+
+Value AttentionTiles::getPlace(const AttentionTile &tile, Value part) const {
+  // The first block comes to the tile second if it has some of the one before.
+  Value isSecond = b.bitAnd(b.equal(part, 0), tile.isContinued);
+  Value place = b.mul(b.add(tile.firstBlock, part), 2);
+  return b.add(place, b.select(isSecond, b.i32(1), b.i32(0)));
 }
 
 AttentionRow AttentionTiles::getRow(const AttentionTile &tile,
@@ -141,7 +129,7 @@ Value AttentionTiles::getOwnKey(const AttentionTile &tile, Value row) const {
 }
 
 AttentionTile AttentionTiles::getTile(Value item) const {
-  if (parts)
+  if (share)
     return getTileOfGroup(item);
   AttentionTile tile;
   Value perSection = b.mul(together, tilesOfHead);

@@ -23,8 +23,9 @@ struct AttentionTile {
   /// Tiles of keys, walked from `end` down to `begin`, at least one; those of
   /// [fullBegin, fullEnd) are seen by all queries as a whole.
   Value begin, fullBegin, fullEnd, end;
-  /// With splits, the tile's number, and which part of its keys this is.
-  Value number, part;
+  /// Of few queries: how many blocks share the keys, the first of these, and
+  /// what it has of the tile before (i1).
+  Value parts, firstBlock, isContinued;
 };
 
 /// What a row of a tile is; of one beyond the last, the tile's first row.
@@ -49,8 +50,12 @@ public:
   AttentionRow getRow(const AttentionTile &tile, Value row) const;
   /// The key of a row's own query.
   Value getOwnKey(const AttentionTile &tile, Value row) const;
-  /// Blocks that share a tile's keys (i32).
-  Value getParts() const { return parts; }
+  /// Of the blocks that share the tile's keys the one that runs this, and the
+  /// number of what block `part` leaves (i32).
+  Value getOwnPart(const AttentionTile &tile) const {
+    return b.sub(block, tile.firstBlock);
+  }
+  Value getPlace(const AttentionTile &tile, Value part) const;
   Value getQueries() const { return queries; }
   Value getKeys() const { return keys; }
   /// From a query's number to that of its own key.
@@ -58,13 +63,15 @@ public:
 
   /// Tiles for the heads of Q that share one of K.
   static int64_t getTilesOfGroup(const AttentionSpec &spec, int64_t tileHeads);
-  /// Tiles that have parts have at most so many of these.
-  static constexpr int64_t kMaxParts = 512;
+  /// Blocks that share keys, at most: two for each multiprocessor of a Hopper
+  /// die. Each leaves up to two parts: of its first tile and of its last.
+  static constexpr int64_t kMaxBlocks = 288;
 
 private:
-  /// Chooses `parts` so that no block waits long for others.
-  void setParts();
-  /// Heads that share keys, and queries of these.
+  /// Gives each block as many tiles of keys, one after the other, of one tile
+  /// of queries after the other.
+  void shareKeys(int64_t leastTiles);
+  /// Heads that share keys, and all queries of these.
   AttentionTile getTileOfGroup(Value item) const;
   /// The keys that the tile sees, as tiles.
   void setRange(AttentionTile &tile) const;
@@ -72,11 +79,14 @@ private:
   KernelBuilder &b;
   const AttentionSpec &spec;
   /// Queries of a tile, and heads.
-  int64_t tileQ, tileK, tileHeads, splits;
+  int64_t tileQ, tileK, tileHeads;
   Value queries, keys, diagonal;
   Value first, stride, count;
   /// Tiles of a head, all heads, and those that are walked together.
-  Value tilesOfHead, heads, together, parts;
+  Value tilesOfHead, heads, together;
+  /// Of few queries: this block, tiles of keys of each block, and of each tile
+  /// of queries; the block's first and the one beyond its last.
+  Value block, share, tilesOfKeys, begin, end;
 };
 
 } // namespace mlir::fp8::sm90

@@ -124,7 +124,7 @@ std::string GemmConfigAttr::getLabel() const {
 
 LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
                                           int64_t tileK, int64_t stages,
-                                          int64_t tileHeads, int64_t splits,
+                                          int64_t tileHeads, int64_t splitTiles,
                                           AttentionTurn) {
   // attention_c1
   if (tileQ != 64 && tileQ != 128 && tileQ != 192)
@@ -139,16 +139,20 @@ LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
   if (stages < 1 || stages > 8)
     return emitError() << "expected stages to be in 1..8, but got " << stages;
   // attention_c4
+  if (splitTiles < 0 || splitTiles > 1024)
+    return emitError() << "expected split_tiles to be in 0..1024, but got "
+                       << splitTiles;
+  if (tileQ != 64 && splitTiles != 0)
+    return emitError() << "expected split_tiles of 0, but got " << splitTiles
+                       << " with tile_q " << tileQ;
+  // attention_c5
   if (tileHeads < 1 || tileHeads > 64 || !llvm::isPowerOf2_64(tileHeads))
     return emitError() << "expected tile_heads to be a power of two from 1 to "
                           "64, but got "
                        << tileHeads;
-  if (splits < 1 || splits > 256)
-    return emitError() << "expected splits to be in 1..256, but got " << splits;
-  if (tileQ != 64 && (tileHeads != 1 || splits != 1))
-    return emitError() << "expected tile_heads and splits of 1, but got "
-                       << tileHeads << " and " << splits << " with tile_q "
-                       << tileQ;
+  if (splitTiles == 0 && tileHeads != 1)
+    return emitError() << "expected tile_heads of 1, but got " << tileHeads
+                       << " without split_tiles";
   return success();
 }
 
@@ -158,8 +162,8 @@ std::string AttentionConfigAttr::getLabel() const {
   os << getTileQ() << 'x' << getTileK() << "_s" << getStages();
   if (getTileHeads() != 1)
     os << "_h" << getTileHeads();
-  if (getSplits() != 1)
-    os << "_split" << getSplits();
+  if (getSplitTiles() != 0)
+    os << "_split" << getSplitTiles();
   if (getTurn() != AttentionTurn::Issued)
     os << '_' << stringifyAttentionTurn(getTurn());
   return label;

@@ -158,15 +158,16 @@ def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     | `tile_k` | keys that share a step of the softmax |
     | `stages` | tiles of keys, and as many of values, in shared memory |
     | `tile_heads` | heads of Q that read the same head of K and share a tile: row r is head `r mod tile_heads` of query `r / tile_heads` |
-    | `splits` | up to so many blocks share a tile's keys, as many as keep the chip busy; the one that comes last puts their results together, in their order |
+    | `split_tiles` | for few queries, which fit into one tile: blocks share all tiles' keys evenly, so many tiles of keys each at least; of those that share a tile the last one puts the results together, in their order. 0: a block has whole tiles |
     | `turn` | consumers issue the products of a tile of keys in turn: each once the one before has `issued` its own, or has its scores, `scored`, so that they exponentiate at different times; `none`: whenever they can |
 
     Constraints:
     - (C1) `tile_q` is 64, 128 or 192;
     - (C2) `tile_k` is a multiple of 16 from 16 to 256;
     - (C3) `stages` is in 1..8;
-    - (C4) `tile_heads` is a power of two from 1 to 64, `splits` is in 1..256, and
-      both are 1 unless `tile_q` is 64.
+    - (C4) `split_tiles` is in 0..1024, and is 0 unless `tile_q` is 64;
+    - (C5) `tile_heads` is a power of two from 1 to 64, and is 1 unless
+      `split_tiles` is positive.
 
     Example: `#fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>`.
   }];
@@ -175,7 +176,7 @@ def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     "int64_t":$tile_k,
     "int64_t":$stages,
     DefaultValuedParameter<"int64_t", "1">:$tile_heads,
-    DefaultValuedParameter<"int64_t", "1">:$splits,
+    DefaultValuedParameter<"int64_t", "0">:$split_tiles,
     SM90_EnumParameter<SM90_AttentionTurn, "::mlir::fp8::sm90::AttentionTurn::Issued">:$turn
   );
   let assemblyFormat = "`<` struct(params) `>`";
@@ -185,7 +186,7 @@ def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     int64_t getConsumers() const { return getTileQ() / 64; }
     /// Whether the tile is for few queries: its rows are copied and stored by
     /// the threads that compute them.
-    bool isForFewQueries() const { return getTileHeads() > 1 || getSplits() > 1; }
+    bool isForFewQueries() const { return getSplitTiles() > 0; }
     int64_t getQueriesOfTile() const { return getTileQ() / getTileHeads(); }
   }];
 }
