@@ -353,8 +353,9 @@ void AttentionParts::store(const AttentionTile &tile, Softmax &softmax,
   auto storeAll = [&] { storeWhole(tile, softmax, sums, exponents, powers); };
   auto storePart = [&] {
     leavePart(tile, sums, exponents, powers);
-    Value counter = b.element(kernel.getParam("counters.ptr"),
-                              b.widen(tile.firstBlock), b.getI32Type());
+    Value counter =
+        b.element(kernel.getParam("counters.ptr"),
+                  b.widen(kernel.tiles.getCounter(tile)), b.getI32Type());
     Value isLast = arriveLast(b, counter, tile.parts,
                               b.offset(kernel.shared, b.i32(memory.offsetFlag)),
                               b.i32(kBarrier), kernel.thread, kThreads);

@@ -28,6 +28,21 @@ static Value divideUp(KernelBuilder &b, Value lhs, Value rhs) {
   return b.div(b.sub(b.add(lhs, rhs), b.i32(1)), rhs);
 }
 
+/// Heads of a key lie beside each other: blocks that are neighbours walk the
+/// same keys of neighbouring heads, so that what memory opens for one of them
+/// serves all.
+static int64_t getRowsOfBlocks(const AttentionSpec &spec, int64_t tileHeads) {
+  if (spec.layout != fp8::AttentionLayout::BSHD)
+    return 1;
+  int64_t tiles =
+      spec.headsOfK * AttentionTiles::getTilesOfGroup(spec, tileHeads);
+  constexpr int64_t kMaxRows = 32;
+  int64_t rows = std::min(tiles, kMaxRows);
+  while (tiles % rows != 0)
+    --rows;
+  return rows;
+}
+
 AttentionTiles::AttentionTiles(KernelBuilder &b, const AttentionSpec &spec,
                                AttentionConfigAttr config,
                                const llvm::StringMap<Value> &params)
@@ -42,6 +57,9 @@ AttentionTiles::AttentionTiles(KernelBuilder &b, const AttentionSpec &spec,
   if (config.isForFewQueries()) {
     count = b.mul(params.lookup("batch"),
                   spec.headsOfK * getTilesOfGroup(spec, tileHeads));
+    // Fewer blocks than rows are one row.
+    int64_t most = getRowsOfBlocks(spec, tileHeads);
+    rows = b.select(b.less(stride, b.i32(most)), b.i32(1), b.i32(most));
     shareKeys(config.getSplitTiles());
     return;
   }
@@ -66,10 +84,11 @@ void AttentionTiles::shareKeys(int64_t leastTiles) {
   tile.query = b.i32(0);
   setRange(tile);
   tilesOfKeys = b.sub(tile.end, tile.begin);
-  Value all = b.mul(count, tilesOfKeys);
-  Value blocks = b.min(stride, b.i32(kMaxBlocks));
+  Value all = b.mul(b.div(count, rows), tilesOfKeys);
+  Value blocks = b.div(b.min(stride, b.i32(kMaxBlocks)), rows);
   share = b.max(divideUp(b, all, blocks), b.i32(leastTiles));
-  block = first;
+  row = b.rem(first, rows);
+  block = b.div(first, rows);
   begin = b.min(b.mul(block, share), all);
   end = b.min(b.add(begin, share), all);
   first = b.div(begin, tilesOfKeys);
@@ -81,8 +100,9 @@ AttentionTile AttentionTiles::getTileOfGroup(Value item) const {
   AttentionTile tile;
   int64_t group = spec.heads / spec.headsOfK;
   int64_t tilesOfGroup = getTilesOfGroup(spec, tileHeads);
-  Value headOfAll = b.div(item, tilesOfGroup);
-  Value inGroup = b.mul(b.rem(item, tilesOfGroup), tileHeads);
+  Value number = b.add(b.mul(item, rows), row);
+  Value headOfAll = b.div(number, tilesOfGroup);
+  Value inGroup = b.mul(b.rem(number, tilesOfGroup), tileHeads);
   tile.query = b.i32(0);
   tile.batch = b.div(headOfAll, spec.headsOfK);
   tile.headOfK = b.rem(headOfAll, spec.headsOfK);
@@ -109,7 +129,7 @@ AttentionTile AttentionTiles::getTileOfGroup(Value item) const {
 Value AttentionTiles::getPlace(const AttentionTile &tile, Value part) const {
   // The first block comes to the tile second if it has some of the one before.
   Value isSecond = b.bitAnd(b.equal(part, 0), tile.isContinued);
-  Value place = b.mul(b.add(tile.firstBlock, part), 2);
+  Value place = b.mul(getNumberOf(b.add(tile.firstBlock, part)), 2);
   return b.add(place, b.select(isSecond, b.i32(1), b.i32(0)));
 }
 

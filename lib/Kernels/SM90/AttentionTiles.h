@@ -56,6 +56,10 @@ public:
     return b.sub(block, tile.firstBlock);
   }
   Value getPlace(const AttentionTile &tile, Value part) const;
+  /// The number of the tile's counter.
+  Value getCounter(const AttentionTile &tile) const {
+    return getNumberOf(tile.firstBlock);
+  }
   Value getQueries() const { return queries; }
   Value getKeys() const { return keys; }
   /// From a query's number to that of its own key.
@@ -73,6 +77,9 @@ private:
   void shareKeys(int64_t leastTiles);
   /// Heads that share keys, and all queries of these.
   AttentionTile getTileOfGroup(Value item) const;
+  Value getNumberOf(Value blockOfRow) const {
+    return b.add(b.mul(blockOfRow, rows), row);
+  }
   /// The keys that the tile sees, as tiles.
   void setRange(AttentionTile &tile) const;
 
@@ -84,9 +91,12 @@ private:
   Value first, stride, count;
   /// Tiles of a head, all heads, and those that are walked together.
   Value tilesOfHead, heads, together;
-  /// Of few queries: this block, tiles of keys of each block, and of each tile
-  /// of queries; the block's first and the one beyond its last.
-  Value block, share, tilesOfKeys, begin, end;
+  /// Of few queries: blocks are in so many rows, each of which has every so
+  /// many-th tile of queries.
+  Value rows;
+  /// This block in its row; tiles of keys of each block, and of each tile of
+  /// queries; the block's first and the one beyond its last.
+  Value row, block, share, tilesOfKeys, begin, end;
 };
 
 } // namespace mlir::fp8::sm90
