@@ -134,6 +134,7 @@ static std::pair<int64_t, int64_t> getUsualTile(const AttentionSpec &spec) {
 
 /// What decodes is limited by memory: two blocks a multiprocessor, so that one
 /// copies while the other ends, and as many bytes under way as there is room.
+/// Measured on an H200 (benchmarks/attention_decode.py --configs).
 static double getCostOfFewQueries(const AttentionSpec &spec,
                                   AttentionConfigAttr tile,
                                   GPUTargetAttr target) {
@@ -144,14 +145,15 @@ static double getCostOfFewQueries(const AttentionSpec &spec,
       AttentionMemory::get(spec, tile, target, reason);
   if (failed(memory))
     return std::numeric_limits<double>::infinity();
+  // Of tiles of fewer bytes each has its barriers and reductions; more keys
+  // take longer to exponentiate.
+  double usual = spec.getElementBytes() == 1 ? 20480 : 32768;
+  constexpr double kUsualUnderWay = 196608;
   int64_t bytes = tile.getTileK() * spec.getElementBytes() *
                   (spec.headDim + spec.headDimOfV);
   double underWay = double(bytes) * tile.getStages() * memory->resident;
-  // Tiles of 32 KiB: of smaller ones each has its barriers and reductions.
-  constexpr double kUsualBytes = 32768;
-  return 100 * (2 - memory->resident) +
-         std::abs(double(bytes) - kUsualBytes) / 4096 +
-         std::max(0.0, 196608 - underWay) / 32768;
+  return 100 * (2 - memory->resident) + std::abs(double(bytes) - usual) / 4096 +
+         std::max(0.0, kUsualUnderWay - underWay) / 12288;
 }
 
 double AttentionGenerator::getCost(const KernelSpec &spec,
