@@ -156,6 +156,15 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyShapes(*this)) || failed(verifyElements(*this)) ||
       failed(verifyMask(*this)))
     return failure();
+  // attention_c10
+  if (Value lengths = getKeyLengths()) {
+    int64_t batch = getShapeOf(getQ())[0];
+    auto type = cast<RankedTensorType>(lengths.getType());
+    if (!areCompatible(type.getShape(), {batch}))
+      return emitOpError("expected key_lengths to have shape ")
+             << RankedTensorType::get({batch}, type.getElementType())
+             << ", but got " << type;
+  }
   // attention_c4
   const APFloat &scale = getSoftmaxScale();
   if (!scale.isFinite() || scale.isNegative() || scale.isZero())

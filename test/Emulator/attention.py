@@ -13,7 +13,7 @@ import numpy as np
 
 from attention_programs import Attention
 
-RANDOM = 8
+RANDOM = 12
 CASES = [
     Attention("bf16", 1, 128, 128, 1, 1, 64),
     Attention("bf16", 2, 200, 330, 2, 1, 128, window=(None, 0), bottom_right=True),
@@ -37,6 +37,13 @@ CASES = [
     Attention("e4m3", 1, 1, 900, 8, 1, 128, accumulate="fast", of_heads=True),
     Attention("e4m3", 2, 3, 515, 14, 2, 64, accumulate="promote", layout="bhsd", window=(None, 0), bottom_right=True),
     Attention("e5m2", 1, 1, 0, 8, 2, 64, accumulate="fast"),
+    # Batches with numbers of keys of their own, beyond which there is NaN.
+    Attention("bf16", 3, 140, 300, 2, 1, 64, lengths=[0, 131, 300], window=(None, 0), bottom_right=True),
+    Attention("bf16", 3, 1, 900, 8, 2, 128, lengths=[1, 577, 900]),
+    Attention("f16", 2, 3, 700, 2, 2, 256, lengths=[600, 65], window=(100, 0), bottom_right=True, layout="bhsd"),
+    Attention("e4m3", 4, 1, 800, 8, 2, 128, accumulate="fast", lengths=[9, 800, 321, 0]),
+    Attention("e4m3", 2, 130, 333, 2, 1, 64, accumulate="promote", of_heads=True, lengths=[200, 47]),
+    Attention("bf16", 2, 9, 20, 2, 2, 32, mask="i1", lengths=[7, 20]),
     Attention("bf16", 1, 33, 47, 4, 2, 64, mask="f32"),
     Attention("bf16", 2, 16, 20, 2, 2, 32, mask="i1", layout="bhsd"),
 ]

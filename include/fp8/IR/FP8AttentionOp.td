@@ -11,7 +11,7 @@
 
 include "fp8/IR/FP8OpBase.td"
 
-def FP8_AttentionOp : FP8_Op<"attention"> {
+def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
   let summary = "softmax of the products of queries and keys, times values";
   let description = [{
     Scaled dot-product attention. With `layout = bshd` (the default) Q is
@@ -40,8 +40,10 @@ def FP8_AttentionOp : FP8_Op<"attention"> {
     visible. `window = [*, 0]` is causal. o is 0, or with `bottom_right`
     `Sk - Sq`, so that the last query sees the last key. `mask` is broadcast to
     `B x H x Sq x Sk`, as in NumPy: a number is added to s, of `i1` a 0 hides
-    the key. A query to which no key is visible has the result 0 and an lse of
-    -inf.
+    the key. With `key_lengths` batch b has `key_lengths[b]` keys in place of Sk,
+    at least 0 and at most Sk: a cache may be longer than what it holds, and what
+    K and V have beyond does not matter. A query to which no key is visible has
+    the result 0 and an lse of -inf.
 
     `accumulate = promote` (the default for 8 bits) adds the product of P and V
     of each tile of keys to an f32; `fast` leaves it to the tensor core's own
@@ -62,7 +64,8 @@ def FP8_AttentionOp : FP8_Op<"attention"> {
     - (C7) `lse` is `B x H x Sq`, f32;
     - (C8) `mask` has a rank of up to 4, can be broadcast, and has elements of
       i1, f32, bf16 or f16;
-    - (C9) operands in high precision have `accumulate = fast`.
+    - (C9) operands in high precision have `accumulate = fast`;
+    - (C10) `key_lengths` is `B`, i32.
 
     Example:
 
@@ -74,6 +77,7 @@ def FP8_AttentionOp : FP8_Op<"attention"> {
   }];
   let arguments = (ins FP8_MatmulOperand:$q, FP8_MatmulOperand:$k,
                        FP8_MatmulOperand:$v, Optional<AnyRankedTensor>:$mask,
+                       Optional<1DTensorOf<[I32]>>:$key_lengths,
                        F32Attr:$softmax_scale,
                        OptionalAttr<DenseI64ArrayAttr>:$window,
                        UnitAttr:$bottom_right,
@@ -84,6 +88,7 @@ def FP8_AttentionOp : FP8_Op<"attention"> {
   let results = (outs FP8_Tensor:$output, Optional<FP8_F32Tensor>:$lse);
   let assemblyFormat = [{
     $q `,` $k `,` $v (`mask` `(` $mask^ `:` type($mask) `)`)?
+    (`key_lengths` `(` $key_lengths^ `:` type($key_lengths) `)`)?
     `scale` `=` $softmax_scale custom<Window>($window)
     (`bottom_right` $bottom_right^)? (`layout` `=` `` $layout^)?
     (`accumulate` `=` `` $accumulate^)? (`p_scale` `=` $p_scale^)? attr-dict

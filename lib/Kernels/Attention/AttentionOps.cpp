@@ -27,7 +27,8 @@ struct AttentionKernel
         std::make_unique<AttentionSpec>(std::move(*spec)));
   }
 
-  /// Codes, or numbers, of Q, K and V, then the factors of these.
+  /// Codes, or numbers, of Q, K and V, then the factors of these, and the
+  /// numbers of keys.
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto op = cast<AttentionOp>(operation);
     Location loc = op.getLoc();
@@ -48,6 +49,8 @@ struct AttentionKernel
                                    sizes[op.getSequenceDim()]};
     sizes.back() = tensor::getMixedSize(b, loc, operands.ins[2], 3);
     llvm::append_range(operands.ins, factors);
+    if (Value lengths = op.getKeyLengths())
+      operands.ins.push_back(lengths);
     operands.outs.push_back(tensor::EmptyOp::create(
         b, loc, sizes, op.getOutput().getType().getElementType()));
     if (op.getLse())

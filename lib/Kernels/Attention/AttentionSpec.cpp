@@ -39,6 +39,8 @@ std::string AttentionSpec::describe() const {
     print(right);
     os << ']' << (bottomRight ? "br" : "");
   }
+  if (hasKeyLengths)
+    os << " lengths";
   os << ' ' << stringifyAccumulate(accumulate);
   return text;
 }
@@ -91,6 +93,7 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
     if (auto scaled = dyn_cast<ScaledType>(operand.getType()))
       isOfHeads = !scaled.isPerTensor();
   spec.hasLse = op.getLse() != nullptr;
+  spec.hasKeyLengths = op.getKeyLengths() != nullptr;
   spec.scale = op.getSoftmaxScale().convertToFloat();
   spec.factorOfP = static_cast<float>(op.getFactorOfP());
   spec.accumulate = op.getSums();

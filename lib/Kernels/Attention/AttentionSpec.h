@@ -37,6 +37,8 @@ struct AttentionSpec : KernelSpec {
   bool isScaled = false;
   bool hasHeadFactors[3] = {};
   bool hasLse = false;
+  /// Whether batches have numbers of keys of their own.
+  bool hasKeyLengths = false;
   float scale, factorOfP;
   Accumulate accumulate;
 

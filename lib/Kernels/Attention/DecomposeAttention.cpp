@@ -43,6 +43,9 @@ private:
   /// Batches x rows x columns of an operand: codes and factors, or numbers.
   /// Heads of K and V come once for each head of Q that reads them.
   Value toBatches(Value operand);
+  /// `values`, as batches, with zeros in place of those beyond its batch's
+  /// keys.
+  Value hideValues(Value values);
   /// `isWhole` if it is one element for the whole operand.
   Value spread(Value tensor, bool isWhole = false);
   Value fromBatches(Value tensor);
@@ -50,6 +53,8 @@ private:
   /// Scores of visible keys, with the scale and the mask, else -inf.
   Value buildScores(Value q, Value k);
   Value addMask(Value score);
+  /// The number of keys (index) of this element's batch.
+  Value getOwnKeys();
   Value isVisible();
   Value buildProduct(Value p, Value v);
 
@@ -219,19 +224,58 @@ Value Decomposer::reduce(Value source, float neutral,
 // Scores, powers and the second product
 //===----------------------------------------------------------------------===//
 
+Value Decomposer::getOwnKeys() {
+  Value heads = arith::ConstantIndexOp::create(b, loc, getHeads(op.getQ()));
+  Value batch =
+      arith::DivUIOp::create(b, loc, linalg::IndexOp::create(b, loc, 0), heads);
+  Value length = arith::IndexCastOp::create(
+      b, loc, b.getIndexType(),
+      tensor::ExtractOp::create(b, loc, op.getKeyLengths(), batch));
+  length = arith::MaxSIOp::create(b, loc, length,
+                                  arith::ConstantIndexOp::create(b, loc, 0));
+  return arith::MinSIOp::create(b, loc, length,
+                                getExtent(op.getK(), op.getSequenceDim()));
+}
+
+Value Decomposer::hideValues(Value values) {
+  if (!op.getKeyLengths())
+    return values;
+  auto scaled = dyn_cast<ScaledType>(values.getType());
+  Value elements = values, factors;
+  if (scaled) {
+    auto parts = DisassembleOp::create(b, loc, values);
+    elements = parts.getPayload();
+    factors = parts.getScaleInv();
+  }
+  Type element = cast<RankedTensorType>(elements.getType()).getElementType();
+  elements = map(elements, element, [&](ValueRange element) -> Value {
+    Value zero = arith::ConstantOp::create(
+        b, loc, b.getZeroAttr(element.front().getType()));
+    Value isThere =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                              linalg::IndexOp::create(b, loc, 1), getOwnKeys());
+    return arith::SelectOp::create(b, loc, isThere, element.front(), zero);
+  });
+  if (!scaled)
+    return elements;
+  return AssembleOp::create(b, loc, scaled, elements, factors,
+                            /*tensor_scale_inv=*/Value());
+}
+
 /// Whether the key of this element is in its query's window; null if every key
 /// is.
 Value Decomposer::isVisible() {
-  if (!op.getLeft() && !op.getRight())
+  bool hasLengths = op.getKeyLengths() != nullptr;
+  if (!op.getLeft() && !op.getRight() && !hasLengths)
     return {};
   Value own = linalg::IndexOp::create(b, loc, 1);
   Value key = linalg::IndexOp::create(b, loc, 2);
   int64_t sequence = op.getSequenceDim();
+  Value keys = hasLengths ? getOwnKeys() : getExtent(op.getK(), sequence);
   if (op.getBottomRight())
     own = arith::AddIOp::create(
         b, loc, own,
-        arith::SubIOp::create(b, loc, getExtent(op.getK(), sequence),
-                              getExtent(op.getQ(), sequence)));
+        arith::SubIOp::create(b, loc, keys, getExtent(op.getQ(), sequence)));
   auto compare = [&](arith::CmpIPredicate predicate, Value bound) -> Value {
     return arith::CmpIOp::create(b, loc, predicate, key, bound);
   };
@@ -239,16 +283,19 @@ Value Decomposer::isVisible() {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
   Value visible;
+  auto limit = [&](arith::CmpIPredicate predicate, Value bound) {
+    Value within = compare(predicate, bound);
+    visible =
+        visible ? b.createOrFold<arith::AndIOp>(loc, visible, within) : within;
+  };
+  if (hasLengths)
+    limit(arith::CmpIPredicate::slt, keys);
   if (std::optional<int64_t> right = op.getRight())
-    visible = compare(arith::CmpIPredicate::sle,
-                      arith::AddIOp::create(b, loc, own, index(*right)));
-  if (std::optional<int64_t> left = op.getLeft()) {
-    Value after = compare(arith::CmpIPredicate::sge,
-                          arith::SubIOp::create(b, loc, own, index(*left)));
-    visible = visible
-                  ? arith::AndIOp::create(b, loc, visible, after).getResult()
-                  : after;
-  }
+    limit(arith::CmpIPredicate::sle,
+          arith::AddIOp::create(b, loc, own, index(*right)));
+  if (std::optional<int64_t> left = op.getLeft())
+    limit(arith::CmpIPredicate::sge,
+          arith::SubIOp::create(b, loc, own, index(*left)));
   return visible;
 }
 
@@ -339,7 +386,7 @@ void Decomposer::decompose() {
   Value sums = reduce(powers, 0.0f, [&](Value lhs, Value rhs) -> Value {
     return arith::AddFOp::create(b, loc, lhs, rhs);
   });
-  Value product = buildProduct(powers, toBatches(op.getV()));
+  Value product = buildProduct(powers, hideValues(toBatches(op.getV())));
   Type element = op.getOutput().getType().getElementType();
   auto factor = static_cast<float>(op.getFactorOfP());
   Value output =

@@ -48,6 +48,8 @@ static SmallVector<KernelArgumentAttr> getArguments(MLIRContext *context,
   if (spec.isScaled)
     for (StringRef name : {"q_scale", "k_scale", "v_scale"})
       add(name, f32, 4, KernelAccess::Read, 4);
+  if (spec.hasKeyLengths)
+    add("key_lengths", IntegerType::get(context, 32), 1, KernelAccess::Read, 4);
   add("output", spec.output, 4, KernelAccess::Write, 16);
   if (spec.hasLse)
     add("lse", f32, 3, KernelAccess::Write, 4);
@@ -105,6 +107,8 @@ static KernelSignature getSignature(MLIRContext *context,
   if (spec.isScaled)
     for (StringRef name : {"q_scale", "k_scale", "v_scale"})
       signature.addPointer(name + ".ptr", name);
+  if (spec.hasKeyLengths)
+    signature.addPointer("key_lengths.ptr", "key_lengths");
   if (spec.hasLse)
     signature.addPointer("lse.ptr", "lse");
   signature.addValue("batch", batch, 32);

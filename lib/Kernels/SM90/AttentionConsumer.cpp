@@ -30,8 +30,9 @@ using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
-/// Named barriers: 1.. are the warpgroups' own, these their turns.
-static constexpr int64_t kFirstTurn = 4;
+/// Named barriers: 1.. are the warpgroups' own, these their turns, and that of
+/// all of them.
+static constexpr int64_t kFirstTurn = 4, kHiddenValues = 7;
 
 namespace {
 /// Registers that a tile hands on to the next.
@@ -70,6 +71,10 @@ private:
   void setSoftmax(const AttentionTile &tile);
   /// The keys of tile `number` that this thread's rows see.
   Softmax::Window getWindow(const AttentionTile &tile, Value number);
+
+  /// Writes zeros over the last tile's values that a batch's own keys end
+  /// before: those may be anything, and a power of 0 times NaN is NaN.
+  void hideValues(const AttentionTile &tile, RingPosition at);
 
   State begin(const AttentionTile &tile, RingPosition k, RingPosition v);
   State step(const AttentionTile &tile, Value number, State state, bool masked);
@@ -266,7 +271,7 @@ Softmax::Window AttentionConsumer::getWindow(const AttentionTile &tile,
                     b.shiftRight(b.bitAnd(thread, 31), 2));
   // The thread's first key; all relative to it.
   Value key = b.add(b.mul(number, config.getTileK()), column);
-  Value last = b.sub(b.sub(tiles.getKeys(), b.i32(1)), key);
+  Value last = b.sub(b.sub(tile.keys, b.i32(1)), key);
   for (int64_t half : {0, 1}) {
     Value center = b.sub(tiles.getOwnKey(tile, b.add(row, 8 * half)), key);
     window.to[half] = last;
@@ -292,6 +297,35 @@ void AttentionConsumer::giveTurn(AttentionTurn when) {
   b.namedBarrierArrive(b.add(next, kFirstTurn), 256);
 }
 
+void AttentionConsumer::hideValues(const AttentionTile &tile, RingPosition at) {
+  const SharedMatrix &v = memory.v;
+  int64_t threads = 128 * config.getConsumers();
+  int64_t chunksOfRow = v.rowBytes / 16, chunks = v.rows * chunksOfRow;
+  Value there = kernel.getKeysThere(tile, b.sub(tile.end, b.i32(1)));
+  auto isBefore = [&](Value lhs, Value rhs) {
+    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, lhs, rhs);
+  };
+  b.ifThen(isBefore(there, b.i32(v.rows)), [&] {
+    ringOfV.waitFull(at);
+    Value place = kernel.getPlace(v, memory.offsetV, at.stage);
+    Value zeros = LLVM::ZeroOp::create(b, VectorType::get({4}, b.getI32Type()));
+    for (int64_t first = 0; first < chunks; first += threads) {
+      Value number = b.add(launder(b, kernel.thread), first);
+      Value row = b.div(number, chunksOfRow);
+      Value isHidden = b.bitAnd(isBefore(there, b.add(row, 1)),
+                                b.less(number, b.i32(chunks)));
+      b.ifThen(isHidden, [&] {
+        Value chunk = v.locate(b, row, b.rem(number, chunksOfRow));
+        LLVM::StoreOp::create(b, zeros,
+                              b.offset(kernel.shared, b.add(place, chunk)),
+                              /*alignment=*/16);
+      });
+    }
+    fenceForBulkCopies(b);
+    b.namedBarrier(b.i32(kHiddenValues), threads);
+  });
+}
+
 State AttentionConsumer::begin(const AttentionTile &tile, RingPosition k,
                                RingPosition v) {
   State state;
@@ -304,6 +338,8 @@ State AttentionConsumer::begin(const AttentionTile &tile, RingPosition k,
   ringOfK.release(k.stage, kernel.lane);
   state.k = ringOfK.advance(k);
   scores = softmax->mask(scores, getWindow(tile, b.sub(tile.end, b.i32(1))));
+  if (spec.hasKeyLengths && !memory.hasTransposedV())
+    hideValues(tile, v);
   state.rows = softmax->getInitial();
   Value corrections[2];
   state.p = pack(round(softmax->exponentiate(scores, state.rows, corrections)));

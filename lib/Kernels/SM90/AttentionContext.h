@@ -39,6 +39,11 @@ struct AttentionContext {
       return {column, head, sequence, batch};
     return {column, sequence, head, batch};
   }
+  /// Keys of tile `number` that there are (i32), negative beyond the last, and
+  /// maybe more than it has.
+  Value getKeysThere(const AttentionTile &tile, Value number) const {
+    return b.sub(tile.keys, b.mul(number, config.getTileK()));
+  }
   /// Number `stage` of tiles of `matrix` that begin at `offset`.
   Value getPlace(const SharedMatrix &matrix, int64_t offset,
                  Value stage) const {
@@ -60,12 +65,17 @@ class ValueTranspose {
 public:
   /// This is warp `warp` (i32) of the producers.
   ValueTranspose(const AttentionContext &kernel, Value warp);
-  /// Waits for a tile of values, and for room; gives its stage back.
-  void transpose(RingPosition from);
+  /// Waits for a tile of values, and for room; gives its stage back. There are
+  /// `there` keys of it, if that is not null.
+  void transpose(RingPosition from, Value there);
 
 private:
-  /// 16 columns of all keys.
-  void transposeColumns(Value source, Value target, Value columns);
+  /// 16 columns of all keys; those beyond `there` become 0.
+  void transposeColumns(Value source, Value target, Value columns, Value there);
+  void transposeTile(Value source, Value target, Value there);
+  /// Which bytes of the words of a lane's keys are before `there`, of 16 keys
+  /// that begin at `first`.
+  Value getVisibleBytes(int64_t first, Value there);
 
   const AttentionContext &kernel;
   KernelBuilder &b;

@@ -71,6 +71,11 @@ void sm90::buildAttentionProducer(const AttentionContext &kernel) {
   if (kernel.memory.hasTransposedV())
     values.emplace(kernel, warp);
   Ring ring = kernel.k;
+  // Beyond all keys there are zeros; beyond a batch's own anything.
+  auto getThere = [&](const AttentionTile &tile, Value number) {
+    return kernel.spec.hasKeyLengths ? kernel.getKeysThere(tile, number)
+                                     : Value();
+  };
   b.loop(tiles.getFirst(), tiles.getCount(), tiles.getStride(),
          {b.i32(1), b.i32(0), b.i32(0)},
          [&](Value item, ValueRange carried) -> SmallVector<Value> {
@@ -92,14 +97,15 @@ void sm90::buildAttentionProducer(const AttentionContext &kernel) {
                    copyKeysAndValues(kernel, after, b.sub(last, i), tile);
                  });
                  if (values)
-                   values->transpose(at);
+                   values->transpose(
+                       at, getThere(tile, b.sub(last, b.sub(i, b.i32(1)))));
                  return {after.stage, after.phase};
                });
            RingPosition final{next[0], next[1]};
            // Before the next tile of queries, which waits for this one's
            // scores.
            if (values)
-             values->transpose(final);
+             values->transpose(final, getThere(tile, tile.begin));
            RingPosition after = ring.advance(final);
            return {b.bitXor(carried[0], b.i32(1)), after.stage, after.phase};
          });

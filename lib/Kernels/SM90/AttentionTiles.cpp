@@ -48,11 +48,11 @@ AttentionTiles::AttentionTiles(KernelBuilder &b, const AttentionSpec &spec,
                                const llvm::StringMap<Value> &params)
     : b(b), spec(spec), tileQ(config.getQueriesOfTile()),
       tileK(config.getTileK()), tileHeads(config.getTileHeads()),
-      queries(params.lookup("queries")), keys(params.lookup("keys")) {
+      queries(params.lookup("queries")), keys(params.lookup("keys")),
+      keyLengths(params.lookup("key_lengths.ptr")) {
   Type i32 = b.getI32Type();
   first = NVVM::BlockIdXOp::create(b, i32);
   stride = NVVM::GridDimXOp::create(b, i32);
-  diagonal = spec.bottomRight ? b.sub(keys, queries) : b.i32(0);
   tilesOfHead = b.ceilDiv(queries, tileQ);
   if (config.isForFewQueries()) {
     count = b.mul(params.lookup("batch"),
@@ -82,8 +82,12 @@ void AttentionTiles::shareKeys(int64_t leastTiles) {
   // All tiles have the same queries, so that they see as many keys.
   AttentionTile tile;
   tile.query = b.i32(0);
+  setKeys(tile, keys);
   setRange(tile);
   tilesOfKeys = b.sub(tile.end, tile.begin);
+  // A window of fewer keys may begin anywhere in a tile.
+  if (keyLengths && spec.left)
+    tilesOfKeys = b.add(tilesOfKeys, 1);
   Value all = b.mul(b.div(count, rows), tilesOfKeys);
   Value blocks = b.div(b.min(stride, b.i32(kMaxBlocks)), rows);
   share = b.max(divideUp(b, all, blocks), b.i32(leastTiles));
@@ -108,6 +112,7 @@ AttentionTile AttentionTiles::getTileOfGroup(Value item) const {
   tile.headOfK = b.rem(headOfAll, spec.headsOfK);
   tile.head = b.add(b.mul(tile.headOfK, group), inGroup);
   tile.headsThere = b.min(b.i32(tileHeads), b.sub(b.i32(group), inGroup));
+  setKeys(tile, getKeysOf(tile.batch));
   setRange(tile);
   // What is the block's of it.
   Value ofTile = b.mul(item, tilesOfKeys), beyond = b.add(ofTile, tilesOfKeys);
@@ -116,8 +121,12 @@ AttentionTile AttentionTiles::getTileOfGroup(Value item) const {
   tile.parts = b.sub(divideUp(b, beyond, share), tile.firstBlock);
   Value first = b.sub(b.max(begin, ofTile), ofTile);
   Value last = b.sub(b.min(end, beyond), ofTile);
-  tile.end = b.add(tile.begin, last);
+  Value beyondPart = b.add(tile.begin, last);
   tile.begin = b.add(tile.begin, first);
+  // A part beyond a batch's own keys has a tile that is all masked.
+  tile.end = keyLengths ? maxSigned(b, minSigned(b, tile.end, beyondPart),
+                                    b.add(tile.begin, 1))
+                        : beyondPart;
   auto clamp = [&](Value number) {
     return minSigned(b, maxSigned(b, number, tile.begin), tile.end);
   };
@@ -145,7 +154,7 @@ AttentionRow AttentionTiles::getRow(const AttentionTile &tile,
 }
 
 Value AttentionTiles::getOwnKey(const AttentionTile &tile, Value row) const {
-  return b.add(b.add(tile.query, b.div(row, tileHeads)), diagonal);
+  return b.add(b.add(tile.query, b.div(row, tileHeads)), tile.diagonal);
 }
 
 AttentionTile AttentionTiles::getTile(Value item) const {
@@ -164,12 +173,27 @@ AttentionTile AttentionTiles::getTile(Value item) const {
   tile.head = b.rem(head, spec.heads);
   tile.headOfK = b.div(tile.head, spec.heads / spec.headsOfK);
   tile.query = b.mul(number, tileQ);
+  setKeys(tile, getKeysOf(tile.batch));
   setRange(tile);
   return tile;
 }
 
+Value AttentionTiles::getKeysOf(Value batch) const {
+  if (!keyLengths)
+    return keys;
+  Value length = b.loadConstant(
+      b.element(keyLengths, b.widen(batch), b.getI32Type()), b.getI32Type());
+  return minSigned(b, maxSigned(b, length, b.i32(0)), keys);
+}
+
+void AttentionTiles::setKeys(AttentionTile &tile, Value keys) const {
+  tile.keys = keys;
+  tile.diagonal = spec.bottomRight ? b.sub(keys, queries) : b.i32(0);
+}
+
 void AttentionTiles::setRange(AttentionTile &tile) const {
   Value zero = b.i32(0);
+  Value keys = tile.keys, diagonal = tile.diagonal;
   Value first = b.add(tile.query, diagonal);
   Value last = b.add(first, tileQ - 1);
   Value lastThere =

@@ -20,6 +20,8 @@ struct AttentionTile {
   /// The first head and the first query of it; heads that there are of those
   /// that a tile has room for.
   Value batch, head, headOfK, query, headsThere;
+  /// Keys of the batch, and what leads from a query's number to its own key's.
+  Value keys, diagonal;
   /// Tiles of keys, walked from `end` down to `begin`, at least one; those of
   /// [fullBegin, fullEnd) are seen by all queries as a whole.
   Value begin, fullBegin, fullEnd, end;
@@ -61,9 +63,6 @@ public:
     return getNumberOf(tile.firstBlock);
   }
   Value getQueries() const { return queries; }
-  Value getKeys() const { return keys; }
-  /// From a query's number to that of its own key.
-  Value getDiagonal() const { return diagonal; }
 
   /// Tiles for the heads of Q that share one of K.
   static int64_t getTilesOfGroup(const AttentionSpec &spec, int64_t tileHeads);
@@ -80,6 +79,9 @@ private:
   Value getNumberOf(Value blockOfRow) const {
     return b.add(b.mul(blockOfRow, rows), row);
   }
+  /// Numbers of the tile's batch, if it has its own.
+  void setKeys(AttentionTile &tile, Value keys) const;
+  Value getKeysOf(Value batch) const;
   /// The keys that the tile sees, as tiles.
   void setRange(AttentionTile &tile) const;
 
@@ -87,7 +89,7 @@ private:
   const AttentionSpec &spec;
   /// Queries of a tile, and heads.
   int64_t tileQ, tileK, tileHeads;
-  Value queries, keys, diagonal;
+  Value queries, keys, keyLengths;
   Value first, stride, count;
   /// Tiles of a head, all heads, and those that are walked together.
   Value tilesOfHead, heads, together;

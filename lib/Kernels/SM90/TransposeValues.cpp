@@ -37,8 +37,20 @@ ValueTranspose::ValueTranspose(const AttentionContext &kernel, Value warp)
     : kernel(kernel), b(kernel.b), source(kernel.v), target(kernel.transposedV),
       warp(warp) {}
 
-void ValueTranspose::transposeColumns(Value source, Value target,
-                                      Value columns) {
+Value ValueTranspose::getVisibleBytes(int64_t first, Value there) {
+  Value key = b.add(b.mul(b.bitAnd(kernel.lane, 3), 2), first);
+  Value bytes = b.i32(0);
+  for (auto [i, number] : llvm::enumerate(std::array<int64_t, 4>{0, 1, 8, 9})) {
+    Value isThere = b.createOrFold<arith::CmpIOp>(
+        arith::CmpIPredicate::slt, b.add(key, number), there);
+    Value byte = b.i32(static_cast<int32_t>(0xffu << (8 * i)));
+    bytes = arith::OrIOp::create(b, bytes, b.select(isThere, byte, b.i32(0)));
+  }
+  return bytes;
+}
+
+void ValueTranspose::transposeColumns(Value source, Value target, Value columns,
+                                      Value there) {
   const SharedMatrix &from = kernel.memory.v, &to = kernel.memory.transposedV;
   auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
   auto words = LLVM::LLVMStructType::getLiteral(
@@ -72,6 +84,10 @@ void ValueTranspose::transposeColumns(Value source, Value target,
         for (int64_t selector : {0x6420, 0x7531})
           ofColumns.push_back(
               permute(b, ofKeys[half], ofKeys[half + 1], selector));
+      for (size_t i = 0; there && i < ofColumns.size(); ++i)
+        ofColumns[i] =
+            b.bitAnd(ofColumns[i],
+                     getVisibleBytes(unit * kUnit + (i < 2 ? 0 : 16), there));
       int64_t bytes = unit * kUnit;
       Value at = b.add(b.add(lines, b.bitXor(place, b.i32(bytes % to.width))),
                        bytes / to.width * to.getBoxBytes());
@@ -82,7 +98,19 @@ void ValueTranspose::transposeColumns(Value source, Value target,
   }
 }
 
-void ValueTranspose::transpose(RingPosition from) {
+void ValueTranspose::transposeTile(Value source, Value target, Value there) {
+  int64_t columnUnits = kernel.memory.v.rowBytes / 16;
+  for (int64_t first = 0; first < columnUnits; first += kProducerWarps) {
+    Value columns = b.add(warp, first);
+    auto move = [&] { transposeColumns(source, target, columns, there); };
+    if (first + kProducerWarps <= columnUnits)
+      move();
+    else
+      b.ifThen(b.less(columns, b.i32(columnUnits)), move);
+  }
+}
+
+void ValueTranspose::transpose(RingPosition from, Value there) {
   const AttentionMemory &memory = kernel.memory;
   RingPosition to{from.stage, b.bitXor(from.phase, b.i32(1))};
   source.waitFull(from);
@@ -90,15 +118,16 @@ void ValueTranspose::transpose(RingPosition from) {
   Value sourcePlace = kernel.getPlace(memory.v, memory.offsetV, from.stage);
   Value targetPlace =
       kernel.getPlace(memory.transposedV, memory.offsetTransposedV, from.stage);
-  int64_t columnUnits = memory.v.rowBytes / 16;
-  for (int64_t first = 0; first < columnUnits; first += kProducerWarps) {
-    Value columns = b.add(warp, first);
-    auto move = [&] { transposeColumns(sourcePlace, targetPlace, columns); };
-    if (first + kProducerWarps <= columnUnits)
-      move();
-    else
-      b.ifThen(b.less(columns, b.i32(columnUnits)), move);
-  }
+  auto move = [&](Value there) {
+    transposeTile(sourcePlace, targetPlace, there);
+  };
+  if (there)
+    b.ifThenElse(
+        b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, there,
+                                      b.i32(memory.v.rows)),
+        [&] { move(there); }, [&] { move(Value()); });
+  else
+    move(Value());
   // Tensor cores read it through the async proxy.
   NVVM::FenceProxyOp::create(
       b, NVVM::ProxyKind::async_shared,

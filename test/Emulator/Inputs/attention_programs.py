@@ -18,12 +18,13 @@ def tensor(shape, element):
 
 class Attention:
     def __init__(self, element, batch, queries, keys, heads, heads_of_k, dim, dim_of_v=None, window=None,
-                 bottom_right=False, layout="bshd", accumulate=None, of_heads=False, p_scale=None, lse=True, mask=None):
+                 bottom_right=False, layout="bshd", accumulate=None, of_heads=False, p_scale=None, lse=True, mask=None,
+                 lengths=None):
         self.element, self.batch, self.queries, self.keys = element, batch, queries, keys
         self.heads, self.heads_of_k, self.dim, self.dim_of_v = heads, heads_of_k, dim, dim_of_v or dim
         self.window, self.bottom_right, self.layout = window, bottom_right, layout
         self.accumulate, self.of_heads, self.p_scale = accumulate, of_heads, p_scale
-        self.lse, self.mask, self.scale = lse, mask, dim ** -0.5
+        self.lse, self.mask, self.lengths, self.scale = lse, mask, lengths, dim ** -0.5
 
     @staticmethod
     def random(rng):
@@ -35,10 +36,14 @@ class Attention:
         window = None
         if rng.random() < 0.7:
             window = tuple(None if rng.random() < 0.3 else int(rng.integers(0, 100)) for _ in range(2))
-        return Attention(element, int(rng.integers(1, 3)), int(rng.integers(1, 200)), int(rng.integers(1, 300)),
+        batch, keys = int(rng.integers(1, 3)), int(rng.integers(1, 300))
+        queries = int(rng.integers(1, 200) if rng.random() < 0.6 else rng.integers(1, 9))
+        lengths = [int(length) for length in rng.integers(-1, keys + 2, batch)] if rng.random() < 0.4 else None
+        return Attention(element, batch, queries, keys,
                          of_k * group, of_k, int(rng.choice(dims)), int(rng.choice(dims)), window,
                          bool(rng.random() < 0.5), str(rng.choice(["bshd", "bhsd"])),
-                         str(rng.choice(["fast", "promote"])) if scaled else None, bool(scaled and rng.random() < 0.5))
+                         str(rng.choice(["fast", "promote"])) if scaled else None, bool(scaled and rng.random() < 0.5),
+                         lengths=lengths)
 
     @property
     def is_scaled(self):
@@ -84,6 +89,9 @@ class Attention:
             shape = tensor((self.heads, 1, self.keys), self.mask)
             arguments.append(f"%mask: {shape}")
             mask = f"mask(%mask : {shape})"
+        if self.lengths:
+            arguments.append(f"%lengths: tensor<{self.batch}xi32>")
+            mask += f" key_lengths(%lengths : tensor<{self.batch}xi32>)"
         results = [tensor(self.shape(self.queries, self.heads, self.dim_of_v), "bf16")]
         results += [tensor((self.batch, self.heads, self.queries), "f32")] * self.lse
         values = "%o, %lse" if self.lse else "%o"
@@ -94,7 +102,7 @@ class Attention:
     def make(self, rng):
         """What the program is given, and Q, K, V and the mask in f64."""
         arguments, values = [], []
-        for _, shape, factors in self.operands():
+        for name, shape, factors in self.operands():
             numbers = rng.standard_normal(shape).astype(np.float32)
             if self.is_scaled:
                 scales = (np.exp(rng.standard_normal(factors) * 0.3) / 100).astype(np.float32)
@@ -104,25 +112,38 @@ class Attention:
             else:
                 arguments.append(numbers.astype(DTYPES[self.element]))
                 values.append(arguments[-1].astype(np.float64))
+            if self.lengths and name != "q":
+                self.spoil(arguments[-2 if self.is_scaled else -1], values[-1])
         mask = None
         if self.mask:
             mask = rng.standard_normal((self.heads, 1, self.keys)).astype(np.float32)
             if self.mask == "i1":
                 mask = mask < 0.5
             arguments.append(mask)
+        if self.lengths:
+            arguments.append(np.array(self.lengths, np.int32))
         return arguments, values, mask
+
+    def spoil(self, elements, values):
+        """What is beyond a batch's own keys is NaN, and counts as nothing."""
+        for batch, length in enumerate(self.lengths):
+            beyond = (batch, slice(max(length, 0), None))
+            if self.layout == "bhsd":
+                beyond = (batch, slice(None), slice(max(length, 0), None))
+            elements[beyond], values[beyond] = np.nan, 0
 
     def expect(self, q, k, v, mask):
         if self.layout == "bshd":
             q, k, v = (x.transpose(0, 2, 1, 3) for x in (q, k, v))
         k, v = (np.repeat(x, self.heads // self.heads_of_k, axis=1) for x in (k, v))
         scores = np.einsum("bhid,bhjd->bhij", q, k) * self.scale
-        own = np.arange(self.queries)[:, None] + (self.keys - self.queries) * self.bottom_right
+        lengths = np.clip(self.lengths or [self.keys] * self.batch, 0, self.keys).reshape(-1, 1, 1, 1)
+        own = np.arange(self.queries)[:, None] + (lengths - self.queries) * self.bottom_right
         key = np.arange(self.keys)[None]
         left, right = self.window or (None, None)
-        visible = np.ones((self.queries, self.keys), bool)
-        visible &= True if left is None else key >= own - left
-        visible &= True if right is None else key <= own + right
+        visible = np.broadcast_to(key < lengths, (self.batch, 1, self.queries, self.keys))
+        visible = visible & (True if left is None else key >= own - left)
+        visible = visible & (True if right is None else key <= own + right)
         if mask is not None and mask.dtype == np.bool_:
             visible = visible & mask
         elif mask is not None:
