@@ -133,3 +133,11 @@ func.func @negative_side(%q: tensor<1x16x4x64xbf16>) {
   %0 = fp8.attention %q, %q, %q scale = 1.0 window = [-1, 0] : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16> -> tensor<1x16x4x64xbf16>
   return
 }
+
+// -----
+
+func.func @c10_key_lengths(%q: tensor<2x16x4x64xbf16>, %lengths: tensor<4xi32>) {
+  // expected-error @below {{expected key_lengths to have shape 'tensor<2xi32>', but got 'tensor<4xi32>'}}
+  %0 = fp8.attention %q, %q, %q key_lengths(%lengths : tensor<4xi32>) scale = 1.0 : tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16> -> tensor<2x16x4x64xbf16>
+  return
+}

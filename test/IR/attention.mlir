@@ -30,3 +30,11 @@ func.func @heads_first(%q: tensor<1x4x16x64xf16>) -> tensor<1x4x16x64xf16> {
       : tensor<1x4x16x64xf16>, tensor<1x4x16x64xf16>, tensor<1x4x16x64xf16> -> tensor<1x4x16x64xf16>
   return %0 : tensor<1x4x16x64xf16>
 }
+
+// CHECK-LABEL: @key_lengths
+// CHECK: fp8.attention %{{.*}}, %{{.*}}, %{{.*}} key_lengths(%{{.*}} : tensor<?xi32>) scale = 1.000000e+00 window = [*, 0] bottom_right
+func.func @key_lengths(%q: tensor<?x16x4x64xf16>, %lengths: tensor<?xi32>) -> tensor<?x16x4x64xf16> {
+  %0 = fp8.attention %q, %q, %q key_lengths(%lengths : tensor<?xi32>) scale = 1.0 window = [*, 0] bottom_right
+      : tensor<?x16x4x64xf16>, tensor<?x16x4x64xf16>, tensor<?x16x4x64xf16> -> tensor<?x16x4x64xf16>
+  return %0 : tensor<?x16x4x64xf16>
+}

@@ -47,6 +47,25 @@ func.func @scaled(%q: !s) -> tensor<2x4x16x64xbf16> {
 
 // -----
 
+// Keys and values beyond a batch's own do not matter, whatever they are: P is 0 there, and 0 times NaN would be NaN.
+
+// CHECK-LABEL: @key_lengths
+// CHECK-SAME: %[[LENGTHS:[a-z0-9]*]]: tensor<2xi32>
+// CHECK: %[[SCORES:.*]] = fp8.matmul
+// CHECK: linalg.generic {{.*}} ins(%[[SCORES]]
+// CHECK: tensor.extract %[[LENGTHS]]
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<8x16x64xbf16>)
+// CHECK: tensor.extract %[[LENGTHS]]
+// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : bf16
+// CHECK: fp8.matmul
+func.func @key_lengths(%q: tensor<2x16x4x64xbf16>, %lengths: tensor<2xi32>) -> tensor<2x16x4x64xbf16> {
+  %0 = fp8.attention %q, %q, %q key_lengths(%lengths : tensor<2xi32>) scale = 0.125
+      : tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16> -> tensor<2x16x4x64xbf16>
+  return %0 : tensor<2x16x4x64xbf16>
+}
+
+// -----
+
 // REMARK: remark: no kernel: expected attention without a mask, but got one of tensor<16x16xf32>; computed as two products and a softmax
 // SM90-LABEL: @mask
 // SM90-NOT: fp8.attention

@@ -87,6 +87,9 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
     if (side && *side >= (int64_t(1) << 30))
       return fail("expected sides of a window below 2^30, but got {0}", *side);
   spec.bottomRight = op.getBottomRight();
+  // The last query's own key is the last.
+  if (spec.bottomRight && spec.queries == 1)
+    spec.right.reset();
   spec.isScaled = op.isScaled();
   for (auto [isOfHeads, operand] : llvm::zip_equal(
            spec.hasHeadFactors, std::array{op.getQ(), op.getK(), op.getV()}))

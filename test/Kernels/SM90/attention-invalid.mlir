@@ -15,6 +15,35 @@
 
 // -----
 
+// expected-error @+1 {{expected split_tiles to be in 0..1024, but got 1025}}
+"test.c4"() {a = #fp8_sm90.attention<tile_q = 64, tile_k = 32, stages = 2, split_tiles = 1025>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected split_tiles of 0, but got 2 with tile_q 128}}
+"test.c4_tile"() {a = #fp8_sm90.attention<tile_q = 128, tile_k = 32, stages = 2, split_tiles = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected tile_heads to be a power of two from 1 to 64, but got 6}}
+"test.c5"() {a = #fp8_sm90.attention<tile_q = 64, tile_k = 32, stages = 2, tile_heads = 6, split_tiles = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected tile_heads of 1, but got 4 without split_tiles}}
+"test.c5_split"() {a = #fp8_sm90.attention<tile_q = 64, tile_k = 32, stages = 2, tile_heads = 4>} : () -> ()
+
+// -----
+
+!b = tensor<1x32x4x64xbf16>
+func.func @queries(%q: !b) -> !b {
+  // expected-error @below {{expected 1 to 16 queries, known when it is compiled, with split_tiles, but got 32}}
+  %0 = fp8.attention %q, %q, %q scale = 0.125 {fp8_gpu.config = #fp8_sm90.attention<tile_q = 64, tile_k = 32, stages = 2, tile_heads = 4, split_tiles = 1>} : !b, !b, !b -> !b
+  return %0 : !b
+}
+
+// -----
+
 !b = tensor<1x32x4x64xbf16>
 func.func @registers(%q: !b) -> !b {
   // expected-error @below {{expected up to 140 registers of a thread for scores and sums, but #fp8_sm90.attention<tile_q = 192, tile_k = 256, stages = 2> needs 224}}

@@ -72,6 +72,62 @@ func.func @promoted(%q: !s) -> tensor<1x512x4x128xbf16> {
 
 // -----
 
+// Few queries are in one tile with the heads that read the same keys, and blocks share these. The last query
+// sees all of them.
+
+!q = tensor<?x1x32x128xbf16>
+!k = tensor<?x?x8x128xbf16>
+// CHECK-LABEL: @decode
+// CHECK: #fp8_sm90.attention<tile_q = 64, tile_k = 64, stages = 3, tile_heads = 4, split_tiles = 2, turn = none>
+// LAUNCH-LABEL: @decode
+// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm90a_bf16_d128_64x64_s3_h4_split2_none
+// LAUNCH: llvm.func @fp8_attention_sm90a_bf16_d128_64x64_s3_h4_split2_none
+// LAUNCH: llvm.atomicrmw uinc_wrap
+func.func @decode(%q: !q, %k: !k, %v: !k) -> !q {
+  %0 = fp8.attention %q, %k, %v scale = 0.088 window = [*, 0] bottom_right : !q, !k, !k -> !q
+  return %0 : !q
+}
+
+// -----
+
+// Queries of more heads than a tile has room for are in tiles of their own.
+
+!q = tensor<1x9x14x64xbf16>
+!k = tensor<1x512x2x64xbf16>
+// CHECK-LABEL: @group_of_seven
+// CHECK: #fp8_sm90.attention<tile_q = 64, tile_k = 128, stages = 2, turn = none>
+func.func @group_of_seven(%q: !q, %k: !k, %v: !k) -> !q {
+  %0 = fp8.attention %q, %k, %v scale = 0.125 : !q, !k, !k -> !q
+  return %0 : !q
+}
+
+// -----
+
+!q = tensor<1x8x14x64xbf16>
+!k = tensor<1x512x2x64xbf16>
+// CHECK-LABEL: @rows_of_seven
+// CHECK: #fp8_sm90.attention<tile_q = 64, tile_k = 128, stages = 3, tile_heads = 8, split_tiles = 2, turn = none>
+func.func @rows_of_seven(%q: !q, %k: !k, %v: !k) -> !q {
+  %0 = fp8.attention %q, %k, %v scale = 0.125 : !q, !k, !k -> !q
+  return %0 : !q
+}
+
+// -----
+
+// Numbers of keys of each batch are an argument.
+
+!q = tensor<2x300x4x64xbf16>
+// CHECK-LABEL: @lengths
+// CHECK: fp8.attention {{.*}} key_lengths(
+// LAUNCH-LABEL: @lengths
+// LAUNCH: fp8_gpu.launch {{.*}} ins({{.*}} : tensor<2x300x4x64xbf16>, tensor<2x300x4x64xbf16>, tensor<2x300x4x64xbf16>, tensor<2xi32>)
+func.func @lengths(%q: !q, %lengths: tensor<2xi32>) -> !q {
+  %0 = fp8.attention %q, %q, %q key_lengths(%lengths : tensor<2xi32>) scale = 0.125 : !q, !q, !q -> !q
+  return %0 : !q
+}
+
+// -----
+
 !b = tensor<1x32x4x64xbf16>
 // CHECK-LABEL: @few_queries
 // CHECK: #fp8_sm90.attention<tile_q = 64,
