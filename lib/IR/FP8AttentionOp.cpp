@@ -42,6 +42,18 @@ Accumulate AttentionOp::getSums() {
                                              : Accumulate::Fast);
 }
 
+int64_t AttentionOp::getPageSize() {
+  return getPageTable() ? getShapeOf(getK())[getSequenceDim()]
+                        : ShapedType::kDynamic;
+}
+
+int64_t AttentionOp::getNumKeys() {
+  if (!getPageTable())
+    return getShapeOf(getK())[getSequenceDim()];
+  int64_t pages = getPageTable().getType().getDimSize(1);
+  return ShapedType::isDynamic(pages) ? pages : pages * getPageSize();
+}
+
 /// Verifies attention_c1.
 static LogicalResult verifyShapes(AttentionOp op) {
   auto output = op.getOutput().getType();
@@ -64,7 +76,7 @@ static LogicalResult verifyShapes(AttentionOp op) {
   int64_t sequence = op.getSequenceDim(), head = op.getHeadDim();
   int64_t heads = q[head], headsOfK = k[head];
   auto agree = [](int64_t a, int64_t b) { return areCompatible({a}, {b}); };
-  if (!agree(q[0], k[0]) || !agree(q[3], k[3]))
+  if ((!op.getPageTable() && !agree(q[0], k[0])) || !agree(q[3], k[3]))
     return op.emitOpError("expected q and k to agree in batches and head "
                           "dimension, but got ")
            << op.getQ().getType() << " and " << op.getK().getType();
@@ -136,9 +148,8 @@ static LogicalResult verifyMask(AttentionOp op) {
   auto type = cast<RankedTensorType>(op.getMask().getType());
   Type element = type.getElementType();
   ArrayRef<int64_t> q = AttentionOp::getShapeOf(op.getQ());
-  SmallVector<int64_t> scores{
-      q[0], q[op.getHeadDim()], q[op.getSequenceDim()],
-      AttentionOp::getShapeOf(op.getK())[op.getSequenceDim()]};
+  SmallVector<int64_t> scores{q[0], q[op.getHeadDim()], q[op.getSequenceDim()],
+                              op.getNumKeys()};
   bool fits = type.getRank() <= 4 && (element.isInteger(1) || element.isF32() ||
                                       element.isBF16() || element.isF16());
   for (int64_t i = 0, e = type.getRank(); fits && i < e; ++i) {
@@ -150,6 +161,29 @@ static LogicalResult verifyMask(AttentionOp op) {
   return op.emitOpError("expected mask to be of i1, f32, bf16 or f16 and to be "
                         "broadcast to ")
          << RankedTensorType::get(scores, element) << ", but got " << type;
+}
+
+/// Verifies attention_c11.
+static LogicalResult verifyPages(AttentionOp op) {
+  if (!op.getPageTable())
+    return success();
+  int64_t batch = AttentionOp::getShapeOf(op.getQ())[0];
+  RankedTensorType table = op.getPageTable().getType();
+  if (!areCompatible(table.getShape().take_front(), {batch}))
+    return op.emitOpError("expected page_table to have ")
+           << batch << " rows, as q has batches, but got " << table;
+  if (op.getPageSize() < 1)
+    return op.emitOpError("expected pages of a static, positive number of "
+                          "keys, but got ")
+           << op.getK().getType();
+  for (auto [name, operand] :
+       {std::pair<StringRef, Value>{"k", op.getK()}, {"v", op.getV()}})
+    if (auto scaled = dyn_cast<ScaledType>(operand.getType());
+        scaled && !scaled.isPerTensor())
+      return op.emitOpError("expected ")
+             << name << " to have a factor for the tensor with page_table, "
+             << "but got " << scaled;
+  return success();
 }
 
 LogicalResult AttentionOp::verify() {
@@ -165,6 +199,8 @@ LogicalResult AttentionOp::verify() {
              << RankedTensorType::get({batch}, type.getElementType())
              << ", but got " << type;
   }
+  if (failed(verifyPages(*this)))
+    return failure();
   // attention_c4
   const APFloat &scale = getSoftmaxScale();
   if (!scale.isFinite() || scale.isNegative() || scale.isZero())

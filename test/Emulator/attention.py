@@ -44,6 +44,13 @@ CASES = [
     Attention("e4m3", 4, 1, 800, 8, 2, 128, accumulate="fast", lengths=[9, 800, 321, 0]),
     Attention("e4m3", 2, 130, 333, 2, 1, 64, accumulate="promote", of_heads=True, lengths=[200, 47]),
     Attention("bf16", 2, 9, 20, 2, 2, 32, mask="i1", lengths=[7, 20]),
+    # Keys in pages.
+    Attention("bf16", 2, 1, 320, 8, 2, 128, page=16),
+    Attention("bf16", 2, 100, 640, 2, 1, 64, page=32, lengths=[500, 640], window=(None, 0), bottom_right=True),
+    Attention("f16", 2, 2, 768, 4, 2, 64, page=256, lengths=[0, 700], layout="bhsd"),
+    Attention("e4m3", 3, 1, 480, 8, 2, 128, page=16, accumulate="fast", lengths=[480, 33, 256]),
+    Attention("e4m3", 1, 70, 256, 2, 2, 64, page=64, accumulate="promote", layout="bhsd"),
+    Attention("bf16", 2, 9, 15, 2, 2, 32, page=5, lengths=[7, 15]),
     Attention("bf16", 1, 33, 47, 4, 2, 64, mask="f32"),
     Attention("bf16", 2, 16, 20, 2, 2, 32, mask="i1", layout="bhsd"),
 ]

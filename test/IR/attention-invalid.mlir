@@ -141,3 +141,29 @@ func.func @c10_key_lengths(%q: tensor<2x16x4x64xbf16>, %lengths: tensor<4xi32>) 
   %0 = fp8.attention %q, %q, %q key_lengths(%lengths : tensor<4xi32>) scale = 1.0 : tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16> -> tensor<2x16x4x64xbf16>
   return
 }
+
+// -----
+
+func.func @c11_rows(%q: tensor<2x1x4x64xbf16>, %k: tensor<9x16x4x64xbf16>, %table: tensor<3x4xi32>) {
+  // expected-error @below {{expected page_table to have 2 rows, as q has batches, but got 'tensor<3x4xi32>'}}
+  %0 = fp8.attention %q, %k, %k page_table(%table : tensor<3x4xi32>) scale = 1.0 : tensor<2x1x4x64xbf16>, tensor<9x16x4x64xbf16>, tensor<9x16x4x64xbf16> -> tensor<2x1x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c11_page(%q: tensor<2x1x4x64xbf16>, %k: tensor<9x?x4x64xbf16>, %table: tensor<2x4xi32>) {
+  // expected-error @below {{expected pages of a static, positive number of keys, but got 'tensor<9x?x4x64xbf16>'}}
+  %0 = fp8.attention %q, %k, %k page_table(%table : tensor<2x4xi32>) scale = 1.0 : tensor<2x1x4x64xbf16>, tensor<9x?x4x64xbf16>, tensor<9x?x4x64xbf16> -> tensor<2x1x4x64xbf16>
+  return
+}
+
+// -----
+
+!q = !fp8.scaled<2x1x4x64xf8E4M3FN, block = [*, *, *, *], scale = f32>
+!k = !fp8.scaled<9x16x4x64xf8E4M3FN, block = [1, *, 1, *], scale = f32>
+func.func @c11_factors(%q: !q, %k: !k, %table: tensor<2x4xi32>) {
+  // expected-error @below {{expected k to have a factor for the tensor with page_table, but got '!fp8.scaled<9x16x4x64xf8E4M3FN, block = [1, *, 1, *], scale = f32>'}}
+  %0 = fp8.attention %q, %k, %k page_table(%table : tensor<2x4xi32>) scale = 1.0 : !q, !k, !k -> tensor<2x1x4x64xbf16>
+  return
+}

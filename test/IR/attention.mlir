@@ -38,3 +38,11 @@ func.func @key_lengths(%q: tensor<?x16x4x64xf16>, %lengths: tensor<?xi32>) -> te
       : tensor<?x16x4x64xf16>, tensor<?x16x4x64xf16>, tensor<?x16x4x64xf16> -> tensor<?x16x4x64xf16>
   return %0 : tensor<?x16x4x64xf16>
 }
+
+// CHECK-LABEL: @pages
+// CHECK: fp8.attention %{{.*}}, %{{.*}}, %{{.*}} key_lengths(%{{.*}} : tensor<2xi32>) page_table(%{{.*}} : tensor<2x?xi32>) scale
+func.func @pages(%q: tensor<2x1x4x64xf16>, %k: tensor<?x16x4x64xf16>, %lengths: tensor<2xi32>, %table: tensor<2x?xi32>) -> tensor<2x1x4x64xf16> {
+  %0 = fp8.attention %q, %k, %k key_lengths(%lengths : tensor<2xi32>) page_table(%table : tensor<2x?xi32>) scale = 1.0
+      : tensor<2x1x4x64xf16>, tensor<?x16x4x64xf16>, tensor<?x16x4x64xf16> -> tensor<2x1x4x64xf16>
+  return %0 : tensor<2x1x4x64xf16>
+}

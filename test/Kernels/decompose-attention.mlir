@@ -66,6 +66,23 @@ func.func @key_lengths(%q: tensor<2x16x4x64xbf16>, %lengths: tensor<2xi32>) -> t
 
 // -----
 
+// Pages are put one after the other; a number beyond them is that of the last.
+
+// CHECK-LABEL: @pages
+// CHECK-SAME: %[[K:[a-z0-9]*]]: tensor<?x16x2x64xbf16>, %[[TABLE:[a-z0-9]*]]: tensor<2x3xi32>
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<2x48x2x64xbf16>)
+// CHECK: tensor.extract %[[TABLE]]
+// CHECK: arith.minsi
+// CHECK: tensor.extract %[[K]]
+// CHECK: fp8.matmul {{.*}} -> tensor<8x1x48xf32>
+func.func @pages(%q: tensor<2x1x4x64xbf16>, %k: tensor<?x16x2x64xbf16>, %table: tensor<2x3xi32>) -> tensor<2x1x4x64xbf16> {
+  %0 = fp8.attention %q, %k, %k page_table(%table : tensor<2x3xi32>) scale = 0.125
+      : tensor<2x1x4x64xbf16>, tensor<?x16x2x64xbf16>, tensor<?x16x2x64xbf16> -> tensor<2x1x4x64xbf16>
+  return %0 : tensor<2x1x4x64xbf16>
+}
+
+// -----
+
 // REMARK: remark: no kernel: expected attention without a mask, but got one of tensor<16x16xf32>; computed as two products and a softmax
 // SM90-LABEL: @mask
 // SM90-NOT: fp8.attention

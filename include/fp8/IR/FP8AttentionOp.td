@@ -42,8 +42,11 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
     `B x H x Sq x Sk`, as in NumPy: a number is added to s, of `i1` a 0 hides
     the key. With `key_lengths` batch b has `key_lengths[b]` keys in place of Sk,
     at least 0 and at most Sk: a cache may be longer than what it holds, and what
-    K and V have beyond does not matter. A query to which no key is visible has
-    the result 0 and an lse of -inf.
+    K and V have beyond does not matter. With `page_table`, `B x P`, K and V are
+    pages instead of batches, `N x page x Hk x D`, or `N x Hk x page x D`: Sk is P
+    times `page`, and key j of batch b is row `j mod page` of page
+    `page_table[b, j / page]`, which is at least 0 and at most N - 1. A query to
+    which no key is visible has the result 0 and an lse of -inf.
 
     `accumulate = promote` (the default for 8 bits) adds the product of P and V
     of each tile of keys to an f32; `fast` leaves it to the tensor core's own
@@ -65,7 +68,9 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
     - (C8) `mask` has a rank of up to 4, can be broadcast, and has elements of
       i1, f32, bf16 or f16;
     - (C9) operands in high precision have `accumulate = fast`;
-    - (C10) `key_lengths` is `B`, i32.
+    - (C10) `key_lengths` is `B`, i32;
+    - (C11) `page_table` is `B x P`, i32; with it `page` is static and positive,
+      and factors of K and V are of the tensor.
 
     Example:
 
@@ -78,6 +83,7 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
   let arguments = (ins FP8_MatmulOperand:$q, FP8_MatmulOperand:$k,
                        FP8_MatmulOperand:$v, Optional<AnyRankedTensor>:$mask,
                        Optional<1DTensorOf<[I32]>>:$key_lengths,
+                       Optional<2DTensorOf<[I32]>>:$page_table,
                        F32Attr:$softmax_scale,
                        OptionalAttr<DenseI64ArrayAttr>:$window,
                        UnitAttr:$bottom_right,
@@ -89,6 +95,7 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
   let assemblyFormat = [{
     $q `,` $k `,` $v (`mask` `(` $mask^ `:` type($mask) `)`)?
     (`key_lengths` `(` $key_lengths^ `:` type($key_lengths) `)`)?
+    (`page_table` `(` $page_table^ `:` type($page_table) `)`)?
     `scale` `=` $softmax_scale custom<Window>($window)
     (`bottom_right` $bottom_right^)? (`layout` `=` `` $layout^)?
     (`accumulate` `=` `` $accumulate^)? (`p_scale` `=` $p_scale^)? attr-dict
@@ -104,6 +111,10 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
       return getLayout() == AttentionLayout::BSHD ? 1 : 2;
     }
     int64_t getHeadDim() { return 3 - getSequenceDim(); }
+    /// Keys of a page; kDynamic without pages.
+    int64_t getPageSize();
+    /// Sk, kDynamic where it is not known.
+    int64_t getNumKeys();
     /// Shapes of Q, K and V, and what an element of them is.
     static ::llvm::ArrayRef<int64_t> getShapeOf(::mlir::Value operand);
     static ::mlir::Type getElementTypeOf(::mlir::Value operand);

@@ -28,7 +28,7 @@ struct AttentionKernel
   }
 
   /// Codes, or numbers, of Q, K and V, then the factors of these, and the
-  /// numbers of keys.
+  /// numbers of keys and the pages.
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto op = cast<AttentionOp>(operation);
     Location loc = op.getLoc();
@@ -51,6 +51,8 @@ struct AttentionKernel
     llvm::append_range(operands.ins, factors);
     if (Value lengths = op.getKeyLengths())
       operands.ins.push_back(lengths);
+    if (Value pages = op.getPageTable())
+      operands.ins.push_back(pages);
     operands.outs.push_back(tensor::EmptyOp::create(
         b, loc, sizes, op.getOutput().getType().getElementType()));
     if (op.getLse())

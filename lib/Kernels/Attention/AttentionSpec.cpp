@@ -41,6 +41,8 @@ std::string AttentionSpec::describe() const {
   }
   if (hasKeyLengths)
     os << " lengths";
+  if (pageSize)
+    os << " page" << pageSize;
   os << ' ' << stringifyAccumulate(accumulate);
   return text;
 }
@@ -70,7 +72,7 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
   ArrayRef<int64_t> v = AttentionOp::getShapeOf(op.getV());
   spec.batch = q[0];
   spec.queries = q[sequence];
-  spec.keys = k[sequence];
+  spec.keys = op.getNumKeys();
   spec.heads = q[head];
   spec.headsOfK = k[head];
   spec.headDim = q[3];
@@ -97,6 +99,7 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
       isOfHeads = !scaled.isPerTensor();
   spec.hasLse = op.getLse() != nullptr;
   spec.hasKeyLengths = op.getKeyLengths() != nullptr;
+  spec.pageSize = op.getPageTable() ? op.getPageSize() : 0;
   spec.scale = op.getSoftmaxScale().convertToFloat();
   spec.factorOfP = static_cast<float>(op.getFactorOfP());
   spec.accumulate = op.getSums();

@@ -39,6 +39,8 @@ struct AttentionSpec : KernelSpec {
   bool hasLse = false;
   /// Whether batches have numbers of keys of their own.
   bool hasKeyLengths = false;
+  /// Keys of a page, 0 where keys of a batch lie one after the other.
+  int64_t pageSize = 0;
   float scale, factorOfP;
   Accumulate accumulate;
 

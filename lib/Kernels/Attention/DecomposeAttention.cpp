@@ -43,6 +43,10 @@ private:
   /// Batches x rows x columns of an operand: codes and factors, or numbers.
   /// Heads of K and V come once for each head of Q that reads them.
   Value toBatches(Value operand);
+  /// Pages of K or of V as keys of batches.
+  Value gatherPages(Value pages);
+  /// The number of keys of all batches (index).
+  Value getNumKeys();
   /// `values`, as batches, with zeros in place of those beyond its batch's
   /// keys.
   Value hideValues(Value values);
@@ -130,12 +134,64 @@ Value Decomposer::spread(Value tensor, bool isWhole) {
       b, loc, tensor, ArrayRef<ReassociationIndices>{{0, 1}, {2}, {3}});
 }
 
+Value Decomposer::getNumKeys() {
+  Value table = op.getPageTable();
+  if (!table)
+    return getExtent(op.getK(), op.getSequenceDim());
+  Value size = arith::ConstantIndexOp::create(b, loc, op.getPageSize());
+  return b.createOrFold<arith::MulIOp>(
+      loc, b.createOrFold<tensor::DimOp>(loc, table, 1), size);
+}
+
+Value Decomposer::gatherPages(Value pages) {
+  Value table = op.getPageTable();
+  auto type = cast<RankedTensorType>(pages.getType());
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, pages);
+  OpFoldResult most = sizes[0];
+  int64_t sequence = op.getSequenceDim();
+  sizes[0] = tensor::getMixedSize(b, loc, table, 0);
+  sizes[sequence] = ShapedType::isDynamic(op.getNumKeys())
+                        ? OpFoldResult(getNumKeys())
+                        : OpFoldResult(b.getIndexAttr(op.getNumKeys()));
+  Value empty = tensor::EmptyOp::create(b, loc, sizes, type.getElementType());
+  AffineMap identity = b.getMultiDimIdentityMap(4);
+  SmallVector<utils::IteratorType> iterators(4, utils::IteratorType::parallel);
+  auto gather = [&](OpBuilder &builder, Location, ValueRange) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(builder.getInsertionBlock());
+    SmallVector<Value> place;
+    for (int64_t dim = 0; dim < 4; ++dim)
+      place.push_back(linalg::IndexOp::create(b, loc, dim));
+    Value size = arith::ConstantIndexOp::create(b, loc, op.getPageSize());
+    Value number = arith::DivUIOp::create(b, loc, place[sequence], size);
+    Value page = arith::IndexCastOp::create(
+        b, loc, b.getIndexType(),
+        tensor::ExtractOp::create(b, loc, table, ValueRange{place[0], number}));
+    Value one = arith::ConstantIndexOp::create(b, loc, 1);
+    Value last = arith::SubIOp::create(
+        b, loc, getValueOrCreateConstantIndexOp(b, loc, most), one);
+    page = arith::MaxSIOp::create(b, loc, page,
+                                  arith::ConstantIndexOp::create(b, loc, 0));
+    place[0] = arith::MinSIOp::create(b, loc, page, last);
+    place[sequence] = arith::RemUIOp::create(b, loc, place[sequence], size);
+    linalg::YieldOp::create(
+        b, loc, tensor::ExtractOp::create(b, loc, pages, place).getResult());
+  };
+  return linalg::GenericOp::create(b, loc, empty.getType(), ValueRange(), empty,
+                                   identity, iterators, gather)
+      .getResult(0);
+}
+
 Value Decomposer::toBatches(Value operand) {
+  bool hasPages = op.getPageTable() && operand != op.getQ();
+  auto gathered = [&](Value elements) {
+    return hasPages ? gatherPages(elements) : elements;
+  };
   auto scaled = dyn_cast<ScaledType>(operand.getType());
   if (!scaled)
-    return spread(operand);
+    return spread(gathered(operand));
   auto parts = DisassembleOp::create(b, loc, operand);
-  Value codes = spread(parts.getPayload());
+  Value codes = spread(gathered(parts.getPayload()));
   Value factors = spread(parts.getScaleInv(), scaled.isPerTensor());
   SmallVector<int64_t> block(3, ScaledType::kWhole);
   if (!scaled.isPerTensor())
@@ -233,8 +289,7 @@ Value Decomposer::getOwnKeys() {
       tensor::ExtractOp::create(b, loc, op.getKeyLengths(), batch));
   length = arith::MaxSIOp::create(b, loc, length,
                                   arith::ConstantIndexOp::create(b, loc, 0));
-  return arith::MinSIOp::create(b, loc, length,
-                                getExtent(op.getK(), op.getSequenceDim()));
+  return arith::MinSIOp::create(b, loc, length, getNumKeys());
 }
 
 Value Decomposer::hideValues(Value values) {
@@ -271,7 +326,7 @@ Value Decomposer::isVisible() {
   Value own = linalg::IndexOp::create(b, loc, 1);
   Value key = linalg::IndexOp::create(b, loc, 2);
   int64_t sequence = op.getSequenceDim();
-  Value keys = hasLengths ? getOwnKeys() : getExtent(op.getK(), sequence);
+  Value keys = hasLengths ? getOwnKeys() : getNumKeys();
   if (op.getBottomRight())
     own = arith::AddIOp::create(
         b, loc, own,

@@ -50,6 +50,8 @@ static SmallVector<KernelArgumentAttr> getArguments(MLIRContext *context,
       add(name, f32, 4, KernelAccess::Read, 4);
   if (spec.hasKeyLengths)
     add("key_lengths", IntegerType::get(context, 32), 1, KernelAccess::Read, 4);
+  if (spec.pageSize)
+    add("page_table", IntegerType::get(context, 32), 2, KernelAccess::Read, 4);
   add("output", spec.output, 4, KernelAccess::Write, 16);
   if (spec.hasLse)
     add("lse", f32, 3, KernelAccess::Write, 4);
@@ -97,9 +99,16 @@ static KernelSignature getSignature(MLIRContext *context,
   int64_t sequence = spec.getSequenceDim();
   AffineExpr batch = signature.addExtent("batch", "q", 0);
   AffineExpr queries = signature.addExtent("queries", "q", sequence);
-  AffineExpr keys = signature.addExtent("keys", "k", sequence);
-  addMap(signature, spec, config, "k", memory.k, config.getTileK());
-  addMap(signature, spec, config, "v", memory.v, config.getTileK());
+  AffineExpr keys;
+  if (spec.pageSize) {
+    AffineExpr pages = signature.addExtent("pages", "page_table", 1);
+    keys = pages * spec.pageSize;
+  } else {
+    keys = signature.addExtent("keys", "k", sequence);
+  }
+  int64_t keysOfBox = memory.getKeysOfBox(spec);
+  addMap(signature, spec, config, "k", memory.k, keysOfBox);
+  addMap(signature, spec, config, "v", memory.v, keysOfBox);
   if (!config.isForFewQueries()) {
     addMap(signature, spec, config, "q", memory.q, config.getTileQ());
     addMap(signature, spec, config, "output", memory.output, /*rows=*/64);
@@ -109,6 +118,10 @@ static KernelSignature getSignature(MLIRContext *context,
       signature.addPointer(name + ".ptr", name);
   if (spec.hasKeyLengths)
     signature.addPointer("key_lengths.ptr", "key_lengths");
+  if (spec.pageSize) {
+    signature.addPointer("page_table.ptr", "page_table");
+    signature.addValue("pages", signature.addExtent("all_pages", "k", 0), 32);
+  }
   if (spec.hasLse)
     signature.addPointer("lse.ptr", "lse");
   signature.addValue("batch", batch, 32);

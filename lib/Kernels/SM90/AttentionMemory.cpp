@@ -87,6 +87,12 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
   if (tileK * bytes % 32 != 0)
     return fail("expected tile_k to be a multiple of {0}, but got {1}",
                 32 / bytes, tileK);
+  // Pages begin where the swizzle does.
+  if (int64_t page = spec.pageSize;
+      page && (page % 8 != 0 || (page % tileK != 0 && tileK % page != 0)))
+    return fail("expected pages of a multiple of 8 keys that divides tile_k, "
+                "{0}, or that this divides, but got {1}",
+                tileK, page);
   if (int64_t most = config.getQueriesOfTile();
       config.isForFewQueries() && (spec.queries < 1 || spec.queries > most))
     return fail("expected 1 to {0} queries, known when it is compiled, with "

@@ -68,6 +68,10 @@ struct AttentionMemory {
   int64_t resident = 1;
   int64_t threads, consumerRegisters, producerRegisters;
 
+  /// Keys that one bulk copy brings: no more than a page has.
+  int64_t getKeysOfBox(const AttentionSpec &spec) const {
+    return spec.pageSize ? std::min(spec.pageSize, k.rows) : k.rows;
+  }
   bool hasTransposedV() const { return transposedV.rows != 0; }
   /// Results go where the queries were, for want of room.
   bool sharesQ() const { return offsetOutput == offsetQ; }

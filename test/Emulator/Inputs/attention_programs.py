@@ -19,12 +19,12 @@ def tensor(shape, element):
 class Attention:
     def __init__(self, element, batch, queries, keys, heads, heads_of_k, dim, dim_of_v=None, window=None,
                  bottom_right=False, layout="bshd", accumulate=None, of_heads=False, p_scale=None, lse=True, mask=None,
-                 lengths=None):
+                 lengths=None, page=None):
         self.element, self.batch, self.queries, self.keys = element, batch, queries, keys
         self.heads, self.heads_of_k, self.dim, self.dim_of_v = heads, heads_of_k, dim, dim_of_v or dim
         self.window, self.bottom_right, self.layout = window, bottom_right, layout
         self.accumulate, self.of_heads, self.p_scale = accumulate, of_heads, p_scale
-        self.lse, self.mask, self.lengths, self.scale = lse, mask, lengths, dim ** -0.5
+        self.lse, self.mask, self.lengths, self.page, self.scale = lse, mask, lengths, page, dim ** -0.5
 
     @staticmethod
     def random(rng):
@@ -49,8 +49,14 @@ class Attention:
     def is_scaled(self):
         return self.element in ELEMENTS
 
-    def shape(self, positions, heads, dim):
-        return (self.batch, positions, heads, dim) if self.layout == "bshd" else (self.batch, heads, positions, dim)
+    @property
+    def pages(self):
+        """Of a batch."""
+        return -(-self.keys // self.page)
+
+    def shape(self, positions, heads, dim, batch=None):
+        batch = self.batch if batch is None else batch
+        return (batch, positions, heads, dim) if self.layout == "bshd" else (batch, heads, positions, dim)
 
     def operands(self):
         """Name, shape and shape of the factors."""
@@ -60,7 +66,11 @@ class Attention:
             factors = (1, 1, 1, 1)
             if self.of_heads:
                 factors = (self.batch, 1, heads, 1) if self.layout == "bshd" else (self.batch, heads, 1, 1)
-            yield name, self.shape(positions, heads, dim), factors
+            if self.page and name != "q":
+                # Some belong to nobody.
+                yield name, self.shape(self.page, heads, dim, self.batch * self.pages + 3), factors
+            else:
+                yield name, self.shape(positions, heads, dim), factors
 
     def program(self):
         element = ELEMENTS.get(self.element, self.element)
@@ -92,6 +102,10 @@ class Attention:
         if self.lengths:
             arguments.append(f"%lengths: tensor<{self.batch}xi32>")
             mask += f" key_lengths(%lengths : tensor<{self.batch}xi32>)"
+        if self.page:
+            table = tensor((self.batch, self.pages), "i32")
+            arguments.append(f"%pages: {table}")
+            mask += f" page_table(%pages : {table})"
         results = [tensor(self.shape(self.queries, self.heads, self.dim_of_v), "bf16")]
         results += [tensor((self.batch, self.heads, self.queries), "f32")] * self.lse
         values = "%o, %lse" if self.lse else "%o"
@@ -102,6 +116,8 @@ class Attention:
     def make(self, rng):
         """What the program is given, and Q, K, V and the mask in f64."""
         arguments, values = [], []
+        if self.page:
+            table = rng.permutation(self.batch * self.pages + 3)[:self.batch * self.pages].reshape(self.batch, -1)
         for name, shape, factors in self.operands():
             numbers = rng.standard_normal(shape).astype(np.float32)
             if self.is_scaled:
@@ -112,7 +128,9 @@ class Attention:
             else:
                 arguments.append(numbers.astype(DTYPES[self.element]))
                 values.append(arguments[-1].astype(np.float64))
-            if self.lengths and name != "q":
+            if self.page and name != "q":
+                values[-1] = self.gather(values[-1], table)
+            elif self.lengths and name != "q":
                 self.spoil(arguments[-2 if self.is_scaled else -1], values[-1])
         mask = None
         if self.mask:
@@ -122,7 +140,18 @@ class Attention:
             arguments.append(mask)
         if self.lengths:
             arguments.append(np.array(self.lengths, np.int32))
+        if self.page:
+            # Whatever is beyond a batch's own keys is not looked at.
+            lengths = np.array(self.lengths or [self.keys] * self.batch)[:, None]
+            wild = np.arange(self.pages) * self.page >= lengths
+            arguments.append(np.where(wild, rng.integers(-2**31, 2**31 - 1, table.shape), table).astype(np.int32))
         return arguments, values, mask
+
+    def gather(self, pages, table):
+        """Keys of batches; what is beyond the last page's does not count."""
+        if self.layout == "bhsd":
+            return np.concatenate(np.split(pages[table], self.pages, 1), 3)[:, 0]
+        return pages[table].reshape(self.batch, -1, *pages.shape[2:])
 
     def spoil(self, elements, values):
         """What is beyond a batch's own keys is NaN, and counts as nothing."""

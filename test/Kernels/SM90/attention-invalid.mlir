@@ -68,3 +68,19 @@ func.func @head_dim(%q: !b) -> !b {
   %0 = fp8.attention %q, %q, %q scale = 0.125 : !b, !b, !b -> !b
   return %0 : !b
 }
+
+// -----
+
+func.func @page(%q: tensor<1x1x4x64xbf16>, %k: tensor<9x24x4x64xbf16>, %table: tensor<1x4xi32>) -> tensor<1x1x4x64xbf16> {
+  // expected-error @below {{expected pages of a multiple of 8 keys that divides tile_k, 64, or that this divides, but got 24}}
+  %0 = fp8.attention %q, %k, %k page_table(%table : tensor<1x4xi32>) scale = 1.0 {fp8_gpu.config = #fp8_sm90.attention<tile_q = 64, tile_k = 64, stages = 2, split_tiles = 1>} : tensor<1x1x4x64xbf16>, tensor<9x24x4x64xbf16>, tensor<9x24x4x64xbf16> -> tensor<1x1x4x64xbf16>
+  return %0 : tensor<1x1x4x64xbf16>
+}
+
+// -----
+
+func.func @no_page(%q: tensor<1x1x4x64xbf16>, %k: tensor<9x4x4x64xbf16>, %table: tensor<1x4xi32>) -> tensor<1x1x4x64xbf16> {
+  // expected-remark @below {{no kernel: expected pages of a multiple of 8 keys that divides tile_k, 16, or that this divides, but got 4}}
+  %0 = fp8.attention %q, %k, %k page_table(%table : tensor<1x4xi32>) scale = 1.0 : tensor<1x1x4x64xbf16>, tensor<9x4x4x64xbf16>, tensor<9x4x4x64xbf16> -> tensor<1x1x4x64xbf16>
+  return %0 : tensor<1x1x4x64xbf16>
+}

@@ -114,6 +114,21 @@ func.func @rows_of_seven(%q: !q, %k: !k, %v: !k) -> !q {
 
 // -----
 
+// A bulk copy brings a page, or what a tile has of one.
+
+!q = tensor<2x1x4x64xbf16>
+!k = tensor<?x16x2x64xbf16>
+// CHECK-LABEL: @pages
+// LAUNCH: #fp8_gpu.tensor_map<1, box = [64, 1, 16, 1], swizzle = 128, l2 = 128>
+// LAUNCH-LABEL: @pages
+// LAUNCH: fp8_gpu.launch {{.*}} ins({{.*}} : tensor<2x1x4x64xbf16>, tensor<?x16x2x64xbf16>, tensor<?x16x2x64xbf16>, tensor<2xi32>, tensor<2x?xi32>)
+func.func @pages(%q: !q, %k: !k, %lengths: tensor<2xi32>, %table: tensor<2x?xi32>) -> !q {
+  %0 = fp8.attention %q, %k, %k key_lengths(%lengths : tensor<2xi32>) page_table(%table : tensor<2x?xi32>) scale = 0.125 : !q, !k, !k -> !q
+  return %0 : !q
+}
+
+// -----
+
 // Numbers of keys of each batch are an argument.
 
 !q = tensor<2x300x4x64xbf16>
