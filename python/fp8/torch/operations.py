@@ -9,9 +9,10 @@ import torch
 _library = torch.library.Library("fp8", "FRAGMENT")
 
 
-def define(schema, run, infer):
-    """An operation without a gradient, e.g. "name(Tensor x) -> Tensor": `run` computes it on a CPU
-    or a GPU, from contiguous tensors, and `infer` makes its results for fake ones. Returns it."""
+def define(schema, run, infer, gradient=None):
+    """An operation, e.g. "name(Tensor x) -> Tensor": `run` computes it on a CPU or a GPU, from
+    contiguous tensors, and `infer` makes its results for fake ones; it has no gradient, or that of
+    (backward, setup_context), as torch.library.register_autograd takes them. Returns it."""
     # Inductor then lays out what it computes so, and copies only what is laid out otherwise.
     _library.define(schema, tags=(torch.Tag.needs_contiguous_strides,
                                   torch.Tag.pt2_compliant_tag))
@@ -19,6 +20,10 @@ def define(schema, run, infer):
     for device in ("CPU", "CUDA"):
         _library.impl(name, run, device)
     torch.library.register_fake(f"fp8::{name}", infer, lib=_library)
+    if gradient is not None:
+        backward, setup_context = gradient
+        torch.library.register_autograd(f"fp8::{name}", backward, setup_context=setup_context,
+                                        lib=_library)
     return getattr(torch.ops.fp8, name).default
 
 

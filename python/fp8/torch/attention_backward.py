@@ -1,0 +1,153 @@
+"""Gradients of attention: which kernel of PyTorch computes them from our result, and a formula for the rest."""
+
+from typing import NamedTuple
+
+import torch
+
+aten = torch.ops.aten
+
+# How many scores the formula has in memory at a time.
+_SCORES = 1 << 24
+
+
+class Rule(NamedTuple):
+    """What is visible, and the factor of scores: as `fp8.attention` has it."""
+
+    scale: float
+    left: int | None = None
+    right: int | None = None
+    bottom_right: bool = False
+
+
+def _can_use(kernel, query, key, value, is_causal):
+    """Whether PyTorch's kernel takes such tensors on this device with a gradient, under its switches."""
+    q, k, v = (x.detach().requires_grad_() for x in (query, key, value))
+    parameters = torch.backends.cuda.SDPAParams(q, k, v, None, 0.0, is_causal, query.shape[1] != key.shape[1])
+    if kernel == "cudnn":
+        return torch.backends.cuda.can_use_cudnn_attention(parameters)
+    return torch.backends.cuda.can_use_flash_attention(parameters)
+
+
+def _find_window(rule, queries, keys):
+    """The limits that hide something, counted from a query's own number: (left, right)."""
+    offset = keys - queries if rule.bottom_right else 0
+    left = None if rule.left is None or queries - 1 + offset - rule.left <= 0 else rule.left - offset
+    right = None if rule.right is None or offset + rule.right >= keys - 1 else rule.right + offset
+    return left, right
+
+
+def _count_from_end(window, queries, keys):
+    """The same as FlashAttention counts, from the last query and key; None where it takes a limit for none."""
+    left, right = window
+    left, right = left if left is None else left + keys - queries, right if right is None else right - keys + queries
+    return None if any(side is not None and side < 0 for side in (left, right)) else (left, right)
+
+
+def choose(query, key, value, mask, rule):
+    """"cudnn", "flash" or "formula", by tensors of batches x heads x positions x columns."""
+    if query.device.type != "cuda" or query.dtype not in (torch.bfloat16, torch.float16) or mask is not None:
+        return "formula"
+    if 0 in query.shape or 0 in key.shape or 0 in value.shape:
+        return "formula"
+    queries, keys = query.shape[2], key.shape[2]
+    window = _find_window(rule, queries, keys)
+    if window in ((None, None), (None, 0)) and _can_use("cudnn", query, key, value, window[1] == 0):
+        return "cudnn"
+    if value.shape[3] == query.shape[3] and _count_from_end(window, queries, keys) is not None and (
+            _can_use("flash", query, key, value, False)):
+        return "flash"
+    return "formula"
+
+
+def _run_cudnn(grad, query, key, value, output, lse, rule):
+    is_causal = _find_window(rule, query.shape[2], key.shape[2])[1] == 0
+    # Without dropout nobody reads them.
+    seed, offset = (torch.empty((), dtype=torch.int64, device=query.device) for _ in range(2))
+    return aten._scaled_dot_product_cudnn_attention_backward(
+        grad, query, key, value, output, lse.unsqueeze(-1), seed, offset, None, None, None, query.shape[2],
+        key.shape[2], 0.0, is_causal, scale=rule.scale)
+
+
+def _run_flash(grad, query, key, value, output, lse, rule):
+    queries, keys = query.shape[2], key.shape[2]
+    left, right = _count_from_end(_find_window(rule, queries, keys), queries, keys)
+    # Of a query that sees no key it subtracts this, and takes the exponential.
+    lse = lse.masked_fill(lse == -torch.inf, torch.inf)
+    state, unused = (torch.empty(size, dtype=torch.uint64, device=query.device) for size in ((2,), ()))
+    results = aten._flash_attention_backward(
+        *(x.transpose(1, 2) for x in (grad, query, key, value, output)), lse, None, None, queries, keys, 0.0,
+        left is None and right == 0, state, unused, scale=rule.scale, window_size_left=left, window_size_right=right)
+    return tuple(x.transpose(1, 2) for x in results)
+
+
+def _hide(scores, first, begin, rule, queries, keys):
+    """Sets hidden scores, [..., rows, columns], to -inf; rows begin with query `first`, columns with key `begin`."""
+    left, right = _find_window(rule, queries, keys)
+    if left is None and right is None:
+        return scores
+    rows = torch.arange(first, first + scores.shape[-2], device=scores.device)[:, None]
+    columns = torch.arange(begin, begin + scores.shape[-1], device=scores.device)
+    hidden = columns > rows + right if right is not None else columns < rows - left
+    if left is not None and right is not None:
+        hidden = hidden | (columns < rows - left)
+    return scores.masked_fill(hidden, -torch.inf)
+
+
+def _add_mask(scores, mask):
+    if mask.dtype == torch.bool:
+        return scores.masked_fill(~mask, -torch.inf)
+    return scores + mask.float()
+
+
+def _cut_mask(mask, groups, rows, columns):
+    """The part of a mask for rows and columns of scores, with dimensions of groups and the heads of each."""
+    mask = mask[:, :, rows if mask.shape[2] > 1 else slice(None), columns if mask.shape[3] > 1 else slice(None)]
+    return mask.unflatten(1, (groups, -1)) if mask.shape[1] > 1 else mask.unsqueeze(1)
+
+
+def compute(grad, query, key, value, output, lse, mask, rule):
+    """The gradients of query, key and value by their definition, in f32, some queries at a time."""
+    batches, heads, queries, dim = query.shape
+    groups, keys = key.shape[1:3]
+    grad, query, output = (x.float().unflatten(1, (groups, heads // groups)) for x in (grad, query, output))
+    key, value = key.float().unsqueeze(2), value.float().unsqueeze(2)
+    # With it the exponential of a query that sees no key is 0.
+    lse = lse.masked_fill(lse == -torch.inf, torch.inf).unflatten(1, (groups, -1)).unsqueeze(-1)
+    weighted = (grad * output).sum(-1, keepdim=True)
+    results = [torch.zeros(x.shape, dtype=torch.float32, device=x.device) for x in (query, key[:, :, 0], value[:, :, 0])]
+    dq, dk, dv = results
+    left, right = _find_window(rule, queries, keys)
+    step = max(1, _SCORES // max(1, batches * heads * keys))
+    for first in range(0, queries, step):
+        rows = slice(first, min(first + step, queries))
+        begin = 0 if left is None else min(max(0, first - left), keys)
+        end = keys if right is None else max(begin, min(keys, rows.stop + right))
+        columns = slice(begin, end)
+        k, v = key[..., columns, :], value[..., columns, :]
+        q, dy = query[..., rows, :], grad[..., rows, :]
+        scores = _hide(torch.matmul(q, k.mT) * rule.scale, first, begin, rule, queries, keys)
+        if mask is not None:
+            scores = _add_mask(scores, _cut_mask(mask, groups, rows, columns))
+        p = torch.exp(scores - lse[..., rows, :])
+        ds = p * (torch.matmul(dy, v.mT) - weighted[..., rows, :]) * rule.scale
+        dq[..., rows, :] = torch.matmul(ds, k)
+        # The heads of a group are more rows.
+        dk[..., columns, :] += torch.matmul(ds.flatten(2, 3).mT, q.flatten(2, 3))
+        dv[..., columns, :] += torch.matmul(p.flatten(2, 3).mT, dy.flatten(2, 3))
+    return dq.flatten(1, 2), dk, dv
+
+
+def run(grad, query, key, value, factors, output, lse, mask, rule):
+    """The gradients of query, key and value, all of batches x heads x positions x columns, in the type of the result.
+    `factors` are empty, or those of codes that query, key and value are; the gradient goes straight through."""
+    dtype = output.dtype
+    tensors = query, key, value
+    if factors:
+        tensors = [x.float() * factor for x, factor in zip(tensors, factors)]
+    narrow = [x.to(dtype) for x in tensors]
+    kernel = choose(*narrow, mask, rule)
+    if kernel == "formula":
+        results = compute(grad, *tensors, output, lse, mask, rule)
+    else:
+        results = {"cudnn": _run_cudnn, "flash": _run_flash}[kernel](grad, *narrow, output, lse, rule)
+    return tuple(x.to(dtype) for x in results)

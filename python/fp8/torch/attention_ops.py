@@ -1,0 +1,164 @@
+"""Attention as operations of PyTorch, with a gradient."""
+
+from typing import NamedTuple
+
+import torch
+
+from fp8.compiler import get_default_target
+from fp8.errors import UnsupportedError
+from fp8.torch import attention_backward, attention_programs, operations
+from fp8.torch.dense import is_plain, make_dense
+
+
+class Options(NamedTuple):
+    """Those that all operations of attention have: as attention_programs.Shape."""
+
+    heads_first: bool
+    scale: float
+    left: int | None = None
+    right: int | None = None
+    bottom_right: bool = False
+    format: str | None = None
+    accumulate: str | None = None
+
+
+_SCHEMA = ("bool heads_first, float scale, int? left, int? right, bool bottom_right, str? format, str? accumulate")
+
+
+def _transpose(options, *tensors):
+    """Tensors of batches x heads x positions x columns, of those that lie as the options say, or the inverse."""
+    return tensors if options.heads_first else tuple(x.transpose(1, 2) for x in tensors)
+
+
+def compute(query, key, value, mask, options, saves):
+    """The result, the logarithms of sums, and with `saves` three times codes and their factor. Tensors are contiguous,
+    and their second dimension is that of heads with `heads_first`, else that of positions."""
+    place = 1 if options.heads_first else 2
+    target = get_default_target() if query.is_cuda else "cpu"
+    described = mask if mask is None else (attention_programs.MASKS[mask.dtype], tuple(size == 1 for size in mask.shape))
+    shape = attention_programs.Shape(
+        attention_programs.ELEMENTS[query.dtype], query.shape[place], key.shape[place], query.shape[3], value.shape[3],
+        *options, described, saves)
+    with torch.no_grad():
+        return attention_programs.get_function(shape, target)(query, key, value, *([] if mask is None else [mask]))
+
+
+def _infer(query, value, heads_first):
+    batches, heads, queries = (query.shape[i] for i in ((0, 1, 2) if heads_first else (0, 2, 1)))
+    return (query.new_empty((*query.shape[:3], value.shape[3])),
+            query.new_empty((batches, heads, queries), dtype=torch.float32))
+
+
+def _run_forward(query, key, value, mask, *options):
+    return tuple(compute(query, key, value, mask, Options(*options), False))
+
+
+def _infer_forward(query, key, value, mask, heads_first, *options):
+    return _infer(query, value, heads_first)
+
+
+def _run_saving(query, key, value, mask, *options):
+    return tuple(compute(query, key, value, mask, Options(*options), True))
+
+
+def _infer_saving(query, key, value, mask, *options):
+    codes = attention_programs.CODES[Options(*options).format]
+    saved = [made for x in (query, key, value)
+             for made in (x.new_empty(x.shape, dtype=codes), x.new_empty((1, 1), dtype=torch.float32))]
+    return (*_infer(query, value, options[0]), *saved)
+
+
+def _run_backward(grad, query, key, value, factors, output, lse, mask, *options):
+    options = Options(*options)
+    rule = attention_backward.Rule(*options[1:5])
+    grad, query, key, value, output = _transpose(options, grad, query, key, value, output)
+    results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, rule)
+    return tuple(x.contiguous() for x in _transpose(options, *results))
+
+
+def _infer_backward(grad, query, key, value, factors, output, lse, mask, *options):
+    return tuple(output.new_empty(x.shape) for x in (query, key, value))
+
+
+# Gradients of query, key and value, which are codes if there are factors.
+_backward = operations.define(
+    "attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor[] factors, Tensor output, "
+    f"Tensor lse, Tensor? mask, {_SCHEMA}) -> (Tensor, Tensor, Tensor)", _run_backward, _infer_backward)
+
+
+def _save(ctx, inputs, output):
+    query, key, value, mask, *ctx.options = inputs
+    results, lse, *codes = output
+    ctx.mark_non_differentiable(lse, *codes)
+    ctx.set_materialize_grads(False)
+    tensors = codes[::2] or (query, key, value)
+    ctx.count = len(codes) // 2
+    ctx.save_for_backward(*tensors, results, lse, mask, *codes[1::2])
+
+
+def _differentiate(ctx, grad, *others):
+    query, key, value, output, lse, mask, *factors = ctx.saved_tensors
+    if grad is None:
+        return (None,) * (4 + len(ctx.options))
+    grads = ctx.backward(make_dense(grad), query, key, value, factors, output, lse, mask, *ctx.options)
+    needed = (x if needs else None for x, needs in zip(grads, ctx.needs_input_grad))
+    return (*needed, None, *([None] * len(ctx.options)))
+
+
+def _differentiate_traced(ctx, grad, *others):
+    ctx.backward = _backward
+    return _differentiate(ctx, grad, *others)
+
+
+# The result and the logarithms of the sums of exponentials.
+forward = operations.define(
+    f"attention_forward(Tensor query, Tensor key, Tensor value, Tensor? mask, {_SCHEMA}) -> (Tensor, Tensor)",
+    _run_forward, _infer_forward, (_differentiate_traced, _save))
+# With codes and factors of query, key and value, of which a backward is then.
+saving = operations.define(
+    f"attention_forward_saving(Tensor query, Tensor key, Tensor value, Tensor? mask, {_SCHEMA}) -> "
+    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)", _run_saving, _infer_saving,
+    (_differentiate_traced, _save))
+
+
+class _Eager(torch.autograd.Function):
+    """The same without operations of PyTorch, which cost the host more."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, mask, *options):
+        options = Options(*options)
+        results = compute(query, key, value, mask, options, options.format is not None)
+        _save(ctx, (query, key, value, mask, *options), results)
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx, grad, *others):
+        if torch.is_grad_enabled():
+            raise UnsupportedError("expected a backward without create_graph, since attention in FP8 has no second "
+                                   "derivative")
+        ctx.backward = _run_backward
+        return _differentiate(ctx, grad, *others)
+
+
+def _drop_repeated(mask):
+    """A mask without what torch.expand repeats, of four dimensions."""
+    for dim in range(4):
+        if mask.shape[dim] != 1 and mask.stride(dim) == 0:
+            mask = mask.narrow(dim, 0, 1)
+    return make_dense(mask)
+
+
+def attend(query, key, value, mask, options):
+    """The result and the logarithms of sums, of tensors of batches x heads x positions x columns; `mask` is None or has
+    four dimensions. `options` say how a program takes tensors, which are copied if they lie otherwise."""
+    saves = torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value))
+    tensors = [make_dense(x) for x in _transpose(options, query, key, value)]
+    mask = None if mask is None else _drop_repeated(mask)
+    if torch.compiler.is_compiling() or not is_plain(*tensors):
+        operation = saving if saves and options.format else forward
+        results = operation(*tensors, mask, *options)
+    elif saves:
+        results = _Eager.apply(*tensors, mask, *options)
+    else:
+        results = compute(*tensors, mask, options, False)
+    return _transpose(options, results[0])[0], results[1]

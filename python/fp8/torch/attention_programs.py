@@ -1,0 +1,112 @@
+"""Programs of attention: `fp8.attention` on tensors as PyTorch has them, forward."""
+
+import functools
+from typing import NamedTuple
+
+import torch
+
+import fp8
+
+ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
+MASKS = {torch.bool: "i1", **ELEMENTS}
+FORMATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
+CODES = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
+
+
+class Shape(NamedTuple):
+    """What a program is of; batches and positions are known when it runs.
+
+    - element, heads, heads_of_k, dim, dim_of_v: of query, key and value;
+    - heads_first: whether heads lie outside of positions in memory;
+    - scale, left, right, bottom_right: as the operation has them, None for no limit;
+    - format, accumulate: of the codes that both products are of, and how they are summed, or None;
+    - mask: None, or the element type and, for each of four dimensions, whether it has one entry;
+    - saves: whether codes and factors of query, key and value are results, too.
+    """
+
+    element: str
+    heads: int
+    heads_of_k: int
+    dim: int
+    dim_of_v: int
+    heads_first: bool
+    scale: float
+    left: int | None = None
+    right: int | None = None
+    bottom_right: bool = False
+    format: str | None = None
+    accumulate: str | None = None
+    mask: tuple | None = None
+    saves: bool = False
+
+
+def _write_type(shape, heads, dim, element=None):
+    sizes = f"{heads}x?" if shape.heads_first else f"?x{heads}"
+    return f"tensor<?x{sizes}x{dim}x{element or shape.element}>"
+
+
+def _quantize(shape, name, heads, dim):
+    """As a matrix of rows of heads: one factor for the tensor. Returns the type of the codes, that of the scaled
+    tensor, and text."""
+    code, kind = FORMATS[shape.format], _write_type(shape, heads, dim)
+    codes = _write_type(shape, heads, dim, code)
+    rows, sizes = f"tensor<?x{dim}x{shape.element}>", f"?x{dim}x{code}, block = [*, *], scale = f32>"
+    scaled = f"!fp8.scaled<{codes.removeprefix('tensor<').removesuffix('>')}, block = [*, *, *, *], scale = f32>"
+    position = 2 if shape.heads_first else 1
+    order = f"[%{name}_b, {heads}, %{name}_s, {dim}]" if shape.heads_first else f"[%{name}_b, %{name}_s, {heads}, {dim}]"
+    return codes, scaled, (
+        f"  %{name}_b = tensor.dim %{name}, %c0 : {kind}\n"
+        f"  %{name}_s = tensor.dim %{name}, %c{position} : {kind}\n"
+        f"  %{name}_rows = tensor.collapse_shape %{name} [[0, 1, 2], [3]] : {kind} into {rows}\n"
+        f"  %{name}_quantized = fp8.quantize %{name}_rows recipe(#fp8.current) : {rows} -> !fp8.scaled<{sizes}\n"
+        f"  %{name}_codes, %{name}_scale = fp8.disassemble %{name}_quantized : !fp8.scaled<{sizes}\n"
+        f"  %{name}_wide = tensor.expand_shape %{name}_codes [[0, 1, 2], [3]] output_shape {order} : "
+        f"tensor<?x{dim}x{code}> into {codes}\n"
+        f"  %{name}_one = tensor.expand_shape %{name}_scale [[0, 1, 2], [3]] output_shape [1, 1, 1, 1] : "
+        f"tensor<1x1xf32> into tensor<1x1x1x1xf32>\n"
+        f"  %{name}_scaled = fp8.assemble %{name}_wide, %{name}_one : {codes}, tensor<1x1x1x1xf32> -> {scaled}\n")
+
+
+def _write_attributes(shape):
+    attributes = f"scale = {shape.scale:e}"
+    if (shape.left, shape.right) != (None, None):
+        sides = ("*" if side is None else str(side) for side in (shape.left, shape.right))
+        attributes += f" window = [{', '.join(sides)}]"
+    attributes += " bottom_right" * shape.bottom_right + f" layout = {'bhsd' if shape.heads_first else 'bshd'}"
+    return attributes + (f" accumulate = {shape.accumulate}" if shape.accumulate else "")
+
+
+def write(shape):
+    """The program as text. Its function `attention` takes query, key, value and the mask, and returns the result, the
+    logarithms of sums, and with `saves` three times codes and their factor."""
+    operands = {"q": (shape.heads, shape.dim), "k": (shape.heads_of_k, shape.dim),
+                "v": (shape.heads_of_k, shape.dim_of_v)}
+    arguments = [f"%{name}: {_write_type(shape, *sizes)}" for name, sizes in operands.items()]
+    names, types = [f"%{name}" for name in operands], [_write_type(shape, *sizes) for sizes in operands.values()]
+    results = [("%o", _write_type(shape, shape.heads, shape.dim_of_v)), ("%lse", f"tensor<?x{shape.heads}x?xf32>")]
+    body = mask = ""
+    if shape.format:
+        body = "".join(f"  %c{i} = arith.constant {i} : index\n" for i in range(3))
+        made = {name: _quantize(shape, name, *sizes) for name, sizes in operands.items()}
+        body += "".join(text for _, _, text in made.values())
+        names, types = [f"%{name}_scaled" for name in operands], [scaled for _, scaled, _ in made.values()]
+        if shape.saves:
+            for name, (codes, _, _) in made.items():
+                results += [(f"%{name}_wide", codes), (f"%{name}_scale", "tensor<1x1xf32>")]
+    if shape.mask:
+        element, ones = shape.mask
+        sizes = ("1" if is_one else str(size) for is_one, size in zip(ones, ("?", shape.heads, "?", "?")))
+        kind = f"tensor<{'x'.join(sizes)}x{element}>"
+        arguments.append(f"%mask: {kind}")
+        mask = f" mask(%mask : {kind})"
+    kinds = ", ".join(kind for _, kind in results)
+    return (f"func.func @attention({', '.join(arguments)}) -> ({kinds}) {{\n{body}"
+            f"  %o, %lse = fp8.attention {', '.join(names)}{mask} {_write_attributes(shape)} : {', '.join(types)} -> "
+            f"{results[0][1]}, {results[1][1]}\n"
+            f"  return {', '.join(name for name, _ in results)} : {kinds}\n}}\n")
+
+
+@functools.lru_cache(maxsize=256)
+def get_function(shape, target):
+    """What computes it, compiled once."""
+    return fp8.compile(write(shape), target=target).functions["attention"]
