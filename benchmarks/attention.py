@@ -49,6 +49,8 @@ class Kernel:
                 tensors[f"{name}_scale"] = scale
                 tensors[name] = (numbers / scale).to(torch.float8_e4m3fn)
         tensors["output"] = torch.full_like(q, math.nan)
+        if self.spec.get("lse"):
+            tensors["lse"] = q.new_full((q.shape[0], q.shape[2], q.shape[1]), math.nan, dtype=torch.float32)
         described = [describe(tensors[entry["name"]], entry["rank"]) for entry in self.arguments]
         arguments = (abi.structs.fp8rt_kernel_argument * len(described))(*described)
         spaces = (ctypes.c_void_p * max(1, len(self.workspaces)))(*(space.data_ptr() for space in self.workspaces))
@@ -110,7 +112,7 @@ def family(spec):
     return spec["dim"], spec["heads"], spec["heads_of_k"], spec["causal"]
 
 
-def main():
+def parse():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kernels", required=True, type=Path)
     parser.add_argument("--library", type=Path)
@@ -119,7 +121,11 @@ def main():
     parser.add_argument("--count", type=int, default=6)
     parser.add_argument("--tokens", type=int, default=32768)
     parser.add_argument("--only", default="")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    args = parse()
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
     library = open_library(args.library)

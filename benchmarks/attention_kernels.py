@@ -1,9 +1,10 @@
 """Makes the kernels that benchmarks/attention.py times, from programs of the dialect: machine code
 and the description of each kernel's launch. Batches and positions are known when they run.
 
-usage: attention_kernels.py [--build-dir build] [--configs] --out DIR
+usage: attention_kernels.py [--build-dir build] [--configs] [--lse] --out DIR
 
-`--configs` makes those of other tiles, too, for whoever chooses them.
+`--configs` makes those of other tiles, too, for whoever chooses them. With `--lse` they write the logarithms of sums,
+which a backward takes.
 """
 
 import argparse
@@ -46,9 +47,11 @@ def program(spec):
     attributes += f" accumulate = {spec['sums']}" if spec["sums"] else ""
     if spec.get("config"):
         attributes += f" {{fp8_gpu.config = {spec['config']}}}"
-    return (f"func.func @attention({', '.join(arguments)}) -> {result} {{\n{made}"
-            f"  %o = fp8.attention %q, %k, %v {attributes} : {', '.join(types)} -> {result}\n"
-            f"  return %o : {result}\n}}\n")
+    sums = f", tensor<?x{spec['heads']}x?xf32>" if spec.get("lse") else ""
+    names = "%o, %lse" if sums else "%o"
+    return (f"func.func @attention({', '.join(arguments)}) -> ({result}{sums}) {{\n{made}"
+            f"  {names} = fp8.attention %q, %k, %v {attributes} : {', '.join(types)} -> {result}{sums}\n"
+            f"  return {names} : {result}{sums}\n}}\n")
 
 
 def specs(with_configs):
@@ -88,9 +91,10 @@ def main():
     parser.add_argument("--build-dir", default="build", type=Path)
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--configs", action="store_true")
+    parser.add_argument("--lse", action="store_true")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    wanted = specs(args.configs)
+    wanted = {name: {**spec, "lse": args.lse} for name, spec in specs(args.configs).items()}
     with ThreadPoolExecutor(2) as pool:
         done = pool.map(lambda item: build(*item, args.build_dir / "bin", args.out), wanted.items())
         made = {name: spec for (name, spec), is_made in zip(wanted.items(), done) if is_made}
