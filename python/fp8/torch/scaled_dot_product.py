@@ -49,13 +49,20 @@ def _check_mask(mask, query, key):
     return mask[(None,) * (4 - mask.dim())]
 
 
+def _lies_heads_first(tensors):
+    """In which of both ways less has to be copied."""
+    copied = [sum(0 if x.transpose(1, 2).is_contiguous() else x.shape[1] * x.shape[3] for x in tensors),
+              sum(0 if x.is_contiguous() else x.shape[1] * x.shape[3] for x in tensors)]
+    return copied[1] < copied[0]
+
+
 def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal=False, scale=None, window=None,
                                  bottom_right=False, format=None, accumulate=None):
     """softmax(query key^T * scale) value, as torch.nn.functional's function of that name, without dropout.
 
     - query: batches x heads x positions x columns, bf16, f16 or f32; key and value may have fewer heads, of which
-      each serves as many of query (enable_gqa), and value other columns. Whether heads or positions lie together
-      in memory is taken as it is, if it is the same in all; else they are copied;
+      each serves as many of query (enable_gqa), and value other columns. Heads or positions may lie together in
+      memory, and so does the result; what lies otherwise than most is copied;
     - attn_mask: of bool, whether a query sees a key, or numbers that are added to scores, without a gradient; beside a
       window, which hides keys as well;
     - is_causal: a query sees the keys up to its own number; window=(left, right) sees so many keys before and after
@@ -83,7 +90,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
     if not 0 < scale < math.inf:
         raise ArgumentError(f"expected scale to be finite and positive, but got {scale}")
     mask = None if attn_mask is None else _check_mask(attn_mask, query, key)
-    heads_first = not all(tensor.transpose(1, 2).is_contiguous() for tensor in (query, key, value))
+    heads_first = _lies_heads_first((query, key, value))
     options = attention_ops.Options(heads_first, scale, left, right, bool(bottom_right), format,
                                     accumulate if format else None)
     return attention_ops.attend(query, key, value, mask, options)[0]

@@ -1,0 +1,142 @@
+"""Calls of PyTorch's attention that fp8.attention computes in its place, and why others are PyTorch's."""
+
+import itertools
+import math
+import weakref
+
+import torch
+
+from fp8.compiler import get_default_target
+from fp8.torch.attention_programs import ELEMENTS, MASKS
+from fp8.torch.scaled_dot_product import check_settings, scaled_dot_product_attention
+
+_numbers = itertools.count()
+_settings = weakref.WeakValueDictionary()
+
+
+class Attention:
+    """How attention is computed: in 8 bits of `format`, or in what it is of, with sums as `accumulate` says
+    (fp8.torch.scaled_dot_product_attention).
+
+    `reasons` say why calls were left to PyTorch, each once; `taken` how many different calls were not: of heads, columns
+    and windows.
+    """
+
+    def __init__(self, format=None, accumulate=None):
+        check_settings(format, accumulate)
+        self.format, self.accumulate, self._reasons, self._taken = format, accumulate, {}, {}
+        self.number = next(_numbers)
+        _settings[self.number] = self
+
+    @property
+    def reasons(self):
+        return tuple(self._reasons)
+
+    @property
+    def taken(self):
+        return tuple(self._taken)
+
+    def explain(self):
+        """Prints both."""
+        for text in self._taken:
+            print(f"fp8: {text}")
+        for reason in self._reasons:
+            print(f"PyTorch: {reason}")
+
+
+# Dynamo asks what follows once for a graph.
+
+@torch.compiler.assume_constant_result
+def note(number, text, *values):
+    """Notes why a call is PyTorch's, or None."""
+    _settings[number]._reasons[text.format(*values)] = None
+
+
+@torch.compiler.assume_constant_result
+def _note_taken(number, text, *values):
+    _settings[number]._taken[text.format(*values)] = None
+
+
+@torch.compiler.assume_constant_result
+def _find_target():
+    return get_default_target()
+
+
+def _find_reason_on_gpu(query, value, mask, settings):
+    """Why there is no kernel, or None: scores would be in memory."""
+    target = _find_target()
+    if target != "sm_90a":
+        return f"{target} has no kernel of attention"
+    if mask is not None:
+        return "a mask has no kernel on a GPU"
+    if query.dtype == torch.float32:
+        return "f32 has no kernel on a GPU"
+    columns, step = (query.shape[3], value.shape[3]), 32 if settings.format else 16
+    most = 192 if settings.format and settings.accumulate != "fast" else 256
+    if any(count % step or count > most for count in columns):
+        return f"a kernel has multiples of {step} columns up to {most}, but there are {columns[0]} and {columns[1]}"
+    return None
+
+
+def _find_reason_of_mask(mask, sizes):
+    if mask.requires_grad and torch.is_grad_enabled():
+        return "a mask with a gradient"
+    if mask.dtype not in MASKS:
+        return f"a mask of {mask.dtype}"
+    if mask.dim() > 4 or any(size not in (1, whole) for size, whole in zip(reversed(mask.shape), reversed(sizes))):
+        return f"a mask of {tuple(mask.shape)} for scores of {tuple(sizes)}"
+    return None
+
+
+def find_reason(settings, query, key, value, mask=None, dropout=0.0, scale=None):
+    """Why an Attention does not take a call, or None."""
+    tensors = query, key, value
+    if not all(isinstance(x, torch.Tensor) and x.layout is torch.strided and not x.is_nested for x in tensors):
+        return "operands that are no dense tensors"
+    if dropout > 0:
+        return "dropout"
+    if any(x.dim() != 4 for x in tensors):
+        return f"operands of {query.dim()} dimensions"
+    if any(x.dtype != query.dtype or x.dtype not in ELEMENTS for x in tensors):
+        return f"operands of {', '.join(str(x.dtype) for x in tensors)}"
+    if any(x.device != query.device for x in tensors) or query.device.type not in ("cpu", "cuda"):
+        return f"operands on {query.device}"
+    if key.shape[:3] != value.shape[:3] or key.shape[0] != query.shape[0] or key.shape[3] != query.shape[3]:
+        return "operands that are broadcast"
+    if key.shape[1] == 0 or query.shape[1] % key.shape[1] or query.shape[3] == 0 or value.shape[3] == 0:
+        return "no heads, or no columns"
+    if scale is not None and not 0 < scale < math.inf:
+        return f"a scale of {scale}"
+    if mask is not None:
+        reason = _find_reason_of_mask(mask, (*query.shape[:3], key.shape[2]))
+        if reason:
+            return reason
+    return _find_reason_on_gpu(query, value, mask, settings) if query.device.type == "cuda" else None
+
+
+def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False,
+           window=None, bottom_right=False):
+    """What F.scaled_dot_product_attention returns for these, by an Attention; None for what is PyTorch's. `window` and
+    `bottom_right` are those of fp8.torch.scaled_dot_product_attention."""
+    # Mistakes are PyTorch's to say.
+    if is_causal and attn_mask is not None:
+        return None
+    if not enable_gqa and isinstance(query, torch.Tensor) and isinstance(key, torch.Tensor) and (
+            query.dim() != key.dim() or query.dim() == 4 and query.shape[1] != key.shape[1]):
+        return None
+    tensors = [query, key, value]
+    kind = query.device.type if isinstance(query, torch.Tensor) else ""
+    if kind in ("cpu", "cuda") and torch.is_autocast_enabled(kind):
+        dtype = torch.get_autocast_dtype(kind)
+        tensors = [x.to(dtype) if isinstance(x, torch.Tensor) and x.dtype in ELEMENTS else x for x in tensors]
+    reason = find_reason(settings, *tensors, attn_mask, dropout_p, scale)
+    if reason is not None:
+        note(settings.number, "{}", reason)
+        return None
+    y = scaled_dot_product_attention(
+        *tensors, attn_mask, is_causal=is_causal, scale=scale, window=window, bottom_right=bottom_right,
+        format=settings.format, accumulate=settings.accumulate)
+    _note_taken(settings.number, "{} heads over {} of {} columns{}{} in {}", query.shape[1], key.shape[1], query.shape[3],
+                ", causal" if is_causal else "" if window is None else f", window {window}",
+                "" if attn_mask is None else ", mask", settings.format or ELEMENTS[tensors[0].dtype])
+    return y

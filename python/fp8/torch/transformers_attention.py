@@ -1,0 +1,108 @@
+"""Attention of transformers' models by fp8.attention: `attn_implementation="fp8"`."""
+
+import functools
+
+import torch
+
+from fp8.errors import UnsupportedError
+from fp8.torch import attention_calls
+
+
+def _repeat(x, count):
+    return x if count == 1 else x.repeat_interleave(count, 1)
+
+
+def _compute_plainly(query, key, value, mask, scale, is_causal, softcap, sinks, dropout):
+    """Attention with what PyTorch's function has not: a cap of scores, and sinks, one more score for each head."""
+    key, value = (_repeat(x, query.shape[1] // key.shape[1]) for x in (key, value))
+    scores = torch.matmul(query, key.mT) * scale
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    if mask is None and is_causal:
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+    if mask is not None:
+        lowest = torch.finfo(scores.dtype).min
+        scores = scores.masked_fill(~mask, lowest) if mask.dtype == torch.bool else scores + mask
+    if sinks is not None:
+        added = sinks.reshape(1, -1, 1, 1).expand(*scores.shape[:3], 1).to(scores.dtype)
+        scores = torch.cat([scores, added], -1)
+    p = torch.softmax(scores.float(), -1).to(query.dtype)
+    p = p if sinks is None else p[..., :-1]
+    p = torch.nn.functional.dropout(p, dropout) if dropout else p
+    return torch.matmul(p, value)
+
+
+def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, softcap=None,
+             s_aux=None, position_bias=None, **others):
+    """What transformers calls: the result as batches x positions x heads x columns, and None."""
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    causal = query.shape[2] > 1 and attention_mask is None and causal
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if softcap is not None or s_aux is not None:
+        attention_calls.note(settings.number, "a cap of scores" if softcap is not None else "sinks")
+        y = _compute_plainly(query, key, value, attention_mask, scale, causal, softcap, s_aux, dropout)
+        return y.transpose(1, 2).contiguous(), None
+    y = None
+    if position_bias is not None or others.get("cache") is not None:
+        attention_calls.note(settings.number, "a bias of positions" if position_bias is not None else "pages")
+    else:
+        window = getattr(attention_mask, "_fp8_window", None)
+        mask = None if window is not None else attention_mask
+        y = attention_calls.attend(settings, query, key, value, mask, dropout, bool(causal), scale=scale, enable_gqa=True,
+                                   window=window, bottom_right=window is not None)
+    if y is not None:
+        return y.transpose(1, 2).contiguous(), None
+    given = {} if position_bias is None else {"position_bias": position_bias}
+    return sdpa_attention_forward(module, query, key, value, attention_mask, dropout=dropout, scaling=scaling,
+                                  is_causal=is_causal, **given, **others)
+
+
+def _see_all(attention_mask):
+    """Whether a mask of padding is known to hide nothing."""
+    if attention_mask is None:
+        return True
+    return not torch.compiler.is_compiling() and attention_mask.device.type != "meta" and bool(attention_mask.all())
+
+
+def _make_mask(*arguments, **options):
+    """The mask that transformers makes for PyTorch's function. One that is a window, and no more, says so as
+    `_fp8_window`: a view of it does not, and is a mask as others are."""
+    from transformers.masking_utils import sdpa_mask
+    mask = sdpa_mask(*arguments, **options)
+    if mask is None or arguments or not options.get("allow_is_causal_skip", True):
+        return mask
+    config, local = options.get("config"), options.get("local_size")
+    is_chunked = getattr(config, "attention_chunk_size", None) is not None
+    if local is not None and (is_chunked or getattr(config, "sliding_window", None) != local):
+        return mask
+    ends = [options.get(f"{name}_offset", 0) + options[f"{name}_length"] for name in ("q", "kv")]
+    # A cache may have room behind the last key.
+    if not all(isinstance(end, int) for end in ends) or ends[0] != ends[1] or not _see_all(options.get("attention_mask")):
+        return mask
+    mask._fp8_window = (None if local is None else local - 1, 0)
+    return mask
+
+
+def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None):
+    """Registers fp8.attention with transformers, for `attn_implementation=name`, and returns its Attention, whose
+    `reasons` say which calls are PyTorch's instead: with dropout, caps or sinks, and on a GPU what has no kernel.
+
+    - format, accumulate: as fp8.torch.scaled_dot_product_attention has them;
+    - recipe: in place of a format; with `fp8_dpa` it is E4M3.
+
+    Models have the results that they have with "sdpa", whose masks they make. Raises UnsupportedError without
+    transformers.
+    """
+    try:
+        from transformers import AttentionInterface
+        from transformers.masking_utils import AttentionMaskInterface
+    except ImportError as error:
+        raise UnsupportedError("expected transformers with AttentionInterface and AttentionMaskInterface, as "
+                               "versions since 4.53 have them") from error
+    if recipe is not None and getattr(recipe, "fp8_dpa", False):
+        format = format or "e4m3"
+    settings = attention_calls.Attention(format, accumulate)
+    AttentionInterface.register(name, functools.partial(_compute, settings))
+    AttentionMaskInterface.register(name, _make_mask)
+    return settings

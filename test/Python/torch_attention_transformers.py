@@ -1,0 +1,172 @@
+# REQUIRES: pytorch, python-pytorch, python-transformers
+# RUN: %import_python %s
+"""Models of transformers with attn_implementation="fp8" beside "sdpa" and "eager": logits and gradients, windows, masks,
+caches; and what they say of calls that are PyTorch's."""
+
+import copy
+import unittest
+
+import torch
+import transformers
+
+import fp8
+import fp8.torch
+
+SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "vocab_size": 50, "max_position_embeddings": 64, "head_dim": 16}
+
+
+def make(kind, seed=0, **options):
+    torch.manual_seed(seed)
+    config = getattr(transformers, f"{kind}Config")(**{**SMALL, "attn_implementation": "eager", **options})
+    name = f"{kind}Model" if kind in ("Bert", "Whisper") else f"{kind}ForCausalLM"
+    return getattr(transformers, name)(config).eval()
+
+
+def copy_with(model, implementation):
+    other = copy.deepcopy(model)
+    other.set_attn_implementation(implementation)
+    return other
+
+
+def draw(batch, positions, seed=1):
+    return torch.randint(1, 50, (batch, positions), generator=torch.Generator().manual_seed(seed))
+
+
+class Models(unittest.TestCase):
+    def setUp(self):
+        self.settings = fp8.torch.register_attention()
+
+    def compare(self, model, other="sdpa", tolerance=1e-4, train=True, **inputs):
+        models = [copy_with(model, name) for name in ("fp8", other)]
+        results = [each(**inputs)[0] for each in models]
+        self.check(*results, tolerance)
+        if train:
+            for each, y in zip(models, results):
+                (y * torch.linspace(-1, 1, y.shape[-1])).sum().backward()
+            for (name, x), y in zip(models[0].named_parameters(), models[1].parameters()):
+                if y.grad is not None:
+                    self.check(x.grad, y.grad, 10 * tolerance, name)
+        return results[0]
+
+    def check(self, found, expected, tolerance, name=None):
+        self.assertTrue(found.isfinite().all(), name)
+        self.assertLessEqual((found - expected).norm().item(), tolerance * expected.norm().item() + 1e-5, name)
+
+    def test_llama(self):
+        model = make("Llama")
+        for other in ("sdpa", "eager"):
+            self.compare(model, other, input_ids=draw(2, 13))
+        self.assertEqual(self.settings.taken, ("4 heads over 2 of 16 columns, causal in f32",))
+        self.assertEqual(self.settings.reasons, ())
+
+    def test_padding(self):
+        padding = torch.ones(2, 11, dtype=torch.long)
+        padding[1, :4] = 0
+        model = make("Llama")
+        found, expected = (copy_with(model, name)(input_ids=draw(2, 11), attention_mask=padding).logits
+                           for name in ("fp8", "sdpa"))
+        self.check(found[padding.bool()], expected[padding.bool()], 1e-4)
+        self.assertIn("mask", self.settings.taken[0])
+        self.compare(model, input_ids=draw(2, 11), attention_mask=torch.ones_like(padding))
+        self.assertIn("causal", self.settings.taken[1])
+
+    def test_sliding_windows(self):
+        model = make("Mistral", sliding_window=5)
+        for other in ("sdpa", "eager"):
+            self.compare(model, other, input_ids=draw(2, 17))
+        self.assertEqual(self.settings.taken, ("4 heads over 2 of 16 columns, window (4, 0) in f32",))
+        padding = torch.ones(1, 17, dtype=torch.long)
+        padding[0, 12:] = 0
+        self.compare(model, train=False, input_ids=draw(1, 17), attention_mask=padding)
+        self.assertIn("mask", self.settings.taken[1])
+
+    def test_chunks_are_no_windows(self):
+        from transformers.masking_utils import create_chunked_causal_mask
+        config = transformers.Llama4TextConfig(**{**SMALL, "attention_chunk_size": 4, "attn_implementation": "fp8"})
+        config.sliding_window = 4
+        made = create_chunked_causal_mask(config, torch.zeros(1, 9, 32), None, past_key_values=None)
+        self.assertFalse(hasattr(made, "_fp8_window"))
+        self.assertFalse(made[0, 0, 4, 3])
+
+    def test_generation(self):
+        for model in (make("Llama"), make("Mistral", sliding_window=5)):
+            found, expected = (copy_with(model, name).generate(draw(1, 7), max_new_tokens=6, do_sample=False)
+                               for name in ("fp8", "sdpa"))
+            self.assertTrue(torch.equal(found, expected))
+
+    def test_more_tokens_on_a_cache(self):
+        for model in (make("Llama"), make("Mistral", sliding_window=16)):
+            ids, results = draw(1, 12), []
+            for name in ("fp8", "sdpa"):
+                each = copy_with(model, name)
+                before = each(input_ids=ids[:, :7], use_cache=True)
+                results.append(each(input_ids=ids[:, 7:], past_key_values=before.past_key_values).logits)
+            self.check(*results, 1e-4)
+        self.assertIn("4 heads over 2 of 16 columns, window (None, 0) in f32", self.settings.taken)
+
+    def test_bert(self):
+        model = make("Bert", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+        padding = torch.ones(2, 9, dtype=torch.long)
+        padding[0, 6:] = 0
+        self.compare(model, input_ids=draw(2, 9))
+        self.compare(model, input_ids=draw(2, 9), attention_mask=padding)
+        self.assertEqual(len(self.settings.taken), 2)
+
+    def test_whisper(self):
+        model = make("Whisper", d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+                     decoder_attention_heads=2, encoder_ffn_dim=48, decoder_ffn_dim=48, num_mel_bins=8,
+                     max_source_positions=16, max_target_positions=20, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+                     decoder_start_token_id=1)
+        features = torch.randn(2, 8, 32, generator=torch.Generator().manual_seed(3))
+        self.compare(model, input_features=features, decoder_input_ids=draw(2, 7))
+        self.assertEqual(len(self.settings.taken), 2)  # With and without a causal window.
+        self.assertEqual(self.settings.reasons, ())
+
+    def test_caps_have_a_reason(self):
+        options = {"query_pre_attn_scalar": 16, "sliding_window": 5, "attn_logit_softcapping": 2.0}
+        self.compare(make("Gemma2", **options), "eager", input_ids=draw(2, 11))
+        self.assertEqual((self.settings.reasons, self.settings.taken), (("a cap of scores",), ()))
+
+    def test_without_a_cap(self):
+        model = make("Gemma2", query_pre_attn_scalar=16, sliding_window=5, attn_logit_softcapping=None)
+        self.compare(model, "eager", input_ids=draw(2, 11))
+        self.assertEqual(len(self.settings.taken), 2)  # Layers with a window and without.
+
+    def test_sinks_have_a_reason(self):
+        model = make("GptOss", num_local_experts=2, num_experts_per_tok=1, sliding_window=5)
+        self.compare(model, "eager", input_ids=draw(2, 9), train=False)
+        self.assertEqual(self.settings.reasons, ("sinks",))
+
+    def test_dropout_has_a_reason(self):
+        model = make("Llama", attention_dropout=0.1).train()
+        results = []
+        for name in ("fp8", "sdpa"):
+            torch.manual_seed(3)
+            results.append(copy_with(model, name)(input_ids=draw(2, 9)).logits)
+        self.assertTrue(torch.equal(*results))
+        self.assertEqual(self.settings.reasons, ("dropout",))
+
+    def test_8_bits(self):
+        self.settings = fp8.torch.register_attention(format="e4m3", accumulate="fast")
+        self.compare(make("Llama").bfloat16(), tolerance=0.06, input_ids=draw(2, 13), train=False)
+        self.assertEqual(self.settings.taken, ("4 heads over 2 of 16 columns, causal in e4m3",))
+
+    def test_compiled(self):
+        model = copy_with(make("Mistral", sliding_window=5), "fp8")
+        ids = draw(2, 17)
+        expected = model(input_ids=ids).logits
+        compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+        self.check(compiled(input_ids=ids).logits, expected, 1e-5)
+        self.assertEqual(self.settings.taken, ("4 heads over 2 of 16 columns, window (4, 0) in f32",))
+
+    def test_other_names(self):
+        first, second = (fp8.torch.register_attention(name) for name in ("fp8-first", "fp8-second"))
+        copy_with(make("Llama"), "fp8-second")(input_ids=draw(1, 5))
+        self.assertEqual((len(first.taken), len(second.taken)), (0, 1))
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected format"):
+            fp8.torch.register_attention(format="e3m4")
+
+
+if __name__ == "__main__":
+    unittest.main()
