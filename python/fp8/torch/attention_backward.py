@@ -71,7 +71,7 @@ def _run_cudnn(grad, query, key, value, output, lse, rule):
 def _run_flash(grad, query, key, value, output, lse, rule):
     queries, keys = query.shape[2], key.shape[2]
     left, right = _count_from_end(_find_window(rule, queries, keys), queries, keys)
-    # Of a query that sees no key it subtracts this, and takes the exponential.
+    # Subtracting this for a query that sees no key makes its exponentials 0.
     lse = lse.masked_fill(lse == -torch.inf, torch.inf)
     state, unused = (torch.empty(size, dtype=torch.uint64, device=query.device) for size in ((2,), ()))
     results = aten._flash_attention_backward(
