@@ -39,6 +39,8 @@ def compute(query, key, value, mask, options, saves):
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[place], key.shape[place], query.shape[3], value.shape[3],
         *options, described, saves)
+    if query.is_cuda:
+        shape = shape._replace(queries=attention_programs.find_queries(shape, query.shape[3 - place]))
     with torch.no_grad():
         return attention_programs.get_function(shape, target)(query, key, value, *([] if mask is None else [mask]))
 

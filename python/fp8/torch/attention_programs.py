@@ -21,7 +21,9 @@ class Shape(NamedTuple):
     - scale, left, right, bottom_right: as the operation has them, None for no limit;
     - format, accumulate: of the codes that both products are of, and how they are summed, or None;
     - mask: None, or the element type and, for each of four dimensions, whether it has one entry;
-    - saves: whether codes and factors of query, key and value are results, too.
+    - saves: whether codes and factors of query, key and value are results, too;
+    - queries: None, or how many positions query has, which few are compiled for;
+    - cache: None, or of what key and value are: as `Cache`.
     """
 
     element: str
@@ -38,22 +40,48 @@ class Shape(NamedTuple):
     accumulate: str | None = None
     mask: tuple | None = None
     saves: bool = False
+    queries: int | None = None
+    cache: "Cache | None" = None
 
 
-def _write_type(shape, heads, dim, element=None):
-    sizes = f"{heads}x?" if shape.heads_first else f"?x{heads}"
+class Cache(NamedTuple):
+    """Keys and values that were computed before, of batches with numbers of their own.
+
+    - format: None if they are numbers, else codes that come with a factor each;
+    - page: None, or the positions of a page.
+    """
+
+    format: str | None = None
+    page: int | None = None
+
+
+def find_queries(shape, queries):
+    """How many positions of query a program is compiled for: few, of heads that share keys, fit into one tile
+    (lib/Kernels/SM90/AttentionTiles.h)."""
+    group = 1 << (shape.heads // max(shape.heads_of_k, 1) - 1).bit_length()
+    return queries if 0 < queries * min(group, 64) <= 64 and queries <= 16 else None
+
+
+def _write_type(shape, heads, dim, element=None, positions=None):
+    positions = "?" if positions is None else positions
+    sizes = f"{heads}x{positions}" if shape.heads_first else f"{positions}x{heads}"
     return f"tensor<?x{sizes}x{dim}x{element or shape.element}>"
 
 
-def _quantize(shape, name, heads, dim):
+def _write_scaled(codes):
+    return f"!fp8.scaled<{codes.removeprefix('tensor<').removesuffix('>')}, block = [*, *, *, *], scale = f32>"
+
+
+def _quantize(shape, name, heads, dim, positions=None):
     """As a matrix of rows of heads: one factor for the tensor. Returns the type of the codes, that of the scaled
     tensor, and text."""
-    code, kind = FORMATS[shape.format], _write_type(shape, heads, dim)
-    codes = _write_type(shape, heads, dim, code)
+    code, kind = FORMATS[shape.format], _write_type(shape, heads, dim, None, positions)
+    codes = _write_type(shape, heads, dim, code, positions)
     rows, sizes = f"tensor<?x{dim}x{shape.element}>", f"?x{dim}x{code}, block = [*, *], scale = f32>"
-    scaled = f"!fp8.scaled<{codes.removeprefix('tensor<').removesuffix('>')}, block = [*, *, *, *], scale = f32>"
+    scaled = _write_scaled(codes)
     position = 2 if shape.heads_first else 1
-    order = f"[%{name}_b, {heads}, %{name}_s, {dim}]" if shape.heads_first else f"[%{name}_b, %{name}_s, {heads}, {dim}]"
+    sequence = f"%{name}_s" if positions is None else positions
+    order = f"[%{name}_b, {heads}, {sequence}, {dim}]" if shape.heads_first else f"[%{name}_b, {sequence}, {heads}, {dim}]"
     return codes, scaled, (
         f"  %{name}_b = tensor.dim %{name}, %c0 : {kind}\n"
         f"  %{name}_s = tensor.dim %{name}, %c{position} : {kind}\n"
@@ -76,18 +104,58 @@ def _write_attributes(shape):
     return attributes + (f" accumulate = {shape.accumulate}" if shape.accumulate else "")
 
 
+def _write_cached(shape):
+    """Arguments, text, operands and their types, and what the operation is told of the cache."""
+    code = FORMATS.get(shape.cache.format)
+    arguments = [f"%q: {_write_type(shape, shape.heads, shape.dim, None, shape.queries)}"]
+    names, types, body = ["%q"], [arguments[0].removeprefix("%q: ")], ""
+    if code:
+        body = "".join(f"  %c{i} = arith.constant {i} : index\n" for i in range(3))
+        _, scaled, text = _quantize(shape._replace(format=shape.cache.format), "q", shape.heads, shape.dim, shape.queries)
+        names, types, body = ["%q_scaled"], [scaled], body + text
+    one = "tensor<1x1x1x1xf32>"
+    for name, dim in (("k", shape.dim), ("v", shape.dim_of_v)):
+        kind = _write_type(shape, shape.heads_of_k, dim, code, shape.cache.page)
+        arguments.append(f"%{name}: {kind}")
+        if code:
+            arguments.append(f"%{name}_scale: {one}")
+            body += f"  %{name}_scaled = fp8.assemble %{name}, %{name}_scale : {kind}, {one} -> {_write_scaled(kind)}\n"
+        names.append(f"%{name}_scaled" if code else f"%{name}")
+        types.append(_write_scaled(kind) if code else kind)
+    arguments.append("%lengths: tensor<?xi32>")
+    told = " key_lengths(%lengths : tensor<?xi32>)"
+    if shape.cache.page:
+        arguments.append("%pages: tensor<?x?xi32>")
+        told += " page_table(%pages : tensor<?x?xi32>)"
+    return arguments, body, names, types, told
+
+
+def write_cached(shape):
+    """The program as text. Its function `attention` takes query, key, value, each of these two followed by its factor if
+    it has codes, the numbers of keys, and page numbers if there are pages; and returns the result."""
+    arguments, body, names, types, told = _write_cached(shape)
+    result = _write_type(shape, shape.heads, shape.dim_of_v, None, shape.queries)
+    return (f"func.func @attention({', '.join(arguments)}) -> {result} {{\n{body}"
+            f"  %o = fp8.attention {', '.join(names)}{told} {_write_attributes(shape)} : {', '.join(types)} -> {result}\n"
+            f"  return %o : {result}\n}}\n")
+
+
 def write(shape):
     """The program as text. Its function `attention` takes query, key, value and the mask, and returns the result, the
     logarithms of sums, and with `saves` three times codes and their factor."""
     operands = {"q": (shape.heads, shape.dim), "k": (shape.heads_of_k, shape.dim),
                 "v": (shape.heads_of_k, shape.dim_of_v)}
-    arguments = [f"%{name}: {_write_type(shape, *sizes)}" for name, sizes in operands.items()]
-    names, types = [f"%{name}" for name in operands], [_write_type(shape, *sizes) for sizes in operands.values()]
-    results = [("%o", _write_type(shape, shape.heads, shape.dim_of_v)), ("%lse", f"tensor<?x{shape.heads}x?xf32>")]
+    positions = {"q": shape.queries, "k": None, "v": None}
+    names = [f"%{name}" for name in operands]
+    types = [_write_type(shape, *sizes, None, positions[name]) for name, sizes in operands.items()]
+    arguments = [f"{name}: {kind}" for name, kind in zip(names, types)]
+    queries = "?" if shape.queries is None else shape.queries
+    results = [("%o", _write_type(shape, shape.heads, shape.dim_of_v, None, shape.queries)),
+               ("%lse", f"tensor<?x{shape.heads}x{queries}xf32>")]
     body = mask = ""
     if shape.format:
         body = "".join(f"  %c{i} = arith.constant {i} : index\n" for i in range(3))
-        made = {name: _quantize(shape, name, *sizes) for name, sizes in operands.items()}
+        made = {name: _quantize(shape, name, *sizes, positions[name]) for name, sizes in operands.items()}
         body += "".join(text for _, _, text in made.values())
         names, types = [f"%{name}_scaled" for name in operands], [scaled for _, scaled, _ in made.values()]
         if shape.saves:
@@ -109,4 +177,5 @@ def write(shape):
 @functools.lru_cache(maxsize=256)
 def get_function(shape, target):
     """What computes it, compiled once."""
-    return fp8.compile(write(shape), target=target).functions["attention"]
+    text = write_cached(shape) if shape.cache else write(shape)
+    return fp8.compile(text, target=target).functions["attention"]

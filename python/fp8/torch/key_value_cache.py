@@ -1,0 +1,105 @@
+"""Keys and values of past positions, in 8 bits."""
+
+import functools
+
+import torch
+
+import fp8
+from fp8.compiler import get_default_target
+from fp8.errors import ArgumentError
+from fp8.torch.attention_programs import CODES, ELEMENTS, FORMATS
+from fp8.torch.cached_attention import attend_to_cache, make_factor
+from fp8.torch.dense import make_dense
+
+
+@functools.lru_cache(maxsize=64)
+def _compile_quantize(element, dim, format_, target):
+    """Of rows of keys and of values, each with its factor."""
+    kind, one = f"tensor<?x{dim}x{element}>", "tensor<1x1xf32>"
+    codes = f"tensor<?x{dim}x{FORMATS[format_]}>"
+    scaled = f"!fp8.scaled<?x{dim}x{FORMATS[format_]}, block = [*, *], scale = f32>"
+    text = (f"func.func @quantize(%x: {kind}, %scale_inv: {one}) -> {codes} {{\n"
+            f"  %c0 = arith.constant 0 : index\n"
+            f"  %one = arith.constant dense<1.0> : {one}\n"
+            f"  %empty = tensor.empty() : {one}\n"
+            f"  %scale = linalg.div ins(%one, %scale_inv : {one}, {one}) outs(%empty : {one}) -> {one}\n"
+            f"  %q = fp8.quantize %x scale(%scale, %scale_inv : {one}, {one}) : {kind} -> {scaled}\n"
+            f"  %codes, %factor = fp8.disassemble %q : {scaled}\n"
+            f"  return %codes : {codes}\n}}\n")
+    return fp8.compile(text, target=target).functions["quantize"]
+
+
+class KeyValueCache:
+    """Keys and values of one attention layer, for batches that grow on their own.
+
+        cache = fp8.torch.KeyValueCache(batch, heads_of_k, 4096, 128, device="cuda")
+        cache.append(key, value)
+        output = cache.attend(query)
+
+    - batches, heads, positions, columns: how many there is room for; `columns_of_values` if values have others;
+    - format: "e4m3" or "e5m2", or None for numbers of `dtype`;
+    - k_scale, v_scale: what codes are multiplied by, numbers or tensors of one f32 (as checkpoints have them: a value
+      that is 448 times as large is the largest of E4M3, and what is larger saturates).
+
+    `keys` and `values` are batches x heads x positions x columns, `lengths` int32, how many positions each batch has.
+    """
+
+    def __init__(self, batches, heads, positions, columns, *, columns_of_values=None, format="e4m3", k_scale=1.0,
+                 v_scale=1.0, dtype=torch.bfloat16, device=None):
+        if format is not None and format not in FORMATS:
+            raise ArgumentError(f"expected format to be None or one of {', '.join(FORMATS)}, but got {format!r}")
+        if dtype not in ELEMENTS:
+            raise ArgumentError(f"expected dtype to be bf16, f16 or f32, but got {dtype}")
+        self.format, self.dtype = format, dtype
+        stored = CODES[format] if format else dtype
+        sizes = (batches, heads, positions)
+        self.keys = torch.zeros((*sizes, columns), dtype=stored, device=device)
+        self.values = torch.zeros((*sizes, columns_of_values or columns), dtype=stored, device=device)
+        self.lengths = torch.zeros(batches, dtype=torch.int32, device=device)
+        self.k_scale = make_factor(k_scale, "k_scale", self.keys.device)
+        self.v_scale = make_factor(v_scale, "v_scale", self.keys.device)
+
+    def reset(self):
+        """Forgets all positions."""
+        self.lengths.zero_()
+
+    def _quantize(self, numbers, scale):
+        if not self.format:
+            return numbers
+        target = get_default_target() if numbers.is_cuda else "cpu"
+        run = _compile_quantize(ELEMENTS[numbers.dtype], numbers.shape[3], self.format, target)
+        rows = make_dense(numbers).reshape(-1, numbers.shape[3])
+        return run(rows, scale.reshape(1, 1)).reshape(numbers.shape)
+
+    def _check(self, key, value):
+        for name, tensor, room in (("key", key, self.keys), ("value", value, self.values)):
+            expected = (room.shape[0], room.shape[1], key.shape[2], room.shape[3])
+            if tensor.shape != expected or tensor.dtype != self.dtype or tensor.device != room.device:
+                raise ArgumentError(f"expected {name} to be {self.dtype} {expected} on {room.device}, but got "
+                                    f"{tensor.dtype} {tuple(tensor.shape)} on {tensor.device}")
+        if key.shape[2] > self.keys.shape[2]:
+            raise ArgumentError(f"expected up to {self.keys.shape[2]} new positions, but got {key.shape[2]}")
+
+    @torch.no_grad()
+    def append(self, key, value):
+        """Adds new positions, batches x heads x positions x columns, to each batch. Nothing waits for the GPU: what there
+        is no room for goes to the last positions.
+
+        Raises ArgumentError."""
+        self._check(key, value)
+        count, room = key.shape[2], self.keys.shape[2]
+        new = torch.arange(count, device=key.device)
+        places = (self.lengths[:, None] + new).clamp_(max=room - 1).long()
+        batches = torch.arange(key.shape[0], device=key.device)[:, None]
+        for stored, numbers, scale in ((self.keys, key, self.k_scale), (self.values, value, self.v_scale)):
+            # Bytes, which there are all operations for.
+            codes = self._quantize(numbers, scale).transpose(1, 2)
+            kind = torch.uint8 if self.format else self.dtype
+            stored.view(kind).transpose(1, 2).index_put_((batches, places), codes.view(kind))
+        self.lengths.add_(count).clamp_(max=room)
+
+    def attend(self, query, *, scale=None, window=None, accumulate=None):
+        """Attention of the positions that were appended last, batches x heads x positions x columns, to all up to their
+        own: attend_to_cache."""
+        return attend_to_cache(query, self.keys, self.values, self.lengths, k_scale=self.k_scale, v_scale=self.v_scale,
+                               scale=scale, window=window, accumulate=accumulate)
