@@ -31,7 +31,7 @@ BREAKS = [
     ("count of empty barriers less 1", r"(mov\.b32 \s*%r\d+, )([48])(;\s+mbarrier\.init)", "minus1", "each"),
     ("count of empty barriers more by 1", r"(mov\.b32 \s*%r\d+, )([48])(;\s+mbarrier\.init)", "plus1", "each"),
     ("an initialisation gone", r"mbarrier\.init\.shared\.b64[^;]*;", GONE, "some"),
-    ("load of an operand gone", r"cp\.async\.bulk\.tensor\.2d\.shared::cta[^;]*;", GONE, "each"),
+    ("load of an operand gone", r"cp\.async\.bulk\.tensor\.[24]d\.shared::cta[^;]*;", GONE, "each"),
     ("wgmma.wait_group gone", r"wgmma\.wait_group\.sync\.aligned \s*0;", GONE, "each"),
     ("wgmma.wait_group one later", r"(wgmma\.wait_group\.sync\.aligned \s*)0;", r"\g<1>1;", "each"),
     ("wgmma.wait_group 1 as 2", r"(wgmma\.wait_group\.sync\.aligned \s*)1;", r"\g<1>9;", "each"),
@@ -47,7 +47,7 @@ BREAKS = [
     ("a stage too many", r"(setp\.eq\.b32 \s*%p\d+, %r\d+, )(1[0-9]);", "plus1", "each"),
     ("wait for stores to be read gone", r"cp\.async\.bulk\.wait_group\.read \s*\d+;", GONE, "all"),
     ("store not committed", r"cp\.async\.bulk\.commit_group;", GONE, "all"),
-    ("store gone", r"cp\.async\.bulk\.tensor\.2d\.global[^;]*;", GONE, "each"),
+    ("store gone", r"cp\.async\.bulk\.tensor\.[24]d\.global[^;]*;", GONE, "each"),
     ("stmatrix gone", r"stmatrix\.[^;]*;", GONE, "some"),
     ("stmatrix 16 bytes further", r"(stmatrix\.[^;]*\[%rd\d+\+)(\d+)(\][^;]*;)", "plus16", "some"),
     ("barrier before the roles gone", r"bar\.sync \s*0;", GONE, "matmul"),
@@ -62,15 +62,15 @@ BREAKS = [
     ("wgmma.fence gone", r"wgmma\.fence\.sync\.aligned;", GONE, "each"),
     ("copies of factors not waited for", r"cp\.async\.mbarrier\.arrive\.noinc\.shared\.b64", "mbarrier.arrive.shared.b64 _,", "each"),
     ("fence around the count of parts of K gone", r"fence\.acq_rel\.gpu;", GONE, "each"),
-    ("barrier around the count of parts of K gone", r"bar\.sync \s*6, 128;(?=\s+(?:@|ld))", GONE, "each"),
+    ("barrier around the count of parts of K gone", r"bar\.sync \s*[16], 128;(?=\s+(?:@|ld))", GONE, "each"),
     ("barrier of the cluster gone", r"barrier\.cluster\.arrive[^;]*;\s*barrier\.cluster\.wait[^;]*;", GONE, "each"),
     ("barrier of the cluster releases nothing", r"barrier\.cluster\.arrive(\.release)?", "barrier.cluster.arrive.relaxed", "each"),
 ]
 
 
 def kernels(data):
-    """Where the text of each matmul kernel lies."""
-    for match in re.finditer(rb"\.visible \.entry (fp8_matmul\w+)\(", data):
+    """Where the text of each kernel of a product or an attention lies."""
+    for match in re.finditer(rb"\.visible \.entry (fp8_(?:matmul|attention)\w+)\(", data):
         # Braces of inline assembly stand at the margin, too.
         end = data.index(b"\tret;\n\n}", match.start())
         yield match.group(1).decode(), match.start(), end
