@@ -35,7 +35,7 @@ class Kernel:
         text = json.dumps(info["launch"]).encode()
         library.fp8rt_kernel_create(function, text, len(text), ctypes.byref(self.handle))
         self.arguments, self.config = info["launch"]["arguments"], info["config"]
-        # Of a constant number of bytes.
+        # Their numbers of bytes are constants.
         self.workspaces = [torch.zeros(int(space["bytes"]), dtype=torch.uint8, device="cuda")
                            for space in info["launch"].get("workspaces", [])]
 

@@ -19,7 +19,7 @@ def make(*shape, seed=1, dtype=torch.bfloat16):
 
 
 def expect(query, keys, values, lengths, window=None):
-    """Of batches x heads x positions x columns, in f64."""
+    """What comes of batches x heads x positions x columns, in f64."""
     results = []
     for q, k, v, length in zip(query.double(), keys.double(), values.double(), lengths.tolist()):
         group = q.shape[0] // k.shape[0]

@@ -145,8 +145,8 @@ static double getCostOfFewQueries(const AttentionSpec &spec,
       AttentionMemory::get(spec, tile, target, reason);
   if (failed(memory))
     return std::numeric_limits<double>::infinity();
-  // Of tiles of fewer bytes each has its barriers and reductions; more keys
-  // take longer to exponentiate.
+  // Each tile has its barriers and reductions, however small; more keys take
+  // longer to exponentiate.
   double usual = spec.getElementBytes() == 1 ? 20480 : 32768;
   constexpr double kUsualUnderWay = 196608;
   int64_t bytes = tile.getTileK() * spec.getElementBytes() *

@@ -69,10 +69,10 @@ getRegisters(const AttentionSpec &spec, int64_t consumers, int64_t resident) {
                        : std::pair<int64_t, int64_t>{24, 240};
 }
 
-FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
-                                                AttentionConfigAttr config,
-                                                GPUTargetAttr target,
-                                                std::string &reason) {
+/// Says why if wgmma, bulk copies or rows do not fit the extents.
+static LogicalResult checkExtents(const AttentionSpec &spec,
+                                  AttentionConfigAttr config,
+                                  std::string &reason) {
   auto fail = [&](const auto &...parts) {
     reason = llvm::formatv(parts...);
     return failure();
@@ -101,6 +101,35 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
                 ShapedType::isDynamic(spec.queries)
                     ? "?"
                     : std::to_string(spec.queries));
+  return success();
+}
+
+/// Whether a multiprocessor runs two blocks of few queries at a time, of
+/// `sharedBytes` each.
+static bool hasRoomForTwo(const AttentionSpec &spec, AttentionConfigAttr config,
+                          GPUTargetAttr target, int64_t sharedBytes) {
+  // The chip keeps 1 KiB of each block's (CUDA Programming Guide, "Technical
+  // Specifications per Compute Capability").
+  constexpr int64_t kReserved = 1024;
+  // What ptxas has room for with 128 registers a thread, before setmaxnreg
+  // (C7602): the accumulators of one wgmma.
+  constexpr int64_t kMaxColumns = 192;
+  return config.isForFewQueries() &&
+         std::max(config.getTileK(), spec.headDimOfV) <= kMaxColumns &&
+         2 * (sharedBytes + kReserved) <= target.getSharedBytes() + kReserved;
+}
+
+FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
+                                                AttentionConfigAttr config,
+                                                GPUTargetAttr target,
+                                                std::string &reason) {
+  if (failed(checkExtents(spec, config, reason)))
+    return failure();
+  auto fail = [&](const auto &...parts) {
+    reason = llvm::formatv(parts...);
+    return failure();
+  };
+  int64_t bytes = spec.getElementBytes(), tileK = config.getTileK();
   AttentionMemory memory;
   memory.q = SharedMatrix(spec.q, config.getTileQ(), spec.headDim);
   memory.k = SharedMatrix(spec.k, tileK, spec.headDim);
@@ -140,15 +169,7 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
                 target.getSharedBytes(), config, memory.sharedBytes);
   int64_t consumers = config.getConsumers();
   memory.threads = 128 * (consumers + 1);
-  // The chip keeps 1 KiB of each block's (CUDA Programming Guide, "Technical
-  // Specifications per Compute Capability").
-  constexpr int64_t kReserved = 1024;
-  // What ptxas has room for with 128 registers a thread, before setmaxnreg
-  // (C7602): the accumulators of one wgmma.
-  constexpr int64_t kMaxColumns = 192;
-  if (hasFewQueries && std::max(tileK, spec.headDimOfV) <= kMaxColumns &&
-      2 * (memory.sharedBytes + kReserved) <=
-          target.getSharedBytes() + kReserved)
+  if (hasRoomForTwo(spec, config, target, memory.sharedBytes))
     memory.resident = 2;
   std::tie(memory.producerRegisters, memory.consumerRegisters) =
       getRegisters(spec, consumers, memory.resident);

@@ -103,7 +103,7 @@ void AttentionParts::forEachRun(
     llvm::function_ref<void(Value column, ValueRange)> store) {
   Value quad = b.bitAnd(lane, 3);
   size_t row = 2 * half;
-  // Of values that were transposed even columns came first (TransposeValues).
+  // TransposeValues puts even columns before odd ones.
   if (memory.hasTransposedV()) {
     for (size_t first = 0; first < sums.size(); first += 8) {
       auto at = [&](size_t i) { return sums[first + row + i]; };
@@ -275,7 +275,7 @@ SmallVector<Value> AttentionParts::combineParts(const AttentionTile &tile,
         SmallVector<Value> loaded, weights, sums(carried);
         for (int64_t j = 0; j < kPartsTogether; ++j) {
           Value from = b.add(i, j);
-          // Of parts beyond the last the weight is 0.
+          // Parts beyond the last have a weight of 0.
           weights.push_back(NVVM::ShflOp::create(
               b, f32, b.i32(-1), weight, from, b.i32(31), NVVM::ShflKind::idx,
               /*return_value_and_is_valid=*/UnitAttr()));

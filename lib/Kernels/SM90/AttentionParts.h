@@ -69,7 +69,7 @@ private:
   /// largest exponent, the sum of powers, and sums of this lane's columns.
   SmallVector<Value> combineParts(const AttentionTile &tile, Value number,
                                   Value first, ValueRange carried);
-  /// Of row `row` of a part, its sums, and its exponent and power (f32).
+  /// Where row `row` of a part has its sums, and its exponent and power (f32).
   Value getSums(const AttentionTile &tile, Value part, Value row);
   Value getPowers(const AttentionTile &tile, Value part, Value row);
 

@@ -25,8 +25,8 @@ struct AttentionTile {
   /// Tiles of keys, walked from `end` down to `begin`, at least one; those of
   /// [fullBegin, fullEnd) are seen by all queries as a whole.
   Value begin, fullBegin, fullEnd, end;
-  /// Of few queries: how many blocks share the keys, the first of these, and
-  /// what it has of the tile before (i1).
+  /// Blocks that share the keys of few queries, the first of these, and whether
+  /// it has some of the tile before (i1).
   Value parts, firstBlock, isContinued;
 };
 
@@ -52,8 +52,8 @@ public:
   AttentionRow getRow(const AttentionTile &tile, Value row) const;
   /// The key of a row's own query.
   Value getOwnKey(const AttentionTile &tile, Value row) const;
-  /// Of the blocks that share the tile's keys the one that runs this, and the
-  /// number of what block `part` leaves (i32).
+  /// The number among the blocks that share the tile's keys of the one that
+  /// runs this, and that of what block `part` leaves (i32).
   Value getOwnPart(const AttentionTile &tile) const {
     return b.sub(block, tile.firstBlock);
   }
@@ -93,8 +93,8 @@ private:
   Value first, stride, count;
   /// Tiles of a head, all heads, and those that are walked together.
   Value tilesOfHead, heads, together;
-  /// Of few queries: blocks are in so many rows, each of which has every so
-  /// many-th tile of queries.
+  /// Blocks of few queries are in so many rows, each of which has every so
+  /// many-th tile.
   Value rows;
   /// This block in its row; tiles of keys of each block, and of each tile of
   /// queries; the block's first and the one beyond its last.

@@ -41,8 +41,8 @@ Value ValueTranspose::getVisibleBytes(int64_t first, Value there) {
   Value key = b.add(b.mul(b.bitAnd(kernel.lane, 3), 2), first);
   Value bytes = b.i32(0);
   for (auto [i, number] : llvm::enumerate(std::array<int64_t, 4>{0, 1, 8, 9})) {
-    Value isThere = b.createOrFold<arith::CmpIOp>(
-        arith::CmpIPredicate::slt, b.add(key, number), there);
+    Value isThere = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt,
+                                                  b.add(key, number), there);
     Value byte = b.i32(static_cast<int32_t>(0xffu << (8 * i)));
     bytes = arith::OrIOp::create(b, bytes, b.select(isThere, byte, b.i32(0)));
   }

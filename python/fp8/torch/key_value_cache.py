@@ -14,7 +14,7 @@ from fp8.torch.dense import make_dense
 
 @functools.lru_cache(maxsize=64)
 def _compile_quantize(element, dim, format_, target):
-    """Of rows of keys and of values, each with its factor."""
+    """A function of rows and of what their codes are multiplied by."""
     kind, one = f"tensor<?x{dim}x{element}>", "tensor<1x1xf32>"
     codes = f"tensor<?x{dim}x{FORMATS[format_]}>"
     scaled = f"!fp8.scaled<?x{dim}x{FORMATS[format_]}, block = [*, *], scale = f32>"

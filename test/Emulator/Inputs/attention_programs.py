@@ -51,7 +51,7 @@ class Attention:
 
     @property
     def pages(self):
-        """Of a batch."""
+        """How many a batch has."""
         return -(-self.keys // self.page)
 
     def shape(self, positions, heads, dim, batch=None):
