@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 
+import fp8
 from attention_programs import Attention
 
 RANDOM = 12
@@ -44,6 +45,8 @@ CASES = [
     Attention("e4m3", 4, 1, 800, 8, 2, 128, accumulate="fast", lengths=[9, 800, 321, 0]),
     Attention("e4m3", 2, 130, 333, 2, 1, 64, accumulate="promote", of_heads=True, lengths=[200, 47]),
     Attention("bf16", 2, 9, 20, 2, 2, 32, mask="i1", lengths=[7, 20]),
+    # Stages that are no multiple of a group of lines.
+    Attention("f16", 2, 2, 700, 2, 2, 64, dim_of_v=80),
     # Keys in pages.
     Attention("bf16", 2, 1, 320, 8, 2, 128, page=16),
     Attention("bf16", 2, 100, 640, 2, 1, 64, page=32, lengths=[500, 640], window=(None, 0), bottom_right=True),
@@ -56,9 +59,22 @@ CASES = [
 ]
 
 
+def check_nan(target, rng):
+    """A key that is NaN makes all queries NaN that see it, wherever in a tile it is."""
+    case = Attention("e4m3", 1, 16 if target == "cpu" else 70, 90, 1, 1, 64, accumulate="promote", window=(None, 0))
+    program = fp8.compile(case.program(), target=target, cache=False)
+    for key in rng.integers(0, case.queries, 6):
+        arguments, _, _ = case.make(rng)
+        arguments[2][0, key] = np.nan
+        for result in program(*arguments):
+            result = np.asarray(result).astype(np.float32).reshape(case.queries, -1)
+            assert np.isnan(result[key:]).all() and np.isfinite(result[:key]).all(), key
+
+
 def main():
     target = sys.argv[1]
     rng = np.random.default_rng(2026)
+    check_nan(target, rng)
     for case in CASES + [Attention.random(rng) for _ in range(RANDOM)]:
         case.check(target, rng)
 

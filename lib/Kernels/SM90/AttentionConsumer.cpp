@@ -441,7 +441,8 @@ void AttentionConsumer::setSoftmax(const AttentionTile &tile) {
       break;
     }
   }
-  softmax.emplace(b, factors, std::log2(spec.factorOfP));
+  softmax.emplace(b, factors, std::log2(spec.factorOfP),
+                  config.getPolynomials());
 }
 
 void AttentionConsumer::build() {

@@ -143,12 +143,14 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
     return at;
   };
   memory.offsetQ = place(memory.q.getBytes());
-  memory.offsetK = place(memory.k.getBytes() * config.getStages());
-  memory.offsetV = place(memory.v.getBytes() * config.getStages());
+  auto placeStages = [&](const SharedMatrix &matrix) {
+    return place(llvm::alignTo(matrix.getBytes(), 1024) * config.getStages());
+  };
+  memory.offsetK = placeStages(memory.k);
+  memory.offsetV = placeStages(memory.v);
   if (bytes == 1) {
     memory.transposedV = SharedMatrix(spec.v, spec.headDimOfV, tileK);
-    memory.offsetTransposedV =
-        place(memory.transposedV.getBytes() * config.getStages());
+    memory.offsetTransposedV = placeStages(memory.transposedV);
   }
   // Full and empty ones of Q and of each ring, and the flag.
   bool hasFewQueries = config.isForFewQueries();

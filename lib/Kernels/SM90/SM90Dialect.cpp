@@ -125,7 +125,7 @@ std::string GemmConfigAttr::getLabel() const {
 LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
                                           int64_t tileK, int64_t stages,
                                           int64_t tileHeads, int64_t splitTiles,
-                                          AttentionTurn) {
+                                          int64_t polynomials, AttentionTurn) {
   // attention_c1
   if (tileQ != 64 && tileQ != 128 && tileQ != 192)
     return emitError() << "expected tile_q to be 64, 128 or 192, but got "
@@ -153,6 +153,10 @@ LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
   if (splitTiles == 0 && tileHeads != 1)
     return emitError() << "expected tile_heads of 1, but got " << tileHeads
                        << " without split_tiles";
+  // attention_c6
+  if (polynomials < 0 || polynomials > 16)
+    return emitError() << "expected polynomials to be in 0..16, but got "
+                       << polynomials;
   return success();
 }
 
@@ -164,6 +168,8 @@ std::string AttentionConfigAttr::getLabel() const {
     os << "_h" << getTileHeads();
   if (getSplitTiles() != 0)
     os << "_split" << getSplitTiles();
+  if (getPolynomials() != 0)
+    os << "_p" << getPolynomials();
   if (getTurn() != AttentionTurn::Issued)
     os << '_' << stringifyAttentionTurn(getTurn());
   return label;

@@ -159,6 +159,7 @@ def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     | `stages` | tiles of keys, and as many of values, in shared memory |
     | `tile_heads` | heads of Q that read the same head of K and share a tile: row r is head `r mod tile_heads` of query `r / tile_heads` |
     | `split_tiles` | for few queries, which fit into one tile: blocks share all tiles' keys evenly, so many tiles of keys each at least; of those that share a tile the last one puts the results together, in their order. 0: a block has whole tiles |
+    | `polynomials` | exponentials, of each 16, that are polynomials of degree 3, exact to 1e-4, which other units compute than the rest |
     | `turn` | consumers issue the products of a tile of keys in turn: each once the one before has `issued` its own, or has its scores, `scored`, so that they exponentiate at different times; `none`: whenever they can |
 
     Constraints:
@@ -167,7 +168,8 @@ def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     - (C3) `stages` is in 1..8;
     - (C4) `split_tiles` is in 0..1024, and is 0 unless `tile_q` is 64;
     - (C5) `tile_heads` is a power of two from 1 to 64, and is 1 unless
-      `split_tiles` is positive.
+      `split_tiles` is positive;
+    - (C6) `polynomials` is in 0..16.
 
     Example: `#fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>`.
   }];
@@ -177,6 +179,7 @@ def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     "int64_t":$stages,
     DefaultValuedParameter<"int64_t", "1">:$tile_heads,
     DefaultValuedParameter<"int64_t", "0">:$split_tiles,
+    DefaultValuedParameter<"int64_t", "0">:$polynomials,
     SM90_EnumParameter<SM90_AttentionTurn, "::mlir::fp8::sm90::AttentionTurn::Issued">:$turn
   );
   let assemblyFormat = "`<` struct(params) `>`";

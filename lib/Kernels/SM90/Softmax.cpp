@@ -100,10 +100,34 @@ Value Softmax::makeFinite(KernelBuilder &b, Value max) {
   return b.select(isHidden, b.f32(0.0f), max);
 }
 
+/// 2 to the power of `x`, of which 0.0001 of its value may be missing: 0 up to
+/// -127. Schraudolph's exponent (1999) and a polynomial of the rest, by units
+/// that are idle while others compute `exp2`; FlashAttention-4 has both as
+/// well.
+static Value approximateExp2(KernelBuilder &b, Value x) {
+  Type f32 = b.getF32Type(), i32 = b.getI32Type();
+  x = arith::MaxNumFOp::create(b, x, b.f32(-127.0f));
+  // A sum with it has the nearest integer in its last bits.
+  Value magic = b.f32(0x1.8p23f);
+  Value shifted = arith::AddFOp::create(b, x, magic);
+  Value rest =
+      arith::SubFOp::create(b, x, arith::SubFOp::create(b, shifted, magic));
+  // The smallest relative error of those that are 1 at 0: there the exponent
+  // of -127 has to give 0.
+  Value power = b.f32(0x1.c29fd8p-5f);
+  for (float coefficient : {0x1.f00aeap-3f, 0x1.62f5f4p-1f, 1.0f})
+    power = LLVM::FMAOp::create(b, f32, power, rest, b.f32(coefficient));
+  Value exponent = arith::ShLIOp::create(
+      b, arith::BitcastOp::create(b, i32, shifted), b.i32(23));
+  return arith::BitcastOp::create(
+      b, f32, b.add(arith::BitcastOp::create(b, i32, power), exponent));
+}
+
 SmallVector<Value> Softmax::exponentiate(ArrayRef<Value> scores, Rows &rows,
                                          Value (&corrections)[2]) {
+  // NaN makes all of its row NaN: `approximateExp2` knows none.
   auto larger = [&](Value lhs, Value rhs) -> Value {
-    return arith::MaxNumFOp::create(b, lhs, rhs);
+    return arith::MaximumFOp::create(b, lhs, rhs);
   };
   Value offset[2];
   for (int64_t row : {0, 1}) {
@@ -119,10 +143,14 @@ SmallVector<Value> Softmax::exponentiate(ArrayRef<Value> scores, Rows &rows,
     rows.max[row] = max;
   }
   SmallVector<Value> powers;
-  for (auto [i, score] : llvm::enumerate(scores))
-    powers.push_back(
-        exp2(b, LLVM::FMAOp::create(b, b.getF32Type(), score,
-                                    factors[getRow(i)], offset[getRow(i)])));
+  for (auto [number, score] : llvm::enumerate(scores)) {
+    auto i = static_cast<int64_t>(number);
+    Value exponent = LLVM::FMAOp::create(b, b.getF32Type(), score,
+                                         factors[getRow(i)], offset[getRow(i)]);
+    bool isPolynomial = (i + 1) * polynomials / 16 != i * polynomials / 16;
+    powers.push_back(isPolynomial ? approximateExp2(b, exponent)
+                                  : exp2(b, exponent));
+  }
   for (int64_t row : {0, 1}) {
     Value sum = reduceRow(powers, row, [&](Value lhs, Value rhs) -> Value {
       return arith::AddFOp::create(b, lhs, rhs);

@@ -32,9 +32,12 @@ public:
   };
 
   /// `factors` are of scores of both rows, `logOfP` the base-2 logarithm of
-  /// what the powers are multiplied by.
-  Softmax(KernelBuilder &b, const Value (&factors)[2], float logOfP)
-      : b(b), factors{factors[0], factors[1]}, logOfP(logOfP) {}
+  /// what the powers are multiplied by. `polynomials` of each 16 powers are
+  /// computed by multiplications and additions.
+  Softmax(KernelBuilder &b, const Value (&factors)[2], float logOfP,
+          int64_t polynomials)
+      : b(b), factors{factors[0], factors[1]}, logOfP(logOfP),
+        polynomials(polynomials) {}
 
   Rows getInitial();
   /// Hides scores of keys that are not visible.
@@ -74,6 +77,7 @@ private:
   KernelBuilder &b;
   Value factors[2];
   float logOfP;
+  int64_t polynomials;
 };
 
 } // namespace mlir::fp8::sm90

@@ -35,6 +35,11 @@
 
 // -----
 
+// expected-error @+1 {{expected polynomials to be in 0..16, but got 17}}
+"test.c6"() {a = #fp8_sm90.attention<tile_q = 64, tile_k = 32, stages = 2, polynomials = 17>} : () -> ()
+
+// -----
+
 !b = tensor<1x32x4x64xbf16>
 func.func @queries(%q: !b) -> !b {
   // expected-error @below {{expected 1 to 16 queries, known when it is compiled, with split_tiles, but got 32}}

@@ -64,7 +64,7 @@ func.func @codes(%q: !s) -> tensor<1x512x4x128xbf16> {
 
 !s = !fp8.scaled<1x512x4x128xf8E4M3FN, block = [*, *, *, *], scale = f32>
 // CHECK-LABEL: @promoted
-// CHECK: #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>
+// CHECK: #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2, polynomials = 4>
 func.func @promoted(%q: !s) -> tensor<1x512x4x128xbf16> {
   %0 = fp8.attention %q, %q, %q scale = 0.088 : !s, !s, !s -> tensor<1x512x4x128xbf16>
   return %0 : tensor<1x512x4x128xbf16>
