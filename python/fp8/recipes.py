@@ -46,10 +46,22 @@ def _write(key, value):
     return repr(value) if isinstance(value, float) else str(value)
 
 
+def get_options(kind):
+    """The fields of a Recipe, or of a class of them, that are keys of the compiler."""
+    return [option for option in fields(kind) if "key" in option.metadata]
+
+
 @dataclass(frozen=True)
 class Recipe:
     """What all have in common. A subclass has a field for each key of the compiler's recipe
-    `name`: those that it declares first, for the sake of their names or places."""
+    `name`: those that it declares first, for the sake of their names or places.
+
+    - fp8_dpa: attention, too, is of E4M3, each of Q, K and V scaled by its present amax: within
+      fp8.torch.autocast, by a Backend, of transformers' models, and of converted
+      MultiheadAttention. It is for Python, and no part of the text.
+    """
+
+    fp8_dpa: bool = field(default=False, kw_only=True)
 
     def __init_subclass__(cls, name):
         cls._name = name
@@ -66,7 +78,7 @@ class Recipe:
 
     def __str__(self):
         parts = [self._name]
-        for option in fields(self):
+        for option in get_options(self):
             value = getattr(self, option.name)
             if value != option.default:
                 key = option.metadata["key"] or option.name
@@ -204,7 +216,7 @@ def parse(recipe):
     if name not in kinds:
         raise ArgumentError(f"expected one of the recipes {', '.join(sorted(kinds))}, but got "
                             f"'{name}'")
-    options = {option.metadata["key"] or option.name: option for option in fields(kinds[name])}
+    options = {option.metadata["key"] or option.name: option for option in get_options(kinds[name])}
     values = {}
     for entry in entries:
         key, _, text = entry.partition("=")

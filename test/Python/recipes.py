@@ -51,7 +51,7 @@ class Recipes(unittest.TestCase):
     def test_defaults_are_the_compilers(self):
         for recipe in ALL:
             spelled = [recipe._name]
-            for field in dataclasses.fields(recipe):
+            for field in fp8.recipes.get_options(recipe):
                 value = field.default
                 value = value.value if isinstance(value, fp8.Format) else value
                 value = not value if field.metadata["negated"] else value
@@ -61,7 +61,7 @@ class Recipes(unittest.TestCase):
 
     def test_keys_are_the_compilers(self):
         for recipe in [*ALL, fp8.StaticScaling]:
-            keys = {field.metadata["key"] or field.name for field in dataclasses.fields(recipe)}
+            keys = {field.metadata["key"] or field.name for field in fp8.recipes.get_options(recipe)}
             self.assertEqual(keys, {key.name for key in RECIPES[recipe._name]})
         self.assertEqual({recipe._name for recipe in [*ALL, fp8.StaticScaling]},
                          RECIPES.keys() - {"none"})
@@ -85,13 +85,21 @@ class Recipes(unittest.TestCase):
 
     def test_every_field_is_an_option(self):
         for recipe in ALL:
-            for field in dataclasses.fields(recipe):
+            for field in fp8.recipes.get_options(recipe):
                 value = OTHERS.get(field.name, fp8.Format.E5M2)
                 value = not field.default if isinstance(field.default, bool) else value
                 other = recipe(**{field.name: value})
                 if value != field.default:
                     with self.subTest(str(other)):
                         self.assertNotEqual(get_recipe(other), get_recipe(recipe()))
+
+    def test_attention_is_no_key(self):
+        for recipe in [*ALL, fp8.StaticScaling]:
+            options = {"state": "s"} if recipe is fp8.StaticScaling else {}
+            self.assertFalse(recipe(**options).fp8_dpa)
+            self.assertTrue(recipe(**options, fp8_dpa=True).fp8_dpa)
+            self.assertEqual(str(recipe(**options, fp8_dpa=True)), str(recipe(**options)))
+        self.assertEqual(fp8.DelayedScaling(2).margin, 2)
 
     def test_values_that_are_none(self):
         for value in ("max,margin=3", ["max"], None, max):

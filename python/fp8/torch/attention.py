@@ -37,10 +37,11 @@ def compute(mode, query, key, value, embed_dim_to_check, num_heads, in_proj_weig
             use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None,
             v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True,
             is_causal=False):
-    """What F.multi_head_attention_forward computes, or None where no projection is in FP8 or
-    arguments are those of rare cases."""
+    """What F.multi_head_attention_forward computes, or None where neither a projection nor
+    attention is ours, or arguments are those of rare cases."""
     weights = [in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, out_proj_weight]
-    if all(mode.find(weight)[0] < 0 for weight in weights) or static_k is not None or (
+    is_left = mode.get_attention() is None or need_weights
+    if is_left and all(mode.find(weight)[0] < 0 for weight in weights) or static_k is not None or (
             static_v is not None) or is_causal and attn_mask is None:
         return None
     width = query.shape[-1]
@@ -94,7 +95,7 @@ def compute(mode, query, key, value, embed_dim_to_check, num_heads, in_proj_weig
         attn_mask = padding if attn_mask is None else attn_mask + padding
     dropout_p = dropout_p if training else 0.0
     if not need_weights:
-        y = _attend(q, k, v, attn_mask, batch, num_heads, dropout_p, is_causal)
+        y = _attend(mode, q, k, v, attn_mask, batch, num_heads, dropout_p, is_causal)
         y = _project(mode, y.reshape(batch * length, width), out_proj_weight, out_proj_bias)
         y = y.view(length, batch, -1)
         return (y if is_batched else y.squeeze(1)), None
@@ -114,11 +115,13 @@ def _split_heads(x, num_heads):
     return x.reshape(x.shape[0], x.shape[1] * num_heads, -1).transpose(0, 1)
 
 
-def _attend(q, k, v, mask, batch, num_heads, dropout_p, is_causal):
+def _attend(mode, q, k, v, mask, batch, num_heads, dropout_p, is_causal):
     """By the one call that PyTorch makes; the result is [length, batch, width] in memory."""
     q, k, v = (x.reshape(batch, num_heads, x.shape[1], x.shape[2]) for x in (q, k, v))
     if mask is not None:
         mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.reshape(
             batch, num_heads, mask.shape[1], mask.shape[2])
-    y = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+    y = mode.attend(q, k, v, mask, dropout_p, is_causal)
+    if y is None:
+        y = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
     return y.permute(2, 0, 1, 3).contiguous()

@@ -7,7 +7,8 @@ import weakref
 import torch
 
 from fp8.compiler import get_default_target
-from fp8.torch.attention_programs import ELEMENTS, MASKS
+from fp8.errors import ArgumentError
+from fp8.torch.attention_programs import ELEMENTS, FORMATS, MASKS
 from fp8.torch.scaled_dot_product import check_settings, scaled_dot_product_attention
 
 _numbers = itertools.count()
@@ -39,9 +40,26 @@ class Attention:
     def explain(self):
         """Prints both."""
         for text in self._taken:
-            print(f"fp8: {text}")
+            print(f"attention of {text}: fp8.attention")
         for reason in self._reasons:
-            print(f"PyTorch: {reason}")
+            print(f"attention: PyTorch's: {reason}")
+
+
+# Those of all that name nothing but a format.
+SHARED = {format_: Attention(format_) for format_ in FORMATS}
+
+
+def find_format(recipe):
+    """The format of a recipe's attention, or None."""
+    return "e4m3" if getattr(recipe, "fp8_dpa", False) else None
+
+
+def get(number):
+    """The Attention of that number. Raises ArgumentError if it is gone."""
+    settings = _settings.get(number)
+    if settings is None:
+        raise ArgumentError("expected the Backend of a compiled graph to be alive, but it is gone")
+    return settings
 
 
 # Dynamo asks what follows once for a graph.

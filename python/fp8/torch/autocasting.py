@@ -6,6 +6,7 @@ import torch
 
 import fp8
 from fp8.recipes import get_text
+from fp8.torch.attention_calls import SHARED, Attention, find_format
 from fp8.torch.capture import Mode, show_dynamo
 
 
@@ -24,6 +25,49 @@ class _Mode(Mode):
     def get_recipe(self):
         return autocast.current
 
+    def get_attention(self):
+        return autocast.attention
+
+
+class use_attention:
+    """Within it, calls of torch.nn.functional.scaled_dot_product_attention compute
+    `fp8.attention`, forward and backward, and so do modules that call it, as
+    torch.nn.MultiheadAttention does without weights:
+
+        with fp8.torch.use_attention(format="e4m3") as used:
+            loss = model(x)
+        used.explain()
+
+    `format` and `accumulate` are those of fp8.torch.scaled_dot_product_attention. It gives an
+    Attention, whose `reasons` say what is PyTorch's: dropout, and on a GPU what has no kernel, such
+    as masks. For the thread that enters it.
+    """
+
+    def __init__(self, format=None, accumulate=None):
+        self._settings = Attention(format, accumulate)
+        self._mode = _AttentionMode(self._settings)
+
+    def __enter__(self):
+        self._mode.__enter__()
+        return self._settings
+
+    def __exit__(self, *exception):
+        self._mode.__exit__(*exception)
+
+
+class _AttentionMode(Mode):
+    """Products with parameters are those of modes around it."""
+
+    def __init__(self, settings):
+        super().__init__()
+        self._settings = settings
+
+    def get_attention(self):
+        return self._settings
+
+    def find(self, tensor):
+        return -1, False
+
 
 class autocast:
     """Within it, `Linear` layers without a recipe of their own compute in FP8, and so do products
@@ -35,21 +79,24 @@ class autocast:
 
     Backward is that of the forward, wherever it is called. Without it, or with
     `enabled=False`, all of them are PyTorch's. For all threads of the process; products with
-    parameters for the one that enters it.
+    parameters for the one that enters it, and so is attention, with a recipe that has `fp8_dpa`.
     """
 
     current = None
+    attention = None
 
     def __init__(self, recipe, enabled=True):
         self._recipe = get_text(recipe) if enabled else None
+        format_ = find_format(recipe) if enabled else None
+        self._attention = SHARED.get(format_)
         self._mode = _Mode()
         if enabled and not torch.compiler.is_compiling():
             show_dynamo()
             check_recipe(self._recipe, "cpu", ())
 
     def __enter__(self):
-        self._before = autocast.current
-        autocast.current = self._recipe
+        self._before = autocast.current, autocast.attention
+        autocast.current, autocast.attention = self._recipe, self._attention
         if self._recipe is not None:
             self._mode.__enter__()
         return self
@@ -57,4 +104,4 @@ class autocast:
     def __exit__(self, *exception):
         if self._recipe is not None:
             self._mode.__exit__(*exception)
-        autocast.current = self._before
+        autocast.current, autocast.attention = self._before

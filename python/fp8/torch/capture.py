@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from fp8.torch import attention, grouped_ops, linear_ops, products
+from fp8.torch import attention, attention_calls, grouped_ops, linear_ops, products
 from fp8.torch.dense import check_tensor, is_plain, make_dense
 from fp8.torch.linear_programs import ELEMENTS
 
@@ -21,6 +21,7 @@ _KINDS = {
     "linear": ("linear",), "matmul": ("matmul", "mm", "bmm", "__matmul__"), "addmm": ("addmm",),
     "grouped": ("grouped_mm", "_grouped_mm", "grouped_mm_fallback"),
     "attention": ("multi_head_attention_forward",),
+    "scores": ("scaled_dot_product_attention",),
     "other": ("einsum", "tensordot", "bilinear", "baddbmm", "addbmm", "mv", "addmv", "chain_matmul",
               "multi_dot", "inner", "kron"),
 }
@@ -100,9 +101,19 @@ class Mode(TorchFunctionMode):
     def get_recipe(self):
         return None
 
+    def get_attention(self):
+        """The attention_calls.Attention of calls of PyTorch's function, or None."""
+        return None
+
+    def attend(self, *args, **kwargs):
+        """F.scaled_dot_product_attention, or None where it is PyTorch's."""
+        settings = self.get_attention()
+        return None if settings is None else attention_calls.attend(settings, *args, **kwargs)
+
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        kind = "" if self.takes_all and self.get_recipe() is None else _get_kind(func)
+        is_off = self.takes_all and self.get_recipe() is None and self.get_attention() is None
+        kind = "" if is_off else _get_kind(func)
         if kind in ("transpose", "part", "same"):
             return self._view(kind, func, args, kwargs)
         result = None
@@ -116,6 +127,8 @@ class Mode(TorchFunctionMode):
             result = self._grouped_mm(*args, **kwargs)
         elif kind == "attention":
             result = attention.compute(self, *args, **kwargs)
+        elif kind == "scores":
+            result = self.attend(*args, **kwargs)
         elif kind == "other":
             self._refuse(_describe(func), args)
         return func(*args, **kwargs) if result is None else result

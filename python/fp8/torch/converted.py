@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from fp8.torch import products, saved
+from fp8.torch.attention_calls import SHARED
 from fp8.torch.autocasting import autocast
 from fp8.torch.capture import Mode, show_dynamo
 
@@ -69,7 +70,7 @@ class _Converted:
         return _make_empty, (type(self)._fp8_class, self._fp8_is_experts), self.__dict__
 
     def __setstate__(self, state):
-        super().__setstate__(state)
+        super().__setstate__({"_fp8_attention": None, **state})
         self._attach()
 
     def __deepcopy__(self, memo):
@@ -110,8 +111,15 @@ class _Converted:
 class _Mode(Mode):
     """The mode of a forward: parameters that were converted for `autocast` have its recipe."""
 
+    def __init__(self, format):
+        super().__init__()
+        self._attention = SHARED.get(format)
+
     def get_recipe(self):
         return autocast.current
+
+    def get_attention(self):
+        return self._attention or autocast.attention
 
 
 def _run_grouped(module, *arguments, **keywords):
@@ -134,7 +142,7 @@ def _make_class(cls, is_experts=False):
             return run(self, *arguments, **keywords)
         if not torch.compiler.is_compiling():
             self._attach()
-        with _Mode():
+        with _Mode(self._fp8_attention):
             return compute(self, *arguments, **keywords)
 
     made = type(cls.__name__, (_Converted, cls), {
@@ -149,11 +157,12 @@ def _make_empty(cls, is_experts):
     return made.__new__(made)
 
 
-def convert(module, recipe, *others):
-    """Makes the products with a module's parameters those of FP8; `others` are of Product."""
+def convert(module, recipe, attention, *others):
+    """Makes the products with a module's parameters those of FP8, and its attention that of a format,
+    or None; `others` are of Product."""
     module.__class__ = _make_class(_get_class(module), _is_experts(module))
     show_dynamo()
-    module._fp8_recipe = recipe
+    module._fp8_recipe, module._fp8_attention = recipe, attention
     module._fp8_products = {name: products.Product(recipe, *others)
                             for name, parameter in _get_parameters(module).items()
                             if products.has_matrix(parameter)}
@@ -166,7 +175,7 @@ def revert(module):
     """The inverse."""
     if isinstance(module, _Converted):
         module.__class__ = _get_class(module)
-        del module._fp8_recipe, module._fp8_products
+        del module._fp8_recipe, module._fp8_products, module._fp8_attention
 
 
 def is_converted(module):

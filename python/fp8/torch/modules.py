@@ -15,6 +15,7 @@ from fp8.recipes import get_text
 from fp8.remarks import explain as explain_remarks
 from fp8.torch import converted, linear_ops, operations, products, speed
 from fp8.torch import saved as saved_states
+from fp8.torch.attention_calls import find_format
 from fp8.torch.autocasting import autocast, check_recipe
 from fp8.torch.dense import check_tensor, is_plain, make_dense
 from fp8.torch.linear_programs import ELEMENTS, get_programs
@@ -329,7 +330,7 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
             module._begin(text, target, cache_weights, only_faster, options, times,
                           places[module])
         else:
-            converted.convert(module, text, target, cache_weights, only_faster,
+            converted.convert(module, text, find_format(recipe), target, cache_weights, only_faster,
                               tuple(sorted(options.items())))
     return model
 

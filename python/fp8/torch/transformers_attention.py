@@ -100,9 +100,7 @@ def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None)
     except ImportError as error:
         raise UnsupportedError("expected transformers with AttentionInterface and AttentionMaskInterface, as "
                                "versions since 4.53 have them") from error
-    if recipe is not None and getattr(recipe, "fp8_dpa", False):
-        format = format or "e4m3"
-    settings = attention_calls.Attention(format, accumulate)
+    settings = attention_calls.Attention(format or attention_calls.find_format(recipe), accumulate)
     AttentionInterface.register(name, functools.partial(_compute, settings))
     AttentionMaskInterface.register(name, _make_mask)
     return settings
