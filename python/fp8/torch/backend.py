@@ -11,7 +11,7 @@ import fp8
 from fp8.errors import ArgumentError
 from fp8.recipes import Recipe, get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import choices, graphs, partitions
+from fp8.torch import attention_graphs, choices, graphs, partitions
 
 
 def _interpret(module, inputs, **others):
@@ -77,14 +77,19 @@ class Backend:
     - rest: what runs all else, "inductor", as without us, or "eager", operation by operation,
       which takes no compiler for C++ on a CPU;
     - mode: of torch.compile, such as "reduce-overhead";
+    - attention: what computes calls of torch.nn.functional.scaled_dot_product_attention, forward and
+      backward: "torch", Inductor as without us; "fp8", our kernel where there is one; "auto", that
+      where it is expected to be no slower; or an Attention, with a format. None is "torch", or with
+      a recipe that has `fp8_dpa` "fp8" in E4M3;
     - options: of fp8.compile.
 
     `parts` are what was compiled, in order; each has a `program`, with its remarks, and a
-    `state` or None. Raises ArgumentError and CompileError for unknown options and recipes.
+    `state` or None. `attention` is an Attention, or None. Raises ArgumentError and CompileError for
+    unknown options and recipes.
     """
 
     def __init__(self, recipe=None, *, target="auto", cache_weights=False, only_faster=True,
-                 rest="inductor", mode=None, **options):
+                 rest="inductor", mode=None, attention=None, **options):
         self.recipe, self.target, self.options = recipe, target, options
         self._cache_weights, self._only_faster = cache_weights, only_faster
         # Mistakes are said here, and not by the first graph.
@@ -93,6 +98,7 @@ class Backend:
                  **checked)
         if rest not in ("inductor", "eager"):
             raise ArgumentError(f"expected rest to be 'inductor' or 'eager', but got {rest!r}")
+        self.attention, self._chooses_attention = attention_graphs.make(attention, recipe)
         self.parts, self.left, self._remarks, self._calls = [], [], [], []
         self._config = torch._inductor.list_mode_options(mode) if mode else None
         self._replays = bool(self._config and self._config.get("triton.cudagraphs"))
@@ -101,6 +107,9 @@ class Backend:
 
     def __call__(self, module, inputs):
         number, self._graphs = self._graphs, self._graphs + 1
+        if self.attention is not None:
+            reasons = attention_graphs.replace(module, self.attention, self._chooses_attention)
+            self.left += [f"graph{number}: attention is Inductor's: {reason}" for reason in reasons]
         parameters = [graphs.get_parameter_name(node)
                       for node in graphs.get_placeholders(module.graph)]
         saved = {}
@@ -181,6 +190,8 @@ class Backend:
         """Prints each matrix product: what runs it, and why it is not in FP8; and which operations
         are Inductor's."""
         print(explain_remarks(self.remarks))
+        for text in self.attention.taken if self.attention is not None else ():
+            print(f"attention of {text}: fp8.attention")
         for line in dict.fromkeys(self.left):
             print(line)
 

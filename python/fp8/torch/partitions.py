@@ -300,12 +300,16 @@ def is_any_product(node):
     return _is_product(node) or grouped.is_product(node)
 
 
+def _is_ours(node):
+    return isinstance(node.target, torch._ops.OpOverload) and node.target.namespace == "fp8"
+
+
 def _find_unsupported(graph):
     """The operations that no part has, each once."""
     return list(dict.fromkeys(
         str(node.target) for node in graph.nodes
         if node.op == "call_function" and not _is_supported(node) and not graphs.is_move(node)
-        and not grouped.is_product(node)
+        and not grouped.is_product(node) and not _is_ours(node)
         and any(isinstance(value, torch.Tensor) for value in _get_values(node))))
 
 

@@ -1,0 +1,148 @@
+"""Calls of PyTorch's attention in graphs that torch.compile captures, before these have a backward: what takes their
+place has one of its own."""
+
+import operator
+
+import torch
+from torch.nn import functional as F
+
+from fp8.errors import ArgumentError
+from fp8.torch import attention_calls
+from fp8.torch.attention_calls import Attention
+from fp8.torch.dense import make_dense
+
+CHOICES = ("torch", "fp8", "auto")
+
+_aten = torch.ops.aten
+_FUNCTION = F.scaled_dot_product_attention
+# What that may become, of which the first result is its own.
+_VARIANTS = {_aten._scaled_dot_product_flash_attention.default, _aten._scaled_dot_product_efficient_attention.default,
+             _aten._scaled_dot_product_cudnn_attention.default,
+             _aten._scaled_dot_product_flash_attention_for_cpu.default,
+             _aten._scaled_dot_product_fused_attention_overrideable.default}
+# Of how many queries and keys kernels have been measured that are no slower than cuDNN's, in 16 bits
+# (benchmarks/results/attention.txt).
+_LEAST = 2048
+
+
+def make(choice, recipe):
+    """The Attention that a Backend's `attention` means, or None, and whether it is for what is expected to be faster.
+    Raises ArgumentError."""
+    if isinstance(choice, Attention):
+        return choice, False
+    format_ = attention_calls.find_format(recipe)
+    if choice is None:
+        choice = "torch" if format_ is None else "fp8"
+    if choice not in CHOICES:
+        raise ArgumentError(f"expected attention to be one of {', '.join(CHOICES)}, or an Attention, but got {choice!r}")
+    return (None if choice == "torch" else Attention(format_)), choice == "auto"
+
+
+def _get_target(node):
+    """What a node calls: of an operation its overload, where it is written without."""
+    target = node.target if node.op == "call_function" else None
+    return target.default if isinstance(target, torch._ops.OpOverloadPacket) and "default" in target.overloads() else target
+
+
+def _is_variant(node):
+    return _get_target(node) in _VARIANTS
+
+
+def _bind(node):
+    """The arguments of a call by the names of PyTorch's function."""
+    if _is_variant(node):
+        names = [argument.name for argument in _get_target(node)._schema.arguments]
+    else:
+        names = ["query", "key", "value", "attn_mask", "dropout_p", "is_causal"]
+    given = {**dict(zip(names, node.args)), **node.kwargs}
+    if "attn_bias" in given:
+        given["attn_mask"] = given.pop("attn_bias")
+    kept = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
+    bound = {name: given[name] for name in kept if name in given}
+    return bound if not _is_variant(node) else {**bound, "enable_gqa": True}
+
+
+def _get_value(value):
+    """What a node stands for, as far as it is known."""
+    if not isinstance(value, torch.fx.Node):
+        return value
+    return value.meta.get("val", value.meta.get("example_value"))
+
+
+def _find_slower(settings, query, key):
+    """Why PyTorch's is expected to be no slower, or None."""
+    if query.device.type != "cuda":
+        return "a CPU has no kernel of attention"
+    if settings.format is not None:
+        return "8 bits have not been measured with their quantisation"
+    for size in (query.shape[2], key.shape[2]):
+        if not isinstance(size, int) or size < _LEAST:
+            return f"fewer than {_LEAST} queries or keys, or any number"
+    return None
+
+
+def _find_reason(node, bound, settings, is_choosing):
+    """Why a call is left to PyTorch, or None."""
+    values = {name: _get_value(value) for name, value in bound.items()}
+    names = "query", "key", "value"
+    if not all(isinstance(values.get(name), torch.Tensor) for name in names):
+        return "operands that are not known"
+    if _is_variant(node) and not all(user.target is operator.getitem and user.args[1] == 0
+                                       for user in node.users):
+        return "other results than the first are used"
+    dropout, is_causal = values.get("dropout_p", 0.0), values.get("is_causal", False)
+    if not isinstance(dropout, (int, float)) or not isinstance(is_causal, bool):
+        return "dropout or a causal mask that a graph computes"
+    reason = attention_calls.find_reason(settings, *(values[name] for name in names), values.get("attn_mask"), dropout,
+                                         values.get("scale"))
+    return reason or (_find_slower(settings, values["query"], values["key"]) if is_choosing else None)
+
+
+def compute(number, is_transposed, query, key, value, **options):
+    """A call that `replace` has put into a graph. With `is_transposed` positions lie outside of heads in the result, as
+    PyTorch's had them: views of it may take that for granted."""
+    y = attention_calls.attend(attention_calls.get(number), query, key, value, **options)
+    if y is None:
+        y = _FUNCTION(query, key, value, **options)
+    if is_transposed is None:
+        return y
+    return make_dense(y.transpose(1, 2)).transpose(1, 2) if is_transposed else make_dense(y)
+
+
+def _is_transposed(node):
+    """Whether the result of a call lies with positions outside of heads, or None if it does otherwise, or both ways."""
+    value = _get_value(node)
+    value = value[0] if isinstance(value, (tuple, list)) else value
+    if not isinstance(value, torch.Tensor) or value.dim() != 4:
+        return None
+    lies = value.is_contiguous(), value.transpose(1, 2).is_contiguous()
+    return lies[1] if lies[0] != lies[1] else None
+
+
+def replace(module, settings, is_choosing):
+    """Puts calls of ours in the place of PyTorch's into a graph of Dynamo. Returns reasons for those that stay; with
+    `is_choosing` where ours is expected to be slower."""
+    reasons = []
+    for node in list(module.graph.nodes):
+        if _get_target(node) not in {_FUNCTION, _aten.scaled_dot_product_attention.default, *_VARIANTS}:
+            continue
+        bound = _bind(node)
+        reason = _find_reason(node, bound, settings, is_choosing)
+        if reason is not None:
+            attention_calls.note(settings.number, "{}", reason)
+            reasons.append(reason)
+            continue
+        operands = [bound.pop(name) for name in ("query", "key", "value")]
+        with module.graph.inserting_before(node):
+            made = module.graph.call_function(compute, (settings.number, _is_transposed(node), *operands), bound)
+        value = _get_value(node)
+        key = "val" if "val" in node.meta else "example_value"
+        made.meta = {**node.meta, key: value[0] if isinstance(value, (tuple, list)) else value}
+        for user in list(node.users) if _is_variant(node) else [node]:
+            user.replace_all_uses_with(made)
+            module.graph.erase_node(user)
+        if _is_variant(node):
+            module.graph.erase_node(node)
+    module.graph.lint()
+    module.recompile()
+    return reasons
