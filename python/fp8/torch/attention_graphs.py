@@ -20,7 +20,7 @@ _VARIANTS = {_aten._scaled_dot_product_flash_attention.default, _aten._scaled_do
              _aten._scaled_dot_product_cudnn_attention.default,
              _aten._scaled_dot_product_flash_attention_for_cpu.default,
              _aten._scaled_dot_product_fused_attention_overrideable.default}
-# Of how many queries and keys kernels have been measured that are no slower than cuDNN's, in 16 bits
+# Kernels of so many queries and keys have been measured, and are no slower than cuDNN's in 16 bits
 # (benchmarks/results/attention.txt).
 _LEAST = 2048
 
