@@ -20,7 +20,7 @@ class Block(nn.Module):
         self.norm, self.qkv, self.out = nn.LayerNorm(64), nn.Linear(64, 192, bias=False), nn.Linear(64, 64, bias=False)
 
     def forward(self, x):
-        q, k, v = (y.unflatten(-1, (4, 16)).transpose(1, 2) for y in self.qkv(self.norm(x)).chunk(3, -1))
+        q, k, v = (y.reshape(*x.shape[:2], 4, 16).transpose(1, 2) for y in self.qkv(self.norm(x)).chunk(3, -1))
         y = F.scaled_dot_product_attention(q * 0.5, k, v, is_causal=True)
         return x + self.out(F.gelu(y.transpose(1, 2).flatten(2)))
 

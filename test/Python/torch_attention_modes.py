@@ -3,6 +3,7 @@
 """Calls of F.scaled_dot_product_attention within fp8.torch.use_attention, and of recipes with fp8_dpa within autocast and
 in converted layers: results, gradients, modules of PyTorch, torch.compile, and what is left, with a reason."""
 
+import contextlib
 import copy
 import pickle
 import unittest
@@ -32,7 +33,7 @@ class Block(nn.Module):
         self.qkv, self.out, self.heads, self.dropout = nn.Linear(width, 3 * width), nn.Linear(width, width), heads, dropout
 
     def forward(self, x):
-        q, k, v = (y.unflatten(-1, (self.heads, -1)).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        q, k, v = (y.reshape(*x.shape[:2], self.heads, -1).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=self.dropout)
         return self.out(y.transpose(1, 2).flatten(2))
 
@@ -98,10 +99,11 @@ class Calls(Case):
                 self.assertIn(reason, used.reasons[0])
         with fp8.torch.use_attention() as used:
             y = F.scaled_dot_product_attention(q, k, k, attn_mask=mask, enable_gqa=True)
-            # Mistakes are PyTorch's to say.
-            for wrong in ({"is_causal": True, "attn_mask": mask}, {"key": k}):
-                with self.assertRaises(RuntimeError):
-                    F.scaled_dot_product_attention(**{"query": q, "key": q, "value": q, **wrong})
+            # Mistakes are PyTorch's to say, and whether both masks are one.
+            with self.assertRaises(RuntimeError):
+                F.scaled_dot_product_attention(q, q[..., :8], q)
+            with contextlib.suppress(RuntimeError):
+                F.scaled_dot_product_attention(q, q, q, mask, is_causal=True)
         self.check(y, F.scaled_dot_product_attention(q, k, k, enable_gqa=True))
         self.assertEqual(used.taken, ("4 heads over 2 of 16 columns, mask in f32",))
 
