@@ -170,18 +170,18 @@ def simulate(config, block, tile, m, n, k, shared=0, scattered=0):
     # Two that share columns are filled one after the other, when these have been taken.
     sets = min(COLUMNS // cols, 4) if promoted else 1 if shared else 2
     given_back = math.ceil(chunks * shared / cols) if shared else chunks
-    free = [0.0] * config.stages  # When slots are
+    free = [0.0] * config.stages  # When stages are
     sums = [0.0] * sets
     l2 = core = finisher = float(START)
     leaving = [0.0] * config.staging
-    slot = part = number = 0
+    stage = part = number = 0
     for item in range(items):
         for i in range(k_blocks):
-            begin = max(l2, free[slot])
+            begin = max(l2, free[stage])
             l2 = begin + bring
             core = max(core, l2 + LATENCY, sums[number] if promoted or i == 0 else 0) + step
-            free[slot] = core + SYNC
-            slot = (slot + 1) % config.stages
+            free[stage] = core + SYNC
+            stage = (stage + 1) % config.stages
             if promoted:
                 finisher = max(finisher, core + SYNC) + promote
                 sums[number] = finisher + SYNC

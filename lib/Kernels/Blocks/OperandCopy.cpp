@@ -1,4 +1,4 @@
-//===- OperandCopy.cpp - Operands to slots of a ring ----------------------===//
+//===- OperandCopy.cpp - Operands to stages of a ring ---------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -45,10 +45,10 @@ static void copyInBounds(KernelBuilder &b, const SharedOperand &operand,
 
 /// Copies this block's part of the operand, or all of it.
 static void copyPart(KernelBuilder &b, Value shared,
-                     const SharedOperand &operand, const RingSlot &slot) {
+                     const SharedOperand &operand, const RingStage &stage) {
   const OperandTile &tile = *operand.tile;
   Value place =
-      b.add(b.mul(slot.position.stage, operand.stride), operand.offset);
+      b.add(b.mul(stage.position.stage, operand.stride), operand.offset);
   Value origin = operand.origin;
   int64_t rows = tile.getPartRows();
   if (tile.getParts() > 1) {
@@ -56,9 +56,9 @@ static void copyPart(KernelBuilder &b, Value shared,
     place = b.add(place, b.mul(first, kRowBytes));
     origin = b.add(origin, first);
   }
-  Value k = b.mul(slot.k, tile.getBoxK());
-  if (slot.firstK)
-    k = b.add(k, slot.firstK);
+  Value k = b.mul(stage.k, tile.getBoxK());
+  if (stage.firstK)
+    k = b.add(k, stage.firstK);
   for (int64_t box = 0, e = rows / tile.getBoxRows(); box < e; ++box) {
     Value row = b.add(origin, box * tile.getBoxRows());
     SmallVector<Value> coordinates{k, row};
@@ -68,9 +68,9 @@ static void copyPart(KernelBuilder &b, Value shared,
       coordinates.push_back(operand.batch);
     Value to = b.offset(shared, b.add(place, box * tile.getBoxBytes()));
     auto copy = [&](Value map) {
-      copyBox(b, map, to, slot.barrier, coordinates, operand.blocks);
+      copyBox(b, map, to, stage.barrier, coordinates, operand.blocks);
     };
-    if (slot.hasZeros && operand.end)
+    if (stage.hasZeros && operand.end)
       copyInBounds(b, operand, row, copy);
     else
       copy(operand.map);
@@ -78,8 +78,8 @@ static void copyPart(KernelBuilder &b, Value shared,
 }
 
 void fp8::copyOperand(KernelBuilder &b, Value shared,
-                      const SharedOperand &operand, const RingSlot &slot) {
-  auto copy = [&] { copyPart(b, shared, operand, slot); };
+                      const SharedOperand &operand, const RingStage &stage) {
+  auto copy = [&] { copyPart(b, shared, operand, stage); };
   // Without parts, the first block brings it for all.
   if (operand.blocks && operand.tile->getParts() == 1)
     b.ifThen(b.equal(operand.rank, 0), copy);

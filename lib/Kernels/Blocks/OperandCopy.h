@@ -1,4 +1,4 @@
-//===- OperandCopy.h - Operands to slots of a ring --------------*- C++ -*-===//
+//===- OperandCopy.h - Operands to stages of a ring -------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,18 +15,18 @@
 namespace mlir::fp8 {
 
 /// Where the boxes of one K block go, and when they are there.
-struct RingSlot {
+struct RingStage {
   RingPosition position;
   /// The barrier may be in the other one of two blocks (shared::cluster).
   Value barrier, k;
   /// Elements of K before block 0; null for none.
   Value firstK = {};
-  /// Whether an earlier block of this tile's K was copied to the slot, so that
+  /// Whether an earlier block of this tile's K was copied to the stage, so that
   /// it has zeros where the tile is out of bounds.
   bool hasZeros = false;
 };
 
-/// An operand of a tile: its first row, where it lies in the first slot, and
+/// An operand of a tile: its first row, where it lies in the first stage, and
 /// bytes to the next one.
 struct SharedOperand {
   Value map;
@@ -38,9 +38,9 @@ struct SharedOperand {
   /// Which of the blocks of the cluster that share it this one is, and all of
   /// them; null for this one alone.
   Value rank, blocks;
-  /// Where the operand's rows end (i32), if slots that have zeros there receive
-  /// rows in bounds alone; and the map of boxes with what is left of them, if
-  /// the operand can have such. Otherwise null.
+  /// Where the operand's rows end (i32), if stages that have zeros there
+  /// receive rows in bounds alone; and the map of boxes with what is left of
+  /// them, if the operand can have such. Otherwise null.
   Value end = {}, restMap = {};
 };
 
@@ -51,9 +51,9 @@ struct SharedOperand {
 /// clock for the whole chip (benchmarks/results/bulk_zeros.txt). Of a product
 /// of 126 tiles 18, of which half is out of bounds, held up all by a fifth.
 void copyOperand(KernelBuilder &b, Value shared, const SharedOperand &operand,
-                 const RingSlot &slot);
+                 const RingStage &stage);
 
-/// What copies to a slot that has zeros bring of a tile's operand, in bytes
+/// What copies to a stage that has zeros bring of a tile's operand, in bytes
 /// (i32): of all blocks of the cluster that share it.
 Value getBytesInBounds(KernelBuilder &b, const SharedOperand &operand);
 

@@ -48,7 +48,7 @@ static Value getMaskBefore(KernelBuilder &b, Value first, Value end) {
   return arith::TruncIOp::create(b, b.getI32Type(), mask);
 }
 
-void OperandTile::clearOutside(KernelBuilder &b, Value slot, Value begin,
+void OperandTile::clearOutside(KernelBuilder &b, Value stage, Value begin,
                                Value end, Value thread, int64_t threads) const {
   auto forEachWord = [&](llvm::function_ref<void(Value)> body) {
     b.loopRolled(thread, b.i32(bytes / 4), b.i32(threads), {},
@@ -68,7 +68,7 @@ void OperandTile::clearOutside(KernelBuilder &b, Value slot, Value begin,
     forEachWord([&](Value index) {
       Value inBox = b.mul(b.rem(index, getBoxBytes() / 4), 4);
       b.ifThen(isOutside(inBox, firstLine, lastLine),
-               [&] { b.store(b.i32(0), b.offset(slot, b.mul(index, 4))); });
+               [&] { b.store(b.i32(0), b.offset(stage, b.mul(index, 4))); });
     });
     return;
   }
@@ -81,8 +81,8 @@ void OperandTile::clearOutside(KernelBuilder &b, Value slot, Value begin,
       // Address bits 4.. are exclusive-ored with those of the row.
       Value chunk = b.bitXor(b.shiftRight(word, 2), b.bitAnd(row, 7));
       Value address =
-          b.offset(slot, b.add(b.add(b.mul(row, kRowBytes), b.mul(chunk, 16)),
-                               b.mul(b.bitAnd(word, 3), 4)));
+          b.offset(stage, b.add(b.add(b.mul(row, kRowBytes), b.mul(chunk, 16)),
+                                b.mul(b.bitAnd(word, 3), 4)));
       // What is before the end and not before the beginning, which lies ahead.
       Value mask = b.bitXor(getMaskBefore(b, first, endByte),
                             getMaskBefore(b, first, beginByte));

@@ -14,14 +14,14 @@
 
 namespace mlir::fp8 {
 
-/// Bytes of K in a slot of the ring where K is innermost: a row of the widest
+/// Bytes of K in a stage of the ring where K is innermost: a row of the widest
 /// swizzle atom.
 inline constexpr int64_t kRowBytes = 128;
 
-/// How an operand's part of a slot lies in shared memory, as bulk tensor copies
-/// write it and tensor cores read it (PTX ISA, "Asynchronous Warpgroup Level
-/// Matrix Shared Memory Layout" and "Shared Memory Layout and Swizzling" of
-/// tcgen05): boxes, one after the other, whose rows are swizzled in groups
+/// How an operand's part of a stage lies in shared memory, as bulk tensor
+/// copies write it and tensor cores read it (PTX ISA, "Asynchronous Warpgroup
+/// Level Matrix Shared Memory Layout" and "Shared Memory Layout and Swizzling"
+/// of tcgen05): boxes, one after the other, whose rows are swizzled in groups
 /// of 8.
 ///
 /// - K innermost: one box with a row of 128 bytes of K for each row;
@@ -79,9 +79,9 @@ public:
   int64_t getSliceBytes() const { return 64 * kRowBytes; }
 
   /// Clears what is of K before `begin` or from `end` (i32, elements) on in the
-  /// operand's part of a slot, which begins at `slot` in shared memory; this is
-  /// thread `thread` of `threads`.
-  void clearOutside(KernelBuilder &b, Value slot, Value begin, Value end,
+  /// operand's part of a stage, which begins at `stage` in shared memory; this
+  /// is thread `thread` of `threads`.
+  void clearOutside(KernelBuilder &b, Value stage, Value begin, Value end,
                     Value thread, int64_t threads) const;
 
 private:

@@ -1,4 +1,4 @@
-//===- Ring.cpp - Ring of shared memory slots between warps ---------------===//
+//===- Ring.cpp - Ring of shared memory stages between warps --------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -127,7 +127,7 @@ void Ring::release(Value stage, Value lane) {
       barrier =
           NVVM::MapaOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 7),
                                barrier, getNeighbour(lane));
-    // There are no writes to publish: what the warp has read of the slot is in
+    // There are no writes to publish: what the warp has read of the stage is in
     // registers. The scope of a cluster would cost a fence of all of global
     // memory, a third to a half of the kernel's speed; CUTLASS arrives like
     // this too.
@@ -143,8 +143,8 @@ RingPosition Ring::advance(RingPosition position) {
           b.select(wraps, b.bitXor(position.phase, b.i32(1)), position.phase)};
 }
 
-RingPosition Ring::skip(RingPosition position, Value slots) {
-  Value distance = b.add(position.stage, slots);
+RingPosition Ring::skip(RingPosition position, Value count) {
+  Value distance = b.add(position.stage, count);
   Value rounds = b.div(distance, stages);
   return {b.rem(distance, stages),
           b.bitXor(position.phase, b.bitAnd(rounds, 1))};

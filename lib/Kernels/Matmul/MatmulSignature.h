@@ -30,7 +30,7 @@ struct MatmulForm {
   /// Rows of A's and of B's factors that a bulk copy brings; 0 without.
   int64_t factorsOfA = 0, factorsOfB = 0;
   /// Whether rows of A and of B that are out of bounds are copied as zeros only
-  /// once for each slot of the ring.
+  /// once for each stage of the ring.
   bool skipsZeros = false;
 };
 

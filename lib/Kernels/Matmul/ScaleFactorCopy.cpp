@@ -14,8 +14,8 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 ScaleFactorCopy::ScaleFactorCopy(const MatmulParams &kernel, const Tile &tile,
-                                 Source source, Slots slots, Value lane)
-    : b(kernel.b), slots(slots), lane(lane) {
+                                 Source source, Stages stages, Value lane)
+    : b(kernel.b), stages(stages), lane(lane) {
   const MatmulSpec &spec = kernel.spec;
   bool ofA = source.ofA;
   StringRef argument = ofA ? "scale_a" : "scale_b";
@@ -43,9 +43,9 @@ ScaleFactorCopy::ScaleFactorCopy(const MatmulParams &kernel, const Tile &tile,
 /// This warp must keep up with the tensor core: a few instructions for each
 /// copy.
 void ScaleFactorCopy::copy(Value k, Value stage) const {
-  Value slot = b.offset(slots.shared,
-                        b.add(b.add(b.mul(stage, slots.stride), slots.offset),
-                              b.mul(lane, width * 4)));
+  Value place = b.offset(
+      stages.shared, b.add(b.add(b.mul(stage, stages.stride), stages.offset),
+                           b.mul(lane, width * 4)));
   Value source = b.offset(first, b.mul(b.widen(k), strideK));
   // What could be computed before the loop would be kept in registers, of which
   // a producer has few.
@@ -55,14 +55,14 @@ void ScaleFactorCopy::copy(Value k, Value stage) const {
   // Four are not worth a line of the L1 cache, which one would bring in.
   auto cache = width == 4 ? NVVM::LoadCacheModifierKind::CG
                           : NVVM::LoadCacheModifierKind::CA;
-  for (int64_t i = 0; i < slots.count; i += 32 * width) {
+  for (int64_t i = 0; i < stages.count; i += 32 * width) {
     auto copyOne = [&] {
       Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
                                            rowsLeft, b.i32(i));
-      NVVM::CpAsyncOp::create(b, b.offset(slot, b.i32(i * 4)), source, bytes,
+      NVVM::CpAsyncOp::create(b, b.offset(place, b.i32(i * 4)), source, bytes,
                               cache, b.select(inside, b.i32(bytes), b.i32(0)));
     };
-    int64_t lanes = llvm::divideCeil(slots.count - i, width);
+    int64_t lanes = llvm::divideCeil(stages.count - i, width);
     if (lanes >= 32)
       copyOne();
     else

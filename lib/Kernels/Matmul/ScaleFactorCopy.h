@@ -14,7 +14,7 @@
 namespace mlir::fp8 {
 
 /// What a warp copies of one operand's factors in f32 along K: those of a tile,
-/// for one K block at a time, to a slot of shared memory. Each of its lanes
+/// for one K block at a time, to a stage of shared memory. Each of its lanes
 /// copies some, asynchronously.
 class ScaleFactorCopy {
 public:
@@ -24,14 +24,14 @@ public:
     bool ofA;
     int64_t number, blockK;
   };
-  /// How many lie where in the first slot, and bytes to the next one.
-  struct Slots {
+  /// How many lie where in the first stage, and bytes to the next one.
+  struct Stages {
     Value shared;
     int64_t offset, stride, count;
   };
 
   ScaleFactorCopy(const MatmulParams &kernel, const Tile &tile, Source source,
-                  Slots slots, Value lane);
+                  Stages stages, Value lane);
 
   /// Lane l copies factors l, l + 32, ... of K block `k`, or as many fours;
   /// beyond the operand they are zero, like its rows.
@@ -39,7 +39,7 @@ public:
 
 private:
   KernelBuilder &b;
-  Slots slots;
+  Stages stages;
   /// How many are copied at once.
   int64_t width;
   /// The lane's first one at K block 0, bytes to the next K block and to those

@@ -16,7 +16,7 @@ using namespace mlir::fp8;
 using namespace mlir::fp8::sm100;
 
 static void copyOperands(const MatmulContext &kernel, const Tile &tile,
-                         const RingSlot &slot) {
+                         const RingStage &stage) {
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   bool swapped = kernel.config.getSwapAb();
@@ -27,7 +27,7 @@ static void copyOperands(const MatmulContext &kernel, const Tile &tile,
                               kernel.spec.hasBatch(name) ? tile.batch : Value(),
                               offset, stride, /*rank=*/Value(),
                               /*blocks=*/Value()},
-                slot);
+                stage);
   };
   Value rows = swapped ? tile.n : tile.m, cols = swapped ? tile.m : tile.n;
   // The tile's rows are this block's own; its columns are both blocks'.
@@ -65,7 +65,7 @@ struct ScaleFactorCopy {
   int64_t half = 0;
   /// Groups of 128 rows, and bytes of all.
   int64_t groups, bytes;
-  /// The lane's first four in the first slot.
+  /// The lane's first four in the first stage.
   Value place;
 };
 } // namespace
@@ -140,7 +140,7 @@ static void copyFactors(const MatmulContext &kernel,
                         const ScaleFactorCopy &copy, Value k, Value stage) {
   KernelBuilder &b = kernel.b;
   int64_t steps = kernel.layout.factorSteps;
-  Value slot =
+  Value shared =
       b.offset(kernel.shared, b.add(b.mul(stage, copy.bytes), copy.place));
   Value isThere;
   if (steps > 1) {
@@ -171,7 +171,7 @@ static void copyFactors(const MatmulContext &kernel,
         end = b.select(isFirst, end, second.second);
       }
       NVVM::CpAsyncOp::create(
-          b, b.offset(slot, b.i32(place)), from,
+          b, b.offset(shared, b.i32(place)), from,
           /*size=*/4, NVVM::LoadCacheModifierKind::CA,
           b.select(b.less(b.i32(row), end), b.i32(4), b.i32(0)));
     }
@@ -250,7 +250,7 @@ void sm100::buildLoader(const MatmulContext &kernel,
                    expect();
                  Value barrier =
                      kernel.getOfFirst(ring.getFullBarrier(position.stage));
-                 copyOperands(kernel, tile, RingSlot{position, barrier, k});
+                 copyOperands(kernel, tile, RingStage{position, barrier, k});
                  RingPosition next = ring.advance(position);
                  return {next.stage, next.phase};
                });

@@ -25,14 +25,14 @@ void sm100::buildScaleLoader(const MatmulContext &kernel,
            ScaleFactorCopy ofRows(
                kernel, tile,
                ScaleFactorCopy::Source{/*ofA=*/!swapped, /*number=*/0, blockK},
-               ScaleFactorCopy::Slots{kernel.shared, layout.offsetRowScales,
-                                      layout.rowScaleStride, layout.rowScales},
+               ScaleFactorCopy::Stages{kernel.shared, layout.offsetRowScales,
+                                       layout.rowScaleStride, layout.rowScales},
                kernel.lane);
            ScaleFactorCopy ofCols(
                kernel, tile,
                ScaleFactorCopy::Source{/*ofA=*/swapped, /*number=*/0, blockK},
-               ScaleFactorCopy::Slots{kernel.shared, layout.offsetColScales,
-                                      layout.colScaleStride, layout.colScales},
+               ScaleFactorCopy::Stages{kernel.shared, layout.offsetColScales,
+                                       layout.colScaleStride, layout.colScales},
                kernel.lane);
            return b.loop(
                tile.kBegin, tile.kEnd, b.i32(1), carried,

@@ -29,9 +29,9 @@ static NVVM::CTAGroupKind getGroup(GemmConfigAttr config) {
                             : NVVM::CTAGroupKind::CTA_1;
 }
 
-/// At the full barrier of a slot. Factors arrive with one asynchronous copy per
-/// lane, in the lane's own block; the second of two blocks says when its are
-/// there, and nothing else comes to its own barrier.
+/// At the full barrier of a stage. Factors arrive with one asynchronous copy
+/// per lane, in the lane's own block; the second of two blocks says when its
+/// are there, and nothing else comes to its own barrier.
 static Value getFullArrivals(const MatmulContext &kernel) {
   KernelBuilder &b = kernel.b;
   if (!kernel.spec.isMicroscaled())
@@ -195,8 +195,8 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
   Ring ring(b, kernel.shared, layout.offsetRing, kernel.config.getStages(),
             alone);
   Ring accumulators(b, kernel.shared, layout.offsetAccumulators,
-                    layout.getAccumulatorSlots(), alone);
-  Ring scales(b, kernel.shared, layout.offsetScaleRing, layout.scaleSlots,
+                    layout.getAccumulatorStages(), alone);
+  Ring scales(b, kernel.shared, layout.offsetScaleRing, layout.scaleStages,
               alone);
   beginBlock(kernel, target, ring, accumulators, scales);
   Roles roles(kernel, ring, accumulators, scales);

@@ -95,7 +95,7 @@ static SmallVector<GemmConfigAttr> getVariants(GemmConfigAttr config) {
   if (config.getStore() == GemmStore::TMA)
     add(config.getStages(), config.getGroup(), 3 - config.getStaging(),
         config.getEpilogueWarpgroups());
-  // Their staging buffers take a slot's room.
+  // Their staging buffers take a stage's room.
   if (config.getSplitK() == 1 && config.getStages() > 2)
     add(config.getStages() - 1, config.getGroup(), config.getStaging(),
         3 - config.getEpilogueWarpgroups());

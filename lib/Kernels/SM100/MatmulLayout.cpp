@@ -26,9 +26,9 @@ static constexpr int64_t kMostChunkSums = 64;
 /// a K block; with addresses of stores of one element each half as many.
 static constexpr int64_t kMostPromotedAccumulators = 128;
 
-/// Slots of factors for promotion: they come before the operands, which wait
+/// Stages of factors for promotion: they come before the operands, which wait
 /// for room.
-static constexpr int64_t kScaleSlots = 8;
+static constexpr int64_t kScaleStages = 8;
 
 /// Columns that two sets of sums share come in so many: no rule of PTX, but
 /// what kernels have that are known to run.
@@ -46,9 +46,9 @@ bool sm100::promotesSums(const MatmulSpec &spec) {
   return isInBlocksOf128(spec.a.scale) && isInBlocksOf128(spec.b.scale);
 }
 
-/// Factors of promotion in a slot, of so many rows or columns of a tile, which
+/// Factors of promotion in a stage, of so many rows or columns of a tile, which
 /// cut no blocks.
-static int64_t getScalesPerSlot(const OperandSpec &operand, int64_t extent) {
+static int64_t getScalesPerStage(const OperandSpec &operand, int64_t extent) {
   return llvm::divideCeil(extent, getScaleRows(operand.scale));
 }
 
@@ -92,9 +92,9 @@ int64_t sm100::getScaleBytes(const MatmulSpec &spec, int64_t rows, int64_t cols,
                              bool swapped) {
   if (!promotesSums(spec))
     return 0;
-  return kScaleSlots *
-         (getScaleStride(getScalesPerSlot(swapped ? spec.b : spec.a, rows)) +
-          getScaleStride(getScalesPerSlot(swapped ? spec.a : spec.b, cols)));
+  return kScaleStages *
+         (getScaleStride(getScalesPerStage(swapped ? spec.b : spec.a, rows)) +
+          getScaleStride(getScalesPerStage(swapped ? spec.a : spec.b, cols)));
 }
 
 LogicalResult sm100::checkOperands(const MatmulSpec &spec,
@@ -261,11 +261,11 @@ LogicalResult MatmulLayout::setPromotion(const MatmulSpec &spec,
                            most, config, sums);
     return failure();
   }
-  rowScales = getScalesPerSlot(rowSpec, config.getBlockRows());
-  colScales = getScalesPerSlot(colSpec, config.getCols());
+  rowScales = getScalesPerStage(rowSpec, config.getBlockRows());
+  colScales = getScalesPerStage(colSpec, config.getCols());
   rowScaleStride = getScaleStride(rowScales);
   colScaleStride = getScaleStride(colScales);
-  scaleSlots = kScaleSlots;
+  scaleStages = kScaleStages;
   accumulators = getNumAccumulators(spec, config);
   // The others leave theirs where the sums would not fit.
   if (config.getEpilogueWarpgroups() > 1) {
@@ -290,13 +290,13 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   offsetRowFactors = offsetRing;
   offsetColFactors = offsetRowFactors + stages * getRowFactorBytes();
   offsetRowScales = offsetColFactors + stages * getColFactorBytes();
-  offsetColScales = offsetRowScales + scaleSlots * rowScaleStride;
-  offsetRing = offsetColScales + scaleSlots * colScaleStride;
-  // A full and an empty barrier for each slot, and for each set of sums; the
+  offsetColScales = offsetRowScales + scaleStages * rowScaleStride;
+  offsetRing = offsetColScales + scaleStages * colScaleStride;
+  // A full and an empty barrier for each stage, and for each set of sums; the
   // address in tensor memory; a word for the last block of a split tile.
   offsetAccumulators = offsetRing + stages * 16;
-  offsetScaleRing = offsetAccumulators + getAccumulatorSlots() * 16;
-  offsetMemory = offsetScaleRing + scaleSlots * 16;
+  offsetScaleRing = offsetAccumulators + getAccumulatorStages() * 16;
+  offsetMemory = offsetScaleRing + scaleStages * 16;
   offsetFlag = offsetMemory + 4;
   offsetGroups = offsetFlag + 4;
   sharedBytes =

@@ -31,10 +31,10 @@ inline constexpr int64_t kFactorBytes = 512, kFactorColumns = 4;
 struct MatmulLayout {
   MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config);
 
-  /// The operands in a slot of the ring; and what of the columns comes from one
-  /// tensor: all, or half of those of a pair.
+  /// The operands in a stage of the ring; and what of the columns comes from
+  /// one tensor: all, or half of those of a pair.
   OperandTile rows, cols, colsPart;
-  /// Atoms of factors of rows and of columns in a slot: along them, and along
+  /// Atoms of factors of rows and of columns in a stage: along them, and along
   /// K. Of each 128 rows those of K come first.
   int64_t rowFactors = 0, colFactors = 0, factorSteps = 0;
   int64_t getRowFactorBytes() const {
@@ -48,11 +48,11 @@ struct MatmulLayout {
     return kFactorBytes + (factorSteps > 1 ? 128 / factorSteps : 0);
   }
   /// Factors in f32, of rows and of columns, that multiply the sums of a K
-  /// block when they are promoted: slots of a ring of their own, and bytes from
-  /// one to the next. None where the tensor core adds up all of K.
-  int64_t rowScales = 0, colScales = 0, scaleSlots = 0;
+  /// block when they are promoted: stages of a ring of their own, and bytes
+  /// from one to the next. None where the tensor core adds up all of K.
+  int64_t rowScales = 0, colScales = 0, scaleStages = 0;
   int64_t rowScaleStride = 0, colScaleStride = 0;
-  bool isPromoted() const { return scaleSlots != 0; }
+  bool isPromoted() const { return scaleStages != 0; }
   int64_t offsetRows, offsetCols, offsetStaging, offsetRowFactors,
       offsetColFactors, offsetRowScales, offsetColScales, offsetRing,
       offsetAccumulators, offsetScaleRing, offsetMemory, offsetFlag,
@@ -73,8 +73,8 @@ struct MatmulLayout {
     return accumulators * accumulatorStride + sharedColumns;
   }
   /// In the ring of sets, of which two that share columns are not filled before
-  /// the other has begun to be taken: one slot then, and the phase says which.
-  int64_t getAccumulatorSlots() const {
+  /// the other has begun to be taken: one stage then, and the phase says which.
+  int64_t getAccumulatorStages() const {
     return sharedColumns ? 1 : accumulators;
   }
   /// Columns of the result that a thread takes from tensor memory at a time:

@@ -15,7 +15,7 @@ using namespace mlir::fp8;
 using namespace mlir::fp8::sm100;
 
 namespace {
-/// Factors of a slot: from the ring in shared memory to tensor memory, behind
+/// Factors of a stage: from the ring in shared memory to tensor memory, behind
 /// the sums.
 struct ScaleFactorCopies {
   ScaleFactorCopies(const MatmulContext &kernel, const Tcgen05 &tensorCore,
@@ -57,12 +57,12 @@ struct ScaleFactorCopies {
   Tcgen05::Factors places;
 };
 
-/// Products of one slot of the ring after the other.
+/// Products of one stage of the ring after the other.
 class Multiplier {
 public:
   Multiplier(const MatmulContext &kernel, Ring ring, Ring accumulators);
 
-  /// Either moves both positions, {slot, phase, set of sums, phase}, past the
+  /// Either moves both positions, {stage, phase, set of sums, phase}, past the
   /// tile's.
   SmallVector<Value> sumTile(const Tile &tile, ValueRange carried);
   SmallVector<Value> sumBlocks(const Tile &tile, ValueRange carried);
@@ -70,7 +70,7 @@ public:
 private:
   /// Where the sums of a set that has been taken go.
   Value beginSums(RingPosition sums);
-  /// Waits for a slot, multiplies it, and gives it back when it has been read.
+  /// Waits for a stage, multiplies it, and gives it back when it has been read.
   RingPosition multiply(RingPosition at, Value address, Value accumulates);
 
   const MatmulContext &kernel;

@@ -14,11 +14,11 @@
 
 namespace mlir::fp8::sm100 {
 
-/// The thread that copies operands to the slots of the ring.
+/// The thread that copies operands to the stages of the ring.
 void buildLoader(const MatmulContext &kernel, const TileScheduler &scheduler,
                  Ring ring);
 
-/// The warp that copies factors to the slots of the ring.
+/// The warp that copies factors to the stages of the ring.
 void buildFactorLoader(const MatmulContext &kernel,
                        const TileScheduler &scheduler, Ring ring);
 
@@ -31,7 +31,7 @@ void buildFactorRelay(const MatmulContext &kernel,
 void buildScaleLoader(const MatmulContext &kernel,
                       const TileScheduler &scheduler, Ring scales);
 
-/// The thread that issues products: takes slots from the ring, fills sets of
+/// The thread that issues products: takes stages from the ring, fills sets of
 /// sums in tensor memory, of a tile each, or where they are promoted of a K
 /// block.
 void buildMultiplier(const MatmulContext &kernel,

@@ -57,7 +57,7 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
     | parameter | meaning |
     | --- | --- |
     | `tile_m`, `tile_n` | extents of an output tile |
-    | `stages` | slots of the ring between the warp that loads and the one that multiplies |
+    | `stages` | stages of the ring between the warp that loads and the one that multiplies |
     | `group` | tiles along M that are walked before the next one along N, for reuse in L2 |
     | `split_k` | parts of K that are summed in different blocks, in f32 and in a fixed order |
     | `swap_ab` | computes the transposed product, so that a small M takes the side of the tensor core that shrinks to 16 |

@@ -15,8 +15,8 @@
 namespace mlir::fp8::sm100 {
 
 /// D (128 x cols, f32, in tensor memory) (+)= A (128 x K) * B (cols x K)^T of a
-/// slot of the ring (PTX ISA, "Tensorcore 5th Generation Family Instructions").
-/// One thread issues it.
+/// stage of the ring (PTX ISA, "Tensorcore 5th Generation Family
+/// Instructions"). One thread issues it.
 class Tcgen05 {
 public:
   /// `factorK` of K share a factor that is in tensor memory, 0 for none. Two

@@ -47,7 +47,7 @@ Accumulator::accumulate(const Tile &tile, RingPosition &position,
   return sums;
 }
 
-/// Gives a slot back after all lanes have read their factors.
+/// Gives a stage back after all lanes have read their factors.
 void Accumulator::release(Value stage) {
   if (layout.rowScales || layout.colScales)
     NVVM::SyncWarpOp::create(b, b.i32(-1));
@@ -108,7 +108,7 @@ Accumulator::accumulateFast(const Tile &tile, RingPosition &position,
   int64_t subtiles = config.getSubtiles();
   // A part of K, or a group of it, may have no blocks at all.
   bool mayBeEmpty = config.getSplitK() > 1 || tile.restK;
-  // The next block may be under way before the last is waited for, whose slot
+  // The next block may be under way before the last is waited for, whose stage
   // is then given back.
   int64_t pending = config.getPending();
   SmallVector<Value> carried;
@@ -179,7 +179,7 @@ SmallVector<Value> Accumulator::takeProduct(Value &product, int64_t pending) {
 std::array<Value, 2> Accumulator::loadRowFactors(int64_t subtile, Value stage) {
   if (!layout.rowScales)
     return {};
-  Value slot =
+  Value place =
       b.offset(kernel.shared, b.add(b.mul(stage, layout.rowScaleStride),
                                     layout.offsetRowScales));
   Value subtileRow =
@@ -188,7 +188,7 @@ std::array<Value, 2> Accumulator::loadRowFactors(int64_t subtile, Value stage) {
   if (kernel.getRowSpec().scale == ScaleBlock::Block128) {
     Value row =
         firstRowInBlock ? b.add(subtileRow, firstRowInBlock) : subtileRow;
-    Value factor = b.load(b.offset(slot, b.mul(b.div(row, 128), 4)), f32);
+    Value factor = b.load(b.offset(place, b.mul(b.div(row, 128), 4)), f32);
     return {factor, factor};
   }
   Value row =
@@ -197,7 +197,7 @@ std::array<Value, 2> Accumulator::loadRowFactors(int64_t subtile, Value stage) {
                   b.shiftRight(lane, 2)));
   if (rowsBefore && !config.getSwapAb())
     row = b.add(row, rowsBefore);
-  Value address = b.offset(slot, b.mul(row, 4));
+  Value address = b.offset(place, b.mul(row, 4));
   return {b.load(address, f32), b.load(b.offset(address, b.i32(32)), f32)};
 }
 
@@ -213,14 +213,14 @@ Accumulator::ColFactors Accumulator::loadColFactors(Value stage) {
   ColFactors factors;
   if (!layout.colScales)
     return factors;
-  Value slot =
+  Value place =
       b.offset(kernel.shared, b.add(b.mul(stage, layout.colScaleStride),
                                     layout.offsetColScales));
   Type f32 = b.getF32Type();
   int64_t groups = config.getCols() / 8;
   if (kernel.getColSpec().scale == ScaleBlock::Block128) {
     for (int64_t i = 0; i < layout.colScales; ++i)
-      factors.blocks.push_back(b.load(b.offset(slot, b.i32(4 * i)), f32));
+      factors.blocks.push_back(b.load(b.offset(place, b.i32(4 * i)), f32));
     return factors;
   }
   Value quad = b.mul(b.bitAnd(lane, 3), 8);
@@ -228,15 +228,15 @@ Accumulator::ColFactors Accumulator::loadColFactors(Value stage) {
   if (isMoved)
     quad = b.add(quad, b.mul(rowsBefore, 4));
   for (int64_t j = 0; j < groups; ++j) {
-    // Two of them are aligned only where the tile begins with the slot.
+    // Two of them are aligned only where the tile begins with the stage.
     if (isMoved) {
       for (int64_t e = 0; e < 2; ++e)
         factors.columns.push_back(
-            b.load(b.offset(slot, b.add(quad, j * 32 + e * 4)), f32));
+            b.load(b.offset(place, b.add(quad, j * 32 + e * 4)), f32));
       continue;
     }
     Value pair =
-        b.load(b.offset(slot, b.add(quad, j * 32)), VectorType::get({2}, f32));
+        b.load(b.offset(place, b.add(quad, j * 32)), VectorType::get({2}, f32));
     for (int64_t e = 0; e < 2; ++e)
       factors.columns.push_back(
           LLVM::ExtractElementOp::create(b, pair, b.i32(e)));
@@ -340,9 +340,9 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
   }
   initial.append({position.stage, position.phase, ring.isFull(position)});
   auto body = [&](Value k, ValueRange carried) {
-    ValueRange slot = carried.take_back(3);
-    RingPosition at{slot[0], slot[1]}, after = ring.advance(at);
-    Value ready = slot[2];
+    ValueRange stage = carried.take_back(3);
+    RingPosition at{stage[0], stage[1]}, after = ring.advance(at);
+    Value ready = stage[2];
     ring.waitFull(at, ready);
     clearOthers(tile, k, at.stage);
     ColFactors colFactors = loadColFactors(at.stage);
@@ -357,7 +357,7 @@ Accumulator::accumulatePromoted(const Tile &tile, RingPosition &position) {
       SmallVector<Value> terms = takeProduct(product, /*pending=*/0);
       if (subtile == subtiles - 1) {
         release(at.stage);
-        // The additions hide the way to the next slot's barrier and back.
+        // The additions hide the way to the next stage's barrier and back.
         ready = ring.isFull(after);
       }
       SmallVector<Value> sums =

@@ -17,7 +17,7 @@
 
 namespace mlir::fp8::sm90 {
 
-/// The main loop of a consumer: takes the slots of a tile from the ring and
+/// The main loop of a consumer: takes the stages of a tile from the ring and
 /// sums their products, for each of its subtiles of 64 rows.
 ///
 /// - `fast` leaves the sum in the tensor core's accumulators (about 14
@@ -54,15 +54,15 @@ private:
                                                        RingPosition &position);
   Value issue(RingPosition position, Value accumulator);
   SmallVector<Value> takeProduct(Value &product, int64_t pending);
-  /// Waits for a product, gives its slot back and adds it to `sums`. `product`
+  /// Waits for a product, gives its stage back and adds it to `sums`. `product`
   /// becomes the accumulator to use next.
   SmallVector<Value> drain(RingPosition position, Value &product,
                            ValueRange sums, int64_t pending);
   void release(Value stage);
-  /// Clears what of the tile's first and last slots is another group's K,
+  /// Clears what of the tile's first and last stages is another group's K,
   /// before any consumer multiplies it.
   void clearOthers(const Tile &tile, Value k, Value stage);
-  /// Issues subtile `subtile` of the slot.
+  /// Issues subtile `subtile` of the stage.
   Value multiply(int64_t subtile, Value stage, Value accumulator,
                  bool overwrite);
   /// Issues all subtiles as one group.

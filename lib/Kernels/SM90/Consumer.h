@@ -15,7 +15,7 @@
 
 namespace mlir::fp8::sm90 {
 
-/// Multiplies the ring's slots, applies factors and the epilogue, and stores
+/// Multiplies the ring's stages, applies factors and the epilogue, and stores
 /// this block's tiles: every consumer warpgroup.
 void buildConsumer(const MatmulContext &kernel, const TileScheduler &scheduler,
                    Ring ring);

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 // Warp-specialised and persistent. One producer warpgroup fills a ring of
-// shared memory slots: a warp with bulk tensor copies of the operands and,
+// shared memory stages: a warp with bulk tensor copies of the operands and,
 // where factors change along K, a second one with the factors. One to three
-// consumer warpgroups multiply slots on the tensor cores and store finished
+// consumer warpgroups multiply stages on the tensor cores and store finished
 // tiles.
 //
 //   producer:  for tile: for k: wait empty -> copy A, B (, factors) -> full

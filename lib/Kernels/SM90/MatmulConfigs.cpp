@@ -251,9 +251,9 @@ bool MatmulConfigs::setStages(TileConfig &config) const {
         (spec.isGrouped() ? GroupTable::getBytes(spec.getNumGroups()) : 0);
     if (!config.swapped && storesInBulk)
       used += config.consumers * staging * 64 * kRowBytes;
-    int64_t slot = (config.rows + config.cols) * kRowBytes +
-                   getFactorBytes(spec, config) + 16;
-    int64_t stages = (target.getSharedBytes() - used) / slot;
+    int64_t stageBytes = (config.rows + config.cols) * kRowBytes +
+                         getFactorBytes(spec, config) + 16;
+    int64_t stages = (target.getSharedBytes() - used) / stageBytes;
     return std::min<int64_t>(stages, 16);
   };
   config.stages = getStages(config.staging);

@@ -56,7 +56,7 @@ struct MatmulConfigs::Side {
   /// Rows of a tile in bounds; and out of bounds in every tile, in the last
   /// one, and in all of them.
   double used, alwaysOutOfBounds, beyond, totalBeyond;
-  /// What of rows out of bounds copies leave out where slots have zeros: all,
+  /// What of rows out of bounds copies leave out where stages have zeros: all,
   /// or boxes of so many of them; 0 for none.
   int64_t leftOut;
 
@@ -171,9 +171,9 @@ struct MatmulConfigs::Waves {
 
   Side rows, cols;
   /// Multiprocessors; how many clusters they hold at once; clusters' tiles.
-  double all, slots, items;
+  double all, clusters, items;
   double count, activeBlocks, blocksInLast;
-  /// K blocks of a part of K; those that bring zeros to each slot of the ring.
+  /// K blocks of a part of K; those that bring zeros to each stage of the ring.
   double kBlocks, filled;
   /// What blocks lose to those that have their port to L2 for themselves.
   double uneven;
@@ -189,12 +189,13 @@ MatmulConfigs::Waves MatmulConfigs::getWaves(const TileConfig &config) const {
   double reached = size == 8   ? std::min<double>(all, model.getReachedBy_8())
                    : size == 4 ? std::min<double>(all, model.getReachedBy_4())
                                : all;
-  waves.slots = std::floor(reached / size);
+  waves.clusters = std::floor(reached / size);
   waves.items = waves.rows.groups * waves.cols.groups * batch * config.splitK;
-  waves.count = std::ceil(waves.items / waves.slots);
-  waves.activeBlocks = std::min(waves.items, waves.slots) * size;
+  waves.count = std::ceil(waves.items / waves.clusters);
+  waves.activeBlocks = std::min(waves.items, waves.clusters) * size;
   // The last wave may be smaller.
-  waves.blocksInLast = (waves.items - (waves.count - 1) * waves.slots) * size;
+  waves.blocksInLast =
+      (waves.items - (waves.count - 1) * waves.clusters) * size;
   waves.kBlocks = std::ceil(double(kBlocks) / config.splitK);
   waves.filled = std::min<double>(config.stages, waves.kBlocks);
   // Up to a quarter of the multiprocessors share no port, all of them share
@@ -304,7 +305,7 @@ double MatmulConfigs::getMemoryClocks(const TileConfig &config,
   int64_t size = config.getClusterSize();
   double last = waves.blocksInLast / size / waves.items;
   return waves.uneven * bytes *
-         ((1 - last) / getRate(waves.slots * size) +
+         ((1 - last) / getRate(waves.clusters * size) +
           last / getRate(waves.blocksInLast));
 }
 

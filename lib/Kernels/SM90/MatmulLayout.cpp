@@ -35,9 +35,9 @@ static bool mayBeginBefore(const MatmulSpec &spec, bool ofA) {
   return ofA && spec.hasAdjacentRows() && areFactorsInBulk(spec, ofA);
 }
 
-/// Factors of one operand in a slot of the ring.
-static int64_t getScalesPerSlot(const MatmulSpec &spec, bool ofA,
-                                int64_t extent) {
+/// Factors of one operand in a stage of the ring.
+static int64_t getScalesPerStage(const MatmulSpec &spec, bool ofA,
+                                 int64_t extent) {
   ScaleBlock scale = (ofA ? spec.a : spec.b).scale;
   if (!isBlockedAlongK(scale))
     return 0;
@@ -71,10 +71,10 @@ static int64_t getScaleStride(int64_t count, bool inBulk) {
 int64_t sm90::getFactorBytes(const MatmulSpec &spec, const TileConfig &config) {
   bool swapped = config.swapped;
   int64_t parts = spec.isDual() ? 2 : 1;
-  return getScaleStride(getScalesPerSlot(spec, !swapped, config.rows),
+  return getScaleStride(getScalesPerStage(spec, !swapped, config.rows),
                         areFactorsInBulk(spec, !swapped)) +
          getScaleStride(
-             parts * getScalesPerSlot(spec, swapped, config.cols / parts),
+             parts * getScalesPerStage(spec, swapped, config.cols / parts),
              areFactorsInBulk(spec, swapped));
 }
 
@@ -248,10 +248,10 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     return failure();
   MatmulLayout layout(spec, config);
   bool swapped = config.getSwapAb();
-  layout.rowScales = getScalesPerSlot(spec, !swapped, config.getRows());
+  layout.rowScales = getScalesPerStage(spec, !swapped, config.getRows());
   int64_t partCols = spec.getResultCols(config.getCols());
-  layout.colScales =
-      getScalesPerSlot(spec, swapped, partCols) * (config.getCols() / partCols);
+  layout.colScales = getScalesPerStage(spec, swapped, partCols) *
+                     (config.getCols() / partCols);
   layout.rowScalesInBulk = areFactorsInBulk(spec, !swapped);
   layout.colScalesInBulk = areFactorsInBulk(spec, swapped);
   layout.rowScaleStride =
@@ -305,7 +305,7 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   offsetColScales =
       llvm::alignTo(offsetRowScales + stages * rowScaleStride,
                     colScalesInBulk ? kBulkTensorAlignment : int64_t(16));
-  // A full and an empty barrier for each slot; a word for the last block of a
+  // A full and an empty barrier for each stage; a word for the last block of a
   // split tile.
   offsetBarriers = llvm::alignTo(offsetColScales + stages * colScaleStride, 8);
   offsetGroups = offsetBarriers + stages * 16 + 16;

@@ -27,10 +27,10 @@ struct TileConfig {
 
   bool isPingPong() const { return schedule == GemmSchedule::PingPong; }
   int64_t getClusterSize() const { return cluster * clusterCols; }
-  /// Whether copies leave out rows out of bounds where slots have zeros. Not in
-  /// clusters of more than two blocks: that each of a block's neighbours
-  /// receives something of it for each slot is what keeps one of them from
-  /// giving the slot back twice before another has once.
+  /// Whether copies leave out rows out of bounds where stages have zeros. Not
+  /// in clusters of more than two blocks: that each of a block's neighbours
+  /// receives something of it for each stage is what keeps one of them from
+  /// giving the stage back twice before another has once.
   bool skipsZeros() const { return getClusterSize() <= 2; }
   /// Consumer warpgroups that share one tile.
   int64_t getSharers() const { return isPingPong() ? 1 : consumers; }
@@ -44,12 +44,12 @@ struct TileConfig {
 struct MatmulLayout {
   MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config);
 
-  /// The operands in a slot of the ring; and what of the columns comes from one
-  /// tensor: all, or half of those of a pair.
+  /// The operands in a stage of the ring; and what of the columns comes from
+  /// one tensor: all, or half of those of a pair.
   OperandTile rows, cols, colsPart;
-  /// Factors of a slot; those of columns, of a pair both halves'.
+  /// Factors of a stage; those of columns, of a pair both halves'.
   int64_t rowScales = 0, colScales = 0;
-  /// Whether bulk copies bring them, and bytes from one slot to the next.
+  /// Whether bulk copies bring them, and bytes from one stage to the next.
   bool rowScalesInBulk = false, colScalesInBulk = false;
   int64_t rowScaleStride = 0, colScaleStride = 0;
   /// Whether those of A may begin up to three rows before the tile.
@@ -80,10 +80,10 @@ private:
 /// few.
 bool areFactorsInBulk(const MatmulSpec &spec, bool ofA);
 
-/// Into how many bulk copies so many factors of a slot go.
+/// Into how many bulk copies so many factors of a stage go.
 int64_t getFactorBoxes(int64_t factors);
 
-/// Bytes of the factors along K in a slot of the ring.
+/// Bytes of the factors along K in a stage of the ring.
 int64_t getFactorBytes(const MatmulSpec &spec, const TileConfig &config);
 
 /// The widest swizzle for rows of a tile of so many bytes that writes no more

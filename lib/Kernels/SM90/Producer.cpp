@@ -79,17 +79,17 @@ static SmallVector<SharedOperand> getOperands(const MatmulContext &kernel,
 /// The factors of A, or of B, that a bulk copy brings; it fills what is out of
 /// bounds with zeros.
 static void copyFactors(const MatmulContext &kernel, bool ofA, const Tile &tile,
-                        const RingSlot &slot) {
+                        const RingStage &stage) {
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   bool ofRows = ofA != kernel.config.getSwapAb();
   if (!(ofRows ? layout.rowScalesInBulk : layout.colScalesInBulk))
     return;
   StringRef name = ofA ? "scale_a" : "scale_b";
-  Value k = slot.k;
+  Value k = stage.k;
   // K of a group begins with a block of factors.
-  if (slot.firstK)
-    k = b.add(k, b.div(slot.firstK, layout.rows.getBlockK()));
+  if (stage.firstK)
+    k = b.add(k, b.div(stage.firstK, layout.rows.getBlockK()));
   SmallVector<Value> coordinates{ofA ? tile.m : tile.n, k};
   if (ofA && layout.factorsBefore)
     coordinates.front() = b.bitAnd(tile.m, -4);
@@ -99,14 +99,14 @@ static void copyFactors(const MatmulContext &kernel, bool ofA, const Tile &tile,
   int64_t offset = ofRows ? layout.offsetRowScales : layout.offsetColScales;
   int64_t factors = ofRows ? layout.rowScales : layout.colScales;
   int64_t boxes = getFactorBoxes(factors), box = factors / boxes;
-  Value place = b.add(b.mul(slot.position.stage, stride), offset);
+  Value place = b.add(b.mul(stage.position.stage, stride), offset);
   Value first = coordinates.front();
   for (int64_t i = 0; i < boxes; ++i) {
     if (i > 0)
       coordinates.front() = b.add(first, i * box);
     bulkLoad(b, kernel.getParam(tile, name, ".map"),
              b.offset(kernel.shared, i > 0 ? b.add(place, i * box * 4) : place),
-             slot.barrier, coordinates);
+             stage.barrier, coordinates);
   }
 }
 
@@ -118,44 +118,45 @@ void sm90::buildOperandProducer(const MatmulContext &kernel,
                            (layout.colScalesInBulk ? 4 * layout.colScales : 0);
   Value bytes =
       b.i32(bytesOfFactors + layout.rows.getBytes() + layout.cols.getBytes());
-  b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
-         {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
-           Tile tile = scheduler.getTile(b, item);
-           SmallVector<SharedOperand> operands = getOperands(kernel, tile);
-           Value bytesInBounds = b.i32(bytesOfFactors);
-           for (const SharedOperand &operand : operands)
-             bytesInBounds = b.add(
-                 bytesInBounds, operand.end ? getBytesInBounds(b, operand)
+  b.loop(
+      scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
+      {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
+        Tile tile = scheduler.getTile(b, item);
+        SmallVector<SharedOperand> operands = getOperands(kernel, tile);
+        Value bytesInBounds = b.i32(bytesOfFactors);
+        for (const SharedOperand &operand : operands)
+          bytesInBounds = b.add(bytesInBounds,
+                                operand.end ? getBytesInBounds(b, operand)
                                             : b.i32(operand.tile->getBytes()));
-           auto copyBlocks = [&](Value from, Value to, bool hasZeros,
-                                 ValueRange carried) {
-             return b.loop(
-                 from, to, b.i32(1), carried,
-                 [&](Value k, ValueRange carried) -> SmallVector<Value> {
-                   RingPosition position{carried[0], carried[1]};
-                   ring.waitEmpty(position);
-                   ring.expectBytes(position.stage,
-                                    hasZeros ? bytesInBounds : bytes);
-                   RingSlot slot{position, ring.getFullBarrier(position.stage),
-                                 k, tile.firstK, hasZeros};
-                   for (const SharedOperand &operand : operands)
-                     copyOperand(b, kernel.shared, operand, slot);
-                   for (bool ofA : {true, false})
-                     copyFactors(kernel, ofA, tile, slot);
-                   RingPosition next = ring.advance(position);
-                   return {next.stage, next.phase};
-                 });
-           };
-           if (!TileConfig::get(kernel.config).skipsZeros())
-             return copyBlocks(tile.kBegin, tile.kEnd, /*hasZeros=*/false,
-                               carried);
-           // From here on each slot has held this tile.
-           Value second =
-               b.min(b.add(tile.kBegin, kernel.config.getStages()), tile.kEnd);
-           SmallVector<Value> position =
-               copyBlocks(tile.kBegin, second, /*hasZeros=*/false, carried);
-           return copyBlocks(second, tile.kEnd, /*hasZeros=*/true, position);
-         });
+        auto copyBlocks = [&](Value from, Value to, bool hasZeros,
+                              ValueRange carried) {
+          return b.loop(from, to, b.i32(1), carried,
+                        [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                          RingPosition position{carried[0], carried[1]};
+                          ring.waitEmpty(position);
+                          ring.expectBytes(position.stage,
+                                           hasZeros ? bytesInBounds : bytes);
+                          RingStage stage{position,
+                                          ring.getFullBarrier(position.stage),
+                                          k, tile.firstK, hasZeros};
+                          for (const SharedOperand &operand : operands)
+                            copyOperand(b, kernel.shared, operand, stage);
+                          for (bool ofA : {true, false})
+                            copyFactors(kernel, ofA, tile, stage);
+                          RingPosition next = ring.advance(position);
+                          return {next.stage, next.phase};
+                        });
+        };
+        if (!TileConfig::get(kernel.config).skipsZeros())
+          return copyBlocks(tile.kBegin, tile.kEnd, /*hasZeros=*/false,
+                            carried);
+        // From here on each stage has held this tile.
+        Value second =
+            b.min(b.add(tile.kBegin, kernel.config.getStages()), tile.kEnd);
+        SmallVector<Value> position =
+            copyBlocks(tile.kBegin, second, /*hasZeros=*/false, carried);
+        return copyBlocks(second, tile.kEnd, /*hasZeros=*/true, position);
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,15 +169,15 @@ static ScaleFactorCopy getScaleFactorCopy(const MatmulContext &kernel, bool ofA,
                                           const Tile &tile, int64_t number) {
   const MatmulLayout &layout = kernel.layout;
   bool ofRows = ofA != kernel.config.getSwapAb();
-  int64_t inSlot = ofRows ? layout.rowScales : layout.colScales;
+  int64_t inStage = ofRows ? layout.rowScales : layout.colScales;
   int64_t count =
-      ofRows ? inSlot
-             : inSlot * layout.colsPart.getBytes() / layout.cols.getBytes();
+      ofRows ? inStage
+             : inStage * layout.colsPart.getBytes() / layout.cols.getBytes();
   int64_t offset = ofRows ? layout.offsetRowScales : layout.offsetColScales;
   return ScaleFactorCopy(
       kernel, tile,
       ScaleFactorCopy::Source{ofA, number, layout.rows.getBlockK()},
-      ScaleFactorCopy::Slots{
+      ScaleFactorCopy::Stages{
           kernel.shared, offset + number * count * 4,
           ofRows ? layout.rowScaleStride : layout.colScaleStride, count},
       kernel.lane);

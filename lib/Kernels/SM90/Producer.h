@@ -20,7 +20,7 @@ namespace mlir::fp8::sm90 {
 void buildOperandProducer(const MatmulContext &kernel,
                           const TileScheduler &scheduler, Ring ring);
 
-/// Brings the factors of each K block into the same slots: one warp.
+/// Brings the factors of each K block into the same stages: one warp.
 void buildScaleProducer(const MatmulContext &kernel,
                         const TileScheduler &scheduler, Ring ring);
 

@@ -63,7 +63,7 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     | parameter | meaning |
     | --- | --- |
     | `tile_m`, `tile_n` | extents of an output tile |
-    | `stages` | slots of the ring between the TMA producer and the consumers |
+    | `stages` | stages of the ring between the TMA producer and the consumers |
     | `consumers` | consumer warpgroups, beside one producer warpgroup |
     | `schedule` | `cooperative`: they share a tile; `ping_pong`: two of them take tiles in turn, one multiplies while the other stores |
     | `group` | tiles along M that are walked before the next one along N, for reuse in L2 |

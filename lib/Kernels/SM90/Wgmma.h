@@ -14,7 +14,7 @@
 
 namespace mlir::fp8::sm90 {
 
-/// D (64 x cols, f32) (+)= A (64 x K) * B (cols x K)^T of a slot of the ring.
+/// D (64 x cols, f32) (+)= A (64 x K) * B (cols x K)^T of a stage of the ring.
 /// NVGPU's warpgroup ops cannot express it: they take B for row-major KxN.
 class Wgmma {
 public:

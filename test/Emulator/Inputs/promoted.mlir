@@ -1,5 +1,5 @@
 // Factors of 1x128 that are no powers of two, each way: tiles whose K blocks are promoted, more than there are sets of
-// sums and slots.
+// sums and stages.
 func.func @main(%x: tensor<256x1280xbf16> {fp8.name = "x"}, %w: tensor<128x1280xbf16> {fp8.name = "w"})
     -> (tensor<256x128xbf16> {fp8.name = "y"}) {
   %0 = fp8.amax %x block = [1, 128] : tensor<256x1280xbf16>

@@ -3,15 +3,15 @@
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
 !w = !fp8.scaled<4096x4096xf8E5M2, block = [*, *], scale = f32>
 
-// Two slots of 16384 + 4096 bytes, two buffers of 16384, then barriers: those
-// of slots at 73728, full ones first, those of sums at 73760, and at 73792 the
+// Two stages of 16384 + 4096 bytes, two buffers of 16384, then barriers: those
+// of stages at 73728, full ones first, those of sums at 73760, and at 73792 the
 // address in tensor memory.
 
 // CHECK-LABEL: .visible .entry fp8_matmul_sm100a_e4m3_e5m2_bf16_tensor_tensor_fast_128x32_s2_g16
 // CHECK-SAME: (
 // CHECK:       .reqntid 256, 1, 1
 
-// A slot has one arrival either way: the loader's, and a commit. Sums have a
+// A stage has one arrival either way: the loader's, and a commit. Sums have a
 // commit, and one of each warp that takes them.
 // CHECK:       elect.sync
 // CHECK:       mov.b32 	%[[ONE:r[0-9]+]], 1;
@@ -142,7 +142,7 @@ func.func @micro(%a: !mx, %b: !mw) -> tensor<512x4096xbf16> {
   return %0 : tensor<512x4096xbf16>
 }
 
-// Two codes a byte: a slot has 256 of K, whose factors of 16 are four atoms
+// Two codes a byte: a stage has 256 of K, whose factors of 16 are four atoms
 // along K of A and of B, and an instruction takes 64 of K with an atom of each.
 // Boxes are of bytes. Factors are E4M3 (bit 23 is 0), codes type 1 (bits 7
 // and 10). One more factor for the tensor multiplies sums.

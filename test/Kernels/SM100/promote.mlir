@@ -6,9 +6,9 @@
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [1, 128], scale = f32>
 !w = !fp8.scaled<4096x4096xf8E5M2, block = [128, 128], scale = f32>
 
-// Two slots of 16384 + 8192 bytes, two buffers of 16384; eight slots of 128
+// Two stages of 16384 + 8192 bytes, two buffers of 16384; eight stages of 128
 // factors of rows, from 81920 on, and of one of columns, at 86016; then
-// barriers: of two slots, of four sets of sums, of eight slots of factors.
+// barriers: of two stages, of four sets of sums, of eight stages of factors.
 
 // CHECK-LABEL: .visible .entry fp8_matmul_sm100a_e4m3_e5m2_bf16_1x128_128x128_promote_128x64_s2f2_stage1_g16
 // CHECK:       .reqntid 384, 1, 1
@@ -52,7 +52,7 @@
 // CHECK:       mbarrier.arrive.shared
 // CHECK:       cp.async.bulk.tensor.2d.global.shared::cta
 
-// A slot's first product overwrites; a set of sums is full with each slot.
+// A stage's first product overwrites; a set of sums is full with each stage.
 // CHECK:       tcgen05.fence::after_thread_sync;
 // CHECK:       mov.pred 	%[[OVERWRITES:p[0-9]+]], 0;
 // CHECK:       tcgen05.mma.cta_group::1.kind::f8f6f4.collector::a::discard [%[[SUMS:r[0-9]+]]], %{{.*}}, %{{.*}}, %{{.*}}, %[[OVERWRITES]];

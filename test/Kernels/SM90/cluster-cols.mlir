@@ -35,11 +35,11 @@ func.func @both(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK-NEXT: %[[C:.*]] = arith.divui %[[RANK]], %[[TWO]]
 // CHECK-NEXT: %[[R:.*]] = arith.remui %[[RANK]], %[[TWO]]
 
-// A slot is empty when the four warps of all that read it have given it back:
+// A stage is empty when the four warps of all that read it have given it back:
 // this block, the other of its column, and three of its row.
 // CHECK: nvvm.mbarrier.init %{{.*}}, %[[WARPS]]
 
-// A warp gives a slot back to the five that write to it: lanes 0 and 1 to the
+// A warp gives a stage back to the five that write to it: lanes 0 and 1 to the
 // blocks of its column, the others to those of its row but itself.
 // CHECK: nvvm.setmaxregister increase
 // CHECK: %[[MINE:.*]] = arith.cmpi ult, %[[LANE:.*]], %[[FIVE]]
@@ -124,7 +124,7 @@ func.func @whole(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
 // CHECK: %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctarank
 
-// It waits for the warps of all, the others for their own; so a warp gives a slot
+// It waits for the warps of all, the others for their own; so a warp gives a stage
 // back to the first block and to its own, which the first may be.
 // CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[RANK]], %[[ZERO]]
 // CHECK-NEXT: %[[OTHERS:.*]] = arith.select %[[IS_FIRST]], %[[THREE]], %[[ZERO]]

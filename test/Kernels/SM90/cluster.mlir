@@ -3,7 +3,7 @@
 // RUN: fp8-translate --kernels-to-ptx %t | FileCheck --check-prefix=PTX %s
 
 // Two blocks with tiles of 64 x 32, which are neighbours along M. The 32 rows of
-// B are 4096 bytes of a slot: each block brings 16 of them to both.
+// B are 4096 bytes of a stage: each block brings 16 of them to both.
 
 !x = !fp8.scaled<?x4000xf8E4M3FN, block = [*, *], scale = f32>
 !w = !fp8.scaled<4096x4000xf8E4M3FN, block = [*, *], scale = f32>
@@ -20,7 +20,7 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK-SAME: %[[A:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}}, %[[B:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}}, %[[D:[a-z0-9]+]]: !llvm.ptr
 // CHECK-SAME: nvvm.cluster_dim = array<i32: 2, 1, 1>
 
-// A slot is empty when the consumer warps of both blocks have given it back.
+// A stage is empty when the consumer warps of both blocks have given it back.
 // CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : i32
 // CHECK-DAG: %[[WARPS:.*]] = arith.constant 8 : i32
 // CHECK-DAG: %[[PAIR:.*]] = arith.constant 128 : i32

@@ -20,7 +20,7 @@ func.func @in_bulk(%codes: tensor<256x1024xf8E4M3FN>, %stored: tensor<8x256xf32>
 // 128 times 128 bytes of both, and 128 factors.
 // CHECK: nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c33280_i32
 // CHECK-COUNT-3: nvvm.cp.async.bulk.tensor.shared.cluster.global
-// When slots have zeros, whole boxes or what is left of them.
+// When stages have zeros, whole boxes or what is left of them.
 // CHECK: nvvm.mbarrier.arrive.expect_tx
 // CHECK-COUNT-5: nvvm.cp.async.bulk.tensor.shared.cluster.global
 // CHECK-NOT: nvvm.cp.async.bulk.tensor.shared.cluster.global

@@ -14,7 +14,7 @@
 // Operands of the epilogues, the first one's at the front; of what is B's, two.
 // CHECK-DAG: #[[PAIR:.+]] = #fp8_gpu.launch<arguments = [#fp8_gpu.argument<name = "a", {{.+}}>, #fp8_gpu.argument<name = "scale_a", {{.+}}>, #fp8_gpu.argument<name = "b", {{.+}}>, #fp8_gpu.argument<name = "scale_b", {{.+}}>, #fp8_gpu.argument<name = "operand0", {{.+}}>, #fp8_gpu.argument<name = "operand1", {{.+}}>, #fp8_gpu.argument<name = "b_1", {{.+}}>, #fp8_gpu.argument<name = "scale_b_1", {{.+}}>, #fp8_gpu.argument<name = "d", {{.+}}>], extents = [#fp8_gpu.extent<"m", 0, 0>, #fp8_gpu.extent<"n", 2, 0>, #fp8_gpu.extent<"k", 0, 1>], {{.*}}grid = #[[TILES]], {{.*}}flops = #[[FLOPS]]>
 
-// A factor of each half in a slot.
+// A factor of each half in a stage.
 
 // CHECK-LABEL: func.func @blocks
 // CHECK:       fp8_gpu.launch {{.+}}_1x128_128x128_promote_dual_128x128_

@@ -24,7 +24,7 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: %[[MINE:.*]] = arith.addi %[[GROUP]], %[[FOUR]]
 // CHECK: nvvm.barrier id = %[[MINE]] number_of_threads = %[[BOTH]]
 // CHECK: nvvm.wgmma.mma_async
-// The next block is under way before the last one's slot is given back.
+// The next block is under way before the last one's stage is given back.
 // CHECK: nvvm.wgmma.wait.group.sync.aligned 1
 // CHECK: %[[OTHER:.*]] = arith.subi %[[FIVE]], %[[GROUP]]
 // CHECK: nvvm.barrier.arrive id = %[[OTHER]] number_of_threads = %[[BOTH]]

@@ -1,6 +1,6 @@
 // RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --canonicalize --split-input-file %s | FileCheck %s
 
-// Rows out of bounds are filled with zeros once for each slot of the ring: the
+// Rows out of bounds are filled with zeros once for each stage of the ring: the
 // first blocks of a tile's K are whole boxes.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>

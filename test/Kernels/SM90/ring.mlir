@@ -1,6 +1,6 @@
 // RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --canonicalize %s | FileCheck %s
 
-// Two slots of 8192 + 2048 bytes, 4096 of staging, then the barriers: full ones
+// Two stages of 8192 + 2048 bytes, 4096 of staging, then the barriers: full ones
 // at 36864, empty ones at 36880.
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>
@@ -48,7 +48,7 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK: nvvm.mbarrier.arrive %{{.*}} : !llvm.ptr<3>
 
-// The producer starts with phase 1: fresh slots are empty.
+// The producer starts with phase 1: fresh stages are empty.
 // CHECK: nvvm.setmaxregister decrease 40
 // CHECK: nvvm.elect.sync
 // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]], %{{.*}} = %[[ONE]]) -> (i32, i32)
@@ -60,7 +60,7 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[A]], %{{.*}} {isCTAOnly = true}
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[B]], %{{.*}} {isCTAOnly = true}
 
-// The slot after the last is the first, in the other phase.
+// The stage after the last is the first, in the other phase.
 // CHECK: %[[NEXT:.*]] = arith.addi %[[STAGE]], %[[ONE]]
 // CHECK: %[[WRAPS:.*]] = arith.cmpi eq, %[[NEXT]], %[[TWO]]
 // CHECK: arith.select %[[WRAPS]], %[[ZERO]], %[[NEXT]]

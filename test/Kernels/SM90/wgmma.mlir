@@ -108,7 +108,7 @@ func.func @block(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK: wgmma.wait_group
 // CHECK: llvm.intr.fma
 // CHECK: wgmma.wait_group
-// All lanes have read their factors when one of them gives the slot back.
+// All lanes have read their factors when one of them gives the stage back.
 // CHECK: nvvm.bar.warp.sync
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: nvvm.setmaxregister decrease
