@@ -14,7 +14,7 @@
 // CHECK-SAME: #fp8_gpu.argument<name = "scale_b", element = f32, rank = 2, access = read, alignment = 4>,
 // CHECK-SAME: #fp8_gpu.argument<name = "d", element = bf16, rank = 2, access = write, alignment = 16>],
 // CHECK-SAME: extents = [#fp8_gpu.extent<"m", 0, 0>, #fp8_gpu.extent<"n", 2, 0>, #fp8_gpu.extent<"k", 0, 1>],
-// CHECK-SAME: params = [#fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128>, #fp8_gpu.tensor_map<2, box = [128, 16], swizzle = 128, l2 = 128>, #fp8_gpu.tensor_map<4, box = [16, 64], swizzle = 32, l2 = 128>, #fp8_gpu.pointer<1>, #fp8_gpu.pointer<3>, #fp8_gpu.value<#[[M]] : i32>, #fp8_gpu.value<#[[N]] : i32>, #fp8_gpu.value<#[[K]] : i32>, #fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128, rest = 1>, #fp8_gpu.tensor_map<2, box = [128, 16], swizzle = 128, l2 = 128, rest = 1>],
+// CHECK-SAME: params = [#fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128>, #fp8_gpu.tensor_map<2, box = [128, 16], swizzle = 128, l2 = 128>, #fp8_gpu.tensor_map<4, box = [16, 64], swizzle = 32, l2 = 128>, #fp8_gpu.pointer<1>, #fp8_gpu.pointer<3>, #fp8_gpu.value<#[[M]] : i32>, #fp8_gpu.value<#[[N]] : i32>, #fp8_gpu.value<#[[K]] : i32>, #fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128, tail = 1>, #fp8_gpu.tensor_map<2, box = [128, 16], swizzle = 128, l2 = 128, tail = 1>],
 // CHECK-SAME: grid = #[[GRID]], block = 256, shared_bytes = 36912, resident = 1, overlap = true, flops = #[[FLOPS]]>
 
 !x = !fp8.scaled<?x4096xf8E4M3FN, block = [*, *], scale = f32>

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(sys.argv[1])
 # Where former names are said or read, or where the word has another sense.
 SPOKEN = re.compile(r"^(CHANGELOG\.md|docs/Glossary\.md|benchmarks/results/|test/Project/words\.py"
-                    r"|lib/(IR|Pipelines)/Former\w+\.(cpp|h)|test/\w+/former-names\.mlir"
+                    r"|lib/(IR|Pipelines)/Former\w+\.(cpp|h)|test/(\w+/)+former-names\.mlir"
                     r"|lib/Kernels/TuningTable\.cpp|test/Kernels/tuning-table\.mlir"
                     r"|include/fp8/IR/TensorCoreAccumulation\.h|include/fp8/Pipelines/PipelineOptions\.td"
                     r"|tools/fp8-(run|compile)/Options\.td)")

@@ -28,12 +28,13 @@
 //     "flops": "m 2 *"
 //   }
 //
-// All keys are there, but for "rest" of a tensor_map: a dimension, counted from
+// All keys are there, but for "tail" of a tensor_map: a dimension, counted from
 // the innermost as those of "box" are, along which the box has what is left of
-// the argument's extent after whole boxes (or a whole one if nothing is). Types
-// are u8, u16, u32, u64, f16, bf16 and f32. Access is read, write, update
-// (both), or raise (to the greater of what is there and an amax). Expressions
-// are in postfix order, of numbers, extents, +, *, floordiv, ceildiv and mod.
+// the argument's extent after whole boxes (or a whole one if nothing is). It
+// was "rest" before 1.1, which is still read. Types are u8, u16, u32, u64, f16,
+// bf16 and f32. Access is read, write, update (both), or raise (to the greater
+// of what is there and an amax). Expressions are in postfix order, of numbers,
+// extents, +, *, floordiv, ceildiv and mod.
 //
 //===----------------------------------------------------------------------===//
 

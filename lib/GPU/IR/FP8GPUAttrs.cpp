@@ -23,6 +23,24 @@ namespace rules = fp8rt::launch;
 
 #include "fp8/GPU/IR/FP8GPUAttrInterfaces.cpp.inc"
 
+/// Parses `, tail = 1`, if it is there, which was called `rest` before.
+static ParseResult parseTail(AsmParser &parser, std::optional<int64_t> &tail) {
+  if (failed(parser.parseOptionalComma()))
+    return success();
+  llvm::SMLoc place = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalKeyword("rest")))
+    emitWarning(parser.getEncodedSourceLoc(place))
+        << "'rest' of a tensor map is called 'tail' now";
+  else if (parser.parseKeyword("tail"))
+    return failure();
+  return failure(parser.parseEqual() || parser.parseInteger(tail.emplace()));
+}
+
+static void printTail(AsmPrinter &printer, std::optional<int64_t> tail) {
+  if (tail)
+    printer << ", tail = " << *tail;
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "fp8/GPU/IR/FP8GPUAttrs.cpp.inc"
 
@@ -230,9 +248,9 @@ LogicalResult TensorMapParamAttr::verifyParam(const LaunchParts &launch,
     return fail() << "expected an alignment of " << rules::kMapBytes
                   << " bytes, but got " << argument->getAlignment();
   // tensor_map_c5
-  if (getRest() && (*getRest() < 1 || *getRest() >= rank))
-    return fail() << "expected rest to be a dimension in 1.." << rank - 1
-                  << ", but got " << *getRest();
+  if (getTail() && (*getTail() < 1 || *getTail() >= rank))
+    return fail() << "expected tail to be a dimension in 1.." << rank - 1
+                  << ", but got " << *getTail();
   return success();
 }
 
@@ -245,8 +263,8 @@ void TensorMapParamAttr::writeJSON(llvm::json::OStream &json,
   });
   json.attribute("swizzle", getSwizzle());
   json.attribute("l2", getL2());
-  if (getRest())
-    json.attribute("rest", *getRest());
+  if (getTail())
+    json.attribute("tail", *getTail());
 }
 
 LogicalResult PointerParamAttr::verifyParam(const LaunchParts &launch,

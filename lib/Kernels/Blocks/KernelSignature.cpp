@@ -50,10 +50,10 @@ void KernelSignature::add(const Twine &name, Type type, Attribute source) {
 
 void KernelSignature::addTensorMap(const Twine &name, StringRef argument,
                                    ArrayRef<int64_t> box, int64_t swizzle,
-                                   int64_t l2, std::optional<int64_t> rest) {
+                                   int64_t l2, std::optional<int64_t> tail) {
   add(name, LLVM::LLVMPointerType::get(context),
       TensorMapParamAttr::get(context, getNumber(argument), box, swizzle, l2,
-                              rest));
+                              tail));
 }
 
 void KernelSignature::addPointer(const Twine &name, StringRef argument) {

@@ -31,7 +31,7 @@ public:
 
   void addTensorMap(const Twine &name, StringRef argument,
                     ArrayRef<int64_t> box, int64_t swizzle, int64_t l2,
-                    std::optional<int64_t> rest = std::nullopt);
+                    std::optional<int64_t> tail = std::nullopt);
   void addPointer(const Twine &name, StringRef argument);
   void addStride(const Twine &name, StringRef argument, int64_t dim);
   void addValue(const Twine &name, AffineExpr value, unsigned width);

@@ -52,7 +52,7 @@ public:
   int64_t getBoxRows() const { return boxRows; }
 
   /// Whether a box of fewer rows lies as the first ones of a whole box do.
-  bool canTakeRest() const { return !isTransposed(); }
+  bool canTakeTail() const { return !isTransposed(); }
 
   /// How many blocks of the cluster bring a part of it: all that share it, or
   /// one where parts would be no whole swizzle atoms.

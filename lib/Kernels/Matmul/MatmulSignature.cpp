@@ -37,7 +37,7 @@ private:
   void addFactors(StringRef name, const OperandSpec &operand);
   void addEpilogueOperands();
   void addOperandMap(StringRef name, const OperandTile &tile);
-  void addRestMap(StringRef name, const OperandTile &tile);
+  void addTailMap(StringRef name, const OperandTile &tile);
   void addMap(StringRef name, ArrayRef<int64_t> box, int64_t swizzle);
   /// The name for the current result, if it has one of its own.
   std::optional<std::string> getName(StringRef name) const;
@@ -98,15 +98,15 @@ void SignatureBuilder::addOperandMap(StringRef name, const OperandTile &tile) {
   addMap(name, tile.getBox(), swizzle == 16 ? 0 : swizzle);
 }
 
-void SignatureBuilder::addRestMap(StringRef name, const OperandTile &tile) {
+void SignatureBuilder::addTailMap(StringRef name, const OperandTile &tile) {
   std::optional<std::string> own = getName(name);
-  if (!own || !endsWithTensor(spec, name) || !tile.canTakeRest())
+  if (!own || !endsWithTensor(spec, name) || !tile.canTakeTail())
     return;
   SmallVector<int64_t> box = tile.getBox();
   if (spec.hasBatch(name))
     box.push_back(1);
-  signature.addTensorMap(*own + ".rest", *own, box, tile.getSwizzle(), kL2Bytes,
-                         /*rest=*/1);
+  signature.addTensorMap(*own + ".tail", *own, box, tile.getSwizzle(), kL2Bytes,
+                         /*tail=*/1);
 }
 
 void SignatureBuilder::addResult() {
@@ -218,8 +218,8 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   if (spec.batched || spec.getGrouping() == Grouping::K)
     signature.addValue("batch", batch, 32);
   for (result = 0; form.skipsZeros && result < spec.getNumSets(); ++result) {
-    addRestMap("a", form.a);
-    addRestMap("b", form.b);
+    addTailMap("a", form.a);
+    addTailMap("b", form.b);
   }
   launch.grid = {tiles};
   launch.block = form.threads;

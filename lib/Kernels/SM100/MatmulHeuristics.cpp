@@ -43,7 +43,7 @@ static constexpr int64_t kMostSplit = 64;
 /// ones are the same.
 static constexpr double kTie = 1e-6;
 /// Bounds of operands, and beside them; the rest of shared memory is small.
-static constexpr int64_t kMostStages = 12, kRest = 1024;
+static constexpr int64_t kMostStages = 12, kOtherBytes = 1024;
 
 static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
                                 int64_t tileN, bool swapped, int64_t splitK,
@@ -65,7 +65,7 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
       staging = 1;
   }
   int64_t left =
-      target.getSharedBytes() - kRest -
+      target.getSharedBytes() - kOtherBytes -
       getScaleBytes(spec, (swapped ? tileN : tileM) / blocks,
                     swapped ? tileM : tileN, swapped) -
       (inBulk ? epilogue_warpgroups * staging * 128 * kRowBytes : 0) -

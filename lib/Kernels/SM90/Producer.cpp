@@ -67,7 +67,7 @@ static SmallVector<SharedOperand> getOperands(const MatmulContext &kernel,
                       offset + (isSecond ? part.getBytes() : 0),
                       (ofRows ? layout.rows : layout.cols).getBytes(),
                       ofRows ? kernel.rankOfCols : kernel.rankOfRows,
-                      ofRows ? rowBlocks : colBlocks, end, getMap(".rest")});
+                      ofRows ? rowBlocks : colBlocks, end, getMap(".tail")});
   };
   add(/*ofRows=*/true, /*isSecond=*/false);
   add(/*ofRows=*/false, /*isSecond=*/false);

@@ -306,7 +306,7 @@ fp8rt_status Launch::makeTensorMap(const LaunchPlan::Param &param,
     desc.strides[i] = static_cast<uint64_t>(stride ? stride : 16);
     desc.box[i] = param.box[static_cast<size_t>(i)];
   }
-  if (size_t dim = param.rest)
+  if (size_t dim = param.tail)
     if (auto rows = static_cast<uint32_t>(tensor.sizes[desc.rank - 1 - dim] %
                                           desc.box[dim]))
       desc.box[dim] = rows;

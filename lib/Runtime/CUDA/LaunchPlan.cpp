@@ -303,6 +303,14 @@ bool Parser::parseExtent(const json &entry) {
   return true;
 }
 
+/// The key of a tensor map's tail dimension, if it has one. Programs that were
+/// compiled for 1.0 spell it "rest".
+static const char *findTail(const json &map) {
+  return map.contains("tail")   ? "tail"
+         : map.contains("rest") ? "rest"
+                                : nullptr;
+}
+
 bool Parser::parseTensorMap(const json &entry, LaunchPlan::Param &param) {
   const LaunchPlan::Argument &argument = plan.arguments[param.index];
   const json &box = entry["box"];
@@ -318,13 +326,12 @@ bool Parser::parseTensorMap(const json &entry, LaunchPlan::Param &param) {
                   box);
     param.box.push_back(extent.get<uint32_t>());
   }
-  if (entry.contains("rest")) {
+  if (const char *tail = findTail(entry)) {
     // Not the innermost one.
-    if (!readIndex(entry, "rest", box.size(), param.rest))
+    if (!readIndex(entry, tail, box.size(), param.tail))
       return false;
-    if (param.rest == 0)
-      return fail("rest", "a dimension that is not the innermost",
-                  entry["rest"]);
+    if (param.tail == 0)
+      return fail(tail, "a dimension that is not the innermost", entry[tail]);
   }
   auto readOne = [&](const char *key, const auto &sizes, int32_t &code) {
     int64_t value;
@@ -349,8 +356,9 @@ bool Parser::parseParam(const json &entry) {
   if (has("tensor_map")) {
     param.kind = Kind::TensorMap;
     isRead =
-        (has("rest")
-             ? checkKeys(entry, {"tensor_map", "box", "swizzle", "l2", "rest"})
+        (findTail(entry)
+             ? checkKeys(entry, {"tensor_map", "box", "swizzle", "l2",
+                                 findTail(entry)})
              : checkKeys(entry, {"tensor_map", "box", "swizzle", "l2"})) &&
         readIndex(entry, "tensor_map", plan.arguments.size(), param.index) &&
         parseTensorMap(entry, param);

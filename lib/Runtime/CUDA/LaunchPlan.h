@@ -63,7 +63,7 @@ struct LaunchPlan {
     int32_t swizzle = 0, l2 = 0; /* FP8RT_TENSOR_MAP_... */
     /// The dimension along which the box has what is left after whole boxes,
     /// 0 for none.
-    size_t rest = 0;
+    size_t tail = 0;
     Expression value;
   };
   struct Workspace {

@@ -15,7 +15,7 @@
 // CHECK-SAME: {"name":"sum","type":"u64","rank":0,"access":"update","alignment":8},
 // CHECK-SAME: {"name":"amax","type":"f32","rank":2,"access":"raise","alignment":4}],
 // CHECK-SAME: "extents":[{"name":"m","argument":0,"dim":0},{"name":"n","argument":0,"dim":1}],
-// CHECK-SAME: "params":[{"tensor_map":0,"box":[128,64],"swizzle":128,"l2":128},{"tensor_map":0,"box":[128,64],"swizzle":128,"l2":128,"rest":1},{"pointer":1},
+// CHECK-SAME: "params":[{"tensor_map":0,"box":[128,64],"swizzle":128,"l2":128},{"tensor_map":0,"box":[128,64],"swizzle":128,"l2":128,"tail":1},{"pointer":1},
 // CHECK-SAME: {"stride":5,"dim":3},{"value":"m n * 2 floordiv n 3 mod +","bytes":4},
 // CHECK-SAME: {"value":"m -1 * 7 +","bytes":8},{"capture":1,"bytes":1},{"capture":0,"bytes":8},{"scratch":0}],
 // CHECK-SAME: "workspaces":[{"bytes":"m 4 *","zero":true}],
@@ -42,7 +42,7 @@ gpu.module @kernels {
     extents = [#fp8_gpu.extent<"m", 0, 0>, #fp8_gpu.extent<"n", 0, 1>],
     params = [
       #fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128>,
-      #fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128, rest = 1>,
+      #fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128, tail = 1>,
       #fp8_gpu.pointer<1>, #fp8_gpu.stride<5, 3>,
       #fp8_gpu.value<affine_map<()[m, n] -> ((m * n) floordiv 2 + n mod 3)> : i32>,
       #fp8_gpu.value<affine_map<()[m, n] -> (7 - m)> : i64>,

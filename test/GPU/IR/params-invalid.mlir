@@ -99,23 +99,23 @@
 
 // -----
 
-// expected-error @+1 {{tensor map of argument 'x': expected rest to be a dimension in 1..1, but got 2}}
+// expected-error @+1 {{tensor map of argument 'x': expected tail to be a dimension in 1..1, but got 2}}
 "test.tensor_map_c5"() {a = #fp8_gpu.launch<
     arguments = [#fp8_gpu.argument<name = "x", element = f32, rank = 2, access = read, alignment = 16>,
       #fp8_gpu.argument<name = "y", element = f32, rank = 2, access = write, alignment = 16>],
     extents = [#fp8_gpu.extent<"n", 0, 0>],
-    params = [#fp8_gpu.tensor_map<0, box = [32, 64], swizzle = 128, l2 = 128, rest = 2>],
+    params = [#fp8_gpu.tensor_map<0, box = [32, 64], swizzle = 128, l2 = 128, tail = 2>],
     grid = affine_map<()[s0] -> (s0)>,
     block = 128>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{tensor map of argument 'x': expected rest to be a dimension in 1..1, but got 0}}
+// expected-error @+1 {{tensor map of argument 'x': expected tail to be a dimension in 1..1, but got 0}}
 "test.tensor_map_c5_innermost"() {a = #fp8_gpu.launch<
     arguments = [#fp8_gpu.argument<name = "x", element = f32, rank = 2, access = read, alignment = 16>,
       #fp8_gpu.argument<name = "y", element = f32, rank = 2, access = write, alignment = 16>],
     extents = [#fp8_gpu.extent<"n", 0, 0>],
-    params = [#fp8_gpu.tensor_map<0, box = [32, 64], swizzle = 128, l2 = 128, rest = 0>],
+    params = [#fp8_gpu.tensor_map<0, box = [32, 64], swizzle = 128, l2 = 128, tail = 0>],
     grid = affine_map<()[s0] -> (s0)>,
     block = 128>} : () -> ()
 

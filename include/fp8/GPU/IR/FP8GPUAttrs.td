@@ -200,7 +200,7 @@ def FP8GPU_TensorMapAttr : FP8GPU_Param<"TensorMapParam", "tensor_map"> {
     permuted in shared memory as `swizzle` bytes say, 0 for not at all; `l2` is
     what the L2 cache fetches at a time.
 
-    `rest` is a dimension for boxes that end with the tensor: along it a box has
+    `tail` is a dimension for tail boxes, which end with the tensor: along it a box has
     what is left of the argument's extent after whole boxes, or `box` if nothing
     is. Such a box has no zeros from outside, which are slow to come: the chip
     fills 1 to 3 KiB of them a clock, all multiprocessors together.
@@ -212,7 +212,7 @@ def FP8GPU_TensorMapAttr : FP8GPU_Param<"TensorMapParam", "tensor_map"> {
       `swizzle`, unless that is 0;
     - (C3) `swizzle` is 0, 32, 64 or 128, `l2` 0, 64, 128 or 256;
     - (C4) the argument's alignment is a multiple of 16;
-    - (C5) `rest` is one of the dimensions but the innermost, whose extent
+    - (C5) `tail` is one of the dimensions but the innermost, whose extent
       decides how the others lie in shared memory.
 
     Example: `#fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128>`.
@@ -222,11 +222,11 @@ def FP8GPU_TensorMapAttr : FP8GPU_Param<"TensorMapParam", "tensor_map"> {
     ArrayRefParameter<"int64_t">:$box,
     "int64_t":$swizzle,
     "int64_t":$l2,
-    OptionalParameter<"std::optional<int64_t>">:$rest
+    OptionalParameter<"std::optional<int64_t>">:$tail
   );
   let assemblyFormat = [{
     `<` $argument `,` `box` `=` `[` $box `]` `,` `swizzle` `=` $swizzle `,`
-    `l2` `=` $l2 (`,` `rest` `=` $rest^)? `>`
+    `l2` `=` $l2 `` custom<Tail>($tail) `>`
   }];
 }
 

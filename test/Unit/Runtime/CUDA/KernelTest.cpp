@@ -140,15 +140,19 @@ TEST_F(Kernel, GetsTensorMaps) {
 }
 
 // 100 rows are three boxes of 32 and one of 4, 96 are whole boxes.
-TEST_F(Kernel, GetsTensorMapsOfTheRest) {
-  std::string text = edit("\"l2\": 256}", "\"l2\": 256, \"rest\": 1}");
-  for (auto [rows, boxRows] : {std::pair(100, 4), std::pair(96, 32)}) {
-    x.sizes[0] = rows;
-    expectOk(launch(text));
-    auto map = getParam<fp8rt_tensor_map>(0);
-    fp8rt_tensor_map expected = makeMap(memory, static_cast<uint64_t>(rows),
-                                        static_cast<uint32_t>(boxRows));
-    EXPECT_EQ(std::memcmp(&map, &expected, sizeof(map)), 0);
+TEST_F(Kernel, GetsTensorMapsOfTails) {
+  // Programs that were compiled for 1.0 have the latter.
+  for (std::string key : {"tail", "rest"}) {
+    SCOPED_TRACE(key);
+    std::string text = edit("\"l2\": 256}", "\"l2\": 256, \"" + key + "\": 1}");
+    for (auto [rows, boxRows] : {std::pair(100, 4), std::pair(96, 32)}) {
+      x.sizes[0] = rows;
+      expectOk(launch(text));
+      auto map = getParam<fp8rt_tensor_map>(0);
+      fp8rt_tensor_map expected = makeMap(memory, static_cast<uint64_t>(rows),
+                                          static_cast<uint32_t>(boxRows));
+      EXPECT_EQ(std::memcmp(&map, &expected, sizeof(map)), 0);
+    }
   }
 }
 
@@ -418,10 +422,10 @@ TEST_F(Kernel, RefusesMalformedDescriptions) {
       {"\"scratch\": 1", "\"scratch\": 2", "params[5]: expected scratch to be"},
       {"[64, 32]", "[64]", "params[0]: expected box to be an extent for each"},
       {"[64, 32]", "[64, 257]", "params[0]: expected box to be of integers"},
-      {"\"l2\": 256}", "\"l2\": 256, \"rest\": 0}",
-       "params[0]: expected rest to be a dimension that is not the innermost"},
-      {"\"l2\": 256}", "\"l2\": 256, \"rest\": 2}",
-       "params[0]: expected rest to be"},
+      {"\"l2\": 256}", "\"l2\": 256, \"tail\": 0}",
+       "params[0]: expected tail to be a dimension that is not the innermost"},
+      {"\"l2\": 256}", "\"l2\": 256, \"tail\": 2}",
+       "params[0]: expected tail to be"},
       {"\"swizzle\": 128", "\"swizzle\": 48",
        "params[0]: expected swizzle to be a number of bytes"},
       {"n 1 +", "n 1 + +", "params[3]: expected value to be an expression"},

@@ -12,10 +12,10 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x?xbf16> {
   return %0 : tensor<?x?xbf16>
 }
 
-// CHECK: #fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128, rest = 1>, #fp8_gpu.tensor_map<2, box = [128, 32], swizzle = 128, l2 = 128, rest = 1>]
+// CHECK: #fp8_gpu.tensor_map<0, box = [128, 64], swizzle = 128, l2 = 128, tail = 1>, #fp8_gpu.tensor_map<2, box = [128, 32], swizzle = 128, l2 = 128, tail = 1>]
 // CHECK-LABEL: llvm.func @fp8_matmul
 // CHECK-SAME: %[[A:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}}, %[[B:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}},
-// CHECK-SAME: %[[M:[a-z0-9]+]]: i32, %[[N:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i32, %[[REST_A:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}}, %[[REST_B:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}})
+// CHECK-SAME: %[[M:[a-z0-9]+]]: i32, %[[N:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i32, %[[TAIL_A:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}}, %[[TAIL_B:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}})
 // CHECK-DAG: %[[WHOLE:.*]] = arith.constant 12288 : i32
 // CHECK-DAG: %[[STAGES:.*]] = arith.constant 5 : i32
 // CHECK-DAG: %[[ROWS:.*]] = arith.constant 64 : i32
@@ -46,12 +46,12 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x?xbf16> {
 // CHECK-NEXT: scf.if %[[IS_PART]]
 // CHECK-NEXT: %[[IS_ANY:.*]] = arith.cmpi ult, %{{.*}}, %[[M]]
 // CHECK-NEXT: scf.if %[[IS_ANY]]
-// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[REST_A]],
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[TAIL_A]],
 // CHECK: else
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[A]],
 // CHECK: arith.cmpi ult, %{{.*}}, %[[COLS]]
 // CHECK: arith.cmpi ult, %{{.*}}, %[[N]]
-// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[REST_B]],
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[TAIL_B]],
 // CHECK: else
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[B]],
 
@@ -67,7 +67,7 @@ func.func @rows_innermost(%a: tensor<4096x?xbf16>, %b: tensor<?x4096xbf16>) -> t
   return %0 : tensor<?x?xbf16>
 }
 
-// CHECK: : i32>, #fp8_gpu.tensor_map<1, box = [64, 32], swizzle = 128, l2 = 128, rest = 1>]
+// CHECK: : i32>, #fp8_gpu.tensor_map<1, box = [64, 32], swizzle = 128, l2 = 128, tail = 1>]
 // CHECK-LABEL: llvm.func @fp8_matmul
 // CHECK-SAME: %[[A:[a-z0-9]+]]: !llvm.ptr
 // CHECK: nvvm.setmaxregister decrease
@@ -91,5 +91,5 @@ func.func @groups(%a: !t, %b: !e, %offsets: tensor<9xi32>) -> tensor<1024x512xbf
   return %0 : tensor<1024x512xbf16>
 }
 
-// CHECK-NOT: tensor_map<0, {{[^>]*}}rest
-// CHECK: #fp8_gpu.tensor_map<2, box = [128, 32, 1], swizzle = 128, l2 = 128, rest = 1>]
+// CHECK-NOT: tensor_map<0, {{[^>]*}}tail
+// CHECK: #fp8_gpu.tensor_map<2, box = [128, 32, 1], swizzle = 128, l2 = 128, tail = 1>]
