@@ -47,7 +47,7 @@ KINDS = {"fp8": Kind("f8E4M3FN", 0, "f32", np.float32, 1),
          "mxfp4": Kind("f4E2M1FN", 32, "f8E8M0FNU", ml_dtypes.float8_e8m0fnu, 2),
          "nvfp4": Kind("f4E2M1FN", 16, "f8E4M3FN", ml_dtypes.float8_e4m3fn, 2)}
 
-Config = namedtuple("Config", "text tile_m tile_n stages split swapped staging epilogue_warpgroups blocks")
+Config = namedtuple("Config", "text tile_m tile_n stages split swapped staging epilogue_warpgroups cta_group")
 # Work of a block of threads: for each K block, or for each tile.
 Work = namedtuple("Work", "products loaded copied stored taken waits instructions")
 
@@ -56,7 +56,7 @@ def parse(text):
     get = lambda name, default: re.search(rf"{name} = (\w+)", text)[1] if name in text else default
     return Config(text, int(get("tile_m", 0)), int(get("tile_n", 0)), int(get("stages", 0)), int(get("split_k", 1)),
                   get("swap_ab", "false") == "true", int(get("staging", 2)), int(get("epilogue_warpgroups", 1)),
-                  int(get("blocks", 1)))
+                  int(get("cta_group", 1)))
 
 
 def write_program(kind, m, n, k, config=""):
@@ -110,7 +110,7 @@ def count(build, kind, config, tiles, k_blocks, folder):
     Path(counts).write_text("")
     tensors.save(inputs, arrays)
     environment = {**os.environ, "FP8_CUDA_DRIVER": "emulator", "FP8_EMULATOR_ARCH": "100",
-                   "FP8_EMULATOR_SMS": str(config.blocks), "FP8_EMULATOR_ORDER": "eager",
+                   "FP8_EMULATOR_SMS": str(config.cta_group), "FP8_EMULATOR_ORDER": "eager",
                    "FP8_EMULATOR_MATH": "f32", "FP8_EMULATOR_COUNTS": counts}
     subprocess.run([build / "bin/fp8-run", program, "--target=sm_100a", f"--inputs={inputs}"], env=environment,
                    check=True, capture_output=True)
@@ -131,7 +131,7 @@ def measure(build, kind, config, folder):
     more = count(build, kind, config, 3, 8, folder)
     block = (more - three) / (3 * 4 * config.split)
     tile = ((three - one) / 2 - 4 * config.split * block) / config.split
-    return Work(*block / config.blocks), Work(*tile / config.blocks)
+    return Work(*block / config.cta_group), Work(*tile / config.cta_group)
 
 
 def get_shared(kind, config):
@@ -151,7 +151,7 @@ def simulate(config, block, tile, m, n, k, shared=0, scattered=0):
     """`k` is in bytes, `shared` in columns of sums that the next tile's products wait for; `scattered` is in bytes, what copies
     of factors take of a line that L1 does not keep. Clocks of one multiprocessor, and of them those in which each of its parts works."""
     tiles = math.ceil(m / config.tile_m) * math.ceil(n / config.tile_n) * config.split
-    items = math.ceil(tiles / (SMS // config.blocks))
+    items = math.ceil(tiles / (SMS // config.cta_group))
     k_blocks = math.ceil(k / STEP / config.split)
     multiply = block.products / MMA
     bring = (block.loaded + block.copied * (SECTOR / scattered if scattered else 1)) / L2
@@ -209,7 +209,7 @@ def simulate(config, block, tile, m, n, k, shared=0, scattered=0):
 
 def describe(config):
     text = f"{config.tile_m}x{config.tile_n}"
-    return text + (" of two blocks" if config.blocks == 2 else "") + (", swapped" if config.swapped else "") + \
+    return text + (" of two blocks" if config.cta_group == 2 else "") + (", swapped" if config.swapped else "") + \
         (f", {config.split} parts of K" if config.split > 1 else "")
 
 

@@ -25,9 +25,12 @@ def parse_config(text):
         return int(found[1]) if found else otherwise
     swapped = "swap_ab = true" in text
     tile = value("tile_m", 0), value("tile_n", 0)
+    cluster = value("cluster_m", 1), value("cluster_n", 1)
+    # Columns are of the tensor core's sides, which swap_ab exchanges.
     rows, cols = tile[::-1] if swapped else tile
+    cluster, cluster_cols = cluster[::-1] if swapped else cluster
     return (rows, cols, int("ping_pong" in text), value("consumers", 2), int(swapped),
-            value("cluster", 1), value("cluster_cols", 1), value("split_k", 1),
+            cluster, cluster_cols, value("split_k", 1),
             value("stages", 0), int("overlap = true" in text), value("staging", 2))
 
 
@@ -36,13 +39,14 @@ def get_config(columns, n):
     rows, cols, pingpong, consumers, swapped, cluster, cluster_cols, split_k, *ring = columns
     stages, overlap, staging = ring
     tile_m, tile_n = (cols, rows) if swapped else (rows, cols)
+    cluster_m, cluster_n = (cluster_cols, cluster) if swapped else (cluster, cluster_cols)
     schedule = "ping_pong" if pingpong else "cooperative"
     store = "direct" if swapped or n % 8 else "tma"
     boolean = ("false", "true")
     return (f"#fp8_sm90.gemm<tile_m = {tile_m}, tile_n = {tile_n}, stages = {stages}, "
             f"consumers = {consumers}, schedule = {schedule}, split_k = {split_k}, "
-            f"swap_ab = {boolean[swapped]}, store = {store}, cluster = {cluster}, "
-            f"cluster_cols = {cluster_cols}, staging = {staging}, overlap = {boolean[overlap]}>")
+            f"swap_ab = {boolean[swapped]}, store = {store}, cluster_m = {cluster_m}, "
+            f"cluster_n = {cluster_n}, staging = {staging}, overlap = {boolean[overlap]}>")
 
 
 def load(path):

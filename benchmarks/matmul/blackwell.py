@@ -18,23 +18,23 @@ SOME = [config(128, 256, 3), config(128, 96, 3, staging=1), config(128, 128, 2, 
         config(128, 32, 4, group=2, split_k=3), config(128, 80, 4, store="direct"), swapped(16), swapped(64),
         swapped(32, 4)]
 # Two blocks a tile.
-PAIRED = [config(256, 256, 4, blocks=2), config(256, 64, 3, group=3, blocks=2),
-          config(256, 96, 3, store="direct", blocks=2), config(256, 128, 2, epilogue_warpgroups=2, blocks=2),
-          config(32, 256, 4, group=1, swap_ab="true", store="direct", blocks=2)]
+PAIRED = [config(256, 256, 4, cta_group=2), config(256, 64, 3, group=3, cta_group=2),
+          config(256, 96, 3, store="direct", cta_group=2), config(256, 128, 2, epilogue_warpgroups=2, cta_group=2),
+          config(32, 256, 4, group=1, swap_ab="true", store="direct", cta_group=2)]
 # With factors beside the sums in tensor memory: 256 columns of sums share some with the next tile's, which have to be taken
 # first, 32 of them, or 64 beside factors of 16.
 SHARED = [config(128, 256, 3), config(128, 256, 2, epilogue_warpgroups=2), config(128, 256, 3, store="direct"),
           swapped(256, stages=2)]
 MICRO = SHARED + SOME[1:]
-PAIRED_MICRO = PAIRED + [config(256, 224, 3, blocks=2), config(256, 256, 3, staging=1, epilogue_warpgroups=2, blocks=2),
-                         config(256, 256, 3, store="direct", blocks=2)]
+PAIRED_MICRO = PAIRED + [config(256, 224, 3, cta_group=2), config(256, 256, 3, staging=1, epilogue_warpgroups=2, cta_group=2),
+                         config(256, 256, 3, store="direct", cta_group=2)]
 # With factors in f32 along K, whose sums are promoted in registers: of one warpgroup and of two, which have up to 128
 # columns each, or 64 where they store elements one by one.
 PROMOTED = [config(128, 256, 3, staging=1, epilogue_warpgroups=2), config(128, 128, 4), config(128, 64, 3, staging=1),
             config(128, 32, 4, group=2, split_k=3), config(128, 128, 3, store="direct", epilogue_warpgroups=2),
-            config(256, 256, 4, staging=1, epilogue_warpgroups=2, blocks=2), config(256, 128, 3, group=3, blocks=2),
-            config(256, 64, 3, store="direct", blocks=2), swapped(16), swapped(64), swapped(32, 4),
-            swapped(128, epilogue_warpgroups=2), config(32, 256, 4, group=1, swap_ab="true", store="direct", blocks=2)]
+            config(256, 256, 4, staging=1, epilogue_warpgroups=2, cta_group=2), config(256, 128, 3, group=3, cta_group=2),
+            config(256, 64, 3, store="direct", cta_group=2), swapped(16), swapped(64), swapped(32, 4),
+            swapped(128, epilogue_warpgroups=2), config(32, 256, 4, group=1, swap_ab="true", store="direct", cta_group=2)]
 # Configs for results whose rows are no multiples of 16 bytes, and for the others.
 DIRECT = [config for config in SOME if "direct" in config]
 
@@ -109,7 +109,7 @@ def every_promoted():
         yield f"promoted_{name}_direct", of(configs=[config for config in PROMOTED if "direct" in config])
     # Columns that cut blocks, where each has a factor.
     yield "promoted_rows_cut", kind(scale_a="1x128", scale_b="1x128", accumulate="promote",
-                                    configs=[config(128, 96, 3), config(256, 192, 3, epilogue_warpgroups=2, blocks=2),
+                                    configs=[config(128, 96, 3), config(256, 192, 3, epilogue_warpgroups=2, cta_group=2),
                                              config(128, 80, 4), config(128, 48, 4, store="direct"), swapped(48)])
 
 

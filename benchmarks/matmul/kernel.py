@@ -16,9 +16,9 @@ from fp8 import abi  # noqa: E402
 from matmul.program import has_inner_rows  # noqa: E402
 
 DEVICE = 0
-NUMBERS = ("tile_m", "tile_n", "stages", "consumers", "split_k", "cluster",
-           "cluster_cols", "group")
-DEFAULTS = {"consumers": 2, "split_k": 1, "cluster": 1, "cluster_cols": 1, "group": 16}
+NUMBERS = ("tile_m", "tile_n", "stages", "consumers", "split_k", "cluster_m",
+           "cluster_n", "group")
+DEFAULTS = {"consumers": 2, "split_k": 1, "cluster_m": 1, "cluster_n": 1, "group": 16}
 
 
 def open_library(path=None):
@@ -82,7 +82,9 @@ class Kernel:
     def label(self):
         marks = "pp" * ("ping_pong" in self.config) + "swap" * self.swapped
         split = f"k{self.split}" if self.split > 1 else ""
-        rows, cols = self.number["cluster"], self.number["cluster_cols"]
+        rows, cols = self.number["cluster_m"], self.number["cluster_n"]
+        if self.swapped:
+            rows, cols = cols, rows
         cluster = f"x{rows}" if rows > 1 else ""
         cluster += f"c{cols}" if cols > 1 else ""
         return f"{self.number['tile_m']}x{self.number['tile_n']}{marks}{split}{cluster}"

@@ -68,7 +68,7 @@ def every_type():
 def every_layout():
     """Operands in high precision: each layout with other types of the result,
     with batches, and with tiles that no swizzle of 128 bytes takes."""
-    some = [config(128, 256, 4), config(128, 176, 5), config(128, 160, 5, cluster=2),
+    some = [config(128, 256, 4), config(128, 176, 5), config(128, 160, 5, cluster_m=2),
             *SMALL, swapped(8), swapped(32)]
     for layout in LAYOUTS:
         yield f"bf16_f32_{layout}", plain("bf16", layout, "f32", some)

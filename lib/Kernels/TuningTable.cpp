@@ -55,6 +55,14 @@ parseConfig(StringRef text, MLIRContext *context, std::string &reason) {
   return config;
 }
 
+/// The key of today for how many neighbours a cluster of a #fp8_sm90.gemm has:
+/// those along the tensor core's rows were `cluster`, with `swap_ab` of N.
+static StringRef getClusterKey(StringRef text, StringRef former) {
+  bool ofRows = former == " cluster = ";
+  return ofRows != text.contains("swap_ab = true") ? " cluster_m = "
+                                                   : " cluster_n = ";
+}
+
 /// Puts words of today in the place of those that an entry was written with.
 static std::string modernize(StringRef text) {
   static constexpr std::pair<StringLiteral, StringLiteral> words[] = {
@@ -68,6 +76,14 @@ static std::string modernize(StringRef text) {
   for (auto [former, word] : words)
     if (size_t place = modern.find(former); place != std::string::npos)
       modern.replace(place, former.size(), word);
+  if (text.starts_with("#fp8_sm100.gemm"))
+    if (size_t place = modern.find(" blocks = "); place != std::string::npos)
+      modern.replace(place, StringRef(" blocks").size(), " cta_group");
+  if (text.starts_with("#fp8_sm90.gemm"))
+    for (StringRef former : {" cluster = ", " cluster_cols = "})
+      if (size_t place = StringRef(modern).find(former);
+          place != StringRef::npos)
+        modern.replace(place, former.size(), getClusterKey(text, former));
   return modern;
 }
 

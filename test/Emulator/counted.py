@@ -32,7 +32,7 @@ KINDS = {
     # Factors stored with the tokens innermost: bulk copies bring them.
     "block_stored": ("m", "f8E4M3FN", "f8E4M3FN", ("1", "128"), ("128", "128"), "promote", "bf16", "nt",
                      PROMOTE + [config(256, 64, staging=4), config(192, 48, consumers=3),
-                                config(64, 128, consumers=2, swap_ab="true", store="direct", cluster=2)]),
+                                config(64, 128, consumers=2, swap_ab="true", store="direct", cluster_n=2)]),
     "plain": ("m", "bf16", "bf16", None, None, "fast", "bf16", "nt", FAST[:4]),
     "plain_tn": ("m", "bf16", "bf16", None, None, "fast", "f32", "tn", FAST[:4]),
     "rest": ("m", "f8E4M3FN", "f8E4M3FN", ("1", "128"), ("128", "128"), "promote", "bf16", "nt", PROMOTE[:2], "rest"),

@@ -33,7 +33,7 @@ KINDS = {
     # Factors stored with the tokens innermost: bulk copies bring them, which begin up to three tokens before a tile.
     "block_stored": ("rows", "f8E4M3FN", "f8E4M3FN", ("1", "128"), ("128", "128"), "promote", "bf16", "nt",
                      PROMOTE + [config(256, 64, staging=4), config(192, 48, consumers=3),
-                                config(64, 128, consumers=2, swap_ab="true", store="direct", cluster=2)]),
+                                config(64, 128, consumers=2, swap_ab="true", store="direct", cluster_n=2)]),
     "plain": ("rows", "bf16", "bf16", None, None, "fast", "bf16", "nt", FAST[:4]),
     "plain_nn": ("rows", "bf16", "bf16", None, None, "fast", "f32", "nn", FAST[:4]),
     "k_tensor": ("k", "f8E5M2", "f8E4M3FN", "*", "*", "fast", "f32", "nt", OF_K),

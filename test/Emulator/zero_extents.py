@@ -47,7 +47,7 @@ HOPPER = {
 }
 
 
-FAST100 = [blackwell(128, 64), blackwell(128, 160, stages=2, group=4), blackwell(256, 64, blocks=2),
+FAST100 = [blackwell(128, 64), blackwell(128, 160, stages=2, group=4), blackwell(256, 64, cta_group=2),
            blackwell(128, 96, store="direct"), blackwell(16, 128, swap_ab="true", store="direct", group=1),
            blackwell(128, 32, split_k=3)]
 PROMOTE100 = [blackwell(128, 64), blackwell(128, 128, stages=2),

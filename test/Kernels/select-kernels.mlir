@@ -48,7 +48,7 @@ func.func @odd_rows(%a: !x, %b: !n) -> tensor<4096x4095xbf16> {
 
 // Rows that do not start at cache lines are shared by two blocks.
 // CHECK-LABEL: @unaligned_rows
-// CHECK: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 176, stages = 5, schedule = ping_pong, cluster = 2, pending = 1>
+// CHECK: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 176, stages = 5, schedule = ping_pong, cluster_m = 2, pending = 1>
 func.func @unaligned_rows(%a: !u, %b: !v) -> tensor<8191x2112xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast : !u, !v -> tensor<8191x2112xbf16>
   return %0 : tensor<8191x2112xbf16>

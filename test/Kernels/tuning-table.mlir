@@ -33,9 +33,14 @@
 // UNKNOWN: fp8_gpu.config = #fp8_sm90.gemm<tile_m = {{8|16}}, {{.*}}swap_ab = true
 // UNKNOWN-LABEL: @other_extents
 
-// What an earlier version wrote.
+// What an earlier version wrote. Neighbours along the tensor core's rows were
+// `cluster`, which with swapped operands are those along N.
 // FORMER-LABEL: @cast
 // FORMER: fp8_gpu.config = #fp8_fusion.config<rows = 2, chunks = 1, lanes = 16, across = 1, down = 2, cluster = 1, resident = 3>
+// FORMER-LABEL: @plain
+// FORMER: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 128, stages = 5, consumers = 1, cluster_m = 2, cluster_n = 4>
+// FORMER-LABEL: @swapped
+// FORMER: fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 128, stages = 5, swap_ab = true, store = direct, cluster_m = 2, cluster_n = 4>
 
 //--- former.mlir
 func.func @cast(%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>) -> tensor<32x768xf8E4M3FN> {
@@ -48,8 +53,21 @@ func.func @cast(%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf3
   } : (tensor<32x768xbf16>, tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<32x768xf8E4M3FN>
   return %codes : tensor<32x768xf8E4M3FN>
 }
+!a = !fp8.scaled<512x512xf8E4M3FN, block = [*, *], scale = f32>
+func.func @plain(%a: !a) -> tensor<512x512xbf16> {
+  %0 = fp8.matmul %a, %a accumulate = fast : !a, !a -> tensor<512x512xbf16>
+  return %0 : tensor<512x512xbf16>
+}
+func.func @swapped(%a: !a) -> tensor<512x512xf32> {
+  %0 = fp8.matmul %a, %a accumulate = fast : !a, !a -> tensor<512x512xf32>
+  return %0 : tensor<512x512xf32>
+}
 //--- former.json
 {"version": 2, "target": "sm_90a", "device": "a GPU", "kernels": [
+  {"kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_fast 1x512x512x512", "microseconds": 3,
+   "config": "#fp8_sm90.gemm<tile_m = 64, tile_n = 128, stages = 5, consumers = 1, cluster = 2, cluster_cols = 4>"},
+  {"kernel": "matmul e4m3_e4m3_f32_tensor_tensor_fast 1x512x512x512", "microseconds": 3,
+   "config": "#fp8_sm90.gemm<tile_m = 64, tile_n = 128, stages = 5, swap_ab = true, store = direct, cluster = 4, cluster_cols = 2>"},
   {"kernel": "stream 1x32x768 read bf16 write f8E4M3FN", "microseconds": 3,
    "config": "#fp8_stream.config<rows = 2, chunks = 1, lanes = 16, across = 1, down = 2, cluster = 1, resident = 3>"}]}
 //--- program.mlir

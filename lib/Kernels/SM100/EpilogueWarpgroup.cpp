@@ -111,7 +111,7 @@ void EpilogueWarpgroup::build(const TileScheduler &scheduler) {
         kernel, groups->table,
         RowClearer{b.sub(kernel.thread, b.i32(kFirstEpilogueWarpgroup * 32)),
                    config.getEpilogueWarpgroups() * 128,
-                   b.mul(scheduler.getStride(), config.getBlocks()),
+                   b.mul(scheduler.getStride(), config.getCtaGroup()),
                    /*inBulk=*/store.isInBulk()});
   store.finish();
 }

@@ -242,7 +242,7 @@ void sm100::buildLoader(const MatmulContext &kernel,
                  // The first of two blocks waits for the bytes of both.
                  auto expect = [&] {
                    ring.expectBytes(position.stage,
-                                    b.i32(bytes * kernel.config.getBlocks()));
+                                    b.i32(bytes * kernel.config.getCtaGroup()));
                  };
                  if (kernel.rank)
                    b.ifThen(b.equal(kernel.rank, 0), expect);

@@ -55,7 +55,7 @@ static void beginBlock(MatmulContext &kernel, GPUTargetAttr target, Ring &ring,
       accumulators.initialize(
           /*fullArrivals=*/1,
           /*emptyArrivals=*/kernel.config.getEpilogueWarpgroups() *
-              kernel.config.getBlocks() * 4);
+              kernel.config.getCtaGroup() * 4);
       // Factors arrive with one asynchronous copy per lane.
       if (layout.isPromoted())
         scales.initialize(
@@ -227,7 +227,7 @@ static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
                     config.getTileN(),
                     config.getSplitK(),
                     config.getRows() * config.getCols(),
-                    config.getBlocks(),
+                    config.getCtaGroup(),
                     layout.threads,
                     layout.sharedBytes};
 }

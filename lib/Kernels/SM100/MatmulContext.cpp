@@ -15,7 +15,7 @@ using namespace mlir::fp8::sm100;
 MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
                              GemmConfigAttr config, const MatmulLayout &layout,
                              llvm::StringMap<Value> params, Value shared)
-    : MatmulBlock(b, spec, config.getSwapAb(), config.getBlocks(),
+    : MatmulBlock(b, spec, config.getSwapAb(), config.getCtaGroup(),
                   std::move(params), shared),
       config(config), layout(layout) {}
 

@@ -86,7 +86,7 @@ static SmallVector<GemmConfigAttr> getVariants(GemmConfigAttr config) {
     variants.push_back(GemmConfigAttr::get(
         config.getContext(), config.getTileM(), config.getTileN(), stages,
         group, config.getSplitK(), config.getSwapAb(), config.getStore(),
-        staging, epilogue_warpgroups, config.getBlocks()));
+        staging, epilogue_warpgroups, config.getCtaGroup()));
   };
   for (int64_t group : {1, 4, 8, 16, 32})
     if (group != config.getGroup())
@@ -201,7 +201,7 @@ double sm100::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
   double items = work.tiles * double(config.getSplitK());
   double waves =
       std::ceil(items / std::floor(double(target.getMultiprocessors()) /
-                                   double(config.getBlocks())));
+                                   double(config.getCtaGroup())));
   // A K block: the tensor core, its reads of shared memory, or L2.
   double bytes = (rows + double(config.getBlockCols())) * kRowBytes;
   // Each of two blocks has the factors of all columns.

@@ -89,7 +89,7 @@ Multiplier::Multiplier(const MatmulContext &kernel, Ring ring,
       accumulators(accumulators),
       tensorCore(layout.rows, layout.cols, kernel.config.getCols(),
                  kernel.spec.isMicroscaled() ? kernel.spec.a.getFactorK() : 0,
-                 kernel.config.getBlocks()) {
+                 kernel.config.getCtaGroup()) {
   Value base = LLVM::PtrToIntOp::create(b, b.getI32Type(), kernel.shared);
   rows = Tcgen05::getDescriptor(b, layout.rows, b.add(base, layout.offsetRows));
   cols = Tcgen05::getDescriptor(b, layout.cols, b.add(base, layout.offsetCols));

@@ -36,7 +36,7 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
                                      int64_t group, int64_t splitK, bool swapAB,
                                      GemmStore store, int64_t staging,
                                      int64_t epilogue_warpgroups,
-                                     int64_t blocks) {
+                                     int64_t ctaGroup) {
   int64_t rows = swapAB ? tileN : tileM, cols = swapAB ? tileM : tileN;
   StringRef rowsName = swapAB ? "tile_n" : "tile_m";
   StringRef colsName = swapAB ? "tile_m" : "tile_n";
@@ -48,16 +48,17 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
         {"split_k", splitK, 1, 64},
         {"staging", staging, 1, 2},
         {"epilogue_warpgroups", epilogue_warpgroups, 1, 2},
-        {"blocks", blocks, 1, 2}})
+        {"cta_group", ctaGroup, 1, 2}})
     if (value < low || value > high)
       return emitError() << "expected " << name << " to be in " << low << ".."
                          << high << ", but got " << value;
   // gemm_c1
-  if (rows != 128 * blocks)
-    return emitError() << "expected " << rowsName << " to be " << 128 * blocks
+  if (rows != 128 * ctaGroup)
+    return emitError() << "expected " << rowsName << " to be " << 128 * ctaGroup
                        << ", but got " << rows;
   // gemm_c2
-  if (int64_t step = 16 * blocks; cols < step || cols > 256 || cols % step != 0)
+  if (int64_t step = 16 * ctaGroup;
+      cols < step || cols > 256 || cols % step != 0)
     return emitError() << "expected " << colsName << " to be a multiple of "
                        << step << " up to 256, but got " << cols;
   // gemm_c4
@@ -65,11 +66,11 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
     return emitError() << "expected store = direct with swap_ab, but got "
                        << stringifyGemmStore(store);
   // gemm_c5
-  if (splitK != 1 && (epilogue_warpgroups != 1 || blocks != 1 || cols > 64))
-    return emitError() << "expected epilogue_warpgroups and blocks to be 1 and "
-                       << colsName << " to be at most 64 with split_k, but got "
-                       << epilogue_warpgroups << ", " << blocks << " and "
-                       << cols;
+  if (splitK != 1 && (epilogue_warpgroups != 1 || ctaGroup != 1 || cols > 64))
+    return emitError()
+           << "expected epilogue_warpgroups and cta_group to be 1 and "
+           << colsName << " to be at most 64 with split_k, but got "
+           << epilogue_warpgroups << ", " << ctaGroup << " and " << cols;
   return success();
 }
 

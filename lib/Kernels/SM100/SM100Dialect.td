@@ -64,17 +64,17 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
     | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
     | `staging` | buffers of a warpgroup from which bulk copies store, 1 or 2: one is filled while the other is read |
     | `epilogue_warpgroups` | warpgroups that take sums from tensor memory, 1 or 2, in turn; where they promote them, each its own columns |
-    | `blocks` | 1, or 2 blocks of a cluster whose tensor cores multiply a tile together: each brings half of either operand, and has half of the rows |
+    | `cta_group` | 1, or 2 blocks of a cluster whose tensor cores multiply a tile together: each brings half of either operand, and has half of the rows |
 
     Constraints:
     - (C1) the extent that the tensor core takes as rows (`tile_m`, with
-      `swap_ab` `tile_n`) is 128 for each of `blocks`;
+      `swap_ab` `tile_n`) is 128 for each of `cta_group`;
     - (C2) the other extent is a multiple of 16, of two blocks of 32, and at
       most 256;
     - (C3) `stages` is in 2..16, `group` in 1..64, `split_k` in 1..64, `staging`,
-      `epilogue_warpgroups` and `blocks` in 1..2;
+      `epilogue_warpgroups` and `cta_group` in 1..2;
     - (C4) `swap_ab` stores `direct`;
-    - (C5) `split_k` goes with one of `epilogue_warpgroups` and of `blocks`, and with at most 64 columns,
+    - (C5) `split_k` goes with one of `epilogue_warpgroups` and of `cta_group`, and with at most 64 columns,
       which a thread adds up together.
 
     Example: `#fp8_sm100.gemm<tile_m = 128, tile_n = 256, stages = 4>`.
@@ -89,7 +89,7 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
     SM100_EnumParameter<SM100_GemmStore, "::mlir::fp8::sm100::GemmStore::TMA">:$store,
     DefaultValuedParameter<"int64_t", "2">:$staging,
     DefaultValuedParameter<"int64_t", "1">:$epilogue_warpgroups,
-    DefaultValuedParameter<"int64_t", "1">:$blocks
+    DefaultValuedParameter<"int64_t", "1">:$cta_group
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
@@ -98,10 +98,10 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
     int64_t getRows() const { return getSwapAb() ? getTileN() : getTileM(); }
     /// Extent on its N side, in 16s.
     int64_t getCols() const { return getSwapAb() ? getTileM() : getTileN(); }
-    /// Rows that a block of `blocks` has of it, and columns that it brings.
-    int64_t getBlockRows() const { return getRows() / getBlocks(); }
-    int64_t getBlockCols() const { return getCols() / getBlocks(); }
-    bool isCTAPair() const { return getBlocks() == 2; }
+    /// Rows that a block of `cta_group` has of it, and columns that it brings.
+    int64_t getBlockRows() const { return getRows() / getCtaGroup(); }
+    int64_t getBlockCols() const { return getCols() / getCtaGroup(); }
+    bool isCTAPair() const { return getCtaGroup() == 2; }
   }];
 }
 

@@ -45,18 +45,19 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
   Ring ring(b, kernel.shared, layout.offsetBarriers, config.getStages(),
-            Ring::Cluster{config.getCluster(), config.getClusterCols(),
+            Ring::Cluster{config.getClusterRows(), config.getClusterCols(),
                           kernel.rankOfRows, kernel.rankOfCols,
                           /*wholeRows=*/layout.rows.getParts() == 1,
                           /*wholeCols=*/layout.colsPart.getParts() == 1});
   buildBarriers(kernel, target, ring);
   std::optional<TileScheduler::Groups> groups = kernel.buildGroups(
-      layout.offsetGroups, config.getClusterM(), layout.threads);
+      layout.offsetGroups, config.getClusterTileM(), layout.threads);
   TileScheduler scheduler(
       b,
       TileScheduler::Shape{
           config.getTileM(), kernel.spec.getResultCols(config.getTileN()),
-          config.getClusterM(), kernel.spec.getResultCols(config.getClusterN()),
+          config.getClusterTileM(),
+          kernel.spec.getResultCols(config.getClusterTileN()),
           config.getGroup(), config.getSplitK(), layout.rows.getBlockK()},
       kernel.getExtents(), kernel.getTileRank(), groups);
   int64_t producerWarp = config.getConsumers() * 4;
@@ -103,8 +104,8 @@ static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
                     swapped ? layout.rows : layout.colsPart,
                     layout.storeBytes,
                     /*storeRows=*/64,
-                    config.getClusterM(),
-                    config.getClusterN(),
+                    config.getClusterTileM(),
+                    config.getClusterTileN(),
                     config.getSplitK(),
                     config.getRows() * config.getCols(),
                     config.getClusterSize(),

@@ -285,9 +285,10 @@ GemmConfigAttr MatmulConfigs::getAttr(const TileConfig &config) const {
       config.swapped ? config.rows : config.cols, config.stages,
       config.consumers, config.schedule, /*group=*/isSmall ? 1 : 16,
       config.splitK, config.swapped,
-      isBulk ? GemmStore::TMA : GemmStore::Direct, config.cluster,
-      config.clusterCols, config.staging, isPending,
-      canOverlapPromotion(spec, config),
+      isBulk ? GemmStore::TMA : GemmStore::Direct,
+      config.swapped ? config.clusterCols : config.clusterRows,
+      config.swapped ? config.clusterRows : config.clusterCols, config.staging,
+      isPending, canOverlapPromotion(spec, config),
       getMatmulEpilogue(spec, config.getSubtiles(), config.cols, isBulk,
                         model));
 }

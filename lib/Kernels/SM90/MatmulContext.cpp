@@ -19,14 +19,14 @@ MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
                   std::move(params), shared),
       config(config), layout(layout), rankOfRows(rank) {
   if (config.getClusterCols() > 1) {
-    rankOfCols = b.div(rank, config.getCluster());
-    rankOfRows = b.rem(rank, config.getCluster());
+    rankOfCols = b.div(rank, config.getClusterRows());
+    rankOfRows = b.rem(rank, config.getClusterRows());
   }
 }
 
 TileScheduler::Rank MatmulContext::getTileRank() const {
   return MatmulBlock::getTileRank(
-      config.getCluster() > 1 ? rankOfRows : Value(), rankOfCols);
+      config.getClusterRows() > 1 ? rankOfRows : Value(), rankOfCols);
 }
 
 Value MatmulContext::getTileIndex(const Tile &tile) const {

@@ -41,8 +41,8 @@ public:
 
   GemmConfigAttr config;
   const MatmulLayout &layout;
-  /// With clusters: which of the `cluster` neighbours this block is, and which
-  /// of the `cluster_cols`; the number of the block counts the former first.
+  /// With clusters: which neighbour along rows this block is, and which
+  /// along columns; the number of the block counts the former first.
   Value rankOfRows, rankOfCols;
 };
 

@@ -71,8 +71,8 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
       ofRows ? getRows(config.swapped) : getCols(config.swapped);
   int64_t extent = ofRows != config.swapped ? m : n;
   int64_t width = ofRows ? config.rows : config.cols;
-  int64_t sharers = ofRows ? config.clusterCols : config.cluster;
-  int64_t splitters = ofRows ? config.cluster : config.clusterCols;
+  int64_t sharers = ofRows ? config.clusterCols : config.clusterRows;
+  int64_t splitters = ofRows ? config.clusterRows : config.clusterCols;
   OperandTile tile(operand, ofRows ? width : spec.getResultCols(width),
                    /*blocks=*/1);
   Side side;

@@ -31,7 +31,7 @@ static GemmConfigAttr withSchedule(GemmConfigAttr config, int64_t group,
       config.getContext(), config.getTileM(), config.getTileN(),
       config.getStages(), config.getConsumers(), config.getSchedule(), group,
       config.getSplitK(), config.getSwapAb(), config.getStore(),
-      config.getCluster(), config.getClusterCols(), staging, pending, overlap,
+      config.getClusterM(), config.getClusterN(), staging, pending, overlap,
       epilogue);
 }
 

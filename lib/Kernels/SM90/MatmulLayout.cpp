@@ -54,7 +54,7 @@ static int64_t getScalesPerStage(const MatmulSpec &spec, bool ofA,
 
 TileConfig TileConfig::get(GemmConfigAttr config) {
   return {config.getRows(),        config.getCols(),   config.getSchedule(),
-          config.getConsumers(),   config.getSwapAb(), config.getCluster(),
+          config.getConsumers(),   config.getSwapAb(), config.getClusterRows(),
           config.getClusterCols(), config.getSplitK(), config.getStages(),
           config.getStaging()};
 }
@@ -171,9 +171,9 @@ MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
     : rows(config.getSwapAb() ? spec.b : spec.a, config.getRows(),
            config.getClusterCols()),
       cols(config.getSwapAb() ? spec.a : spec.b, config.getCols(),
-           config.getCluster()),
+           config.getClusterRows()),
       colsPart(config.getSwapAb() ? spec.a : spec.b,
-               spec.getResultCols(config.getCols()), config.getCluster()) {}
+               spec.getResultCols(config.getCols()), config.getClusterRows()) {}
 
 /// Fails if the config has what such products cannot have.
 static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,

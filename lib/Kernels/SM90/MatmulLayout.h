@@ -21,12 +21,12 @@ struct TileConfig {
   GemmSchedule schedule;
   int64_t consumers;
   bool swapped;
-  int64_t cluster, clusterCols, splitK, stages, staging;
+  int64_t clusterRows, clusterCols, splitK, stages, staging;
 
   static TileConfig get(GemmConfigAttr config);
 
   bool isPingPong() const { return schedule == GemmSchedule::PingPong; }
-  int64_t getClusterSize() const { return cluster * clusterCols; }
+  int64_t getClusterSize() const { return clusterRows * clusterCols; }
   /// Whether copies leave out rows out of bounds where stages have zeros. Not
   /// in clusters of more than two blocks: that each of a block's neighbours
   /// receives something of it for each stage is what keeps one of them from

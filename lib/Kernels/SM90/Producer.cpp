@@ -36,7 +36,8 @@ static SmallVector<SharedOperand> getOperands(const MatmulContext &kernel,
   KernelBuilder &b = kernel.b;
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
-  int64_t cluster = config.getCluster(), clusterCols = config.getClusterCols();
+  int64_t cluster = config.getClusterRows(),
+          clusterCols = config.getClusterCols();
   // Blocks of one rank along the rows have the same rows, and the other way
   // around.
   Value rowBlocks, colBlocks;

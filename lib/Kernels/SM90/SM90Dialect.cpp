@@ -34,7 +34,7 @@ using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 LogicalResult GemmConfigAttr::verify(
     EmitError emitError, int64_t tileM, int64_t tileN, int64_t stages,
     int64_t consumers, GemmSchedule schedule, int64_t group, int64_t splitK,
-    bool swapAB, GemmStore store, int64_t cluster, int64_t clusterCols,
+    bool swapAB, GemmStore store, int64_t clusterM, int64_t clusterN,
     int64_t staging, int64_t pending, bool overlap, GemmEpilogue) {
   bool pingPong = schedule == GemmSchedule::PingPong;
   int64_t rows = swapAB ? tileN : tileM, cols = swapAB ? tileM : tileN;
@@ -47,8 +47,8 @@ LogicalResult GemmConfigAttr::verify(
         {"consumers", consumers, 1, 3},
         {"group", group, 1, 64},
         {"split_k", splitK, 1, 64},
-        {"cluster", cluster, 1, 4},
-        {"cluster_cols", clusterCols, 1, 4},
+        {"cluster_m", clusterM, 1, 4},
+        {"cluster_n", clusterN, 1, 4},
         {"staging", staging, 1, kMostStaging},
         {"pending", pending, 0, 1}})
     if (value < low || value > high)
@@ -77,11 +77,11 @@ LogicalResult GemmConfigAttr::verify(
     return emitError() << "expected store = direct with swap_ab, but got "
                        << stringifyGemmStore(store);
   // gemm_c6
-  if (!llvm::isPowerOf2_64(cluster) || !llvm::isPowerOf2_64(clusterCols) ||
-      cluster * clusterCols > 8)
-    return emitError() << "expected cluster and cluster_cols to be 1, 2 or 4 "
+  if (!llvm::isPowerOf2_64(clusterM) || !llvm::isPowerOf2_64(clusterN) ||
+      clusterM * clusterN > 8)
+    return emitError() << "expected cluster_m and cluster_n to be 1, 2 or 4 "
                           "and their product to be at most 8, but got "
-                       << cluster << " and " << clusterCols;
+                       << clusterM << " and " << clusterN;
   // gemm_c7
   if (splitK != 1 && (pending != 0 || overlap))
     return emitError() << "expected neither pending nor overlap with split_k, "
@@ -107,7 +107,7 @@ std::string GemmConfigAttr::getLabel() const {
   if (getStore() == GemmStore::Direct && !getSwapAb())
     os << "_direct";
   if (getClusterSize() > 1)
-    os << "_cluster" << getCluster();
+    os << "_cluster" << getClusterRows();
   if (getClusterCols() > 1)
     os << 'x' << getClusterCols();
   if (getStaging() != 2 && getStore() == GemmStore::TMA)

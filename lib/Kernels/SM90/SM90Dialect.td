@@ -70,8 +70,8 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     | `split_k` | parts of K that are summed in different blocks, in f32 and in a fixed order |
     | `swap_ab` | computes the transposed product, so that a small M takes the side of the tensor core that shrinks to 8 |
     | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
-    | `cluster` | blocks of a cluster that are neighbours along M, with `swap_ab` along N: each brings its part of the tile of B, with `swap_ab` of A, for all; one brings it whole where parts would be less than a swizzle atom |
-    | `cluster_cols` | blocks of a cluster that are neighbours along the other one: each brings its part of the other tile |
+    | `cluster_m` | blocks of a cluster that are neighbours along M: each brings its part of the tile of B for all; one brings it whole where parts would be less than a swizzle atom |
+    | `cluster_n` | blocks of a cluster that are neighbours along N: each brings its part of the tile of A |
     | `staging` | buffers of a consumer from which bulk copies store, up to 4: one is filled while another is read; where all of a tile of several subtiles has room, each subtile is stored at once |
     | `pending` | K blocks whose products may be under way, 0 or 1, while the next one is waited for; without promotion |
     | `overlap` | with promotion: the tensor core computes a K block while the one before is added, in a second set of accumulators |
@@ -86,7 +86,7 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
       `split_k` in 1..64, `staging` in 1..4, `pending` in 0..1;
     - (C4) `ping_pong` has 2 consumers and neither `split_k` nor `swap_ab`;
     - (C5) `swap_ab` stores `direct`;
-    - (C6) `cluster` and `cluster_cols` are 1, 2 or 4, and their product is at
+    - (C6) `cluster_m` and `cluster_n` are 1, 2 or 4, and their product is at
       most 8;
     - (C7) `pending` and `overlap` go without `split_k`, and `overlap` with one
       subtile: a tile of 64 rows for each consumer that shares it.
@@ -103,8 +103,8 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     DefaultValuedParameter<"int64_t", "1">:$split_k,
     DefaultValuedParameter<"bool", "false">:$swap_ab,
     SM90_EnumParameter<SM90_GemmStore, "::mlir::fp8::sm90::GemmStore::TMA">:$store,
-    DefaultValuedParameter<"int64_t", "1">:$cluster,
-    DefaultValuedParameter<"int64_t", "1">:$cluster_cols,
+    DefaultValuedParameter<"int64_t", "1">:$cluster_m,
+    DefaultValuedParameter<"int64_t", "1">:$cluster_n,
     DefaultValuedParameter<"int64_t", "2">:$staging,
     DefaultValuedParameter<"int64_t", "0">:$pending,
     DefaultValuedParameter<"bool", "false">:$overlap,
@@ -126,14 +126,17 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     /// 64-row slices of the tile that one consumer computes.
     int64_t getSubtiles() const { return getRows() / (64 * getSharers()); }
     /// Blocks of a cluster.
-    int64_t getClusterSize() const { return getCluster() * getClusterCols(); }
+    int64_t getClusterSize() const { return getClusterM() * getClusterN(); }
+    /// Its neighbours along the tensor core's M side, and along its N side.
+    int64_t getClusterRows() const {
+      return getSwapAb() ? getClusterN() : getClusterM();
+    }
+    int64_t getClusterCols() const {
+      return getSwapAb() ? getClusterM() : getClusterN();
+    }
     /// Extents of the result that a cluster computes at a time.
-    int64_t getClusterM() const {
-      return getTileM() * (getSwapAb() ? getClusterCols() : getCluster());
-    }
-    int64_t getClusterN() const {
-      return getTileN() * (getSwapAb() ? getCluster() : getClusterCols());
-    }
+    int64_t getClusterTileM() const { return getTileM() * getClusterM(); }
+    int64_t getClusterTileN() const { return getTileN() * getClusterN(); }
   }];
 }
 

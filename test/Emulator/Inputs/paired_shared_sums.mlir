@@ -7,7 +7,7 @@ func.func @main(%x: tensor<768x512xbf16> {fp8.name = "x"}, %w: tensor<512x512xbf
   %1 = fp8.amax %w block = [1, 32] : tensor<512x512xbf16>
   %sw, %iw = fp8.compute_scale %1 format = f8E4M3FN scale_type = f8E8M0FNU : tensor<512x16xf32>
   %qw = fp8.quantize %w scale(%sw, %iw : tensor<512x16xf32>, tensor<512x16xf8E8M0FNU>) : tensor<512x512xbf16> -> <512x512xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
-  %y = fp8.matmul %qx, %qw {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 3, blocks = 2>}
+  %y = fp8.matmul %qx, %qw {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 3, cta_group = 2>}
     : !fp8.scaled<768x512xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>, !fp8.scaled<512x512xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU> -> tensor<768x512xbf16>
   return %y : tensor<768x512xbf16>
 }

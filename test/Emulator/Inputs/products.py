@@ -25,16 +25,16 @@ def config(tile_m, tile_n, stages=3, dialect="fp8_sm90", **more):
 
 # Configs of sm_90a: every schedule, stores in bulk and element by element, clusters either way.
 FAST = [config(128, 128), config(64, 64, consumers=1, pending=1), config(128, 144, schedule="ping_pong", group=4),
-        config(64, 48, schedule="ping_pong", pending=1, staging=1), config(128, 64, cluster=2),
-        config(64, 64, consumers=1, cluster=2, cluster_cols=2), config(128, 64, store="direct"),
+        config(64, 48, schedule="ping_pong", pending=1, staging=1), config(128, 64, cluster_m=2),
+        config(64, 64, consumers=1, cluster_m=2, cluster_n=2), config(128, 64, store="direct"),
         config(16, 64, consumers=1, swap_ab="true", store="direct", group=1),
-        config(64, 128, consumers=2, swap_ab="true", store="direct", cluster=2), config(256, 64)]
+        config(64, 128, consumers=2, swap_ab="true", store="direct", cluster_n=2), config(256, 64)]
 PROMOTE = [config(128, 128), config(64, 64, consumers=1, overlap="true"),
-           config(64, 64, schedule="ping_pong", overlap="true"), config(64, 64, consumers=1, cluster_cols=2),
-           config(16, 64, consumers=1, swap_ab="true", store="direct"), config(128, 64, store="direct", cluster=2)]
+           config(64, 64, schedule="ping_pong", overlap="true"), config(64, 64, consumers=1, cluster_n=2),
+           config(16, 64, consumers=1, swap_ab="true", store="direct"), config(128, 64, store="direct", cluster_m=2)]
 # Configs for groups of K.
-OF_K = [config(128, 128), config(64, 64, consumers=1), config(128, 48, cluster=2),
-        config(64, 48, cluster_cols=2, consumers=1), config(128, 64, store="direct"),
+OF_K = [config(128, 128), config(64, 64, consumers=1), config(128, 48, cluster_m=2),
+        config(64, 48, cluster_n=2, consumers=1), config(128, 64, store="direct"),
         config(16, 128, consumers=2, swap_ab="true", store="direct"), config(192, 48, consumers=3)]
 
 
@@ -45,11 +45,11 @@ def blackwell(tile_m, tile_n, stages=3, **more):
 # Configs of sm_100a: one block and two, one warpgroup and two, stored in bulk and element by element; and what is
 # promoted in registers.
 TENSOR_CORE = [blackwell(128, 128), blackwell(128, 64, epilogue_warpgroups=2, staging=1), blackwell(128, 48, group=1),
-               blackwell(256, 128, blocks=2), blackwell(256, 64, blocks=2, store="direct"),
+               blackwell(256, 128, cta_group=2), blackwell(256, 64, cta_group=2, store="direct"),
                blackwell(128, 64, store="direct", epilogue_warpgroups=2), blackwell(16, 128, swap_ab="true", store="direct", group=1),
                blackwell(64, 128, swap_ab="true", store="direct"), blackwell(128, 256, staging=1)]
 REGISTERS = [blackwell(128, 128, epilogue_warpgroups=2, staging=1), blackwell(128, 64), blackwell(128, 32, store="direct"),
-             blackwell(256, 128, blocks=2, epilogue_warpgroups=2, staging=1), blackwell(16, 128, swap_ab="true", store="direct")]
+             blackwell(256, 128, cta_group=2, epilogue_warpgroups=2, staging=1), blackwell(16, 128, swap_ab="true", store="direct")]
 
 
 def tensor(shape, element):

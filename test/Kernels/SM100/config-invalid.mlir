@@ -35,15 +35,15 @@
 
 // -----
 
-// expected-error @+1 {{expected epilogue_warpgroups and blocks to be 1 and tile_n to be at most 64 with split_k, but got 1, 1 and 128}}
+// expected-error @+1 {{expected epilogue_warpgroups and cta_group to be 1 and tile_n to be at most 64 with split_k, but got 1, 1 and 128}}
 "test.c5"() {a = #fp8_sm100.gemm<tile_m = 128, tile_n = 128, stages = 4, split_k = 2>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{expected tile_m to be 256, but got 128}}
-"test.c1_blocks"() {a = #fp8_sm100.gemm<tile_m = 128, tile_n = 128, stages = 4, blocks = 2>} : () -> ()
+"test.c1_cta_group"() {a = #fp8_sm100.gemm<tile_m = 128, tile_n = 128, stages = 4, cta_group = 2>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{expected tile_n to be a multiple of 32 up to 256, but got 112}}
-"test.c2_blocks"() {a = #fp8_sm100.gemm<tile_m = 256, tile_n = 112, stages = 4, blocks = 2>} : () -> ()
+"test.c2_cta_group"() {a = #fp8_sm100.gemm<tile_m = 256, tile_n = 112, stages = 4, cta_group = 2>} : () -> ()

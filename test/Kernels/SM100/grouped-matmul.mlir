@@ -33,7 +33,7 @@ func.func @rows(%x: !x, %w: !w, %offsets: tensor<5xi32>) -> tensor<?x512xbf16> {
 // CHECK:       fp8_gpu.launch {{.+}}_grouped_256x128_{{[^ ]*}} #[[OF_TWO]]
 func.func @paired(%x: !x, %w: !w, %offsets: tensor<5xi32>) -> tensor<?x512xbf16> {
   %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<5xi32>) accumulate = fast
-      {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 128, stages = 4, blocks = 2>} : !x, !w -> tensor<?x512xbf16>
+      {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 128, stages = 4, cta_group = 2>} : !x, !w -> tensor<?x512xbf16>
   return %0 : tensor<?x512xbf16>
 }
 

@@ -26,7 +26,7 @@
 !m = !fp8.scaled<512x512xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 func.func @matmul(%a: !m, %b: !m) -> tensor<512x512xbf16> {
   %0 = fp8.matmul %a, %b
-    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 64, stages = 3, blocks = 2>}
+    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 64, stages = 3, cta_group = 2>}
     : !m, !m -> tensor<512x512xbf16>
   return %0 : tensor<512x512xbf16>
 }

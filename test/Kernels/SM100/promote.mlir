@@ -100,7 +100,7 @@ func.func @rows(%a: !x, %b: !x) -> tensor<?x?xbf16> {
 // CHECK:       mbarrier.arrive.shared.b64
 func.func @pair(%a: !y, %b: !w) -> tensor<4096x4096xf32> {
   %0 = fp8.matmul %a, %b
-    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 64, stages = 2, blocks = 2>}
+    {fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 64, stages = 2, cta_group = 2>}
     : !y, !w -> tensor<4096x4096xf32>
   return %0 : tensor<4096x4096xf32>
 }

@@ -2,7 +2,7 @@
 
 !x = !fp8.scaled<8192x8192xf8E4M3FN, block = [*, *], scale = f32>
 // CHECK-LABEL: func.func @large
-// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 224, stages = 6, blocks = 2>
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 224, stages = 6, cta_group = 2>
 func.func @large(%a: !x) -> tensor<8192x8192xbf16> {
   %0 = fp8.matmul %a, %a : !x, !x -> tensor<8192x8192xbf16>
   return %0 : tensor<8192x8192xbf16>
@@ -33,7 +33,7 @@ func.func @odd(%a: !x, %b: !o) -> tensor<8192x251xbf16> {
 
 !m = !fp8.scaled<8192x8192xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 // CHECK-LABEL: func.func @mxfp8
-// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, blocks = 2>
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, cta_group = 2>
 func.func @mxfp8(%a: !m) -> tensor<8192x8192xbf16> {
   %0 = fp8.matmul %a, %a : !m, !m -> tensor<8192x8192xbf16>
   return %0 : tensor<8192x8192xbf16>
@@ -41,7 +41,7 @@ func.func @mxfp8(%a: !m) -> tensor<8192x8192xbf16> {
 
 !mk = !fp8.scaled<8192x1024xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 // CHECK-LABEL: func.func @mxfp8_short
-// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 224, stages = 6, blocks = 2>
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 224, stages = 6, cta_group = 2>
 func.func @mxfp8_short(%a: !mk) -> tensor<8192x8192xbf16> {
   %0 = fp8.matmul %a, %a : !mk, !mk -> tensor<8192x8192xbf16>
   return %0 : tensor<8192x8192xbf16>
@@ -49,7 +49,7 @@ func.func @mxfp8_short(%a: !mk) -> tensor<8192x8192xbf16> {
 
 !n = !fp8.scaled<8192x8192xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
 // CHECK-LABEL: func.func @nvfp4
-// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, blocks = 2>
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, cta_group = 2>
 func.func @nvfp4(%a: !n) -> tensor<8192x8192xbf16> {
   %0 = fp8.matmul %a, %a : !n, !n -> tensor<8192x8192xbf16>
   return %0 : tensor<8192x8192xbf16>
@@ -57,7 +57,7 @@ func.func @nvfp4(%a: !n) -> tensor<8192x8192xbf16> {
 
 !q = !fp8.scaled<8192x8192xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU>
 // CHECK-LABEL: func.func @mxfp4
-// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, blocks = 2>
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, cta_group = 2>
 func.func @mxfp4(%a: !q) -> tensor<8192x8192xbf16> {
   %0 = fp8.matmul %a, %a : !q, !q -> tensor<8192x8192xbf16>
   return %0 : tensor<8192x8192xbf16>
@@ -70,7 +70,7 @@ func.func @mxfp4(%a: !q) -> tensor<8192x8192xbf16> {
 !a = !fp8.scaled<8192x8192xf8E4M3FN, block = [1, 128], scale = f32>
 !b = !fp8.scaled<8192x8192xf8E4M3FN, block = [128, 128], scale = f32>
 // CHECK-LABEL: func.func @block
-// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, staging = 1, epilogue_warpgroups = 2, blocks = 2>
+// CHECK: fp8_gpu.config = #fp8_sm100.gemm<tile_m = 256, tile_n = 256, stages = 5, staging = 1, epilogue_warpgroups = 2, cta_group = 2>
 func.func @block(%a: !a, %b: !b) -> tensor<8192x8192xbf16> {
   // expected-remark @below {{sums of each 128 of K are multiplied by their factors in registers: computed, not measured, that takes 1.18 of the time of known powers of two, which tensor cores multiply}}
   %0 = fp8.matmul %a, %b : !a, !b -> tensor<8192x8192xbf16>

@@ -7,7 +7,7 @@
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 func.func @both(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 2, consumers = 1, group = 6, cluster = 2, cluster_cols = 4>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 2, consumers = 1, group = 6, cluster_m = 2, cluster_n = 4>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
@@ -88,7 +88,7 @@ func.func @both(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 func.func @cols(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 2, consumers = 1, cluster_cols = 2>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 2, consumers = 1, cluster_n = 2>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
@@ -111,7 +111,7 @@ func.func @cols(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 func.func @whole(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 16, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct, cluster = 4>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 16, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct, cluster_n = 4>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
@@ -151,7 +151,7 @@ func.func @whole(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
 func.func @split(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 2, consumers = 1, split_k = 4, cluster = 2, cluster_cols = 2>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 2, consumers = 1, split_k = 4, cluster_m = 2, cluster_n = 2>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }

@@ -7,7 +7,7 @@
 !w = !fp8.scaled<4096x4000xf8E4M3FN, block = [*, *], scale = f32>
 func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 32, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct, cluster = 2>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 32, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct, cluster_n = 2>}
     : !x, !w -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }

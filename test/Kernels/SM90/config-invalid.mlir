@@ -40,28 +40,28 @@
 
 // -----
 
-// expected-error @+1 {{expected cluster and cluster_cols to be 1, 2 or 4 and their product to be at most 8, but got 3 and 1}}
-"test.c6_cluster"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, cluster = 3>} : () -> ()
+// expected-error @+1 {{expected cluster_m and cluster_n to be 1, 2 or 4 and their product to be at most 8, but got 3 and 1}}
+"test.c6_cluster_m"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, cluster_m = 3>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{expected cluster and cluster_cols to be 1, 2 or 4 and their product to be at most 8, but got 1 and 3}}
-"test.c6_cluster_cols"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, cluster_cols = 3>} : () -> ()
+// expected-error @+1 {{expected cluster_m and cluster_n to be 1, 2 or 4 and their product to be at most 8, but got 1 and 3}}
+"test.c6_cluster_n"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, cluster_n = 3>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{expected cluster and cluster_cols to be 1, 2 or 4 and their product to be at most 8, but got 4 and 4}}
-"test.c6_most"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, cluster = 4, cluster_cols = 4>} : () -> ()
+// expected-error @+1 {{expected cluster_m and cluster_n to be 1, 2 or 4 and their product to be at most 8, but got 4 and 4}}
+"test.c6_most"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, cluster_m = 4, cluster_n = 4>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{expected cluster to be in 1..4, but got 8}}
-"test.c3_cluster"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, cluster = 8>} : () -> ()
+// expected-error @+1 {{expected cluster_m to be in 1..4, but got 8}}
+"test.c3_cluster_m"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, cluster_m = 8>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{expected cluster_cols to be in 1..4, but got 0}}
-"test.c3_cluster_cols"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, cluster_cols = 0>} : () -> ()
+// expected-error @+1 {{expected cluster_n to be in 1..4, but got 0}}
+"test.c3_cluster_n"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, cluster_n = 0>} : () -> ()
 
 // -----
 

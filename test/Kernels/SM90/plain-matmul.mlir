@@ -4,7 +4,7 @@
 // wide tiles in turns, and clusters.
 
 // CHECK-LABEL: @large
-// CHECK: #fp8_sm90.gemm<tile_m = 128, tile_n = {{1[2-9][0-9]|20[0-9]}}, stages = {{[4-9]}}, schedule = ping_pong, {{.*}}cluster = 2
+// CHECK: #fp8_sm90.gemm<tile_m = 128, tile_n = {{1[2-9][0-9]|20[0-9]}}, stages = {{[4-9]}}, schedule = ping_pong, {{.*}}cluster_m = 2
 func.func @large(%a: tensor<8192x4096xbf16>, %b: tensor<8192x4096xbf16>) -> tensor<8192x8192xbf16> {
   %0 = fp8.matmul %a, %b accumulate = fast : tensor<8192x4096xbf16>, tensor<8192x4096xbf16> -> tensor<8192x8192xbf16>
   return %0 : tensor<8192x8192xbf16>
@@ -83,7 +83,7 @@ func.func @innermost(%a: tensor<4800x88xbf16>, %b: tensor<12288x4800xbf16>) -> t
 // lines, wait for one another: clusters read them once.
 
 // CHECK-LABEL: @contended
-// CHECK: #fp8_sm90.gemm<tile_m = 32, {{.*}}swap_ab = true, {{.*}}cluster = 4
+// CHECK: #fp8_sm90.gemm<tile_m = 32, {{.*}}swap_ab = true, {{.*}}cluster_n = 4
 func.func @contended(%a: tensor<2208x24xbf16>, %b: tensor<2816x2208xbf16>) -> tensor<24x2816xbf16> {
   %0 = fp8.matmul %a, %b transpose_a accumulate = fast : tensor<2208x24xbf16>, tensor<2816x2208xbf16> -> tensor<24x2816xbf16>
   return %0 : tensor<24x2816xbf16>
