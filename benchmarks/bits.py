@@ -81,15 +81,15 @@ def make(args):
 # ===----------------------------------------------------------------------===
 
 
-def draw_port(rng, port):
+def draw_value(rng, info):
     """Bytes of an argument: numbers of a few binades, factors that are positive, indices of a
     table of 50 rows."""
-    dtype, count = port.dtype.decode(), elements(port)
+    dtype, count = info.dtype.decode(), elements(info)
     if dtype == "F4x2":
         codes = bytes(byte & 15 for byte in rng.randbytes(2 * count))
         return bytes(low | high << 4 for low, high in zip(codes[::2], codes[1::2]))
-    data = bytearray(rng.randbytes(count * port.width))
-    top = slice(port.width - 1, None, port.width)
+    data = bytearray(rng.randbytes(count * info.width))
+    top = slice(info.width - 1, None, info.width)
     if dtype == "I64":
         data = b"".join((byte % 50).to_bytes(8, "little") for byte in rng.randbytes(count))
     elif dtype in ("BF16", "F16"):
@@ -108,22 +108,22 @@ def span(result, rank, width):
     return width * (1 + sum((result.sizes[i] - 1) * result.strides[i] for i in range(rank)))
 
 
-def spell(port, data):
+def spell(info, data):
     """What is hashed: of bytes with two codes of 4 bits a byte for each."""
-    if port.dtype.decode() != "F4x2":
+    if info.dtype.decode() != "F4x2":
         return data
     return bytes(code for byte in data for code in (byte & 15, byte >> 4))
 
 
 def call(library, context, function, device):
     rng = random.Random(function.name)
-    arguments = [tensor(sizes(port), device.upload(draw_port(rng, port)))
-                 for port in function.arguments]
+    arguments = [tensor(sizes(info), device.upload(draw_value(rng, info)))
+                 for info in function.arguments]
     digest = hashlib.sha256()
     parts = []
-    for port, result in zip(function.results, function.call(arguments, 0, context)):
-        parts.append(spell(port, device.read(result.data,
-                                             span(result, port.rank, port.width))))
+    for info, result in zip(function.results, function.call(arguments, 0, context)):
+        parts.append(spell(info, device.read(result.data,
+                                             span(result, info.rank, info.width))))
         digest.update(parts[-1])
         library.fp8rt_workspace_free(DEVICE, None, result.allocated)
     return digest.hexdigest()[:16], b"".join(parts)

@@ -71,13 +71,13 @@ class Call:
     def read(self):
         """The bits of each result, as integers of the elements' width."""
         values = []
-        for port, result in zip(self.function.results, self.run()):
-            extents = [result.sizes[i] for i in range(port.rank)]
-            strides = [result.strides[i] for i in range(port.rank)]
+        for info, result in zip(self.function.results, self.run()):
+            extents = [result.sizes[i] for i in range(info.rank)]
+            strides = [result.strides[i] for i in range(info.rank)]
             span = 1 + sum((extent - 1) * stride for extent, stride in zip(extents, strides))
-            bits = self.place.read(result.data, span * port.width)
+            bits = self.place.read(result.data, span * info.width)
             self.place.free(result.allocated)
-            integer = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[port.width]
+            integer = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[info.width]
             values.append(bits.view(integer).as_strided(extents, strides).contiguous())
         return values
 

@@ -123,7 +123,7 @@ def check(fusion, name, arguments, gpu, cpu):
                      [value.cuda() for value in arguments]).read()
     except Exception as error:
         return describe(error)
-    dtypes = [port.dtype.decode() for port in function.results]
+    dtypes = [info.dtype.decode() for info in function.results]
     return compare(fusion, dtypes, arguments, found, expected)
 
 

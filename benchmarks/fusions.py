@@ -75,7 +75,7 @@ def bind(gpu, program, fusion, extents):
 
 def compare_peer(ours, peer, sums):
     """How far results are from the peer's, or why there are none."""
-    dtypes = [port.dtype.decode() for port in ours.function.results]
+    dtypes = [info.dtype.decode() for info in ours.function.results]
     try:
         return fusion_peers.compare(dtypes, ours.read(), peer(*ours.values), sums,
                                     ours.values[0].view(torch.int16))

@@ -149,7 +149,7 @@ def is_correct(recipe, errors, eager, max_error):
 
 def read_results(call):
     repeat(call, 3)  # After these delayed scaling knows the amaxes.
-    names = [port.name.decode() for port in call.function.results]
+    names = [info.name.decode() for info in call.function.results]
     return {name: bits.view(torch.bfloat16) for name, bits in zip(names, call.read())}
 
 
@@ -186,9 +186,9 @@ def run_layer(gpu, folder, name, work, args):
     if not programs:
         raise ValueError(f"expected programs in {folder}, but got none")
     functions = {recipe: program.functions[name] for recipe, program in programs.items()}
-    ports = next(iter(functions.values())).arguments
+    infos = next(iter(functions.values())).arguments
     torch.manual_seed(1)
-    values = layer_peers.make_values({port.name.decode(): sizes(port) for port in ports})
+    values = layer_peers.make_values({info.name.decode(): sizes(info) for info in infos})
     calls = {recipe: Call(gpu, function, list(values.values()))
              for recipe, function in functions.items()}
     rows = examine_all(LAYERS[name], calls, values, args.recipes)

@@ -40,8 +40,8 @@ def compile_programs(build, folder):
 def measure_program(library, path):
     """Bytes that the device has less while the program runs, its kernels among them."""
     function = Program(library, path).functions[NAME]
-    values = layer_peers.make_values({port.name.decode(): sizes(port)
-                                      for port in function.arguments})
+    values = layer_peers.make_values({info.name.decode(): sizes(info)
+                                      for info in function.arguments})
     call = Call(Gpu(library), function, list(values.values()))
     torch.cuda.synchronize()
     before = least = torch.cuda.mem_get_info()[0]
@@ -65,8 +65,8 @@ def measure_program(library, path):
 def measure_eager(library, path):
     """Bytes that PyTorch's allocator has given out at most, beside the arguments."""
     function = Program(library, path).functions[NAME]
-    values = layer_peers.make_values({port.name.decode(): sizes(port)
-                                      for port in function.arguments})
+    values = layer_peers.make_values({info.name.decode(): sizes(info)
+                                      for info in function.arguments})
     layer_peers.run_step(layer_peers.norm_mlp, values)
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()

@@ -103,13 +103,13 @@ def open_library(build, folder):
     return abi.Library(folder / "libfp8rt.so")
 
 
-def sizes(port):
-    return [port.sizes[i] for i in range(port.rank)]
+def sizes(info):
+    return [info.sizes[i] for i in range(info.rank)]
 
 
-def elements(port):
+def elements(info):
     count = 1
-    for size in sizes(port):
+    for size in sizes(info):
         count *= size
     return count
 
@@ -136,7 +136,7 @@ class Function:
 
     def call(self, arguments, state, context):
         """The descriptors of new tensors, for the caller to free."""
-        results = [getattr(abi.structs, f"fp8rt_tensor{port.rank}")() for port in self.results]
+        results = [getattr(abi.structs, f"fp8rt_tensor{info.rank}")() for info in self.results]
         self.program.library.fp8rt_program_call(
             ctypes.byref(self.info), pointers(arguments), pointers(results), state, context)
         return results

@@ -107,8 +107,8 @@ class Data:
     def __init__(self, function, steps):
         generator = random.Random(1)
         self.names, self.pools, self.choices = [], [], []
-        for port in function.arguments:
-            name, size = port.name.decode(), elements(port)
+        for info in function.arguments:
+            name, size = info.name.decode(), elements(info)
             count = WEIGHTS if name.startswith("w") else POOL
             pool = [integers(generator, size, generator.randrange(-4, 5)) for _ in range(count)]
             if name == "dy":
@@ -173,17 +173,17 @@ class Device:
     def __init__(self, library, program, data, context, stream):
         self.library, self.program, self.data = library, program, data
         self.context, self.stream = context, stream
-        ports = program.functions["train"].arguments
-        self.sizes = [2 * elements(port) for port in ports]
+        infos = program.functions["train"].arguments
+        self.sizes = [2 * elements(info) for info in infos]
         self.pools = []
         for size, pool in zip(self.sizes, data.pools):
             memory = self.allocate(size * len(pool))
             self.copy(memory, b"".join(pool), size * len(pool))
             self.pools.append(memory)
         self.inputs = [self.allocate(size) for size in self.sizes]
-        self.arguments = [tensor(sizes(port), at) for port, at in zip(ports, self.inputs)]
+        self.arguments = [tensor(sizes(info), at) for info, at in zip(infos, self.inputs)]
         self.function = program.functions["train"]
-        self.bytes = [elements(port) * port.width for port in self.function.results]
+        self.bytes = [elements(info) * info.width for info in self.function.results]
 
     def allocate(self, size):
         memory = ctypes.c_void_p()
@@ -249,10 +249,10 @@ class Device:
 def run_on_cpu(library, program, data, steps):
     """The state after all steps."""
     state = program.create_state()
-    ports = program.functions["train"].arguments
-    inputs = [ctypes.create_string_buffer(2 * elements(port) + 64) for port in ports]
+    infos = program.functions["train"].arguments
+    inputs = [ctypes.create_string_buffer(2 * elements(info) + 64) for info in infos]
     addresses = [(ctypes.addressof(buffer) + 63) & ~63 for buffer in inputs]
-    arguments = [tensor(sizes(port), at) for port, at in zip(ports, addresses)]
+    arguments = [tensor(sizes(info), at) for info, at in zip(infos, addresses)]
     free = ctypes.CDLL(None).free
     free.argtypes = [ctypes.c_void_p]
     for step in range(steps):

@@ -148,25 +148,25 @@ def find_layers(program):
     return layers
 
 
-def make_ports(program):
-    """Ports of arguments and results. What the module holds becomes arguments, and what it
+def make_infos(program):
+    """ValueInfos of arguments and results. What the module holds becomes arguments, and what it
     writes results, like any other, in the program too."""
     signature, arguments, results = program.graph_signature, [], []
     for spec in signature.input_specs:
         if spec.kind in BOUND:
             is_weight = (spec.kind == InputKind.PARAMETER
                          and program.state_dict[spec.target].ndim >= 2)
-            arguments.append(imports.Port(spec.target, is_weight))
+            arguments.append(imports.ValueInfo(spec.target, is_weight))
             spec.kind, spec.target = InputKind.USER_INPUT, None
         elif isinstance(spec.arg, TensorArgument):  # Not a number, which is a constant.
-            arguments.append(imports.Port(spec.arg.name))
+            arguments.append(imports.ValueInfo(spec.arg.name))
     names = iter(get_result_names(program))
     for spec in signature.output_specs:
         if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION):
-            results.append(imports.Port(spec.target))
+            results.append(imports.ValueInfo(spec.target))
             spec.kind, spec.target = OutputKind.USER_OUTPUT, None
         else:
-            results.append(imports.Port(next(names)))
+            results.append(imports.ValueInfo(next(names)))
     return arguments, results
 
 
@@ -188,8 +188,8 @@ def convert(module, arguments, dynamic_shapes=None, name="main", gradients=()):
     check_pads(program)
     parameters = {name: to_numpy(value) for name, value in get_bound_tensors(program).items()}
     layers = find_layers(program)
-    argument_ports, result_ports = make_ports(program)
-    argument_ports = imports.make_arguments(argument_ports, gradients)
+    argument_infos, result_infos = make_infos(program)
+    argument_infos = imports.make_arguments(argument_infos, gradients)
 
     context = ir.Context()
     torch_dialect.register_dialect(context)
@@ -204,7 +204,7 @@ def convert(module, arguments, dynamic_shapes=None, name="main", gradients=()):
         imports.name_contractions(ir, lowered, lambda layer: layer)
         function = next(op for op in lowered.body.operations
                         if op.operation.name == "func.func" and op.name.value == name)
-        imports.name_ports(ir, function, argument_ports, result_ports)
+        imports.name_values(ir, function, argument_infos, result_infos)
         return str(lowered), parameters
 
 

@@ -44,8 +44,8 @@ def prepare(name, directory):
     text, parameters = convert(module, arguments, name=name)
     path = directory / f"{name}.mlir"
     path.write_text(text)
-    port = {"bert": "tokens", "llama": "tokens", "vit": "images"}[name]
-    tensors.save(path.with_suffix(".inputs"), {**parameters, port: arguments[0].numpy()})
+    info = {"bert": "tokens", "llama": "tokens", "vit": "images"}[name]
+    tensors.save(path.with_suffix(".inputs"), {**parameters, info: arguments[0].numpy()})
     return path, to_numpy(module(*arguments))
 
 

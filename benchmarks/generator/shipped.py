@@ -136,8 +136,8 @@ class Runner:
             self.library.fp8rt_state_upload(state, DEVICE, None, ctypes.byref(rows))
         found = []
         for _ in range(STEPS if state else 1):
-            for port, result in zip(function.results, function.call(arguments, state, context)):
-                found.append(self.read(result, port))
+            for info, result in zip(function.results, function.call(arguments, state, context)):
+                found.append(self.read(result, info))
                 self.library.fp8rt_workspace_free(DEVICE, None, result.allocated)
             if state:
                 program.update(state, context)
@@ -146,20 +146,20 @@ class Runner:
         self.device.free()
         return found
 
-    def read(self, result, port):
+    def read(self, result, info):
         """The shape and the bytes of a result, which may be a view of more memory."""
-        shape = [result.sizes[i] for i in range(port.rank)]
-        strides = [result.strides[i] for i in range(port.rank)]
+        shape = [result.sizes[i] for i in range(info.rank)]
+        strides = [result.strides[i] for i in range(info.rank)]
         if 0 in shape:
             return shape, b""
         last = sum((extent - 1) * stride for extent, stride in zip(shape, strides))
-        data = self.device.read(result.data + result.offset * port.width, (last + 1) * port.width)
+        data = self.device.read(result.data + result.offset * info.width, (last + 1) * info.width)
         offsets = [0]
         for extent, stride in zip(shape, strides):
             offsets = [offset + i * stride for offset in offsets for i in range(extent)]
         if offsets == list(range(len(offsets))):
             return shape, data
-        return shape, b"".join(data[offset * port.width:(offset + 1) * port.width]
+        return shape, b"".join(data[offset * info.width:(offset + 1) * info.width]
                                for offset in offsets)
 
 

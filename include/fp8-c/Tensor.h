@@ -59,7 +59,7 @@ typedef struct fp8c_dtype {
   uint16_t lanes; /* of an element: 1, or 2 codes of E2M1 in a byte */
 } fp8c_dtype;
 
-/// The type of that name, one of those in a fp8rt_program_port: F64, F32, F16,
+/// The type of that name, one of those in a fp8rt_program_value: F64, F32, F16,
 /// BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4x2, I64, I32, I16, I8, U8, BOOL. An
 /// element of F4x2 is a byte of two codes of E2M1, the first in the lower half,
 /// so that the last size is half the number of codes; U8 is taken for it, too.

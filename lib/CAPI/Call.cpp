@@ -26,8 +26,8 @@ llvm::Error capi::makeArgumentError(const Twine &message) {
                                         message.str());
 }
 
-std::string NamedPort::describe() const {
-  return (kind + " '" + port.name + "' of '" + function.name + "'").str();
+std::string NamedValue::describe() const {
+  return (kind + " '" + info.name + "' of '" + function.name + "'").str();
 }
 
 //===----------------------------------------------------------------------===//
@@ -81,21 +81,22 @@ static std::string describe(fp8c_dtype dtype) {
          std::to_string(dtype.lanes) + " lanes";
 }
 
-llvm::Error Call::checkType(const NamedPort &named, const fp8c_tensor *tensor) {
-  const fp8rt_program_port &port = named.port;
+llvm::Error Call::checkType(const NamedValue &named,
+                            const fp8c_tensor *tensor) {
+  const fp8rt_program_value &info = named.info;
   if (!tensor)
     return makeArgumentError("expected " + named.describe() +
                              " to be given, but got null");
   const char *dtype = fp8c_dtype_get_name(tensor->dtype);
   bool isSame =
-      dtype && (StringRef(dtype) == port.dtype ||
+      dtype && (StringRef(dtype) == info.dtype ||
                 // Frameworks that lack it have bytes.
-                (StringRef(port.dtype) == "F4x2" && StringRef(dtype) == "U8"));
+                (StringRef(info.dtype) == "F4x2" && StringRef(dtype) == "U8"));
   if (!isSame)
     return makeArgumentError("expected " + named.describe() + " to be " +
-                             port.dtype + ", but got " +
+                             info.dtype + ", but got " +
                              ::describe(tensor->dtype));
-  int32_t rank = std::max(port.rank, 0);
+  int32_t rank = std::max(info.rank, 0);
   if (tensor->rank != rank)
     return makeArgumentError("expected " + named.describe() + " to have rank " +
                              Twine(rank) + ", but got " + Twine(tensor->rank));
@@ -103,19 +104,19 @@ llvm::Error Call::checkType(const NamedPort &named, const fp8c_tensor *tensor) {
     return makeArgumentError("expected " + named.describe() +
                              " to have sizes, but got null");
   // Other sizes than those that are known are refused by the runtime.
-  ArrayRef<int64_t> sizes(tensor->sizes, rank), known(port.sizes, rank);
+  ArrayRef<int64_t> sizes(tensor->sizes, rank), known(info.sizes, rank);
   bool mayBeCalled = llvm::all_of(llvm::zip_equal(sizes, known), [](auto pair) {
     auto [size, expected] = pair;
     return expected < 0 ? size != 0 : size == expected;
   });
-  int64_t bytes = port.width;
+  int64_t bytes = info.width;
   if (mayBeCalled && llvm::any_of(sizes, [&](int64_t size) {
         return llvm::MulOverflow(bytes, size, bytes);
       }))
     return makeArgumentError("expected " + named.describe() +
                              " to have less than 2^63 bytes, but got more");
   // Tensors without elements have none, which the runtime sees.
-  if (port.rank < 0 && !tensor->data)
+  if (info.rank < 0 && !tensor->data)
     return makeArgumentError("expected " + named.describe() +
                              " to have data, but got null");
   return llvm::Error::success();
@@ -142,10 +143,10 @@ static std::string describe(fp8c_device device) {
   }
 }
 
-llvm::Error Call::checkPlace(const NamedPort &named,
+llvm::Error Call::checkPlace(const NamedValue &named,
                              const fp8c_tensor &tensor) {
   std::string expected;
-  if (!isOnGPU() || named.port.rank < 0) {
+  if (!isOnGPU() || named.info.rank < 0) {
     if (isOfHost(tensor.device))
       return llvm::Error::success();
     expected = "the host";
@@ -183,10 +184,10 @@ llvm::Error Call::chooseDevice(ArrayRef<const fp8c_tensor *> tensors) {
   return llvm::Error::success();
 }
 
-llvm::Error Call::check(const NamedPort &port, const fp8c_tensor *tensor) {
-  if (llvm::Error error = checkType(port, tensor))
+llvm::Error Call::check(const NamedValue &info, const fp8c_tensor *tensor) {
+  if (llvm::Error error = checkType(info, tensor))
     return error;
-  return checkPlace(port, *tensor);
+  return checkPlace(info, *tensor);
 }
 
 //===----------------------------------------------------------------------===//
@@ -258,16 +259,16 @@ llvm::Error Call::prepare(const char *name,
     return error;
   arguments.reserve(tensors.size());
   for (auto [index, tensor] : llvm::enumerate(tensors)) {
-    const fp8rt_program_port &port = function->arguments[index];
-    if (llvm::Error error = check({"argument", *function, port}, tensor))
+    const fp8rt_program_value &info = function->arguments[index];
+    if (llvm::Error error = check({"argument", *function, info}, tensor))
       return error;
-    if (port.rank < 0) {
+    if (info.rank < 0) {
       packed.push_back(getData(*tensor));
       continue;
     }
     arguments.push_back(makeDescriptor(*tensor));
     if (isOnHost && isOfHost(tensor->device)) {
-      auto copy = StagedTensor::create(*tensor, port.width);
+      auto copy = StagedTensor::create(*tensor, info.width);
       if (!copy)
         return copy.takeError();
       staged.push_back(std::move(*copy));

@@ -46,12 +46,12 @@ inline char *getData(const fp8c_tensor &tensor) {
 void freeResult(void *memory, fp8c_device device, fp8rt_stream stream);
 
 /// An argument or a result, by the name that errors give it.
-struct NamedPort {
+struct NamedValue {
   std::string describe() const;
 
   StringRef kind;
   const fp8rt_program_function &function;
-  const fp8rt_program_port &port;
+  const fp8rt_program_value &info;
 };
 
 /// A copy of a tensor of the host in the memory of an emulated GPU, for a call.
@@ -91,9 +91,9 @@ public:
   llvm::Error run(ArrayRef<void *> scalars);
 
   /// Dtype, rank, and whether it is where the function wants it.
-  llvm::Error check(const NamedPort &port, const fp8c_tensor *tensor);
+  llvm::Error check(const NamedValue &info, const fp8c_tensor *tensor);
 
-  NamedPort getResult(size_t index) const {
+  NamedValue getResult(size_t index) const {
     return {"result", *function, function->results[index]};
   }
   bool isOnGPU() const {
@@ -112,8 +112,8 @@ public:
 
 private:
   llvm::Error findFunction(const char *name);
-  llvm::Error checkType(const NamedPort &port, const fp8c_tensor *tensor);
-  llvm::Error checkPlace(const NamedPort &port, const fp8c_tensor &tensor);
+  llvm::Error checkType(const NamedValue &info, const fp8c_tensor *tensor);
+  llvm::Error checkPlace(const NamedValue &info, const fp8c_tensor &tensor);
   llvm::Error chooseDevice(ArrayRef<const fp8c_tensor *> arguments);
 
   Program &program;

@@ -46,12 +46,12 @@ struct OwnedResult : fp8c_managed_tensor {
 OwnedResult::OwnedResult(const Call &call, size_t index, fp8rt_stream stream)
     : fp8c_managed_tensor(), descriptor(0), memory(call.device),
       stream(stream) {
-  const fp8rt_program_port &port = call.function->results[index];
-  bool isScalar = port.rank < 0;
-  fp8c_dtype_from_name(port.dtype, &tensor.dtype);
+  const fp8rt_program_value &info = call.function->results[index];
+  bool isScalar = info.rank < 0;
+  fp8c_dtype_from_name(info.dtype, &tensor.dtype);
   tensor.device =
       isScalar ? fp8c_device{FP8C_CPU, 0} : call.getPlaceOfResults();
-  tensor.rank = std::max(port.rank, 0);
+  tensor.rank = std::max(info.rank, 0);
   tensor.data = isScalar ? &scalar : nullptr;
   manager = this;
   deleter = [](fp8c_managed_tensor *self) {
@@ -88,9 +88,9 @@ fp8rt_status fp8c_program_run(fp8c_program *program, const char *function,
     if (llvm::Error error = call.run(scalars))
       return fail(std::move(error));
     for (size_t i = 0; i < num_results; ++i) {
-      const fp8rt_program_port &port = call.function->results[i];
-      if (port.rank >= 0)
-        owned[i]->take(std::move(call.results[i]), port.width);
+      const fp8rt_program_value &info = call.function->results[i];
+      if (info.rank >= 0)
+        owned[i]->take(std::move(call.results[i]), info.width);
       results[i] = owned[i].release();
     }
     return FP8RT_OK;
@@ -101,30 +101,30 @@ fp8rt_status fp8c_program_run(fp8c_program *program, const char *function,
 // Results that the caller has
 //===----------------------------------------------------------------------===//
 
-static llvm::Error makeSizeError(const NamedPort &port, int32_t dim,
+static llvm::Error makeSizeError(const NamedValue &info, int32_t dim,
                                  int64_t expected, int64_t got) {
-  return makeArgumentError("expected " + port.describe() + " to have size " +
+  return makeArgumentError("expected " + info.describe() + " to have size " +
                            Twine(expected) + " in dimension " + Twine(dim) +
                            ", but got " + Twine(got));
 }
 
 /// Checks a tensor that a result is to be copied to, as far as sizes are known.
-static llvm::Error checkDestination(Call &call, const NamedPort &named,
+static llvm::Error checkDestination(Call &call, const NamedValue &named,
                                     const fp8c_tensor *tensor) {
   if (llvm::Error error = call.check(named, tensor))
     return error;
-  const fp8rt_program_port &port = named.port;
-  for (int32_t i = 0; i < port.rank; ++i)
-    if (port.sizes[i] >= 0 && tensor->sizes[i] != port.sizes[i])
-      return makeSizeError(named, i, port.sizes[i], tensor->sizes[i]);
-  if (port.rank < 0 ||
-      llvm::is_contained(ArrayRef(tensor->sizes, port.rank), 0))
+  const fp8rt_program_value &info = named.info;
+  for (int32_t i = 0; i < info.rank; ++i)
+    if (info.sizes[i] >= 0 && tensor->sizes[i] != info.sizes[i])
+      return makeSizeError(named, i, info.sizes[i], tensor->sizes[i]);
+  if (info.rank < 0 ||
+      llvm::is_contained(ArrayRef(tensor->sizes, info.rank), 0))
     return llvm::Error::success();
   if (!tensor->data)
     return makeArgumentError("expected " + named.describe() +
                              " to have data, but got null");
   uint64_t stride = 1;
-  for (int32_t i = port.rank - 1; i >= 0 && tensor->strides; --i) {
+  for (int32_t i = info.rank - 1; i >= 0 && tensor->strides; --i) {
     if (tensor->sizes[i] != 1 &&
         static_cast<uint64_t>(tensor->strides[i]) != stride)
       return makeArgumentError("expected " + named.describe() +
@@ -135,17 +135,17 @@ static llvm::Error checkDestination(Call &call, const NamedPort &named,
   }
   return call.getPlaceOfResults().type == FP8C_CUDA
              ? makeError(fp8rt_memory_check(call.device.index, getData(*tensor),
-                                            port.name))
+                                            info.name))
              : llvm::Error::success();
 }
 
 /// Copies what the program allocated for a result.
-static llvm::Error copyTensor(const Call &call, const NamedPort &named,
+static llvm::Error copyTensor(const Call &call, const NamedValue &named,
                               Descriptor &result, const fp8c_tensor &tensor,
                               fp8rt_stream stream) {
-  const fp8rt_program_port &port = named.port;
+  const fp8rt_program_value &info = named.info;
   int64_t count = 1;
-  for (int32_t i = port.rank - 1; i >= 0; --i) {
+  for (int32_t i = info.rank - 1; i >= 0; --i) {
     int64_t size = result.getSizes()[i];
     if (size != tensor.sizes[i])
       return makeSizeError(named, i, size, tensor.sizes[i]);
@@ -155,14 +155,14 @@ static llvm::Error copyTensor(const Call &call, const NamedPort &named,
                                "row-major order");
     count *= size;
   }
-  size_t bytes = count * port.width;
+  size_t bytes = count * info.width;
   if (bytes == 0)
     return llvm::Error::success();
   if (call.isOnGPU())
     return makeError(fp8rt_memory_copy(call.device.index, getData(tensor),
-                                       result.getData(port.width), bytes,
+                                       result.getData(info.width), bytes,
                                        stream));
-  std::memcpy(getData(tensor), result.getData(port.width), bytes);
+  std::memcpy(getData(tensor), result.getData(info.width), bytes);
   return llvm::Error::success();
 }
 

@@ -57,9 +57,9 @@ double mlir::fp8::getElement(const HostTensor &tensor, int64_t index) {
   return static_cast<double>(llvm::SignExtend64(bits, 8 * width));
 }
 
-/// Reports ports without a tensor and tensors without a port, both at once:
+/// Reports inputs without a tensor and tensors without a input, both at once:
 /// often one is the other misspelt.
-static llvm::Error checkNames(ArrayRef<Port> ports,
+static llvm::Error checkNames(ArrayRef<ValueInfo> inputs,
                               const fp8rt::SafetensorsHeader &header,
                               const std::string &path, bool ignoreExtra) {
   std::string missing, extra;
@@ -67,10 +67,10 @@ static llvm::Error checkNames(ArrayRef<Port> ports,
     list += ((list.empty() ? "'" : ", '") + name + "'").str();
   };
   llvm::StringSet<> known;
-  for (const Port &port : ports) {
-    known.insert(port.name);
-    if (!header.lookup(port.name))
-      append(missing, port.name);
+  for (const ValueInfo &input : inputs) {
+    known.insert(input.name);
+    if (!header.lookup(input.name))
+      append(missing, input.name);
   }
   for (const fp8rt::TensorInfo &info : header.tensors)
     if (!ignoreExtra && !known.contains(info.name))
@@ -99,28 +99,28 @@ static bool fits(ArrayRef<int64_t> expected, ArrayRef<int64_t> actual) {
 
 /// Whether the tensor has a slice for each step. The ranks tell that apart
 /// from one that is the same in all.
-static llvm::Expected<bool> checkType(const Port &port,
+static llvm::Expected<bool> checkType(const ValueInfo &input,
                                       const fp8rt::TensorInfo &info,
                                       const std::string &path,
                                       std::optional<int64_t> steps) {
   SmallVector<int64_t> slices;
   if (steps) {
     slices.push_back(*steps);
-    llvm::append_range(slices, port.shape);
+    llvm::append_range(slices, input.shape);
   }
   // Other checkpoints have pairs of codes as bytes.
-  if (port.dtype == info.dtype ||
-      (fp8rt::getNumLanes(port.dtype) > 1 && info.dtype == fp8rt::DType::U8)) {
-    if (fits(port.shape, info.shape))
+  if (input.dtype == info.dtype ||
+      (fp8rt::getNumLanes(input.dtype) > 1 && info.dtype == fp8rt::DType::U8)) {
+    if (fits(input.shape, info.shape))
       return false;
     if (steps && fits(slices, info.shape))
       return true;
   }
-  std::string expected = describe(port.dtype, port.shape);
+  std::string expected = describe(input.dtype, input.shape);
   if (steps)
-    expected += ", or " + describe(port.dtype, slices) + " for " +
+    expected += ", or " + describe(input.dtype, slices) + " for " +
                 std::to_string(*steps) + " steps";
-  return llvm::createStringError(path + ": expected tensor '" + port.name +
+  return llvm::createStringError(path + ": expected tensor '" + input.name +
                                  "' to be " + expected + ", but got " +
                                  describe(info.dtype, info.shape));
 }
@@ -146,7 +146,7 @@ static llvm::Error checkCodes(const HostTensor &tensor,
 }
 
 llvm::Expected<std::vector<HostTensor>>
-mlir::fp8::readTensors(ArrayRef<Port> ports, const std::string &path,
+mlir::fp8::readTensors(ArrayRef<ValueInfo> inputs, const std::string &path,
                        std::optional<int64_t> steps, bool ignoreExtra) {
   std::vector<HostTensor> tensors;
   std::string error;
@@ -154,11 +154,11 @@ mlir::fp8::readTensors(ArrayRef<Port> ports, const std::string &path,
   if (!reader)
     return llvm::createStringError(error);
   if (llvm::Error names =
-          checkNames(ports, reader->getHeader(), path, ignoreExtra))
+          checkNames(inputs, reader->getHeader(), path, ignoreExtra))
     return names;
-  for (const Port &port : ports) {
-    const fp8rt::TensorInfo &info = *reader->getHeader().lookup(port.name);
-    auto isPerStep = checkType(port, info, path, steps);
+  for (const ValueInfo &input : inputs) {
+    const fp8rt::TensorInfo &info = *reader->getHeader().lookup(input.name);
+    auto isPerStep = checkType(input, info, path, steps);
     if (!isPerStep)
       return isPerStep.takeError();
     auto data = allocateBuffer(info.getByteSize());
@@ -167,8 +167,8 @@ mlir::fp8::readTensors(ArrayRef<Port> ports, const std::string &path,
     if (!reader->read(info, data->get(), error))
       return llvm::createStringError(error);
     HostTensor tensor{
-        port.name,        port.getElementType(),
-        port.dtype,       SmallVector<int64_t>(ArrayRef(info.shape)),
+        input.name,       input.getElementType(),
+        input.dtype,      SmallVector<int64_t>(ArrayRef(info.shape)),
         std::move(*data), *isPerStep};
     if (llvm::Error codes = checkCodes(tensor, path))
       return codes;

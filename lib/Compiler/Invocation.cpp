@@ -17,9 +17,9 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-llvm::Expected<void *> Invocation::getArgumentData(const Port &port, void *copy,
-                                                   size_t size) {
-  if (!device || !port.isShaped())
+llvm::Expected<void *> Invocation::getArgumentData(const ValueInfo &info,
+                                                   void *copy, size_t size) {
+  if (!device || !info.isShaped())
     return copy;
   auto memory = device->upload(copy, size);
   if (memory && *memory)
@@ -37,19 +37,19 @@ llvm::Error Invocation::prepare(int64_t step) {
   freeArguments();
   copies.clear();
   descriptors.clear();
-  for (auto [port, argument] :
+  for (auto [info, argument] :
        llvm::zip_equal(signature.arguments, arguments)) {
     size_t byteSize = argument.getStepByteSize();
     auto copy = allocateBuffer(byteSize);
     if (!copy)
       return copy.takeError();
     std::memcpy(copy->get(), argument.getStepData(step), byteSize);
-    auto data = getArgumentData(port, copy->get(), byteSize);
+    auto data = getArgumentData(info, copy->get(), byteSize);
     if (!data)
       return data.takeError();
 
     Descriptor descriptor;
-    if (port.isShaped()) {
+    if (info.isShaped()) {
       ArrayRef<int64_t> shape = argument.getStepShape();
       int64_t rank = shape.size();
       int64_t address = reinterpret_cast<int64_t>(*data);
@@ -66,8 +66,8 @@ llvm::Error Invocation::prepare(int64_t step) {
     descriptors.push_back(std::move(descriptor));
   }
   results.clear();
-  for (const Port &port : signature.results)
-    results.emplace_back(port.isShaped() ? 3 + 2 * port.shape.size() : 1);
+  for (const ValueInfo &info : signature.results)
+    results.emplace_back(info.isShaped() ? 3 + 2 * info.shape.size() : 1);
   return llvm::Error::success();
 }
 
@@ -105,19 +105,19 @@ llvm::Error Invocation::takeTensor(ArrayRef<int64_t> words, size_t width,
 
 llvm::Error Invocation::takeOutputs(int64_t step, Outputs &outputs) {
   llvm::scope_exit release([&] {
-    for (auto [port, words] : llvm::zip_equal(signature.results, results))
-      if (void *memory = reinterpret_cast<void *>(words[0]); port.isShaped())
+    for (auto [info, words] : llvm::zip_equal(signature.results, results))
+      if (void *memory = reinterpret_cast<void *>(words[0]); info.isShaped())
         device ? device->free(memory) : std::free(memory);
   });
-  for (auto [index, port] : llvm::enumerate(signature.results)) {
-    size_t rank = port.shape.size(), width = fp8rt::getByteWidth(port.dtype);
+  for (auto [index, info] : llvm::enumerate(signature.results)) {
+    size_t rank = info.shape.size(), width = fp8rt::getByteWidth(info.dtype);
     ArrayRef<int64_t> words = results[index], sizes;
-    if (port.isShaped())
+    if (info.isShaped())
       sizes = words.slice(3, rank);
-    auto destination = outputs.place(index, port, step, sizes);
+    auto destination = outputs.place(index, info, step, sizes);
     if (!destination)
       return destination.takeError();
-    if (!port.isShaped())
+    if (!info.isShaped())
       std::memcpy(*destination, words.data(), width);
     else if (llvm::Error error = takeTensor(words, width, *destination))
       return error;
@@ -126,16 +126,16 @@ llvm::Error Invocation::takeOutputs(int64_t step, Outputs &outputs) {
     return llvm::Error::success();
 
   size_t index = 0;
-  for (auto [port, argument, descriptor] :
+  for (auto [info, argument, descriptor] :
        llvm::zip_equal(signature.arguments, arguments, descriptors)) {
-    if (!port.isMemRef())
+    if (!info.isMemRef())
       continue;
     auto destination =
-        outputs.place(index++, port, step, argument.getStepShape());
+        outputs.place(index++, info, step, argument.getStepShape());
     if (!destination)
       return destination.takeError();
     if (llvm::Error error = takeTensor(
-            descriptor, fp8rt::getByteWidth(port.dtype), *destination))
+            descriptor, fp8rt::getByteWidth(info.dtype), *destination))
       return error;
   }
   return llvm::Error::success();
@@ -145,9 +145,9 @@ llvm::Expected<double> Invocation::run(int64_t step, Outputs &outputs) {
   if (llvm::Error error = prepare(step))
     return error;
   SmallVector<void *> packed, places;
-  for (auto [port, copy, descriptor] :
+  for (auto [info, copy, descriptor] :
        llvm::zip_equal(signature.arguments, copies, descriptors))
-    packed.push_back(port.isShaped() ? descriptor.data() : copy.get());
+    packed.push_back(info.isShaped() ? descriptor.data() : copy.get());
   for (Descriptor &result : results)
     places.push_back(result.data());
 

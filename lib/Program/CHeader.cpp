@@ -32,8 +32,8 @@ static StringRef getScalarType(DType dtype) {
 static std::vector<std::string> nameParameters(const Signature &signature) {
   llvm::StringSet<> used = {"state", "context"};
   std::vector<std::string> names;
-  auto add = [&](const Port &port) {
-    std::string base = makeIdentifier(port.name), name = base;
+  auto add = [&](const ValueInfo &info) {
+    std::string base = makeIdentifier(info.name), name = base;
     for (unsigned i = 2; !used.insert(name).second; ++i)
       name = base + "_" + std::to_string(i);
     names.push_back(name);
@@ -49,11 +49,11 @@ static void writeRow(llvm::raw_ostream &os, StringRef name, size_t width,
   os << "///   " << llvm::left_justify(name, width) << "  " << text << '\n';
 }
 
-static std::string describePort(const Port &port) {
-  std::string text = describe(port.dtype, port.shape);
-  if (fp8rt::getNumLanes(port.dtype) == 2)
+static std::string describeValue(const ValueInfo &info) {
+  std::string text = describe(info.dtype, info.shape);
+  if (fp8rt::getNumLanes(info.dtype) == 2)
     text += ", two in each byte of a row, the first in the lower half";
-  return port.isShaped() ? text : StringRef(text).drop_back(3).str();
+  return info.isShaped() ? text : StringRef(text).drop_back(3).str();
 }
 
 static void writeFunction(llvm::raw_ostream &os,
@@ -68,28 +68,28 @@ static void writeFunction(llvm::raw_ostream &os,
   os << "/// The function '";
   llvm::printEscapedString(signature.entry, os);
   os << "'.\n///\n";
-  for (auto [name, port] : llvm::zip(names, signature.arguments))
+  for (auto [name, info] : llvm::zip(names, signature.arguments))
     writeRow(os, name, width,
-             describePort(port) +
-                 (port.isMemRef() ? ", read and written" : ""));
-  for (auto [name, port] :
+             describeValue(info) +
+                 (info.isMemRef() ? ", read and written" : ""));
+  for (auto [name, info] :
        llvm::zip(ArrayRef(names).drop_front(numArguments), signature.results))
-    writeRow(os, name, width, "result: " + describePort(port));
+    writeRow(os, name, width, "result: " + describeValue(info));
 
   SmallVector<std::string> parameters;
-  for (auto [name, port] : llvm::zip(names, signature.arguments))
-    parameters.push_back(port.isShaped()
+  for (auto [name, info] : llvm::zip(names, signature.arguments))
+    parameters.push_back(info.isShaped()
                              ? llvm::formatv("const fp8rt_tensor{0} *{1}",
-                                             port.shape.size(), name)
+                                             info.shape.size(), name)
                                    .str()
-                             : (getScalarType(port.dtype) + " " + name).str());
-  for (auto [name, port] :
+                             : (getScalarType(info.dtype) + " " + name).str());
+  for (auto [name, info] :
        llvm::zip(ArrayRef(names).drop_front(numArguments), signature.results))
     parameters.push_back(
-        port.isShaped()
-            ? llvm::formatv("fp8rt_tensor{0} *{1}", port.shape.size(), name)
+        info.isShaped()
+            ? llvm::formatv("fp8rt_tensor{0} *{1}", info.shape.size(), name)
                   .str()
-            : (getScalarType(port.dtype) + " *" + name).str());
+            : (getScalarType(info.dtype) + " *" + name).str());
   if (signature.takesState)
     parameters.push_back("fp8rt_state state");
   if (program.isOnGPU())
@@ -140,14 +140,14 @@ llvm::Expected<std::string> fp8::getCHeader(const ProgramInterface &program,
                                             StringRef file) {
   constexpr size_t maxRank = 8;
   for (const ProgramFunction &function : program.functions)
-    for (ArrayRef<Port> ports : {ArrayRef(function.signature.arguments),
-                                 ArrayRef(function.signature.results)})
-      for (const Port &port : ports)
-        if (port.shape.size() > maxRank)
+    for (ArrayRef<ValueInfo> infos : {ArrayRef(function.signature.arguments),
+                                      ArrayRef(function.signature.results)})
+      for (const ValueInfo &info : infos)
+        if (info.shape.size() > maxRank)
           return llvm::createStringError(
               "expected tensors of up to " + Twine(maxRank) +
-              " dimensions in the interface, but '" + port.name + "' of '" +
-              function.signature.entry + "' has " + Twine(port.shape.size()));
+              " dimensions in the interface, but '" + info.name + "' of '" +
+              function.signature.entry + "' has " + Twine(info.shape.size()));
 
   std::string text;
   llvm::raw_string_ostream os(text);

@@ -33,8 +33,8 @@ private:
     return llvm::Constant::getNullValue(b.getPtrTy());
   }
 
-  llvm::Constant *createPort(const Port &port);
-  llvm::Constant *createPorts(ArrayRef<Port> ports);
+  llvm::Constant *createValueInfo(const ValueInfo &info);
+  llvm::Constant *createValueInfos(ArrayRef<ValueInfo> infos);
   llvm::Function *createInvoke(const Twine &name, llvm::Function *callee);
   llvm::Constant *createFunction(const ProgramFunction &function,
                                  llvm::Function *callee);
@@ -42,7 +42,7 @@ private:
   void createEntry(const ProgramFunction &function,
                    llvm::Constant *description);
   void createUpdate();
-  llvm::Type *getScalarType(const Port &port);
+  llvm::Type *getScalarType(const ValueInfo &info);
 
   llvm::Module &module;
   const ProgramInterface &program;
@@ -72,19 +72,19 @@ llvm::Constant *CInterfaceBuilder::createString(StringRef text) {
 // Descriptions
 //===----------------------------------------------------------------------===//
 
-llvm::Constant *CInterfaceBuilder::createPort(const Port &port) {
+llvm::Constant *CInterfaceBuilder::createValueInfo(const ValueInfo &info) {
   SmallVector<uint64_t> sizes;
-  for (int64_t size : port.shape)
+  for (int64_t size : info.shape)
     sizes.push_back(ShapedType::isDynamic(size) ? -1 : size);
-  int32_t rank = port.isShaped() ? static_cast<int32_t>(sizes.size()) : -1;
-  using Fields = runtime::Struct<fp8rt_program_port>;
-  StructConstant<fp8rt_program_port> constant(module.getContext());
-  constant.set(Fields::name, createString(port.name))
+  int32_t rank = info.isShaped() ? static_cast<int32_t>(sizes.size()) : -1;
+  using Fields = runtime::Struct<fp8rt_program_value>;
+  StructConstant<fp8rt_program_value> constant(module.getContext());
+  constant.set(Fields::name, createString(info.name))
       .set(Fields::dtype,
-           createString(StringRef(fp8rt::stringifyDType(port.dtype))))
+           createString(StringRef(fp8rt::stringifyDType(info.dtype))))
       .set(Fields::rank, rank)
-      .set(Fields::width, fp8rt::getByteWidth(port.dtype))
-      .set(Fields::alignment, getAlignment(program, port));
+      .set(Fields::width, fp8rt::getByteWidth(info.dtype))
+      .set(Fields::alignment, getAlignment(program, info));
   if (!sizes.empty())
     constant.set(Fields::sizes, createGlobal(llvm::ConstantDataArray::get(
                                                  module.getContext(), sizes),
@@ -92,12 +92,12 @@ llvm::Constant *CInterfaceBuilder::createPort(const Port &port) {
   return constant.get();
 }
 
-llvm::Constant *CInterfaceBuilder::createPorts(ArrayRef<Port> ports) {
-  if (ports.empty())
+llvm::Constant *CInterfaceBuilder::createValueInfos(ArrayRef<ValueInfo> infos) {
+  if (infos.empty())
     return getNull();
   SmallVector<llvm::Constant *> values;
-  for (const Port &port : ports)
-    values.push_back(createPort(port));
+  for (const ValueInfo &info : infos)
+    values.push_back(createValueInfo(info));
   auto *type = llvm::ArrayType::get(values[0]->getType(), values.size());
   return createGlobal(llvm::ConstantArray::get(type, values), "fp8_ports");
 }
@@ -144,8 +144,8 @@ CInterfaceBuilder::createFunction(const ProgramFunction &function,
   return constant.set(Fields::program, info)
       .set(Fields::name, createString(signature.entry))
       .set(Fields::invoke, createInvoke(function.symbol, callee))
-      .set(Fields::arguments, createPorts(signature.arguments))
-      .set(Fields::results, createPorts(signature.results))
+      .set(Fields::arguments, createValueInfos(signature.arguments))
+      .set(Fields::results, createValueInfos(signature.results))
       .set(Fields::num_arguments, signature.arguments.size())
       .set(Fields::num_results, signature.results.size())
       .set(Fields::flags, flags)
@@ -157,20 +157,20 @@ CInterfaceBuilder::createFunction(const ProgramFunction &function,
 //===----------------------------------------------------------------------===//
 
 /// As the header has it.
-llvm::Type *CInterfaceBuilder::getScalarType(const Port &port) {
-  if (port.dtype == fp8rt::DType::F64)
+llvm::Type *CInterfaceBuilder::getScalarType(const ValueInfo &info) {
+  if (info.dtype == fp8rt::DType::F64)
     return b.getDoubleTy();
-  if (port.dtype == fp8rt::DType::F32)
+  if (info.dtype == fp8rt::DType::F32)
     return b.getFloatTy();
-  return b.getIntNTy(8 * fp8rt::getByteWidth(port.dtype));
+  return b.getIntNTy(8 * fp8rt::getByteWidth(info.dtype));
 }
 
 void CInterfaceBuilder::createEntry(const ProgramFunction &function,
                                     llvm::Constant *description) {
   const Signature &signature = function.signature;
   SmallVector<llvm::Type *> types;
-  for (const Port &port : signature.arguments)
-    types.push_back(port.isShaped() ? b.getPtrTy() : getScalarType(port));
+  for (const ValueInfo &info : signature.arguments)
+    types.push_back(info.isShaped() ? b.getPtrTy() : getScalarType(info));
   types.append(signature.results.size(), b.getPtrTy());
   if (signature.takesState)
     types.push_back(b.getInt64Ty());

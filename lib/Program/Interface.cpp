@@ -41,11 +41,12 @@ std::string fp8::makeIdentifier(StringRef text) {
   return keywords.contains(name) ? name + "_" : name;
 }
 
-int64_t fp8::getAlignment(const ProgramInterface &program, const Port &port) {
+int64_t fp8::getAlignment(const ProgramInterface &program,
+                          const ValueInfo &info) {
   // Bulk copies of a tensor's tiles.
-  if (program.isOnGPU() && port.isShaped())
+  if (program.isOnGPU() && info.isShaped())
     return 16;
-  return static_cast<int64_t>(fp8rt::getByteWidth(port.dtype));
+  return static_cast<int64_t>(fp8rt::getByteWidth(info.dtype));
 }
 
 std::string fp8::getInfoSymbol(const ProgramInterface &program) {

@@ -18,19 +18,19 @@ using namespace mlir::fp8;
 // Writing
 //===----------------------------------------------------------------------===//
 
-static void writePort(llvm::json::OStream &json, const Port &port,
-                      int64_t alignment) {
+static void writeValueInfo(llvm::json::OStream &json, const ValueInfo &info,
+                           int64_t alignment) {
   json.object([&] {
     std::string type;
-    llvm::raw_string_ostream(type) << port.type;
-    json.attribute("name", port.name);
+    llvm::raw_string_ostream(type) << info.type;
+    json.attribute("name", info.name);
     json.attribute("type", type);
-    json.attribute("dtype", StringRef(fp8rt::stringifyDType(port.dtype)));
+    json.attribute("dtype", StringRef(fp8rt::stringifyDType(info.dtype)));
     json.attribute("alignment", alignment);
-    if (!port.isShaped())
+    if (!info.isShaped())
       return;
     json.attributeArray("shape", [&] {
-      for (int64_t size : port.shape)
+      for (int64_t size : info.shape)
         ShapedType::isDynamic(size) ? json.value(nullptr) : json.value(size);
     });
   });
@@ -40,10 +40,10 @@ std::string fp8::getManifest(const ProgramInterface &program) {
   std::string text;
   llvm::raw_string_ostream os(text);
   llvm::json::OStream json(os);
-  auto writePorts = [&](StringRef key, ArrayRef<Port> ports) {
+  auto writeValueInfos = [&](StringRef key, ArrayRef<ValueInfo> infos) {
     json.attributeArray(key, [&] {
-      for (const Port &port : ports)
-        writePort(json, port, getAlignment(program, port));
+      for (const ValueInfo &info : infos)
+        writeValueInfo(json, info, getAlignment(program, info));
     });
   };
   json.object([&] {
@@ -62,8 +62,8 @@ std::string fp8::getManifest(const ProgramInterface &program) {
           json.attribute("name", function.signature.entry);
           json.attribute("symbol", function.symbol);
           json.attribute("takes_state", function.signature.takesState);
-          writePorts("arguments", function.signature.arguments);
-          writePorts("results", function.signature.results);
+          writeValueInfos("arguments", function.signature.arguments);
+          writeValueInfos("results", function.signature.results);
         });
     });
     if (!program.statsSlots.empty())
@@ -84,18 +84,19 @@ std::string fp8::getManifest(const ProgramInterface &program) {
 
 static llvm::Error parsePorts(const llvm::json::Array &values,
                               MLIRContext &context,
-                              SmallVectorImpl<Port> &ports) {
+                              SmallVectorImpl<ValueInfo> &infos) {
   for (const llvm::json::Value &value : values) {
     const llvm::json::Object *object = value.getAsObject();
     auto name = object ? object->getString("name") : std::nullopt;
     auto text = object ? object->getString("type") : std::nullopt;
     Type type = name && text ? parseType(*text, &context) : Type();
-    FailureOr<Port> port = type ? getPort(*name, type) : FailureOr<Port>();
-    if (failed(port))
+    FailureOr<ValueInfo> info =
+        type ? getValueInfo(*name, type) : FailureOr<ValueInfo>();
+    if (failed(info))
       return llvm::createStringError(
           "expected arguments and results in the program's manifest to have a "
           "name and a type");
-    ports.push_back(std::move(*port));
+    infos.push_back(std::move(*info));
   }
   return llvm::Error::success();
 }

@@ -11,7 +11,7 @@
 #include "fp8/Formats.h"
 #include "fp8/IR/FP8Types.h"
 #include "fp8/IR/PackedCodes.h"
-#include "fp8/IR/PortNames.h"
+#include "fp8/IR/ValueNames.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -20,11 +20,11 @@ using namespace mlir;
 using namespace mlir::fp8;
 using fp8rt::DType;
 
-SmallVector<Port> Signature::getOutputs() const {
+SmallVector<ValueInfo> Signature::getOutputs() const {
   if (!results.empty())
     return results;
   return llvm::to_vector(llvm::make_filter_range(
-      arguments, [](const Port &port) { return port.isMemRef(); }));
+      arguments, [](const ValueInfo &info) { return info.isMemRef(); }));
 }
 
 std::string mlir::fp8::describe(DType dtype, ArrayRef<int64_t> shape) {
@@ -98,7 +98,7 @@ static bool admitsRowMajor(MemRefType type) {
   return true;
 }
 
-/// The types of ports, for messages.
+/// The types of infos, for messages.
 static std::string listTypes() {
   std::string list;
   for (const fp8rt::NumberFormat *format : fp8rt::kFormats)
@@ -106,7 +106,7 @@ static std::string listTypes() {
   return list + "f64, i64, i32, i16, i8, ui8, i1 or index";
 }
 
-/// What a port of `type` would have to do to be passed; empty if it can be.
+/// What a info of `type` would have to do to be passed; empty if it can be.
 static std::string findObstacle(Type type) {
   if (isa<UnrankedTensorType, UnrankedMemRefType>(type))
     return "have a rank";
@@ -129,20 +129,20 @@ static std::string findObstacle(Type type) {
   return "";
 }
 
-FailureOr<Port> mlir::fp8::getPort(StringRef name, Type type) {
+FailureOr<ValueInfo> mlir::fp8::getValueInfo(StringRef name, Type type) {
   if (!findObstacle(type).empty())
     return failure();
-  Port port;
-  port.name = name.str();
-  port.type = type;
-  port.shaped = isa<ShapedType>(type);
-  port.memRef = isa<MemRefType>(type);
-  port.dtype = *getDType(getElementTypeOrSelf(type));
+  ValueInfo info;
+  info.name = name.str();
+  info.type = type;
+  info.shaped = isa<ShapedType>(type);
+  info.memRef = isa<MemRefType>(type);
+  info.dtype = *getDType(getElementTypeOrSelf(type));
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     type = getStoredType(tensor);
   if (auto shaped = dyn_cast<ShapedType>(type))
-    port.shape.assign(shaped.getShape().begin(), shaped.getShape().end());
-  return port;
+    info.shape.assign(shaped.getShape().begin(), shaped.getShape().end());
+  return info;
 }
 
 bool mlir::fp8::isEntry(func::FuncOp function) {
@@ -183,12 +183,12 @@ FailureOr<Signature> mlir::fp8::getSignature(func::FuncOp entry) {
   Signature signature;
   signature.entry = entry.getSymName().str();
   auto collect = [&](TypeRange types, StringRef kind, auto getName,
-                     SmallVectorImpl<Port> &ports) -> LogicalResult {
+                     SmallVectorImpl<ValueInfo> &infos) -> LogicalResult {
     llvm::StringSet<> names;
     for (auto [index, type] : llvm::enumerate(types)) {
       std::string name = getName(entry, index);
-      FailureOr<Port> port = getPort(name, type);
-      if (failed(port))
+      FailureOr<ValueInfo> info = getValueInfo(name, type);
+      if (failed(info))
         return entry.emitError()
                << "expected " << kind << " '" << name << "' to "
                << findObstacle(type) << ", but got " << type;
@@ -196,7 +196,7 @@ FailureOr<Signature> mlir::fp8::getSignature(func::FuncOp entry) {
         return entry.emitError()
                << "expected names of " << kind << "s to be unique, but got '"
                << name << "' twice";
-      ports.push_back(std::move(*port));
+      infos.push_back(std::move(*info));
     }
     return success();
   };

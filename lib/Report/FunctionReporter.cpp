@@ -8,7 +8,7 @@
 
 #include "FunctionReporter.h"
 #include "fp8/IR/FP8Dialect.h"
-#include "fp8/IR/PortNames.h"
+#include "fp8/IR/ValueNames.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Report/Remarks.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

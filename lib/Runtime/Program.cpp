@@ -78,16 +78,16 @@ public:
   void release();
 
 private:
-  fp8rt_status checkTensor(const fp8rt_program_port &port, Descriptor tensor);
+  fp8rt_status checkTensor(const fp8rt_program_value &info, Descriptor tensor);
   /// A program may return a tensor twice, or with a part of it: gives each of
   /// the results, at `offsets` of `bytes`, an allocation of its own.
   fp8rt_status separate(char *bytes, const std::vector<size_t> &offsets);
   void *allocate(int64_t size);
   template <typename Expected, typename Got>
-  fp8rt_status failArgument(const fp8rt_program_port &port, Expected expected,
+  fp8rt_status failArgument(const fp8rt_program_value &info, Expected expected,
                             Got got) {
     return fail(FP8RT_ERROR_INVALID_ARGUMENT,
-                std::string("expected argument '") + port.name + "' of '" +
+                std::string("expected argument '") + info.name + "' of '" +
                     function.name + "' to " + expected + ", but got " + got);
   }
   bool takes(uint32_t flag) const { return function.flags & flag; }
@@ -103,27 +103,27 @@ private:
 };
 } // namespace
 
-fp8rt_status Call::checkTensor(const fp8rt_program_port &port,
+fp8rt_status Call::checkTensor(const fp8rt_program_value &info,
                                Descriptor tensor) {
   bool isEmpty = false;
-  for (int32_t dim = 0; dim < port.rank; ++dim) {
-    int64_t size = tensor.size(dim), expected = port.sizes[dim];
+  for (int32_t dim = 0; dim < info.rank; ++dim) {
+    int64_t size = tensor.size(dim), expected = info.sizes[dim];
     if (expected >= 0 ? size != expected : size < 0)
       return failArgument(
-          port,
+          info,
           "have size " + (expected >= 0 ? std::to_string(expected) : "0 up") +
               " in dimension " + std::to_string(dim),
           std::to_string(size));
     isEmpty |= size == 0;
   }
   if (tensor.offset() != 0)
-    return failArgument(port, "have offset 0", std::to_string(tensor.offset()));
+    return failArgument(info, "have offset 0", std::to_string(tensor.offset()));
   if (isEmpty)
     return FP8RT_OK;
   int64_t stride = 1;
-  for (int32_t dim = port.rank - 1; dim >= 0; --dim) {
+  for (int32_t dim = info.rank - 1; dim >= 0; --dim) {
     if (tensor.size(dim) != 1 && tensor.stride(dim) != stride)
-      return failArgument(port,
+      return failArgument(info,
                           "be in row-major order, with stride " +
                               std::to_string(stride) + " in dimension " +
                               std::to_string(dim),
@@ -131,13 +131,13 @@ fp8rt_status Call::checkTensor(const fp8rt_program_port &port,
     stride *= tensor.size(dim);
   }
   if (tensor.data() == 0)
-    return failArgument(port, "have data", "null");
-  if (tensor.data() % port.alignment != 0) {
+    return failArgument(info, "have data", "null");
+  if (tensor.data() % info.alignment != 0) {
     char address[32];
     std::snprintf(address, sizeof(address), "%#llx",
                   static_cast<unsigned long long>(tensor.data()));
     return failArgument(
-        port, "be aligned to " + std::to_string(port.alignment) + " bytes",
+        info, "be aligned to " + std::to_string(info.alignment) + " bytes",
         address);
   }
   return FP8RT_OK;
@@ -149,13 +149,13 @@ fp8rt_status Call::check(void *const *arguments, void *const *results) {
                 std::string("expected a context for '") + function.name +
                     "', which runs on a GPU, but got null");
   for (int32_t i = 0; i < function.num_arguments; ++i) {
-    const fp8rt_program_port &port = function.arguments[i];
+    const fp8rt_program_value &info = function.arguments[i];
     if (!arguments[i])
-      return failArgument(port, "be given", "null");
-    if (port.rank < 0)
+      return failArgument(info, "be given", "null");
+    if (info.rank < 0)
       continue;
     if (fp8rt_status status =
-            checkTensor(port, Descriptor(arguments[i], port.rank)))
+            checkTensor(info, Descriptor(arguments[i], info.rank)))
       return status;
   }
   for (int32_t i = 0; i < function.num_results; ++i)
@@ -202,19 +202,19 @@ fp8rt_status Call::separate(char *bytes, const std::vector<size_t> &offsets) {
       shared.push_back(i);
   }
   for (int32_t i : shared) {
-    const fp8rt_program_port &port = function.results[i];
-    Descriptor result(bytes + offsets[i], port.rank);
+    const fp8rt_program_value &info = function.results[i];
+    Descriptor result(bytes + offsets[i], info.rank);
     auto [first, last] = result.span();
-    int64_t size = (last + 1 - first) * port.width;
+    int64_t size = (last + 1 - first) * info.width;
     const char *source = static_cast<char *>(result.address()) +
-                         (result.offset() + first) * port.width;
+                         (result.offset() + first) * info.width;
     void *copy = allocate(size);
     if (takes(FP8RT_FUNCTION_TAKES_CONTEXT))
       fp8rt_context_copy(context, copy, source, size);
     else if (!copy)
       return fail(FP8RT_ERROR_OUT_OF_MEMORY,
                   "cannot allocate " + std::to_string(size) +
-                      " bytes for result '" + port.name + "'");
+                      " bytes for result '" + info.name + "'");
     else
       std::memcpy(copy, source, size);
     result.allocated() = result.address() = copy;
@@ -230,11 +230,11 @@ fp8rt_status Call::run(void *const *arguments, void *const *results,
   std::vector<size_t> offsets;
   size_t size = 0;
   for (int32_t i = 0; i < function.num_results; ++i) {
-    const fp8rt_program_port &port = function.results[i];
-    size_t alignment = port.rank < 0 ? port.width : sizeof(int64_t);
+    const fp8rt_program_value &info = function.results[i];
+    size_t alignment = info.rank < 0 ? info.width : sizeof(int64_t);
     size = (size + alignment - 1) / alignment * alignment;
     offsets.push_back(size);
-    size += port.rank < 0 ? port.width : Descriptor::getByteSize(port.rank);
+    size += info.rank < 0 ? info.width : Descriptor::getByteSize(info.rank);
   }
   std::vector<int64_t> storage(size / sizeof(int64_t) + 1);
   char *bytes = reinterpret_cast<char *>(storage.data());
@@ -271,10 +271,10 @@ fp8rt_status Call::run(void *const *arguments, void *const *results,
     return status;
   }
   for (int32_t i = 0; i < function.num_results; ++i) {
-    const fp8rt_program_port &port = function.results[i];
+    const fp8rt_program_value &info = function.results[i];
     std::memcpy(results[i], bytes + offsets[i],
-                port.rank < 0 ? port.width
-                              : Descriptor::getByteSize(port.rank));
+                info.rank < 0 ? info.width
+                              : Descriptor::getByteSize(info.rank));
   }
   return FP8RT_OK;
 }

@@ -8,6 +8,7 @@ docs/Python.md goes through all of it.
 """
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from fp8.errors import (ArgumentError, BusyError, CompileError, DeviceError, Diagnostic, Error,
                             FileError, MismatchError, NotFoundError, OutOfMemoryError,
                             UnsupportedError)
-    from fp8.program import Function, Port, Program, load
+    from fp8.program import Function, Program, ValueInfo, load
     from fp8.recipes import (DelayedScaling, Float8BlockScaling, Float8CurrentScaling, Format,
                              MXFP8BlockScaling, NVFP4BlockScaling, Recipe, RowwiseScaling,
                              StaticScaling)
@@ -33,7 +34,7 @@ _MODULES = {
     "errors": ("ArgumentError", "BusyError", "CompileError", "DeviceError", "Diagnostic", "Error",
                "FileError", "MismatchError", "NotFoundError", "OutOfMemoryError",
                "UnsupportedError"),
-    "program": ("Function", "Port", "Program", "load"),
+    "program": ("Function", "Program", "ValueInfo", "load"),
     "recipes": ("DelayedScaling", "Float8BlockScaling", "Float8CurrentScaling", "Format",
                 "MXFP8BlockScaling", "NVFP4BlockScaling", "Recipe", "RowwiseScaling",
                 "StaticScaling"),
@@ -41,6 +42,8 @@ _MODULES = {
     "state": ("Slot", "State"),
     "support": ("Support", "check_support"),
 }
+# What names of today were before; read until 0.3.
+_FORMER = {"Port": "ValueInfo"}
 _SUBMODULES = ("formats", "recipes", "tensors")
 _ORIGINS = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -50,6 +53,10 @@ __all__ = sorted({*_ORIGINS, *_SUBMODULES})
 def __getattr__(name):
     if name in _SUBMODULES:
         return importlib.import_module(f"fp8.{name}")
+    if name in _FORMER:
+        warnings.warn(f"fp8.{name} is called fp8.{_FORMER[name]} now", DeprecationWarning,
+                      stacklevel=2)
+        return __getattr__(_FORMER[name])
     module = _ORIGINS.get(name)
     if module is None:
         raise AttributeError(f"module 'fp8' has no attribute '{name}'")

@@ -69,11 +69,11 @@ def _run(text, name, arguments):
         return _run_tool(text, name, arguments)
     try:
         function = compile(text, target="cpu", cache=False).functions[name]
-        results = function(*[arguments[port.name] for port in function.arguments])
+        results = function(*[arguments[info.name] for info in function.arguments])
     except Error as error:
         raise Unchecked(shorten(str(error).partition("\n")[0])) from error
     results = results if isinstance(results, tuple) else (results,)
-    return {port.name: np.asarray(result) for port, result in zip(function.results, results)}
+    return {info.name: np.asarray(result) for info, result in zip(function.results, results)}
 
 
 def _run_tool(text, name, arguments):

@@ -16,7 +16,8 @@ from fp8 import files, tensors
 
 # An argument or a result: its fp8.name, or None, whether it is a weight or comes from a
 # backward pass, and whether it is saved, by its name, in another function (fp8.saved).
-Port = namedtuple("Port", "name is_weight is_gradient is_saved", defaults=(False, False, False))
+ValueInfo = namedtuple("ValueInfo", "name is_weight is_gradient is_saved",
+                       defaults=(False, False, False))
 # What fp8-opt has of the dialects that importers leave.
 DIALECTS = {"affine", "arith", "bufferization", "builtin", "cf", "complex", "func", "linalg",
             "math", "ml_program", "scf", "tensor"}
@@ -72,24 +73,24 @@ def name_contractions(ir, module, get_layer):
             copies[layer] += 1
 
 
-def name_ports(ir, function, arguments, results):
+def name_values(ir, function, arguments, results):
     """Sets `fp8.name`, `fp8.weight` and `fp8.grad` of a function's arguments and results,
-    Ports in their order."""
-    def merge(attribute, ports):
+    ValueInfos in their order."""
+    def merge(attribute, infos):
         old = (ir.ArrayAttr(function.attributes[attribute])
-               if attribute in function.attributes else [ir.DictAttr.get({})] * len(ports))
+               if attribute in function.attributes else [ir.DictAttr.get({})] * len(infos))
         merged = []
-        for port, attributes in zip(ports, old, strict=True):
+        for info, attributes in zip(infos, old, strict=True):
             entries = {entry.name: entry.attr for entry in ir.DictAttr(attributes)
                        if "." not in entry.name}
-            if port.name is not None:
-                entries["fp8.name"] = ir.StringAttr.get(port.name)
-            if port.is_weight:
+            if info.name is not None:
+                entries["fp8.name"] = ir.StringAttr.get(info.name)
+            if info.is_weight:
                 entries["fp8.weight"] = ir.UnitAttr.get()
-            if port.is_gradient:
+            if info.is_gradient:
                 entries["fp8.grad"] = ir.UnitAttr.get()
-            if port.is_saved:
-                entries["fp8.saved"] = ir.StringAttr.get(port.name)
+            if info.is_saved:
+                entries["fp8.saved"] = ir.StringAttr.get(info.name)
             merged.append(ir.DictAttr.get(entries))
         function.attributes[attribute] = ir.ArrayAttr.get(merged)
 
@@ -113,12 +114,12 @@ def save(path, text, parameters):
     files.write_text(path, text)
 
 
-def make_arguments(ports, gradients):
-    """The Ports of a function's arguments, those named in `gradients` marked.
+def make_arguments(infos, gradients):
+    """The ValueInfos of a function's arguments, those named in `gradients` marked.
 
     Raises UnsupportedProgram where two have one name, or none has that of a gradient.
     """
-    names = [port.name for port in ports]
+    names = [info.name for info in infos]
     for name, count in Counter(names).items():
         if count > 1:
             raise UnsupportedProgram(f"expected one argument or parameter '{name}', but got {count}")
@@ -126,7 +127,7 @@ def make_arguments(ports, gradients):
         if name not in names:
             raise UnsupportedProgram(
                 f"expected a gradient to be one of {', '.join(names)}, but got '{name}'")
-    return [port._replace(is_gradient=port.name in gradients) for port in ports]
+    return [info._replace(is_gradient=info.name in gradients) for info in infos]
 
 
 def load_object(spec):

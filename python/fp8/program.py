@@ -10,7 +10,7 @@ from fp8.state import State
 
 # An argument or a result: `dtype` as in .safetensors files, e.g. "BF16"; `shape` is a tuple
 # with None for a size that calls choose, or None for a scalar.
-Port = namedtuple("Port", "name dtype shape")
+ValueInfo = namedtuple("ValueInfo", "name dtype shape")
 
 
 class Function:
@@ -18,7 +18,7 @@ class Function:
     order, and gives an array for each of `results`: nothing, one, or a tuple.
 
     Arrays are NumPy's, PyTorch's, JAX's or of anything that has `__dlpack__`, in row-major
-    order, of the dtype and shape that the port has; nothing is converted or copied. A number
+    order, of the dtype and shape that the info has; nothing is converted or copied. A number
     does for a scalar. Results are of the kind of the first array, or have `__dlpack__`.
     Programs for a GPU take arrays of one device and return when all is launched.
 
@@ -35,8 +35,8 @@ class Function:
 
     def __init__(self, program, index, description):
         self.name, arguments, results, self.takes_state, self.runs_on_gpu = description
-        self.arguments = tuple(Port(*port) for port in arguments)
-        self.results = tuple(Port(*port) for port in results)
+        self.arguments = tuple(ValueInfo(*info) for info in arguments)
+        self.results = tuple(ValueInfo(*info) for info in results)
         self._call, self._core, self._index = program.call, program, index
 
     def __call__(self, *arguments, state=None, stream=None):
@@ -64,12 +64,12 @@ class Function:
         return _core.LayerCall(self._core, self._index, dtype, parameters)
 
     def __repr__(self):
-        def describe(ports):
+        def describe(infos):
             return ", ".join(
                 f"{p.name}: {p.dtype}"
                 + ("" if p.shape is None else
                    f"[{', '.join('?' if size is None else str(size) for size in p.shape)}]")
-                for p in ports)
+                for p in infos)
         return f"<fp8 function {self.name}({describe(self.arguments)}) -> ({describe(self.results)})>"
 
 

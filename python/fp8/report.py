@@ -136,12 +136,12 @@ def _find_function(program, name):
 
 
 def _collect(function, inputs):
-    missing = [port.name for port in function.arguments if port.name not in inputs]
+    missing = [info.name for info in function.arguments if info.name not in inputs]
     if missing:
         raise ArgumentError(f"expected {', '.join(missing)} among the inputs of "
                             f"'{function.name}', but got {', '.join(inputs) or 'none'}")
-    return [inputs[port.name] if port.shape is not None else np.asarray(inputs[port.name]).item()
-            for port in function.arguments]
+    return [inputs[info.name] if info.shape is not None else np.asarray(inputs[info.name]).item()
+            for info in function.arguments]
 
 
 def _run(program, function, arguments):

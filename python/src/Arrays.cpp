@@ -65,7 +65,7 @@ const ArrayType &ArrayType::get(nb::handle array) {
 //===----------------------------------------------------------------------===//
 
 std::string Argument::describe() const {
-  return std::string("argument '") + port->name + "' of '" + function->name +
+  return std::string("argument '") + info->name + "' of '" + function->name +
          "'";
 }
 
@@ -324,11 +324,11 @@ void Argument::set(nb::handle array, void *stream) {
   case ArrayType::Kind::Other:
     break;
   }
-  if (port->rank >= 0 || !PyNumber_Check(array.ptr()))
+  if (info->rank >= 0 || !PyNumber_Check(array.ptr()))
     raiseArgument("expected " + describe() + " to be an array, but got " +
                   fp8py::describe(array.type().attr("__name__")));
   scalar = nb::module_::import_("fp8.scalars")
-               .attr("make_scalar")(array, port->dtype, describe());
+               .attr("make_scalar")(array, info->dtype, describe());
   setNumPy(scalar);
 }
 
@@ -385,12 +385,12 @@ nb::handle fp8py::getPrototype(nb::handle arguments) {
 
 nb::tuple fp8py::inspectArray(nb::handle array) {
   // A call that is none, for the words of errors.
-  fp8rt_program_port port = {};
-  port.name = "x";
+  fp8rt_program_value info = {};
+  info.name = "x";
   fp8rt_program_function function = {};
   function.name = "the cast";
   Argument argument;
-  argument.begin(function, port);
+  argument.begin(function, info);
   argument.set(array, findFramework(nb::make_tuple(array)).getCurrentStream());
   const fp8c_tensor &tensor = argument.getTensor();
   return nb::make_tuple(fp8c_dtype_get_name(tensor.dtype), tensor.rank,

@@ -52,12 +52,12 @@ public:
   Argument() = default;
   Argument(const Argument &) = delete;
 
-  /// `port` of `function` says what a number becomes, and how errors call the
+  /// `info` of `function` says what a number becomes, and how errors call the
   /// array.
   void begin(const fp8rt_program_function &function,
-             const fp8rt_program_port &port) {
+             const fp8rt_program_value &info) {
     this->function = &function;
-    this->port = &port;
+    this->info = &info;
   }
   /// `stream` is what the work will be in.
   void set(nb::handle array, void *stream);
@@ -78,7 +78,7 @@ private:
   void takeCapsule();
 
   const fp8rt_program_function *function = nullptr;
-  const fp8rt_program_port *port = nullptr;
+  const fp8rt_program_value *info = nullptr;
   fp8c_tensor tensor = {};
   bool isReadOnly = false;
   /// NumPy's sizes, and strides in elements.

@@ -148,7 +148,7 @@ static std::vector<fp8c_tensor> makeTensors(const xla::Buffers &buffers,
     tensor.device = device;
     tensor.rank = static_cast<int32_t>(buffer.rank);
     tensor.sizes = buffer.sizes;
-    // One that is unknown is no port's.
+    // One that is unknown is no info's.
     if (const char *name = getTypeName(buffer.type))
       fp8c_dtype_from_name(name, &tensor.dtype);
   }

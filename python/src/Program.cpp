@@ -21,10 +21,10 @@
 using namespace fp8py;
 
 /// The arguments that are memory of the caller's, which a program may change.
-static std::shared_ptr<const Program::Ports> findWrites(const char *manifest) {
+static std::shared_ptr<const Program::Places> findWrites(const char *manifest) {
   if (!std::strstr(manifest, "\"memref<"))
     return nullptr;
-  auto writes = std::make_shared<Program::Ports>();
+  auto writes = std::make_shared<Program::Places>();
   nb::object parsed = nb::module_::import_("json").attr("loads")(manifest);
   uint32_t index = 0;
   for (nb::handle function : parsed["functions"]) {
@@ -175,20 +175,20 @@ nb::object Program::call(uint32_t index, nb::handle arguments, nb::handle state,
 
 /// (name, dtype, sizes), with None for a size that calls choose, and for the
 /// sizes of a scalar.
-static nb::object describe(const fp8rt_program_port &port) {
+static nb::object describe(const fp8rt_program_value &info) {
   nb::list sizes;
-  for (int32_t i = 0; i < port.rank; ++i)
-    sizes.append(port.sizes[i] < 0 ? nb::object(nb::none())
-                                   : nb::object(nb::int_(port.sizes[i])));
-  return nb::make_tuple(port.name, port.dtype,
-                        port.rank < 0 ? nb::object(nb::none())
+  for (int32_t i = 0; i < info.rank; ++i)
+    sizes.append(info.sizes[i] < 0 ? nb::object(nb::none())
+                                   : nb::object(nb::int_(info.sizes[i])));
+  return nb::make_tuple(info.name, info.dtype,
+                        info.rank < 0 ? nb::object(nb::none())
                                       : nb::object(nb::tuple(sizes)));
 }
 
-static nb::list describe(const fp8rt_program_port *ports, int32_t count) {
+static nb::list describe(const fp8rt_program_value *infos, int32_t count) {
   nb::list result;
   for (int32_t i = 0; i < count; ++i)
-    result.append(describe(ports[i]));
+    result.append(describe(infos[i]));
   return result;
 }
 

@@ -26,7 +26,7 @@ namespace nb = nanobind;
 class Program {
 public:
   /// Numbers of functions, and of their arguments.
-  using Ports = std::set<std::pair<uint32_t, size_t>>;
+  using Places = std::set<std::pair<uint32_t, size_t>>;
 
   explicit Program(fp8c_program *program);
 
@@ -42,7 +42,7 @@ private:
   std::shared_ptr<fp8c_program> program;
   const fp8rt_program_info *info;
   /// Null where there are none.
-  std::shared_ptr<const Ports> writes;
+  std::shared_ptr<const Places> writes;
   /// How long the last call of each function on the CPU took. Those that may
   /// take long are done by a thread.
   std::vector<std::chrono::nanoseconds> durations;

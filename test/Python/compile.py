@@ -115,6 +115,11 @@ class Descriptions(unittest.TestCase):
         self.assertEqual(remark.details["a_granularity"], "1-D block")
         self.assertEqual(remark.reason, "")
 
+    def test_former_names(self):
+        with self.assertWarnsRegex(DeprecationWarning, "fp8.Port is called fp8.ValueInfo now"):
+            self.assertIs(fp8.Port, fp8.ValueInfo)
+        self.assertIn("ValueInfo", fp8.__all__)
+
     def test_why_a_layer_is_not_in_fp8(self):
         program = compile(programs.SMALL, "mxfp8")
         (remark,) = program.remarks

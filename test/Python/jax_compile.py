@@ -116,7 +116,7 @@ class Compile(unittest.TestCase):
             return batch["a"] @ weights[0] + rest[0] + rest[1]
         compiled = compile(function)
         compiled([jnp.ones((8, 4))], {"a": jnp.ones((2, 8))}, jnp.ones(4), 3.0)
-        self.assertEqual([port.name for port in compiled.versions[0].function.arguments],
+        self.assertEqual([info.name for info in compiled.versions[0].function.arguments],
                          ["0", "batch.a", "rest.2", "rest.3"])
 
     def test_arguments(self):

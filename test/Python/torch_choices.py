@@ -20,9 +20,9 @@ def make_graph(*sizes):
     tensors = [torch.empty(shape, dtype=torch.bfloat16, device="meta")
                for rows, columns, depth in sizes for shape in ((rows, depth), (depth, columns))]
     graph = make_fx(compute, tracing_mode="fake")(*tensors).graph
-    ports = {node.name: imports.Port(f"w{i // 2}", is_weight=True)
+    infos = {node.name: imports.ValueInfo(f"w{i // 2}", is_weight=True)
              for i, node in enumerate(graphs.get_placeholders(graph)) if i % 2}
-    return graph, graphs.Names(ports, {})
+    return graph, graphs.Names(infos, {})
 
 
 def find_slower(*sizes, recipe="delayed", is_replayed=True):

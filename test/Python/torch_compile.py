@@ -159,8 +159,8 @@ class Test(unittest.TestCase):
             "graph0.backward.2": {"0.qkv.dgrad", "0.qkv.wgrad"}})
         self.assertEqual(sum("attention" in line for line in backend.left), 2, backend.left)
         results = backend.parts[0].program.functions["main"].results
-        self.assertIn((32, 192), [port.shape for port in results])
-        self.assertLess(max(len(port.shape) for port in results), 4)
+        self.assertIn((32, 192), [info.shape for info in results])
+        self.assertLess(max(len(info.shape) for info in results), 4)
 
     def test_batch_sizes_that_change(self):
         model = MLP().bfloat16()
@@ -210,8 +210,8 @@ class Test(unittest.TestCase):
         self.assertFalse(any(part.steps for part in backend.parts))
         part = backend.parts[0]
         dtypes = {"BF16": torch.bfloat16, "F32": torch.float32}
-        arguments = [torch.zeros([size or 4 for size in port.shape], dtype=dtypes[port.dtype])
-                     for port in part.program.main.arguments]
+        arguments = [torch.zeros([size or 4 for size in info.shape], dtype=dtypes[info.dtype])
+                     for info in part.program.main.arguments]
         part(*arguments)
         self.assertEqual(part.state.steps, 3)
         backend.end_step()

@@ -21,7 +21,7 @@ def convert(function, *shapes, dtype=torch.float32, device="cuda"):
     with FakeTensorMode():
         values = [torch.empty(shape, dtype=dtype, device=device) for shape in shapes]
         module = make_fx(function)(*values)
-        return importer.convert(module, [imports.Port(None)] * len(values), {})
+        return importer.convert(module, [imports.ValueInfo(None)] * len(values), {})
 
 
 @contextlib.contextmanager

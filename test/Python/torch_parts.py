@@ -32,11 +32,11 @@ class Test(unittest.TestCase):
             self.assertLess(error.item(), 0.4)
         return backend
 
-    def get_ports(self, backend, name):
+    def get_infos(self, backend, name):
         part = next(part for part in backend.parts if part.name == name)
         function = part.program.main
-        return ([(port.dtype, port.shape) for port in function.arguments],
-                [(port.dtype, port.shape) for port in function.results])
+        return ([(info.dtype, info.shape) for info in function.arguments],
+                [(info.dtype, info.shape) for info in function.results])
 
     def test_a_norm_is_left(self):
         model = nn.Sequential(nn.Linear(64, 64, bias=False), nn.LayerNorm(64),
@@ -44,7 +44,7 @@ class Test(unittest.TestCase):
         backend = self.train(model, torch.randn(48, 64).bfloat16())
         forward = [part.name for part in backend.parts if "forward" in part.name]
         self.assertEqual(forward, ["graph0.forward.0", "graph0.forward.1"])
-        arguments, results = self.get_ports(backend, "graph0.forward.0")
+        arguments, results = self.get_infos(backend, "graph0.forward.0")
         self.assertEqual((len(arguments), results), (2, [("BF16", (48, 64))]))
 
     def test_a_gradient_is_taken_once(self):
@@ -52,7 +52,7 @@ class Test(unittest.TestCase):
         model = nn.Sequential(nn.Linear(64, 96, bias=False), nn.LayerNorm(96),
                               nn.Linear(96, 32, bias=False), nn.LayerNorm(32))
         backend = self.train(model, torch.randn(48, 64).bfloat16())
-        arguments, _ = self.get_ports(backend, "graph0.backward.0")
+        arguments, _ = self.get_infos(backend, "graph0.backward.0")
         self.assertEqual(arguments.count(("BF16", (48, 32))), 1, arguments)
 
     def test_values_of_inductor_are_not_brought_to_memory(self):
@@ -67,20 +67,20 @@ class Test(unittest.TestCase):
 
         x = torch.randn(48, 64).bfloat16()
         backend = self.train(Model(), x, torch.randint(-1, 2, (48, 64)))
-        arguments, _ = self.get_ports(backend, "graph0.forward")
+        arguments, _ = self.get_infos(backend, "graph0.forward")
         self.assertCountEqual(arguments, [("BF16", (48, 64)), ("BF16", (32, 64))])
 
     def test_activations_are_computed_again(self):
         """A forward keeps what goes into an activation, and not what comes of it."""
         model = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 32))
         backend = self.train(model, torch.randn(48, 64).bfloat16())
-        _, results = self.get_ports(backend, "graph0.forward")
+        _, results = self.get_infos(backend, "graph0.forward")
         self.assertEqual(sorted(results), [("BF16", (48, 32)), ("BF16", (48, 256))])
 
     def test_a_bias_is_summed_with_the_cast(self):
         model = nn.Sequential(nn.Linear(64, 32), nn.Softmax(-1))
         backend = self.train(model, torch.randn(48, 64).bfloat16())
-        _, results = self.get_ports(backend, "graph0.backward")
+        _, results = self.get_infos(backend, "graph0.backward")
         self.assertIn(("BF16", (1, 32)), results)
 
     def test_constants_of_several_parts(self):
@@ -96,7 +96,7 @@ class Test(unittest.TestCase):
 
         backend = self.train(Model(), torch.randn(48, 64).bfloat16())
         for part in backend.parts:
-            self.assertNotIn((), [port.shape for port in part.program.main.arguments])
+            self.assertNotIn((), [info.shape for info in part.program.main.arguments])
 
     def test_copies_are_no_products(self):
         """Remarks about copies, which have their products' names, do not keep these from FP8."""

@@ -75,7 +75,7 @@ class SavedCodes(unittest.TestCase):
         text = linear_programs.write(shape)
         plain = fp8.compile(text.replace(', fp8.saved = "x"', "")
                             .replace(', fp8.save = "x"', ""), recipe, target="cpu")
-        self.assertIn("x", [port.name for port in plain.backward.arguments])
+        self.assertIn("x", [info.name for info in plain.backward.arguments])
         y, *gradients = run(layer, x.requires_grad_())
         dy = torch.linspace(-1, 1, y.numel()).reshape(y.shape).to(y.dtype)
         with torch.no_grad():
@@ -223,8 +223,8 @@ class Backends(unittest.TestCase):
                 backend, _, got = self.train(recipe, True)
                 for value, other in zip(got, expected, strict=True):
                     self.assertTrue(torch.equal(value, other))
-                names = [port.name for part in backend.parts if ".backward" in part.name
-                         for port in part.program.main.arguments]
+                names = [info.name for part in backend.parts if ".backward" in part.name
+                         for info in part.program.main.arguments]
                 in_bytes = recipe != "nvfp4"
                 self.assertEqual("down.weight.codes" in names, in_bytes)
                 self.assertEqual("down.weight" in names, not in_bytes)

@@ -57,7 +57,7 @@ class ABIDefinition(unittest.TestCase):
         config = abi.structs.fp8rt_launch_config((1, 2, 3), flags=1)
         self.assertEqual((list(config.grid), config.flags), ([1, 2, 3], 1))
         # A field that has the name of what Python needs to know.
-        self.assertEqual(abi.structs.fp8rt_program_port(alignment=16).alignment, 16)
+        self.assertEqual(abi.structs.fp8rt_program_value(alignment=16).alignment, 16)
 
     def test_parameters_have_the_names_of_the_headers(self):
         """Two of one type can change places without the compiler's noticing."""

@@ -43,16 +43,16 @@ struct Executable {
 
 static llvm::Expected<std::vector<HostTensor>>
 readArguments(const Signature &signature, const RunOptions &options) {
-  ArrayRef<Port> ports = signature.arguments;
+  ArrayRef<ValueInfo> infos = signature.arguments;
   if (!options.inputs.empty())
-    return readTensors(ports, options.inputs, options.steps.count,
+    return readTensors(infos, options.inputs, options.steps.count,
                        options.ignoreExtraInputs);
-  if (ports.empty())
+  if (infos.empty())
     return std::vector<HostTensor>();
   std::string list;
   llvm::raw_string_ostream os(list);
-  llvm::interleaveComma(ports, os, [&](const Port &port) {
-    os << port.name << ": " << describe(port.dtype, port.shape);
+  llvm::interleaveComma(infos, os, [&](const ValueInfo &info) {
+    os << info.name << ": " << describe(info.dtype, info.shape);
   });
   return llvm::createStringError("expected --inputs=FILE.safetensors with " +
                                  list);

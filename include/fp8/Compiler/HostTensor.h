@@ -57,11 +57,11 @@ struct HostTensor {
 /// The value of element `index`; 64-bit integers are rounded.
 double getElement(const HostTensor &tensor, int64_t index);
 
-/// Reads one tensor for each of `ports` from the .safetensors file at `path`,
+/// Reads one tensor for each of `infos` from the .safetensors file at `path`,
 /// which must hold those, and no others unless it is to `ignoreExtra`. Given a
 /// number of `steps`, a tensor may have that as one more dimension in front.
 llvm::Expected<std::vector<HostTensor>>
-readTensors(ArrayRef<Port> ports, const std::string &path,
+readTensors(ArrayRef<ValueInfo> infos, const std::string &path,
             std::optional<int64_t> steps, bool ignoreExtra = false);
 
 /// Writes `tensors` to the file at `path`, or leaves it as it is.

@@ -40,7 +40,7 @@ private:
 
   llvm::Error prepare(int64_t step);
   /// The memory of an argument: the copy, or on a GPU the device's.
-  llvm::Expected<void *> getArgumentData(const Port &port, void *copy,
+  llvm::Expected<void *> getArgumentData(const ValueInfo &info, void *copy,
                                          size_t size);
   void freeArguments();
   llvm::Error takeOutputs(int64_t step, Outputs &outputs);

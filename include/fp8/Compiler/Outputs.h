@@ -22,8 +22,8 @@ public:
   /// Where to write the `index`th result of `step`, dense and row-major. Called
   /// for each result in order, and for step 0 first, whose extents all others
   /// must have.
-  llvm::Expected<char *> place(size_t index, const Port &port, int64_t step,
-                               ArrayRef<int64_t> shape);
+  llvm::Expected<char *> place(size_t index, const ValueInfo &info,
+                               int64_t step, ArrayRef<int64_t> shape);
 
   ArrayRef<HostTensor> getTensors() const { return tensors; }
 

@@ -81,8 +81,8 @@ std::string getInfoSymbol(const ProgramInterface &program);
 /// What C calls the end of a step.
 std::string getUpdateSymbol(const ProgramInterface &program);
 
-/// The alignment of `port`'s data, in bytes.
-int64_t getAlignment(const ProgramInterface &program, const Port &port);
+/// The alignment of `info`'s data, in bytes.
+int64_t getAlignment(const ProgramInterface &program, const ValueInfo &info);
 
 /// The description in JSON; docs/Runtime.md lists the keys.
 std::string getManifest(const ProgramInterface &program);

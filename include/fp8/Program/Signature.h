@@ -22,7 +22,7 @@ namespace mlir::fp8 {
 
 /// An argument or result of the entry function, as the user wrote it: the
 /// pipeline leaves nothing of its names and tensors.
-struct Port {
+struct ValueInfo {
   std::string name;
   /// For as long as its context is there, which programs outlive.
   Type type;
@@ -40,15 +40,15 @@ struct Port {
 
 struct Signature {
   std::string entry;
-  SmallVector<Port> arguments;
-  SmallVector<Port> results;
+  SmallVector<ValueInfo> arguments;
+  SmallVector<ValueInfo> results;
   /// Whether a scaling state comes behind the arguments as they are written;
   /// compiling adds one too.
   bool takesState = false;
 
   /// What is written: the results or, for a program that has none, the memrefs
   /// that it may have changed.
-  SmallVector<Port> getOutputs() const;
+  SmallVector<ValueInfo> getOutputs() const;
 };
 
 /// Text such as "F32 [4, ?]"; "F4 [4, 32]" for 4 x 16 bytes of codes.
@@ -62,8 +62,8 @@ bool isEntry(func::FuncOp function);
 /// an error if there is none.
 FailureOr<func::FuncOp> findEntry(ModuleOp module, StringRef name);
 
-/// A port of that name and type; failure for a type that cannot be passed.
-FailureOr<Port> getPort(StringRef name, Type type);
+/// A info of that name and type; failure for a type that cannot be passed.
+FailureOr<ValueInfo> getValueInfo(StringRef name, Type type);
 
 /// Names and types of the entry. Reports types that cannot be passed through a
 /// file.

@@ -94,7 +94,7 @@ static inline fp8rt_tensor4 fp8rt_make_tensor4(void *data, int64_t size0,
 //===----------------------------------------------------------------------===//
 
 /// An argument or a result.
-typedef struct fp8rt_program_port {
+typedef struct fp8rt_program_value {
   const char *name;     /* its fp8.name, else arg0, ... or result0, ... */
   const char *dtype;    /* as in .safetensors files, e.g. "BF16" */
   const int64_t *sizes; /* `rank` of them; -1 for one that calls choose */
@@ -102,7 +102,10 @@ typedef struct fp8rt_program_port {
   int32_t width;        /* of an element, in bytes */
   int32_t alignment;    /* of the data, in bytes */
   int32_t reserved;
-} fp8rt_program_port;
+} fp8rt_program_value;
+
+/// What it was called before 1.1.
+typedef fp8rt_program_value fp8rt_program_port;
 
 enum {
   FP8RT_FUNCTION_TAKES_STATE = 1,  /* a fp8rt_state */
@@ -113,8 +116,8 @@ typedef struct fp8rt_program_function {
   const struct fp8rt_program_info *program;
   const char *name; /* in the source */
   void (*invoke)(void **arguments);
-  const fp8rt_program_port *arguments;
-  const fp8rt_program_port *results;
+  const fp8rt_program_value *arguments;
+  const fp8rt_program_value *results;
   int32_t num_arguments;
   int32_t num_results;
   uint32_t flags;

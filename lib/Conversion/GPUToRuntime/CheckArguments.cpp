@@ -10,7 +10,7 @@
 
 #include "fp8/Conversion/Passes.h"
 #include "fp8/IR/FP8Dialect.h"
-#include "fp8/IR/PortNames.h"
+#include "fp8/IR/ValueNames.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

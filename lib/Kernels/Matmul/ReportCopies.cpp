@@ -15,7 +15,7 @@
 
 #include "../TargetLookup.h"
 #include "fp8/IR/FP8Ops.h"
-#include "fp8/IR/PortNames.h"
+#include "fp8/IR/ValueNames.h"
 #include "fp8/Kernels/Matmul/MatmulSpec.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -131,8 +131,8 @@ def _call(version, leaves):
     function = version.function
     if not leaves:
         raise ArgumentError("expected a function of arrays, but got no argument")
-    arguments = [leaf.item() if port.shape is None else leaf
-                 for port, leaf in zip(function.arguments, leaves)]
+    arguments = [leaf.item() if info.shape is None else leaf
+                 for info, leaf in zip(function.arguments, leaves)]
     results = function(*arguments, state=version.state)
     if version.state is not None:
         version.state.end_step()
@@ -144,8 +144,8 @@ def _call_traced(version, leaves):
     """The same where JAX traces: a call by XLA."""
     _register()
     function = version.function
-    if function.runs_on_gpu and any(port.shape is None
-                                    for port in function.arguments + function.results):
+    if function.runs_on_gpu and any(info.shape is None
+                                    for info in function.arguments + function.results):
         raise UnsupportedError("expected arrays, but got a number, which XLA has on the GPU and a "
                                "program takes from the host: call it outside of jax.jit, or pass "
                                "an array of one element")

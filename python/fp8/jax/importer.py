@@ -73,14 +73,14 @@ def convert(function, arguments, *, name="main", weights=None, gradients=()):
     named = name_arguments(function, arguments)
     first = name_leaves(arguments[:1])
     is_tree = bool(arguments) and not hasattr(arguments[0], "shape")
-    ports = [imports.Port(path, index < len(first) and is_tree and len(leaf.shape) >= 2
+    infos = [imports.ValueInfo(path, index < len(first) and is_tree and len(leaf.shape) >= 2
                           if weights is None else
                           any(fnmatch.fnmatchcase(path, glob) for glob in weights))
              for index, (path, leaf) in enumerate(named)]
-    ports = imports.make_arguments(ports, gradients)
+    infos = imports.make_arguments(infos, gradients)
     lowered = jax.jit(function, keep_unused=True).lower(*arguments)
     # A tuple's have numbers for names.
-    results = [imports.Port(path if path[:1].isalpha() else None)
+    results = [imports.ValueInfo(path if path[:1].isalpha() else None)
                for path, _ in name_leaves(lowered.out_info)]
     text = lowered.compiler_ir("stablehlo").operation.get_asm(enable_debug_info=True)
 
@@ -94,9 +94,9 @@ def convert(function, arguments, *, name="main", weights=None, gradients=()):
         imports.check_dialects(module)
         entry = next(op for op in module.body.operations
                      if op.operation.name == "func.func" and op.name.value == "main")
-        _set_roles(ir, module, entry, {index for index, port in enumerate(ports) if port.is_weight})
+        _set_roles(ir, module, entry, {index for index, info in enumerate(infos) if info.is_weight})
         imports.name_contractions(ir, module, get_layer)
-        imports.name_ports(ir, entry, ports, results)
+        imports.name_values(ir, entry, infos, results)
         entry.attributes["sym_name"] = ir.StringAttr.get(name)
         for attribute in list(module.operation.attributes):
             if "." in attribute:  # mhlo.num_partitions and the like.

@@ -23,22 +23,22 @@ def get_operands(node):
     return node.args[1:3] if "add" in graphs.get_operation(node) else node.args[:2]
 
 
-def _get_kind(port):
+def _get_kind(info):
     """Which tensor of y = x @ w an operand is one of."""
-    if port is None:
+    if info is None:
         return "x"
-    return "y" if port.is_gradient else "w" if port.is_weight else "x"
+    return "y" if info.is_gradient else "w" if info.is_weight else "x"
 
 
 class _Product:
     """A product of a graph: what it is expected to take in high precision and in FP8."""
 
-    def __init__(self, node, recipe, ports, uses):
-        """`ports` of arguments by their names; `uses`: how many products take what an operand is
+    def __init__(self, node, recipe, infos, uses):
+        """`infos` of arguments by their names; `uses`: how many products take what an operand is
         made of, by its source."""
         batches, rows, columns, depth = _get_sizes(node)
         self.node, self.sources = node, [graphs.find_source(value) for value in get_operands(node)]
-        kinds = [_get_kind(ports.get(graphs.get_origin(source))) for source in self.sources]
+        kinds = [_get_kind(infos.get(graphs.get_origin(source))) for source in self.sources]
         elements = (batches * rows * depth, batches * depth * columns)
         work = batches * rows * columns * depth
         self.high, self.fp8 = (
@@ -104,7 +104,7 @@ def find_slower(names, recipe, products, is_replayed=False):
     for node in known:
         for source in set(map(graphs.find_source, get_operands(node))):
             uses[source] = uses.get(source, 0) + 1
-    candidates = [_Product(node, name, names.ports, uses) for node in known]
+    candidates = [_Product(node, name, names.infos, uses) for node in known]
     numbers = machines.get_own().host
     gpu = numbers["share"] * sum(candidate.high for candidate in candidates)
     host = 0 if is_replayed else numbers["product"] * len(candidates)

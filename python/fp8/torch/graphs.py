@@ -20,9 +20,9 @@ MOVES = {"t", "transpose", "permute", "view", "_unsafe_view", "reshape", "expand
 VIEWS = {"t", "transpose", "permute", "view", "expand", "squeeze", "unsqueeze", "alias"}
 PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "_grouped_mm"}
 
-# By the names of nodes: `ports` of what may be an argument of a compiled part, and `layers` of
+# By the names of nodes: `infos` of what may be an argument of a compiled part, and `layers` of
 # products. What is in neither has no name.
-Names = namedtuple("Names", "ports layers")
+Names = namedtuple("Names", "infos layers")
 
 
 def get_operation(node):
@@ -83,10 +83,10 @@ def _is_matrix(node):
     return isinstance(value, torch.Tensor) and value.ndim >= 2
 
 
-def _make_port(node, path, copies):
+def _make_info(node, path, copies):
     copies[path] += 1
     name = path if copies[path] == 1 else f"{path}_{copies[path] - 1}"
-    return imports.Port(name, is_weight=_is_matrix(node))
+    return imports.ValueInfo(name, is_weight=_is_matrix(node))
 
 
 def _name_products(graph, paths, suffix, layers):
@@ -107,7 +107,7 @@ def name_forward(graph, parameters):
     copies, layers = Counter(), {}
     paths = {node: path for node, path in zip(get_placeholders(graph), parameters) if path}
     _name_products(graph, paths, "", layers)
-    return Names({node.name: _make_port(node, path, copies) for node, path in paths.items()},
+    return Names({node.name: _make_info(node, path, copies) for node, path in paths.items()},
                  layers)
 
 
@@ -130,12 +130,12 @@ def name_backward(graph, parameters, saved):
         if path and isinstance(source, torch.fx.Node) and get_operation(source) in PRODUCTS:
             layers[source.name] = f"{get_layer(path)}.wgrad"
     _name_products(graph, paths, ".dgrad", layers)
-    ports = {node.name: _make_port(node, path, copies) for node, path in paths.items()}
+    infos = {node.name: _make_info(node, path, copies) for node, path in paths.items()}
     # Whatever follows from a gradient is one, where it goes into another part.
     gradients = set()
     for node in graph.nodes:
         if (node.op == "placeholder" and node.name.startswith("tangents")
                 or gradients.intersection(node.all_input_nodes)):
             gradients.add(node)
-            ports[node.name] = imports.Port(None, is_gradient=True)
-    return Names(ports, layers)
+            infos[node.name] = imports.ValueInfo(None, is_gradient=True)
+    return Names(infos, layers)

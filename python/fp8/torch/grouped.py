@@ -104,9 +104,9 @@ def _write_attributes(attributes):
     return f" {{{', '.join(attributes)}}}" if attributes else ""
 
 
-def _write_port(port):
-    attributes = [f'fp8.name = "{port.name}"'] if port.name is not None else []
-    attributes += ["fp8.weight"] * port.is_weight + ["fp8.grad"] * port.is_gradient
+def _write_info(info):
+    attributes = [f'fp8.name = "{info.name}"'] if info.name is not None else []
+    attributes += ["fp8.weight"] * info.is_weight + ["fp8.grad"] * info.is_gradient
     return _write_attributes(attributes)
 
 
@@ -125,14 +125,14 @@ def _write_product(index, product, numbers, layer, groups):
 """
 
 
-def write_program(products, operands, ports, layers):
+def write_program(products, operands, infos, layers):
     """The program, as text, of products that have the same groups. It takes `operands`, each
-    once, whose Ports are `ports`, and the groups' ends: PyTorch has no first offset. `layers` is
+    once, described by `infos`, and the groups' ends: PyTorch has no first offset. `layers` is
     what the products are called, or None."""
     groups = products[0].ends.meta["val"].shape[0]
     numbers = {operand: i for i, operand in enumerate(operands)}
-    arguments = [f"%a{i}: {_get_type(operand)}{_write_port(port)}"
-                 for i, (operand, port) in enumerate(zip(operands, ports))]
+    arguments = [f"%a{i}: {_get_type(operand)}{_write_info(info)}"
+                 for i, (operand, info) in enumerate(zip(operands, infos))]
     results = ", ".join(f"%r{i}" for i in range(len(products)))
     types = ", ".join(_get_type(product.node) for product in products)
     body = "".join(_write_product(i, product, numbers, layer, groups)
@@ -167,11 +167,12 @@ def replace_products(name, module, names, compile, compiled):
         part_name = f"{name}.grouped{number}"
         partition = Partition(module, _find_nodes(module.graph, cluster), lays_out=False)
         operands = [node for node in partition.inputs if node is not cluster[0].ends]
-        ports = [names.ports.get(graphs.get_origin(graphs.find_source(operand)), imports.Port(None))
+        infos = [names.infos.get(graphs.get_origin(graphs.find_source(operand)),
+                                 imports.ValueInfo(None))
                  for operand in operands]
         layers = [names.layers.get(product.node.name) for product in cluster]
         try:
-            part = Part(part_name, compile(write_program(cluster, operands, ports, layers)))
+            part = Part(part_name, compile(write_program(cluster, operands, infos, layers)))
         except fp8.CompileError as error:
             compiled.left.append(f"{part_name}: {error}")
             continue

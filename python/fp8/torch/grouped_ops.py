@@ -45,7 +45,7 @@ class GroupedShape(namedtuple("GroupedShape", "rows groups inputs outputs dtype 
             order.reverse()
         types = {"x": type(rows, self.inputs), "dy": type(rows, self.outputs),
                  "w": type(groups, *order)}
-        ports = {"x": 'fp8.name = "x"', "dy": 'fp8.name = "dy", fp8.grad',
+        infos = {"x": 'fp8.name = "x"', "dy": 'fp8.name = "dy", fp8.grad',
                  "w": 'fp8.name = "weight", fp8.weight'}
         # The second has K in front where it is called transposed, as the first has of a wgrad.
         both = ("x", "dy") if self.is_transposed else ("dy", "x")
@@ -53,7 +53,7 @@ class GroupedShape(namedtuple("GroupedShape", "rows groups inputs outputs dtype 
                  "dgrad": ("dy", "w", " transpose_b" * (not self.is_transposed), "x"),
                  "wgrad": (*both, " transpose_a transpose_b", "w")}
         used = {operand for product in products for operand in forms[product][:2]}
-        arguments = [f"%{operand}: {types[operand]} {{{ports[operand]}}}"
+        arguments = [f"%{operand}: {types[operand]} {{{infos[operand]}}}"
                      for operand in ("dy", "x", "w") if operand in used]
         kinds = ", ".join(types[forms[product][3]] for product in products)
         body = ""

@@ -178,14 +178,14 @@ def _decompose(module, layers):
 def can_convert(module):
     """Whether a torch.fx.GraphModule becomes linalg."""
     try:
-        convert(module, [imports.Port(None)] * len(graphs.get_placeholders(module.graph)), {})
+        convert(module, [imports.ValueInfo(None)] * len(graphs.get_placeholders(module.graph)), {})
     except imports.UnsupportedProgram:
         return False
     return True
 
 
-def convert(module, ports, layers):
-    """The program, as text, of a torch.fx.GraphModule on tensors, with the Ports of its
+def convert(module, infos, layers):
+    """The program, as text, of a torch.fx.GraphModule on tensors, with the ValueInfos of its
     arguments and the names of products by those of their nodes.
 
     Raises UnsupportedProgram for what does not become linalg.
@@ -216,19 +216,19 @@ def convert(module, ports, layers):
         function = next(op for op in lowered.body.operations
                         if op.operation.name == "func.func" and op.name.value == FUNCTION)
         results = len(ir.FunctionType(function.type).results)
-        imports.name_ports(ir, function, ports, [imports.Port(None)] * results)
-        _add_quantize(lowered, ports, ir.FunctionType(function.type).inputs)
+        imports.name_values(ir, function, infos, [imports.ValueInfo(None)] * results)
+        _add_quantize(lowered, infos, ir.FunctionType(function.type).inputs)
         return str(lowered)
 
 
-def _add_quantize(module, ports, types):
+def _add_quantize(module, infos, types):
     """The function that the saved arguments come from: fp8-save-quantized fills it."""
-    saved = [(port, kind) for port, kind in zip(ports, types) if port.is_saved]
+    saved = [(info, kind) for info, kind in zip(infos, types) if info.is_saved]
     if not saved:
         return
     arguments = ", ".join(
-        f"%a{i}: {kind} {{fp8.name = {ir.StringAttr.get(port.name)}, fp8.weight, "
-        f"fp8.save = {ir.StringAttr.get(port.name)}}}" for i, (port, kind) in enumerate(saved))
+        f"%a{i}: {kind} {{fp8.name = {ir.StringAttr.get(info.name)}, fp8.weight, "
+        f"fp8.save = {ir.StringAttr.get(info.name)}}}" for i, (info, kind) in enumerate(saved))
     made = ir.Module.parse(f"func.func @{QUANTIZE}({arguments}) {{ return }}")
     function = made.body.operations[0].detach_from_parent()
     module.body.append(function)

@@ -24,9 +24,9 @@ class _Function:
 
     def __init__(self, function):
         self._function = function
-        self.arguments = tuple(port.name for port in function.arguments)
-        self.results = tuple(port.name for port in function.results)
-        self.ports = function.results
+        self.arguments = tuple(info.name for info in function.arguments)
+        self.results = tuple(info.name for info in function.results)
+        self.infos = function.results
 
     def __call__(self, values, state):
         """The results in their order, a list."""
@@ -134,8 +134,8 @@ class Unit:
         return self._weight[1]
 
     def find_codes(self, rows, weight, has_bias):
-        """The Ports of what `forward` says of x besides y, with None for `rows`."""
-        return self._get("train", rows, weight, has_bias).ports[1:]
+        """The ValueInfos of what `forward` says of x besides y, with None for `rows`."""
+        return self._get("train", rows, weight, has_bias).infos[1:]
 
     def _prepare(self, name, function, names, values):
         """Lets calls of the same sizes go without what found the function."""
@@ -198,7 +198,7 @@ def get_unit(number):
     return unit
 
 
-# Types of codes and factors, by the names of ports.
+# Types of codes and factors, by the names of infos.
 _DTYPES = {name: getattr(torch, dtype.numpy + (f"_x{dtype.lanes}" if dtype.lanes > 1 else ""),
                          torch.uint8) for name, dtype in DTYPES.items()}
 
@@ -212,9 +212,9 @@ def _infer_forward(x, weight, bias, unit, saves):
     results = [x.new_empty((rows, get_unit(unit).get_sizes(weight.shape)[1]))]
     if saves:
         known = rows if isinstance(rows, int) else None
-        for port in get_unit(unit).find_codes(known, weight, bias is not None):
-            results.append(x.new_empty([rows if size is None else size for size in port.shape],
-                                       dtype=_DTYPES[port.dtype]))
+        for info in get_unit(unit).find_codes(known, weight, bias is not None):
+            results.append(x.new_empty([rows if size is None else size for size in info.shape],
+                                       dtype=_DTYPES[info.dtype]))
     return results
 
 

@@ -364,15 +364,15 @@ class _Compiler:
 
     def _make(self, partition, name):
         placeholders = graphs.get_placeholders(partition.module.graph)
-        ports = {placeholder.name: self._names.ports[known]
+        infos = {placeholder.name: self._names.infos[known]
                  for placeholder, source in zip(placeholders, partition.inputs)
-                 if (known := graphs.get_origin(_find_same(source))) in self._names.ports}
+                 if (known := graphs.get_origin(_find_same(source))) in self._names.infos}
         layers = _name_products(partition, self._names.layers)
-        program, ports = compile_program(partition.module, graphs.Names(ports, layers),
+        program, infos = compile_program(partition.module, graphs.Names(infos, layers),
                                          self._compile, self._caches_weights)
         # Leave out remarks on copies, which are beside those of their products.
         remarks = {remark.name: remark for remark in program.remarks if remark.kind != "copy"}
-        return (Part(name, program, ports),
+        return (Part(name, program, infos),
                 {node: remarks[layers[node.name]] for node in partition.nodes
                  if layers.get(node.name) in remarks})
 

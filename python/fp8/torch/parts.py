@@ -11,16 +11,16 @@ from fp8.torch.dense import make_dense
 class _Weights:
     """What a part takes for its weights: codes that one call makes for all until a step ends."""
 
-    def __init__(self, function, ports, arguments):
-        """`ports` of the part before, and its function's `arguments`."""
+    def __init__(self, function, infos, arguments):
+        """`infos` of the part before, and its function's `arguments`."""
         self._function = function
-        self._places = [i for i, port in enumerate(ports) if port.is_saved]
-        numbers = {port.name: i for i, port in enumerate(function.results)}
+        self._places = [i for i, info in enumerate(infos) if info.is_saved]
+        numbers = {info.name: i for i, info in enumerate(function.results)}
         # For each argument its number before, or among the codes.
-        self._order, left = [], [port.name for port in arguments]
-        for i, port in enumerate(ports):
-            codes = [name for name in left if name.startswith(f"{port.name}.")]
-            if not port.is_saved or left and left[0] == port.name:
+        self._order, left = [], [info.name for info in arguments]
+        for i, info in enumerate(infos):
+            codes = [name for name in left if name.startswith(f"{info.name}.")]
+            if not info.is_saved or left and left[0] == info.name:
                 self._order.append((False, i))
                 left.pop(0)
             else:
@@ -49,11 +49,11 @@ class Part:
     """A compiled graph, called with its arguments; `name` says which it is.
 
     With a recipe that has a state, each call is a step: the scales of the next one follow
-    from what this one measured. `ports` are of the arguments; for those that are saved, codes
+    from what this one measured. `infos` are of the arguments; for those that are saved, codes
     are made once in a step.
     """
 
-    def __init__(self, name, program, ports=()):
+    def __init__(self, name, program, infos=()):
         self.name, self.program, self.steps = name, program, True
         self._function = program.functions[importer.FUNCTION]
         has_state = any(function.takes_state for function in program.functions.values())
@@ -63,7 +63,7 @@ class Part:
         quantize = program.functions.get(importer.QUANTIZE)
         self._weights, self._prepared = None, _core.PreparedCalls()
         if quantize is not None and quantize.results:
-            self._weights = _Weights(quantize, ports, self._function.arguments)
+            self._weights = _Weights(quantize, infos, self._function.arguments)
 
     def __call__(self, *arguments):
         if self._weights is None:
@@ -84,8 +84,8 @@ class Part:
             self.end_step()
         results = results if isinstance(results, tuple) else (results,)
         # Sizes are numbers to PyTorch.
-        return tuple(int(value) if port.shape is None else value
-                     for port, value in zip(self._function.results, results))
+        return tuple(int(value) if info.shape is None else value
+                     for info, value in zip(self._function.results, results))
 
     def end_step(self):
         if self._weights:
@@ -95,10 +95,10 @@ class Part:
 
 
 def compile_program(module, names, compile, caches_weights=False):
-    """The program of a torch.fx.GraphModule that takes and returns tensors, and the Ports of its
+    """The program of a torch.fx.GraphModule that takes and returns tensors, and ValueInfos of its
     arguments. Raises UnsupportedProgram and fp8.CompileError."""
-    ports = [names.ports.get(node.name, imports.Port(None))
+    infos = [names.infos.get(node.name, imports.ValueInfo(None))
              for node in graphs.get_placeholders(module.graph)]
     if caches_weights:
-        ports = [port._replace(is_saved=port.is_weight and not port.is_gradient) for port in ports]
-    return compile(importer.convert(module, ports, names.layers)), ports
+        infos = [info._replace(is_saved=info.is_weight and not info.is_gradient) for info in infos]
+    return compile(importer.convert(module, infos, names.layers)), infos

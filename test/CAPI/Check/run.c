@@ -53,7 +53,7 @@ static void check_info(fp8c_program *program) {
   const fp8rt_program_function *add = &info->functions[0];
   EXPECT(strcmp(add->name, "add") == 0 && add->flags == 0);
   EXPECT(add->num_arguments == 2 && add->num_results == 1);
-  const fp8rt_program_port *x = &add->arguments[0], *sum = &add->results[0];
+  const fp8rt_program_value *x = &add->arguments[0], *sum = &add->results[0];
   EXPECT(strcmp(x->name, "x") == 0 && strcmp(x->dtype, "F32") == 0);
   EXPECT(x->rank == 2 && x->sizes[0] == -1 && x->sizes[1] == 3);
   EXPECT(strcmp(sum->name, "sum") == 0 && sum->width == 4);

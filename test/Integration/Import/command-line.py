@@ -46,6 +46,6 @@ assert (imports.tensors.load(directory / "out.safetensors")["w"] == 1).all()
 
 # CHECK: expected one argument or parameter 'w', but got 2
 try:
-    imports.make_arguments([imports.Port("w"), imports.Port("w")], [])
+    imports.make_arguments([imports.ValueInfo("w"), imports.ValueInfo("w")], [])
 except imports.UnsupportedProgram as error:
     print(error, file=sys.stderr)

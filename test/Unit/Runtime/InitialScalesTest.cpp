@@ -95,9 +95,10 @@ protected:
   }
   void endStep() { ASSERT_EQ(fp8rt_state_update(state), FP8RT_OK); }
 
-  const fp8rt_program_port port = {"x", "F32", nullptr, -1, 4, 4, 0};
+  const fp8rt_program_value value = {"x", "F32", nullptr, -1, 4, 4, 0};
   fp8rt_program_function function = {
-      &info, "chain", chain, &port, &port, 1, 1, FP8RT_FUNCTION_TAKES_STATE, 0};
+      &info, "chain", chain, &value, &value, 1, 1, FP8RT_FUNCTION_TAKES_STATE,
+      0};
   std::string manifest;
   fp8rt_program_info info = {};
   fp8rt_state state = 0;

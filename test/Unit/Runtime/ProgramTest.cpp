@@ -22,11 +22,11 @@
 namespace {
 
 const int64_t kSizes[] = {-1, 2};
-const fp8rt_program_port kArguments[] = {{"x", "F32", kSizes, 2, 4, 4, 0},
-                                         {"s", "F64", nullptr, -1, 8, 8, 0}};
-const fp8rt_program_port kResults[] = {{"code", "U8", nullptr, -1, 1, 1, 0},
-                                       {"sum", "F64", nullptr, -1, 8, 8, 0},
-                                       {"y", "F32", kSizes, 2, 4, 4, 0}};
+const fp8rt_program_value kArguments[] = {{"x", "F32", kSizes, 2, 4, 4, 0},
+                                          {"s", "F64", nullptr, -1, 8, 8, 0}};
+const fp8rt_program_value kResults[] = {{"code", "U8", nullptr, -1, 1, 1, 0},
+                                        {"sum", "F64", nullptr, -1, 8, 8, 0},
+                                        {"y", "F32", kSizes, 2, 4, 4, 0}};
 
 /// As C++ lays out the results.
 struct Results {
@@ -98,7 +98,7 @@ protected:
   float data[6] = {1, 2, 3, 4, 5, 6};
   fp8rt_tensor2 x;
   Results result = {};
-  const fp8rt_program_port one = {"one", "I32", nullptr, -1, 4, 4, 0};
+  const fp8rt_program_value one = {"one", "I32", nullptr, -1, 4, 4, 0};
   fp8rt_program_function functions[2] = {
       {&info, "add", invokeAdd, kArguments, kResults, 2, 3, 0, 0},
       {&info, "one", invokeOne, nullptr, &one, 0, 1, 0, 0}};
@@ -129,10 +129,10 @@ TEST_F(ProgramTest, TakesResultsApart) {
 
 TEST_F(ProgramTest, GivesResultsAllocationsOfTheirOwn) {
   const int64_t column[] = {3, 1};
-  const fp8rt_program_port ports[] = {{"y", "F32", kSizes, 2, 4, 4, 0},
-                                      {"part", "F32", column, 2, 4, 4, 0},
-                                      {"again", "F32", kSizes, 2, 4, 4, 0}};
-  functions[0] = {&info, "shared", invokeShared, nullptr, ports, 0, 3, 0, 0};
+  const fp8rt_program_value infos[] = {{"y", "F32", kSizes, 2, 4, 4, 0},
+                                       {"part", "F32", column, 2, 4, 4, 0},
+                                       {"again", "F32", kSizes, 2, 4, 4, 0}};
+  functions[0] = {&info, "shared", invokeShared, nullptr, infos, 0, 3, 0, 0};
   fp8rt_tensor2 y, part, again;
   void *results[] = {&y, &part, &again};
   ASSERT_EQ(fp8rt_program_call(&functions[0], nullptr, results, 0, nullptr),

@@ -59,18 +59,18 @@ static double now(void) {
 // Tensors
 //===----------------------------------------------------------------------===//
 
-/// Lays out a port's tensor in row-major order, without data.
-static tensor make_tensor(const fp8rt_program_port *port) {
-  if (port->rank < 0 || port->rank > MAX_RANK)
+/// Lays out a info's tensor in row-major order, without data.
+static tensor make_tensor(const fp8rt_program_value *info) {
+  if (info->rank < 0 || info->rank > MAX_RANK)
     fail("expected only tensors among arguments and results");
-  tensor result = {{0}, (size_t)port->width};
-  for (int i = port->rank - 1; i >= 0; --i) {
-    if (port->sizes[i] < 0)
+  tensor result = {{0}, (size_t)info->width};
+  for (int i = info->rank - 1; i >= 0; --i) {
+    if (info->sizes[i] < 0)
       fail("expected static sizes");
-    result.words[3 + i] = port->sizes[i];
-    result.words[3 + port->rank + i] =
-        (int64_t)result.bytes / (int64_t)port->width;
-    result.bytes *= (size_t)port->sizes[i];
+    result.words[3 + i] = info->sizes[i];
+    result.words[3 + info->rank + i] =
+        (int64_t)result.bytes / (int64_t)info->width;
+    result.bytes *= (size_t)info->sizes[i];
   }
   return result;
 }
@@ -84,15 +84,15 @@ static float random_float(void) {
   return (float)(state >> 40) / 8388608.0f - 1.0f;
 }
 
-static void upload(const fp8rt_program_port *port, tensor *argument) {
-  int is_bf16 = strcmp(port->dtype, "BF16") == 0;
-  if (!is_bf16 && strcmp(port->dtype, "F32") != 0)
+static void upload(const fp8rt_program_value *info, tensor *argument) {
+  int is_bf16 = strcmp(info->dtype, "BF16") == 0;
+  if (!is_bf16 && strcmp(info->dtype, "F32") != 0)
     fail("expected arguments of BF16 or F32");
   char *host = malloc(argument->bytes);
-  for (size_t i = 0; i < argument->bytes; i += (size_t)port->width) {
+  for (size_t i = 0; i < argument->bytes; i += (size_t)info->width) {
     float value = random_float();
     // The upper half of an f32 is a bf16, on this little-endian machine.
-    memcpy(host + i, (char *)&value + (is_bf16 ? 2 : 0), (size_t)port->width);
+    memcpy(host + i, (char *)&value + (is_bf16 ? 2 : 0), (size_t)info->width);
   }
   void *data = NULL;
   ok(fp8rt_memory_alloc(DEVICE, argument->bytes, &data), "arguments");

@@ -142,12 +142,12 @@ static void invokeFailing(void **arguments) {
 class ContextCall : public Context {
 protected:
   fp8rt_status call(void (*invoke)(void **)) {
-    const fp8rt_program_port ports[] = {{"y", "F32", &size, 1, 4, 16, 0},
-                                        {"again", "F32", &size, 1, 4, 16, 0}};
+    const fp8rt_program_value infos[] = {{"y", "F32", &size, 1, 4, 16, 0},
+                                         {"again", "F32", &size, 1, 4, 16, 0}};
     fp8rt_program_info info = {};
     info.version = FP8RT_VERSION;
     const fp8rt_program_function function = {
-        &info, "f", invoke, nullptr, ports, 0, 2, FP8RT_FUNCTION_TAKES_CONTEXT,
+        &info, "f", invoke, nullptr, infos, 0, 2, FP8RT_FUNCTION_TAKES_CONTEXT,
         0};
     void *places[] = {&y, &again};
     return fp8rt_program_call(&function, nullptr, places, 0, context);

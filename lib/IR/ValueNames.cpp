@@ -1,4 +1,4 @@
-//===- PortNames.cpp - What a program's users call its tensors ------------===//
+//===- ValueNames.cpp - Names of inputs and outputs -----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/IR/PortNames.h"
+#include "fp8/IR/ValueNames.h"
 #include "fp8/IR/FP8Dialect.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-//===- PortNames.h - What a program's users call its tensors ----*- C++ -*-===//
+//===- ValueNames.h - Names of inputs and outputs ---------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_IR_PORTNAMES_H
-#define FP8_IR_PORTNAMES_H
+#ifndef FP8_IR_VALUENAMES_H
+#define FP8_IR_VALUENAMES_H
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -23,4 +23,4 @@ std::string getResultName(FunctionOpInterface function, unsigned index);
 
 } // namespace mlir::fp8
 
-#endif // FP8_IR_PORTNAMES_H
+#endif // FP8_IR_VALUENAMES_H
