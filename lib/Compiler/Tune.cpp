@@ -30,7 +30,7 @@ using namespace mlir::fp8;
 
 /// How many configs of a kernel are measured. On random shapes the best of what
 /// the model puts first is within a few per cent of the best of all.
-static constexpr size_t kMostConfigs = 8;
+static constexpr size_t kMaxConfigs = 8;
 
 /// That of this machine's GPU: times of another one say little.
 static llvm::Expected<std::string> getDefaultTable(StringRef chip) {
@@ -119,7 +119,7 @@ llvm::Expected<CompileOptions> fp8::tuneKernels(ModuleOp module,
   if (auto error = load(table, path, &context, loc))
     return error;
   TunerOptions tuner;
-  tuner.most = kMostConfigs;
+  tuner.most = kMaxConfigs;
   tuner.onlyMissing = true;
   tuner.kernelCache = options.kernelCache;
   bool isNew = false;

@@ -46,11 +46,11 @@ llvm::Error fp8::checkNesting(StringRef source, StringRef name) {
       ++count;
     else if (StringRef("}])>").contains(c) && count > 0)
       --count;
-    if (count > kMostNested) {
+    if (count > kMaxNested) {
       size_t at = source.size() - rest.size();
       return llvm::createStringError(
           name + ":" + Twine(source.take_front(at).count('\n') + 1) +
-          ": expected up to " + Twine(kMostNested) +
+          ": expected up to " + Twine(kMaxNested) +
           " regions, lists and types in each other, but got more");
     }
     rest = rest.drop_front();

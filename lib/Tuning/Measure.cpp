@@ -19,7 +19,7 @@ using namespace mlir::fp8;
 /// What a sample lasts at least, so that the time between two events is not
 /// that of the host.
 static constexpr double kSampleMilliseconds = 2;
-static constexpr int64_t kMostLaunches = 1000;
+static constexpr int64_t kMaxLaunches = 1000;
 /// One that needs this many times the best's time at first is not measured
 /// further.
 static constexpr double kHopeless = 1.5;
@@ -59,7 +59,7 @@ struct Contender {
     if (!time)
       return time.takeError();
     estimate = *time * 1000 / sets;
-    double each = std::max(*time / sets, kSampleMilliseconds / kMostLaunches);
+    double each = std::max(*time / sets, kSampleMilliseconds / kMaxLaunches);
     repeats = std::max<int64_t>(sets, kSampleMilliseconds / each);
     return llvm::Error::success();
   }

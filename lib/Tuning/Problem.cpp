@@ -22,7 +22,7 @@ using namespace mlir::fp8;
 
 /// Repeated for larger tensors; a multiple of every element's size.
 static constexpr size_t kRandomBytes = 16 << 20;
-static constexpr int64_t kMostSets = 16;
+static constexpr int64_t kMaxSets = 16;
 
 /// The bits of a random element; of bytes two codes of f4E2M1FN, of other types
 /// that are no floats 1.
@@ -139,7 +139,7 @@ Problem::create(const TunedKernel &tuned, GPU &gpu) {
   int64_t count = llvm::divideCeil(2 * gpu.getInfo().l2_cache_size,
                                    std::max<uint64_t>(bytes, 1)) +
                   1;
-  for (int64_t i = 0, e = std::clamp<int64_t>(count, 2, kMostSets); i < e; ++i)
+  for (int64_t i = 0, e = std::clamp<int64_t>(count, 2, kMaxSets); i < e; ++i)
     if (auto error = problem->addSet(types, inputs))
       return error;
   return problem;

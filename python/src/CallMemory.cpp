@@ -21,7 +21,7 @@ namespace nb = nanobind;
 static constexpr size_t kAlignment = 256;
 /// A piece is freed with the call, but is more than what a call needs at a
 /// time.
-static constexpr size_t kMostScratch = 4 << 20;
+static constexpr size_t kMaxScratch = 4 << 20;
 
 static thread_local CallMemory *current = nullptr;
 
@@ -197,7 +197,7 @@ void CallMemory::planPieces() {
     for (size_t i = 0; i < allocations.size(); ++i) {
       bool isResult = allocations[i].owner;
       if (isResult != ofResults ||
-          !(isResult ? takesResult : takesResult || scratch <= kMostScratch))
+          !(isResult ? takesResult : takesResult || scratch <= kMaxScratch))
         continue;
       plan->items[i].piece = 0;
       plan->items[i].offset = end;

@@ -17,7 +17,7 @@ SPOKEN = re.compile(r"^(CHANGELOG\.md|docs/Glossary\.md|benchmarks/results/|test
 FORMER = re.compile(
     r"fp8\.stream\b|fp8_stream\b|\bStream(Op|Spec|Layouts?|Generator|Kernel|Clusters|Tile)\b"
     r"|matmul_group\b|MatmulGroup|unspecified_rest|expected_count|[Tt]ensor_?[Cc]ore_?[Ss]ums"
-    r"|\bsums[-_]of\b|goesByPlace|by-place\b|\bfinishers\b|describeHindrance|kMostOfBox|kManyOfElement"
+    r"|\bsums[-_]of\b|goesByPlace|by-place\b|\bfinishers\b|describeHindrance|kMaxOfBox|kManyOfElement"
     r"|fp8-(form|tile|split)-streams|fp8-(fit|order)-factors|fp8-save-codes|fp8-select-by-rows"
     r"|fp8-share-computations|fp8-protect-arguments|fp8-select-sums")
 

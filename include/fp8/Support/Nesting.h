@@ -21,10 +21,10 @@
 namespace mlir::fp8 {
 
 /// Brackets of any kind in each other that a source may have.
-inline constexpr unsigned kMostNested = 256;
+inline constexpr unsigned kMaxNested = 256;
 
 /// An error, with the line, if brackets of `source`, the text of `name`, are
-/// nested deeper than `kMostNested`. What is no text is not looked at.
+/// nested deeper than `kMaxNested`. What is no text is not looked at.
 llvm::Error checkNesting(StringRef source, StringRef name);
 
 /// The same of each of a tool's `arguments` that is a file, for tools whose

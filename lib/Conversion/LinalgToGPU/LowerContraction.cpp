@@ -36,8 +36,8 @@ static unsigned getLongest(linalg::LinalgOp op, ArrayRef<unsigned> reductions) {
 }
 
 /// Results that a warp has of a dimension, and all warps that fill a GPU.
-static constexpr int64_t kMostRows = 8;
-static constexpr int64_t kMostColumns = 4;
+static constexpr int64_t kMaxRows = 8;
+static constexpr int64_t kMaxColumns = 4;
 static constexpr int64_t kEnoughWarps = 2048;
 /// Results of an element that are worth a copy of its tensor.
 static constexpr int64_t kFewResults = 16;
@@ -87,8 +87,8 @@ void ContractionBuilder::chooseTogether(ArrayRef<unsigned> parallel) {
       together[some.back()] =
           std::min<int64_t>(most, llvm::PowerOf2Ceil(*size));
   };
-  raise(dims->m, kMostRows);
-  raise(dims->n, kMostColumns);
+  raise(dims->m, kMaxRows);
+  raise(dims->n, kMaxColumns);
   int64_t warps = 1;
   for (unsigned dim : parallel)
     warps *= getConstantIntValue(ranges[dim].size).value_or(kEnoughWarps);

@@ -59,7 +59,7 @@ public:
 private:
   static constexpr uint64_t kPageBytes = 4096;
   /// Bounds of a cell: inputs are read by many blocks, and over and over.
-  static constexpr unsigned kMostAccesses = 64, kMostReads = 2;
+  static constexpr unsigned kMaxAccesses = 64, kMaxReads = 2;
 
   Shadow &getPage(uint64_t number) {
     Recent &place = recent[number % std::size(recent)];
@@ -67,7 +67,7 @@ private:
       std::unique_ptr<Shadow> &page = pages[number];
       if (!page)
         page = std::make_unique<Shadow>(static_cast<uint32_t>(kPageBytes),
-                                        kMostAccesses, kMostReads);
+                                        kMaxAccesses, kMaxReads);
       place = {number, page.get()};
     }
     return *place.page;

@@ -24,7 +24,7 @@ static constexpr int64_t kMaxWarps = 32;
 static constexpr int64_t kMaxChunks = 8;
 /// Operations on an element from which on code of several places is worth
 /// nothing: loads do not wait for each other, and it is no longer cached.
-static constexpr int64_t kManyOperations = 256;
+static constexpr int64_t kMinLongBody = 256;
 
 /// Warps of a multiprocessor that leave each thread the registers that so many
 /// places want: 64, or 128.
@@ -220,7 +220,7 @@ public:
     if (!spec.draws)
       addModel(model.getCrowded());
     addModel(model.getSmall());
-    bool isLong = countOperations(spec) >= kManyOperations;
+    bool isLong = countOperations(spec) >= kMinLongBody;
     if (isLong)
       addTile(/*rows=*/1, lanes, model.getUsual().getWarps(),
               model.getUsual().getResident());

@@ -21,7 +21,7 @@ static constexpr int64_t kWhole = ScaledType::kWhole;
 static constexpr int64_t kMaxHeldRows = 512;
 /// A thread's chunk of columns: less of something that is measured below each
 /// other is what loops read as it lies.
-static constexpr int64_t kFewestColumns = 8;
+static constexpr int64_t kMinColumns = 8;
 
 /// An element type that kernels load and store.
 static bool isStored(Type type) {
@@ -130,8 +130,8 @@ static LogicalResult addReductions(FusionSpec &spec, std::string &reason) {
       block.rows = spec.heldRows;
     }
     if (isa<linalg::GenericOp>(op) && block.rows > 1 &&
-        !ShapedType::isDynamic(spec.columns) && spec.columns < kFewestColumns)
-      return fail("expected at least " + Twine(kFewestColumns) +
+        !ShapedType::isDynamic(spec.columns) && spec.columns < kMinColumns)
+      return fail("expected at least " + Twine(kMinColumns) +
                   " columns to add up below each other, but got " +
                   Twine(spec.columns));
     if (block.columns == kWhole)

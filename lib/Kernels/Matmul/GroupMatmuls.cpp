@@ -28,7 +28,7 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 /// More are several groups: a kernel selects among as many tensor maps.
-static constexpr size_t kMostMatmuls = 8;
+static constexpr size_t kMaxMatmuls = 8;
 
 namespace {
 /// What one launch is to compute.
@@ -332,8 +332,8 @@ void GroupMatmulsPass::runOnOperation() {
       if (failed(target) && failed(target = lookupTarget(getOperation())))
         return signalPassFailure();
       for (ArrayRef<MatmulOp> rest = matmuls; rest.size() > 1;
-           rest = rest.drop_front(std::min(rest.size(), kMostMatmuls)))
-        group(rest.take_front(kMostMatmuls), sharesA, *target);
+           rest = rest.drop_front(std::min(rest.size(), kMaxMatmuls)))
+        group(rest.take_front(kMaxMatmuls), sharesA, *target);
     }
   }
 }

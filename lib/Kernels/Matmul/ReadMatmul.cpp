@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 /// A block keeps a table of them in shared memory.
-static constexpr int64_t kMostGroups = 1024;
+static constexpr int64_t kMaxGroups = 1024;
 
 /// The granularity that kernels know for a factor block, if any.
 static std::optional<ScaleBlock> getScaleBlock(ScaledType type) {
@@ -207,9 +207,9 @@ static FailureOr<MatmulSpec> read(GroupedMatmulOp op, std::string &reason) {
     return failure();
   }
   if (ShapedType::isDynamic(groups.count) || groups.count < 1 ||
-      groups.count > kMostGroups) {
+      groups.count > kMaxGroups) {
     reason = llvm::formatv("expected a known number of groups from 1 to {0}",
-                           kMostGroups);
+                           kMaxGroups);
     return failure();
   }
   return spec;

@@ -35,15 +35,15 @@ static constexpr int64_t kPromotedCols[] = {256, 128, 64, 32};
 static constexpr int64_t kPairedPromotedCols[] = {256, 128};
 /// From so many on two warpgroups have the sums.
 static constexpr int64_t kSharedPromotedCols = 128;
-static constexpr int64_t kParts[] = {1, 2, 4, 8};
+static constexpr int64_t kSplits[] = {1, 2, 4, 8};
 /// How many of these may be computed in parts of K.
-static constexpr int64_t kMostSplit = 64;
+static constexpr int64_t kMaxSplit = 64;
 
 /// What the shorter of two times counts that go by at once: where the longer
 /// ones are the same.
 static constexpr double kTie = 1e-6;
 /// Bounds of operands, and beside them; the rest of shared memory is small.
-static constexpr int64_t kMostStages = 12, kOtherBytes = 1024;
+static constexpr int64_t kMaxStages = 12, kOtherBytes = 1024;
 
 static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
                                 int64_t tileN, bool swapped, int64_t splitK,
@@ -71,7 +71,7 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, int64_t tileM,
       (inBulk ? epilogue_warpgroups * staging * 128 * kRowBytes : 0) -
       (spec.isGrouped() ? GroupTable::getBytes(spec.getNumGroups()) : 0);
   return GemmConfigAttr::get(target.getContext(), tileM, tileN,
-                             std::min(left / stageBytes, kMostStages),
+                             std::min(left / stageBytes, kMaxStages),
                              /*group=*/swapped ? 1 : 16, splitK, swapped,
                              inBulk ? GemmStore::TMA : GemmStore::Direct,
                              staging, epilogue_warpgroups, blocks);
@@ -131,7 +131,7 @@ SmallVector<GemmConfigAttr> sm100::getMatmulCandidates(const MatmulSpec &spec,
                   /*blocks=*/2, target));
   for (int64_t rows : kSwappedRows)
     for (int64_t parts :
-         ArrayRef(kParts).take_front(rows <= kMostSplit ? 4 : 1))
+         ArrayRef(kSplits).take_front(rows <= kMaxSplit ? 4 : 1))
       add(getConfig(spec, rows, 128, /*swapped=*/true, parts, /*blocks=*/1,
                     target));
   return candidates;

@@ -20,11 +20,11 @@ static constexpr int64_t kStagingBytes = 128 * kRowBytes;
 
 /// Sums that a thread works on at a time, of both products of a pair: what
 /// becomes of them lives beside them.
-static constexpr int64_t kMostChunkSums = 64;
+static constexpr int64_t kMaxChunkSums = 64;
 
 /// Sums of a tile that a thread has registers for, and beside them for those of
 /// a K block; with addresses of stores of one element each half as many.
-static constexpr int64_t kMostPromotedAccumulators = 128;
+static constexpr int64_t kMaxPromotedAccumulators = 128;
 
 /// Stages of factors for promotion: they come before the operands, which wait
 /// for room.
@@ -60,7 +60,7 @@ static int64_t getScaleStride(int64_t count) {
 int64_t sm100::getNumAccumulators(const MatmulSpec &spec,
                                   GemmConfigAttr config) {
   return promotesSums(spec)
-             ? std::min(512 / config.getCols(), kMostAccumulators)
+             ? std::min(512 / config.getCols(), kMaxAccumulators)
              : kAccumulators;
 }
 
@@ -165,8 +165,8 @@ static int64_t getChunkCols(const MatmulSpec &spec, GemmConfigAttr config) {
   // addresses of stores of one element each.
   bool inBulk = config.getStore() == GemmStore::TMA;
   int64_t most = spec.getResultCols(
-      config.getEpilogueWarpgroups() == 1 && inBulk ? kMostChunkSums
-                                                    : kMostChunkSums / 2);
+      config.getEpilogueWarpgroups() == 1 && inBulk ? kMaxChunkSums
+                                                    : kMaxChunkSums / 2);
   if (inBulk)
     most = std::min(most, kRowBytes / bytes);
   while (cols % most != 0)
@@ -249,8 +249,8 @@ LogicalResult MatmulLayout::setPromotion(const MatmulSpec &spec,
   const OperandSpec &colSpec = config.getSwapAb() ? spec.a : spec.b;
   int64_t sums = config.getCols() / config.getEpilogueWarpgroups();
   int64_t most = config.getStore() == GemmStore::TMA
-                     ? kMostPromotedAccumulators
-                     : kMostPromotedAccumulators / 2;
+                     ? kMaxPromotedAccumulators
+                     : kMaxPromotedAccumulators / 2;
   // A warpgroup's columns then have one factor.
   bool cutsBlocks = colSpec.scale == ScaleBlock::Block128 && 128 % sums != 0;
   if (sums > most || cutsBlocks ||

@@ -16,7 +16,7 @@ namespace mlir::fp8::sm100 {
 
 /// Sets of sums in tensor memory: one is filled while the other is taken. Where
 /// each K block has one to itself, as many as have room, up to the most.
-inline constexpr int64_t kAccumulators = 2, kMostAccumulators = 4;
+inline constexpr int64_t kAccumulators = 2, kMaxAccumulators = 4;
 
 /// Columns of a multiprocessor.
 inline constexpr int64_t kMemoryColumns = 512;

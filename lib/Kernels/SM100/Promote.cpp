@@ -27,7 +27,7 @@ static constexpr int64_t kTakenCols = 16;
 
 /// Up to so many instructions of the epilogue for an element, each part of a
 /// tile has code of its own: its sums need not move.
-static constexpr int64_t kMostUnrolled = 4;
+static constexpr int64_t kMaxUnrolled = 4;
 
 /// Blackwell multiplies and adds two numbers with an instruction, rounding
 /// each.
@@ -167,7 +167,7 @@ SmallVector<Value> PromotedAccumulators::add(ValueRange sums, RingPosition at,
 
 void PromotedAccumulators::finishChunks(ValueRange sums, Finish finish) {
   int64_t chunkCols = layout.chunkCols;
-  if (kernel.spec.getEpilogueInstructions() <= kMostUnrolled) {
+  if (kernel.spec.getEpilogueInstructions() <= kMaxUnrolled) {
     for (int64_t chunk = 0; chunk < cols / chunkCols; ++chunk)
       finish(b.add(firstCol, chunk * chunkCols), b.i32(chunk),
              sums.slice(chunk * chunkCols, chunkCols));

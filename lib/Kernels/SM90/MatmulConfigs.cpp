@@ -241,7 +241,7 @@ bool MatmulConfigs::canStageTile(const TileConfig &config) const {
   // Nobody has measured it with operands in high precision.
   return spec.isScaled() && storesInBulk && !config.swapped &&
          config.getSubtiles() > 1 && config.staging > 2 &&
-         config.staging <= GemmConfigAttr::kMostStaging;
+         config.staging <= GemmConfigAttr::kMaxStaging;
 }
 
 bool MatmulConfigs::setStages(TileConfig &config) const {

@@ -15,7 +15,7 @@ using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
 /// How many configs may be the best.
-static constexpr size_t kMostCandidates = 24;
+static constexpr size_t kMaxCandidates = 24;
 
 static bool isFitting(const MatmulSpec &spec, GemmConfigAttr config,
                       GPUTargetAttr target) {
@@ -87,7 +87,7 @@ SmallVector<GemmConfigAttr> sm90::getMatmulCandidates(const MatmulSpec &spec,
                                                       GPUTargetAttr target,
                                                       bool exhaustive) {
   SmallVector<GemmConfigAttr> best =
-      MatmulConfigs(spec, target).getBest(kMostCandidates);
+      MatmulConfigs(spec, target).getBest(kMaxCandidates);
   if (!exhaustive)
     return best;
   SmallVector<GemmConfigAttr> candidates;

@@ -49,7 +49,7 @@ LogicalResult GemmConfigAttr::verify(
         {"split_k", splitK, 1, 64},
         {"cluster_m", clusterM, 1, 4},
         {"cluster_n", clusterN, 1, 4},
-        {"staging", staging, 1, kMostStaging},
+        {"staging", staging, 1, kMaxStaging},
         {"pending", pending, 0, 1}})
     if (value < low || value > high)
       return emitError() << "expected " << name << " to be in " << low << ".."

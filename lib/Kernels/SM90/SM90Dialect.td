@@ -113,7 +113,7 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    static constexpr int64_t kMostStaging = 4;
+    static constexpr int64_t kMaxStaging = 4;
 
     /// Extent of the tile on the tensor core's M side, in 64s.
     int64_t getRows() const { return getSwapAb() ? getTileN() : getTileM(); }

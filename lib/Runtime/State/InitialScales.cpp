@@ -111,7 +111,7 @@ void InitialScales::settle(bool asBefore) {
     if (asBefore) {
       state.setInitialScale(slot, scalesBefore[i]);
     } else if (state.scale[slot] != 1.0f &&
-               ++state.firstCalls[slot] == kMostFirstCalls) {
+               ++state.firstCalls[slot] == kMaxFirstCalls) {
       state.setInitialScale(
           slot, state.getInitialScale(slot, state.staging.amax[slot]));
       state.isFilled[slot] = true;

@@ -66,7 +66,7 @@ private:
   /// Calls that look for a scale until the first update. Whoever makes more,
   /// and never ends a step, does not train: the largest amax so far does from
   /// there on, for which nobody has to wait.
-  static constexpr int32_t kMostFirstCalls = 16;
+  static constexpr int32_t kMaxFirstCalls = 16;
 
   /// Finds the empty slots.
   fp8rt_status begin();
