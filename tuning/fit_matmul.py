@@ -40,7 +40,7 @@ SMALL_ERROR = 0.1
 NEAR = 0.02  # How much slower than the fastest a config is that may as well be chosen.
 MUCH = 1e6
 ITERATIONS = 150
-TRANSPOSES = ("NarrowLine", "Contended")  # There are none in 8 bits.
+TRANSPOSES = ("NarrowLine", "L2Contention")  # There are none in 8 bits.
 
 
 class Times:

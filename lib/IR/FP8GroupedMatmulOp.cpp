@@ -97,7 +97,8 @@ std::string GroupedMatmulOp::describeMismatch(ScaledType a, ScaledType b,
   if (a.getRank() == 3)
     return MatmulOp::describeMismatch(getOfGroup(a), getOfGroup(b), accumulate);
   if (a.getBlock()[0] != 1 && a.getBlock()[0] != ScaledType::kWhole) {
-    os << "expected a to have a factor for each row or for all, as groups "
+    os << "expected a to have a scale factor for each row or for all, as "
+          "groups "
           "begin anywhere, but got '"
        << a << "'";
     return text;

@@ -58,8 +58,9 @@ LogicalResult RecordAmaxOp::verify() {
 
 static LogicalResult verifyCached(Operation *op, ScaledType type) {
   if (!type.getCacheSize())
-    return op->emitOpError("expected a static shape, one f32 factor and codes "
-                           "of 8 bits, but got ")
+    return op->emitOpError(
+               "expected a static shape, one f32 scale factor and codes "
+               "of 8 bits, but got ")
            << type;
   return success();
 }

@@ -69,7 +69,8 @@ static std::string modernize(StringRef text) {
       {"#fp8_stream.", "#fp8_fusion."},
       {"finishers = ", "epilogue_warpgroups = "},
       {" counted groups", " masked groups"},
-      {" alone", " undef_padding"}};
+      {" alone", " undef_padding"},
+      {" by chance", " stochastic"}};
   std::string modern = text.str();
   if (text.starts_with("stream "))
     modern.replace(0, StringRef("stream").size(), "fusion");

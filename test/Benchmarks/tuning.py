@@ -62,7 +62,7 @@ class Tuning(unittest.TestCase):
         self.assertEqual(path.read_text(), machine_file.MACHINE.read_text())
         constants["fast"]["Launch"] = 1234.0
         # MLIR reads a point where there is an exponent.
-        constants["both"]["Beyond"], constants["plain"]["MemoryLatency"] = 2e-5, 3e5
+        constants["both"]["OutOfBounds"], constants["plain"]["MemoryLatency"] = 2e-5, 3e5
         layers["bf16"] = 1.0, 2.0, 3.0, 4.0, 0.00005
         machine_file.write_constants(constants, path)
         machine_file.write_layers(layers, path)

@@ -94,7 +94,7 @@ func.func @grouped_matmul_c5_groups(%x: !x, %w: !w, %offsets: tensor<3xi32>) {
 !x = !fp8.scaled<256x128xf8E4M3FN, block = [128, 128], scale = f32>
 !w = !fp8.scaled<2x64x128xf8E4M3FN, block = [1, 1, 128], scale = f32>
 func.func @grouped_matmul_c5_rows(%x: !x, %w: !w, %offsets: tensor<3xi32>) {
-  // expected-error @below {{expected a to have a factor for each row or for all, as groups begin anywhere, but got}}
+  // expected-error @below {{expected a to have a scale factor for each row or for all, as groups begin anywhere, but got}}
   %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<3xi32>) : !x, !w -> tensor<256x64xbf16>
   return
 }

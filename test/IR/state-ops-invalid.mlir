@@ -105,7 +105,7 @@ func.func private @recompute() attributes {fp8.recompute = true}
 // -----
 
 func.func @store_cached_c1(%q: !fp8.scaled<?x8xf8E4M3FN, block = [*, *], scale = f32>, %state: !fp8.state, %slot: index) {
-  // expected-error @below {{'fp8.store_cached' op expected a static shape, one f32 factor and codes of 8 bits, but got '!fp8.scaled<?x8xf8E4M3FN, block = [*, *], scale = f32>'}}
+  // expected-error @below {{'fp8.store_cached' op expected a static shape, one f32 scale factor and codes of 8 bits, but got '!fp8.scaled<?x8xf8E4M3FN, block = [*, *], scale = f32>'}}
   fp8.store_cached %q, %state[%slot] : !fp8.scaled<?x8xf8E4M3FN, block = [*, *], scale = f32>
   return
 }
@@ -113,7 +113,7 @@ func.func @store_cached_c1(%q: !fp8.scaled<?x8xf8E4M3FN, block = [*, *], scale =
 // -----
 
 func.func @load_cached_c1(%state: !fp8.state, %slot: index) {
-  // expected-error @below {{'fp8.load_cached' op expected a static shape, one f32 factor and codes of 8 bits, but got '!fp8.scaled<4x8xf8E4M3FN, block = [1, *], scale = f32>'}}
+  // expected-error @below {{'fp8.load_cached' op expected a static shape, one f32 scale factor and codes of 8 bits, but got '!fp8.scaled<4x8xf8E4M3FN, block = [1, *], scale = f32>'}}
   %q = fp8.load_cached %state[%slot] : !fp8.scaled<4x8xf8E4M3FN, block = [1, *], scale = f32>
   return
 }

@@ -66,7 +66,7 @@ func.func @pinned(%a: !x) -> tensor<4096x4096xbf16> {
 // CHECK-LABEL: @no_kernel
 // CHECK-NOT: fp8_gpu.config
 func.func @no_kernel(%a: !m) -> tensor<4096x4096xbf16> {
-  // expected-remark @below {{no kernel: expected A to have f32 factors per tensor, per row, per 1x128 or per 128x128}}
+  // expected-remark @below {{no kernel: expected A to have f32 scale factors per tensor, per row, per 1x128 or per 128x128}}
   %0 = fp8.matmul %a, %a : !m, !m -> tensor<4096x4096xbf16>
   return %0 : tensor<4096x4096xbf16>
 }

@@ -40,7 +40,7 @@
 // the other order.
 
 // RUN: fp8-opt %fp8_source/examples/linear.mlir --fp8-pipeline="target=sm_90a recipe=mxfp8" 2>&1 | FileCheck %s --check-prefix=MXFP8
-// MXFP8:     remark: no kernel: expected A to have f32 factors per tensor, per row, per 1x128 or per 128x128
+// MXFP8:     remark: no kernel: expected A to have f32 scale factors per tensor, per row, per 1x128 or per 128x128
 // MXFP8-NOT: fp8_matmul_sm90a
 // MXFP8-NOT: fp8_transpose_sm90a
 // MXFP8-DAG: llvm.mlir.global internal constant @fp8_kernels_{{([0-9]+_)?}}fp8_fusion_sm90a_both_32x1_{{.+}}_launch(

@@ -83,7 +83,8 @@ ConvertScaledGemm::matchAndRewrite(linalg::GenericOp op,
   if (!sums || op.getNumDpsInputs() != 4 || op.getNumDpsInits() != 1 ||
       loops < 3 || loops > 4)
     return rewriter.notifyMatchFailure(
-        op, "expected a tensor core's sum of products with their factors");
+        op,
+        "expected a tensor core's sum of products with their scale factors");
   FailureOr<Indices> indices = getIndices(op, rewriter);
   if (failed(indices))
     return failure();

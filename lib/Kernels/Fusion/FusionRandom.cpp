@@ -1,4 +1,4 @@
-//===- FusionRandom.cpp - Codes that are rounded by chance ----------------===//
+//===- FusionRandom.cpp - Stochastic rounding of codes --------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

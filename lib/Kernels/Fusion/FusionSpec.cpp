@@ -90,7 +90,7 @@ std::string FusionSpec::describe() const {
   if (rotatesRows || rotatesColumns)
     os << " rotate";
   if (draws)
-    os << " by chance";
+    os << " stochastic";
   return text;
 }
 

@@ -339,7 +339,8 @@ LogicalResult SpecReader::addGathered(linalg::GenericOp generic) {
 LogicalResult SpecReader::addCaptures() {
   for (BlockArgument argument : body.getArguments()) {
     if (isa<ScaledType>(argument.getType()))
-      return fail("expected codes and factors as inputs, but got both in one");
+      return fail(
+          "expected codes and scale factors as inputs, but got both in one");
     // Sizes of results are the domain's anyway.
     if (!isa<ShapedType>(argument.getType()) &&
         !llvm::all_of(argument.getUsers(), llvm::IsaPred<tensor::EmptyOp>)) {

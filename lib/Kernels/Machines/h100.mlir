@@ -22,13 +22,13 @@
   // operands ask for in excess whose lines do not start at cache lines, and
   // more where they do not start at sectors of 32 bytes either; what remains
   // of requests that a cluster shares falls with this power of its blocks.
-  port_rate = 111.6, misaligned = 0.221, cut_sectors = 0.4845,
+  port_rate = 111.6, misaligned = 0.221, sector_misalignment = 0.4845,
   sharing = 0.38,
   // Each bulk copy.
   box = 14.28,
   // Waiting for an operand in high precision with innermost rows, for each
   // cluster that reads it at about the same time.
-  contended = 2.317,
+  l2_contention = 2.317,
   // One copy, while the others of the ring are under way.
   latency = 1256,
   // What single blocks lose where some of them share a port and others do
@@ -36,7 +36,7 @@
   uneven = 0.0928,
   // Rows out of bounds, which bulk copies fill with zeros slowly: each at the
   // block's port, at L2 for every active block, and of a byte of memory.
-  beyond = 0.1622, beyond_all = 0.0498, beyond_bytes = 0.5416,
+  out_of_bounds = 0.1622, out_of_bounds_all = 0.0498, out_of_bounds_bytes = 0.5416,
   // From one tile to the next, where no other warpgroup multiplies meanwhile.
   drain = 104,
   // Storing a tile in bulk: at all, for a slab of a subtile, and how much longer
@@ -66,12 +66,12 @@
   subtile = 48.94,
   promotion = 0, exposed_promotion = 0,
   narrow_line = 0,
-  port_rate = 179.2, misaligned = 1.123, cut_sectors = 1.271, sharing = 0.8354,
+  port_rate = 179.2, misaligned = 1.123, sector_misalignment = 1.271, sharing = 0.8354,
   box = 0.6401,
-  contended = 0,
+  l2_contention = 0,
   latency = 2274,
   uneven = 0.01389,
-  beyond = 0.02628, beyond_all = 0.0383, beyond_bytes = 0.749,
+  out_of_bounds = 0.02628, out_of_bounds_all = 0.0383, out_of_bounds_bytes = 0.749,
   drain = 591.8,
   store = 1180, slab = 55.77, one_buffer = 2.716, direct = 22.68,
   memory_rate = 1751, pair_rate = 41.79, one_rate = 60.22,
@@ -88,13 +88,13 @@
   subtile = 178.5,
   promotion = 0.2993, exposed_promotion = 0.5905,
   narrow_line = 0,
-  port_rate = 151.8, misaligned = 0.6875, cut_sectors = 1.149,
+  port_rate = 151.8, misaligned = 0.6875, sector_misalignment = 1.149,
   sharing = 0.896,
   box = 22.67,
-  contended = 0,
+  l2_contention = 0,
   latency = 2534,
   uneven = 0.04438,
-  beyond = 0.1527, beyond_all = 0.04263, beyond_bytes = 0.716,
+  out_of_bounds = 0.1527, out_of_bounds_all = 0.04263, out_of_bounds_bytes = 0.716,
   drain = 139.9,
   store = 1374, slab = 76.06, one_buffer = 3.958, direct = 28.73,
   memory_rate = 1639, pair_rate = 38.76, one_rate = 58.24,
@@ -111,13 +111,13 @@
   subtile = 197.3,
   promotion = 1.376, exposed_promotion = 1.489,
   narrow_line = 0,
-  port_rate = 128.8, misaligned = 0.2422, cut_sectors = 1.311,
+  port_rate = 128.8, misaligned = 0.2422, sector_misalignment = 1.311,
   sharing = 1.907,
   box = 13.5,
-  contended = 0,
+  l2_contention = 0,
   latency = 2517,
   uneven = 0.06971,
-  beyond = 0.001843, beyond_all = 0.0247, beyond_bytes = 0.8581,
+  out_of_bounds = 0.001843, out_of_bounds_all = 0.0247, out_of_bounds_bytes = 0.8581,
   drain = 71.33,
   store = 1730, slab = 57.23, one_buffer = 9.46, direct = 57.66,
   memory_rate = 1636, pair_rate = 40.49, one_rate = 61.05,
@@ -134,13 +134,13 @@
   subtile = 201.1,
   promotion = 2.096, exposed_promotion = 0.003155,
   narrow_line = 0,
-  port_rate = 91.21, misaligned = 0.04564, cut_sectors = 0.1862,
+  port_rate = 91.21, misaligned = 0.04564, sector_misalignment = 0.1862,
   sharing = 0.07997,
   box = 27.31,
-  contended = 0,
+  l2_contention = 0,
   latency = 654.7,
   uneven = 0.05922,
-  beyond = 0.005044, beyond_all = 0.0104, beyond_bytes = 0.7718,
+  out_of_bounds = 0.005044, out_of_bounds_all = 0.0104, out_of_bounds_bytes = 0.7718,
   drain = 808.4,
   store = 1180, slab = 104.1, one_buffer = 1.5, direct = 20.02,
   memory_rate = 1242, pair_rate = 40.26, one_rate = 49.45,

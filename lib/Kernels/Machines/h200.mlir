@@ -23,13 +23,13 @@
   // operands ask for in excess whose lines do not start at cache lines, and
   // more where they do not start at sectors of 32 bytes either; what remains
   // of requests that a cluster shares falls with this power of its blocks.
-  port_rate = 173.4, misaligned = 0.2011, cut_sectors = 0.4845,
+  port_rate = 173.4, misaligned = 0.2011, sector_misalignment = 0.4845,
   sharing = 0.3051,
   // Each bulk copy.
   box = 34.78,
   // Waiting for an operand in high precision with innermost rows, for each
   // cluster that reads it at about the same time.
-  contended = 2.247,
+  l2_contention = 2.247,
   // One copy, while the others of the ring are under way.
   latency = 1838,
   // What single blocks lose where some of them share a port and others do
@@ -37,7 +37,7 @@
   uneven = 0.07661,
   // Rows out of bounds, which bulk copies fill with zeros slowly: each at the
   // block's port, at L2 for every active block, and of a byte of memory.
-  beyond = 0.2513, beyond_all = 0.03329, beyond_bytes = 0.7363,
+  out_of_bounds = 0.2513, out_of_bounds_all = 0.03329, out_of_bounds_bytes = 0.7363,
   // From one tile to the next, where no other warpgroup multiplies meanwhile.
   drain = 106.6,
   // Storing a tile in bulk: at all, for a slab of a subtile, and how much longer
@@ -67,12 +67,12 @@
   subtile = 49.11,
   promotion = 0, exposed_promotion = 0,
   narrow_line = 0,
-  port_rate = 306.4, misaligned = 1.495, cut_sectors = 2.467, sharing = 1.417,
+  port_rate = 306.4, misaligned = 1.495, sector_misalignment = 2.467, sharing = 1.417,
   box = 0.6316,
-  contended = 0,
+  l2_contention = 0,
   latency = 2361,
   uneven = 0.0121,
-  beyond = 0.02654, beyond_all = 0.03469, beyond_bytes = 0.9656,
+  out_of_bounds = 0.02654, out_of_bounds_all = 0.03469, out_of_bounds_bytes = 0.9656,
   drain = 491.6,
   store = 1153, slab = 60.77, one_buffer = 2.789, direct = 19.54,
   memory_rate = 2454, pair_rate = 45.3, one_rate = 60.2,
@@ -89,13 +89,13 @@
   subtile = 171.3,
   promotion = 0.2658, exposed_promotion = 1.126,
   narrow_line = 0,
-  port_rate = 284.1, misaligned = 0.8035, cut_sectors = 2.719,
+  port_rate = 284.1, misaligned = 0.8035, sector_misalignment = 2.719,
   sharing = 1.462,
   box = 22.38,
-  contended = 0,
+  l2_contention = 0,
   latency = 2408,
   uneven = 0.05083,
-  beyond = 0.1677, beyond_all = 0.03409, beyond_bytes = 0.4721,
+  out_of_bounds = 0.1677, out_of_bounds_all = 0.03409, out_of_bounds_bytes = 0.4721,
   drain = 120.4,
   store = 1134, slab = 92.67, one_buffer = 3.03, direct = 23.68,
   memory_rate = 2134, pair_rate = 41.52, one_rate = 57.47,
@@ -112,13 +112,13 @@
   subtile = 194.6,
   promotion = 1.194, exposed_promotion = 1.535,
   narrow_line = 0,
-  port_rate = 227.6, misaligned = 0.2392, cut_sectors = 2.364,
+  port_rate = 227.6, misaligned = 0.2392, sector_misalignment = 2.364,
   sharing = 1.972,
   box = 12.86,
-  contended = 0,
+  l2_contention = 0,
   latency = 2351,
   uneven = 0.09004,
-  beyond = 0.001841, beyond_all = 0.03085, beyond_bytes = 1.06,
+  out_of_bounds = 0.001841, out_of_bounds_all = 0.03085, out_of_bounds_bytes = 1.06,
   drain = 76.66,
   store = 1719, slab = 61.72, one_buffer = 7.475, direct = 59.72,
   memory_rate = 2129, pair_rate = 42.36, one_rate = 55.33,
@@ -135,13 +135,13 @@
   subtile = 201.1,
   promotion = 2.096, exposed_promotion = 0.003155,
   narrow_line = 0,
-  port_rate = 91.21, misaligned = 0.04564, cut_sectors = 0.1862,
+  port_rate = 91.21, misaligned = 0.04564, sector_misalignment = 0.1862,
   sharing = 0.07997,
   box = 27.31,
-  contended = 0,
+  l2_contention = 0,
   latency = 654.7,
   uneven = 0.05922,
-  beyond = 0.005044, beyond_all = 0.0104, beyond_bytes = 0.7718,
+  out_of_bounds = 0.005044, out_of_bounds_all = 0.0104, out_of_bounds_bytes = 0.7718,
   drain = 808.4,
   store = 1180, slab = 104.1, one_buffer = 1.5, direct = 20.02,
   memory_rate = 1780, pair_rate = 40.26, one_rate = 49.45,

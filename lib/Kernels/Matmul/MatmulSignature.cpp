@@ -112,7 +112,7 @@ void SignatureBuilder::addTailMap(StringRef name, const OperandTile &tile) {
 void SignatureBuilder::addResult() {
   if (!getName("d"))
     return;
-  // Waves that rows of other groups share are stored element by element.
+  // Subtiles that rows of other groups share are stored element by element.
   if (!form.storeBytes || spec.getGrouping() == Grouping::Rows) {
     std::string d = *getName("d");
     signature.addPointer(d + ".ptr", d);

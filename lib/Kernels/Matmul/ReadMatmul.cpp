@@ -120,9 +120,10 @@ static LogicalResult getOperands(OpTy op, MatmulSpec &spec,
     std::optional<ScaleBlock> block =
         getScaleBlock(operand == &spec.a ? op.getScaledA() : op.getScaledB());
     if (!block) {
-      reason = llvm::formatv("expected {0} to have f32 factors per tensor, per "
-                             "row, per 1x128 or per 128x128",
-                             name);
+      reason = llvm::formatv(
+          "expected {0} to have f32 scale factors per tensor, per "
+          "row, per 1x128 or per 128x128",
+          name);
       return failure();
     }
     operand->scale = *block;

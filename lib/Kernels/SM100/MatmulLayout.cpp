@@ -59,9 +59,8 @@ static int64_t getScaleStride(int64_t count) {
 
 int64_t sm100::getNumAccumulators(const MatmulSpec &spec,
                                   GemmConfigAttr config) {
-  return promotesSums(spec)
-             ? std::min(512 / config.getCols(), kMaxAccumulators)
-             : kAccumulators;
+  return promotesSums(spec) ? std::min(512 / config.getCols(), kMaxAccumulators)
+                            : kAccumulators;
 }
 
 /// From four factors along K to the next four: those of a K block.
@@ -116,12 +115,14 @@ LogicalResult sm100::checkOperands(const MatmulSpec &spec,
     return failure();
   }
   if (spec.isBlocked() && !spec.isMicroscaled() && !promotesSums(spec)) {
-    reason = "expected factors that change along K of both operands, in f32 "
-             "for 128 of K, or the same ones of a byte";
+    reason =
+        "expected scale factors that change along K of both operands, in f32 "
+        "for 128 of K, or the same ones of a byte";
     return failure();
   }
   if (promotesSums(spec) && spec.isDual()) {
-    reason = "expected no pair with factors in f32 that change along K";
+    reason =
+        "expected no dual matmul with scale factors in f32 that change along K";
     return failure();
   }
   // Four factors are copied at once.

@@ -53,9 +53,9 @@ private:
   double getClocks(const TileConfig &config) const;
   Waves getWaves(const TileConfig &config) const;
   /// Those of a producer for a part of K: copies into shared memory, through
-  /// the port to L2, and their latency. `beyond` is of Side.
+  /// the port to L2, and their latency. `outOfBounds` is of Side.
   double getCopyClocks(const TileConfig &config, const Waves &waves,
-                       double Side::*beyond) const;
+                       double Side::*outOfBounds) const;
   /// Those until the slower of consumers and producer is through all waves.
   double getComputeClocks(const TileConfig &config, const Waves &waves) const;
   /// Those until memory has delivered everything.

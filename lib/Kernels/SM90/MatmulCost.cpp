@@ -55,13 +55,13 @@ struct MatmulConfigs::Side {
   double tiles, groups;
   /// Rows of a tile in bounds; and out of bounds in every tile, in the last
   /// one, and in all of them.
-  double used, alwaysOutOfBounds, beyond, totalBeyond;
-  /// What of rows out of bounds copies leave out where stages have zeros: all,
-  /// or boxes of so many of them; 0 for none.
-  int64_t leftOut;
+  double used, alwaysOutOfBounds, outOfBounds, totalOutOfBounds;
+  /// Zero fill of rows out of bounds that is skipped where stages have zeros:
+  /// all, or boxes of so many of them; 0 for none.
+  int64_t skippedFill;
 
   double getLater(double rows) const {
-    return leftOut ? std::fmod(rows, leftOut) : rows;
+    return skippedFill ? std::fmod(rows, skippedFill) : rows;
   }
 };
 
@@ -94,7 +94,7 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
     side.groups = countTilesOfGroups(width * splitters);
     side.used = std::min(side.width, mean);
     side.alwaysOutOfBounds = side.width - side.used;
-    side.beyond = std::max(side.width / 2, side.alwaysOutOfBounds);
+    side.outOfBounds = std::max(side.width / 2, side.alwaysOutOfBounds);
   } else {
     ArrayRef<int64_t> extents = ofRows != config.swapped ? ms : ns;
     int64_t tiles = countTiles(extents, width);
@@ -104,15 +104,15 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
     side.used = std::min(width, extent);
     side.alwaysOutOfBounds = width - side.used;
     // A tile that only completes a cluster is all out of bounds.
-    side.beyond = groups * splitters > tiles
-                      ? width
-                      : std::min(width, tiles * width - extent);
+    side.outOfBounds = groups * splitters > tiles
+                           ? width
+                           : std::min(width, tiles * width - extent);
   }
-  side.totalBeyond = side.groups * splitters * side.width - side.extent;
+  side.totalOutOfBounds = side.groups * splitters * side.width - side.extent;
   bool inGroups =
       (groupsOfRows > 1 || !groupsOfCounts.empty()) && ofRows != config.swapped;
   bool isFilled = inGroups || !config.skipsZeros() || model.getFills();
-  side.leftOut = isFilled ? 0 : side.isTransposed ? tile.getBoxRows() : 1;
+  side.skippedFill = isFilled ? 0 : side.isTransposed ? tile.getBoxRows() : 1;
   return side;
 }
 
@@ -208,7 +208,7 @@ MatmulConfigs::Waves MatmulConfigs::getWaves(const TileConfig &config) const {
 
 double MatmulConfigs::getCopyClocks(const TileConfig &config,
                                     const Waves &waves,
-                                    double Side::*beyond) const {
+                                    double Side::*outOfBounds) const {
   WgmmaCostsModelAttr c = getCosts(spec, model);
   int64_t size = config.getClusterSize();
   // Blocks of a cluster of two share a port to L2.
@@ -218,7 +218,7 @@ double MatmulConfigs::getCopyClocks(const TileConfig &config,
   });
   double requested = waves.sum([&](const Side &side) {
     double excess = (side.isMisaligned ? c.getMisaligned() : 0) +
-                    (side.cutsSectors ? c.getCutSectors() : 0);
+                    (side.cutsSectors ? c.getSectorMisalignment() : 0);
     return side.used * kRowBytes * (1 + excess) *
            std::pow(side.sharers, -c.getSharing());
   });
@@ -231,20 +231,22 @@ double MatmulConfigs::getCopyClocks(const TileConfig &config,
                ? std::min(other.groups, waves.activeBlocks / size)
                : 0;
   };
-  double contended = c.getContended() * (getReaders(waves.rows, waves.cols) +
-                                         getReaders(waves.cols, waves.rows));
-  auto getFeed = [&](double beyond) {
-    double port =
-        ports * (requested / c.getPortRate() + c.getBeyond() * beyond) + boxes;
-    return waves.uneven *
-               combine({lines, port, latency,
-                        c.getBeyondAll() * waves.activeBlocks * beyond}) +
-           contended;
+  double contention =
+      c.getL2Contention() *
+      (getReaders(waves.rows, waves.cols) + getReaders(waves.cols, waves.rows));
+  auto getFeed = [&](double outOfBounds) {
+    double port = ports * (requested / c.getPortRate() +
+                           c.getOutOfBounds() * outOfBounds) +
+                  boxes;
+    return waves.uneven * combine({lines, port, latency,
+                                   c.getOutOfBoundsAll() * waves.activeBlocks *
+                                       outOfBounds}) +
+           contention;
   };
-  double first =
-      waves.sum([&](const Side &side) { return side.*beyond / side.sharers; });
+  double first = waves.sum(
+      [&](const Side &side) { return side.*outOfBounds / side.sharers; });
   double later = waves.sum([&](const Side &side) {
-    return side.getLater(side.*beyond) / side.sharers;
+    return side.getLater(side.*outOfBounds) / side.sharers;
   });
   return waves.filled * getFeed(first) +
          (waves.kBlocks - waves.filled) * getFeed(later);
@@ -253,7 +255,7 @@ double MatmulConfigs::getCopyClocks(const TileConfig &config,
 double MatmulConfigs::getComputeClocks(const TileConfig &config,
                                        const Waves &waves) const {
   double copies = getCopyClocks(config, waves, &Side::alwaysOutOfBounds);
-  double worstCopies = getCopyClocks(config, waves, &Side::beyond);
+  double worstCopies = getCopyClocks(config, waves, &Side::outOfBounds);
   // The epilogue of one warpgroup hides behind the main loop of the other with
   // ping-pong, unless it takes longer; that of the last tile behind nothing.
   // The ring is filled meanwhile.
@@ -278,9 +280,10 @@ double MatmulConfigs::getMemoryClocks(const TileConfig &config,
     double readers = other.groups / matrices;
     double repeats =
         std::clamp<double>(readers, 1, model.getMostRepeated()) - 1;
-    double zeros = side.leftOut == 1 ? waves.filled / waves.kBlocks : 1;
-    return matrices * (side.extent * (1 + repeated * repeats) +
-                       c.getBeyondBytes() * side.totalBeyond * readers * zeros);
+    double zeros = side.skippedFill == 1 ? waves.filled / waves.kBlocks : 1;
+    return matrices *
+           (side.extent * (1 + repeated * repeats) +
+            c.getOutOfBoundsBytes() * side.totalOutOfBounds * readers * zeros);
   };
   // Each group of rows has a B of its own.
   double ofRows = config.swapped ? groupsOfRows : 1;

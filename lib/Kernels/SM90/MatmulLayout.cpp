@@ -139,9 +139,10 @@ int64_t sm90::getStoreBytes(int64_t bytes) {
 LogicalResult sm90::checkOperands(const MatmulSpec &spec, std::string &reason) {
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
     if (isMicroscaled(operand->scale)) {
-      reason = llvm::formatv("expected {0} to have f32 factors per tensor, per "
-                             "row, per 1x128 or per 128x128",
-                             name);
+      reason = llvm::formatv(
+          "expected {0} to have f32 scale factors per tensor, per "
+          "row, per 1x128 or per 128x128",
+          name);
       return failure();
     }
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})

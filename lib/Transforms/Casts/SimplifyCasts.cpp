@@ -96,7 +96,8 @@ struct HoistQuantize : OpRewritePattern<QuantizeOp> {
     if (!op.isUnresolved())
       return rewriter.notifyMatchFailure(op, "scale already given");
     if (op.getSeed())
-      return rewriter.notifyMatchFailure(op, "its numbers go by place");
+      return rewriter.notifyMatchFailure(op, "its random numbers are "
+                                             "position-dependent");
     auto moveOp = op.getSource().template getDefiningOp<MoveOp>();
     if (!moveOp)
       return rewriter.notifyMatchFailure(op, "source is not moved data");

@@ -55,7 +55,7 @@ LogicalResult FusionTiling::analyze(std::string &reason) {
   }
   for (Operation &op : fusion.getBody().front().without_terminator()) {
     if (isPositionDependent(&op)) {
-      reason = "what goes by places in the whole tensor";
+      reason = "what depends on positions in the whole tensor";
       return failure();
     }
     if (failed(layouts.add(&op, reason)))

@@ -360,7 +360,7 @@ func.func @counted(%t: tensor<8x64xbf16>, %i: tensor<32xi32>) -> !x {
 }
 
 func.func @both_in_one(%q: !q) -> !x {
-  // expected-remark @below {{no kernel: expected codes and factors as inputs, but got both in one}}
+  // expected-remark @below {{no kernel: expected codes and scale factors as inputs, but got both in one}}
   %0 = fp8.fusion(%q) {
   ^bb0(%a: !q):
     %y = fp8.dequantize %a : !q -> !x

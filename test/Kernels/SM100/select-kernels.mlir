@@ -170,7 +170,7 @@ func.func @rows(%a: !a) -> tensor<512x512xbf16> {
 
 !a = !fp8.scaled<512x512xf4E2M1FN, block = [1, *], scale = f32>
 func.func @four_bits(%a: !a) -> tensor<512x512xbf16> {
-  // expected-remark @below {{no kernel: expected A to have f32 factors per tensor, per row, per 1x128 or per 128x128}}
+  // expected-remark @below {{no kernel: expected A to have f32 scale factors per tensor, per row, per 1x128 or per 128x128}}
   %0 = fp8.matmul %a, %a : !a, !a -> tensor<512x512xbf16>
   return %0 : tensor<512x512xbf16>
 }

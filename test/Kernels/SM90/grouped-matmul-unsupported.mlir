@@ -8,7 +8,7 @@
 !x = !fp8.scaled<256x1024xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 !w = !fp8.scaled<4x512x1024xf8E4M3FN, block = [1, 1, 32], scale = f8E8M0FNU>
 func.func @mxfp8(%x: !x, %w: !w, %offsets: tensor<5xi32>) -> tensor<256x512xbf16> {
-  // expected-remark @below {{no kernel: expected A to have f32 factors per tensor, per row, per 1x128 or per 128x128}}
+  // expected-remark @below {{no kernel: expected A to have f32 scale factors per tensor, per row, per 1x128 or per 128x128}}
   %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<5xi32>) : !x, !w -> tensor<256x512xbf16>
   return %0 : tensor<256x512xbf16>
 }

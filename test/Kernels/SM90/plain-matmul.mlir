@@ -82,9 +82,9 @@ func.func @innermost(%a: tensor<4800x88xbf16>, %b: tensor<12288x4800xbf16>) -> t
 // Many blocks that read the same few columns, whose lines do not start at cache
 // lines, wait for one another: clusters read them once.
 
-// CHECK-LABEL: @contended
+// CHECK-LABEL: @l2_contention
 // CHECK: #fp8_sm90.gemm<tile_m = 32, {{.*}}swap_ab = true, {{.*}}cluster_n = 4
-func.func @contended(%a: tensor<2208x24xbf16>, %b: tensor<2816x2208xbf16>) -> tensor<24x2816xbf16> {
+func.func @l2_contention(%a: tensor<2208x24xbf16>, %b: tensor<2816x2208xbf16>) -> tensor<24x2816xbf16> {
   %0 = fp8.matmul %a, %b transpose_a accumulate = fast : tensor<2208x24xbf16>, tensor<2816x2208xbf16> -> tensor<24x2816xbf16>
   return %0 : tensor<24x2816xbf16>
 }
