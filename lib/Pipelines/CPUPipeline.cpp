@@ -45,7 +45,7 @@ void fp8::addLinalgPasses(OpPassManager &pm) {
   pm.addPass(createConvertTensorToLinalgPass());
   // Memory that is allocated anew costs little, and what nobody needs for a
   // while serves others meanwhile.
-  addFuncPass(pm, createSeparateBuffersPass());
+  addFuncPass(pm, createDuplicateEmptyTensorsPass());
   addFuncPass(pm, createSeparateReadsPass());
   pm.addPass(createMarkReadOnlyArgumentsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());

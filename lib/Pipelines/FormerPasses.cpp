@@ -27,6 +27,7 @@ static constexpr FormerPass formerPasses[] = {
     {"fp8-save-codes", "fp8-save-quantized"},
     {"fp8-select-by-rows", "fp8-dispatch-by-rows"},
     {"fp8-select-sums", "fp8-select-accumulation"},
+    {"fp8-separate-buffers", "fp8-duplicate-empty-tensors"},
     {"fp8-share-computations", "fp8-outline-equal-computations"},
     {"fp8-split-streams", "fp8-split-fusions"},
     {"fp8-tile-streams", "fp8-tile-fusions"}};

@@ -140,7 +140,8 @@ def FreeBuffersPass : Pass<"fp8-free-buffers", "::mlir::func::FuncOp"> {
   let statistics = [Statistic<"numFreed", "num-freed", "Buffers that are freed">];
 }
 
-def SeparateBuffersPass : Pass<"fp8-separate-buffers", "::mlir::func::FuncOp"> {
+def DuplicateEmptyTensorsPass
+    : Pass<"fp8-duplicate-empty-tensors", "::mlir::func::FuncOp"> {
   let summary = "give each use of a destination a tensor.empty of its own";
   let description = [{
     Equal `tensor.empty` have been merged, and so have equal `linalg.fill` of them.

@@ -1,4 +1,4 @@
-// RUN: fp8-opt %s --fp8-separate-buffers | FileCheck %s
+// RUN: fp8-opt %s --fp8-duplicate-empty-tensors | FileCheck %s
 
 // CHECK-LABEL: func.func @shared
 // CHECK-NEXT: %[[A:.*]] = tensor.empty() : tensor<64xf32>

@@ -1,4 +1,4 @@
-//===- SeparateBuffers.cpp - Memory of their own for results --------------===//
+//===- DuplicateEmptyTensors.cpp - One tensor.empty for each use ----------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,15 +12,15 @@
 #include "mlir/IR/Builders.h"
 
 namespace mlir::fp8 {
-#define GEN_PASS_DEF_SEPARATEBUFFERSPASS
+#define GEN_PASS_DEF_DUPLICATEEMPTYTENSORSPASS
 #include "fp8/Transforms/Passes.h.inc"
 } // namespace mlir::fp8
 
 using namespace mlir;
 
 namespace {
-struct SeparateBuffersPass
-    : fp8::impl::SeparateBuffersPassBase<SeparateBuffersPass> {
+struct DuplicateEmptyTensorsPass
+    : fp8::impl::DuplicateEmptyTensorsPassBase<DuplicateEmptyTensorsPass> {
   using Base::Base;
 
   void runOnOperation() override {
