@@ -2,7 +2,7 @@
 
 Parameters are arguments with the names that PyTorch gives them. A linear layer of three
 dimensions is a transpose and a broadcast of its weight and a batched product. Everything
-else is a linalg.generic for each operation of ATen's: softmax and layer normalisation
+else is a linalg.generic for each operation of ATen's: softmax and layer normalization
 come as the maxima, sums and elementwise operations that they are decomposed to.
 
 usage: bert.py [--layers 12] [--batch 1] [--tokens 128] [--hidden 768] [--heads 12]

@@ -1,4 +1,4 @@
-// Quantise and dequantise with one given scale, in buffers of the caller's.
+// Quantize and dequantize with one given scale, in buffers of the caller's.
 
 func.func @f32_to_f8E4M3FN(%in: memref<1x?xf32>, %out: memref<1x?xf8E4M3FN>, %factor: f32)
     attributes {llvm.emit_c_interface} {

@@ -1,5 +1,5 @@
-"""Functions that read codes: what is kept in 8 bits is dequantised, quantised otherwise,
-normalised, copied in the other order.
+"""Functions that read codes: what is kept in 8 bits is dequantized, quantized otherwise,
+normalized, copied in the other order.
 
 `benchmarks/fusions.py` checks them beside those of fusion_functions.py, over every code
 and factors of every size, and times none.

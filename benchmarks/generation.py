@@ -1,4 +1,4 @@
-"""Text generation with quantised weights on a GPU, beside bf16: tokens per second of
+"""Text generation with quantized weights on a GPU, beside bf16: tokens per second of
 transformers' generate, for a Llama of random weights.
 
 By `quantize_for_inference`, the model as it is and with a static cache, for which transformers

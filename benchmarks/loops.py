@@ -121,7 +121,7 @@ def run(library, folder, args):
     return rows, wrong
 
 
-def summarise(rows, wrong):
+def summarize(rows, wrong):
     shares = sorted(row["of_copy"] or 0 for row in rows)
     below = sum(share < GOAL for share in shares)
     print(f"\n{len(rows)} functions, {len(wrong)} wrong; of a copy's rate: least {shares[0]:.3f}, median "
@@ -145,7 +145,7 @@ def main():
     show_machine()
     with torch.cuda.stream(torch.cuda.Stream()):
         rows, wrong = run(open_library(args.build_dir, folder), folder, args)
-    summarise(rows, wrong)
+    summarize(rows, wrong)
     write_record(args.out, rounds=args.rounds, rows=rows, wrong=wrong)
     return int(bool(wrong))
 

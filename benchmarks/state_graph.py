@@ -3,7 +3,7 @@ CUDA graph. 1,000 replays give the state and results of 1,000 launches, and the
 state of the CPU, bit for bit.
 
 Inputs change in every step; they are copied to where the graph reads them. The
-sums that are quantised are exact, in any order and on tensor cores. Inputs are
+sums that are quantized are exact, in any order and on tensor cores. Inputs are
 integers up to 7 times a power of two, and since 448 and 57344 are 7 times a
 power of two, so are all scales of inputs, and their codes are exact. Then the
 update alone is compared with the host's, on amaxes of every kind.

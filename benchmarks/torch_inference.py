@@ -1,4 +1,4 @@
-"""Models with quantised weights on a GPU: whether they compute what they should, and how long it
+"""Models with quantized weights on a GPU: whether they compute what they should, and how long it
 takes.
 
 Checks: linear layers of random sizes, odd ones among them, by `quantize_for_inference` under each

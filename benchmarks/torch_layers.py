@@ -12,7 +12,7 @@ usage: torch_layers.py [--only NAMES] [--ways NAMES] [--batches] [--accumulate] 
        [--out FILE]
 
 --batches gives x as [4, 2048, width] in place of [8192, width]; --accumulate measures the calls
-behind the first one of a step, for ways that quantise weights once in it.
+behind the first one of a step, for ways that quantize weights once in it.
 """
 
 import argparse

@@ -113,7 +113,7 @@ class Unpacked(unittest.TestCase):
         for path in (p for p in self.programs if p.parent.name == "bin"):
             self.assertIn("USAGE:", self.run_tool(path.name, "--help"), path.name)
 
-    def test_optimises(self):
+    def test_optimizes(self):
         text = self.run_tool("fp8-opt", "/opt/fp8-bundle/examples/linear.mlir",
                              "--fp8-pipeline=recipe=current target=cpu to=fusion")
         self.assertIn("fp8.matmul", text)

@@ -163,7 +163,7 @@ def main():
     print("examples/mlp.mlir: 768 -> 3072 -> 768 with bias and GELU, bf16, batch 32.")
     print("Every row is compiled and run now, on the CPU. Errors are against NumPy in")
     print("f32, underflow is the worst tensor's, and the time is that of one call, which")
-    print("quantises the weights too.\n")
+    print("quantizes the weights too.\n")
     inputs = make_inputs()
     expected = reference(inputs)
     with tempfile.TemporaryDirectory() as directory:

@@ -36,7 +36,7 @@ def make_operand(b, batch, rows, k, style, side, groups=False, element="bf16", t
     if x is None or b.chance(0.5):
         x = b.argument(dims, b.choice(["bf16", "f16", "f32"]))
     q = quantize(b, x, code, block, scale)
-    if b.chance(0.2):  # Transposed after it was quantised.
+    if b.chance(0.2):  # Transposed after it was quantized.
         order = [*range(len(batch)), len(dims) - 1, len(dims) - 2]
         return permute(b, q, order), not turned
     return q, turned

@@ -17,7 +17,7 @@ GELU_TANH = """
     %x = arith.mulf %8, %7 : f32"""
 
 # Each epilogue: operands as (dimensions, type), scalars, the body up to the f32
-# %x that is stored, and whether %x is quantised with %scale and measured.
+# %x that is stored, and whether %x is quantized with %scale and measured.
 EPILOGUES = {
     "none": None,
     "bias_relu": {

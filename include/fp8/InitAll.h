@@ -18,7 +18,7 @@ namespace mlir::fp8 {
 struct PipelineOptions;
 
 /// The fp8 dialect and every upstream dialect and extension that its passes
-/// and pipelines read, create or bufferise. Enough for a tool that runs
+/// and pipelines read, create or bufferize. Enough for a tool that runs
 /// `buildPipeline`.
 void registerPipelineDialects(DialectRegistry &registry);
 

@@ -105,7 +105,7 @@ LogicalResult FusionLayouts::addQuantize(QuantizeOp op, std::string &reason) {
     reason = "expected a quantize that has a scale";
     return failure();
   }
-  // What has been transposed here is quantised as it lies.
+  // What has been transposed here is quantized as it lies.
   FusionLayout codes = getFull();
   if (const FusionLayout *known = lookup(op.getSource());
       known && known->isFull()) {

@@ -1,4 +1,4 @@
-//===- QuantizeUses.cpp - Which GEMMs a quantised tensor feeds ------------===//
+//===- QuantizeUses.cpp - Which GEMMs a quantized tensor feeds ------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -91,7 +91,7 @@ LogicalResult QuantizeOp::verify() {
     return emitOpError("expected exactly one of recipe and scale");
   // quantize_c6
   if (getRecipeAttr() && getRecipeAttr().isHighPrecision())
-    return emitOpError("expected a recipe that quantises, but got ")
+    return emitOpError("expected a recipe that quantizes, but got ")
            << getRecipeAttr();
   // quantize_c7
   if (getSeed() && !isSeed(getSeed().getType()))
@@ -317,7 +317,7 @@ LogicalResult MatmulOp::verify() {
            << ", but got " << result;
   // matmul_c10
   if (!hasEpilogue() && result.getElementType().getIntOrFloatBitWidth() == 8)
-    return emitOpError("expected an epilogue that quantises to ") << result;
+    return emitOpError("expected an epilogue that quantizes to ") << result;
   if (!getAmax())
     return success();
   if (!hasEpilogue())

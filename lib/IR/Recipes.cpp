@@ -64,7 +64,7 @@ static Accumulate getAccumulateOf(AccumulatePolicy policy, GemmRole role) {
 
 bool NoneAttr::isHighPrecision() const { return true; }
 OperandFormat NoneAttr::getOperandFormat(GemmRole, OperandKind) const {
-  llvm_unreachable("#fp8.none quantises nothing");
+  llvm_unreachable("#fp8.none quantizes nothing");
 }
 
 // torch.amax propagates NaN, Transformer Engine's kernels do not.

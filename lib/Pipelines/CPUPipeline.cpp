@@ -91,7 +91,7 @@ void fp8::addScalarPasses(OpPassManager &pm) {
   // Complex numbers as pairs of real ones.
   addFuncPass(pm, createConvertComplexToStandardPass());
   // bf16 arithmetic in f32, one rounding after every operation: what LLVM's
-  // own legalisation promises, without the flush of denormals that some x86
+  // own legalization promises, without the flush of denormals that some x86
   // bf16 instructions add.
   addFuncPass(pm, math::createMathExtendToSupportedTypes());
   arith::ArithEmulateUnsupportedFloatsOptions emulate;

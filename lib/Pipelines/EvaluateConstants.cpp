@@ -1,4 +1,4 @@
-//===- EvaluateConstants.cpp - Constant weights, quantised once -----------===//
+//===- EvaluateConstants.cpp - Constant weights, quantized once -----------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

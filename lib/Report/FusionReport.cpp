@@ -172,7 +172,7 @@ void FusionReport::printText(raw_ostream &os) const {
     printSums(os, function);
     printKernels(os, function);
     printRefusals(os, function);
-    os << "\nread again only to be quantised:";
+    os << "\nread again only to be quantized:";
     if (function.repeated.empty())
       os << " none\n";
     else

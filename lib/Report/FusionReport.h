@@ -57,7 +57,7 @@ struct FusionReport {
     std::string reason;
   };
 
-  /// A tensor in high precision, read again only to be quantised.
+  /// A tensor in high precision, read again only to be quantized.
   struct Repeated {
     std::string tensor;
     Tensor type;

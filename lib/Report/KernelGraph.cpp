@@ -390,12 +390,12 @@ KernelGraph::getFloor(llvm::function_ref<unsigned(unsigned)> getLaunch) const {
 // What is read for casts alone
 //===----------------------------------------------------------------------===//
 
-/// Whether `use` measures or quantises what it reads: scales are given.
+/// Whether `use` measures or quantizes what it reads: scales are given.
 static bool quantizes(OpOperand &use) {
   return isa<AmaxOp, QuantizeOp>(use.getOwner()) && use.getOperandNumber() == 0;
 }
 
-/// Whether `op` does nothing with `root` but measure and quantise it.
+/// Whether `op` does nothing with `root` but measure and quantize it.
 static bool onlyQuantizes(const KernelGraph &graph, Operation *op, Value root) {
   auto fusion = dyn_cast<FusionOp>(op);
   return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {

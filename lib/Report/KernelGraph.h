@@ -59,10 +59,10 @@ struct ProgramFloor {
 };
 
 /// A tensor in high precision that is read more than once, and at least once by
-/// whom only quantises or measures it.
+/// whom only quantizes or measures it.
 struct RepeatedRead {
   Value root;
-  /// The nodes that read it, and those of them that only quantise.
+  /// The nodes that read it, and those of them that only quantize.
   SmallVector<unsigned> readers, quantizers;
 };
 

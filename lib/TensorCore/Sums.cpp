@@ -84,7 +84,7 @@ Number fp8emu::getNumber(Element type, float value) {
   int exponent = std::max(field, 1) - 127;
   if (field > 0)
     significand += 0x800000;
-  // Numbers that the type has not normalised are not here either.
+  // Numbers that the type has not normalized are not here either.
   int lowest = 2 - (1 << (format.exponentBits - 1));
   int up = std::max(lowest - exponent, 0);
   significand >>= std::min(23 - format.mantissaBits + up, 31);

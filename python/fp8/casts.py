@@ -135,7 +135,7 @@ def _make_number(value):
 
 def quantize(x, format="e4m3", block=None, scale="f32", *, pow2=None, amax_epsilon=None,
              style=None, mode=None, nonfinite=None):
-    """Quantises an array of f32, bf16 or f16 of 1 to 8 dimensions, where it is.
+    """Quantizes an array of f32, bf16 or f16 of 1 to 8 dimensions, where it is.
 
     - format: of the codes, "e4m3", "e5m2" or "e2m1", or a Format;
     - block: how many elements share a scale, along each dimension, None for all: (None, None)

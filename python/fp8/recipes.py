@@ -171,7 +171,7 @@ class NVFP4BlockScaling(Recipe, name="nvfp4"):
     - enable_2d_quantization: a weight shares scales over 16x16 elements;
     - enable_stochastic_rounding: of gradients, from seeds that a State keeps (State.set_seed);
     - enable_rht: what a weight gradient is a product of goes through a random Hadamard
-      transform before it is quantised.
+      transform before it is quantized.
     """
 
     enable_2d_quantization: bool = _key("weight_2d")

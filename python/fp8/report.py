@@ -1,7 +1,7 @@
 """What every recipe does to the tensors of a program: `python -m fp8 report`.
 
 The program runs on the CPU under each recipe, with statistics of every tensor that is
-quantised (docs/GettingStarted.md#statistics); report_page.py makes a page of it.
+quantized (docs/GettingStarted.md#statistics); report_page.py makes a page of it.
 """
 
 import math

@@ -14,7 +14,7 @@ import safetensors.numpy
 from fp8 import _core
 from fp8.errors import ArgumentError, DeviceError, FileError, shorten
 
-# A tensor that is quantised: `amax` is that of the last step; `recorded`, `non_finite`,
+# A tensor that is quantized: `amax` is that of the last step; `recorded`, `non_finite`,
 # `underflow` and `saturated` count steps with an amax, with one of Inf, and elements that
 # became 0 or were too large. A NaN is in no amax.
 Slot = namedtuple("Slot", "name format role operand amax scale recorded non_finite underflow "
@@ -46,7 +46,7 @@ def _make_array(name, value):
 
 
 class State:
-    """Scales and amaxes of a program's quantised tensors.
+    """Scales and amaxes of a program's quantized tensors.
 
     A step is one call or several of functions of the program, then `end_step`, which makes
     the scales of the next one. Where calls ran on a GPU, that is where the state is, and

@@ -138,7 +138,7 @@ static void wait(int32_t device, fp8rt_stream theirs, fp8rt_stream ours) {
 
 nb::object Result::exportTensor(nb::handle theirStream) const {
   fp8c_device device = tensor->tensor.device;
-  // -1: the consumer wants no synchronisation; 1: the default stream.
+  // -1: the consumer wants no synchronization; 1: the default stream.
   if (device.type == FP8C_CUDA && !theirStream.is_none()) {
     auto number = nb::cast<int64_t>(theirStream);
     auto *theirs = reinterpret_cast<void *>(number == 1 ? 0 : number);

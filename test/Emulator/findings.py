@@ -171,10 +171,10 @@ except DriverError as error:
                    shared=1024)
 
     def test_misuse_of_mbarriers(self):
-        self.finds("mov.u32 %r0, smem; mbarrier.arrive.shared.b64 _, [%r0];", 719, "was not initialised")
+        self.finds("mov.u32 %r0, smem; mbarrier.arrive.shared.b64 _, [%r0];", 719, "was not initialized")
         self.finds(INIT + "mbarrier.arrive.shared.b64 _, [%r0], 2;", 719, "expected at most 1 more arrivals")
         self.finds(INIT + "bar.sync 0; @%p0 bra END; mbarrier.init.shared.b64 [%r0], 1; END:", 719,
-                   "initialised already")
+                   "initialized already")
 
     def test_barriers_with_other_counts(self):
         body = "setp.lt.u32 %p0, %t, 32; @%p0 bra FIRST; bar.sync 1, 96; bra END; FIRST: bar.sync 1, 64; END:"

@@ -178,7 +178,7 @@ class Findings(unittest.TestCase):
 
     def test_commits(self):
         self.finds("no thread can go on", "whose phase 0 lacks 1 of 1 arrivals", changes=[(COMMIT, "")], code=702)
-        self.finds("was not initialised", changes=[(COMMIT, COMMIT.replace("[%r0]", "[%r0+32]"))])
+        self.finds("was not initialized", changes=[(COMMIT, COMMIT.replace("[%r0]", "[%r0+32]"))])
 
     def test_results_that_were_not_waited_for(self):
         self.reports("a load of column", "is not ordered after an asynchronous write", "tcgen05.mma",

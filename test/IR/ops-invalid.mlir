@@ -81,7 +81,7 @@ func.func @quantize_c5_tensor_scale(%x: tensor<4x16xf32>, %s: tensor<4x1xf32>, %
 // -----
 
 func.func @quantize_c6_none(%x: tensor<4x4xf32>) {
-  // expected-error @below {{expected a recipe that quantises, but got #fp8.none}}
+  // expected-error @below {{expected a recipe that quantizes, but got #fp8.none}}
   %0 = fp8.quantize %x recipe(#fp8.none) : tensor<4x4xf32> -> !fp8.scaled<4x4xf8E4M3FN, block = [*, *], scale = f32>
   return
 }
@@ -323,7 +323,7 @@ func.func @matmul_c8_yield_amax(%a: !a) {
 
 !a = !fp8.scaled<4x16xf8E4M3FN, block = [*, *], scale = f32>
 func.func @matmul_c10_codes(%a: !a) {
-  // expected-error @below {{expected an epilogue that quantises to 'tensor<4x4xf8E4M3FN>'}}
+  // expected-error @below {{expected an epilogue that quantizes to 'tensor<4x4xf8E4M3FN>'}}
   %0 = fp8.matmul %a, %a : !a, !a -> tensor<4x4xf8E4M3FN>
   return
 }

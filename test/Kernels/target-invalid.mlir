@@ -1,6 +1,6 @@
 // RUN: split-file %s %t
 
-// Whoever chooses, builds or serialises kernels needs to know for which GPU.
+// Whoever chooses, builds or serializes kernels needs to know for which GPU.
 
 // RUN: not fp8-opt %t/none.mlir --fp8-select-kernels 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not fp8-opt %t/none.mlir --fp8-split-fusions 2>&1 | FileCheck %s --check-prefix=NONE

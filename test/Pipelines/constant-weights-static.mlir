@@ -2,7 +2,7 @@
 // RUN: fp8-opt %s --fp8-pipeline="recipe=static,state=%t.safetensors to=fusion" | FileCheck %s
 
 // A calibrated program: the scales come from a file, the codes of the weight
-// from them, and only the activation is quantised in a call.
+// from them, and only the activation is quantized in a call.
 
 // CHECK-LABEL: func.func @main
 func.func @main(%x: tensor<2x16xbf16>) -> tensor<2x16xbf16> {

@@ -7,7 +7,7 @@
 // RUN: fp8-opt %s --fp8-pipeline="recipe=nvfp4 to=host" | FileCheck %s --check-prefixes=HOST,HOST4
 
 // A weight is a constant of the program, or a private global: either is
-// quantised once, by the compiler, unless it is told not to.
+// quantized once, by the compiler, unless it is told not to.
 
 // CHECK-NOT: ml_program.global
 

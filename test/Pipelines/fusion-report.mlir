@@ -87,7 +87,7 @@ print(down["symbol"], down["what"], down["location"])
 // CHECK: fusion 2.10 2.10 3.4 quantize amax transpose of dy for linear.dgrad, linear.wgrad
 // CHECK: matmul 3.15 1.05 2.15 3.6 linear.dgrad
 // CHECK: matmul 1.57 4.19 2.15 3.7 linear.wgrad
-// CHECK: read again only to be quantised: none
+// CHECK: read again only to be quantized: none
 
 // FUNCTIONAL-LABEL: @linear
 // FUNCTIONAL: matmul 2.62 2.10 2.15 3.6 linear{{$}}
@@ -96,7 +96,7 @@ print(down["symbol"], down["what"], down["location"])
 // BLOCK-NEXT: 6 kernels 29.56 21.5
 // BLOCK-NEXT: floor 29.56
 // BLOCK-NOT: what one would save
-// BLOCK: read again only to be quantised: none
+// BLOCK: read again only to be quantized: none
 func.func @linear(%x: tensor<512x1024xbf16> {fp8.name = "x"}, %w: tensor<2048x1024xbf16> {fp8.name = "w", fp8.weight},
                   %dy: tensor<512x2048xbf16> {fp8.name = "dy", fp8.grad})
     -> (tensor<512x2048xbf16> {fp8.name = "y"}, tensor<512x1024xbf16> {fp8.name = "dx"}, tensor<2048x1024xbf16> {fp8.name = "dw"}) {
@@ -125,7 +125,7 @@ func.func @linear(%x: tensor<512x1024xbf16> {fp8.name = "x"}, %w: tensor<2048x10
 // CHECK: matmul 4.72 1.05 4.29 4.7 gate; up
 // CHECK: matmul 3.15 1.05 2.15 3.6 down
 // CHECK-NOT: what one would save
-// CHECK: read again only to be quantised: none
+// CHECK: read again only to be quantized: none
 
 // BLOCK-LABEL: @mlp
 // BLOCK-NEXT: 7 kernels 34.70 25.7

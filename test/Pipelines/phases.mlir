@@ -11,7 +11,7 @@
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current to=scaling" | fp8-opt --fp8-pipeline="from=fusion" > %t.halves
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current" | diff - %t.halves
 
-// What leaves each phase, for x w and xT dy, which share the quantised x.
+// What leaves each phase, for x w and xT dy, which share the quantized x.
 
 // IMPORT-COUNT-2: linalg.matmul {{.*}}fp8.name = "both.matmul_{{.}}", fp8.role = #fp8.role<fprop>
 // IMPORT-NOT: fp8.quantize

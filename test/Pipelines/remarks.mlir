@@ -18,7 +18,7 @@
 // JSON-NEXT:     "b": "f8E4M3FN[1x32]f8E8M0FNU",
 // JSON-NEXT:     "b_granularity": "1-D block",
 // JSON-NEXT:     "function": "f",
-// JSON-NEXT:     "gemm": "quantised",
+// JSON-NEXT:     "gemm": "quantized",
 // JSON-NEXT:     "kind": "passed",
 // JSON-NEXT:     "location": "{{.*}}remarks.mlir:[[#@LINE+24]]:8",
 // JSON-NEXT:     "padding": "none",
@@ -43,8 +43,8 @@
 !c = tensor<32x16xf32>
 func.func @f(%x: !a, %w: !b, %c: !c, %x60: tensor<32x60xbf16>, %w60: tensor<60x16xbf16>, %x3: tensor<32x3xbf16>, %w3: tensor<3x16xbf16>,
              %xd: tensor<?x?xbf16>, %wd: tensor<?x?xbf16>, %cd: tensor<?x?xf32>) -> (!c, !c, !c, tensor<?x?xf32>) {
-  // TEXT: {{^}}quantised: fp8; role fprop, shape M=32 N=16 K=64, recipe mxfp8, a f8E4M3FN[1x32]f8E8M0FNU, b f8E4M3FN[1x32]f8E8M0FNU, a_granularity 1-D block, b_granularity 1-D block, accumulate promote, padding none{{$}}
-  %0 = linalg.matmul {fp8.name = "quantised"} ins(%x, %w : !a, !b) outs(%c : !c) -> !c
+  // TEXT: {{^}}quantized: fp8; role fprop, shape M=32 N=16 K=64, recipe mxfp8, a f8E4M3FN[1x32]f8E8M0FNU, b f8E4M3FN[1x32]f8E8M0FNU, a_granularity 1-D block, b_granularity 1-D block, accumulate promote, padding none{{$}}
+  %0 = linalg.matmul {fp8.name = "quantized"} ins(%x, %w : !a, !b) outs(%c : !c) -> !c
   // TEXT: {{^}}padded: fp8; {{.*}} padding K from 60 to 64{{$}}
   %1 = linalg.matmul {fp8.name = "padded"} ins(%x60, %w60 : tensor<32x60xbf16>, tensor<60x16xbf16>) outs(%c : !c) -> !c
   // TEXT: {{^}}too_much_padding: high precision; role fprop, shape M=32 N=16 K=3, recipe mxfp8, reason K=3 is not a multiple of 32 and padding it to 32 would add more than 25%, suggestion make K a multiple of 32 or raise max-padding{{$}}

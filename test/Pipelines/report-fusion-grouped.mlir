@@ -5,7 +5,7 @@
 // CHECK-LABEL: @experts
 // CHECK:       3 kernels
 // CHECK:       matmul{{ +}}1.33{{ +}}1.05{{ +}}0.27 {{.*}}experts.grouped_matmul_0
-// CHECK:       read again only to be quantised: none
+// CHECK:       read again only to be quantized: none
 func.func @experts(%x: tensor<1024x256xbf16>, %w: tensor<8x512x256xbf16> {fp8.weight},
                    %offsets: tensor<9xi32>) -> tensor<1024x512xbf16> {
   %y = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<9xi32>) accumulate = fast

@@ -33,7 +33,7 @@
 // CHECK: 1 fill 0.00 0.00 2.5 for #2
 // CHECK-NEXT: 2 fusion 0.52 0.26 2.7 quantize amax of x for q, amax
 // CHECK-NOT: what one would save
-// CHECK: read again only to be quantised: none
+// CHECK: read again only to be quantized: none
 func.func @given_scale(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>)
     -> (tensor<256x1024xf8E4M3FN> {fp8.name = "q"}, tensor<1x1xf32> {fp8.name = "amax"}) {
   %0 = fp8.quantize %x scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<256x1024xbf16> -> !codes
@@ -48,7 +48,7 @@ func.func @given_scale(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %s: tensor<1x
 // CHECK: what one would save
 // CHECK-NEXT: MB us
 // CHECK-NEXT: 0.52 2.6 #2 -> #3 through #2's amax or scale, both read x: expected the amax of the whole tensor to be a result only: it is known when the tensor has been read
-// CHECK: read again only to be quantised:{{$}}
+// CHECK: read again only to be quantized:{{$}}
 // CHECK-NEXT: x, 256x1024xbf16, by #2, #3 of #2, #3
 func.func @own_scale(%x: tensor<256x1024xbf16> {fp8.name = "x"}) -> (tensor<256x1024xf8E4M3FN>, tensor<1x1xf32>) {
   %0 = fp8.amax %x block = [*, *] : tensor<256x1024xbf16>
@@ -83,7 +83,7 @@ func.func @own_scale_of_a_function(%x: tensor<256x1024xbf16> {fp8.name = "x"}) -
 // CHECK-LABEL: @accumulation_of_rows
 // CHECK: 1 fusion 0.52 0.26 2.7 quantize reduction of x for result0, result1
 // CHECK-NOT: what one would save
-// CHECK: read again only to be quantised: none
+// CHECK: read again only to be quantized: none
 func.func @accumulation_of_rows(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>)
     -> (tensor<256x1024xf8E4M3FN>, tensor<256xf32>) {
   %0 = fp8.quantize %x scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<256x1024xbf16> -> !codes
@@ -109,7 +109,7 @@ func.func @accumulation_of_rows(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %s: 
 // CHECK: what one would save
 // CHECK-NEXT: MB us
 // CHECK-NEXT: 0.52 2.6 #1, #2 both read x: expected elements of f32, bf16 and f16
-// CHECK: read again only to be quantised:{{$}}
+// CHECK: read again only to be quantized:{{$}}
 // CHECK-NEXT: x, 256x1024xbf16, by #1 of #1, #2
 func.func @counts(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>)
     -> (tensor<256x1024xf8E4M3FN>, tensor<256x1024xi64> {fp8.name = "bits"}) {
@@ -130,7 +130,7 @@ func.func @counts(%x: tensor<256x1024xbf16> {fp8.name = "x"}, %s: tensor<1x1xf32
 
 // CHECK-LABEL: @few_tensors
 // CHECK-NOT: what one would save
-// CHECK: read again only to be quantised: none
+// CHECK: read again only to be quantized: none
 func.func @few_tensors(%x0: tensor<256x1024xbf16>, %x1: tensor<256x1024xbf16>, %z0: tensor<256x1024xbf16>, %z1: tensor<256x1024xbf16>) -> (tensor<256x1024xbf16>, tensor<256x1024xbf16>) {
   %empty = tensor.empty() : tensor<256x1024xbf16>
   %0 = linalg.generic {indexing_maps = [#full, #full, #full], iterator_types = ["parallel", "parallel"]}
@@ -229,7 +229,7 @@ func.func @nothing_in_the_way(%x: tensor<256x1024xbf16> {fp8.name = "x"}) -> (te
 // CHECK-LABEL: @codes_of_a_matmul
 // CHECK: 2 matmul 0.66 0.26 0.27 2.7 product
 // CHECK-NOT: what one would save
-// CHECK: read again only to be quantised: none
+// CHECK: read again only to be quantized: none
 func.func @codes_of_a_matmul(%a: !a, %b: !b, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>)
     -> (tensor<256x1024xf8E4M3FN>, tensor<1x1xf32>) {
   %0 = fp8.matmul %a, %b {fp8.name = "product"} : !a, !b -> tensor<256x1024xbf16>
@@ -270,7 +270,7 @@ func.func @own_scale_of_a_matmul(%a: !a, %b: !b) -> (tensor<256x1024xf8E4M3FN>, 
 
 // CHECK-LABEL: @residual
 // CHECK-NOT: what one would save
-// CHECK: read again only to be quantised: none
+// CHECK: read again only to be quantized: none
 func.func @residual(%a: !a, %b: !b, %x: tensor<256x1024xbf16> {fp8.name = "x"}) -> tensor<256x1024xbf16> {
   %0 = fp8.matmul %a, %b epilogue(%x : tensor<256x1024xbf16>) {
   ^bb0(%sum: f32, %other: bf16):
@@ -313,7 +313,7 @@ func.func @computed_residual(%a: !a, %b: !b, %x: tensor<256x1024xbf16> {fp8.name
 
 // CHECK-LABEL: @operand
 // CHECK-NOT: what one would save
-// CHECK: read again only to be quantised: none
+// CHECK: read again only to be quantized: none
 func.func @operand(%x: tensor<256x512xbf16> {fp8.name = "x"}, %b: !b, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>)
     -> tensor<256x1024xbf16> {
   %0 = fp8.quantize %x scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<256x512xbf16> -> !a
@@ -329,7 +329,7 @@ func.func @operand(%x: tensor<256x512xbf16> {fp8.name = "x"}, %b: !b, %s: tensor
 // CHECK-NEXT: floor 2.23 3.0
 // CHECK: 1 matmul 1.18 1.05 0.54 3.0 gate; up
 // CHECK-NOT: what one would save
-// CHECK: read again only to be quantised: none
+// CHECK: read again only to be quantized: none
 func.func @siblings(%a: !a, %b: !b, %c: !b) -> (tensor<256x1024xbf16>, tensor<256x1024xbf16>) {
   %0 = fp8.matmul %a, %b {fp8.name = "gate"} : !a, !b -> tensor<256x1024xbf16>
   %1 = fp8.matmul %a, %c {fp8.name = "up"} : !a, !b -> tensor<256x1024xbf16>
@@ -400,13 +400,13 @@ func.func @meeting(%a: !a, %b: !b, %c: !b) -> (tensor<256x1024xbf16>, tensor<256
   return %2#0, %2#1 : tensor<256x1024xbf16>, tensor<256x1024xbf16>
 }
 
-// A tensor that is multiplied as it is, and quantised.
+// A tensor that is multiplied as it is, and quantized.
 
 // CHECK-LABEL: @operand_and_codes
 // CHECK: what one would save
 // CHECK-NEXT: MB us
 // CHECK-NEXT: 0.26 2.6 #1, #2 both read x: the kernel of a product computes nothing else of its operands
-// CHECK: read again only to be quantised:{{$}}
+// CHECK: read again only to be quantized:{{$}}
 // CHECK-NEXT: x, 256x512xbf16, by #2 of #1, #2
 func.func @operand_and_codes(%x: tensor<256x512xbf16> {fp8.name = "x"}, %w: tensor<1024x512xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>)
     -> (tensor<256x1024xbf16>, tensor<256x512xf8E4M3FN>) {

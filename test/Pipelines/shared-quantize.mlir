@@ -4,7 +4,7 @@
 !t = tensor<64x64xbf16>
 !c = tensor<64x64xf32>
 
-// Two matmuls read one quantised x.
+// Two matmuls read one quantized x.
 // CHECK-LABEL: func.func @two_uses
 // CHECK-COUNT-3: fp8.quantize
 // CHECK-NOT: fp8.quantize

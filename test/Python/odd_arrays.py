@@ -273,7 +273,7 @@ class Layers(Case):
         made.bias = torch.nn.Parameter(torch._neg_view(self.layer.bias.detach()))
         self.assertTrue(torch.equal(made(self.x), -self.layer(self.x)))
 
-    def test_quantised(self):
+    def test_quantized(self):
         import tempfile
         model = fp8.torch.quantize_for_inference(
             torch.nn.Sequential(torch.nn.Linear(32, 16), torch.nn.Linear(16, 16)), "rowwise")

@@ -1,6 +1,6 @@
 # REQUIRES: pytorch, python-pytorch
 # RUN: %import_python %s
-"""Quantised checkpoints: what is written, read by plain PyTorch with the formulas of
+"""Quantized checkpoints: what is written, read by plain PyTorch with the formulas of
 compressed-tensors and DeepSeek-V3, and checkpoints as others write them, read and computed."""
 
 import copy
@@ -383,7 +383,7 @@ class Checkpoints(unittest.TestCase):
         model = fp8.torch.quantize_for_inference(make_model(), "nvfp4", filter="up")
         with self.assertRaisesRegex(fp8.UnsupportedError, "nvfp4 with calibration"):
             fp8.torch.save_quantized(model, self.path)
-        with self.assertRaisesRegex(fp8.ArgumentError, "expected a model with quantised layers"):
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected a model with quantized layers"):
             fp8.torch.save_quantized(make_model(), self.path)
         with self.assertRaisesRegex(fp8.ArgumentError, "expected the layout"):
             fp8.torch.save_quantized(model, self.path, layout="gguf")

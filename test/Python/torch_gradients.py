@@ -62,7 +62,7 @@ class Value:
         return Value(middle, radius + ROUNDOFF_F32 * middle.abs(), self.is_worst)
 
     def round(self, number, kind, along):
-        """Quantised for a product whose K is the dimension `along`."""
+        """Quantized for a product whose K is the dimension `along`."""
         x, r = (tensor.movedim(along, -1) for tensor in (self.middle, self.radius))
         size, largest = x.shape[-1], x.abs() + r
         group = kind.group or size

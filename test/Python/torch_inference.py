@@ -1,6 +1,6 @@
 # REQUIRES: pytorch, python-pytorch
 # RUN: %import_python %s
-"""Linear layers of PyTorch with quantised weights, beside torch's own float8 casts and products
+"""Linear layers of PyTorch with quantized weights, beside torch's own float8 casts and products
 in f64."""
 
 import copy

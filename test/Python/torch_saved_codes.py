@@ -63,7 +63,7 @@ class SavedCodes(unittest.TestCase):
             self.assertLess(saved, wide + 1 if recipe == "nvfp4" else 0.6 * wide, recipe)
 
     def test_give_the_same_bits(self):
-        """As programs that quantise x again in the backward."""
+        """As programs that quantize x again in the backward."""
         for recipe in ("current", "rowwise", "block", "mxfp8"):
             for rows in (256, 120):  # The latter are padded for a contraction.
                 self.check_bits(recipe, rows)

@@ -29,7 +29,7 @@ def machine : Keyed<Machine>;
 def fp8_require : KeyedFlag<Require, "fp8-require">;
 def max_padding : Keyed<MaxPadding>;
 def no_evaluate_constants
-    : F<"no-evaluate-constants", "Quantise constant weights in every call, not "
+    : F<"no-evaluate-constants", "Quantize constant weights in every call, not "
                                  "while compiling">;
 def kernel_cache : Keyed<KernelCache>;
 def kernel_table : Keyed<KernelTable>;

@@ -1,4 +1,4 @@
-//===- fp8-opt.cpp - The optimiser driver ---------------------------------===//
+//===- fp8-opt.cpp - The optimizer driver ---------------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
 #endif
 
   auto [input, output] = registerAndParseCLIOptions(
-      argc, argv, "fp8 optimiser driver\n", registry);
+      argc, argv, "fp8 optimizer driver\n", registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
 #ifndef NDEBUG
   logPasses(loggedPasses);

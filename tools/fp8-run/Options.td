@@ -33,7 +33,7 @@ def ignore_extra_inputs : F<"ignore-extra-inputs",
                             "argument's">;
 def outputs : J<"outputs", "FILE",
                 "Write the results to this .safetensors file, named by their "
-                "fp8.name, else result0, ...; without it they are summarised">;
+                "fp8.name, else result0, ...; without it they are summarized">;
 def compile_to : J<"compile-to", "PHASE",
                    "Print the program after import, recipe, scaling, fusion, "
                    "buffers, kernels or host, and stop">;
@@ -58,4 +58,4 @@ def profile_EQ : J<"profile", "FILE",
                    "The same, and write a trace for chrome://tracing or "
                    "Perfetto, - for the standard output">;
 def stats : F<"stats", "Print amax, underflow, saturation and SQNR of every "
-                       "quantised tensor">;
+                       "quantized tensor">;

@@ -157,7 +157,7 @@ void mlir::fp8::printProfile(ArrayRef<ProfileEntry> entries, double copyRate,
 
 void mlir::fp8::printStats(ArrayRef<std::string> names, llvm::raw_ostream &os) {
   if (names.empty()) {
-    os << "no tensor is quantised\n";
+    os << "no tensor is quantized\n";
     return;
   }
   size_t width = StringRef("tensor").size();

@@ -72,7 +72,7 @@ static llvm::Expected<State> startState(const Program &program,
   if (!state->getHandle() && !option.empty())
     return llvm::createStringError(
         "expected a program with scaling state for '" + option +
-        "', but no tensor is quantised under a recipe with state, such as "
+        "', but no tensor is quantized under a recipe with state, such as "
         "delayed");
   if (!options.stateIn.empty()) {
     auto differences = state->load(options.stateIn, options.stateStrict);

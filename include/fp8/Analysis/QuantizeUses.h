@@ -1,4 +1,4 @@
-//===- QuantizeUses.h - Which GEMMs a quantised tensor feeds ----*- C++ -*-===//
+//===- QuantizeUses.h - Which GEMMs a quantized tensor feeds ----*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -31,12 +31,12 @@ struct GemmUse {
 /// dequantizes, in no particular order.
 SmallVector<GemmUse> getGemmUses(Value quantized);
 
-/// The use that a quantised tensor is named after, of those whose GEMM has a
+/// The use that a quantized tensor is named after, of those whose GEMM has a
 /// name: the forward's if there is one and not a recomputation's, then the
 /// first in the program. Nothing if there is none.
 std::optional<GemmUse> getNamingUse(Value quantized);
 
-/// What a quantised tensor is called, in a scaling state and in statistics: the
+/// What a quantized tensor is called, in a scaling state and in statistics: the
 /// quantize's fp8.name. Else the name of the GEMM that it is named after with
 /// `.x`, `.w` or `.dy` for an activation, a weight or a gradient, `.a` or `.b`
 /// if both operands of that GEMM hold the same, or it does not say. Empty if

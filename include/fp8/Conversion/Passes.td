@@ -48,13 +48,13 @@ def ConvertFP8ToLinalgPass : Pass<"convert-fp8-to-linalg", "::mlir::ModuleOp"> {
 
 def LowerLinalgToLoopsPass : Pass<"fp8-lower-linalg-to-loops"> {
   let summary = "lower structured operations on memrefs to loops that "
-                "vectorise";
+                "vectorize";
   let description = [{
     As upstream's `convert-linalg-to-loops`, with differences. When the
     innermost loops are reductions, the accumulator is carried in registers
     instead of being stored and loaded in every iteration. LLVM could promote it
     itself only if it knew that the memrefs do not overlap; without, no
-    reduction vectorises. Floats are reduced in their order, but for eight rows
+    reduction vectorizes. Floats are reduced in their order, but for eight rows
     beside each other, because an addition waits for the one before. Rows and
     columns are transposed by squares of vectors, which touch each line of the
     cache once.
@@ -153,7 +153,7 @@ def ExpandFloatCastsPass : Pass<"fp8-expand-float-casts"> {
     LLVM 22 has no lowering of `arith.truncf` and `arith.extf` on f8E4M3FN,
     f8E5M2, f8E8M0FNU and f4E2M1FN, and on x86 its truncation to bf16 may flush
     subnormals. This pass replaces the casts between these and f64, f32 and f16,
-    on scalars and vectors, by branch-free arithmetic that vectorises. A later
+    on scalars and vectors, by branch-free arithmetic that vectorizes. A later
     LLVM that lowers these casts replaces this pass.
 
     ```mlir

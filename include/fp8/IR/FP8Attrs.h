@@ -51,7 +51,7 @@ struct ScaleRule {
   NonFinite nonfinite = NonFinite::Saturate;
 };
 
-/// How a recipe quantises one operand of a GEMM. `blockRows` and `blockK` are
+/// How a recipe quantizes one operand of a GEMM. `blockRows` and `blockK` are
 /// the block's extents in the non-contracted and in the contracted dimension,
 /// ScaledType::kWhole for all of it.
 struct OperandFormat {

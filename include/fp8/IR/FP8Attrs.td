@@ -187,12 +187,12 @@ def FP8_ScaleRuleAttr : FP8_Attr<"ScaleRule", "scale_rule",
 //===----------------------------------------------------------------------===//
 
 def FP8_SlotAttr : FP8_Attr<"Slot", "slot"> {
-  let summary = "one quantised tensor of the scaling state";
+  let summary = "one quantized tensor of the scaling state";
   let description = [{
     Example: `#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>`. The name is the
     contraction's with `.x`, `.w` or `.dy` and does not depend on where it
     stands; `role` and `operand` say of which contraction and what it holds.
-    `cache` is the number of bytes that keep the quantised tensor from one
+    `cache` is the number of bytes that keep the quantized tensor from one
     micro-batch to the next, 0 for none.
   }];
   let parameters = (ins

@@ -18,20 +18,20 @@ def FP8_Dialect : Dialect {
   let description = [{
     An 8-bit float alone covers 5 (E5M2) or 4 (E4M3) bits of exponent: too few
     for the tensors of a network. It becomes useful with a *scale*: a tensor
-    `x` is stored as codes `q` and one dequantisation factor `scale_inv` for
+    `x` is stored as codes `q` and one dequantization factor `scale_inv` for
     every block of elements,
 
     ```
-    scale     = fp8_max / amax(block of x)          (quantisation factor)
+    scale     = fp8_max / amax(block of x)          (quantization factor)
     q         = round_to_fp8(x * scale)              (saturating)
-    scale_inv = 1 / scale                            (dequantisation factor)
+    scale_inv = 1 / scale                            (dequantization factor)
     x        ~= q * scale_inv
     ```
 
     The dialect makes the pair (q, scale_inv) one typed value, `!fp8.scaled`,
     so that codes and factors cannot get out of step; it describes how factors
     are chosen by *recipe* attributes; and its operations say where tensors are
-    quantised and multiplied. Granularity is a property of the type: the block
+    quantized and multiplied. Granularity is a property of the type: the block
     that shares one factor can be the whole tensor, a row, 1x128, 128x128, 1x32
     (MXFP8) or 1x16 (NVFP4).
 
@@ -50,7 +50,7 @@ def FP8_Dialect : Dialect {
     | `fp8.weight` | function argument | the argument is a weight |
     | `fp8.save` | function argument or result | name of a tensor that other functions take, such as a backward |
     | `fp8.saved` | function argument | the tensor that another function marks `fp8.save` with this name |
-    | `fp8.first_microbatch` | function argument, i1 | whether this is the first micro-batch of a step: weights with scaling state are quantised then, and taken from a cache in the others |
+    | `fp8.first_microbatch` | function argument, i1 | whether this is the first micro-batch of a step: weights with scaling state are quantized then, and taken from a cache in the others |
     | `fp8.recompute` | contraction, call | repeats the forward of the same name: it reads the scales of its slots and records nothing |
     | `fp8.slots` | private function, `scf.for` | `"separate"`: slots of its own for every call or iteration; `"shared"`: the same for all. Default: separate for calls, shared for iterations |
     | `fp8.accumulate` | canonical contraction | set by `fp8-apply-recipe`, read by `fp8-form-matmul` |

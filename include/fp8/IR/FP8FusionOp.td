@@ -22,7 +22,7 @@ def FP8_FusionOp : FP8_Op<"fusion", [IsolatedFromAbove, SingleBlock]> {
 
     The body works on one domain, the tensor that it goes through element by
     element: elementwise `linalg.generic`s of it, amaxes of its blocks, scales of
-    these, quantises with them, permuted copies, sums and maxima of its rows.
+    these, quantizes with them, permuted copies, sums and maxima of its rows.
     Which of that a kernel has is not known here; a fusion that none computes is
     taken apart again.
 

@@ -66,7 +66,7 @@ def FP8_RecipeAttrInterface : AttrInterface<"RecipeAttrInterface"> {
       [{ return {}; }]>,
     InterfaceMethod<[{
       The recipe of a quantize of such an operand: this one without what is of
-      no concern to it, so that operands that are quantised alike are alike.
+      no concern to it, so that operands that are quantized alike are alike.
       }],
       "::mlir::fp8::RecipeAttrInterface", "getOperandRecipe",
       (ins "::mlir::fp8::GemmRole":$role,
@@ -80,14 +80,14 @@ def FP8_RecipeAttrInterface : AttrInterface<"RecipeAttrInterface"> {
       "bool", "roundsStochastically", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
       Whether both operands of a GEMM of role `role` are rotated along K before
-      they are quantised: the `signs` of `fp8.hadamard`, or nothing.
+      they are quantized: the `signs` of `fp8.hadamard`, or nothing.
       }],
       "::std::optional<int64_t>", "getHadamardSigns",
       (ins "::mlir::fp8::GemmRole":$role), [{}], [{ return std::nullopt; }]>,
     InterfaceMethod<"Whether the amax of a tensor that has a NaN is NaN.",
       "bool", "propagatesNaN", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
-      How an operand of kind `operand` in a GEMM of role `role` is quantised.
+      How an operand of kind `operand` in a GEMM of role `role` is quantized.
       Only called when `isHighPrecision` is false.
       }],
       "::mlir::fp8::OperandFormat", "getOperandFormat",

@@ -30,7 +30,7 @@ class FP8_EffectOp<string mnemonic, list<Trait> traits = []>
 class FP8_Op<string mnemonic, list<Trait> traits = []>
     : FP8_EffectOp<mnemonic, !listconcat(traits, [Pure])>;
 
-/// High-precision tensors that can be quantised.
+/// High-precision tensors that can be quantized.
 def FP8_HighPrecision : AnyTypeOf<[F32, BF16, F16], "f32, bf16 or f16">;
 def FP8_Tensor : RankedTensorOf<[FP8_HighPrecision]>;
 def FP8_F32Tensor : RankedTensorOf<[F32]>;

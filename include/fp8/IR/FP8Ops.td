@@ -248,16 +248,16 @@ def FP8_DequantizeOp : FP8_Op<"dequantize"> {
 }
 
 def FP8_MeasureOp : FP8_Op<"measure"> {
-  let summary = "what quantisation did to a tensor";
+  let summary = "what quantization did to a tensor";
   let description = [{
-    Compares a tensor with its quantised form, in f64, over its finite elements:
+    Compares a tensor with its quantized form, in f64, over its finite elements:
 
     - `amax`: largest magnitude of the source (NaN ignored);
     - `underflow`: number of non-zero elements that became zero;
     - `saturated`: number of elements that an unsaturated rounding would have
       taken beyond the largest finite value, infinite ones included;
     - `signal`, `noise`: sum of squares of the source and of the difference;
-      their ratio is the signal-to-quantisation-noise ratio.
+      their ratio is the signal-to-quantization-noise ratio.
 
     Constraints:
     - (C1) `source` and `quantized` have the same shape.

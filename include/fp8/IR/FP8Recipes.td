@@ -93,7 +93,7 @@ def FP8_MXFP8Attr : FP8_Recipe<"MXFP8", "mxfp8",
   let description = [{
     Every 32 elements along K share one power of two, stored as an E8M0 byte.
     `weight_2d` shares it over 32x32 tiles of a weight, so that the transposed
-    copy needs no second quantisation. `mode` and `nonfinite`: see
+    copy needs no second quantization. `mode` and `nonfinite`: see
     `#fp8.scale_rule`. Example: `#fp8.mxfp8<mode = floor>`.
   }];
   let parameters = (ins
@@ -121,7 +121,7 @@ def FP8_NVFP4Attr : FP8_RecipeAttr<FP8_Dialect, "NVFP4", "nvfp4",
       all else to nearest even. The seeds are state: each such tensor has a slot
       with the words of `fp8.read_seed`;
     - `hadamard`: rotate both operands of a weight gradient along K
-      (`fp8.hadamard`) before they are quantised.
+      (`fp8.hadamard`) before they are quantized.
 
     Example: `#fp8.nvfp4<stochastic_rounding = true, hadamard = true>`.
   }];
@@ -140,7 +140,7 @@ def FP8_DelayedAttr : FP8_StatefulRecipeAttr<FP8_Dialect, "Delayed", "delayed",
   let summary = "per-tensor scaling with the amaxes of earlier steps";
   let description = [{
     The scale of step t follows from the amaxes of steps t - amax_history_len
-    .. t - 1, so that quantisation reads the tensor once. Needs state.
+    .. t - 1, so that quantization reads the tensor once. Needs state.
     Example: `#fp8.delayed<amax_history_len = 16, amax_compute_algo = max>`.
 
     - `initial`: the scale while there is no such amax: `current`, that of the
@@ -168,7 +168,7 @@ def FP8_StaticAttr : FP8_Recipe<"Static", "static",
   let description = [{
     The scales that delayed scaling has learned, as constants: `state` is the
     path of a file that the runtime saved, read when the program is compiled.
-    Slots are found by name. Nothing is recorded; constant weights are quantised
+    Slots are found by name. Nothing is recorded; constant weights are quantized
     at compile time.
     Example: `#fp8.static<state = "model.safetensors">`.
   }];

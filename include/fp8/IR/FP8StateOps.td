@@ -133,7 +133,7 @@ def FP8_RecordAmaxOp : FP8_EffectOp<"record_amax",
 
 def FP8_StoreCachedOp : FP8_EffectOp<"store_cached",
     [MemoryEffects<[MemWrite]>]> {
-  let summary = "keep a quantised tensor with its slot";
+  let summary = "keep a quantized tensor with its slot";
   let description = [{
     Copies payload and scale_inv into the cache of the slot, for the other
     micro-batches of a step (`fp8.load_cached`).
@@ -157,7 +157,7 @@ def FP8_StoreCachedOp : FP8_EffectOp<"store_cached",
 
 def FP8_LoadCachedOp : FP8_EffectOp<"load_cached",
     [MemoryEffects<[MemRead]>]> {
-  let summary = "the quantised tensor that was kept with a slot";
+  let summary = "the quantized tensor that was kept with a slot";
   let description = [{
     What `fp8.store_cached` kept last; zeros if it never ran.
 

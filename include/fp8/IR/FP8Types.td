@@ -14,9 +14,9 @@ include "mlir/IR/AttrTypeBase.td"
 
 def FP8_ScaledType : TypeDef<FP8_Dialect, "Scaled"> {
   let mnemonic = "scaled";
-  let summary = "a quantised tensor with its dequantisation factors";
+  let summary = "a quantized tensor with its dequantization factors";
   let description = [{
-    Codes (the *payload*) and dequantisation factors (`scale_inv`) as one value:
+    Codes (the *payload*) and dequantization factors (`scale_inv`) as one value:
 
     ```
     value[i, j] = payload[i, j] * scale_inv[i / block[0], j / block[1]]

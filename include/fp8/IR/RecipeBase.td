@@ -113,7 +113,7 @@ class FP8_RecipeAttr<Dialect dialect, string name, string attrMnemonic,
                                            !eq(key, "words")))),
          "expected no key version, recipe, slots, uses or words";
 
-  /// The initialisers of the fp8rt::RecipeKeys.
+  /// The initializers of the fp8rt::RecipeKeys.
   string schema = !interleave(!foreach(i, positions,
       "{\"" # keyNames[i] # "\", ::fp8rt::RecipeKey::" # keys[i].kind # ", "
       # keys[i].low # ", " # keys[i].high # ", \"" # keys[i].words # "\", "

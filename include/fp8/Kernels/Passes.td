@@ -42,7 +42,7 @@ def ShareTransposesPass : Pass<"fp8-share-transposes", "::mlir::ModuleOp"> {
   let summary = "choose when a transposed copy of codes is made";
   let description = [{
     Codes that are needed in two orders are written in both by the fusion that
-    quantises, from one read of the tensor. The copy that is needed later, as a
+    quantizes, from one read of the tensor. The copy that is needed later, as a
     weight's is that only the backward reads, is in memory until then. There are
     two other ways:
 
@@ -50,7 +50,7 @@ def ShareTransposesPass : Pass<"fp8-share-transposes", "::mlir::ModuleOp"> {
       and are read once more. The factors allow it where the copy is the transpose
       of other results of the fusion, as those of one scale or of square blocks
       are, and not where blocks run along K in both;
-    - the tensor is quantised again before that use, which reads it once more. It
+    - the tensor is quantized again before that use, which reads it once more. It
       has to be in memory then anyway, as arguments are.
 
     Both bring the same bits. They are taken where the peak of what the function
@@ -60,7 +60,7 @@ def ShareTransposesPass : Pass<"fp8-share-transposes", "::mlir::ModuleOp"> {
     nothing is said, and all copies are made at once. Of two ways that are worth
     it the one that saves more for its time is taken. With `keep-peak` they are
     taken at any price, the cheapest first, until the peak is not above what it
-    would be in high precision, with the tensors that are quantised in place of
+    would be in high precision, with the tensors that are quantized in place of
     their codes, if the target's `memory_peak` is known. Each has a remark that says what it saves and takes.
 
     ```mlir
@@ -87,7 +87,7 @@ def ShareTransposesPass : Pass<"fp8-share-transposes", "::mlir::ModuleOp"> {
     Statistic<"numTransposed", "num-transposed",
               "Copies that are transposed when they are needed">,
     Statistic<"numQuantizedAgain", "num-quantized-again",
-              "Copies that are quantised again when they are needed">];
+              "Copies that are quantized again when they are needed">];
 }
 
 def SplitFusionsPass : Pass<"fp8-split-fusions", "::mlir::ModuleOp"> {
@@ -154,7 +154,7 @@ def ReportCopiesPass : Pass<"fp8-report-copies", "::mlir::ModuleOp"> {
   let description = [{
     Makes a remark for each operand of a `fp8.matmul` with a kernel
     (`fp8_gpu.config`) that is transposed on the way there: as codes, or before
-    it is quantised. The remark names the matmul, the operand, the type of the
+    it is quantized. The remark names the matmul, the operand, the type of the
     copy and its bytes if they are known, the other matmuls that read the same
     copy, what the kernel expects, and what would make the copy unnecessary. A
     copy that several matmuls read has a remark for each.
@@ -352,7 +352,7 @@ def LaunchKernelsPass : Pass<"fp8-launch-kernels", "::mlir::ModuleOp"> {
   let summary = "replace operations that have a kernel by launches of it";
   let description = [{
     Every operation with a `fp8_gpu.kernel` becomes a `fp8_gpu.launch`, which
-    has its results in destinations and so bufferises.
+    has its results in destinations and so bufferizes.
 
     ```mlir
     %y = fp8.matmul %a, %b {fp8_gpu.kernel = @fp8_kernels::@matmul}

@@ -13,7 +13,7 @@ include "mlir/Pass/PassBase.td"
 
 def EvaluateConstantsPass
     : Pass<"fp8-evaluate-constants", "::mlir::ModuleOp"> {
-  let summary = "quantise constant weights while compiling";
+  let summary = "quantize constant weights while compiling";
   let description = [{
     Codes and factors that follow from constants alone become constants, and the
     weights that they came from leave the program. What computes them is taken

@@ -86,7 +86,7 @@ def AccumulationOf
 }
 def Tf32
     : PipelineOption<"tf32", "tf32", "",
-                     "Multiply f32 that no recipe quantises as TF32, with "
+                     "Multiply f32 that no recipe quantizes as TF32, with "
                      "mantissas of 10 bits, on a GPU">;
 def FunctionalState
     : PipelineOption<"functional-state", "functionalState", "",
@@ -94,11 +94,11 @@ def FunctionalState
                      "delayed scaling as tensors, in place of a state">;
 def EvaluateConstants
     : PipelineOption<"evaluate-constants", "evaluateConstants", "BOOL",
-                     "Quantise constant weights while compiling (the default), "
+                     "Quantize constant weights while compiling (the default), "
                      "not in every call">;
 def Stats
     : PipelineOption<"stats", "stats", "",
                      "Record amax, underflow, saturation and SQNR of every "
-                     "quantised tensor while the program runs">;
+                     "quantized tensor while the program runs">;
 
 #endif // FP8_PIPELINES_PIPELINEOPTIONS_TD

@@ -75,7 +75,7 @@ struct PipelineOptions {
   /// Scaling state is ordinary tensor arguments and results of public functions
   /// instead of one opaque argument.
   bool functionalState = false;
-  /// What follows from constants is quantised now, not in every call.
+  /// What follows from constants is quantized now, not in every call.
   bool evaluateConstants = true;
   /// How a CPU adds up products: "f32", or "tensor-core", as a GPU's kernels
   /// do, bit by bit. GPUs do in any case.
@@ -85,7 +85,7 @@ struct PipelineOptions {
   /// Let tensor cores round operands in f32 to TF32. For GPUs, and CPUs that
   /// add up as they do.
   bool tf32 = false;
-  /// The program reports statistics of every quantised tensor while it runs.
+  /// The program reports statistics of every quantized tensor while it runs.
   bool stats = false;
 };
 

@@ -34,7 +34,7 @@ fp8rt_status fp8rt_memory_free(int32_t device, void *ptr);
 
 /// Copies in stream order between any two of this host and its devices. Host
 /// memory that CUDA does not know is copied before the call returns; to read
-/// what is copied to it, synchronise first.
+/// what is copied to it, synchronize first.
 fp8rt_status fp8rt_memory_copy(int32_t device, void *dst, const void *src,
                                size_t bytes, fp8rt_stream stream);
 

@@ -25,7 +25,7 @@ struct SavedScale {
   std::string name;
   /// "e4m3" or "e5m2".
   std::string format;
-  /// Multiplies on quantise.
+  /// Multiplies on quantize.
   float scale;
   /// 1 / scale.
   float scaleInv;

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Part of libfp8rt's C interface. A state holds, for each quantised tensor (a
+// Part of libfp8rt's C interface. A state holds, for each quantized tensor (a
 // slot), the scale of the present step and what its recipe keeps of earlier
 // ones. A step:
 //
-//   1. Quantise with `scale`, and put each tensor's amax into its place of the
+//   1. Quantize with `scale`, and put each tensor's amax into its place of the
 //      row `amax` (fp8rt_state_get_rows).
 //   2. With several ranks: one all-reduce MAX over the row, in place.
 //   3. fp8rt_program_update_state (fp8/Runtime/Program.h), or without a program
@@ -72,7 +72,7 @@ typedef uint64_t fp8rt_state;
 /// any strings, kept for the reader. Only `version`, `slots` and of a slot
 /// `name` and `format` are needed: the values above are the defaults, and those
 /// of `role` and `operand` are empty. `cache` is the size in bytes of memory in
-/// which compiled code keeps the quantised tensor between the micro-batches of
+/// which compiled code keeps the quantized tensor between the micro-batches of
 /// a step, at first zeros; it is not saved. `flax` knows margin 0 and max only.
 /// `initial` says what fp8rt_program_call does about slots without a scale; of
 /// a function that is not in `uses` it looks at all slots.
@@ -107,8 +107,8 @@ typedef struct fp8rt_state_rows {
   FP8RT_STRUCT_SIZE(uint64_t, fp8rt_state_rows)
   int64_t num_slots;
   float *amax;             /* of this step; 0 where there was none */
-  float *scale;            /* multiplies on quantise */
-  float *scale_inv;        /* 1 / scale, multiplies on dequantise */
+  float *scale;            /* multiplies on quantize */
+  float *scale_inv;        /* 1 / scale, multiplies on dequantize */
   int64_t *underflow;      /* add the non-zero elements that became 0 */
   int64_t *saturated;      /* add the elements beyond the largest code */
   void *const *cache;      /* of the slot's size in bytes; null for 0 */

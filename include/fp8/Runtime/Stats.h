@@ -1,4 +1,4 @@
-//===- Stats.h - Statistics of quantised tensors ----------------*- C++ -*-===//
+//===- Stats.h - Statistics of quantized tensors ----------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A program compiled with statistics reports every tensor that it quantises to
+// A program compiled with statistics reports every tensor that it quantizes to
 // a table of the process, one slot per tensor. The compiler numbers the slots
 // and names them in the module attribute `fp8.stats_slots`.
 //
@@ -26,16 +26,16 @@ extern "C" {
 /// What has been recorded for a slot since the last reset.
 typedef struct fp8rt_stats {
   FP8RT_STRUCT_SIZE(uint64_t, fp8rt_stats)
-  int64_t calls;    /* how often the tensor was quantised */
+  int64_t calls;    /* how often the tensor was quantized */
   double amax;      /* largest magnitude, of all calls; NaN if one was NaN */
   double count;     /* elements */
   double underflow; /* non-zero elements that became zero */
   double saturated; /* elements beyond the largest finite code */
   double signal;    /* sum of x^2 */
-  double noise;     /* sum of (x - dequantised x)^2 */
+  double noise;     /* sum of (x - dequantized x)^2 */
 } fp8rt_stats;
 
-/// Called by compiled code, from any thread: adds one quantised tensor to
+/// Called by compiled code, from any thread: adds one quantized tensor to
 /// `slot`. Everything but `amax` is a sum over the tensor. Negative slots and
 /// those above a million are ignored.
 void fp8rt_stats_record(int64_t slot, double amax, double count,

@@ -62,7 +62,7 @@ def CheckExtentsPass : Pass<"fp8-check-extents", "::mlir::func::FuncOp"> {
 def DecomposeAggregatesPass : Pass<"fp8-decompose-aggregates"> {
   let summary = "decompose softmax, pack and other aggregate linalg operations";
   let description = [{
-    Upstream bufferises and lowers only structured operations; aggregates
+    Upstream bufferizes and lowers only structured operations; aggregates
     (`linalg.softmax`, `winograd_*`) are first decomposed through their own
     interface, `linalg.pack` and `linalg.unpack` into padding, reshapes and
     transposes, or a gather where the extents of tiles show at run time, and

@@ -43,7 +43,7 @@ struct Contraction {
   int64_t getExtent(ArrayRef<unsigned> loops) const;
 };
 
-/// Why an operation is not a contraction that can be quantised: the end of a
+/// Why an operation is not a contraction that can be quantized: the end of a
 /// sentence that begins "the contraction", and what would change that.
 struct ContractionMismatch {
   std::string reason, suggestion;

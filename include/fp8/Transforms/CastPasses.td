@@ -63,17 +63,17 @@ def SimplifyCastsPass : Pass<"fp8-simplify-casts"> {
       `dequantize` of the same of q, and so do tensors put together and rows that
       are looked up in a table (`tensor.extract` in a `linalg.generic`), where
       their blocks are the table's: bytes move instead of floats, and of a table
-      what is looked up is dequantised. Elements that are repeated are dequantised
+      what is looked up is dequantized. Elements that are repeated are dequantized
       after only if it is a contraction that takes them, by its codes;
     - a `linalg.copy` that converts nothing is its source, and `quantize` of
       floats that are only widened is `quantize` of the narrow ones;
     - `quantize(dequantize(q))` is q where format and blocks agree; otherwise it
-      is *double quantisation* and gets a warning: the two roundings add up,
-      the tensor should be quantised from its high-precision source.
+      is *double quantization* and gets a warning: the two roundings add up,
+      the tensor should be quantized from its high-precision source.
 
-    Batches that become rows stay rows, where nothing computes or quantises the
+    Batches that become rows stay rows, where nothing computes or quantizes the
     batches otherwise. A slice is not moved above a quantize: the amax of a tensor is not that of
-    its slice, and quantising the whole for a slice costs more. The same is true of
+    its slice, and quantizing the whole for a slice costs more. The same is true of
     what is looked up. Zeros are not added to a `dequantize`'s source: a caller's
     factor may be infinite, whose product with zero is NaN.
   }];
@@ -84,7 +84,7 @@ def SimplifyCastsPass : Pass<"fp8-simplify-casts"> {
   let statistics = [
     Statistic<"numMoved", "num-moved", "Casts moved through data movement">,
     Statistic<"numRemoved", "num-removed", "Quantizes of dequantizes removed">,
-    Statistic<"numDouble", "num-double", "Double quantisations diagnosed">];
+    Statistic<"numDouble", "num-double", "Double quantizations diagnosed">];
 }
 
 def SaveQuantizedPass : Pass<"fp8-save-quantized", "::mlir::ModuleOp"> {
@@ -93,8 +93,8 @@ def SaveQuantizedPass : Pass<"fp8-save-quantized", "::mlir::ModuleOp"> {
   let description = [{
     An argument marked `fp8.saved` is the argument or result of another function
     that is marked `fp8.save` with the same name: what a forward keeps for its
-    backward, or a weight that is quantised once for several calls. Where a reader
-    only quantises it, that is done where the tensor comes from, together with
+    backward, or a weight that is quantized once for several calls. Where a reader
+    only quantizes it, that is done where the tensor comes from, together with
     other quantizes of it there: fewer bytes are kept, and none are read twice.
 
     ```mlir

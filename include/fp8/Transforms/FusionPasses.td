@@ -89,7 +89,7 @@ def FoldPowersOfTwoPass : Pass<"fp8-fold-powers-of-two"> {
 def FuseCastsPass : Pass<"fp8-fuse-casts"> {
   let summary = "fuse casts of a matmul's result into its epilogue";
   let description = [{
-    A quantise with a given scale that is the only use of a matmul's result is
+    A quantize with a given scale that is the only use of a matmul's result is
     computed by its epilogue: the result are the codes, and is never in memory in
     high precision. The amax of a result is the matmul's second one.
 
@@ -106,8 +106,8 @@ def FuseCastsPass : Pass<"fp8-fuse-casts"> {
     %1 = fp8.assemble %codes, %si : ...
     ```
 
-    Roundings stay: what is quantised and measured is the result as it would have
-    been stored. A quantise stays where a transposed copy of its codes is needed,
+    Roundings stay: what is quantized and measured is the result as it would have
+    been stored. A quantize stays where a transposed copy of its codes is needed,
     which one pass over memory makes of the same read, and where its blocks are
     not the whole tensor.
   }];

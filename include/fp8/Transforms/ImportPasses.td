@@ -43,7 +43,7 @@ def FoldGlobalsPass : Pass<"fp8-fold-globals", "::mlir::ModuleOp"> {
   let description = [{
     `ml_program.global_load_const`, and `global_load` of a global that is not
     mutable, becomes the `arith.constant` of its value: upstream does not
-    bufferise the former, and a weight that is visibly constant is known to be
+    bufferize the former, and a weight that is visibly constant is known to be
     one. A private global that nothing else uses goes. A constant global without
     a value is an error.
   }];
@@ -59,7 +59,7 @@ def RaiseScalingCastsPass : Pass<"fp8-raise-scaling-casts"> {
     `arith.scaling_extf`, in the body of the contraction that reads both. What a
     `linalg.generic` extends so, from one code and one factor that covers whole
     dimensions, becomes an `fp8.dequantize` of an assembled value in front of
-    it, which later passes know as a quantised operand. So does every extension of
+    it, which later passes know as a quantized operand. So does every extension of
     codes of 4 bits, and what is truncated to them becomes an `fp8.quantize`,
     with a factor of 1: only scaled values know how such codes lie in memory.
 

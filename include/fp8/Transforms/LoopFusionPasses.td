@@ -31,12 +31,12 @@ def FormFusionsPass : Pass<"fp8-form-fusions"> {
     ```
 
     What needs a value that is only known when the whole tensor has been read,
-    as a quantise with the scale of its own amax, begins another fusion. A
+    as a quantize with the scale of its own amax, begins another fusion. A
     number that two fusions need, and that light arithmetic makes of what is no
     more to read, is computed in both. Operations move; the order of effects
     stays what it was.
 
-    With `position-dependent`, quantises with a seed, whose random numbers go by an
+    With `position-dependent`, quantizes with a seed, whose random numbers go by an
     element's place in the tensor, and `fp8.hadamard`, whose 16 elements begin at
     places, take part: kernels of a GPU know places, the tiles that
     `fp8-tile-fusions` cuts do not. A rotation, with a `linalg.transpose` in
@@ -45,7 +45,7 @@ def FormFusionsPass : Pass<"fp8-form-fusions"> {
   let dependentDialects = ["::mlir::fp8::FP8Dialect"];
   let options = [
     Option<"positionDependent", "position-dependent", "bool", /*default=*/"false",
-           "Take quantises with a seed, and rotations, along">];
+           "Take quantizes with a seed, and rotations, along">];
   let statistics = [
     Statistic<"numFormed", "num-formed", "Fusions formed">];
 }

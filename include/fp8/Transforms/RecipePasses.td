@@ -12,7 +12,7 @@
 include "mlir/Pass/PassBase.td"
 
 def ApplyRecipePass : Pass<"fp8-apply-recipe", "::mlir::ModuleOp"> {
-  let summary = "quantise the operands of contractions as their recipes say";
+  let summary = "quantize the operands of contractions as their recipes say";
   let description = [{
     The recipe of a contraction is the innermost `fp8.recipe` attribute (on the
     op, its function, the module), else what the recipe file says (its first and
@@ -26,7 +26,7 @@ def ApplyRecipePass : Pass<"fp8-apply-recipe", "::mlir::ModuleOp"> {
     contraction stays as it is. A dynamic K, of which nobody knows how much it
     adds, is padded at run time unless `max-padding` is 0.
 
-    Every contraction gets exactly one optimisation remark of category `fp8`:
+    Every contraction gets exactly one optimization remark of category `fp8`:
     what was decided, or why it stays in high precision and what would change
     that. With `require`, staying for any reason but `#fp8.none` is an error.
 

@@ -52,7 +52,7 @@ def AllocateStatePass : Pass<"fp8-allocate-state", "::mlir::ModuleOp"> {
     - A contraction or call with `fp8.recompute` reads the slots of the forward of
       the same name.
 
-    In a function with an argument `fp8.first_microbatch` weights are quantised,
+    In a function with an argument `fp8.first_microbatch` weights are quantized,
     and recorded, if it is true; the value is kept with the slot and taken from
     there in the other micro-batches of the step.
   }];
@@ -60,7 +60,7 @@ def AllocateStatePass : Pass<"fp8-allocate-state", "::mlir::ModuleOp"> {
     Option<"counts", "counts", "bool", "false",
            "Count underflow and saturation in every slot">,
     Option<"cacheWeights", "cache-weights", "bool", "true",
-           "Quantise weights once per step where fp8.first_microbatch says "
+           "Quantize weights once per step where fp8.first_microbatch says "
            "which micro-batch is the first">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::fp8::FP8Dialect",
@@ -168,7 +168,7 @@ def VerifyStatePass : Pass<"fp8-verify-state", "::mlir::ModuleOp"> {
 
     - every slot that is read or recorded is known and in the module's table;
     - a quantize takes scale and scale_inv of one slot, of its own format;
-    - what is recorded in a slot is the amax of the tensor that is quantised with
+    - what is recorded in a slot is the amax of the tensor that is quantized with
       its scale;
     - no two tensors of a step record the same slot, but on branches that exclude
       each other. The iterations of a loop and the calls of a function may, if

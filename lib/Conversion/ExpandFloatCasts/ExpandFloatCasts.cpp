@@ -9,7 +9,7 @@
 // arith.truncf and arith.extf on 8-bit, 4-bit and bf16 floats go in; integer
 // arithmetic and casts that LLVM knows come out. Everything runs in the lanes
 // of an f32 until the last truncation, without branches and without f32
-// subnormals, so that LLVM's loop vectoriser sees plain 32-bit arithmetic.
+// subnormals, so that LLVM's loop vectorizer sees plain 32-bit arithmetic.
 //
 //===----------------------------------------------------------------------===//
 

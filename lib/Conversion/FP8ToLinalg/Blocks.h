@@ -42,10 +42,10 @@ public:
   /// The converse of `split`.
   Value join(Value tensor) const;
 
-  /// An uninitialised tensor in the shape of the nest.
+  /// An uninitialized tensor in the shape of the nest.
   Value createEmpty(Type elementType) const;
 
-  /// An uninitialised tensor of the grid's shape: one element for each block.
+  /// An uninitialized tensor of the grid's shape: one element for each block.
   Value createEmptyGrid(Type elementType) const;
 
   /// Index of the element itself, and of its block in the grid.

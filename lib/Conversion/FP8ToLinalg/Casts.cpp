@@ -243,7 +243,7 @@ struct ConvertQuantize : OpConversionPattern<QuantizeOp> {
           linalg::YieldOp::create(b, loc, code);
         });
     Value codes = nest.join(generic.getResult(0));
-    // By themselves: of loops over a block that do both, LLVM vectorises none.
+    // By themselves: of loops over a block that do both, LLVM vectorizes none.
     if (areBytesShared)
       codes = packCodes(rewriter, loc, codes,
                         staysInPlace(op.getResult()) ? &payloads : nullptr);

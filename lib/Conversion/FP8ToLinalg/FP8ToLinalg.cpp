@@ -130,7 +130,7 @@ struct ConvertTranspose : OpConversionPattern<TransposeOp> {
   Payloads &payloads;
 };
 
-/// The canonicaliser makes it of scf.if.
+/// The canonicalizer makes it of scf.if.
 struct ConvertSelect : OpConversionPattern<arith::SelectOp> {
   using Base::Base;
   LogicalResult

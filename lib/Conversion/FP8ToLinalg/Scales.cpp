@@ -31,7 +31,7 @@ namespace {
 
 /// The maximum is taken on the bits of |x| as integers: for floats of one sign
 /// the order is the same, NaN is above Inf and is dropped or wins as the op
-/// says. The result does not depend on the order, and it vectorises.
+/// says. The result does not depend on the order, and it vectorizes.
 struct ConvertAmax : OpConversionPattern<AmaxOp> {
   using Base::Base;
   LogicalResult

@@ -1,4 +1,4 @@
-//===- LowerLinalgToLoops.cpp - Loops that vectorise ----------------------===//
+//===- LowerLinalgToLoops.cpp - Loops that vectorize ----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -63,7 +63,7 @@ private:
 } // namespace
 
 /// Whether there are rows that are reduced in an order: maxima of integers have
-/// none, and are vectorised along the row.
+/// none, and are vectorized along the row.
 bool LoopBuilder::hasOrderedReduction(size_t firstReduction) {
   return firstReduction > 0 && firstReduction < ranges.size() &&
          llvm::any_of(

@@ -48,7 +48,7 @@ bool ScalarBody::readsInits() {
 SmallVector<Value> ScalarBody::loadInits(ArrayRef<Value> ivs) {
   SmallVector<Value> values;
   for (OpOperand &init : op.getDpsInitsMutable())
-    // A value that is only written would be read uninitialised; the mapping
+    // A value that is only written would be read uninitialized; the mapping
     // of an unused argument does not matter.
     values.push_back(op.payloadUsesValueFromOperand(&init) ? load(&init, ivs)
                                                            : Value());

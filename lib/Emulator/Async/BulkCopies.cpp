@@ -70,7 +70,7 @@ std::vector<MBarrierRef> fp8emu::multicastBarriers(Warp &warp, const Op &op,
       warp.fault(op, Mask{1} << lane, kLaunchFailed,
                  "expected an mbarrier in block " + std::to_string(rank) +
                      " of the cluster, but " + describe(other) +
-                     " was not initialised");
+                     " was not initialized");
     all.push_back(other);
   }
   return all;

@@ -78,7 +78,7 @@ MBarrierRef fp8emu::findMBarrier(Warp &warp, const Op &op, unsigned lane,
   if (!ref.get())
     warp.fault(op, one, kLaunchFailed,
                "expected an mbarrier, but " + describe(ref) +
-                   " was not initialised");
+                   " was not initialized");
   return ref;
 }
 
@@ -87,7 +87,7 @@ static Place getPlace(const Op &op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Initialisation
+// Initialization
 //===----------------------------------------------------------------------===//
 
 static Step init(Warp &warp, const Op &op, Mask mask) {
@@ -118,7 +118,7 @@ static Step init(Warp &warp, const Op &op, Mask mask) {
     if (!isNew)
       warp.fault(op, one, kLaunchFailed,
                  describe({&warp.cta, range.offset}) +
-                     " is initialised already, without mbarrier.inval");
+                     " is initialized already, without mbarrier.inval");
   }
   return Step::Next;
 }

@@ -26,7 +26,7 @@ struct MBarrierRef {
 /// Most that a count can be, and transactions at a time.
 constexpr int64_t kMaxCount = (1 << 20) - 1;
 
-/// The barrier at an address, which must have been initialised. Throws Fault.
+/// The barrier at an address, which must have been initialized. Throws Fault.
 MBarrierRef findMBarrier(Warp &warp, const Op &op, unsigned lane, uint32_t row,
                          Place place);
 

@@ -314,7 +314,7 @@ void Checker::announceAt(Warp &warp, const Op &op, unsigned lane,
     return;
   report(kCheckProxies, warp, op, Mask{1} << lane, barrier.initOp,
          "lacks a fence.mbarrier_init or fence.proxy.async between it and the "
-         "initialisation of " +
+         "initialization of " +
              fp8emu::describe(ref) + " in line " +
              std::to_string(cluster.grid.program.getLine(
                  cluster.grid.program.ops[barrier.initOp])));

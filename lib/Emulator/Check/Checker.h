@@ -90,7 +90,7 @@ public:
   /// mbarrier.init and mbarrier.inval write, all others are atomic.
   void accessBarrier(Warp &warp, const Op &op, Mask lanes,
                      const MBarrierRef &barrier, bool writes);
-  /// By what is announced there: the barrier's initialisation must have been
+  /// By what is announced there: the barrier's initialization must have been
   /// shown to the asynchronous proxy.
   void announceAt(Warp &warp, const Op &op, unsigned lane,
                   const MBarrierRef &barrier);

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// With programmatic serialisation a grid may begin before the one before it has
+// With programmatic serialization a grid may begin before the one before it has
 // ended; griddepcontrol.wait waits for its end. Here grids run one after the
 // other, so that what is touched too early is told from who touched it last.
 //

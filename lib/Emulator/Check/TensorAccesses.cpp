@@ -8,7 +8,7 @@
 //
 // PTX ISA, "tcgen05 Memory Consistency Model". All accesses are asynchronous.
 // A thread's mma and cp take place in order, and those of threads that have
-// fences and a synchronisation between them. Everything else must be waited
+// fences and a synchronization between them. Everything else must be waited
 // for: loads and stores by tcgen05.wait, mma and cp by a commit's mbarrier. Of
 // other threads, and of what a commit tells, a thread relies on what was before
 // its last tcgen05.fence::after_thread_sync; what others' fence::before has not

@@ -53,7 +53,7 @@ struct MBarrier {
   /// The last arrival: of a thread of the block of such a rank, and its line.
   uint32_t lastRank = 0, lastThread = 0, lastLine = 0;
   /// The race checker's: what arrivals of all phases have published, and those
-  /// of the phases that have ended; the thread that initialised it, and when.
+  /// of the phases that have ended; the thread that initialized it, and when.
   View gathering, released;
   uint32_t agent = 0, initAgent = 0, initTime = 0, initOp = 0;
   bool initShown = false; /* by a fence of that thread */

@@ -217,7 +217,7 @@ static Step fenceProxy(Warp &warp, const Op &, Mask mask) {
   return Step::Next;
 }
 
-/// Shows barriers that were initialised to the cluster and to copies.
+/// Shows barriers that were initialized to the cluster and to copies.
 static Step fenceInit(Warp &warp, const Op &, Mask mask) {
   Checker *checker = warp.cta.cluster.checker.get();
   if (!checker)

@@ -57,7 +57,7 @@ struct ConvertOutlinedKernelsPass
     : fp8::impl::ConvertOutlinedKernelsPassBase<ConvertOutlinedKernelsPass> {
   using Base::Base;
   void runOnOperation() override;
-  /// Kept from one module to the next, with the canonicaliser's patterns.
+  /// Kept from one module to the next, with the canonicalizer's patterns.
   OpPassManager cleanUp = makeCleanUp();
 };
 } // namespace

@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// x if `value` is x clamped to +-`limit`, NaN passing, as quantisation is
+/// x if `value` is x clamped to +-`limit`, NaN passing, as quantization is
 /// spelled: the hardware's cast saturates by itself.
 static Value getClampSource(Value value, float limit) {
   auto peel = [](Value clamped, arith::CmpFPredicate beyond,
@@ -63,7 +63,7 @@ LogicalResult EpilogueRegion::check(const Shape &shape, std::string &reason) {
   if (!shape.body) {
     if (!isNarrow)
       return success();
-    reason = "expected an epilogue that quantises to the 8-bit result";
+    reason = "expected an epilogue that quantizes to the 8-bit result";
     return failure();
   }
   for (Operation &op : shape.body->without_terminator())

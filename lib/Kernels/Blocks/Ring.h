@@ -49,7 +49,7 @@ public:
       : b(b), base(base), barrierOffset(barrierOffset), stages(stages),
         cluster(cluster) {}
 
-  /// Initialises the barriers: one thread. A stage is full after
+  /// Initializes the barriers: one thread. A stage is full after
   /// `fullArrivals` and their bytes, empty after `emptyArrivals` of each block
   /// that gives it back.
   void initialize(int64_t fullArrivals, int64_t emptyArrivals) {

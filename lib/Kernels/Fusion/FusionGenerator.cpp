@@ -269,7 +269,7 @@ public:
     llvm::raw_string_ostream os(reason);
     reason.clear();
     if (spec.heldTensors > 1)
-      os << "expected one tensor to be quantised by blocks of rows, but got "
+      os << "expected one tensor to be quantized by blocks of rows, but got "
          << spec.heldTensors;
     else if (spec.rotatesRows && (spec.reducesRows || spec.heldRows > 1))
       os << "expected no more to be measured than blocks, beside a rotation of "

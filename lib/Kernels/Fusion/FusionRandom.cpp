@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 // The number of an element is a word of Philox at the counter of four
-// neighbours along the rows of what is quantised. A thread has all four, of a
+// neighbours along the rows of what is quantized. A thread has all four, of a
 // chunk or, where that has been transposed, of its own rows, and draws them
 // once.
 

@@ -1,4 +1,4 @@
-//===- HighPrecisionMemory.cpp - Memory without quantisation --------------===//
+//===- HighPrecisionMemory.cpp - Memory without quantization --------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- HighPrecisionMemory.h - Memory without quantisation ------*- C++ -*-===//
+//===- HighPrecisionMemory.h - Memory without quantization ------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@ namespace fp8 {
 class MemoryProfile;
 
 /// The most bytes that `block`, whose own profile is given, would have at a
-/// time if nothing in it were quantised: in place of codes, in whatever orders
+/// time if nothing in it were quantized: in place of codes, in whatever orders
 /// and as long as any of them is needed, what they are of.
 double getPeakInHighPrecision(Block &block, const MemoryProfile &profile);
 

@@ -271,7 +271,7 @@ choose(Copy &copy, const MemoryProfile &profile, GPUTargetAttr target,
                                  getQuantizingAgain(copy, profile, target)}) {
     if (!way || way->saved <= 0)
       continue;
-    LDBG() << (way->kind == Way::Kind::Transpose ? "transposing" : "quantising")
+    LDBG() << (way->kind == Way::Kind::Transpose ? "transposing" : "quantizing")
            << " later saves " << way->saved << " bytes for " << way->time
            << " us: " << copy.fusion.getResult(copy.results.front()).getType();
     if (!best || way->getPrice(wanted) < best->getPrice(wanted))
@@ -301,7 +301,7 @@ void ShareTransposesPass::take(Copy &copy, const Way &way) {
   bool transposes = way.kind == Way::Kind::Transpose;
   std::string text;
   llvm::raw_string_ostream(text)
-      << (transposes ? "codes are transposed" : "quantised again")
+      << (transposes ? "codes are transposed" : "quantized again")
       << " when they are needed: the peak of memory falls by "
       << llvm::format("%.2f MB for %.1f us", way.saved * 1e-6, way.time);
   emitRemark(copy.fusion.getLoc())

@@ -91,7 +91,7 @@ SmallVector<Value> loadColumns(KernelBuilder &b, ArrayRef<MemoryColumns> parts);
 FragmentLayout getFragmentLayout(int64_t cols);
 
 /// Orders what this thread has issued, or waited for, before the
-/// synchronisation that follows; and what it will, after the one before.
+/// synchronization that follows; and what it will, after the one before.
 void fenceBeforeSync(KernelBuilder &b);
 void fenceAfterSync(KernelBuilder &b);
 

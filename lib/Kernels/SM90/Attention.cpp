@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Warp-specialised and persistent. A warp copies tiles of queries, keys and
+// Warp-specialized and persistent. A warp copies tiles of queries, keys and
 // values to shared memory; for 8 bits three more put the keys of values side by
 // side. One to three warpgroups compute 64 queries each.
 //

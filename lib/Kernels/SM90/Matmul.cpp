@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Warp-specialised and persistent. One producer warpgroup fills a ring of
+// Warp-specialized and persistent. One producer warpgroup fills a ring of
 // shared memory stages: a warp with bulk tensor copies of the operands and,
 // where factors change along K, a second one with the factors. One to three
 // consumer warpgroups multiply stages on the tensor cores and store finished

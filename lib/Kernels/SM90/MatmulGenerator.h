@@ -18,7 +18,7 @@ namespace mlir::fp8::sm90 {
 std::unique_ptr<KernelGenerator> createMatmulGenerator();
 
 /// The configs that seem best, best first; with `exhaustive` also those that
-/// differ from these in staging, pending products, epilogue and rasterisation.
+/// differ from these in staging, pending products, epilogue and rasterization.
 SmallVector<GemmConfigAttr> getMatmulCandidates(const MatmulSpec &spec,
                                                 GPUTargetAttr target,
                                                 bool exhaustive);

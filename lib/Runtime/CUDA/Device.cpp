@@ -215,6 +215,6 @@ fp8rt_status fp8rt_device_get_current(int32_t *device) {
 fp8rt_status fp8rt_device_synchronize(int32_t device) {
   return inContext(device, [&](const Driver &driver) {
     return check(driver.cuCtxSynchronize(),
-                 [&] { return "synchronise " + describeDevice(device); });
+                 [&] { return "synchronize " + describeDevice(device); });
   });
 }

@@ -17,7 +17,7 @@
 
 namespace fp8rt::cuda {
 
-/// The functions of an initialised driver.
+/// The functions of an initialized driver.
 struct Driver {
 #define FP8RT_CUDA_FUNCTION(name, version, parameters)                         \
   Result(*name) parameters = nullptr;
@@ -41,7 +41,7 @@ struct Driver {
 /// have held.
 fp8rt_status checkProcess();
 
-/// Loads and initialises the driver at the first call. FP8RT_OK, or why there
+/// Loads and initializes the driver at the first call. FP8RT_OK, or why there
 /// is none: that has been reported.
 fp8rt_status getDriver(const Driver *&driver);
 

@@ -178,7 +178,7 @@ void mgpuStreamDestroy(void *stream) {
 void mgpuStreamSynchronize(void *stream) {
   inWrapper("mgpuStreamSynchronize", [&](const Driver &driver, int32_t) {
     return check(driver.cuStreamSynchronize(asStream(stream)),
-                 "synchronise a stream");
+                 "synchronize a stream");
   });
 }
 

@@ -19,7 +19,7 @@ using namespace fp8rt;
 using namespace fp8rt::cuda;
 
 /// What a pool keeps when its memory is not used. CUDA's default of 0 gives it
-/// all back to the system at every synchronisation, and then an allocation
+/// all back to the system at every synchronization, and then an allocation
 /// takes a hundred microseconds.
 static constexpr uint64_t kPoolKeepsBytes = 256 << 20;
 

@@ -47,7 +47,7 @@ fp8rt_status fp8rt_stream_destroy(int32_t device, fp8rt_stream stream) {
 fp8rt_status fp8rt_stream_synchronize(int32_t device, fp8rt_stream stream) {
   return inContext(device, [&](const Driver &driver) {
     return check(driver.cuStreamSynchronize(asStream(stream)),
-                 [&] { return "synchronise a stream" + on(device); });
+                 [&] { return "synchronize a stream" + on(device); });
   });
 }
 

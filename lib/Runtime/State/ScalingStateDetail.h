@@ -58,7 +58,7 @@ struct Recipe {
 struct Slot {
   std::string name, role, operand;
   Format format = Format::E4M3;
-  /// Bytes of the cache of the quantised tensor.
+  /// Bytes of the cache of the quantized tensor.
   int64_t cache = 0;
 };
 
@@ -83,7 +83,7 @@ bool parseManifest(std::string_view text, Manifest &manifest,
 std::string printManifest(const Manifest &manifest);
 
 /// An amax is kept as the bits of its magnitude: integers order them as the
-/// values are ordered, NaN above all, and integer maxima vectorise.
+/// values are ordered, NaN above all, and integer maxima vectorize.
 using AmaxBits = int32_t;
 inline constexpr AmaxBits kInfBits = 0x7f800000;
 
@@ -122,7 +122,7 @@ struct Staging {
   std::vector<int64_t> underflow, saturated;
 };
 
-/// Where compiled code keeps quantised tensors from one micro-batch to the
+/// Where compiled code keeps quantized tensors from one micro-batch to the
 /// next.
 class Caches {
 public:

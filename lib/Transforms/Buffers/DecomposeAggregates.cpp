@@ -298,7 +298,7 @@ static bool isLargeSplat(Operation *op) {
   return bits % 8 == 0 && type.getNumElements() > mostBits / bits;
 }
 
-/// Replaces `op` by operations that upstream bufferises, if it is an aggregate.
+/// Replaces `op` by operations that upstream bufferizes, if it is an aggregate.
 static LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   rewriter.setInsertionPoint(op);
   if (auto reshape = dyn_cast<tensor::ReshapeOp>(op))

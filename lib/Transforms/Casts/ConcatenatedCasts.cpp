@@ -181,7 +181,7 @@ struct SinkDequantizeBelowConcatenation
     for (tensor::InsertSliceOp part : concatenation->parts) {
       auto dequantize = part.getSource().getDefiningOp<DequantizeOp>();
       if (!dequantize)
-        return rewriter.notifyMatchFailure(op, "a part is not dequantised");
+        return rewriter.notifyMatchFailure(op, "a part is not dequantized");
       ScaledType whole = dequantize.getSource().getType().cloneWith(
           op.getType().getShape(), dequantize.getSource().getType().getBlock());
       if (type && type != whole)

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 namespace {
-/// Elements of a dequantised table, looked up by indices that are computed.
+/// Elements of a dequantized table, looked up by indices that are computed.
 struct Gather {
   tensor::ExtractOp extract;
   DequantizeOp table;
@@ -115,7 +115,7 @@ static Value gatherFrom(PatternRewriter &rewriter, linalg::GenericOp op,
 
 namespace {
 /// gather(dequantize(q)) -> dequantize(gather(q)): of a table only the rows
-/// that are looked up are dequantised, as those of an embedding are.
+/// that are looked up are dequantized, as those of an embedding are.
 struct SinkDequantizeBelowGather : OpRewritePattern<linalg::GenericOp> {
   SinkDequantizeBelowGather(MLIRContext *context, CastCounts &counts)
       : OpRewritePattern(context), counts(counts) {}
@@ -125,7 +125,7 @@ struct SinkDequantizeBelowGather : OpRewritePattern<linalg::GenericOp> {
     FailureOr<Gather> gather = getGather(op);
     if (failed(gather))
       return rewriter.notifyMatchFailure(op,
-                                         "no lookup in a dequantised table");
+                                         "no lookup in a dequantized table");
     ScaledType type = gather->table.getSource().getType();
     if (!gather->table->hasOneUse())
       return rewriter.notifyMatchFailure(

@@ -1,4 +1,4 @@
-//===- SaveQuantized.cpp - Keep what later functions quantise -------------===//
+//===- SaveQuantized.cpp - Keep what later functions quantize -------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

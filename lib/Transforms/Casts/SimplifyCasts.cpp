@@ -63,7 +63,7 @@ bool movesData(Operation *op) {
                          tensor::InsertSliceOp, tensor::ExtractSliceOp>(op);
 }
 
-/// Whether rows are all that may be quantised of what `collapse` makes them of.
+/// Whether rows are all that may be quantized of what `collapse` makes them of.
 /// Above, there is no other quantize to meet, and no pass that computes the
 /// batches, and rows are what passes write best.
 bool isOnlyReadAsRows(tensor::CollapseShapeOp collapse) {
@@ -118,7 +118,7 @@ struct HoistQuantize : OpRewritePattern<QuantizeOp> {
     FailureOr<ScaledType> moved = getMovedType(moveOp, *inner);
     if (failed(moved) || *moved != type)
       return rewriter.notifyMatchFailure(op, "the movement refines the shape");
-    LDBG() << "quantised before " << moveOp->getName() << ": " << op;
+    LDBG() << "quantized before " << moveOp->getName() << ": " << op;
     Value quantized =
         QuantizeOp::create(rewriter, op.getLoc(), *inner, source, Value(),
                            Value(), Value(), op.getRecipeAttr());
@@ -146,8 +146,8 @@ struct SinkDequantize : OpRewritePattern<MoveOp> {
     if (isa<linalg::BroadcastOp>(op.getOperation()) &&
         !feedsContractions(op->getResult(0)))
       return rewriter.notifyMatchFailure(
-          op, "more would be dequantised, and by no contraction");
-    LDBG() << "dequantised after " << op->getName() << ": " << dequantize;
+          op, "more would be dequantized, and by no contraction");
+    LDBG() << "dequantized after " << op->getName() << ": " << dequantize;
     Value moved = move(rewriter, op, dequantize.getSource());
     rewriter.replaceOpWithNewOp<DequantizeOp>(op, op->getResult(0).getType(),
                                               moved);
@@ -171,7 +171,7 @@ struct QuantizeOfDequantize : OpRewritePattern<QuantizeOp> {
       return rewriter.notifyMatchFailure(op, "source is not a dequantize");
     if (dequantize.getSource().getType() != op.getResult().getType())
       return rewriter.notifyMatchFailure(op, "format or blocks differ");
-    LDBG() << "not quantised again: " << op;
+    LDBG() << "not quantized again: " << op;
     rewriter.replaceOp(op, dequantize.getSource());
     ++counts.removed;
     return success();
@@ -244,10 +244,10 @@ void SimplifyCastsPass::runOnOperation() {
       return;
     ++numDouble;
     InFlightDiagnostic diagnostic =
-        op.emitWarning("double quantisation: a tensor dequantised from ")
-        << dequantize.getSource().getType() << " is quantised again to "
+        op.emitWarning("double quantization: a tensor dequantized from ")
+        << dequantize.getSource().getType() << " is quantized again to "
         << op.getResult().getType()
-        << "; quantise it from its high-precision source";
-    diagnostic.attachNote(dequantize.getLoc()) << "dequantised here";
+        << "; quantize it from its high-precision source";
+    diagnostic.attachNote(dequantize.getLoc()) << "dequantized here";
   });
 }

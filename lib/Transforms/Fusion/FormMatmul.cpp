@@ -49,7 +49,7 @@ struct FormMatmulPattern : OpRewritePattern<linalg::ContractOp> {
     auto attribute = op->getAttrOfType<AccumulateAttr>(kAccumulateAttrName);
     Accumulate accumulate =
         attribute ? attribute.getValue() : Accumulate::Promote;
-    // What the user dequantised need not fit together.
+    // What the user dequantized need not fit together.
     std::string mismatch = MatmulOp::describeMismatch(
         a.getSource().getType(), b.getSource().getType(), accumulate);
     if (!mismatch.empty())

@@ -121,7 +121,7 @@ struct FuseAmax : OpRewritePattern<AmaxOp> {
   llvm::Statistic &numAmaxes;
 };
 
-/// A matmul whose result is only quantised yields the codes.
+/// A matmul whose result is only quantized yields the codes.
 struct FuseQuantize : OpRewritePattern<QuantizeOp> {
   FuseQuantize(MLIRContext *context, llvm::Statistic &numQuantizes)
       : OpRewritePattern(context), numQuantizes(numQuantizes) {}

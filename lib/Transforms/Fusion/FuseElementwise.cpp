@@ -188,7 +188,7 @@ void FuseElementwisePass::runOnOperation() {
   IRRewriter rewriter(&getContext());
   for (linalg::LinalgOp op : named) {
     rewriter.setInsertionPoint(op);
-    // What upstream cannot generalise keeps its name and its own lowering.
+    // What upstream cannot generalize keeps its name and its own lowering.
     (void)linalg::generalizeNamedOp(rewriter, op);
   }
 

@@ -56,7 +56,7 @@ void FoldGlobalsPass::runOnOperation() {
       globals.insert(global);
       return WalkResult::advance();
     }
-    // A mutable global is upstream's to bufferise; a constant one without a
+    // A mutable global is upstream's to bufferize; a constant one without a
     // value has to come from somewhere.
     if (!isa<ml_program::GlobalLoadConstOp>(op)) {
       LDBG() << "not folded, for it may change or has no value: " << *op;

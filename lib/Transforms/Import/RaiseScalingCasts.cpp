@@ -286,7 +286,7 @@ static arith::TruncFOp getYieldedCodes(linalg::GenericOp generic,
   return truncation;
 }
 
-/// Makes `generic` yield what it would truncate to 4 bits, and quantises that.
+/// Makes `generic` yield what it would truncate to 4 bits, and quantizes that.
 static void raiseTruncations(RewriterBase &rewriter,
                              linalg::GenericOp generic) {
   ImplicitLocOpBuilder b(generic.getLoc(), rewriter);

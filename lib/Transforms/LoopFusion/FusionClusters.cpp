@@ -305,7 +305,7 @@ bool FusionClusters::tryBegin(ArrayRef<Operation *> ops) {
     return false;
   FusionLayouts own(domain);
   std::string reason;
-  // The scale of a whole tensor is computed by who quantises with it.
+  // The scale of a whole tensor is computed by who quantizes with it.
   auto quantize = dyn_cast<QuantizeOp>(op);
   auto scale = quantize && quantize.getScale()
                    ? quantize.getScale().getDefiningOp<ComputeScaleOp>()

@@ -27,7 +27,7 @@ size_t countTensors(ArrayRef<Operation *> ops, const FusionLayouts &layouts);
 
 /// Groups the operations of a block that one pass over memory computes each:
 /// those that read the same tensor, or what another of the group computes. A
-/// dequantise that several groups read is copied into each, as codes are less
+/// dequantize that several groups read is copied into each, as codes are less
 /// to read than numbers, and so is light arithmetic on what is no more to read
 /// than its result, and a rotation. What goes by an element's place takes part
 /// only `positionDependent`.

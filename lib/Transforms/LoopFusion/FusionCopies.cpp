@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// A dequantise, or a rotation, stands in the first cluster that reads it, and
+/// A dequantize, or a rotation, stands in the first cluster that reads it, and
 /// as a copy in all others.
 void FusionClusters::copySources() {
   for (auto [number, cluster] : llvm::enumerate(clusters)) {

@@ -1,4 +1,4 @@
-//===- ApplyRecipe.cpp - Quantise contractions as recipes say -------------===//
+//===- ApplyRecipe.cpp - Quantize contractions as recipes say -------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -47,7 +47,7 @@ struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
   static RecipeAttrInterface getRecipeAttribute(Operation *op);
   RecipeAttrInterface getRecipe(Operation *op) const;
   /// Takes the recipe of `op`; false, with the reason, if it has none that
-  /// quantises.
+  /// quantizes.
   bool takeRecipe(Operation *op, RecipeDecision &decision) const;
   /// A contraction, or a grouped matmul, and what becomes of it.
   struct Decided {
@@ -102,7 +102,7 @@ RecipeAttrInterface ApplyRecipePass::getRecipe(Operation *op) const {
 // Decide
 //===----------------------------------------------------------------------===//
 
-/// How a tensor is quantised that the program has as codes; nothing if it has
+/// How a tensor is quantized that the program has as codes; nothing if it has
 /// not.
 static std::optional<OperandFormat> getGivenFormat(Value tensor) {
   auto dequantize = tensor.getDefiningOp<DequantizeOp>();

@@ -1,4 +1,4 @@
-//===- GroupedRecipe.cpp - Quantise grouped matmuls as recipes say --------===//
+//===- GroupedRecipe.cpp - Quantize grouped matmuls as recipes say --------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

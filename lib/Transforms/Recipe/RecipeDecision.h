@@ -62,7 +62,7 @@ OpFoldResult getPadding(RewriterBase &rewriter, Location loc,
                         const RecipeDecision &decision, Value a);
 /// What `format` makes of [batch x] rows x K.
 ScaledType getScaledType(RankedTensorType type, const OperandFormat &format);
-/// `tensor`, [batch x] rows x K, quantised as `decision` says of the operand of
+/// `tensor`, [batch x] rows x K, quantized as `decision` says of the operand of
 /// a contraction, K padded with `amount` zeros first.
 Value quantizeA(RewriterBase &rewriter, Location loc, Value tensor,
                 OpFoldResult amount, const RecipeDecision &decision);

@@ -82,7 +82,7 @@ void AllocateStatePass::rewrite(QuantizeOp op, const Place &place) {
     return;
   }
   if (attribute.getCache() != 0) {
-    // Neither quantised nor recorded in any other micro-batch.
+    // Neither quantized nor recorded in any other micro-batch.
     auto function = op->getParentOfType<func::FuncOp>();
     auto first = scf::IfOp::create(rewriter, loc, getFirstMicrobatch(function),
                                    /*withElseRegion=*/false);

@@ -207,7 +207,7 @@ LogicalResult Step::check(RecordAmaxOp op, const Environment &environment) {
     return failure();
   StringRef name = slots[*slot].getName();
   if (!isOfOwnTensor(op, *slot, environment))
-    return op.emitOpError("expected the amax of a tensor that is quantised "
+    return op.emitOpError("expected the amax of a tensor that is quantized "
                           "with the scale of slot '")
            << name << "'";
   // The forward it repeats has recorded the same.

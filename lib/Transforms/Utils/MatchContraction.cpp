@@ -158,7 +158,7 @@ FailureOr<Contraction> fp8::matchContraction(linalg::LinalgOp op,
   };
   if (!op.hasPureTensorSemantics())
     return fail("works on memrefs",
-                "run the pass before bufferisation, on tensors");
+                "run the pass before bufferization, on tensors");
   if (!multipliesInputs(op))
     return fail("multiplies what it computes of its operands, such as their "
                 "distances from zero points",

@@ -69,7 +69,7 @@ class Backend:
 
     - recipe: as fp8.compile takes it;
     - target: "cpu", "sm_90a", "sm_100a", or "auto", that of the graph's tensors;
-    - cache_weights: parts quantise their weights once in a step of several calls (`accumulate`)
+    - cache_weights: parts quantize their weights once in a step of several calls (`accumulate`)
       and keep the codes until it ends, a byte for each element and part;
     - only_faster: on a GPU leaves products to Inductor that are expected to be no faster in FP8
       with the casts and launches that this takes (fp8.torch.choices), of 16 bits, static sizes

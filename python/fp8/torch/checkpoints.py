@@ -1,4 +1,4 @@
-"""Quantised models as directories of config.json and .safetensors, as vLLM reads them."""
+"""Quantized models as directories of config.json and .safetensors, as vLLM reads them."""
 
 import json
 import warnings
@@ -34,7 +34,7 @@ def save_quantized(model, directory, layout="compressed-tensors", config=None):
     - config: the rest of config.json, a dictionary; without it, that of model.config, as
       Transformers' models have it, else of the config.json that is there.
 
-    Raises ArgumentError for a model without quantised layers, UnsupportedError for what the
+    Raises ArgumentError for a model without quantized layers, UnsupportedError for what the
     layout does not have, FileError.
     """
     if layout not in ("compressed-tensors", "fp8"):
@@ -42,7 +42,7 @@ def save_quantized(model, directory, layout="compressed-tensors", config=None):
     layers = {name: module.scheme for name, module in model.named_modules()
               if isinstance(module, QuantizedLinear)}
     if not layers:
-        raise ArgumentError("expected a model with quantised layers; quantize_for_inference makes "
+        raise ArgumentError("expected a model with quantized layers; quantize_for_inference makes "
                             "one")
     others = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
     write = (layouts.write_fp8 if layout == "fp8" else layouts.write_compressed_tensors)
@@ -99,7 +99,7 @@ def _get_config(model, directory):
 
 
 def load_quantized(model, directory, strict=True):
-    """Gives a model of plain layers what a quantised checkpoint has, its own or another's of
+    """Gives a model of plain layers what a quantized checkpoint has, its own or another's of
     compressed-tensors, vLLM's fp8 or ModelOpt: layers with codes become QuantizedLinear, all
     else is loaded. Returns the model, which is changed; parameters on the device meta get values on
     the CPU, and a warning names buffers there that are not persistent, which get none.
@@ -110,7 +110,7 @@ def load_quantized(model, directory, strict=True):
       keys and values, which nothing here uses.
 
     Raises, with the model as it was, FileError for files that are missing or broken,
-    UnsupportedError for a quantisation that is not computed here, MismatchError for names or
+    UnsupportedError for a quantization that is not computed here, MismatchError for names or
     shapes that differ.
     """
     directory = Path(directory)
@@ -182,7 +182,7 @@ def _load_layer(name, module, scheme, names, files):
 
 
 def _load_rest(model, replacements, files, used, strict):
-    """The tensors of all that is not quantised, by name, checked."""
+    """The tensors of all that is not quantized, by name, checked."""
     values = {}
     expected = {name: value for name, value in model.state_dict(keep_vars=True).items()}
     codes = {f"{name}.weight" for name, module in model.named_modules(remove_duplicate=False)

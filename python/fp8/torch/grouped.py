@@ -69,7 +69,7 @@ class _Product:
 
 
 def _find_clusters(graph):
-    """Lists of products that share operands and do not wait for each other, which are quantised
+    """Lists of products that share operands and do not wait for each other, which are quantized
     once for all of them. The first of each list is the first of the graph."""
     number = {node: i for i, node in enumerate(graph.nodes)}
     clusters = []

@@ -16,7 +16,7 @@ from fp8 import imports
 from fp8.torch import graphs
 
 FUNCTION = "main"
-# Quantises the arguments that are saved, where there are some.
+# Quantizes the arguments that are saved, where there are some.
 QUANTIZE = "quantize_weights"
 
 

@@ -1,4 +1,4 @@
-"""Models for inference: linear layers with quantised weights.
+"""Models for inference: linear layers with quantized weights.
 
     fp8.torch.quantize_for_inference(model, fp8.RowwiseScaling())
     print(fp8.torch.report(model))
@@ -20,7 +20,7 @@ from fp8.torch import modules, schemes
 from fp8.torch.quantized_linear import QuantizedLinear
 
 # A layer with a matrix product: `kind` is "fp8" or "high precision"; `reason` says why, or how
-# it is quantised.
+# it is quantized.
 Layer = namedtuple("Layer", "name kind shape reason")
 
 
@@ -35,7 +35,7 @@ class Report(tuple):
 
 
 def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=None):
-    """Replaces linear layers by QuantizedLinear, with weights quantised where they are. Returns
+    """Replaces linear layers by QuantizedLinear, with weights quantized where they are. Returns
     the model, which is changed; one that is a linear layer itself is returned anew.
 
     - recipe: current, rowwise, block, mxfp8 or nvfp4, as fp8.compile takes it;
@@ -60,7 +60,7 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
                for name, module in layers.items()}
     found = {name: module for name, module in layers.items() if not reasons[name]}
     if not found and layers and not any(map(_is_quantized, layers.values())):
-        raise ArgumentError("expected a layer that can be quantised, but got\n"
+        raise ArgumentError("expected a layer that can be quantized, but got\n"
                             + str(make_report(layers, reasons)))
     scales = {}
     if calibration is not None:
@@ -121,7 +121,7 @@ def find_layers(model):
 def _find_reason(name, module, model, scheme, filter, names):
     """Why a layer stays as it is, or ""; `names` are those of parameters by their ids."""
     if _is_quantized(module):
-        return "it was quantised before"
+        return "it was quantized before"
     if not isinstance(module, nn.Linear):
         return f"a {type(module).__name__} is no nn.Linear"
     if not _fits(name, module, filter):
@@ -168,7 +168,7 @@ def make_report(layers, reasons):
                  if isinstance(module, nn.Linear) else "x".join(
                      str(size) for size in next(iter(module.parameters()), torch.empty(0)).shape))
         entries.append(Layer(name, "high precision", shape, reasons.get(name) or
-                             "it was not quantised"))
+                             "it was not quantized"))
     return Report(entries)
 
 

@@ -1,4 +1,4 @@
-"""What the configs of quantised checkpoints say, as Schemes, and back.
+"""What the configs of quantized checkpoints say, as Schemes, and back.
 
 - compressed-tensors, as its `QuantizationConfig` has it, which vLLM, SGLang and Transformers
   read: format "float-quantized", "mxfp8-quantized", "nvfp4-pack-quantized", or of each group
@@ -155,7 +155,7 @@ def _read_modelopt(config):
 def _read_group(name, group):
     weights, activations = group.get("weights"), group.get("input_activations")
     if not weights or not activations:
-        raise UnsupportedError(f"expected weights and activations of '{name}' to be quantised, but "
+        raise UnsupportedError(f"expected weights and activations of '{name}' to be quantized, but "
                                f"got {'activations' if weights else 'weights'} in high precision")
     if group.get("output_activations"):
         raise UnsupportedError(f"expected no output_activations of '{name}', but got some")

@@ -50,7 +50,7 @@ class Unit:
 
     Each backward ends a step, unless `steps` is off; a forward that activation checkpointing
     repeats before it so has the scales of the first one. With `caches_weight` the weight is
-    quantised once in a step, and its codes are kept until the step ends. With `is_transposed` it
+    quantized once in a step, and its codes are kept until the step ends. With `is_transposed` it
     is [inputs, outputs].
     """
 

@@ -178,7 +178,7 @@ def write(shape):
 
     - `forward(x, weight[, bias]) -> y`;
     - `train`, the same, which also returns what a backward takes in place of x: `x.codes` and
-      `x.scale_inv`, where its recipe quantises x in bytes;
+      `x.scale_inv`, where its recipe quantizes x in bytes;
     - `backward(dy, x, weight) -> (dx, dweight[, dbias])`;
     - `dgrad(dy, weight)` and `wgrad(dy, x)`, which are halves of it.
 

@@ -29,7 +29,7 @@ class Linear(nn.Linear):
 
     - recipe: as fp8.compile takes it; None for that of `autocast` around a call;
     - others: as torch.nn.Linear;
-    - cache_weights: quantises the weight once in a step (fp8.torch.accumulated), for forward and
+    - cache_weights: quantizes the weight once in a step (fp8.torch.accumulated), for forward and
       backward of all its calls, and keeps the codes, two bytes for each element, until it ends;
     - only_faster: leaves calls to PyTorch for which fp8.torch.speed expects FP8 to be slower, as
       with few rows, of 16 bits and the recipes that it knows; in a model that was converted also

@@ -404,7 +404,7 @@ Compiled = namedtuple("Compiled", "parts calls remarks left")
 def compile_graph(name, module, names, compile, caches_weights=False, find_slower=None):
     """Puts calls of compiled parts into a graph of AOTAutograd: what is left is for Inductor.
 
-    `compile` makes a program of text. With `caches_weights` parts quantise their weights once
+    `compile` makes a program of text. With `caches_weights` parts quantize their weights once
     in a step. `find_slower(names, products)` has reasons, by their nodes, for products that
     are better left. Returns a Compiled.
     """

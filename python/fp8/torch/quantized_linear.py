@@ -9,8 +9,8 @@ from fp8.torch.dense import check_tensor, is_plain, make_dense
 
 
 class QuantizedLinear(nn.Module):
-    """nn.Linear with a quantised weight, computed by a compiled program. Activations of f32,
-    bf16 or f16 and any number of rows are quantised, multiplied with the codes, and the bias
+    """nn.Linear with a quantized weight, computed by a compiled program. Activations of f32,
+    bf16 or f16 and any number of rows are quantized, multiplied with the codes, and the bias
     is added to the f32 sum. Results are of the type of the activations.
 
     Parameters have the names, shapes and dtypes of compressed-tensors (docs/Inference.md).

@@ -68,7 +68,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
     - is_causal: a query sees the keys up to its own number; window=(left, right) sees so many keys before and after
       that, None for all. `bottom_right` counts from the last key back, as FlashAttention does;
     - scale: 1 / sqrt(columns) if it is None;
-    - format: "e4m3" or "e5m2" quantises query, key and value, each by its own largest magnitude, and computes both
+    - format: "e4m3" or "e5m2" quantizes query, key and value, each by its own largest magnitude, and computes both
       products in 8 bits; None computes in what they are;
     - accumulate: with a format, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core.
 

@@ -1,4 +1,4 @@
-"""How linear layers are quantised for inference: what is stored of a weight, how activations
+"""How linear layers are quantized for inference: what is stored of a weight, how activations
 are scaled, and the programs that compute them.
 
 A program takes the stored tensors as they are, so that any checkpoint of such a layout is

@@ -1,4 +1,4 @@
-// graph-compiler: operands in i8 with a scale, dequantised in front of an f32 product.
+// graph-compiler: operands in i8 with a scale, dequantized in front of an f32 product.
 #map = affine_map<(d0, d1) -> (d0, d1)>
 func.func @entry(%x: tensor<16x64xi8>, %w: tensor<64x32xi8>, %y: tensor<16x32xf32>) -> tensor<16x32xf32> {
   %sx = arith.constant 0.05 : f32

@@ -1,4 +1,4 @@
-// IREE: weights of 4 bits in groups, dequantised by a generic in front of the product.
+// IREE: weights of 4 bits in groups, dequantized by a generic in front of the product.
 func.func @dequantize(%x: tensor<16x4x32xf32>, %w: tensor<64x4x32xi4>, %scale: tensor<64x4xf32>, %zp: tensor<64x4xf32>) -> tensor<16x64xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<64x4x32xf32>

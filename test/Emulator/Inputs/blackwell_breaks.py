@@ -37,7 +37,7 @@ BREAKS = [
     ("count of barriers 2", r"(mov\.b32 \s*%r\d+, )1(;\s+mbarrier\.init)", r"\g<1>2\2", "each"),
     ("count of those who take sums less 1", r"(mov\.b32 \s*%r\d+, )(4)(;\s+mbarrier\.init)", "minus1", "each"),
     ("count of those who take sums more by 1", r"(mov\.b32 \s*%r\d+, )(4)(;\s+mbarrier\.init)", "plus1", "each"),
-    ("an initialisation gone", r"mbarrier\.init\.shared\.b64[^;]*;", GONE, "some"),
+    ("an initialization gone", r"mbarrier\.init\.shared\.b64[^;]*;", GONE, "some"),
     ("load of an operand gone", r"cp\.async\.bulk\.tensor\.[23]d\.shared::(?:cta|cluster)[^;]*;", GONE, "each"),
     ("a product gone", r"tcgen05\.mma[^;]*;", GONE, "each"),
     ("sums not cleared", r"setp\.ne\.b32 (\s*%p\d+, %r\d+, )0;(?=[^@]*tcgen05\.mma)", r"setp.ge.u32\g<1>0;", "each"),
@@ -91,7 +91,7 @@ BREAKS = [
     ("tcgen05.wait::ld gone", r"tcgen05\.wait::ld[^;]*;", GONE, "each"),
     ("fence before sums are given back gone", r"tcgen05\.fence::before_thread_sync;(?=\s*bar\.warp)", GONE, "each"),
     ("fence after a wait gone", r"(not\.pred[^@]*@%p\d+ bra \s*\S+;\s+)tcgen05\.fence::after_thread_sync;", r"\1", "each"),
-    ("fence of initialised barriers gone", r"fence\.mbarrier_init[^;]*;", GONE, "all"),
+    ("fence of initialized barriers gone", r"fence\.mbarrier_init[^;]*;", GONE, "all"),
     ("fence between proxies gone", r"fence\.proxy\.async[^;]*;", GONE, "each"),
     ("barrier of storing warps gone", r"bar\.sync \s*[1-9%][^;]*;", GONE, "each"),
 ]

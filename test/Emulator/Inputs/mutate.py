@@ -30,7 +30,7 @@ BREAKS = [
     ("count of full barriers 2", r"(mov\.b32 \s*%r\d+, )1(;\s+mbarrier\.init)", r"\g<1>2\2", "each"),
     ("count of empty barriers less 1", r"(mov\.b32 \s*%r\d+, )([48])(;\s+mbarrier\.init)", "minus1", "each"),
     ("count of empty barriers more by 1", r"(mov\.b32 \s*%r\d+, )([48])(;\s+mbarrier\.init)", "plus1", "each"),
-    ("an initialisation gone", r"mbarrier\.init\.shared\.b64[^;]*;", GONE, "some"),
+    ("an initialization gone", r"mbarrier\.init\.shared\.b64[^;]*;", GONE, "some"),
     ("load of an operand gone", r"cp\.async\.bulk\.tensor\.[24]d\.shared::cta[^;]*;", GONE, "each"),
     ("wgmma.wait_group gone", r"wgmma\.wait_group\.sync\.aligned \s*0;", GONE, "each"),
     ("wgmma.wait_group one later", r"(wgmma\.wait_group\.sync\.aligned \s*)0;", r"\g<1>1;", "each"),
@@ -54,7 +54,7 @@ BREAKS = [
     ("registers given back too few", r"(setmaxnreg\.dec\.sync\.aligned\.u32 \s*)\d+;", r"\g<1>240;", "each"),
     ("elect by all lanes", r"@%p(\d+) bra (\S+);(?=\s)", None, "elect"),
     ("first lane of a warp no more alone", r"setp\.ne\.b32 \s*(%p\d+), %r\d+, 0;", None, "lane"),
-    ("fence of initialised barriers gone", r"fence\.mbarrier_init[^;]*;", GONE, "each"),
+    ("fence of initialized barriers gone", r"fence\.mbarrier_init[^;]*;", GONE, "each"),
     ("fence between proxies gone", r"fence\.proxy\.async[^;]*;", GONE, "each"),
     ("barrier of storing warps gone", r"bar\.sync \s*[1-9%][^;]*;", GONE, "each"),
     ("bar.warp.sync gone", r"bar\.warp\.sync[^;]*;", GONE, "each"),
@@ -139,7 +139,7 @@ def edits(text, pattern, how, which):
     return [made] if which == "all" and made else [[edit] for edit in made]
 
 
-def summarise(report):
+def summarize(report):
     report = re.sub(r"^.*?: kernel \w+(, block .*?, line \d+, '.*?')?:? ?", "", report)
     report = re.sub(r" by block .*", "", report)
     return "report: " + re.sub(r"\[[^]]*\]|\b\d+\b", "N", report).split(";")[0][:100]
@@ -205,7 +205,7 @@ def main():
                 for attempt in [("random", 1), ("random", 2), ("lazy", 1), ("random", 1, "all")]:
                     got, report = run_with(group, *attempt)
                     if got is None:
-                        how_found = summarise(report)
+                        how_found = summarize(report)
                         checked += len(attempt) == 3
                     elif got != expected:
                         how_found = "other results"

@@ -1,7 +1,7 @@
 # RUN: %python %s --mlir-translate mlir-translate --runtime %fp8_build/lib/libfp8rt.so
 # A library built with sanitizers does not load into Python.
 # UNSUPPORTED: sanitizers
-"""Weights that are constants, quantised while compiling and in every call.
+"""Weights that are constants, quantized while compiling and in every call.
 
 Every program is compiled both ways and must give the same bytes; codes and
 factors are those of Inputs/model.py, too. What is compiled to an object holds

@@ -4,7 +4,7 @@
 """Random programs, compiled without a recipe and with one, against numpy.
 
 Without FP8 every element may differ by the roundings on the way to it. In FP8
-numpy quantises too (Inputs/model.py), where and how the remarks say: what is
+numpy quantizes too (Inputs/model.py), where and how the remarks say: what is
 left are values that fall on the other side of a rounding. Every contraction has
 exactly one remark.
 

@@ -1,7 +1,7 @@
 # RUN: %python %s --mlir-translate mlir-translate --runtime %fp8_build/lib/libfp8rt.so
 # A library built with sanitizers does not load into Python.
 # UNSUPPORTED: sanitizers
-"""Weights are quantised in the first micro-batch of a step, and only then."""
+"""Weights are quantized in the first micro-batch of a step, and only then."""
 
 import argparse
 import ctypes
@@ -79,7 +79,7 @@ def main():
                 # Whatever is passed as a weight later in the step is not looked at.
                 seen = weights if batch == 0 else [np.full_like(w, np.nan) for w in weights]
                 ours = run(cached, x, seen, batch == 0)
-                # The same with every micro-batch quantising for itself.
+                # The same with every micro-batch quantizing for itself.
                 theirs = run(plain, x, weights, True)
                 if ours.tobytes() != theirs.tobytes() or not np.isfinite(ours).all():
                     raise SystemExit(f"step {step}, micro-batch {batch}: {ours} and {theirs}")

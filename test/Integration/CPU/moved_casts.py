@@ -63,7 +63,7 @@ KINDS = {"current": ("f32", "#fp8.current"), "rowwise": ("f32", "#fp8.rowwise"),
 
 
 def quantized(name, arguments, moves, shape, element, block, kind):
-    """A program that quantises %m, which `moves` makes."""
+    """A program that quantizes %m, which `moves` makes."""
     factor, recipe = KINDS[kind]
     source = tensor(shape, element)
     body = moves + (
@@ -74,7 +74,7 @@ def quantized(name, arguments, moves, shape, element, block, kind):
 
 
 def dequantized(name, count, shape, block, kind, moves, arguments, result):
-    """A program that moves what is dequantised from `count` arguments: %d0, ..."""
+    """A program that moves what is dequantized from `count` arguments: %d0, ..."""
     factor, _ = KINDS[kind]
     all_arguments, body = [], ""
     for i in range(count):

@@ -3,7 +3,7 @@
 # UNSUPPORTED: sanitizers
 """Compares compiled programs under every recipe with Inputs/model.py.
 
-Payloads and scales bit by bit; matmuls with an f64 product of the dequantised
+Payloads and scales bit by bit; matmuls with an f64 product of the dequantized
 model, within what f32 sums may lose. All that follows the sum (rounding, bias,
 residual) is monotone, so the bounds are taken through the same steps and the
 result must lie between them.
@@ -88,7 +88,7 @@ def make_data(random, shape, source, wild):
 
 @dataclass
 class Quantize:
-    """A function that quantises, and the shapes to call it with."""
+    """A function that quantizes, and the shapes to call it with."""
 
     recipe: str
     source: str
@@ -157,7 +157,7 @@ func.func @{name}(%x: {x}) -> ({types}) attributes {{llvm.emit_c_interface}} {{
             part = compiled.call(library, name, [x[row : row + 1].copy()], self.part_dtypes)
             for p, w in zip(part, whole):
                 if not model.same_bits(p, w[row : row + 1]).all():
-                    return f"row {row} of {x.shape} differs when quantised alone"
+                    return f"row {row} of {x.shape} differs when quantized alone"
         return ""
 
 

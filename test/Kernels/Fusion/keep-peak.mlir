@@ -10,7 +10,7 @@
 // In high precision an argument takes nothing: both copies raise the peak. One of
 // them cannot be had later.
 
-// REMARK: remark: 'tensor<4096x4096xf8E4M3FN>': quantised again when they are needed: the peak of memory falls by 16.78 MB for 9.5 us
+// REMARK: remark: 'tensor<4096x4096xf8E4M3FN>': quantized again when they are needed: the peak of memory falls by 16.78 MB for 9.5 us
 // CHECK-LABEL: func.func @argument
 // CHECK:       fp8.fusion(%arg1
 // CHECK-NOT:     fp8.transpose

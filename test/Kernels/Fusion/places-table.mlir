@@ -87,7 +87,7 @@ func.func @turned_f32(%x: !f, %s: !c, %si: !ci, %t: !one, %seed: !w) -> !qt {
   return %q : !qt
 }
 
-// One way of a gradient is quantised while the other is measured.
+// One way of a gradient is quantized while the other is measured.
 func.func @both(%x: !x, %s: !s, %si: !si, %t: !one, %seed: !w) -> (!q, !c, !one) {
   %q = fp8.quantize %x scale(%s, %si : !s, !si) tensor_scale_inv(%t : !one) seed(%seed : !w) : !x -> !q
   %e = tensor.empty() : !t

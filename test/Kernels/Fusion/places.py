@@ -15,7 +15,7 @@ import numpy as np
 from fp8 import tensors
 
 DTYPES = {"bf16": ml_dtypes.bfloat16, "f32": np.float32, "f16": np.float16}
-# Extents, those that show at run time marked, elements, and ways of the tensor that are quantised:
+# Extents, those that show at run time marked, elements, and ways of the tensor that are quantized:
 # rows (r) and columns (c), rotated before (R, C), with a seed (+), by the tensor's amax or one that
 # is given (*). What has no kernel is marked (!).
 CASES = [

@@ -17,7 +17,7 @@
 !y = tensor<4096x4096xbf16>
 
 // Only the last product reads the copy; the weight is an argument.
-// REMARK: remark: 'tensor<4096x4096xf8E4M3FN>': quantised again when they are needed: the peak of memory falls by 16.78 MB for 9.5 us
+// REMARK: remark: 'tensor<4096x4096xf8E4M3FN>': quantized again when they are needed: the peak of memory falls by 16.78 MB for 9.5 us
 // CHECK-LABEL: func.func @weight
 // CHECK:       %[[CODES:.*]] = fp8.fusion(%arg1
 // CHECK-NOT:     fp8.transpose

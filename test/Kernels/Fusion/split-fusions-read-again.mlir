@@ -9,7 +9,7 @@
 !codes = tensor<8192x14336xf8E4M3FN>
 !q = !fp8.scaled<8192x14336xf8E4M3FN, block = [1, *], scale = f32>
 
-// Two tensors of three; each is quantised from its own bytes.
+// Two tensors of three; each is quantized from its own bytes.
 
 // CHECK-LABEL: func.func @two_of_three
 // CHECK-SAME:  %[[A:.+]]: tensor<8192x14336xbf16>, %[[B:.+]]: tensor<8192x14336xbf16>, %[[C:.+]]: tensor<8192x14336xbf16>

@@ -1,4 +1,4 @@
-"""Reads what ptxas -v said of kernels: none may spill, have its wgmma serialised
+"""Reads what ptxas -v said of kernels: none may spill, have its wgmma serialized
 or setmaxnreg ignored (the C75xx warnings), or use more than it may.
 
 usage: check_resources.py LOG

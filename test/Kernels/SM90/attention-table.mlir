@@ -4,7 +4,7 @@
 // RUN: %python %S/../Inputs/check_resources.py %t.log | FileCheck %s
 // REQUIRES: ptxas
 
-// What is chosen for attention becomes machine code without spills and without wgmma that is serialised.
+// What is chosen for attention becomes machine code without spills and without wgmma that is serialized.
 // With a window and sums of 256 columns some addresses do not stay in registers while keys are walked.
 
 // CHECK: 8 kernels

@@ -5,7 +5,7 @@
 // REQUIRES: ptxas
 
 // What large and small products may take becomes machine code without spills,
-// without wgmma that is serialised, without setmaxnreg that is ignored.
+// without wgmma that is serialized, without setmaxnreg that is ignored.
 
 // CHECK: {{[0-9][0-9][0-9]}} kernels
 

@@ -15,7 +15,7 @@ func.func @matmul(%a: !x, %b: !w) -> tensor<?x4096xbf16> {
 // CHECK-LABEL: llvm.func @fp8_matmul
 // CHECK-SAME: %[[A:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}}, %[[B:[a-z0-9]+]]: !llvm.ptr {{{[^}]*}}}, %[[D:[a-z0-9]+]]: !llvm.ptr
 
-// One thread initialises: the producer arrives once, each consumer warp once.
+// One thread initializes: the producer arrives once, each consumer warp once.
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
 // CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : i32

@@ -70,7 +70,7 @@ class Unfused(TE):
 
 
 class Flax:
-    """Row 0 is the newest; stores the dequantisation scale."""
+    """Row 0 is the newest; stores the dequantization scale."""
 
     def __init__(self, fp8_max, length, algo, margin, pow2):
         assert algo == "max" and margin == 0

@@ -1,6 +1,6 @@
 // RUN: fp8-opt %s --fp8-save-quantized --split-input-file --verify-diagnostics | FileCheck %s
 
-// What both quantise is quantised once; the reader's transpose goes along.
+// What both quantize is quantized once; the reader's transpose goes along.
 // CHECK-LABEL: func.func @forward(
 // CHECK-SAME: %[[X:.*]]: tensor<32x64xbf16>
 // CHECK-SAME: -> (tensor<32x64xf32>, tensor<64x32xf8E4M3FN> {fp8.name = "x.codes"}, tensor<1x1xf32> {fp8.name = "x.scale_inv"})

@@ -4,7 +4,7 @@
 !row = !fp8.scaled<4x64xf8E4M3FN, block = [1, *], scale = f32>
 !qt = !fp8.scaled<64x4xf8E4M3FN, block = [*, *], scale = f32>
 
-// Quantised as it was: nothing to do, through a transpose too.
+// Quantized as it was: nothing to do, through a transpose too.
 // CHECK-LABEL: func.func @same
 // CHECK-NEXT: return %arg0
 func.func @same(%q: !q) -> !q {
@@ -27,9 +27,9 @@ func.func @same_transposed(%q: !q) -> !qt {
 // CHECK-LABEL: func.func @other_blocks
 // CHECK: fp8.quantize
 func.func @other_blocks(%q: !q) -> !row {
-  // expected-note @below {{dequantised here}}
+  // expected-note @below {{dequantized here}}
   %0 = fp8.dequantize %q : !q -> tensor<4x64xf32>
-  // expected-warning @below {{double quantisation: a tensor dequantised from '!fp8.scaled<4x64xf8E4M3FN, block = [*, *], scale = f32>' is quantised again to '!fp8.scaled<4x64xf8E4M3FN, block = [1, *], scale = f32>'; quantise it from its high-precision source}}
+  // expected-warning @below {{double quantization: a tensor dequantized from '!fp8.scaled<4x64xf8E4M3FN, block = [*, *], scale = f32>' is quantized again to '!fp8.scaled<4x64xf8E4M3FN, block = [1, *], scale = f32>'; quantize it from its high-precision source}}
   %1 = fp8.quantize %0 recipe(#fp8.rowwise) : tensor<4x64xf32> -> !row
   return %1 : !row
 }
@@ -38,9 +38,9 @@ func.func @other_blocks(%q: !q) -> !row {
 // CHECK-LABEL: func.func @other_scale
 // CHECK: fp8.quantize
 func.func @other_scale(%q: !q, %s: tensor<1x1xf32>) -> !q {
-  // expected-note @below {{dequantised here}}
+  // expected-note @below {{dequantized here}}
   %0 = fp8.dequantize %q : !q -> tensor<4x64xf32>
-  // expected-warning @below {{double quantisation}}
+  // expected-warning @below {{double quantization}}
   %1 = fp8.quantize %0 scale(%s, %s : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<4x64xf32> -> !q
   return %1 : !q
 }

@@ -1,6 +1,6 @@
 // RUN: fp8-opt %s --fp8-simplify-casts --cse | FileCheck %s
 
-// Rows that are looked up in a table kept in 8 bits are dequantised.
+// Rows that are looked up in a table kept in 8 bits are dequantized.
 
 #rows = affine_map<(d0, d1) -> (d0)>
 #all = affine_map<(d0, d1) -> (d0, d1)>

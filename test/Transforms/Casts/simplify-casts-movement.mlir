@@ -148,7 +148,7 @@ func.func @dequantize_of_broadcast(%q: !q, %a: tensor<8x2x4xf32>, %c: tensor<8x2
   return %1 : tensor<8x2x64xf32>
 }
 
-// Nothing takes codes: fewer are dequantised before.
+// Nothing takes codes: fewer are dequantized before.
 // CHECK-LABEL: func.func @dequantize_of_broadcast_returned
 // CHECK: %[[D:.*]] = fp8.dequantize %arg0
 // CHECK: linalg.broadcast ins(%[[D]]

@@ -1,6 +1,6 @@
 // RUN: fp8-opt %s --fp8-simplify-casts | FileCheck %s
 
-// Numbers that are only widened are quantised before, and before they were
+// Numbers that are only widened are quantized before, and before they were
 // transposed.
 
 #full = affine_map<(i, j) -> (i, j)>

@@ -48,7 +48,7 @@ func.func @quantize_of_collapse(%x: tensor<2x4x64xf32>) -> (!fp8.scaled<8x64xf8E
   return %0, %1 : !fp8.scaled<8x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>, !fp8.scaled<2x4x64xf8E4M3FN, block = [1, 1, 32], scale = f8E8M0FNU>
 }
 
-// There is nothing to share: rows are quantised as rows.
+// There is nothing to share: rows are quantized as rows.
 // CHECK-LABEL: func.func @quantize_of_rows
 // CHECK: %[[C:.*]] = tensor.collapse_shape %arg0
 // CHECK: fp8.quantize %[[C]]
@@ -58,7 +58,7 @@ func.func @quantize_of_rows(%x: tensor<2x4x64xf32>) -> !fp8.scaled<8x64xf8E4M3FN
   return %0 : !fp8.scaled<8x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 }
 
-// What computes batches quantises them.
+// What computes batches quantizes them.
 // CHECK-LABEL: func.func @quantize_of_computed_batches
 // CHECK: %[[B:.*]] = linalg.broadcast
 // CHECK: %[[E:.*]] = linalg.exp ins(%[[B]]

@@ -1,6 +1,6 @@
 // RUN: fp8-opt %s --fp8-form-matmul | FileCheck %s
 
-// What the user dequantised and multiplied stays as it is where no fp8.matmul
+// What the user dequantized and multiplied stays as it is where no fp8.matmul
 // can do it.
 
 #a = affine_map<(m, n, k) -> (m, k)>

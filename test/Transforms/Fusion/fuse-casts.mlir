@@ -30,7 +30,7 @@ func.func @quantized(%a: !x, %b: !w, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>) 
 !w = !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>
 !q = !fp8.scaled<32x64xf8E5M2, block = [*, *], scale = f32>
 
-// Both at once: what is measured is what is quantised. The scale moves up.
+// Both at once: what is measured is what is quantized. The scale moves up.
 // CHECK-LABEL: func @delayed(
 // CHECK: %[[SCALE:.*]], %[[INV:.*]] = fp8.read_scale
 // CHECK: %[[R:.*]], %[[AMAX:.*]] = fp8.matmul {{.*}} epilogue(%{{.*}}, %[[SCALE]] : tensor<64xf32>, tensor<1x1xf32>) {

@@ -30,7 +30,7 @@ func.func @f(%x: tensor<64x?xf32>, %w: tensor<16x64xf32>, %s: tensor<1x1xf32>) -
 
 // CHECK: module {
 // CHECK-NOT: fp8rt_stats_record
-func.func @nothing_quantised() {
+func.func @nothing_quantized() {
   return
 }
 

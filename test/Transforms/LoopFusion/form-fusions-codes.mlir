@@ -111,7 +111,7 @@ func.func @one_block(%q: !fp8.scaled<64x1xf8E4M3FN, block = [1, 128], scale = f3
   return %t : !fp8.scaled<1x64xf8E4M3FN, block = [1, 128], scale = f32>
 }
 
-// What a pass quantises it can dequantise: the rounding of a cast, as it is
+// What a pass quantizes it can dequantize: the rounding of a cast, as it is
 // simulated.
 
 // CHECK-LABEL: func.func @rounded(
@@ -216,7 +216,7 @@ func.func @of_a_copy(%q: !q) -> tensor<512x256xbf16> {
   return %x : tensor<512x256xbf16>
 }
 
-// The copy is needed for what is dequantised with.
+// The copy is needed for what is dequantized with.
 
 // CHECK-LABEL: func.func @needs_the_copy(
 // CHECK:       fp8.transpose

@@ -35,7 +35,7 @@ func.func @delayed(%x: !x, %s: !one, %si: !one) -> (!q, !one, !t) {
 }
 
 // A tensor is scaled by its own amax only once that is known: two passes. The
-// second computes the scale, in the kernel that quantises with it.
+// second computes the scale, in the kernel that quantizes with it.
 
 // CHECK-LABEL: func.func @current
 // CHECK-SAME:  %[[X:.+]]: tensor<32x64xbf16>

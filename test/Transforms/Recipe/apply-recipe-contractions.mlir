@@ -1,6 +1,6 @@
 // RUN: fp8-opt %s --fp8-apply-recipe=recipe=rowwise | FileCheck %s
 
-// However it is spelled, what is quantised is [batch x] M x K and N x K.
+// However it is spelled, what is quantized is [batch x] M x K and N x K.
 
 // CHECK-LABEL: func.func @both_transposed
 // CHECK-DAG: linalg.transpose ins(%arg0 : tensor<64x32xf16>)

@@ -16,7 +16,7 @@ func.func @forward(%x: tensor<96x256xbf16>, %w: tensor<4x64x256xbf16> {fp8.name 
   return %0 : tensor<96x64xbf16>
 }
 
-// The weight is transposed before it is quantised: fp8-simplify-casts exchanges the two.
+// The weight is transposed before it is quantized: fp8-simplify-casts exchanges the two.
 
 // CHECK-LABEL: func.func @dgrad
 // CHECK:       %[[T:.+]] = linalg.transpose ins(%arg1 : tensor<4x128x256xbf16>) {{.*}} permutation = [0, 2, 1]

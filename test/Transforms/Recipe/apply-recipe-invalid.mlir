@@ -20,7 +20,7 @@ func.func @types(%x: tensor<16x16xf64>, %y: tensor<16x16xi8>, %z: tensor<16x16xi
 // -----
 
 func.func @memrefs(%x: memref<16x16xf32>, %c: memref<16x16xf32>) {
-  // expected-error @below {{the contraction works on memrefs; run the pass before bufferisation, on tensors}}
+  // expected-error @below {{the contraction works on memrefs; run the pass before bufferization, on tensors}}
   linalg.matmul ins(%x, %x : memref<16x16xf32>, memref<16x16xf32>) outs(%c : memref<16x16xf32>)
   return
 }

@@ -2,7 +2,7 @@
 // RUN: fp8-opt %s --fp8-pipeline="recipe=delayed to=recipe" --fp8-allocate-state=cache-weights=false | FileCheck %s --check-prefix=OFF
 // RUN: fp8-opt %s --fp8-pipeline="recipe=delayed stats to=fusion" | FileCheck %s --check-prefix=STATS
 
-// The weight is quantised in the first micro-batch only; 64 x 16 codes and a
+// The weight is quantized in the first micro-batch only; 64 x 16 codes and a
 // factor are kept.
 // CHECK: [#fp8.slot<"l0.x" : f8E4M3FN, fprop activation>, #fp8.slot<"l0.w" : f8E4M3FN, fprop weight, cache = 1028>,
 // CHECK-SAME: #fp8.slot<"l1.w" : f8E4M3FN, fprop weight>

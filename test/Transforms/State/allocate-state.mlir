@@ -27,7 +27,7 @@ func.func @linear(%x: tensor<32x64xbf16>, %w: tensor<16x64xbf16> {fp8.weight}) -
 
 // -----
 
-// One tensor in several products is quantised once, and named after the
+// One tensor in several products is quantized once, and named after the
 // forward; gradients are E5M2.
 // CHECK: #fp8.state_table<#fp8.delayed<amax_history_len = 16>,
 // CHECK-SAME: [#fp8.slot<"l0.dgrad.dy" : f8E5M2, dgrad gradient>, #fp8.slot<"l0.w" : f8E4M3FN, fprop weight>, #fp8.slot<"l0.x" : f8E4M3FN, fprop activation>]>

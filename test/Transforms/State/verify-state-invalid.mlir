@@ -92,7 +92,7 @@ module attributes {fp8.state = #fp8.state_table<#fp8.delayed, [#fp8.slot<"x" : f
     %s, %si = fp8.read_scale %state[%c0] : tensor<1x1xf32>
     %0 = fp8.quantize %x scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<8x16xbf16> -> !q
     %1 = fp8.amax %y block = [*, *] : tensor<8x16xbf16>
-    // expected-error @below {{'fp8.record_amax' op expected the amax of a tensor that is quantised with the scale of slot 'x'}}
+    // expected-error @below {{'fp8.record_amax' op expected the amax of a tensor that is quantized with the scale of slot 'x'}}
     fp8.record_amax %1, %state[%c0] : tensor<1x1xf32>
     return
   }

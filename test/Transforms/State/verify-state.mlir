@@ -27,7 +27,7 @@ module attributes {fp8.state = #fp8.state_table<#fp8.delayed, [#fp8.slot<"x" : f
 // -----
 
 // A loop of unknown length and an scf.while share the slot of their body; what
-// is quantised without state is of no interest.
+// is quantized without state is of no interest.
 // CHECK-LABEL: func.func @loops
 !q = !fp8.scaled<8x16xf8E4M3FN, block = [*, *], scale = f32>
 module attributes {fp8.state = #fp8.state_table<#fp8.delayed, [#fp8.slot<"x" : f8E4M3FN, fprop activation>, #fp8.slot<"y" : f8E4M3FN, fprop activation>]>} {

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A program written by hand: `x` is quantised in E4M3, and what that makes of
-// it is `y`, quantised in E5M2. Those for a GPU are in
+// A program written by hand: `x` is quantized in E4M3, and what that makes of
+// it is `y`, quantized in E5M2. Those for a GPU are in
 // CUDA/InitialScalesTest.cpp.
 //
 //===----------------------------------------------------------------------===//

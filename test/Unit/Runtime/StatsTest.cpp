@@ -1,4 +1,4 @@
-//===- StatsTest.cpp - Statistics of quantised tensors --------------------===//
+//===- StatsTest.cpp - Statistics of quantized tensors --------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

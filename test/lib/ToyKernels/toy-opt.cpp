@@ -17,5 +17,5 @@ int main(int argc, char **argv) {
   mlir::fp8::registerAllDialects(registry);
   mlir::fp8::registerAllPasses();
   return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "toy optimiser driver\n", registry));
+      mlir::MlirOptMain(argc, argv, "toy optimizer driver\n", registry));
 }

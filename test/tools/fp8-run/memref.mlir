@@ -7,7 +7,7 @@
 // RUN: fp8-run %s --entry=itself --inputs=%t.in2 | FileCheck %s --check-prefix=ITSELF
 // RUN: fp8-run %s --entry=global --time | FileCheck %s --check-prefix=GLOBAL
 
-// A program that is already bufferised has no results: the memrefs are the
+// A program that is already bufferized has no results: the memrefs are the
 // outputs. Runs for the time start from the same values.
 
 // CHECK: x: F32 [2, 2]: 1.0 2.0 3.0 4.0

@@ -9,7 +9,7 @@
 
 // CHECK-NOT: warning
 // CHECK: y: BF16 [32, 32] min -17.25 max -2.375 values -2.375 -4.375 -17.25 -2.375 ...
-// NONE: no tensor is quantised
+// NONE: no tensor is quantized
 // FP8: fc.matmul_0.x {{ *}}3.5 {{ *}}0.000 {{ *}}0.000 {{ *}}inf
 // FP8: fc.matmul_0.w {{ *}}1.75 {{ *}}0.000 {{ *}}0.000 {{ *}}inf
 // REMARK: fc.matmul_0: fp8

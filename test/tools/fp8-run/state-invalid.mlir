@@ -8,7 +8,7 @@
 // RUN: not fp8-run %s --entry=main --inputs=%t.in --state-out=%t.none 2>&1 | FileCheck %s --check-prefix=STATELESS
 // RUN: not fp8-run %s --entry=main --inputs=%t.in --freeze 2>&1 | FileCheck %s --check-prefix=STATELESS
 // RUN: not test -e %t.none
-// STATELESS: {{^}}fp8-run: error: expected a program with scaling state for '--{{state-in|state-out|freeze}}', but no tensor is quantised under a recipe with state, such as delayed{{$}}
+// STATELESS: {{^}}fp8-run: error: expected a program with scaling state for '--{{state-in|state-out|freeze}}', but no tensor is quantized under a recipe with state, such as delayed{{$}}
 // RUN: not fp8-run %s --entry=main --recipe=delayed --inputs=%t.in --state-strict 2>&1 | FileCheck %s --check-prefix=STRICTLY
 // STRICTLY: {{^}}fp8-run: error: expected --state-in=FILE with --state-strict{{$}}
 // RUN: not fp8-run %s --entry=main --recipe=delayed --inputs=%t.in --state-in= 2>&1 | FileCheck %s --check-prefix=EMPTY

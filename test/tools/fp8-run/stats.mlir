@@ -3,7 +3,7 @@
 
 // The table shows what a program reports; this one reports by hand.
 
-// NONE: no tensor is quantised
+// NONE: no tensor is quantized
 
 // CHECK: tensor {{ *}}amax  underflow %  saturation % {{ *}}SQNR dB
 // CHECK-NEXT: {{^}}layer.0.x {{ *}}3.5 {{ *}}12.500 {{ *}}25.000 {{ *}}20.00{{$}}

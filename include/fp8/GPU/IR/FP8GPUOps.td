@@ -26,7 +26,7 @@ def FP8GPU_LaunchOp : Op<FP8GPU_Dialect, "launch",
   let summary = "run a kernel";
   let description = [{
     What `fp8-launch-kernels` makes of an operation that has a kernel: its
-    results in destinations, so that it bufferises like any structured
+    results in destinations, so that it bufferizes like any structured
     operation. `launch` says what the kernel does with each of `ins` and `outs`,
     which are its arguments in order, and where its parameters come from;
     `captures` are scalars.

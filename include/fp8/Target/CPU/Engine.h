@@ -28,7 +28,7 @@ class ModuleOp;
 namespace mlir::fp8 {
 
 struct CPUEngineOptions {
-  /// 0 to 3, as in -O3; for the optimiser and for code generation.
+  /// 0 to 3, as in -O3; for the optimizer and for code generation.
   unsigned optLevel = 3;
 };
 

@@ -30,10 +30,10 @@ struct ObjectOptions {
   unsigned optLevel = 3;
   /// As Processor.h has it.
   std::string cpu = "native";
-  /// Changes the translated module before it is optimised: what is to be seen
+  /// Changes the translated module before it is optimized: what is to be seen
   /// of the object.
   std::function<void(llvm::Module &)> addInterface;
-  /// Told what begins: LLVM's translation, optimisation, code generation.
+  /// Told what begins: LLVM's translation, optimization, code generation.
   std::function<void(StringRef)> beginStep;
   /// LLVM IR as text, in place of an object.
   bool emitLLVM = false;

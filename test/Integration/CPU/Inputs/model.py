@@ -193,7 +193,7 @@ def compute_scale(a, name, scale_type, rule=Rule(), tensor_amax=None):
 
 
 def factors(scale_inv, scale_type, tensor_scale_inv=None):
-    """Dequantisation factors of blocks in f32."""
+    """Dequantization factors of blocks in f32."""
     if scale_type == "f32":
         return scale_inv
     if scale_type == "f8E8M0FNU":
@@ -207,7 +207,7 @@ def quantize(x, scale, block, name):
 
 @dataclass(frozen=True)
 class Scaled:
-    """!fp8.scaled: how an operand is quantised."""
+    """!fp8.scaled: how an operand is quantized."""
 
     element: str
     block: tuple
@@ -247,7 +247,7 @@ class Scaled:
 
 
 def describe(recipe, source="bf16", operand="activation", batch=False):
-    """How `recipe`, name[,key=value...], quantises [batch x] rows x K."""
+    """How `recipe`, name[,key=value...], quantizes [batch x] rows x K."""
     name, *settings = recipe.split(",")
     options = dict(setting.split("=") for setting in settings)
     codes = options.get("format", "hybrid" if name == "current" else "e4m3")

@@ -24,7 +24,7 @@ class Value:
 
 @dataclass
 class Contraction:
-    """What a quantised contraction needs to know of its loops."""
+    """What a quantized contraction needs to know of its loops."""
 
     name: str
     a: str
@@ -489,7 +489,7 @@ func.func @{name}({arguments}) -> ({kinds})
 
 
 class Run:
-    """A run of a program in numpy; `remarks` say how contractions are quantised."""
+    """A run of a program in numpy; `remarks` say how contractions are quantized."""
 
     def __init__(self, program, name, recipe, remarks):
         self.program, self.name, self.recipe, self.remarks = program, name, recipe, remarks

@@ -352,7 +352,7 @@ static int run_illegal(void) {
   OK(fp8rt_launch(store, &config, params, stream));
   FAILS(fp8rt_stream_synchronize(DEVICE, stream), FP8RT_ERROR_DEVICE_LOST);
   CHECK(strstr(fp8rt_get_last_error(),
-               "cannot synchronise a stream on device 0: "
+               "cannot synchronize a stream on device 0: "
                "CUDA_ERROR_ILLEGAL_ADDRESS") != NULL);
   printf("{\"after\": \"%s\"}\n", fp8rt_get_last_error());
   FAILS(fp8rt_memory_alloc(DEVICE, 64, &x), FP8RT_ERROR_DEVICE_LOST);

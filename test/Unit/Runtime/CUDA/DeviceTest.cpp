@@ -73,7 +73,7 @@ TEST_F(Device, GoesOnWithTheOthersWhenOneIsLost) {
   expectOk(fp8rt_device_synchronize(0));
   lose(0);
   expectError(fp8rt_device_synchronize(0), FP8RT_ERROR_DEVICE_LOST,
-              "cannot synchronise device 0 (Emulated H200, sm_90): "
+              "cannot synchronize device 0 (Emulated H200, sm_90): "
               "CUDA_ERROR_ILLEGAL_ADDRESS, an illegal memory access was "
               "encountered");
   fp8rt_stream stream;
@@ -87,11 +87,11 @@ TEST_F(Device, GoesOnWithTheOthersWhenOneIsLost) {
 TEST_F(Device, PassesOnWhatTheDriverSays) {
   fail("cuStreamSynchronize", 803, 1);
   expectError(fp8rt_stream_synchronize(1, nullptr), FP8RT_ERROR_CUDA,
-              "cannot synchronise a stream on device 1: "
+              "cannot synchronize a stream on device 1: "
               "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH");
   fail("cuStreamSynchronize", 4711, 1);
   expectError(fp8rt_stream_synchronize(1, nullptr), FP8RT_ERROR_CUDA,
-              "cannot synchronise a stream on device 1: error 4711");
+              "cannot synchronize a stream on device 1: error 4711");
 }
 
 TEST_F(Device, TakesTheTimeBetweenEvents) {

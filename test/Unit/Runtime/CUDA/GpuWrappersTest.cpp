@@ -229,7 +229,7 @@ TEST_F(GpuWrappers, SurviveALostDevice) {
   lose(0);
   mgpuStreamSynchronize(nullptr);
   expectError(fp8rt_gpu_take_error(), FP8RT_ERROR_DEVICE_LOST,
-              "mgpuStreamSynchronize: cannot synchronise a stream: "
+              "mgpuStreamSynchronize: cannot synchronize a stream: "
               "CUDA_ERROR_ILLEGAL_ADDRESS");
   mgpuMemFree(ptr, nullptr);
   expectError(fp8rt_gpu_take_error(), FP8RT_ERROR_DEVICE_LOST, "mgpuMemFree: ");

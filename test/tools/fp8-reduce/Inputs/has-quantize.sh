@@ -1,3 +1,3 @@
 #!/bin/sh
-# Interesting to fp8-reduce (exit status 1) is a module with a quantise.
+# Interesting to fp8-reduce (exit status 1) is a module with a quantize.
 ! grep -q fp8.quantize "$1"
