@@ -50,7 +50,8 @@ double BlockSums::getScale(unsigned column, unsigned k) const {
 /// A factor that is NaN makes the sum one, whatever it is a factor of.
 double BlockSums::sum(unsigned, unsigned column, float c) const {
   double total = std::isfinite(c) ? 0 : c;
-  for (unsigned k = 0; k < products.products; ++k) {
+  // A NaN stays one, whatever is added.
+  for (unsigned k = 0; k < products.products && !std::isnan(total); ++k) {
     double scale = getScale(column, k);
     if (scale != scale)
       return scale;

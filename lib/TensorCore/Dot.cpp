@@ -27,7 +27,8 @@ private:
 double OperandSpecials::sum(unsigned row, unsigned column, float c) const {
   double total = std::isfinite(c) ? 0 : c;
   unsigned count = 32 / getBytes(operands.typeA);
-  for (unsigned k = 0; k < count; ++k) {
+  // A NaN stays one, whatever is added.
+  for (unsigned k = 0; k < count && !std::isnan(total); ++k) {
     double product = getValue(operands.typeA, operands.a[row], k) *
                      getValue(operands.typeB, operands.b[column], k);
     if (!std::isfinite(product))
