@@ -172,7 +172,7 @@ def simulate(config, block, tile, m, n, k, shared=0, scattered=0):
     given_back = math.ceil(chunks * shared / cols) if shared else chunks
     free = [0.0] * config.stages  # When stages are
     sums = [0.0] * sets
-    l2 = core = finisher = float(START)
+    l2 = core = epilogue = float(START)
     leaving = [0.0] * config.staging
     stage = part = number = 0
     for item in range(items):
@@ -183,20 +183,20 @@ def simulate(config, block, tile, m, n, k, shared=0, scattered=0):
             free[stage] = core + SYNC
             stage = (stage + 1) % config.stages
             if promoted:
-                finisher = max(finisher, core + SYNC) + promote
-                sums[number] = finisher + SYNC
+                epilogue = max(epilogue, core + SYNC) + promote
+                sums[number] = epilogue + SYNC
                 number = (number + 1) % sets
-        finisher = max(finisher, core + SYNC)
+        epilogue = max(epilogue, core + SYNC)
         for chunk in range(chunks):
-            finisher += take
+            epilogue += take
             if chunk == given_back - 1 and not promoted:
-                sums[number] = finisher + SYNC
+                sums[number] = epilogue + SYNC
                 number = (number + 1) % sets
-            finisher = max(finisher + work, leaving[part])
+            epilogue = max(epilogue + work, leaving[part])
             last = max(leaving)
-            leaving[part] = max(last, finisher) + leave
+            leaving[part] = max(last, epilogue) + leave
             part = (part + 1) % config.staging
-    clocks = max(finisher, *leaving)
+    clocks = max(epilogue, *leaving)
     if config.split > 1:
         clocks += REDUCE + REDUCE_PART * config.split
     memory = (m * k + n * k + 2 * m * n) / HBM / SMS

@@ -10,6 +10,8 @@ from pathlib import Path
 ROOT = Path(sys.argv[1])
 # Where former names are said or read, or where the word has another sense.
 SPOKEN = re.compile(r"^(CHANGELOG\.md|docs/Glossary\.md|benchmarks/results/|test/Project/words\.py"
+                    r"|include/fp8/Runtime/Program\.h|python/fp8/__init__\.py|test/Python/compile\.py"
+                    r"|lib/GPU/IR/FP8GPUAttrs\.cpp"
                     r"|lib/(IR|Pipelines)/Former\w+\.(cpp|h)|test/(\w+/)+former-names\.mlir"
                     r"|lib/Kernels/TuningTable\.cpp|test/Kernels/tuning-table\.mlir"
                     r"|include/fp8/IR/TensorCoreAccumulation\.h|include/fp8/Pipelines/PipelineOptions\.td"
@@ -17,9 +19,16 @@ SPOKEN = re.compile(r"^(CHANGELOG\.md|docs/Glossary\.md|benchmarks/results/|test
 FORMER = re.compile(
     r"fp8\.stream\b|fp8_stream\b|\bStream(Op|Spec|Layouts?|Generator|Kernel|Clusters|Tile)\b"
     r"|matmul_group\b|MatmulGroup|unspecified_rest|expected_count|[Tt]ensor_?[Cc]ore_?[Ss]ums"
-    r"|\bsums[-_]of\b|goesByPlace|by-place\b|\bfinishers\b|describeHindrance|kMaxOfBox|kManyOfElement"
+    r"|\bsums[-_]of\b|goesByPlace|by-place\b|\bfinishers\b|describeHindrance|kManyOfElement"
     r"|fp8-(form|tile|split)-streams|fp8-(fit|order)-factors|fp8-save-codes|fp8-select-by-rows"
-    r"|fp8-share-computations|fp8-protect-arguments|fp8-select-sums")
+    r"|fp8-share-computations|fp8-protect-arguments|fp8-select-sums|fp8-separate-buffers|SeparateBuffers"
+    # Kernels have stages of a ring, tail boxes, clusters by M and N, and what a machine knows.
+    r"|RingSlot|[Ss]lots? of (the|a) ring|ring of (\w+ )*slots|ring, its slots"
+    r"|RestMap|canTakeRest|getRest\b|\bl2 = \d+, rest\b|cluster_cols = \d|gemm<[^>]*\b(blocks|cluster) = "
+    r"|\bcut_sectors\b|\b[Cc]ontended\b|CutSectors|\bbeyond_(all|bytes)\b|[Ff]inishers?\b|CutFunctions"
+    # Programs have inputs and outputs, code limits.
+    r"|\bPorts?\b|PortNames|\bname_ports\b|program_port\b|\bk(Most|Fewest)[A-Z]|\b[Qq]uantis|[a-z]quantis"
+    r"|rounded by chance|rounds by chance|[Rr]andom numbers by place|source is not put together")
 
 
 def read_files():
