@@ -5,17 +5,19 @@
 """Products whose extents show when the program runs, on the emulator with all that it can look for, where an extent is
 zero. Without K results are zeros, and what an epilogue makes of them, without M or N they have no elements.
 
-A program has, for each config, a product of each of some extents. The last ones are not zero.
+A program has a product for each config. It is compiled once and called with each of some extents, the last of which are
+not zero.
 """
 
 import sys
 
 import numpy as np
 
-from products import FAST, OF_K, PROMOTE, Operand, blackwell, check_target, choose, compare, config, run, tensor
+from products import FAST, OF_K, PROMOTE, Operand, blackwell, check_target, choose, compare, config, run_each, tensor
 
 BATCH = GROUPS = 3
 EXTENTS = [(144, 80, 0), (0, 80, 272), (144, 0, 272), (0, 0, 0), (144, 80, 272)]
+GROUPED = "offsets", "offsets_k", "counts", "counts_k"
 # Bounds of groups where rows, or K, are that many.
 BOUNDS = {0: [0, 0, 0, 0], 144: [0, 50, 50, 130], 272: [0, 130, 130, 256]}
 
@@ -68,7 +70,7 @@ BLACKWELL = {
 
 
 def get_shapes(extents, form):
-    """Shapes of A, B, another B and the results: of the second one, a group of products' alone."""
+    """Shapes of A, B and the results."""
     m, n, k = extents
     shapes = {"batched": ([BATCH, m, k], [BATCH, n, k], [BATCH, m, n]), "offsets": ([m, k], [GROUPS, n, k], [m, n]),
               "offsets_k": ([m, k], [n, k], [GROUPS, m, n]), "counts": ([GROUPS, m, k], [GROUPS, n, k], [GROUPS, m, n]),
@@ -78,7 +80,7 @@ def get_shapes(extents, form):
 
 def multiply(a, b, form, bounds):
     """In f32; groups are of `bounds`."""
-    if form not in ("offsets", "offsets_k", "counts", "counts_k"):
+    if form not in GROUPED:
         return a @ b.swapaxes(-1, -2)
     result = np.zeros(((a.shape[0], b.shape[1]) if form == "offsets" else (GROUPS, a.shape[-2], b.shape[-2])), np.float32)
     for group, (begin, end) in enumerate(zip(bounds, bounds[1:])):
@@ -93,73 +95,75 @@ def multiply(a, b, form, bounds):
     return result
 
 
-def run_kind(name, kind, args):
-    element, block_a, block_b, accumulate, layout, configs, *more = kind
+def make_program(kind, configs):
+    """Operands, what a function is given, its body and results, of which each config has as many. Products that are in no
+    group are there twice, once with a bias."""
+    element, block_a, block_b, accumulate, layout, _, *more = kind
     form = next((word for word in more if word != "stored"), None)
-    is_grouped = form in ("offsets", "offsets_k", "counts", "counts_k")
-    rng = np.random.default_rng(1)
     open_a, open_b, open_d = get_shapes("???", form)
+    operands = [Operand("a", open_a, element, block_a, layout[0] == "t", "stored" in more),
+                Operand("b", open_b, element, block_b, layout[1] == "n", "stored" in more)]
+    if form == "group":
+        operands.append(Operand("c", open_b, element, block_b))
+    a, b, *others = operands
     flags = (" transpose_a" if layout[0] == "t" else "") + (" transpose_b" if layout[1] == "n" else "")
     flags += " accumulate = fast" if accumulate == "fast" else ""
-    arguments, body, arrays, values = [], "", [], []
-    type_d, type_bounds = tensor(open_d, "f32"), f"tensor<{GROUPS + (form or '').startswith('offsets')}xi32>"
-    for i, extents in enumerate(EXTENTS):
-        a = Operand(f"a{i}", open_a, element, block_a, layout[0] == "t", "stored" in more)
-        b = Operand(f"b{i}", open_b, element, block_b, layout[1] == "n", "stored" in more)
-        shape_a, shape_b, _ = get_shapes(extents, form)
-        arrays_a, values_a = a.draw(shape_a, rng)
-        arrays_b, values_b = b.draw(shape_b, rng)
-        arguments += a.arguments + b.arguments
-        arrays += arrays_a + arrays_b
-        body += a.made + b.made
-        if is_grouped:
-            bounds = BOUNDS[extents[2 if form.endswith("_k") else 0]]
-            arguments.append(f"%bounds{i}: {type_bounds}")
-            arrays.append(np.array(bounds if form.startswith("offsets") else np.diff(bounds), np.int32))
-            values.append(multiply(values_a, values_b, form, bounds))
-        else:
-            bias = rng.integers(-4, 5, extents[1]).astype(np.float32)
-            arguments.append(f"%bias{i}: tensor<?xf32>")
-            arrays.append(bias)
-            values.append((multiply(values_a, values_b, form, None), bias))
-    if form == "group":  # With one that has no columns, of the same K.
-        for i, extents in enumerate(EXTENTS):
-            c = Operand(f"c{i}", open_b, element, block_b)
-            arguments += c.arguments
-            arrays += c.draw([0, extents[2]], rng)[0]
-            body += c.made
-    results, expected = [], []
-    for number, (chosen_config, i) in enumerate(
-            (config, i) for config in choose(configs, args) for i in range(len(EXTENTS))):
-        config_text = f"fp8_gpu.config = {chosen_config}"
-        types = f"{a.type}, {b.type} -> {type_d}"
-        label = f"{name} {EXTENTS[i]} {chosen_config}"
-        results.append((f"%r{number}", type_d))
+    type_d = tensor(open_d, "f32")
+    types = f"{a.type}, {b.type} -> {type_d}"
+    arguments, body = [text for operand in operands for text in operand.arguments], "".join(
+        operand.made for operand in operands)
+    is_grouped = form in GROUPED
+    type_bounds = f"tensor<{GROUPS + (form or '').startswith('offsets')}xi32>"
+    arguments.append(f"%bounds: {type_bounds}" if is_grouped else "%bias: tensor<?xf32>")
+    with_bias = (" epilogue(%bias : tensor<?xf32>) {\n  ^bb0(%acc: f32, %of: f32):\n"
+                 "    %sum = arith.addf %acc, %of : f32\n    fp8.yield %sum : f32\n  }")
+    results = []
+    for number, config_text in enumerate(configs):
+        config_text = f"fp8_gpu.config = {config_text}"
+        results += [(f"%r{number}", type_d), (f"%s{number}", type_d)][:1 if is_grouped else 2]
         if is_grouped:
             word = "offsets" if form == "offsets_k" else form
-            body += (f"  %r{number} = fp8.grouped_matmul %a{i}, %b{i} {word}(%bounds{i} : {type_bounds}){flags} "
+            body += (f"  %r{number} = fp8.grouped_matmul %a, %b {word}(%bounds : {type_bounds}){flags} "
                      f"{{{config_text}}} : {types}\n")
-            expected.append((label, values[i]))
-            continue
-        product, bias = values[i]
-        if form == "group":
-            body += (f"  %r{number}, %s{number} = fp8.sibling_matmuls {{\n    %0 = fp8.matmul %a{i}, %b{i}{flags} : {types}\n"
-                     f"    %1 = fp8.matmul %a{i}, %c{i}{flags} : {types}\n    fp8.yield %0, %1 : {type_d}, {type_d}\n"
+        elif form == "group":
+            body += (f"  %r{number}, %s{number} = fp8.sibling_matmuls {{\n    %0 = fp8.matmul %a, %b{flags} : {types}\n"
+                     f"    %1 = fp8.matmul %a, %c{flags} : {types}\n    fp8.yield %0, %1 : {type_d}, {type_d}\n"
                      f"  }} {{{config_text}}} : {type_d}, {type_d}\n")
-            results.append((f"%s{number}", type_d))
-            expected += [(label, product), (label, product[:, :0])]
-            continue
-        # Every other one adds a bias.
-        region = ""
-        if number % 2:
-            region = (f" epilogue(%bias{i} : tensor<?xf32>) {{\n  ^bb0(%acc: f32, %of: f32):\n"
-                      "    %sum = arith.addf %acc, %of : f32\n    fp8.yield %sum : f32\n  }")
-            product = product + bias
-        body += f"  %r{number} = fp8.matmul %a{i}, %b{i}{flags}{region} {{{config_text}}} : {types}\n"
-        expected.append((label, product))
-    actual = run(args.tools, args.target, arguments, body, results, arrays)
-    return sum(compare(label, tensor, values)
-               for (label, values), tensor in zip(expected, actual, strict=True)), len(expected)
+        else:
+            for result, region in (("r", ""), ("s", with_bias)):
+                body += f"  %{result}{number} = fp8.matmul %a, %b{flags}{region} {{{config_text}}} : {types}\n"
+    return operands, arguments, body, results, form
+
+
+def draw(operands, form, extents, rng):
+    """Arrays of a call, and the results of a config."""
+    shapes = get_shapes(extents, form)
+    (arrays_a, a), (arrays_b, b) = (operand.draw(shape, rng) for operand, shape in zip(operands[:2], shapes))
+    if form in GROUPED:
+        bounds = BOUNDS[extents[2 if form.endswith("_k") else 0]]
+        given = bounds if form.startswith("offsets") else np.diff(bounds)
+        return [*arrays_a, *arrays_b, np.array(given, np.int32)], [multiply(a, b, form, bounds)]
+    product = multiply(a, b, form, None)
+    bias = rng.integers(-4, 5, extents[1]).astype(np.float32)
+    if form != "group":
+        return [*arrays_a, *arrays_b, bias], [product, product + bias]
+    # With one that has no columns, of the same K.
+    arrays_c, _ = operands[2].draw([0, extents[2]], rng)
+    return [*arrays_a, *arrays_b, *arrays_c, bias], [product, product[:, :0]]
+
+
+def run_kind(name, kind, args):
+    configs = choose(kind[5], args)
+    operands, arguments, body, results, form = make_program(kind, configs)
+    rng = np.random.default_rng(1)
+    calls = [draw(operands, form, extents, rng) for extents in EXTENTS]
+    failures = total = 0
+    found = run_each(args.tools, args.target, arguments, body, results, [arrays for arrays, _ in calls])
+    for extents, actual, (_, values) in zip(EXTENTS, found, calls, strict=True):
+        labels = [f"{name} {extents} {config_text}" for config_text in configs for _ in values]
+        failures += sum(compare(*one) for one in zip(labels, actual, values * len(configs), strict=True))
+        total += len(labels)
+    return failures, total
 
 
 if __name__ == "__main__":

@@ -128,21 +128,34 @@ def spoil(array, blocks, dim, count):
 
 def run(tools, target, arguments, body, results, arrays):
     """What a function returns: `results` are names of its values, and their types."""
+    return run_each(tools, target, arguments, body, results, [arrays])[0]
+
+
+def run_each(tools, target, arguments, body, results, inputs):
+    """The same for each of some arguments; the function is compiled once."""
     types = ", ".join(type_ for _, type_ in results)
-    program = (f"func.func @main({', '.join(arguments)}) -> ({types}) {{\n{body}"
-               f"  return {', '.join(name for name, _ in results)} : {types}\n}}\n")
+    text = (f"func.func @main({', '.join(arguments)}) -> ({types}) {{\n{body}"
+            f"  return {', '.join(name for name, _ in results)} : {types}\n}}\n")
     with tempfile.TemporaryDirectory() as folder:
-        source, inputs, outputs = (os.path.join(folder, name) for name in ("p.mlir", "in.safetensors", "out.safetensors"))
+        source, program, given, written = (os.path.join(folder, name) for name in (
+            "p.mlir", "p.so", "in.safetensors", "out.safetensors"))
+
+        def do(tool, *options):
+            done = subprocess.run([os.path.join(tools, tool), *options], capture_output=True, text=True)
+            if done.returncode or "no kernel" in done.stderr:
+                raise SystemExit(f"{done.stderr[:3000]}\n{text[-3000:]}")
+
         with open(source, "w") as file:
-            file.write(program)
-        tensors.save(inputs, {f"arg{i}": array for i, array in enumerate(arrays)})
-        done = subprocess.run([os.path.join(tools, "fp8-run"), source, f"--target={target}", f"--inputs={inputs}",
-                               f"--outputs={outputs}"], capture_output=True, text=True)
-        if done.returncode or "no kernel" in done.stderr:
-            raise SystemExit(f"{done.stderr[:3000]}\n{program[-3000:]}")
-        written = tensors.load(outputs)
-    return [np.array(written[key]) for key in sorted(written, key=lambda key: int("".join(
-        c for c in key if c.isdigit()) or 0))]
+            file.write(text)
+        do("fp8-compile", source, f"--target={target}", "-o", program)
+        found = []
+        for arrays in inputs:
+            tensors.save(given, {f"arg{i}": array for i, array in enumerate(arrays)})
+            do("fp8-run", program, f"--inputs={given}", f"--outputs={written}")
+            results = tensors.load(written)
+            found.append([np.array(results[key]) for key in sorted(results, key=lambda key: int("".join(
+                c for c in key if c.isdigit()) or 0))])
+    return found
 
 
 def compare(label, actual, expected):
