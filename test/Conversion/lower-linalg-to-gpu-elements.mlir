@@ -157,3 +157,121 @@ func.func @product(%a: memref<64x4xf32>, %y: memref<4xf32>) {
   }
   return
 }
+
+// -----
+
+// Rows of 77 elements of 2 bytes that follow each other without a gap: a thread
+// writes 8 bytes over the ends of rows, in indices of 32 bits.
+
+// CHECK-LABEL: func.func @flat
+// CHECK:         scf.if
+// CHECK:           %[[NEXT:.+]] = arith.addi %[[FIRST:.+]], %c1_i32
+// CHECK:           %[[BEHIND:.+]] = arith.cmpi uge, %[[NEXT]], %c77_i32
+// CHECK:           %[[OWN:.+]] = arith.addi %[[FIRST]], %c-76_i32
+// CHECK:           arith.select %[[BEHIND]], %[[OWN]], %[[NEXT]] : i32
+// CHECK-COUNT-4:   llvm.load {{.*}} -> i16
+// CHECK:           llvm.store %{{.*}} {alignment = 8 : i64} : vector<4xi16>
+// CHECK:         } else {
+func.func @flat(%x: memref<100x77xbf16>, %y: memref<100x3x77xbf16>) {
+  linalg.broadcast ins(%x : memref<100x77xbf16>) outs(%y : memref<100x3x77xbf16>) dimensions = [1]
+  return
+}
+
+// -----
+
+// With nothing to read they are 16 bytes; what lies in the same order is read as
+// wide as it is written.
+
+// CHECK-LABEL: func.func @flat_mask
+// CHECK-NOT:     llvm.load
+// CHECK:         llvm.store %{{.*}} {alignment = 16 : i64} : vector<16xi8>
+// CHECK-LABEL: func.func @flat_input
+// CHECK:         llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xi16>
+// CHECK:         llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xi16>
+func.func @flat_mask(%y: memref<128x77xi1>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%y : memref<128x77xi1>) {
+  ^bb0(%old: i1):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %0 = arith.cmpi ule, %j, %i : index
+    linalg.yield %0 : i1
+  }
+  return
+}
+func.func @flat_input(%x: memref<128x77xbf16>, %y: memref<128x77xbf16>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<128x77xbf16>) outs(%y : memref<128x77xbf16>) {
+  ^bb0(%a: bf16, %old: bf16):
+    %j = linalg.index 1 : index
+    %k = arith.index_cast %j : index to i32
+    %b = arith.sitofp %k : i32 to bf16
+    %0 = arith.addf %a, %b : bf16
+    linalg.yield %0 : bf16
+  }
+  return
+}
+
+// -----
+
+// Rows that do not follow each other have single elements.
+
+// CHECK-LABEL: func.func @gaps
+// CHECK-NOT:     vector
+// CHECK:         llvm.store {{.*}} : i16
+// CHECK-NOT:     vector
+// CHECK:         return
+func.func @gaps(%x: memref<100x77xbf16>, %y: memref<100x77xbf16, strided<[79, 1]>>) {
+  linalg.copy ins(%x : memref<100x77xbf16>) outs(%y : memref<100x77xbf16, strided<[79, 1]>>)
+  return
+}
+
+// -----
+
+// A window whose ends are multiples of what a thread has is read as wide: all of
+// a thread's neighbours are in it, or none. Another is read element by element,
+// of which a thread has fewer.
+
+// CHECK-LABEL: func.func @window
+// CHECK:         %[[ROUND:.+]] = arith.andi %{{.*}}, %c-8
+// CHECK:         llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xi16>
+// CHECK:         llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xi16>
+// CHECK-LABEL: func.func @odd_window
+// CHECK-NOT:     vector<8xi16>
+// CHECK-COUNT-4: memref.load
+// CHECK:         llvm.store %{{.*}} {alignment = 8 : i64} : vector<4xi16>
+func.func @window(%x: memref<16x64xbf16>, %y: memref<16x80xbf16>, %zero: bf16) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%y : memref<16x80xbf16>) {
+  ^bb0(%old: bf16):
+    %c8 = arith.constant 8 : i32
+    %c63 = arith.constant 63 : i32
+    %c64 = arith.constant 64 : i32
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %column = arith.index_cast %j : index to i32
+    %place = arith.subi %column, %c8 : i32
+    %in = arith.cmpi ult, %place, %c64 : i32
+    %own = arith.minui %place, %c63 : i32
+    %k = arith.index_castui %own : i32 to index
+    %a = memref.load %x[%i, %k] : memref<16x64xbf16>
+    %0 = arith.select %in, %a, %zero : bf16
+    linalg.yield %0 : bf16
+  }
+  return
+}
+func.func @odd_window(%x: memref<16x63xbf16>, %y: memref<16x80xbf16>, %zero: bf16) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%y : memref<16x80xbf16>) {
+  ^bb0(%old: bf16):
+    %c62 = arith.constant 62 : i32
+    %c63 = arith.constant 63 : i32
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %column = arith.index_cast %j : index to i32
+    %in = arith.cmpi ult, %column, %c63 : i32
+    %own = arith.minui %column, %c62 : i32
+    %k = arith.index_castui %own : i32 to index
+    %a = memref.load %x[%i, %k] : memref<16x63xbf16>
+    %0 = arith.select %in, %a, %zero : bf16
+    linalg.yield %0 : bf16
+  }
+  return
+}

@@ -111,3 +111,77 @@ func.func @convolution(%x: memref<1x8x8x64xf32>, %w: memref<3x3x64x4xf32>, %y: m
   linalg.conv_2d_nhwc_hwcf ins(%x, %w : memref<1x8x8x64xf32>, memref<3x3x64x4xf32>) outs(%y : memref<1x6x6x4xf32>)
   return
 }
+
+// -----
+
+// What an output is filled with is where its reduction begins: nothing writes it
+// to memory before.
+
+// CHECK-LABEL: func.func @filled
+// CHECK-DAG:     %[[START:.+]] = arith.constant 7.000000e+00 : f32
+// CHECK:         gpu.launch
+// CHECK-NOT:     @fill
+// CHECK:         arith.addf %{{.*}}, %[[START]]
+// CHECK:         llvm.store
+// CHECK-NOT:     gpu.launch
+// CHECK:         return
+func.func @filled(%x: memref<64x4xf32>) -> memref<4xf32> {
+  %c = arith.constant 7.0 : f32
+  %y = memref.alloc() : memref<4xf32>
+  linalg.fill ins(%c : f32) outs(%y : memref<4xf32>)
+  linalg.generic {indexing_maps = [affine_map<(k, i) -> (k, i)>, affine_map<(k, i) -> (i)>], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<64x4xf32>) outs(%y : memref<4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %0 = arith.addf %a, %acc : f32
+    linalg.yield %0 : f32
+  }
+  return %y : memref<4xf32>
+}
+
+// -----
+
+// Not where a caller has the memory, another reads it in between, or the
+// reduction writes a part of it.
+
+// CHECK-LABEL: func.func @of_caller
+// CHECK:         gpu.launch {{.*}}@fill
+// CHECK-LABEL: func.func @read_between
+// CHECK:         gpu.launch {{.*}}@fill
+// CHECK-LABEL: func.func @of_a_column
+// CHECK:         gpu.launch {{.*}}@fill
+func.func @of_caller(%x: memref<64x4xf32>, %y: memref<4xf32>) {
+  %c = arith.constant 7.0 : f32
+  linalg.fill ins(%c : f32) outs(%y : memref<4xf32>)
+  linalg.generic {indexing_maps = [affine_map<(k, i) -> (k, i)>, affine_map<(k, i) -> (i)>], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<64x4xf32>) outs(%y : memref<4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %0 = arith.addf %a, %acc : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+func.func @read_between(%x: memref<64x4xf32>, %z: memref<4xf32>) -> memref<4xf32> {
+  %c = arith.constant 7.0 : f32
+  %y = memref.alloc() : memref<4xf32>
+  linalg.fill ins(%c : f32) outs(%y : memref<4xf32>)
+  memref.copy %y, %z : memref<4xf32> to memref<4xf32>
+  linalg.generic {indexing_maps = [affine_map<(k, i) -> (k, i)>, affine_map<(k, i) -> (i)>], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<64x4xf32>) outs(%y : memref<4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %0 = arith.addf %a, %acc : f32
+    linalg.yield %0 : f32
+  }
+  return %y : memref<4xf32>
+}
+func.func @of_a_column(%x: memref<64x4xf32>) -> memref<4x3xf32> {
+  %c = arith.constant 7.0 : f32
+  %y = memref.alloc() : memref<4x3xf32>
+  linalg.fill ins(%c : f32) outs(%y : memref<4x3xf32>)
+  linalg.generic {indexing_maps = [affine_map<(k, i) -> (k, i)>, affine_map<(k, i) -> (i, 1)>], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<64x4xf32>) outs(%y : memref<4x3xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %0 = arith.addf %a, %acc : f32
+    linalg.yield %0 : f32
+  }
+  return %y : memref<4x3xf32>
+}

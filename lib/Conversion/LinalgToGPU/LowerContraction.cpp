@@ -243,6 +243,8 @@ void fp8::lowerContraction(
                                            maps, op.getIteratorTypesArray());
   b.cloneRegionBefore(op->getRegion(0), generic.getRegion(),
                       generic.getRegion().end());
+  if (Attribute filled = op->getAttr(kFilledName))
+    generic->setAttr(kFilledName, filled);
   for (Value copy : copies)
     memref::DeallocOp::create(b, loc, copy);
   b.setInsertionPoint(generic);

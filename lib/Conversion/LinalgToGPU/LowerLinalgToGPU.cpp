@@ -12,6 +12,7 @@
 #include "fp8/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -71,6 +72,66 @@ static void lowerToLaunch(RewriterBase &b, LaunchBuilder &launches,
   SmallVector<Value> values =
       body.buildLoops(ranges, reductions, ivs, body.loadInits(ivs));
   body.storeInits(values, ivs);
+}
+
+/// The one that fills `memref` with a constant for `op`, before anything else
+/// sees it; null if there is none.
+static linalg::FillOp findFill(linalg::LinalgOp op, OpOperand &init) {
+  Value memref = init.get();
+  auto argument = dyn_cast<BlockArgument>(memref);
+  // What a caller gives may be elsewhere, too.
+  bool isOwn = argument ? !op->getParentOfType<func::FuncOp>().isPublic() &&
+                              argument.getOwner()->isEntryBlock()
+                        : bool(memref.getDefiningOp<memref::AllocOp>());
+  // It has to write all of it.
+  if (!isOwn || !op.payloadUsesValueFromOperand(&init) ||
+      !op.getMatchingIndexingMap(&init).isProjectedPermutation())
+    return {};
+  linalg::FillOp found;
+  for (OpOperand &use : memref.getUses()) {
+    Operation *user = use.getOwner();
+    if (user == op && &use == &init)
+      continue;
+    auto fill = dyn_cast<linalg::FillOp>(user);
+    if (!found && fill && fill->getBlock() == op->getBlock() &&
+        fill->isBeforeInBlock(op) &&
+        fill.value().getDefiningOp<arith::ConstantOp>() &&
+        fill.value().getType() == getElementTypeOrSelf(memref)) {
+      found = fill;
+      continue;
+    }
+    Operation *later = op->getBlock()->findAncestorOpInBlock(*user);
+    if (user == op || !later || !op->isBeforeInBlock(later))
+      return {};
+  }
+  return found;
+}
+
+/// Lets reductions begin with the constants that their outputs are filled with
+/// first: no kernel has to, and none reads them.
+static void foldFills(Operation *root) {
+  SmallVector<linalg::FillOp> fills;
+  root->walk([&](linalg::LinalgOp op) {
+    if (op.getNumReductionLoops() == 0 || !op.hasPureBufferSemantics() ||
+        !op->getParentOfType<func::FuncOp>())
+      return;
+    SmallVector<Attribute> values;
+    bool isFilled = false;
+    for (OpOperand &init : op.getDpsInitsMutable()) {
+      linalg::FillOp fill = findFill(op, init);
+      values.push_back(UnitAttr::get(op->getContext()));
+      if (!fill)
+        continue;
+      values.back() =
+          fill.value().getDefiningOp<arith::ConstantOp>().getValue();
+      fills.push_back(fill);
+      isFilled = true;
+    }
+    if (isFilled)
+      op->setAttr(kFilledName, ArrayAttr::get(op->getContext(), values));
+  });
+  for (linalg::FillOp fill : fills)
+    fill->erase();
 }
 
 /// Whether `op` reads or writes an element through its address, which is one of
@@ -164,6 +225,7 @@ struct LowerLinalgToGPUPass
 void LowerLinalgToGPUPass::runOnOperation() {
   IRRewriter rewriter(&getContext());
   replaceStridedCopies(rewriter, getOperation());
+  foldFills(getOperation());
   SmallVector<Operation *> ops;
   WalkResult result =
       getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {

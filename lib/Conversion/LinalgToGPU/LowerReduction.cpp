@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../LinalgToLoops/ScalarBody.h"
 #include "Combiner.h"
 #include "StridedBody.h"
 #include "StridedKernels.h"
@@ -374,7 +375,7 @@ linalg::GenericOp ReductionBuilder::finish() {
       b, loc, workspace, b.getIndexAttr(0), sizes, strides);
   AffineMap written = op.getMatchingIndexingMap(init).replaceDimsAndSymbols(
       dims, {}, sizes.size(), 0);
-  return linalg::GenericOp::create(
+  auto rest = linalg::GenericOp::create(
       b, loc, ValueRange{view}, ValueRange{init->get()},
       ArrayRef{b.getMultiDimIdentityMap(sizes.size()), written}, kinds,
       [&](OpBuilder &nested, Location loc, ValueRange values) {
@@ -382,6 +383,9 @@ linalg::GenericOp ReductionBuilder::finish() {
             nested, loc, combiner.widen(nested, loc, values[1]), values[0]);
         linalg::YieldOp::create(nested, loc, combiner.narrow(nested, loc, sum));
       });
+  if (Attribute filled = op->getAttr(kFilledName))
+    rest->setAttr(kFilledName, filled);
+  return rest;
 }
 
 bool ReductionBuilder::build(

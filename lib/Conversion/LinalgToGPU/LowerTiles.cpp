@@ -45,7 +45,7 @@ private:
   using Values = SmallVector<Value>;
   bool isTurned(const StridedOperand &operand, unsigned loop) const;
   bool choose();
-  int64_t getTileSize(unsigned loop, int64_t most) const;
+  int64_t getTileSize(unsigned loop, int64_t most, int64_t least) const;
   void loadTile(OpOperand *operand, Value shared, Value thread, Values ivs);
   void buildPasses(const LaunchBuilder::Place &place, const Values &ivs);
   Values getPlace(const Values &ivs, Value thread, int64_t pass);
@@ -81,12 +81,20 @@ bool TileBuilder::isTurned(const StridedOperand &operand, unsigned loop) const {
           loops.getLoops()[loop].size == OpFoldResult(b.getIndexAttr(*apart)));
 }
 
-/// No more than there is, nor than a block has threads.
-int64_t TileBuilder::getTileSize(unsigned loop, int64_t most) const {
+/// No more than there is, nor than a block has threads; half as many, as long
+/// as that are `least`, where more of the last tile is there then.
+int64_t TileBuilder::getTileSize(unsigned loop, int64_t most,
+                                 int64_t least) const {
   most = std::min(most, kBlockSize);
   std::optional<int64_t> size =
       getConstantIntValue(loops.getLoops()[loop].size);
-  return size ? std::min<int64_t>(most, llvm::PowerOf2Ceil(*size)) : most;
+  if (!size)
+    return most;
+  int64_t best = std::min<int64_t>(most, llvm::PowerOf2Ceil(*size));
+  for (int64_t half = best / 2; half >= least; half /= 2)
+    if (llvm::alignTo(*size, half) * 10 <= llvm::alignTo(*size, best) * 9)
+      best = half;
+  return best;
 }
 
 bool TileBuilder::choose() {
@@ -114,9 +122,11 @@ bool TileBuilder::choose() {
   if (turned.empty())
     return false;
   int64_t elements = kTileBytes / bytes;
-  columns = getTileSize(column, std::clamp<int64_t>(kRowBytes / bytes, 32, 64));
-  rows = getTileSize(row, elements / columns);
-  columns = getTileSize(column, elements / rows);
+  int64_t least = 2 * kSectorBytes / bytes;
+  columns = getTileSize(column, std::clamp<int64_t>(kRowBytes / bytes, 32, 64),
+                        least);
+  rows = getTileSize(row, elements / columns, least);
+  columns = getTileSize(column, elements / rows, least);
   // What is smaller than a block's threads is no tile.
   return rows * columns >= kBlockSize && rows > 1 && columns > 1;
 }

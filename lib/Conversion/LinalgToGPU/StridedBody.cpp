@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StridedBody.h"
+#include "../LinalgToLoops/ScalarBody.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -114,6 +115,8 @@ static bool isAllocated(Value memref) {
 //===----------------------------------------------------------------------===//
 
 int64_t StridedBody::getAligned(const StridedOperand &operand, int64_t lanes) {
+  if (isFlat)
+    return loops.isGapless(operand) ? lanes : 1;
   if (!operand.isConsecutive(along))
     return 1;
   for (unsigned loop = 0; loop < operand.strides.size(); ++loop)
@@ -130,6 +133,44 @@ int64_t StridedBody::getWidth(const StridedOperand &operand, int64_t lanes) {
                   kAccessBytes / *getElementBytes(type));
 }
 
+/// A dimension's index as the last of a load, or that within a window: clamped
+/// from `first` on to `size` places.
+namespace {
+struct RowIndex {
+  linalg::IndexOp index;
+  int64_t first = 0, size = 0;
+};
+} // namespace
+
+static RowIndex findRowIndex(Value value) {
+  RowIndex row;
+  row.index = value.getDefiningOp<linalg::IndexOp>();
+  auto wide = value.getDefiningOp<arith::IndexCastUIOp>();
+  auto clamped = wide ? wide.getIn().getDefiningOp<arith::MinUIOp>() : nullptr;
+  std::optional<int64_t> last =
+      clamped ? getConstantIntValue(clamped.getRhs()) : std::nullopt;
+  if (!last)
+    return row;
+  Value place = clamped.getLhs();
+  if (auto moved = place.getDefiningOp<arith::SubIOp>()) {
+    std::optional<int64_t> first = getConstantIntValue(moved.getRhs());
+    if (!first)
+      return row;
+    row.first = *first;
+    place = moved.getLhs();
+  } else if (auto moved = place.getDefiningOp<arith::AddIOp>()) {
+    std::optional<int64_t> first = getConstantIntValue(moved.getRhs());
+    if (!first)
+      return row;
+    row.first = *first;
+    place = moved.getLhs();
+  }
+  if (auto narrow = place.getDefiningOp<arith::IndexCastOp>())
+    row.index = narrow.getIn().getDefiningOp<linalg::IndexOp>();
+  row.size = *last + 1;
+  return row;
+}
+
 int64_t StridedBody::getRowWidth(memref::LoadOp load, int64_t lanes) {
   MemRefType type = load.getMemRefType();
   std::optional<int64_t> bytes = getElementBytes(type.getElementType());
@@ -137,20 +178,30 @@ int64_t StridedBody::getRowWidth(memref::LoadOp load, int64_t lanes) {
   int64_t offset;
   if (load->getBlock() != op.getBlock() || load.getIndices().empty() ||
       op->isAncestor(load.getMemRef().getParentRegion()->getParentOp()) ||
-      !bytes || !isAligned ||
+      !bytes || !isAligned || isFlat ||
       failed(type.getStridesAndOffset(strides, offset)) ||
       strides.back() != 1 || ShapedType::isDynamic(offset) ||
       ShapedType::isDynamicShape(strides))
     return 1;
-  auto last = load.getIndices().back().getDefiningOp<linalg::IndexOp>();
-  if (!last || loops.findLoop(last.getDim()) != along ||
+  RowIndex last = findRowIndex(load.getIndices().back());
+  if (!last.index || loops.findLoop(last.index.getDim()) != along ||
       llvm::any_of(load.getIndices().drop_back(),
                    [&](Value index) { return isVarying(index); }))
     return 1;
   int64_t width = std::min(lanes, kAccessBytes / *bytes);
   for (int64_t stride : ArrayRef(strides).drop_back())
     width = std::gcd(width, stride);
+  // Neighbours are in a window all, or none of them is.
+  width = std::gcd(std::gcd(width, last.first), last.size);
   return std::gcd(width, offset);
+}
+
+bool StridedBody::loadsElements(int64_t lanes) {
+  findVarying(/*isChained=*/false);
+  return llvm::any_of(
+      op.getBlock()->getOps<memref::LoadOp>(), [&](memref::LoadOp load) {
+        return isVarying(load.getResult()) && getRowWidth(load, lanes) == 1;
+      });
 }
 
 int64_t StridedBody::chooseLanes(bool isTail) {
@@ -304,6 +355,8 @@ SmallVector<Value> StridedBody::load(OpOperand *operand, ArrayRef<Value> ivs,
                                      int64_t lanes) {
   if (!isa<MemRefType>(operand->get().getType()))
     return SmallVector<Value>(lanes, operand->get());
+  if (Value filled = getFilled(b, op, operand))
+    return SmallVector<Value>(lanes, filled);
   const StridedOperand &strided = loops.getOperand(operand);
   SmallVector<Value> values;
   if (!strided.isStrided) {
@@ -408,20 +461,25 @@ void StridedBody::findVarying(bool isChained) {
 
 SmallVector<Value> StridedBody::loadRow(memref::LoadOp load,
                                         const IRMapping &mapping,
-                                        int64_t lanes) {
+                                        int64_t width) {
   SmallVector<OpFoldResult> strides;
   OpFoldResult first;
   Value memref = load.getMemRef();
   if (failed(getMixedLayout(b, loc, memref, strides, first)))
     llvm_unreachable("getRowWidth has seen the layout");
   Value offset = getIndex(first);
-  for (auto [index, stride] : llvm::zip_equal(load.getIndices(), strides))
+  SmallVector<Value> indices;
+  for (Value index : load.getIndices())
+    indices.push_back(mapping.lookupOrDefault(index));
+  // Beside a window its last neighbours are read, from the first of them on.
+  if (findRowIndex(load.getIndices().back()).size != 0)
+    indices.back() = arith::AndIOp::create(b, loc, indices.back(),
+                                           getIndex(b.getIndexAttr(-width)));
+  for (auto [index, stride] : llvm::zip_equal(indices, strides))
     offset = arith::AddIOp::create(
-        b, loc, offset,
-        arith::MulIOp::create(b, loc, mapping.lookupOrDefault(index),
-                              getIndex(stride)));
+        b, loc, offset, arith::MulIOp::create(b, loc, index, getIndex(stride)));
   return loadFrom(getGlobalPointer(b, loc, memref), offset, /*stride=*/Value(),
-                  load.getType(), lanes, getRowWidth(load, lanes));
+                  load.getType(), /*lanes=*/width, width);
 }
 
 StridedBody::Lanes StridedBody::compute(ArrayRef<Value> ivs,
@@ -451,12 +509,12 @@ StridedBody::Lanes StridedBody::compute(ArrayRef<Value> ivs,
         mapping.map(index.getResult(), getDimIndex(index.getDim(), ivs, lane));
         continue;
       }
-      if (auto load = dyn_cast<memref::LoadOp>(inner);
-          load && lanes > 1 && getRowWidth(load, lanes) > 1) {
+      auto load = dyn_cast<memref::LoadOp>(inner);
+      if (int64_t width = load ? getRowWidth(load, lanes) : 1; width > 1) {
         SmallVector<Value> &row = rows[load];
-        if (lane == 0)
-          row = loadRow(load, mapping, lanes);
-        mapping.map(load.getResult(), row[lane]);
+        if (lane % width == 0)
+          row = loadRow(load, mapping, width);
+        mapping.map(load.getResult(), row[lane % width]);
         continue;
       }
       // What lanes have together is computed once.

@@ -34,6 +34,20 @@ public:
 
   /// Accesses are of single elements where they are not.
   void setAligned(bool value) { isAligned = value; }
+  /// Lanes go on in the next row where one ends: only what is gapless is
+  /// accessed by several, of the rest the caller loads each lane.
+  void setFlat(bool value) { isFlat = value; }
+  bool isLoadedFlat(OpOperand *operand) const {
+    return isa<MemRefType>(operand->get().getType()) &&
+           loops.isGapless(loops.getOperand(operand));
+  }
+
+  /// Neighbours in two rows at most: the indices of both, without that along
+  /// the row; of each lane whether it is in the second, and its index there.
+  struct FlatPlace {
+    SmallVector<Value> rows[2];
+    SmallVector<Value> isNext, indices;
+  };
 
   /// What each output has for each lane; null where that is not read.
   using Lanes = SmallVector<SmallVector<Value>>;
@@ -50,11 +64,20 @@ public:
   Lanes compute(ArrayRef<Value> ivs, const Lanes &inputs, const Lanes &inits,
                 bool isChained = false);
   void storeInits(ArrayRef<Value> ivs, const Lanes &values);
+  /// The same of flat lanes, in FlatBody.cpp.
+  SmallVector<Value> loadFlat(OpOperand *operand, const FlatPlace &place);
+  Lanes computeFlat(const FlatPlace &place, const Lanes &inputs,
+                    const Lanes &inits);
 
   /// How many of `lanes` lie side by side in a strided operand, at a multiple
   /// of their number as far as is known; and how many one access can have.
   int64_t getAligned(const StridedOperand &operand, int64_t lanes);
   int64_t getWidth(const StridedOperand &operand, int64_t lanes);
+  /// The same of a load in the body, of rows or of windows in them.
+  int64_t getRowWidth(memref::LoadOp load, int64_t lanes);
+  /// Whether the body loads single elements: lanes that threads beside each
+  /// other have are far apart then.
+  bool loadsElements(int64_t lanes);
 
 private:
   Value getPointer(const StridedOperand &operand);
@@ -66,10 +89,15 @@ private:
                               Type type, int64_t lanes, int64_t width);
   Value loadOpaque(OpOperand *operand, ArrayRef<Value> ivs, int64_t lane);
 
-  /// Loads in the body of rows that each lane has the next element of.
+  /// What `width` lanes read of a row that each has the next element of;
+  /// `mapping` is the first one's.
   SmallVector<Value> loadRow(memref::LoadOp load, const IRMapping &mapping,
-                             int64_t lanes);
-  int64_t getRowWidth(memref::LoadOp load, int64_t lanes);
+                             int64_t width);
+  SmallVector<Value> getLaneIvs(const FlatPlace &place, int64_t lane);
+  SmallVector<Value> loadFlatElements(memref::LoadOp load,
+                                      const FlatPlace &place,
+                                      ArrayRef<IRMapping> rows,
+                                      ArrayRef<IRMapping> lanes);
   bool isVarying(Value value) const { return varying.contains(value); }
   void findVarying(bool isChained);
 
@@ -79,6 +107,7 @@ private:
   const StridedLoops &loops;
   unsigned along;
   bool isAligned = true;
+  bool isFlat = false;
   /// What lanes have different values of.
   llvm::SmallDenseSet<Value> varying;
 };

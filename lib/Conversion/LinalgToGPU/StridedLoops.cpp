@@ -182,6 +182,19 @@ std::optional<unsigned> StridedLoops::findLoop(unsigned dim) const {
   return std::nullopt;
 }
 
+bool StridedLoops::isGapless(const StridedOperand &operand) const {
+  if (!operand.isStrided || getConstantIntValue(operand.offset) != 0)
+    return false;
+  int64_t distance = 1;
+  for (size_t loop = loops.size(); loop-- > 0;) {
+    std::optional<int64_t> size = getConstantIntValue(loops[loop].size);
+    if (!size || operand.getStride(loop) != distance)
+      return false;
+    distance *= *size;
+  }
+  return true;
+}
+
 /// Loops by the distances in what is written, the longest first; without those
 /// that have one iteration.
 void StridedLoops::sort(linalg::LinalgOp op) {

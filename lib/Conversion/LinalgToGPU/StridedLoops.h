@@ -58,6 +58,9 @@ public:
     return operands[operand->getOperandNumber()];
   }
   ArrayRef<StridedOperand> getOperands() const { return operands; }
+  /// Whether the loops, which are parallel, go through an operand in the order
+  /// that it lies in, from its memref's pointer on and without gaps.
+  bool isGapless(const StridedOperand &operand) const;
   /// The loop that is `dim` and nothing else; none if it has one iteration.
   std::optional<unsigned> findLoop(unsigned dim) const;
 

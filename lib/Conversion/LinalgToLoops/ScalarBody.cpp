@@ -8,12 +8,23 @@
 
 #include "ScalarBody.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
+
+Value fp8::getFilled(OpBuilder &b, linalg::LinalgOp op, OpOperand *operand) {
+  auto filled = op->getAttrOfType<ArrayAttr>(kFilledName);
+  if (!filled || !op.isDpsInit(operand))
+    return Value();
+  auto value = dyn_cast<TypedAttr>(
+      filled[operand->getOperandNumber() - op.getNumDpsInputs()]);
+  return value ? arith::ConstantOp::create(b, op.getLoc(), value).getResult()
+               : Value();
+}
 
 SmallVector<Value> ScalarBody::getIndices(OpOperand *operand,
                                           ArrayRef<Value> ivs) {
@@ -35,6 +46,8 @@ SmallVector<Value> ScalarBody::getIndices(OpOperand *operand,
 Value ScalarBody::load(OpOperand *operand, ArrayRef<Value> ivs) {
   if (!isa<MemRefType>(operand->get().getType()))
     return operand->get();
+  if (Value filled = getFilled(b, op, operand))
+    return filled;
   return memref::LoadOp::create(b, loc, operand->get(),
                                 getIndices(operand, ivs));
 }

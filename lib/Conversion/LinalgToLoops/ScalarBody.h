@@ -13,6 +13,12 @@
 
 namespace mlir::fp8 {
 
+/// What the outputs of an operation on memrefs have been filled with: a list of
+/// constants, and of nothing for those that are read.
+inline constexpr llvm::StringLiteral kFilledName("fp8.filled");
+/// The constant that an output has been filled with, or null.
+Value getFilled(OpBuilder &b, linalg::LinalgOp op, OpOperand *operand);
+
 /// Loads, computes and stores one element of the iteration space of a linalg
 /// op on memrefs. `ivs` has an index for each of its loops; null stands for a
 /// loop that is not open yet.
