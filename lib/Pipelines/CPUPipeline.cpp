@@ -34,11 +34,13 @@ void fp8::buildCPUBufferPipeline(OpPassManager &pm) {
   addBufferPasses(pm);
 }
 
-void fp8::addLinalgPasses(OpPassManager &pm) {
+void fp8::addLinalgPasses(OpPassManager &pm, bool isForGPU) {
   addFuncPass(pm, createWidenContractionsPass());
   pm.addPass(createConvertFP8ToLinalgPass());
   addFuncPass(pm, createCheckExtentsPass());
-  addFuncPass(pm, createDecomposeAggregatesPass());
+  DecomposeAggregatesPassOptions decompose;
+  decompose.gatherWindows = isForGPU;
+  addFuncPass(pm, createDecomposeAggregatesPass(decompose));
   addFuncPass(pm, createFuseElementwisePass());
   addFuncPass(pm, createCanonicalizerPass());
   addFuncPass(pm, createCSEPass());

@@ -59,7 +59,7 @@ void fp8::buildGPULaunchPipeline(OpPassManager &pm) {
   pm.addPass(createBuildKernelsPass());
   pm.addPass(createLaunchKernelsPass());
   pm.addPass(createRecordInPlacePass());
-  addLinalgPasses(pm);
+  addLinalgPasses(pm, /*isForGPU=*/true);
   addBufferPasses(pm);
 }
 

@@ -38,8 +38,9 @@ inline void addFuncPass(OpPassManager &pm, std::unique_ptr<Pass> pass) {
 /// Passes under the names that they had before, with a warning.
 void registerFormerPasses();
 
-/// The meaning of the dialect in linalg.
-void addLinalgPasses(OpPassManager &pm);
+/// The meaning of the dialect in linalg. For a GPU what is in one tensor at the
+/// place of another is gathered in one loop.
+void addLinalgPasses(OpPassManager &pm, bool isForGPU = false);
 /// Tensors become memory.
 void addBufferPasses(OpPassManager &pm);
 /// Arithmetic on scalars as all targets have it: the same bits on each.

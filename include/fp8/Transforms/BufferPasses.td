@@ -73,7 +73,15 @@ def DecomposeAggregatesPass : Pass<"fp8-decompose-aggregates"> {
     tensor without elements becomes a `linalg.fill`. A `tensor.collapse_shape`
     of an unknown extent and one of 0 becomes a `tensor.empty`, as upstream takes
     the extent of both for known.
+
+    With `gather-windows`, as on a GPU, a `tensor.pad` becomes one loop in which
+    each element is the source's or the padding. So does a `tensor.insert_slice`
+    into an argument that may not be written, of which all would be copied first.
+    What is computed only to be padded is still written between its borders.
   }];
+  let options = [
+    Option<"gatherWindows", "gather-windows", "bool", /*default=*/"false",
+           "Pad, and insert into read-only arguments, in one loop">];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
                            "::mlir::cf::ControlFlowDialect",

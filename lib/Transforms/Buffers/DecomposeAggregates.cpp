@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GatherTiles.h"
+#include "GatherWindows.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,6 +27,8 @@ namespace mlir::fp8 {
 using namespace mlir;
 using mlir::fp8::gatherPack;
 using mlir::fp8::gatherUnPack;
+using mlir::fp8::gatherWindow;
+using mlir::fp8::isWindow;
 
 /// `tensor` as a value of a type with other static extents.
 static Value castTo(RewriterBase &rewriter, Location loc, Value tensor,
@@ -354,9 +357,15 @@ struct DecomposeAggregatesPass
     : fp8::impl::DecomposeAggregatesPassBase<DecomposeAggregatesPass> {
   using Base::Base;
   void runOnOperation() override {
-    SmallVector<Operation *> ops;
+    SmallVector<Operation *> ops, windows;
     getOperation()->walk([&](Operation *op) {
       auto pad = dyn_cast<tensor::PadOp>(op);
+      auto insert = dyn_cast<tensor::InsertSliceOp>(op);
+      if (gatherWindows &&
+          ((pad && isWindow(pad)) || (insert && isWindow(insert)))) {
+        windows.push_back(op);
+        return;
+      }
       auto collapse = dyn_cast<tensor::CollapseShapeOp>(op);
       if ((collapse &&
            collapsesUnknownZero(collapse.getSrcType(),
@@ -368,6 +377,13 @@ struct DecomposeAggregatesPass
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());
+    for (Operation *op : windows) {
+      rewriter.setInsertionPoint(op);
+      if (auto pad = dyn_cast<tensor::PadOp>(op))
+        gatherWindow(rewriter, pad);
+      else
+        gatherWindow(rewriter, cast<tensor::InsertSliceOp>(op));
+    }
     for (Operation *op : ops) {
       if (failed(decompose(rewriter, op))) {
         op->emitOpError("expected an operation that decomposes into "
