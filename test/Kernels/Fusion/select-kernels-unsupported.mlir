@@ -534,3 +534,22 @@ func.func @narrow_columns(%x: tensor<128x3xf32>) -> tensor<3xf32> {
   } : (tensor<128x3xf32>) -> tensor<3xf32>
   return %0 : tensor<3xf32>
 }
+
+func.func @few_rows(%x: tensor<128x7x64xbf16>) -> tensor<128x64xf32> {
+  // expected-remark @below {{no kernel: expected more than a sum of 16 rows or fewer, which a loop adds up as they lie}}
+  %0 = fp8.fusion(%x) {
+  ^bb0(%a: tensor<128x7x64xbf16>):
+    %zero = arith.constant 0.0 : f32
+    %empty = tensor.empty() : tensor<128x64xf32>
+    %b = linalg.fill ins(%zero : f32) outs(%empty : tensor<128x64xf32>) -> tensor<128x64xf32>
+    %1 = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i, k)>], iterator_types = ["parallel", "reduction", "parallel"]}
+        ins(%a : tensor<128x7x64xbf16>) outs(%b : tensor<128x64xf32>) {
+    ^bb1(%e: bf16, %acc: f32):
+      %2 = arith.extf %e : bf16 to f32
+      %3 = arith.addf %2, %acc : f32
+      linalg.yield %3 : f32
+    } -> tensor<128x64xf32>
+    fp8.yield %1 : tensor<128x64xf32>
+  } : (tensor<128x7x64xbf16>) -> tensor<128x64xf32>
+  return %0 : tensor<128x64xf32>
+}
