@@ -9,6 +9,8 @@ import random
 from dataclasses import dataclass, field
 
 BYTES = {"f32": 4, "bf16": 2, "f16": 2, "f64": 8, "i64": 8, "i32": 4, "i8": 1, "i1": 1}
+DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64", "i64": "int64", "i32": "int32",
+          "i8": "int8", "i1": "bool"}
 EXTENTS = [3, 4, 7, 12, 16, 32, 49, 64, 77, 80, 96, 128, 192, 197, 256, 384, 512, 577, 768, 1024, 1152,
            2048, 3072, 4096]
 ELEMENTS = ["f32", "bf16", "bf16", "f16", "i32", "i64", "i8"]
@@ -26,6 +28,7 @@ class LoopFunction:
     arguments: list  # Extents, element and how many numbers an index may be.
     results: list  # Extents and element.
     extra: int = 0  # Bytes that it reads beyond its arguments, or less.
+    eager: object = None  # The same by PyTorch, of `torch` and the arguments; None where it has no such operation.
     bytes: int = field(init=False)
 
     def __post_init__(self):
@@ -42,6 +45,15 @@ def spell_map(rank, results):
     return f"affine_map<({dims}) -> ({', '.join(results)})>"
 
 
+def make_place(offsets, sizes, strides):
+    return tuple(slice(offset, offset + size * step, step) for offset, size, step in zip(offsets, sizes, strides))
+
+
+def copy(torch, x):
+    """In memory of its own, in the order of its dimensions."""
+    return x.clone(memory_format=torch.contiguous_format)
+
+
 def shrink(extent):
     return extent if extent <= 24 else 16 + extent % 24
 
@@ -51,7 +63,7 @@ class Writer:
 
     def __init__(self, seed, is_small, size):
         self.rng, self.is_small, self.size = random.Random(seed), is_small, size
-        self.lines, self.arguments, self.count, self.extra = [], [], 0, 0
+        self.lines, self.arguments, self.count, self.extra, self.eager = [], [], 0, 0, None
 
     def draw_extents(self, rank, element, inner=None):
         """With so many bytes, the outermost as long as that takes."""
@@ -124,9 +136,10 @@ class Writer:
                        [dim if size > 1 or whole == 1 else "0"
                         for dim, size, whole in zip(dims, mask, extents)]))
         is_float = "f" in element
-        body, last = [], "%x0"
+        body, last, names = [], "%x0", []
         for i in range(1, len(inputs) - 1):
             name = self.rng.choice(["addf", "mulf"] if is_float else ["addi", "muli"])
+            names.append(name)
             body.append(f"%b{i} = arith.{name} {last}, %x{i} : {element}")
             last = f"%b{i}"
         zero = "0.0" if is_float else "0"
@@ -137,6 +150,13 @@ class Writer:
             body.append(f"%wide = arith.extf %kept : {element} to {result}")
             last = "%wide"
         body.append(f"linalg.yield {last} : {result}")
+
+        def compute(torch, x, *others):
+            for name, other in zip(names, others):
+                x = x + other if name[:3] == "add" else x * other
+            return torch.where(others[-1], x, 0).to(getattr(torch, DTYPES[result]))
+
+        self.eager = compute
         output = (self.empty(extents, result), spell(extents, result), dims)
         return self.generic(extents, inputs, output, result, "\n".join(body)), extents, result
 
@@ -147,6 +167,8 @@ class Writer:
         dims = sorted(self.rng.sample(range(rank), self.rng.randint(1, rank - 1)))
         kept = [extent for i, extent in enumerate(extents) if i not in dims]
         name = self.argument(kept, element)
+        ones = [1 if i in dims else extent for i, extent in enumerate(extents)]
+        self.eager = lambda torch, x: x.view(ones).expand(extents).contiguous()
         return self.write(
             f"linalg.broadcast ins({name} : {spell(kept, element)}) outs("
             f"{self.empty(extents, element)} : {spell(extents, element)}) dimensions = {dims}"), extents, element
@@ -160,6 +182,7 @@ class Writer:
             self.rng.shuffle(order)
         result = [extents[i] for i in order]
         name = self.argument(extents, element)
+        self.eager = lambda torch, x: copy(torch, x.permute(order))
         return self.write(
             f"linalg.transpose ins({name} : {spell(extents, element)}) outs("
             f"{self.empty(result, element)} : {spell(result, element)}) permutation = {order}"), result, element
@@ -177,6 +200,8 @@ class Writer:
         inputs = [(self.argument(extents, element), spell(extents, element), dims),
                   (self.argument(other, element), spell(other, element), [f"d{i}" for i in order])]
         name = "addi" if element == "i32" else "addf"
+        back = [order.index(i) for i in range(rank)]
+        self.eager = lambda torch, x, y: x + y.permute(back)
         output = (self.empty(extents, element), spell(extents, element), dims)
         return self.generic(extents, inputs, output, element,
                             f"%b = arith.{name} %x0, %x1 : {element}\nlinalg.yield %b : {element}"), extents, element
@@ -191,6 +216,7 @@ class Writer:
         shapes = [[*extents[:dim], size, *extents[dim + 1:]] for size in sizes]
         names = [self.argument(shape, element) for shape in shapes]
         result = [*extents[:dim], sum(sizes), *extents[dim + 1:]]
+        self.eager = lambda torch, *parts: torch.cat(parts, dim)
         return self.write(
             f"tensor.concat dim({dim}) {', '.join(names)} : ({', '.join(spell(s, element) for s in shapes)}) -> "
             f"{spell(result, element)}"), result, element
@@ -209,6 +235,8 @@ class Writer:
             sizes.append(max(1, (extent - offset) // step))
         name = self.argument(extents, element)
         read = math.prod(sizes) * (2 if strides[-1] > 1 else 1)
+        place = make_place(offsets, sizes, strides)
+        self.eager = lambda torch, x: copy(torch, x[place])
         self.extra = BYTES[element] * (read - math.prod(extents))
         return self.write(f"tensor.extract_slice {name}[{', '.join(map(str, offsets))}] [{', '.join(map(str, sizes))}] "
                           f"[{', '.join(map(str, strides))}] : {spell(extents, element)} to "
@@ -222,6 +250,8 @@ class Writer:
         high = [self.rng.choice([0, 0, 1, 3, 8]) for _ in extents]
         result = [a + b + c for a, b, c in zip(low, extents, high)]
         name = self.argument(extents, element)
+        amounts = [amount for pair in reversed(list(zip(low, high))) for amount in pair]
+        self.eager = lambda torch, x: torch.nn.functional.pad(x, amounts)
         arguments = ", ".join(f"%i{i}: index" for i in range(rank))
         zero = self.constant("0.0" if "f" in element else "0", element)
         return self.write(f"tensor.pad {name} low[{', '.join(map(str, low))}] high[{', '.join(map(str, high))}] {{\n"
@@ -236,6 +266,14 @@ class Writer:
         offsets = [self.rng.choice([0, extent // 4]) for extent in extents]
         sizes = [extent - offset for extent, offset in zip(extents, offsets)]
         into, part = self.argument(extents, element), self.argument(sizes, element)
+        place = make_place(offsets, sizes, [1] * rank)
+
+        def compute(torch, x, y):
+            x = x.clone()
+            x[place] = y
+            return x
+
+        self.eager = compute
         self.extra = -BYTES[element] * math.prod(sizes)
         return self.write(f"tensor.insert_slice {part} into {into}[{', '.join(map(str, offsets))}] "
                           f"[{', '.join(map(str, sizes))}] [{', '.join('1' for _ in sizes)}] : {spell(sizes, element)} "
@@ -250,6 +288,7 @@ class Writer:
         table = self.argument([rows, width], element)
         index = self.argument(places, "i64", rows)
         self.extra = BYTES[element] * (math.prod(extents) - rows * width)
+        self.eager = lambda torch, x, i: torch.where((i == 0).unsqueeze(-1), 1, x[i])
         rank = len(extents)
         body = (f"%row = arith.index_cast %x0 : i64 to index\n%column = linalg.index {rank - 1} : index\n"
                 f"%got = tensor.extract {table}[%row, %column] : {spell([rows, width], element)}\n"
@@ -266,6 +305,9 @@ class Writer:
         element = self.rng.choice(["f32", "bf16", "i1"])
         extents = self.draw_extents(rank, element)
         dims = [f"d{i}" for i in range(rank)]
+        self.eager = lambda torch: (
+            torch.ones(extents, dtype=torch.bool, device="cuda").tril() if element == "i1" else torch.full(
+                extents, -1e4, dtype=getattr(torch, DTYPES[element]), device="cuda").triu(1))
         body = (f"%i = linalg.index {rank - 2} : index\n%j = linalg.index {rank - 1} : index\n"
                 f"%is = arith.cmpi ule, %j, %i : index\n")
         if element == "i1":
@@ -293,6 +335,10 @@ class Writer:
         if kind == "wide":
             body = (f"%wide = arith.extf %x0 : {element} to f32\n%b = arith.addf %wide, %y : f32\n"
                     "linalg.yield %b : f32")
+        if kind in ("maximumf", "maxsi"):
+            self.eager = lambda torch, x: x.amax(dims)
+        elif kind != "ori":
+            self.eager = lambda torch, x: x.sum(dims, dtype=getattr(torch, DTYPES[result]))
         all_dims = [f"d{i}" for i in range(rank)]
         return self.generic(extents, [(name, spell(extents, element), all_dims)],
                             (output, spell(shape, result), [all_dims[i] for i in kept]), result, body,
@@ -312,7 +358,7 @@ def make_function(seed, is_small=False, size=1 << 26):
     arguments = ", ".join(f"%a{i}: {spell(shape, of)}" for i, (shape, of, _) in enumerate(writer.arguments))
     text = (f"func.func @{name}({arguments}) -> {spell(extents, element)} {{\n" + "\n".join(writer.lines) +
             f"\nreturn {value} : {spell(extents, element)}\n}}\n")
-    return LoopFunction(name, kind, text, writer.arguments, [(extents, element)], writer.extra)
+    return LoopFunction(name, kind, text, writer.arguments, [(extents, element)], writer.extra, writer.eager)
 
 
 def get_batches(first, count):

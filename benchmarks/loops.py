@@ -2,10 +2,12 @@
 
 Random functions (loop_functions.py), each compiled for the GPU and for the CPU. With small extents
 their results have to be the same bits. With large ones they are timed in a graph, and the share
-is that of a device-to-device copy of the bytes that have to move, in the same run.
+is that of a device-to-device copy of the bytes that have to move, in the same run. PyTorch's own
+operations compute the same, where it has them, and with `--inductor` what Inductor makes of these.
+Each kind of function has its turn, so that `--seconds` ends a run after some of every kind.
 
 usage: loops.py [--build-dir build] [--programs DIR] [--compile-only] [--rounds N] [--out FILE]
-                [--seed N] [--count N] [--megabytes N]
+                [--seed N] [--count N] [--megabytes N] [--seconds N] [--inductor] [--no-check]
 
 `--compile-only` makes programs in DIR, for a machine without the compiler; loop_checks.py compares
 small ones with the CPU on the emulator.
@@ -15,13 +17,15 @@ import json
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
-from loop_functions import get_batches, make_function
+from loop_functions import DTYPES, get_batches, make_function
 from programs import (Program, compile_program, list_work, make_parser, make_programs,
                       open_library)
 
 GOAL, LEAST = 0.6, 0.3
+PEERS = ("torch", "inductor")
 
 
 def get_functions(seeds, args, is_small):
@@ -60,11 +64,10 @@ def compile_programs(folder, args):
 
 
 def make_tensors(function, torch, device):
-    dtypes = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f64": torch.float64,
-              "i64": torch.int64, "i32": torch.int32, "i8": torch.int8, "i1": torch.bool}
     torch.manual_seed(len(function.text))
     return [torch.randint(0 if limit or element == "i1" else -3, limit or (2 if element == "i1" else 4), extents,
-                          dtype=torch.int32, device=device).to(dtypes[element]) for extents, element, limit in function.arguments]
+                          dtype=torch.int32, device=device).to(getattr(torch, DTYPES[element]))
+            for extents, element, limit in function.arguments]
 
 
 def check_one(function, gpu, host, programs, torch):
@@ -85,10 +88,17 @@ def measure_one(function, gpu, program, args, torch):
     half = max(function.bytes // 2, 1)
     source = torch.empty(half, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
-    times = measure({"ours": Call(gpu, program.functions[function.name], values),
-                     "copy": lambda: target.copy_(source)}, args.rounds)
+    contenders = {"ours": Call(gpu, program.functions[function.name], values),
+                  "copy": lambda: target.copy_(source)}
+    if function.eager:
+        contenders["torch"] = lambda: function.eager(torch, *values)
+        if args.inductor:
+            compiled = torch.compile(lambda *x: function.eager(torch, *x), dynamic=False)
+            contenders["inductor"] = lambda: compiled(*values)
+    times = measure(contenders, args.rounds)
     return {"function": function.name, "kind": function.kind, "bytes": function.bytes, "times": times,
             "of_copy": get_ratio(times["copy"], times["ours"]),
+            **{f"of_{peer}": get_ratio(times[peer], times["ours"]) for peer in PEERS if peer in times},
             "types": [[*extents, element] for extents, element, *_ in [*function.arguments, *function.results]]}
 
 
@@ -99,9 +109,10 @@ def run(library, folder, args):
     settings = json.loads((folder / "loops.json").read_text())
     args.seed, args.count, args.megabytes = (settings[key] for key in ("seed", "count", "megabytes"))
     gpu, host, rows, wrong = Gpu(library), Host(), [], []
+    end = time.monotonic() + args.seconds
     for seeds in get_batches(args.seed, args.count):
         small, cpu, big = (Program(library, folder / f"{name}{seeds[0]}.so") for name in ("small", "cpu", "big"))
-        for function in get_functions(seeds, args, is_small=True):
+        for function in get_functions(seeds, args, is_small=True) if args.check else ():
             try:
                 is_same = check_one(function, gpu, host, (small, cpu), torch)
             except Exception as error:
@@ -111,12 +122,17 @@ def run(library, folder, args):
                 wrong.append(function.name)
                 print(f"{function.name}: not the CPU's bits", flush=True)
         for function in get_functions(seeds, args, is_small=False):
+            if time.monotonic() > end:
+                print(f"stopped after {args.seconds:.0f} s", flush=True)
+                return rows, wrong
             row = measure_one(function, gpu, big, args, torch)
             row["kernels"] = settings["work"].get(function.name, [])
             rows.append(row)
             share = row["of_copy"]
             print(f"{function.name:>16} {row['times']['ours'].get('ms', 0) * 1e3:9.1f} us "
-                  f"{'failed' if share is None else f'{share:.3f}'} of a copy's {' '.join(row['kernels'])}  "
+                  f"{'failed' if share is None else f'{share:.3f}'} of a copy's"
+                  + "".join(f", {row[f'of_{peer}']:.2f} of {peer}'s" for peer in PEERS if row.get(f"of_{peer}"))
+                  + f" {' '.join(row['kernels'])}  "
                   + " ".join("x".join(map(str, kind)) for kind in row["types"]), flush=True)
     return rows, wrong
 
@@ -127,8 +143,17 @@ def summarize(rows, wrong):
     print(f"\n{len(rows)} functions, {len(wrong)} wrong; of a copy's rate: least {shares[0]:.3f}, median "
           f"{shares[len(shares) // 2]:.3f}, {below} below {GOAL}, {sum(share < LEAST for share in shares)} below {LEAST}")
     for kind in sorted({row["kind"] for row in rows}):
-        own = sorted(row["of_copy"] or 0 for row in rows if row["kind"] == kind)
-        print(f"{kind:>12}: {len(own)}, least {own[0]:.3f}, median {own[len(own) // 2]:.3f}")
+        own = [row for row in rows if row["kind"] == kind]
+        text = f"{kind:>12}: {len(own)}, of a copy's {describe([row['of_copy'] or 0 for row in own])}"
+        for peer in PEERS:
+            known = [row[f"of_{peer}"] for row in own if row.get(f"of_{peer}")]
+            text += f"; of {peer}'s {describe(known)}" if known else ""
+        print(text)
+
+
+def describe(shares):
+    shares = sorted(shares)
+    return f"least {shares[0]:.3f}, median {shares[len(shares) // 2]:.3f}"
 
 
 def main():
@@ -136,6 +161,9 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--megabytes", type=int, default=64, help="of each function's largest tensor")
+    parser.add_argument("--seconds", type=float, default=3600, help="after which no function is begun")
+    parser.add_argument("--inductor", action="store_true", help="which takes seconds of each function to compile")
+    parser.add_argument("--no-check", dest="check", action="store_false", help="compare no small ones with the CPU")
     args = parser.parse_args()
     folder = make_programs(args, lambda folder: compile_programs(folder, args))
     if not folder:
