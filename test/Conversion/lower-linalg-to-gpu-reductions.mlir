@@ -185,3 +185,26 @@ func.func @of_a_column(%x: memref<64x4xf32>) -> memref<4x3xf32> {
   }
   return %y : memref<4x3xf32>
 }
+
+// -----
+
+// Rows that are not aligned: a thread's turns go along each, and no place of a
+// term is divided for.
+
+// CHECK-LABEL: func.func @odd_rows
+// CHECK:       gpu.launch
+// CHECK:         scf.for %[[ROW:.+]] = %{{.*}} iter_args
+// CHECK-NOT:       arith.remui
+// CHECK:           scf.for %[[STEP:.+]] = %{{.*}} step %c512
+// CHECK-NOT:         arith.divui
+// CHECK-COUNT-4:     llvm.load {{.*}} -> i8
+// CHECK:           scf.for %{{.+}} = %{{.*}} step %c128
+func.func @odd_rows(%x: memref<201x577x577xi8>, %y: memref<577xi8>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (j)>], iterator_types = ["reduction", "parallel", "reduction"]}
+      ins(%x : memref<201x577x577xi8>) outs(%y : memref<577xi8>) {
+  ^bb0(%a: i8, %acc: i8):
+    %0 = arith.ori %a, %acc : i8
+    linalg.yield %0 : i8
+  }
+  return
+}

@@ -29,6 +29,8 @@ static constexpr int64_t kOwnSteps = 4;
 static constexpr int64_t kPartSteps = 8;
 /// Parts of a reduction whose length is not known.
 static constexpr int64_t kParts = 256;
+/// Turns that members take along a row, so that few of them idle at its end.
+static constexpr int64_t kRowTurns = 4;
 /// Operations of the steps whose loads are under way together.
 static constexpr int64_t kMaxOperations = 96;
 
@@ -66,6 +68,9 @@ private:
 
   using Values = SmallVector<Value>;
   Values getIvs(Value unit, Value step, int64_t lanes);
+  using GetPlace = llvm::function_ref<Values(Value step)>;
+  Values takeTurns(GetPlace getPlace, Value member, Value first, Value end,
+                   ValueRange carried, int64_t lanes, int64_t numSteps);
   Values accumulate(Value unit, Value member, Value first, Value end,
                     int64_t lanes);
   Values reduceUnit(Value unit, Value member, Value part);
@@ -86,6 +91,9 @@ private:
   StridedBody body;
   int64_t lanes = 1;
   Sharing sharing;
+  /// Whether members take turns along each row of single elements, and parts
+  /// are of rows: nobody divides for the place of a term then.
+  bool isByRows = false;
   /// Steps of a part, as far as is known.
   int64_t ownSteps = 1;
   /// On the host: of results, units, a unit's terms and its lanes' steps.
@@ -162,12 +170,29 @@ bool ReductionBuilder::choose() {
   while (members < most && width * members < kEnoughThreads &&
          2 * members <= length)
     members *= 2;
-  int64_t threads = width * members;
-  if (threads < kEnoughThreads && length > 2 * kPartSteps * members)
-    sharing.parts = numSteps ? std::min(length / (kPartSteps * members),
-                                        static_cast<int64_t>(llvm::divideCeil(
-                                            kEnoughThreads, threads)))
-                             : kParts;
+  auto chooseParts = [&](int64_t members) {
+    int64_t threads = width * members;
+    if (threads >= kEnoughThreads || length <= 2 * kPartSteps * members)
+      return int64_t(1);
+    return numSteps ? std::min(length / (kPartSteps * members),
+                               static_cast<int64_t>(
+                                   llvm::divideCeil(kEnoughThreads, threads)))
+                    : kParts;
+  };
+  // Members that have turns along a row, where there are rows for all parts.
+  std::optional<int64_t> row =
+      getConstantIntValue(loops.getLoops()[along].size);
+  std::optional<int64_t> numTerms =
+      countAll(loops.getLoops().drop_front(numParallel));
+  if (isInner && row && numTerms && *row >= kRowTurns * kWarpSize &&
+      *numTerms > *row) {
+    int64_t ofRow = std::min<int64_t>(
+        members, llvm::bit_floor<uint64_t>(*row / lanes / kRowTurns));
+    isByRows = lanes == 1 && chooseParts(ofRow) <= *numTerms / *row;
+    if (isByRows)
+      members = ofRow;
+  }
+  sharing.parts = chooseParts(members);
   ownSteps = length / sharing.parts;
   return members > 1 || sharing.parts > 1;
 }
@@ -205,24 +230,25 @@ SmallVector<Value> ReductionBuilder::getIvs(Value unit, Value step,
   return ivs;
 }
 
-/// What a member finds in steps from `first` to `end`, of each of the unit's
-/// results. Several steps' loads are under way together.
-SmallVector<Value> ReductionBuilder::accumulate(Value unit, Value member,
-                                                Value first, Value end,
-                                                int64_t lanes) {
+/// What a member finds in its steps from `first` to `end`, of which several
+/// steps' loads are under way together, and in `carried`.
+SmallVector<Value> ReductionBuilder::takeTurns(GetPlace getPlace, Value member,
+                                               Value first, Value end,
+                                               ValueRange carried,
+                                               int64_t lanes,
+                                               int64_t numSteps) {
   int64_t operations = std::max<int64_t>(
       1, llvm::range_size(op.getBlock()->without_terminator()));
   int64_t together = llvm::bit_floor<uint64_t>(
       std::clamp<int64_t>(kMaxOperations / (operations * lanes), 1, 4));
-  while (together > 1 && together * sharing.members > ownSteps)
+  while (together > 1 && together * sharing.members > numSteps)
     together /= 2;
   auto steps = [&](Value step, ValueRange carried, int64_t count) {
     SmallVector<Values> ivs;
     SmallVector<StridedBody::Lanes> inputs;
     for (int64_t turn = 0; turn < count; ++turn) {
-      Value own =
-          turn == 0 ? step : add(step, constant(turn * sharing.members));
-      ivs.push_back(getIvs(unit, own, lanes));
+      ivs.push_back(getPlace(
+          turn == 0 ? step : add(step, constant(turn * sharing.members))));
       inputs.push_back(body.loadInputs(ivs.back(), lanes));
     }
     Values values(carried.begin(), carried.end());
@@ -236,7 +262,7 @@ SmallVector<Value> ReductionBuilder::accumulate(Value unit, Value member,
     }
     return values;
   };
-  Values start(isInner ? 1 : lanes, combiner.createNeutral(b, loc));
+  Values start(carried.begin(), carried.end());
   Value from = add(first, member), stride = constant(sharing.members);
   if (together > 1) {
     // The steps of which there is a whole number of turns.
@@ -254,10 +280,45 @@ SmallVector<Value> ReductionBuilder::accumulate(Value unit, Value member,
   });
 }
 
+/// What a member finds in steps from `first` to `end`, or rows, of each of the
+/// unit's results.
+SmallVector<Value> ReductionBuilder::accumulate(Value unit, Value member,
+                                                Value first, Value end,
+                                                int64_t lanes) {
+  Values start(isInner ? 1 : lanes, combiner.createNeutral(b, loc));
+  if (!isByRows)
+    return takeTurns([&](Value step) { return getIvs(unit, step, lanes); },
+                     member, first, end, start, lanes, ownSteps);
+  SmallVector<unsigned> order = getOrder(numParallel, loops.getLoops().size());
+  order.pop_back();
+  Values sizes;
+  for (unsigned number : order)
+    sizes.push_back(get(loops.getLoops()[number].size));
+  const StridedLoop &row = loops.getLoops()[along];
+  return loop(
+      first, end, constant(1), start, [&](Value index, ValueRange carried) {
+        Values ivs = getIvs(unit, /*step=*/Value(), lanes);
+        for (auto [number, iv] :
+             llvm::zip_equal(order, delinearize(b, loc, index, sizes)))
+          ivs[number] = iv;
+        auto getPlace = [&](Value step) {
+          ivs[along] = step;
+          return ivs;
+        };
+        return takeTurns(getPlace, member, constant(0), get(row.size), carried,
+                         lanes, *getConstantIntValue(row.size));
+      });
+}
+
 /// What a thread finds of its unit.
 SmallVector<Value> ReductionBuilder::reduceUnit(Value unit, Value member,
                                                 Value part) {
   auto reduce = [&](int64_t lanes, Value steps, Value partSteps) {
+    if (isByRows) {
+      steps = divide(terms, get(loops.getLoops()[along].size));
+      partSteps =
+          arith::CeilDivUIOp::create(b, loc, steps, constant(sharing.parts));
+    }
     Value first = constant(0), end = steps;
     if (sharing.parts > 1) {
       first = arith::MinUIOp::create(b, loc, multiply(part, partSteps), steps);
