@@ -127,10 +127,13 @@ static Value select(ImplicitLocOpBuilder &b, Value part, Value outside,
     // What lies before the first is beyond the last as a number without sign.
     if (dim.first != 0)
       index = arith::SubIOp::create(b, index, number(dim.first));
-    Value isOne = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index,
-                                        number(dim.part));
-    isInside = isInside ? arith::AndIOp::create(b, isInside, isOne).getResult()
-                        : isOne;
+    // Outside along another dimension none is inside: a number, since it is the
+    // same along a row, and a condition would be told apart for each element.
+    Value limit = number(dim.part);
+    if (isInside)
+      limit = arith::SelectOp::create(b, isInside, limit, number(0));
+    isInside =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index, limit);
     index = arith::MinUIOp::create(b, index, number(dim.part - 1));
     indices.back() = arith::IndexCastUIOp::create(b, b.getIndexType(), index);
   }

@@ -30,6 +30,24 @@ func.func @pad(%x: tensor<2x3x5x7xbf16>) -> tensor<2x3x8x7xbf16> {
 
 // -----
 
+// What is outside along the rows leaves no places along the columns.
+
+// CHECK-LABEL: func.func @both
+// CHECK:         %[[ROW:.+]] = arith.cmpi ult, %{{.*}}, %c5_i32
+// CHECK:         %[[LIMIT:.+]] = arith.select %[[ROW]], %c7_i32, %c0_i32
+// CHECK:         %[[INSIDE:.+]] = arith.cmpi ult, %{{.*}}, %[[LIMIT]]
+// CHECK:         arith.select %[[INSIDE]]
+func.func @both(%x: tensor<5x7xf32>) -> tensor<7x9xf32> {
+  %zero = arith.constant 0.0 : f32
+  %0 = tensor.pad %x low[1, 1] high[1, 1] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } : tensor<5x7xf32> to tensor<7x9xf32>
+  return %0 : tensor<7x9xf32>
+}
+
+// -----
+
 // Unknown extents, negative amounts and padding by place are upstream's, and so is
 // what is computed to be padded, which is written into its place.
 
