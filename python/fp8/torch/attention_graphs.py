@@ -74,7 +74,7 @@ def _find_slower(settings, query, key):
     if query.device.type != "cuda":
         return "a CPU has no kernel of attention"
     if settings.format is not None:
-        return "8 bits have not been measured with their quantisation"
+        return "8 bits have not been measured with their quantization"
     for size in (query.shape[2], key.shape[2]):
         if not isinstance(size, int) or size < _LEAST:
             return f"fewer than {_LEAST} queries or keys, or any number"

@@ -109,7 +109,7 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, layout="bh
     - accumulate: with codes, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core.
 
     Returns batches x heads x new positions x columns of values, of the type of query. Without a gradient. With codes the
-    query is quantised by its own largest magnitude. Nothing waits for the GPU, so that it can be part of a CUDA graph.
+    query is quantized by its own largest magnitude. Nothing waits for the GPU, so that it can be part of a CUDA graph.
     Raises ArgumentError.
     """
     _check(query, keys, values, lengths, layout, page_table)

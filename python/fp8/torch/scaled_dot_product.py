@@ -73,7 +73,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
     - accumulate: with a format, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core.
 
     Its gradient is computed in the type of query, by cuDNN or FlashAttention where they take such tensors, of the codes
-    if there is a format: it goes straight through the quantisation. There is no second derivative.
+    if there is a format: it goes straight through the quantization. There is no second derivative.
 
     Raises ArgumentError. On a GPU without a kernel for it, it is two products and a softmax (docs/Attention.md).
     """
