@@ -150,3 +150,17 @@ func.func @few_queries(%q: !b) -> !b {
   %0 = fp8.attention %q, %q, %q scale = 0.125 : !b, !b, !b -> !b
   return %0 : !b
 }
+
+// -----
+
+// Short rows that see all keys take longer steps, by turns.
+
+!s = !fp8.scaled<1x512x4x64xf8E4M3FN, block = [*, *, *, *], scale = f32>
+// CHECK-LABEL: @promoted_narrow
+// CHECK: #fp8_sm90.attention<tile_q = 128, tile_k = 160, stages = 2, turn = scored>
+// CHECK: #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2, polynomials = 4>
+func.func @promoted_narrow(%q: !s) -> (tensor<1x512x4x64xbf16>, tensor<1x512x4x64xbf16>) {
+  %0 = fp8.attention %q, %q, %q scale = 0.125 : !s, !s, !s -> tensor<1x512x4x64xbf16>
+  %1 = fp8.attention %q, %q, %q scale = 0.125 window = [*, 0] : !s, !s, !s -> tensor<1x512x4x64xbf16>
+  return %0, %1 : tensor<1x512x4x64xbf16>, tensor<1x512x4x64xbf16>
+}
