@@ -48,7 +48,9 @@ def make_factor(value, name, device):
     if not isinstance(value, torch.Tensor):
         if not 0 < value < math.inf:
             raise ArgumentError(f"expected {name} to be finite and positive, but got {value}")
-        return _make_factor(float(value), device)
+        # What is made within a CUDA graph has its number once that runs.
+        is_captured = device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+        return (_make_factor.__wrapped__ if is_captured else _make_factor)(float(value), device)
     if value.numel() != 1 or value.device != device:
         raise ArgumentError(f"expected {name} to be a number, or a tensor of one element on {device}, but got "
                             f"{tuple(value.shape)} on {value.device}")

@@ -14,15 +14,11 @@ from fp8.torch.dense import make_dense
 
 @functools.lru_cache(maxsize=64)
 def _compile_quantize(element, dim, format_, target):
-    """A function of rows and of what their codes are multiplied by."""
+    """A function of rows, and of what they, and then their codes, are multiplied by."""
     kind, one = f"tensor<?x{dim}x{element}>", "tensor<1x1xf32>"
     codes = f"tensor<?x{dim}x{FORMATS[format_]}>"
     scaled = f"!fp8.scaled<?x{dim}x{FORMATS[format_]}, block = [*, *], scale = f32>"
-    text = (f"func.func @quantize(%x: {kind}, %scale_inv: {one}) -> {codes} {{\n"
-            f"  %c0 = arith.constant 0 : index\n"
-            f"  %one = arith.constant dense<1.0> : {one}\n"
-            f"  %empty = tensor.empty() : {one}\n"
-            f"  %scale = linalg.div ins(%one, %scale_inv : {one}, {one}) outs(%empty : {one}) -> {one}\n"
+    text = (f"func.func @quantize(%x: {kind}, %scale: {one}, %scale_inv: {one}) -> {codes} {{\n"
             f"  %q = fp8.quantize %x scale(%scale, %scale_inv : {one}, {one}) : {kind} -> {scaled}\n"
             f"  %codes, %factor = fp8.disassemble %q : {scaled}\n"
             f"  return %codes : {codes}\n}}\n")
@@ -58,18 +54,26 @@ class KeyValueCache:
         self.lengths = torch.zeros(batches, dtype=torch.int32, device=device)
         self.k_scale = make_factor(k_scale, "k_scale", self.keys.device)
         self.v_scale = make_factor(v_scale, "v_scale", self.keys.device)
+        self._inverses = tuple(scale.reciprocal().reshape(1, 1) for scale in (self.k_scale, self.v_scale))
+        # The first row of each head of each batch, and the last.
+        first = torch.arange(batches * heads, device=device).reshape(batches, heads, 1) * positions
+        self._first, self._last = first, first + positions - 1
 
     def reset(self):
         """Forgets all positions."""
         self.lengths.zero_()
 
-    def _quantize(self, numbers, scale):
+    def _quantize(self, rows, scale, inverse):
         if not self.format:
-            return numbers
-        target = get_default_target() if numbers.is_cuda else "cpu"
-        run = _compile_quantize(ELEMENTS[numbers.dtype], numbers.shape[3], self.format, target)
-        rows = make_dense(numbers).reshape(-1, numbers.shape[3])
-        return run(rows, scale.reshape(1, 1)).reshape(numbers.shape)
+            return rows
+        target = get_default_target() if rows.is_cuda else "cpu"
+        run = _compile_quantize(ELEMENTS[rows.dtype], rows.shape[1], self.format, target)
+        return run(rows, inverse, scale.reshape(1, 1))
+
+    def _find_rows(self, count):
+        """The rows of all heads that new positions go to, in order."""
+        rows = self._first if count == 1 else self._first + torch.arange(count, device=self._first.device)
+        return torch.minimum(rows + self.lengths[:, None, None], self._last).reshape(-1)
 
     def _check(self, key, value):
         for name, tensor, room in (("key", key, self.keys), ("value", value, self.values)):
@@ -87,16 +91,14 @@ class KeyValueCache:
 
         Raises ArgumentError."""
         self._check(key, value)
-        count, room = key.shape[2], self.keys.shape[2]
-        new = torch.arange(count, device=key.device)
-        places = (self.lengths[:, None] + new).clamp_(max=room - 1).long()
-        batches = torch.arange(key.shape[0], device=key.device)[:, None]
-        for stored, numbers, scale in ((self.keys, key, self.k_scale), (self.values, value, self.v_scale)):
+        rows, columns = self._find_rows(key.shape[2]), (key.shape[3], value.shape[3])
+        tensors = (self.keys, self.values), (key, value), (self.k_scale, self.v_scale)
+        for stored, numbers, scale, inverse, size in zip(*tensors, self._inverses, columns):
+            codes = self._quantize(make_dense(numbers).reshape(-1, size), scale, inverse)
             # Bytes, which there are all operations for.
-            codes = self._quantize(numbers, scale).transpose(1, 2)
             kind = torch.uint8 if self.format else self.dtype
-            stored.view(kind).transpose(1, 2).index_put_((batches, places), codes.view(kind))
-        self.lengths.add_(count).clamp_(max=room)
+            stored.view(kind).reshape(-1, size).index_copy_(0, rows, codes.view(kind))
+        self.lengths.add_(key.shape[2]).clamp_(max=self.keys.shape[2])
 
     def attend(self, query, *, scale=None, window=None, accumulate=None):
         """Attention of the positions that were appended last, batches x heads x positions x columns, to all up to their
