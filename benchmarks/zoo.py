@@ -2,8 +2,8 @@
 
 Built from the configs of transformers and timm with random weights (zoo_models.py), in bf16; a step
 is forward, backward and a fused AdamW. By torch.compile's backend and `Linear` layers, beside
-PyTorch, eager and by Inductor, and torchao's tensorwise training (if it is there); a way with _ro
-has mode="reduce-overhead". Times are of whole steps as Python calls them; host is what the host
+PyTorch, eager and by Inductor, and torchao's tensorwise training (if it is there); backend_attention
+has our attention, too, and backend_dpa has it in E4M3; a way with _ro has mode="reduce-overhead". Times are of whole steps as Python calls them; host is what the host
 takes of one; launches are kernels of a step; losses are of steps on one batch. Each model and way
 is a process of its own. Some compile side by side; when all of them have, they are timed one
 after the other while the rest sleep. Needs a GPU, but for --small.
@@ -49,16 +49,26 @@ def convert_layers(model, recipe, options):
     return torch.compile(model, **options), None
 
 
-def use_backend(model, recipe, options):
+def use_backend(model, recipe, options, **others):
     import fp8.torch
     target = "cpu" if next(model.parameters()).device.type == "cpu" else "auto"
-    backend = fp8.torch.Backend(recipe, target=target)
+    backend = fp8.torch.Backend(recipe, target=target, **others)
     return torch.compile(model, backend=backend, **options), backend
+
+
+def use_attention(model, recipe, options):
+    return use_backend(model, recipe, options, attention="fp8")
+
+
+def use_dpa(model, recipe, options):
+    from fp8.torch.attention_calls import Attention
+    return use_backend(model, recipe, options, attention=Attention("e4m3"))
 
 
 WAYS = {"eager": lambda model, recipe, options: (model, None),
         "inductor": lambda model, recipe, options: (torch.compile(model, **options), None),
-        "torchao": convert_torchao, "layers": convert_layers, "backend": use_backend}
+        "torchao": convert_torchao, "layers": convert_layers, "backend": use_backend,
+        "backend_attention": use_attention, "backend_dpa": use_dpa}
 WAYS.update({f"{name}_ro": WAYS[name] for name in ("inductor", "torchao", "layers", "backend")})
 
 
