@@ -8,6 +8,7 @@ which a backward takes.
 """
 
 import argparse
+import itertools
 import json
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -65,10 +66,10 @@ def specs(with_configs):
                         "causal": causal, "sums": sums}
                 found[name] = spec
                 for queries, keys in TILES[dim] if with_configs else []:
-                    for turn in ("issued", "scored"):
+                    for turn, polynomials in itertools.product(("issued", "scored"), (0, 4)):
                         config = (f"#fp8_sm90.attention<tile_q = {queries}, tile_k = {keys}, stages = 2, "
-                                  f"turn = {turn}>")
-                        found[f"{name}_{queries}x{keys}_{turn}"] = {**spec, "config": config}
+                                  f"polynomials = {polynomials}, turn = {turn}>")
+                        found[f"{name}_{queries}x{keys}_{turn}_{polynomials}"] = {**spec, "config": config}
     return found
 
 

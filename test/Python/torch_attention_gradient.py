@@ -271,5 +271,17 @@ class Chosen(unittest.TestCase):
                                  [(x.shape, torch.bfloat16) for x in (q, k, k)])
 
 
+class Dequantize(unittest.TestCase):
+    def test_is_the_product_with_the_factor(self):
+        from fp8.torch import attention_programs
+        for format_, kind in attention_programs.CODES.items():
+            for dtype, element in ((torch.bfloat16, "bf16"), (torch.float16, "f16")):
+                with self.subTest(format=format_, dtype=dtype):
+                    codes = torch.randn(37, 48).mul(30).to(kind)
+                    factor = torch.tensor([[0.0123]])
+                    found = attention_programs.get_dequantize(element, format_, 48, "cpu")(codes, factor)
+                    self.assertTrue(torch.equal(found, (codes.float() * factor).to(dtype)))
+
+
 if __name__ == "__main__":
     unittest.main()

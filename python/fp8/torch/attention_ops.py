@@ -70,8 +70,19 @@ def _infer_saving(query, key, value, mask, *options):
     return (*_infer(query, value, options[0]), *saved)
 
 
+def _dequantize(codes, factor, format_, dtype):
+    """Numbers of a 16-bit type by one kernel: PyTorch's operations are three."""
+    run = attention_programs.get_dequantize(
+        attention_programs.ELEMENTS[dtype], format_, codes.shape[3], get_default_target())
+    return run(make_dense(codes).reshape(-1, codes.shape[3]), factor.reshape(1, 1)).reshape(codes.shape)
+
+
 def _run_backward(grad, query, key, value, factors, output, lse, mask, *options):
     options = Options(*options)
+    if factors and query.is_cuda and output.dtype != torch.float32 and 0 not in (query.numel(), key.numel(), value.numel()):
+        query, key, value = (_dequantize(x, factor, options.format, output.dtype)
+                             for x, factor in zip((query, key, value), factors))
+        factors = []
     rule = attention_backward.Rule(*options[1:5])
     grad, query, key, value, output = _transpose(options, grad, query, key, value, output)
     results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, rule)

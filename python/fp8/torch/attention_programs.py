@@ -174,6 +174,18 @@ def write(shape):
             f"  return {', '.join(name for name, _ in results)} : {kinds}\n}}\n")
 
 
+@functools.lru_cache(maxsize=64)
+def get_dequantize(element, format_, dim, target):
+    """A function of rows of codes and their factor, which gives numbers."""
+    codes, one = f"tensor<?x{dim}x{FORMATS[format_]}>", "tensor<1x1xf32>"
+    scaled, result = f"!fp8.scaled<?x{dim}x{FORMATS[format_]}, block = [*, *], scale = f32>", f"tensor<?x{dim}x{element}>"
+    text = (f"func.func @dequantize(%codes: {codes}, %factor: {one}) -> {result} {{\n"
+            f"  %scaled = fp8.assemble %codes, %factor : {codes}, {one} -> {scaled}\n"
+            f"  %numbers = fp8.dequantize %scaled : {scaled} -> {result}\n"
+            f"  return %numbers : {result}\n}}\n")
+    return fp8.compile(text, target=target).functions["dequantize"]
+
+
 @functools.lru_cache(maxsize=256)
 def get_function(shape, target):
     """What computes it, compiled once."""
