@@ -6,12 +6,7 @@ usage: attention_decode_kernels.py [--build-dir build] [--configs] --out DIR
 `--configs` makes those of other tiles, too, for whoever chooses them.
 """
 
-import argparse
-import json
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-
-from attention_kernels import build
+from attention_kernels import build_all, make_parser
 
 # Head dimension, heads of Q and of K.
 HEADS = [(128, 32, 8), (128, 64, 8), (64, 32, 8), (128, 32, 32), (256, 16, 8)]
@@ -41,18 +36,8 @@ def specs(with_configs):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build-dir", default="build", type=Path)
-    parser.add_argument("--out", required=True, type=Path)
-    parser.add_argument("--configs", action="store_true")
-    args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
-    wanted = specs(args.configs)
-    with ThreadPoolExecutor(2) as pool:
-        done = pool.map(lambda item: build(*item, args.build_dir / "bin", args.out), wanted.items())
-        made = {name: spec for (name, spec), is_made in zip(wanted.items(), done) if is_made}
-    (args.out / "kernels.json").write_text(json.dumps(made))
-    print(f"{len(made)} of {len(wanted)} kernels")
+    args = make_parser().parse_args()
+    build_all(specs(args.configs), args)
 
 
 if __name__ == "__main__":

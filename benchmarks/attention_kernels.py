@@ -87,20 +87,29 @@ def build(name, spec, tools, out):
     return True
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build-dir", default="build", type=Path)
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--configs", action="store_true")
-    parser.add_argument("--lse", action="store_true")
-    args = parser.parse_args()
+    return parser
+
+
+def build_all(wanted, args):
+    """Those of `wanted`, by name, that there is room for, and kernels.json of them."""
     args.out.mkdir(parents=True, exist_ok=True)
-    wanted = {name: {**spec, "lse": args.lse} for name, spec in specs(args.configs).items()}
     with ThreadPoolExecutor(2) as pool:
         done = pool.map(lambda item: build(*item, args.build_dir / "bin", args.out), wanted.items())
         made = {name: spec for (name, spec), is_made in zip(wanted.items(), done) if is_made}
     (args.out / "kernels.json").write_text(json.dumps(made))
     print(f"{len(made)} of {len(wanted)} kernels")
+
+
+def main():
+    parser = make_parser()
+    parser.add_argument("--lse", action="store_true")
+    args = parser.parse_args()
+    build_all({name: {**spec, "lse": args.lse} for name, spec in specs(args.configs).items()}, args)
 
 
 if __name__ == "__main__":
