@@ -124,13 +124,24 @@ def parse():
     return parser.parse_args()
 
 
+def load_kernels(args):
+    library = open_library(args.library)
+    return [Kernel(library, args.kernels, name, spec)
+            for name, spec in json.loads((args.kernels / "kernels.json").read_text()).items() if args.only in name]
+
+
+def write_record(path, kernels, wrong, rows):
+    path.write_text(json.dumps({
+        "device": torch.cuda.get_device_name(), "torch": torch.__version__,
+        "cudnn": torch.backends.cudnn.version(), "wrong": wrong,
+        "configs": {kernel.name: kernel.config for kernel in kernels}, "rows": rows}, indent=1))
+
+
 def main():
     args = parse()
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
-    library = open_library(args.library)
-    kernels = [Kernel(library, args.kernels, name, spec)
-               for name, spec in json.loads((args.kernels / "kernels.json").read_text()).items() if args.only in name]
+    kernels = load_kernels(args)
     wrong = {}
     for kernel in kernels:
         for batch, positions in ((1, 1), (2, 777), (1, rng.randint(1, 1500))):
@@ -151,10 +162,7 @@ def main():
             rows.append({"dim": dim, "causal": causal, "batch": batch, "positions": positions,
                          "tflops": measure(contenders, flops)})
             print(rows[-1], flush=True)
-    args.out.write_text(json.dumps({
-        "device": torch.cuda.get_device_name(), "torch": torch.__version__,
-        "cudnn": torch.backends.cudnn.version(), "wrong": wrong,
-        "configs": {kernel.name: kernel.config for kernel in kernels}, "rows": rows}, indent=1))
+    write_record(args.out, kernels, wrong, rows)
 
 
 if __name__ == "__main__":

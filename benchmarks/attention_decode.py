@@ -7,7 +7,6 @@ usage: attention_decode.py --kernels DIR [--library FILE] [--seed N] [--count N]
 """
 
 import argparse
-import json
 import math
 import random
 import statistics
@@ -16,8 +15,7 @@ from pathlib import Path
 import torch
 from torch.nn.attention import SDPBackend
 
-from attention import Kernel, TOLERANCE, peer
-from matmul.kernel import open_library
+from attention import TOLERANCE, load_kernels, peer, write_record
 
 PEERS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 # Bytes of keys and values that are read before any are read again, and at most.
@@ -113,9 +111,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
-    library = open_library(args.library)
-    kernels = [Kernel(library, args.kernels, name, spec)
-               for name, spec in json.loads((args.kernels / "kernels.json").read_text()).items() if args.only in name]
+    kernels = load_kernels(args)
     wrong = {}
     for kernel in kernels:
         for batch, keys in ((1, 1), (3, 777), (1, rng.randint(1000, 30000)), (40, rng.randint(1, 2000))):
@@ -132,10 +128,7 @@ def main():
             rows.append(measure_family(key, [kernel for kernel in kernels if family(kernel.spec) == key], batch, keys))
             print(rows[-1], flush=True)
             torch.cuda.empty_cache()
-    args.out.write_text(json.dumps({
-        "device": torch.cuda.get_device_name(), "torch": torch.__version__,
-        "cudnn": torch.backends.cudnn.version(), "wrong": wrong,
-        "configs": {kernel.name: kernel.config for kernel in kernels}, "rows": rows}, indent=1))
+    write_record(args.out, kernels, wrong, rows)
 
 
 if __name__ == "__main__":
