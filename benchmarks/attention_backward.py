@@ -16,7 +16,6 @@ import torch
 from torch.nn.attention import SDPBackend
 
 import attention
-from matmul.kernel import open_library
 
 # By its place: the package's own modules take its extension.
 _place = Path(__file__).resolve().parents[1] / "python/fp8/torch/attention_backward.py"
@@ -67,9 +66,7 @@ def main():
     args = attention.parse()
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
-    library = open_library(args.library)
-    kernels = [attention.Kernel(library, args.kernels, name, spec)
-               for name, spec in json.loads((args.kernels / "kernels.json").read_text()).items() if args.only in name]
+    kernels = attention.load_kernels(args)
     errors = {}
     for kernel in kernels:
         for batch, positions in ((1, 64), (2, 777), (1, rng.randint(2, 1500))):
