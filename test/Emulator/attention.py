@@ -1,4 +1,5 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=1 %python %s sm_90a few
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=100 %python %s sm_100a
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs %python %s cpu
 # REQUIRES: python-package, linker
@@ -58,6 +59,14 @@ CASES = [
     Attention("bf16", 2, 16, 20, 2, 2, 32, mask="i1", layout="bhsd"),
 ]
 
+# On a chip that runs fewer blocks than there are heads, each block has some of several.
+FEW = [
+    Attention("bf16", 1, 1, 700, 24, 12, 64),
+    Attention("bf16", 2, 1, 300, 33, 33, 64, lengths=[300, 9]),
+    Attention("e4m3", 2, 2, 200, 16, 8, 64, accumulate="fast", lengths=[50, 200]),
+    Attention("bf16", 3, 1, 500, 10, 5, 64, layout="bhsd"),
+]
+
 
 def check_nan(target, rng):
     """A key that is NaN makes all queries NaN that see it, wherever in a tile it is."""
@@ -74,8 +83,12 @@ def check_nan(target, rng):
 def main():
     target = sys.argv[1]
     rng = np.random.default_rng(2026)
-    check_nan(target, rng)
-    for case in CASES + [Attention.random(rng) for _ in range(RANDOM)]:
+    if sys.argv[2:] == ["few"]:
+        cases = FEW
+    else:
+        check_nan(target, rng)
+        cases = CASES + [Attention.random(rng) for _ in range(RANDOM)]
+    for case in cases:
         case.check(target, rng)
 
 
