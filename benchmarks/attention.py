@@ -112,15 +112,20 @@ def family(spec):
     return spec["dim"], spec["heads"], spec["heads_of_k"], spec["causal"]
 
 
-def parse():
+def make_parser():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kernels", required=True, type=Path)
     parser.add_argument("--library", type=Path)
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=6)
-    parser.add_argument("--tokens", type=int, default=32768)
     parser.add_argument("--only", default="")
+    return parser
+
+
+def parse():
+    parser = make_parser()
+    parser.add_argument("--tokens", type=int, default=32768)
     return parser.parse_args()
 
 

@@ -1,6 +1,7 @@
 """Attention forward and backward beside PyTorch's by cuDNN, of random batches and positions: our forward, then the
 backward that fp8.torch.scaled_dot_product_attention takes for it. Errors of gradients against f32, and TFLOP/s, where a
-causal one counts half. Operands in 8 bits are quantized before; the backward takes their codes. Made for a machine that
+causal one counts half. Operands in 8 bits are quantized before; the backward takes their codes, which it turns into bf16 by
+PyTorch's operations, where the function has one kernel of ours (attention_ops.py) that this does not time. Made for a machine that
 has a GPU, PyTorch, libfp8rt and the kernels of attention_kernels.py --lse.
 
 usage: attention_backward.py --kernels DIR [--library FILE] [--seed N] [--count N] [--tokens N] [--only TEXT] --out FILE

@@ -6,16 +6,14 @@ PyTorch, libfp8rt and the kernels of attention_decode_kernels.py.
 usage: attention_decode.py --kernels DIR [--library FILE] [--seed N] [--count N] [--only TEXT] --out FILE
 """
 
-import argparse
 import math
 import random
 import statistics
-from pathlib import Path
 
 import torch
 from torch.nn.attention import SDPBackend
 
-from attention import TOLERANCE, load_kernels, peer, write_record
+from attention import TOLERANCE, load_kernels, make_parser, peer, write_record
 
 PEERS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 # Bytes of keys and values that are read before any are read again, and at most.
@@ -101,14 +99,7 @@ def measure_family(key, kernels, batch, keys):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kernels", required=True, type=Path)
-    parser.add_argument("--library", type=Path)
-    parser.add_argument("--out", required=True, type=Path)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=6)
-    parser.add_argument("--only", default="")
-    args = parser.parse_args()
+    args = make_parser().parse_args()
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
     kernels = load_kernels(args)

@@ -143,8 +143,9 @@ class Cache(unittest.TestCase):
         self.assertEqual(cache.lengths.tolist(), [6, 3])
         self.assertTrue(torch.equal(cache.keys[0, :, 4:6], k[0]))
         self.assertTrue(torch.equal(cache.values[1, :, 1:3], k[1]))
-        cache.append(k, k)
-        self.assertEqual(cache.lengths.tolist(), [6, 5])
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected room for 2 new positions, but got 6 positions, of which 6"):
+            cache.append(k, k)
+        self.assertEqual(cache.lengths.tolist(), [6, 3])
 
     def test_saturates(self):
         cache = fp8.torch.KeyValueCache(1, 1, 2, 16, k_scale=0.5)

@@ -64,7 +64,7 @@ static void addMap(KernelSignature &signature, const AttentionSpec &spec,
   SmallVector<int64_t> box{matrix.getBoxColumns(), 1, 1, 1};
   box[spec.layout == fp8::AttentionLayout::BSHD ? 2 : 1] = rows;
   // What L2 fetches beside a line is of the next head. Blocks that share keys
-  // find it there; those that decode read each line once, and bf16 gains 8 % of
+  // find it there; those that decode read each line once, and bf16 gains 7 % of
   // bandwidth.
   signature.addTensorMap(name + ".map", name, box, matrix.width,
                          config.isForFewQueries() ? 128 : 256);

@@ -83,13 +83,17 @@ class KeyValueCache:
                                     f"{tensor.dtype} {tuple(tensor.shape)} on {tensor.device}")
         if key.shape[2] > self.keys.shape[2]:
             raise ArgumentError(f"expected up to {self.keys.shape[2]} new positions, but got {key.shape[2]}")
+        # A GPU would have to be waited for.
+        if not key.is_cuda and self.lengths.numel() and int(self.lengths.max()) + key.shape[2] > self.keys.shape[2]:
+            raise ArgumentError(f"expected room for {key.shape[2]} new positions, but got {self.keys.shape[2]} positions, "
+                                f"of which {int(self.lengths.max())} are taken")
 
     @torch.no_grad()
     def append(self, key, value):
-        """Adds new positions, batches x heads x positions x columns, to each batch. Nothing waits for the GPU: what there
-        is no room for goes to the last positions.
+        """Adds new positions, batches x heads x positions x columns, to each batch.
 
-        Raises ArgumentError."""
+        Raises ArgumentError, and then leaves the cache as it was. Nothing waits for a GPU, on which a caller has to know
+        that there is room: what there is none for is written over the last position."""
         self._check(key, value)
         rows, columns = self._find_rows(key.shape[2]), (key.shape[3], value.shape[3])
         tensors = (self.keys, self.values), (key, value), (self.k_scale, self.v_scale)
