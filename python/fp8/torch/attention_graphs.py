@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from fp8.errors import ArgumentError
-from fp8.torch import attention_calls
+from fp8.torch import attention_calls, attention_masks
 from fp8.torch.attention_calls import Attention
 from fp8.torch.dense import make_dense
 
@@ -98,11 +98,14 @@ def _find_reason(node, bound, settings, is_choosing):
     return reason or (_find_slower(settings, values["query"], values["key"]) if is_choosing else None)
 
 
-def compute(number, is_transposed, query, key, value, **options):
+def compute(number, is_transposed, query, key, value, window=None, bottom_right=False, **options):
     """A call that `replace` has put into a graph. With `is_transposed` positions lie outside of heads in the result, as
     PyTorch's had them: views of it may take that for granted."""
-    y = attention_calls.attend(attention_calls.get(number), query, key, value, **options)
+    y = attention_calls.attend(attention_calls.get(number), query, key, value, window=window, bottom_right=bottom_right,
+                               **options)
     if y is None:
+        if window is not None:
+            options["attn_mask"] = attention_masks.make_mask(window, bottom_right, query.shape[2], key.shape[2], query.device)
         y = _FUNCTION(query, key, value, **options)
     if is_transposed is None:
         return y
@@ -119,30 +122,85 @@ def _is_transposed(node):
     return lies[1] if lies[0] != lies[1] else None
 
 
+def _find_band(graph, bound):
+    """What a mask is that the graph makes of nothing it is given, or None."""
+    mask = bound.get("attn_mask")
+    if not isinstance(mask, torch.fx.Node) or bound.get("is_causal") not in (None, False):
+        return None
+    return graph.find_band(mask)
+
+
+def _drop_mask(bound, band):
+    """The arguments without a mask that PyTorch's function has another word for, or needs none; else as they are."""
+    if band is None or not (band.is_all or band.is_causal):
+        return bound
+    return {**{name: value for name, value in bound.items() if name != "attn_mask"}, "is_causal": band.is_causal}
+
+
+def _give_window(bound, band):
+    """The arguments with a mask as a window, if it is one."""
+    shapes = [getattr(_get_value(bound.get(name)), "shape", None) for name in ("query", "key")]
+    if band is None or "attn_mask" not in bound or None in shapes or any(len(shape) != 4 for shape in shapes):
+        return bound
+    found = band.get_window(shapes[0][2], shapes[1][2])
+    if found is None:
+        return bound
+    without = {name: value for name, value in bound.items() if name not in ("attn_mask", "is_causal")}
+    return {**without, "window": found[0], "bottom_right": found[1]}
+
+
+def _share_heads(graph, bound):
+    """The arguments with keys and values as they were before the graph repeated their heads, if it did."""
+    found = [graph.find_repeated(bound[name]) if isinstance(bound.get(name), torch.fx.Node) else None
+             for name in ("key", "value")]
+    if None in found or found[0][1] != found[1][1]:
+        return bound
+    return {**bound, "key": found[0][0], "value": found[1][0], "enable_gqa": True}
+
+
+def _rewrite(node, bound):
+    """Gives PyTorch's function these arguments."""
+    node.args = tuple(bound[name] for name in ("query", "key", "value"))
+    node.kwargs = {name: value for name, value in bound.items() if name not in ("query", "key", "value")}
+
+
+def _take(module, node, bound, settings):
+    """Puts a call of ours in a node's place."""
+    bound = dict(bound)
+    operands = [bound.pop(name) for name in ("query", "key", "value")]
+    with module.graph.inserting_before(node):
+        made = module.graph.call_function(compute, (settings.number, _is_transposed(node), *operands), bound)
+    value = _get_value(node)
+    key = "val" if "val" in node.meta else "example_value"
+    made.meta = {**node.meta, key: value[0] if isinstance(value, (tuple, list)) else value}
+    for user in list(node.users) if _is_variant(node) else [node]:
+        user.replace_all_uses_with(made)
+        module.graph.erase_node(user)
+    if _is_variant(node):
+        module.graph.erase_node(node)
+
+
 def replace(module, settings, is_choosing):
-    """Puts calls of ours in the place of PyTorch's into a graph of Dynamo. Returns reasons for those that stay; with
-    `is_choosing` where ours is expected to be slower."""
-    reasons = []
+    """Puts calls of ours in the place of PyTorch's into a graph of Dynamo, and causal masks that the graph makes itself in
+    the words of PyTorch's function, whose kernels then compute half. Returns reasons for those that stay; with
+    `is_choosing` where ours is expected to be slower. Without settings all stay, and need no reason."""
+    reasons, graph = [], attention_masks.Graph(module)
     for node in list(module.graph.nodes):
         if _get_target(node) not in {_FUNCTION, _aten.scaled_dot_product_attention.default, *_VARIANTS}:
             continue
         bound = _bind(node)
-        reason = _find_reason(node, bound, settings, is_choosing)
-        if reason is not None:
+        band = _find_band(graph, bound)
+        plain = _drop_mask(bound, band)
+        ours = _share_heads(graph, _give_window(plain, band))
+        reason = _find_reason(node, ours, settings, is_choosing) if settings else None
+        if settings and reason is None:
+            _take(module, node, ours, settings)
+            continue
+        if plain is not bound and not _is_variant(node):
+            _rewrite(node, plain)
+        if settings:
             attention_calls.note(settings.number, "{}", reason)
             reasons.append(reason)
-            continue
-        operands = [bound.pop(name) for name in ("query", "key", "value")]
-        with module.graph.inserting_before(node):
-            made = module.graph.call_function(compute, (settings.number, _is_transposed(node), *operands), bound)
-        value = _get_value(node)
-        key = "val" if "val" in node.meta else "example_value"
-        made.meta = {**node.meta, key: value[0] if isinstance(value, (tuple, list)) else value}
-        for user in list(node.users) if _is_variant(node) else [node]:
-            user.replace_all_uses_with(made)
-            module.graph.erase_node(user)
-        if _is_variant(node):
-            module.graph.erase_node(node)
     module.graph.lint()
     module.recompile()
     return reasons

@@ -107,7 +107,9 @@ class Backend:
 
     def __call__(self, module, inputs):
         number, self._graphs = self._graphs, self._graphs + 1
-        if self.attention is not None:
+        # A graph that stays Inductor's stays it to the bit.
+        expects_fp8 = self._expects_fp8(module)
+        if self.attention is not None or expects_fp8:
             reasons = attention_graphs.replace(module, self.attention, self._chooses_attention)
             self.left += [f"graph{number}: attention is Inductor's: {reason}" for reason in reasons]
         parameters = [graphs.get_parameter_name(node)
@@ -129,7 +131,7 @@ class Backend:
         # cache.
         with functorch_config.patch(
                 enable_autograd_cache=False,
-                ban_recompute_materialized_backward=not self._expects_fp8(module)):
+                ban_recompute_materialized_backward=not expects_fp8):
             call = compile_fx.compile_fx(module, inputs, inner_compile=compile,
                                          config_patches=self._config)
         # With this Backend, whose parts it calls.
