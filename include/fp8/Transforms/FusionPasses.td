@@ -158,13 +158,20 @@ def FuseEpiloguesPass : Pass<"fp8-fuse-epilogues"> {
       fp8.yield %2 : bf16
     } : ... -> tensor<32x64xbf16>
     ```
+
+    What such an operation reads, and others read as well, is computed again in
+    the epilogue if that reads fewer bytes: the derivative of an activation has
+    steps in common with its function, each of 32 bits an element, and both
+    begin at the same numbers of 16 bits.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::fp8::FP8Dialect",
                            "::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numFused", "num-fused",
-              "Elementwise operations moved into an epilogue">];
+              "Elementwise operations moved into an epilogue">,
+    Statistic<"numRecomputed", "num-recomputed",
+              "Operations of epilogues that compute operands again">];
 }
 
 def InstrumentQuantizePass : Pass<"fp8-instrument-quantize", "::mlir::ModuleOp"> {

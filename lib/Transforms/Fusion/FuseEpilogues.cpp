@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EpilogueOperands.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Support/RewriteLog.h"
 #include "fp8/Transforms/Passes.h"
@@ -120,16 +121,7 @@ struct FuseEpiloguePattern : OpRewritePattern<linalg::GenericOp> {
 
   LogicalResult matchAndRewrite(linalg::GenericOp op,
                                 PatternRewriter &rewriter) const override {
-    MatmulOp matmul;
-    for (Value input : op.getInputs())
-      if (auto candidate = input.getDefiningOp<MatmulOp>();
-          candidate && candidate->getBlock() == op->getBlock() &&
-          !candidate.getAmax() &&
-          llvm::all_of(candidate->getUsers(), [&](Operation *user) {
-            return user == op.getOperation();
-          }))
-        matmul = candidate;
-    // In another block, a loop perhaps, the matmul would run more often.
+    MatmulOp matmul = getOnlyReadMatmul(op);
     if (!matmul)
       return rewriter.notifyMatchFailure(
           op, "not the only user of a matmul's result in its block");
@@ -253,6 +245,7 @@ struct FuseEpiloguesPass : fp8::impl::FuseEpiloguesPassBase<FuseEpiloguesPass> {
   using Base::Base;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
+    populateEpilogueOperandsPatterns(patterns, numRecomputed);
     populateFuseEpiloguesPatterns(patterns, numFused);
     RewriteLog log(DEBUG_TYPE);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),

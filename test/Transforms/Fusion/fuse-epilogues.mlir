@@ -171,3 +171,123 @@ func.func @batches(%a: !a, %b: !b, %x: tensor<1x32x16xf32>, %y: tensor<32x1x16xf
   } -> tensor<32x16xf32>
   return %1 : tensor<32x16xf32>
 }
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+!a = !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<16x64xf8E4M3FN, block = [*, *], scale = f32>
+!t = tensor<32x16xf32>
+!n = tensor<32x16xbf16>
+
+// The function of an activation is for another product, its derivative for this one: both begin at %x, of 16 bits, and what they
+// share is not kept for both.
+// CHECK-LABEL: func.func @recomputes
+// CHECK-SAME: (%[[A:.*]]: !fp8{{.*}}, %[[B:.*]]: !fp8{{.*}}, %[[X:.*]]: tensor<32x16xbf16>)
+// CHECK: fp8.matmul %[[A]], %[[B]] epilogue(%[[X]] : tensor<32x16xbf16>) {
+// CHECK-NEXT: ^bb0(%[[ACC:.*]]: f32, %[[X0:.*]]: bf16):
+// CHECK-NEXT: %[[WIDE:.*]] = arith.extf %[[X0]]
+// CHECK-NEXT: %[[SQUARE:.*]] = arith.mulf %[[WIDE]], %[[WIDE]]
+// CHECK-NEXT: %[[TANH:.*]] = math.tanh %[[SQUARE]]
+// CHECK-NEXT: %[[SUM:.*]] = arith.addf %[[TANH]], %[[SQUARE]]
+// CHECK-NEXT: %[[RESULT:.*]] = arith.mulf %[[ACC]], %[[SUM]]
+// CHECK-NEXT: fp8.yield %[[RESULT]] : f32
+func.func @recomputes(%a: !a, %b: !b, %x: !n) -> (!t, !t) {
+  %e = tensor.empty() : !t
+  %square = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !n) outs(%e : !t) {
+  ^bb0(%in: bf16, %o: f32):
+    %w = arith.extf %in : bf16 to f32
+    %s = arith.mulf %w, %w : f32
+    linalg.yield %s : f32
+  } -> !t
+  %tanh = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%square : !t) outs(%e : !t) {
+  ^bb0(%in: f32, %o: f32):
+    %s = math.tanh %in : f32
+    linalg.yield %s : f32
+  } -> !t
+  %function = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%square, %tanh : !t, !t) outs(%e : !t) {
+  ^bb0(%in: f32, %in1: f32, %o: f32):
+    %s = arith.mulf %in, %in1 : f32
+    linalg.yield %s : f32
+  } -> !t
+  %0 = fp8.matmul %a, %b : !a, !b -> !t
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %tanh, %square : !t, !t, !t) outs(%e : !t) {
+  ^bb0(%acc: f32, %in: f32, %in1: f32, %o: f32):
+    %s = arith.addf %in, %in1 : f32
+    %r = arith.mulf %acc, %s : f32
+    linalg.yield %r : f32
+  } -> !t
+  return %function, %1 : !t, !t
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+!a = !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<16x64xf8E4M3FN, block = [*, *], scale = f32>
+!t = tensor<32x16xf32>
+!n = tensor<32x16xbf16>
+
+// 16 bits that come from 64 are read.
+// CHECK-LABEL: func.func @reads_narrow
+// CHECK: %[[SUM:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<32x16xf32>, tensor<32x16xf32>)
+// CHECK: fp8.matmul %{{.*}}, %{{.*}} epilogue(%[[SUM]] : tensor<32x16xbf16>) {
+// CHECK: %[[TWICE:.*]] = arith.addf
+// CHECK: math.tanh %[[TWICE]]
+func.func @reads_narrow(%a: !a, %b: !b, %x: !t, %y: !t) -> (!t, !n, !t) {
+  %e = tensor.empty() : !t
+  %n = tensor.empty() : !n
+  %sum = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %y : !t, !t) outs(%n : !n) {
+  ^bb0(%in: f32, %in1: f32, %o: bf16):
+    %s = arith.addf %in, %in1 : f32
+    %r = arith.truncf %s : f32 to bf16
+    linalg.yield %r : bf16
+  } -> !n
+  %twice = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%sum : !n) outs(%e : !t) {
+  ^bb0(%in: bf16, %o: f32):
+    %w = arith.extf %in : bf16 to f32
+    %s = arith.addf %w, %w : f32
+    linalg.yield %s : f32
+  } -> !t
+  %0 = fp8.matmul %a, %b : !a, !b -> !t
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %twice : !t, !t) outs(%e : !t) {
+  ^bb0(%acc: f32, %in: f32, %o: f32):
+    %s = math.tanh %in : f32
+    %r = arith.mulf %acc, %s : f32
+    linalg.yield %r : f32
+  } -> !t
+  return %1, %sum, %twice : !t, !n, !t
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+!a = !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<16x64xf8E4M3FN, block = [*, *], scale = f32>
+!t = tensor<32x16xf32>
+
+// A product whose result two others read would have no epilogue.
+// CHECK-LABEL: func.func @leaves_epilogues
+// CHECK: %[[GATE:.*]] = fp8.matmul %{{.*}}, %{{.*}} epilogue {
+// CHECK: fp8.matmul %{{.*}}, %{{.*}} epilogue(%[[GATE]] : tensor<32x16xf32>) {
+func.func @leaves_epilogues(%a: !a, %b: !b) -> (!t, !t) {
+  %e = tensor.empty() : !t
+  %gate = fp8.matmul %a, %b : !a, !b -> !t
+  %tanh = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%gate : !t) outs(%e : !t) {
+  ^bb0(%in: f32, %o: f32):
+    %s = math.tanh %in : f32
+    linalg.yield %s : f32
+  } -> !t
+  %0 = fp8.matmul %a, %b : !a, !b -> !t
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %tanh : !t, !t) outs(%e : !t) {
+  ^bb0(%acc: f32, %in: f32, %o: f32):
+    %r = arith.mulf %acc, %in : f32
+    linalg.yield %r : f32
+  } -> !t
+  return %1, %tanh : !t, !t
+}
