@@ -203,7 +203,7 @@ def _adds_dimension(node):
 
 
 def _find_expanded(node):
-    """Of `k[:, :, None].expand(..., count, ...).reshape(...)` k and the count, or None."""
+    """k and the count where a node is `k[:, :, None].expand(..., count, ...).reshape(...)`, or None."""
     if _get_name(node) not in ("reshape", "view", "flatten"):
         return None
     expanded = node.args[0]
@@ -224,7 +224,7 @@ def _find_expanded(node):
 
 
 def _find_interleaved(node):
-    """Of `k.repeat_interleave(count, dim=1)` k and the count, or None."""
+    """k and the count where a node is `k.repeat_interleave(count, dim=1)`, or None."""
     if _get_name(node) != "repeat_interleave":
         return None
     given = {**dict(zip(("self", "repeats", "dim"), node.args)), **node.kwargs}
