@@ -89,6 +89,13 @@ def see_written_view(q, k, v):
     return attend(q, k, v, mask)
 
 
+def write_into_the_result(q, k, v):
+    y = see_causally(q, k, v)
+    y[:, 1].mul_(2)
+    y.view(-1)[:3] = 1
+    return y
+
+
 def see_nothing_at_first(q, k, v):
     rows, columns = number(q.shape[2], k.shape[2])
     return attend(q, k, v, torch.where(columns < rows, 0.0, -torch.inf)).nan_to_num(nan=7.0)
@@ -111,7 +118,7 @@ class Masks(unittest.TestCase):
         self.assertEqual(backend.attention.taken, (taken,))
 
     def test_causal(self):
-        for call in (see_causally, see_causally_with_padding_of_none, add_lowest, add_infinity):
+        for call in (see_causally, see_causally_with_padding_of_none, add_lowest, add_infinity, write_into_the_result):
             with self.subTest(call.__name__):
                 torch._dynamo.reset()
                 self.check(call, "4 heads over 2 of 16 columns, causal in f32")

@@ -9,13 +9,19 @@ import typing
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-# Operations of which masks are made, each the same for the same operands, and none of which changes one.
-_NAMES = {"arange", "full", "ones", "zeros", "new_ones", "new_zeros", "new_full", "ones_like", "zeros_like", "full_like",
-          "tensor", "scalar_tensor", "add", "sub", "mul", "neg", "floordiv", "getitem", "select", "slice", "le", "lt", "ge",
-          "gt", "eq", "ne", "and_", "or_", "xor", "inv", "invert", "bitwise_and", "bitwise_or", "bitwise_not", "logical_and",
-          "logical_or", "logical_not", "__and__", "__or__", "__invert__", "abs", "where", "masked_fill", "tril", "triu",
-          "expand", "expand_as", "view", "reshape", "unsqueeze", "squeeze", "flatten", "unflatten", "transpose", "permute",
-          "t", "contiguous", "clone", "to", "type", "bool", "float", "int", "long", "half", "bfloat16", "repeat"}
+# Operations of which masks are made, each the same for the same operands, and none of which changes one: those whose results
+# are memory of their own, and those that may return a view.
+_FRESH = {"arange", "full", "ones", "zeros", "new_ones", "new_zeros", "new_full", "ones_like", "zeros_like", "full_like",
+          "tensor", "scalar_tensor", "add", "sub", "mul", "neg", "floordiv", "le", "lt", "ge", "gt", "eq", "ne", "and_", "or_",
+          "xor", "inv", "invert", "bitwise_and", "bitwise_or", "bitwise_not", "logical_and", "logical_or", "logical_not",
+          "__and__", "__or__", "__invert__", "abs", "where", "masked_fill", "tril", "triu", "clone", "repeat"}
+_VIEWS = {"getitem", "select", "slice", "expand", "expand_as", "view", "reshape", "unsqueeze", "squeeze", "flatten",
+          "unflatten", "transpose", "permute", "t", "contiguous", "to", "type", "bool", "float", "int", "long", "half",
+          "bfloat16"}
+_NAMES = _FRESH | _VIEWS
+# What else never returns memory of its operands.
+_COMPUTING = _FRESH | {"scaled_dot_product_attention", "linear", "matmul", "bmm", "mm", "addmm", "embedding", "softmax", "cat",
+                       "silu", "gelu", "layer_norm", "rms_norm"}
 _IN_PLACE = {f"i{name}" for name in ("add", "and", "concat", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow",
                                      "rshift", "sub", "truediv", "xor")} | {"setitem", "delitem"}
 _ROWS = 4096  # That are compared at a time, so that masks of long sequences do not need several times their memory.
@@ -58,14 +64,14 @@ def _get_name(node):
     return getattr(node.target, "__name__", "")
 
 
-def _find_ancestors(nodes):
-    """These nodes and all that they are computed from."""
+def _find_ancestors(nodes, ends=()):
+    """These nodes and all that they are computed from, but for the operands of operations of `ends`."""
     found, pending = set(), list(nodes)
     while pending:
         node = pending.pop()
         if node not in found:
             found.add(node)
-            pending.extend(node.all_input_nodes)
+            pending.extend(() if _get_name(node) in ends else node.all_input_nodes)
     return found
 
 
@@ -92,8 +98,8 @@ class Graph:
 
     def __init__(self, module):
         self.module = module
-        self._written = _find_ancestors(argument for node in module.graph.nodes if _changes(node)
-                                        for argument in node.all_input_nodes)
+        self._written = _find_ancestors((argument for node in module.graph.nodes if _changes(node)
+                                         for argument in node.all_input_nodes), _COMPUTING)
 
     def _evaluate(self, node):
         """The tensor that a node is whatever the graph is given, or None."""
