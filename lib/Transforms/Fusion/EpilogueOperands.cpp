@@ -119,6 +119,21 @@ static Reads findReads(linalg::GenericOp op, MatmulOp matmul,
   return reads;
 }
 
+/// Whether a result of what would be computed again is in memory all the same:
+/// for who is none of an element's loop nor a cast, which become one pass.
+static bool isKept(const Reads &reads, linalg::GenericOp op) {
+  auto isPass = [](Operation *user) {
+    if (auto generic = dyn_cast<linalg::GenericOp>(user))
+      return generic.getNumLoops() == generic.getNumParallelLoops();
+    return isa<QuantizeOp, AmaxOp>(user);
+  };
+  return llvm::any_of(reads.recomputed, [&](linalg::GenericOp one) {
+    return !llvm::all_of(one->getUsers(), [&](Operation *user) {
+      return user->getBlock() == op->getBlock() && isPass(user);
+    });
+  });
+}
+
 namespace {
 
 struct RecomputeOperands : OpRewritePattern<linalg::GenericOp> {
@@ -139,9 +154,13 @@ struct RecomputeOperands : OpRewritePattern<linalg::GenericOp> {
 
     Reads best = findReads(op, matmul, /*keepsNarrow=*/false);
     Reads narrow = findReads(op, matmul, /*keepsNarrow=*/true);
-    if (narrow.getNumBits() <= best.getNumBits())
+    if (narrow.getNumBits() < best.getNumBits() ||
+        (narrow.getNumBits() == best.getNumBits() && isKept(best, op)))
       best = std::move(narrow);
-    if (best.getNumBits() >= now.getNumBits())
+    bool isFewer = best.getNumBits() < now.getNumBits();
+    bool isSpared = best.getNumBits() == now.getNumBits() &&
+                    !best.recomputed.empty() && !isKept(best, op);
+    if (!isFewer && !isSpared)
       return rewriter.notifyMatchFailure(
           op, "operands have no more bytes than what they are computed from");
     constexpr size_t maxOperations = 128;

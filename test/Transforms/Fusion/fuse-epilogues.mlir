@@ -291,3 +291,57 @@ func.func @leaves_epilogues(%a: !a, %b: !b) -> (!t, !t) {
   } -> !t
   return %1, %tanh : !t, !t
 }
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+!a = !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<16x64xf8E4M3FN, block = [*, *], scale = f32>
+!n = tensor<32x16xbf16>
+
+// As many bytes are read, and those of the function are not written if only a cast reads it.
+// CHECK-LABEL: func.func @spares_writing
+// CHECK-SAME: (%{{.*}}, %{{.*}}, %[[X:.*]]: tensor<32x16xbf16>
+// CHECK: fp8.matmul %{{.*}}, %{{.*}} epilogue(%[[X]] : tensor<32x16xbf16>) {
+// CHECK-LABEL: func.func @reads_what_is_kept
+// CHECK: %[[RELU:.*]] = linalg.generic
+// CHECK: fp8.matmul %{{.*}}, %{{.*}} epilogue(%[[RELU]] : tensor<32x16xbf16>) {
+func.func @spares_writing(%a: !a, %b: !b, %x: !n, %scale: tensor<1x1xf32>) -> (!n, tensor<32x16xf8E4M3FN>) {
+  %zero = arith.constant 0.0 : bf16
+  %e = tensor.empty() : !n
+  %relu = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !n) outs(%e : !n) {
+  ^bb0(%in: bf16, %o: bf16):
+    %s = arith.maximumf %in, %zero : bf16
+    linalg.yield %s : bf16
+  } -> !n
+  %q = fp8.quantize %relu scale(%scale, %scale : tensor<1x1xf32>, tensor<1x1xf32>) : !n -> !fp8.scaled<32x16xf8E4M3FN, block = [*, *], scale = f32>
+  %codes, %factor = fp8.disassemble %q : !fp8.scaled<32x16xf8E4M3FN, block = [*, *], scale = f32>
+  %0 = fp8.matmul %a, %b : !a, !b -> !n
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %relu : !n, !n) outs(%e : !n) {
+  ^bb0(%acc: bf16, %in: bf16, %o: bf16):
+    %c = arith.cmpf ogt, %in, %zero : bf16
+    %r = arith.select %c, %acc, %zero : bf16
+    linalg.yield %r : bf16
+  } -> !n
+  return %1, %codes : !n, tensor<32x16xf8E4M3FN>
+}
+
+func.func @reads_what_is_kept(%a: !a, %b: !b, %x: !n) -> (!n, !n) {
+  %zero = arith.constant 0.0 : bf16
+  %e = tensor.empty() : !n
+  %relu = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !n) outs(%e : !n) {
+  ^bb0(%in: bf16, %o: bf16):
+    %s = arith.maximumf %in, %zero : bf16
+    linalg.yield %s : bf16
+  } -> !n
+  %0 = fp8.matmul %a, %b : !a, !b -> !n
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %relu : !n, !n) outs(%e : !n) {
+  ^bb0(%acc: bf16, %in: bf16, %o: bf16):
+    %c = arith.cmpf ogt, %in, %zero : bf16
+    %r = arith.select %c, %acc, %zero : bf16
+    linalg.yield %r : bf16
+  } -> !n
+  return %1, %relu : !n, !n
+}
