@@ -68,6 +68,13 @@ def get_layer(parameter):
     return re.sub(r"(^|[._])weight$", "", parameter) or parameter
 
 
+def find_viewed(node):
+    """What a node is another view of."""
+    while get_operation(node) in VIEWS:
+        node = node.args[0]
+    return node
+
+
 def get_placeholders(graph):
     return [node for node in graph.nodes if node.op == "placeholder"]
 

@@ -2,7 +2,7 @@
 
 import operator
 import warnings
-from collections import Counter, namedtuple
+from collections import namedtuple
 
 import torch
 from torch.fx.passes.tools_common import stable_topological_sort
@@ -11,7 +11,7 @@ import fp8
 from fp8 import imports
 from fp8.torch import graphs, grouped, importer
 from fp8.torch.extraction import Partition
-from fp8.torch.parts import Part, compile_program
+from fp8.torch.part_compiler import PartCompiler
 
 # What becomes linalg by torch-mlir. Everything else is Inductor's: attention, random numbers,
 # communication, and what writes to its arguments.
@@ -93,17 +93,10 @@ def _is_in_order(node):
     return True
 
 
-def _find_viewed(node):
-    """What a node is another view of."""
-    while graphs.get_operation(node) in graphs.VIEWS:
-        node = node.args[0]
-    return node
-
-
 def _is_in_memory(node):
     """Whether a value is in memory anyway: what Inductor computes element by element need not
     be, where it is fused with what takes it."""
-    source = _find_viewed(node)
+    source = graphs.find_viewed(node)
     if source.target is operator.getitem:
         source = source.args[0]
     operation = graphs.get_operation(source)
@@ -120,7 +113,7 @@ def _find_costly(graph, nodes):
         if node not in nodes or _is_product(node) or graphs.get_operation(node) in graphs.VIEWS:
             continue
         size = _get_size(node)
-        for source in map(_find_viewed, _get_tensors(node)):
+        for source in map(graphs.find_viewed, _get_tensors(node)):
             if source in costly or source not in nodes and not (
                     _is_in_memory(source) or _is_small(source, size)):
                 costly.add(node)
@@ -337,57 +330,6 @@ def _find_refused(partition):
     return refused
 
 
-def _find_same(node):
-    """The argument that a node is, seen twice transposed, or the node."""
-    source = _find_viewed(node)
-    values = node.meta.get("val"), source.meta.get("val")
-    is_same = source.op == "placeholder" and all(
-        isinstance(value, torch.Tensor) and value.is_contiguous() for value in values) and (
-            values[0].shape == values[1].shape)
-    return source if is_same else node
-
-
-class _Compiler:
-    """Compiles partitions of a graph, each once."""
-
-    def __init__(self, name, names, compile, caches_weights):
-        self._name, self._names, self._caches_weights = name, names, caches_weights
-        self._compile, self._known = compile, {}
-
-    def get(self, partition, suffix):
-        """The Part of a partition, and the remark of each product by its node. Raises
-        UnsupportedProgram and fp8.CompileError."""
-        key = frozenset(partition.nodes)
-        if key not in self._known:
-            self._known[key] = self._make(partition, self._name + suffix)
-        return self._known[key]
-
-    def _make(self, partition, name):
-        placeholders = graphs.get_placeholders(partition.module.graph)
-        infos = {placeholder.name: self._names.infos[known]
-                 for placeholder, source in zip(placeholders, partition.inputs)
-                 if (known := graphs.get_origin(_find_same(source))) in self._names.infos}
-        layers = _name_products(partition, self._names.layers)
-        program, infos = compile_program(partition.module, graphs.Names(infos, layers),
-                                         self._compile, self._caches_weights)
-        # Leave out remarks on copies, which are beside those of their products.
-        remarks = {remark.name: remark for remark in program.remarks if remark.kind != "copy"}
-        return (Part(name, program, infos),
-                {node: remarks[layers[node.name]] for node in partition.nodes
-                 if layers.get(node.name) in remarks})
-
-
-def _name_products(partition, layers):
-    """What the products of a partition are called, each otherwise, by the names of nodes."""
-    names, seen = {}, Counter()
-    for node in partition.module.graph.nodes:
-        if _is_product(node):
-            name = layers.get(node.name, node.name)
-            seen[name] += 1
-            names[node.name] = name if seen[name] == 1 else f"{name}_{seen[name] - 1}"
-    return names
-
-
 def _find_own_products(graph, names):
     """Products of two matrices that are computed, neither of which is a parameter: attention that
     is written out, which no recipe is meant for."""
@@ -410,7 +352,7 @@ def compile_graph(name, module, names, compile, caches_weights=False, find_slowe
     """
     result = Compiled([], [], [], [f"{name}: {operation} is Inductor's"
                                    for operation in _find_unsupported(module.graph)])
-    compiler = _Compiler(name, names, compile, caches_weights)
+    compiler = PartCompiler(name, names, compile, caches_weights)
     refused, failed, remarks, found = _find_own_products(module.graph, names), set(), {}, None
     candidates = [node for node in module.graph.nodes
                   if _is_product(node) and node not in refused and _is_supported(node)]
@@ -423,6 +365,7 @@ def compile_graph(name, module, names, compile, caches_weights=False, find_slowe
     while found is None:
         found, added = [], set()
         partitions = _find_partitions(module, refused)
+        compiler.start(partitions)
         for number, partition in enumerate(partitions):
             suffix = f".{number}" if len(partitions) > 1 else ""
             try:

@@ -94,11 +94,11 @@ class Part:
             self.state.end_step()
 
 
-def compile_program(module, names, compile, caches_weights=False):
-    """The program of a torch.fx.GraphModule that takes and returns tensors, and ValueInfos of its
-    arguments. Raises UnsupportedProgram and fp8.CompileError."""
+def convert_program(module, names, caches_weights=False):
+    """The text of a torch.fx.GraphModule that takes and returns tensors, and ValueInfos of its
+    arguments. Raises UnsupportedProgram."""
     infos = [names.infos.get(node.name, imports.ValueInfo(None))
              for node in graphs.get_placeholders(module.graph)]
     if caches_weights:
         infos = [info._replace(is_saved=info.is_weight and not info.is_gradient) for info in infos]
-    return compile(importer.convert(module, infos, names.layers)), infos
+    return importer.convert(module, infos, names.layers), infos
