@@ -4,6 +4,7 @@
     fit_matmul.py --validate      the same of shapes that a fit has not seen
     fit_matmul.py --first N       the fastest of the first N, as --tune of the tools has it
     fit_matmul.py --fit           fits, and writes the machine's file
+    fit_matmul.py --again FILE    what is chosen beside the best, without the luck of the best
 
     fit_matmul.py --sources S     of the times of those alone
     fit_matmul.py --machine FILE --times FILE... [--sustained FILE]
@@ -217,6 +218,34 @@ def choose(times, constants, first=1):
             yield row, times.best[i] / chosen, (row["peer"] or math.nan) / chosen
 
 
+def choose_again(times, again, constants):
+    """As `choose`, of kernels that were timed twice: the best by either times is judged by the
+    others, since the best of many is best by luck, too. And the errors of single times: their
+    differences' share in logarithms."""
+    def get_key(row):
+        return row["m"], row["n"], row["k"], row.get("layout")
+    others = {get_key(row): {tuple(config): time for *config, time in row["configs"]}
+              for row in again}
+    predicted = times.get_costs(constants)
+    choices, differences = [], []
+    for i, row in enumerate(times.rows):
+        of_row = np.flatnonzero(times.index == i)
+        found = others.get(get_key(row), {})
+        pairs = [(time, found[tuple(config)], predicted[at])
+                 for (*config, time), at in zip(row["configs"], of_row) if tuple(config) in found]
+        if len(pairs) <= 3:
+            continue
+        first, second, costs = np.array(pairs).T
+        chosen = np.argmin(costs)
+        ratios = (second[np.argmin(first)] / second[chosen],
+                  first[np.argmin(second)] / first[chosen])
+        choices.append((row, get_mean(ratios), math.nan))
+        change = np.log(second / first)
+        differences.append(change - np.mean(change))
+    error = np.std(np.concatenate(differences)) / math.sqrt(2) if differences else math.nan
+    return choices, error
+
+
 def get_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
@@ -257,10 +286,12 @@ def main():
     parser.add_argument("--kinds", nargs="*", default=KINDS, choices=KINDS)
     parser.add_argument("--machine", type=pathlib.Path, default=MACHINE, metavar="FILE")
     parser.add_argument("--times", type=pathlib.Path, nargs="*", metavar="FILE")
+    parser.add_argument("--again", type=pathlib.Path, nargs="+", metavar="FILE")
     parser.add_argument("--sustained", type=pathlib.Path, metavar="FILE")
     args = parser.parse_args()
     sustained = args.sustained or (SUSTAINED if args.machine.resolve() == MACHINE else None)
     rows, constants = load_times(args.sources, args.times), read_constants(args.machine)
+    again = load_times(args.sources, args.again) if args.again else None
     print(f"{'chosen':24} rows  of the best    of the peer   < 0.93 (geometric mean, worst)")
     for kind in args.kinds:
         if not rows[kind]:
@@ -276,7 +307,12 @@ def main():
         if args.fit:
             constants[kind] = fit(kind, rows[kind], constants[kind], args, sustained)
         times = Times(kind, rows[kind], args.machine)
-        report(kind, choose(times, constants[kind], args.first))
+        if again:
+            choices, error = choose_again(times, again[kind], constants[kind])
+            report(kind, choices)
+            print(f"{kind}, error of a time {error:.4f}")
+        else:
+            report(kind, choose(times, constants[kind], args.first))
     if args.fit:
         # What both operands' factors cost in energy is not measured: as one's.
         constants["both"].update({name: constants["block"][name] for name in ENERGY})

@@ -5,23 +5,31 @@
 that is written with its own numbers stays as it is, and costs are the compiler's."""
 
 import json
+import math
+import random
 import shutil
 import subprocess
 import sys
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
 import machine_file
 import measurements
+import numpy as np
 from costs import Costs, get_function
-from fit_matmul import TIMES
+from fit_matmul import TIMES, choose_again, get_mean
 
 FOLDER = Path(sys.argv.pop())
 DATA = TIMES.parent
+# RUN: env PYTHONDONTWRITEBYTECODE=1 %python %fp8_source/tuning/fit_matmul.py --machine %fp8_source/lib/Kernels/Machines/h100.mlir --times %fp8_source/tuning/data/h100/matmul_judge.csv --again %fp8_source/tuning/data/h100/matmul_judge_again.csv | FileCheck %s --check-prefix=AGAIN
 # CHECK:      chosen
 # CHECK-NEXT: promote, M <= 512          48   {{0.9|1.0}}
 # CHECK-NEXT: promote, M >= 1024        164   {{0.9|1.0}}
 # SOURCE:     both, M <= 512             16
+# AGAIN:      plain, M <= 512            40   0.9{{[789][0-9]}}
+# AGAIN:      plain, error of a time 0.00
+# AGAIN:      block, M >= 1024           20   0.9{{[89][0-9]}}
 
 
 class Tuning(unittest.TestCase):
@@ -92,6 +100,24 @@ class Tuning(unittest.TestCase):
                 slower = ask({**constants[kind], "Launch": constants[kind]["Launch"] + 100})
                 for found, cost in zip(slower, costs.values()):
                     self.assertAlmostEqual(found, cost + 100)
+
+    def test_the_luck_of_the_best_counts_for_nothing(self):
+        """Of kernels that are all the same, whichever is chosen is as good as the best."""
+        rows, draw = [], random.Random(1)
+        for number in range(200):
+            configs = [[64, 8 * cols, 0, 1, 0, 1, 1, 1, 5, 0, 2] for cols in range(1, 17)]
+            rows.append({"m": 64, "n": 64 + number, "k": 512, "configs": configs})
+
+        def draw_times():
+            return [{**row, "configs": [[*config, 10 * math.exp(draw.gauss(0, 0.02))]
+                                        for config in row["configs"]]} for row in rows]
+        times = SimpleNamespace(
+            rows=draw_times(), index=np.repeat(np.arange(len(rows)), 16),
+            get_costs=lambda constants: np.array([draw.random() for _ in range(16 * len(rows))]))
+        choices, error = choose_again(times, draw_times(), None)
+        self.assertEqual(len(choices), len(rows))
+        self.assertAlmostEqual(get_mean([best for _, best, _ in choices]), 1, delta=0.006)
+        self.assertAlmostEqual(error, 0.02, delta=0.002)
 
     def test_costs_that_cannot_be(self):
         constants = machine_file.read_constants()["fast"]
