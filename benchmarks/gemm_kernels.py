@@ -2,7 +2,7 @@
 the dialect: machine code and the description of each kernel's launch. Configs follow
 the shape: of kinds that are timed, those that some shape selects.
 
-usage: gemm_kernels.py [--build-dir build] [--jobs N] [--sample SEED,COUNT]
+usage: gemm_kernels.py [--build-dir build] [--jobs N] [--machine NAME] [--sample SEED,COUNT]
                        [--large SEED,COUNT] [--configs-of FILE] --out DIR [KIND...]
 """
 
@@ -41,12 +41,16 @@ def build(name, spec, tools, out, parts=("cubin", "json"), target=TARGET):
     built.unlink()
 
 
-def select(spec, shapes, tools):
+def get_target(machine):
+    return f"{TARGET} machine={machine}" if machine else TARGET
+
+
+def select(spec, shapes, tools, target=TARGET):
     """What the selection chooses for each shape; nothing where no kernel fits."""
     extents = [shape[:3] for shape in shapes]
     text = "".join(program(spec, *extent).replace("@f0", f"@s{i}")
                    for i, extent in enumerate(extents))
-    result = subprocess.run([tools / "fp8-opt", TARGET, "--fp8-select-kernels"], input=text,
+    result = subprocess.run([tools / "fp8-opt", target, "--fp8-select-kernels"], input=text,
                             text=True, capture_output=True, check=True).stdout
     functions = re.split(r"func\.func @s\d+", result)[1:]
     configs = [re.search(r"#fp8_sm90.gemm<[^>]*>", f) for f in functions]
@@ -76,6 +80,8 @@ def main():
     parser.add_argument("--build-dir", default="build")
     parser.add_argument("--out", required=True)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--machine", help="by whose costs, as --machine= of the compiler has it; "
+                        "an H200's otherwise")
     parser.add_argument("--sample", type=parse_sample, default=(1, 0), metavar="SEED,COUNT",
                         help="choose for random shapes, too")
     parser.add_argument("--large", type=parse_sample, metavar="SEED,COUNT",
@@ -85,19 +91,20 @@ def main():
     parser.add_argument("kinds", nargs="*")
     args = parser.parse_args()
     out, tools = Path(args.out), Path(args.build_dir) / "bin"
+    target = get_target(args.machine)
     out.mkdir(parents=True, exist_ok=True)
     names = args.kinds or list(KINDS)
     shapes = SHAPES + DECODE_SHAPES + random_shapes(*args.sample)
     if args.large:
         shapes = large_shapes(*args.large)
     with ThreadPoolExecutor(args.jobs) as pool:
-        chosen = pool.map(lambda spec: select(spec, shapes, tools), TIMED.values())
+        chosen = pool.map(lambda spec: select(spec, shapes, tools, target), TIMED.values())
         selected = dict(zip(TIMED, chosen))
         (out / "selected.json").write_text(json.dumps(selected))
         others = read_configs(args.configs_of)
         specs = {name: with_configs(name, selected, others[name]) for name in names}
         for name, _ in zip(names, pool.map(
-                lambda name: build(name, specs[name], tools, out), names)):
+                lambda name: build(name, specs[name], tools, out, target=target), names)):
             print(name, flush=True)
 
 

@@ -1,57 +1,57 @@
 // An H100 in the SXM form.
 //
-// What matmuls take was fitted by tuning/fit_matmul.py to 4,900 times on 70
+// What matmuls take was fitted by tuning/fit_matmul.py to 8,900 times on 110
 // random shapes of five kinds, from h200's numbers on (tuning/data/h100). On 40
-// others what is chosen has 0.975 of the speed of the best measured, and 0.972
+// others what is chosen has 0.982 of the speed of the best measured, and 0.974
 // by h200's numbers. What says "taken over" is h200's until measured.
 
 #plain = #fp8_machine.wgmma_costs<
   // Shares of the tensor core's rate: with ping-pong, of one consumer, and of
   // several; and what a block loses to others that are active, if all are.
-  ping_pong_share = 0.9536, single_share = 0.8761, cooperative_share = 0.9272,
-  contention = 0.08155,
+  ping_pong_share = 0.9444, single_share = 0.9603, cooperative_share = 0.9064,
+  contention = 0.07152,
   // For each subtile of a K block, whatever it holds.
-  subtile = 184.6,
+  subtile = 170.1,
   // An addition in registers: what it takes from the tensor core, and what
   // it takes where no other consumer, or second set of sums, is there to hide
   // it.
   promotion = 0, exposed_promotion = 0,
   // Writing a line narrower than 128 bytes to shared memory.
-  narrow_line = 4.212,
+  narrow_line = 4.178,
   // What the two multiprocessors that share a port to L2 get through it; what
   // operands ask for in excess whose lines do not start at cache lines, and
   // more where they do not start at sectors of 32 bytes either; what remains
   // of requests that a cluster shares falls with this power of its blocks.
-  port_rate = 111.6, misaligned = 0.221, sector_misalignment = 0.4845,
-  sharing = 0.38,
+  port_rate = 110.3, misaligned = 0.1897, sector_misalignment = 0.4845,
+  sharing = 0.3495,
   // Each bulk copy.
-  box = 14.28,
+  box = 12.92,
   // Waiting for an operand in high precision with innermost rows, for each
   // cluster that reads it at about the same time.
-  l2_contention = 2.317,
+  l2_contention = 2.428,
   // One copy, while the others of the ring are under way.
-  latency = 1256,
+  latency = 1321,
   // What single blocks lose where some of them share a port and others do
   // not.
-  uneven = 0.0928,
+  uneven = 0.07092,
   // Rows out of bounds, which bulk copies fill with zeros slowly: each at the
   // block's port, at L2 for every active block, and of a byte of memory.
-  out_of_bounds = 0.1622, out_of_bounds_all = 0.0498, out_of_bounds_bytes = 0.5416,
+  out_of_bounds = 0.1373, out_of_bounds_all = 0.04914, out_of_bounds_bytes = 0.6025,
   // From one tile to the next, where no other warpgroup multiplies meanwhile.
-  drain = 104,
+  drain = 107.2,
   // Storing a tile in bulk: at all, for a slab of a subtile, and how much longer
   // from one buffer; directly: for a column of 64 rows.
-  store = 1860, slab = 166, one_buffer = 4.049, direct = 23.51,
+  store = 1736, slab = 171.1, one_buffer = 3.695, direct = 24.38,
   // Memory: the rate of all, what the two multiprocessors that share a port
   // get and what one gets that has a port for itself; how long a copy takes;
   // and of a byte that another tile brings again at about the same time, up
   // to three times.
-  memory_rate = 1640, pair_rate = 67.3, one_rate = 54.13,
-  memory_latency = 1378, repeated_rows = 0.461, repeated_cols = 0.1707,
+  memory_rate = 1658, pair_rate = 67.29, one_rate = 50.93,
+  memory_latency = 1375, repeated_rows = 0.3559, repeated_cols = 0.1794,
   // Adding up parts of K: at all, for a column of 64 rows, and for each part
   // of it.
-  reduce = 2859, reduce_column = 14.51, reduce_part = 3.417, launch = 1649,
-  cluster = 1905,
+  reduce = 2774, reduce_column = 12.64, reduce_part = 4.63, launch = 1686,
+  cluster = 1853,
   // Energy: clocks that the tensor core needs for the products of tiles
   // without bounds if it may take what the board has, over those at its full
   // rate; and how it grows as instructions and tiles become narrower, which
@@ -61,69 +61,69 @@
 >
 
 #fast = #fp8_machine.wgmma_costs<
-  ping_pong_share = 0.8722, single_share = 0.8008, cooperative_share = 0.8444,
-  contention = 0.1118,
-  subtile = 48.94,
+  ping_pong_share = 0.8694, single_share = 0.883, cooperative_share = 0.8259,
+  contention = 0.1061,
+  subtile = 48.85,
   promotion = 0, exposed_promotion = 0,
   narrow_line = 0,
-  port_rate = 179.2, misaligned = 1.123, sector_misalignment = 1.271, sharing = 0.8354,
-  box = 0.6401,
+  port_rate = 153.3, misaligned = 0.7901, sector_misalignment = 1.221, sharing = 0.8783,
+  box = 0.6545,
   l2_contention = 0,
-  latency = 2274,
-  uneven = 0.01389,
-  out_of_bounds = 0.02628, out_of_bounds_all = 0.0383, out_of_bounds_bytes = 0.749,
-  drain = 591.8,
-  store = 1180, slab = 55.77, one_buffer = 2.716, direct = 22.68,
-  memory_rate = 1751, pair_rate = 41.79, one_rate = 60.22,
-  memory_latency = 1545, repeated_rows = 0.5185, repeated_cols = 0.203,
-  reduce = 1689, reduce_column = 39.59, reduce_part = 0.4713, launch = 2752,
-  cluster = 1612,
+  latency = 2346,
+  uneven = 0.01998,
+  out_of_bounds = 0.02623, out_of_bounds_all = 0.04286, out_of_bounds_bytes = 0.8135,
+  drain = 479.9,
+  store = 1251, slab = 60.38, one_buffer = 2.991, direct = 26.4,
+  memory_rate = 1807, pair_rate = 43.57, one_rate = 62.36,
+  memory_latency = 1682, repeated_rows = 0.437, repeated_cols = 0.261,
+  reduce = 1440, reduce_column = 45.35, reduce_part = 0.5122, launch = 2692,
+  cluster = 1771,
   power = 0.4632, energy_of_cols = 2.565, energy_of_tile = 1.392,
   ping_pong_energy = 0.2284
 >
 
 #promote = #fp8_machine.wgmma_costs<
-  ping_pong_share = 0.6498, single_share = 0.6577, cooperative_share = 1.031,
-  contention = 0.1049,
-  subtile = 178.5,
-  promotion = 0.2993, exposed_promotion = 0.5905,
+  ping_pong_share = 0.6466, single_share = 0.6552, cooperative_share = 1.034,
+  contention = 0.1484,
+  subtile = 175.4,
+  promotion = 0.3301, exposed_promotion = 0.456,
   narrow_line = 0,
-  port_rate = 151.8, misaligned = 0.6875, sector_misalignment = 1.149,
-  sharing = 0.896,
-  box = 22.67,
+  port_rate = 130.8, misaligned = 0.4006, sector_misalignment = 1.118,
+  sharing = 0.9929,
+  box = 24.07,
   l2_contention = 0,
-  latency = 2534,
-  uneven = 0.04438,
-  out_of_bounds = 0.1527, out_of_bounds_all = 0.04263, out_of_bounds_bytes = 0.716,
-  drain = 139.9,
-  store = 1374, slab = 76.06, one_buffer = 3.958, direct = 28.73,
-  memory_rate = 1639, pair_rate = 38.76, one_rate = 58.24,
-  memory_latency = 167.7, repeated_rows = 0.5686, repeated_cols = 0.2027,
-  reduce = 2183, reduce_column = 5.551, reduce_part = 7.684, launch = 2167,
-  cluster = 1725,
+  latency = 2503,
+  uneven = 0.04691,
+  out_of_bounds = 0.1592, out_of_bounds_all = 0.02283, out_of_bounds_bytes = 0.6805,
+  drain = 124.6,
+  store = 1435, slab = 67.25, one_buffer = 4.102, direct = 28.66,
+  memory_rate = 1696, pair_rate = 39.74, one_rate = 59.83,
+  memory_latency = 167.7, repeated_rows = 0.5199, repeated_cols = 0.1147,
+  reduce = 2143, reduce_column = 5.06, reduce_part = 8.125, launch = 2145,
+  cluster = 1899,
   power = 1.071, energy_of_cols = 0.584, energy_of_tile = 0.2377,
   ping_pong_energy = 0.2426
 >
 
 #block = #fp8_machine.wgmma_costs<
-  ping_pong_share = 0.6988, single_share = 0.9745, cooperative_share = 1.425,
-  contention = 0.02301,
-  subtile = 197.3,
-  promotion = 1.376, exposed_promotion = 1.489,
+  ping_pong_share = 0.7327, single_share = 0.9324, cooperative_share = 1.446,
+  contention = 0.02206,
+  subtile = 195.7,
+  promotion = 1.698, exposed_promotion = 1.065,
   narrow_line = 0,
-  port_rate = 128.8, misaligned = 0.2422, sector_misalignment = 1.311,
-  sharing = 1.907,
-  box = 13.5,
+  port_rate = 120.5, misaligned = 0.2505, sector_misalignment = 1.064,
+  sharing = 1.475,
+  box = 14.93,
   l2_contention = 0,
-  latency = 2517,
-  uneven = 0.06971,
-  out_of_bounds = 0.001843, out_of_bounds_all = 0.0247, out_of_bounds_bytes = 0.8581,
-  drain = 71.33,
-  store = 1730, slab = 57.23, one_buffer = 9.46, direct = 57.66,
-  memory_rate = 1636, pair_rate = 40.49, one_rate = 61.05,
-  memory_latency = 1896, repeated_rows = 0.6004, repeated_cols = 0.1977,
-  reduce = 1936, reduce_column = 7.725, reduce_part = 5.628, launch = 1920,
-  cluster = 2136,
+  latency = 2499,
+  uneven = 0.08801,
+  out_of_bounds = 0.001847, out_of_bounds_all = 0.02435, out_of_bounds_bytes = 0.6954,
+  drain = 60.96,
+  store = 1573, slab = 48.54, one_buffer = 11.81, direct = 53.82,
+  memory_rate = 1651, pair_rate = 46.45, one_rate = 63.49,
+  memory_latency = 1940, repeated_rows = 0.5353, repeated_cols = 0.1095,
+  reduce = 1932, reduce_column = 6.037, reduce_part = 6.01, launch = 1942,
+  cluster = 2268,
   power = 0.4935, energy_of_cols = -0.192, energy_of_tile = 2.827,
   ping_pong_energy = 1.278
 >
