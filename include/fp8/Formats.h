@@ -15,8 +15,36 @@
 #define FP8_FORMATS_H
 
 #include <cstdint>
+#include <numeric>
 
 namespace fp8rt {
+
+/// How codes of so many bits lie in memory: in groups of whole bytes, the first
+/// code in the lowest bits of a group's little-endian number. One of 8 bits is
+/// a group; so are two of 4, in a byte, and four of 6, in three bytes.
+struct CodePacking {
+  int bits = 8;
+
+  /// Codes, and bytes, of a group.
+  constexpr int64_t getCodes() const { return std::lcm(bits, 8) / bits; }
+  constexpr int64_t getBytes() const { return std::lcm(bits, 8) / 8; }
+  /// Whether codes share bytes.
+  constexpr bool isPacked() const { return bits < 8; }
+  /// The groups that so many codes take.
+  constexpr int64_t getGroups(int64_t codes) const {
+    return (codes + getCodes() - 1) / getCodes();
+  }
+  /// The bytes that they take.
+  constexpr int64_t getBytesOf(int64_t codes) const {
+    return getGroups(codes) * getBytes();
+  }
+  /// Whether they leave no group incomplete.
+  constexpr bool isWhole(int64_t codes) const {
+    return codes % getCodes() == 0;
+  }
+  /// The bits of one code.
+  constexpr uint64_t getMask() const { return (uint64_t(1) << bits) - 1; }
+};
 
 /// The codes that are no finite number: none; the largest one, NaN; or, as in
 /// IEEE 754, those of the largest exponent, Inf and NaN.
@@ -35,6 +63,7 @@ struct NumberFormat {
   constexpr int getBits() const {
     return signBits + exponentBits + mantissaBits;
   }
+  constexpr CodePacking getPacking() const { return {getBits()}; }
   constexpr int getBias() const { return (1 << (exponentBits - 1)) - 1; }
   /// The last code without a sign, finite or not.
   constexpr uint32_t getLastCode() const {
@@ -75,6 +104,17 @@ inline constexpr const NumberFormat *kFormats[] = {
 #define FP8_FORMAT(NAME, ...) &k##NAME,
 #include "fp8/Formats.def"
 };
+
+// An element of a type of arguments is a group of codes.
+#define FP8_DTYPE(NAME, FILE, CODE, BITS, LANES, ...)                          \
+  inline constexpr int kBitsOf##NAME = BITS, kLanesOf##NAME = LANES;
+#include "fp8/Formats.def"
+#define FP8_CODE_FORMAT(NAME, TEXT, TYPE, MLIR, DTYPE, ...)                    \
+  static_assert(kBitsOf##DTYPE == k##NAME.getBits() &&                         \
+                    kLanesOf##DTYPE == k##NAME.getPacking().getCodes(),        \
+                "expected elements to be groups of codes");
+#define FP8_FORMAT(...)
+#include "fp8/Formats.def"
 
 /// What tensor cores multiply, by fp8rt_tensor_core_type.
 inline constexpr NumberFormat kTensorCoreFormats[] = {

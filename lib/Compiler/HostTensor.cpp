@@ -29,20 +29,19 @@ llvm::Expected<Buffer> mlir::fp8::allocateBuffer(size_t size) {
 }
 
 int64_t HostTensor::getNumElements() const {
-  return ShapedType::getNumElements(shape) *
-         (isPacked(elementType) ? kCodesOfByte : 1);
+  return ShapedType::getNumElements(shape) * getPacking(elementType).getCodes();
 }
 
 double mlir::fp8::getElement(const HostTensor &tensor, int64_t index) {
   size_t width = fp8rt::getByteWidth(tensor.dtype);
   uint64_t bits = 0;
   Type type = tensor.elementType;
-  int64_t place = isPacked(type) ? index / kCodesOfByte : index;
+  fp8rt::CodePacking packing = getPacking(type);
+  int64_t place = index / packing.getCodes();
   std::memcpy(&bits,
               static_cast<const char *>(tensor.data.get()) + place * width,
               width);
-  if (isPacked(type) && index % kCodesOfByte != 0)
-    bits >>= 4;
+  bits >>= index % packing.getCodes() * packing.bits;
   if (auto floatType = dyn_cast<FloatType>(type)) {
     llvm::APInt code(floatType.getWidth(), bits, /*isSigned=*/false,
                      /*implicitTrunc=*/true);

@@ -103,7 +103,7 @@ static TypedAttr makeConstant(RankedTensorType type, const char *data) {
   ArrayRef<char> bytes(data, *getByteSize(getStoredType(type)));
   SmallVector<char> codes;
   if (isPacked(type))
-    bytes = codes = unpackCodes(bytes, getRowLength(type));
+    bytes = codes = unpackCodes(getPacking(type), bytes, getRowLength(type));
   // Equal neighbours are equal elements.
   bool isSplat =
       bytes.size() > width && std::memcmp(bytes.data(), bytes.data() + width,
@@ -241,7 +241,8 @@ public:
       data = copy.get();
     }
     if (isPacked(type)) {
-      packed = packCodes(ArrayRef(data, size), getRowLength(type));
+      packed =
+          packCodes(getPacking(type), ArrayRef(data, size), getRowLength(type));
       data = packed.data();
       type = getStoredType(type);
     }

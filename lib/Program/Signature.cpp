@@ -10,6 +10,7 @@
 
 #include "fp8/Formats.h"
 #include "fp8/IR/FP8Types.h"
+#include "fp8/IR/Formats.h"
 #include "fp8/IR/PackedCodes.h"
 #include "fp8/IR/ValueNames.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -118,10 +119,12 @@ static std::string findObstacle(Type type) {
     return "be in row-major order and the default memory space";
   if (isPacked(type)) {
     if (!tensor)
-      return "be a tensor, since codes of f4E2M1FN share bytes";
-    if (tensor.getRank() == 0 || tensor.getShape().back() % kCodesOfByte != 0)
-      return "have a last dimension of an even size, since two codes of "
-             "f4E2M1FN share a byte";
+      return std::string("be a tensor, since codes of ") +
+             getNumberFormat(getElementTypeOrSelf(type))->mlirName +
+             " share bytes";
+    if (tensor.getRank() == 0 ||
+        !isWhole(getPacking(type), tensor.getShape().back()))
+      return "have a last dimension of " + describeGroups(type);
   }
   if ((isa<ShapedType>(type) && !tensor && !memref) ||
       !getDType(getElementTypeOrSelf(type)))

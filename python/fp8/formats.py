@@ -96,7 +96,8 @@ class DType:
     name: str  # "F8_E4M3"
     file: str  # in .safetensors files, where each code counts
     numpy: str  # of NumPy, ml_dtypes or PyTorch, which but for packed codes is an element
-    lanes: int  # codes of an element: 1, or 2 that share a byte
+    bits: int  # of a code
+    lanes: int  # codes of an element, which is whole bytes: of 4 bits 2
 
 
 def _read_tables(path):
@@ -122,7 +123,7 @@ def _find_tables():
 
 
 _tables = _read_tables(_find_tables())
-DTYPES = {line[0]: DType(line[0], line[1], line[6], int(line[4])) for line in _tables["DTYPE"]}
+DTYPES = {line[0]: DType(line[0], line[1], line[6], int(line[3]), int(line[4])) for line in _tables["DTYPE"]}
 FORMATS = {line[1]: _make_format(table == "CODE_FORMAT", *line)
            for table in ("CODE_FORMAT", "FORMAT") for line in _tables[table]}
 

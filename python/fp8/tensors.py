@@ -17,7 +17,28 @@ DTYPES = {name: np.dtype(dtype.numpy if dtype.lanes == 1 else np.uint8).type
 # By dtypes here their names in files; codes that share bytes there have one each here.
 _NAMES = {np.dtype(dtype.numpy): dtype.file for dtype in formats.DTYPES.values()}
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
-_PACKED = {dtype.file for dtype in formats.DTYPES.values() if dtype.lanes > 1}
+_PACKED = {dtype.file: dtype for dtype in formats.DTYPES.values() if dtype.lanes > 1}
+
+
+def _join(codes, dtype):
+    """Bytes of codes, uint8 with one in each, of which rows are whole elements of `dtype`: the first
+    code of an element in its lowest bits (fp8rt::CodePacking)."""
+    size = dtype.bits * dtype.lanes // 8
+    number = np.dtype("u1" if size == 1 else "<u4")
+    groups = sum(codes[..., lane::dtype.lanes].astype(number) << lane * dtype.bits
+                 for lane in range(dtype.lanes))
+    data = np.ascontiguousarray(groups, number)[..., None].view(np.uint8)[..., :size]
+    return data.reshape(*groups.shape[:-1], groups.shape[-1] * size)
+
+
+def _split(data, dtype):
+    """The converse."""
+    size = dtype.bits * dtype.lanes // 8
+    number = np.dtype("u1" if size == 1 else "<u4")
+    groups = sum(data[..., byte::size].astype(number) << byte * 8 for byte in range(size))
+    codes = [groups >> lane * dtype.bits & 2 ** dtype.bits - 1 for lane in range(dtype.lanes)]
+    codes = np.stack(codes, -1).astype(np.uint8)
+    return codes.reshape(*groups.shape[:-1], groups.shape[-1] * dtype.lanes)
 
 
 def pack(codes):
@@ -38,13 +59,12 @@ def pack(codes):
     codes = codes.view(np.uint8)
     if (codes > 15).any():
         raise ValueError(f"expected codes below 16, but got {codes.max()}")
-    return codes[..., ::2] | codes[..., 1::2] << 4
+    return _join(codes, formats.DTYPES["F4x2"])
 
 
 def unpack(packed):
     """The inverse of `pack`: ml_dtypes.float4_e2m1fn, with a last size twice as large."""
-    codes = np.stack((packed & 15, packed >> 4), -1)
-    return codes.reshape(*packed.shape[:-1], -1).view(ml_dtypes.float4_e2m1fn)
+    return _split(packed, formats.DTYPES["F4x2"]).view(ml_dtypes.float4_e2m1fn)
 
 
 def _read(entry):

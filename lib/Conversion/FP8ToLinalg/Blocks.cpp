@@ -8,7 +8,6 @@
 
 #include "Blocks.h"
 #include "fp8/IR/FP8Types.h"
-#include "fp8/IR/PackedCodes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -33,12 +32,12 @@ static SmallVector<int64_t> getStaticShape(ArrayRef<OpFoldResult> sizes) {
 BlockedNest::BlockedNest(OpBuilder &builder, Location loc, Value tensor,
                          ArrayRef<int64_t> blockExtents)
     : BlockedNest(builder, loc, tensor::getMixedSizes(builder, loc, tensor),
-                  blockExtents, /*inPairs=*/false) {}
+                  blockExtents, /*groupSize=*/1) {}
 
 BlockedNest::BlockedNest(OpBuilder &builder, Location loc,
                          ArrayRef<OpFoldResult> tensorSizes,
-                         ArrayRef<int64_t> blockExtents, bool inPairs)
-    : builder(builder), loc(loc), block(blockExtents), inPairs(inPairs),
+                         ArrayRef<int64_t> blockExtents, int64_t groupSize)
+    : builder(builder), loc(loc), block(blockExtents), groupSize(groupSize),
       sizes(tensorSizes) {
   AffineExpr size = builder.getAffineSymbolExpr(0);
   for (auto [dim, extent] : llvm::enumerate(block)) {
@@ -58,10 +57,10 @@ BlockedNest::BlockedNest(OpBuilder &builder, Location loc,
       isPadded |= !getConstantIntValue(sizes[dim]) || padded != sizes[dim];
     }
     paddedSizes.push_back(padded);
-    if (inPairs && dim + 1 == block.size()) {
+    if (isInGroups() && dim + 1 == block.size()) {
       addLoop(affine::makeComposedFoldedAffineApply(
-          builder, loc, size.floorDiv(kCodesOfByte), {within}));
-      within = builder.getIndexAttr(kCodesOfByte);
+          builder, loc, size.floorDiv(groupSize), {within}));
+      within = builder.getIndexAttr(groupSize);
     }
     addLoop(within);
     reassociation.push_back(loops);
@@ -77,11 +76,11 @@ void BlockedNest::finish() {
 
 BlockedNest BlockedNest::getBytes() const {
   BlockedNest bytes(*this);
-  bytes.inPairs = false;
+  bytes.groupSize = 1;
   AffineExpr size = builder.getAffineSymbolExpr(0);
   for (auto *extents : {&bytes.sizes, &bytes.paddedSizes})
     extents->back() = affine::makeComposedFoldedAffineApply(
-        builder, loc, size.floorDiv(kCodesOfByte), {extents->back()});
+        builder, loc, size.floorDiv(groupSize), {extents->back()});
   bytes.loopSizes.pop_back();
   bytes.reassociation.back().pop_back();
   bytes.finish();
@@ -147,8 +146,8 @@ AffineMap BlockedNest::getGridMap() const {
     AffineExpr place = builder.getAffineDimExpr(loops.front());
     if (extent == ScaledType::kWhole)
       place = builder.getAffineConstantExpr(0);
-    else if (inPairs && !isSplit(extent) && dim + 1 == block.size())
-      place = place * kCodesOfByte + builder.getAffineDimExpr(loops.back());
+    else if (isInGroups() && !isSplit(extent) && dim + 1 == block.size())
+      place = place * groupSize + builder.getAffineDimExpr(loops.back());
     exprs.push_back(place);
   }
   return AffineMap::get(getNumLoops(), 0, exprs, builder.getContext());

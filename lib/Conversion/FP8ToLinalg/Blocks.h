@@ -20,20 +20,21 @@ namespace mlir::fp8 {
 /// grid index and an index within the block. Tensors are brought into the
 /// shape of the nest and back; zeros fill up partial blocks at the upper edge.
 ///
-/// A nest in pairs has one more loop, innermost, over the two neighbours in the
-/// last dimension whose codes are a byte. Their number, and that in a block, is
-/// a multiple of two, or only known at run time.
+/// A nest in groups has one more loop, innermost, over neighbours in the last
+/// dimension whose codes are a byte. The dimension, and a block, have whole
+/// groups, or a size that is only known at run time.
 class BlockedNest {
 public:
   /// The nest over tensors of the shape of `tensor`.
   BlockedNest(OpBuilder &builder, Location loc, Value tensor,
               ArrayRef<int64_t> block);
   BlockedNest(OpBuilder &builder, Location loc, ArrayRef<OpFoldResult> sizes,
-              ArrayRef<int64_t> block, bool inPairs);
+              ArrayRef<int64_t> block, int64_t groupSize);
 
   int64_t getNumLoops() const { return loopSizes.size(); }
+  bool isInGroups() const { return groupSize > 1; }
 
-  /// The nest over the bytes of a nest in pairs: all loops but the innermost.
+  /// The nest over the bytes of a nest in groups: all loops but the innermost.
   BlockedNest getBytes() const;
 
   /// `tensor`, of the shape the nest was made for, in the shape of the nest.
@@ -51,11 +52,11 @@ public:
   /// Index of the element itself, and of its block in the grid.
   AffineMap getElementMap() const;
   AffineMap getGridMap() const;
-  /// Index of the byte that has the element's code, in a nest in pairs.
+  /// Index of the byte that has the element's code, in a nest in groups.
   AffineMap getByteMap() const;
 
   /// Indices of the element in the tensor, in the body of a generic on a nest
-  /// that is not in pairs.
+  /// that is not in groups.
   SmallVector<Value> getIndices(OpBuilder &body) const;
   /// Sizes of the tensor.
   ArrayRef<OpFoldResult> getSizes() const { return sizes; }
@@ -69,7 +70,8 @@ private:
   OpBuilder &builder;
   Location loc;
   SmallVector<int64_t> block;
-  bool inPairs = false;
+  /// Elements of a group; 1 where there are none.
+  int64_t groupSize = 1;
   /// Sizes of the tensor, of the tensor with whole blocks, and of the loops.
   SmallVector<OpFoldResult> sizes, paddedSizes, loopSizes;
   SmallVector<int64_t> shape, paddedShape, loopShape;

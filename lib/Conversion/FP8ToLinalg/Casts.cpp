@@ -47,18 +47,19 @@ Value fp8::clamp(OpBuilder &builder, Location loc, Value value, float limit) {
 Value fp8::encode(OpBuilder &builder, Location loc, Value value,
                   Type elementType) {
   Value code = arith::TruncFOp::create(builder, loc, elementType, value);
-  if (!isa<Float4E2M1FNType>(elementType))
+  if (!isPacked(elementType))
     return code;
-  code =
-      arith::BitcastOp::create(builder, loc, builder.getIntegerType(4), code);
+  code = arith::BitcastOp::create(
+      builder, loc, builder.getIntegerType(getPacking(elementType).bits), code);
   return arith::ExtUIOp::create(builder, loc, builder.getI8Type(), code);
 }
 
 Value fp8::decode(OpBuilder &builder, Location loc, Value code,
                   Type elementType) {
-  if (isa<Float4E2M1FNType>(elementType)) {
-    code =
-        arith::TruncIOp::create(builder, loc, builder.getIntegerType(4), code);
+  if (isPacked(elementType)) {
+    code = arith::TruncIOp::create(
+        builder, loc, builder.getIntegerType(getPacking(elementType).bits),
+        code);
     code = arith::BitcastOp::create(builder, loc, elementType, code);
   }
   return toF32(builder, loc, code);
@@ -87,27 +88,26 @@ static AffineMap getSingleMap(OpBuilder &builder, int64_t loops, int64_t rank) {
       builder.getContext());
 }
 
-/// Whether a nest over a tensor of `type` with `block` may go through the bytes
-/// of its codes.
-static bool isInPairs(Value payload, RankedTensorType type,
-                      ArrayRef<int64_t> block, const Payloads &payloads) {
-  auto isEven = [](int64_t extent) {
-    return ShapedType::isDynamic(extent) || extent % kCodesOfByte == 0;
-  };
-  return isPacked(type) && type.getRank() != 0 &&
-         !payloads.rowSizes.contains(payload) &&
-         isEven(type.getShape().back()) &&
-         (block.back() == 1 || isEven(block.back()));
+/// The codes of a group where a nest over a tensor of `type` with `block` may
+/// go through its bytes, which are groups: 1 where it may not.
+static int64_t getGroupSize(Value payload, RankedTensorType type,
+                            ArrayRef<int64_t> block, const Payloads &payloads) {
+  fp8rt::CodePacking packing = getPacking(type);
+  bool isInGroups = packing.isPacked() && packing.getBytes() == 1 &&
+                    type.getRank() != 0 &&
+                    !payloads.rowSizes.contains(payload) &&
+                    isWhole(packing, type.getShape().back()) &&
+                    (block.back() == 1 || isWhole(packing, block.back()));
+  return isInGroups ? packing.getCodes() : 1;
 }
 
 /// The codes of a scaled value as operands of generics on a nest: those of a
-/// nest in pairs are in bytes, others have a code in each i8.
+/// nest in groups are in bytes, others have a code in each i8.
 static void addCodes(OpBuilder &b, Location loc, const BlockedNest &nest,
                      Value payload, RankedTensorType type,
-                     const Payloads &payloads, bool inPairs,
-                     SmallVectorImpl<Value> &inputs,
+                     const Payloads &payloads, SmallVectorImpl<Value> &inputs,
                      SmallVectorImpl<AffineMap> &maps) {
-  if (inPairs) {
+  if (nest.isInGroups()) {
     inputs.push_back(nest.getBytes().split(payload));
     maps.push_back(nest.getByteMap());
     return;
@@ -120,10 +120,10 @@ static void addCodes(OpBuilder &b, Location loc, const BlockedNest &nest,
 
 /// The f32 of what addCodes gives, in the body of a generic on the nest.
 static Value getNumber(OpBuilder &b, Location loc, const BlockedNest &nest,
-                       Value code, Type elementType, bool inPairs) {
-  if (inPairs) {
-    Value half = linalg::IndexOp::create(b, loc, nest.getNumLoops() - 1);
-    code = selectCode(b, loc, code, half);
+                       Value code, Type elementType) {
+  if (nest.isInGroups()) {
+    Value place = linalg::IndexOp::create(b, loc, nest.getNumLoops() - 1);
+    code = selectCode(b, loc, getPacking(elementType), code, place);
   }
   return decode(b, loc, code, elementType);
 }
@@ -137,15 +137,14 @@ static Value dequantize(OpBuilder &builder, Location loc, ScaledParts parts,
   if (!withFactors)
     block.assign(type.getRank(), 1);
   RankedTensorType payloadType = type.getPayloadType();
-  bool inPairs = isInPairs(parts.payload, payloadType, block, payloads);
   BlockedNest nest(
       builder, loc,
       getSizes(builder, loc, parts.payload, payloadType, &payloads), block,
-      inPairs);
+      getGroupSize(parts.payload, payloadType, block, payloads));
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
-  addCodes(builder, loc, nest, parts.payload, payloadType, payloads, inPairs,
-           inputs, maps);
+  addCodes(builder, loc, nest, parts.payload, payloadType, payloads, inputs,
+           maps);
   if (withFactors) {
     inputs.push_back(parts.scaleInv);
     maps.push_back(nest.getGridMap());
@@ -160,8 +159,7 @@ static Value dequantize(OpBuilder &builder, Location loc, ScaledParts parts,
       builder, loc, empty.getType(), inputs, empty, maps,
       getParallel(nest.getNumLoops()),
       [&](OpBuilder &b, Location loc, ValueRange args) {
-        Value value =
-            getNumber(b, loc, nest, args[0], type.getElementType(), inPairs);
+        Value value = getNumber(b, loc, nest, args[0], type.getElementType());
         if (withFactors) {
           Value factor = getFactor(b, loc, args.slice(1, inputs.size() - 1));
           value = arith::MulFOp::create(b, loc, value, factor);
@@ -245,7 +243,7 @@ struct ConvertQuantize : OpConversionPattern<QuantizeOp> {
     Value codes = nest.join(generic.getResult(0));
     // By themselves: of loops over a block that do both, LLVM vectorizes none.
     if (areBytesShared)
-      codes = packCodes(rewriter, loc, codes,
+      codes = packCodes(rewriter, loc, type.getElementType(), codes,
                         staysInPlace(op.getResult()) ? &payloads : nullptr);
     SmallVector<Value> parts{codes, adaptor.getScaleInv()};
     if (adaptor.getTensorScaleInv())
@@ -291,16 +289,15 @@ struct ConvertMeasure : OpConversionPattern<MeasureOp> {
     ScaledParts parts(adaptor.getQuantized());
     Value source = adaptor.getSource()[0];
     RankedTensorType payloadType = type.getPayloadType();
-    bool inPairs =
-        isInPairs(parts.payload, payloadType, type.getBlock(), payloads);
-    BlockedNest nest(rewriter, loc,
-                     tensor::getMixedSizes(rewriter, loc, source),
-                     type.getBlock(), inPairs);
+    BlockedNest nest(
+        rewriter, loc, tensor::getMixedSizes(rewriter, loc, source),
+        type.getBlock(),
+        getGroupSize(parts.payload, payloadType, type.getBlock(), payloads));
     int64_t loops = nest.getNumLoops();
     SmallVector<Value> inputs{nest.split(source)};
     SmallVector<AffineMap> maps{nest.getElementMap()};
-    addCodes(rewriter, loc, nest, parts.payload, payloadType, payloads, inPairs,
-             inputs, maps);
+    addCodes(rewriter, loc, nest, parts.payload, payloadType, payloads, inputs,
+             maps);
     inputs.push_back(parts.scaleInv);
     maps.push_back(nest.getGridMap());
     if (parts.tensorScaleInv) {
@@ -323,8 +320,8 @@ struct ConvertMeasure : OpConversionPattern<MeasureOp> {
         rewriter, loc, TypeRange(ValueRange(inits)), inputs, inits, maps,
         SmallVector<utils::IteratorType>(loops, utils::IteratorType::reduction),
         [&](OpBuilder &builder, Location loc, ValueRange args) {
-          Value code = getNumber(builder, loc, nest, args[1],
-                                 type.getElementType(), inPairs);
+          Value code =
+              getNumber(builder, loc, nest, args[1], type.getElementType());
           buildBody(builder, loc, args, code, type, inputs.size());
         });
     SmallVector<Value> results;

@@ -37,8 +37,8 @@ using namespace mlir::fp8;
 
 namespace {
 
-/// Scaled values become their parts, f4E2M1FN tensors those of their bytes, and
-/// the state a pointer.
+/// Scaled values become their parts, tensors of codes that share bytes those of
+/// the bytes, and the state a pointer.
 struct PartsConverter : TypeConverter {
   PartsConverter() {
     addConversion([](Type type) { return type; });
@@ -104,7 +104,7 @@ struct ConvertTranspose : OpConversionPattern<TransposeOp> {
     Location loc = op.getLoc();
     if (isPacked(type) && !keepsRows(op)) {
       Value codes = unpackCodes(b, loc, payload, type, &payloads);
-      return packCodes(b, loc, transpose(op, codes, b),
+      return packCodes(b, loc, type, transpose(op, codes, b),
                        staysInPlace(op.getResult()) ? &payloads : nullptr);
     }
     Value result = transpose(op, payload, b);
@@ -147,7 +147,7 @@ struct ConvertSelect : OpConversionPattern<arith::SelectOp> {
   }
 };
 
-/// Codes of f4E2M1FN as launches of kernels take them.
+/// Codes that share bytes as launches of kernels take them.
 struct ConvertCodesCast : OpConversionPattern<UnrealizedConversionCastOp> {
   using Base::Base;
   LogicalResult

@@ -25,8 +25,8 @@ struct ScaledParts {
         tensorScaleInv(parts.size() > 2 ? parts[2] : Value()) {}
 };
 
-/// f32 `value`, already within range, to the code of `elementType`, of
-/// f4E2M1FN an i8; and a code to f32.
+/// f32 `value`, already within range, to the code of `elementType`, an i8 where
+/// codes share bytes; and a code to f32.
 Value encode(OpBuilder &builder, Location loc, Value value, Type elementType);
 Value decode(OpBuilder &builder, Location loc, Value code, Type elementType);
 
@@ -46,9 +46,14 @@ Value constantF32(OpBuilder &builder, Location loc, float value);
 
 //===--- Codes that share bytes -------------------------------------------===//
 
-/// The byte of two codes, and the code at place `half` (index) of a byte.
-Value joinCodes(OpBuilder &builder, Location loc, Value low, Value high);
-Value selectCode(OpBuilder &builder, Location loc, Value byte, Value half);
+/// Codes, an i8 each, as the number of their group, of its bytes' width; and
+/// the code at `place` (index) of a group, as an i8.
+Value joinCodes(OpBuilder &builder, Location loc, fp8rt::CodePacking packing,
+                ValueRange codes);
+Value selectCode(OpBuilder &builder, Location loc, fp8rt::CodePacking packing,
+                 Value group, Value place);
+/// The number of a group from its bytes.
+Value joinBytes(OpBuilder &builder, Location loc, ValueRange bytes);
 
 /// What is known of payloads that were converted, beyond their types.
 struct Payloads {
@@ -59,7 +64,8 @@ struct Payloads {
     SmallVector<int64_t> permutation;
   };
   llvm::DenseMap<Value, Transposed> transposed;
-  /// Codes in a row of bytes, where that only shows at run time and may be odd.
+  /// Codes in a row of bytes, where that only shows at run time and may leave
+  /// a group incomplete.
   llvm::DenseMap<Value, OpFoldResult> rowSizes;
 };
 
@@ -71,7 +77,7 @@ bool keepsRows(TransposeOp op);
 bool staysInPlace(Value codes);
 
 /// Sizes of a tensor of `type` that is stored in `stored`. A number of codes in
-/// a row that only shows at run time, and is not known, is even.
+/// a row that only shows at run time, and is not known, is whole groups.
 SmallVector<OpFoldResult> getSizes(OpBuilder &builder, Location loc,
                                    Value stored, RankedTensorType type,
                                    const Payloads *payloads = nullptr);
@@ -79,9 +85,9 @@ SmallVector<OpFoldResult> getSizes(OpBuilder &builder, Location loc,
 /// A code in each i8, of what `type` is stored in.
 Value unpackCodes(OpBuilder &builder, Location loc, Value stored,
                   RankedTensorType type, const Payloads *payloads = nullptr);
-/// The converse. Checks that a number of codes that only shows at run time is
-/// even, or remembers it.
-Value packCodes(OpBuilder &builder, Location loc, Value codes,
+/// The converse, for elements of `type`. Checks that a number of codes that
+/// only shows at run time is whole groups, or remembers it.
+Value packCodes(OpBuilder &builder, Location loc, Type type, Value codes,
                 Payloads *payloads = nullptr);
 
 /// Every element of a scaled value in f32, as the dialect defines it: codes
@@ -108,7 +114,8 @@ void populateHadamardPatterns(const TypeConverter &converter,
 void populateMatmulPatterns(const TypeConverter &converter,
                             const Payloads &payloads,
                             RewritePatternSet &patterns);
-/// Movement of f4E2M1FN by operations of other dialects, and constants.
+/// Movement of codes that share bytes by operations of other dialects, and
+/// constants.
 void populatePackedPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns);
 

@@ -27,18 +27,23 @@ using namespace mlir::fp8;
 // Single codes
 //===----------------------------------------------------------------------===//
 
-/// A number of f4E2M1FN as its code, an i8, and the converse.
+/// A number as its code, an i8, and the converse.
 static Value toCode(OpBuilder &b, Location loc, Value number) {
-  Value bits = arith::BitcastOp::create(b, loc, b.getIntegerType(4), number);
+  Type type = b.getIntegerType(getPacking(number.getType()).bits);
+  Value bits = arith::BitcastOp::create(b, loc, type, number);
   return arith::ExtUIOp::create(b, loc, b.getI8Type(), bits);
 }
 
-static Value toNumber(OpBuilder &b, Location loc, Value code) {
-  Value bits = arith::TruncIOp::create(b, loc, b.getIntegerType(4), code);
-  return arith::BitcastOp::create(b, loc, b.getType<Float4E2M1FNType>(), bits);
+static Value toNumber(OpBuilder &b, Location loc, Type type, Value code) {
+  Value bits = arith::TruncIOp::create(
+      b, loc, b.getIntegerType(getPacking(type).bits), code);
+  return arith::BitcastOp::create(b, loc, type, bits);
 }
 
-static bool isCode(Type type) { return isa<Float4E2M1FNType>(type); }
+/// A number whose code shares bytes where it lies in memory.
+static bool isCode(Type type) {
+  return !isa<ShapedType>(type) && isPacked(type);
+}
 
 static bool isPackedTensor(Type type) {
   return isa<RankedTensorType>(type) && isPacked(type);
@@ -48,8 +53,8 @@ static bool isPackedTensor(Type type) {
 // Bytes in place of codes
 //===----------------------------------------------------------------------===//
 
-static bool isEven(int64_t size) {
-  return ShapedType::isDynamic(size) || size % kCodesOfByte == 0;
+static bool hasWholeGroups(RankedTensorType type) {
+  return isWhole(getPacking(type), type.getShape().back());
 }
 
 /// A copy of `op` with other operands and types, and without regions.
@@ -96,18 +101,18 @@ static bool cutBytes(OffsetSizeAndStrideOpInterface op, RankedTensorType whole,
                      SmallVectorImpl<OpFoldResult> &sizes) {
   offsets = op.getMixedOffsets();
   sizes = op.getMixedSizes();
-  if (slice.getRank() == 0 || !isEven(whole.getShape().back()) ||
-      !isEven(slice.getShape().back()))
+  if (slice.getRank() == 0 || !hasWholeGroups(whole) || !hasWholeGroups(slice))
     return false;
+  fp8rt::CodePacking packing = getPacking(whole);
   std::optional<int64_t> offset = getConstantIntValue(offsets.back()),
                          size = getConstantIntValue(sizes.back());
   if (getConstantIntValue(op.getMixedStrides().back()) != 1 || !offset ||
-      !size || *offset % kCodesOfByte != 0 || *size % kCodesOfByte != 0 ||
+      !size || !packing.isWhole(*offset) || !packing.isWhole(*size) ||
       *size != slice.getShape().back())
     return false;
   Builder b(op.getContext());
-  offsets.back() = b.getIndexAttr(*offset / kCodesOfByte);
-  sizes.back() = b.getIndexAttr(*size / kCodesOfByte);
+  offsets.back() = b.getIndexAttr(packing.getBytesOf(*offset));
+  sizes.back() = b.getIndexAttr(packing.getBytesOf(*size));
   return true;
 }
 
@@ -120,10 +125,11 @@ static Value moveBytes(Operation *op, ValueRange operands, OpBuilder &b) {
   if (!type || !isPacked(type) || type.getRank() == 0)
     return {};
   RankedTensorType stored = getStoredType(type);
+  AffineExpr bytes = getBytesOf(getPacking(type), b.getAffineSymbolExpr(0));
   if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
     SmallVector<OpFoldResult> sizes = empty.getMixedSizes();
-    sizes.back() = affine::makeComposedFoldedAffineApply(
-        b, loc, b.getAffineSymbolExpr(0).ceilDiv(kCodesOfByte), {sizes.back()});
+    sizes.back() =
+        affine::makeComposedFoldedAffineApply(b, loc, bytes, {sizes.back()});
     return tensor::EmptyOp::create(b, loc, sizes, b.getI8Type());
   }
   if (isa<tensor::CastOp>(op))
@@ -146,17 +152,19 @@ static Value moveBytes(Operation *op, ValueRange operands, OpBuilder &b) {
                                          insert.getMixedStrides());
   }
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
-    if (!isEven(collapse.getSrcType().getShape().back()))
+    if (!hasWholeGroups(collapse.getSrcType()))
       return {};
     return tensor::CollapseShapeOp::create(b, loc, stored, operands.front(),
                                            collapse.getReassociationIndices());
   }
   if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
-    if (!isEven(type.getShape().back()))
+    if (!hasWholeGroups(type))
       return {};
     SmallVector<OpFoldResult> sizes = expand.getMixedOutputShape();
     sizes.back() = affine::makeComposedFoldedAffineApply(
-        b, loc, b.getAffineSymbolExpr(0).floorDiv(kCodesOfByte),
+        b, loc,
+        b.getAffineSymbolExpr(0).floorDiv(getPacking(type).getCodes()) *
+            getPacking(type).getBytes(),
         {sizes.back()});
     return tensor::ExpandShapeOp::create(b, loc, stored, operands.front(),
                                          expand.getReassociationIndices(),
@@ -165,7 +173,7 @@ static Value moveBytes(Operation *op, ValueRange operands, OpBuilder &b) {
   if (auto concat = dyn_cast<tensor::ConcatOp>(op)) {
     bool isOfRows = static_cast<int64_t>(concat.getDim()) + 1 == type.getRank();
     if (isOfRows && !llvm::all_of(op->getOperandTypes(), [](Type part) {
-          return isEven(cast<RankedTensorType>(part).getShape().back());
+          return hasWholeGroups(cast<RankedTensorType>(part));
         }))
       return {};
     return tensor::ConcatOp::create(b, loc, stored, concat.getDim(), operands);
@@ -190,8 +198,8 @@ static Value moveBytes(Operation *op, ValueRange operands, OpBuilder &b) {
 
 namespace {
 
-/// Any operation that moves f4E2M1FN: the same on bytes, or on codes that are
-/// taken apart for it.
+/// Any operation that moves codes which share bytes: the same on bytes, or on
+/// codes that are taken apart for it.
 struct ConvertMovement : ConversionPattern {
   ConvertMovement(const TypeConverter &converter, MLIRContext *context)
       : ConversionPattern(converter, MatchAnyOpTypeTag(), /*benefit=*/0,
@@ -225,8 +233,9 @@ struct ConvertMovement : ConversionPattern {
     SmallVector<Value> results;
     for (auto [result, type] : llvm::zip_equal(
              rewriter.create(state)->getResults(), op->getResultTypes()))
-      results.push_back(isPackedTensor(type) ? packCodes(rewriter, loc, result)
-                                             : result);
+      results.push_back(isPackedTensor(type)
+                            ? packCodes(rewriter, loc, type, result)
+                            : result);
     rewriter.replaceOp(op, results);
     return success();
   }
@@ -244,7 +253,7 @@ struct ConvertMovement : ConversionPattern {
     return unpackCodes(b, loc, stored, cast<RankedTensorType>(value.getType()));
   }
 
-  /// Elements of f4E2M1FN come and go as codes, and are numbers between.
+  /// Elements that share bytes come and go as codes, and are numbers between.
   static void cloneBody(Region &from, Region &to,
                         ConversionPatternRewriter &rewriter) {
     OpBuilder::InsertionGuard guard(rewriter);
@@ -261,7 +270,8 @@ struct ConvertMovement : ConversionPattern {
       for (auto [argument, own] :
            llvm::zip_equal(block.getArguments(), body->getArguments()))
         mapping.map(argument, isCode(argument.getType())
-                                  ? toNumber(rewriter, own.getLoc(), own)
+                                  ? toNumber(rewriter, own.getLoc(),
+                                             argument.getType(), own)
                                   : Value(own));
       for (Operation &inner : block.without_terminator())
         rewriter.clone(inner, mapping);
@@ -303,23 +313,36 @@ struct ConvertExtract : OpConversionPattern<tensor::ExtractOp> {
     if (!isCode(op.getType()))
       return rewriter.notifyMatchFailure(op, "expected codes");
     SmallVector<Value> indices(adaptor.getIndices());
-    Value half = arith::ConstantIndexOp::create(rewriter, loc, 0);
+    fp8rt::CodePacking packing = getPacking(op.getType());
+    Value place = arith::ConstantIndexOp::create(rewriter, loc, 0);
+    int64_t numBytes = 1;
     if (!indices.empty()) {
-      Value two = arith::ConstantIndexOp::create(rewriter, loc, kCodesOfByte);
-      half = arith::RemUIOp::create(rewriter, loc, indices.back(), two);
+      Value size =
+          arith::ConstantIndexOp::create(rewriter, loc, packing.getCodes());
+      place = arith::RemUIOp::create(rewriter, loc, indices.back(), size);
       indices.back() =
-          arith::DivUIOp::create(rewriter, loc, indices.back(), two);
+          arith::DivUIOp::create(rewriter, loc, indices.back(), size);
+      numBytes = packing.getBytes();
     }
-    Value byte =
-        tensor::ExtractOp::create(rewriter, loc, adaptor.getTensor(), indices);
-    rewriter.replaceOp(
-        op, toNumber(rewriter, loc, selectCode(rewriter, loc, byte, half)));
+    SmallVector<Value> bytes;
+    for (int64_t i = 0; i < numBytes; ++i) {
+      SmallVector<Value> own(indices);
+      if (numBytes > 1)
+        own.back() = affine::makeComposedAffineApply(
+            rewriter, loc, rewriter.getAffineSymbolExpr(0) * numBytes + i,
+            {OpFoldResult(indices.back())});
+      bytes.push_back(
+          tensor::ExtractOp::create(rewriter, loc, adaptor.getTensor(), own));
+    }
+    Value code = selectCode(rewriter, loc, packing,
+                            joinBytes(rewriter, loc, bytes), place);
+    rewriter.replaceOp(op, toNumber(rewriter, loc, op.getType(), code));
     return success();
   }
 };
 
-/// A constant of f4E2M1FN as its bytes. Attributes have a code in the lower
-/// half of each.
+/// A constant of codes that share bytes as these. Attributes have a code in the
+/// lowest bits of each.
 struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
   using Base::Base;
   LogicalResult
@@ -329,18 +352,20 @@ struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
     if (!type)
       return rewriter.notifyMatchFailure(op, "not a tensor");
     RankedTensorType stored = getStoredType(type);
+    fp8rt::CodePacking packing = getPacking(type);
     int64_t columns = type.getRank() == 0 ? 1 : type.getShape().back();
     if (auto dense = dyn_cast<DenseFPElementsAttr>(op.getValue())) {
       SmallVector<char> codes(dense.getRawData());
       bool isSplat = dense.isSplat() && type.getRank() != 0;
-      // An odd row has another last byte.
-      if (isSplat && isEven(columns))
-        codes.assign(columns = kCodesOfByte, codes.front());
+      // A row with an incomplete group has another last byte, and where a group
+      // is several these differ.
+      if (isSplat && packing.isWhole(columns) && packing.getBytes() == 1)
+        codes.assign(columns = packing.getCodes(), codes.front());
       else if (isSplat)
         codes.assign(type.getNumElements(), codes.front());
       rewriter.replaceOpWithNewOp<arith::ConstantOp>(
-          op, DenseElementsAttr::getFromRawBuffer(stored,
-                                                  packCodes(codes, columns)));
+          op, DenseElementsAttr::getFromRawBuffer(
+                  stored, packCodes(packing, codes, columns)));
       return success();
     }
     auto resource = dyn_cast<DenseResourceElementsAttr>(op.getValue());
@@ -348,7 +373,7 @@ struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
         resource ? resource.getRawHandle().getBlob() : nullptr;
     if (!blob)
       return rewriter.notifyMatchFailure(op, "not a dense constant");
-    SmallVector<char> bytes = packCodes(blob->getData(), columns);
+    SmallVector<char> bytes = packCodes(packing, blob->getData(), columns);
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(
         op, DenseResourceElementsAttr::get(
                 stored, resource.getRawHandle().getKey(),

@@ -371,7 +371,7 @@ void FusionKernel::storePieces(const FusionArgument &output, Value tileStart,
       conditions.push_back(b.less(number, b.i32(all)));
     auto store = [&] {
       Value piece = loadTurned(tileStart, column, row, width);
-      b.store(output.isPacked ? packTurned(b, piece, width) : piece,
+      b.store(output.packing.isPacked() ? packTurned(b, piece, width) : piece,
               tile.getAddress(output, globalRow, globalColumn));
     };
     if (conditions.empty()) {

@@ -19,7 +19,7 @@ static SmallVector<FusionArgument> getInputs(const FusionSpec &spec) {
     auto type = cast<RankedTensorType>(input.argument.getType());
     inputs.push_back({"in" + std::to_string(i),
                       getStoredType(type).getElementType(), input.layout,
-                      spec.getBlock(input.layout), isPacked(type),
+                      spec.getBlock(input.layout), getPacking(type),
                       input.isGathered});
   }
   return inputs;
@@ -32,7 +32,7 @@ static SmallVector<FusionArgument> getOutputs(const FusionSpec &spec) {
     outputs.push_back(
         {"out" + std::to_string(i),
          getStoredType(cast<RankedTensorType>(type)).getElementType(), layout,
-         spec.getBlock(layout), isPacked(type)});
+         spec.getBlock(layout), getPacking(type)});
   }
   return outputs;
 }
@@ -56,8 +56,8 @@ static int64_t getAlignment(const FusionSpec &spec,
     return bytes;
   while (extent % most != 0)
     most /= 2;
-  return argument.isPacked ? most / kCodesOfByte
-                           : std::min<int64_t>(16, most * bytes);
+  return argument.packing.isPacked() ? argument.packing.getBytesOf(most)
+                                     : std::min<int64_t>(16, most * bytes);
 }
 
 static bool isAmax(const FusionSpec &spec, unsigned number) {
@@ -90,9 +90,9 @@ FusionSignature fp8::getFusionSignature(MLIRContext *context,
     auto [input, at] = *spec.findExtent(dim);
     AffineExpr extent = signature.addExtent(name, inputs[input].name, at);
     bool isOfBytes =
-        inputs[input].isPacked &&
+        inputs[input].packing.isPacked() &&
         at + 1 == static_cast<int64_t>(inputs[input].layout.dims.size());
-    return isOfBytes ? extent * kCodesOfByte : extent;
+    return isOfBytes ? getCodesOf(inputs[input].packing, extent) : extent;
   };
   AffineExpr columns = addExtent("columns", rank - 1);
   AffineExpr rows = rank >= 2 ? addExtent("rows", rank - 2)

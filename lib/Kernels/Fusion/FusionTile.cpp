@@ -8,6 +8,7 @@
 
 #include "FusionTile.h"
 #include "FusionCodes.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -124,6 +125,14 @@ Value FusionTile::getCoordinate(const FusionArgument &argument, int64_t dim,
   return b.widen(block == 1 ? index : b.div(index, block));
 }
 
+/// The element in memory that has a column's code.
+static Value getElement(KernelBuilder &b, const FusionArgument &argument,
+                        Value column) {
+  assert(argument.packing.getBytes() == 1 && "expected groups to be elements");
+  auto codes = static_cast<uint64_t>(argument.packing.getCodes());
+  return codes > 1 ? b.shiftRight(column, llvm::Log2_64(codes)) : column;
+}
+
 Value FusionTile::getAddress(const FusionArgument &argument, Value row,
                              Value column) {
   Value index = b.i64(0);
@@ -133,8 +142,8 @@ Value FusionTile::getAddress(const FusionArgument &argument, Value row,
     Value coordinate = getCoordinate(argument, dim, row, column);
     if (!coordinate)
       continue;
-    if (argument.isPacked && k + 1 == argument.layout.dims.size())
-      coordinate = b.shiftRight(coordinate, 1);
+    if (k + 1 == argument.layout.dims.size())
+      coordinate = getElement(b, argument, coordinate);
     Value stride = params.lookup(argument.name + ".stride" + std::to_string(k));
     index = b.add(index, stride ? b.mul(coordinate, stride) : coordinate);
   }
@@ -184,7 +193,7 @@ SmallVector<Value> FusionTile::loadChunk(const FusionArgument &argument,
 
 SmallVector<Value> FusionTile::loadChunk(const FusionArgument &argument,
                                          Value pointer, int64_t chunk) {
-  if (argument.isPacked)
+  if (argument.packing.isPacked())
     return loadPacked(pointer, chunk);
   int64_t bytes = argument.elementType.getIntOrFloatBitWidth() / 8;
   SmallVector<Value> words;
@@ -273,11 +282,11 @@ void FusionTile::storeChunk(const FusionArgument &argument, int64_t row,
   int64_t step = std::min(vector, 16 / bytes);
   int64_t elementBits = bytes * 8;
   Value packed;
-  if (argument.isPacked) {
+  if (argument.packing.isPacked()) {
     packed = gatherCodes(b, words[0], words[1]);
     words = packed;
     step = vector;
-    elementBits = 4;
+    elementBits = argument.packing.bits;
   }
   int64_t bits = step * elementBits;
   for (int64_t e = 0; e < kChunk; e += step) {
@@ -294,9 +303,7 @@ void FusionTile::storeChunk(const FusionArgument &argument, int64_t row,
       if (bits < 32)
         stored = arith::TruncIOp::create(b, b.getIntegerType(bits), stored);
     }
-    Value column = b.add(getColumn(chunk), e);
-    if (argument.isPacked)
-      column = b.shiftRight(column, 1);
+    Value column = getElement(b, argument, b.add(getColumn(chunk), e));
     Value place = b.element(pointer, b.widen(column), argument.elementType);
     auto store = [&] { b.store(stored, place); };
     if (Value stores = both(b, condition, isInside(row, chunk, e)))

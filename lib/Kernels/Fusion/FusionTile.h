@@ -25,8 +25,8 @@ struct FusionArgument {
   Type elementType;
   FusionLayout layout;
   FusionBlock block;
-  /// Whether two codes of a row share a byte, an element of `elementType`.
-  bool isPacked = false;
+  /// How codes of a row share an element of `elementType`, if they do.
+  fp8rt::CodePacking packing;
   /// Whether rows of it are read by an index.
   bool isGathered = false;
 };

@@ -50,9 +50,9 @@ static bool isSeed(BlockArgument argument) {
 }
 
 /// Codes that share bytes are accessed byte by byte.
-static LogicalResult checkPairs(const FusionSpec &spec, Type type,
-                                const FusionLayout &layout,
-                                std::string &reason) {
+static LogicalResult checkGroups(const FusionSpec &spec, Type type,
+                                 const FusionLayout &layout,
+                                 std::string &reason) {
   if (!isPacked(type))
     return success();
   if (!spec.getBlock(layout).isFull()) {
@@ -62,7 +62,7 @@ static LogicalResult checkPairs(const FusionSpec &spec, Type type,
   }
   int64_t extent = spec.isTransposed(layout) ? spec.rows : spec.columns;
   bool isKnown = !ShapedType::isDynamic(extent);
-  if (isKnown && extent % kCodesOfByte == 0)
+  if (isKnown && getPacking(type).isWhole(extent))
     return success();
   reason = llvm::formatv("expected a known, even number of codes of {0} in a "
                          "row, of which two share a byte, but got {1}",
@@ -86,12 +86,12 @@ static LogicalResult checkTypes(FusionSpec &spec, std::string &reason) {
         (isOfPlaces(input.argument) || isSeed(input.argument)))
       continue;
     if (failed(check(element)) ||
-        failed(checkPairs(spec, element, input.layout, reason)))
+        failed(checkGroups(spec, element, input.layout, reason)))
       return failure();
   }
   for (auto [i, type] : llvm::enumerate(spec.op.getResultTypes())) {
     const FusionLayout &layout = spec.getResultLayout(i);
-    if (failed(check(type)) || failed(checkPairs(spec, type, layout, reason)))
+    if (failed(check(type)) || failed(checkGroups(spec, type, layout, reason)))
       return failure();
     bool isCode = getElementTypeOrSelf(type).getIntOrFloatBitWidth() <= 8;
     if (spec.isTransposed(layout) && spec.getBlock(layout).isFull() &&

@@ -8,6 +8,7 @@
 
 #include "FusionTiling.h"
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/IR/PackedCodes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -45,12 +46,10 @@ LogicalResult FusionTiling::analyze(std::string &reason) {
     reason = "a part of what threads share already";
     return failure();
   }
-  auto isStoredAsAnother = [](Type type) {
-    return isa<Float4E2M1FNType>(getElementTypeOrSelf(type));
-  };
+  auto isStoredAsAnother = [](Type type) { return isPacked(type); };
   if (llvm::any_of(fusion->getOperandTypes(), isStoredAsAnother) ||
       llvm::any_of(fusion->getResultTypes(), isStoredAsAnother)) {
-    reason = "codes of f4E2M1FN, which share bytes";
+    reason = "codes that share bytes";
     return failure();
   }
   for (Operation &op : fusion.getBody().front().without_terminator()) {

@@ -48,7 +48,7 @@
 // CODE: {{^}}fp8-run: error: {{.*}}.codes: expected tensor 'arg0' to be F4 [3, 4], but got U8 [3, 4]
 // WIDE: {{^}}fp8-run: error: {{.*}}.wide: expected tensor 'arg0' to be F4 [3, 4], but got F4 [3, 2]
 // ODD: {{^}}fp8-run: error: {{.*}}.odd: tensor 'arg0': expected a last dimension that is a multiple of 2, as elements share bytes, but got [2, 3] of F4
-// PORT: error: expected argument 'arg0' to have a last dimension of an even size, since two codes of f4E2M1FN share a byte, but got 'tensor<2x3xf4E2M1FN>'
+// PORT: error: expected argument 'arg0' to have a last dimension of an even size, of which two codes of f4E2M1FN share a byte, but got 'tensor<2x3xf4E2M1FN>'
 
 func.func @f(%x: tensor<?x2xf32> {fp8.name = "x"}, %w: i32 {fp8.name = "w"})
     -> tensor<?x2xf32> {

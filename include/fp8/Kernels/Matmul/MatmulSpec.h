@@ -68,9 +68,7 @@ struct OperandSpec {
     return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
   }
   /// How many share these bytes.
-  int64_t getSharing() const {
-    return isPacked(elementType) ? kCodesOfByte : 1;
-  }
+  int64_t getSharing() const { return getPacking(elementType).getCodes(); }
   /// Elements that are in so many bytes; and the bytes of so many.
   int64_t getElementsOf(int64_t bytes) const {
     return bytes / getElementBytes() * getSharing();
