@@ -81,9 +81,7 @@ static llvm::Error load(TuningTable &table, const std::string &path,
                         MLIRContext *context, Location loc) {
   if (!llvm::sys::fs::exists(path))
     return llvm::Error::success();
-  if (failed(table.load(
-          path, context, [&] { return emitError(loc); },
-          [&] { return emitRemark(loc); })))
+  if (failed(table.load(path, context, loc)))
     return makeReportedError();
   return llvm::Error::success();
 }

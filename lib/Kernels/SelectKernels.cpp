@@ -59,10 +59,7 @@ static bool isPartOfKernel(Operation *op) {
 FailureOr<TuningTable> SelectKernelsPass::loadTable(GPUTargetAttr target) {
   TuningTable tuned(target.getChip());
   Location loc = getOperation().getLoc();
-  if (!table.empty() &&
-      failed(tuned.load(
-          table, &getContext(), [&] { return emitError(loc); },
-          [&] { return emitRemark(loc); })))
+  if (!table.empty() && failed(tuned.load(table, &getContext(), loc)))
     return failure();
   return tuned;
 }

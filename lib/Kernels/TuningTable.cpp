@@ -95,6 +95,8 @@ struct EntryReader {
   MLIRContext *context;
   llvm::function_ref<LogicalResult(const Twine &)> error;
   llvm::function_ref<void(const Twine &)> remark;
+  /// Whether it has words that an earlier version wrote.
+  bool isFormer = false;
 
   LogicalResult read(llvm::StringMap<TuningTable::Entry> &entries) {
     for (const auto &[key, value] : object)
@@ -108,10 +110,13 @@ struct EntryReader {
     if (!time)
       return error("expected key 'microseconds' to be a number");
     std::string reason;
-    KernelConfigAttrInterface config =
-        parseConfig(modernize(*object.getString("config")), context, reason);
+    std::string kernel = modernize(*object.getString("kernel")),
+                configText = modernize(*object.getString("config"));
+    isFormer = kernel != *object.getString("kernel") ||
+               configText != *object.getString("config");
+    KernelConfigAttrInterface config = parseConfig(configText, context, reason);
     if (config)
-      entries[modernize(*object.getString("kernel"))] = {config, *time};
+      entries[kernel] = {config, *time};
     else
       remark("ignored, for its config is not known: " + reason);
     return success();
@@ -119,12 +124,11 @@ struct EntryReader {
 };
 } // namespace
 
-LogicalResult
-TuningTable::load(StringRef path, MLIRContext *context,
-                  llvm::function_ref<InFlightDiagnostic()> emitError,
-                  llvm::function_ref<InFlightDiagnostic()> emitRemark) {
+LogicalResult TuningTable::load(StringRef path, MLIRContext *context,
+                                Location loc) {
+  std::string table = ("tuning table '" + path + "': ").str();
   auto error = [&](const Twine &message) -> LogicalResult {
-    return emitError() << "tuning table '" << path << "': " << message;
+    return emitError(loc, table + message);
   };
   auto buffer = readInputFile(path);
   if (!buffer)
@@ -151,11 +155,12 @@ TuningTable::load(StringRef path, MLIRContext *context,
     return error("expected key 'kernels' to be an array");
 
   if (*root->getString("target") != chip) {
-    emitRemark() << "tuning table '" << path << "': ignored, for it is for "
-                 << *root->getString("target");
+    emitRemark(loc, table) << "ignored, for it is for "
+                           << *root->getString("target");
     return success();
   }
   device = *root->getString("device");
+  size_t numFormer = 0;
   for (auto [index, value] : llvm::enumerate(*kernels)) {
     std::string where = "kernel " + std::to_string(index) + ": ";
     const llvm::json::Object *object = value.getAsObject();
@@ -165,12 +170,18 @@ TuningTable::load(StringRef path, MLIRContext *context,
       return error(where + message);
     };
     auto remark = [&](const Twine &message) {
-      emitRemark() << "tuning table '" << path << "': " << where << message;
+      emitRemark(loc, table) << where << message;
     };
     EntryReader reader{*object, context, entryError, remark};
     if (failed(reader.read(entries)))
       return failure();
+    numFormer += reader.isFormer;
   }
+  if (numFormer)
+    emitWarning(loc, table) << numFormer << " of " << kernels->size()
+                            << " kernels are spelled as an earlier version "
+                               "wrote them, which is read until 0.3; fp8-tune "
+                               "and 'tune' write them as they are spelled now";
   return success();
 }
 

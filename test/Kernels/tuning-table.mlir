@@ -1,6 +1,6 @@
 // RUN: split-file %s %t
 // RUN: fp8-opt %t/program.mlir --fp8-set-target=chip=sm_90a --fp8-select-kernels="table=%t/table.json" --verify-diagnostics | FileCheck %s
-// RUN: fp8-opt %t/former.mlir --fp8-set-target=chip=sm_90a --fp8-select-kernels="table=%t/former.json" --verify-diagnostics | FileCheck %s --check-prefix=FORMER
+// RUN: fp8-opt %t/former.mlir --fp8-set-target=chip=sm_90a --fp8-select-kernels="table=%t/former.json" 2>&1 | FileCheck %s --check-prefix=FORMER
 // RUN: fp8-opt %t/program.mlir --fp8-set-target=chip=sm_90a --fp8-select-kernels="table=%t/elsewhere.json" 2>&1 | FileCheck %s --check-prefix=ELSEWHERE
 // RUN: fp8-opt %t/program.mlir --fp8-set-target=chip=sm_90a --fp8-select-kernels="table=%t/unknown.json" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
@@ -33,8 +33,10 @@
 // UNKNOWN: fp8_gpu.config = #fp8_sm90.gemm<tile_m = {{8|16}}, {{.*}}swap_ab = true
 // UNKNOWN-LABEL: @other_extents
 
-// What an earlier version wrote. Neighbours along the tensor core's rows were
+// What an earlier version wrote is read with a warning. Neighbours along the tensor core's rows were
 // `cluster`, which with swapped operands are those along N.
+// FORMER: warning: tuning table '{{.*}}former.json': 3 of 4 kernels are spelled as an earlier version wrote them, which is read until 0.3; fp8-tune and 'tune' write them as they are spelled now
+// FORMER-NOT: warning
 // FORMER-LABEL: @cast
 // FORMER: fp8_gpu.config = #fp8_fusion.config<rows = 2, chunks = 1, lanes = 16, across = 1, down = 2, cluster = 1, resident = 3>
 // FORMER-LABEL: @plain
@@ -69,7 +71,9 @@ func.func @swapped(%a: !a) -> tensor<512x512xf32> {
   {"kernel": "matmul e4m3_e4m3_f32_tensor_tensor_fast 1x512x512x512", "microseconds": 3,
    "config": "#fp8_sm90.gemm<tile_m = 64, tile_n = 128, stages = 5, swap_ab = true, store = direct, cluster = 4, cluster_cols = 2>"},
   {"kernel": "stream 1x32x768 read bf16 write f8E4M3FN", "microseconds": 3,
-   "config": "#fp8_stream.config<rows = 2, chunks = 1, lanes = 16, across = 1, down = 2, cluster = 1, resident = 3>"}]}
+   "config": "#fp8_stream.config<rows = 2, chunks = 1, lanes = 16, across = 1, down = 2, cluster = 1, resident = 3>"},
+  {"kernel": "matmul e4m3_e4m3_bf16_tensor_tensor_fast 1x256x512x512", "microseconds": 3,
+   "config": "#fp8_sm90.gemm<tile_m = 64, tile_n = 128, stages = 5, consumers = 1>"}]}
 //--- program.mlir
 !a = !fp8.scaled<16x512xf8E4M3FN, block = [*, *], scale = f32>
 !b = !fp8.scaled<256x512xf8E4M3FN, block = [*, *], scale = f32>

@@ -43,9 +43,7 @@ static FailureOr<TuningTable> startTable(const TuneOptions &options,
   Location loc = UnknownLoc::get(&context);
   TuningTable table(options.pipeline.target);
   if (!options.pipeline.kernelTable.empty() &&
-      failed(table.load(
-          options.pipeline.kernelTable, &context,
-          [&] { return emitError(loc); }, [&] { return emitRemark(loc); })))
+      failed(table.load(options.pipeline.kernelTable, &context, loc)))
     return failure();
   return table;
 }

@@ -27,12 +27,11 @@ public:
     double microseconds = 0;
   };
 
-  /// Reads a file. Reports what is malformed through `emitError`, with the file
-  /// and the key; entries that this compiler does not know, those of another
-  /// chip for one, are left out, with a remark through `emitRemark`.
-  LogicalResult load(StringRef path, MLIRContext *context,
-                     llvm::function_ref<InFlightDiagnostic()> emitError,
-                     llvm::function_ref<InFlightDiagnostic()> emitRemark);
+  /// Reads a file, into `context`. Reports at `loc`, of any context, what is
+  /// malformed as an error, with the file and the key. Leaves out entries that
+  /// this compiler does not know, those of another chip for one, with a remark.
+  /// Reads those that an earlier version wrote, with a warning.
+  LogicalResult load(StringRef path, MLIRContext *context, Location loc);
 
   /// The entry of a kernel for `spec`; null for none, or if an extent is not
   /// known.
