@@ -130,11 +130,16 @@ compileHost(ModuleOp module, const CompileOptions &options, func::FuncOp entry,
   if (!processor)
     return processor.takeError();
   interface->processor = std::move(*processor);
+  ObjectOptions object;
+  if (StringRef(options.optLevel).getAsInteger(10, object.optLevel) ||
+      object.optLevel > 3)
+    return llvm::createStringError(
+        "expected option 'opt-level' to be 0, 1, 2 or 3, but got '" +
+        options.optLevel + "'");
   if (failed(runPipeline(module, pipeline, options.monitor)) ||
       failed(interface->complete(module)))
     return makeReportedError();
 
-  ObjectOptions object;
   object.cpu = options.cpu;
   object.emitLLVM = emitLLVM;
   if (options.monitor)

@@ -27,5 +27,6 @@ def sums_of : FormerKeyed<AccumulationOf>;
 def functional_state : KeyedFlag<FunctionalState>;
 def kernel_format : Keyed<KernelFormat>;
 def cpu : Keyed<Cpu>;
+def opt_level : Keyed<OptLevel>;
 def linker : Keyed<Linker>;
 def rpath : Keyed<Rpath>;

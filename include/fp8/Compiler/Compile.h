@@ -33,6 +33,8 @@ struct CompileOptions : PipelineOptions, LinkOptions {
   std::string name = "program";
   /// The processor of the host's code, as Processor.h has it.
   std::string cpu = "native";
+  /// 0 to 3, how far LLVM optimizes it.
+  std::string optLevel = "3";
   /// A table of measured kernels that is added to; "on" for that of this
   /// machine's GPU; empty or "off" for none.
   std::string tune;

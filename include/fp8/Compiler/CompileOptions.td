@@ -25,6 +25,10 @@ def Name : CompileOption<"name", "name", "NAME",
 def Cpu : CompileOption<"cpu", "cpu", "NAME",
                         "The processor of the host code: native (the default), "
                         "or one that LLVM knows, such as x86-64-v3">;
+def OptLevel : CompileOption<"opt-level", "optLevel", "0|1|2|3",
+                             "How far LLVM optimizes the host code: 3 (the "
+                             "default) runs fastest, 0 compiles fastest; kernels "
+                             "and results are the same">;
 def Linker : CompileOption<"linker", "linker", "FILE",
                            "In place of ld.lld or ld of PATH">;
 def Rpath : CompileOption<"rpath", "rpaths", "DIR",

@@ -132,6 +132,8 @@ static void check_options(void) {
   refuse(source, "max-padding", "much", invalid, "to be a number");
   refuse(source, NULL, "current", invalid, "to have a key");
   refuse(source, "cpu", "abacus", invalid, "but got 'abacus'");
+  refuse(source, "opt-level", "4", invalid,
+         "expected option 'opt-level' to be 0, 1, 2 or 3, but got '4'");
   refuse(source, "to", "fusion", invalid, "the last phase of a program");
 #ifdef __x86_64__
   refuse(source, "cpu", "diamondrapids", FP8RT_ERROR_UNSUPPORTED_ARCH,

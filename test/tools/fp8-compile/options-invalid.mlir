@@ -8,6 +8,7 @@
 // RUN: not fp8-compile %s --emit=asm 2>&1 | FileCheck %s --check-prefix=EMIT
 // RUN: not fp8-compile %s --emit=ptx 2>&1 | FileCheck %s --check-prefix=CPU
 // RUN: not fp8-compile %s --cpu=abacus -o %t.so 2>&1 | FileCheck %s --check-prefix=PROCESSOR
+// RUN: not fp8-compile %s --opt-level=4 -o %t.so 2>&1 | FileCheck %s --check-prefix=LEVEL
 // RUN: not fp8-compile %s --target=abacus -o %t.so 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: not fp8-compile %s --target=sm_80 -o %t.so 2>&1 | FileCheck %s --check-prefix=ARCH
 // RUN: not fp8-compile %s --recipe=fancy -o %t.so 2>&1 | FileCheck %s --check-prefix=RECIPE
@@ -35,6 +36,7 @@
 // TABLE: error: tuning table '{{.*}}.absent.json': No such file or directory
 // DIRECTORY: error: tuning table '{{.*}}fp8-compile': Is a directory
 // PROCESSOR: {{^}}fp8-compile: error: expected native or a processor that LLVM knows, such as x86-64-v3, but got 'abacus'
+// LEVEL: {{^}}fp8-compile: error: expected option 'opt-level' to be 0, 1, 2 or 3, but got '4'
 // TARGET: error: expected target to be one of cpu, sm_90a, sm_100a, but got 'abacus'
 // ARCH: error: expected target to be one of cpu, sm_90a, sm_100a, but got 'sm_80'
 // RECIPE: error: expected a recipe ({{.*}}), but got 'fancy'
