@@ -102,7 +102,7 @@ class Tuning(unittest.TestCase):
                     self.assertAlmostEqual(found, cost + 100)
 
     def test_the_luck_of_the_best_counts_for_nothing(self):
-        """Of kernels that are all the same, whichever is chosen is as good as the best."""
+        """Whichever is chosen of kernels that are all the same is as good as the best."""
         rows, draw = [], random.Random(1)
         for number in range(200):
             configs = [[64, 8 * cols, 0, 1, 0, 1, 1, 1, 5, 0, 2] for cols in range(1, 17)]
