@@ -105,6 +105,7 @@
   ping_pong_energy = 0.2426
 >
 
+// Factors of 1x128 of A by 128x128 of B (1D2D).
 #block = #fp8_machine.wgmma_costs<
   ping_pong_share = 0.7327, single_share = 0.9324, cooperative_share = 1.446,
   contention = 0.02206,
@@ -128,6 +129,7 @@
   ping_pong_energy = 1.278
 >
 
+// Factors of 1x128 of both (1D1D).
 #both = #fp8_machine.wgmma_costs<
   ping_pong_share = 0.453, single_share = 0.5395, cooperative_share = 0.827,
   contention = 0.006252,
