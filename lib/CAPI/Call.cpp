@@ -81,6 +81,13 @@ static std::string describe(fp8c_dtype dtype) {
          std::to_string(dtype.lanes) + " lanes";
 }
 
+/// Whether an element of the dtype is a byte that codes share.
+static bool isSharedByte(const char *name) {
+  fp8c_dtype dtype;
+  return fp8c_dtype_from_name(name, &dtype) == FP8RT_OK && dtype.lanes > 1 &&
+         dtype.bits * dtype.lanes == 8;
+}
+
 llvm::Error Call::checkType(const NamedValue &named,
                             const fp8c_tensor *tensor) {
   const fp8rt_program_value &info = named.info;
@@ -91,7 +98,7 @@ llvm::Error Call::checkType(const NamedValue &named,
   bool isSame =
       dtype && (StringRef(dtype) == info.dtype ||
                 // Frameworks that lack it have bytes.
-                (StringRef(info.dtype) == "F4x2" && StringRef(dtype) == "U8"));
+                (isSharedByte(info.dtype) && StringRef(dtype) == "U8"));
   if (!isSame)
     return makeArgumentError("expected " + named.describe() + " to be " +
                              info.dtype + ", but got " +

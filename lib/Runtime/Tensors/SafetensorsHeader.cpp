@@ -342,8 +342,8 @@ detail::printHeader(const std::vector<TensorInfo> &tensors,
     root["__metadata__"] = metadata;
   for (const TensorInfo &info : tensors) {
     std::vector<int64_t> shape = info.shape;
-    if (info.dtype == DType::F4x2 && !shape.empty())
-      shape.back() *= 2;
+    if (!shape.empty())
+      shape.back() *= getRow(info.dtype).lanes;
     root[info.name] = {{"dtype", getNameInFiles(info.dtype)},
                        {"shape", shape},
                        {"data_offsets", {info.begin, info.end}}};
