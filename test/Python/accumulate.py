@@ -58,10 +58,10 @@ def draw(*shape, dtype=ml_dtypes.bfloat16):
 
 
 class SameBytes(unittest.TestCase):
-    def check(self, source, inputs, recipe=None, **options):
+    def check(self, source, inputs, recipe=None, opt_level=0, **options):
         cpu = fp8.compile(source, recipe, target="cpu", accumulate="tensor-core", accumulation_of=TARGET,
-                          cache=False, **options)
-        gpu = fp8.compile(source, recipe, target=TARGET, cache=False, **options)
+                          cache=False, opt_level=opt_level, **options)
+        gpu = fp8.compile(source, recipe, target=TARGET, cache=False, opt_level=0, **options)
         found, expected = cpu(*inputs), gpu(*inputs)
         if not isinstance(found, tuple):
             found, expected = (found,), (expected,)
@@ -72,11 +72,12 @@ class SameBytes(unittest.TestCase):
             self.assertEqual(differing, 0, f"{recipe}: {differing} bytes of {one.nbytes} differ")
 
     def test_recipes(self):
-        # Tails in each dimension; few rows and a long K, which kernels cut into parts.
-        for m, k, n in [(72, 272, 136), (72, 384, 136), (8, 2560, 64)]:
+        # Tails in each dimension; few rows and a long K, which kernels cut into parts. All recipes
+        # are in FP8 of the second, which LLVM optimizes as far as it does by itself.
+        for m, k, n, opt_level in [(72, 272, 136, 0), (72, 384, 136, 3), (8, 2560, 64, 0)]:
             for recipe in RECIPES:
                 with self.subTest(recipe=recipe, m=m, k=k, n=n):
-                    self.check(linear(m, k, n), [draw(m, k), draw(k, n)], recipe)
+                    self.check(linear(m, k, n), [draw(m, k), draw(k, n)], recipe, opt_level)
 
     def test_blocks_with_a_tail(self):
         self.check(linear(40, 400, 144), [draw(40, 400), draw(400, 144)], "block", max_padding=0.3)
