@@ -30,7 +30,7 @@ build: configure ## Build everything (PRESET=default, debug or asan)
 
 # What the demo runs, without tests, the other tools and the Python package.
 demo: configure ## Compile and run an MLP under every recipe, explained
-	@echo "demo: building fp8-opt and fp8-run, the first time some 250 files, most of them" \
+	@echo "demo: building fp8-opt and fp8-run, the first time some 430 files, most of them" \
 	  "with MLIR's headers, which take seconds each"
 	@cmake --build $(BUILD_DIR) --target fp8-opt fp8-run
 	@$(PYTHON) examples/demo.py --build-dir $(BUILD_DIR)
