@@ -3,6 +3,7 @@
 """Activations [batch, length, width] beside the same as rows [tokens, width]: the backend makes
 as many kernels of them, whose results have the same bits."""
 
+import functools
 import unittest
 from unittest import mock
 
@@ -48,7 +49,7 @@ def run(make_model, recipe, target, shape, dynamic=None, backend=None):
     # Without a recipe all would be Inductor's.
     takes_all = mock.patch.object(partitions, "takes_all", recipe is None)
     with takes_all, mock.patch.object(fp8, "compile", compile):
-        backend = fp8.torch.Backend(recipe, target=target, rest="eager", cache=False)
+        backend = fp8.torch.Backend(recipe, target=target, rest="eager", cache=False, opt_level=0)
         y = torch.compile(model, backend=backend, dynamic=dynamic)(x)
         y.backward(torch.randn(y.numel()).bfloat16().view_as(y))
     values = {"y": y.detach(), "x": x.grad,
@@ -57,12 +58,16 @@ def run(make_model, recipe, target, shape, dynamic=None, backend=None):
             for name, value in values.items()}, texts
 
 
+@functools.cache
+def count_kernels_of(text, recipe):
+    """The launches of a program, of generated kernels and of others."""
+    program = fp8.emit(text, "mlir", recipe, target="sm_90a", to="kernels").decode()
+    return (program.count("fp8_gpu.launch @"), program.count("gpu.launch_func"),
+            program.count("memref.copy"))
+
+
 def count_kernels(texts, recipe):
-    """The launches of each program, of generated kernels and of others."""
-    programs = [fp8.emit(text, "mlir", recipe, target="sm_90a", to="kernels").decode()
-                for text in texts]
-    return [(text.count("fp8_gpu.launch @"), text.count("gpu.launch_func"),
-             text.count("memref.copy")) for text in programs]
+    return [count_kernels_of(text, recipe) for text in texts]
 
 
 class Rows(unittest.TestCase):

@@ -63,7 +63,7 @@ class Zoo(unittest.TestCase):
 
     def make_layers(self, target="cpu"):
         def convert(model):
-            fp8.torch.convert_to_fp8_training(model, "current", target=target)
+            fp8.torch.convert_to_fp8_training(model, "current", target=target, opt_level=0)
             return model
         return convert
 
@@ -85,7 +85,7 @@ class Zoo(unittest.TestCase):
         for name in COMPILED:
             with self.subTest(name):
                 torch._dynamo.reset()
-                backend = fp8.torch.Backend("current", target="cpu", rest="eager")
+                backend = fp8.torch.Backend("current", target="cpu", rest="eager", opt_level=0)
                 results = train(name, lambda model: torch.compile(model, backend=backend))
                 self.check(name, results, self.get_expected(name))
                 kinds = [remark.kind for remark in backend.remarks]
@@ -110,7 +110,8 @@ class Layers(unittest.TestCase):
     def convert(self, name, **options):
         model, inputs = zoo_models.make(name, zoo_models.Sizes(tiny=True))
         keys = list(model.state_dict())
-        fp8.torch.convert_to_fp8_training(model, "current", first_last_bf16=0, **options)
+        fp8.torch.convert_to_fp8_training(model, "current", first_last_bf16=0, opt_level=0,
+                                          **options)
         self.assertEqual(list(model.state_dict()), keys)
         return model, inputs
 
