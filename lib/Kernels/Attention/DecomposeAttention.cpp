@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../TargetLookup.h"
+#include "AttentionBatches.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,33 +28,17 @@ using namespace mlir::fp8;
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 namespace {
-/// An attention as batches, one for each head of Q of each batch, of
-/// `fp8.matmul` and of what is between them. The definition to the letter: the
-/// maximum of a query is that of all keys.
-class Decomposer {
+/// The definition to the letter: the maximum of a query is that of all keys.
+class Decomposer : AttentionBatches {
 public:
-  Decomposer(RewriterBase &b, AttentionOp op)
-      : b(b), op(op), loc(op.getLoc()) {}
+  using AttentionBatches::AttentionBatches;
 
   void decompose();
 
 private:
-  using Body = llvm::function_ref<Value(ValueRange)>;
-
-  /// Batches x rows x columns of an operand: codes and factors, or numbers.
-  /// Heads of K and V come once for each head of Q that reads them.
-  Value toBatches(Value operand);
-  /// Pages of K or of V as keys of batches.
-  Value gatherPages(Value pages);
-  /// The number of keys of all batches (index).
-  Value getNumKeys();
-  /// `values`, as batches, with zeros in place of those beyond its batch's
-  /// keys.
+  /// `values`, as batches, with zeros in place of those that are none of its
+  /// batch's keys.
   Value hideValues(Value values);
-  /// `isWhole` if it is one element for the whole operand.
-  Value spread(Value tensor, bool isWhole = false);
-  Value fromBatches(Value tensor);
-
   /// Scores of visible keys, with the scale and the mask, else -inf.
   Value buildScores(Value q, Value k);
   Value addMask(Value score);
@@ -61,232 +46,19 @@ private:
   Value getOwnKeys();
   Value isVisible();
   Value buildProduct(Value p, Value v);
-
-  /// Element by element; sources of a dimension less are of rows.
-  Value map(ValueRange sources, Type element, Body body);
-  /// All elements of each row, f32.
-  Value reduce(Value source, float neutral,
-               llvm::function_ref<Value(Value, Value)> combine);
-
-  Value f32(float value) {
-    return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
-  }
-  Value toF32(Value value) {
-    return value.getType().isF32()
-               ? value
-               : arith::ExtFOp::create(b, loc, b.getF32Type(), value);
-  }
-  int64_t getHeads(Value operand) {
-    return AttentionOp::getShapeOf(operand)[op.getHeadDim()];
-  }
-  /// A dimension of Q or K (index).
-  Value getExtent(Value operand, int64_t dim) {
-    if (auto scaled = dyn_cast<ScaledType>(operand.getType()))
-      operand = DisassembleOp::create(b, loc, operand).getPayload();
-    return tensor::DimOp::create(b, loc, operand, dim);
-  }
-
-  RewriterBase &b;
-  AttentionOp op;
-  Location loc;
+  Value buildOutput(Value product, Value sums);
+  Value buildLse(Value max, Value sums);
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Heads as batches
-//===----------------------------------------------------------------------===//
-
-Value Decomposer::spread(Value tensor, bool isWhole) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  int64_t own = type.getDimSize(op.getHeadDim());
-  int64_t heads = isWhole ? 1 : getHeads(op.getQ());
-  bool isBSHD = op.getLayout() == AttentionLayout::BSHD;
-  if (!isWhole && (isBSHD || own != heads)) {
-    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
-    if (isBSHD)
-      std::swap(sizes[1], sizes[2]);
-    sizes[1] = b.getIndexAttr(heads);
-    Value empty = tensor::EmptyOp::create(b, loc, sizes, type.getElementType());
-    if (own == heads) {
-      tensor = linalg::TransposeOp::create(b, loc, tensor, empty,
-                                           ArrayRef<int64_t>{0, 2, 1, 3})
-                   ->getResult(0);
-    } else {
-      AffineExpr batch, head, row, column;
-      bindDims(b.getContext(), batch, head, row, column);
-      AffineExpr read = head.floorDiv(heads / own);
-      SmallVector<AffineExpr> from{batch, isBSHD ? row : read,
-                                   isBSHD ? read : row, column};
-      AffineMap identity = b.getMultiDimIdentityMap(4);
-      tensor =
-          linalg::GenericOp::create(
-              b, loc, empty.getType(), tensor, empty,
-              ArrayRef{AffineMap::get(4, 0, from, b.getContext()), identity},
-              SmallVector<utils::IteratorType>(4,
-                                               utils::IteratorType::parallel),
-              [](OpBuilder &builder, Location loc, ValueRange elements) {
-                linalg::YieldOp::create(builder, loc, elements.front());
-              })
-              .getResult(0);
-    }
-  }
-  return tensor::CollapseShapeOp::create(
-      b, loc, tensor, ArrayRef<ReassociationIndices>{{0, 1}, {2}, {3}});
-}
-
-Value Decomposer::getNumKeys() {
-  Value table = op.getPageTable();
-  if (!table)
-    return getExtent(op.getK(), op.getSequenceDim());
-  Value size = arith::ConstantIndexOp::create(b, loc, op.getPageSize());
-  return b.createOrFold<arith::MulIOp>(
-      loc, b.createOrFold<tensor::DimOp>(loc, table, 1), size);
-}
-
-Value Decomposer::gatherPages(Value pages) {
-  Value table = op.getPageTable();
-  auto type = cast<RankedTensorType>(pages.getType());
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, pages);
-  OpFoldResult most = sizes[0];
-  int64_t sequence = op.getSequenceDim();
-  sizes[0] = tensor::getMixedSize(b, loc, table, 0);
-  sizes[sequence] = ShapedType::isDynamic(op.getNumKeys())
-                        ? OpFoldResult(getNumKeys())
-                        : OpFoldResult(b.getIndexAttr(op.getNumKeys()));
-  Value empty = tensor::EmptyOp::create(b, loc, sizes, type.getElementType());
-  AffineMap identity = b.getMultiDimIdentityMap(4);
-  SmallVector<utils::IteratorType> iterators(4, utils::IteratorType::parallel);
-  auto gather = [&](OpBuilder &builder, Location, ValueRange) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(builder.getInsertionBlock());
-    SmallVector<Value> place;
-    for (int64_t dim = 0; dim < 4; ++dim)
-      place.push_back(linalg::IndexOp::create(b, loc, dim));
-    Value size = arith::ConstantIndexOp::create(b, loc, op.getPageSize());
-    Value number = arith::DivUIOp::create(b, loc, place[sequence], size);
-    Value page = arith::IndexCastOp::create(
-        b, loc, b.getIndexType(),
-        tensor::ExtractOp::create(b, loc, table, ValueRange{place[0], number}));
-    Value one = arith::ConstantIndexOp::create(b, loc, 1);
-    Value last = arith::SubIOp::create(
-        b, loc, getValueOrCreateConstantIndexOp(b, loc, most), one);
-    page = arith::MaxSIOp::create(b, loc, page,
-                                  arith::ConstantIndexOp::create(b, loc, 0));
-    place[0] = arith::MinSIOp::create(b, loc, page, last);
-    place[sequence] = arith::RemUIOp::create(b, loc, place[sequence], size);
-    linalg::YieldOp::create(
-        b, loc, tensor::ExtractOp::create(b, loc, pages, place).getResult());
-  };
-  return linalg::GenericOp::create(b, loc, empty.getType(), ValueRange(), empty,
-                                   identity, iterators, gather)
-      .getResult(0);
-}
-
-Value Decomposer::toBatches(Value operand) {
-  bool hasPages = op.getPageTable() && operand != op.getQ();
-  auto gathered = [&](Value elements) {
-    return hasPages ? gatherPages(elements) : elements;
-  };
-  auto scaled = dyn_cast<ScaledType>(operand.getType());
-  if (!scaled)
-    return spread(gathered(operand));
-  auto parts = DisassembleOp::create(b, loc, operand);
-  Value codes = spread(gathered(parts.getPayload()));
-  Value factors = spread(parts.getScaleInv(), scaled.isPerTensor());
-  SmallVector<int64_t> block(3, ScaledType::kWhole);
-  if (!scaled.isPerTensor())
-    block[0] = 1;
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(codes.getType()).getShape();
-  return AssembleOp::create(b, loc, scaled.cloneWith(shape, block), codes,
-                            factors, /*tensor_scale_inv=*/Value());
-}
-
-Value Decomposer::fromBatches(Value tensor) {
-  RankedTensorType type = op.getOutput().getType();
-  int64_t heads = getHeads(op.getQ());
-  bool isBSHD = op.getLayout() == AttentionLayout::BSHD;
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
-  sizes.insert(sizes.begin() + 1, b.getIndexAttr(heads));
-  sizes[0] = getAsOpFoldResult(getExtent(op.getQ(), 0));
-  SmallVector<int64_t> shape(type.getShape());
-  if (isBSHD)
-    std::swap(shape[1], shape[2]);
-  auto expanded = RankedTensorType::get(shape, type.getElementType());
-  for (auto [size, extent] : llvm::zip_equal(sizes, shape))
-    if (!ShapedType::isDynamic(extent))
-      size = b.getIndexAttr(extent);
-  SmallVector<int64_t> batches(
-      cast<RankedTensorType>(tensor.getType()).getShape());
-  batches[1] = shape[2];
-  batches[2] = shape[3];
-  tensor = b.createOrFold<tensor::CastOp>(
-      loc, RankedTensorType::get(batches, type.getElementType()), tensor);
-  tensor = tensor::ExpandShapeOp::create(
-      b, loc, expanded, tensor,
-      ArrayRef<ReassociationIndices>{{0, 1}, {2}, {3}}, sizes);
-  if (!isBSHD)
-    return tensor;
-  std::swap(sizes[1], sizes[2]);
-  Value empty = tensor::EmptyOp::create(b, loc, sizes, type.getElementType());
-  return linalg::TransposeOp::create(b, loc, tensor, empty,
-                                     ArrayRef<int64_t>{0, 2, 1, 3})
-      ->getResult(0);
-}
-
-//===----------------------------------------------------------------------===//
-// Rows
-//===----------------------------------------------------------------------===//
-
-Value Decomposer::map(ValueRange sources, Type element, Body body) {
-  Value first = sources.front();
-  int64_t rank = cast<RankedTensorType>(first.getType()).getRank();
-  Value empty = tensor::EmptyOp::create(
-      b, loc, tensor::getMixedSizes(b, loc, first), element);
-  SmallVector<AffineMap> maps;
-  for (Value source : sources)
-    maps.push_back(b.getMultiDimIdentityMap(rank).getMajorSubMap(
-        cast<RankedTensorType>(source.getType()).getRank()));
-  maps.push_back(b.getMultiDimIdentityMap(rank));
-  SmallVector<utils::IteratorType> iterators(rank,
-                                             utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             b, loc, empty.getType(), sources, empty, maps, iterators,
-             [&](OpBuilder &builder, Location, ValueRange elements) {
-               OpBuilder::InsertionGuard guard(b);
-               b.setInsertionPointToEnd(builder.getInsertionBlock());
-               linalg::YieldOp::create(b, loc, body(elements.drop_back()));
-             })
-      .getResult(0);
-}
-
-Value Decomposer::reduce(Value source, float neutral,
-                         llvm::function_ref<Value(Value, Value)> combine) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, source);
-  sizes.pop_back();
-  Value empty = tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
-  Value init = linalg::FillOp::create(b, loc, f32(neutral), empty).getResult(0);
-  return linalg::ReduceOp::create(
-             b, loc, source, init, ArrayRef<int64_t>{2},
-             [&](OpBuilder &builder, Location, ValueRange elements) {
-               OpBuilder::InsertionGuard guard(b);
-               b.setInsertionPointToEnd(builder.getInsertionBlock());
-               linalg::YieldOp::create(b, loc,
-                                       combine(elements[0], elements[1]));
-             })
-      ->getResult(0);
-}
 
 //===----------------------------------------------------------------------===//
 // Scores, powers and the second product
 //===----------------------------------------------------------------------===//
 
 Value Decomposer::getOwnKeys() {
-  Value heads = arith::ConstantIndexOp::create(b, loc, getHeads(op.getQ()));
-  Value batch =
-      arith::DivUIOp::create(b, loc, linalg::IndexOp::create(b, loc, 0), heads);
   Value length = arith::IndexCastOp::create(
       b, loc, b.getIndexType(),
-      tensor::ExtractOp::create(b, loc, op.getKeyLengths(), batch));
+      tensor::ExtractOp::create(b, loc, op.getKeyLengths(), getBatch()));
   length = arith::MaxSIOp::create(b, loc, length,
                                   arith::ConstantIndexOp::create(b, loc, 0));
   return arith::MinSIOp::create(b, loc, length, getNumKeys());
@@ -360,10 +132,7 @@ Value Decomposer::addMask(Value score) {
   if (!mask)
     return score;
   auto type = cast<RankedTensorType>(mask.getType());
-  Value heads = arith::ConstantIndexOp::create(b, loc, getHeads(op.getQ()));
-  Value batch = linalg::IndexOp::create(b, loc, 0);
-  SmallVector<Value> place{arith::DivUIOp::create(b, loc, batch, heads),
-                           arith::RemUIOp::create(b, loc, batch, heads),
+  SmallVector<Value> place{getBatch(), getHead(),
                            linalg::IndexOp::create(b, loc, 1),
                            linalg::IndexOp::create(b, loc, 2)};
   SmallVector<Value> indices;
@@ -425,6 +194,45 @@ Value Decomposer::buildProduct(Value p, Value v) {
       .getResult();
 }
 
+Value Decomposer::buildOutput(Value product, Value sums) {
+  Type element = op.getOutput().getType().getElementType();
+  auto factor = static_cast<float>(op.getFactorOfP());
+  return fromBatches(
+      map({product, sums}, element, [&](ValueRange elements) -> Value {
+        Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                              elements[1], f32(0.0f));
+        Value quotient = arith::DivFOp::create(
+            b, loc, elements[0],
+            arith::MulFOp::create(b, loc, elements[1], f32(factor)));
+        Value value =
+            arith::SelectOp::create(b, loc, isEmpty, f32(0.0f), quotient);
+        return element.isF32()
+                   ? value
+                   : arith::TruncFOp::create(b, loc, element, value);
+      }));
+}
+
+Value Decomposer::buildLse(Value max, Value sums) {
+  Value lse =
+      map({max, sums}, b.getF32Type(), [&](ValueRange elements) -> Value {
+        return arith::AddFOp::create(b, loc, elements[0],
+                                     math::LogOp::create(b, loc, elements[1]));
+      });
+  RankedTensorType type = op.getLse().getType();
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, lse);
+  sizes.insert(sizes.begin() + 1, b.getIndexAttr(getHeads(op.getQ())));
+  sizes[0] = getAsOpFoldResult(getExtent(op.getQ(), 0));
+  for (auto [size, extent] : llvm::zip_equal(sizes, type.getShape()))
+    if (!ShapedType::isDynamic(extent))
+      size = b.getIndexAttr(extent);
+  SmallVector<int64_t> rows{cast<RankedTensorType>(lse.getType()).getDimSize(0),
+                            type.getDimSize(2)};
+  lse = b.createOrFold<tensor::CastOp>(
+      loc, RankedTensorType::get(rows, b.getF32Type()), lse);
+  return tensor::ExpandShapeOp::create(
+      b, loc, type, lse, ArrayRef<ReassociationIndices>{{0, 1}, {2}}, sizes);
+}
+
 void Decomposer::decompose() {
   Type f32Type = b.getF32Type();
   Value scores = buildScores(toBatches(op.getQ()), toBatches(op.getK()));
@@ -442,42 +250,9 @@ void Decomposer::decompose() {
     return arith::AddFOp::create(b, loc, lhs, rhs);
   });
   Value product = buildProduct(powers, hideValues(toBatches(op.getV())));
-  Type element = op.getOutput().getType().getElementType();
-  auto factor = static_cast<float>(op.getFactorOfP());
-  Value output =
-      map({product, sums}, element, [&](ValueRange elements) -> Value {
-        Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                              elements[1], f32(0.0f));
-        Value quotient = arith::DivFOp::create(
-            b, loc, elements[0],
-            arith::MulFOp::create(b, loc, elements[1], f32(factor)));
-        Value value =
-            arith::SelectOp::create(b, loc, isEmpty, f32(0.0f), quotient);
-        return element.isF32()
-                   ? value
-                   : arith::TruncFOp::create(b, loc, element, value);
-      });
-  SmallVector<Value> results{fromBatches(output)};
-  if (op.getLse()) {
-    Value lse = map({max, sums}, f32Type, [&](ValueRange elements) -> Value {
-      return arith::AddFOp::create(b, loc, elements[0],
-                                   math::LogOp::create(b, loc, elements[1]));
-    });
-    RankedTensorType type = op.getLse().getType();
-    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, lse);
-    sizes.insert(sizes.begin() + 1, b.getIndexAttr(getHeads(op.getQ())));
-    sizes[0] = getAsOpFoldResult(getExtent(op.getQ(), 0));
-    for (auto [size, extent] : llvm::zip_equal(sizes, type.getShape()))
-      if (!ShapedType::isDynamic(extent))
-        size = b.getIndexAttr(extent);
-    SmallVector<int64_t> rows{
-        cast<RankedTensorType>(lse.getType()).getDimSize(0),
-        type.getDimSize(2)};
-    lse = b.createOrFold<tensor::CastOp>(
-        loc, RankedTensorType::get(rows, f32Type), lse);
-    results.push_back(tensor::ExpandShapeOp::create(
-        b, loc, type, lse, ArrayRef<ReassociationIndices>{{0, 1}, {2}}, sizes));
-  }
+  SmallVector<Value> results{buildOutput(product, sums)};
+  if (op.getLse())
+    results.push_back(buildLse(max, sums));
   b.replaceOp(op, results);
 }
 
