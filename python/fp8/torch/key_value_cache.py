@@ -7,13 +7,14 @@ import torch
 import fp8
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
+from fp8.torch.append_programs import get_append
 from fp8.torch.attention_programs import CODES, ELEMENTS, FORMATS
 from fp8.torch.cached_attention import attend_to_cache, make_factor
 from fp8.torch.dense import make_dense
 
 
 @functools.lru_cache(maxsize=64)
-def _compile_quantize(element, dim, format_, target):
+def _compile_quantize(element, dim, format_):
     """A function of rows, and of what they, and then their codes, are multiplied by."""
     kind, one = f"tensor<?x{dim}x{element}>", "tensor<1x1xf32>"
     codes = f"tensor<?x{dim}x{FORMATS[format_]}>"
@@ -22,7 +23,7 @@ def _compile_quantize(element, dim, format_, target):
             f"  %q = fp8.quantize %x scale(%scale, %scale_inv : {one}, {one}) : {kind} -> {scaled}\n"
             f"  %codes, %factor = fp8.disassemble %q : {scaled}\n"
             f"  return %codes : {codes}\n}}\n")
-    return fp8.compile(text, target=target).functions["quantize"]
+    return fp8.compile(text, target="cpu").functions["quantize"]
 
 
 class KeyValueCache:
@@ -55,25 +56,10 @@ class KeyValueCache:
         self.k_scale = make_factor(k_scale, "k_scale", self.keys.device)
         self.v_scale = make_factor(v_scale, "v_scale", self.keys.device)
         self._inverses = tuple(scale.reciprocal().reshape(1, 1) for scale in (self.k_scale, self.v_scale))
-        # The first row of each head of each batch, and the last.
-        first = torch.arange(batches * heads, device=device).reshape(batches, heads, 1) * positions
-        self._first, self._last = first, first + positions - 1
 
     def reset(self):
         """Forgets all positions."""
         self.lengths.zero_()
-
-    def _quantize(self, rows, scale, inverse):
-        if not self.format:
-            return rows
-        target = get_default_target() if rows.is_cuda else "cpu"
-        run = _compile_quantize(ELEMENTS[rows.dtype], rows.shape[1], self.format, target)
-        return run(rows, inverse, scale.reshape(1, 1))
-
-    def _find_rows(self, count):
-        """The rows of all heads that new positions go to, in order."""
-        rows = self._first if count == 1 else self._first + torch.arange(count, device=self._first.device)
-        return torch.minimum(rows + self.lengths[:, None, None], self._last).reshape(-1)
 
     def _check(self, key, value):
         for name, tensor, room in (("key", key, self.keys), ("value", value, self.values)):
@@ -88,21 +74,37 @@ class KeyValueCache:
             raise ArgumentError(f"expected room for {key.shape[2]} new positions, but got {self.keys.shape[2]} positions, "
                                 f"of which {int(self.lengths.max())} are taken")
 
+    def _append_on_cpu(self, key, value):
+        """As the program of a GPU does it; its loops run element by element on a CPU."""
+        batches, heads, room, _ = self.keys.shape
+        first = torch.arange(batches * heads).reshape(batches, heads, 1) * room
+        rows = (first + self.lengths[:, None, None] + torch.arange(key.shape[2])).reshape(-1)
+        tensors = (self.keys, self.values), (key, value), (self.k_scale, self.v_scale)
+        for stored, numbers, scale, inverse in zip(*tensors, self._inverses):
+            size = numbers.shape[3]
+            codes = make_dense(numbers).reshape(-1, size)
+            if self.format:
+                quantize = _compile_quantize(ELEMENTS[codes.dtype], size, self.format)
+                codes = quantize(codes, inverse, scale.reshape(1, 1))
+            # Bytes, which there are all operations for.
+            kind = torch.uint8 if self.format else self.dtype
+            stored.view(kind).reshape(-1, size).index_copy_(0, rows, codes.view(kind))
+        self.lengths.add_(key.shape[2])
+
     @torch.no_grad()
     def append(self, key, value):
         """Adds new positions, batches x heads x positions x columns, to each batch.
 
         Raises ArgumentError, and then leaves the cache as it was. Nothing waits for a GPU, on which a caller has to know
-        that there is room: what there is none for is written over the last position."""
+        that there is room: what there is none for is written over the last position. There it is one kernel, if keys and
+        values have as many columns, and one for the lengths."""
         self._check(key, value)
-        rows, columns = self._find_rows(key.shape[2]), (key.shape[3], value.shape[3])
-        tensors = (self.keys, self.values), (key, value), (self.k_scale, self.v_scale)
-        for stored, numbers, scale, inverse, size in zip(*tensors, self._inverses, columns):
-            codes = self._quantize(make_dense(numbers).reshape(-1, size), scale, inverse)
-            # Bytes, which there are all operations for.
-            kind = torch.uint8 if self.format else self.dtype
-            stored.view(kind).reshape(-1, size).index_copy_(0, rows, codes.view(kind))
-        self.lengths.add_(key.shape[2]).clamp_(max=self.keys.shape[2])
+        if not key.is_cuda:
+            return self._append_on_cpu(key, value)
+        run = get_append(ELEMENTS[self.dtype], key.shape[1], (key.shape[3], value.shape[3]), self.format,
+                         get_default_target())
+        run(make_dense(key), make_dense(value), *(self._inverses if self.format else ()), self.lengths, self.keys,
+            self.values)
 
     def attend(self, query, *, scale=None, window=None, accumulate=None):
         """Attention of the positions that were appended last, batches x heads x positions x columns, to all up to their
