@@ -163,6 +163,29 @@ static LogicalResult verifyMask(AttentionOp op) {
          << RankedTensorType::get(scores, element) << ", but got " << type;
 }
 
+/// Verifies attention_c10, attention_c12, attention_c13 and attention_c14.
+static LogicalResult verifyNumbers(AttentionOp op) {
+  ArrayRef<int64_t> q = AttentionOp::getShapeOf(op.getQ());
+  int64_t batch = q[0], queries = q[op.getSequenceDim()];
+  auto verify = [&](StringRef name, Value operand,
+                    ArrayRef<int64_t> shape) -> LogicalResult {
+    if (!operand)
+      return success();
+    auto type = cast<RankedTensorType>(operand.getType());
+    if (areCompatible(type.getShape(), shape))
+      return success();
+    return op.emitOpError("expected ")
+           << name << " to have shape "
+           << RankedTensorType::get(shape, type.getElementType())
+           << ", but got " << type;
+  };
+  return success(
+      succeeded(verify("key_lengths", op.getKeyLengths(), {batch})) &&
+      succeeded(verify("key_starts", op.getKeyStarts(), {batch})) &&
+      succeeded(verify("key_ranges", op.getKeyRanges(), {batch, queries, 2})) &&
+      succeeded(verify("sinks", op.getSinks(), {q[op.getHeadDim()]})));
+}
+
 /// Verifies attention_c11.
 static LogicalResult verifyPages(AttentionOp op) {
   if (!op.getPageTable())
@@ -190,16 +213,7 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyShapes(*this)) || failed(verifyElements(*this)) ||
       failed(verifyMask(*this)))
     return failure();
-  // attention_c10
-  if (Value lengths = getKeyLengths()) {
-    int64_t batch = getShapeOf(getQ())[0];
-    auto type = cast<RankedTensorType>(lengths.getType());
-    if (!areCompatible(type.getShape(), {batch}))
-      return emitOpError("expected key_lengths to have shape ")
-             << RankedTensorType::get({batch}, type.getElementType())
-             << ", but got " << type;
-  }
-  if (failed(verifyPages(*this)))
+  if (failed(verifyNumbers(*this)) || failed(verifyPages(*this)))
     return failure();
   // attention_c4
   const APFloat &scale = getSoftmaxScale();

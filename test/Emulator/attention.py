@@ -5,7 +5,7 @@
 # REQUIRES: python-package, linker
 # UNSUPPORTED: sanitizers
 """Attention against f64: every element type, head dimensions, groups of heads, windows, both layouts, factors of tensors
-and of heads, queries that see no key, sequences of no positions, masks. On sm_90a it is one kernel, but with a mask or
+and of heads, queries that see no key, sequences of no positions, masks, sinks. On sm_90a it is one kernel, but with a mask or
 on sm_100a two products and a softmax."""
 
 import sys
@@ -46,6 +46,35 @@ CASES = [
     Attention("e4m3", 4, 1, 800, 8, 2, 128, accumulate="fast", lengths=[9, 800, 321, 0]),
     Attention("e4m3", 2, 130, 333, 2, 1, 64, accumulate="promote", of_heads=True, lengths=[200, 47]),
     Attention("bf16", 2, 9, 20, 2, 2, 32, mask="i1", lengths=[7, 20]),
+    # And with first keys of their own, before which there is NaN, too.
+    Attention("bf16", 3, 140, 300, 2, 1, 64, starts=[0, 131, 300], window=(None, 0), bottom_right=True),
+    Attention("bf16", 3, 300, 300, 2, 1, 64, starts=[7, 0, 250], window=(None, 0)),
+    Attention("bf16", 4, 1, 900, 8, 2, 128, starts=[899, 577, 0, 128]),
+    Attention("f16", 3, 3, 700, 2, 2, 256, starts=[600, 65, 690], lengths=[650, 700, 60], window=(100, 0),
+              bottom_right=True, layout="bhsd"),
+    Attention("e4m3", 4, 1, 800, 8, 2, 128, accumulate="fast", starts=[9, 800, 321, 0], lengths=[800, 800, 400, 64]),
+    Attention("e4m3", 2, 130, 333, 2, 1, 64, accumulate="promote", of_heads=True, starts=[200, 47]),
+    Attention("bf16", 2, 9, 20, 2, 2, 32, mask="i1", lengths=[7, 20], starts=[3, 11]),
+    Attention("bf16", 2, 100, 640, 2, 1, 64, page=32, lengths=[500, 640], starts=[35, 600], window=(None, 0),
+              bottom_right=True),
+    Attention("e4m3", 3, 1, 480, 8, 2, 128, page=16, accumulate="fast", lengths=[480, 33, 256], starts=[470, 20, 16]),
+    Attention("bf16", 1, 1, 128, 4, 2, 64, page=64, starts=[100]),
+    Attention("e4m3", 2, 70, 64, 2, 2, 64, page=64, starts=[33, 64], accumulate="promote"),
+    # Queries with ranges of keys.
+    Attention("bf16", 1, 400, 400, 2, 1, 64, ranges="packed", window=(None, 0)),
+    Attention("bf16", 2, 200, 330, 2, 1, 128, ranges="random"),
+    Attention("f16", 1, 150, 310, 1, 1, 64, ranges="packed", window=(20, 25), layout="bhsd"),
+    Attention("e4m3", 1, 300, 400, 2, 1, 128, accumulate="fast", ranges="packed"),
+    Attention("e4m3", 2, 65, 97, 2, 1, 64, accumulate="promote", ranges="random", starts=[3, 40], lengths=[97, 60]),
+    Attention("bf16", 2, 3, 700, 8, 2, 64, ranges="random"),
+    Attention("bf16", 2, 9, 20, 2, 2, 32, mask="f32", ranges="random"),
+    # A score of each head that is no key's.
+    Attention("bf16", 1, 140, 300, 4, 2, 64, sinks=0.0, window=(127, 0)),
+    Attention("bf16", 2, 5, 0, 2, 1, 64, sinks=2.0),
+    Attention("f16", 2, 3, 700, 6, 2, 64, sinks=3.0, lengths=[0, 650], layout="bhsd", lse=False),
+    Attention("e4m3", 2, 1, 900, 8, 1, 128, accumulate="fast", of_heads=True, sinks=-30.0),
+    Attention("e4m3", 1, 130, 200, 2, 1, 64, accumulate="promote", sinks=5.0),
+    Attention("bf16", 1, 33, 47, 4, 2, 64, mask="f32", sinks=1.0),
     # Stages that are no multiple of a group of lines.
     Attention("f16", 2, 2, 700, 2, 2, 64, dim_of_v=80),
     # Keys in pages.
@@ -65,6 +94,8 @@ FEW = [
     Attention("bf16", 2, 1, 300, 33, 33, 64, lengths=[300, 9]),
     Attention("e4m3", 2, 2, 200, 16, 8, 64, accumulate="fast", lengths=[50, 200]),
     Attention("bf16", 3, 1, 500, 10, 5, 64, layout="bhsd"),
+    Attention("bf16", 4, 2, 500, 12, 6, 64, starts=[499, 0, 260, 130], sinks=1.0),
+    Attention("e4m3", 2, 1, 700, 16, 8, 64, accumulate="fast", ranges="random", lengths=[650, 40]),
 ]
 
 

@@ -167,3 +167,35 @@ func.func @c11_factors(%q: !q, %k: !k, %table: tensor<2x4xi32>) {
   %0 = fp8.attention %q, %k, %k page_table(%table : tensor<2x4xi32>) scale = 1.0 : !q, !k, !k -> tensor<2x1x4x64xbf16>
   return
 }
+
+// -----
+
+func.func @c12_key_starts(%q: tensor<2x16x4x64xbf16>, %starts: tensor<1xi32>) {
+  // expected-error @below {{expected key_starts to have shape 'tensor<2xi32>', but got 'tensor<1xi32>'}}
+  %0 = fp8.attention %q, %q, %q key_starts(%starts : tensor<1xi32>) scale = 1.0 : tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16> -> tensor<2x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c13_key_ranges(%q: tensor<2x4x16x64xbf16>, %k: tensor<2x4x24x64xbf16>, %ranges: tensor<2x24x2xi32>) {
+  // expected-error @below {{expected key_ranges to have shape 'tensor<2x16x2xi32>', but got 'tensor<2x24x2xi32>'}}
+  %0 = fp8.attention %q, %k, %k key_ranges(%ranges : tensor<2x24x2xi32>) scale = 1.0 layout = bhsd : tensor<2x4x16x64xbf16>, tensor<2x4x24x64xbf16>, tensor<2x4x24x64xbf16> -> tensor<2x4x16x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c13_sides(%q: tensor<2x16x4x64xbf16>, %ranges: tensor<2x16x3xi32>) {
+  // expected-error @below {{expected key_ranges to have shape 'tensor<2x16x2xi32>', but got 'tensor<2x16x3xi32>'}}
+  %0 = fp8.attention %q, %q, %q key_ranges(%ranges : tensor<2x16x3xi32>) scale = 1.0 : tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16> -> tensor<2x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c14_sinks(%q: tensor<2x16x4x64xbf16>, %k: tensor<2x16x2x64xbf16>, %sinks: tensor<2xf32>) {
+  // expected-error @below {{expected sinks to have shape 'tensor<4xf32>', but got 'tensor<2xf32>'}}
+  %0 = fp8.attention %q, %k, %k sinks(%sinks : tensor<2xf32>) scale = 1.0 : tensor<2x16x4x64xbf16>, tensor<2x16x2x64xbf16>, tensor<2x16x2x64xbf16> -> tensor<2x16x4x64xbf16>
+  return
+}

@@ -46,3 +46,12 @@ func.func @pages(%q: tensor<2x1x4x64xf16>, %k: tensor<?x16x4x64xf16>, %lengths: 
       : tensor<2x1x4x64xf16>, tensor<?x16x4x64xf16>, tensor<?x16x4x64xf16> -> tensor<2x1x4x64xf16>
   return %0 : tensor<2x1x4x64xf16>
 }
+
+// CHECK-LABEL: @keys
+// CHECK: fp8.attention %{{.*}}, %{{.*}}, %{{.*}} key_starts(%{{.*}} : tensor<2xi32>) key_ranges(%{{.*}} : tensor<2x?x2xi32>) sinks(%{{.*}} : tensor<4xf32>) scale
+func.func @keys(%q: tensor<2x?x4x64xf16>, %starts: tensor<2xi32>, %ranges: tensor<2x?x2xi32>, %sinks: tensor<4xf32>) -> tensor<2x?x4x64xf16> {
+  %0 = fp8.attention %q, %q, %q key_starts(%starts : tensor<2xi32>) key_ranges(%ranges : tensor<2x?x2xi32>)
+      sinks(%sinks : tensor<4xf32>) scale = 1.0
+      : tensor<2x?x4x64xf16>, tensor<2x?x4x64xf16>, tensor<2x?x4x64xf16> -> tensor<2x?x4x64xf16>
+  return %0 : tensor<2x?x4x64xf16>
+}

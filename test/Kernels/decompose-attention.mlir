@@ -83,6 +83,36 @@ func.func @pages(%q: tensor<2x1x4x64xbf16>, %k: tensor<?x16x2x64xbf16>, %table: 
 
 // -----
 
+// Nor do those before a batch's first; queries with ranges see their keys only. A head's own score joins the maximum and
+// the sum.
+
+// CHECK-LABEL: @starts
+// CHECK-SAME: %[[STARTS:[a-z0-9]*]]: tensor<2xi32>, %[[RANGES:[a-z0-9]*]]: tensor<2x16x2xi32>, %[[SINKS:[a-z0-9]*]]: tensor<4xf32>
+// CHECK: %[[SCORES:.*]] = fp8.matmul
+// CHECK: linalg.generic {{.*}} ins(%[[SCORES]]
+// CHECK: tensor.extract %[[STARTS]]
+// CHECK: tensor.extract %[[RANGES]]
+// CHECK: tensor.extract %[[RANGES]]
+// CHECK: linalg.reduce {{.*}} dimensions = [2]
+// CHECK: tensor.extract %[[SINKS]]
+// CHECK: arith.maximumf
+// CHECK: linalg.reduce {{.*}} dimensions = [2]
+// CHECK: tensor.extract %[[SINKS]]
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<8x16x64xbf16>)
+// CHECK: tensor.extract %[[STARTS]]
+// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : bf16
+// CHECK: fp8.matmul
+// SM90-LABEL: @starts
+// SM90: fp8.attention
+func.func @starts(%q: tensor<2x16x4x64xbf16>, %starts: tensor<2xi32>, %ranges: tensor<2x16x2xi32>, %sinks: tensor<4xf32>) -> tensor<2x16x4x64xbf16> {
+  %0 = fp8.attention %q, %q, %q key_starts(%starts : tensor<2xi32>) key_ranges(%ranges : tensor<2x16x2xi32>)
+      sinks(%sinks : tensor<4xf32>) scale = 0.125
+      : tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16> -> tensor<2x16x4x64xbf16>
+  return %0 : tensor<2x16x4x64xbf16>
+}
+
+// -----
+
 // REMARK: remark: no kernel: expected attention without a mask, but got one of tensor<16x16xf32>; computed as two products and a softmax
 // SM90-LABEL: @mask
 // SM90-NOT: fp8.attention

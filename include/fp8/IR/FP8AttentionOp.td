@@ -48,6 +48,18 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
     `page_table[b, j / page]`, which is at least 0 and at most N - 1. A query to
     which no key is visible has the result 0 and an lse of -inf.
 
+    With `key_starts` batch b has no keys before `key_starts[b]`, from 0 to Sk,
+    as where shorter sequences are padded on the left: what K and V have there
+    does not matter either. Keys keep their numbers, by which windows go. With
+    `key_ranges` query i of batch b sees only keys from `key_ranges[b, i, 0]` up
+    to, but not including, `key_ranges[b, i, 1]`, of those that it would see:
+    sequences that are packed into one batch see their own keys that way. What V
+    has of keys that some queries see has to be finite, or may make others NaN.
+
+    With `sinks` head h has one more score, `sinks[h]`, of a key without a value:
+    it takes part in m and in l. A query to which no other key is visible has the
+    result 0 and an lse of `sinks[h]`.
+
     `accumulate = promote` (the default for 8 bits) adds the product of P and V
     of each tile of keys to an f32; `fast` leaves it to the tensor core's own
     accumulator. The products of Q and K are one chain of the tensor core's,
@@ -70,7 +82,10 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
     - (C9) operands in high precision have `accumulate = fast`;
     - (C10) `key_lengths` is `B`, i32;
     - (C11) `page_table` is `B x P`, i32; with it `page` is static and positive,
-      and factors of K and V are of the tensor.
+      and factors of K and V are of the tensor;
+    - (C12) `key_starts` is `B`, i32;
+    - (C13) `key_ranges` is `B x Sq x 2`, i32;
+    - (C14) `sinks` is `H`, f32.
 
     Example:
 
@@ -84,6 +99,9 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
                        FP8_MatmulOperand:$v, Optional<AnyRankedTensor>:$mask,
                        Optional<1DTensorOf<[I32]>>:$key_lengths,
                        Optional<2DTensorOf<[I32]>>:$page_table,
+                       Optional<1DTensorOf<[I32]>>:$key_starts,
+                       Optional<3DTensorOf<[I32]>>:$key_ranges,
+                       Optional<1DTensorOf<[F32]>>:$sinks,
                        F32Attr:$softmax_scale,
                        OptionalAttr<DenseI64ArrayAttr>:$window,
                        UnitAttr:$bottom_right,
@@ -96,6 +114,9 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
     $q `,` $k `,` $v (`mask` `(` $mask^ `:` type($mask) `)`)?
     (`key_lengths` `(` $key_lengths^ `:` type($key_lengths) `)`)?
     (`page_table` `(` $page_table^ `:` type($page_table) `)`)?
+    (`key_starts` `(` $key_starts^ `:` type($key_starts) `)`)?
+    (`key_ranges` `(` $key_ranges^ `:` type($key_ranges) `)`)?
+    (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
     `scale` `=` $softmax_scale custom<Window>($window)
     (`bottom_right` $bottom_right^)? (`layout` `=` `` $layout^)?
     (`accumulate` `=` `` $accumulate^)? (`p_scale` `=` $p_scale^)? attr-dict

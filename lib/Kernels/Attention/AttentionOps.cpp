@@ -27,8 +27,8 @@ struct AttentionKernel
         std::make_unique<AttentionSpec>(std::move(*spec)));
   }
 
-  /// Codes, or numbers, of Q, K and V, then the factors of these, and the
-  /// numbers of keys and the pages.
+  /// Codes, or numbers, of Q, K and V, then the factors of these, and what
+  /// says which keys there are, and sinks.
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto op = cast<AttentionOp>(operation);
     Location loc = op.getLoc();
@@ -53,6 +53,9 @@ struct AttentionKernel
       operands.ins.push_back(lengths);
     if (Value pages = op.getPageTable())
       operands.ins.push_back(pages);
+    for (Value numbers : {op.getKeyStarts(), op.getKeyRanges(), op.getSinks()})
+      if (numbers)
+        operands.ins.push_back(numbers);
     operands.outs.push_back(tensor::EmptyOp::create(
         b, loc, sizes, op.getOutput().getType().getElementType()));
     if (op.getLse())

@@ -41,6 +41,12 @@ std::string AttentionSpec::describe() const {
   }
   if (hasKeyLengths)
     os << " lengths";
+  if (hasKeyStarts)
+    os << " starts";
+  if (hasKeyRanges)
+    os << " ranges";
+  if (hasSinks)
+    os << " sinks";
   if (pageSize)
     os << " page" << pageSize;
   os << ' ' << stringifyAccumulate(accumulate);
@@ -99,6 +105,9 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
       isOfHeads = !scaled.isPerTensor();
   spec.hasLse = op.getLse() != nullptr;
   spec.hasKeyLengths = op.getKeyLengths() != nullptr;
+  spec.hasKeyStarts = op.getKeyStarts() != nullptr;
+  spec.hasKeyRanges = op.getKeyRanges() != nullptr;
+  spec.hasSinks = op.getSinks() != nullptr;
   spec.pageSize = op.getPageTable() ? op.getPageSize() : 0;
   spec.scale = op.getSoftmaxScale().convertToFloat();
   spec.factorOfP = static_cast<float>(op.getFactorOfP());

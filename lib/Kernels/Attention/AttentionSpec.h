@@ -37,13 +37,25 @@ struct AttentionSpec : KernelSpec {
   bool isScaled = false;
   bool hasHeadFactors[3] = {};
   bool hasLse = false;
-  /// Whether batches have numbers of keys of their own.
-  bool hasKeyLengths = false;
+  /// Whether batches have numbers of keys of their own, and first keys, queries
+  /// ranges of keys, and heads a score that is no key's.
+  bool hasKeyLengths = false, hasKeyStarts = false, hasKeyRanges = false;
+  bool hasSinks = false;
   /// Keys of a page, 0 where keys of a batch lie one after the other.
   int64_t pageSize = 0;
   float scale, factorOfP;
   Accumulate accumulate;
 
+  /// Whether some queries see no keys of the first or of the last tiles that
+  /// others see.
+  bool hidesFirst() const { return left || hasKeyStarts || hasKeyRanges; }
+  bool hidesLast() const { return right || hasKeyRanges; }
+  /// Whether a batch's last tile may have anything behind its keys. Bulk copies
+  /// fill with zeros what is behind all keys, but pages follow others, which
+  /// may have keys before a batch's first.
+  bool hasRestBehindKeys() const {
+    return hasKeyLengths || (pageSize && hasKeyStarts);
+  }
   bool isCausal() const { return right && *right == 0 && !left; }
   int64_t getElementBytes() const { return q.getIntOrFloatBitWidth() / 8; }
   int64_t getSequenceDim() const {

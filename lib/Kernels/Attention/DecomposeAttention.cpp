@@ -42,9 +42,17 @@ private:
   /// Scores of visible keys, with the scale and the mask, else -inf.
   Value buildScores(Value q, Value k);
   Value addMask(Value score);
+  /// A number (index) of a tensor.
+  Value readNumber(Value numbers, ValueRange place);
   /// The number of keys (index) of this element's batch.
   Value getOwnKeys();
+  /// Whether `key` is one of this element's batch; null if every key is.
+  Value isOwnKey(Value key);
   Value isVisible();
+  /// The score that a head has beside those of keys.
+  Value getSink() {
+    return tensor::ExtractOp::create(b, loc, op.getSinks(), getHead());
+  }
   Value buildProduct(Value p, Value v);
   Value buildOutput(Value product, Value sums);
   Value buildLse(Value max, Value sums);
@@ -55,17 +63,36 @@ private:
 // Scores, powers and the second product
 //===----------------------------------------------------------------------===//
 
-Value Decomposer::getOwnKeys() {
-  Value length = arith::IndexCastOp::create(
+Value Decomposer::readNumber(Value numbers, ValueRange place) {
+  return arith::IndexCastOp::create(
       b, loc, b.getIndexType(),
-      tensor::ExtractOp::create(b, loc, op.getKeyLengths(), getBatch()));
-  length = arith::MaxSIOp::create(b, loc, length,
-                                  arith::ConstantIndexOp::create(b, loc, 0));
+      tensor::ExtractOp::create(b, loc, numbers, place));
+}
+
+Value Decomposer::getOwnKeys() {
+  if (!op.getKeyLengths())
+    return getNumKeys();
+  Value length =
+      arith::MaxSIOp::create(b, loc, readNumber(op.getKeyLengths(), getBatch()),
+                             arith::ConstantIndexOp::create(b, loc, 0));
   return arith::MinSIOp::create(b, loc, length, getNumKeys());
 }
 
+Value Decomposer::isOwnKey(Value key) {
+  Value isOwn;
+  if (op.getKeyLengths())
+    isOwn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, key,
+                                  getOwnKeys());
+  if (!op.getKeyStarts())
+    return isOwn;
+  Value isBehind =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, key,
+                            readNumber(op.getKeyStarts(), getBatch()));
+  return isOwn ? b.createOrFold<arith::AndIOp>(loc, isOwn, isBehind) : isBehind;
+}
+
 Value Decomposer::hideValues(Value values) {
-  if (!op.getKeyLengths())
+  if (!op.getKeyLengths() && !op.getKeyStarts())
     return values;
   auto scaled = dyn_cast<ScaledType>(values.getType());
   Value elements = values, factors;
@@ -78,9 +105,7 @@ Value Decomposer::hideValues(Value values) {
   elements = map(elements, element, [&](ValueRange element) -> Value {
     Value zero = arith::ConstantOp::create(
         b, loc, b.getZeroAttr(element.front().getType()));
-    Value isThere =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                              linalg::IndexOp::create(b, loc, 1), getOwnKeys());
+    Value isThere = isOwnKey(linalg::IndexOp::create(b, loc, 1));
     return arith::SelectOp::create(b, loc, isThere, element.front(), zero);
   });
   if (!scaled)
@@ -89,40 +114,40 @@ Value Decomposer::hideValues(Value values) {
                             /*tensor_scale_inv=*/Value());
 }
 
-/// Whether the key of this element is in its query's window; null if every key
-/// is.
+/// Whether the key of this element is visible to its query, whatever the mask;
+/// null if every key is.
 Value Decomposer::isVisible() {
-  bool hasLengths = op.getKeyLengths() != nullptr;
-  if (!op.getLeft() && !op.getRight() && !hasLengths)
+  if (!op.getKeyLengths() && !op.getKeyStarts() && !op.getKeyRanges() &&
+      !op.getLeft() && !op.getRight())
     return {};
-  Value own = linalg::IndexOp::create(b, loc, 1);
+  Value query = linalg::IndexOp::create(b, loc, 1);
   Value key = linalg::IndexOp::create(b, loc, 2);
-  int64_t sequence = op.getSequenceDim();
-  Value keys = hasLengths ? getOwnKeys() : getNumKeys();
-  if (op.getBottomRight())
-    own = arith::AddIOp::create(
-        b, loc, own,
-        arith::SubIOp::create(b, loc, keys, getExtent(op.getQ(), sequence)));
-  auto compare = [&](arith::CmpIPredicate predicate, Value bound) -> Value {
-    return arith::CmpIOp::create(b, loc, predicate, key, bound);
-  };
   auto index = [&](int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  Value visible;
+  Value visible = isOwnKey(key);
   auto limit = [&](arith::CmpIPredicate predicate, Value bound) {
-    Value within = compare(predicate, bound);
+    Value within = arith::CmpIOp::create(b, loc, predicate, key, bound);
     visible =
         visible ? b.createOrFold<arith::AndIOp>(loc, visible, within) : within;
   };
-  if (hasLengths)
-    limit(arith::CmpIPredicate::slt, keys);
+  Value own = query;
+  if (op.getBottomRight() && (op.getLeft() || op.getRight()))
+    own = arith::AddIOp::create(
+        b, loc, own,
+        arith::SubIOp::create(b, loc, getOwnKeys(),
+                              getExtent(op.getQ(), op.getSequenceDim())));
   if (std::optional<int64_t> right = op.getRight())
     limit(arith::CmpIPredicate::sle,
           arith::AddIOp::create(b, loc, own, index(*right)));
   if (std::optional<int64_t> left = op.getLeft())
     limit(arith::CmpIPredicate::sge,
           arith::SubIOp::create(b, loc, own, index(*left)));
+  if (Value ranges = op.getKeyRanges())
+    for (auto [side, predicate] : {std::pair{0, arith::CmpIPredicate::sge},
+                                   std::pair{1, arith::CmpIPredicate::slt}})
+      limit(predicate,
+            readNumber(ranges, ValueRange{getBatch(), query, index(side)}));
   return visible;
 }
 
@@ -239,6 +264,10 @@ void Decomposer::decompose() {
   Value max = reduce(scores, -kInfinity, [&](Value lhs, Value rhs) -> Value {
     return arith::MaximumFOp::create(b, loc, lhs, rhs);
   });
+  if (op.getSinks())
+    max = map(max, f32Type, [&](ValueRange elements) -> Value {
+      return arith::MaximumFOp::create(b, loc, elements.front(), getSink());
+    });
   Value powers = map({scores, max}, f32Type, [&](ValueRange elements) -> Value {
     Value hidden = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
                                          elements[0], f32(-kInfinity));
@@ -249,6 +278,17 @@ void Decomposer::decompose() {
   Value sums = reduce(powers, 0.0f, [&](Value lhs, Value rhs) -> Value {
     return arith::AddFOp::create(b, loc, lhs, rhs);
   });
+  if (op.getSinks())
+    sums = map({sums, max}, f32Type, [&](ValueRange elements) -> Value {
+      // From an infinite maximum it has no distance.
+      Value sink = getSink();
+      Value isNone = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                           sink, f32(-kInfinity));
+      Value power = math::ExpOp::create(
+          b, loc, arith::SubFOp::create(b, loc, sink, elements[1]));
+      power = arith::SelectOp::create(b, loc, isNone, f32(0.0f), power);
+      return arith::AddFOp::create(b, loc, elements[0], power);
+    });
   Value product = buildProduct(powers, hideValues(toBatches(op.getV())));
   SmallVector<Value> results{buildOutput(product, sums)};
   if (op.getLse())

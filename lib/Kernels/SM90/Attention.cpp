@@ -52,6 +52,12 @@ static SmallVector<KernelArgumentAttr> getArguments(MLIRContext *context,
     add("key_lengths", IntegerType::get(context, 32), 1, KernelAccess::Read, 4);
   if (spec.pageSize)
     add("page_table", IntegerType::get(context, 32), 2, KernelAccess::Read, 4);
+  if (spec.hasKeyStarts)
+    add("key_starts", IntegerType::get(context, 32), 1, KernelAccess::Read, 4);
+  if (spec.hasKeyRanges)
+    add("key_ranges", IntegerType::get(context, 32), 3, KernelAccess::Read, 4);
+  if (spec.hasSinks)
+    add("sinks", f32, 1, KernelAccess::Read, 4);
   add("output", spec.output, 4, KernelAccess::Write, 16);
   if (spec.hasLse)
     add("lse", f32, 3, KernelAccess::Write, 4);
@@ -122,6 +128,12 @@ static KernelSignature getSignature(MLIRContext *context,
     signature.addPointer("page_table.ptr", "page_table");
     signature.addValue("pages", signature.addExtent("all_pages", "k", 0), 32);
   }
+  if (spec.hasKeyStarts)
+    signature.addPointer("key_starts.ptr", "key_starts");
+  if (spec.hasKeyRanges)
+    signature.addPointer("key_ranges.ptr", "key_ranges");
+  if (spec.hasSinks)
+    signature.addPointer("sinks.ptr", "sinks");
   if (spec.hasLse)
     signature.addPointer("lse.ptr", "lse");
   signature.addValue("batch", batch, 32);

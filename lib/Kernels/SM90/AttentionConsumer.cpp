@@ -73,13 +73,18 @@ private:
   Softmax::Window getWindow(const AttentionTile &tile, Value number);
 
   /// Writes zeros over the last tile's values that a batch's own keys end
-  /// before: those may be anything, and a power of 0 times NaN is NaN.
-  void hideValues(const AttentionTile &tile, RingPosition at);
+  /// before, and over the first tile's before these begin: they may be
+  /// anything, and a power of 0 times NaN is NaN.
+  void hideLastValues(const AttentionTile &tile, RingPosition at);
+  void hideFirstValues(const AttentionTile &tile, RingPosition at);
+  /// Over those of which `isHidden` says so, if `hides` (i1).
+  void hideValues(RingPosition at, Value hides,
+                  llvm::function_ref<Value(Value row)> isHidden);
 
   State begin(const AttentionTile &tile, RingPosition k, RingPosition v);
   State step(const AttentionTile &tile, Value number, State state, bool masked);
   /// Adds the last product.
-  void finish(State &state);
+  void finish(const AttentionTile &tile, State &state);
   /// The product of P and V, for now added to the sums unless these are
   /// promoted; and the sums with it, once it is there.
   Value multiplyValues(State &state);
@@ -280,6 +285,17 @@ Softmax::Window AttentionConsumer::getWindow(const AttentionTile &tile,
           b.createOrFold<arith::MinSIOp>(last, b.add(center, *spec.right));
     if (spec.left)
       window.from[half] = b.sub(center, b.i32(*spec.left));
+    auto hideBefore = [&](Value first) {
+      Value &from = window.from[half];
+      from = from ? b.createOrFold<arith::MaxSIOp>(from, first) : first;
+    };
+    if (tile.start)
+      hideBefore(b.sub(tile.start, key));
+    if (auto range = tiles.getRange(tile, b.add(row, 8 * half))) {
+      hideBefore(b.sub(range->first, key));
+      window.to[half] = b.createOrFold<arith::MinSIOp>(
+          window.to[half], b.sub(b.sub(range->second, b.i32(1)), key));
+    }
   }
   return window;
 }
@@ -297,24 +313,20 @@ void AttentionConsumer::giveTurn(AttentionTurn when) {
   b.namedBarrierArrive(b.add(next, kFirstTurn), 256);
 }
 
-void AttentionConsumer::hideValues(const AttentionTile &tile, RingPosition at) {
+void AttentionConsumer::hideValues(
+    RingPosition at, Value hides,
+    llvm::function_ref<Value(Value row)> isHidden) {
   const SharedMatrix &v = memory.v;
   int64_t threads = 128 * config.getConsumers();
   int64_t chunksOfRow = v.rowBytes / 16, chunks = v.rows * chunksOfRow;
-  Value there = kernel.getKeysThere(tile, b.sub(tile.end, b.i32(1)));
-  auto isBefore = [&](Value lhs, Value rhs) {
-    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, lhs, rhs);
-  };
-  b.ifThen(isBefore(there, b.i32(v.rows)), [&] {
+  b.ifThen(hides, [&] {
     ringOfV.waitFull(at);
     Value place = kernel.getPlace(v, memory.offsetV, at.stage);
     Value zeros = LLVM::ZeroOp::create(b, VectorType::get({4}, b.getI32Type()));
     for (int64_t first = 0; first < chunks; first += threads) {
       Value number = b.add(launder(b, kernel.thread), first);
       Value row = b.div(number, chunksOfRow);
-      Value isHidden = b.bitAnd(isBefore(there, b.add(row, 1)),
-                                b.less(number, b.i32(chunks)));
-      b.ifThen(isHidden, [&] {
+      b.ifThen(b.bitAnd(isHidden(row), b.less(number, b.i32(chunks))), [&] {
         Value chunk = v.locate(b, row, b.rem(number, chunksOfRow));
         LLVM::StoreOp::create(b, zeros,
                               b.offset(kernel.shared, b.add(place, chunk)),
@@ -324,6 +336,25 @@ void AttentionConsumer::hideValues(const AttentionTile &tile, RingPosition at) {
     fenceForBulkCopies(b);
     b.namedBarrier(b.i32(kHiddenValues), threads);
   });
+}
+
+/// Whether `lhs` is less, with a sign.
+static Value isBefore(KernelBuilder &b, Value lhs, Value rhs) {
+  return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, lhs, rhs);
+}
+
+void AttentionConsumer::hideLastValues(const AttentionTile &tile,
+                                       RingPosition at) {
+  Value there = kernel.getKeysThere(tile, b.sub(tile.end, b.i32(1)));
+  hideValues(at, isBefore(b, there, b.i32(memory.v.rows)),
+             [&](Value row) { return isBefore(b, there, b.add(row, 1)); });
+}
+
+void AttentionConsumer::hideFirstValues(const AttentionTile &tile,
+                                        RingPosition at) {
+  Value before = kernel.getKeysBefore(tile, tile.begin);
+  hideValues(at, isBefore(b, b.i32(0), before),
+             [&](Value row) { return isBefore(b, row, before); });
 }
 
 State AttentionConsumer::begin(const AttentionTile &tile, RingPosition k,
@@ -338,8 +369,8 @@ State AttentionConsumer::begin(const AttentionTile &tile, RingPosition k,
   ringOfK.release(k.stage, kernel.lane);
   state.k = ringOfK.advance(k);
   scores = softmax->mask(scores, getWindow(tile, b.sub(tile.end, b.i32(1))));
-  if (spec.hasKeyLengths && !memory.hasTransposedV())
-    hideValues(tile, v);
+  if (spec.hasRestBehindKeys() && !memory.hasTransposedV())
+    hideLastValues(tile, v);
   state.rows = softmax->getInitial();
   Value corrections[2];
   state.p = pack(round(softmax->exponentiate(scores, state.rows, corrections)));
@@ -409,7 +440,9 @@ State AttentionConsumer::step(const AttentionTile &tile, Value number,
   return state;
 }
 
-void AttentionConsumer::finish(State &state) {
+void AttentionConsumer::finish(const AttentionTile &tile, State &state) {
+  if (spec.hasKeyStarts && !memory.hasTransposedV())
+    hideFirstValues(tile, state.v);
   ringOfV.waitFull(state.v);
   add(state, multiplyValues(state));
   ringOfV.release(state.v.stage, kernel.lane);
@@ -480,18 +513,19 @@ void AttentionConsumer::build() {
            };
            Value fullEnd = b.min(tile.fullEnd, last);
            Value fullBegin = b.min(tile.fullBegin, fullEnd);
-           if (spec.right)
+           bool hidesLast = spec.hidesLast(), hidesFirst = spec.hidesFirst();
+           if (hidesLast)
              walk(last, fullEnd, /*masked=*/true);
            // Without a limit on the right only the first tile reaches beyond
            // the keys.
-           walk(spec.right ? fullEnd : last, spec.left ? fullBegin : tile.begin,
+           walk(hidesLast ? fullEnd : last, hidesFirst ? fullBegin : tile.begin,
                 /*masked=*/false);
-           if (spec.left)
+           if (hidesFirst)
              walk(fullBegin, tile.begin, /*masked=*/true);
            bool sharesQ = memory.sharesQ();
            if (!hasFewQueries && !sharesQ)
              ringOfQ.release(q.stage, kernel.lane);
-           finish(state);
+           finish(tile, state);
            if (hasFewQueries)
              parts.store(tile, *softmax, state.sums, state.rows);
            else

@@ -44,6 +44,12 @@ struct AttentionContext {
   Value getKeysThere(const AttentionTile &tile, Value number) const {
     return b.sub(tile.keys, b.mul(number, config.getTileK()));
   }
+  /// Those of the same tile that are before the batch's first key, and maybe
+  /// more than it has; null where that is 0.
+  Value getKeysBefore(const AttentionTile &tile, Value number) const {
+    return tile.start ? b.sub(tile.start, b.mul(number, config.getTileK()))
+                      : Value();
+  }
   /// Number `stage` of tiles of `matrix` that begin at `offset`.
   Value getPlace(const SharedMatrix &matrix, int64_t offset,
                  Value stage) const {
@@ -65,17 +71,23 @@ class ValueTranspose {
 public:
   /// This is warp `warp` (i32) of the producers.
   ValueTranspose(const AttentionContext &kernel, Value warp);
-  /// Waits for a tile of values, and for room; gives its stage back. There are
-  /// `there` keys of it, if that is not null.
-  void transpose(RingPosition from, Value there);
+  /// Keys of a tile that are its batch's: from `begin` up to `end`, null where
+  /// these are the tile's; both may be beyond it.
+  struct Keys {
+    Value begin, end;
+    explicit operator bool() const { return begin || end; }
+  };
+  /// Waits for a tile of values, and for room; gives its stage back.
+  void transpose(RingPosition from, const Keys &keys);
 
 private:
-  /// 16 columns of all keys; those beyond `there` become 0.
-  void transposeColumns(Value source, Value target, Value columns, Value there);
-  void transposeTile(Value source, Value target, Value there);
-  /// Which bytes of the words of a lane's keys are before `there`, of 16 keys
-  /// that begin at `first`.
-  Value getVisibleBytes(int64_t first, Value there);
+  /// 16 columns of all keys; those that are not of `keys` become 0.
+  void transposeColumns(Value source, Value target, Value columns,
+                        const Keys &keys);
+  void transposeTile(Value source, Value target, const Keys &keys);
+  /// Which bytes of the words of a lane's keys are of `keys`, of 16 that begin
+  /// at `first`.
+  Value getVisibleBytes(int64_t first, const Keys &keys);
 
   const AttentionContext &kernel;
   KernelBuilder &b;

@@ -140,13 +140,18 @@ void AttentionParts::storeNumbers(ValueRange numbers, Value address) {
   LLVM::StoreOp::create(b, all, address, /*alignment=*/4 * words);
 }
 
-Value AttentionParts::getQuotient(const AttentionTile &tile, Value sum) {
+Value AttentionParts::getFactor(const AttentionTile &tile,
+                                const AttentionRow &row, Value &exponent,
+                                Value &sum, float logOfP) {
+  Value correction = addSink(kernel, row.head, exponent, sum, logOfP);
   Value factor = spec.isScaled
                      ? getFactorOf(kernel, "v", tile.batch, tile.headOfK)
                      : b.f32(1.0f);
   Value isEmpty =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, b.f32(0.0f));
-  return b.select(isEmpty, b.f32(0.0f), arith::DivFOp::create(b, factor, sum));
+  factor =
+      b.select(isEmpty, b.f32(0.0f), arith::DivFOp::create(b, factor, sum));
+  return correction ? b.mulF(factor, correction) : factor;
 }
 
 void AttentionParts::storeLse(const AttentionTile &tile,
@@ -163,7 +168,8 @@ void AttentionParts::storeWhole(const AttentionTile &tile, Softmax &softmax,
                                 const Value (&powers)[2]) {
   for (int64_t half : {0, 1}) {
     AttentionRow row = getOwnRow(tile, half);
-    Value factor = getQuotient(tile, powers[half]);
+    Value exponent = exponents[half], power = powers[half];
+    Value factor = getFactor(tile, row, exponent, power, softmax.getLogOfP());
     b.ifThen(row.isThere, [&] {
       Value address = getAddress("output", spec.output, tile, row);
       forEachRun(sums, half, [&](Value column, ValueRange numbers) {
@@ -174,8 +180,7 @@ void AttentionParts::storeWhole(const AttentionTile &tile, Softmax &softmax,
       });
       if (!spec.hasLse)
         return;
-      Value lse = Softmax::getLogSum(b, exponents[half], powers[half],
-                                     softmax.getLogOfP());
+      Value lse = Softmax::getLogSum(b, exponent, power, softmax.getLogOfP());
       b.ifThen(b.equal(b.bitAnd(lane, 3), 0),
                [&] { storeLse(tile, row, lse); });
     });
@@ -317,7 +322,7 @@ void AttentionParts::combineRow(const AttentionTile &tile, Value number,
                [&](Value first, ValueRange carried) {
                  return combineParts(tile, number, first, carried);
                });
-    Value factor = getQuotient(tile, all[1]);
+    Value factor = getFactor(tile, row, all[0], all[1], logOfP);
     Value address = getAddress("output", spec.output, tile, row);
     for (int64_t group = 0; group < groups; ++group) {
       Value column = b.add(b.mul(lane, kLaneColumns), group * 128);

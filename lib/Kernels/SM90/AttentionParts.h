@@ -50,8 +50,10 @@ private:
   /// column, less the thread's, and what `store` makes of them.
   void forEachRun(ArrayRef<Value> sums, int64_t half,
                   llvm::function_ref<void(Value column, ValueRange)> store);
-  /// The factor of a row's sums, from that of its powers.
-  Value getQuotient(const AttentionTile &tile, Value sum);
+  /// The factor of a row's sums of products, from the sum of its powers, to
+  /// which a sink is added, and to the largest exponent.
+  Value getFactor(const AttentionTile &tile, const AttentionRow &row,
+                  Value &exponent, Value &sum, float logOfP);
   /// Rounds `numbers` and stores them beside each other.
   void storeNumbers(ValueRange numbers, Value address);
   void storeLse(const AttentionTile &tile, const AttentionRow &row,

@@ -109,8 +109,10 @@ void sm90::buildAttentionProducer(const AttentionContext &kernel) {
   Ring ring = kernel.k;
   // Beyond all keys there are zeros; beyond a batch's own anything.
   auto getThere = [&](const AttentionTile &tile, Value number) {
-    return kernel.spec.hasKeyLengths ? kernel.getKeysThere(tile, number)
-                                     : Value();
+    return ValueTranspose::Keys{kernel.getKeysBefore(tile, number),
+                                kernel.spec.hasRestBehindKeys()
+                                    ? kernel.getKeysThere(tile, number)
+                                    : Value()};
   };
   b.loop(tiles.getFirst(), tiles.getCount(), tiles.getStride(),
          {b.i32(1), b.i32(0), b.i32(0)},

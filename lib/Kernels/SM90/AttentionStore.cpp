@@ -28,6 +28,17 @@ Value sm90::getFactorOf(const AttentionContext &kernel, StringRef name,
   return b.loadConstant(pointer, b.getF32Type());
 }
 
+Value sm90::addSink(const AttentionContext &kernel, Value head, Value &exponent,
+                    Value &sum, float logOfP) {
+  if (!kernel.spec.hasSinks)
+    return {};
+  KernelBuilder &b = kernel.b;
+  Value sink = b.loadConstant(
+      b.element(kernel.getParam("sinks.ptr"), b.widen(head), b.getF32Type()),
+      b.getF32Type());
+  return Softmax::addScore(b, sink, exponent, sum, logOfP);
+}
+
 /// Two numbers of the result's type as a word.
 static Value packPair(KernelBuilder &b, Type type, Value first, Value second) {
   return LLVM::BitcastOp::create(b, b.getI32Type(),
@@ -78,8 +89,8 @@ void AttentionStore::writePairs(ArrayRef<Value> numbers) {
 }
 
 void AttentionStore::storeLse(const AttentionTile &tile, Softmax &softmax,
-                              const Softmax::Rows &rows,
-                              const Value (&sums)[2]) {
+                              const Softmax::Rows &rows, const Value (&sums)[2],
+                              const Value (&exponents)[2]) {
   Value head = b.add(b.mul(tile.batch, spec.heads), tile.head);
   Value queries = kernel.tiles.getQueries();
   Value isFirstOfQuad = b.equal(b.bitAnd(lane, 3), 0);
@@ -90,8 +101,9 @@ void AttentionStore::storeLse(const AttentionTile &tile, Softmax &softmax,
     b.ifThen(b.bitAnd(b.less(query, queries), isFirstOfQuad), [&] {
       Value index =
           b.add(b.mul(b.widen(head), b.widen(queries)), b.widen(query));
-      b.store(Softmax::getLogSum(b, softmax.getExponent(rows, half), sums[half],
-                                 softmax.getLogOfP()),
+      Value exponent =
+          exponents[half] ? exponents[half] : softmax.getExponent(rows, half);
+      b.store(Softmax::getLogSum(b, exponent, sums[half], softmax.getLogOfP()),
               b.element(kernel.getParam("lse.ptr"), index, b.getF32Type()));
     });
   }
@@ -102,19 +114,28 @@ void AttentionStore::store(const AttentionTile &tile, Softmax &softmax,
                            const Softmax::Rows &rows) {
   thread = launder(b, kernel.thread);
   lane = b.bitAnd(thread, 31);
-  Value sums[2], factors[2];
+  // Without sinks exponents are left to those that store them.
+  Value sums[2], factors[2], exponents[2];
   Value factorOfV = spec.isScaled
                         ? getFactorOf(kernel, "v", tile.batch, tile.headOfK)
                         : b.f32(1.0f);
   for (int64_t half : {0, 1}) {
     sums[half] = softmax.addLanes(rows.sum[half]);
+    Value correction;
+    if (spec.hasSinks) {
+      exponents[half] = softmax.getExponent(rows, half);
+      correction = addSink(kernel, tile.head, exponents[half], sums[half],
+                           softmax.getLogOfP());
+    }
     Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
                                           sums[half], b.f32(0.0f));
     Value quotient = arith::DivFOp::create(b, factorOfV, sums[half]);
     factors[half] = b.select(isEmpty, b.f32(0.0f), quotient);
+    if (correction)
+      factors[half] = b.mulF(factors[half], correction);
   }
   if (spec.hasLse)
-    storeLse(tile, softmax, rows, sums);
+    storeLse(tile, softmax, rows, sums, exponents);
   Value isFirstWarp = b.equal(b.bitAnd(kernel.warp, 3), 0);
   Value barrier = b.add(group, 1);
   // Copies of the results before have read what this writes.

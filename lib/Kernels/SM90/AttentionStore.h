@@ -18,6 +18,11 @@ namespace mlir::fp8::sm90 {
 Value getFactorOf(const AttentionContext &kernel, StringRef name, Value batch,
                   Value head);
 
+/// With sinks, adds that of head `head` of Q to a row's: see Softmax::addScore.
+/// Null without.
+Value addSink(const AttentionContext &kernel, Value head, Value &exponent,
+              Value &sum, float logOfP);
+
 /// Stores what a consumer warpgroup has summed of its 64 queries: through
 /// shared memory, from where bulk copies clip what is out of bounds.
 class AttentionStore {
@@ -37,7 +42,8 @@ private:
   void writeQuads(ArrayRef<Value> numbers);
   void writePairs(ArrayRef<Value> numbers);
   void storeLse(const AttentionTile &tile, Softmax &softmax,
-                const Softmax::Rows &rows, const Value (&sums)[2]);
+                const Softmax::Rows &rows, const Value (&sums)[2],
+                const Value (&exponents)[2]);
   /// The first row of this warp in the tile.
   Value getWarpRow() { return b.mul(b.shiftRight(thread, 5), 16); }
 

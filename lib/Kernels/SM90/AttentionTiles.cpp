@@ -49,7 +49,9 @@ AttentionTiles::AttentionTiles(KernelBuilder &b, const AttentionSpec &spec,
     : b(b), spec(spec), tileQ(config.getQueriesOfTile()),
       tileK(config.getTileK()), tileHeads(config.getTileHeads()),
       queries(params.lookup("queries")), keys(params.lookup("keys")),
-      keyLengths(params.lookup("key_lengths.ptr")) {
+      keyLengths(params.lookup("key_lengths.ptr")),
+      keyStarts(params.lookup("key_starts.ptr")),
+      keyRanges(params.lookup("key_ranges.ptr")) {
   Type i32 = b.getI32Type();
   first = NVVM::BlockIdXOp::create(b, i32);
   stride = NVVM::GridDimXOp::create(b, i32);
@@ -113,7 +115,9 @@ AttentionTile AttentionTiles::getTileOfGroup(Value item) const {
   tile.head = b.add(b.mul(tile.headOfK, group), inGroup);
   tile.headsThere = b.min(b.i32(tileHeads), b.sub(b.i32(group), inGroup));
   setKeys(tile, getKeysOf(tile.batch));
+  setStart(tile);
   setRange(tile);
+  limitToRanges(tile);
   // What is the block's of it.
   Value ofTile = b.mul(item, tilesOfKeys), beyond = b.add(ofTile, tilesOfKeys);
   tile.firstBlock = b.div(ofTile, share);
@@ -124,7 +128,8 @@ AttentionTile AttentionTiles::getTileOfGroup(Value item) const {
   Value beyondPart = b.add(tile.begin, last);
   tile.begin = b.add(tile.begin, first);
   // A part beyond a batch's own keys has a tile that is all masked.
-  tile.end = keyLengths ? maxSigned(b, minSigned(b, tile.end, beyondPart),
+  bool hasOwnKeys = keyLengths || keyStarts || keyRanges;
+  tile.end = hasOwnKeys ? maxSigned(b, minSigned(b, tile.end, beyondPart),
                                     b.add(tile.begin, 1))
                         : beyondPart;
   auto clamp = [&](Value number) {
@@ -174,7 +179,9 @@ AttentionTile AttentionTiles::getTile(Value item) const {
   tile.headOfK = b.div(tile.head, spec.heads / spec.headsOfK);
   tile.query = b.mul(number, tileQ);
   setKeys(tile, getKeysOf(tile.batch));
+  setStart(tile);
   setRange(tile);
+  limitToRanges(tile);
   return tile;
 }
 
@@ -189,6 +196,70 @@ Value AttentionTiles::getKeysOf(Value batch) const {
 void AttentionTiles::setKeys(AttentionTile &tile, Value keys) const {
   tile.keys = keys;
   tile.diagonal = spec.bottomRight ? b.sub(keys, queries) : b.i32(0);
+}
+
+void AttentionTiles::setStart(AttentionTile &tile) const {
+  if (!keyStarts)
+    return;
+  Value start =
+      b.loadConstant(b.element(keyStarts, b.widen(tile.batch), b.getI32Type()),
+                     b.getI32Type());
+  tile.start = minSigned(b, maxSigned(b, start, b.i32(0)), tile.keys);
+}
+
+std::pair<Value, Value> AttentionTiles::loadRange(Value batch,
+                                                  Value query) const {
+  Value index = b.add(b.mul(b.widen(batch), b.widen(queries)), b.widen(query));
+  Value pair = b.element(keyRanges, b.mul(index, 2), b.getI32Type());
+  auto load = [&](Value place) {
+    return b.loadConstant(place, b.getI32Type());
+  };
+  return {load(pair), load(b.offset(pair, b.i32(4)))};
+}
+
+std::optional<std::pair<Value, Value>>
+AttentionTiles::getRange(const AttentionTile &tile, Value row) const {
+  if (!keyRanges)
+    return std::nullopt;
+  Value query = b.add(tile.query, b.div(row, tileHeads));
+  return loadRange(tile.batch, minSigned(b, query, b.sub(queries, b.i32(1))));
+}
+
+/// The least of all lanes, or the largest.
+static Value reduceLanes(KernelBuilder &b, Value value, NVVM::ReduxKind kind) {
+  return NVVM::ReduxOp::create(b, b.getI32Type(), value, kind, b.i32(-1));
+}
+
+void AttentionTiles::limitToRanges(AttentionTile &tile) const {
+  if (!keyRanges)
+    return;
+  // Each lane reads those of some queries, in any order that they may have.
+  Value lane = b.bitAnd(NVVM::ThreadIdXOp::create(b, b.getI32Type()), 31);
+  Value last = b.sub(b.sub(queries, b.i32(1)), tile.query);
+  Value first, begin, end, beyond;
+  for (int64_t row = 0; row < tileQ; row += 32) {
+    Value query = minSigned(b, b.add(lane, row), last);
+    auto [from, to] = loadRange(tile.batch, b.add(tile.query, query));
+    first = first ? minSigned(b, first, from) : from;
+    begin = begin ? maxSigned(b, begin, from) : from;
+    end = end ? minSigned(b, end, to) : to;
+    beyond = beyond ? maxSigned(b, beyond, to) : to;
+  }
+  using Kind = NVVM::ReduxKind;
+  auto limit = [&](Value key) {
+    return minSigned(b, maxSigned(b, key, b.i32(0)), tile.keys);
+  };
+  first = limit(reduceLanes(b, first, Kind::MIN));
+  begin = limit(reduceLanes(b, begin, Kind::MAX));
+  end = limit(reduceLanes(b, end, Kind::MIN));
+  beyond = limit(reduceLanes(b, beyond, Kind::MAX));
+  tile.begin = b.max(tile.begin, b.div(first, tileK));
+  tile.end =
+      b.max(b.min(tile.end, b.ceilDiv(beyond, tileK)), b.add(tile.begin, 1));
+  tile.fullBegin = b.max(tile.fullBegin, b.ceilDiv(begin, tileK));
+  tile.fullEnd = b.min(tile.fullEnd, b.div(end, tileK));
+  tile.fullBegin = b.min(b.max(tile.fullBegin, tile.begin), tile.end);
+  tile.fullEnd = b.min(b.max(tile.fullEnd, tile.fullBegin), tile.end);
 }
 
 void AttentionTiles::setRange(AttentionTile &tile) const {
@@ -211,6 +282,10 @@ void AttentionTiles::setRange(AttentionTile &tile) const {
     begin = maxSigned(b, b.sub(first, b.i32(*spec.left)), zero);
     tile.fullBegin =
         b.ceilDiv(maxSigned(b, b.sub(last, b.i32(*spec.left)), zero), tileK);
+  }
+  if (tile.start) {
+    begin = maxSigned(b, begin, tile.start);
+    tile.fullBegin = b.max(tile.fullBegin, b.ceilDiv(tile.start, tileK));
   }
   tile.begin = b.div(begin, tileK);
   // A tile of which no query sees a key takes one that is all masked.

@@ -22,6 +22,8 @@ struct AttentionTile {
   Value batch, head, headOfK, query, headsThere;
   /// Keys of the batch, and what leads from a query's number to its own key's.
   Value keys, diagonal;
+  /// The batch's first key; null where that is 0.
+  Value start;
   /// Tiles of keys, walked from `end` down to `begin`, at least one; those of
   /// [fullBegin, fullEnd) are seen by all queries as a whole.
   Value begin, fullBegin, fullEnd, end;
@@ -63,6 +65,10 @@ public:
     return getNumberOf(tile.firstBlock);
   }
   Value getQueries() const { return queries; }
+  /// The first key that row `row` (i32) sees of its range, and the one behind
+  /// the last; nothing without ranges.
+  std::optional<std::pair<Value, Value>> getRange(const AttentionTile &tile,
+                                                  Value row) const;
 
   /// Tiles for the heads of Q that share one of K.
   static int64_t getTilesOfGroup(const AttentionSpec &spec, int64_t tileHeads);
@@ -82,14 +88,18 @@ private:
   /// Numbers of the tile's batch, if it has its own.
   void setKeys(AttentionTile &tile, Value keys) const;
   Value getKeysOf(Value batch) const;
+  void setStart(AttentionTile &tile) const;
   /// The keys that the tile sees, as tiles.
   void setRange(AttentionTile &tile) const;
+  /// The same with the ranges of its queries.
+  void limitToRanges(AttentionTile &tile) const;
+  std::pair<Value, Value> loadRange(Value batch, Value query) const;
 
   KernelBuilder &b;
   const AttentionSpec &spec;
   /// Queries of a tile, and heads.
   int64_t tileQ, tileK, tileHeads;
-  Value queries, keys, keyLengths;
+  Value queries, keys, keyLengths, keyStarts, keyRanges;
   Value first, stride, count;
   /// Tiles of a head, all heads, and those that are walked together.
   Value tilesOfHead, heads, together;

@@ -16,7 +16,7 @@ using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-static constexpr float kLn2 = 0x1.62e43p-1f;
+static constexpr float kLn2 = 0x1.62e43p-1f, kLog2E = 0x1.715476p0f;
 
 static Value call(KernelBuilder &b, StringRef intrinsic, Value x) {
   return LLVM::CallIntrinsicOp::create(b, b.getF32Type(),
@@ -173,6 +173,19 @@ Value Softmax::addLanes(Value sum) {
   return reduceQuad(b, sum, [&](Value lhs, Value rhs) -> Value {
     return arith::AddFOp::create(b, lhs, rhs);
   });
+}
+
+Value Softmax::addScore(KernelBuilder &b, Value score, Value &exponent,
+                        Value &sum, float logOfP) {
+  Value added = b.mulF(score, b.f32(kLog2E));
+  Value largest = arith::MaximumFOp::create(b, exponent, added);
+  Value finite = makeFinite(b, largest);
+  Value correction = exp2(b, arith::SubFOp::create(b, exponent, finite));
+  Value offset = arith::SubFOp::create(b, b.f32(logOfP), finite);
+  Value power = exp2(b, arith::AddFOp::create(b, added, offset));
+  sum = LLVM::FMAOp::create(b, b.getF32Type(), sum, correction, power);
+  exponent = largest;
+  return correction;
 }
 
 Value Softmax::getLogSum(KernelBuilder &b, Value exponent, Value sum,

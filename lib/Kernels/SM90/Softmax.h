@@ -57,6 +57,11 @@ public:
   static Value getLogSum(KernelBuilder &b, Value exponent, Value sum,
                          float logOfP);
   float getLogOfP() const { return logOfP; }
+  /// Adds the power of one more score, the natural `score`, to all of a row's:
+  /// changes its largest exponent of 2 and the sum of its powers, and returns
+  /// what sums of products are multiplied by.
+  static Value addScore(KernelBuilder &b, Value score, Value &exponent,
+                        Value &sum, float logOfP);
 
   /// 2 to the power of `x`, one instruction; the result of a subnormal is 0, or
   /// 1.

@@ -37,12 +37,19 @@ ValueTranspose::ValueTranspose(const AttentionContext &kernel, Value warp)
     : kernel(kernel), b(kernel.b), source(kernel.v), target(kernel.transposedV),
       warp(warp) {}
 
-Value ValueTranspose::getVisibleBytes(int64_t first, Value there) {
+Value ValueTranspose::getVisibleBytes(int64_t first, const Keys &keys) {
   Value key = b.add(b.mul(b.bitAnd(kernel.lane, 3), 2), first);
   Value bytes = b.i32(0);
   for (auto [i, number] : llvm::enumerate(std::array<int64_t, 4>{0, 1, 8, 9})) {
-    Value isThere = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt,
-                                                  b.add(key, number), there);
+    Value isThere;
+    if (keys.end)
+      isThere = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt,
+                                              b.add(key, number), keys.end);
+    if (keys.begin) {
+      Value isBehind = b.createOrFold<arith::CmpIOp>(
+          arith::CmpIPredicate::sge, b.add(key, number), keys.begin);
+      isThere = isThere ? b.bitAnd(isThere, isBehind) : isBehind;
+    }
     Value byte = b.i32(static_cast<int32_t>(0xffu << (8 * i)));
     bytes = arith::OrIOp::create(b, bytes, b.select(isThere, byte, b.i32(0)));
   }
@@ -50,7 +57,7 @@ Value ValueTranspose::getVisibleBytes(int64_t first, Value there) {
 }
 
 void ValueTranspose::transposeColumns(Value source, Value target, Value columns,
-                                      Value there) {
+                                      const Keys &keys) {
   const SharedMatrix &from = kernel.memory.v, &to = kernel.memory.transposedV;
   auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
   auto words = LLVM::LLVMStructType::getLiteral(
@@ -84,10 +91,10 @@ void ValueTranspose::transposeColumns(Value source, Value target, Value columns,
         for (int64_t selector : {0x6420, 0x7531})
           ofColumns.push_back(
               permute(b, ofKeys[half], ofKeys[half + 1], selector));
-      for (size_t i = 0; there && i < ofColumns.size(); ++i)
+      for (size_t i = 0; keys && i < ofColumns.size(); ++i)
         ofColumns[i] =
             b.bitAnd(ofColumns[i],
-                     getVisibleBytes(unit * kUnit + (i < 2 ? 0 : 16), there));
+                     getVisibleBytes(unit * kUnit + (i < 2 ? 0 : 16), keys));
       int64_t bytes = unit * kUnit;
       Value at = b.add(b.add(lines, b.bitXor(place, b.i32(bytes % to.width))),
                        bytes / to.width * to.getBoxBytes());
@@ -98,11 +105,12 @@ void ValueTranspose::transposeColumns(Value source, Value target, Value columns,
   }
 }
 
-void ValueTranspose::transposeTile(Value source, Value target, Value there) {
+void ValueTranspose::transposeTile(Value source, Value target,
+                                   const Keys &keys) {
   int64_t columnUnits = kernel.memory.v.rowBytes / 16;
   for (int64_t first = 0; first < columnUnits; first += kProducerWarps) {
     Value columns = b.add(warp, first);
-    auto move = [&] { transposeColumns(source, target, columns, there); };
+    auto move = [&] { transposeColumns(source, target, columns, keys); };
     if (first + kProducerWarps <= columnUnits)
       move();
     else
@@ -110,7 +118,7 @@ void ValueTranspose::transposeTile(Value source, Value target, Value there) {
   }
 }
 
-void ValueTranspose::transpose(RingPosition from, Value there) {
+void ValueTranspose::transpose(RingPosition from, const Keys &keys) {
   const AttentionMemory &memory = kernel.memory;
   RingPosition to{from.stage, b.bitXor(from.phase, b.i32(1))};
   source.waitFull(from);
@@ -118,16 +126,23 @@ void ValueTranspose::transpose(RingPosition from, Value there) {
   Value sourcePlace = kernel.getPlace(memory.v, memory.offsetV, from.stage);
   Value targetPlace =
       kernel.getPlace(memory.transposedV, memory.offsetTransposedV, from.stage);
-  auto move = [&](Value there) {
-    transposeTile(sourcePlace, targetPlace, there);
+  auto move = [&](const Keys &keys) {
+    transposeTile(sourcePlace, targetPlace, keys);
   };
-  if (there)
-    b.ifThenElse(
-        b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, there,
-                                      b.i32(memory.v.rows)),
-        [&] { move(there); }, [&] { move(Value()); });
+  Value hides;
+  if (keys.end)
+    hides = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, keys.end,
+                                          b.i32(memory.v.rows));
+  if (keys.begin) {
+    Value hidesFirst = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sgt,
+                                                     keys.begin, b.i32(0));
+    hides = hides ? arith::OrIOp::create(b, hides, hidesFirst).getResult()
+                  : hidesFirst;
+  }
+  if (hides)
+    b.ifThenElse(hides, [&] { move(keys); }, [&] { move(Keys()); });
   else
-    move(Value());
+    move(Keys());
   // Tensor cores read it through the async proxy.
   NVVM::FenceProxyOp::create(
       b, NVVM::ProxyKind::async_shared,

@@ -19,12 +19,14 @@ def tensor(shape, element):
 class Attention:
     def __init__(self, element, batch, queries, keys, heads, heads_of_k, dim, dim_of_v=None, window=None,
                  bottom_right=False, layout="bshd", accumulate=None, of_heads=False, p_scale=None, lse=True, mask=None,
-                 lengths=None, page=None):
+                 lengths=None, page=None, starts=None, ranges=None, sinks=None):
+        """`ranges` are "packed", sequences one after the other, or "random"; `sinks` the mean of their scores."""
         self.element, self.batch, self.queries, self.keys = element, batch, queries, keys
         self.heads, self.heads_of_k, self.dim, self.dim_of_v = heads, heads_of_k, dim, dim_of_v or dim
         self.window, self.bottom_right, self.layout = window, bottom_right, layout
         self.accumulate, self.of_heads, self.p_scale = accumulate, of_heads, p_scale
         self.lse, self.mask, self.lengths, self.page, self.scale = lse, mask, lengths, page, dim ** -0.5
+        self.starts, self.ranges, self.sinks = starts, ranges, sinks
 
     @staticmethod
     def random(rng):
@@ -39,11 +41,14 @@ class Attention:
         batch, keys = int(rng.integers(1, 3)), int(rng.integers(1, 300))
         queries = int(rng.integers(1, 200) if rng.random() < 0.6 else rng.integers(1, 9))
         lengths = [int(length) for length in rng.integers(-1, keys + 2, batch)] if rng.random() < 0.4 else None
+        starts = [int(start) for start in rng.integers(-1, keys + 2, batch)] if rng.random() < 0.3 else None
+        ranges = str(rng.choice(["packed", "random"])) if rng.random() < 0.3 else None
+        sinks = float(rng.integers(-4, 5)) if rng.random() < 0.3 else None
         return Attention(element, batch, queries, keys,
                          of_k * group, of_k, int(rng.choice(dims)), int(rng.choice(dims)), window,
                          bool(rng.random() < 0.5), str(rng.choice(["bshd", "bhsd"])),
                          str(rng.choice(["fast", "promote"])) if scaled else None, bool(scaled and rng.random() < 0.5),
-                         lengths=lengths)
+                         lengths=lengths, starts=starts, ranges=ranges, sinks=sinks)
 
     @property
     def is_scaled(self):
@@ -106,6 +111,12 @@ class Attention:
             table = tensor((self.batch, self.pages), "i32")
             arguments.append(f"%pages: {table}")
             mask += f" page_table(%pages : {table})"
+        for name, kind, shape, is_there in (("key_starts", "i32", (self.batch,), self.starts),
+                                            ("key_ranges", "i32", (self.batch, self.queries, 2), self.ranges),
+                                            ("sinks", "f32", (self.heads,), self.sinks is not None)):
+            if is_there:
+                arguments.append(f"%{name}: {tensor(shape, kind)}")
+                mask += f" {name}(%{name} : {tensor(shape, kind)})"
         results = [tensor(self.shape(self.queries, self.heads, self.dim_of_v), "bf16")]
         results += [tensor((self.batch, self.heads, self.queries), "f32")] * self.lse
         values = "%o, %lse" if self.lse else "%o"
@@ -114,7 +125,8 @@ class Attention:
                 f"{', '.join(results)}\n  return {values} : {', '.join(results)}\n}}\n")
 
     def make(self, rng):
-        """What the program is given, and Q, K, V and the mask in f64."""
+        """What the program is given, Q, K and V in f64, and what else says which keys are seen: the mask, ranges and
+        sinks."""
         arguments, values = [], []
         if self.page:
             table = rng.permutation(self.batch * self.pages + 3)[:self.batch * self.pages].reshape(self.batch, -1)
@@ -128,10 +140,14 @@ class Attention:
             else:
                 arguments.append(numbers.astype(DTYPES[self.element]))
                 values.append(arguments[-1].astype(np.float64))
+            elements = arguments[-2 if self.is_scaled else -1]
             if self.page and name != "q":
                 values[-1] = self.gather(values[-1], table)
-            elif self.lengths and name != "q":
-                self.spoil(arguments[-2 if self.is_scaled else -1], values[-1])
+                self.spoil_pages(elements, table)
+            elif (self.lengths or self.starts) and name != "q":
+                self.spoil(elements)
+            if name != "q":
+                self.clear(values[-1])
         mask = None
         if self.mask:
             mask = rng.standard_normal((self.heads, 1, self.keys)).astype(np.float32)
@@ -142,10 +158,37 @@ class Attention:
             arguments.append(np.array(self.lengths, np.int32))
         if self.page:
             # Whatever is beyond a batch's own keys is not looked at.
-            lengths = np.array(self.lengths or [self.keys] * self.batch)[:, None]
-            wild = np.arange(self.pages) * self.page >= lengths
+            first = np.arange(self.pages) * self.page
+            bounds = np.array(self.bounds())
+            wild = (first >= bounds[:, 1:]) | (first + self.page <= bounds[:, :1])
             arguments.append(np.where(wild, rng.integers(-2**31, 2**31 - 1, table.shape), table).astype(np.int32))
-        return arguments, values, mask
+        if self.starts:
+            arguments.append(np.array(self.starts, np.int32))
+        ranges = sinks = None
+        if self.ranges:
+            ranges = self.make_ranges(rng)
+            arguments.append(ranges)
+        if self.sinks is not None:
+            sinks = (rng.standard_normal(self.heads) + self.sinks).astype(np.float32)
+            arguments.append(sinks)
+        return arguments, values, (mask, ranges, sinks)
+
+    def make_ranges(self, rng):
+        shape = (self.batch, self.queries)
+        if self.ranges == "random":
+            first = rng.integers(-5, self.keys + 5, shape)
+            return np.stack([first, first + rng.integers(-5, self.keys + 5, shape)], -1).astype(np.int32)
+        # Some sequences have queries, keys or both.
+        count = int(rng.integers(1, 6))
+        ends = [np.sort(rng.integers(0, most + 1, (self.batch, count)), 1) for most in (self.queries, self.keys)]
+        number = (np.arange(self.queries)[None, :, None] >= ends[0][:, None]).sum(-1)
+        bounds = np.pad(ends[1], ((0, 0), (1, 1)), constant_values=((0, 0), (0, self.keys)))
+        return np.stack([np.take_along_axis(bounds, number + side, 1) for side in range(2)], -1).astype(np.int32)
+
+    def bounds(self):
+        """The first key of each batch, and the one behind its last."""
+        ends = np.clip(self.lengths or [self.keys] * self.batch, 0, self.keys)
+        return [(max(first, 0), int(end)) for first, end in zip(self.starts or [0] * self.batch, ends)]
 
     def gather(self, pages, table):
         """Keys of batches; what is beyond the last page's does not count."""
@@ -153,24 +196,43 @@ class Attention:
             return np.concatenate(np.split(pages[table], self.pages, 1), 3)[:, 0]
         return pages[table].reshape(self.batch, -1, *pages.shape[2:])
 
-    def spoil(self, elements, values):
-        """What is beyond a batch's own keys is NaN, and counts as nothing."""
-        for batch, length in enumerate(self.lengths):
-            beyond = (batch, slice(max(length, 0), None))
-            if self.layout == "bhsd":
-                beyond = (batch, slice(None), slice(max(length, 0), None))
-            elements[beyond], values[beyond] = np.nan, 0
+    def outside(self):
+        """Where others than a batch's own keys are."""
+        for batch, (first, end) in enumerate(self.bounds()):
+            for keys in (slice(0, first), slice(end, None)):
+                yield (batch, keys) if self.layout == "bshd" else (batch, slice(None), keys)
 
-    def expect(self, q, k, v, mask):
+    def spoil(self, elements):
+        """What is beyond a batch's own keys is NaN."""
+        for place in self.outside():
+            elements[place] = np.nan
+
+    def clear(self, values):
+        """And counts as nothing."""
+        for place in self.outside():
+            values[place] = 0
+
+    def spoil_pages(self, pages, table):
+        """The same where keys are in pages."""
+        for batch, (first, end) in enumerate(self.bounds()):
+            for key in range(self.pages * self.page):
+                if not first <= key < end:
+                    page, row = table[batch, key // self.page], key % self.page
+                    pages[(page, row) if self.layout == "bshd" else (page, slice(None), row)] = np.nan
+
+    def expect(self, q, k, v, others):
+        mask, ranges, sinks = others
         if self.layout == "bshd":
             q, k, v = (x.transpose(0, 2, 1, 3) for x in (q, k, v))
         k, v = (np.repeat(x, self.heads // self.heads_of_k, axis=1) for x in (k, v))
         scores = np.einsum("bhid,bhjd->bhij", q, k) * self.scale
-        lengths = np.clip(self.lengths or [self.keys] * self.batch, 0, self.keys).reshape(-1, 1, 1, 1)
+        first, lengths = np.array(self.bounds()).T.reshape(2, -1, 1, 1, 1)
         own = np.arange(self.queries)[:, None] + (lengths - self.queries) * self.bottom_right
         key = np.arange(self.keys)[None]
         left, right = self.window or (None, None)
-        visible = np.broadcast_to(key < lengths, (self.batch, 1, self.queries, self.keys))
+        visible = np.broadcast_to((key >= first) & (key < lengths), (self.batch, 1, self.queries, self.keys))
+        if ranges is not None:
+            visible = visible & (key >= ranges[:, None, :, :1]) & (key < ranges[:, None, :, 1:])
         visible = visible & (True if left is None else key >= own - left)
         visible = visible & (True if right is None else key <= own + right)
         if mask is not None and mask.dtype == np.bool_:
@@ -179,20 +241,25 @@ class Attention:
             scores = scores + mask
         scores = np.where(visible, scores, -np.inf)
         most = scores.max(axis=-1, keepdims=True, initial=-np.inf)
+        if sinks is not None:
+            sinks = sinks.astype(np.float64)[None, :, None, None]
+            most = np.maximum(most, sinks)
         finite = np.where(np.isneginf(most), 0, most)
         powers = np.exp(scores - finite)
         sums = powers.sum(axis=-1, keepdims=True)
+        if sinks is not None:
+            sums = sums + np.exp(sinks - finite)
         output = np.einsum("bhij,bhjd->bhid", powers, v) / np.where(sums == 0, 1, sums)
         with np.errstate(divide="ignore"):
             lse = (finite + np.log(sums))[..., 0]
         return output.transpose(0, 2, 1, 3) if self.layout == "bshd" else output, lse
 
     def check(self, target, rng):
-        arguments, values, mask = self.make(rng)
+        arguments, values, others = self.make(rng)
         program = fp8.compile(self.program(), target=target, cache=False)
         found = program(*arguments)
         found = list(found) if self.lse else [found]
-        output, lse = self.expect(*values, mask)
+        output, lse = self.expect(*values, others)
         got = np.asarray(found[0]).astype(np.float64)
         assert np.isfinite(got).all(), self.program()
         error = np.linalg.norm(got - output)

@@ -143,6 +143,21 @@ func.func @lengths(%q: !q, %lengths: tensor<2xi32>) -> !q {
 
 // -----
 
+// So are their first keys, ranges of queries' keys, and scores of heads.
+
+!q = tensor<2x300x4x64xbf16>
+// CHECK-LABEL: @starts
+// CHECK: fp8.attention {{.*}} key_starts({{.*}} key_ranges({{.*}} sinks(
+// LAUNCH-LABEL: @starts
+// LAUNCH: fp8_gpu.launch {{.*}} ins({{.*}} : tensor<2x300x4x64xbf16>, tensor<2x300x4x64xbf16>, tensor<2x300x4x64xbf16>, tensor<2xi32>, tensor<2xi32>, tensor<2x300x2xi32>, tensor<4xf32>)
+func.func @starts(%q: !q, %numbers: tensor<2xi32>, %ranges: tensor<2x300x2xi32>, %sinks: tensor<4xf32>) -> !q {
+  %0 = fp8.attention %q, %q, %q key_lengths(%numbers : tensor<2xi32>) key_starts(%numbers : tensor<2xi32>)
+      key_ranges(%ranges : tensor<2x300x2xi32>) sinks(%sinks : tensor<4xf32>) scale = 0.125 : !q, !q, !q -> !q
+  return %0 : !q
+}
+
+// -----
+
 !b = tensor<1x32x4x64xbf16>
 // CHECK-LABEL: @few_queries
 // CHECK: #fp8_sm90.attention<tile_q = 64,
