@@ -39,7 +39,7 @@ def train(kernel, q, k, v, grad):
 
     def work():
         launch()
-        return backward.run(dy, *operands, factors, y, tensors["lse"], None, rule)
+        return backward.run(dy, *operands, factors, y, tensors["lse"], None, None, rule)
     return work, backward.choose(*(x.to(torch.bfloat16) for x in operands), None, rule)
 
 

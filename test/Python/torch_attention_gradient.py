@@ -29,6 +29,17 @@ def make_operands(batch, queries, keys, heads, heads_of_k, dim, dim_of_v=None, d
     return made
 
 
+def make_ranges(batch, queries, keys, seed=3):
+    generator = torch.Generator().manual_seed(seed)
+    first = torch.randint(0, keys, (batch, queries), generator=generator)
+    return torch.stack([first, first + torch.randint(0, keys, (batch, queries), generator=generator)], -1).int()
+
+
+def see_ranges(ranges, keys):
+    key = torch.arange(keys)
+    return ((key >= ranges[..., :1]) & (key < ranges[..., 1:])).unsqueeze(1)
+
+
 def see(queries, keys, left=None, right=None, bottom_right=False):
     """Which keys are visible."""
     own = torch.arange(queries)[:, None] + (keys - queries if bottom_right else 0)
@@ -39,7 +50,7 @@ def see(queries, keys, left=None, right=None, bottom_right=False):
     return visible if right is None else visible & (key <= own + right)
 
 
-def define(q, k, v, visible=None, added=None, scale=None):
+def define(q, k, v, visible=None, added=None, scale=None, sinks=None):
     """By its definition, in f64, where a query without a key has 0."""
     groups = q.shape[1] // max(1, k.shape[1])
     k, v = (x.repeat_interleave(groups, 1) for x in (k, v))
@@ -47,6 +58,9 @@ def define(q, k, v, visible=None, added=None, scale=None):
     scores = scores if added is None else scores + added
     if visible is not None:
         scores = scores.masked_fill(~visible, -torch.inf)
+    if sinks is not None:
+        scores = torch.cat([scores, sinks[:, None, None].expand(*scores.shape[:3], 1)], -1)
+        v = torch.cat([v, v.new_zeros(*v.shape[:2], 1, v.shape[3])], 2)
     is_empty = (scores == -torch.inf).all(-1, keepdim=True)
     p = scores.masked_fill(is_empty, 0).softmax(-1).masked_fill(is_empty, 0)
     return p @ v
@@ -98,6 +112,47 @@ class Gradient(unittest.TestCase):
             added = make(*sizes, seed=6)
             self.compare(tensors, 1e-5, added=added, attn_mask=added)
         self.compare(tensors, 1e-5, visible & see(7, 9, 2, 2), window=(2, 2), attn_mask=visible.expand(2, 4, 7, 9))
+
+    def test_ranges(self):
+        for queries, keys, window in ((7, 9, (None, None)), (13, 11, (None, 0)), (9, 17, (3, 2))):
+            ranges = make_ranges(2, queries, keys)
+            visible = see_ranges(ranges, keys) & see(queries, keys, *window)
+            for heads_first in (True, False):
+                self.compare(make_operands(2, queries, keys, 4, 2, 16, heads_first=heads_first), 1e-5, visible,
+                             window=window, key_ranges=ranges)
+        with mock.patch.object(attention_backward, "_SCORES", 4 * 20 * 3):
+            ranges = make_ranges(1, 20, 20)
+            self.compare(make_operands(1, 20, 20, 4, 2, 16), 1e-5, see_ranges(ranges, 20), key_ranges=ranges)
+
+    def test_sinks(self):
+        visible = see(9, 12, None, 0, True).clone()
+        visible[3] = False
+        for dtype, tolerance in ((torch.float32, 1e-5), (torch.bfloat16, 1e-2)):
+            for heads_first in (True, False):
+                tensors = make_operands(2, 9, 12, 4, 2, 16, dtype=dtype, heads_first=heads_first)
+                tensors.append((make(4, seed=8) * 2).to(dtype).requires_grad_())
+                wide = [x.detach().double().requires_grad_() for x in tensors]
+                expected = differentiate(define(*wide[:3], visible, sinks=wide[3]), wide)
+                y = attend(*tensors[:3], visible, sinks=tensors[3])
+                for x, found, wanted in zip(tensors, differentiate(y, tensors), expected):
+                    self.assertEqual((found.dtype, found.shape), (x.dtype, x.shape))
+                    self.assertLessEqual((found.double() - wanted).norm(), tolerance * wanted.norm())
+        q, k, v = (x.detach() for x in tensors[:3])
+        sinks = torch.tensor([-torch.inf, 0.0, 1e4, -1e4], requires_grad=True)
+        y = attend(q, k, v, visible, sinks=sinks)
+        self.assertTrue((y[:, 2] == 0).all())
+        torch.testing.assert_close(y[:, [0, 3]], attend(q, k, v, visible)[:, [0, 3]])
+        self.assertTrue(torch.autograd.grad(y.sum(), sinks)[0].isfinite().all())
+
+    def test_others_that_are_refused(self):
+        q, k, v = make_operands(2, 5, 6, 2, 2, 16)
+        for text, options in ((r"key_ranges to be int32 \(2, 5, 2\) on cpu, but got torch.int64",
+                               {"key_ranges": torch.zeros(2, 5, 2, dtype=torch.int64)}),
+                              (r"but got torch.int32 \(2, 6, 2\)", {"key_ranges": torch.zeros(2, 6, 2, dtype=torch.int32)}),
+                              (r"sinks to be bf16, f16 or f32 \(2,\) on cpu, but got torch.float32 \(3,\)",
+                               {"sinks": torch.zeros(3)})):
+            with self.subTest(text=text), self.assertRaisesRegex(fp8.ArgumentError, text):
+                attend(q, k, v, **options)
 
     def test_queries_without_a_key(self):
         q, k, v = make_operands(1, 6, 2, 1, 1, 16)
@@ -180,15 +235,16 @@ class Compiled(unittest.TestCase):
         q, k, v = make_operands(1, 5, 7, 4, 2, 16)
         options = True, 0.25, None, 0, False
         mask = make(1, 1, 5, 7) > -1
-        torch.library.opcheck(attention_ops.forward, (q, k, v, mask, *options, None, None))
-        torch.library.opcheck(attention_ops.forward, (q, k, v, None, *options, "e4m3", "promote"))
+        ranges, sinks = make_ranges(1, 5, 7), make(4).requires_grad_()
+        torch.library.opcheck(attention_ops.forward, (q, k, v, mask, None, None, *options, None, None))
+        torch.library.opcheck(attention_ops.forward, (q, k, v, None, ranges, sinks, *options, "e4m3", "promote"))
         # Its check of AOTAutograd sums up results, which codes have no sum for.
-        torch.library.opcheck(attention_ops.saving, (q, k, v, None, *options, "e4m3", None), test_utils=(
+        torch.library.opcheck(attention_ops.saving, (q, k, v, None, None, None, *options, "e4m3", None), test_utils=(
             "test_schema", "test_autograd_registration", "test_faketensor"))
         with torch.no_grad():
-            y, lse = attention_ops.forward(q, k, v, None, *options, None, None)
-        torch.library.opcheck(attention_ops._backward, (y, q.detach(), k.detach(), v.detach(), [], y, lse, None, *options,
-                                                        None, None))
+            y, lse = attention_ops.forward(q, k, v, None, None, None, *options, None, None)
+        torch.library.opcheck(attention_ops._backward, (y, q.detach(), k.detach(), v.detach(), [], y, lse, None, ranges,
+                                                        *options, None, None))
 
 
 class Chosen(unittest.TestCase):
@@ -206,8 +262,7 @@ class Chosen(unittest.TestCase):
         with FakeTensorMode(), mock.patch.object(attention_backward, "_can_use", can_use):
             q, k, v = (torch.empty(2, *sizes, dtype=dtype, device="cuda") for sizes in (
                 (4, queries, 64), (heads_of_k, keys, 64), (heads_of_k, keys, dim_of_v)))
-            given = torch.empty(1, 1, queries, keys, device="cuda") if mask else None
-            return attention_backward.choose(q, k, v, given, rule), asked
+            return attention_backward.choose(q, k, v, mask, rule), asked
 
     def test_cudnn(self):
         for window, is_causal in (((None, None), False), ((None, 0), True), ((63, 0), True), ((None, 63), False)):
@@ -258,10 +313,11 @@ class Chosen(unittest.TestCase):
                 q, y = (torch.empty(2, 4, 64, 32, dtype=torch.bfloat16, device="cuda") for _ in range(2))
                 k = torch.empty(2, 2, 64, 32, dtype=torch.bfloat16, device="cuda")
                 lse = torch.empty(2, 4, 64, device="cuda")
-                found = attention_backward.run(y, q, k, k, [], y, lse, None, attention_backward.Rule(0.1, *window))
+                found = attention_backward.run(y, q, k, k, [], y, lse, None, None,
+                                               attention_backward.Rule(0.1, *window))
                 codes = [x.to(torch.float8_e4m3fn) for x in (q, k, k)]
                 factor = torch.ones(1, 1, device="cuda")
-                again = attention_backward.run(y, *codes, [factor] * 3, y, lse, None,
+                again = attention_backward.run(y, *codes, [factor] * 3, y, lse, None, None,
                                                attention_backward.Rule(0.1, *window))
             name = {"cudnn": "aten::_scaled_dot_product_cudnn_attention_backward",
                     "flash": "aten::_flash_attention_backward"}[kernel]

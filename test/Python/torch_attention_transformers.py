@@ -5,12 +5,14 @@ caches; and what they say of calls that are PyTorch's."""
 
 import copy
 import unittest
+from unittest import mock
 
 import torch
 import transformers
 
 import fp8
 import fp8.torch
+from fp8.torch import attention_calls, key_ranges
 
 SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
          "num_key_value_heads": 2, "vocab_size": 50, "max_position_embeddings": 64, "head_dim": 16}
@@ -70,6 +72,36 @@ class Models(unittest.TestCase):
         self.assertIn("mask", self.settings.taken[0])
         self.compare(model, input_ids=draw(2, 11), attention_mask=torch.ones_like(padding))
         self.assertIn("causal", self.settings.taken[1])
+
+    def test_padding_of_a_gpu(self):
+        """Whose kernel takes ranges of keys in place of a mask, if it has no gaps."""
+        def find(query, key, value, mask):
+            return key_ranges.find(mask, query)
+
+        padding = torch.ones(3, 11, dtype=torch.long)
+        padding[1, :4] = padding[2, 8:] = 0
+        bert = make("Bert", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+        with torch.no_grad(), mock.patch.object(attention_calls, "_find_ranges", find):
+            for model in (make("Llama"), make("Mistral", sliding_window=5), bert):
+                found, expected = (copy_with(model, name)(input_ids=draw(3, 11), attention_mask=padding)[0]
+                                   for name in ("fp8", "sdpa"))
+                self.check(found[padding.bool()], expected[padding.bool()], 1e-4)
+            self.assertEqual(self.settings.taken, ("4 heads over 2 of 16 columns, ranges of keys in f32",
+                                                   "4 heads over 4 of 8 columns, ranges of keys in f32"))
+            # A prompt on the left, and what is generated.
+            found, expected = (copy_with(make("Llama"), name).generate(
+                draw(3, 11), attention_mask=padding.flip(1), max_new_tokens=5, do_sample=False) for name in ("fp8", "sdpa"))
+            self.assertTrue(torch.equal(found[:2], expected[:2]))
+            padding[0, 5] = 0
+            self.compare(make("Llama"), input_ids=draw(3, 11), attention_mask=padding, train=False)
+            self.assertIn("mask", self.settings.taken[-1])
+
+    def test_packed_sequences_of_a_gpu(self):
+        positions = torch.cat([torch.arange(count) for count in (5, 2, 6)])[None]
+        with torch.no_grad(), mock.patch.object(attention_calls, "_find_ranges", lambda q, k, v, mask: key_ranges.find(
+                mask, q)):
+            self.compare(make("Llama"), input_ids=draw(1, 13), position_ids=positions, use_cache=False, train=False)
+        self.assertEqual(self.settings.taken, ("4 heads over 2 of 16 columns, ranges of keys in f32",))
 
     def test_sliding_windows(self):
         model = make("Mistral", sliding_window=5)
@@ -133,10 +165,15 @@ class Models(unittest.TestCase):
         self.compare(model, "eager", input_ids=draw(2, 11))
         self.assertEqual(len(self.settings.taken), 2)  # Layers with a window and without.
 
-    def test_sinks_have_a_reason(self):
-        model = make("GptOss", num_local_experts=2, num_experts_per_tok=1, sliding_window=5)
-        self.compare(model, "eager", input_ids=draw(2, 9), train=False)
-        self.assertEqual(self.settings.reasons, ("sinks",))
+    def test_sinks(self):
+        model = make("GptOss", num_local_experts=2, num_experts_per_tok=2, sliding_window=5)
+        for name, parameter in model.named_parameters():
+            if name.endswith("sinks"):
+                torch.nn.init.normal_(parameter)
+        self.compare(model, "eager", input_ids=draw(2, 9))
+        self.assertEqual(set(self.settings.taken), {f"4 heads over 2 of 16 columns, {each}, sinks in f32"
+                                                    for each in ("window (4, 0)", "causal")})
+        self.assertEqual(self.settings.reasons, ())
 
     def test_dropout_has_a_reason(self):
         model = make("Llama", attention_dropout=0.1).train()

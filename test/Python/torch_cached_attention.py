@@ -18,18 +18,22 @@ def make(*shape, seed=1, dtype=torch.bfloat16):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
-def expect(query, keys, values, lengths, window=None):
+def expect(query, keys, values, lengths, window=None, starts=None, sinks=None):
     """What comes of batches x heads x positions x columns, in f64."""
     results = []
-    for q, k, v, length in zip(query.double(), keys.double(), values.double(), lengths.tolist()):
+    starts = [0] * len(lengths) if starts is None else starts.tolist()
+    for q, k, v, length, start in zip(query.double(), keys.double(), values.double(), lengths.tolist(), starts):
         group = q.shape[0] // k.shape[0]
         k, v = (x[:, :length].repeat_interleave(group, 0) for x in (k, v))
         own = torch.arange(q.shape[1])[:, None] + length - q.shape[1]
         key = torch.arange(length)[None]
-        hidden = key > own
+        hidden = (key > own) | (key < start)
         if window is not None:
             hidden |= key < own - window
         scores = (q @ k.transpose(1, 2) * q.shape[2] ** -0.5).masked_fill(hidden, -math.inf)
+        if sinks is not None:
+            scores = torch.cat([scores, sinks.double()[:, None, None].expand(-1, q.shape[1], 1)], -1)
+            v = torch.cat([v, v.new_zeros(v.shape[0], 1, v.shape[2])], 1)
         results.append(scores.softmax(-1).nan_to_num(0) @ v)
     return torch.stack(results)
 
@@ -57,6 +61,19 @@ class Attend(unittest.TestCase):
         found = fp8.torch.attend_to_cache(q, k, k, lengths)
         self.assertTrue((found[0] == 0).all())
         self.compare(found, expect(q, k, k, lengths), 6e-3)
+
+    def test_starts_and_sinks(self):
+        lengths, starts = (torch.tensor(x, dtype=torch.int32) for x in ([9, 6, 4], [3, 0, 4]))
+        for codes in (False, True):
+            for sinks in (None, make(4, seed=5)):
+                with self.subTest(codes=codes, sinks=sinks is not None):
+                    q, k = make(3, 4, 2, 32), make(3, 2, 9, 32, seed=2)
+                    k = k.to(E4M3) if codes else k
+                    k.view(torch.uint8 if codes else torch.int16)[0, :, :3] = 0x7F if codes else 0x7FFF
+                    found = fp8.torch.attend_to_cache(q, k, k, lengths, starts=starts, sinks=sinks)
+                    wide = k.double().nan_to_num(0)
+                    self.compare(found, expect(q, wide, wide, lengths, None, starts, sinks), 0.06 if codes else 8e-3)
+                    self.assertTrue((found[2] == 0).all())
 
     def test_codes_and_windows(self):
         lengths = torch.tensor([64, 31], dtype=torch.int32)
@@ -109,6 +126,8 @@ class Attend(unittest.TestCase):
                 ("expected layout to be one of", (q, k, k, lengths), {"layout": "sbhd"}),
                 ("expected window not to be negative", (q, k, k, lengths), {"window": -1}),
                 ("expected page_table to be int32", (q, k, k, lengths), {"page_table": lengths}),
+                ("expected starts to be int32", (q, k, k, lengths), {"starts": lengths[:1]}),
+                ("expected sinks to be bf16", (q, k, k, lengths), {"sinks": make(3)}),
                 ("expected accumulate to be None", (q, k, k, lengths), {"accumulate": "slow"}),
                 ("expected query without a gradient", (q.clone().requires_grad_(), k, k, lengths), {})):
             with self.subTest(message=message), self.assertRaisesRegex(fp8.ArgumentError, message):

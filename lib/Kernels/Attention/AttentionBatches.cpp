@@ -1,5 +1,4 @@
-//===- AttentionBatches.cpp - Heads of attention as batches
-//-----------------===//
+//===- AttentionBatches.cpp - Heads of attention as batches ---------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

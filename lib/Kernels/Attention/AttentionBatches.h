@@ -1,4 +1,4 @@
-//===- AttentionBatches.h - Heads of attention as batches ------*- C++ -*-===//
+//===- AttentionBatches.h - Heads of attention as batches -------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -39,7 +39,7 @@ protected:
   Value reduce(Value source, float neutral,
                llvm::function_ref<Value(Value, Value)> combine);
 
-  /// Of this element, within `map`: its batch and its head (index).
+  /// The batch and the head (index) of this element, within `map`.
   Value getBatch();
   Value getHead();
 

@@ -53,7 +53,8 @@ def write(element, heads, columns, format_):
     text = f"func.func @append({', '.join(arguments)}) {{\n"
     text += "".join(f"  %c{i} = arith.constant {i} : index\n" for i in range(3))
     if format_:
-        text += f"  %most = arith.constant {_LARGEST[format_]} : f32\n  %least = arith.constant -{_LARGEST[format_]} : f32\n"
+        most = _LARGEST[format_]
+        text += f"  %most = arith.constant {most} : f32\n  %least = arith.constant -{most} : f32\n"
     text += ("  %batches = memref.dim %key, %c0 : %key_kind\n  %count = memref.dim %key, %c2 : %key_kind\n"
              "  %room = memref.dim %key_cache, %c2 : %key_cache_kind\n  %last = arith.subi %room, %c1 : index\n")
     together = [("key", "value")] if columns[0] == columns[1] else [("key",), ("value",)]

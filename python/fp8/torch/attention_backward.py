@@ -43,9 +43,10 @@ def _count_from_end(window, queries, keys):
     return None if any(side is not None and side < 0 for side in (left, right)) else (left, right)
 
 
-def choose(query, key, value, mask, rule):
-    """"cudnn", "flash" or "formula", by tensors of batches x heads x positions x columns."""
-    if query.device.type != "cuda" or query.dtype not in (torch.bfloat16, torch.float16) or mask is not None:
+def choose(query, key, value, hides, rule):
+    """"cudnn", "flash" or "formula", by tensors of batches x heads x positions x columns; `hides` if more is hidden, or
+    added, than the rule says."""
+    if query.device.type != "cuda" or query.dtype not in (torch.bfloat16, torch.float16) or hides:
         return "formula"
     if 0 in query.shape or 0 in key.shape or 0 in value.shape:
         return "formula"
@@ -80,6 +81,17 @@ def _run_flash(grad, query, key, value, output, lse, rule):
     return tuple(x.transpose(1, 2) for x in results)
 
 
+def run_packed_flash(grad, query, key, value, output, lse, cu_seqlens_q, cu_seqlens_k, most_q, most_k, scale, left, right):
+    """The gradients of sequences one after the other, 1 x positions x heads x columns; `right` is None or 0, and no
+    sequence is longer than `most_q` and `most_k`."""
+    lse = lse.masked_fill(lse == -torch.inf, torch.inf)
+    state, unused = (torch.empty(size, dtype=torch.uint64, device=query.device) for size in ((2,), ()))
+    results = aten._flash_attention_backward(
+        *(x[0] for x in (grad, query, key, value, output, lse)), cu_seqlens_q, cu_seqlens_k, most_q, most_k, 0.0,
+        left is None and right == 0, state, unused, scale=scale, window_size_left=left, window_size_right=right)
+    return tuple(x[None] for x in results)
+
+
 def _hide(scores, first, begin, rule, queries, keys):
     """Sets hidden scores, [..., rows, columns], to -inf; rows begin with query `first`, columns with key `begin`."""
     left, right = _find_window(rule, queries, keys)
@@ -105,7 +117,14 @@ def _cut_mask(mask, groups, rows, columns):
     return mask.unflatten(1, (groups, -1)) if mask.shape[1] > 1 else mask.unsqueeze(1)
 
 
-def compute(grad, query, key, value, output, lse, mask, rule):
+def _hide_beyond(scores, ranges, begin):
+    """Sets scores to -inf of keys, from key `begin`, that are not of their queries' ranges, which have all dimensions but
+    the last."""
+    columns = torch.arange(begin, begin + scores.shape[-1], device=scores.device)
+    return scores.masked_fill((columns < ranges[..., :1]) | (columns >= ranges[..., 1:]), -torch.inf)
+
+
+def compute(grad, query, key, value, output, lse, mask, ranges, rule):
     """The gradients of query, key and value by their definition, in f32, some queries at a time."""
     batches, heads, queries, dim = query.shape
     groups, keys = key.shape[1:3]
@@ -126,6 +145,8 @@ def compute(grad, query, key, value, output, lse, mask, rule):
         k, v = key[..., columns, :], value[..., columns, :]
         q, dy = query[..., rows, :], grad[..., rows, :]
         scores = _hide(torch.matmul(q, k.mT) * rule.scale, first, begin, rule, queries, keys)
+        if ranges is not None:
+            scores = _hide_beyond(scores, ranges[:, None, None, rows], begin)
         if mask is not None:
             scores = _add_mask(scores, _cut_mask(mask, groups, rows, columns))
         p = torch.exp(scores - lse[..., rows, :])
@@ -137,7 +158,7 @@ def compute(grad, query, key, value, output, lse, mask, rule):
     return dq.flatten(1, 2), dk, dv
 
 
-def run(grad, query, key, value, factors, output, lse, mask, rule):
+def run(grad, query, key, value, factors, output, lse, mask, ranges, rule):
     """The gradients of query, key and value, all of batches x heads x positions x columns, in the type of the result.
     `factors` are empty, or those of codes that query, key and value are; the gradient goes straight through."""
     dtype = output.dtype
@@ -145,9 +166,9 @@ def run(grad, query, key, value, factors, output, lse, mask, rule):
     if factors:
         tensors = [x.float() * factor for x, factor in zip(tensors, factors)]
     narrow = [x.to(dtype) for x in tensors]
-    kernel = choose(*narrow, mask, rule)
+    kernel = choose(*narrow, mask is not None or ranges is not None, rule)
     if kernel == "formula":
-        results = compute(grad, *tensors, output, lse, mask, rule)
+        results = compute(grad, *tensors, output, lse, mask, ranges, rule)
     else:
         results = {"cudnn": _run_cudnn, "flash": _run_flash}[kernel](grad, *narrow, output, lse, rule)
     return tuple(x.to(dtype) for x in results)

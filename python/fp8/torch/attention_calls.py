@@ -8,6 +8,7 @@ import torch
 
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
+from fp8.torch import key_ranges
 from fp8.torch.attention_programs import ELEMENTS, FORMATS, MASKS
 from fp8.torch.scaled_dot_product import check_settings, scaled_dot_product_attention
 
@@ -86,7 +87,7 @@ def _find_reason_on_gpu(query, value, mask, settings):
     if target != "sm_90a":
         return f"{target} has no kernel of attention"
     if mask is not None:
-        return "a mask has no kernel on a GPU"
+        return "a mask has no kernel on a GPU, unless its rows are ranges of keys and nothing has a gradient"
     if query.dtype == torch.float32:
         return "f32 has no kernel on a GPU"
     columns, step = (query.shape[3], value.shape[3]), 32 if settings.format else 16
@@ -132,10 +133,21 @@ def find_reason(settings, query, key, value, mask=None, dropout=0.0, scale=None)
     return _find_reason_on_gpu(query, value, mask, settings) if query.device.type == "cuda" else None
 
 
+def _find_ranges(query, key, value, mask):
+    """What a GPU's kernel takes in place of a mask, or None. PyTorch's kernels have gradients with masks that are faster
+    than the formula of ours."""
+    if mask is None or not query.is_cuda or mask.dim() != 4 or _find_reason_of_mask(
+            mask, (*query.shape[:3], key.shape[2])):
+        return None
+    if torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
+        return None
+    return key_ranges.find(mask, query)
+
+
 def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False,
-           window=None, bottom_right=False):
-    """What F.scaled_dot_product_attention returns for these, by an Attention; None for what is PyTorch's. `window` and
-    `bottom_right` are those of fp8.torch.scaled_dot_product_attention."""
+           window=None, bottom_right=False, sinks=None):
+    """What F.scaled_dot_product_attention returns for these, by an Attention; None for what is PyTorch's. `window`,
+    `bottom_right` and `sinks` are those of fp8.torch.scaled_dot_product_attention."""
     # Mistakes are PyTorch's to say.
     if is_causal and attn_mask is not None:
         return None
@@ -147,14 +159,19 @@ def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal
     if kind in ("cpu", "cuda") and torch.is_autocast_enabled(kind):
         dtype = torch.get_autocast_dtype(kind)
         tensors = [x.to(dtype) if isinstance(x, torch.Tensor) and x.dtype in ELEMENTS else x for x in tensors]
-    reason = find_reason(settings, *tensors, attn_mask, dropout_p, scale)
+    reason, ranges = find_reason(settings, *tensors, None, dropout_p, scale), None
+    if reason is None and attn_mask is not None:
+        ranges = _find_ranges(*tensors, attn_mask)
+        attn_mask = attn_mask if ranges is None else None
+        reason = find_reason(settings, *tensors, attn_mask, dropout_p, scale)
     if reason is not None:
         note(settings.number, "{}", reason)
         return None
     y = scaled_dot_product_attention(
-        *tensors, attn_mask, is_causal=is_causal, scale=scale, window=window, bottom_right=bottom_right,
-        format=settings.format, accumulate=settings.accumulate)
-    _note_taken(settings.number, "{} heads over {} of {} columns{}{} in {}", query.shape[1], key.shape[1], query.shape[3],
+        *tensors, attn_mask, is_causal=is_causal, scale=scale, window=window, bottom_right=bottom_right, key_ranges=ranges,
+        sinks=sinks, format=settings.format, accumulate=settings.accumulate)
+    _note_taken(settings.number, "{} heads over {} of {} columns{}{}{} in {}", query.shape[1], key.shape[1], query.shape[3],
                 ", causal" if is_causal else "" if window is None else f", window {window}",
-                "" if attn_mask is None else ", mask", settings.format or ELEMENTS[tensors[0].dtype])
+                ", ranges of keys" if ranges is not None else "" if attn_mask is None else ", mask",
+                "" if sinks is None else ", sinks", settings.format or ELEMENTS[tensors[0].dtype])
     return y

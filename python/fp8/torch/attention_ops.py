@@ -30,19 +30,30 @@ def _transpose(options, *tensors):
     return tensors if options.heads_first else tuple(x.transpose(1, 2) for x in tensors)
 
 
-def compute(query, key, value, mask, options, saves):
+class Others(NamedTuple):
+    """Tensors beside query, key and value, or None: what is added to scores, or which of them are seen; the first key that
+    each query sees and the one behind its last; one more score for each head."""
+
+    mask: torch.Tensor | None = None
+    ranges: torch.Tensor | None = None
+    sinks: torch.Tensor | None = None
+
+
+def compute(query, key, value, others, options, saves):
     """The result, the logarithms of sums, and with `saves` three times codes and their factor. Tensors are contiguous,
     and their second dimension is that of heads with `heads_first`, else that of positions."""
+    mask = others.mask
     place = 1 if options.heads_first else 2
     target = get_default_target() if query.is_cuda else "cpu"
     described = mask if mask is None else (attention_programs.MASKS[mask.dtype], tuple(size == 1 for size in mask.shape))
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[place], key.shape[place], query.shape[3], value.shape[3],
-        *options, described, saves)
+        *options, described, saves, others.ranges is not None, others.sinks is not None)
     if query.is_cuda:
         shape = shape._replace(queries=attention_programs.find_queries(shape, query.shape[3 - place]))
     with torch.no_grad():
-        return attention_programs.get_function(shape, target)(query, key, value, *([] if mask is None else [mask]))
+        return attention_programs.get_function(shape, target)(
+            query, key, value, *(x for x in others if x is not None))
 
 
 def _infer(query, value, heads_first):
@@ -51,19 +62,19 @@ def _infer(query, value, heads_first):
             query.new_empty((batches, heads, queries), dtype=torch.float32))
 
 
-def _run_forward(query, key, value, mask, *options):
-    return tuple(compute(query, key, value, mask, Options(*options), False))
+def _run_forward(query, key, value, mask, ranges, sinks, *options):
+    return tuple(compute(query, key, value, Others(mask, ranges, sinks), Options(*options), False))
 
 
-def _infer_forward(query, key, value, mask, heads_first, *options):
+def _infer_forward(query, key, value, mask, ranges, sinks, heads_first, *options):
     return _infer(query, value, heads_first)
 
 
-def _run_saving(query, key, value, mask, *options):
-    return tuple(compute(query, key, value, mask, Options(*options), True))
+def _run_saving(query, key, value, mask, ranges, sinks, *options):
+    return tuple(compute(query, key, value, Others(mask, ranges, sinks), Options(*options), True))
 
 
-def _infer_saving(query, key, value, mask, *options):
+def _infer_saving(query, key, value, mask, ranges, sinks, *options):
     codes = attention_programs.CODES[Options(*options).format]
     saved = [made for x in (query, key, value)
              for made in (x.new_empty(x.shape, dtype=codes), x.new_empty((1, 1), dtype=torch.float32))]
@@ -77,71 +88,88 @@ def _dequantize(codes, factor, format_, dtype):
     return run(make_dense(codes).reshape(-1, codes.shape[3]), factor.reshape(1, 1)).reshape(codes.shape)
 
 
-def _run_backward(grad, query, key, value, factors, output, lse, mask, *options):
+def widen(query, key, value, factors, dtype, format_):
+    """Numbers of codes, if there are factors."""
+    if not factors:
+        return query, key, value
+    return tuple(_dequantize(x, factor, format_, dtype) for x, factor in zip((query, key, value), factors))
+
+
+def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, *options):
+    """The gradients of query, key and value, which are codes if there are factors."""
     options = Options(*options)
     if factors and query.is_cuda and output.dtype != torch.float32 and 0 not in (query.numel(), key.numel(), value.numel()):
-        query, key, value = (_dequantize(x, factor, options.format, output.dtype)
-                             for x, factor in zip((query, key, value), factors))
+        query, key, value = widen(query, key, value, factors, output.dtype, options.format)
         factors = []
     rule = attention_backward.Rule(*options[1:5])
     grad, query, key, value, output = _transpose(options, grad, query, key, value, output)
-    results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, rule)
+    results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, ranges, rule)
     return tuple(x.contiguous() for x in _transpose(options, *results))
 
 
-def _infer_backward(grad, query, key, value, factors, output, lse, mask, *options):
+def _infer_backward(grad, query, key, value, factors, output, lse, mask, ranges, *options):
     return tuple(output.new_empty(x.shape) for x in (query, key, value))
 
 
 # Gradients of query, key and value, which are codes if there are factors.
 _backward = operations.define(
     "attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor[] factors, Tensor output, "
-    f"Tensor lse, Tensor? mask, {_SCHEMA}) -> (Tensor, Tensor, Tensor)", _run_backward, _infer_backward)
+    f"Tensor lse, Tensor? mask, Tensor? ranges, {_SCHEMA}) -> (Tensor, Tensor, Tensor)", run_backward, _infer_backward)
 
 
-def _save(ctx, inputs, output):
-    query, key, value, mask, *ctx.options = inputs
+def save(ctx, inputs, output):
+    query, key, value, mask, ranges, sinks, *ctx.options = inputs
     results, lse, *codes = output
     ctx.mark_non_differentiable(lse, *codes)
     ctx.set_materialize_grads(False)
     tensors = codes[::2] or (query, key, value)
     ctx.count = len(codes) // 2
-    ctx.save_for_backward(*tensors, results, lse, mask, *codes[1::2])
+    ctx.save_for_backward(*tensors, results, lse, mask, ranges, sinks, *codes[1::2])
 
 
-def _differentiate(ctx, grad, *others):
-    query, key, value, output, lse, mask, *factors = ctx.saved_tensors
+def _differentiate_sinks(grad, output, lse, sinks, heads_first):
+    """A sink takes its share of a result from it."""
+    lost = (grad.float() * output.float()).sum(-1)
+    lost = lost if heads_first else lost.transpose(1, 2)
+    share = torch.exp(sinks[:, None] - lse.masked_fill(lse == -torch.inf, torch.inf))
+    return -(share * lost).sum((0, 2))
+
+
+def differentiate(ctx, grad, *others):
+    query, key, value, output, lse, mask, ranges, sinks, *factors = ctx.saved_tensors
     if grad is None:
-        return (None,) * (4 + len(ctx.options))
-    grads = ctx.backward(make_dense(grad), query, key, value, factors, output, lse, mask, *ctx.options)
+        return (None,) * (6 + len(ctx.options))
+    grads = ctx.backward(make_dense(grad), query, key, value, factors, output, lse, mask, ranges, *ctx.options)
     needed = (x if needs else None for x, needs in zip(grads, ctx.needs_input_grad))
-    return (*needed, None, *([None] * len(ctx.options)))
+    of_sinks = _differentiate_sinks(grad, output, lse, sinks, ctx.options[0]) if ctx.needs_input_grad[5] else None
+    return (*needed, None, None, of_sinks, *([None] * len(ctx.options)))
 
 
 def _differentiate_traced(ctx, grad, *others):
     ctx.backward = _backward
-    return _differentiate(ctx, grad, *others)
+    return differentiate(ctx, grad, *others)
 
 
 # The result and the logarithms of the sums of exponentials.
 forward = operations.define(
-    f"attention_forward(Tensor query, Tensor key, Tensor value, Tensor? mask, {_SCHEMA}) -> (Tensor, Tensor)",
-    _run_forward, _infer_forward, (_differentiate_traced, _save))
+    "attention_forward(Tensor query, Tensor key, Tensor value, Tensor? mask, Tensor? ranges, Tensor? sinks, "
+    f"{_SCHEMA}) -> (Tensor, Tensor)",
+    _run_forward, _infer_forward, (_differentiate_traced, save))
 # With codes and factors of query, key and value, of which a backward is then.
 saving = operations.define(
-    f"attention_forward_saving(Tensor query, Tensor key, Tensor value, Tensor? mask, {_SCHEMA}) -> "
-    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)", _run_saving, _infer_saving,
-    (_differentiate_traced, _save))
+    "attention_forward_saving(Tensor query, Tensor key, Tensor value, Tensor? mask, Tensor? ranges, Tensor? sinks, "
+    f"{_SCHEMA}) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)", _run_saving, _infer_saving,
+    (_differentiate_traced, save))
 
 
 class _Eager(torch.autograd.Function):
     """The same without operations of PyTorch, which cost the host more."""
 
     @staticmethod
-    def forward(ctx, query, key, value, mask, *options):
-        options = Options(*options)
-        results = compute(query, key, value, mask, options, options.format is not None)
-        _save(ctx, (query, key, value, mask, *options), results)
+    def forward(ctx, query, key, value, mask, ranges, sinks, *options):
+        options, others = Options(*options), Others(mask, ranges, sinks)
+        results = compute(query, key, value, others, options, options.format is not None)
+        save(ctx, (query, key, value, *others, *options), results)
         return tuple(results)
 
     @staticmethod
@@ -149,8 +177,8 @@ class _Eager(torch.autograd.Function):
         if torch.is_grad_enabled():
             raise UnsupportedError("expected a backward without create_graph, since attention in FP8 has no second "
                                    "derivative")
-        ctx.backward = _run_backward
-        return _differentiate(ctx, grad, *others)
+        ctx.backward = run_backward
+        return differentiate(ctx, grad, *others)
 
 
 def _drop_repeated(mask):
@@ -161,17 +189,19 @@ def _drop_repeated(mask):
     return make_dense(mask)
 
 
-def attend(query, key, value, mask, options):
-    """The result and the logarithms of sums, of tensors of batches x heads x positions x columns; `mask` is None or has
-    four dimensions. `options` say how a program takes tensors, which are copied if they lie otherwise."""
-    saves = torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value))
+def attend(query, key, value, others, options):
+    """The result and the logarithms of sums, of tensors of batches x heads x positions x columns; a mask has four
+    dimensions. `options` say how a program takes tensors, which are copied if they lie otherwise."""
+    differentiable = [x for x in (query, key, value, others.sinks) if x is not None]
+    saves = torch.is_grad_enabled() and any(x.requires_grad for x in differentiable)
     tensors = [make_dense(x) for x in _transpose(options, query, key, value)]
-    mask = None if mask is None else _drop_repeated(mask)
+    mask = None if others.mask is None else _drop_repeated(others.mask)
+    others = others._replace(mask=mask)
     if torch.compiler.is_compiling() or not is_plain(*tensors):
         operation = saving if saves and options.format else forward
-        results = operation(*tensors, mask, *options)
+        results = operation(*tensors, *others, *options)
     elif saves:
-        results = _Eager.apply(*tensors, mask, *options)
+        results = _Eager.apply(*tensors, *others, *options)
     else:
-        results = compute(*tensors, mask, options, False)
+        results = compute(*tensors, others, options, False)
     return _transpose(options, results[0])[0], results[1]

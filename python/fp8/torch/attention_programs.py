@@ -22,6 +22,7 @@ class Shape(NamedTuple):
     - format, accumulate: of the codes that both products are of, and how they are summed, or None;
     - mask: None, or the element type and, for each of four dimensions, whether it has one entry;
     - saves: whether codes and factors of query, key and value are results, too;
+    - ranges, sinks: whether queries have ranges of keys, and heads a score that is no key's;
     - queries: None, or how many positions query has, which few are compiled for;
     - cache: None, or of what key and value are: as `Cache`.
     """
@@ -40,6 +41,8 @@ class Shape(NamedTuple):
     accumulate: str | None = None
     mask: tuple | None = None
     saves: bool = False
+    ranges: bool = False
+    sinks: bool = False
     queries: int | None = None
     cache: "Cache | None" = None
 
@@ -48,11 +51,13 @@ class Cache(NamedTuple):
     """Keys and values that were computed before, of batches with numbers of their own.
 
     - format: None if they are numbers, else codes that come with a factor each;
-    - page: None, or the positions of a page.
+    - page: None, or the positions of a page;
+    - starts: whether batches have first keys of their own.
     """
 
     format: str | None = None
     page: int | None = None
+    starts: bool = False
 
 
 def find_queries(shape, queries):
@@ -127,12 +132,25 @@ def _write_cached(shape):
     if shape.cache.page:
         arguments.append("%pages: tensor<?x?xi32>")
         told += " page_table(%pages : tensor<?x?xi32>)"
+    if shape.cache.starts:
+        arguments.append("%starts: tensor<?xi32>")
+        told += " key_starts(%starts : tensor<?xi32>)"
+    told += _write_sinks(shape, arguments)
     return arguments, body, names, types, told
+
+
+def _write_sinks(shape, arguments):
+    if not shape.sinks:
+        return ""
+    kind = f"tensor<{shape.heads}xf32>"
+    arguments.append(f"%sinks: {kind}")
+    return f" sinks(%sinks : {kind})"
 
 
 def write_cached(shape):
     """The program as text. Its function `attention` takes query, key, value, each of these two followed by its factor if
-    it has codes, the numbers of keys, and page numbers if there are pages; and returns the result."""
+    it has codes, the numbers of keys, page numbers if there are pages, first keys and sinks, if there are; and returns the
+    result."""
     arguments, body, names, types, told = _write_cached(shape)
     result = _write_type(shape, shape.heads, shape.dim_of_v, None, shape.queries)
     return (f"func.func @attention({', '.join(arguments)}) -> {result} {{\n{body}"
@@ -141,8 +159,8 @@ def write_cached(shape):
 
 
 def write(shape):
-    """The program as text. Its function `attention` takes query, key, value and the mask, and returns the result, the
-    logarithms of sums, and with `saves` three times codes and their factor."""
+    """The program as text. Its function `attention` takes query, key, value, the mask, ranges and sinks, and returns the
+    result, the logarithms of sums, and with `saves` three times codes and their factor."""
     operands = {"q": (shape.heads, shape.dim), "k": (shape.heads_of_k, shape.dim),
                 "v": (shape.heads_of_k, shape.dim_of_v)}
     positions = {"q": shape.queries, "k": None, "v": None}
@@ -167,6 +185,11 @@ def write(shape):
         kind = f"tensor<{'x'.join(sizes)}x{element}>"
         arguments.append(f"%mask: {kind}")
         mask = f" mask(%mask : {kind})"
+    if shape.ranges:
+        kind = f"tensor<?x{queries}x2xi32>"
+        arguments.append(f"%ranges: {kind}")
+        mask += f" key_ranges(%ranges : {kind})"
+    mask += _write_sinks(shape, arguments)
     kinds = ", ".join(kind for _, kind in results)
     return (f"func.func @attention({', '.join(arguments)}) -> ({kinds}) {{\n{body}"
             f"  %o, %lse = fp8.attention {', '.join(names)}{mask} {_write_attributes(shape)} : {', '.join(types)} -> "

@@ -14,17 +14,18 @@ _FORMATS = {dtype: name for name, dtype in attention_programs.CODES.items()}
 _LAYOUTS = ("bhsd", "bshd")
 
 
-def _run(query, keys, values, lengths, page_table, k_scale, v_scale, heads_first, scale, left, accumulate):
+def _run(query, keys, values, lengths, page_table, starts, sinks, k_scale, v_scale, heads_first, scale, left, accumulate):
     place = 1 if heads_first else 2
     format_ = _FORMATS.get(keys.dtype)
     page = None if page_table is None else keys.shape[3 - place]
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[place], keys.shape[place], query.shape[3], values.shape[3],
-        heads_first, scale, left, 0, True, None, accumulate, cache=attention_programs.Cache(format_, page))
+        heads_first, scale, left, 0, True, None, accumulate, sinks=sinks is not None,
+        cache=attention_programs.Cache(format_, page, starts is not None))
     shape = shape._replace(queries=attention_programs.find_queries(shape, query.shape[3 - place]))
     target = get_default_target() if query.is_cuda else "cpu"
     factors = (k_scale, v_scale) if format_ else (None, None)
-    arguments = (query, keys, factors[0], values, factors[1], lengths, page_table)
+    arguments = (query, keys, factors[0], values, factors[1], lengths, page_table, starts, sinks)
     with torch.no_grad():
         return attention_programs.get_function(shape, target)(*(x for x in arguments if x is not None))
 
@@ -34,8 +35,9 @@ def _infer(query, keys, values, *others):
 
 
 _attend = operations.define(
-    "cached_attention(Tensor query, Tensor keys, Tensor values, Tensor lengths, Tensor? page_table, Tensor? k_scale, "
-    "Tensor? v_scale, bool heads_first, float scale, int? left, str? accumulate) -> Tensor", _run, _infer)
+    "cached_attention(Tensor query, Tensor keys, Tensor values, Tensor lengths, Tensor? page_table, Tensor? starts, "
+    "Tensor? sinks, Tensor? k_scale, Tensor? v_scale, bool heads_first, float scale, int? left, str? accumulate) -> Tensor",
+    _run, _infer)
 
 
 @functools.lru_cache(maxsize=256)
@@ -74,7 +76,7 @@ def _check_cache(query, keys, values, layout, page_table):
                             f"got {keys.dtype} and {values.dtype}")
 
 
-def _check(query, keys, values, lengths, layout, page_table):
+def _check(query, keys, values, lengths, layout, page_table, starts, sinks):
     for name, tensor in (("query", query), ("keys", keys), ("values", values)):
         if tensor.dim() != 4:
             raise ArgumentError(f"expected {name} to have four dimensions, but got {tensor.dim()}")
@@ -85,18 +87,22 @@ def _check(query, keys, values, lengths, layout, page_table):
     if layout not in _LAYOUTS:
         raise ArgumentError(f"expected layout to be one of {', '.join(_LAYOUTS)}, but got {layout!r}")
     _check_cache(query, keys, values, layout, page_table)
-    tables = [("lengths", lengths, 1)] + [("page_table", page_table, 2)] * (page_table is not None)
+    tables = [(name, tensor, rank) for name, tensor, rank in (
+        ("lengths", lengths, 1), ("page_table", page_table, 2), ("starts", starts, 1)) if tensor is not None]
     for name, tensor, rank in tables:
         if tensor.dtype != torch.int32 or tensor.dim() != rank or tensor.shape[0] != query.shape[0]:
             raise ArgumentError(f"expected {name} to be int32 with {rank} dimension{'s' * (rank > 1)}, the first of "
                                 f"{query.shape[0]}, but got {tensor.dtype} {tuple(tensor.shape)}")
-    others = [keys, values, lengths, *([] if page_table is None else [page_table])]
-    if any(tensor.device != query.device for tensor in others):
+    if sinks is not None and (sinks.dtype not in attention_programs.ELEMENTS or sinks.shape != query.shape[1:2]):
+        raise ArgumentError(f"expected sinks to be bf16, f16 or f32 {tuple(query.shape[1:2])}, but got {sinks.dtype} "
+                            f"{tuple(sinks.shape)}")
+    others = keys, values, lengths, page_table, starts, sinks
+    if any(tensor is not None and tensor.device != query.device for tensor in others):
         raise ArgumentError(f"expected all tensors on {query.device}, as query is")
 
 
-def attend_to_cache(query, keys, values, lengths, *, page_table=None, layout="bhsd", k_scale=1.0, v_scale=1.0,
-                    scale=None, window=None, accumulate=None):
+def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=None, sinks=None, layout="bhsd", k_scale=1.0,
+                    v_scale=1.0, scale=None, window=None, accumulate=None):
     """Attention of new positions to keys and values that end with their own, as decoding and chunks of a prompt have it.
 
     - query: batches x heads x new positions x columns, bf16, f16 or f32;
@@ -105,6 +111,9 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, layout="bh
     - lengths: int32, how many of the positions each batch has, the new ones included; what lies beyond is not looked at;
     - page_table: None, or int32, batches x pages: keys and values are pages in place of batches, each of as many
       positions, of which these are the numbers;
+    - starts: None, or int32, the first position of each batch, as where prompts are padded on the left; what lies before
+      is not looked at either;
+    - sinks: None, or of each head of query a score beside those of keys, which has no value;
     - k_scale, v_scale: what codes are multiplied by, numbers or tensors of one f32, as checkpoints have them;
     - scale: 1 / sqrt(columns) if it is None;
     - window: how many positions a query sees before its own, all if it is None; it sees none after that;
@@ -114,7 +123,7 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, layout="bh
     query is quantized by its own largest magnitude. Nothing waits for the GPU, so that it can be part of a CUDA graph.
     Raises ArgumentError.
     """
-    _check(query, keys, values, lengths, layout, page_table)
+    _check(query, keys, values, lengths, layout, page_table, starts, sinks)
     if accumulate not in (None, "fast", "promote"):
         raise ArgumentError(f"expected accumulate to be None, 'fast' or 'promote', but got {accumulate!r}")
     if window is not None and window < 0:
@@ -128,7 +137,8 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, layout="bh
     run = _attend if torch.compiler.is_compiling() else _run
     with torch.no_grad():
         query = make_dense(query if heads_first else query.transpose(1, 2))
-        result = run(query, make_dense(keys), make_dense(values), make_dense(lengths),
-                     None if page_table is None else make_dense(page_table), *factors, heads_first, scale, window,
-                     accumulate if has_codes else None)
+        sinks = None if sinks is None else sinks.float()
+        others = (None if x is None else make_dense(x) for x in (page_table, starts, sinks))
+        result = run(query, make_dense(keys), make_dense(values), make_dense(lengths), *others, *factors, heads_first,
+                     scale, window, accumulate if has_codes else None)
     return result if heads_first else result.transpose(1, 2)

@@ -7,6 +7,7 @@ import torch
 from fp8.errors import ArgumentError
 from fp8.torch import attention_ops
 from fp8.torch.attention_programs import ELEMENTS, FORMATS, MASKS
+from fp8.torch.dense import make_dense
 
 
 def _check_tensors(query, key, value):
@@ -35,6 +36,17 @@ def check_settings(format_, accumulate):
         raise ArgumentError(f"expected accumulate to be None, 'fast' or 'promote', but got {accumulate!r}")
 
 
+def find_window(is_causal, window):
+    """How many keys a query sees before its own and after it, None for all. Raises ArgumentError for what is none."""
+    if is_causal and window is not None:
+        raise ArgumentError("expected is_causal or a window, but got both")
+    if window is None:
+        return (None, 0) if is_causal else (None, None)
+    if len(window) != 2 or any(side is not None and side < 0 for side in window):
+        raise ArgumentError(f"expected window to be two numbers that are not negative, or None, but got {window}")
+    return window
+
+
 def _check_mask(mask, query, key):
     """The mask with four dimensions."""
     sizes = (*query.shape[:3], key.shape[2])
@@ -49,6 +61,19 @@ def _check_mask(mask, query, key):
     return mask[(None,) * (4 - mask.dim())]
 
 
+def check_others(query, key_ranges, sinks):
+    """Raises ArgumentError for ranges and sinks that are none of this query."""
+    expected = (query.shape[0], query.shape[2], 2)
+    if key_ranges is not None and (key_ranges.dtype != torch.int32 or key_ranges.shape != expected or (
+            key_ranges.device != query.device)):
+        raise ArgumentError(f"expected key_ranges to be int32 {expected} on {query.device}, but got {key_ranges.dtype} "
+                            f"{tuple(key_ranges.shape)} on {key_ranges.device}")
+    if sinks is not None and (sinks.dtype not in ELEMENTS or sinks.shape != query.shape[1:2] or (
+            sinks.device != query.device)):
+        raise ArgumentError(f"expected sinks to be bf16, f16 or f32 {tuple(query.shape[1:2])} on {query.device}, but got "
+                            f"{sinks.dtype} {tuple(sinks.shape)} on {sinks.device}")
+
+
 def _lies_heads_first(tensors):
     """In which of both ways less has to be copied."""
     copied = [sum(0 if x.transpose(1, 2).is_contiguous() else x.shape[1] * x.shape[3] for x in tensors),
@@ -57,7 +82,7 @@ def _lies_heads_first(tensors):
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal=False, scale=None, window=None,
-                                 bottom_right=False, format=None, accumulate=None):
+                                 bottom_right=False, key_ranges=None, sinks=None, format=None, accumulate=None):
     """softmax(query key^T * scale) value, as torch.nn.functional's function of that name, without dropout.
 
     - query: batches x heads x positions x columns, bf16, f16 or f32; key and value may have fewer heads, of which
@@ -67,6 +92,10 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
       window, which hides keys as well;
     - is_causal: a query sees the keys up to its own number; window=(left, right) sees so many keys before and after
       that, None for all. `bottom_right` counts from the last key back, as FlashAttention does;
+    - key_ranges: int32, batches x positions x 2: a query sees only keys from the first of both numbers up to, but not
+      including, the second, of those that it would see otherwise;
+    - sinks: of each head of query a score beside those of keys, which has no value: it takes its share of the softmax, and
+      has a gradient;
     - scale: 1 / sqrt(columns) if it is None;
     - format: "e4m3" or "e5m2" quantizes query, key and value, each by its own largest magnitude, and computes both
       products in 8 bits; None computes in what they are;
@@ -79,18 +108,15 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
     """
     check_settings(format, accumulate)
     _check_tensors(query, key, value)
-    if is_causal and window is not None:
-        raise ArgumentError("expected is_causal or a window, but got both")
-    left, right = (None, 0) if is_causal else (None, None)
-    if window is not None:
-        if len(window) != 2 or any(side is not None and side < 0 for side in window):
-            raise ArgumentError(f"expected window to be two numbers that are not negative, or None, but got {window}")
-        left, right = window
+    left, right = find_window(is_causal, window)
     scale = query.shape[-1] ** -0.5 if scale is None else float(scale)
     if not 0 < scale < math.inf:
         raise ArgumentError(f"expected scale to be finite and positive, but got {scale}")
-    mask = None if attn_mask is None else _check_mask(attn_mask, query, key)
+    check_others(query, key_ranges, sinks)
+    others = attention_ops.Others(
+        None if attn_mask is None else _check_mask(attn_mask, query, key),
+        None if key_ranges is None else make_dense(key_ranges), None if sinks is None else make_dense(sinks.float()))
     heads_first = _lies_heads_first((query, key, value))
     options = attention_ops.Options(heads_first, scale, left, right, bool(bottom_right), format,
                                     accumulate if format else None)
-    return attention_ops.attend(query, key, value, mask, options)[0]
+    return attention_ops.attend(query, key, value, others, options)[0]

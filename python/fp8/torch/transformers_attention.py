@@ -39,10 +39,14 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     causal = query.shape[2] > 1 and attention_mask is None and causal
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    if softcap is not None or s_aux is not None:
-        attention_calls.note(settings.number, "a cap of scores" if softcap is not None else "sinks")
+
+    def compute_plainly():
         y = _compute_plainly(query, key, value, attention_mask, scale, causal, softcap, s_aux, dropout)
         return y.transpose(1, 2).contiguous(), None
+
+    if softcap is not None:
+        attention_calls.note(settings.number, "a cap of scores")
+        return compute_plainly()
     y = None
     if position_bias is not None or others.get("cache") is not None:
         attention_calls.note(settings.number, "a bias of positions" if position_bias is not None else "pages")
@@ -50,9 +54,11 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
         window = getattr(attention_mask, "_fp8_window", None)
         mask = None if window is not None else attention_mask
         y = attention_calls.attend(settings, query, key, value, mask, dropout, bool(causal), scale=scale, enable_gqa=True,
-                                   window=window, bottom_right=window is not None)
+                                   window=window, bottom_right=window is not None, sinks=s_aux)
     if y is not None:
         return y.transpose(1, 2).contiguous(), None
+    if s_aux is not None:
+        return compute_plainly()
     given = {} if position_bias is None else {"position_bias": position_bias}
     return sdpa_attention_forward(module, query, key, value, attention_mask, dropout=dropout, scaling=scaling,
                                   is_causal=is_causal, **given, **others)
@@ -70,6 +76,9 @@ def _make_mask(*arguments, **options):
     `_fp8_window`: a view of it does not, and is a mask as others are."""
     from transformers.masking_utils import sdpa_mask
     mask = sdpa_mask(*arguments, **options)
+    if mask is not None:
+        # Layers only read it.
+        mask._fp8_is_constant = True
     if mask is None or arguments or not options.get("allow_is_causal_skip", True):
         return mask
     config, local = options.get("config"), options.get("local_size")
@@ -86,7 +95,7 @@ def _make_mask(*arguments, **options):
 
 def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None):
     """Registers fp8.attention with transformers, for `attn_implementation=name`, and returns its Attention, whose
-    `reasons` say which calls are PyTorch's instead: with dropout, caps or sinks, and on a GPU what has no kernel.
+    `reasons` say which calls are PyTorch's instead: with dropout or caps, and on a GPU what has no kernel.
 
     - format, accumulate: as fp8.torch.scaled_dot_product_attention has them;
     - recipe: in place of a format; with `fp8_dpa` it is E4M3.

@@ -1,0 +1,64 @@
+"""Ranges of keys that queries see, as `fp8.attention` has them: of masks whose rows see keys beside each other, and of
+sequences that are packed one after the other."""
+
+import torch
+
+from fp8.torch.dense import make_dense
+
+
+def _find(mask):
+    """The ranges of a mask, batches x queries x keys, and whether (one bool on the device) they say all."""
+    keys = mask.shape[2]
+    begins = mask.clone()
+    begins[..., 1:] &= ~mask[..., :-1]
+    counts = mask.sum(-1, dtype=torch.int32)
+    # The first of those that are largest.
+    first = begins.byte().argmax(-1).to(torch.int32) if keys else counts
+    return torch.stack([first, first + counts], -1), (begins.sum(-1) <= 1).all()
+
+
+def find(mask, query):
+    """The ranges that a bool mask, of four dimensions, means for query, batches x heads x positions x columns: int32,
+    batches x positions x 2. None if its rows have gaps, or differ between heads, or nobody may look.
+
+    Looks at the mask, which has to wait for a GPU, once: a mask keeps what was found. In CUDA graphs and graphs of
+    torch.compile nobody may."""
+    if mask.dtype != torch.bool or (mask.shape[1] != 1 and mask.stride(1) != 0) or torch.compiler.is_compiling():
+        return None
+    if mask.is_cuda and torch.cuda.is_current_stream_capturing():
+        return None
+    # Who changes it in place changes its version. Masks made in inference mode have none: only of those that nobody changes
+    # (`_fp8_is_constant`) something is kept.
+    version = getattr(mask, "_fp8_is_constant", None) if mask.is_inference() else mask._version
+    kept = getattr(mask, "_fp8_ranges", None)
+    if kept is None or version is None or kept[0] != version:
+        one = mask[:, 0]
+        for dim in range(2):
+            if one.shape[dim] != 1 and one.stride(dim) == 0:
+                one = one.narrow(dim, 0, 1)
+        ranges, says_all = _find(one)
+        kept = version, (ranges if bool(says_all) else None)
+        mask._fp8_ranges = kept
+    ranges = kept[1]
+    if ranges is None:
+        return None
+    return make_dense(ranges.expand(query.shape[0], query.shape[2], 2))
+
+
+def of_sequences(cu_seqlens_q, cu_seqlens_k, queries, left, right):
+    """The ranges of `queries` queries of packed sequences, 1 x queries x 2: sequence i has those from cu_seqlens_q[i] up to
+    cu_seqlens_q[i + 1], and such keys. The last query of a sequence is at its last key, and sees `left` keys before its own
+    and `right` after that, None for all. Queries behind the last sequence see none. Nothing waits for a GPU."""
+    number = torch.arange(queries, dtype=torch.int32, device=cu_seqlens_q.device)
+    count = cu_seqlens_q.shape[0] - 1
+    sequence = torch.searchsorted(cu_seqlens_q, number, right=True) - 1
+    is_there = (sequence >= 0) & (sequence < count)
+    sequence = sequence.clamp(0, max(count - 1, 0))
+    first, end = cu_seqlens_k[sequence], cu_seqlens_k[sequence + 1]
+    own = number + end - cu_seqlens_q[sequence + 1]
+    first, end = torch.where(is_there, first, 0), torch.where(is_there, end, 0)
+    if right is not None:
+        end = torch.minimum(end, own + right + 1)
+    if left is not None:
+        first = torch.maximum(first, own - left)
+    return torch.stack([first, end], -1)[None]
