@@ -39,9 +39,9 @@ class Kernel:
         self.workspaces = [torch.zeros(int(space["bytes"]), dtype=torch.uint8, device="cuda")
                            for space in info["launch"].get("workspaces", [])]
 
-    def bind(self, q, k, v):
+    def bind(self, q, k, v, **others):
         """A function that launches the kernel, and its result."""
-        tensors = {"q": q, "k": k, "v": v}
+        tensors = {"q": q, "k": k, "v": v, **others}
         if self.spec["element"] != "bf16":
             for name in "qkv":
                 numbers = tensors[name].float()

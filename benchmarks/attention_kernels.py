@@ -44,14 +44,22 @@ def program(spec):
         made = "".join(f"  %{name} = fp8.assemble %{name}_codes, %{name}_scale : {kind}, {one} -> {scaled[name]}\n"
                        for name, kind in tensors.items())
         types = list(scaled.values())
-    attributes = f"scale = {dim ** -0.5:e}" + " window = [*, 0]" * spec["causal"]
+    others = ""
+    for name, kind in (("key_lengths", "tensor<?xi32>"), ("key_starts", "tensor<?xi32>"),
+                       ("key_ranges", f"tensor<?x{queries}x2xi32>"), ("sinks", f"tensor<{spec['heads']}xf32>")):
+        if name in spec.get("others", ()):
+            arguments.append(f"%{name}: {kind}")
+            others += f" {name}(%{name} : {kind})"
+    left = spec.get("left", "*")
+    attributes = f"scale = {dim ** -0.5:e}" + f" window = [{left}, 0]" * spec["causal"]
+    attributes += " bottom_right" * (queries != "?" and spec["causal"])
     attributes += f" accumulate = {spec['sums']}" if spec["sums"] else ""
     if spec.get("config"):
         attributes += f" {{fp8_gpu.config = {spec['config']}}}"
     sums = f", tensor<?x{spec['heads']}x?xf32>" if spec.get("lse") else ""
     names = "%o, %lse" if sums else "%o"
     return (f"func.func @attention({', '.join(arguments)}) -> ({result}{sums}) {{\n{made}"
-            f"  {names} = fp8.attention %q, %k, %v {attributes} : {', '.join(types)} -> {result}{sums}\n"
+            f"  {names} = fp8.attention %q, %k, %v{others} {attributes} : {', '.join(types)} -> {result}{sums}\n"
             f"  return {names} : {result}{sums}\n}}\n")
 
 
