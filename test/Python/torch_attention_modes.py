@@ -112,7 +112,7 @@ class Calls(Case):
             bf16 = [torch.empty(1, 2, 3, 64, dtype=torch.bfloat16, device="meta")] * 2
 
             def find(mask=None, format=None, accumulate=None, tensors=bf16):
-                return attention_calls._find_reason_on_gpu(*tensors, mask, attention_calls.Attention(format, accumulate))
+                return attention_calls.find_reason_on_gpu(*tensors, mask, attention_calls.Attention(format, accumulate))
 
             self.assertIsNone(find())
             self.assertIsNone(find(format="e4m3"))

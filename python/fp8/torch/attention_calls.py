@@ -72,7 +72,7 @@ def note(number, text, *values):
 
 
 @torch.compiler.assume_constant_result
-def _note_taken(number, text, *values):
+def note_taken(number, text, *values):
     _settings[number]._taken[text.format(*values)] = None
 
 
@@ -81,7 +81,7 @@ def _find_target():
     return get_default_target()
 
 
-def _find_reason_on_gpu(query, value, mask, settings):
+def find_reason_on_gpu(query, value, mask, settings):
     """Why there is no kernel, or None: scores would be in memory."""
     target = _find_target()
     if target != "sm_90a":
@@ -130,7 +130,7 @@ def find_reason(settings, query, key, value, mask=None, dropout=0.0, scale=None)
         reason = _find_reason_of_mask(mask, (*query.shape[:3], key.shape[2]))
         if reason:
             return reason
-    return _find_reason_on_gpu(query, value, mask, settings) if query.device.type == "cuda" else None
+    return find_reason_on_gpu(query, value, mask, settings) if query.device.type == "cuda" else None
 
 
 def _find_ranges(query, key, value, mask):
@@ -170,8 +170,8 @@ def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal
     y = scaled_dot_product_attention(
         *tensors, attn_mask, is_causal=is_causal, scale=scale, window=window, bottom_right=bottom_right, key_ranges=ranges,
         sinks=sinks, format=settings.format, accumulate=settings.accumulate)
-    _note_taken(settings.number, "{} heads over {} of {} columns{}{}{} in {}", query.shape[1], key.shape[1], query.shape[3],
-                ", causal" if is_causal else "" if window is None else f", window {window}",
-                ", ranges of keys" if ranges is not None else "" if attn_mask is None else ", mask",
-                "" if sinks is None else ", sinks", settings.format or ELEMENTS[tensors[0].dtype])
+    note_taken(settings.number, "{} heads over {} of {} columns{}{}{} in {}", query.shape[1], key.shape[1], query.shape[3],
+               ", causal" if is_causal else "" if window is None else f", window {window}",
+               ", ranges of keys" if ranges is not None else "" if attn_mask is None else ", mask",
+               "" if sinks is None else ", sinks", settings.format or ELEMENTS[tensors[0].dtype])
     return y

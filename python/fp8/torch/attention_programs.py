@@ -135,8 +135,16 @@ def _write_cached(shape):
     if shape.cache.starts:
         arguments.append("%starts: tensor<?xi32>")
         told += " key_starts(%starts : tensor<?xi32>)"
-    told += _write_sinks(shape, arguments)
+    told += _write_ranges(shape, arguments) + _write_sinks(shape, arguments)
     return arguments, body, names, types, told
+
+
+def _write_ranges(shape, arguments):
+    if not shape.ranges:
+        return ""
+    kind = f"tensor<?x{'?' if shape.queries is None else shape.queries}x2xi32>"
+    arguments.append(f"%ranges: {kind}")
+    return f" key_ranges(%ranges : {kind})"
 
 
 def _write_sinks(shape, arguments):
@@ -149,8 +157,8 @@ def _write_sinks(shape, arguments):
 
 def write_cached(shape):
     """The program as text. Its function `attention` takes query, key, value, each of these two followed by its factor if
-    it has codes, the numbers of keys, page numbers if there are pages, first keys and sinks, if there are; and returns the
-    result."""
+    it has codes, the numbers of keys, page numbers if there are pages, first keys, ranges and sinks, if there are; and
+    returns the result."""
     arguments, body, names, types, told = _write_cached(shape)
     result = _write_type(shape, shape.heads, shape.dim_of_v, None, shape.queries)
     return (f"func.func @attention({', '.join(arguments)}) -> {result} {{\n{body}"
@@ -185,11 +193,7 @@ def write(shape):
         kind = f"tensor<{'x'.join(sizes)}x{element}>"
         arguments.append(f"%mask: {kind}")
         mask = f" mask(%mask : {kind})"
-    if shape.ranges:
-        kind = f"tensor<?x{queries}x2xi32>"
-        arguments.append(f"%ranges: {kind}")
-        mask += f" key_ranges(%ranges : {kind})"
-    mask += _write_sinks(shape, arguments)
+    mask += _write_ranges(shape, arguments) + _write_sinks(shape, arguments)
     kinds = ", ".join(kind for _, kind in results)
     return (f"func.func @attention({', '.join(arguments)}) -> ({kinds}) {{\n{body}"
             f"  %o, %lse = fp8.attention {', '.join(names)}{mask} {_write_attributes(shape)} : {', '.join(types)} -> "

@@ -9,23 +9,25 @@ from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
 from fp8.torch import attention_programs, operations
 from fp8.torch.dense import make_dense
+from fp8.torch.scaled_dot_product import check_others
 
 _FORMATS = {dtype: name for name, dtype in attention_programs.CODES.items()}
 _LAYOUTS = ("bhsd", "bshd")
 
 
-def _run(query, keys, values, lengths, page_table, starts, sinks, k_scale, v_scale, heads_first, scale, left, accumulate):
+def _run(query, keys, values, lengths, page_table, starts, ranges, sinks, k_scale, v_scale, heads_first, scale, left,
+         accumulate):
     place = 1 if heads_first else 2
     format_ = _FORMATS.get(keys.dtype)
     page = None if page_table is None else keys.shape[3 - place]
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[place], keys.shape[place], query.shape[3], values.shape[3],
-        heads_first, scale, left, 0, True, None, accumulate, sinks=sinks is not None,
+        heads_first, scale, left, 0, True, None, accumulate, ranges=ranges is not None, sinks=sinks is not None,
         cache=attention_programs.Cache(format_, page, starts is not None))
     shape = shape._replace(queries=attention_programs.find_queries(shape, query.shape[3 - place]))
     target = get_default_target() if query.is_cuda else "cpu"
     factors = (k_scale, v_scale) if format_ else (None, None)
-    arguments = (query, keys, factors[0], values, factors[1], lengths, page_table, starts, sinks)
+    arguments = (query, keys, factors[0], values, factors[1], lengths, page_table, starts, ranges, sinks)
     with torch.no_grad():
         return attention_programs.get_function(shape, target)(*(x for x in arguments if x is not None))
 
@@ -36,8 +38,8 @@ def _infer(query, keys, values, *others):
 
 _attend = operations.define(
     "cached_attention(Tensor query, Tensor keys, Tensor values, Tensor lengths, Tensor? page_table, Tensor? starts, "
-    "Tensor? sinks, Tensor? k_scale, Tensor? v_scale, bool heads_first, float scale, int? left, str? accumulate) -> Tensor",
-    _run, _infer)
+    "Tensor? ranges, Tensor? sinks, Tensor? k_scale, Tensor? v_scale, bool heads_first, float scale, int? left, "
+    "str? accumulate) -> Tensor", _run, _infer)
 
 
 @functools.lru_cache(maxsize=256)
@@ -76,7 +78,7 @@ def _check_cache(query, keys, values, layout, page_table):
                             f"got {keys.dtype} and {values.dtype}")
 
 
-def _check(query, keys, values, lengths, layout, page_table, starts, sinks):
+def _check(query, keys, values, lengths, layout, page_table, starts, key_ranges, sinks):
     for name, tensor in (("query", query), ("keys", keys), ("values", values)):
         if tensor.dim() != 4:
             raise ArgumentError(f"expected {name} to have four dimensions, but got {tensor.dim()}")
@@ -93,16 +95,14 @@ def _check(query, keys, values, lengths, layout, page_table, starts, sinks):
         if tensor.dtype != torch.int32 or tensor.dim() != rank or tensor.shape[0] != query.shape[0]:
             raise ArgumentError(f"expected {name} to be int32 with {rank} dimension{'s' * (rank > 1)}, the first of "
                                 f"{query.shape[0]}, but got {tensor.dtype} {tuple(tensor.shape)}")
-    if sinks is not None and (sinks.dtype not in attention_programs.ELEMENTS or sinks.shape != query.shape[1:2]):
-        raise ArgumentError(f"expected sinks to be bf16, f16 or f32 {tuple(query.shape[1:2])}, but got {sinks.dtype} "
-                            f"{tuple(sinks.shape)}")
+    check_others(query, key_ranges, sinks)
     others = keys, values, lengths, page_table, starts, sinks
     if any(tensor is not None and tensor.device != query.device for tensor in others):
         raise ArgumentError(f"expected all tensors on {query.device}, as query is")
 
 
-def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=None, sinks=None, layout="bhsd", k_scale=1.0,
-                    v_scale=1.0, scale=None, window=None, accumulate=None):
+def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=None, key_ranges=None, sinks=None,
+                    layout="bhsd", k_scale=1.0, v_scale=1.0, scale=None, window=None, accumulate=None):
     """Attention of new positions to keys and values that end with their own, as decoding and chunks of a prompt have it.
 
     - query: batches x heads x new positions x columns, bf16, f16 or f32;
@@ -113,6 +113,8 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=Non
       positions, of which these are the numbers;
     - starts: None, or int32, the first position of each batch, as where prompts are padded on the left; what lies before
       is not looked at either;
+    - key_ranges: None, or int32, batches x new positions x 2: a query sees only keys from the first of both numbers up to,
+      but not including, the second, of those that it would see otherwise;
     - sinks: None, or of each head of query a score beside those of keys, which has no value;
     - k_scale, v_scale: what codes are multiplied by, numbers or tensors of one f32, as checkpoints have them;
     - scale: 1 / sqrt(columns) if it is None;
@@ -123,7 +125,7 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=Non
     query is quantized by its own largest magnitude. Nothing waits for the GPU, so that it can be part of a CUDA graph.
     Raises ArgumentError.
     """
-    _check(query, keys, values, lengths, layout, page_table, starts, sinks)
+    _check(query, keys, values, lengths, layout, page_table, starts, key_ranges, sinks)
     if accumulate not in (None, "fast", "promote"):
         raise ArgumentError(f"expected accumulate to be None, 'fast' or 'promote', but got {accumulate!r}")
     if window is not None and window < 0:
@@ -138,7 +140,7 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=Non
     with torch.no_grad():
         query = make_dense(query if heads_first else query.transpose(1, 2))
         sinks = None if sinks is None else sinks.float()
-        others = (None if x is None else make_dense(x) for x in (page_table, starts, sinks))
+        others = (None if x is None else make_dense(x) for x in (page_table, starts, key_ranges, sinks))
         result = run(query, make_dense(keys), make_dense(values), make_dense(lengths), *others, *factors, heads_first,
                      scale, window, accumulate if has_codes else None)
     return result if heads_first else result.transpose(1, 2)

@@ -39,6 +39,15 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     causal = query.shape[2] > 1 and attention_mask is None and causal
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    window = getattr(attention_mask, "_fp8_window", None)
+    layer = getattr(key, "_fp8_layer", None)
+    if layer is not None:
+        y = None
+        if softcap is None and position_bias is None:
+            y = layer.attend(settings, query, attention_mask, dropout, causal, scale, window, s_aux)
+        if y is not None:
+            return y.transpose(1, 2).contiguous(), None
+        key, value = layer.widen(query.dtype)
 
     def compute_plainly():
         y = _compute_plainly(query, key, value, attention_mask, scale, causal, softcap, s_aux, dropout)
@@ -51,7 +60,6 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
     if position_bias is not None or others.get("cache") is not None:
         attention_calls.note(settings.number, "a bias of positions" if position_bias is not None else "pages")
     else:
-        window = getattr(attention_mask, "_fp8_window", None)
         mask = None if window is not None else attention_mask
         y = attention_calls.attend(settings, query, key, value, mask, dropout, bool(causal), scale=scale, enable_gqa=True,
                                    window=window, bottom_right=window is not None, sinks=s_aux)
