@@ -160,6 +160,13 @@ LogicalResult TransposeOp::inferReturnTypes(MLIRContext *context,
   return success();
 }
 
+LiftOp LiftOp::getFolded(Value operand) {
+  auto assemble = operand.getDefiningOp<AssembleOp>();
+  auto lift =
+      assemble ? assemble.getPayload().getDefiningOp<LiftOp>() : LiftOp();
+  return lift && lift.getFolded() ? lift : LiftOp();
+}
+
 LogicalResult DisassembleOp::inferReturnTypes(MLIRContext *context,
                                               std::optional<Location>,
                                               Adaptor adaptor,

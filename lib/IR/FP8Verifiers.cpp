@@ -157,6 +157,28 @@ LogicalResult TransposeOp::verify() {
   return success();
 }
 
+LogicalResult LiftOp::verify() {
+  // lift_c1
+  ArrayRef<int64_t> codes = getCodes().getType().getShape();
+  if (codes.size() != 2 && codes.size() != 3)
+    return emitOpError("expected codes of 2 or 3 dimensions, but got ")
+           << getCodes().getType();
+  SmallVector<int64_t> exponents(codes);
+  std::swap(exponents.back(), exponents[codes.size() - 2]);
+  int64_t &words = exponents[codes.size() - 2];
+  if (!ShapedType::isDynamic(words))
+    words = llvm::divideCeil(words, kWordK);
+  if (!areCompatible(getExponents().getType().getShape(), exponents))
+    return emitOpError("expected exponents of ")
+           << RankedTensorType::get(exponents,
+                                    getExponents().getType().getElementType())
+           << ", but got " << getExponents().getType();
+  if (!areCompatible(getResult().getType().getShape(), codes))
+    return emitOpError("expected a result of the shape of ")
+           << getCodes().getType() << ", but got " << getResult().getType();
+  return success();
+}
+
 LogicalResult AssembleOp::verify() {
   // assemble_c1
   ScaledType result = getResult().getType();

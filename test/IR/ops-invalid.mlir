@@ -404,3 +404,27 @@ func.func @matmul_operand(%a: tensor<4x16xf64>) {
   %0 = fp8.matmul %a, %a accumulate = fast : tensor<4x16xf64>, tensor<4x16xf64> -> tensor<4x4xf32>
   return
 }
+
+// -----
+
+func.func @lift_c1_rank(%p: tensor<64xf4E2M1FN>, %e: tensor<1xi32>) {
+  // expected-error @below {{'fp8.lift' op expected codes of 2 or 3 dimensions, but got 'tensor<64xf4E2M1FN>'}}
+  %0 = fp8.lift %p, %e : tensor<64xf4E2M1FN>, tensor<1xi32> -> tensor<64xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @lift_c1_exponents(%p: tensor<64x288xf4E2M1FN>, %e: tensor<64x3xi32>) {
+  // expected-error @below {{expected exponents of 'tensor<3x64xi32>', but got 'tensor<64x3xi32>'}}
+  %0 = fp8.lift %p, %e : tensor<64x288xf4E2M1FN>, tensor<64x3xi32> -> tensor<64x288xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @lift_c1_result(%p: tensor<64x288xf4E2M1FN>, %e: tensor<3x64xi32>) {
+  // expected-error @below {{expected a result of the shape of 'tensor<64x288xf4E2M1FN>', but got 'tensor<64x256xf8E4M3FN>'}}
+  %0 = fp8.lift %p, %e : tensor<64x288xf4E2M1FN>, tensor<3x64xi32> -> tensor<64x256xf8E4M3FN>
+  return
+}

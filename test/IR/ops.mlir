@@ -172,3 +172,13 @@ func.func @matmul_epilogue_batched(%a: !fp8.scaled<4x?x128xf8E4M3FN, block = [1,
       !fp8.scaled<4x64x128xf8E4M3FN, block = [1, 128, 128], scale = f32> -> tensor<4x?x64xf32>
   return %0 : tensor<4x?x64xf32>
 }
+
+// CHECK-LABEL: @lift
+func.func @lift(%p: tensor<64x288xf4E2M1FN>, %e: tensor<3x64xi32>, %d: tensor<5x?x?xf4E2M1FN>, %f: tensor<5x?x?xi32>) {
+  // CHECK: fp8.lift %{{.*}}, %{{.*}} : tensor<64x288xf4E2M1FN>, tensor<3x64xi32> -> tensor<64x288xf8E4M3FN>
+  %0 = fp8.lift %p, %e : tensor<64x288xf4E2M1FN>, tensor<3x64xi32> -> tensor<64x288xf8E4M3FN>
+  // CHECK: fp8.lift %{{.*}}, %{{.*}} folded : tensor<5x?x?xf4E2M1FN>, tensor<5x?x?xi32> -> tensor<5x?x?xf8E4M3FN>
+  %1 = fp8.lift %d, %f folded : tensor<5x?x?xf4E2M1FN>, tensor<5x?x?xi32> -> tensor<5x?x?xf8E4M3FN>
+  "use"(%0, %1) : (tensor<64x288xf8E4M3FN>, tensor<5x?x?xf8E4M3FN>) -> ()
+  return
+}

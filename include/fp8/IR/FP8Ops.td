@@ -333,6 +333,55 @@ def FP8_AssembleOp : FP8_Op<"assemble"> {
   let hasFolder = 1;
 }
 
+def FP8_LiftOp : FP8_Op<"lift"> {
+  let summary = "codes of E2M1 with exponents to codes of E4M3";
+  let description = [{
+    `codes` are `[batch x] N x K`. Each 32 of K of a row share an exponent, and
+    those of each 128 share a word of `exponents`, which are
+    `[batch x] ceil(K / 128) x N`. With e for bits 8 i to 8 i + 3 of the word,
+    i being `(k / 32) mod 4`:
+
+    ```
+    result[n, k] = E4M3(codes[n, k] * 2^(e - 8))
+    ```
+
+    That is exact for e from 0 to 14, the 15 exponents for which each E2M1 is an
+    E4M3. For 15 what is larger than 448 becomes 448. So MXFP4 is E4M3 with one
+    f32 for each row where the E8M0 of its groups differ by 14 binades at most.
+
+    A kernel that multiplies E4M3 may read codes and exponents in place of the
+    result: `fp8-fold-lifts` says with `folded` that all do.
+
+    Constraints:
+    - (C1) `codes` have 2 or 3 dimensions; `exponents` and `result` have theirs.
+
+    Example:
+
+    ```mlir
+    %0 = fp8.lift %codes, %exponents : tensor<64x256xf4E2M1FN>, tensor<2x64xi32>
+        -> tensor<64x256xf8E4M3FN>
+    ```
+  }];
+  let arguments = (ins RankedTensorOf<[F4E2M1FN]>:$codes,
+                       RankedTensorOf<[I32]>:$exponents, UnitAttr:$folded);
+  let results = (outs RankedTensorOf<[F8E4M3FN]>:$result);
+  let assemblyFormat = [{
+    $codes `,` $exponents (`folded` $folded^)? attr-dict
+    `:` type($codes) `,` type($exponents) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// Elements along K that a word of exponents is for, and one of them.
+    static constexpr int64_t kWordK = 128, kGroupK = 32;
+    /// What is added to an exponent that is stored.
+    static constexpr int64_t kBias = 8;
+
+    /// The operation whose result is the payload of `operand`, if the kernels
+    /// that read it fold it.
+    static LiftOp getFolded(::mlir::Value operand);
+  }];
+  let hasVerifier = 1;
+}
+
 def FP8_DisassembleOp : FP8_Op<"disassemble",
     [InferTypeOpAdaptor]> {
   let summary = "a scaled value to payload and factors";

@@ -261,6 +261,7 @@ void ConvertFP8ToLinalgPass::runOnOperation() {
   populateStateUpdatePatterns(converter, patterns);
   populateScalePatterns(converter, patterns);
   populateCastPatterns(converter, payloads, patterns);
+  populateLiftPatterns(converter, payloads, patterns);
   populateHadamardPatterns(converter, patterns);
   populateMatmulPatterns(converter, payloads, patterns);
   populatePackedPatterns(converter, patterns);

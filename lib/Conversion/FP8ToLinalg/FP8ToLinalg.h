@@ -109,6 +109,9 @@ void populateScalePatterns(const TypeConverter &converter,
                            RewritePatternSet &patterns);
 void populateCastPatterns(const TypeConverter &converter, Payloads &payloads,
                           RewritePatternSet &patterns);
+void populateLiftPatterns(const TypeConverter &converter,
+                          const Payloads &payloads,
+                          RewritePatternSet &patterns);
 void populateHadamardPatterns(const TypeConverter &converter,
                               RewritePatternSet &patterns);
 void populateMatmulPatterns(const TypeConverter &converter,

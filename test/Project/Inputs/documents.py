@@ -39,6 +39,7 @@ OPERANDS = {
     "%w: !fp8.scaled<4x512x256xf8E4M3FN, block = [1, 1, *], scale = f32>, "
     "%offsets: tensor<5xi32>, %counts: tensor<4xi32>, "
     "%a: !fp8.scaled<4x256x256xf8E4M3FN, block = [1, 1, *], scale = f32>",
+    "lift": "%codes: tensor<64x256xf4E2M1FN>, %exponents: tensor<2x64xi32>",
     "matmul": "%a: !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%b: !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>, "
     "%bias: tensor<64xbf16>",
