@@ -141,6 +141,9 @@ static void buildFusionPipeline(OpPassManager &pm,
     FoldTransposesPassOptions foldOptions;
     foldOptions.chip = chip.str();
     pm.addPass(createFoldTransposesPass(foldOptions));
+    FoldLiftsPassOptions liftOptions;
+    liftOptions.chip = chip.str();
+    pm.addPass(createFoldLiftsPass(liftOptions));
     NarrowScalesPassOptions fitOptions;
     fitOptions.chip = chip.str();
     pm.addPass(createNarrowScalesPass(fitOptions));

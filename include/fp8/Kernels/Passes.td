@@ -224,6 +224,35 @@ def FoldTransposesPass : Pass<"fp8-fold-transposes", "::mlir::ModuleOp"> {
   ];
 }
 
+def FoldLiftsPass : Pass<"fp8-fold-lifts", "::mlir::ModuleOp"> {
+  let summary = "let matmuls read packed weights";
+  let description = [{
+    Marks an `fp8.lift` as `folded` if nothing but matmuls, grouped or not, reads
+    it, each as the codes of its B, and the target has a kernel for each that
+    reads packed weights in their place. Those for Hopper do. Weights of others
+    are lifted in memory, before each product, and a remark says so.
+
+    ```mlir
+    %codes = fp8.lift %packed, %exponents : ...
+    %b = fp8.assemble %codes, %scale_inv : ...
+    %0 = fp8.matmul %a, %b : ...
+    // becomes
+    %codes = fp8.lift %packed, %exponents folded : ...
+    ```
+
+    `chip` says what the target will be, as for `fp8-fold-transposes`.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"\"",
+           "A chip that kernels are generated for, e.g. sm_90a">
+  ];
+  let dependentDialects = ["::mlir::fp8::FP8Dialect",
+                           "::mlir::fp8::FP8GPUDialect"];
+  let statistics = [
+    Statistic<"numFolded", "num-folded", "Lifts that matmuls read through">
+  ];
+}
+
 def NarrowScalesPass : Pass<"fp8-narrow-scales", "::mlir::ModuleOp"> {
   let summary = "convert power-of-two scales to UE8M0";
   let description = [{

@@ -53,7 +53,7 @@ static void copyPart(KernelBuilder &b, Value shared,
   int64_t rows = tile.getPartRows();
   if (tile.getParts() > 1) {
     Value first = b.mul(operand.rank, rows);
-    place = b.add(place, b.mul(first, kRowBytes));
+    place = b.add(place, b.mul(first, tile.getRowBytes()));
     origin = b.add(origin, first);
   }
   Value k = b.mul(stage.k, tile.getBoxK());
@@ -93,5 +93,5 @@ Value fp8::getBytesInBounds(KernelBuilder &b, const SharedOperand &operand) {
                      b.i32(tile.getParts() * tile.getPartRows()));
   if (!operand.restMap)
     rows = b.mul(b.ceilDiv(rows, tile.getBoxRows()), tile.getBoxRows());
-  return b.mul(rows, kRowBytes);
+  return b.mul(rows, tile.getRowBytes());
 }

@@ -24,6 +24,15 @@ OperandTile::OperandTile(const OperandSpec &operand, int64_t extent,
   boxRows = isTransposed() ? swizzle / elementBytes : getPartRows();
 }
 
+OperandTile OperandTile::getPacked(OperandTile lifted) {
+  OperandTile packed = lifted;
+  packed.sharing = kCodesOfByte;
+  packed.rowBytes = kRowBytes / kCodesOfByte;
+  packed.bytes = lifted.bytes / kCodesOfByte;
+  packed.swizzle = 16;
+  return packed;
+}
+
 int64_t OperandTile::getSwizzle(int64_t rows) const {
   int64_t width = kRowBytes;
   if (isTransposed())
@@ -38,7 +47,7 @@ SmallVector<int64_t> OperandTile::getBox() const {
   return {getBoxK(), boxRows};
 }
 
-int64_t OperandTile::getBoxBytes() const { return boxRows * kRowBytes; }
+int64_t OperandTile::getBoxBytes() const { return boxRows * rowBytes; }
 
 /// The bytes of a word at `first` that are before `end`, as a mask.
 static Value getMaskBefore(KernelBuilder &b, Value first, Value end) {

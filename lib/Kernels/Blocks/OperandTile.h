@@ -27,6 +27,9 @@ inline constexpr int64_t kRowBytes = 128;
 /// - K innermost: one box with a row of 128 bytes of K for each row;
 /// - rows innermost: boxes of some rows, with a line of `swizzle` bytes for
 ///   each K.
+///
+/// Codes that are lifted before tensor cores read them lie in rows of fewer
+/// bytes, which are not swizzled.
 class OperandTile {
 public:
   /// `extent` rows of an operand, a multiple of 8, that `blocks` of a cluster
@@ -34,14 +37,18 @@ public:
   /// own, if that is not 0.
   OperandTile(const OperandSpec &operand, int64_t extent, int64_t blocks,
               int64_t part = 0);
+  /// Codes of E2M1 of as much K as a row of E4M3 has.
+  static OperandTile getPacked(OperandTile lifted);
 
   bool isTransposed() const { return major == Major::MN; }
   Type getElementType() const { return elementType; }
   /// Elements of K, and what they are to a tensor map, to which two that share
   /// a byte are one.
   int64_t getBlockK() const { return getBoxK() * sharing; }
-  int64_t getBoxK() const { return kRowBytes / elementBytes; }
+  int64_t getBoxK() const { return rowBytes / elementBytes; }
   int64_t getBytes() const { return bytes; }
+  /// Bytes of a row, or of a line times the boxes beside it.
+  int64_t getRowBytes() const { return rowBytes; }
   /// Bytes of the innermost side of a box: 128, 64, 32, or 16, not swizzled.
   int64_t getSwizzle() const { return swizzle; }
 
@@ -57,7 +64,7 @@ public:
   /// How many blocks of the cluster bring a part of it: all that share it, or
   /// one where parts would be no whole swizzle atoms.
   int64_t getParts() const { return parts; }
-  int64_t getPartRows() const { return bytes / kRowBytes / parts; }
+  int64_t getPartRows() const { return bytes / rowBytes / parts; }
 
   /// K of an instruction, of which it takes 32 bytes.
   int64_t getInstructionK() const { return 32 / elementBytes * sharing; }
@@ -88,6 +95,7 @@ private:
   Type elementType;
   Major major;
   int64_t elementBytes, sharing, bytes, parts, swizzle, boxRows;
+  int64_t rowBytes = kRowBytes;
 
   /// The widest swizzle that divides so many rows.
   int64_t getSwizzle(int64_t rows) const;

@@ -137,6 +137,7 @@ def Machine_WgmmaAttr : Machine_Attr<"WgmmaModel", "wgmma"> {
     | `many_rows` | rows of A beyond which swapped operands are the exception |
     | `most_unrolled` | instructions of an epilogue beyond which subtiles share its code |
     | `many_of_element` | of an element, from which on they do if each is stored at once |
+    | `lift`, `lift_latency` | clocks that a warp of each scheduler takes to lift a row of packed weights for 128 of K, and those that warps wait for each stage |
     | `fills` | whether copies bring zeros out of bounds in every block of K, as those of older kernels did; for fits to their times |
   }];
   let parameters = (ins
@@ -154,6 +155,8 @@ def Machine_WgmmaAttr : Machine_Attr<"WgmmaModel", "wgmma"> {
     Machine_Count:$many_rows,
     Machine_Count:$most_unrolled,
     Machine_Count:$many_of_element,
+    Machine_Unmeasured<"Amount">:$lift,
+    Machine_Unmeasured<"Amount">:$lift_latency,
     DefaultValuedParameter<"bool", "false">:$fills
   );
 }

@@ -50,8 +50,13 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
          {std::pair<StringRef, const OperandSpec &>{"a", spec.a},
           {"b", spec.b}}) {
       Type element = operand.elementType;
-      add(name, isPacked(element) ? IntegerType::get(context, 8) : element,
+      add(name,
+          isPacked(element) || operand.isLifted ? IntegerType::get(context, 8)
+                                                : element,
           spec.getRank(name), KernelAccess::Read, kBulkAlignment);
+      if (operand.isLifted)
+        add("exponents", IntegerType::get(context, 32),
+            spec.getRank("exponents"), KernelAccess::Read, kBulkAlignment);
       // Only those of neighbouring columns, B's rows, are loaded together.
       // Those of microscaling are copied by four, as are some others.
       std::string factors = ("scale_" + name).str();
@@ -116,6 +121,13 @@ Value addOperand(OpBuilder &b, Value value, SmallVectorImpl<Value> &ins) {
   if (!isa<ScaledType>(value.getType())) {
     ins.push_back(value);
     return value;
+  }
+  if (LiftOp lift = LiftOp::getFolded(value)) {
+    Value codes = lift.getCodes();
+    ins.append({castCodes(b, getStoredType(lift.getCodes().getType()), codes),
+                lift.getExponents(),
+                value.getDefiningOp<AssembleOp>().getScaleInv()});
+    return codes;
   }
   auto parts = DisassembleOp::create(b, value.getLoc(), value);
   StoredFactors stored = StoredFactors::get(value);

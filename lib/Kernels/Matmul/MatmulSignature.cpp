@@ -164,6 +164,8 @@ void SignatureBuilder::addParams(size_t result) {
   this->result = result;
   addOperandMap("a", form.a);
   addOperandMap("b", form.b);
+  if (form.exponents)
+    addMap("exponents", {form.exponents, 1}, /*swizzle=*/0);
   addResult();
   addFactors("scale_a", spec.a);
   addFactors("scale_b", spec.b);
@@ -219,7 +221,8 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
     signature.addValue("batch", batch, 32);
   for (result = 0; form.skipsZeros && result < spec.getNumSets(); ++result) {
     addTailMap("a", form.a);
-    addTailMap("b", form.b);
+    if (!spec.b.isLifted)
+      addTailMap("b", form.b);
   }
   launch.grid = {tiles};
   launch.block = form.threads;

@@ -32,6 +32,8 @@ struct MatmulForm {
   /// Whether rows of A and of B that are out of bounds are copied as zeros only
   /// once for each stage of the ring.
   bool skipsZeros = false;
+  /// Rows of B whose exponents a bulk copy brings; 0 unless it is lifted.
+  int64_t exponents = 0;
 };
 
 /// The kernel's parameters, by the names in docs/Kernels.md, and its launch.

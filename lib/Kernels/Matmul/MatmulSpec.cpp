@@ -26,8 +26,8 @@ bool MatmulSpec::hasBatch(StringRef argument) const {
   case Grouping::None:
     return false;
   case Grouping::Rows:
-    return argument == "b" || argument == "scale_b" ||
-           argument == "tensor_scale_b";
+    return argument == "b" || argument == "exponents" ||
+           argument == "scale_b" || argument == "tensor_scale_b";
   case Grouping::K:
     return argument == "d";
   }
@@ -42,10 +42,12 @@ SmallVector<MatmulSpec::ResultExtents> MatmulSpec::getResults() const {
 
 size_t MatmulSpec::getCount(StringRef name) const {
   constexpr StringRef ofA[] = {"a", "scale_a", "tensor_scale_a", "m"};
-  constexpr StringRef ofB[] = {"b", "scale_b", "tensor_scale_b", "n"};
+  constexpr StringRef ofB[] = {"b", "exponents", "scale_b", "tensor_scale_b",
+                               "n"};
   if (isDual())
     return name != "n" && llvm::is_contained(ofB, name) ? 2 : 1;
-  bool isShared = llvm::is_contained(sharesA() ? ofA : ofB, name);
+  bool isShared =
+      llvm::is_contained(sharesA() ? ArrayRef(ofA) : ArrayRef(ofB), name);
   return areSiblings() && isShared ? 1 : getNumResults();
 }
 
@@ -108,8 +110,9 @@ static StringRef getScaleName(ScaleBlock scale) {
 std::string MatmulSpec::getTypesName() const {
   std::string name;
   llvm::raw_string_ostream os(name);
-  os << getFormatName(a.elementType) << '_' << getFormatName(b.elementType)
-     << '_' << getFormatName(resultType) << '_';
+  os << getFormatName(a.elementType) << '_'
+     << (b.isLifted ? "mxfp4" : getFormatName(b.elementType)) << '_'
+     << getFormatName(resultType) << '_';
   bool areKMajor = a.major == Major::K && b.major == Major::K;
   if (isScaled())
     os << getScaleName(a.scale) << '_' << getScaleName(b.scale) << '_'

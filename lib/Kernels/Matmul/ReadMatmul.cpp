@@ -127,6 +127,7 @@ static LogicalResult getOperands(OpTy op, MatmulSpec &spec,
       return failure();
     }
     operand->scale = *block;
+    operand->isLifted = operand == &spec.b && LiftOp::getFolded(value);
     operand->factorMajor = StoredFactors::get(value).major;
   }
   return success();

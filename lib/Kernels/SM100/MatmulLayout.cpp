@@ -105,6 +105,10 @@ LogicalResult sm100::checkOperands(const MatmulSpec &spec,
                              name, operand->elementType);
       return failure();
     }
+  if (spec.b.isLifted) {
+    reason = "expected no packed weights beside A of E4M3";
+    return failure();
+  }
   if (spec.getGrouping() == Grouping::K) {
     reason = "expected no groups of K";
     return failure();

@@ -14,9 +14,14 @@
 //
 //   producer:  for tile: for k: wait empty -> copy A, B (, factors) -> full
 //   consumer:  for tile: for k: wait full -> wgmma -> empty;  epilogue; store
+//
+// Weights that are packed in memory go through warpgroups between the two:
+//
+//   lifter:    for tile: for k: wait packed -> E4M3 of B -> full
 
 #include "../Matmul/MatmulFunction.h"
 #include "Consumer.h"
+#include "Lift.h"
 #include "MatmulGenerator.h"
 #include "Producer.h"
 
@@ -25,31 +30,79 @@ using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
 static void buildBarriers(const MatmulContext &kernel, GPUTargetAttr target,
-                          Ring &ring) {
+                          Ring &ring, std::optional<Ring> packed) {
   KernelBuilder &b = kernel.b;
   b.ifThen(b.equal(kernel.warp, kernel.config.getConsumers() * 4), [&] {
     b.electOne([&] {
       kernel.prefetchMaps();
       // The factors arrive with one asynchronous copy per lane.
       ring.initialize(
-          /*fullArrivals=*/1 + (kernel.hasFactorWarp() ? 32 : 0),
+          /*fullArrivals=*/1 + (kernel.hasFactorWarp() ? 32 : 0) +
+              (packed ? kernel.layout.lift->sharing : 0),
           /*emptyArrivals=*/kernel.config.getSharers() * 4);
+      if (packed)
+        packed->initialize(/*fullArrivals=*/1, /*emptyArrivals=*/1);
     });
   });
+  if (packed)
+    buildLiftTable(kernel);
   kernel.synchronize();
   beginDependentLaunch(b, target.getMultiprocessors());
+}
+
+/// The warps that do not multiply.
+static void buildProducers(const MatmulContext &kernel,
+                           const TileScheduler &scheduler, Ring ring,
+                           std::optional<Ring> packed) {
+  KernelBuilder &b = kernel.b;
+  const MatmulLayout &layout = kernel.layout;
+  int64_t producerWarp = kernel.config.getConsumers() * 4;
+  auto produce = [&] {
+    NVVM::SetMaxRegisterOp::create(b, layout.producerRegisters,
+                                   NVVM::SetMaxRegisterAction::decrease);
+    b.ifThen(b.equal(kernel.warp, producerWarp), [&] {
+      b.electOne([&] {
+        buildOperandProducer(kernel, scheduler, ring, packed);
+        // Otherwise they come in as these end: had only some of them room
+        // before, the others would come late, by up to a third of the
+        // kernel's time.
+        NVVM::GriddepcontrolOp::create(
+            b, NVVM::GridDepActionKind::launch_dependents);
+      });
+    });
+    if (kernel.hasFactorWarp())
+      b.ifThen(b.equal(kernel.warp, producerWarp + 1),
+               [&] { buildScaleProducer(kernel, scheduler, ring); });
+  };
+  if (!packed)
+    return produce();
+  int64_t firstLifter = producerWarp + 4;
+  b.ifThenElse(b.less(kernel.warp, b.i32(firstLifter)), produce, [&] {
+    NVVM::SetMaxRegisterOp::create(b, layout.lift->registers,
+                                   NVVM::SetMaxRegisterAction::decrease);
+    buildLifter(kernel, scheduler, ring, *packed,
+                b.sub(kernel.warp, b.i32(firstLifter)));
+  });
 }
 
 static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
   KernelBuilder &b = kernel.b;
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
+  Ring::Cluster cluster{config.getClusterRows(),
+                        config.getClusterCols(),
+                        kernel.rankOfRows,
+                        kernel.rankOfCols,
+                        /*wholeRows=*/layout.rows.getParts() == 1,
+                        /*wholeCols=*/layout.colsPart.getParts() == 1};
   Ring ring(b, kernel.shared, layout.offsetBarriers, config.getStages(),
-            Ring::Cluster{config.getClusterRows(), config.getClusterCols(),
-                          kernel.rankOfRows, kernel.rankOfCols,
-                          /*wholeRows=*/layout.rows.getParts() == 1,
-                          /*wholeCols=*/layout.colsPart.getParts() == 1});
-  buildBarriers(kernel, target, ring);
+            cluster);
+  // Its stages are given back with those of the other.
+  std::optional<Ring> packed;
+  if (layout.lift)
+    packed.emplace(b, kernel.shared, layout.lift->offsetBarriers,
+                   config.getStages(), Ring::Cluster{1, 1, Value(), Value()});
+  buildBarriers(kernel, target, ring, packed);
   std::optional<TileScheduler::Groups> groups = kernel.buildGroups(
       layout.offsetGroups, config.getClusterTileM(), layout.threads);
   TileScheduler scheduler(
@@ -68,23 +121,7 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
                                        NVVM::SetMaxRegisterAction::increase);
         buildConsumer(kernel, scheduler, ring);
       },
-      [&] {
-        NVVM::SetMaxRegisterOp::create(b, layout.producerRegisters,
-                                       NVVM::SetMaxRegisterAction::decrease);
-        b.ifThen(b.equal(kernel.warp, producerWarp), [&] {
-          b.electOne([&] {
-            buildOperandProducer(kernel, scheduler, ring);
-            // Otherwise they come in as these end: had only some of them room
-            // before, the others would come late, by up to a third of the
-            // kernel's time.
-            NVVM::GriddepcontrolOp::create(
-                b, NVVM::GridDepActionKind::launch_dependents);
-          });
-        });
-        if (kernel.hasFactorWarp())
-          b.ifThen(b.equal(kernel.warp, producerWarp + 1),
-                   [&] { buildScaleProducer(kernel, scheduler, ring); });
-      });
+      [&] { buildProducers(kernel, scheduler, ring, packed); });
   // Until both are done, a block's shared memory is written by the other one.
   if (kernel.isClustered())
     kernel.synchronize();
@@ -100,8 +137,11 @@ static int64_t getBulkFactors(const MatmulLayout &layout, bool ofRows) {
 
 static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
   bool swapped = config.getSwapAb();
+  const OperandTile &ofB = layout.lift ? layout.lift->packed
+                           : swapped   ? layout.rows
+                                       : layout.colsPart;
   return MatmulForm{swapped ? layout.colsPart : layout.rows,
-                    swapped ? layout.rows : layout.colsPart,
+                    ofB,
                     layout.storeBytes,
                     /*storeRows=*/64,
                     config.getClusterTileM(),
@@ -113,7 +153,10 @@ static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
                     layout.sharedBytes,
                     getBulkFactors(layout, /*ofRows=*/!swapped),
                     getBulkFactors(layout, /*ofRows=*/swapped),
-                    TileConfig::get(config).skipsZeros()};
+                    TileConfig::get(config).skipsZeros(),
+                    layout.lift ? layout.lift->packed.getBytes() /
+                                      layout.lift->packed.getRowBytes()
+                                : 0};
 }
 
 FailureOr<LLVM::LLVMFuncOp>

@@ -219,6 +219,8 @@ void MatmulConfigs::addConfigs(bool swapped,
                             row.consumers, swapped, cluster,
                             clusterCols,   splitK,  0,
                             /*staging=*/2};
+          if (spec.b.isLifted)
+            config.liftWarps = (swapped ? row.rows : cols) <= 64 ? 2 : 4;
           if (setStages(config))
             configs.push_back(config);
           TileConfig whole = config;
@@ -253,8 +255,15 @@ bool MatmulConfigs::setStages(TileConfig &config) const {
       used += config.consumers * staging * 64 * kRowBytes;
     int64_t stageBytes = (config.rows + config.cols) * kRowBytes +
                          getFactorBytes(spec, config) + 16;
+    if (spec.b.isLifted) {
+      used += LiftLayout::kTableBytes;
+      stageBytes +=
+          LiftLayout::getStageBytes(config.swapped ? config.rows : config.cols);
+    }
     int64_t stages = (target.getSharedBytes() - used) / stageBytes;
-    return std::min<int64_t>(stages, 16);
+    stages = std::min<int64_t>(stages, 16);
+    return spec.b.isLifted ? stages / config.getTurns() * config.getTurns()
+                           : stages;
   };
   config.stages = getStages(config.staging);
   if (config.staging == 2 && config.stages < 4 &&
@@ -289,8 +298,8 @@ GemmConfigAttr MatmulConfigs::getAttr(const TileConfig &config) const {
       config.swapped ? config.clusterCols : config.clusterRows,
       config.swapped ? config.clusterRows : config.clusterCols, config.staging,
       isPending, canOverlapPromotion(spec, config),
-      getMatmulEpilogue(spec, config.getSubtiles(), config.cols, isBulk,
-                        model));
+      getMatmulEpilogue(spec, config.getSubtiles(), config.cols, isBulk, model),
+      config.lifters, config.liftWarps);
 }
 
 SmallVector<GemmConfigAttr> MatmulConfigs::getBest(size_t most) const {

@@ -58,6 +58,8 @@ private:
                        double Side::*outOfBounds) const;
   /// Those until the slower of consumers and producer is through all waves.
   double getComputeClocks(const TileConfig &config, const Waves &waves) const;
+  /// Those of the warpgroups that lift packed weights, for one K block.
+  double getLiftClocks(const TileConfig &config) const;
   /// Those until memory has delivered everything.
   double getMemoryClocks(const TileConfig &config, const Waves &waves) const;
   /// Those that the power leaves to the products.

@@ -46,11 +46,18 @@ static double combine(std::initializer_list<double> clocks) {
   return std::cbrt(std::sqrt(sum));
 }
 
+/// Bytes of packed weights and of their exponents, of each of E4M3.
+static double getShare(const OperandSpec &operand) {
+  return operand.isLifted ? 0.5 + 1.0 / LiftOp::kGroupK : 1;
+}
+
 struct MatmulConfigs::Side {
   double extent, width;
   bool isTransposed, isNarrow, isMisaligned, cutsSectors;
   /// Copies that bring it, and blocks that share them.
   double boxes, sharers;
+  /// Bytes that are copied, of each that is multiplied.
+  double share;
   /// Tiles, and clusters along them.
   double tiles, groups;
   /// Rows of a tile in bounds; and out of bounds in every tile, in the last
@@ -88,6 +95,7 @@ MatmulConfigs::Side MatmulConfigs::getSide(const TileConfig &config,
   side.cutsSectors = pitch % kSectorBytes != 0;
   side.boxes = double(width) / tile.getBoxRows();
   side.sharers = sharers;
+  side.share = getShare(operand);
   if (groupsOfRows > 1 && ofRows != config.swapped) {
     double mean = side.extent / groupsOfRows;
     side.tiles = countTilesOfGroups(width);
@@ -219,7 +227,7 @@ double MatmulConfigs::getCopyClocks(const TileConfig &config,
   double requested = waves.sum([&](const Side &side) {
     double excess = (side.isMisaligned ? c.getMisaligned() : 0) +
                     (side.cutsSectors ? c.getSectorMisalignment() : 0);
-    return side.used * kRowBytes * (1 + excess) *
+    return side.used * kRowBytes * side.share * (1 + excess) *
            std::pow(side.sharers, -c.getSharing());
   });
   double boxes = c.getBox() * waves.sum([](const Side &side) {
@@ -252,6 +260,14 @@ double MatmulConfigs::getCopyClocks(const TileConfig &config,
          (waves.kBlocks - waves.filled) * getFeed(later);
 }
 
+double MatmulConfigs::getLiftClocks(const TileConfig &config) const {
+  double rows = config.swapped ? config.rows : config.cols;
+  double all = rows * model.getLift();
+  // Warps that have other stages wait at other times.
+  double ofStage = model.getLiftLatency() + all * 4 / config.liftWarps;
+  return std::max(all, ofStage / config.getTurns());
+}
+
 double MatmulConfigs::getComputeClocks(const TileConfig &config,
                                        const Waves &waves) const {
   double copies = getCopyClocks(config, waves, &Side::alwaysOutOfBounds);
@@ -264,6 +280,8 @@ double MatmulConfigs::getComputeClocks(const TileConfig &config,
   double epilogue = getStoreClocks(config) + model.getIssue() * issue;
   double loop = waves.kBlocks * getBlockClocks(config, waves.activeBlocks) +
                 (config.isPingPong() ? 0 : getCosts(spec, model).getDrain());
+  if (spec.b.isLifted)
+    loop = combine({loop, waves.kBlocks * getLiftClocks(config)});
   double consume = waves.count * (loop + epilogue) - epilogue;
   if (config.isPingPong())
     consume = waves.count *
@@ -281,7 +299,7 @@ double MatmulConfigs::getMemoryClocks(const TileConfig &config,
     double repeats =
         std::clamp<double>(readers, 1, model.getMostRepeated()) - 1;
     double zeros = side.skippedFill == 1 ? waves.filled / waves.kBlocks : 1;
-    return matrices *
+    return matrices * side.share *
            (side.extent * (1 + repeated * repeats) +
             c.getOutOfBoundsBytes() * side.totalOutOfBounds * readers * zeros);
   };
@@ -294,8 +312,9 @@ double MatmulConfigs::getMemoryClocks(const TileConfig &config,
   double bytes = batch * (elements * k * spec.a.getElementBytes() +
                           double(m) * spec.getResultCols(n) * resultBytes);
   double underWay =
-      (config.stages - 1) * kRowBytes *
-      waves.sum([](const Side &side) { return side.used / side.sharers; });
+      (config.stages - 1) * kRowBytes * waves.sum([](const Side &side) {
+        return side.used * side.share / side.sharers;
+      });
   // Where some blocks share a port, what these read takes as long as if all
   // did.
   auto getRate = [&](double blocks) {

@@ -32,7 +32,7 @@ static GemmConfigAttr withSchedule(GemmConfigAttr config, int64_t group,
       config.getStages(), config.getConsumers(), config.getSchedule(), group,
       config.getSplitK(), config.getSwapAb(), config.getStore(),
       config.getClusterM(), config.getClusterN(), staging, pending, overlap,
-      epilogue);
+      epilogue, config.getLifters(), config.getLiftWarps());
 }
 
 GemmEpilogue sm90::getMatmulEpilogue(const MatmulSpec &spec, int64_t subtiles,

@@ -53,10 +53,10 @@ static int64_t getScalesPerStage(const MatmulSpec &spec, bool ofA,
 }
 
 TileConfig TileConfig::get(GemmConfigAttr config) {
-  return {config.getRows(),        config.getCols(),   config.getSchedule(),
-          config.getConsumers(),   config.getSwapAb(), config.getClusterRows(),
-          config.getClusterCols(), config.getSplitK(), config.getStages(),
-          config.getStaging()};
+  return {config.getRows(),        config.getCols(),    config.getSchedule(),
+          config.getConsumers(),   config.getSwapAb(),  config.getClusterRows(),
+          config.getClusterCols(), config.getSplitK(),  config.getStages(),
+          config.getStaging(),     config.getLifters(), config.getLiftWarps()};
 }
 
 int64_t sm90::getFactorBoxes(int64_t factors) {
@@ -78,12 +78,40 @@ int64_t sm90::getFactorBytes(const MatmulSpec &spec, const TileConfig &config) {
              areFactorsInBulk(spec, swapped));
 }
 
+/// Bytes of a stage's exponents, of so many rows.
+static int64_t getExponentBytes(int64_t extent) {
+  return llvm::alignTo(4 * extent, kBulkTensorAlignment);
+}
+
+int64_t LiftLayout::getStageBytes(int64_t extent) {
+  return extent * kRowBytes / kCodesOfByte + getExponentBytes(extent) + 16;
+}
+
+/// The registers of a thread that lifts, beside others that multiply.
+static int64_t getLifterRegisters(int64_t consumers) {
+  return consumers == 1 ? 96 : 56;
+}
+
+/// As below, of what a block has when it begins, where warpgroups lift.
+static std::pair<int64_t, int64_t> getRegistersBesideLifters(int64_t consumers,
+                                                             int64_t lifters) {
+  int64_t groups = consumers + 1 + lifters;
+  int64_t all = 512 / groups / 8 * 8 * groups;
+  int64_t producer = consumers == 1 ? 40 : 24;
+  int64_t left = all - producer - lifters * getLifterRegisters(consumers);
+  return {producer, std::min<int64_t>(left / consumers / 8 * 8, 232)};
+}
+
 /// What 512 registers, one of each warpgroup's threads, are divided into, in
 /// multiples of 8. The warp that copies factors needs more than one that only
 /// issues bulk copies, which has no more than it must where there are many
 /// accumulators.
-static std::pair<int64_t, int64_t>
-getRegisters(const MatmulSpec &spec, int64_t consumers, int64_t accumulators) {
+static std::pair<int64_t, int64_t> getRegisters(const MatmulSpec &spec,
+                                                int64_t consumers,
+                                                int64_t accumulators,
+                                                int64_t lifters) {
+  if (spec.b.isLifted)
+    return getRegistersBesideLifters(consumers, lifters);
   if (consumers == 3)
     return spec.isBlocked() ? std::pair<int64_t, int64_t>{40, 152}
                             : std::pair<int64_t, int64_t>{32, 160};
@@ -102,7 +130,9 @@ bool sm90::canOverlapPromotion(const MatmulSpec &spec,
   return spec.accumulate == Accumulate::Promote && config.getSubtiles() == 1 &&
          config.splitK == 1 && spec.getGrouping() != Grouping::K &&
          registers <=
-             getRegisters(spec, config.consumers, registers).second - 36;
+             getRegisters(spec, config.consumers, registers, config.lifters)
+                     .second -
+                 36;
 }
 
 /// The accumulator registers of one consumer thread: f32 sums of all subtiles
@@ -136,6 +166,34 @@ int64_t sm90::getStoreBytes(int64_t bytes) {
   return 0;
 }
 
+/// Fails, with the reason, if no kernel lifts the B of such a product.
+static LogicalResult checkLifted(const MatmulSpec &spec, std::string &reason) {
+  auto fail = [&](const auto &...parts) {
+    reason = llvm::formatv(parts...);
+    return failure();
+  };
+  if (spec.getGrouping() == Grouping::K)
+    return fail("expected packed weights for groups of rows, but got groups of "
+                "K");
+  if (spec.b.major != Major::K)
+    return fail("expected K to be the innermost dimension of packed weights");
+  for (bool ofA : {true, false})
+    if (isBlockedAlongK((ofA ? spec.a : spec.b).scale) &&
+        !areFactorsInBulk(spec, ofA))
+      return fail("expected factors beside packed weights that bulk copies "
+                  "bring, or that do not change along K");
+  for (MatmulSpec::ResultExtents result : spec.getResults())
+    if (ShapedType::isDynamic(result.n) || result.n % 4 != 0)
+      return fail("expected N to be a multiple of 4, which bulk tensor copies "
+                  "of exponents need, but got {0}",
+                  result.n);
+  if (ShapedType::isDynamic(spec.k) || spec.k % 32 != 0)
+    return fail("expected K to be a multiple of 32, which bulk tensor copies "
+                "of packed weights need, but got {0}",
+                spec.k);
+  return success();
+}
+
 LogicalResult sm90::checkOperands(const MatmulSpec &spec, std::string &reason) {
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
     if (isMicroscaled(operand->scale)) {
@@ -160,6 +218,8 @@ LogicalResult sm90::checkOperands(const MatmulSpec &spec, std::string &reason) {
                              name, operand->elementType);
       return failure();
     }
+  if (spec.b.isLifted && failed(checkLifted(spec, reason)))
+    return failure();
   if (spec.hasAdjacentRows() && spec.a.major != Major::K) {
     reason = "expected K to be the innermost dimension of A with groups of "
              "rows, as bulk copies begin at multiples of 16 bytes";
@@ -174,7 +234,19 @@ MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
       cols(config.getSwapAb() ? spec.a : spec.b, config.getCols(),
            config.getClusterRows()),
       colsPart(config.getSwapAb() ? spec.a : spec.b,
-               spec.getResultCols(config.getCols()), config.getClusterRows()) {}
+               spec.getResultCols(config.getCols()), config.getClusterRows()) {
+  if (!spec.b.isLifted)
+    return;
+  const OperandTile &part = config.getSwapAb() ? rows : colsPart;
+  LiftLayout lifts{OperandTile::getPacked(part)};
+  lifts.extent = config.getTileN();
+  lifts.codeStride = lifts.extent * lifts.packed.getRowBytes();
+  lifts.exponentStride = getExponentBytes(lifts.extent);
+  lifts.warps = 4 * config.getLifters();
+  lifts.sharing = config.getLiftWarps();
+  lifts.registers = getLifterRegisters(config.getConsumers());
+  lift = lifts;
+}
 
 /// Fails if the config has what such products cannot have.
 static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
@@ -207,6 +279,17 @@ static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
     return fail("expected columns of both products of a pair in a tile, halves "
                 "of 8s with the swizzle of all, but got {0}",
                 config);
+  if (!layout.lift && (config.getLifters() > 1 || config.getLiftWarps() != 4))
+    return fail("expected packed weights with lifters, but got {0}", config);
+  // A warp that left out a round of a stage would take the next one for it.
+  if (layout.lift && config.getStages() % layout.lift->getTurns() != 0)
+    return fail("expected each stage to be lifted by the same warps in every "
+                "round, but got {0} stages that {1} take turns with",
+                config.getStages(), layout.lift->getTurns());
+  if (layout.lift && spec.isDual() && partCols * 4 % kBulkTensorAlignment != 0)
+    return fail("expected columns of either product of a pair of packed "
+                "weights in 32s, but got {0}",
+                partCols);
   if (config.getOverlap() &&
       !canOverlapPromotion(spec, TileConfig::get(config)))
     return fail("expected promotion, and registers for a second set of "
@@ -261,9 +344,11 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
       getScaleStride(layout.colScales, layout.colScalesInBulk);
   layout.factorsBefore = mayBeginBefore(spec, /*ofA=*/true);
   layout.threads = (config.getConsumers() + 1) * 128;
+  if (layout.lift)
+    layout.threads += layout.lift->warps * 32;
   int64_t accumulators = getAccumulatorRegisters(spec, config);
-  std::tie(layout.producerRegisters, layout.consumerRegisters) =
-      getRegisters(spec, config.getConsumers(), accumulators);
+  std::tie(layout.producerRegisters, layout.consumerRegisters) = getRegisters(
+      spec, config.getConsumers(), accumulators, config.getLifters());
   if (failed(checkForm(spec, config, layout, reason)) ||
       failed(checkRegisters(config, target, layout, accumulators, reason)))
     return failure();
@@ -303,6 +388,11 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   if (storeBytes)
     offsetRowScales +=
         config.getConsumers() * config.getStaging() * kStagingBytes;
+  if (lift) {
+    lift->offsetCodes = offsetRowScales;
+    lift->offsetExponents = lift->offsetCodes + stages * lift->codeStride;
+    offsetRowScales = lift->offsetExponents + stages * lift->exponentStride;
+  }
   offsetColScales =
       llvm::alignTo(offsetRowScales + stages * rowScaleStride,
                     colScalesInBulk ? kBulkTensorAlignment : int64_t(16));
@@ -313,4 +403,9 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   sharedBytes =
       offsetGroups +
       (spec.isGrouped() ? GroupTable::getBytes(spec.getNumGroups()) : 0);
+  if (!lift)
+    return;
+  lift->offsetTable = llvm::alignTo(sharedBytes, 8);
+  lift->offsetBarriers = lift->offsetTable + LiftLayout::kTableBytes;
+  sharedBytes = lift->offsetBarriers + stages * 16;
 }

@@ -12,6 +12,8 @@
 #include "../Blocks/OperandTile.h"
 #include "SM90Dialect.h"
 
+#include <optional>
+
 namespace mlir::fp8::sm90 {
 
 /// What of a config a tile's time and registers depend on; "rows" and "cols" as
@@ -22,6 +24,10 @@ struct TileConfig {
   int64_t consumers;
   bool swapped;
   int64_t clusterRows, clusterCols, splitK, stages, staging;
+  int64_t lifters = 1, liftWarps = 4;
+
+  /// Stages that are lifted at the same time, if any are.
+  int64_t getTurns() const { return 4 * lifters / liftWarps; }
 
   static TileConfig get(GemmConfigAttr config);
 
@@ -38,6 +44,29 @@ struct TileConfig {
   int64_t getSubtiles() const { return rows / (64 * getSharers()); }
 };
 
+/// Where packed weights, and what lifts them, are in shared memory; offsets as
+/// those of MatmulLayout.
+struct LiftLayout {
+  /// Codes and exponents of a stage, with what aligns the latter, and their
+  /// barriers.
+  static int64_t getStageBytes(int64_t extent);
+  /// 16 entries of 8 bytes: for each exponent, the E4M3 of each magnitude.
+  static constexpr int64_t kTableBytes = 16 * 8;
+
+  /// The codes of one tensor: all in a stage, or half of those of a pair.
+  OperandTile packed;
+  /// Rows of B in a stage.
+  int64_t extent;
+  int64_t offsetCodes, offsetExponents, offsetBarriers, offsetTable;
+  /// Bytes from one stage to the next.
+  int64_t codeStride, exponentStride;
+  /// Warps that lift, those that share a stage, and registers of a thread.
+  int64_t warps, sharing, registers;
+
+  /// Stages that are lifted at the same time.
+  int64_t getTurns() const { return warps / sharing; }
+};
+
 /// Where a matmul kernel keeps what in shared memory. Offsets are in bytes; the
 /// ring's operands are 1024-byte aligned, as the 128-byte swizzle repeats after
 /// 8 rows of 128 bytes.
@@ -47,6 +76,8 @@ struct MatmulLayout {
   /// The operands in a stage of the ring; and what of the columns comes from
   /// one tensor: all, or half of those of a pair.
   OperandTile rows, cols, colsPart;
+  /// What there is more for weights that are packed.
+  std::optional<LiftLayout> lift;
   /// Factors of a stage; those of columns, of a pair both halves'.
   int64_t rowScales = 0, colScales = 0;
   /// Whether bulk copies bring them, and bytes from one stage to the next.

@@ -57,16 +57,22 @@ static SmallVector<SharedOperand> getOperands(const MatmulContext &kernel,
       return isSecond ? kernel.getParam(getNameOfResult(name, 1) + part)
                       : kernel.getParam(tile, name, part);
     };
-    const OperandTile &part = ofRows ? layout.rows : layout.colsPart;
-    int64_t offset = ofRows ? layout.offsetRows : layout.offsetCols;
+    bool isPacked = layout.lift && !isA;
+    const OperandTile &part = isPacked ? layout.lift->packed
+                              : ofRows ? layout.rows
+                                       : layout.colsPart;
+    int64_t offset = isPacked ? layout.lift->offsetCodes
+                     : ofRows ? layout.offsetRows
+                              : layout.offsetCols;
+    int64_t stride = isPacked ? layout.lift->codeStride
+                              : (ofRows ? layout.rows : layout.cols).getBytes();
     Value end;
-    if (skipsZeros && endsWithTensor(kernel.spec, name))
+    if (skipsZeros && !isPacked && endsWithTensor(kernel.spec, name))
       end = kernel.getParam(tile, isA ? "m" : "n");
     operands.push_back(
         SharedOperand{getMap(".map"), &part, isA ? tile.m : tile.n,
                       kernel.spec.hasBatch(name) ? tile.batch : Value(),
-                      offset + (isSecond ? part.getBytes() : 0),
-                      (ofRows ? layout.rows : layout.cols).getBytes(),
+                      offset + (isSecond ? part.getBytes() : 0), stride,
                       ofRows ? kernel.rankOfCols : kernel.rankOfRows,
                       ofRows ? rowBlocks : colBlocks, end, getMap(".tail")});
   };
@@ -111,14 +117,59 @@ static void copyFactors(const MatmulContext &kernel, bool ofA, const Tile &tile,
   }
 }
 
+/// The exponents of packed weights, of a pair those of both tensors.
+static void copyExponents(const MatmulContext &kernel, const Tile &tile,
+                          const RingStage &stage, Value barrier) {
+  KernelBuilder &b = kernel.b;
+  const LiftLayout &lift = *kernel.layout.lift;
+  int64_t tensors = kernel.spec.isDual() ? 2 : 1;
+  SmallVector<Value> coordinates{tile.n, stage.k};
+  if (kernel.spec.hasBatch("exponents"))
+    coordinates.push_back(tile.batch);
+  Value place = b.add(b.mul(stage.position.stage, lift.exponentStride),
+                      lift.offsetExponents);
+  for (int64_t number = 0; number < tensors; ++number) {
+    StringRef name = "exponents";
+    Value map = number ? kernel.getParam(getNameOfResult(name, 1) + ".map")
+                       : kernel.getParam(tile, name, ".map");
+    bulkLoad(b, map,
+             b.offset(kernel.shared,
+                      b.add(place, number * 4 * lift.extent / tensors)),
+             barrier, coordinates);
+  }
+}
+
+/// Everything of a stage, whose full barrier knows how many bytes come; packed
+/// weights and exponents arrive at the barrier of those who lift them.
+static void copyStage(const MatmulContext &kernel, const Tile &tile,
+                      ArrayRef<SharedOperand> operands, RingStage stage,
+                      std::optional<Ring> packed) {
+  KernelBuilder &b = kernel.b;
+  for (const SharedOperand &operand : operands) {
+    RingStage own = stage;
+    if (packed && operand.tile == &kernel.layout.lift->packed)
+      own.barrier = packed->getFullBarrier(stage.position.stage);
+    copyOperand(b, kernel.shared, operand, own);
+  }
+  if (packed)
+    copyExponents(kernel, tile, stage,
+                  packed->getFullBarrier(stage.position.stage));
+  for (bool ofA : {true, false})
+    copyFactors(kernel, ofA, tile, stage);
+}
+
 void sm90::buildOperandProducer(const MatmulContext &kernel,
-                                const TileScheduler &scheduler, Ring ring) {
+                                const TileScheduler &scheduler, Ring ring,
+                                std::optional<Ring> packed) {
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   int64_t bytesOfFactors = (layout.rowScalesInBulk ? 4 * layout.rowScales : 0) +
                            (layout.colScalesInBulk ? 4 * layout.colScales : 0);
-  Value bytes =
-      b.i32(bytesOfFactors + layout.rows.getBytes() + layout.cols.getBytes());
+  int64_t bytesOfOperands = layout.rows.getBytes() + layout.cols.getBytes();
+  if (packed)
+    bytesOfOperands =
+        (kernel.config.getSwapAb() ? layout.cols : layout.rows).getBytes();
+  Value bytes = b.i32(bytesOfFactors + bytesOfOperands);
   b.loop(
       scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
       {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
@@ -126,9 +177,10 @@ void sm90::buildOperandProducer(const MatmulContext &kernel,
         SmallVector<SharedOperand> operands = getOperands(kernel, tile);
         Value bytesInBounds = b.i32(bytesOfFactors);
         for (const SharedOperand &operand : operands)
-          bytesInBounds = b.add(bytesInBounds,
-                                operand.end ? getBytesInBounds(b, operand)
-                                            : b.i32(operand.tile->getBytes()));
+          if (!packed || operand.tile != &layout.lift->packed)
+            bytesInBounds = b.add(
+                bytesInBounds, operand.end ? getBytesInBounds(b, operand)
+                                           : b.i32(operand.tile->getBytes()));
         auto copyBlocks = [&](Value from, Value to, bool hasZeros,
                               ValueRange carried) {
           return b.loop(from, to, b.i32(1), carried,
@@ -137,13 +189,14 @@ void sm90::buildOperandProducer(const MatmulContext &kernel,
                           ring.waitEmpty(position);
                           ring.expectBytes(position.stage,
                                            hasZeros ? bytesInBounds : bytes);
+                          if (packed)
+                            packed->expectBytes(position.stage,
+                                                b.i32(layout.lift->codeStride +
+                                                      4 * layout.lift->extent));
                           RingStage stage{position,
                                           ring.getFullBarrier(position.stage),
                                           k, tile.firstK, hasZeros};
-                          for (const SharedOperand &operand : operands)
-                            copyOperand(b, kernel.shared, operand, stage);
-                          for (bool ofA : {true, false})
-                            copyFactors(kernel, ofA, tile, stage);
+                          copyStage(kernel, tile, operands, stage, packed);
                           RingPosition next = ring.advance(position);
                           return {next.stage, next.phase};
                         });

@@ -16,9 +16,11 @@
 namespace mlir::fp8::sm90 {
 
 /// Fills the ring with the operands of this block's tiles, K block by K block,
-/// by bulk tensor copies: one thread.
+/// by bulk tensor copies: one thread. `packed` has the full barriers of weights
+/// that are still to be lifted, if there are any.
 void buildOperandProducer(const MatmulContext &kernel,
-                          const TileScheduler &scheduler, Ring ring);
+                          const TileScheduler &scheduler, Ring ring,
+                          std::optional<Ring> packed);
 
 /// Brings the factors of each K block into the same stages: one warp.
 void buildScaleProducer(const MatmulContext &kernel,

@@ -31,11 +31,13 @@ void SM90Dialect::registerAttributes() {
 
 using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
-LogicalResult GemmConfigAttr::verify(
-    EmitError emitError, int64_t tileM, int64_t tileN, int64_t stages,
-    int64_t consumers, GemmSchedule schedule, int64_t group, int64_t splitK,
-    bool swapAB, GemmStore store, int64_t clusterM, int64_t clusterN,
-    int64_t staging, int64_t pending, bool overlap, GemmEpilogue) {
+LogicalResult
+GemmConfigAttr::verify(EmitError emitError, int64_t tileM, int64_t tileN,
+                       int64_t stages, int64_t consumers, GemmSchedule schedule,
+                       int64_t group, int64_t splitK, bool swapAB,
+                       GemmStore store, int64_t clusterM, int64_t clusterN,
+                       int64_t staging, int64_t pending, bool overlap,
+                       GemmEpilogue, int64_t lifters, int64_t liftWarps) {
   bool pingPong = schedule == GemmSchedule::PingPong;
   int64_t rows = swapAB ? tileN : tileM, cols = swapAB ? tileM : tileN;
   StringRef rowsName = swapAB ? "tile_n" : "tile_m";
@@ -50,10 +52,15 @@ LogicalResult GemmConfigAttr::verify(
         {"cluster_m", clusterM, 1, 4},
         {"cluster_n", clusterN, 1, 4},
         {"staging", staging, 1, kMaxStaging},
-        {"pending", pending, 0, 1}})
+        {"pending", pending, 0, 1},
+        {"lifters", lifters, 1, 2},
+        {"lift_warps", liftWarps, 1, 4 * lifters}})
     if (value < low || value > high)
       return emitError() << "expected " << name << " to be in " << low << ".."
                          << high << ", but got " << value;
+  if (!llvm::isPowerOf2_64(liftWarps))
+    return emitError() << "expected lift_warps to be 1, 2, 4 or 8, but got "
+                       << liftWarps;
   // gemm_c4
   if (pingPong && consumers != 2)
     return emitError() << "expected 2 consumers with ping_pong, but got "

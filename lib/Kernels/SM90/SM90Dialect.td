@@ -76,6 +76,8 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     | `pending` | K blocks whose products may be under way, 0 or 1, while the next one is waited for; without promotion |
     | `overlap` | with promotion: the tensor core computes a K block while the one before is added, in a second set of accumulators |
     | `epilogue` | `unrolled`, or `looped`: the subtiles of a tile share its code, where that would not fit the instruction cache |
+    | `lifters` | warpgroups that make E4M3 of packed weights, where B is those of a folded `fp8.lift` |
+    | `lift_warps` | warps of these that share a stage; others have the next ones meanwhile, of `stages` that are a multiple of how many take turns |
 
     Constraints:
     - (C1) the extent that the tensor core takes in 64s (`tile_m`, with
@@ -83,7 +85,9 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
       tile, and at most 256;
     - (C2) the other extent is a multiple of 8, and at most 256;
     - (C3) `stages` is in 2..16, `consumers` in 1..3, `group` in 1..64,
-      `split_k` in 1..64, `staging` in 1..4, `pending` in 0..1;
+      `split_k` in 1..64, `staging` in 1..4, `pending` in 0..1,
+      `lifters` in 1..2, `lift_warps` 1, 2, 4 or 8 and at most four for each of
+      `lifters`;
     - (C4) `ping_pong` has 2 consumers and neither `split_k` nor `swap_ab`;
     - (C5) `swap_ab` stores `direct`;
     - (C6) `cluster_m` and `cluster_n` are 1, 2 or 4, and their product is at
@@ -108,7 +112,9 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     DefaultValuedParameter<"int64_t", "2">:$staging,
     DefaultValuedParameter<"int64_t", "0">:$pending,
     DefaultValuedParameter<"bool", "false">:$overlap,
-    SM90_EnumParameter<SM90_GemmEpilogue, "::mlir::fp8::sm90::GemmEpilogue::Unrolled">:$epilogue
+    SM90_EnumParameter<SM90_GemmEpilogue, "::mlir::fp8::sm90::GemmEpilogue::Unrolled">:$epilogue,
+    DefaultValuedParameter<"int64_t", "1">:$lifters,
+    DefaultValuedParameter<"int64_t", "4">:$lift_warps
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

@@ -145,5 +145,20 @@
 
 // -----
 
+// expected-error @+1 {{expected lifters to be in 1..2, but got 3}}
+"test.c3_lifters"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, lifters = 3>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected lift_warps to be in 1..4, but got 8}}
+"test.c3_lift_warps"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, lift_warps = 8>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected lift_warps to be 1, 2, 4 or 8, but got 3}}
+"test.c3_lift_warps_power"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, lift_warps = 3>} : () -> ()
+
+// -----
+
 // expected-error @+1 {{struct is missing required parameter: stages}}
 "test.missing"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 256>} : () -> ()

@@ -62,6 +62,9 @@ struct OperandSpec {
   /// Order of factors that change along K, which are in memory as the codes or
   /// as their transpose.
   Major factorMajor = Major::K;
+  /// Whether it is E2M1 with exponents in memory (fp8.lift), and of
+  /// `elementType` only where it is multiplied.
+  bool isLifted = false;
 
   /// Bytes of an element, or of two that share them.
   int64_t getElementBytes() const {
@@ -80,7 +83,8 @@ struct OperandSpec {
   int64_t getFactorK() const { return scale == ScaleBlock::Row16 ? 16 : 32; }
   bool operator==(const OperandSpec &other) const {
     return elementType == other.elementType && scale == other.scale &&
-           major == other.major && factorMajor == other.factorMajor;
+           major == other.major && factorMajor == other.factorMajor &&
+           isLifted == other.isLifted;
   }
 };
 

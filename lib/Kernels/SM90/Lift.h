@@ -1,0 +1,30 @@
+//===- Lift.h - The warps that make E4M3 of packed weights ---- -*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_LIFT_H
+#define FP8_LIB_KERNELS_SM90_LIFT_H
+
+#include "../Blocks/Ring.h"
+#include "../Blocks/TileScheduler.h"
+#include "MatmulContext.h"
+
+namespace mlir::fp8::sm90 {
+
+/// Writes the table that E4M3 are looked up in, before all threads meet.
+void buildLiftTable(const MatmulContext &kernel);
+
+/// Lifts the packed weights of each stage to where the tensor core reads them:
+/// all threads of the warps that do so, of which this one is number `warp`.
+/// Codes and exponents arrive at the full barriers of `packed`, whose stages
+/// are those of `ring`; these warps arrive at its full ones.
+void buildLifter(const MatmulContext &kernel, const TileScheduler &scheduler,
+                 Ring ring, Ring packed, Value warp);
+
+} // namespace mlir::fp8::sm90
+
+#endif // FP8_LIB_KERNELS_SM90_LIFT_H
