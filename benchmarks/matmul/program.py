@@ -41,6 +41,16 @@ def assembled(name, element, batch, rows, k, type_):
     return [f"%{name}_codes: {codes}", f"%{name}_stored: {stored}"], made
 
 
+def lifted(n, k, type_):
+    """Arguments with codes of E2M1, exponents and factors, and how B is made of them."""
+    codes, exponents = f"tensor<{n}x{k}xf4E2M1FN>", f"tensor<{-(-k // 128)}x{n}xi32>"
+    factors, result = f"tensor<{n}x1xf32>", f"tensor<{n}x{k}xf8E4M3FN>"
+    made = f"""  %b_lifted = fp8.lift %b_codes, %b_exponents folded : {codes}, {exponents} -> {result}
+  %b = fp8.assemble %b_lifted, %b_factors : {result}, {factors} -> {type_}
+"""
+    return [f"%b_codes: {codes}", f"%b_exponents: {exponents}", f"%b_factors: {factors}"], made
+
+
 def program(spec, m=EXTENT, n=EXTENT, k=EXTENT):
     """One function for each config, or one that leaves the choice open."""
     m = "?" if spec.get("dynamic") else m
@@ -58,12 +68,16 @@ def program(spec, m=EXTENT, n=EXTENT, k=EXTENT):
 
     transposed = [name for name in "ab" if is_transposed(spec, name)]
     a = operand(spec["a"], spec["scale_a"], m, "a" in transposed)
-    b = operand(spec["b"], spec["scale_b"], n, "b" in transposed)
+    is_lifted = spec["b"] == "mxfp4"
+    b = operand("e4m3" if is_lifted else spec["b"], spec["scale_b"], n, "b" in transposed)
     element = FLOATS.get(spec["result"], spec["result"])
     types = [f"tensor<{batch}{m}x{n}x{element}>"]
     arguments, made = [], ""
     for name, rows, type_ in (("a", m, a), ("b", n, b)):
-        if has_inner_rows(spec, name):
+        if is_lifted and name == "b":
+            taken, text = lifted(n, k, type_)
+            arguments, made = arguments + taken, made + text
+        elif has_inner_rows(spec, name):
             taken, text = assembled(name, FLOATS[spec[name]], batch, rows, k, type_)
             arguments, made = arguments + taken, made + text
         else:
