@@ -34,7 +34,7 @@ class Report(tuple):
             f"{layer.name:{width}}  {layer.shape}  {layer.kind}: {layer.reason}" for layer in self])
 
 
-def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=None):
+def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=None, weights=None):
     """Replaces linear layers by QuantizedLinear, with weights quantized where they are. Returns
     the model, which is changed; one that is a linear layer itself is returned anew.
 
@@ -44,13 +44,15 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
       magnitude that a layer was given; without it, from what they are. For current, and for
       the scale of a whole tensor in nvfp4;
     - filter: which layers: globs of their names, those after a "!" of layers to leave out, of
-      which the last that fits counts, or a function of (name, module); None for all.
+      which the last that fits counts, or a function of (name, module); None for all;
+    - weights: "mxfp4" for weights of four bits, with current or rowwise, which are multiplied as
+      E4M3 (docs/PackedWeights.md). The report says of each layer whether they are that exactly.
 
     `report(model)` says what was done of each layer, and why not. Raises ArgumentError, with
     the model as it was, for a recipe, batches or a filter that do not fit, for a weight that is
     nowhere (on the device meta), and for amaxes of Inf or NaN.
     """
-    scheme = schemes.make_scheme(recipe, calibration is not None)
+    scheme = schemes.make_scheme(recipe, calibration is not None, weights)
     fp8.emit("module {}", "mlir", recipe, target="cpu")  # For what the compiler says of values.
     layers = find_layers(model)
     names = {}
@@ -70,10 +72,14 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
     replacements = {}
     for name, module in found.items():
         if not reasons[name]:
-            tensors = {**schemes.quantize_weight(module.weight, scheme), **{
-                key: value.to(module.weight.device) for key, value in scales.get(name, {}).items()}}
+            lifted = schemes.pack_weight(module.weight) if scheme.packed else None
+            tensors = (lifted.get_tensors() if lifted
+                       else schemes.quantize_weight(module.weight, scheme))
+            tensors.update((key, value.to(module.weight.device))
+                           for key, value in scales.get(name, {}).items())
             replacements[module] = QuantizedLinear(module.in_features, module.out_features, scheme,
                                                    tensors, module.bias)
+            replacements[module].exactness = lifted and lifted.exactness
     model = replace(model, replacements)
     model._fp8_report = make_report(find_layers(model), reasons)
     return model
@@ -162,7 +168,8 @@ def make_report(layers, reasons):
     for name, module in layers.items():
         if _is_quantized(module):
             entries.append(Layer(name, "fp8", f"N={module.out_features} K={module.in_features}",
-                                 module.scheme.describe()))
+                                 module.scheme.describe()
+                                 + (f", {module.exactness}" if module.exactness else "")))
             continue
         shape = (f"N={module.out_features} K={module.in_features}"
                  if isinstance(module, nn.Linear) else "x".join(

@@ -23,6 +23,8 @@ def write_compressed_tensors(layers, others):
     """The config of a model, of Schemes by the names of layers, and the names of the linear
     layers that are left as they are."""
     groups = {}
+    if any(scheme.packed for scheme in layers.values()):
+        raise UnsupportedError("expected no layers with weights of mxfp4, which no layout has yet")
     for name, scheme in layers.items():
         groups.setdefault((scheme.weight_block, scheme.input_block, scheme.scale, scheme.dynamic),
                           (scheme, []))[1].append(name)
@@ -69,6 +71,8 @@ def _write_arguments(scheme, block, dynamic):
 def write_fp8(layers, others):
     """The same for vLLM's fp8. Raises UnsupportedError for what that does not have."""
     schemes = {(s.weight_block, s.input_block, s.scale, s.dynamic) for s in layers.values()}
+    if any(scheme.packed for scheme in layers.values()):
+        raise UnsupportedError("expected no layers with weights of mxfp4, which no layout has yet")
     config = {"quant_method": "fp8", "fmt": "e4m3", "ignored_layers": list(others),
               "modules_to_not_convert": list(others)}
     if schemes == {((128, 128), (1, 128), "f32", True)}:

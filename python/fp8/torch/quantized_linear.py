@@ -20,6 +20,8 @@ class QuantizedLinear(nn.Module):
 
     # What calls on a GPU have in common, and what of. Layers that were pickled before it have none.
     _ready = _ready_for = None
+    # What lifting packed weights changed, where they were lifted here.
+    exactness = None
 
     def __init__(self, in_features, out_features, scheme, tensors, bias=None):
         """`tensors` as scheme.get_tensors has them; `bias` of out_features, or None. Raises
@@ -107,17 +109,20 @@ class QuantizedLinear(nn.Module):
 
 def bind(dtype, tensors, bias, scheme):
     """The fp8.Function for activations of a dtype, and what it takes behind them."""
-    codes, scale, *others = tensors
-    n, k = codes.shape
-    kind = schemes.Scheme.read(scheme).scale
-    if kind == "e4m3":
+    known = schemes.Scheme.read(scheme)
+    kind, codes = known.scale, tensors[:1]
+    if known.packed:
+        codes, tensors = tensors[:2], tensors[1:]
+    _, scale, *others = tensors
+    n, k = codes[0].shape
+    if kind == "e4m3" or known.packed:
         k *= 2  # Two codes share a byte.
     elif kind == "e8m0":
         scale = scale.view(torch.float8_e8m0fnu)
     function = schemes.compile_linear(
         scheme, n, k, schemes.ELEMENTS[dtype], None if bias is None else
-        schemes.ELEMENTS[bias.dtype], "auto" if codes.is_cuda else "cpu")
-    return function, (codes, scale if scale.ndim == 2 else scale.view(1, 1),
+        schemes.ELEMENTS[bias.dtype], "auto" if codes[0].is_cuda else "cpu")
+    return function, (*codes, scale if scale.ndim == 2 else scale.view(1, 1),
                       *(value.view(1, 1) for value in others),
                       *(() if bias is None else (make_dense(bias),)))
 
@@ -125,7 +130,8 @@ def bind(dtype, tensors, bias, scheme):
 def compute(x, tensors, bias, scheme):
     """The layer's result; `scheme` is the str of a Scheme. Raises ArgumentError."""
     n, k = tensors[0].shape
-    if schemes.Scheme.read(scheme).scale == "e4m3":
+    known = schemes.Scheme.read(scheme)
+    if known.scale == "e4m3" or known.packed:
         k *= 2
     if x.dtype not in schemes.ELEMENTS or x.ndim == 0 or x.shape[-1] != k:
         raise ArgumentError(f"expected activations of f32, bf16 or f16 with {k} features, but got "

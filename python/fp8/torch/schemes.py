@@ -15,6 +15,7 @@ import fp8
 from fp8 import casts, recipes
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.formats import E2M1, E4M3, E8M0, F32
+from fp8.torch import packed
 from fp8.torch.dense import make_dense
 
 # By the names that safetensors files have for them, and the elements of programs.
@@ -34,7 +35,9 @@ class Scheme:
     - dynamic: activations are scaled by what they are, else by what calibration found: their
       scale, or NVFP4's scale for the tensor;
     - rule: of scales, as fp8.casts.make_rule has it;
-    - accumulate: "promote" or "fast".
+    - accumulate: "promote" or "fast";
+    - packed: whether a weight is E2M1 with exponents, as fp8.torch.packed has it, and multiplied
+      as E4M3 with a scale for each row.
     """
 
     weight_block: tuple
@@ -43,6 +46,7 @@ class Scheme:
     dynamic: bool = True
     rule: tuple = ()
     accumulate: str = "promote"
+    packed: bool = False
 
     def __post_init__(self):
         if self.weight_block[1] != self.input_block[1]:
@@ -58,13 +62,16 @@ class Scheme:
     @property
     def k_multiple(self):
         """What K has to be a multiple of, for scales, and for tensor cores."""
-        return max(16, self.input_block[1] or 1)
+        return packed.GROUP if self.packed else max(16, self.input_block[1] or 1)
 
     def describe(self):
         """A few words for a report."""
         def write(block):
             return "x".join("*" if size is None else str(size) for size in block)
         how = "dynamic" if self.dynamic else "static"
+        if self.packed:
+            return (f"{self.codes.name}, weights mxfp4 with scales in {self.scale} "
+                    f"{write(self.weight_block)}, activations {write(self.input_block)} {how}")
         return (f"{self.codes.name}, scales in {self.scale}, weights {write(self.weight_block)}, "
                 f"activations {write(self.input_block)} {how}")
 
@@ -72,7 +79,10 @@ class Scheme:
         """The stored tensors of a weight of N x K: (shape, dtype) by name. These are the names
         of compressed-tensors."""
         tensors = {}
-        if self.scale == "e4m3":
+        if self.packed:
+            tensors["weight_packed"] = (n, k // 2), torch.uint8
+            tensors["weight_exponents"] = (-(-k // packed.WORD), n), torch.int32
+        elif self.scale == "e4m3":
             tensors["weight_packed"] = (n, k // 2), torch.uint8
         else:
             tensors["weight"] = (n, k), torch.float8_e4m3fn
@@ -110,9 +120,15 @@ _OPTIONS = {"use_power_2_scales": "pow2", "amax_epsilon": "amax_epsilon", "style
             "mode": "mode", "nonfinite": "nonfinite"}
 
 
-def make_scheme(recipe, is_calibrated):
-    """The Scheme of a recipe. Raises ArgumentError for one that inference has no use for."""
+def make_scheme(recipe, is_calibrated, weights=None):
+    """The Scheme of a recipe, with `weights` of it or "mxfp4". Raises ArgumentError for one that
+    inference has no use for."""
     recipe = recipes.parse(recipe)
+    if weights not in (None, "mxfp4"):
+        raise ArgumentError(f"expected weights to be mxfp4 or None, but got {weights!r}")
+    if weights and not isinstance(recipe, (recipes.Float8CurrentScaling, recipes.RowwiseScaling)):
+        raise ArgumentError(f"expected current or rowwise with weights of mxfp4, but got "
+                            f"'{recipes.get_text(recipe)}'")
     if not isinstance(recipe, (recipes.Float8CurrentScaling, recipes.RowwiseScaling,
                                recipes.Float8BlockScaling, recipes.MXFP8BlockScaling,
                                recipes.NVFP4BlockScaling)):
@@ -144,11 +160,16 @@ def make_scheme(recipe, is_calibrated):
     options["epsilon"] = options.pop("amax_epsilon", None) or None
     # fast_fprop is fast in the forward, which is all that there is.
     accumulate = "promote" if getattr(recipe, "accumulate", "promote") == "promote" else "fast"
-    return Scheme(*blocks, scale, not is_calibrated, casts.make_rule(scale, options), accumulate)
+    if weights:
+        blocks = (1, None), blocks[1]
+    return Scheme(*blocks, scale, not is_calibrated, casts.make_rule(scale, options), accumulate,
+                  packed=bool(weights))
 
 
 def quantize_weight(weight, scheme):
     """The stored tensors of a weight of N x K, where it is."""
+    if scheme.packed:
+        return pack_weight(weight).get_tensors()
     options = {"amax_epsilon" if key == "epsilon" else key: value for key, value in scheme.rule}
     quantized = fp8.quantize(make_dense(weight.detach()), scheme.codes.name, scheme.weight_block,
                              scheme.scale, **options)
@@ -162,6 +183,12 @@ def quantize_weight(weight, scheme):
     if scheme.weight_block == (None, None):
         scale = scale.reshape(1)
     return {"weight": quantized.codes, "weight_scale": scale}
+
+
+def pack_weight(weight):
+    """A weight of N x K in MXFP4, as packed.Lifted."""
+    quantized = fp8.quantize(make_dense(weight.detach()), "e2m1", (1, packed.GROUP), "e8m0")
+    return packed.lift(quantized.codes, quantized.scale_inv)
 
 
 def make_input_scale(amax, scheme):
@@ -203,6 +230,9 @@ def write_linear(scheme, n, k, element, bias):
 
     arguments = [f"%x: {x} {{fp8.name = \"x\"}}", f"%w: {w} {{fp8.weight}}",
                  f"%ws: {weight_factors}"]
+    if scheme.packed:
+        codes_type, exponents = f"tensor<{n}x{k}x{E2M1.mlir}>", f"tensor<{-(-k // packed.WORD)}x{n}xi32>"
+        arguments[1:2] = [f"%p: {codes_type} {{fp8.weight}}", f"%e: {exponents}"]
     arguments += [f"%wg: {one}"] * is_nvfp4 + [f"%xs: {one}"] * (not scheme.dynamic)
     arguments += [f"%bias: tensor<{n}x{bias}>"] * (bias is not None)
     body = []
@@ -225,6 +255,8 @@ def write_linear(scheme, n, k, element, bias):
     inverse = "%i" if is_nvfp4 or scheme.dynamic else "%xs"
     body.append(f"%q = fp8.quantize %x scale(%s, {inverse} : {amax}, {factors})"
                 + f" tensor_scale_inv(%t : {one})" * is_nvfp4 + f" : {x} -> {scaled}")
+    if scheme.packed:
+        body.append(f"%w = fp8.lift %p, %e : {codes_type}, {exponents} -> {w}")
     body.append("%wq = fp8.assemble %w, %ws" + ", %wt" * is_nvfp4 + f" : {w}, {weight_factors}"
                 + f", {one}" * is_nvfp4 + f" -> {weight}")
     epilogue = _write_epilogue(n, element, bias) if bias else ""

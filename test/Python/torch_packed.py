@@ -1,0 +1,155 @@
+# REQUIRES: pytorch, python-pytorch
+# RUN: %import_python %s
+"""Weights of MXFP4 that are lifted to E4M3, beside ml_dtypes' formats and layers of E4M3."""
+
+import tempfile
+import unittest
+
+import ml_dtypes
+import numpy as np
+import torch
+from torch import nn
+
+import fp8
+import fp8.torch
+from fp8.torch import packed, schemes
+from fp8.torch.quantized_linear import QuantizedLinear
+
+N, K = 48, 288
+
+
+def draw(low, high, n=N, k=K):
+    """Codes, E8M0 from 2^low to 2^high, and the values in f64 that ml_dtypes gives them."""
+    generator = torch.Generator().manual_seed(0)
+    codes = torch.randint(0, 256, (n, k // 2), dtype=torch.uint8, generator=generator)
+    scales = torch.randint(low + 127, high + 128, (n, k // 32), generator=generator).to(torch.uint8)
+    halves = np.stack([codes.numpy() & 15, codes.numpy() >> 4], -1).reshape(n, k)
+    powers = scales.numpy().view(ml_dtypes.float8_e8m0fnu).astype(np.float64)
+    values = halves.view(ml_dtypes.float4_e2m1fn).astype(np.float64) * np.repeat(powers, 32, 1)
+    return codes, scales, values
+
+
+def round_rows(values, factors):
+    """Multiples of rows' factors, rounded to E4M3."""
+    return (values / factors).astype(ml_dtypes.float8_e4m3fn).astype(np.float64) * factors
+
+
+class Lift(unittest.TestCase):
+    def test_exact(self):
+        for low, high in ((-7, 7), (0, 0), (-120, -106), (107, 121)):
+            codes, scales, values = draw(low, high)
+            lifted = packed.lift(codes, scales)
+            self.assertEqual(str(lifted.exactness), "lifted exactly")
+            self.assertEqual(lifted.exactness.by_tensor, 0)
+            self.assertTrue(torch.equal(lifted.packed, codes))
+            np.testing.assert_array_equal(packed.unlift(lifted, torch.float64).numpy(), values)
+            factors = lifted.factors.double().numpy()
+            np.testing.assert_array_equal(round_rows(values, factors), values)
+            # 4.25 bits a weight, and a factor and whole words for each row.
+            self.assertEqual(sum(t.nbytes for t in lifted.get_tensors().values()),
+                             N * (K // 2 + 12 + 4))
+
+    def test_rounded(self):
+        for low, high in ((-8, 7), (-20, 20), (-127, 127)):
+            codes, scales, values = draw(low, high)
+            lifted = packed.lift(codes, scales)
+            found = packed.unlift(lifted, torch.float64).numpy()
+            np.testing.assert_array_equal(
+                found, round_rows(values, lifted.factors.double().numpy()))
+            changed = found != values
+            exactness = lifted.exactness
+            self.assertEqual(exactness.elements, changed.sum())
+            self.assertEqual(exactness.rounded, changed.reshape(N, -1, 32).any(-1).sum())
+            largest = np.abs(values).max(1, keepdims=True)
+            self.assertEqual(exactness.error, (np.abs(found - values) / largest).max())
+            self.assertLessEqual(exactness.error, 2**-15)
+            self.assertLessEqual(exactness.by_word, exactness.by_tensor)
+            self.assertIn(f"{exactness.rounded} of {N * K // 32} groups of 32 rounded",
+                          str(exactness))
+
+    def test_rows_and_words_suffice(self):
+        codes, scales, values = draw(0, 0)
+        scales += torch.arange(N, dtype=torch.uint8)[:, None]  # 47 binades from row to row.
+        exactness = packed.lift(codes, scales).exactness
+        self.assertEqual(exactness.rounded, 0)
+        self.assertGreater(exactness.by_tensor, 0)
+        codes, scales, _ = draw(0, 0)
+        scales += (torch.arange(K // 32) // 4 * 20).to(torch.uint8)
+        exactness = packed.lift(codes, scales).exactness
+        self.assertGreater(exactness.rounded, 0)
+        self.assertEqual(exactness.by_word, 0)
+
+    def test_zeros(self):
+        codes, scales, values = draw(-5, 5)
+        codes[0], scales[0] = 0, torch.arange(K // 32) * 30
+        codes[1, :16], scales[1, 0] = 0x80, 254  # Zeros of either sign count for nothing.
+        values[0] = values[1, :32] = 0
+        lifted = packed.lift(codes, scales)
+        self.assertEqual(lifted.exactness.rounded, 0)
+        np.testing.assert_array_equal(packed.unlift(lifted, torch.float64).numpy(), values)
+
+    def test_blocks(self):
+        """As gpt-oss has experts."""
+        codes, scales, values = draw(-4, 4, n=3 * N)
+        found = packed.read_blocks(codes.view(3, N, K // 32, 16), scales.view(3, N, K // 32))
+        self.assertEqual(len(found), 3)
+        joined = torch.cat([packed.unlift(one, torch.float64) for one in found])
+        np.testing.assert_array_equal(joined.numpy(), values)
+
+    def test_errors(self):
+        codes, scales, _ = draw(0, 0)
+        for arguments, message in (
+                ((codes, scales[:, :-1]), r"N x K/2 bytes of codes and N x K/32 scales, but got \(48, 144\)"),
+                ((codes[:, :-8], scales), "N x K/32 scales"), ((codes[0], scales), "N x K/32 scales")):
+            with self.assertRaisesRegex(fp8.ArgumentError, message):
+                packed.lift(*arguments)
+        scales[3, 2] = 255
+        with self.assertRaisesRegex(fp8.ArgumentError, "scales that are numbers, but got NaN"):
+            packed.lift(codes, scales)
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected blocks of"):
+            packed.read_blocks(codes, scales)
+
+
+class Layers(unittest.TestCase):
+    def test_bits(self):
+        """A layer has the bits of one with the same weights in E4M3."""
+        for dtype, recipe in ((torch.bfloat16, "rowwise"), (torch.float32, "current")):
+            torch.manual_seed(0)
+            dense = nn.Linear(K, N).to(dtype)
+            layer = fp8.torch.quantize_for_inference(nn.Sequential(dense), recipe, weights="mxfp4")[0]
+            scheme = layer.scheme
+            self.assertEqual(layer.weight_packed.shape, (N, K // 2))
+            lifted = packed.Lifted(*layer.get_tensors(), None)
+            codes = (packed.unlift(lifted, torch.float64) / lifted.factors).float()
+            other = QuantizedLinear(K, N, schemes.Scheme((1, None), scheme.input_block, rule=scheme.rule), {
+                "weight": codes.to(torch.float8_e4m3fn), "weight_scale": lifted.factors}, dense.bias)
+            x = torch.randn(3, 5, K, dtype=dtype)
+            with torch.inference_mode():
+                self.assertTrue(torch.equal(layer(x), other(x)))
+                error = (layer(x) - dense(x)).norm() / dense(x).norm()
+            self.assertLess(error, 0.2)
+
+    def test_report(self):
+        model = nn.Sequential(nn.Linear(K, N), nn.Linear(N, 16))
+        with torch.no_grad():
+            model[0].weight[:, 32:64] *= 2.0**-20
+        fp8.torch.quantize_for_inference(model, weights="mxfp4")
+        first, second = fp8.torch.report(model)
+        self.assertRegex(first.reason, "weights mxfp4 with scales in f32 1x.*, lifted with 48 of 432 groups of 32 rounded")
+        self.assertEqual((second.kind, second.reason), ("high precision", "K=48 is not a multiple of 32"))
+
+    def test_errors(self):
+        model = nn.Sequential(nn.Linear(K, N))
+        for recipe in ("block", "mxfp8", "nvfp4"):
+            with self.assertRaisesRegex(fp8.ArgumentError, "expected current or rowwise with weights of mxfp4"):
+                fp8.torch.quantize_for_inference(model, recipe, weights="mxfp4")
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected weights to be mxfp4 or None, but got 'int4'"):
+            fp8.torch.quantize_for_inference(model, weights="int4")
+        fp8.torch.quantize_for_inference(model, weights="mxfp4")
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(
+                fp8.UnsupportedError, "no layers with weights of mxfp4"):
+            fp8.torch.save_quantized(model, folder)
+
+
+if __name__ == "__main__":
+    unittest.main()
