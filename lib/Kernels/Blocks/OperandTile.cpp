@@ -26,9 +26,9 @@ OperandTile::OperandTile(const OperandSpec &operand, int64_t extent,
 
 OperandTile OperandTile::getPacked(OperandTile lifted) {
   OperandTile packed = lifted;
-  packed.sharing = kCodesOfByte;
-  packed.rowBytes = kRowBytes / kCodesOfByte;
-  packed.bytes = lifted.bytes / kCodesOfByte;
+  packed.sharing = kLiftedPacking.getCodes();
+  packed.rowBytes = kLiftedPacking.getBytesOf(kRowBytes);
+  packed.bytes = kLiftedPacking.getBytesOf(lifted.bytes);
   packed.swizzle = 16;
   return packed;
 }

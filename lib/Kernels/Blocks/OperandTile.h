@@ -18,6 +18,9 @@ namespace mlir::fp8 {
 /// swizzle atom.
 inline constexpr int64_t kRowBytes = 128;
 
+/// How codes of E2M1 lie that a kernel lifts to E4M3.
+inline constexpr fp8rt::CodePacking kLiftedPacking{/*bits=*/4};
+
 /// How an operand's part of a stage lies in shared memory, as bulk tensor
 /// copies write it and tensor cores read it (PTX ISA, "Asynchronous Warpgroup
 /// Level Matrix Shared Memory Layout" and "Shared Memory Layout and Swizzling"

@@ -84,7 +84,8 @@ static int64_t getExponentBytes(int64_t extent) {
 }
 
 int64_t LiftLayout::getStageBytes(int64_t extent) {
-  return extent * kRowBytes / kCodesOfByte + getExponentBytes(extent) + 16;
+  return kLiftedPacking.getBytesOf(extent * kRowBytes) +
+         getExponentBytes(extent) + 16;
 }
 
 /// The registers of a thread that lifts, beside others that multiply.

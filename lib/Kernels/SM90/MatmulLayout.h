@@ -56,12 +56,13 @@ struct LiftLayout {
   /// The codes of one tensor: all in a stage, or half of those of a pair.
   OperandTile packed;
   /// Rows of B in a stage.
-  int64_t extent;
-  int64_t offsetCodes, offsetExponents, offsetBarriers, offsetTable;
+  int64_t extent = 0;
+  int64_t offsetCodes = 0, offsetExponents = 0, offsetBarriers = 0;
+  int64_t offsetTable = 0;
   /// Bytes from one stage to the next.
-  int64_t codeStride, exponentStride;
+  int64_t codeStride = 0, exponentStride = 0;
   /// Warps that lift, those that share a stage, and registers of a thread.
-  int64_t warps, sharing, registers;
+  int64_t warps = 0, sharing = 1, registers = 0;
 
   /// Stages that are lifted at the same time.
   int64_t getTurns() const { return warps / sharing; }
