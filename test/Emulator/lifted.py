@@ -147,9 +147,46 @@ def run_grouped(name, configs, args):
     return len(wrong)
 
 
+GATE = """ epilogue(%{0} : {1}) {{
+  ^bb0(%acc: f32, %g: bf16):
+    %wide = arith.extf %g : bf16 to f32
+    %y = arith.mulf %acc, %wide : f32
+    %r = arith.truncf %y : f32 to bf16
+    fp8.yield %r : bf16
+  }}"""
+
+
+def check_pair(tools):
+    """Two products that meet in a tile, of weights that are lifted and of weights that were."""
+    m, n, k = 200, 256, 288
+    rng = np.random.default_rng(2)
+    pair = [draw((m, n, k), [("1", "*")] * 2, rng) for _ in range(2)]
+    codes, packed, words, factors = (tensor((n, k), "f8E4M3FN"), tensor((n, k), "f4E2M1FN"), tensor((3, n), "i32"),
+                                     tensor((n, 1), "f32"))
+    type_a, type_b = (f"!fp8.scaled<{rows}x{k}xf8E4M3FN, block = [1, *], scale = f32>" for rows in (m, n))
+    type_d, codes_a, factors_a = tensor((m, n), "bf16"), tensor((m, k), "f8E4M3FN"), tensor((m, 1), "f32")
+    found = []
+    for is_lifted in (True, False):
+        arguments, arrays = [f"%a: {codes_a}", f"%fa: {factors_a}"], pair[0][:2]
+        body = f"  %x = fp8.assemble %a, %fa : {codes_a}, {factors_a} -> {type_a}\n"
+        for i, (_, _, of_packed, of_words, of_factors, of_codes) in enumerate(pair):
+            arguments += [f"%f{i}: {factors}"] + (
+                [f"%p{i}: {packed}", f"%e{i}: {words}"] if is_lifted else [f"%c{i}: {codes}"])
+            arrays = arrays + [of_factors] + ([of_packed, of_words] if is_lifted else [of_codes])
+            if is_lifted:
+                body += f"  %c{i} = fp8.lift %p{i}, %e{i} : {packed}, {words} -> {codes}\n"
+            body += f"  %w{i} = fp8.assemble %c{i}, %f{i} : {codes}, {factors} -> {type_b}\n"
+            body += (f"  %d{i} = fp8.matmul %x, %w{i} accumulate = fast{GATE.format('d0', type_d) if i else ''} : "
+                     f"{type_a}, {type_b} -> {type_d}\n")
+        found += run_each(tools, "sm_90a", arguments, body, [("%d1", type_d)], [arrays])[0]
+    is_same = (found[0].view(np.uint16) == found[1].view(np.uint16)).all()
+    print(f"pair: {'the same bits' if is_same else 'other bits'}")
+    return int(not is_same)
+
+
 if __name__ == "__main__":
     status = check_target({"sm_90a": KINDS}, run_kind)
     args = make_parser({"sm_90a": KINDS}).parse_args()
-    wrong = check_definition(args.tools) + sum(
+    wrong = check_definition(args.tools) + check_pair(args.tools) + sum(
         run_grouped(*kind, args) for kind in GROUPED.items() if kind[0] in (args.kinds or GROUPED))
     sys.exit(int(status or wrong > 0))

@@ -220,7 +220,7 @@ void MatmulConfigs::addConfigs(bool swapped,
                             clusterCols,   splitK,  0,
                             /*staging=*/2};
           if (spec.b.isLifted)
-            config.liftWarps = (swapped ? row.rows : cols) <= 64 ? 2 : 4;
+            setLifters(config);
           if (setStages(config))
             configs.push_back(config);
           TileConfig whole = config;
@@ -272,6 +272,15 @@ bool MatmulConfigs::setStages(TileConfig &config) const {
     config.stages = getStages(1);
   }
   return config.stages >= 3;
+}
+
+void MatmulConfigs::setLifters(TileConfig &config) {
+  // With few rows weights are all that there is to wait for, and registers are
+  // left. Stages of few weights keep more warps than two waiting.
+  if (config.swapped && config.consumers <= 2 && config.cols <= 64)
+    config.lifters = 2;
+  else if ((config.swapped ? config.rows : config.cols) <= 64)
+    config.liftWarps = 2;
 }
 
 SmallVector<TileConfig> MatmulConfigs::getConfigs() const {

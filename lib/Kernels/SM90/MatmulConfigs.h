@@ -46,6 +46,8 @@ private:
   bool canStageTile(const TileConfig &config) const;
   /// Takes as many stages as there is room for; false if that is too few.
   bool setStages(TileConfig &config) const;
+  /// Says who lifts packed weights.
+  static void setLifters(TileConfig &config);
   Side getSide(const TileConfig &config, bool ofRows) const;
   /// Where the extents are these.
   double getCostOfExtents(const TileConfig &config) const;
