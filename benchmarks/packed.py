@@ -27,25 +27,26 @@ def get_configs():
     turn; and for many, those that fit beside packed weights."""
     from matmul.kinds import config
     few = {"swap_ab": "true", "store": "direct", "group": 1}
-    lifting = [{}, {"lift_warps": 2}, {"lift_warps": 1}, {"lifters": 2}, {"lifters": 2, "lift_warps": 2}]
-    for tile_m in (8, 16, 32, 64):
-        for split in ({}, {"split_k": 2}, {"split_k": 4}):
-            for lift in lifting[:5 if tile_m in (16, 64) else 2]:
+    lifting = [{}, {"lift_warps": 2}, {"lifters": 2}, {"lifters": 2, "lift_warps": 2}]
+    for tile_m in (8, 16, 64):
+        for lift in lifting:
+            for split in ({}, {"split_k": 2}):
                 yield config(tile_m, 64, 16, consumers=1, **split, **lift, **few)
-                if lift != lifting[2]:
-                    yield config(tile_m, 128, 8, **split, **lift, **few)
-        yield config(tile_m, 64, 16, consumers=1, lift_warps=2, pending=1, **few)
-    for lift in lifting[0], lifting[3]:
+                yield config(tile_m, 128, 8, **split, **lift, **few)
+            yield config(tile_m, 128, 8, split_k=4, **lift, **few)
+    for lift in lifting[0], lifting[2]:
+        for cluster in (2, 4):
+            yield config(64, 64, 16, consumers=1, cluster_n=cluster, **lift, **few)
+            yield config(64, 128, 8, cluster_n=cluster, **lift, **few)
+        yield config(64, 256, 8, **lift, **few)
         yield config(128, 128, 8, **lift, **few)
+        yield config(128, 128, 8, cluster_n=2, **lift, **few)
         yield config(128, 128, 8, **lift)
-        yield config(64, 128, 8, consumers=1, pending=1, **lift)
         yield config(64, 224, 8, consumers=1, pending=1, **lift)
         yield config(256, 128, 8, **lift)
-    yield config(128, 192, 8)
     yield config(256, 128, 8, cluster_m=2)
-    yield config(128, 128, 8, schedule="ping_pong")
-    yield config(128, 128, 8, schedule="ping_pong", cluster_m=2)
     yield config(128, 256, 8, **few)
+    yield config(128, 128, 8, schedule="ping_pong", cluster_m=2)
 
 
 def fit(text, spec, tools):
