@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <utility>
 
 using namespace mlir;
 
@@ -59,8 +60,12 @@ llvm::Error fp8::checkNesting(StringRef source, StringRef name) {
 }
 
 llvm::Error fp8::checkNestingOfFiles(ArrayRef<const char *> arguments) {
+  bool isWritten = false;
   for (StringRef argument : arguments) {
-    if (argument.starts_with("-") || !llvm::sys::fs::is_regular_file(argument))
+    // What an earlier run wrote is not read.
+    bool isOutput = std::exchange(isWritten, argument == "-o");
+    if (isOutput || argument.starts_with("-") ||
+        !llvm::sys::fs::is_regular_file(argument))
       continue;
     auto file = llvm::MemoryBuffer::getFile(argument);
     if (file)

@@ -160,3 +160,23 @@ func.func @integers(%a: memref<4x64xi8>, %x: memref<64xi8>, %y: memref<4xi32>) {
   linalg.matvec ins(%a, %x : memref<4x64xi8>, memref<64xi8>) outs(%y : memref<4xi32>)
   return
 }
+
+// -----
+
+// A body that stores on its own is one launch with its loop.
+
+// CHECK-LABEL: func.func @stores_besides
+// CHECK:       gpu.launch
+// CHECK-NOT:   gpu.launch
+// CHECK:         memref.store %{{.*}}, %arg2
+// CHECK-NOT:   gpu.launch
+func.func @stores_besides(%x: memref<3xf32>, %y: memref<3xf32>, %z: memref<3xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : memref<3xf32>) outs(%y : memref<3xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %i = linalg.index 0 : index
+    memref.store %in, %z[%i] : memref<3xf32>
+    linalg.yield %in : f32
+  }
+  return
+}

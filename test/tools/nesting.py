@@ -47,6 +47,14 @@ def main():
     done = run(["fp8-compile", "--emit=obj", "-o", os.devnull])
     if done.returncode:
         failures.append(f"at the limit: {done.returncode} {done.stderr[:300]}")
+    # What an earlier run wrote where this one writes is not read.
+    written = os.path.join(folder, "written")
+    with open(written, "w") as file:
+        file.write("(" * 1000)
+    write(path, "", "", 0)
+    done = run(["fp8-translate", "--mlir-to-llvmir", "-o", written])
+    if f"expected up to {MOST}" in done.stderr:
+        failures.append(f"a file that is written: {done.returncode} {done.stderr[:300]}")
     print("\n".join(failures))
     return int(bool(failures))
 

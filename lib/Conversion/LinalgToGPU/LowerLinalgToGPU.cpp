@@ -233,10 +233,13 @@ void LowerLinalgToGPUPass::runOnOperation() {
         FailureOr<bool> isLoop = isScalarLoop(op);
         if (failed(isLoop))
           return WalkResult::interrupt();
-        if (*isLoop || (linalgOp && linalgOp.hasPureBufferSemantics()) ||
+        bool isLaunch =
+            *isLoop || (linalgOp && linalgOp.hasPureBufferSemantics());
+        if (isLaunch ||
             (isa<memref::StoreOp>(op) && !op->getParentOfType<gpu::LaunchOp>()))
           ops.push_back(op);
-        return *isLoop ? WalkResult::skip() : WalkResult::advance();
+        // What is inside runs on the GPU with it.
+        return isLaunch ? WalkResult::skip() : WalkResult::advance();
       });
   if (result.wasInterrupted())
     return signalPassFailure();
