@@ -109,7 +109,9 @@ class Training:
         if self.backend is not None:
             kinds = [remark.kind for remark in self.backend.remarks]
             record.update({"products in fp8": kinds.count("fp8"), "products": len(kinds),
-                           "parts": len(self.backend.parts)})
+                           "parts": len(self.backend.parts),
+                           "attention": [line for line in dict.fromkeys(self.backend.left)
+                                         if "attention" in line]})
         return record
 
     def time(self):
