@@ -316,8 +316,9 @@ static LogicalResult checkRegisters(GemmConfigAttr config, GPUTargetAttr target,
     return fail("expected accumulators of up to {0} registers a thread, but "
                 "{1} need {2}",
                 limit, config, accumulators);
-  // ptxas gives an instruction no more than each thread has at the start.
-  int64_t initial = target.getRegisters() / layout.threads;
+  // ptxas gives an instruction no more than each thread has at the start, which
+  // is a multiple of 8.
+  int64_t initial = target.getRegisters() / layout.threads / 8 * 8;
   if (config.getCols() / 2 + 26 > initial)
     return fail("expected an instruction to write up to {0} registers of {1} "
                 "threads, but {2} writes {3}",

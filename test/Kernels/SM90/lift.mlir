@@ -54,6 +54,22 @@ func.func @turns(%a: !x, %p: tensor<64x256xf4E2M1FN>, %e: tensor<2x64xi32>, %s: 
 
 // -----
 
+// 640 threads begin with 102 registers each by division, and 96 in truth.
+
+!x = !fp8.scaled<128x256xf8E4M3FN, block = [1, *], scale = f32>
+!w = !fp8.scaled<144x256xf8E4M3FN, block = [1, *], scale = f32>
+func.func @registers(%a: !x, %p: tensor<144x256xf4E2M1FN>, %e: tensor<2x144xi32>, %s: tensor<144x1xf32>) -> tensor<128x144xbf16> {
+  %l = fp8.lift %p, %e folded : tensor<144x256xf4E2M1FN>, tensor<2x144xi32> -> tensor<144x256xf8E4M3FN>
+  %b = fp8.assemble %l, %s : tensor<144x256xf8E4M3FN>, tensor<144x1xf32> -> !w
+  // expected-error @below {{expected an instruction to write up to 70 registers of 640 threads, but #fp8_sm90.gemm<tile_m = 128, tile_n = 144, stages = 4, lifters = 2> writes 72}}
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 144, stages = 4, lifters = 2>}
+    : !x, !w -> tensor<128x144xbf16>
+  return %0 : tensor<128x144xbf16>
+}
+
+// -----
+
 // Nothing is lifted.
 
 !x = !fp8.scaled<8x256xf8E4M3FN, block = [1, *], scale = f32>
