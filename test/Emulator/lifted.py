@@ -24,7 +24,9 @@ FAST = [config(16, 64, 4, consumers=1, **SWAPPED), config(8, 64, 4, consumers=1,
         config(16, 64, 4, consumers=1, lift_warps=1, **SWAPPED), config(32, 64, 8, consumers=1, lifters=2, lift_warps=2, **SWAPPED),
         config(64, 128, 4, lift_warps=2, cluster_n=2, **SWAPPED), config(32, 128, 4, lifters=2, lift_warps=8, **SWAPPED),
         config(128, 96, 4, schedule="ping_pong", lifters=2), config(128, 128), config(128, 72, lifters=2, lift_warps=8), config(128, 48, schedule="ping_pong"), config(256, 128),
-        config(128, 64, cluster_m=2), config(64, 64, consumers=1, cluster_m=2, cluster_n=2), config(128, 200, store="direct")]
+        config(128, 64, cluster_m=2), config(64, 64, consumers=1, cluster_m=2, cluster_n=2), config(128, 200, store="direct"),
+        config(64, 48, 8, consumers=1, pending=1, lifters=2, lift_warps=2), config(64, 32, 8, schedule="ping_pong", pending=1, lifters=2, lift_warps=2),
+        config(256, 64, 4, lifters=2, lift_warps=2)]
 PROMOTE = [config(16, 64, 4, consumers=1, **SWAPPED), config(64, 128, 3, **SWAPPED), config(128, 128),
            config(64, 64, consumers=1, overlap="true"), config(64, 64, schedule="ping_pong", overlap="true"),
            config(16, 64, 4, consumers=1, overlap="true", lift_warps=2, **SWAPPED)]

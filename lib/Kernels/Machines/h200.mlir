@@ -183,9 +183,9 @@ module attributes {fp8_machine.machine = #fp8_machine.machine<
     // below. Of many instructions of an element tiles of 128x128 took up to
     // 1.27 times as long.
     few_rows = 32, many_rows = 512, most_unrolled = 3200, many_of_element = 8,
-    // Computed, not measured: nine instructions for eight weights, beside
-    // loads and stores.
-    lift = 2.6, lift_latency = 200
+    // Fitted to 37 products with up to 100 configs each, by benchmarks/packed.py
+    // (docs/PackedWeights.md, "Selection").
+    lift = 4, lift_latency = 350
   >,
   // Configs and no clocks, so that nothing is fitted: the fastest ones of
   // bf16 of 8192 x 14336 and 8192 x 4096 on an H200, by benchmarks/fusions.py;

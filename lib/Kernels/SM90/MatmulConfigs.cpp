@@ -133,6 +133,10 @@ static constexpr RowConfig kRowConfigs[] = {
 static constexpr std::pair<int64_t, int64_t> kClusters[] = {
     {1, 1}, {2, 1}, {1, 2}, {4, 1}, {1, 4}, {2, 2}, {4, 2}, {2, 4},
 };
+/// Warpgroups that lift packed weights, and warps of them that share a stage.
+static constexpr std::pair<int64_t, int64_t> kLifters[] = {
+    {1, 4}, {1, 2}, {2, 8}, {2, 4}, {2, 2},
+};
 static constexpr int64_t kSplits[] = {1, 2, 3, 4, 5, 6, 8};
 
 /// Widths, multiples of `step` from `least` to 256, that cut one of `extents`
@@ -219,17 +223,29 @@ void MatmulConfigs::addConfigs(bool swapped,
                             row.consumers, swapped, cluster,
                             clusterCols,   splitK,  0,
                             /*staging=*/2};
-          if (spec.b.isLifted)
-            setLifters(config);
-          if (setStages(config))
-            configs.push_back(config);
-          TileConfig whole = config;
-          whole.staging = config.getSubtiles() * getSlabs(config);
-          if (canStageTile(whole) && setStages(whole))
-            configs.push_back(whole);
+          addStaged(config, configs);
         }
       }
     }
+  }
+}
+
+void MatmulConfigs::addStaged(TileConfig config,
+                              SmallVectorImpl<TileConfig> &configs) const {
+  // Nobody has measured two warpgroups that lift beside three that multiply.
+  size_t count = !spec.b.isLifted        ? 1
+                 : config.consumers == 3 ? 2
+                                         : std::size(kLifters);
+  for (auto [lifters, liftWarps] : ArrayRef(kLifters).take_front(count)) {
+    config.lifters = lifters;
+    config.liftWarps = liftWarps;
+    config.staging = 2;
+    if (setStages(config))
+      configs.push_back(config);
+    TileConfig whole = config;
+    whole.staging = config.getSubtiles() * getSlabs(config);
+    if (canStageTile(whole) && setStages(whole))
+      configs.push_back(whole);
   }
 }
 
@@ -272,15 +288,6 @@ bool MatmulConfigs::setStages(TileConfig &config) const {
     config.stages = getStages(1);
   }
   return config.stages >= 3;
-}
-
-void MatmulConfigs::setLifters(TileConfig &config) {
-  // With few rows weights are all that there is to wait for, and registers are
-  // left. Stages of few weights keep more warps than two waiting.
-  if (config.swapped && config.consumers <= 2 && config.cols <= 64)
-    config.lifters = 2;
-  else if ((config.swapped ? config.rows : config.cols) <= 64)
-    config.liftWarps = 2;
 }
 
 SmallVector<TileConfig> MatmulConfigs::getConfigs() const {

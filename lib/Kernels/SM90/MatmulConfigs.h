@@ -40,14 +40,14 @@ private:
   /// The tiles that all groups of rows have, or may be expected to have.
   double countTilesOfGroups(int64_t width) const;
   void addConfigs(bool swapped, SmallVectorImpl<TileConfig> &configs) const;
+  /// Adds `config` with each way to lift packed weights and to stage results.
+  void addStaged(TileConfig config, SmallVectorImpl<TileConfig> &configs) const;
   /// Slabs that bulk copies store of a subtile.
   int64_t getSlabs(const TileConfig &config) const;
   /// Whether all of a tile may lie in its buffers before it is stored.
   bool canStageTile(const TileConfig &config) const;
   /// Takes as many stages as there is room for; false if that is too few.
   bool setStages(TileConfig &config) const;
-  /// Says who lifts packed weights.
-  static void setLifters(TileConfig &config);
   Side getSide(const TileConfig &config, bool ofRows) const;
   /// Where the extents are these.
   double getCostOfExtents(const TileConfig &config) const;

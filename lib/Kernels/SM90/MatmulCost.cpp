@@ -262,10 +262,11 @@ double MatmulConfigs::getCopyClocks(const TileConfig &config,
 
 double MatmulConfigs::getLiftClocks(const TileConfig &config) const {
   double rows = config.swapped ? config.rows : config.cols;
+  // Shared memory, and who issues, bound what all warps lift.
   double all = rows * model.getLift();
   // Warps that have other stages wait at other times.
   double ofStage = model.getLiftLatency() + all * 4 / config.liftWarps;
-  return std::max(all, ofStage / config.getTurns());
+  return combine({all, ofStage / config.getTurns()});
 }
 
 double MatmulConfigs::getComputeClocks(const TileConfig &config,
@@ -281,7 +282,9 @@ double MatmulConfigs::getComputeClocks(const TileConfig &config,
   double loop = waves.kBlocks * getBlockClocks(config, waves.activeBlocks) +
                 (config.isPingPong() ? 0 : getCosts(spec, model).getDrain());
   if (spec.b.isLifted)
-    loop = combine({loop, waves.kBlocks * getLiftClocks(config)});
+    // Both wait for the ports of shared memory, and for each other where the
+    // ring is short: one hides the other in part.
+    loop = std::hypot(loop, waves.kBlocks * getLiftClocks(config));
   double consume = waves.count * (loop + epilogue) - epilogue;
   if (config.isPingPong())
     consume = waves.count *
