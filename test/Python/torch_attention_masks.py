@@ -4,6 +4,7 @@
 results of PyTorch's; masks that are given, written into or of chance stay; and heads that a graph repeats."""
 
 import unittest
+from unittest import mock
 
 import torch
 from torch.nn import functional as F
@@ -193,6 +194,14 @@ class Masks(unittest.TestCase):
             self.assertEqual(found, causal)
             expected = call(q, k, v)
             self.assertLessEqual((y - expected).norm().item(), 0.1 * expected.norm().item())
+
+    def test_bands_of_many_pieces(self):
+        with mock.patch.object(attention_masks, "_ELEMENTS", 20):
+            self.test_bands()
+
+    def test_masks_without_room(self):
+        with mock.patch.object(attention_masks, "find_band", side_effect=torch.OutOfMemoryError):
+            self.check(see_causally, "4 heads over 2 of 16 columns, mask in f32")
 
     def test_bands(self):
         rows, columns = torch.arange(6)[:, None], torch.arange(8)

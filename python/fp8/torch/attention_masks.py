@@ -24,7 +24,7 @@ _COMPUTING = _FRESH | {"scaled_dot_product_attention", "linear", "matmul", "bmm"
                        "silu", "gelu", "layer_norm", "rms_norm"}
 _IN_PLACE = {f"i{name}" for name in ("add", "and", "concat", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow",
                                      "rshift", "sub", "truediv", "xor")} | {"setitem", "delitem"}
-_ROWS = 4096  # That are compared at a time, so that masks of long sequences do not need several times their memory.
+_ELEMENTS = 1 << 24  # That are looked at at a time: a mask of long sequences is large enough itself.
 
 
 class Band(typing.NamedTuple):
@@ -107,22 +107,32 @@ class Graph:
         if needed & self._written or any(
                 one.op not in ("call_function", "call_method") or _get_name(one) not in _NAMES for one in needed):
             return None
-        values = {}
+        values, order = {}, [one for one in self.module.graph.nodes if one in needed]
+        last = {source: one for one in order for source in one.all_input_nodes}
         with _disable_current_modes(), torch.no_grad():
-            for one in self.module.graph.nodes:
-                if one in needed:
-                    arguments = torch.fx.map_arg((one.args, one.kwargs), values.__getitem__)
-                    try:
-                        values[one] = _call(one, *arguments)
-                    except (RuntimeError, TypeError, ValueError):
-                        return None
+            for one in order:
+                arguments = torch.fx.map_arg((one.args, one.kwargs), values.__getitem__)
+                try:
+                    values[one] = _call(one, *arguments)
+                except torch.OutOfMemoryError:
+                    raise
+                except (RuntimeError, TypeError, ValueError):
+                    return None
+                del arguments
+                for source in one.all_input_nodes:
+                    if last[source] is one:
+                        values.pop(source, None)
         value = values[node]
         return value if isinstance(value, torch.Tensor) else None
 
     def find_band(self, node):
         """The band that a mask is, or None: of bool, or of numbers that are added."""
-        mask = self._evaluate(node)
-        return None if mask is None else find_band(mask)
+        try:
+            mask = self._evaluate(node)
+            return None if mask is None else find_band(mask)
+        except torch.OutOfMemoryError:
+            # It stays a mask, for which there may be room when it is needed.
+            return None
 
     def find_repeated(self, node):
         """What a node repeats each head of, and how many times, or None."""
@@ -160,23 +170,27 @@ def find_band(mask):
         if mask.shape[0] > 1 and mask.stride(0) != 0 and not bool((mask == first).all()):
             return None
         mask = first
-    allowed = _as_allowed(mask)
-    if allowed is None or not bool(allowed.any(-1).all()):
-        return None
-    queries, keys = allowed.shape
-    rows, columns = (torch.arange(count, device=mask.device) for count in allowed.shape)
-    first = allowed.to(torch.uint8).argmax(-1)
-    last = keys - 1 - allowed.flip(-1).to(torch.uint8).argmax(-1)
-    begins, ends = (first - rows)[first > 0], (last - rows)[last < keys - 1]
+    queries, keys = mask.shape
+    step = max(1, _ELEMENTS // keys)
+    numbers, columns = (torch.arange(count, device=mask.device, dtype=torch.int32) for count in mask.shape)
+    begins, ends = [], []
+    for start in range(0, queries, step):
+        allowed, rows = _as_allowed(mask[start:start + step]), numbers[start:start + step]
+        if allowed is None or not bool(allowed.any(-1).all()):
+            return None
+        first, last = (x.to(torch.uint8).argmax(-1) for x in (allowed, allowed.flip(-1)))
+        begins.append((first - rows)[first > 0])
+        ends.append((keys - 1 - last - rows)[last > 0])
+    begins, ends = torch.cat(begins), torch.cat(ends)
     band = Band(int(begins.min()) if begins.numel() else None, int(ends.max()) if ends.numel() else None)
-    for start in range(0, queries, _ROWS):
-        distances = columns - rows[start:start + _ROWS, None]
+    for start in range(0, queries, step):
+        distances = columns - numbers[start:start + step, None]
         expected = torch.ones_like(distances, dtype=torch.bool)
         if band.lowest is not None:
             expected &= distances >= band.lowest
         if band.highest is not None:
             expected &= distances <= band.highest
-        if not torch.equal(allowed[start:start + _ROWS], expected):
+        if not torch.equal(_as_allowed(mask[start:start + step]), expected):
             return None
     return band
 
