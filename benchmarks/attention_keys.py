@@ -11,7 +11,7 @@ import statistics
 
 import torch
 
-from attention import PEERS, TOLERANCE, load_kernels, make_parser, peer, write_record
+from attention import PEERS, TOLERANCE, load_kernels, make_parser, peer, seconds, write_record
 
 aten = torch.ops.aten
 SAMPLE_S, ROUNDS = 0.02, 5
@@ -115,16 +115,6 @@ def check(kernel, batch, queries, keys, rng):
     if not torch.equal(found == -torch.inf, sums == -torch.inf):
         return error, math.inf
     return error, (found - sums).nan_to_num(0).abs().max().item()
-
-
-def seconds(work, repeats):
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(repeats):
-        work()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / repeats * 1e-3
 
 
 def measure(contenders):
