@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import time
 
 from fp8 import _core, cache as caches, files
@@ -11,6 +12,7 @@ from fp8.recipes import get_text
 from fp8.remarks import make_remarks
 
 _FILE_ERROR = 6
+_line = threading.Lock()  # Of a terminal, where progress is said.
 # What a GPU of a compute capability runs.
 _TARGETS = {(9, 0): "sm_90a", (10, 0): "sm_100a"}
 
@@ -89,14 +91,15 @@ def _make_options(recipe, target, options):
 
 
 def _run(name, action):
-    """What `action` returns of a function for progress, if a terminal is there."""
-    if not (sys.stderr and sys.stderr.isatty()):
+    """What `action` returns of a function for progress, if a terminal is there, whose line one has of all that compile."""
+    if not (sys.stderr and sys.stderr.isatty() and _line.acquire(blocking=False)):
         return action(None)
     progress = _Progress(name)
     try:
         return action(progress)
     finally:
         progress.close()
+        _line.release()
 
 
 def compile(source, recipe=None, *, target="auto", cache=True, **options):

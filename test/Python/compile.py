@@ -172,6 +172,15 @@ class Progress(unittest.TestCase):
                 compile(programs.LINEAR)
         self.assertEqual(seen, ["source"])
 
+    def test_one_line_of_all_that_compile(self):
+        seen, out = [], io.StringIO()
+        out.isatty = lambda: True
+        with mock.patch("sys.stderr", out), mock.patch.object(
+                compiler, "_Progress", lambda name: seen.append(name) or mock.Mock()):
+            compiler._run("first", lambda progress: compiler._run("inner", lambda other: self.assertIsNone(other)))
+            compiler._run("next", lambda progress: None)
+        self.assertEqual(seen, ["first", "next"])
+
 
 class Stubs(unittest.TestCase):
     def test_they_describe_the_extension(self):

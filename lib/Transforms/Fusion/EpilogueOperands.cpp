@@ -51,8 +51,15 @@ private:
       return 0;
     // All that is compared has the same unknown extents.
     constexpr int64_t unknown = 4096;
-    int64_t numBits =
-        type.getElementType().isIndex() ? 64 : type.getElementTypeBitWidth();
+    Type element = type.getElementType();
+    int64_t numParts = 1;
+    if (auto complex = dyn_cast<ComplexType>(element)) {
+      element = complex.getElementType();
+      numParts = 2;
+    }
+    int64_t numBits = numParts * (element.isIntOrFloat()
+                                      ? element.getIntOrFloatBitWidth()
+                                      : IndexType::kInternalStorageBitWidth);
     for (int64_t extent : type.getShape())
       numBits *= ShapedType::isDynamic(extent) ? unknown : extent;
     return numBits;

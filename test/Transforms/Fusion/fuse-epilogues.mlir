@@ -345,3 +345,30 @@ func.func @reads_what_is_kept(%a: !a, %b: !b, %x: !n) -> (!n, !n) {
   } -> !n
   return %1, %relu : !n, !n
 }
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+!a = !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+!b = !fp8.scaled<16x64xf8E4M3FN, block = [*, *], scale = f32>
+!t = tensor<32x16xf32>
+!c = tensor<32x16xcomplex<f32>>
+
+// Complex numbers, and indices, have a size, too.
+// CHECK-LABEL: func.func @measures_all_types
+// CHECK: fp8.matmul
+func.func @measures_all_types(%a: !a, %b: !b, %x: !c, %y: tensor<32x16xindex>) -> !t {
+  %e = tensor.empty() : !t
+  %0 = fp8.matmul %a, %b : !a, !b -> !t
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %x, %y : !t, !c, tensor<32x16xindex>) outs(%e : !t) {
+  ^bb0(%acc: f32, %in: complex<f32>, %n: index, %o: f32):
+    %re = complex.re %in : complex<f32>
+    %i = arith.index_cast %n : index to i32
+    %f = arith.sitofp %i : i32 to f32
+    %s = arith.mulf %f, %re : f32
+    %r = arith.mulf %acc, %s : f32
+    linalg.yield %r : f32
+  } -> !t
+  return %1 : !t
+}
