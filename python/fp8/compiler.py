@@ -12,7 +12,7 @@ from fp8.recipes import get_text
 from fp8.remarks import make_remarks
 
 _FILE_ERROR = 6
-_line = threading.Lock()  # Of a terminal, where progress is said.
+_line = threading.Lock()  # Who has it says progress on the terminal.
 # What a GPU of a compute capability runs.
 _TARGETS = {(9, 0): "sm_90a", (10, 0): "sm_100a"}
 
