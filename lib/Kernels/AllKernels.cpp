@@ -6,12 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Who adds an architecture, or a kind of kernels, adds a line here.
+// Who adds an architecture, or a kind of kernels, adds a line here; of a kind
+// whose kernels are for any GPU, two.
 //
 //===----------------------------------------------------------------------===//
 
+#include "AllKernels.h"
+#include "Fusion/FusionGenerator.h"
+#include "Fusion/FusionSpec.h"
 #include "SM100/SM100.h"
 #include "SM90/SM90.h"
+#include "Transpose/TransposeGenerator.h"
+#include "Transpose/TransposeSpec.h"
 #include "fp8/Kernels/Architecture.h"
 #include "fp8/Kernels/Kinds.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -20,6 +26,11 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+
+void fp8::addPortableGenerators(Architecture &architecture) {
+  architecture.addGenerator(FusionSpec::kKind, createFusionGenerator());
+  architecture.addGenerator(TransposeSpec::kKind, createTransposeGenerator());
+}
 
 void fp8::registerAllArchitectures() {
   // Passes and pipelines ask for it, in any thread.

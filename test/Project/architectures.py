@@ -1,6 +1,7 @@
 # RUN: %python %s %fp8_source
 """The chip of an architecture is named in one file of the libraries, and its
-directory is known to one other: who adds an architecture need look no further."""
+directory is known to one other: who adds an architecture need look no further.
+A generator that is not an architecture's own is named once, for all of them."""
 
 import re
 import subprocess
@@ -36,6 +37,8 @@ def main():
             errors.append(f"{directory}: expected one file that names one chip, but got {sorted(chips)}")
             continue
         (chip, own), = chips
+        for create in re.findall(r"addGenerator\(\w+::kKind,\s*(\w+)\(", code[own]):
+            errors.append(f"{own}: expected no {create}, which is for any GPU and in {REGISTRY}")
         for path, text in code.items():
             if chip in text and path != own:
                 errors.append(f"{path}: expected no '{chip}', which is named in {own}")

@@ -7,10 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SM100.h"
-#include "../Fusion/FusionGenerator.h"
-#include "../Fusion/FusionSpec.h"
-#include "../Transpose/TransposeGenerator.h"
-#include "../Transpose/TransposeSpec.h"
+#include "../AllKernels.h"
 #include "MatmulGenerator.h"
 #include "SM100Dialect.h"
 #include "fp8/Kernels/Machine.h"
@@ -26,8 +23,7 @@ class SM100 : public Architecture {
 public:
   SM100() : Architecture(kChip) {
     addGenerator(MatmulSpec::kKind, sm100::createMatmulGenerator());
-    addGenerator(FusionSpec::kKind, createFusionGenerator());
-    addGenerator(TransposeSpec::kKind, createTransposeGenerator());
+    addPortableGenerators(*this);
   }
 
   GPUTargetAttr getTarget(MLIRContext *context) const override {

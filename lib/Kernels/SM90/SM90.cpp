@@ -7,11 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "SM90.h"
+#include "../AllKernels.h"
 #include "../Attention/AttentionSpec.h"
-#include "../Fusion/FusionGenerator.h"
-#include "../Fusion/FusionSpec.h"
-#include "../Transpose/TransposeGenerator.h"
-#include "../Transpose/TransposeSpec.h"
 #include "AttentionGenerator.h"
 #include "MatmulGenerator.h"
 #include "SM90Dialect.h"
@@ -31,8 +28,7 @@ public:
   SM90() : Architecture(kChip) {
     addGenerator(AttentionSpec::kKind, sm90::createAttentionGenerator());
     addGenerator(MatmulSpec::kKind, sm90::createMatmulGenerator());
-    addGenerator(FusionSpec::kKind, createFusionGenerator());
-    addGenerator(TransposeSpec::kKind, createTransposeGenerator());
+    addPortableGenerators(*this);
   }
 
   GPUTargetAttr getTarget(MLIRContext *context) const override {
