@@ -33,6 +33,18 @@ struct FP8InlinerInterface : DialectInlinerInterface {
 };
 } // namespace
 
+template <typename Attr>
+static void addIfRecipe(FP8Dialect &dialect) {
+  if constexpr (std::is_base_of_v<RecipeAttrInterface::Trait<Attr>, Attr>)
+    dialect.addRecipes<Attr>();
+}
+
+/// Adds those that are recipes, in the order in which they are defined.
+template <typename... Attrs>
+static void addRecipesAmong(FP8Dialect &dialect) {
+  (addIfRecipe<Attrs>(dialect), ...);
+}
+
 void FP8Dialect::initialize() {
   registerTypes();
   registerAttributes();
@@ -41,8 +53,10 @@ void FP8Dialect::initialize() {
 #include "fp8/IR/FP8Ops.cpp.inc"
       >();
   addInterfaces<FP8InlinerInterface>();
-  addRecipes<CurrentAttr, RowwiseAttr, BlockAttr, MXFP8Attr, NVFP4Attr,
-             DelayedAttr, StaticAttr, NoneAttr>();
+  addRecipesAmong<
+#define GET_ATTRDEF_LIST
+#include "fp8/IR/FP8Attrs.cpp.inc"
+      >(*this);
 }
 
 //===----------------------------------------------------------------------===//

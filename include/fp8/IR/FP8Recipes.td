@@ -12,6 +12,7 @@
 include "fp8/IR/FP8Attrs.td"
 include "fp8/IR/RecipeBase.td"
 
+// Messages name recipes in the order in which they are defined here.
 class FP8_Recipe<string name, string mnemonic, list<string> overridden = []>
     : FP8_RecipeAttr<FP8_Dialect, name, mnemonic, overridden>;
 
@@ -20,10 +21,6 @@ def FP8_E4M3FormatKey : FP8_EnumKey<FP8_Format, "E4M3", /*inState=*/0>;
 def FP8_AccumulateKey
     : FP8_EnumKey<FP8_AccumulatePolicy, "Promote", /*inState=*/0>;
 def FP8_EpsilonKey : FP8_FloatKey<"0.0", "0", "FLT_MAX", "smallest amax">;
-
-def FP8_NoneAttr : FP8_Recipe<"None", "none", ["isHighPrecision"]> {
-  let summary = "stay in high precision";
-}
 
 def FP8_CurrentAttr : FP8_Recipe<"Current", "current",
     ["getScaleRule", "getAccumulate", "propagatesNaN"]> {
@@ -177,6 +174,10 @@ def FP8_StaticAttr : FP8_Recipe<"Static", "static",
     FP8_FormatKey:$format,
     FP8_AccumulateKey:$accumulate
   );
+}
+
+def FP8_NoneAttr : FP8_Recipe<"None", "none", ["isHighPrecision"]> {
+  let summary = "stay in high precision";
 }
 
 //===----------------------------------------------------------------------===//
