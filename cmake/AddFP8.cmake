@@ -34,8 +34,10 @@ check_cxx_compiler_flag(-Xclang=-fno-pch-timestamp FP8_HAS_PCH_TIMESTAMP)
 if(FP8_ENABLE_CCACHE)
   find_program(FP8_CCACHE ccache)
   if(FP8_CCACHE)
-    # ccache sees through a precompiled header only with these.
-    set(_fp8_launcher "${CMAKE_COMMAND};-E;env"
+    # ccache sees through a precompiled header only with this sloppiness. A file is
+    # not preprocessed for its key, which took as long as compiling it: what the
+    # compiler says that it read makes the key of the next time.
+    set(_fp8_launcher "${CMAKE_COMMAND};-E;env" "CCACHE_DEPEND=1"
       "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime"
       "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "CCACHE_NOHASHDIR=1" "${FP8_CCACHE}")
     set(CMAKE_C_COMPILER_LAUNCHER "${_fp8_launcher}")
