@@ -61,6 +61,13 @@ MachineAttr fp8::getMachine(GPUTargetAttr target) {
   return usual ? usual : getMachines(context).front();
 }
 
+AttentionModelAttr fp8::getAttentionModel(GPUTargetAttr target) {
+  if (AttentionModelAttr model = getMachine(target).getAttention())
+    return model;
+  MachineAttr usual = findUsual(target.getChip(), target.getContext());
+  return usual ? usual.getAttention() : AttentionModelAttr();
+}
+
 GPUTargetAttr fp8::getUsualTarget(StringRef chip, MLIRContext *context) {
   MachineAttr usual = findUsual(chip, context);
   return usual ? usual.getTarget() : GPUTargetAttr();

@@ -18,6 +18,10 @@ namespace mlir::fp8 {
 /// chip's usual one; of a chip that the compiler has none of, the first.
 MachineAttr getMachine(GPUTargetAttr target);
 
+/// Its model of attention: where that is left out, the one of the chip's usual
+/// machine. Null for a chip that has no kernels of attention.
+AttentionModelAttr getAttentionModel(GPUTargetAttr target);
+
 } // namespace mlir::fp8
 
 #endif // FP8_LIB_KERNELS_MACHINELOOKUP_H

@@ -9,7 +9,7 @@
 // Kernels are of fusions: what stands alone has none, and says so.
 
 // FORMED:       remark: no kernel: expected a domain of one to three dimensions, but got 4
-// FORMED:       remark: no kernel: expected a known, even number of codes of f4E2M1FN in a row, of which two share a byte, but got 31
+// FORMED:       remark: no kernel: expected a known number of codes of f4E2M1FN in a row that fill bytes, but got 31
 // FORMED-NOT:   remark:
 // FORMED-LABEL: func.func @stochastic
 // FORMED:       fp8.fusion

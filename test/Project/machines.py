@@ -12,7 +12,8 @@ MACHINES = SOURCE / "lib/Kernels/Machines"
 # What weighs configs against each other.
 MODELS = ("lib/Kernels/SM90/MatmulCost.cpp", "lib/Kernels/SM90/MatmulHeuristics.cpp",
           "lib/Kernels/SM100/MatmulHeuristics.cpp", "lib/Kernels/Fusion/FusionGenerator.cpp",
-          "lib/Kernels/Transpose/TransposeGenerator.cpp")
+          "lib/Kernels/Transpose/TransposeGenerator.cpp",
+          "lib/Kernels/SM90/AttentionGenerator.cpp")
 NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(?:[eE][-+]?\d+)?(?!\w)")
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/|#[^\n]*', re.DOTALL)
 

@@ -1,5 +1,6 @@
 # RUN: %python %s %fp8_source
-"""Each recipe's page of docs/Recipes has a table of its keys and their defaults."""
+"""Each recipe's page of docs/Recipes has a table of its keys and their defaults, and lists and
+helps that name recipes have all of them."""
 
 import importlib.util
 import re
@@ -12,6 +13,11 @@ spec = importlib.util.spec_from_file_location("recipe_keys",
                                               SOURCE / "python" / "fp8" / "recipe_keys.py")
 recipe_keys = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(recipe_keys)
+
+# Where recipes are named: from what to what, and which need something that is not there.
+LISTS = (("include/fp8/Pipelines/PipelineOptions.td", "def Recipe", ">;", ()),
+         ("tools/fp8-survey/fp8-survey.py", "RECIPES = [", "]", ("static",)),
+         ("python/fp8/report.py", "RECIPES = (", ")", ("static", "none")))
 
 
 def find_pages():
@@ -49,6 +55,15 @@ class Pages(unittest.TestCase):
                 if keys:
                     self.assertEqual(read_table(pages[name]),
                                      {key.name: write(key.default) for key in keys})
+
+class Lists(unittest.TestCase):
+    def test_names(self):
+        for path, begin, end, without in LISTS:
+            with self.subTest(path):
+                text = (SOURCE / path).read_text()
+                first = text.index(begin) + len(begin)
+                named = re.findall(r"\w+", text[first:text.index(end, first)])
+                self.assertEqual(set(recipe_keys.RECIPES) - set(named), set(without))
 
 
 if __name__ == "__main__":

@@ -64,8 +64,8 @@ static LogicalResult checkGroups(const FusionSpec &spec, Type type,
   bool isKnown = !ShapedType::isDynamic(extent);
   if (isKnown && getPacking(type).isWhole(extent))
     return success();
-  reason = llvm::formatv("expected a known, even number of codes of {0} in a "
-                         "row, of which two share a byte, but got {1}",
+  reason = llvm::formatv("expected a known number of codes of {0} in a row "
+                         "that fill bytes, but got {1}",
                          getElementTypeOrSelf(type),
                          isKnown ? std::to_string(extent) : "?");
   return failure();

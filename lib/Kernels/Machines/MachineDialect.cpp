@@ -151,8 +151,8 @@ LogicalResult MachineAttr::verify(EmitError emitError, StringRef name,
                                   ArrayAttr devices, bool, GPUTargetAttr target,
                                   machine::Count, machine::Count,
                                   Attribute matmul, FusionModelAttr,
-                                  TransposeModelAttr, DictionaryAttr layers,
-                                  HostModelAttr) {
+                                  TransposeModelAttr, AttentionModelAttr,
+                                  DictionaryAttr layers, HostModelAttr) {
   // C1
   if (name.empty())
     return emitError() << "expected a machine to have a name";

@@ -278,6 +278,30 @@ def Machine_TransposeAttr : Machine_Attr<"TransposeModel", "transpose"> {
 // Programs
 //===----------------------------------------------------------------------===//
 
+def Machine_AttentionAttr : Machine_Attr<"AttentionModel", "attention"> {
+  let summary = "which configs of attention are the fastest for few queries";
+  let description = [{
+    What decodes is limited by memory: configs are compared by how far they are
+    from what was the fastest.
+
+    | parameter | meaning |
+    | --- | --- |
+    | `tile_8`, `tile_16` | bytes of keys and values of the best tile, of 8 and of 16 bits: smaller ones have a tile's barriers and reductions more often, larger ones exponentiate for longer |
+    | `tile_step` | bytes of distance from those that count 1 |
+    | `under_way` | bytes that a multiprocessor has to have on their way |
+    | `under_way_step` | bytes that it has less of those that count 1 |
+    | `block` | what it counts that a multiprocessor has one block, and not two |
+  }];
+  let parameters = (ins
+    Machine_Count:$tile_8,
+    Machine_Count:$tile_16,
+    Machine_Count:$tile_step,
+    Machine_Count:$under_way,
+    Machine_Count:$under_way_step,
+    Machine_Amount:$block
+  );
+}
+
 def Machine_LayerAttr : Machine_Attr<"LayerModel", "layer"> {
   let summary = "what a linear layer takes, forward and backward";
   let description = [{
@@ -323,6 +347,7 @@ def Machine_MachineAttr : Machine_Attr<"Machine", "machine"> {
     | `l2` | bytes of L2 |
     | `matmul` | `#fp8_machine.wgmma` or `#fp8_machine.tcgen05` |
     | `fusion`, `transpose` | of kernels of these kinds |
+    | `attention` | of attention, where its chip has kernels of it; without, that of the chip's usual machine |
     | `layers` | a `#fp8_machine.layer` of each recipe that was measured, and of `none` |
     | `host` | of a host beside it |
 
@@ -342,6 +367,7 @@ def Machine_MachineAttr : Machine_Attr<"Machine", "machine"> {
     "::mlir::Attribute":$matmul,
     "FusionModelAttr":$fusion,
     "TransposeModelAttr":$transpose,
+    OptionalParameter<"AttentionModelAttr">:$attention,
     "::mlir::DictionaryAttr":$layers,
     "HostModelAttr":$host
   );

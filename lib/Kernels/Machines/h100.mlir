@@ -205,6 +205,9 @@ module attributes {fp8_machine.machine = #fp8_machine.machine<
     row_warps = 8, row_resident = 2, row_chunks = 7
   >,
   transpose = <warp_bytes = 8>,
+  // Taken over from h200 until fitted.
+  attention = <tile_8 = 20480, tile_16 = 32768, tile_step = 4096,
+    under_way = 196608, under_way_step = 12288, block = 100>,
   // Taken over from h200 until fitted: microseconds of forward and backward
   // of a layer of bf16 as a CUDA graph: least squares of relative errors over
   // 60 random layers, of which benchmarks/results/layer_speed.txt has the

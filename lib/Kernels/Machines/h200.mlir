@@ -211,6 +211,11 @@ module attributes {fp8_machine.machine = #fp8_machine.machine<
   >,
   // So many keep some loads of each under way (benchmarks/transposes.py).
   transpose = <warp_bytes = 8>,
+  // Two blocks a multiprocessor, so that one copies while the other ends, and as
+  // many bytes under way as there is room (benchmarks/attention_decode.py
+  // --configs, of its seeds 11 and 23).
+  attention = <tile_8 = 20480, tile_16 = 32768, tile_step = 4096,
+    under_way = 196608, under_way_step = 12288, block = 100>,
   // Microseconds of forward and backward of a layer of bf16 as a CUDA graph:
   // least squares of relative errors over 60 random layers, of which
   // benchmarks/results/layer_speed.txt has the judgement by others.

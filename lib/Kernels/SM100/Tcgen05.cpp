@@ -130,7 +130,7 @@ void Tcgen05::multiplyScaled(KernelBuilder &b, Value sums, Value aDescriptor,
                              Factors factors) const {
   int64_t first = part * aTile.getInstructionK() / factorK;
   int64_t atom = first / 4;
-  bool isFP4 = isPacked(aTile.getElementType());
+  bool isFP4 = isa<Float4E2M1FNType>(aTile.getElementType());
   NVVM::Tcgen05MMABlockScaleOp::create(
       b,
       isFP4 ? NVVM::MMABlockScaleKind::MXF4NVF4

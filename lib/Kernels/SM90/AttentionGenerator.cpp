@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionGenerator.h"
+
+#include "../MachineLookup.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -152,9 +154,7 @@ static std::pair<int64_t, int64_t> getUsualTile(const AttentionSpec &spec) {
   return {isNarrow ? 192 : 128, isNarrow || hidesMuch ? 128 : 160};
 }
 
-/// What decodes is limited by memory: two blocks a multiprocessor, so that one
-/// copies while the other ends, and as many bytes under way as there is room.
-/// Measured on an H200 (benchmarks/attention_decode.py --configs).
+/// By how far a tile is from what its machine says is the fastest.
 static double getCostOfFewQueries(const AttentionSpec &spec,
                                   AttentionConfigAttr tile,
                                   GPUTargetAttr target) {
@@ -165,15 +165,16 @@ static double getCostOfFewQueries(const AttentionSpec &spec,
       AttentionMemory::get(spec, tile, target, reason);
   if (failed(memory))
     return std::numeric_limits<double>::infinity();
-  // Each tile has its barriers and reductions, however small; more keys take
-  // longer to exponentiate.
-  double usual = spec.getElementBytes() == 1 ? 20480 : 32768;
-  constexpr double kUsualUnderWay = 196608;
+  AttentionModelAttr model = getAttentionModel(target);
+  double usual =
+      spec.getElementBytes() == 1 ? model.getTile_8() : model.getTile_16();
   int64_t bytes = tile.getTileK() * spec.getElementBytes() *
                   (spec.headDim + spec.headDimOfV);
-  double underWay = double(bytes) * tile.getStages() * memory->resident;
-  return 100 * (2 - memory->resident) + std::abs(double(bytes) - usual) / 4096 +
-         std::max(0.0, kUsualUnderWay - underWay) / 12288;
+  double missing = double(model.getUnderWay()) -
+                   double(bytes) * tile.getStages() * memory->resident;
+  return model.getBlock() * (2 - memory->resident) +
+         std::abs(double(bytes) - usual) / model.getTileStep() +
+         std::max(0.0, missing) / model.getUnderWayStep();
 }
 
 double AttentionGenerator::getCost(const KernelSpec &spec,

@@ -495,7 +495,7 @@ func.func @rows_and_high_columns(%x: tensor<368x2048xbf16>) -> (tensor<368x1xf32
 // Two codes of 4 bits share a byte.
 
 func.func @odd_rows(%x: tensor<32x63xbf16>, %s: !one) -> !fp8.scaled<32x63xf4E2M1FN, block = [*, *], scale = f32> {
-  // expected-remark @below {{no kernel: expected a known, even number of codes of f4E2M1FN in a row, of which two share a byte, but got 63}}
+  // expected-remark @below {{no kernel: expected a known number of codes of f4E2M1FN in a row that fill bytes, but got 63}}
   %0 = fp8.fusion(%x, %s) {
   ^bb0(%a: tensor<32x63xbf16>, %f: !one):
     %q = fp8.quantize %a scale(%f, %f : !one, !one) : tensor<32x63xbf16> -> <32x63xf4E2M1FN, block = [*, *], scale = f32>
@@ -507,7 +507,7 @@ func.func @odd_rows(%x: tensor<32x63xbf16>, %s: !one) -> !fp8.scaled<32x63xf4E2M
 }
 
 func.func @unknown_rows(%x: tensor<32x?xbf16>, %s: !one) -> tensor<32x?xf4E2M1FN> {
-  // expected-remark @below {{no kernel: expected a known, even number of codes of f4E2M1FN in a row, of which two share a byte, but got ?}}
+  // expected-remark @below {{no kernel: expected a known number of codes of f4E2M1FN in a row that fill bytes, but got ?}}
   %0 = fp8.fusion(%x, %s) {
   ^bb0(%a: tensor<32x?xbf16>, %f: !one):
     %q = fp8.quantize %a scale(%f, %f : !one, !one) : tensor<32x?xbf16> -> <32x?xf4E2M1FN, block = [*, *], scale = f32>
