@@ -1,13 +1,13 @@
 """Text generation with quantized weights on a GPU, beside bf16: tokens per second of
-transformers' generate, for a Llama of random weights.
+transformers' generate, for layers of Llama 3 8B of random weights.
 
 By `quantize_for_inference`, the model as it is and with a static cache, for which transformers
 compiles its forward. Each way is a process of its own (turns.py); its tokens per second are
 those of the median of ROUNDS calls, after one, of `generate` as Python calls it. Needs a GPU, but
 for --small.
 
-usage: generation.py [--ways NAMES] [--caches NAMES] [--batches N...] [--jobs N] [--small]
-                     [--out FILE]
+usage: generation.py [--ways NAMES] [--caches NAMES] [--batches N...] [--layers N] [--jobs N]
+                     [--small] [--out FILE]
 """
 
 import argparse
@@ -26,15 +26,15 @@ ROUNDS, PROMPT = 5, 128
 WAYS = "bf16", "current", "rowwise", "block"
 
 
-def make(is_small):
-    """Eight layers of Llama 3 8B."""
+def make(is_small, layers=8):
+    """Layers of Llama 3 8B."""
     import transformers
     torch.manual_seed(0)
     sizes = ({"hidden_size": 128, "intermediate_size": 384, "vocab_size": 512,
               "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
              if is_small else
              {"hidden_size": 4096, "intermediate_size": 14336, "vocab_size": 128256,
-              "num_hidden_layers": 8, "num_attention_heads": 32, "num_key_value_heads": 8})
+              "num_hidden_layers": layers, "num_attention_heads": 32, "num_key_value_heads": 8})
     with torch.device("cpu" if is_small else "cuda"):
         model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
             max_position_embeddings=4096, eos_token_id=None, pad_token_id=0, **sizes))
@@ -44,7 +44,7 @@ def make(is_small):
 def run_way(way, cache, args, wait):
     """Tokens per second by batch."""
     warnings.simplefilter("ignore")
-    model = make(args.small)
+    model = make(args.small, args.layers)
     if way != "bf16":
         import fp8.torch
         model = fp8.torch.quantize_for_inference(model, way)
@@ -108,6 +108,7 @@ def main():
                         default=["dynamic", "static"])
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 32])
     parser.add_argument("--tokens", type=int, default=64, help="to generate")
+    parser.add_argument("--layers", type=int, default=8, help="of 32 that Llama 3 8B has")
     parser.add_argument("--jobs", type=int, default=4, help="ways that compile at a time")
     parser.add_argument("--small", action="store_true", help="small sizes on a CPU")
     parser.add_argument("--out", type=Path, help="JSON with all numbers")

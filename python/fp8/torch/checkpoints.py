@@ -12,7 +12,7 @@ from torch import nn
 
 from fp8 import files
 from fp8.errors import ArgumentError, FileError, MismatchError
-from fp8.torch import inference, layouts
+from fp8.torch import inference, layouts, merged_linears
 from fp8.torch.dense import make_dense
 from fp8.torch.quantized_linear import QuantizedLinear
 
@@ -143,6 +143,7 @@ def load_quantized(model, directory, strict=True):
         rest = _load_rest(model, replacements, files, used, strict)
     model = inference.replace(model, replacements)
     _assign(model, rest)
+    merged_linears.prepare(model)
     left = [name for name, value in model.named_buffers() if value.is_meta]
     if left:
         warnings.warn(f"{', '.join(left)}: no checkpoint has such buffers, and they are on meta: "

@@ -16,7 +16,7 @@ from torch.nn.utils import parametrize
 
 import fp8
 from fp8.errors import ArgumentError
-from fp8.torch import modules, schemes
+from fp8.torch import merged_linears, modules, schemes
 from fp8.torch.quantized_linear import QuantizedLinear
 
 # A layer with a matrix product: `kind` is "fp8" or "high precision"; `reason` says why, or how
@@ -81,6 +81,7 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
                                                    tensors, module.bias)
             replacements[module].exactness = lifted and lifted.exactness
     model = replace(model, replacements)
+    merged_linears.prepare(model)
     model._fp8_report = make_report(find_layers(model), reasons)
     return model
 

@@ -20,6 +20,8 @@ class QuantizedLinear(nn.Module):
 
     # What calls on a GPU have in common, and what of. Layers that were pickled before it have none.
     _ready = _ready_for = None
+    # Layers that it lies beside (fp8.torch.merged_linears), in whatever memory.
+    _row = None
     # What lifting packed weights changed, where they were lifted here.
     exactness = None
 
@@ -100,7 +102,10 @@ class QuantizedLinear(nn.Module):
             if tensor is self.bias:
                 return fn(tensor)
             return fn(tensor.view(torch.uint8)).view(tensor.dtype)
-        return super()._apply(apply, recurse)
+        super()._apply(apply, recurse)
+        if self._row is not None:
+            self._row.lay()
+        return self
 
     def extra_repr(self):
         return (f"in_features={self.in_features}, out_features={self.out_features}, "
