@@ -82,6 +82,21 @@ class Merged(unittest.TestCase):
                                    str(model.q.scheme))
         self.assertEqual(call.call_count, 1)
 
+    def test_other_order(self):
+        for bias in False, True:
+            model = self.make(bias=bias)
+            layers = model.v, model.q, model.k
+            x = torch.randn(3, 64, dtype=torch.bfloat16)
+            expected = torch.cat([layer(x) for layer in layers], -1)
+            with mock.patch.object(quantized_linear, "compute",
+                                   wraps=quantized_linear.compute) as call:
+                y = merged_linears.compute(x, [tensor for layer in layers
+                                               for tensor in layer.get_tensors()],
+                                           [layer.bias for layer in layers] if bias else [], 3,
+                                           str(model.q.scheme))
+            self.assertEqual(call.call_count, 1)
+            self.assertTrue(torch.equal(y, expected))
+
     def test_other_activations(self):
         self.check(self.make(cross=True), 2, 1)
 

@@ -110,15 +110,32 @@ def _split(tensors, layers):
     return [tensors[i * count:(i + 1) * count] for i in range(layers)]
 
 
-def compute(x, tensors, biases, layers, scheme):
-    """The results of layers beside each other, for the tensors of one after those of the other."""
-    parts = _split(tensors, layers)
+def _compute_joined(x, parts, biases, scheme):
+    """The same for layers in the order in which they lie, or None if they do not."""
     joined = [_join(values) for values in zip(*parts)]
     bias = _join(biases) if biases else None
     if any(value is None for value in joined) or biases and bias is None:
-        return torch.cat([quantized_linear.compute(x, part, bias, scheme)
-                          for part, bias in zip(parts, biases or [None] * layers)], -1)
+        return None
     return quantized_linear.compute(x, joined, bias, scheme)
+
+
+def compute(x, tensors, biases, layers, scheme):
+    """The results of layers beside each other, for the tensors of one after those of the other."""
+    parts = _split(tensors, layers)
+    y = _compute_joined(x, parts, biases, scheme)
+    if y is not None:
+        return y
+    # A module may call its layers in another order than it has them.
+    order = sorted(range(layers), key=lambda i: parts[i][0].data_ptr())
+    y = _compute_joined(x, [parts[i] for i in order], [biases[i] for i in order] if biases else [],
+                        scheme)
+    if y is None:
+        pieces = [quantized_linear.compute(x, part, bias, scheme)
+                  for part, bias in zip(parts, biases or [None] * layers)]
+    else:
+        ordered = dict(zip(order, y.split([parts[i][0].shape[0] for i in order], -1)))
+        pieces = [ordered[i] for i in range(layers)]
+    return torch.cat(pieces, -1)
 
 
 def _infer(x, tensors, biases, layers, scheme):
@@ -144,7 +161,7 @@ def _can_merge(nodes):
 def _replace(graph, nodes):
     order = {node: i for i, node in enumerate(graph.nodes)}
     first = min(nodes, key=order.get)
-    # As they were registered, and so lie in memory.
+    # As their weights are given, which is most often how they lie in memory.
     nodes = sorted(nodes, key=lambda node: order[node.args[1][0]])
     x, _, bias, scheme = first.args
     sizes = [node.args[1][0].meta["val"].shape[0] for node in nodes]
