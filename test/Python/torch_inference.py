@@ -210,6 +210,18 @@ class Models(unittest.TestCase):
         self.assertIn("layers in FP8", text[0])
         self.assertIn("N=128 K=64  fp8: e4m3, scales in f32, weights 1x*", "\n".join(text))
 
+    def test_kept_by_transformers(self):
+        class Block(nn.Module):
+            _keep_in_fp32_modules = ["wo"]
+
+            def __init__(self):
+                super().__init__()
+                self.wi, self.wo, self.two = nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 64)
+
+        model = fp8.torch.quantize_for_inference(nn.ModuleDict({"block": Block()}))
+        self.assertEqual([(layer.name, layer.kind) for layer in fp8.torch.report(model)],
+                         [("block.wi", "fp8"), ("block.wo", "high precision"), ("block.two", "fp8")])
+
     def test_trained_in_fp8(self):
         model = fp8.torch.convert_to_fp8_training(make_model(), "current", first_last_bf16=0,
                                                   filter=lambda name, module: name == "0")

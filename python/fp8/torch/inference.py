@@ -8,6 +8,7 @@ docs/Inference.md goes through all of it.
 
 import fnmatch
 import math
+import re
 from collections import namedtuple
 
 import torch
@@ -58,7 +59,9 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
     names = {}
     for name, value in model.named_parameters(remove_duplicate=False):
         names.setdefault(id(value), []).append(name)
-    reasons = {name: _find_reason(name, module, model, scheme, filter, names)
+    kept = _find_kept(model)
+    reasons = {name: "transformers keeps it in f32" if name in kept else
+               _find_reason(name, module, model, scheme, filter, names)
                for name, module in layers.items()}
     found = {name: module for name, module in layers.items() if not reasons[name]}
     if not found and layers and not any(map(_is_quantized, layers.values())):
@@ -123,6 +126,20 @@ def find_layers(model):
                 isinstance(module, (nn.Embedding, nn.EmbeddingBag))):
             layers[name] = module
     return layers
+
+
+def _find_kept(model):
+    """Names of modules that transformers keeps in f32, as its own quantizers do: such a model casts
+    activations to the type of their weights."""
+    kept = set()
+    for prefix, module in model.named_modules():
+        parts = [part for name in ("_keep_in_fp32_modules", "_keep_in_fp32_modules_strict")
+                 for part in getattr(module, name, None) or ()]
+        if parts:
+            pattern = re.compile(rf"(^|\.)({'|'.join(map(re.escape, parts))})($|\.)")
+            kept.update(f"{prefix}.{name}" if prefix else name
+                        for name, _ in module.named_modules() if pattern.search(name))
+    return kept
 
 
 def _find_reason(name, module, model, scheme, filter, names):
