@@ -1,10 +1,13 @@
 """Linear layers for inference, with codes and scales for a weight."""
 
+import warnings
+
 import torch
 from torch import nn
 
-from fp8.errors import ArgumentError
-from fp8.torch import operations, schemes
+import fp8
+from fp8.errors import ArgumentError, UnsupportedError
+from fp8.torch import input_gradient, operations, packed, schemes
 from fp8.torch.dense import check_tensor, is_plain, make_dense
 
 
@@ -14,8 +17,8 @@ class QuantizedLinear(nn.Module):
     is added to the f32 sum. Results are of the type of the activations.
 
     Parameters have the names, shapes and dtypes of compressed-tensors (docs/Inference.md).
-    `.to(dtype)` and the like change none but the bias. Forward only: activations that
-    require a gradient are an ArgumentError, unless under torch.no_grad().
+    `.to(dtype)` and the like change none but the bias. The weight is frozen; activations that
+    require a gradient get it through the codes (fp8.torch.input_gradient).
     """
 
     # What calls on a GPU have in common, and what of. Layers that were pickled before it have none.
@@ -62,13 +65,17 @@ class QuantizedLinear(nn.Module):
 
     def _compute(self, input):
         check_tensor(input, "activations")
-        if torch.is_grad_enabled() and input.requires_grad:
-            raise ArgumentError("expected activations that require no gradient in a layer for "
-                                "inference; torch.no_grad() and torch.inference_mode() see to it")
         if input.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(input.device.type):
             input = input.to(torch.get_autocast_dtype(input.device.type))
+        if torch.is_grad_enabled() and input.requires_grad:
+            if torch.compiler.is_compiling() or not is_plain(input):
+                return _frozen(input, self.get_tensors(), self.bias, self._scheme)
+            return _Frozen.apply(input, self)
         if torch.compiler.is_compiling() or not is_plain(input):
             return _linear(input, self.get_tensors(), self.bias, self._scheme)
+        return self._run(input)
+
+    def _run(self, input):
         y = compute(input, self.get_tensors(), self.bias, self._scheme)
         self._prepare(input.dtype)
         return y
@@ -85,6 +92,39 @@ class QuantizedLinear(nn.Module):
                for value, other in zip(parameters.values(), given)):
             self._ready = function.make_layer_call(dtype, list(zip(
                 parameters.keys(), parameters.values(), given)))
+
+    @torch.no_grad()
+    def dequantize(self, dtype=torch.float32):
+        """The values of the weight, N x K."""
+        values = {name: value for name, value in self._parameters.items() if name != "bias"}
+        scheme = self.scheme
+        if scheme.packed:
+            return packed.unlift(packed.Lifted(
+                values["weight_packed"], values["weight_exponents"], values["weight_scale"], None), dtype)
+        codes, scale, whole = values.get("weight"), values["weight_scale"].data, None
+        if scheme.scale == "e4m3":
+            codes = values["weight_packed"].view(torch.float4_e2m1fn_x2)
+            whole = (1 / values["weight_global_scale"]).view(1, 1)
+        elif scheme.scale == "e8m0":
+            scale = scale.view(torch.float8_e8m0fnu)
+        return fp8.dequantize(fp8.Quantized(
+            codes.data, scale if scale.ndim == 2 else scale.view(1, 1), whole, scheme.codes.name,
+            scheme.weight_block, scheme.scale)).to(dtype)
+
+    @torch.no_grad()
+    def set_weight(self, weight):
+        """Quantizes values of N x K in place of those that the layer has. Scales of activations
+        stay."""
+        if tuple(weight.shape) != (self.out_features, self.in_features):
+            raise ArgumentError(f"expected a weight of {(self.out_features, self.in_features)}, but "
+                                f"got {tuple(weight.shape)}")
+        self.set_tensors(schemes.quantize_weight(weight, self.scheme))
+
+    def set_tensors(self, tensors):
+        """Puts stored tensors, by name, in place of those that the layer has."""
+        self._forget()
+        for name, tensor in tensors.items():
+            self._parameters[name] = nn.Parameter(make_dense(tensor), requires_grad=False)
 
     def _forget(self):
         """Lets go of the parameters' memory, which calls keep otherwise."""
@@ -112,8 +152,31 @@ class QuantizedLinear(nn.Module):
                 f"bias={self.bias is not None}, {self.scheme.describe()}")
 
 
-def bind(dtype, tensors, bias, scheme):
-    """The fp8.Function for activations of a dtype, and what it takes behind them."""
+# What fp8.torch.prepare has compiled, by the arguments of compile_linear, and the layers that it
+# has done so for: codes and scales of a size.
+_expected, _prepared = set(), set()
+
+
+def expect_linear(*key):
+    """Compiles a program ahead of calls, of which later ones are a warning where they compile another."""
+    schemes.compile_linear(*key)
+    _expected.add(key)
+    _prepared.add(key[:3])
+
+
+def _find_function(*key):
+    """schemes.compile_linear of a layer, with a warning for what was not expected."""
+    if _prepared and key not in _expected and key[:3] in _prepared:
+        scheme, n, k, element, _, target = key
+        warnings.warn(f"fp8: a call compiles a layer of {k} inputs and {n} outputs for activations of "
+                      f"{element} on the target {target}, which fp8.torch.prepare was not told of",
+                      stacklevel=6)
+        _expected.add(key)
+    return schemes.compile_linear(*key)
+
+
+def _arrange(tensors, scheme):
+    """Stored tensors as programs take them, and N and K of the weight."""
     known = schemes.Scheme.read(scheme)
     kind, codes = known.scale, tensors[:1]
     if known.packed:
@@ -124,12 +187,17 @@ def bind(dtype, tensors, bias, scheme):
         k *= 2  # Two codes share a byte.
     elif kind == "e8m0":
         scale = scale.view(torch.float8_e8m0fnu)
-    function = schemes.compile_linear(
+    return n, k, (*codes, scale if scale.ndim == 2 else scale.view(1, 1),
+                  *(value.view(1, 1) for value in others))
+
+
+def bind(dtype, tensors, bias, scheme):
+    """The fp8.Function for activations of a dtype, and what it takes behind them."""
+    n, k, given = _arrange(tensors, scheme)
+    function = _find_function(
         scheme, n, k, schemes.ELEMENTS[dtype], None if bias is None else
-        schemes.ELEMENTS[bias.dtype], "auto" if codes[0].is_cuda else "cpu")
-    return function, (*codes, scale if scale.ndim == 2 else scale.view(1, 1),
-                      *(value.view(1, 1) for value in others),
-                      *(() if bias is None else (make_dense(bias),)))
+        schemes.ELEMENTS[bias.dtype], "auto" if given[0].is_cuda else "cpu")
+    return function, (*given, *(() if bias is None else (make_dense(bias),)))
 
 
 def compute(x, tensors, bias, scheme):
@@ -147,6 +215,18 @@ def compute(x, tensors, bias, scheme):
     return y if x.ndim == 2 else y.reshape(*x.shape[:-1], n)
 
 
+def differentiate(dy, tensors, scheme):
+    """The gradient of x for that of the result."""
+    n, k, given = _arrange(tensors, scheme)
+    if not dy.numel():
+        return dy.new_zeros(*dy.shape[:-1], k)
+    rows = make_dense(dy if dy.ndim == 2 else dy.reshape(-1, n))
+    function = input_gradient.compile_gradient(scheme, n, k, schemes.ELEMENTS[dy.dtype],
+                                               "auto" if dy.is_cuda else "cpu")
+    dx = function(rows, *input_gradient.select(schemes.Scheme.read(scheme), given))
+    return dx if dy.ndim == 2 else dx.reshape(*dy.shape[:-1], k)
+
+
 def _infer(x, tensors, bias, scheme):
     return x.new_empty(*x.shape[:-1], tensors[0].shape[0])
 
@@ -155,3 +235,57 @@ def _infer(x, tensors, bias, scheme):
 _linear = operations.define(
     "quantized_linear(Tensor x, Tensor[] tensors, Tensor? bias, str scheme) -> Tensor", compute,
     _infer)
+
+
+def _infer_gradient(dy, tensors, scheme):
+    known = schemes.Scheme.read(scheme)
+    k = tensors[0].shape[1] * (2 if known.scale == "e4m3" or known.packed else 1)
+    return dy.new_empty(*dy.shape[:-1], k)
+
+
+_gradient = operations.define(
+    "quantized_linear_gradient(Tensor dy, Tensor[] tensors, str scheme) -> Tensor", differentiate,
+    _infer_gradient)
+
+
+def _check_first():
+    if torch.is_grad_enabled():
+        raise UnsupportedError("expected a backward without create_graph, since a layer in FP8 "
+                               "has no second derivative")
+
+
+class _Frozen(torch.autograd.Function):
+    """A layer whose activations have a gradient, and nothing else."""
+
+    @staticmethod
+    def forward(ctx, x, layer):
+        ctx.tensors, ctx.scheme = layer.get_tensors(), layer._scheme
+        y = None if layer._ready is None else layer._ready.call(x, layer._parameters)
+        return layer._run(x) if y is None else y
+
+    @staticmethod
+    def backward(ctx, dy):
+        _check_first()
+        return differentiate(make_dense(dy), ctx.tensors, ctx.scheme), None
+
+
+class _Traced(torch.autograd.Function):
+    """What graphs record of it: the operations of both directions."""
+
+    @staticmethod
+    def forward(ctx, x, bias, scheme, *tensors):
+        ctx.save_for_backward(*tensors)
+        ctx.scheme = scheme
+        return _linear(x, list(tensors), bias, scheme)
+
+    @staticmethod
+    def backward(ctx, dy):
+        tensors = list(ctx.saved_tensors)
+        dx = _gradient(make_dense(dy), tensors, ctx.scheme)
+        return dx, None, None, *[None] * len(tensors)
+
+
+# As quantized_linear, with a gradient of x.
+_frozen = operations.define_composite(
+    "frozen_linear(Tensor x, Tensor[] tensors, Tensor? bias, str scheme) -> Tensor",
+    lambda x, tensors, bias, scheme: _Traced.apply(x, bias, scheme, *tensors))
