@@ -25,7 +25,7 @@ def _is_experts(module):
         getattr(module, "config", None), "_experts_implementation")
 
 
-def _is_conv1d(module):
+def is_conv1d(module):
     """Whether it is transformers' Conv1D, a linear layer with its weight the other way round."""
     return _get_class(module).__name__ == "Conv1D" and hasattr(module, "nf") and hasattr(
         module, "nx")
@@ -33,7 +33,7 @@ def _is_conv1d(module):
 
 def is_layer(module):
     """Whether a module that is no nn.Linear is a layer, or several, of those that count."""
-    return (_get_class(module) is nn.MultiheadAttention or _is_conv1d(module)
+    return (_get_class(module) is nn.MultiheadAttention or is_conv1d(module)
             or _is_experts(module))
 
 

@@ -9,7 +9,6 @@ import torch
 import fp8
 
 
-
 class Shape(namedtuple("Shape", "rows inputs outputs dtype has_bias caches_weight is_transposed",
                        defaults=(False, False))):
     """What a program is of: sizes and dtype of a layer, whether it has a bias, the rows of x, None
@@ -211,6 +210,16 @@ class Programs:
     def __init__(self, recipe, target, options):
         self.recipe, self.target, self.options = recipe, target, options
         self._programs, self._lock = {}, threading.Lock()
+        self._prepared = set()
+
+    def prepare(self, shape, device):
+        """Compiles the program of a shape, beside other threads that do so for others. From then
+        on `get` warns where it compiles one for such a layer."""
+        known = self._programs.get((shape, device))
+        program = known or self._make(shape, device)
+        with self._lock:
+            self._programs.setdefault((shape, device), program)
+            self._prepared.add((shape._replace(rows=None), device))
 
     def get(self, shape, device):
         found = self._programs.get((shape, device))
@@ -224,6 +233,11 @@ class Programs:
             if len(same) >= self.MOST_ROWS:
                 shape = shape._replace(rows=None)
             if (shape, device) not in self._programs:
+                if any(known._replace(dtype=shape.dtype, has_bias=shape.has_bias)
+                       == shape._replace(rows=None) for known, _ in self._prepared):
+                    warnings.warn(f"fp8: a call compiles a {shape.describe()} of {shape.dtype} on "
+                                  f"{device}, which fp8.torch.prepare was not told of",
+                                  stacklevel=6)
                 self._programs[shape, device] = self._make(shape, device)
             return self._programs[shape, device]
 
