@@ -149,8 +149,7 @@ class Compile(unittest.TestCase):
         np.testing.assert_array_equal(with_jit, y * 2)
         each = jax.vmap(compiled, in_axes=(None, 0))(weights, x)
         np.testing.assert_allclose(each[0], y, rtol=1e-6)
-        with self.assertRaisesRegex(fp8.UnsupportedError, "compile the one that jax.grad"):
-            jax.grad(lambda x: compiled(weights, x).sum())(x[0])
+        self.assertEqual(jax.grad(lambda x: compiled(weights, x).sum())(x[0]).shape, x[0].shape)
 
     def test_calls_by_xla(self):
         weights, x = make_weights(), make_input(8, WIDTH)

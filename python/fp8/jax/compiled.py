@@ -1,6 +1,7 @@
 """Functions of JAX that programs compute."""
 
 import functools
+import inspect
 import threading
 from collections import namedtuple
 
@@ -55,15 +56,17 @@ class Compiled:
     Under jax.jit it is a call by XLA, in its stream and of its memory; vmap calls it for each
     element. With a recipe that has a state each call is a step. `versions` are what was compiled.
 
-    Raises UnsupportedError, by the name of the operation, for what does not become linalg, and
-    for derivatives.
+    Reverse-mode derivatives (jax.grad, jax.vjp) are programs of their own, which compute what they
+    need of the forward again: compile the function that jax.grad makes for one that shares it.
+
+    Raises UnsupportedError, by the name of the operation, for what does not become linalg.
     """
 
     def __init__(self, function, recipe, weights, gradients, target, options):
         functools.update_wrapper(self, function)
         self._function, self._recipe, self._weights = function, recipe, weights
-        self._gradients, self._target, self._options = gradients, target, options
-        self._versions, self._lock = {}, threading.Lock()
+        self._marked, self._target, self._options = gradients, target, options
+        self._versions, self._lock, self._gradients = {}, threading.Lock(), {}
 
     @property
     def versions(self):
@@ -99,7 +102,7 @@ class Compiled:
                   for kind in kinds]
         try:
             program = importer.convert(self._function, jax.tree_util.tree_unflatten(tree, shapes),
-                                       weights=self._weights, gradients=self._gradients)
+                                       weights=self._weights, gradients=self._marked)
         except imports.UnsupportedProgram as error:
             raise UnsupportedError(str(error)) from error
         compiled = fp8.compile(program.text, self._recipe, target=self._target, **self._options)
@@ -116,11 +119,26 @@ class Compiled:
         version = self.compile(*arguments)
         leaves = jax.tree_util.tree_leaves(arguments)
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
-            results = _call_traced(version, leaves)
+            results = _call_traced(self, version, arguments)
         else:
             results = _call(version, [jax.numpy.asarray(leaf) for leaf in leaves])
         return jax.tree_util.tree_unflatten(
             jax.tree_util.tree_structure(version.results), results)
+
+    def _find_gradient(self, count, places):
+        """The Compiled function of the arguments, of which there are `count`, and of cotangents of the
+        results, that has the cotangents of those leaves of the arguments that are at `places`."""
+        with self._lock:
+            key = count, places
+            if key not in self._gradients:
+                self._gradients[key] = _make_gradient(self, count, places)
+            return self._gradients[key]
+
+    @property
+    def gradients(self):
+        """The Compiled functions that derivatives are computed by: one for each set of arguments that
+        had any."""
+        return tuple(self._gradients.values())
 
     def __repr__(self):
         return f"<fp8 function of JAX {getattr(self._function, '__name__', '')}>"
@@ -140,8 +158,48 @@ def _call(version, leaves):
     return [jax.numpy.asarray(result) for result in results]
 
 
-def _call_traced(version, leaves):
-    """The same where JAX traces: a call by XLA."""
+def _make_gradient(compiled, count, places):
+    """The Compiled function of `_find_gradient`."""
+    function = compiled._function
+
+    def differentiate(*arguments):
+        arguments, cotangents = arguments[:count], arguments[count]
+        leaves, tree = jax.tree_util.tree_flatten(arguments)
+
+        def run(*given):
+            values = list(leaves)
+            for place, value in zip(places, given):
+                values[place] = value
+            return function(*jax.tree_util.tree_unflatten(tree, values))
+
+        results, pull = jax.vjp(run, *(leaves[place] for place in places))
+        kinds, results_tree = jax.tree_util.tree_flatten(results)
+        given = iter(cotangents)
+        # What is no float has cotangents that are no numbers.
+        full = [next(given) if _has_gradient(kind) else
+                numpy.zeros(kind.shape, jax.dtypes.float0) for kind in kinds]
+        return pull(jax.tree_util.tree_unflatten(results_tree, full))
+
+    # Arguments keep their names, by which weights are known.
+    names = list(inspect.signature(function).parameters.values())[:count]
+    differentiate.__signature__ = inspect.Signature(
+        [parameter.replace(default=inspect.Parameter.empty) for parameter in names
+         if parameter.kind is not parameter.VAR_POSITIONAL]
+        + [inspect.Parameter(f"argument_{place}", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+           for place in range(len(names), count)]
+        + [inspect.Parameter("cotangent", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
+    differentiate.__name__ = f"gradient of {getattr(function, '__name__', '')}"
+    return Compiled(differentiate, compiled._recipe, compiled._weights,
+                    compiled._marked, compiled._target, compiled._options)
+
+
+def _has_gradient(leaf):
+    return jax.numpy.issubdtype(jax.typeof(leaf).dtype if not hasattr(leaf, "dtype") else leaf.dtype,
+                                jax.numpy.floating)
+
+
+def _call_traced(compiled, version, arguments):
+    """The results where JAX traces: a call by XLA."""
     _register()
     function = version.function
     if function.runs_on_gpu and any(info.shape is None
@@ -154,13 +212,29 @@ def _call_traced(version, leaves):
     call_by_xla = jax.ffi.ffi_call(_HANDLER, shapes, vmap_method="sequential",
                                    has_side_effect=version.state is not None)
 
-    @jax.custom_jvp
-    def call(*leaves):
+    def run(*leaves):
         return tuple(call_by_xla(*leaves, number=numpy.int64(version.foreign_call.number)))
 
-    @call.defjvp
-    def differentiate(primals, tangents):
-        raise UnsupportedError("expected no derivative of a compiled function: compile the one "
-                               "that jax.grad or jax.value_and_grad makes")
+    call = jax.custom_vjp(run)
+    tree = jax.tree_util.tree_structure(arguments)
 
-    return list(call(*leaves))
+    def forward(*primals):
+        leaves = tuple(primal.value for primal in primals)
+        # What is asked for a derivative, and None in the places of others.
+        return run(*leaves), (leaves, tuple(primal.value if primal.perturbed else None
+                                            for primal in primals))
+
+    def backward(saved, cotangents):
+        leaves, asked = saved
+        places = tuple(place for place, leaf in enumerate(asked)
+                       if leaf is not None and _has_gradient(leaf))
+        given = tuple(
+            jax.numpy.zeros(kind.shape, kind.dtype)
+            if isinstance(value, jax.custom_derivatives.SymbolicZero) else value
+            for value, kind in zip(cotangents, shapes) if _has_gradient(kind))
+        gradient = compiled._find_gradient(len(arguments), places)
+        found = dict(zip(places, gradient(*jax.tree_util.tree_unflatten(tree, leaves), given)))
+        return tuple(found.get(place) for place in range(len(leaves)))
+
+    call.defvjp(forward, backward, symbolic_zeros=True)
+    return list(call(*jax.tree_util.tree_leaves(arguments)))
