@@ -1,0 +1,98 @@
+"""LoRA on layers with quantized weights, by peft.
+
+    import fp8.peft
+    fp8.torch.quantize_for_inference(model, "rowwise")
+    model = peft.get_peft_model(model, fp8.peft.register(peft.LoraConfig(target_modules=[...])))
+
+The base stays codes and scales: its forward is that of fp8.torch.QuantizedLinear, and gradients
+of activations come through the codes. Adapters are of f32, or of what they are converted to.
+docs/Frameworks.md has more.
+"""
+
+from fp8.frameworks import require
+
+require("peft", "0.17")
+
+import peft  # noqa: E402
+import torch  # noqa: E402
+from peft.tuners.lora import layer as lora  # noqa: E402
+from peft.tuners.tuners_utils import check_adapters_to_merge  # noqa: E402
+
+from fp8.errors import ArgumentError, UnsupportedError  # noqa: E402
+from fp8.torch.quantized_linear import QuantizedLinear  # noqa: E402
+
+
+class Linear(lora.Linear):
+    """peft's adapter around a QuantizedLinear.
+
+    `merge` adds the adapters to the values of the base, which are quantized again: each element
+    is rounded once more. `unmerge` has the codes back that there were, bit by bit.
+    """
+
+    def __init__(self, base_layer, adapter_name, config, **kwargs):
+        if getattr(config, "use_dora", False):
+            raise UnsupportedError("expected LoRA on a quantized layer, but got DoRA, which takes "
+                                   "the norms of the base's values")
+        if isinstance(config.init_lora_weights, str) and config.init_lora_weights not in (
+                "gaussian", "orthogonal"):
+            raise UnsupportedError(f"expected init_lora_weights to be True, False, gaussian or "
+                                   f"orthogonal on a quantized layer, but got "
+                                   f"'{config.init_lora_weights}', which changes the base")
+        self._codes = None
+        super().__init__(base_layer, adapter_name, config, **kwargs)
+        self._codes = None
+
+    def _get_in_out_features(self, module):
+        return module.in_features, module.out_features
+
+    def _get_base_layer_device_and_dtype(self, base_layer):
+        # Codes are floats to PyTorch, which no adapter can be.
+        return base_layer.get_tensors()[0].device, None
+
+    def merge(self, safe_merge=False, adapter_names=None):
+        names = check_adapters_to_merge(self, adapter_names)
+        names = [name for name in names or () if name in self.lora_A]
+        if not names:
+            return
+        base = self.get_base_layer()
+        if any(self.lora_bias[name] for name in names):
+            raise UnsupportedError("expected adapters without lora_bias to be merged into a "
+                                   "quantized layer")
+        before = {name: value.detach() for name, value in base.named_parameters(recurse=False)
+                  if name != "bias"}
+        values = base.dequantize()
+        for name in names:
+            values += self.get_delta_weight(name).float()
+        if safe_merge and not torch.isfinite(values).all():
+            raise ArgumentError(f"expected finite weights after merging {', '.join(names)}, but got "
+                                f"Inf or NaN")
+        base.set_weight(values)
+        self._codes = self._codes or before
+        self.merged_adapters.extend(names)
+
+    def unmerge(self):
+        if self._codes is None:
+            super().unmerge()  # Which says that there is nothing to do.
+            return
+        self.get_base_layer().set_tensors(self._codes)
+        self._codes = None
+        self.merged_adapters.clear()
+
+
+def register(config):
+    """Gives a LoraConfig what it needs for quantized layers, and returns it: for peft's
+    get_peft_model, TRL's `peft_config=`, and PeftModel.from_pretrained's `config=`."""
+    if not isinstance(config, peft.LoraConfig):
+        raise ArgumentError(f"expected a LoraConfig, but got {type(config).__name__}")
+    if not hasattr(config, "_register_custom_module"):
+        raise UnsupportedError("expected peft's LoraConfig to have _register_custom_module, but "
+                               "this version has none")
+    config._register_custom_module({QuantizedLinear: Linear})
+    return config
+
+
+def load(model, directory, **options):
+    """peft's PeftModel.from_pretrained for a model with quantized layers."""
+    config = register(peft.PeftConfig.from_pretrained(directory))
+    config.inference_mode = not options.get("is_trainable", False)
+    return peft.PeftModel.from_pretrained(model, directory, config=config, **options)

@@ -1,0 +1,174 @@
+# REQUIRES: pytorch, python-pytorch, python-transformers, python-peft
+# RUN: %import_python %s
+"""LoRA by peft on quantized weights: losses and gradients beside the dequantized base, merge and unmerge, and
+adapters that are saved; under every scheme."""
+
+import copy
+import importlib.util
+import tempfile
+import unittest
+
+import peft
+import torch
+import transformers
+
+import fp8
+import fp8.peft
+import fp8.torch
+import fp8.transformers
+from fp8.torch.quantized_linear import QuantizedLinear
+
+SMALL = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "vocab_size": 96, "max_position_embeddings": 64, "head_dim": 16}
+IDS = torch.arange(24).reshape(2, 12) * 7 % 96
+transformers.utils.logging.disable_progress_bar()
+transformers.utils.logging.set_verbosity_error()
+TARGETS = ["q_proj", "v_proj", "up_proj", "down_proj"]
+
+
+def make_config(**options):
+    return peft.LoraConfig(r=4, lora_alpha=8, target_modules=TARGETS, **options)
+
+
+def make_base(recipe="rowwise", weights=None):
+    torch.manual_seed(0)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL))
+    return fp8.torch.quantize_for_inference(model, recipe, filter=["*", "!lm_head"], weights=weights)
+
+
+def dequantize(model):
+    """The same with plain layers, whose values are those of the codes."""
+    made = copy.deepcopy(model)
+    for name, module in list(made.named_modules()):
+        if isinstance(module, QuantizedLinear):
+            plain = torch.nn.Linear(module.in_features, module.out_features, False)
+            plain.weight.data.copy_(module.dequantize())
+            made.set_submodule(name, plain)
+    return made
+
+
+def fill(model):
+    """Adapters that are not zero, the same in each model."""
+    generator = torch.Generator().manual_seed(3)
+    for name, value in model.named_parameters():
+        if "lora_" in name:
+            value.data.normal_(0, 0.05, generator=generator)
+
+
+def get_gradients(model):
+    model.zero_grad()
+    loss = model(input_ids=IDS, labels=IDS).loss
+    loss.backward()
+    return loss.item(), torch.cat([value.grad.flatten() for name, value in model.named_parameters()
+                                   if "lora_" in name])
+
+
+class LoRA(unittest.TestCase):
+    def test_beside_dequantized(self):
+        for recipe, weights, tolerance in (("rowwise", None, 0.12), ("current", None, 0.12),
+                                           ("mxfp8", None, 0.12), ("nvfp4", None, 0.4),
+                                           ("rowwise", "mxfp4", 0.12)):
+            with self.subTest(recipe, weights=weights):
+                base = make_base(recipe, weights)
+                codes = {name: value.clone() for name, value in base.named_parameters()}
+                plain = peft.get_peft_model(dequantize(base), make_config())
+                model = peft.get_peft_model(base, fp8.peft.register(make_config()))
+                fill(plain), fill(model)
+                loss, gradients = get_gradients(model)
+                expected_loss, expected = get_gradients(plain)
+                self.assertLess(abs(loss / expected_loss - 1), 0.01)
+                error = ((gradients - expected).norm() / expected.norm()).item()
+                self.assertTrue(0 < error < tolerance, error)
+                # Adapters alone are trained, and the base is what it was.
+                trained = [name for name, value in model.named_parameters() if value.requires_grad]
+                self.assertTrue(trained and all("lora_" in name for name in trained))
+                self.assertEqual({value.dtype for name, value in model.named_parameters() if "lora_" in name},
+                                 {torch.float32})
+                for name, value in model.get_base_model().named_parameters():
+                    name = name.replace(".base_layer", "")
+                    if name in codes:
+                        self.assertTrue(torch.equal(value.view(torch.uint8), codes[name].view(torch.uint8)), name)
+
+    def test_learns(self):
+        model = peft.get_peft_model(make_base(), fp8.peft.register(make_config()))
+        optimizer = torch.optim.AdamW([value for value in model.parameters() if value.requires_grad], 0.01)
+        losses = []
+        for _ in range(8):
+            losses.append(model(input_ids=IDS, labels=IDS).loss)
+            losses[-1].backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        self.assertLess(losses[-1].item(), losses[0].item() - 0.1)
+
+    @unittest.skipUnless(importlib.util.find_spec("accelerate"), "takes accelerate")
+    def test_trainer(self):
+        """A model that from_pretrained quantizes, with adapters, in a Trainer."""
+        with tempfile.TemporaryDirectory() as folder:
+            torch.manual_seed(0)
+            transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL)).save_pretrained(folder)
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                folder, quantization_config=fp8.transformers.FP8Config("rowwise"))
+            model = peft.get_peft_model(model, fp8.peft.register(make_config()))
+            trainer = transformers.Trainer(model, transformers.TrainingArguments(
+                folder, max_steps=4, per_device_train_batch_size=2, use_cpu=True, report_to=[], logging_steps=1,
+                learning_rate=1e-2, disable_tqdm=True, save_strategy="no"),
+                train_dataset=[{"input_ids": row, "labels": row} for row in IDS.repeat(8, 1)])
+            trainer.train()
+            losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+        self.assertLess(losses[-1], losses[0])
+        self.assertIsInstance(model.get_base_model().model.layers[0].mlp.up_proj.base_layer, QuantizedLinear)
+
+    def test_merge(self):
+        model = peft.get_peft_model(make_base(), fp8.peft.register(make_config())).eval()
+        fill(model)
+        layer = model.get_base_model().model.layers[1].mlp.up_proj
+        with torch.no_grad():
+            apart, before = model(input_ids=IDS).logits, layer.base_layer.get_tensors()
+            wanted = layer.base_layer.dequantize() + layer.get_delta_weight("default")
+            model.merge_adapter(safe_merge=True)
+            merged = layer.base_layer.dequantize()
+            self.assertLess(((merged - wanted).norm() / wanted.norm()).item(), 0.04)
+            error = ((model(input_ids=IDS).logits - apart).norm() / apart.norm()).item()
+            self.assertTrue(0 < error < 0.1, error)
+            model.unmerge_adapter()
+            for value, old in zip(layer.base_layer.get_tensors(), before):
+                self.assertTrue(torch.equal(value.view(torch.uint8), old.view(torch.uint8)))
+            self.assertTrue(torch.equal(model(input_ids=IDS).logits, apart))
+            alone = model.merge_and_unload()
+        self.assertIs(type(alone.model.layers[1].mlp.up_proj), QuantizedLinear)
+
+    def test_saved(self):
+        model = peft.get_peft_model(make_base(), fp8.peft.register(make_config())).eval()
+        fill(model)
+        with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+            model.save_pretrained(folder)
+            again = fp8.peft.load(make_base(), folder).eval()
+            self.assertTrue(torch.equal(again(input_ids=IDS).logits, model(input_ids=IDS).logits))
+
+    def test_bfloat16_and_checkpointing(self):
+        """Activations in bf16, adapters in f32, and layers whose forward is computed again."""
+        base = make_base()
+        for module in base.modules():
+            if not isinstance(module, QuantizedLinear):
+                for value in module.parameters(recurse=False):
+                    value.data = value.data.to(torch.bfloat16)
+        model = peft.get_peft_model(base, fp8.peft.register(make_config()))
+        fill(model)
+        loss, expected = get_gradients(model)
+        model.enable_input_require_grads()
+        model.gradient_checkpointing_enable()
+        model.train()
+        again, gradients = get_gradients(model)
+        self.assertEqual(again, loss)
+        self.assertTrue(torch.equal(gradients, expected))
+
+    def test_refused(self):
+        for options, text in (({"use_dora": True}, "DoRA"), ({"init_lora_weights": "pissa"}, "'pissa'")):
+            with self.assertRaisesRegex(fp8.UnsupportedError, text):
+                peft.get_peft_model(make_base(), fp8.peft.register(make_config(**options)))
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected a LoraConfig"):
+            fp8.peft.register(peft.IA3Config())
+
+
+if __name__ == "__main__":
+    unittest.main()
