@@ -124,6 +124,17 @@ class Merged(unittest.TestCase):
                 self.assertIsNotNone(merged_linears._join(values), name)
             self.check(model, 1, 1)
 
+    def test_sequence(self):
+        model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64)))
+        self.assertIsNone(model[0]._row)
+
+    def test_replaced(self):
+        # As merging an adapter does.
+        model = self.make()
+        model.k.set_weight(torch.randn(64, 64))
+        self.assertIsNotNone(merged_linears._join([layer.weight for layer in model.q._row.layers]))
+        self.check(model, 1, 1)
+
     def test_apart(self):
         model = self.make()
         model.k.weight = nn.Parameter(model.k.weight.view(torch.uint8).clone().view(

@@ -16,7 +16,8 @@ from torch import nn
 
 import fp8
 import fp8.torch
-from fp8.torch import input_gradient, linear_programs, quantized_linear, schemes
+from fp8.torch import (input_gradient, linear_programs, merged_linears, quantized_linear,
+                       schemes)
 
 
 def make_model(n=96):
@@ -45,6 +46,26 @@ class Prepare(unittest.TestCase):
             warnings.simplefilter("error")
             for rows in (1, 7, 512):
                 model(torch.randn(rows, 64))
+
+    def test_products_of_several_layers(self):
+        """In graphs, layers of the same activations are one product."""
+        class Gated(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.gate, self.up = nn.Linear(64, 96), nn.Linear(64, 96)
+
+            def forward(self, x):
+                return self.gate(x) * self.up(x)
+
+        model = fp8.torch.quantize_for_inference(Gated())
+        self.assertEqual(fp8.torch.prepare(model).programs, 2)
+        self.forbid()
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            layers = model.gate, model.up
+            merged_linears.compute(torch.randn(3, 64), [tensor for layer in layers
+                                                        for tensor in layer.get_tensors()],
+                                   [layer.bias for layer in layers], 2, str(model.up.scheme))
 
     def test_adapters(self):
         """The gradient of activations, too, where something behind the layers is trained."""

@@ -17,6 +17,8 @@ from fp8.torch import operations, quantized_linear, schemes
 
 # Bytes that the tensors of each layer begin at a multiple of, as bulk copies want them.
 _ALIGNMENT = 16
+# Layers of a row of which any neighbours may be one product.
+_MOST_RUNS = 4
 
 
 def _find_first_rows(scheme, sizes, k):
@@ -44,6 +46,16 @@ class Row:
 
     def __init__(self, layers):
         self.layers = layers
+
+    def find_sizes(self):
+        """How many rows products can have that are several of the layers: those of all, and of few
+        any that are beside each other."""
+        count = len(self.layers)
+        runs = [(first, end) for first in range(count) for end in range(first + 2, count + 1)]
+        if count > _MOST_RUNS:
+            runs = [(0, count)]
+        return sorted({sum(layer.out_features for layer in self.layers[first:end])
+                       for first, end in runs})
 
     def lay(self):
         """Moves what the layers store into one tensor for each name, of which they keep views."""
@@ -77,6 +89,9 @@ def prepare(model):
     """Lays the layers of each module that could read the same activations side by side, and has
     Inductor make one product of those that do."""
     for module in model.modules():
+        # Each layer of a sequence reads what the one before has written.
+        if isinstance(module, nn.Sequential):
+            continue
         groups = {}
         for layer in dict.fromkeys(module.children()):
             if type(layer) is quantized_linear.QuantizedLinear:

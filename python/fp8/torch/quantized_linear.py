@@ -125,6 +125,8 @@ class QuantizedLinear(nn.Module):
         self._forget()
         for name, tensor in tensors.items():
             self._parameters[name] = nn.Parameter(make_dense(tensor), requires_grad=False)
+        if self._row is not None:
+            self._row.lay()
 
     def _forget(self):
         """Lets go of the parameters' memory, which calls keep otherwise."""

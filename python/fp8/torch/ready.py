@@ -92,7 +92,11 @@ def _list_inference(module, dtype, device, has_gradient):
     target = "auto" if device.type == "cuda" else "cpu"
     element = schemes.ELEMENTS[dtype]
     key = scheme, n, k, element, bias, target
-    jobs = {key: lambda: expect_linear(*key)}
+    sizes = [n]
+    if module._row is not None and module is module._row.layers[0]:
+        sizes += module._row.find_sizes()
+    jobs = {(scheme, size, *key[2:]): functools.partial(expect_linear, scheme, size, *key[2:])
+            for size in sizes}
     if has_gradient:
         jobs["gradient", *key] = lambda: input_gradient.compile_gradient(scheme, n, k, element, target)
     return jobs
