@@ -147,6 +147,9 @@ static void buildFusionPipeline(OpPassManager &pm,
     NarrowScalesPassOptions fitOptions;
     fitOptions.chip = chip.str();
     pm.addPass(createNarrowScalesPass(fitOptions));
+    DecodeOperandsPassOptions decodeOptions;
+    decodeOptions.chip = chip.str();
+    pm.addPass(createDecodeOperandsPass(decodeOptions));
   }
   // What surrounds the matmuls becomes few elementwise generics, which then
   // move into the epilogues whole.

@@ -291,6 +291,43 @@ def NarrowScalesPass : Pass<"fp8-narrow-scales", "::mlir::ModuleOp"> {
   ];
 }
 
+def DecodeOperandsPass : Pass<"fp8-decode-operands", "::mlir::ModuleOp"> {
+  let summary = "multiply in bf16 what no kernel multiplies as it is";
+  let description = [{
+    The operands of a matmul, grouped or not, whose factors are powers of two
+    (E8M0, as MXFP8 and MXFP4 have them) or E4M3 of E2M1 (NVFP4), become bf16
+    before the product, if the target has a kernel for that and none for the
+    operands as they are. That is the case on Hopper. What is read in
+    the other order is not transposed: a remark says what is decoded.
+
+    ```mlir
+    %0 = fp8.matmul %a, %b : !fp8.scaled<.., block = [1, 32], scale = f8E8M0FNU>, ...
+    // becomes
+    %1 = fp8.dequantize %a : ... -> tensor<..xbf16>
+    %2 = fp8.dequantize %b : ... -> tensor<..xbf16>
+    %0 = fp8.matmul %1, %2 accumulate = fast : ...
+    ```
+
+    That is exact, but of values below 2^-126, of which a bf16 has fewer bits.
+    The f32 of a whole tensor, as NVFP4 has it, multiplies the sum in the epilogue: before
+    all else that it does, and that of A by that of B first.
+
+    `chip` says what the target will be, as for `fp8-fold-transposes`. It comes after
+    `fp8-narrow-scales`, by which more operands have kernels.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"\"",
+           "A chip that kernels are generated for, e.g. sm_90a">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::fp8::FP8Dialect",
+    "::mlir::fp8::FP8GPUDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numDecoded", "num-decoded", "Matmuls that became ones of bf16">
+  ];
+}
+
 def DispatchByRowsPass : Pass<"fp8-dispatch-by-rows", "::mlir::ModuleOp"> {
   let summary = "select a kernel for few rows and one for many at run time";
   let description = [{

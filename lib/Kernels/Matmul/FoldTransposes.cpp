@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../TargetLookup.h"
+#include "SkipTranspose.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -36,21 +37,6 @@ private:
   void foldOperand(ArrayRef<OpTy> ops, bool isA, const KernelTarget &target);
 };
 } // namespace
-
-/// What is transposed, if only the last two dimensions change places.
-static Value getTransposed(Value operand) {
-  auto transpose = operand.getDefiningOp<TransposeOp>();
-  if (!transpose)
-    return {};
-  SmallVector<int64_t> expected =
-      llvm::to_vector(llvm::seq<int64_t>(0, transpose.getPermutation().size()));
-  if (expected.size() < 2)
-    return {};
-  std::swap(expected.back(), expected[expected.size() - 2]);
-  return llvm::equal(transpose.getPermutation(), expected)
-             ? transpose.getSource()
-             : Value();
-}
 
 template <typename OpTy>
 static OpOperand &getOperand(OpTy op, bool isA) {

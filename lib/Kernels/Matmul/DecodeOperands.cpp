@@ -1,0 +1,216 @@
+//===- DecodeOperands.cpp - Products of bf16 in place of others -----------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A code of E4M3, E5M2 or E2M1 times a power of two is a bf16, and so is an
+// E2M1 times an E4M3, which takes six bits of the eight. The factor of a whole
+// tensor multiplies the sum, as tensor cores that know such factors have it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../TargetLookup.h"
+#include "SkipTranspose.h"
+#include "fp8/Kernels/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::fp8 {
+#define GEN_PASS_DEF_DECODEOPERANDSPASS
+#include "fp8/Kernels/Passes.h.inc"
+} // namespace mlir::fp8
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+namespace {
+struct DecodeOperandsPass
+    : fp8::impl::DecodeOperandsPassBase<DecodeOperandsPass> {
+  using Base::Base;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    Base::getDependentDialects(registry);
+    registerKernelDialects(registry);
+  }
+  void runOnOperation() override;
+
+private:
+  /// Decodes the operands of a product, grouped or not, of which there is a
+  /// kernel in bf16 alone. `decoded` are those that are: what several products
+  /// read is decoded once.
+  template <typename OpTy>
+  void decodeOperands(OpTy op, const KernelTarget &target,
+                      DenseMap<Value, Value> &decoded);
+};
+
+/// An operand as it will be read: scaled, in its own order or the other one.
+struct Source {
+  Value value;
+  bool isTransposed;
+};
+} // namespace
+
+/// Whether each value of such a type, without the factor of the tensor, is a
+/// bf16; but for those so small that a bf16 has fewer bits of them.
+static bool isExact(ScaledType type) {
+  if (isa<Float8E8M0FNUType>(type.getScaleType()))
+    return true;
+  return isa<Float8E4M3FNType>(type.getScaleType()) &&
+         isa<Float4E2M1FNType>(type.getElementType());
+}
+
+static RankedTensorType getDecodedType(Value value) {
+  auto type = cast<ScaledType>(value.getType());
+  return RankedTensorType::get(type.getShape(),
+                               BFloat16Type::get(type.getContext()));
+}
+
+/// Before it was transposed, as often as it was.
+static Source skipTransposes(Source source) {
+  while (Value before = getTransposed(source.value))
+    source = {before, !source.isTransposed};
+  return source;
+}
+
+template <typename OpTy>
+static void setOperands(OpTy op, Value a, bool transposeA, Value b,
+                        bool transposeB, Accumulate accumulate) {
+  op.getAMutable().set(a);
+  op.getBMutable().set(b);
+  op.setTransposeA(transposeA);
+  op.setTransposeB(transposeB);
+  op.setAccumulate(accumulate);
+}
+
+/// Whether there is a kernel for the op with these operands in bf16.
+template <typename OpTy>
+static bool hasKernelOf(OpTy op, const Source &a, const Source &b,
+                        const KernelTarget &target) {
+  Value ownA = op.getA(), ownB = op.getB();
+  bool transposeA = op.getTransposeA(), transposeB = op.getTransposeB();
+  Accumulate accumulate = op.getAccumulate();
+  OpBuilder builder(op);
+  // To ask, with what nobody computes.
+  auto cast = [&](Value value) {
+    return UnrealizedConversionCastOp::create(
+        builder, op.getLoc(), getDecodedType(value), value);
+  };
+  auto castA = cast(a.value), castB = cast(b.value);
+  setOperands(op, castA.getResult(0), a.isTransposed, castB.getResult(0),
+              b.isTransposed, Accumulate::Fast);
+  bool isKnown = hasKernel(op, target);
+  setOperands(op, ownA, transposeA, ownB, transposeB, accumulate);
+  castA.erase();
+  castB.erase();
+  return isKnown;
+}
+
+/// The values of `source` without the factor of the tensor.
+static Value decode(OpBuilder &b, Value source) {
+  Location loc = source.getLoc();
+  if (cast<ScaledType>(source.getType()).getHasTensorScale()) {
+    auto parts = DisassembleOp::create(b, loc, source);
+    auto type = cast<RankedTensorType>(parts.getTensorScaleInv().getType());
+    Value one = arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(type, b.getF32FloatAttr(1.0f)));
+    source = AssembleOp::create(b, loc, source.getType(), parts.getPayload(),
+                                parts.getScaleInv(), one);
+  }
+  return DequantizeOp::create(b, loc, getDecodedType(source), source);
+}
+
+/// The factor of the tensor, with two dimensions; null if there is none.
+static Value getTensorFactor(OpBuilder &b, Value source) {
+  if (!cast<ScaledType>(source.getType()).getHasTensorScale())
+    return {};
+  Location loc = source.getLoc();
+  Value factor = DisassembleOp::create(b, loc, source).getTensorScaleInv();
+  if (cast<RankedTensorType>(factor.getType()).getRank() == 2)
+    return factor;
+  return tensor::CollapseShapeOp::create(
+      b, loc, factor, SmallVector<ReassociationIndices>{{0, 1}, {2}});
+}
+
+/// Multiplies the sum by the product of `factors` before all that the epilogue
+/// does.
+template <typename OpTy>
+static void scaleSum(OpTy op, ArrayRef<Value> factors) {
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  Type f32 = b.getF32Type();
+  if (!op.hasEpilogue()) {
+    Block &block = op.getEpilogue().emplaceBlock();
+    Value sum = block.addArgument(f32, loc);
+    b.setInsertionPointToStart(&block);
+    Type type = op.getResult().getType().getElementType();
+    if (!type.isF32())
+      sum = arith::TruncFOp::create(b, loc, type, sum);
+    YieldOp::create(b, loc, sum);
+  }
+  Block &block = op.getEpilogue().front();
+  Value sum = block.getArgument(0);
+  SmallVector<Value> ofElement;
+  for (Value factor : factors) {
+    op.getEpilogueOperandsMutable().append(factor);
+    ofElement.push_back(block.addArgument(f32, loc));
+  }
+  b.setInsertionPointToStart(&block);
+  Value factor = ofElement.front();
+  for (Value next : ArrayRef(ofElement).drop_front())
+    factor = arith::MulFOp::create(b, loc, factor, next);
+  auto scaled = arith::MulFOp::create(b, loc, sum, factor);
+  sum.replaceAllUsesExcept(scaled, scaled);
+}
+
+template <typename OpTy>
+void DecodeOperandsPass::decodeOperands(OpTy op, const KernelTarget &target,
+                                        DenseMap<Value, Value> &decoded) {
+  if (!op.isScaled() || !isExact(op.getScaledA()) ||
+      !isExact(op.getScaledB()) || hasKernel(op, target))
+    return;
+  Source a{op.getA(), op.getTransposeA()}, other{op.getB(), op.getTransposeB()};
+  Source sourceA = skipTransposes(a), sourceB = skipTransposes(other);
+  if (!hasKernelOf(op, sourceA, sourceB, target)) {
+    // Groups of rows want K innermost.
+    sourceA = a;
+    if (!hasKernelOf(op, sourceA, sourceB, target))
+      return;
+  }
+  op.emitRemark() << "operands are decoded to bf16 before the product: no "
+                     "kernel multiplies "
+                  << op.getScaledA() << " and " << op.getScaledB();
+  SmallVector<Value> values, factors;
+  for (const Source &source : {sourceA, sourceB}) {
+    OpBuilder b(&getContext());
+    b.setInsertionPointAfterValue(source.value);
+    Value &known = decoded[source.value];
+    if (!known)
+      known = decode(b, source.value);
+    values.push_back(known);
+    if (Value factor = getTensorFactor(b, source.value))
+      factors.push_back(factor);
+  }
+  setOperands(op, values[0], sourceA.isTransposed, values[1],
+              sourceB.isTransposed, Accumulate::Fast);
+  if (!factors.empty())
+    scaleSum(op, factors);
+  ++numDecoded;
+}
+
+void DecodeOperandsPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  FailureOr<KernelTarget> target = lookupChip(module, chip);
+  if (failed(target))
+    return signalPassFailure();
+  DenseMap<Value, Value> decoded;
+  module.walk([&](Operation *op) {
+    if (auto matmul = dyn_cast<MatmulOp>(op))
+      decodeOperands(matmul, *target, decoded);
+    else if (auto grouped = dyn_cast<GroupedMatmulOp>(op))
+      decodeOperands(grouped, *target, decoded);
+  });
+}
