@@ -10,6 +10,7 @@
 #include "fp8/IR/FP8Attrs.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/IR/FP8Types.h"
+#include "fp8/IR/FoldedReads.h"
 #include "fp8/Support/Suggestion.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
@@ -70,7 +71,8 @@ static constexpr StringLiteral attributeNames[] = {
     kRecomputeAttrName,  kSlotsAttrName,         kAccumulateAttrName,
     kOperandsAttrName,   kStateAttrName,         kStateUpdateAttrName,
     kStatsSlotsAttrName, kStateManifestAttrName, kTilesAttrName,
-    kSaveAttrName,       kSavedAttrName,         kStateUsesAttrName};
+    kSaveAttrName,       kSavedAttrName,         kStateUsesAttrName,
+    kFoldedAttrName};
 
 /// Checks the name and the type of one of the attributes in the dialect's
 /// table. A name that is not there would be a wish that nobody hears.
@@ -94,7 +96,8 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
     return op->emitOpError("expected '")
            << name << "' to be a string, but got " << value;
   if ((name == kGradAttrName || name == kWeightAttrName ||
-       name == kRecomputeAttrName || name == kFirstMicrobatchAttrName) &&
+       name == kRecomputeAttrName || name == kFirstMicrobatchAttrName ||
+       name == kFoldedAttrName) &&
       !isa<UnitAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a unit attribute, but got " << value;

@@ -141,15 +141,15 @@ static void buildFusionPipeline(OpPassManager &pm,
     FoldTransposesPassOptions foldOptions;
     foldOptions.chip = chip.str();
     pm.addPass(createFoldTransposesPass(foldOptions));
-    FoldLiftsPassOptions liftOptions;
-    liftOptions.chip = chip.str();
-    pm.addPass(createFoldLiftsPass(liftOptions));
     NarrowScalesPassOptions fitOptions;
     fitOptions.chip = chip.str();
     pm.addPass(createNarrowScalesPass(fitOptions));
     DecodeOperandsPassOptions decodeOptions;
     decodeOptions.chip = chip.str();
     pm.addPass(createDecodeOperandsPass(decodeOptions));
+    FoldLiftsPassOptions liftOptions;
+    liftOptions.chip = chip.str();
+    pm.addPass(createFoldLiftsPass(liftOptions));
   }
   // What surrounds the matmuls becomes few elementwise generics, which then
   // move into the epilogues whole.

@@ -58,3 +58,48 @@ func.func @narrow(%a: !x, %p: tensor<126x256xf4E2M1FN>, %e: tensor<2x126xi32>, %
   %0 = fp8.matmul %a, %w : !x, !n -> tensor<64x126xbf16>
   return %0 : tensor<64x126xbf16>
 }
+
+// Factors of a byte beside codes: with few rows kernels read them, and with
+// rows that nobody counted. With many a pass over memory costs less.
+!m = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+// CHECK-LABEL: func.func @few_rows
+// CHECK: fp8.dequantize %{{.*}} {fp8.folded}
+// CHECK-LABEL: func.func @any_rows
+// CHECK: fp8.dequantize %{{.*}} {fp8.folded}
+// CHECK-LABEL: func.func @many_rows
+// CHECK-NOT: fp8.folded
+// CHECK: return
+func.func @few_rows(%a: tensor<16x4096xbf16>, %w: !m) -> tensor<16x4096xbf16> {
+  %b = fp8.dequantize %w : !m -> tensor<4096x4096xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast : tensor<16x4096xbf16>, tensor<4096x4096xbf16> -> tensor<16x4096xbf16>
+  return %0 : tensor<16x4096xbf16>
+}
+func.func @any_rows(%a: tensor<?x4096xbf16>, %w: !m) -> tensor<?x4096xbf16> {
+  %b = fp8.dequantize %w : !m -> tensor<4096x4096xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast : tensor<?x4096xbf16>, tensor<4096x4096xbf16> -> tensor<?x4096xbf16>
+  return %0 : tensor<?x4096xbf16>
+}
+func.func @many_rows(%a: tensor<8192x4096xbf16>, %w: !m) -> tensor<8192x4096xbf16> {
+  %b = fp8.dequantize %w : !m -> tensor<4096x4096xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast : tensor<8192x4096xbf16>, tensor<4096x4096xbf16> -> tensor<8192x4096xbf16>
+  return %0 : tensor<8192x4096xbf16>
+}
+
+// What is quantized here, what is read by something else or as A, in another
+// type, or with the factor of a tensor, stays.
+!n4 = !fp8.scaled<256x256xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+!q = !fp8.scaled<256x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+// CHECK-LABEL: func.func @stay
+// CHECK-NOT: fp8.folded
+// CHECK: return
+func.func @stay(%a: tensor<?x256xbf16>, %x: tensor<256x256xbf16>, %s: tensor<256x8xf32>, %i: tensor<256x8xf8E8M0FNU>,
+                %w: !n4, %v: !q) -> (tensor<?x256xf32>, tensor<?x256xf32>, tensor<256x256xbf16>, tensor<256x256xf32>) {
+  %q = fp8.quantize %x scale(%s, %i : tensor<256x8xf32>, tensor<256x8xf8E8M0FNU>) : tensor<256x256xbf16> -> !q
+  %0 = fp8.dequantize %q : !q -> tensor<256x256xbf16>
+  %1 = fp8.matmul %a, %0 accumulate = fast : tensor<?x256xbf16>, tensor<256x256xbf16> -> tensor<?x256xf32>
+  %2 = fp8.dequantize %w : !n4 -> tensor<256x256xbf16>
+  %3 = fp8.matmul %a, %2 accumulate = fast : tensor<?x256xbf16>, tensor<256x256xbf16> -> tensor<?x256xf32>
+  %4 = fp8.dequantize %v : !q -> tensor<256x256xbf16>
+  %5 = fp8.matmul %4, %x accumulate = fast : tensor<256x256xbf16>, tensor<256x256xbf16> -> tensor<256x256xf32>
+  return %1, %3, %4, %5 : tensor<?x256xf32>, tensor<?x256xf32>, tensor<256x256xbf16>, tensor<256x256xf32>
+}

@@ -24,11 +24,13 @@ OperandTile::OperandTile(const OperandSpec &operand, int64_t extent,
   boxRows = isTransposed() ? swizzle / elementBytes : getPartRows();
 }
 
-OperandTile OperandTile::getPacked(OperandTile lifted) {
+OperandTile OperandTile::getPacked(OperandTile lifted, Lifting lifting) {
   OperandTile packed = lifted;
-  packed.sharing = kLiftedPacking.getCodes();
-  packed.rowBytes = kLiftedPacking.getBytesOf(kRowBytes);
-  packed.bytes = kLiftedPacking.getBytesOf(lifted.bytes);
+  fp8rt::CodePacking packing = getLiftedPacking(lifting);
+  packed.elementBytes = 1;
+  packed.sharing = packing.getCodes();
+  packed.rowBytes = packing.getBytesOf(kRowBytes / lifted.elementBytes);
+  packed.bytes = packing.getBytesOf(lifted.bytes / lifted.elementBytes);
   packed.swizzle = 16;
   return packed;
 }

@@ -18,9 +18,6 @@ namespace mlir::fp8 {
 /// swizzle atom.
 inline constexpr int64_t kRowBytes = 128;
 
-/// How codes of E2M1 lie that a kernel lifts to E4M3.
-inline constexpr fp8rt::CodePacking kLiftedPacking{/*bits=*/4};
-
 /// How an operand's part of a stage lies in shared memory, as bulk tensor
 /// copies write it and tensor cores read it (PTX ISA, "Asynchronous Warpgroup
 /// Level Matrix Shared Memory Layout" and "Shared Memory Layout and Swizzling"
@@ -40,8 +37,8 @@ public:
   /// own, if that is not 0.
   OperandTile(const OperandSpec &operand, int64_t extent, int64_t blocks,
               int64_t part = 0);
-  /// Codes of E2M1 of as much K as a row of E4M3 has.
-  static OperandTile getPacked(OperandTile lifted);
+  /// The codes of as much K as a row of what they are lifted to has.
+  static OperandTile getPacked(OperandTile lifted, Lifting lifting);
 
   bool isTransposed() const { return major == Major::MN; }
   Type getElementType() const { return elementType; }

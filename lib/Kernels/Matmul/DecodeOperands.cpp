@@ -96,8 +96,8 @@ static bool hasKernelOf(OpTy op, const Source &a, const Source &b,
   OpBuilder builder(op);
   // To ask, with what nobody computes.
   auto cast = [&](Value value) {
-    return UnrealizedConversionCastOp::create(
-        builder, op.getLoc(), getDecodedType(value), value);
+    return UnrealizedConversionCastOp::create(builder, op.getLoc(),
+                                              getDecodedType(value), value);
   };
   auto castA = cast(a.value), castB = cast(b.value);
   setOperands(op, castA.getResult(0), a.isTransposed, castB.getResult(0),
@@ -115,8 +115,8 @@ static Value decode(OpBuilder &b, Value source) {
   if (cast<ScaledType>(source.getType()).getHasTensorScale()) {
     auto parts = DisassembleOp::create(b, loc, source);
     auto type = cast<RankedTensorType>(parts.getTensorScaleInv().getType());
-    Value one = arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(type, b.getF32FloatAttr(1.0f)));
+    Value one =
+        arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, 1.0f));
     source = AssembleOp::create(b, loc, source.getType(), parts.getPayload(),
                                 parts.getScaleInv(), one);
   }
@@ -180,8 +180,8 @@ void DecodeOperandsPass::decodeOperands(OpTy op, const KernelTarget &target,
     if (!hasKernelOf(op, sourceA, sourceB, target))
       return;
   }
-  op.emitRemark() << "operands are decoded to bf16 before the product: no "
-                     "kernel multiplies "
+  op.emitRemark() << "multiplied in bf16, which the tensor core multiplies, "
+                     "and not as "
                   << op.getScaledA() << " and " << op.getScaledB();
   SmallVector<Value> values, factors;
   for (const Source &source : {sourceA, sourceB}) {

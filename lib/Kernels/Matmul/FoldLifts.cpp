@@ -7,8 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "../TargetLookup.h"
+#include "fp8/IR/FoldedReads.h"
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "fp8-fold-lifts"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_FOLDLIFTSPASS
@@ -30,6 +36,16 @@ struct FoldLiftsPass : fp8::impl::FoldLiftsPassBase<FoldLiftsPass> {
 };
 } // namespace
 
+/// Whether `use` is the B of a matmul, grouped or not, and no other operand.
+static bool isB(OpOperand &use) {
+  auto isBOf = [&](auto op) {
+    return op && op.getBMutable().get() == use.get() && op.getA() != use.get();
+  };
+  Operation *reader = use.getOwner();
+  return isBOf(dyn_cast<MatmulOp>(reader)) ||
+         isBOf(dyn_cast<GroupedMatmulOp>(reader));
+}
+
 /// The matmuls that read `lift` as their B; nothing if anything else reads it.
 static SmallVector<Operation *> getReaders(LiftOp lift) {
   SmallVector<Operation *> readers;
@@ -38,18 +54,119 @@ static SmallVector<Operation *> getReaders(LiftOp lift) {
     if (!assemble)
       return {};
     for (OpOperand &use : assemble.getResult().getUses()) {
-      Operation *reader = use.getOwner();
-      auto isB = [&](auto op) {
-        return op && op.getBMutable().get() == use.get() &&
-               op.getA() != use.get();
-      };
-      if (!isB(dyn_cast<MatmulOp>(reader)) &&
-          !isB(dyn_cast<GroupedMatmulOp>(reader)))
+      if (!isB(use))
         return {};
-      readers.push_back(reader);
+      readers.push_back(use.getOwner());
     }
   }
   return readers;
+}
+
+static SmallVector<Operation *> getReaders(DequantizeOp dequantize) {
+  SmallVector<Operation *> readers;
+  for (OpOperand &use : dequantize.getResult().getUses()) {
+    if (!isB(use))
+      return {};
+    readers.push_back(use.getOwner());
+  }
+  return readers;
+}
+
+/// Whether kernels may read what is dequantized: codes and factors that are in
+/// memory before, with a tensor's factor, if there is one, of 1.
+static bool canFold(DequantizeOp dequantize) {
+  Value source = dequantize.getSource();
+  auto type = cast<ScaledType>(source.getType());
+  Type element = dequantize.getResult().getType().getElementType();
+  if (getLifting(type) == Lifting::None || !element.isBF16() ||
+      source.getDefiningOp<QuantizeOp>())
+    return false;
+  if (!type.getHasTensorScale())
+    return true;
+  auto assemble = source.getDefiningOp<AssembleOp>();
+  if (!assemble)
+    return false;
+  // What is quantized here is in bf16 for nothing.
+  auto parts = assemble.getPayload().getDefiningOp<DisassembleOp>();
+  if (parts && parts.getSource().getDefiningOp<QuantizeOp>())
+    return false;
+  DenseFPElementsAttr factor;
+  return matchPattern(assemble.getTensorScaleInv(), m_Constant(&factor)) &&
+         factor.isSplat() &&
+         factor.getSplatValue<APFloat>().isExactlyValue(1.0);
+}
+
+/// What a matmul takes on the target, in clocks; nothing without a kernel.
+static std::optional<double> getCost(Operation *op,
+                                     const KernelTarget &target) {
+  std::string unused;
+  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
+  const KernelGenerator *generator =
+      succeeded(spec) ? target.architecture->getGenerator(*spec, unused)
+                      : nullptr;
+  if (!generator)
+    return std::nullopt;
+  FailureOr<KernelConfigAttrInterface> config =
+      generator->select(*spec, target.attribute, unused);
+  if (failed(config))
+    return std::nullopt;
+  return generator->getCost(spec->withUsualExtents(), *config,
+                            target.attribute);
+}
+
+static std::optional<double> getCost(ArrayRef<Operation *> ops,
+                                     const KernelTarget &target) {
+  double sum = 0;
+  for (Operation *op : ops) {
+    std::optional<double> cost = getCost(op, target);
+    if (!cost)
+      return std::nullopt;
+    sum += *cost;
+  }
+  return sum;
+}
+
+/// Whether it shows at compile time how many rows of weights are multiplied
+/// with.
+static bool knowsRows(Operation *op) {
+  std::string unused;
+  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
+  return succeeded(spec) && !ShapedType::isDynamic(spec->m);
+}
+
+/// Clocks that a pass takes which makes bf16 of codes in memory.
+static double getDecodeCost(DequantizeOp dequantize,
+                            const KernelTarget &target) {
+  auto type = cast<ScaledType>(dequantize.getSource().getType());
+  double elements = 1;
+  for (int64_t extent : type.getShape())
+    elements *= double(ShapedType::isDynamic(extent) ? MatmulSpec::kUsualExtent
+                                                     : extent);
+  double code = type.getElementType().getIntOrFloatBitWidth() / 8.0;
+  double bytes = elements * (code + 1.0 / double(type.getBlock().back()) + 2);
+  GPUTargetAttr gpu = target.attribute;
+  return bytes / double(gpu.getMemoryRate() * gpu.getMultiprocessors()) +
+         double(gpu.getLaunchTime() * gpu.getClock()) / 1000;
+}
+
+/// Folds codes where that takes less time than bf16 in memory, or, with any
+/// number of rows, always: it takes less memory.
+static bool tryFold(DequantizeOp dequantize, const KernelTarget &target) {
+  if (!canFold(dequantize) || isFolded(dequantize))
+    return false;
+  SmallVector<Operation *> readers = getReaders(dequantize);
+  if (readers.empty())
+    return false;
+  std::optional<double> apart = getCost(readers, target);
+  dequantize->setAttr(kFoldedAttrName, UnitAttr::get(dequantize.getContext()));
+  std::optional<double> folded = getCost(readers, target);
+  bool pays = folded && (!apart || !llvm::all_of(readers, knowsRows) ||
+                         *folded < *apart + getDecodeCost(dequantize, target));
+  LDBG() << (pays ? "folded: " : "not folded: ") << dequantize << ", "
+         << folded.value_or(0) << " clocks for " << apart.value_or(0);
+  if (!pays)
+    dequantize->removeAttr(kFoldedAttrName);
+  return pays;
 }
 
 void FoldLiftsPass::runOnOperation() {
@@ -70,5 +187,8 @@ void FoldLiftsPass::runOnOperation() {
     lift.setFolded(false);
     lift.emitRemark() << "weights are lifted in memory: no kernel reads them "
                          "packed for each matmul of them";
+  });
+  module.walk([&](DequantizeOp dequantize) {
+    numFolded += tryFold(dequantize, *target);
   });
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulArguments.h"
+#include "fp8/IR/FoldedReads.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Kinds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -51,15 +52,24 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
           {"b", spec.b}}) {
       Type element = operand.elementType;
       add(name,
-          isPacked(element) || operand.isLifted ? IntegerType::get(context, 8)
-                                                : element,
+          operand.lifting == Lifting::MXFP8
+              ? Type(Float8E4M3FNType::get(context))
+          : isPacked(element) || operand.isLifted()
+              ? Type(IntegerType::get(context, 8))
+              : element,
           spec.getRank(name), KernelAccess::Read, kBulkAlignment);
-      if (operand.isLifted)
+      if (operand.lifting == Lifting::MXFP4ToE4M3)
         add("exponents", IntegerType::get(context, 32),
             spec.getRank("exponents"), KernelAccess::Read, kBulkAlignment);
       // Only those of neighbouring columns, B's rows, are loaded together.
       // Those of microscaling are copied by four, as are some others.
       std::string factors = ("scale_" + name).str();
+      if (hasByteFactors(operand.lifting))
+        add(factors,
+            getFactorType(operand.lifting == Lifting::NVFP4
+                              ? ScaleBlock::Row16
+                              : ScaleBlock::Row32),
+            spec.getRank(factors), KernelAccess::Read, 4);
       if (operand.scale != ScaleBlock::None)
         add(factors, getFactorType(operand.scale), spec.getRank(factors),
             KernelAccess::Read,
@@ -118,6 +128,13 @@ namespace {
 /// Codes and factors of an operand, or its elements; returns the former, as
 /// they are in the program.
 Value addOperand(OpBuilder &b, Value value, SmallVectorImpl<Value> &ins) {
+  if (DequantizeOp folded = getFoldedDequantize(value)) {
+    auto parts = DisassembleOp::create(b, value.getLoc(), folded.getSource());
+    auto codes = cast<TypedValue<RankedTensorType>>(parts.getPayload());
+    ins.append({castCodes(b, getStoredType(codes.getType()), codes),
+                parts.getScaleInv()});
+    return value;
+  }
   if (!isa<ScaledType>(value.getType())) {
     ins.push_back(value);
     return value;

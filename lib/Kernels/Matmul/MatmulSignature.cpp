@@ -129,10 +129,13 @@ void SignatureBuilder::addResult() {
 
 void SignatureBuilder::addFactors(StringRef name, const OperandSpec &operand) {
   std::optional<std::string> own = getName(name);
-  if (operand.scale == ScaleBlock::None || !own)
+  bool isLifted = hasByteFactors(operand.lifting);
+  if ((operand.scale == ScaleBlock::None && !isLifted) || !own)
     return;
   signature.addPointer(*own + ".ptr", *own);
   int64_t rank = spec.getRank(name);
+  if (isLifted)
+    signature.addStride(*own + ".stride_row", *own, rank - 2);
   if (isBlockedAlongK(operand.scale)) {
     bool isKMajor = operand.factorMajor == Major::K;
     signature.addStride(*own + ".stride_row", *own, rank - (isKMajor ? 2 : 1));
@@ -221,7 +224,7 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
     signature.addValue("batch", batch, 32);
   for (result = 0; form.skipsZeros && result < spec.getNumSets(); ++result) {
     addTailMap("a", form.a);
-    if (!spec.b.isLifted)
+    if (!spec.b.isLifted())
       addTailMap("b", form.b);
   }
   launch.grid = {tiles};

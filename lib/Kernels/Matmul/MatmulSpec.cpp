@@ -107,11 +107,25 @@ static StringRef getScaleName(ScaleBlock scale) {
   llvm_unreachable("every granularity has a name");
 }
 
+static StringRef getOperandName(const OperandSpec &operand) {
+  switch (operand.lifting) {
+  case Lifting::None:
+    return getFormatName(operand.elementType);
+  case Lifting::MXFP4ToE4M3:
+  case Lifting::MXFP4:
+    return "mxfp4";
+  case Lifting::MXFP8:
+    return "mxfp8";
+  case Lifting::NVFP4:
+    return "nvfp4";
+  }
+  llvm_unreachable("all ways to lift have names");
+}
+
 std::string MatmulSpec::getTypesName() const {
   std::string name;
   llvm::raw_string_ostream os(name);
-  os << getFormatName(a.elementType) << '_'
-     << (b.isLifted ? "mxfp4" : getFormatName(b.elementType)) << '_'
+  os << getOperandName(a) << '_' << getOperandName(b) << '_'
      << getFormatName(resultType) << '_';
   bool areKMajor = a.major == Major::K && b.major == Major::K;
   if (isScaled())

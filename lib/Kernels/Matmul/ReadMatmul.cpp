@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fp8/IR/FoldedReads.h"
 #include "fp8/Kernels/Matmul/MatmulSpec.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
@@ -38,6 +39,23 @@ static std::optional<ScaleBlock> getScaleBlock(ScaledType type) {
   if (rows == 128 && k == 128)
     return ScaleBlock::Block128;
   return std::nullopt;
+}
+
+Lifting fp8::getLifting(ScaledType type) {
+  int64_t rank = type.getRank();
+  if (type.getBlock()[rank - 2] != 1)
+    return Lifting::None;
+  int64_t k = type.getBlock()[rank - 1];
+  Type code = type.getElementType(), factor = type.getScaleType();
+  if (isa<Float8E8M0FNUType>(factor) && k == 32) {
+    if (isa<Float8E4M3FNType>(code))
+      return Lifting::MXFP8;
+    if (isa<Float4E2M1FNType>(code))
+      return Lifting::MXFP4;
+  }
+  if (isa<Float8E4M3FNType>(factor) && isa<Float4E2M1FNType>(code) && k == 16)
+    return Lifting::NVFP4;
+  return Lifting::None;
 }
 
 /// Whether the last two dimensions change places, whatever batches there are.
@@ -115,8 +133,13 @@ static LogicalResult getOperands(OpTy op, MatmulSpec &spec,
     operand->elementType = type;
     operand->major = transposed ? Major::MN : Major::K;
     operand->scale = ScaleBlock::None;
-    if (!op.isScaled())
+    if (!op.isScaled()) {
+      DequantizeOp dequantize = getFoldedDequantize(value);
+      if (operand == &spec.b && dequantize)
+        operand->lifting =
+            getLifting(cast<ScaledType>(dequantize.getSource().getType()));
       continue;
+    }
     std::optional<ScaleBlock> block =
         getScaleBlock(operand == &spec.a ? op.getScaledA() : op.getScaledB());
     if (!block) {
@@ -127,7 +150,8 @@ static LogicalResult getOperands(OpTy op, MatmulSpec &spec,
       return failure();
     }
     operand->scale = *block;
-    operand->isLifted = operand == &spec.b && LiftOp::getFolded(value);
+    if (operand == &spec.b && LiftOp::getFolded(value))
+      operand->lifting = Lifting::MXFP4ToE4M3;
     operand->factorMajor = StoredFactors::get(value).major;
   }
   return success();

@@ -105,7 +105,7 @@ LogicalResult sm100::checkOperands(const MatmulSpec &spec,
                              name, operand->elementType);
       return failure();
     }
-  if (spec.b.isLifted) {
+  if (spec.b.isLifted()) {
     reason = "expected no packed weights beside A of E4M3";
     return failure();
   }

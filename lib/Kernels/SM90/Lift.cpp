@@ -1,4 +1,4 @@
-//===- Lift.cpp - The warps that make E4M3 of packed weights --------------===//
+//===- Lift.cpp - The warps that lift packed weights ----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,6 +20,7 @@
 
 #include "Lift.h"
 #include "../Blocks/BulkCopy.h"
+#include "LiftBytes.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -36,6 +37,8 @@ static Value permute(KernelBuilder &b, Value low, Value high, Value selector) {
 
 void sm90::buildLiftTable(const MatmulContext &kernel) {
   KernelBuilder &b = kernel.b;
+  if (kernel.hasLiftFactorWarp())
+    return buildFactorTable(kernel);
   Value entry = kernel.thread;
   b.ifThen(b.less(entry, b.i32(16)), [&] {
     // Where all are normal numbers, one more is one more in their exponents.
@@ -64,15 +67,15 @@ class Lifter {
 public:
   Lifter(const MatmulContext &kernel, Value warp);
 
-  /// Lifts the codes of a stage.
-  void liftStage(Value stage);
+  /// Lifts the codes of a stage, which are those of K block `k`.
+  void liftStage(Value stage, Value k);
 
 private:
   /// What a lane has of a unit before it is lifted.
   struct Unit {
     Value codes, exponent;
   };
-  Unit load(Value number, Value stage);
+  Unit load(Value number, Value stage, Value k);
   void lift(const Unit &unit, Value number, Value stage);
   /// Eight codes to two words.
   std::array<Value, 2> liftWord(Value codes, Value low, Value high);
@@ -80,6 +83,7 @@ private:
   const MatmulContext &kernel;
   KernelBuilder &b;
   const LiftLayout &layout;
+  std::optional<ByteLifter> bytes;
   /// Where lifted rows begin, and bytes to those of the next stage.
   int64_t offset, stride;
   Value warp;
@@ -93,6 +97,8 @@ Lifter::Lifter(const MatmulContext &kernel, Value warp)
   bool swapped = kernel.config.getSwapAb();
   offset = swapped ? kernel.layout.offsetRows : kernel.layout.offsetCols;
   stride = (swapped ? kernel.layout.rows : kernel.layout.cols).getBytes();
+  if (kernel.hasLiftFactorWarp())
+    bytes.emplace(kernel);
   Value row = b.shiftRight(kernel.lane, 2);
   Value chunk = b.mul(b.bitAnd(kernel.lane, 3), 2);
   for (int64_t half = 0; half < 2; ++half)
@@ -100,17 +106,18 @@ Lifter::Lifter(const MatmulContext &kernel, Value warp)
                          b.mul(b.bitXor(b.add(chunk, half), row), 16));
 }
 
-Lifter::Unit Lifter::load(Value number, Value stage) {
+Lifter::Unit Lifter::load(Value number, Value stage, Value k) {
   int64_t codeBytes = kUnit * layout.packed.getRowBytes();
+  int64_t ofLane = codeBytes / 32;
   Value codes =
       b.add(b.add(b.mul(stage, layout.codeStride), b.mul(number, codeBytes)),
-            b.add(b.mul(kernel.lane, 16), layout.offsetCodes));
+            b.add(b.mul(kernel.lane, ofLane), layout.offsetCodes));
   Value exponent = b.add(
       b.add(b.mul(stage, layout.exponentStride), b.mul(number, kUnit * 4)),
-      b.add(kernel.lane, layout.offsetExponents));
+      b.add(bytes ? bytes->getPlace(k) : kernel.lane, layout.offsetExponents));
   Unit unit;
   unit.codes = b.load(b.offset(kernel.shared, codes),
-                      VectorType::get({4}, b.getI32Type()));
+                      VectorType::get({ofLane / 4}, b.getI32Type()));
   unit.exponent = arith::ExtUIOp::create(
       b, b.getI32Type(),
       b.load(b.offset(kernel.shared, exponent), b.getI8Type()));
@@ -138,6 +145,10 @@ std::array<Value, 2> Lifter::liftWord(Value codes, Value low, Value high) {
 
 void Lifter::lift(const Unit &unit, Value number, Value stage) {
   Type i32 = b.getI32Type();
+  Value place = b.add(b.add(b.mul(stage, stride), offset),
+                      b.mul(number, kUnit * kRowBytes));
+  if (bytes)
+    return bytes->lift(unit.codes, unit.exponent, place, places);
   Value entry = b.add(b.mul(b.bitAnd(unit.exponent, 15), kEntryBytes),
                       layout.offsetTable);
   Value table =
@@ -146,8 +157,6 @@ void Lifter::lift(const Unit &unit, Value number, Value stage) {
     return LLVM::ExtractElementOp::create(b, vector, b.i32(i));
   };
   Value low = extract(table, 0), high = extract(table, 1);
-  Value place = b.add(b.add(b.mul(stage, stride), offset),
-                      b.mul(number, kUnit * kRowBytes));
   auto vector = VectorType::get({4}, i32);
   for (int64_t half = 0; half < 2; ++half) {
     Value words = LLVM::UndefOp::create(b, vector);
@@ -162,7 +171,7 @@ void Lifter::lift(const Unit &unit, Value number, Value stage) {
   }
 }
 
-void Lifter::liftStage(Value stage) {
+void Lifter::liftStage(Value stage, Value k) {
   int64_t units = layout.extent / kUnit;
   for (int64_t first = 0; first < units;
        first += kUnitsTogether * layout.sharing) {
@@ -170,7 +179,7 @@ void Lifter::liftStage(Value stage) {
       SmallVector<std::pair<Value, Unit>> loaded;
       for (int64_t i = 0; i < count; ++i) {
         Value number = b.add(warp, first + i * layout.sharing);
-        loaded.emplace_back(number, load(number, stage));
+        loaded.emplace_back(number, load(number, stage, k));
       }
       for (const auto &[number, unit] : loaded)
         lift(unit, number, stage);
@@ -183,7 +192,7 @@ void Lifter::liftStage(Value stage) {
       continue;
     Value number = b.add(warp, next);
     b.ifThen(b.less(number, b.i32(units)),
-             [&] { lift(load(number, stage), number, stage); });
+             [&] { lift(load(number, stage, k), number, stage); });
   }
 }
 
@@ -194,10 +203,10 @@ void sm90::buildLifter(const MatmulContext &kernel,
   const LiftLayout &layout = *kernel.layout.lift;
   int64_t turns = layout.getTurns();
   Lifter lifter(kernel, b.rem(warp, layout.sharing));
-  auto lift = [&](RingPosition position) {
+  auto lift = [&](RingPosition position, Value k) {
     // The producer has waited for the stage to be empty.
     packed.waitFull(position);
-    lifter.liftStage(position.stage);
+    lifter.liftStage(position.stage, k);
     // Tensor cores read it through the async proxy.
     fenceForBulkCopies(b);
     NVVM::SyncWarpOp::create(b, b.i32(-1));
@@ -212,20 +221,20 @@ void sm90::buildLifter(const MatmulContext &kernel,
   b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
          initial, [&](Value item, ValueRange carried) {
            Tile tile = scheduler.getTile(b, item);
-           return b.loop(tile.kBegin, tile.kEnd, b.i32(1), carried,
-                         [&](Value, ValueRange carried) -> SmallVector<Value> {
-                           RingPosition position{carried[0], carried[1]};
-                           Value left = carried[2];
-                           if (turns == 1) {
-                             lift(position);
-                           } else {
-                             Value isNow = b.equal(left, 0);
-                             b.ifThen(isNow, [&] { lift(position); });
-                             left = b.sub(b.select(isNow, b.i32(turns), left),
-                                          b.i32(1));
-                           }
-                           RingPosition next = ring.advance(position);
-                           return {next.stage, next.phase, left};
-                         });
+           return b.loop(
+               tile.kBegin, tile.kEnd, b.i32(1), carried,
+               [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                 RingPosition position{carried[0], carried[1]};
+                 Value left = carried[2];
+                 if (turns == 1) {
+                   lift(position, k);
+                 } else {
+                   Value isNow = b.equal(left, 0);
+                   b.ifThen(isNow, [&] { lift(position, k); });
+                   left = b.sub(b.select(isNow, b.i32(turns), left), b.i32(1));
+                 }
+                 RingPosition next = ring.advance(position);
+                 return {next.stage, next.phase, left};
+               });
          });
 }

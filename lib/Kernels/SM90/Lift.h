@@ -1,4 +1,4 @@
-//===- Lift.h - The warps that make E4M3 of packed weights ---- -*- C++ -*-===//
+//===- Lift.h - The warps that lift packed weights --------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,8 @@
 
 namespace mlir::fp8::sm90 {
 
-/// Writes the table that E4M3 are looked up in, before all threads meet.
+/// Writes the table that E4M3, or factors, are looked up in, before all threads
+/// meet.
 void buildLiftTable(const MatmulContext &kernel);
 
 /// Lifts the packed weights of each stage to where the tensor core reads them:

@@ -17,11 +17,12 @@
 //
 // Weights that are packed in memory go through warpgroups between the two:
 //
-//   lifter:    for tile: for k: wait packed -> E4M3 of B -> full
+//   lifter:    for tile: for k: wait packed -> E4M3, or bf16, of B -> full
 
 #include "../Matmul/MatmulFunction.h"
 #include "Consumer.h"
 #include "Lift.h"
+#include "LiftBytes.h"
 #include "MatmulGenerator.h"
 #include "Producer.h"
 
@@ -41,7 +42,9 @@ static void buildBarriers(const MatmulContext &kernel, GPUTargetAttr target,
               (packed ? kernel.layout.lift->sharing : 0),
           /*emptyArrivals=*/kernel.config.getSharers() * 4);
       if (packed)
-        packed->initialize(/*fullArrivals=*/1, /*emptyArrivals=*/1);
+        packed->initialize(
+            /*fullArrivals=*/1 + (kernel.hasLiftFactorWarp() ? 32 : 0),
+            /*emptyArrivals=*/1);
     });
   });
   if (packed)
@@ -73,6 +76,10 @@ static void buildProducers(const MatmulContext &kernel,
     if (kernel.hasFactorWarp())
       b.ifThen(b.equal(kernel.warp, producerWarp + 1),
                [&] { buildScaleProducer(kernel, scheduler, ring); });
+    if (kernel.hasLiftFactorWarp())
+      b.ifThen(b.equal(kernel.warp, producerWarp + 1), [&] {
+        buildLiftFactorProducer(kernel, scheduler, ring, *packed);
+      });
   };
   if (!packed)
     return produce();
@@ -154,9 +161,10 @@ static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
                     getBulkFactors(layout, /*ofRows=*/!swapped),
                     getBulkFactors(layout, /*ofRows=*/swapped),
                     TileConfig::get(config).skipsZeros(),
-                    layout.lift ? layout.lift->packed.getBytes() /
-                                      layout.lift->packed.getRowBytes()
-                                : 0};
+                    layout.lift && !hasByteFactors(layout.lift->lifting)
+                        ? layout.lift->packed.getBytes() /
+                              layout.lift->packed.getRowBytes()
+                        : 0};
 }
 
 FailureOr<LLVM::LLVMFuncOp>

@@ -233,7 +233,7 @@ void MatmulConfigs::addConfigs(bool swapped,
 void MatmulConfigs::addStaged(TileConfig config,
                               SmallVectorImpl<TileConfig> &configs) const {
   // Nobody has measured two warpgroups that lift beside three that multiply.
-  size_t count = !spec.b.isLifted        ? 1
+  size_t count = !spec.b.isLifted()      ? 1
                  : config.consumers == 3 ? 2
                                          : std::size(kLifters);
   for (auto [lifters, liftWarps] : ArrayRef(kLifters).take_front(count)) {
@@ -271,15 +271,15 @@ bool MatmulConfigs::setStages(TileConfig &config) const {
       used += config.consumers * staging * 64 * kRowBytes;
     int64_t stageBytes = (config.rows + config.cols) * kRowBytes +
                          getFactorBytes(spec, config) + 16;
-    if (spec.b.isLifted) {
-      used += LiftLayout::kTableBytes;
-      stageBytes +=
-          LiftLayout::getStageBytes(config.swapped ? config.rows : config.cols);
+    if (spec.b.isLifted()) {
+      used += LiftLayout::getTableBytes(spec.b.lifting);
+      stageBytes += LiftLayout::getStageBytes(
+          spec.b, config.swapped ? config.rows : config.cols);
     }
     int64_t stages = (target.getSharedBytes() - used) / stageBytes;
     stages = std::min<int64_t>(stages, 16);
-    return spec.b.isLifted ? stages / config.getTurns() * config.getTurns()
-                           : stages;
+    return spec.b.isLifted() ? stages / config.getTurns() * config.getTurns()
+                             : stages;
   };
   config.stages = getStages(config.staging);
   if (config.staging == 2 && config.stages < 4 &&

@@ -35,6 +35,10 @@ public:
     return (layout.rowScales && !layout.rowScalesInBulk) ||
            (layout.colScales && !layout.colScalesInBulk);
   }
+  /// Whether a warp copies those of packed weights.
+  bool hasLiftFactorWarp() const {
+    return layout.lift && hasByteFactors(layout.lift->lifting);
+  }
   TileScheduler::Rank getTileRank() const;
   /// The number of this block's tile among all tiles of all clusters.
   Value getTileIndex(const Tile &tile) const;

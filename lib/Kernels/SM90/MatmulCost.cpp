@@ -46,9 +46,21 @@ static double combine(std::initializer_list<double> clocks) {
   return std::cbrt(std::sqrt(sum));
 }
 
-/// Bytes of packed weights and of their exponents, of each of E4M3.
+/// Bytes of packed weights and of their factors, of each of what they are
+/// lifted to.
 static double getShare(const OperandSpec &operand) {
-  return operand.isLifted ? 0.5 + 1.0 / LiftOp::kGroupK : 1;
+  if (!operand.isLifted())
+    return 1;
+  double code = getLiftedPacking(operand.lifting).bits / 8.0;
+  return (code + 1.0 / double(getLiftedGroup(operand.lifting))) /
+         double(operand.getElementBytes());
+}
+
+/// Instructions that lift a row of a K block, of those from MXFP4 to E4M3,
+/// which are 9 for 8 elements: twice as many elements are in one.
+static double getLiftWork(Lifting lifting) {
+  double ofElement = lifting == Lifting::MXFP8 ? 2.9 : 2.0;
+  return hasByteFactors(lifting) ? ofElement / 2 / (9.0 / 8) : 1;
 }
 
 struct MatmulConfigs::Side {
@@ -263,7 +275,7 @@ double MatmulConfigs::getCopyClocks(const TileConfig &config,
 double MatmulConfigs::getLiftClocks(const TileConfig &config) const {
   double rows = config.swapped ? config.rows : config.cols;
   // Shared memory, and who issues, bound what all warps lift.
-  double all = rows * model.getLift();
+  double all = rows * model.getLift() * getLiftWork(spec.b.lifting);
   // Warps that have other stages wait at other times.
   double ofStage = model.getLiftLatency() + all * 4 / config.liftWarps;
   return combine({all, ofStage / config.getTurns()});
@@ -281,7 +293,7 @@ double MatmulConfigs::getComputeClocks(const TileConfig &config,
   double epilogue = getStoreClocks(config) + model.getIssue() * issue;
   double loop = waves.kBlocks * getBlockClocks(config, waves.activeBlocks) +
                 (config.isPingPong() ? 0 : getCosts(spec, model).getDrain());
-  if (spec.b.isLifted)
+  if (spec.b.isLifted())
     // Both wait for the ports of shared memory, and for each other where the
     // ring is short: one hides the other in part.
     loop = std::hypot(loop, waves.kBlocks * getLiftClocks(config));

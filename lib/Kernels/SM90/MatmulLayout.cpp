@@ -83,8 +83,9 @@ static int64_t getExponentBytes(int64_t extent) {
   return llvm::alignTo(4 * extent, kBulkTensorAlignment);
 }
 
-int64_t LiftLayout::getStageBytes(int64_t extent) {
-  return kLiftedPacking.getBytesOf(extent * kRowBytes) +
+int64_t LiftLayout::getStageBytes(const OperandSpec &operand, int64_t extent) {
+  return getLiftedPacking(operand.lifting)
+             .getBytesOf(extent * kRowBytes / operand.getElementBytes()) +
          getExponentBytes(extent) + 16;
 }
 
@@ -94,11 +95,11 @@ static int64_t getLifterRegisters(int64_t consumers) {
 }
 
 /// As below, of what a block has when it begins, where warpgroups lift.
-static std::pair<int64_t, int64_t> getRegistersBesideLifters(int64_t consumers,
-                                                             int64_t lifters) {
+static std::pair<int64_t, int64_t>
+getRegistersBesideLifters(int64_t consumers, int64_t lifters, bool hasFactors) {
   int64_t groups = consumers + 1 + lifters;
   int64_t all = 512 / groups / 8 * 8 * groups;
-  int64_t producer = consumers == 1 ? 40 : 24;
+  int64_t producer = consumers == 1 || hasFactors ? 40 : 24;
   int64_t left = all - producer - lifters * getLifterRegisters(consumers);
   return {producer, std::min<int64_t>(left / consumers / 8 * 8, 232)};
 }
@@ -111,8 +112,9 @@ static std::pair<int64_t, int64_t> getRegisters(const MatmulSpec &spec,
                                                 int64_t consumers,
                                                 int64_t accumulators,
                                                 int64_t lifters) {
-  if (spec.b.isLifted)
-    return getRegistersBesideLifters(consumers, lifters);
+  if (spec.b.isLifted())
+    return getRegistersBesideLifters(consumers, lifters,
+                                     hasByteFactors(spec.b.lifting));
   if (consumers == 3)
     return spec.isBlocked() ? std::pair<int64_t, int64_t>{40, 152}
                             : std::pair<int64_t, int64_t>{32, 160};
@@ -183,6 +185,14 @@ static LogicalResult checkLifted(const MatmulSpec &spec, std::string &reason) {
         !areFactorsInBulk(spec, ofA))
       return fail("expected factors beside packed weights that bulk copies "
                   "bring, or that do not change along K");
+  if (hasByteFactors(spec.b.lifting)) {
+    int64_t multiple = 4 * getLiftedGroup(spec.b.lifting);
+    if (ShapedType::isDynamic(spec.k) || spec.k % multiple != 0)
+      return fail("expected K to be a multiple of {0}, of which packed weights "
+                  "have a word of factors, but got {1}",
+                  multiple, spec.k);
+    return success();
+  }
   for (MatmulSpec::ResultExtents result : spec.getResults())
     if (ShapedType::isDynamic(result.n) || result.n % 4 != 0)
       return fail("expected N to be a multiple of 4, which bulk tensor copies "
@@ -219,7 +229,7 @@ LogicalResult sm90::checkOperands(const MatmulSpec &spec, std::string &reason) {
                              name, operand->elementType);
       return failure();
     }
-  if (spec.b.isLifted && failed(checkLifted(spec, reason)))
+  if (spec.b.isLifted() && failed(checkLifted(spec, reason)))
     return failure();
   if (spec.hasAdjacentRows() && spec.a.major != Major::K) {
     reason = "expected K to be the innermost dimension of A with groups of "
@@ -236,10 +246,11 @@ MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
            config.getClusterRows()),
       colsPart(config.getSwapAb() ? spec.a : spec.b,
                spec.getResultCols(config.getCols()), config.getClusterRows()) {
-  if (!spec.b.isLifted)
+  if (!spec.b.isLifted())
     return;
   const OperandTile &part = config.getSwapAb() ? rows : colsPart;
-  LiftLayout lifts{OperandTile::getPacked(part)};
+  LiftLayout lifts{OperandTile::getPacked(part, spec.b.lifting),
+                   spec.b.lifting};
   lifts.extent = config.getTileN();
   lifts.codeStride = lifts.extent * lifts.packed.getRowBytes();
   lifts.exponentStride = getExponentBytes(lifts.extent);
@@ -408,6 +419,7 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   if (!lift)
     return;
   lift->offsetTable = llvm::alignTo(sharedBytes, 8);
-  lift->offsetBarriers = lift->offsetTable + LiftLayout::kTableBytes;
+  lift->offsetBarriers =
+      lift->offsetTable + LiftLayout::getTableBytes(lift->lifting);
   sharedBytes = lift->offsetBarriers + stages * 16;
 }

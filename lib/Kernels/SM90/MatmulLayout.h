@@ -49,17 +49,22 @@ struct TileConfig {
 struct LiftLayout {
   /// Codes and exponents of a stage, with what aligns the latter, and their
   /// barriers.
-  static int64_t getStageBytes(int64_t extent);
-  /// 16 entries of 8 bytes: for each exponent, the E4M3 of each magnitude.
-  static constexpr int64_t kTableBytes = 16 * 8;
+  static int64_t getStageBytes(const OperandSpec &operand, int64_t extent);
+  /// 16 entries of 8 bytes: for each exponent, the E4M3 of each magnitude. Or
+  /// 256 of 4: for each factor of a byte, its bf16, twice.
+  static int64_t getTableBytes(Lifting lifting) {
+    return hasByteFactors(lifting) ? 256 * 4 : 16 * 8;
+  }
 
   /// The codes of one tensor: all in a stage, or half of those of a pair.
   OperandTile packed;
+  Lifting lifting = Lifting::None;
   /// Rows of B in a stage.
   int64_t extent = 0;
   int64_t offsetCodes = 0, offsetExponents = 0, offsetBarriers = 0;
   int64_t offsetTable = 0;
-  /// Bytes from one stage to the next.
+  /// Bytes from one stage to the next; exponents, or factors of bytes, are a
+  /// word for each row.
   int64_t codeStride = 0, exponentStride = 0;
   /// Warps that lift, those that share a stage, and registers of a thread.
   int64_t warps = 0, sharing = 1, registers = 0;

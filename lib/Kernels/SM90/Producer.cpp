@@ -151,7 +151,7 @@ static void copyStage(const MatmulContext &kernel, const Tile &tile,
       own.barrier = packed->getFullBarrier(stage.position.stage);
     copyOperand(b, kernel.shared, operand, own);
   }
-  if (packed)
+  if (packed && !kernel.hasLiftFactorWarp())
     copyExponents(kernel, tile, stage,
                   packed->getFullBarrier(stage.position.stage));
   for (bool ofA : {true, false})
@@ -169,48 +169,50 @@ void sm90::buildOperandProducer(const MatmulContext &kernel,
   if (packed)
     bytesOfOperands =
         (kernel.config.getSwapAb() ? layout.cols : layout.rows).getBytes();
+  int64_t bytesOfPacked = packed ? layout.lift->codeStride : 0;
+  if (packed && !kernel.hasLiftFactorWarp())
+    bytesOfPacked += 4 * layout.lift->extent;
   Value bytes = b.i32(bytesOfFactors + bytesOfOperands);
-  b.loop(
-      scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
-      {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
-        Tile tile = scheduler.getTile(b, item);
-        SmallVector<SharedOperand> operands = getOperands(kernel, tile);
-        Value bytesInBounds = b.i32(bytesOfFactors);
-        for (const SharedOperand &operand : operands)
-          if (!packed || operand.tile != &layout.lift->packed)
-            bytesInBounds = b.add(
-                bytesInBounds, operand.end ? getBytesInBounds(b, operand)
-                                           : b.i32(operand.tile->getBytes()));
-        auto copyBlocks = [&](Value from, Value to, bool hasZeros,
-                              ValueRange carried) {
-          return b.loop(from, to, b.i32(1), carried,
-                        [&](Value k, ValueRange carried) -> SmallVector<Value> {
-                          RingPosition position{carried[0], carried[1]};
-                          ring.waitEmpty(position);
-                          ring.expectBytes(position.stage,
-                                           hasZeros ? bytesInBounds : bytes);
-                          if (packed)
-                            packed->expectBytes(position.stage,
-                                                b.i32(layout.lift->codeStride +
-                                                      4 * layout.lift->extent));
-                          RingStage stage{position,
-                                          ring.getFullBarrier(position.stage),
-                                          k, tile.firstK, hasZeros};
-                          copyStage(kernel, tile, operands, stage, packed);
-                          RingPosition next = ring.advance(position);
-                          return {next.stage, next.phase};
-                        });
-        };
-        if (!TileConfig::get(kernel.config).skipsZeros())
-          return copyBlocks(tile.kBegin, tile.kEnd, /*hasZeros=*/false,
-                            carried);
-        // From here on each stage has held this tile.
-        Value second =
-            b.min(b.add(tile.kBegin, kernel.config.getStages()), tile.kEnd);
-        SmallVector<Value> position =
-            copyBlocks(tile.kBegin, second, /*hasZeros=*/false, carried);
-        return copyBlocks(second, tile.kEnd, /*hasZeros=*/true, position);
-      });
+  b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
+         {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
+           Tile tile = scheduler.getTile(b, item);
+           SmallVector<SharedOperand> operands = getOperands(kernel, tile);
+           Value bytesInBounds = b.i32(bytesOfFactors);
+           for (const SharedOperand &operand : operands)
+             if (!packed || operand.tile != &layout.lift->packed)
+               bytesInBounds =
+                   b.add(bytesInBounds, operand.end
+                                            ? getBytesInBounds(b, operand)
+                                            : b.i32(operand.tile->getBytes()));
+           auto copyBlocks = [&](Value from, Value to, bool hasZeros,
+                                 ValueRange carried) {
+             return b.loop(
+                 from, to, b.i32(1), carried,
+                 [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                   RingPosition position{carried[0], carried[1]};
+                   ring.waitEmpty(position);
+                   ring.expectBytes(position.stage,
+                                    hasZeros ? bytesInBounds : bytes);
+                   if (packed)
+                     packed->expectBytes(position.stage, b.i32(bytesOfPacked));
+                   RingStage stage{position,
+                                   ring.getFullBarrier(position.stage), k,
+                                   tile.firstK, hasZeros};
+                   copyStage(kernel, tile, operands, stage, packed);
+                   RingPosition next = ring.advance(position);
+                   return {next.stage, next.phase};
+                 });
+           };
+           if (!TileConfig::get(kernel.config).skipsZeros())
+             return copyBlocks(tile.kBegin, tile.kEnd, /*hasZeros=*/false,
+                               carried);
+           // From here on each stage has held this tile.
+           Value second =
+               b.min(b.add(tile.kBegin, kernel.config.getStages()), tile.kEnd);
+           SmallVector<Value> position =
+               copyBlocks(tile.kBegin, second, /*hasZeros=*/false, carried);
+           return copyBlocks(second, tile.kEnd, /*hasZeros=*/true, position);
+         });
 }
 
 //===----------------------------------------------------------------------===//

@@ -8,6 +8,7 @@
 
 #include "FusionClusters.h"
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/IR/FoldedReads.h"
 #include "fp8/IR/PackedCodes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -135,10 +136,16 @@ static bool waitsForAll(Operation *op, const FusionLayouts &layouts) {
   });
 }
 
+/// Whether it is numbers of codes, which no kernel reads in their place.
+static bool isDequantize(Operation *op) {
+  auto dequantize = dyn_cast<DequantizeOp>(op);
+  return dequantize && !isFolded(dequantize);
+}
+
 /// What fusions are made of.
 static bool isMember(Operation *op) {
-  return isa<AmaxOp, QuantizeOp, ComputeScaleOp, DequantizeOp, HadamardOp,
-             TransposeOp, linalg::GenericOp>(op);
+  return isDequantize(op) || isa<AmaxOp, QuantizeOp, ComputeScaleOp, HadamardOp,
+                                 TransposeOp, linalg::GenericOp>(op);
 }
 
 bool fp8::isVector(Value value) {
@@ -291,8 +298,9 @@ FusionClusters::getRelated(ArrayRef<Operation *> ops) const {
 /// What a pass begins with, though a copy in another order needs others that
 /// read the same codes.
 static bool isSeed(Operation *op) {
-  return isa<AmaxOp, QuantizeOp, DequantizeOp, HadamardOp, TransposeOp,
-             linalg::GenericOp>(op);
+  return isDequantize(op) ||
+         isa<AmaxOp, QuantizeOp, HadamardOp, TransposeOp, linalg::GenericOp>(
+             op);
 }
 
 bool FusionClusters::tryBegin(ArrayRef<Operation *> ops) {
@@ -367,7 +375,7 @@ static bool isForRotations(Operation *op) {
 }
 
 bool FusionClusters::isSource(Operation *op) const {
-  return isa<DequantizeOp>(op) ||
+  return isDequantize(op) ||
          (positionDependent && (isa<HadamardOp>(op) || isForRotations(op)));
 }
 

@@ -52,8 +52,37 @@ inline bool isBlockedAlongK(ScaleBlock block) {
          isMicroscaled(block);
 }
 
+/// What an operand is in memory that a kernel turns into what it multiplies.
+enum class Lifting {
+  /// It is multiplied as it is.
+  None,
+  /// E2M1 with words of exponents (fp8.lift): E4M3.
+  MXFP4ToE4M3,
+  /// Codes with factors of a byte (fp8.dequantize): bf16.
+  MXFP8,
+  MXFP4,
+  NVFP4,
+};
+
+/// Whether a byte for some elements along K comes with the codes.
+inline bool hasByteFactors(Lifting lifting) {
+  return lifting != Lifting::None && lifting != Lifting::MXFP4ToE4M3;
+}
+
+/// How codes lie that are lifted, and elements along K that share a factor.
+inline fp8rt::CodePacking getLiftedPacking(Lifting lifting) {
+  return fp8rt::CodePacking{lifting == Lifting::MXFP8 ? 8 : 4};
+}
+inline int64_t getLiftedGroup(Lifting lifting) {
+  return lifting == Lifting::NVFP4 ? 16 : 32;
+}
+
 /// Which of an operand's dimensions is innermost: K, or that of its rows.
 enum class Major { K, MN };
+
+/// How kernels lift such an operand to bf16, the factor of its tensor apart;
+/// None if they do not.
+Lifting getLifting(ScaledType type);
 
 struct OperandSpec {
   Type elementType;
@@ -62,10 +91,11 @@ struct OperandSpec {
   /// Order of factors that change along K, which are in memory as the codes or
   /// as their transpose.
   Major factorMajor = Major::K;
-  /// Whether it is E2M1 with exponents in memory (fp8.lift), and of
-  /// `elementType` only where it is multiplied.
-  bool isLifted = false;
+  /// What it is in memory, if it is of `elementType` only where it is
+  /// multiplied.
+  Lifting lifting = Lifting::None;
 
+  bool isLifted() const { return lifting != Lifting::None; }
   /// Bytes of an element, or of two that share them.
   int64_t getElementBytes() const {
     return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
@@ -84,7 +114,7 @@ struct OperandSpec {
   bool operator==(const OperandSpec &other) const {
     return elementType == other.elementType && scale == other.scale &&
            major == other.major && factorMajor == other.factorMajor &&
-           isLifted == other.isLifted;
+           lifting == other.lifting;
   }
 };
 

@@ -1,0 +1,308 @@
+"""Products of MXFP8 and NVFP4 on a GPU that multiplies neither, beside PyTorch's in bf16.
+
+Random shapes. A row has the times of one: of the product of codes and factors on both sides (`both`), as the compiler
+has it; of one whose A is bf16 and whose B kernels read as codes (`weights`); of ours in bf16, of a pass that decodes B,
+and of ours in E4M3 with a factor for each row. Beside them are PyTorch's `F.linear` in bf16 and `torch._scaled_mm`, in
+the same rounds, by CUDA graphs. `--grouped` has mixtures of experts in their place, whose groups are of random sizes,
+one of them empty. Results are compared with those of numbers that PyTorch decodes.
+
+usage: microscaled.py [--build-dir build] [--programs DIR] [--compile-only] [--rounds N] [--seed N] [--count N]
+                      [--shapes MxNxK,...] [--grouped] [--configs N] [--out FILE]
+
+With `--configs` those products whose weights are read as codes run in N more configs: of each tile and way to lift the one
+that the compiler expects to be the fastest. `--compile-only` makes programs in DIR, for a machine without the compiler.
+"""
+
+import json
+import math
+import random
+import re
+import subprocess
+import sys
+
+from device import Call, Gpu
+from programs import Program, compile_program, list_work, make_parser, make_programs, open_library
+from timing import describe, get_ratio, measure, show_machine, torch, write_record
+
+# Codes, factors, elements of K that share one, bits of a code, and whether the tensor has a factor.
+KINDS = {"mxfp8": ("f8E4M3FN", "f8E8M0FNU", 32, 8, False), "nvfp4": ("f4E2M1FN", "f8E4M3FN", 16, 4, True)}
+GROUPS = 8
+WARM_UP_S = 0.1
+MAX_ERROR = 4e-3  # Of the norm: a result is rounded to bf16.
+GOALS = {"mxfp8": (1.0, 1.7), "nvfp4": (1.0, 2.5)}  # From 1024 rows on, and up to 64.
+
+
+def draw_shapes(seed, count):
+    draw, shapes = random.Random(seed), []
+    rows = [1, 16, 64, 256, 1024, 2048, 4096, 8192]
+    for i in range(count):
+        m = rows[i % len(rows)]
+        if m > 1:
+            m -= draw.randrange(m // 4 + 1)
+        shapes.append((m, 64 * draw.randint(32, 160), 128 * draw.randint(16, 96)))
+    return shapes
+
+
+# ===----------------------------------------------------------------------===
+# Programs
+# ===----------------------------------------------------------------------===
+
+
+def tensor_type(shape, element):
+    return f"tensor<{'x'.join(map(str, shape))}x{element}>"
+
+
+class Operand:
+    """An operand's arguments and what makes it of them."""
+
+    def __init__(self, kind, name, shape, has_tensor=None):
+        codes, factor, group, _, has = KINDS[kind]
+        factors = [*shape[:-1], shape[-1] // group]
+        one = [1] * len(shape)
+        block = ", ".join(["1"] * (len(shape) - 1) + [str(group)])
+        more = ", tensor_scale = f32" if has else ""
+        self.type = f"!fp8.scaled<{'x'.join(map(str, shape))}x{codes}, block = [{block}], scale = {factor}{more}>"
+        types, names = [tensor_type(shape, codes), tensor_type(factors, factor)], [f"%{name}", f"%{name}_factors"]
+        self.made = ""
+        if has:
+            types.append(tensor_type(one, "f32"))
+            names.append(f"%{name}_tensor")
+            if has_tensor is False:
+                self.made = f"  {names[-1]} = arith.constant dense<1.0> : {types[-1]}\n"
+        given = len(types) if has_tensor is not False else 2
+        self.arguments = [f"{own}: {type_}" for own, type_ in zip(names[:given], types)]
+        self.made += f"  %{name}_value = fp8.assemble {', '.join(names)} : {', '.join(types)} -> {self.type}\n"
+        self.value = f"%{name}_value"
+
+
+def function(name, arguments, body, result):
+    return f"func.func @{name}({', '.join(arguments)}) -> {result} {{\n{body}  return %r : {result}\n}}\n"
+
+
+def write_weights(kind, name, m, n, k, pin=""):
+    wide_a, wide_b, d = tensor_type((m, k), "bf16"), tensor_type((n, k), "bf16"), tensor_type((m, n), "bf16")
+    weights = Operand(kind, "b", (n, k), has_tensor=False)
+    return function(name, [f"%x: {wide_a}", *weights.arguments], weights.made +
+                    f"  %w = fp8.dequantize {weights.value} {{fp8.folded}} : {weights.type} -> {wide_b}\n"
+                    f"  %r = fp8.matmul %x, %w accumulate = fast{pin} : {wide_a}, {wide_b} -> {d}\n", d)
+
+
+def list_configs(build, kind, shape, count):
+    """The one that is expected to be the fastest of each tile and way to lift, the best of them."""
+    done = subprocess.run([build / "bin/fp8-tune", "-", "--costs", "--target=sm_90a", "--recipe=none"], check=True, text=True,
+                          capture_output=True, input=write_weights(kind, "f", *shape))
+    found = {}
+    for entry in json.loads(done.stdout)[0]["costs"]:
+        tile = tuple(re.findall(r"(tile_m|tile_n|lifters|lift_warps|swap_ab|schedule|consumers) = (\w+)", entry["config"]))
+        found.setdefault(tile, entry)
+    return list(found.values())[:count]
+
+
+def write_kind(kind, m, n, k):
+    a, b, d = Operand(kind, "a", (m, k)), Operand(kind, "b", (n, k)), tensor_type((m, n), "bf16")
+    wide_b, weights = tensor_type((n, k), "bf16"), Operand(kind, "b", (n, k), has_tensor=False)
+    return "".join([
+        function(f"{kind}_both", a.arguments + b.arguments, f"{a.made}{b.made}  %r = fp8.matmul {a.value}, {b.value} : "
+                 f"{a.type}, {b.type} -> {d}\n", d),
+        write_weights(kind, f"{kind}_weights", m, n, k),
+        function(f"{kind}_decode", weights.arguments,
+                 f"{weights.made}  %r = fp8.dequantize {weights.value} : {weights.type} -> {wide_b}\n", wide_b)])
+
+
+def write_shape(m, n, k):
+    wide_a, wide_b, d = tensor_type((m, k), "bf16"), tensor_type((n, k), "bf16"), tensor_type((m, n), "bf16")
+    types = [f"!fp8.scaled<{rows}x{k}xf8E4M3FN, block = [1, *], scale = f32>" for rows in (m, n)]
+    arguments, made = [], ""
+    for name, rows, type_ in zip("ab", (m, n), types):
+        codes, factors = tensor_type((rows, k), "f8E4M3FN"), tensor_type((rows, 1), "f32")
+        arguments += [f"%{name}: {codes}", f"%{name}_factors: {factors}"]
+        made += f"  %{name}_value = fp8.assemble %{name}, %{name}_factors : {codes}, {factors} -> {type_}\n"
+    return "".join([*(write_kind(kind, m, n, k) for kind in KINDS), function(
+        "bf16", [f"%x: {wide_a}", f"%y: {wide_b}"], f"  %r = fp8.matmul %x, %y accumulate = fast : {wide_a}, {wide_b} -> {d}\n",
+        d), function("rows", arguments, made + f"  %r = fp8.matmul %a_value, %b_value accumulate = fast : {types[0]}, "
+                     f"{types[1]} -> {d}\n", d)])
+
+
+def write_groups(m, n, k):
+    d, offsets = tensor_type((m, n), "bf16"), tensor_type((GROUPS + 1,), "i32")
+    text = ""
+    for kind in KINDS:
+        a, b = Operand(kind, "a", (m, k)), Operand(kind, "b", (GROUPS, n, k))
+        text += function(f"{kind}_both", [*a.arguments, *b.arguments, f"%o: {offsets}"],
+                         f"{a.made}{b.made}  %r = fp8.grouped_matmul {a.value}, {b.value} offsets(%o : {offsets}) : "
+                         f"{a.type}, {b.type} -> {d}\n", d)
+    wide_a, wide_b = tensor_type((m, k), "bf16"), tensor_type((GROUPS, n, k), "bf16")
+    return text + function("bf16", [f"%x: {wide_a}", f"%y: {wide_b}", f"%o: {offsets}"],
+                           f"  %r = fp8.grouped_matmul %x, %y offsets(%o : {offsets}) accumulate = fast : {wide_a}, "
+                           f"{wide_b} -> {d}\n", d)
+
+
+def get_name(shape):
+    return "x".join(map(str, shape))
+
+
+def compile_programs(args, folder):
+    work = {}
+    for shape in args.shapes:
+        source = folder / f"{get_name(shape)}.mlir"
+        text, configs = (write_groups if args.grouped else write_shape)(*shape), {}
+        for kind in KINDS if args.configs and not args.grouped else ():
+            for i, entry in enumerate(list_configs(args.build_dir, kind, shape, args.configs)):
+                configs[f"{kind}_weights_{i}"] = entry
+                text += write_weights(kind, f"{kind}_weights_{i}", *shape, f" {{fp8_gpu.config = {entry['config']}}}")
+        source.write_text(text)
+        options = ("--target=sm_90a", "--recipe=none")
+        compile_program(args.build_dir, source, folder / f"{get_name(shape)}.so", *options)
+        work[get_name(shape)] = {"work": list_work(args.build_dir, source, *options), "configs": configs}
+        print(get_name(shape), flush=True)
+    (folder / "microscaled.json").write_text(json.dumps(work, indent=1) + "\n")
+
+
+# ===----------------------------------------------------------------------===
+# Runs
+# ===----------------------------------------------------------------------===
+
+
+def draw_operand(kind, shape, generator):
+    """Its arguments, and its values in bf16 without the tensor's factor."""
+    codes, _, group, bits, has_tensor = KINDS[kind]
+    draw = lambda low, high, *extents: torch.randint(low, high, extents, device="cuda", generator=generator)
+    *rows, k = shape
+    if bits == 8:
+        stored = (torch.randn(shape, device="cuda", generator=generator) * 16).to(torch.float8_e4m3fn)
+        values = stored.float()
+        bytes_ = draw(118, 127, *rows, k // group).to(torch.uint8)
+        factors = torch.exp2(bytes_.float() - 127)
+    else:
+        numbers = draw(0, 16, *shape)
+        stored = (numbers[..., ::2] | numbers[..., 1::2] << 4).to(torch.uint8)
+        magnitudes = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6], device="cuda")
+        values = torch.cat([magnitudes, -magnitudes])[numbers]
+        bytes_ = (torch.rand((*rows, k // group), device="cuda", generator=generator) * 2 + .25).to(torch.float8_e4m3fn)
+        factors = bytes_.float()
+    values = values * factors.repeat_interleave(group, -1)
+    wide = values.to(torch.bfloat16)
+    assert bool((wide.float() == values).all())
+    given = [stored, bytes_]
+    if has_tensor:
+        given.append(torch.full([1] * len(shape), .5, device="cuda"))
+    return given, wide
+
+
+class Shape:
+    """Calls of ours and of peers on the same numbers, and what they have to give."""
+
+    def __init__(self, gpu, program, shape, is_grouped, seed=1):
+        m, n, k = shape
+        generator = torch.Generator("cuda").manual_seed(seed)
+        self.calls, self.expected, self.gpu, self.functions = {}, {}, gpu, program.functions
+        for kind in KINDS:
+            a, wide_a = draw_operand(kind, (m, k), generator)
+            b, wide_b = draw_operand(kind, (GROUPS, n, k) if is_grouped else (n, k), generator)
+            bounds = []
+            if is_grouped:
+                cuts = torch.randint(0, m + 1, (GROUPS - 2,), generator=generator, device="cuda").sort().values
+                offsets = torch.cat([cuts.new_zeros(1), cuts, cuts[-1:], cuts.new_full((1,), m)]).int()
+                bounds = [offsets]
+            scale = math.prod(float(part[2].flatten()[0]) for part in (a, b) if len(part) > 2)
+            exact = self.multiply(wide_a, wide_b, bounds) * scale
+            self.add(f"{kind}_both", [*a, *b, *bounds], exact)
+            if not is_grouped:
+                for name in [name for name in self.functions if name.startswith(f"{kind}_weights")]:
+                    self.add(name, [wide_a, *b[:2]], exact / scale)
+                self.add(f"{kind}_decode", b[:2], wide_b.float())
+        if is_grouped:
+            self.add("bf16", [wide_a, wide_b, *bounds], exact / scale)
+            # PyTorch's groups are column-major, as weights are.
+            self.calls["torch_bf16"] = lambda: torch._grouped_mm(wide_a, wide_b.transpose(-2, -1), offs=offsets[1:])
+            return
+        self.add("bf16", [wide_a, wide_b], exact / scale)
+        codes = [value.to(torch.float8_e4m3fn) for value in (wide_a, wide_b)]
+        ones = [torch.ones(rows, 1, device="cuda") for rows in (m, n)]
+        self.add("rows", [codes[0], ones[0], codes[1], ones[1]], self.multiply(*codes, []), most=2e-2)
+        self.calls["torch_bf16"] = lambda: torch.nn.functional.linear(wide_a, wide_b)
+        self.calls["torch_rows"] = lambda: torch._scaled_mm(
+            codes[0], codes[1].t(), ones[0], ones[1].t(), out_dtype=torch.bfloat16, use_fast_accum=True)
+
+    @staticmethod
+    def multiply(a, b, bounds):
+        if not bounds:
+            return a.float() @ b.float().t()
+        offsets = bounds[0].tolist()
+        return torch.cat([a[first:last].float() @ b[i].float().t()
+                          for i, (first, last) in enumerate(zip(offsets, offsets[1:]))])
+
+    def add(self, name, values, expected, most=MAX_ERROR):
+        if name in self.functions:
+            self.calls[name] = Call(self.gpu, self.functions[name], [value.contiguous() for value in values])
+            self.expected[name] = (expected, most)
+
+    def check(self):
+        """The errors of those that are wrong."""
+        wrong = {}
+        for name, (expected, most) in self.expected.items():
+            found = self.calls[name].read()[0].view(torch.bfloat16).float().reshape(expected.shape)
+            error = float((found - expected).norm() / expected.norm())
+            if not error <= most:
+                wrong[name] = error
+        return wrong
+
+
+def run_shape(gpu, folder, shape, args):
+    torch.backends.cuda.matmul.allow_tf32 = False
+    program = Program(gpu.library, folder / f"{get_name(shape)}.so")
+    one = Shape(gpu, program, shape, args.grouped)
+    wrong = one.check()
+    times = measure(one.calls, args.rounds, WARM_UP_S)
+    work = json.loads((folder / "microscaled.json").read_text())[get_name(shape)]
+    row = {"shape": shape, "wrong": wrong, "times": times, **work, "ratios": {
+        name: get_ratio(times["torch_bf16"], own) for name, own in times.items() if name != "torch_bf16"}}
+    if "torch_rows" in times and "rows" in times:
+        row["rows_ratio"] = get_ratio(times["torch_rows"], times["rows"])
+    print(f"{get_name(shape):>18}  torch {1e3 * times['torch_bf16'].get('ms', math.nan):8.1f} us  " + "  ".join(
+        f"{name} {ratio:.2f}" if ratio else f"{name} failed" for name, ratio in row["ratios"].items()) +
+        (f"  WRONG {wrong}" if wrong else ""), flush=True)
+    return row
+
+
+def show_means(rows):
+    """Geometric means and the least of the speeds by PyTorch's in bf16, of few rows and of many."""
+    for label, first, last in (("rows <= 64", 0, 64), ("65 to 1023", 65, 1023), ("rows >= 1024", 1024, 1 << 30)):
+        of_rows = [row for row in rows if first <= row["shape"][0] <= last]
+        for name in dict.fromkeys(name for row in of_rows for name in row["ratios"]):
+            ratios = [row["ratios"][name] for row in of_rows if row["ratios"].get(name)]
+            if ratios:
+                mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+                print(f"{label:14} {name:16} {mean:.2f} in the mean of {len(ratios)}, least {min(ratios):.2f}")
+
+
+def main():
+    parser = make_parser(rounds=8)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--count", type=int, default=8)
+    parser.add_argument("--grouped", action="store_true")
+    parser.add_argument("--configs", type=int, default=0)
+    parser.add_argument("--shapes", type=lambda text: [tuple(map(int, part.split("x"))) for part in text.split(",")])
+    args = parser.parse_args()
+    args.shapes = args.shapes or draw_shapes(args.seed, args.count)
+    folder = make_programs(args, lambda folder: compile_programs(args, folder))
+    if not folder:
+        return 0
+    show_machine()
+    rows, failed = [], {}
+    with torch.cuda.stream(torch.cuda.Stream()):
+        gpu = Gpu(open_library(args.build_dir, folder))
+        for shape in args.shapes:
+            try:
+                rows.append(run_shape(gpu, folder, shape, args))
+            except Exception as error:
+                failed[get_name(shape)] = describe(error)
+                print(f"{get_name(shape)} failed: {failed[get_name(shape)]}", flush=True)
+            torch.cuda.empty_cache()
+    show_means(rows)
+    write_record(args.out, rounds=args.rounds, failed=failed, rows=rows)
+    return int(bool(failed) or any(row["wrong"] for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

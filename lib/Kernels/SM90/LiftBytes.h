@@ -1,0 +1,54 @@
+//===- LiftBytes.h - Codes with factors of a byte to bf16 -------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_LIFTBYTES_H
+#define FP8_LIB_KERNELS_SM90_LIFTBYTES_H
+
+#include "../Blocks/Ring.h"
+#include "../Blocks/TileScheduler.h"
+#include "MatmulContext.h"
+
+namespace mlir::fp8::sm90 {
+
+/// Writes the bf16, twice, of each factor, before all threads meet.
+void buildFactorTable(const MatmulContext &kernel);
+
+/// Copies the factors of packed weights, a word for each row, to the stages of
+/// `packed`, which are those of `ring`: all lanes of a warp.
+void buildLiftFactorProducer(const MatmulContext &kernel,
+                             const TileScheduler &scheduler, Ring ring,
+                             Ring packed);
+
+/// What a lane makes of 16 codes that share a factor: two chunks of 8 bf16.
+/// Four lanes have a row's.
+class ByteLifter {
+public:
+  explicit ByteLifter(const MatmulContext &kernel);
+
+  /// Where in the words of a unit's rows the lane's factor of K block `k` is.
+  Value getPlace(Value k);
+  /// Lifts `codes`, words, by `factor`, to `places` behind `place` in shared
+  /// memory.
+  void lift(Value codes, Value factor, Value place, ArrayRef<Value> places);
+
+private:
+  /// The words of bf16 that a word of codes becomes.
+  SmallVector<Value> liftE4M3(Value codes, Value factor, bool withNaN);
+  SmallVector<Value> liftE2M1(Value codes, Value factor);
+  /// Two bf16 times two others, each rounded.
+  Value multiply(Value lhs, Value rhs);
+  Value permute(Value low, Value high, int64_t selector);
+
+  const MatmulContext &kernel;
+  KernelBuilder &b;
+  const LiftLayout &layout;
+};
+
+} // namespace mlir::fp8::sm90
+
+#endif // FP8_LIB_KERNELS_SM90_LIFTBYTES_H

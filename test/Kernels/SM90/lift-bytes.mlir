@@ -1,0 +1,60 @@
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-build-kernels --canonicalize --split-input-file --verify-diagnostics %s | FileCheck %s
+
+// Codes with factors of a byte as B, which is the tensor core's rows here: a
+// warp copies a word of factors for each row, others make bf16 of them.
+
+!w = !fp8.scaled<64x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @mxfp8(%a: tensor<8x256xbf16>, %w: !w) -> tensor<8x64xbf16> {
+  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x256xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct, lift_warps = 2>}
+    : tensor<8x256xbf16>, tensor<64x256xbf16> -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
+}
+
+// CHECK: #launch = #fp8_gpu.launch<arguments = [#fp8_gpu.argument<name = "a", element = bf16, rank = 2, access = read, alignment = 16>, #fp8_gpu.argument<name = "b", element = f8E4M3FN, rank = 2, access = read, alignment = 16>, #fp8_gpu.argument<name = "scale_b", element = f8E8M0FNU, rank = 2, access = read, alignment = 4>
+// CHECK-LABEL: llvm.func @fp8_matmul_sm90a_bf16_mxfp8_bf16_nt_8x64
+// CHECK:     nvvm.wgmma.mma_async
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK:     nvvm.cp.async.shared.global {{.*}}, 4,
+// CHECK:     nvvm.cp.async.mbarrier.arrive
+// A lane's 16 codes, its factor, and the factor's bf16.
+// CHECK:     llvm.load {{.*}} -> vector<4xi32>
+// CHECK:     llvm.load {{.*}} -> i8
+// CHECK:     llvm.load {{.*}} -> i32
+// CHECK:     nvvm.prmt
+// CHECK:     llvm.fmul {{.*}} : vector<2xbf16>
+// CHECK:     llvm.store {{.*}} : vector<4xi32>
+// CHECK:     nvvm.fence.proxy
+// CHECK:     nvvm.mbarrier.arrive
+
+// -----
+
+!w = !fp8.scaled<64x256xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+func.func @nvfp4(%a: tensor<8x256xbf16>, %c: tensor<64x256xf4E2M1FN>, %f: tensor<64x16xf8E4M3FN>) -> tensor<8x64xbf16> {
+  %one = arith.constant dense<1.0> : tensor<1x1xf32>
+  %w = fp8.assemble %c, %f, %one : tensor<64x256xf4E2M1FN>, tensor<64x16xf8E4M3FN>, tensor<1x1xf32> -> !w
+  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x256xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct>}
+    : tensor<8x256xbf16>, tensor<64x256xbf16> -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
+}
+
+// CHECK: #fp8_gpu.argument<name = "b", element = i8, rank = 2, access = read, alignment = 16>, #fp8_gpu.argument<name = "scale_b", element = f8E4M3FN, rank = 2
+// CHECK-LABEL: llvm.func @fp8_matmul_sm90a_bf16_nvfp4_bf16_nt_8x64
+// CHECK:     llvm.load {{.*}} -> vector<2xi32>
+
+// -----
+
+// A word of factors is for 128 of K.
+
+!w = !fp8.scaled<64x288xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @words(%a: tensor<8x288xbf16>, %w: !w) -> tensor<8x64xbf16> {
+  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x288xbf16>
+  // expected-error @below {{expected K to be a multiple of 128, of which packed weights have a word of factors, but got 288}}
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct>}
+    : tensor<8x288xbf16>, tensor<64x288xbf16> -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
+}
