@@ -113,12 +113,21 @@ static bool hasKernelOf(OpTy op, const Source &a, const Source &b,
 static Value decode(OpBuilder &b, Value source) {
   Location loc = source.getLoc();
   if (cast<ScaledType>(source.getType()).getHasTensorScale()) {
-    auto parts = DisassembleOp::create(b, loc, source);
-    auto type = cast<RankedTensorType>(parts.getTensorScaleInv().getType());
+    RankedTensorType type =
+        cast<ScaledType>(source.getType()).getTensorScaleInvType();
     Value one =
         arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, 1.0f));
-    source = AssembleOp::create(b, loc, source.getType(), parts.getPayload(),
-                                parts.getScaleInv(), one);
+    if (auto quantize = source.getDefiningOp<QuantizeOp>();
+        quantize && !quantize.isUnresolved()) {
+      // The same codes: one pass makes them, and numbers of them.
+      auto own = cast<QuantizeOp>(b.clone(*quantize));
+      own.getTensorScaleInvMutable().assign(one);
+      source = own;
+    } else {
+      auto parts = DisassembleOp::create(b, loc, source);
+      source = AssembleOp::create(b, loc, source.getType(), parts.getPayload(),
+                                  parts.getScaleInv(), one);
+    }
   }
   return DequantizeOp::create(b, loc, getDecodedType(source), source);
 }
