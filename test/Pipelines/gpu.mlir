@@ -35,21 +35,18 @@
 // PLAIN:     llvm.call @fp8rt_context_launch_kernel(
 // PLAIN-NOT: builtin.unrealized_conversion_cast
 
-// What no kernel computes runs as loops, with the reason: the matmul. Its operands
-// are cast by kernels, each in one pass, the weight, which lies as [in, out], in
-// the other order.
+// Where no kernel multiplies the codes, operands become bf16 in one pass each,
+// the weight, which lies as [in, out], in the order that it has.
 
 // RUN: fp8-opt %fp8_source/examples/linear.mlir --fp8-pipeline="target=sm_90a recipe=mxfp8" 2>&1 | FileCheck %s --check-prefix=MXFP8
-// MXFP8:     remark: no kernel: expected A to have f32 scale factors per tensor, per row, per 1x128 or per 128x128
-// MXFP8-NOT: fp8_matmul_sm90a
+// MXFP8:     remark: {{.*}}multiplied in bf16, which the tensor core multiplies, and not as '!fp8.scaled<
 // MXFP8-NOT: fp8_transpose_sm90a
-// MXFP8-DAG: llvm.mlir.global internal constant @fp8_kernels_{{([0-9]+_)?}}fp8_fusion_sm90a_both_32x1_{{.+}}_launch(
+// MXFP8-DAG: llvm.mlir.global internal constant @fp8_kernels_{{([0-9]+_)?}}fp8_fusion_sm90a_rows_32x1_{{.+}}_launch(
 // MXFP8-DAG: llvm.mlir.global internal constant @fp8_kernels_{{([0-9]+_)?}}fp8_fusion_sm90a_rows_1x32_{{.+}}_launch(
+// MXFP8-DAG: llvm.mlir.global internal constant @fp8_kernels_{{([0-9]+_)?}}fp8_matmul_sm90a_bf16_bf16_bf16_nn_{{.+}}_launch(
 // MXFP8-NOT: llvm.call @fp8rt_context_launch(
-// MXFP8-COUNT-2: llvm.call @fp8rt_context_launch_kernel(
-// MXFP8-NOT: llvm.call @fp8rt_context_launch_kernel(
-// MXFP8:     llvm.call @fp8rt_context_launch(
-// MXFP8-NOT: llvm.call @fp8rt_context_launch_kernel(
+// MXFP8-COUNT-3: llvm.call @fp8rt_context_launch_kernel(
+// MXFP8-NOT: llvm.call @fp8rt_context_launch
 
 // Loops compute as the CPU does, beside kernels that do not: no operation is left
 // to be contracted. Here they compute scales of columns.

@@ -1,6 +1,6 @@
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current accumulate=tensor-core to=fusion" | FileCheck %s
 // RUN: fp8-opt %s --fp8-pipeline="recipe=none accumulate=tensor-core to=fusion" | FileCheck %s --check-prefix=PLAIN
-// RUN: fp8-opt %s --fp8-pipeline="recipe=mxfp8 accumulate=tensor-core to=fusion" | FileCheck %s --check-prefix=NONE
+// RUN: fp8-opt %s --fp8-pipeline="recipe=mxfp8 accumulate=tensor-core to=fusion" | FileCheck %s --check-prefix=BYTES
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current target=sm_90a accumulate=tensor-core to=fusion" | FileCheck %s --check-prefix=GPU
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current accumulate=tensor-core to=kernels" | FileCheck %s --check-prefix=KERNELS
 // RUN: fp8-opt %s --fp8-pipeline="recipe=current accumulate=tensor-core accumulation-of=sm_100a to=fusion" | FileCheck %s --check-prefix=BLACKWELL
@@ -23,9 +23,11 @@
 // PLAIN-LABEL: func.func @many_rows
 // PLAIN:         fp8.matmul {{.*}}tensor_core_accumulation = array<i64: 3, 3, 64, 1, 0, 0>
 
-// There is no kernel for such factors.
-// NONE:        fp8.matmul
-// NONE-NOT:    tensor_core_accumulation
+// No kernel takes such factors: the sums are those of bf16, which operands become.
+// BYTES-LABEL: func.func @many_rows
+// BYTES:         fp8.matmul {{.*}}tensor_core_accumulation = array<i64: 3, 3, 64, 1, 0, 0>} : tensor<512x256xbf16>, tensor<256x512xbf16>
+// BYTES-LABEL: func.func @long_k
+// BYTES:         fp8.matmul {{.*}}tensor_core_accumulation = array<i64: 3, 3, 64, [[PARTS:[2-9]|1[0-9]]], 0, 0>} : tensor<8x4096xbf16>, tensor<4096x128xbf16>
 
 // GPU:         fp8.matmul
 // GPU-NOT:     tensor_core_accumulation
