@@ -1,4 +1,4 @@
-//===- SkipTranspose.h - What an operand is a transposed copy of *- C++ -*-===//
+//===- SkipTranspose.h - Operands that are transposed -----------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -56,11 +56,11 @@ static double getShare(const OperandSpec &operand) {
          double(operand.getElementBytes());
 }
 
-/// Instructions that lift a row of a K block, of those from MXFP4 to E4M3,
-/// which are 9 for 8 elements: twice as many elements are in one.
+/// Instructions that lift a row of a K block, over those from MXFP4 to E4M3.
+/// Those are 9 for 8 elements, of which a block has twice as many as of bf16.
 static double getLiftWork(Lifting lifting) {
-  double ofElement = lifting == Lifting::MXFP8 ? 2.9 : 2.0;
-  return hasByteFactors(lifting) ? ofElement / 2 / (9.0 / 8) : 1;
+  double ofTen = lifting == Lifting::MXFP8 ? 29 : 20;
+  return hasByteFactors(lifting) ? ofTen / 20 * 8 / 9 : 1;
 }
 
 struct MatmulConfigs::Side {
