@@ -129,6 +129,11 @@ static int64_t countOperations(const FusionSpec &spec) {
   return operations;
 }
 
+/// Tensors that are quantized here and leave as numbers.
+static int64_t countDecoded(const FusionSpec &spec) {
+  return llvm::range_size(spec.getBody().getOps<DequantizeOp>());
+}
+
 /// Leaves those whose threads have the fewest places.
 static void dropLongCode(SmallVectorImpl<KernelConfigAttrInterface> &configs) {
   auto getPlaces = [](KernelConfigAttrInterface attribute) {
@@ -207,9 +212,14 @@ public:
     if (spec.transposes && waits && makesPairs &&
         getExtent(spec.columns, 1) % kChunk != 0)
       addModel(model.getUnaligned());
+    TileModelAttr waiting = model.getWaiting();
+    if (spec.blockRows > 1 && countDecoded(spec) > 1)
+      // The numbers of codes by rows and by columns are held at once.
+      addTile(waiting.getRows() / 2, lanes, waiting.getWarps(),
+              waiting.getResident());
     if (spec.blockRows > 1 || (isTile && waits) ||
         (isTile && numFull == 1 && tiles < model.getFewestTiles()))
-      addModel(model.getWaiting());
+      addModel(waiting);
     if (isTile && tiles < model.getFewTiles() && !spec.draws)
       addModel(model.getFew());
     else if (isTile && numFull == 1)
