@@ -17,8 +17,8 @@ from torch.nn.utils import parametrize
 
 import fp8
 from fp8.errors import ArgumentError
-from fp8.torch import merged_linears, modules, schemes
-from fp8.torch.quantized_linear import QuantizedLinear
+from fp8.torch import experts, merged_linears, modules, schemes
+from fp8.torch.quantized_linear import QuantizedLinear, QuantizedWeight
 
 # A layer with a matrix product: `kind` is "fp8" or "high precision"; `reason` says why, or how
 # it is quantized.
@@ -35,9 +35,11 @@ class Report(tuple):
             f"{layer.name:{width}}  {layer.shape}  {layer.kind}: {layer.reason}" for layer in self])
 
 
-def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=None, weights=None):
-    """Replaces linear layers by QuantizedLinear, with weights quantized where they are. Returns
-    the model, which is changed; one that is a linear layer itself is returned anew.
+def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=None, weights=None,
+                           activations=None):
+    """Replaces linear layers by QuantizedLinear and transformers' experts by QuantizedExperts,
+    with weights quantized where they are. Returns the model, which is changed; one that is such
+    a module itself is returned anew.
 
     - recipe: current, rowwise, block, mxfp8 or nvfp4, as fp8.compile takes it;
     - calibration: batches that the model is run with, each a tensor, a tuple of arguments or a
@@ -48,12 +50,15 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
       which the last that fits counts, or a function of (name, module); None for all;
     - weights: "mxfp4" for weights of four bits, with current or rowwise, which are multiplied as
       E4M3 (docs/PackedWeights.md). The report says of each layer whether they are that exactly.
+      "mxfp8" and "nvfp4" are those of the recipes, for activations in bf16;
+    - activations: "bf16" for those as they are, of whatever type, multiplied with what weights
+      are rounded to that type; "fp8" where nothing else will do.
 
     `report(model)` says what was done of each layer, and why not. Raises ArgumentError, with
     the model as it was, for a recipe, batches or a filter that do not fit, for a weight that is
     nowhere (on the device meta), and for amaxes of Inf or NaN.
     """
-    scheme = schemes.make_scheme(recipe, calibration is not None, weights)
+    scheme = schemes.make_scheme(recipe, calibration is not None, weights, activations)
     fp8.emit("module {}", "mlir", recipe, target="cpu")  # For what the compiler says of values.
     layers = find_layers(model)
     names = {}
@@ -74,7 +79,9 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
             reasons[name] = "no batch of the calibration reaches it"
     replacements = {}
     for name, module in found.items():
-        if not reasons[name]:
+        if not reasons[name] and experts.find_projections(module):
+            replacements[module] = experts.quantize(module, scheme)
+        elif not reasons[name]:
             lifted = schemes.pack_weight(module.weight) if scheme.packed else None
             tensors = (lifted.get_tensors() if lifted
                        else schemes.quantize_weight(module.weight, scheme))
@@ -83,6 +90,7 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
             replacements[module] = QuantizedLinear(module.in_features, module.out_features, scheme,
                                                    tensors, module.bias)
             replacements[module].exactness = lifted and lifted.exactness
+            replacements[module].lost = lifted and lifted.lost
     model = replace(model, replacements)
     merged_linears.prepare(model)
     model._fp8_report = make_report(find_layers(model), reasons)
@@ -114,7 +122,7 @@ def replace(model, replacements):
 
 
 def _is_quantized(module):
-    return isinstance(module, QuantizedLinear)
+    return isinstance(module, QuantizedWeight)
 
 
 def find_layers(model):
@@ -146,6 +154,8 @@ def _find_reason(name, module, model, scheme, filter, names):
     """Why a layer stays as it is, or ""; `names` are those of parameters by their ids."""
     if _is_quantized(module):
         return "it was quantized before"
+    if experts.find_projections(module):
+        return _find_experts_reason(name, module, scheme, filter)
     if not isinstance(module, nn.Linear):
         return f"a {type(module).__name__} is no nn.Linear"
     if not _fits(name, module, filter):
@@ -170,6 +180,23 @@ def _find_reason(name, module, model, scheme, filter, names):
     return f"its weight is that of '{others[0]}' too" if others else ""
 
 
+def _find_experts_reason(name, module, scheme, filter):
+    """The same for transformers' experts."""
+    if not _fits(name, module, filter):
+        return "the filter leaves it out"
+    if not scheme.dynamic:
+        return "experts have no scales that stay, of a calibration"
+    for projection in experts.find_projections(module):
+        weight, k = getattr(module, projection), experts.get_sizes(module, projection)[2]
+        if weight.is_meta:
+            raise ArgumentError(f"expected a weight of '{name}' that is somewhere, but got one on meta")
+        if weight.dtype not in schemes.ELEMENTS:
+            return f"its weight is {weight.dtype}, none of f32, bf16 and f16"
+        if k % scheme.k_multiple:
+            return f"K={k} of {projection} is not a multiple of {scheme.k_multiple}"
+    return ""
+
+
 def _fits(name, module, filter):
     if filter is None or callable(filter):
         return filter is None or bool(filter(name, module))
@@ -185,7 +212,8 @@ def make_report(layers, reasons):
     entries = []
     for name, module in layers.items():
         if _is_quantized(module):
-            entries.append(Layer(name, "fp8", f"N={module.out_features} K={module.in_features}",
+            groups = f"{module.groups} of " if isinstance(module, experts.QuantizedGroups) else ""
+            entries.append(Layer(name, "fp8", f"{groups}N={module.out_features} K={module.in_features}",
                                  module.scheme.describe()
                                  + (f", {module.exactness}" if module.exactness else "")))
             continue

@@ -4,17 +4,23 @@
   read: format "float-quantized", "mxfp8-quantized", "nvfp4-pack-quantized", or of each group
   with "mixed-precision";
 - fp8, vLLM's own, of AutoFP8 and, with weight_block_size and weight_scale_inv for the scales,
-  of DeepSeek-V3;
-- modelopt, NVIDIA's, which is read only: its algorithms FP8, FP8_PER_CHANNEL_PER_TOKEN, MXFP8
-  and NVFP4, of all layers or, as MIXED_PRECISION, of each.
+  of DeepSeek-V3, whose later models have experts in MXFP4;
+- mxfp4, of gpt-oss;
+- modelopt, NVIDIA's, which is read only: the algorithms of _MODELOPT, of all layers or, as
+  MIXED_PRECISION, of each.
 """
 
+import fnmatch
 import re
+from dataclasses import replace
 
 from fp8.errors import UnsupportedError
 from fp8.torch.schemes import Scheme
 
 _FORMATS = {"f32": "float-quantized", "e8m0": "mxfp8-quantized", "e4m3": "nvfp4-pack-quantized"}
+_MXFP4_FORMAT = "mxfp4-pack-quantized"
+# Nothing says of MXFP4 what activations are: each token has a scale.
+MXFP4 = Scheme((1, None), (1, None), packed=True)
 # Types of the scales, where they are not that of the weight.
 _SCALE_DTYPES = {"e8m0": "torch.uint8", "e4m3": "torch.float8_e4m3fn"}
 
@@ -23,26 +29,35 @@ def write_compressed_tensors(layers, others):
     """The config of a model, of Schemes by the names of layers, and the names of the linear
     layers that are left as they are."""
     groups = {}
-    if any(scheme.packed for scheme in layers.values()):
-        raise UnsupportedError("expected no layers with weights of mxfp4, which no layout has yet")
     for name, scheme in layers.items():
-        groups.setdefault((scheme.weight_block, scheme.input_block, scheme.scale, scheme.dynamic),
-                          (scheme, []))[1].append(name)
-    formats = {_FORMATS[scheme.scale] for scheme, _ in groups.values()}
+        if not scheme.dynamic and scheme.scale == "f32":
+            scheme = replace(scheme, input_block=(None, scheme.input_block[1]))  # Of experts.
+        names = groups.setdefault((scheme.weight_block, scheme.input_block, scheme.scale, scheme.dynamic, scheme.packed),
+                                  (scheme, []))[1]
+        if name not in names:
+            names.append(name)
+    formats = {_get_format(scheme) for scheme, _ in groups.values()}
     config = {"config_groups": {}, "format": formats.pop() if len(formats) == 1 else
               "mixed-precision", "global_compression_ratio": None, "ignore": list(others),
               "kv_cache_scheme": None, "quant_method": "compressed-tensors",
               "quantization_status": "compressed"}
     for index, (scheme, names) in enumerate(groups.values()):
         config["config_groups"][f"group_{index}"] = {
-            "format": _FORMATS[scheme.scale], "input_activations": _write_activations(scheme),
+            "format": _get_format(scheme), "input_activations": _write_activations(scheme),
             "output_activations": None,
             "targets": ["Linear"] if len(groups) == 1 else names,
             "weights": _write_arguments(scheme, scheme.weight_block, False)}
     return config
 
 
+def _get_format(scheme):
+    return _MXFP4_FORMAT if scheme.packed else _FORMATS[scheme.scale]
+
+
 def _write_activations(scheme):
+    # Readers of MXFP4 expect none, and choose for themselves.
+    if scheme.input_block is None or scheme.packed:
+        return None
     if scheme.scale != "e4m3":
         return _write_arguments(scheme, scheme.input_block, scheme.dynamic)
     if scheme.dynamic:
@@ -53,6 +68,8 @@ def _write_activations(scheme):
 
 def _write_arguments(scheme, block, dynamic):
     """QuantizationArgs of compressed-tensors."""
+    if scheme.packed:
+        return {**_write_arguments(Scheme((1, 32), None, "e8m0"), (1, 32), dynamic), "num_bits": 4}
     arguments = {"actorder": None, "block_structure": None, "dynamic": dynamic, "group_size": None,
                  "num_bits": scheme.codes.bits, "observer": None if dynamic is True else "minmax",
                  "observer_kwargs": {}, "symmetric": True, "type": "float"}
@@ -70,41 +87,51 @@ def _write_arguments(scheme, block, dynamic):
 
 def write_fp8(layers, others):
     """The same for vLLM's fp8. Raises UnsupportedError for what that does not have."""
-    schemes = {(s.weight_block, s.input_block, s.scale, s.dynamic) for s in layers.values()}
-    if any(scheme.packed for scheme in layers.values()):
-        raise UnsupportedError("expected no layers with weights of mxfp4, which no layout has yet")
+    schemes = {(s.weight_block, s.input_block, s.scale, s.dynamic, s.packed) for s in layers.values()}
     config = {"quant_method": "fp8", "fmt": "e4m3", "ignored_layers": list(others),
               "modules_to_not_convert": list(others)}
-    if schemes == {((128, 128), (1, 128), "f32", True)}:
+    if schemes == {((128, 128), (1, 128), "f32", True, False)}:
         return {**config, "activation_scheme": "dynamic", "weight_block_size": [128, 128]}
     if len(schemes) == 1:
-        weight_block, input_block, scale, dynamic = next(iter(schemes))
-        if (weight_block, input_block, scale) == ((None, None), (None, None), "f32"):
+        weight_block, input_block, scale, dynamic, is_packed = next(iter(schemes))
+        if (weight_block, input_block, scale, is_packed) == ((None, None), (None, None), "f32", False):
             return {**config, "activation_scheme": "dynamic" if dynamic else "static"}
     raise UnsupportedError("expected all layers by current, or all by block, in a checkpoint of "
                            "fp8, but got others; compressed-tensors has them")
 
 
-def read(config):
-    """A function from a layer's name to its Scheme, or to why it has none, a str. Raises
-    UnsupportedError for a method that is not known."""
+def read(config, model_config=None):
+    """A function from a layer's name to its Scheme, or to why it has none, a str; `model_config`
+    is all of config.json. Raises UnsupportedError for a method that is not known."""
     method = config.get("quant_method")
-    if method == "fp8":
-        scheme = _read_fp8(config)
-        return lambda name: scheme
-    if str(method).startswith("modelopt"):
-        return _read_modelopt(config)
-    if method != "compressed-tensors":
-        raise UnsupportedError(f"expected a checkpoint of compressed-tensors, fp8 or modelopt, but "
+    reader = next((reader for name, reader in _READERS.items() if str(method).startswith(name)), None)
+    if reader is None:
+        raise UnsupportedError(f"expected a checkpoint of compressed-tensors, fp8, mxfp4 or modelopt, but "
                                f"got the quant_method '{method}'")
+    return reader(config, model_config or {})
+
+
+def _read_compressed_tensors(config, _):
     if config.get("transform_config"):
         raise UnsupportedError("expected a checkpoint without transform_config, but got one")
     groups = list((config.get("config_groups") or {}).values())
+    ignored = config.get("ignore") or []
 
     def find(name):
+        if any(_matches(name, target) for target in ignored):
+            return "the config ignores it"
         group = next((group for group in groups if any(
             _matches(name, target) for target in group["targets"])), None)
         return "no group of the config has it" if group is None else _read_group(name, group)
+    return find
+
+
+def _read_mxfp4(config, _):
+    others = config.get("modules_to_not_convert") or []
+
+    def find(name):
+        return ("modules_to_not_convert has it" if any(fnmatch.fnmatchcase(name, other) for other in others)
+                else MXFP4)
     return find
 
 
@@ -115,7 +142,15 @@ def _matches(name, target):
     return target in ("Linear", name)
 
 
-def _read_fp8(config):
+def _read_fp8(config, model_config):
+    scheme = _read_fp8_scheme(config)
+    # As DeepSeek-V4 has experts, all but those that every token has.
+    has_fp4 = "fp4" in (config.get("expert_dtype"), model_config.get("expert_dtype"))
+    experts = replace(MXFP4, rule=scheme.rule) if has_fp4 else scheme
+    return lambda name: experts if re.search(r"(^|\.)experts\.", name) else scheme
+
+
+def _read_fp8_scheme(config):
     scheme, block = config.get("activation_scheme", "dynamic"), config.get("weight_block_size")
     # DeepSeek-V3.1 and later have powers of two, those of activations too.
     rule = (("pow2", "true"),) if config.get("scale_fmt") == "ue8m0" else ()
@@ -127,18 +162,24 @@ def _read_fp8(config):
     if scheme == "static" or len(block) != 2:
         raise UnsupportedError(f"expected a weight_block_size of two numbers with dynamic "
                                f"activations, but got {block} with {scheme} ones")
+    if tuple(block) == (1, 32) and rule:
+        return Scheme((1, 32), (1, 32), "e8m0")
     return Scheme(tuple(block), (1, block[1]), rule=rule)
 
 
 _MODELOPT = {
     "FP8": Scheme((None, None), (None, None), dynamic=False),
+    "FP8_PB_WO": Scheme((128, 128), None),
     "FP8_PER_CHANNEL_PER_TOKEN": Scheme((1, None), (1, None)),
     "MXFP8": Scheme((1, 32), (1, 32), "e8m0"),
+    "MXFP4": MXFP4,
     "NVFP4": Scheme((1, 16), (1, 16), "e4m3", dynamic=False),
+    "W4A16_NVFP4": Scheme((1, 16), None, "e4m3"),
+    "W4A8_MXFP4_FP8": MXFP4,
 }
 
 
-def _read_modelopt(config):
+def _read_modelopt(config, _):
     """Reads config.json, or hf_quant_config.json, which has it as `quantization`."""
     details = config.get("quantization") or config
     algorithm, layers = details.get("quant_algo"), details.get("quantized_layers") or {}
@@ -158,26 +199,32 @@ def _read_modelopt(config):
 
 def _read_group(name, group):
     weights, activations = group.get("weights"), group.get("input_activations")
-    if not weights or not activations:
-        raise UnsupportedError(f"expected weights and activations of '{name}' to be quantized, but "
-                               f"got {'activations' if weights else 'weights'} in high precision")
+    if not weights:
+        raise UnsupportedError(f"expected weights of '{name}' to be quantized, but got them in high precision")
     if group.get("output_activations"):
         raise UnsupportedError(f"expected no output_activations of '{name}', but got some")
-    for what in (weights, activations):
-        if (what.get("type") != "float" or not what.get("symmetric", True)
-                or what.get("num_bits") != weights.get("num_bits") or what.get("actorder")):
+    bits, size, dtype = weights.get("num_bits"), weights.get("group_size"), str(weights.get("scale_dtype"))
+    is_mxfp4 = bits == 4 and size == 32 and weights.get("strategy") == "group" and (
+        dtype == "torch.uint8" or group.get("format") == _MXFP4_FORMAT)
+    for what in filter(None, (weights, activations)):
+        if (what.get("type") != "float" or not what.get("symmetric", True) or what.get("actorder")
+                or what.get("num_bits") != bits and not is_mxfp4):
             raise UnsupportedError(
                 f"expected symmetric floats of one size for '{name}', but got {what.get('type')} "
                 f"of {what.get('num_bits')} bits")
-    bits, size = weights["num_bits"], weights.get("group_size")
+    if is_mxfp4:
+        return MXFP4
     if bits == 4 and size == 16 and weights["strategy"] == "tensor_group":
-        return Scheme((1, 16), (1, 16), "e4m3", activations.get("dynamic") is True)
+        return Scheme((1, 16), (1, 16) if activations else None, "e4m3",
+                      not activations or activations.get("dynamic") is True)
     if bits != 8:
-        raise UnsupportedError(f"expected '{name}' in FP8 or NVFP4, but got {bits} bits with the "
+        raise UnsupportedError(f"expected '{name}' in FP8, NVFP4 or MXFP4, but got {bits} bits with the "
                                f"strategy '{weights['strategy']}'")
-    is_mx = size == 32 and str(weights.get("scale_dtype")) == "torch.uint8"
-    return Scheme(_read_block(name, weights), _read_block(name, activations),
-                  "e8m0" if is_mx else "f32", bool(activations.get("dynamic")))
+    scale = "e8m0" if size == 32 and dtype == "torch.uint8" else "f32"
+    if not activations:
+        return Scheme(_read_block(name, weights), None, scale)
+    return Scheme(_read_block(name, weights), _read_block(name, activations), scale,
+                  bool(activations.get("dynamic")))
 
 
 def _read_block(name, arguments):
@@ -192,3 +239,8 @@ def _read_block(name, arguments):
         return tuple(arguments["block_structure"])
     raise UnsupportedError(f"expected a strategy of '{name}' to be tensor, channel, token, group "
                            f"or block, but got '{strategy}'")
+
+
+# By how a quant_method begins.
+_READERS = {"compressed-tensors": _read_compressed_tensors, "fp8": _read_fp8, "modelopt": _read_modelopt,
+            "mxfp4": _read_mxfp4}

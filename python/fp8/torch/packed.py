@@ -33,9 +33,22 @@ class Exactness(namedtuple("Exactness", "groups rounded elements error by_tensor
                 f"elements, by up to {self.error:.2g} of their row's largest")
 
 
-class Lifted(namedtuple("Lifted", "packed exponents factors exactness")):
-    """Codes, exponents and factors as fp8.lift and fp8.assemble take them, and what lifting
-    changed."""
+def join(several):
+    """The Exactness of several weights together."""
+    groups, rounded, elements, errors, by_tensor, by_word = zip(*several)
+    return Exactness(sum(groups), sum(rounded), sum(elements), max(errors), sum(by_tensor), sum(by_word))
+
+
+class Lost(namedtuple("Lost", "groups scales codes")):
+    """What Lifted does not say of MXFP4: the E8M0 of some groups, and their codes, 16 bytes each. Groups are counted
+    along K, then rows. They are those that were rounded, and zeros."""
+
+    __slots__ = ()
+
+
+class Lifted(namedtuple("Lifted", "packed exponents factors exactness lost", defaults=(None,))):
+    """Codes, exponents and factors as fp8.lift and fp8.assemble take them, what lifting
+    changed, and what it lost."""
 
     __slots__ = ()
 
@@ -60,6 +73,12 @@ def _make_rounding():
 def _count(exponents, used, top):
     """Groups that lie too far below their `top`."""
     return int((used & (exponents < top - (MOST - LEAST))).sum())
+
+
+def _get_bytes(exponents, n):
+    """Those of each of the N rows."""
+    # In one dimension first: the strides of one of a single word are anything.
+    return exponents.t().reshape(-1).view(torch.uint8).view(n, -1)
 
 
 def _get_codes(packed):
@@ -101,9 +120,29 @@ def lift(packed, scales):
     exactness = _compare(codes, rounded, exponents, shift, used, tops, top)
     words = -(-k // WORD)
     padded = torch.zeros(n, words * WORD // GROUP, dtype=torch.uint8, device=packed.device)
-    padded[:, :k // GROUP] = (stored.clamp(LEAST, MOST) - LEAST).to(torch.uint8)
+    clamped = stored.clamp(LEAST, MOST)
+    padded[:, :k // GROUP] = (clamped - LEAST).to(torch.uint8)
+    lost = (clamped != stored).flatten().nonzero()[:, 0]
+    before = codes.view(-1, GROUP)[lost]
     return Lifted(packed.contiguous(), padded.view(torch.int32).t().contiguous(),
-                  torch.exp2(base.double()).float(), exactness)
+                  torch.exp2(base.double()).float(), exactness,
+                  Lost(lost, scales.reshape(-1)[lost], before[:, ::2] | before[:, 1::2] << 4))
+
+
+def restore(lifted):
+    """The codes and the E8M0 that were lifted, as bytes, bit by bit."""
+    n, k = lifted.packed.shape[0], lifted.packed.shape[1] * 2
+    bases = torch.frexp(lifted.factors)[1] - 1
+    stored = _get_bytes(lifted.exponents, n)[:, :k // GROUP]
+    # Zeros may be anywhere, which `lost` says.
+    scales = (stored.int() + LEAST + bases + _E8M0_BIAS).clamp(0, _E8M0_NAN).to(torch.uint8)
+    if lifted.lost is None or not len(lifted.lost.groups):
+        return lifted.packed, scales
+    groups, lost_scales, codes = (value.to(scales.device) for value in lifted.lost)
+    scales.view(-1)[groups] = lost_scales
+    packed = lifted.packed.clone()
+    packed.view(-1, GROUP // 2)[groups] = codes
+    return packed, scales
 
 
 def _compare(codes, rounded, exponents, shift, used, tops, top):
@@ -137,7 +176,7 @@ def unlift(lifted, dtype=torch.float32):
     codes = _get_codes(lifted.packed)
     magnitudes = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6], device=codes.device)
     values = torch.cat([magnitudes, -magnitudes])[codes.long()]
-    exponents = lifted.exponents.t().contiguous().view(torch.uint8).view(n, -1)
+    exponents = _get_bytes(lifted.exponents, n)
     powers = torch.exp2(exponents.double() + LEAST).repeat_interleave(GROUP, 1)[:, :codes.shape[1]]
     return (values * powers * lifted.factors).to(dtype)
 

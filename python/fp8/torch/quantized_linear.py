@@ -11,30 +11,19 @@ from fp8.torch import input_gradient, operations, packed, schemes
 from fp8.torch.dense import check_tensor, is_plain, make_dense
 
 
-class QuantizedLinear(nn.Module):
-    """nn.Linear with a quantized weight, computed by a compiled program. Activations of f32,
-    bf16 or f16 and any number of rows are quantized, multiplied with the codes, and the bias
-    is added to the f32 sum. Results are of the type of the activations.
+class QuantizedWeight(nn.Module):
+    """A module with what is stored of a weight, by names of compressed-tensors, and maybe a bias.
+    `.to(dtype)` and the like change none but the bias."""
 
-    Parameters have the names, shapes and dtypes of compressed-tensors (docs/Inference.md).
-    `.to(dtype)` and the like change none but the bias. The weight is frozen; activations that
-    require a gradient get it through the codes (fp8.torch.input_gradient).
-    """
-
-    # What calls on a GPU have in common, and what of. Layers that were pickled before it have none.
-    _ready = _ready_for = None
-    # Layers that it lies beside (fp8.torch.merged_linears), in whatever memory.
-    _row = None
     # What lifting packed weights changed, where they were lifted here.
     exactness = None
+    # How a checkpoint has the weight (fp8.torch.stored), and what it lost here.
+    origin = lost = None
 
-    def __init__(self, in_features, out_features, scheme, tensors, bias=None):
-        """`tensors` as scheme.get_tensors has them; `bias` of out_features, or None. Raises
-        ArgumentError for tensors of another shape or dtype."""
+    def __init__(self, scheme, expected, tensors, bias=None):
+        """`expected` are shape and dtype by name. Raises ArgumentError for tensors of others."""
         super().__init__()
-        self.in_features, self.out_features = in_features, out_features
         self._scheme = str(scheme)
-        expected = scheme.get_tensors(out_features, in_features)
         if set(tensors) != set(expected):
             raise ArgumentError(f"expected the tensors {', '.join(expected)}, but got "
                                 f"{', '.join(tensors) or 'none'}")
@@ -55,6 +44,36 @@ class QuantizedLinear(nn.Module):
     def get_tensors(self):
         """The stored tensors, in the order that programs take them."""
         return [value for name, value in self._parameters.items() if name != "bias"]
+
+    def _apply(self, fn, recurse=True):
+        # Codes and scales are bytes to what converts floats.
+        def apply(tensor):
+            if tensor is self.bias:
+                return fn(tensor)
+            return fn(tensor.view(torch.uint8)).view(tensor.dtype)
+        return super()._apply(apply, recurse)
+
+
+class QuantizedLinear(QuantizedWeight):
+    """nn.Linear with a quantized weight, computed by a compiled program. Activations of f32,
+    bf16 or f16 and any number of rows are quantized, multiplied with the codes, and the bias
+    is added to the f32 sum. Results are of the type of the activations.
+
+    Parameters have the names, shapes and dtypes of compressed-tensors (docs/Inference.md).
+    The weight is frozen; activations that require a gradient get it through the codes
+    (fp8.torch.input_gradient).
+    """
+
+    # What calls on a GPU have in common, and what of. Layers that were pickled before it have none.
+    _ready = _ready_for = None
+    # Layers that it lies beside (fp8.torch.merged_linears), in whatever memory.
+    _row = None
+
+    def __init__(self, in_features, out_features, scheme, tensors, bias=None):
+        """`tensors` as scheme.get_tensors has them; `bias` of out_features, or None. Raises
+        ArgumentError for tensors of another shape or dtype."""
+        super().__init__(scheme, scheme.get_tensors(out_features, in_features), tensors, bias)
+        self.in_features, self.out_features = in_features, out_features
 
     def forward(self, input):
         if not torch.compiler.is_compiling() and self._ready is not None:
@@ -138,13 +157,7 @@ class QuantizedLinear(nn.Module):
 
     def _apply(self, fn, recurse=True):
         self._forget()
-
-        # Codes and scales are bytes to what converts floats.
-        def apply(tensor):
-            if tensor is self.bias:
-                return fn(tensor)
-            return fn(tensor.view(torch.uint8)).view(tensor.dtype)
-        super()._apply(apply, recurse)
+        super()._apply(fn, recurse)
         if self._row is not None:
             self._row.lay()
         return self

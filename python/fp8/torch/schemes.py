@@ -7,29 +7,28 @@ computed with its own codes and scales.
 
 import functools
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import torch
 
 import fp8
 from fp8 import casts, recipes
 from fp8.errors import ArgumentError, UnsupportedError
-from fp8.formats import E2M1, E4M3, E8M0, F32
-from fp8.torch import packed
+from fp8.formats import E2M1, E4M3
+from fp8.torch import packed, program_text
 from fp8.torch.dense import make_dense
 
 # By the names that safetensors files have for them, and the elements of programs.
 ELEMENTS = {torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16"}
 FUNCTION = "linear"
-_SCALES = {"f32": F32, "e8m0": E8M0, "e4m3": E4M3}
-# What NVFP4 maps a tensor's largest magnitude to: the largest of E4M3 times that of E2M1.
-NVFP4_MAX = E4M3.max * E2M1.max
+NVFP4_MAX = program_text.NVFP4_MAX
 
 
 @dataclass(frozen=True)
 class Scheme:
     """- weight_block, input_block: how many elements share a scale, along (N, K) and (M, K);
-      None for all;
+      None for all; an input_block of None leaves activations in high precision, and weights are
+      multiplied as what they are rounded to the type of activations;
     - scale: "f32"; "e8m0", MX; or "e4m3", NVFP4, whose codes are E2M1 instead of E4M3, with one
       more scale for the tensor;
     - dynamic: activations are scaled by what they are, else by what calibration found: their
@@ -49,7 +48,7 @@ class Scheme:
     packed: bool = False
 
     def __post_init__(self):
-        if self.weight_block[1] != self.input_block[1]:
+        if self.input_block is not None and self.weight_block[1] != self.input_block[1]:
             raise UnsupportedError(
                 f"expected weights and activations to share scales over equally many elements "
                 f"along K, but got {self.weight_block[1] or 'all'} and "
@@ -60,20 +59,27 @@ class Scheme:
         return E2M1 if self.scale == "e4m3" else E4M3
 
     @property
+    def sums(self):
+        """How products add up: those in high precision are fast."""
+        return "fast" if self.input_block is None else self.accumulate
+
+    @property
     def k_multiple(self):
         """What K has to be a multiple of, for scales, and for tensor cores."""
-        return packed.GROUP if self.packed else max(16, self.input_block[1] or 1)
+        return packed.GROUP if self.packed else max(16, self.weight_block[1] or 1)
 
     def describe(self):
         """A few words for a report."""
         def write(block):
             return "x".join("*" if size is None else str(size) for size in block)
-        how = "dynamic" if self.dynamic else "static"
+        activations = "in high precision"
+        if self.input_block is not None:
+            activations = f"{write(self.input_block)} {'dynamic' if self.dynamic else 'static'}"
         if self.packed:
             return (f"{self.codes.name}, weights mxfp4 with scales in {self.scale} "
-                    f"{write(self.weight_block)}, activations {write(self.input_block)} {how}")
+                    f"{write(self.weight_block)}, activations {activations}")
         return (f"{self.codes.name}, scales in {self.scale}, weights {write(self.weight_block)}, "
-                f"activations {write(self.input_block)} {how}")
+                f"activations {activations}")
 
     def get_tensors(self, n, k):
         """The stored tensors of a weight of N x K: (shape, dtype) by name. These are the names
@@ -96,6 +102,15 @@ class Scheme:
             tensors["input_global_scale" if self.scale == "e4m3" else "input_scale"] = one
         return tensors
 
+    def get_stored(self, n, k):
+        """What checkpoints have of a weight: (shape, dtype) by name, as get_tensors has it but for
+        MXFP4, whose E8M0 they have in place of exponents and factors."""
+        tensors = self.get_tensors(n, k)
+        if self.packed:
+            del tensors["weight_exponents"]
+            tensors["weight_scale"] = (n, k // packed.GROUP), torch.uint8
+        return tensors
+
     @staticmethod
     def get_grid(block, rows, columns):
         """How many scales there are along each dimension."""
@@ -111,8 +126,8 @@ class Scheme:
         """The Scheme of its `str`."""
         entries = json.loads(text)
         for key in ("weight_block", "input_block", "rule"):
-            entries[key] = tuple(tuple(value) if isinstance(value, list) else value
-                                 for value in entries[key])
+            entries[key] = None if entries[key] is None else tuple(
+                tuple(value) if isinstance(value, list) else value for value in entries[key])
         return Scheme(**entries)
 
 
@@ -120,15 +135,60 @@ _OPTIONS = {"use_power_2_scales": "pow2", "amax_epsilon": "amax_epsilon", "style
             "mode": "mode", "nonfinite": "nonfinite"}
 
 
-def make_scheme(recipe, is_calibrated, weights=None):
-    """The Scheme of a recipe, with `weights` of it or "mxfp4". Raises ArgumentError for one that
-    inference has no use for."""
+# What weights are, where they are not those of the recipe: block, scale, and whether they are packed.
+_WEIGHTS = {"mxfp4": ((1, None), "f32", True), "mxfp8": ((1, 32), "e8m0", False),
+            "nvfp4": ((1, 16), "e4m3", False)}
+
+
+def make_scheme(recipe, is_calibrated, weights=None, activations=None):
+    """The Scheme of a recipe, with `weights` of it or "mxfp4", "mxfp8" or "nvfp4", and
+    `activations` of it, in "fp8", or in "bf16" for those as they are. Raises ArgumentError for
+    what inference has no use for, UnsupportedError for what no product computes."""
     recipe = recipes.parse(recipe)
-    if weights not in (None, "mxfp4"):
-        raise ArgumentError(f"expected weights to be mxfp4 or None, but got {weights!r}")
-    if weights and not isinstance(recipe, (recipes.Float8CurrentScaling, recipes.RowwiseScaling)):
-        raise ArgumentError(f"expected current or rowwise with weights of mxfp4, but got "
-                            f"'{recipes.get_text(recipe)}'")
+    if weights not in (None, *_WEIGHTS):
+        raise ArgumentError(f"expected weights to be mxfp4, mxfp8, nvfp4 or None, but got {weights!r}")
+    if activations not in (None, "fp8", "bf16"):
+        raise ArgumentError(f"expected activations to be fp8, bf16 or None, but got {activations!r}")
+    scheme = _make_scheme(recipe, is_calibrated)
+    if activations == "bf16":
+        if is_calibrated:
+            raise ArgumentError("expected no calibration with activations in bf16, which have no scales")
+        scheme = replace(scheme, input_block=None)
+        if weights:
+            block, scale, is_packed = _WEIGHTS[weights]
+            scheme = replace(scheme, weight_block=block, scale=scale, packed=is_packed,
+                             rule=casts.make_rule(scale, {}))
+        return scheme
+    if activations == "fp8" and "nvfp4" in (weights, recipe._name):
+        raise UnsupportedError("expected activations in bf16, or in FP4 by the recipe nvfp4, with weights "
+                               "of nvfp4, since no product has them with activations in fp8")
+    if weights == "mxfp4":
+        if not isinstance(recipe, (recipes.Float8CurrentScaling, recipes.RowwiseScaling)):
+            raise ArgumentError(f"expected current or rowwise with weights of mxfp4, but got "
+                                f"'{recipes.get_text(recipe)}'")
+        return replace(scheme, weight_block=(1, None), packed=True)
+    if weights and weights != recipe._name:
+        raise ArgumentError(f"expected the recipe {weights}, or activations in bf16, with weights of "
+                            f"{weights}, but got '{recipes.get_text(recipe)}'")
+    return scheme
+
+
+def with_activations(scheme, activations, name):
+    """The Scheme of the layer `name` with activations in "bf16", as they are, or in "fp8"; None for those it has.
+    Raises UnsupportedError where nothing computes it."""
+    if activations not in (None, "fp8", "bf16"):
+        raise ArgumentError(f"expected activations to be fp8, bf16 or None, but got {activations!r}")
+    if activations == "bf16":
+        return replace(scheme, input_block=None, dynamic=True)
+    if activations is None or scheme.input_block is not None and scheme.scale != "e4m3":
+        return scheme
+    if scheme.scale == "e4m3":
+        raise UnsupportedError(f"expected '{name}' with activations in bf16, or as its config has them, since no product has "
+                               f"weights of nvfp4 with activations in fp8")
+    return replace(scheme, input_block=(1, scheme.weight_block[1]))
+
+
+def _make_scheme(recipe, is_calibrated):
     if not isinstance(recipe, (recipes.Float8CurrentScaling, recipes.RowwiseScaling,
                                recipes.Float8BlockScaling, recipes.MXFP8BlockScaling,
                                recipes.NVFP4BlockScaling)):
@@ -160,10 +220,7 @@ def make_scheme(recipe, is_calibrated, weights=None):
     options["epsilon"] = options.pop("amax_epsilon", None) or None
     # fast_fprop is fast in the forward, which is all that there is.
     accumulate = "promote" if getattr(recipe, "accumulate", "promote") == "promote" else "fast"
-    if weights:
-        blocks = (1, None), blocks[1]
-    return Scheme(*blocks, scale, not is_calibrated, casts.make_rule(scale, options), accumulate,
-                  packed=bool(weights))
+    return Scheme(*blocks, scale, not is_calibrated, casts.make_rule(scale, options), accumulate)
 
 
 def quantize_weight(weight, scheme):
@@ -212,67 +269,16 @@ def compile_linear(scheme, n, k, element, bias, target):
 
 def write_linear(scheme, n, k, element, bias):
     """The program of compile_linear as text, of a Scheme."""
-    scale = _SCALES[scheme.scale].mlir
-    codes, is_nvfp4 = scheme.codes.mlir, scheme.scale == "e4m3"
-    rows, columns = ("?" if size is None else size for size in (
-        1 if scheme.input_block[0] is None else None,
-        1 if scheme.input_block[1] is None else -(-k // scheme.input_block[1])))
-    weight_grid = "x".join(map(str, scheme.get_grid(scheme.weight_block, n, k)))
-    blocks = {name: "[" + ", ".join("*" if size is None else str(size) for size in block) + "]"
-              for name, block in (("x", scheme.input_block), ("w", scheme.weight_block))}
-    extra = ", tensor_scale = f32" if is_nvfp4 else ""
-    nan, rule = casts.write_rule(scheme.rule)
-    x, y, w = f"tensor<?x{k}x{element}>", f"tensor<?x{n}x{element}>", f"tensor<{n}x{k}x{codes}>"
-    one, amax = "tensor<1x1xf32>", f"tensor<{rows}x{columns}xf32>"
-    factors, weight_factors = f"tensor<{rows}x{columns}x{scale}>", f"tensor<{weight_grid}x{scale}>"
-    scaled = f"<?x{k}x{codes}, block = {blocks['x']}, scale = {scale}{extra}>"
-    weight = f"<{n}x{k}x{codes}, block = {blocks['w']}, scale = {scale}{extra}>"
-
-    arguments = [f"%x: {x} {{fp8.name = \"x\"}}", f"%w: {w} {{fp8.weight}}",
-                 f"%ws: {weight_factors}"]
-    if scheme.packed:
-        codes_type, exponents = f"tensor<{n}x{k}x{E2M1.mlir}>", f"tensor<{-(-k // packed.WORD)}x{n}xi32>"
-        arguments[1:2] = [f"%p: {codes_type} {{fp8.weight}}", f"%e: {exponents}"]
-    arguments += [f"%wg: {one}"] * is_nvfp4 + [f"%xs: {one}"] * (not scheme.dynamic)
-    arguments += [f"%bias: tensor<{n}x{bias}>"] * (bias is not None)
-    body = []
-    if is_nvfp4 or scheme.dynamic:
-        body.append(f"%amax = fp8.amax %x block = {blocks['x']}{nan} : {x}")
-    if is_nvfp4:
-        if scheme.dynamic:
-            body.append(f"%all = fp8.amax %x block = [*, *] : {x}")
-        else:
-            body += [f"%max = arith.constant dense<{NVFP4_MAX:e}> : {one}",
-                     f"%all = arith.divf %max, %xs : {one}"]
-        body += [f"%c1 = arith.constant dense<1.0> : {one}", f"%wt = arith.divf %c1, %wg : {one}",
-                 f"%s, %i, %t = fp8.compute_scale %amax tensor_amax(%all : {one}) format = {codes} "
-                 f"scale_type = {scale} : {amax}"]
-    elif scheme.dynamic:
-        body.append(f"%s, %i = fp8.compute_scale %amax format = {codes} scale_type = {scale} "
-                    f"{rule} : {amax}")
-    else:
-        body += [f"%c1 = arith.constant dense<1.0> : {one}", f"%s = arith.divf %c1, %xs : {one}"]
-    inverse = "%i" if is_nvfp4 or scheme.dynamic else "%xs"
-    body.append(f"%q = fp8.quantize %x scale(%s, {inverse} : {amax}, {factors})"
-                + f" tensor_scale_inv(%t : {one})" * is_nvfp4 + f" : {x} -> {scaled}")
-    if scheme.packed:
-        body.append(f"%w = fp8.lift %p, %e : {codes_type}, {exponents} -> {w}")
-    body.append("%wq = fp8.assemble %w, %ws" + ", %wt" * is_nvfp4 + f" : {w}, {weight_factors}"
-                + f", {one}" * is_nvfp4 + f" -> {weight}")
-    epilogue = _write_epilogue(n, element, bias) if bias else ""
-    body.append(f"%y = fp8.matmul %q, %wq accumulate = {scheme.accumulate}{epilogue} : "
-                f"!fp8.scaled{scaled}, "
-                f"!fp8.scaled{weight} -> {y}")
+    y = f"tensor<?x{n}x{element}>"
+    x = program_text.write_input(scheme, "%x", k, element)
+    w = program_text.write_weight(scheme, n, k, element)
+    arguments = [f"%x: tensor<?x{k}x{element}> {{fp8.name = \"x\"}}", *w.arguments, *x.arguments]
+    steps = []
+    if bias is not None:
+        steps = [("addf", "%bias", f"tensor<{n}x{bias}>")]
+        arguments.append(f"%bias: {steps[0][2]}")
+    body = [*x.lines, *w.lines,
+            f"%y = fp8.matmul {x.name}, {w.name} accumulate = {scheme.sums}"
+            f"{program_text.write_epilogue(element, steps)} : {x.type}, {w.type} -> {y}"]
     return (f"func.func @{FUNCTION}({', '.join(arguments)}) -> {y} {{\n  " + "\n  ".join(body)
             + f"\n  return %y : {y}\n}}\n")
-
-
-def _write_epilogue(n, element, bias):
-    lines = [f" epilogue(%bias : tensor<{n}x{bias}>) {{", f"^bb0(%acc: f32, %b: {bias}):"]
-    if bias != "f32":
-        lines.append(f"  %b32 = arith.extf %b : {bias} to f32")
-    lines.append(f"  %sum = arith.addf %acc, {'%b' if bias == 'f32' else '%b32'} : f32")
-    if element != "f32":
-        lines.append(f"  %out = arith.truncf %sum : f32 to {element}")
-    lines += [f"  fp8.yield {'%sum' if element == 'f32' else '%out'} : {element}", "  }"]
-    return "\n  ".join(lines)
