@@ -306,7 +306,7 @@ class Checkpoints(unittest.TestCase):
         loaded = fp8.torch.load_quantized(make_model(seed=1), self.path)
         with torch.no_grad():
             self.assertLess(get_error(loaded(TOKENS), own(TOKENS)), 1e-3)
-        for algorithm in ("NVFP4_AWQ", "W4A16_NVFP4", "FP8_PB_WO", None):
+        for algorithm in ("NVFP4_AWQ", "W4A8_AWQ", None):
             self.write({"quant_method": "modelopt", "quant_algo": algorithm}, tensors)
             with self.assertRaisesRegex(fp8.UnsupportedError, f"FP8, .* for 'up', but got "
                                                               f"{algorithm}"):
@@ -340,8 +340,9 @@ class Checkpoints(unittest.TestCase):
         cases = [
             (fp8.FileError, "expected a quantization_config", {}, {}),
             (fp8.UnsupportedError, "quant_method 'awq'", {"quant_method": "awq"}, {}),
-            (fp8.UnsupportedError, "activations in high precision",
-             change(input_activations=None), {}),
+            (fp8.UnsupportedError, "expected weights of 'up' to be quantized", change(weights=None), {}),
+            (fp8.MismatchError, "expected 'up' in high precision, since the config ignores it",
+             {**quantization, "ignore": ["re:u"]}, {}),
             (fp8.UnsupportedError, "but got int of 8 bits",
              change(weights={**weights, "type": "int"}), {}),
             (fp8.UnsupportedError, "equally many elements along K",

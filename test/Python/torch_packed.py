@@ -2,11 +2,13 @@
 # RUN: %import_python %s
 """Weights of MXFP4 that are lifted to E4M3, beside ml_dtypes' formats and layers of E4M3."""
 
+import copy
 import tempfile
 import unittest
 
 import ml_dtypes
 import numpy as np
+import safetensors.torch
 import torch
 from torch import nn
 
@@ -35,6 +37,21 @@ def round_rows(values, factors):
 
 
 class Lift(unittest.TestCase):
+    def check_restored(self, lifted, codes, scales):
+        for found, expected in zip(packed.restore(lifted), (codes, scales)):
+            self.assertTrue(torch.equal(found, expected))
+
+    def test_restored(self):
+        """Of all sizes and spans, zeros and a single word of exponents among them."""
+        generator = torch.Generator().manual_seed(0)
+        for seed in range(40):
+            n, groups = (int(torch.randint(1, size, (), generator=generator)) for size in (20, 12))
+            low, high = sorted(torch.randint(-127, 128, (2,), generator=generator).tolist())
+            codes, scales, _ = draw(low, min(high, low + seed), n, 32 * groups)
+            codes[torch.rand(codes.shape, generator=generator) < 0.3] = 0
+            codes.view(n, -1, 16)[torch.rand(n, groups, generator=generator) < 0.3] = 0x80
+            self.check_restored(packed.lift(codes, scales), codes, scales)
+
     def test_exact(self):
         for low, high in ((-7, 7), (0, 0), (-120, -106), (107, 121)):
             codes, scales, values = draw(low, high)
@@ -48,6 +65,7 @@ class Lift(unittest.TestCase):
             # 4.25 bits a weight, and a factor and whole words for each row.
             self.assertEqual(sum(t.nbytes for t in lifted.get_tensors().values()),
                              N * (K // 2 + 12 + 4))
+            self.check_restored(lifted, codes, scales)
 
     def test_rounded(self):
         for low, high in ((-8, 7), (-20, 20), (-127, 127)):
@@ -57,6 +75,7 @@ class Lift(unittest.TestCase):
             np.testing.assert_array_equal(
                 found, round_rows(values, lifted.factors.double().numpy()))
             changed = found != values
+            self.check_restored(lifted, codes, scales)
             exactness = lifted.exactness
             self.assertEqual(exactness.elements, changed.sum())
             self.assertEqual(exactness.rounded, changed.reshape(N, -1, 32).any(-1).sum())
@@ -143,12 +162,49 @@ class Layers(unittest.TestCase):
         for recipe in ("block", "mxfp8", "nvfp4"):
             with self.assertRaisesRegex(fp8.ArgumentError, "expected current or rowwise with weights of mxfp4"):
                 fp8.torch.quantize_for_inference(model, recipe, weights="mxfp4")
-        with self.assertRaisesRegex(fp8.ArgumentError, "expected weights to be mxfp4 or None, but got 'int4'"):
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected weights to be mxfp4, mxfp8, nvfp4 or None, but got 'int4'"):
             fp8.torch.quantize_for_inference(model, weights="int4")
-        fp8.torch.quantize_for_inference(model, weights="mxfp4")
-        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(
-                fp8.UnsupportedError, "no layers with weights of mxfp4"):
-            fp8.torch.save_quantized(model, folder)
+        for options, message in (
+                ({"weights": "mxfp8"}, "expected the recipe mxfp8, or activations in bf16"),
+                ({"activations": "int8"}, "expected activations to be fp8, bf16 or None, but got 'int8'"),
+                ({"recipe": "current", "activations": "bf16", "calibration": [torch.ones(1, K)]}, "expected no calibration")):
+            with self.assertRaisesRegex(fp8.ArgumentError, message):
+                fp8.torch.quantize_for_inference(model, **options)
+        for options in ({"weights": "nvfp4"}, {"recipe": "nvfp4"}):
+            with self.assertRaisesRegex(fp8.UnsupportedError, "no product has them with activations in fp8"):
+                fp8.torch.quantize_for_inference(model, activations="fp8", **options)
+
+    def test_saved(self):
+        """With what was lost by rounding, and a word of exponents in a row."""
+        for k, factor in ((K, 2.0**-20), (64, 1.0)):
+            model = nn.Sequential(nn.Linear(k, N))
+            with torch.no_grad():
+                model[0].weight[:, 32:64] *= factor
+                model[0].weight[3] = 0
+            expected = fp8.quantize(model[0].weight.detach(), "e2m1", (1, 32), "e8m0")
+            fp8.torch.quantize_for_inference(model, "current", weights="mxfp4")
+            x = torch.randn(4, k)
+            with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+                fp8.torch.save_quantized(model, folder)
+                tensors = safetensors.torch.load_file(f"{folder}/model.safetensors")
+                self.assertTrue(torch.equal(tensors["0.weight_packed"], expected.codes.view(torch.uint8)))
+                self.assertTrue(torch.equal(tensors["0.weight_scale"], expected.scale_inv.view(torch.uint8)))
+                other = fp8.torch.load_quantized(nn.Sequential(nn.Linear(k, N)), folder)
+                self.assertEqual(other[0].scheme, model[0].scheme)
+                self.assertTrue(torch.equal(other(x), model(x)))
+
+    def test_high_precision(self):
+        """Weights of all kinds with activations as they are: the product in f32 with what they are."""
+        torch.manual_seed(0)
+        for weights, limit in (("mxfp4", 0.2), ("mxfp8", 0.05), ("nvfp4", 0.15), (None, 0.05)):
+            dense = nn.Linear(K, N)
+            layer = fp8.torch.quantize_for_inference(nn.Sequential(copy.deepcopy(dense)), weights=weights, activations="bf16")[0]
+            self.assertIsNone(layer.scheme.input_block)
+            x = torch.randn(5, K)
+            with torch.no_grad():
+                values = layer(torch.eye(K)) - dense.bias
+                self.assertLess((layer(x) - (x @ values + dense.bias)).abs().max(), 1e-5)
+                self.assertLess((values.T - dense.weight).norm() / dense.weight.norm(), limit)
 
 
 if __name__ == "__main__":

@@ -21,16 +21,18 @@ from fp8.torch.steps import accumulate, accumulated, end_step
 
 # What is imported when it is asked for.
 _LATE = {"Attention": "attention_calls", "Backend": "backend", "KeyValueCache": "key_value_cache", "Part": "parts",
-         "QuantizedLinear": "quantized_linear", "attend_to_cache": "cached_attention", "explain": "backend",
-         "load_quantized": "checkpoints", "make_cache": "transformers_cache", "packed_attention": "packed_sequences",
-         "prepare": "ready", "quantize_for_inference": "inference", "register_attention": "transformers_attention",
+         "QuantizedExperts": "experts", "QuantizedLinear": "quantized_linear", "attend_to_cache": "cached_attention",
+         "explain": "backend", "load_pretrained": "pretrained", "load_quantized": "checkpoints",
+         "make_cache": "transformers_cache", "packed_attention": "packed_sequences", "prepare": "ready",
+         "quantize_for_inference": "inference", "register_attention": "transformers_attention",
          "report": "inference", "save_quantized": "checkpoints",
          "scaled_dot_product_attention": "scaled_dot_product", "use_attention": "autocasting"}
 
-__all__ = ["Attention", "Backend", "KeyValueCache", "Linear", "Part", "QuantizedLinear", "accumulate", "accumulated",
-           "attend_to_cache", "autocast", "compile_fp8", "convert_from_fp8", "convert_to_fp8_training", "end_step",
-           "explain", "load_quantized", "make_cache", "packed_attention", "prepare", "quantize_for_inference", "register_attention",
-           "report", "save_quantized", "scaled_dot_product_attention", "summarize", "use_attention"]
+__all__ = ["Attention", "Backend", "KeyValueCache", "Linear", "Part", "QuantizedExperts", "QuantizedLinear",
+           "accumulate", "accumulated", "attend_to_cache", "autocast", "compile_fp8", "convert_from_fp8",
+           "convert_to_fp8_training", "end_step", "explain", "load_pretrained", "load_quantized", "make_cache",
+           "packed_attention", "prepare", "quantize_for_inference", "register_attention", "report", "save_quantized",
+           "scaled_dot_product_attention", "summarize", "use_attention"]
 
 
 def __getattr__(name):

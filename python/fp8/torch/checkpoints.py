@@ -55,7 +55,7 @@ def save_quantized(model, directory, layout="compressed-tensors", config=None, m
         config = _get_config(model, directory)
     entries, configs = _WRITERS[layout](model, layers, config)
     metadata = {"format": "pt"}
-    if layout in ("compressed-tensors", "fp8"):
+    if layout != "original":
         metadata[METADATA] = _write_rules(layers)
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -96,11 +96,11 @@ def _write_layout(write):
     def make(model, layers, config):
         others = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
         quantization = write({_get_target(name, layer): layer.scheme for name, layer in layers.items()}, others)
-        entries = {}
+        entries, covered = {}, set()
         for name, layer in layers.items():
             if isinstance(layer, QuantizedGroups) or layer.scheme.packed:
                 _add_records(entries, layer, _make_records(name, layer))
-        covered = {name for name, layer in layers.items() if isinstance(layer, QuantizedGroups) or layer.scheme.packed}
+                covered |= _name_parameters(name, layer)
         is_inverse = "weight_block_size" in quantization
 
         def rename(name):
@@ -111,6 +111,12 @@ def _write_layout(write):
         _add_rest(entries, model, covered, rename)
         return entries, {_CONFIG: {**config, "quantization_config": quantization}}
     return make
+
+
+def _name_parameters(name, layer):
+    """The names that a model has for what Records are of: all of experts, and the weight of a layer."""
+    return {f"{name}.{own}" if name else own for own, _ in layer.named_parameters()
+            if own != "bias" or isinstance(layer, QuantizedGroups)}
 
 
 def _get_target(name, layer):
@@ -149,10 +155,10 @@ def _add_records(entries, layer, records):
 
 
 def _add_rest(entries, model, covered, rename, dtypes=None):
-    """What a model has but for the layers `covered`, by the names that `rename` makes, None for none."""
+    """What a model has but for the names `covered`, by the names that `rename` makes, None for none."""
     seen, storages = set(), set()
     for name, value in model.state_dict().items():
-        if name.rpartition(".")[0] in covered:
+        if name in covered:
             continue
         # What is tied is stored once, under the first name; other views are copied.
         place = (value.data_ptr(), value.shape, value.stride(), value.dtype, value.is_neg())
@@ -175,8 +181,9 @@ def _add_rest(entries, model, covered, rename, dtypes=None):
 
 def _write_mxfp4(model, layers, config):
     """As gpt-oss has experts: the config and the tensors."""
-    entries = {}
+    entries, covered = {}, set()
     for name, layer in layers.items():
+        covered |= _name_parameters(name, layer)
         if not isinstance(layer, QuantizedGroups) or not layer.scheme.packed:
             raise UnsupportedError(f"expected experts in MXFP4 alone in the layout mxfp4, but got '{name}': "
                                    f"{layer.scheme.describe()}")
@@ -186,7 +193,7 @@ def _write_mxfp4(model, layers, config):
         if layer.bias is not None:
             records.append(stored.Record(f"{name}_bias", _DTYPES[layer.bias.dtype], (groups, n), "bias", None, 0, 1))
         _add_records(entries, layer, records)
-    _add_rest(entries, model, set(layers), lambda name: name)
+    _add_rest(entries, model, covered, lambda name: name)
     others = [name for name, module in model.named_modules() if isinstance(module, (nn.Linear, nn.Embedding))]
     return entries, {_CONFIG: {**config, "quantization_config": {
         "modules_to_not_convert": others, "quant_method": "mxfp4"}}}
@@ -207,10 +214,8 @@ def _write_original(model, layers, config):
     dense = next((name for name, (other, _) in origin.names.items() if other is None), None)
     if dense:
         raise UnsupportedError(f"expected '{dense}' as one tensor in the checkpoint, but it was made of several")
-    biases = {f"{name}.bias" for name, layer in layers.items() if isinstance(layer, QuantizedGroups)}
-    covered = {name for name, layer in layers.items() if isinstance(layer, QuantizedGroups)}
-    own = {f"{name}.{own}" for name, layer in layers.items() for own, _ in layer.named_parameters() if own != "bias"}
-    _add_rest(entries, model, covered, lambda name: None if name in own | biases else origin.names[name][0],
+    covered = set().union(*(_name_parameters(name, layer) for name, layer in layers.items()))
+    _add_rest(entries, model, covered, lambda name: origin.names[name][0],
               {name: dtype for name, (_, dtype) in origin.names.items()})
     entries.update((name, (value.nbytes, lambda value=value: value)) for name, value in origin.left.items())
     configs = dict(origin.configs)

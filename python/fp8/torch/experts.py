@@ -136,16 +136,20 @@ class QuantizedExperts(nn.Module):
     def forward(self, hidden_states, top_k_index, top_k_weights):
         self._check(hidden_states)
         tokens, each = top_k_index.shape
-        owners, order = torch.sort(top_k_index.flatten(), stable=True)
-        # Experts of other devices have numbers beyond, and rows behind, which are zeros.
+        count, chosen, share = tokens * each, top_k_index.flatten(), top_k_weights.flatten()
+        rows = expert_programs.count_rows(count, hidden_states.is_cuda) or count
+        if rows != count:
+            # Rows that are added are no expert's, as those of experts of other devices: the last ones, and zeros.
+            chosen = nn.functional.pad(chosen, (0, rows - count), value=self.num_experts)
+            share = nn.functional.pad(share, (0, rows - count))
+        owners, order = torch.sort(chosen, stable=True)
         ends = torch.searchsorted(owners, torch.arange(self.num_experts, device=owners.device, dtype=owners.dtype),
                                   right=True, out_int32=True)
         owners = owners.clamp(max=self.num_experts - 1)
-        share = top_k_weights.flatten()[order].float()
-        y = self._multiply(hidden_states[order // each], ends, owners, share)
+        y = self._multiply(hidden_states[(order // each).clamp(max=tokens - 1)], ends, owners, share[order].float())
         found = torch.empty_like(y)
         found[order] = y
-        return found.view(tokens, each, -1).sum(1, dtype=torch.float32).to(hidden_states.dtype)
+        return found[:count].view(tokens, each, y.shape[1]).sum(1, dtype=torch.float32).to(hidden_states.dtype)
 
     def _check(self, x):
         check_tensor(x, "activations")

@@ -81,14 +81,16 @@ def find_parts(files, prefix, projection):
     return None
 
 
-def _convert(value, own, shape, dtype, stored):
-    """A tensor of a checkpoint as a module has it, or as it is where it does not fit."""
-    if own == "weight_global_scale" or own == "input_global_scale":
+def _convert(value, own, shape, dtype, stored, spreads):
+    """A tensor of a checkpoint as a module has it, or as it is where it does not fit; `spreads` is whether a scale for
+    the tensor is one for each row."""
+    if own in ("weight_global_scale", "input_global_scale") and value.is_floating_point():
         value = value.float() if stored.endswith("global_scale") else 1 / value.float()
-    if dtype == torch.uint8 and value.dtype in (torch.int8, torch.float8_e8m0fnu) or (
-            value.dtype == getattr(torch, "float4_e2m1fn_x2", None)):
+    bytes_ = (torch.float8_e8m0fnu,) if own == "weight_scale" else (
+        torch.int8, getattr(torch, "float4_e2m1fn_x2", torch.int8))
+    if dtype == torch.uint8 and value.dtype in bytes_:
         value = value.view(torch.uint8)
-    elif dtype == torch.float32 and value.dtype == torch.uint8:
+    elif dtype == torch.float32 and value.dtype == torch.uint8 and own == "weight_scale":
         value = value.view(torch.float8_e8m0fnu).float()  # Exponents.
     elif dtype == torch.float32 and value.dtype in (torch.bfloat16, torch.float16, torch.float8_e8m0fnu):
         value = value.float()
@@ -100,8 +102,8 @@ def _convert(value, own, shape, dtype, stored):
         return value.reshape(shape)
     if own in ("weight_packed", "weight") and value.ndim == len(shape) + 1 and value.flatten(-2).shape == shape:
         return value.flatten(-2)  # Blocks of 16 bytes.
-    if own == "weight_scale" and len(shape) == 2 and shape[1] == 1 and value.numel() == 1:
-        return value.reshape(1, 1).expand(shape)  # One for the tensor is one for each row.
+    if own == "weight_scale" and spreads and value.numel() == 1:
+        return value.reshape(1, 1).expand(shape)
     return value
 
 
@@ -116,9 +118,9 @@ def _check_scales(value, name):
         raise MismatchError(f"expected finite scales of '{name}', but got {wrong}")
 
 
-def read(files, label, found, scheme, n, k, expert=None):
+def read(files, label, found, scheme, n, k, expert=None, spreads=False):
     """The tensors of a matrix of N x K as scheme.get_stored has them, and as the files do, by own names; `expert` is
-    which of stacked ones."""
+    which of stacked ones, `spreads` whether a scale for the tensor becomes one for each row."""
     tensors, originals = {}, {}
     for own, (shape, dtype) in scheme.get_stored(n, k).items():
         name = found.tensors.get(_ROLES[own])
@@ -127,7 +129,7 @@ def read(files, label, found, scheme, n, k, expert=None):
             raise MismatchError(f"expected '{label}{end}' in the checkpoint, but got {', '.join(found.tensors.values())}")
         is_one = expert is not None and not files.get_shape(name)
         original = files.load(name, None if is_one else expert)
-        value = _convert(original, own, shape, dtype, files.stored[name])
+        value = _convert(original, own, shape, dtype, files.stored[name], spreads)
         if tuple(value.shape) != shape or value.dtype != dtype:
             raise MismatchError(f"'{label}': expected '{own}' to be {dtype} of {shape}, but got {value.dtype} of "
                                 f"{tuple(value.shape)}, as '{files.stored[name]}'")
@@ -199,7 +201,7 @@ def load_projection(files, label, projection, module, scheme, found, device):
     if n % parts or parts > 1 and rows is not None and n // parts % rows:
         raise UnsupportedError(f"expected {parts} parts of '{label}' to be multiples of {rows} rows, which share a scale, "
                                f"but got {n // parts}")
-    scheme = expert_programs.make_grouped(scheme)
+    spreads, scheme = scheme.weight_block[0] is None, expert_programs.make_grouped(scheme)
     writer = experts.Writer(scheme, groups, n, k, device, parts)
     records, originals = [], {}
     if isinstance(found, Found):
@@ -210,7 +212,7 @@ def load_projection(files, label, projection, module, scheme, found, device):
         for part, piece in enumerate(of_expert):
             is_stack = isinstance(found, Found)
             own_label = label if is_stack else piece.tensors["codes"].rpartition(".")[0]
-            values, before = read(files, own_label, piece, scheme, n // parts, k, i if is_stack else None)
+            values, before = read(files, own_label, piece, scheme, n // parts, k, i if is_stack else None, spreads)
             tensors.append(values)
             if not is_stack:
                 records += _make_records(files, piece, scheme, n // parts, k, i, part, parts)
