@@ -94,8 +94,8 @@ def compute(block, x):
     layer = block.experts
     scores, chosen = torch.topk(block.router(x), block.each, -1)
     share, x, y = torch.softmax(scores, -1).float(), x.float(), torch.zeros_like(x, dtype=torch.float32)
-    biases = [None if p.bias is None else stored.restore(p, stored.Record("", "F32", tuple(p.bias.shape), "bias", None, 0, 1))
-              for p in (layer.first, layer.second)]
+    biases = [None if p.bias is None else stored.restore(
+        p, stored.Record("", "F32", tuple(p.bias.shape), "bias", None, 0, 1)) for p in (layer.first, layer.second)]
     for i in chosen.unique().tolist():
         row, place = torch.where(chosen == i)
         z = x[row] @ get_values(layer.first, i).T + (0 if biases[0] is None else biases[0][i])
@@ -173,7 +173,8 @@ def run_model(name, args):
                       for variant in times if variant in OURS}
         record["us"][tokens], record["errors"][tokens] = times, errors
         print(f"  {tokens:5} tokens: " + ", ".join(
-            f"{variant} {time:.1f} us" + (f" ({times['bf16'] / time:.2f} of bf16)" if "bf16" in times and variant != "bf16" else "")
+            f"{variant} {time:.1f} us" + (
+                f" ({times['bf16'] / time:.2f} of bf16)" if "bf16" in times and variant != "bf16" else "")
             for variant, time in times.items()))
         print("      errors: " + ", ".join(f"{variant} {error:.4f}" for variant, error in errors.items()))
     del blocks, block

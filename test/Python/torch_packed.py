@@ -42,7 +42,7 @@ class Lift(unittest.TestCase):
             self.assertTrue(torch.equal(found, expected))
 
     def test_restored(self):
-        """Of all sizes and spans, zeros and a single word of exponents among them."""
+        """All sizes and spans, zeros and a single word of exponents among them."""
         generator = torch.Generator().manual_seed(0)
         for seed in range(40):
             n, groups = (int(torch.randint(1, size, (), generator=generator)) for size in (20, 12))
@@ -162,12 +162,14 @@ class Layers(unittest.TestCase):
         for recipe in ("block", "mxfp8", "nvfp4"):
             with self.assertRaisesRegex(fp8.ArgumentError, "expected current or rowwise with weights of mxfp4"):
                 fp8.torch.quantize_for_inference(model, recipe, weights="mxfp4")
-        with self.assertRaisesRegex(fp8.ArgumentError, "expected weights to be mxfp4, mxfp8, nvfp4 or None, but got 'int4'"):
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected weights to be mxfp4, mxfp8, nvfp4 or None, but "
+                                                       "got 'int4'"):
             fp8.torch.quantize_for_inference(model, weights="int4")
         for options, message in (
                 ({"weights": "mxfp8"}, "expected the recipe mxfp8, or activations in bf16"),
                 ({"activations": "int8"}, "expected activations to be fp8, bf16 or None, but got 'int8'"),
-                ({"recipe": "current", "activations": "bf16", "calibration": [torch.ones(1, K)]}, "expected no calibration")):
+                ({"recipe": "current", "activations": "bf16", "calibration": [torch.ones(1, K)]},
+                 "expected no calibration")):
             with self.assertRaisesRegex(fp8.ArgumentError, message):
                 fp8.torch.quantize_for_inference(model, **options)
         for options in ({"weights": "nvfp4"}, {"recipe": "nvfp4"}):
@@ -198,7 +200,8 @@ class Layers(unittest.TestCase):
         torch.manual_seed(0)
         for weights, limit in (("mxfp4", 0.2), ("mxfp8", 0.05), ("nvfp4", 0.15), (None, 0.05)):
             dense = nn.Linear(K, N)
-            layer = fp8.torch.quantize_for_inference(nn.Sequential(copy.deepcopy(dense)), weights=weights, activations="bf16")[0]
+            model = nn.Sequential(copy.deepcopy(dense))
+            layer = fp8.torch.quantize_for_inference(model, weights=weights, activations="bf16")[0]
             self.assertIsNone(layer.scheme.input_block)
             x = torch.randn(5, K)
             with torch.no_grad():

@@ -41,9 +41,9 @@ def make_config(kind, **more):
                                            num_experts=EXPERTS, norm_topk_prob=True, **more)
     if kind == "deepseek_v3":
         return transformers.DeepseekV3Config(
-            **{**COMMON, "num_key_value_heads": 4, "head_dim": 16}, intermediate_size=INNER, moe_intermediate_size=INNER, n_routed_experts=EXPERTS,
-            n_shared_experts=1, q_lora_rank=32, kv_lora_rank=32, qk_rope_head_dim=16, qk_nope_head_dim=16,
-            v_head_dim=32, first_k_dense_replace=1, n_group=1, topk_group=1, **more)
+            **{**COMMON, "num_key_value_heads": 4, "head_dim": 16}, intermediate_size=INNER,
+            moe_intermediate_size=INNER, n_routed_experts=EXPERTS, n_shared_experts=1, q_lora_rank=32,
+            kv_lora_rank=32, qk_rope_head_dim=16, qk_nope_head_dim=16, v_head_dim=32, first_k_dense_replace=1, n_group=1, topk_group=1, **more)
     raise ValueError(kind)
 
 

@@ -54,7 +54,7 @@ def _find_renamings(model):
         from transformers.core_model_loading import WeightRenaming
     except ImportError:
         return []
-    with contextlib.suppress(AttributeError, TypeError):  # Of a model that is none of transformers'.
+    with contextlib.suppress(AttributeError, TypeError):  # A model may be none of transformers'.
         return [entry for entry in get_model_conversion_mapping(model) if isinstance(entry, WeightRenaming)]
     return []
 

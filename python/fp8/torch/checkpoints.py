@@ -220,7 +220,8 @@ def _write_original(model, layers, config):
     entries.update((name, (value.nbytes, lambda value=value: value)) for name, value in origin.left.items())
     configs = dict(origin.configs)
     if config is not None:
-        kept = {key: value for key, value in configs[_CONFIG].items() if key in ("quantization_config", "compression_config")}
+        kept = {key: value for key, value in configs[_CONFIG].items()
+                if key in ("quantization_config", "compression_config")}
         configs[_CONFIG] = {**config, **kept}
     return entries, configs
 

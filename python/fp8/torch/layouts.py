@@ -31,7 +31,7 @@ def write_compressed_tensors(layers, others):
     groups = {}
     for name, scheme in layers.items():
         if not scheme.dynamic and scheme.scale == "f32":
-            scheme = replace(scheme, input_block=(None, scheme.input_block[1]))  # Of experts.
+            scheme = replace(scheme, input_block=(None, scheme.input_block[1]))  # Experts have one for each row.
         names = groups.setdefault((scheme.weight_block, scheme.input_block, scheme.scale, scheme.dynamic, scheme.packed),
                                   (scheme, []))[1]
         if name not in names:
