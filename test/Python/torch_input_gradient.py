@@ -50,10 +50,18 @@ class Gradients(unittest.TestCase):
                     tolerance = 0.04 if not is_exact else 1e-6 if dtype == torch.float32 else 6e-3
                     self.check(layer, dtype, tolerance, is_exact)
 
+    def test_activations_in_high_precision(self):
+        """Gradients stay what they are, as activations do."""
+        for recipe, weights in SCHEMES:
+            torch.manual_seed(0)
+            layer = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(128, 256)), recipe, weights=weights,
+                                                     activations="bf16")[0]
+            self.check(layer, torch.float32, 1e-6, True)
+
     def test_sizes_that_do_not_fit(self):
         """K of this product is the layer's N."""
-        for recipe, n in (("rowwise", 40), ("block", 192)):
-            layer = make_layer(recipe, n=n)
+        for recipe, n, weights in (("rowwise", 40, None), ("block", 192, None), ("rowwise", 40, "mxfp4")):
+            layer = make_layer(recipe, weights, n)
             self.assertEqual(input_gradient.find_way(layer.scheme, n), "values")
             self.check(layer, torch.float32, 1e-6, True)
 

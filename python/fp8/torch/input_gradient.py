@@ -21,6 +21,8 @@ _SCALES = {"f32": F32.mlir, "e8m0": E8M0.mlir, "e4m3": E4M3.mlir}
 
 def find_way(scheme, n):
     """How the product is computed: "rows", "blocks" or "values"."""
+    if scheme.input_block is None:  # Gradients stay as they are, too.
+        return "values"
     if scheme.weight_block[1] is None and n % 16 == 0:
         return "rows"
     if scheme.weight_block == (128, 128) and n % 128 == 0:
@@ -147,11 +149,11 @@ def _write_values(scheme, n, k, element, w, factors):
              f"{values}) outs(%zeros : {sum_}) {{",
              f"^bb0(%g: {element}, %v: {element}, %o: f32):"]
     if element == "f32":
-        return body + ["  %p = arith.mulf %g, %v : f32", "  %r = arith.addf %o, %p : f32",
+        return body + ["  %gv = arith.mulf %g, %v : f32", "  %r = arith.addf %o, %gv : f32",
                        "  linalg.yield %r : f32", f"}} -> {sum_}"]
     return body + [f"  %g32 = arith.extf %g : {element} to f32",
-                   f"  %v32 = arith.extf %v : {element} to f32", "  %p = arith.mulf %g32, %v32 : f32",
-                   "  %r = arith.addf %o, %p : f32", "  linalg.yield %r : f32", f"}} -> {sum_}",
+                   f"  %v32 = arith.extf %v : {element} to f32", "  %gv = arith.mulf %g32, %v32 : f32",
+                   "  %r = arith.addf %o, %gv : f32", "  linalg.yield %r : f32", f"}} -> {sum_}",
                    f"%outs = tensor.empty(%m) : {dx}",
                    "%dx = linalg.generic {indexing_maps = [#out, #out], "
                    f'iterator_types = ["parallel", "parallel"]}} ins(%sum : {sum_}) '
