@@ -195,6 +195,31 @@ class Layers(unittest.TestCase):
                 self.assertEqual(other[0].scheme, model[0].scheme)
                 self.assertTrue(torch.equal(other(x), model(x)))
 
+    def test_replaced(self):
+        """What was lost of a weight is not put into another one."""
+        torch.manual_seed(0)
+        dense = nn.Linear(K, N)
+        with torch.no_grad():
+            dense.weight[:, 32:64] *= 2.0**-20
+        plain = nn.Linear(K, N)
+        state = fp8.torch.quantize_for_inference(nn.Sequential(copy.deepcopy(plain)), weights="mxfp4").state_dict()
+        for replace in (lambda layer: layer.set_weight(plain.weight),
+                        lambda layer: layer.load_state_dict({name[2:]: value for name, value in state.items()})):
+            with tempfile.TemporaryDirectory() as folder:
+                model = fp8.torch.quantize_for_inference(nn.Sequential(copy.deepcopy(dense)), weights="mxfp4")
+                self.assertTrue(len(model[0].lost.groups))
+                fp8.torch.save_quantized(model, folder)
+                model = fp8.torch.load_quantized(nn.Sequential(nn.Linear(K, N)), folder)
+                fp8.torch.save_quantized(model, folder, "original")
+                replace(model[0])
+                with self.assertRaisesRegex(fp8.ArgumentError, "expected a model of load_quantized"):
+                    fp8.torch.save_quantized(model, folder, "original")
+                fp8.torch.save_quantized(model, folder)
+                found = safetensors.torch.load_file(f"{folder}/model.safetensors")
+                expected = fp8.quantize(plain.weight.detach(), "e2m1", (1, 32), "e8m0")
+                self.assertTrue(torch.equal(found["0.weight_packed"], expected.codes.view(torch.uint8)))
+                self.assertTrue(torch.equal(found["0.weight_scale"], expected.scale_inv.view(torch.uint8)))
+
     def test_high_precision(self):
         """Weights of all kinds with activations as they are: the product in f32 with what they are."""
         torch.manual_seed(0)

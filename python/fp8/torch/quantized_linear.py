@@ -45,6 +45,14 @@ class QuantizedWeight(nn.Module):
         """The stored tensors, in the order that programs take them."""
         return [value for name, value in self._parameters.items() if name != "bias"]
 
+    def _forget_origin(self):
+        """Lets go of what is known of the weight that was there."""
+        self.exactness = self.origin = self.lost = None
+
+    def _load_from_state_dict(self, *arguments):
+        self._forget_origin()
+        super()._load_from_state_dict(*arguments)
+
     def _apply(self, fn, recurse=True):
         # Codes and scales are bytes to what converts floats.
         def apply(tensor):
@@ -142,6 +150,7 @@ class QuantizedLinear(QuantizedWeight):
     def set_tensors(self, tensors):
         """Puts stored tensors, by name, in place of those that the layer has."""
         self._forget()
+        self._forget_origin()
         for name, tensor in tensors.items():
             self._parameters[name] = nn.Parameter(make_dense(tensor), requires_grad=False)
         if self._row is not None:
