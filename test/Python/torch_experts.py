@@ -1,4 +1,4 @@
-# REQUIRES: pytorch, python-pytorch, transformers
+# REQUIRES: pytorch, python-pytorch, python-transformers
 # RUN: %import_python %s
 """Experts of transformers with quantized weights: what they compute beside the same experts in high precision, what is
 saved of them, and whole models of which nothing but codes is ever in memory."""

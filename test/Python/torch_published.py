@@ -1,4 +1,4 @@
-# REQUIRES: pytorch, python-pytorch, transformers
+# REQUIRES: pytorch, python-pytorch, python-transformers
 # RUN: %import_python %s
 """Checkpoints of transformers' models in the layouts that are published, written by hand (Inputs/published.py): models with
 them beside the same models with the values that codes and scales are, and files written back, bit by bit."""

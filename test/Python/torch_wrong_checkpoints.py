@@ -1,4 +1,4 @@
-# REQUIRES: pytorch, python-pytorch, transformers
+# REQUIRES: pytorch, python-pytorch, python-transformers
 # RUN: %import_python %s
 """Checkpoints that are not what they say: refused by name, with the model as it was."""
 
