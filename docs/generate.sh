@@ -25,7 +25,7 @@ document_dialect() {
 }
 
 generate() {
-  document_dialect "$1/Dialect.md" fp8 include/fp8/IR/FP8Ops.td
+  document_dialect "$1/Dialect.md" fp8 include/fp8/IR/FP8AllOps.td
   document_dialect "$1/GPUDialect.md" fp8_gpu include/fp8/GPU/IR/FP8GPUOps.td
   # Add a page for each architecture whose kernels have configs.
   local source name

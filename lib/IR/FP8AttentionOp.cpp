@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulVerifiers.h"
+#include "WindowSyntax.h"
+#include "fp8/IR/FP8AttentionBackwardOp.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -21,7 +23,8 @@ Type AttentionOp::getElementTypeOf(Value operand) {
   return getElementTypeOfOperand(operand.getType());
 }
 
-static std::optional<int64_t> getLimit(AttentionOp op, size_t side) {
+template <class OpTy>
+static std::optional<int64_t> getLimit(OpTy op, size_t side) {
   std::optional<ArrayRef<int64_t>> window = op.getWindow();
   if (!window || (*window)[side] < 0)
     return std::nullopt;
@@ -30,6 +33,13 @@ static std::optional<int64_t> getLimit(AttentionOp op, size_t side) {
 
 std::optional<int64_t> AttentionOp::getLeft() { return getLimit(*this, 0); }
 std::optional<int64_t> AttentionOp::getRight() { return getLimit(*this, 1); }
+
+std::optional<int64_t> AttentionBackwardOp::getLeft() {
+  return getLimit(*this, 0);
+}
+std::optional<int64_t> AttentionBackwardOp::getRight() {
+  return getLimit(*this, 1);
+}
 
 double AttentionOp::getFactorOfP() {
   if (std::optional<APFloat> factor = getPScale())
@@ -54,13 +64,14 @@ int64_t AttentionOp::getNumKeys() {
   return ShapedType::isDynamic(pages) ? pages : pages * getPageSize();
 }
 
-/// Verifies attention_c1.
-static LogicalResult verifyShapes(AttentionOp op) {
-  auto output = op.getOutput().getType();
+/// Verifies attention_c1, and attention_backward_c1: the shapes of operands,
+/// and of `result`, which is called `name`.
+template <class OpTy>
+static LogicalResult verifyShapes(OpTy op, StringRef name, Value result) {
   for (auto [name, operand] : {std::pair<StringRef, Value>{"q", op.getQ()},
                                {"k", op.getK()},
                                {"v", op.getV()},
-                               {"the result", op.getOutput()}}) {
+                               {name, result}}) {
     if (int64_t rank = AttentionOp::getShapeOf(operand).size(); rank != 4)
       return op.emitOpError("expected ")
              << name << " to have rank 4, but got " << operand.getType();
@@ -73,10 +84,13 @@ static LogicalResult verifyShapes(AttentionOp op) {
   ArrayRef<int64_t> q = AttentionOp::getShapeOf(op.getQ());
   ArrayRef<int64_t> k = AttentionOp::getShapeOf(op.getK());
   ArrayRef<int64_t> v = AttentionOp::getShapeOf(op.getV());
-  int64_t sequence = op.getSequenceDim(), head = op.getHeadDim();
+  int64_t head = op.getHeadDim();
   int64_t heads = q[head], headsOfK = k[head];
   auto agree = [](int64_t a, int64_t b) { return areCompatible({a}, {b}); };
-  if ((!op.getPageTable() && !agree(q[0], k[0])) || !agree(q[3], k[3]))
+  bool hasPages = false;
+  if constexpr (std::is_same_v<OpTy, AttentionOp>)
+    hasPages = op.getPageTable() != nullptr;
+  if ((!hasPages && !agree(q[0], k[0])) || !agree(q[3], k[3]))
     return op.emitOpError("expected q and k to agree in batches and head "
                           "dimension, but got ")
            << op.getQ().getType() << " and " << op.getK().getType();
@@ -90,23 +104,33 @@ static LogicalResult verifyShapes(AttentionOp op) {
            << heads << " and " << headsOfK;
   SmallVector<int64_t> expected(q);
   expected[3] = v[3];
-  if (!areCompatible(expected, output.getShape()))
-    return op.emitOpError("expected result to have shape ")
-           << RankedTensorType::get(expected, output.getElementType())
-           << ", but got " << output;
-  // attention_c7
-  if (!op.getLse())
-    return success();
-  SmallVector<int64_t> rows{q[0], heads, q[sequence]};
-  if (!areCompatible(rows, op.getLse().getType().getShape()))
-    return op.emitOpError("expected lse to have shape ")
-           << RankedTensorType::get(rows, Float32Type::get(op.getContext()))
-           << ", but got " << op.getLse().getType();
+  auto type = cast<RankedTensorType>(result.getType());
+  if (!areCompatible(expected, type.getShape()))
+    return op.emitOpError("expected ")
+           << name << " to have shape "
+           << RankedTensorType::get(expected, type.getElementType())
+           << ", but got " << type;
   return success();
 }
 
-/// Verifies attention_c2 and attention_c3.
-static LogicalResult verifyElements(AttentionOp op) {
+/// Verifies attention_c7, and attention_backward_c6: `numbers` are of rows.
+template <class OpTy>
+static LogicalResult verifyRows(OpTy op, StringRef name, Value numbers) {
+  if (!numbers)
+    return success();
+  ArrayRef<int64_t> q = AttentionOp::getShapeOf(op.getQ());
+  SmallVector<int64_t> rows{q[0], q[op.getHeadDim()], q[op.getSequenceDim()]};
+  if (areCompatible(rows, cast<RankedTensorType>(numbers.getType()).getShape()))
+    return success();
+  return op.emitOpError("expected ")
+         << name << " to have shape "
+         << RankedTensorType::get(rows, Float32Type::get(op.getContext()))
+         << ", but got " << numbers.getType();
+}
+
+/// Verifies c2 and c3 of both.
+template <class OpTy>
+static LogicalResult verifyElements(OpTy op) {
   bool isScaled = op.isScaled();
   for (auto [name, operand] :
        {std::pair<StringRef, Value>{"k", op.getK()}, {"v", op.getV()}}) {
@@ -209,24 +233,30 @@ static LogicalResult verifyPages(AttentionOp op) {
   return success();
 }
 
-LogicalResult AttentionOp::verify() {
-  if (failed(verifyShapes(*this)) || failed(verifyElements(*this)) ||
-      failed(verifyMask(*this)))
-    return failure();
-  if (failed(verifyNumbers(*this)) || failed(verifyPages(*this)))
-    return failure();
-  // attention_c4
-  const APFloat &scale = getSoftmaxScale();
+/// Verifies c4 and c5 of both.
+template <class OpTy>
+static LogicalResult verifyScores(OpTy op) {
+  const APFloat &scale = op.getSoftmaxScale();
   if (!scale.isFinite() || scale.isNegative() || scale.isZero())
-    return emitOpError("expected scale to be finite and positive, but got ")
-           << getSoftmaxScaleAttr();
-  // attention_c5
-  if (std::optional<ArrayRef<int64_t>> window = getWindow();
+    return op.emitOpError("expected scale to be finite and positive, but got ")
+           << op.getSoftmaxScaleAttr();
+  if (std::optional<ArrayRef<int64_t>> window = op.getWindow();
       window && (window->size() != 2 ||
                  llvm::any_of(*window, [](int64_t side) { return side < -1; })))
-    return emitOpError("expected window to have two entries, each at least 0 "
-                       "or '*', but got ")
-           << getWindowAttr();
+    return op.emitOpError("expected window to have two entries, each at least "
+                          "0 or '*', but got ")
+           << op.getWindowAttr();
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyShapes(*this, "result", getOutput())) ||
+      failed(verifyRows(*this, "lse", getLse())) ||
+      failed(verifyElements(*this)) || failed(verifyMask(*this)))
+    return failure();
+  if (failed(verifyNumbers(*this)) || failed(verifyPages(*this)) ||
+      failed(verifyScores(*this)))
+    return failure();
   // attention_c6
   if (std::optional<APFloat> factor = getPScale()) {
     auto type = cast<FloatType>(getElementTypeOf(getV()));
@@ -244,3 +274,76 @@ LogicalResult AttentionOp::verify() {
                        "precision, but got promote");
   return success();
 }
+
+LogicalResult AttentionBackwardOp::verify() {
+  if (failed(verifyShapes(*this, "grad", getGrad())) ||
+      failed(verifyElements(*this)) || failed(verifyScores(*this)) ||
+      failed(verifyRows(*this, "lse", getLse())) ||
+      failed(verifyRows(*this, "delta", getDelta())))
+    return failure();
+  // attention_backward_c7
+  Type element = getGrad().getType().getElementType();
+  for (auto [name, operand, result] :
+       {std::tuple<StringRef, Value, Value>{"q", getQ(), getDq()},
+        {"k", getK(), getDk()},
+        {"v", getV(), getDv()}}) {
+    auto type = cast<RankedTensorType>(result.getType());
+    ArrayRef<int64_t> shape = AttentionOp::getShapeOf(operand);
+    if (!areCompatible(shape, type.getShape()) ||
+        type.getElementType() != element)
+      return emitOpError("expected the gradient of ")
+             << name << " to be " << RankedTensorType::get(shape, element)
+             << ", but got " << type;
+    if (!isScaled() && AttentionOp::getElementTypeOf(operand) != element)
+      return emitOpError("expected ")
+             << name << " to have the element type of grad, " << element
+             << ", but got " << operand.getType();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Windows, as they are written
+//===----------------------------------------------------------------------===//
+
+ParseResult fp8::parseWindow(OpAsmParser &parser, DenseI64ArrayAttr &window) {
+  if (failed(parser.parseOptionalKeyword("window")))
+    return success();
+  SmallVector<int64_t> sides;
+  auto parseSide = [&]() -> ParseResult {
+    if (succeeded(parser.parseOptionalStar())) {
+      sides.push_back(-1);
+      return success();
+    }
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseInteger(sides.emplace_back()))
+      return failure();
+    if (sides.back() < 0)
+      return parser.emitError(loc, "expected a side of the window to be at "
+                                   "least 0 or '*', but got ")
+             << sides.back();
+    return success();
+  };
+  if (parser.parseEqual() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSide))
+    return failure();
+  window = parser.getBuilder().getDenseI64ArrayAttr(sides);
+  return success();
+}
+
+void fp8::printWindow(OpAsmPrinter &printer, Operation *,
+                      DenseI64ArrayAttr window) {
+  if (!window)
+    return;
+  printer << "window = [";
+  llvm::interleaveComma(window.asArrayRef(), printer, [&](int64_t side) {
+    if (side < 0)
+      printer << '*';
+    else
+      printer << side;
+  });
+  printer << ']';
+}
+
+#define GET_OP_CLASSES
+#include "fp8/IR/FP8AttentionBackwardOp.cpp.inc"

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/IR/FP8AttentionBackwardOp.h"
 #include "fp8/IR/FP8Attrs.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/IR/FP8Types.h"
@@ -52,6 +53,10 @@ void FP8Dialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "fp8/IR/FP8Ops.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "fp8/IR/FP8AttentionBackwardOp.cpp.inc"
       >();
   addInterfaces<FP8InlinerInterface>();
   addRecipesAmong<

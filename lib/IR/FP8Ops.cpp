@@ -8,6 +8,7 @@
 
 #include "fp8/IR/FP8Ops.h"
 #include "FormerNames.h"
+#include "WindowSyntax.h"
 #include "fp8/IR/Formats.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
@@ -32,46 +33,6 @@ static ParseResult parseBlock(OpAsmParser &parser, DenseI64ArrayAttr &block) {
 static void printBlock(OpAsmPrinter &printer, Operation *,
                        DenseI64ArrayAttr block) {
   fp8::printBlock(printer, block);
-}
-
-/// `window = [4095, 0]`, or nothing; `*`, stored as -1, is no limit.
-static ParseResult parseWindow(OpAsmParser &parser, DenseI64ArrayAttr &window) {
-  if (failed(parser.parseOptionalKeyword("window")))
-    return success();
-  SmallVector<int64_t> sides;
-  auto parseSide = [&]() -> ParseResult {
-    if (succeeded(parser.parseOptionalStar())) {
-      sides.push_back(-1);
-      return success();
-    }
-    SMLoc loc = parser.getCurrentLocation();
-    if (parser.parseInteger(sides.emplace_back()))
-      return failure();
-    if (sides.back() < 0)
-      return parser.emitError(loc, "expected a side of the window to be at "
-                                   "least 0 or '*', but got ")
-             << sides.back();
-    return success();
-  };
-  if (parser.parseEqual() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSide))
-    return failure();
-  window = parser.getBuilder().getDenseI64ArrayAttr(sides);
-  return success();
-}
-
-static void printWindow(OpAsmPrinter &printer, Operation *,
-                        DenseI64ArrayAttr window) {
-  if (!window)
-    return;
-  printer << "window = [";
-  llvm::interleaveComma(window.asArrayRef(), printer, [&](int64_t side) {
-    if (side < 0)
-      printer << '*';
-    else
-      printer << side;
-  });
-  printer << ']';
 }
 
 /// `epilogue(%bias, %c : tensor<64xbf16>, tensor<32x64xf32>) { ... }`, with the

@@ -18,7 +18,8 @@ namespace mlir::fp8 {
 /// fp8.matmul has kernels of the kind "matmul".
 void registerMatmulKernels(DialectRegistry &registry);
 
-/// fp8.attention has kernels of the kind "attention".
+/// fp8.attention has kernels of the kind "attention", fp8.attention_backward
+/// those of "attention_backward".
 void registerAttentionKernels(DialectRegistry &registry);
 
 /// fp8.fusion has kernels of the kind "fusion".

@@ -119,6 +119,46 @@ static Step compareAndSwap(Warp &warp, const Op &op, Mask mask) {
   return Step::Next;
 }
 
+/// Elements of a vector beside each other, each of which is added by itself.
+static Step addVector(Warp &warp, const Op &op, Mask mask) {
+  uint8_t *host[kLanes];
+  resolve(warp, op, mask, op.s[0], sizeof(float) * op.count, Access::Atomic,
+          host);
+  const uint32_t *rows = &warp.cta.cluster.grid.program.rows[op.rows];
+  uint32_t first = warp.cta.cluster.random(kLanes);
+  for (unsigned i = 0; i < kLanes; ++i) {
+    unsigned lane = (i + first) % kLanes;
+    if (!(mask >> lane & 1))
+      continue;
+    for (unsigned e = 0; e < op.count; ++e) {
+      auto *place = reinterpret_cast<float *>(host[lane]) + e;
+      float old, desired;
+      __atomic_load(place, &old, __ATOMIC_SEQ_CST);
+      do
+        desired = AtomAddF()(old, warp.row<float>(rows[e])[lane]);
+      while (!__atomic_compare_exchange(place, &old, &desired, false,
+                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    }
+  }
+  warp.cta.cluster.notify();
+  return Step::Next;
+}
+
+/// red.add of .v2 or .v4 of f32 in global memory, as of sm_90.
+static void decodeVector(Decoder &decoder, const Operand &value, Op &op,
+                         unsigned count) {
+  auto elements = decoder.elements(value);
+  if (elements.size() != count)
+    decoder.fail("expected " + std::to_string(count) + " elements, but got " +
+                 std::to_string(elements.size()));
+  std::vector<uint32_t> rows;
+  for (const Operand *element : elements)
+    rows.push_back(decoder.sourceBits(*element, 32));
+  op.rows = decoder.addRows(rows);
+  op.count = static_cast<uint16_t>(count);
+  op.handler = addVector;
+}
+
 template <class F>
 static Handler pickBits(Type type) {
   return type.bits == 32   ? atomic<F, uint32_t>
@@ -135,7 +175,8 @@ static Handler pickOrdered(Type type) {
 
 static void decodeAtomic(Decoder &decoder, Modifiers &modifiers, Op &op,
                          bool hasResult) {
-  op.flags = static_cast<uint32_t>(takePlace(modifiers));
+  Place place = takePlace(modifiers);
+  op.flags = static_cast<uint32_t>(place);
   if (modifiers.take("acquire"))
     op.flags |= kAcquire;
   if (modifiers.take("release"))
@@ -146,6 +187,7 @@ static void decodeAtomic(Decoder &decoder, Modifiers &modifiers, Op &op,
   modifiers.takeOneOf({"cta", "cluster", "gpu", "sys"});
   auto what = modifiers.takeOneOf(
       {"add", "and", "or", "xor", "exch", "min", "max", "inc", "dec", "cas"});
+  auto vector = modifiers.takeOneOf({"v2", "v4"});
   std::optional<Type> type = modifiers.takeType();
   if (!what || !type)
     decoder.fail("expected an operation and a type");
@@ -156,6 +198,14 @@ static void decodeAtomic(Decoder &decoder, Modifiers &modifiers, Op &op,
   op.s[0] = address.row;
   op.imm = address.offset;
   op.flags |= address.wide ? kWideAddress : 0;
+  if (vector) {
+    bool isAddition = *what == 0 && type->kind == Type::Float &&
+                      type->bits == 32 && !hasResult;
+    if (!isAddition || place != Place::Global)
+      decoder.fail("expected vectors of red.global.add.f32 alone");
+    op.width = 4;
+    return decodeVector(decoder, decoder.operand(1), op, 2u << *vector);
+  }
   op.s[1] = decoder.source(first + 1, *type);
   op.width = static_cast<uint8_t>(type->registerBits() / 8);
   op.count = hasResult;

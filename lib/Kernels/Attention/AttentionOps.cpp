@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionBackwardSpec.h"
 #include "AttentionSpec.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Kinds.h"
@@ -13,6 +14,18 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+
+/// What kernels have written, with the types of the operation's results.
+static SmallVector<Value> castAll(Operation *operation, OpBuilder &b,
+                                  ValueRange written) {
+  SmallVector<Value> results;
+  for (auto [value, result] : llvm::zip_equal(written, operation->getResults()))
+    results.push_back(value.getType() == result.getType()
+                          ? value
+                          : tensor::CastOp::create(b, operation->getLoc(),
+                                                   result.getType(), value));
+  return results;
+}
 
 namespace {
 struct AttentionKernel
@@ -66,14 +79,55 @@ struct AttentionKernel
 
   SmallVector<Value> buildResults(Operation *operation, OpBuilder &b,
                                   ValueRange written) const {
-    SmallVector<Value> results;
-    for (auto [value, result] :
-         llvm::zip_equal(written, operation->getResults()))
-      results.push_back(value.getType() == result.getType()
-                            ? value
-                            : tensor::CastOp::create(b, operation->getLoc(),
-                                                     result.getType(), value));
-    return results;
+    return castAll(operation, b, written);
+  }
+};
+
+struct AttentionBackwardKernel
+    : KernelOpInterface::ExternalModel<AttentionBackwardKernel,
+                                       AttentionBackwardOp> {
+  FailureOr<std::unique_ptr<KernelSpec>>
+  getKernelSpec(Operation *op, std::string &reason) const {
+    FailureOr<AttentionBackwardSpec> spec =
+        AttentionBackwardSpec::get(cast<AttentionBackwardOp>(op), reason);
+    if (failed(spec))
+      return failure();
+    return std::unique_ptr<KernelSpec>(
+        std::make_unique<AttentionBackwardSpec>(std::move(*spec)));
+  }
+
+  /// The gradient, codes or numbers of Q, K and V, their factors, and what is
+  /// known of rows.
+  KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
+    auto op = cast<AttentionBackwardOp>(operation);
+    Location loc = op.getLoc();
+    KernelOperands operands;
+    operands.ins.push_back(op.getGrad());
+    SmallVector<Value> factors;
+    for (auto [operand, result] :
+         {std::pair<Value, Value>{op.getQ(), op.getDq()},
+          {op.getK(), op.getDk()},
+          {op.getV(), op.getDv()}}) {
+      Value elements = operand;
+      if (op.isScaled()) {
+        auto parts = DisassembleOp::create(b, loc, operand);
+        elements = parts.getPayload();
+        factors.push_back(parts.getScaleInv());
+      }
+      operands.ins.push_back(elements);
+      operands.outs.push_back(tensor::EmptyOp::create(
+          b, loc, tensor::getMixedSizes(b, loc, elements),
+          cast<RankedTensorType>(result.getType()).getElementType()));
+    }
+    llvm::append_range(operands.ins, factors);
+    operands.ins.push_back(op.getLse());
+    operands.ins.push_back(op.getDelta());
+    return operands;
+  }
+
+  SmallVector<Value> buildResults(Operation *operation, OpBuilder &b,
+                                  ValueRange written) const {
+    return castAll(operation, b, written);
   }
 };
 } // namespace
@@ -82,5 +136,6 @@ void fp8::registerAttentionKernels(DialectRegistry &registry) {
   registry.insert<FP8Dialect, tensor::TensorDialect>();
   registry.addExtension(+[](MLIRContext *context, FP8Dialect *) {
     AttentionOp::attachInterface<AttentionKernel>(*context);
+    AttentionBackwardOp::attachInterface<AttentionBackwardKernel>(*context);
   });
 }

@@ -8,6 +8,7 @@
 
 #include "../TargetLookup.h"
 #include "AttentionBatches.h"
+#include "DecomposeAttentionBackward.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -301,9 +302,9 @@ void Decomposer::decompose() {
 //===----------------------------------------------------------------------===//
 
 /// Whether a kernel of the target computes `op`; says why if none does.
-static bool hasKernel(AttentionOp op, const KernelTarget &target,
+static bool hasKernel(Operation *op, const KernelTarget &target,
                       std::string &reason) {
-  auto kernel = dyn_cast<KernelOpInterface>(op.getOperation());
+  auto kernel = dyn_cast<KernelOpInterface>(op);
   if (!kernel)
     return false;
   FailureOr<std::unique_ptr<KernelSpec>> spec = kernel.getKernelSpec(reason);
@@ -326,8 +327,11 @@ struct DecomposeAttentionPass
   }
 
   void runOnOperation() override {
-    SmallVector<AttentionOp> ops;
-    getOperation().walk([&](AttentionOp op) { ops.push_back(op); });
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      if (isa<AttentionOp, AttentionBackwardOp>(op))
+        ops.push_back(op);
+    });
     if (ops.empty())
       return markAllAnalysesPreserved();
     std::optional<KernelTarget> target;
@@ -337,15 +341,20 @@ struct DecomposeAttentionPass
         return signalPassFailure();
       target = *found;
     }
-    for (AttentionOp op : ops) {
+    for (Operation *op : ops) {
       std::string reason;
       if (target && hasKernel(op, *target, reason))
         continue;
+      auto backward = dyn_cast<AttentionBackwardOp>(op);
       if (target)
-        op.emitRemark() << "no kernel: " << reason
-                        << "; computed as two products and a softmax";
+        op->emitRemark() << "no kernel: " << reason << "; computed as "
+                         << (backward ? "products"
+                                      : "two products and a softmax");
       IRRewriter rewriter(op);
-      Decomposer(rewriter, op).decompose();
+      if (backward)
+        decomposeAttentionBackward(rewriter, backward);
+      else
+        Decomposer(rewriter, cast<AttentionOp>(op)).decompose();
       ++numDecomposed;
     }
   }

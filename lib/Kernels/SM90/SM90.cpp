@@ -8,7 +8,9 @@
 
 #include "SM90.h"
 #include "../AllKernels.h"
+#include "../Attention/AttentionBackwardSpec.h"
 #include "../Attention/AttentionSpec.h"
+#include "AttentionBackwardGenerator.h"
 #include "AttentionGenerator.h"
 #include "MatmulGenerator.h"
 #include "SM90Dialect.h"
@@ -27,6 +29,8 @@ class SM90 : public Architecture {
 public:
   SM90() : Architecture(kChip) {
     addGenerator(AttentionSpec::kKind, sm90::createAttentionGenerator());
+    addGenerator(AttentionBackwardSpec::kKind,
+                 sm90::createAttentionBackwardGenerator());
     addGenerator(MatmulSpec::kKind, sm90::createMatmulGenerator());
     addPortableGenerators(*this);
   }

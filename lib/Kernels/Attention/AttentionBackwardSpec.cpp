@@ -1,0 +1,90 @@
+//===- AttentionBackwardSpec.cpp - Gradients of attention -----------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionBackwardSpec.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+bool AttentionBackwardSpec::hasKnownExtents() const {
+  return llvm::none_of(ArrayRef{batch, queries, keys}, ShapedType::isDynamic);
+}
+
+std::string AttentionBackwardSpec::describe() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << q;
+  if (k != q || v != q)
+    os << '/' << k << '/' << v;
+  os << " b" << batch << " h" << heads << '/' << headsOfK << ' ' << queries
+     << 'x' << keys << 'x' << headDim;
+  if (headDimOfV != headDim)
+    os << '/' << headDimOfV;
+  auto print = [&](std::optional<int64_t> side) {
+    if (side)
+      os << *side;
+    else
+      os << '*';
+  };
+  if (left || right) {
+    os << " window[";
+    print(left);
+    os << ',';
+    print(right);
+    os << ']' << (bottomRight ? "br" : "");
+  }
+  os << " grad " << grad;
+  return text;
+}
+
+FailureOr<AttentionBackwardSpec>
+AttentionBackwardSpec::get(AttentionBackwardOp op, std::string &reason) {
+  auto fail = [&](const auto &...parts) {
+    reason = llvm::formatv(parts...);
+    return failure();
+  };
+  AttentionBackwardSpec spec;
+  spec.q = AttentionOp::getElementTypeOf(op.getQ());
+  spec.k = AttentionOp::getElementTypeOf(op.getK());
+  spec.v = AttentionOp::getElementTypeOf(op.getV());
+  spec.grad = op.getGrad().getType().getElementType();
+  if (!spec.grad.isBF16() && !spec.grad.isF16())
+    return fail("expected gradients of bf16 or f16, but got {0}", spec.grad);
+  spec.layout = op.getLayout();
+  int64_t sequence = op.getSequenceDim(), head = op.getHeadDim();
+  ArrayRef<int64_t> q = AttentionOp::getShapeOf(op.getQ());
+  ArrayRef<int64_t> k = AttentionOp::getShapeOf(op.getK());
+  ArrayRef<int64_t> v = AttentionOp::getShapeOf(op.getV());
+  spec.batch = q[0];
+  spec.queries = q[sequence];
+  spec.keys = k[sequence];
+  spec.heads = q[head];
+  spec.headsOfK = k[head];
+  spec.headDim = q[3];
+  spec.headDimOfV = v[3];
+  if (spec.heads == 0 || ShapedType::isDynamic(spec.headDim) ||
+      ShapedType::isDynamic(spec.headDimOfV))
+    return fail("expected static head dimensions and heads, but got {0} and "
+                "{1}",
+                op.getQ().getType(), op.getV().getType());
+  spec.left = op.getLeft();
+  spec.right = op.getRight();
+  // Numbers of keys are 32 bits with a sign.
+  for (std::optional<int64_t> side : {spec.left, spec.right})
+    if (side && *side >= (int64_t(1) << 30))
+      return fail("expected sides of a window below 2^30, but got {0}", *side);
+  spec.bottomRight = op.getBottomRight();
+  spec.isScaled = op.isScaled();
+  for (Value operand : {op.getQ(), op.getK(), op.getV()})
+    if (auto scaled = dyn_cast<ScaledType>(operand.getType());
+        scaled && !scaled.isPerTensor())
+      return fail("expected a factor for the tensor, but got {0}", scaled);
+  spec.scale = op.getSoftmaxScale().convertToFloat();
+  return spec;
+}

@@ -1,0 +1,212 @@
+//===- AttentionBackward.cpp - The sm_90a kernel of its gradients ---------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A block has 128 keys, 64 for each of two warpgroups, whose gradients it sums
+// in registers, and walks the queries that see them; scores are transposed, so
+// that they come out as first operands of the sums' products:
+//
+//   S = K Q^T; P = exp2(S - lse); D = V dO^T; G = P (D - delta)
+//   dV += P dO; dK += G Q; dQ += G^T K
+//
+// G goes through shared memory for dQ, which all blocks that see a query add
+// up in global memory, in f32 and as the registers of threads lie. The block
+// that comes last makes a tile of the result of it. Tri Dao and others,
+// "FlashAttention-3" (arXiv 2407.08608), have the roles of the operands.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Blocks/KernelSignature.h"
+#include "AttentionBackwardContext.h"
+#include "AttentionBackwardGenerator.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+static SmallVector<KernelArgumentAttr>
+getArguments(MLIRContext *context, const AttentionBackwardSpec &spec) {
+  SmallVector<KernelArgumentAttr> arguments;
+  auto add = [&](StringRef name, Type element, int64_t rank,
+                 KernelAccess access, int64_t alignment) {
+    arguments.push_back(KernelArgumentAttr::get(context, name, element, rank,
+                                                access, alignment));
+  };
+  Type f32 = Float32Type::get(context);
+  add("grad", spec.grad, 4, KernelAccess::Read, 16);
+  add("q", spec.q, 4, KernelAccess::Read, 16);
+  add("k", spec.k, 4, KernelAccess::Read, 16);
+  add("v", spec.v, 4, KernelAccess::Read, 16);
+  if (spec.isScaled)
+    for (StringRef name : {"q_scale", "k_scale", "v_scale"})
+      add(name, f32, 4, KernelAccess::Read, 4);
+  for (StringRef name : {"lse", "delta"})
+    add(name, f32, 3, KernelAccess::Read, 4);
+  for (StringRef name : {"dq", "dk", "dv"})
+    add(name, spec.grad, 4, KernelAccess::Write, 16);
+  return arguments;
+}
+
+static KernelSignature getSignature(MLIRContext *context,
+                                    const AttentionBackwardSpec &spec,
+                                    AttentionConfigAttr config,
+                                    const AttentionBackwardMemory &memory,
+                                    KernelSignature::Launch &launch) {
+  KernelSignature signature(context, getArguments(context, spec));
+  int64_t sequence = spec.getSequenceDim();
+  AffineExpr batch = signature.addExtent("batch", "q", 0);
+  AffineExpr queries = signature.addExtent("queries", "q", sequence);
+  AffineExpr keys = signature.addExtent("keys", "k", sequence);
+  auto addMap = [&](StringRef name, const SharedMatrix &matrix, int64_t rows) {
+    SmallVector<int64_t> box{matrix.getBoxColumns(), 1, 1, 1};
+    box[3 - sequence] = rows;
+    signature.addTensorMap(name + ".map", name, box, matrix.width, /*l2=*/256);
+  };
+  int64_t tileQ = config.getTileQ(), tileK = config.getTileK();
+  bool hasCodes = memory.hasCodes();
+  addMap("grad", memory.grad, tileQ);
+  addMap("q", hasCodes ? memory.codesOfQ : memory.q, tileQ);
+  addMap("k", hasCodes ? memory.codesOfK : memory.k, tileK);
+  addMap("v", hasCodes ? memory.codesOfV : memory.v, tileK);
+  addMap("dk", memory.k, /*rows=*/64);
+  addMap("dv", memory.v, /*rows=*/64);
+  if (spec.isScaled)
+    for (StringRef name : {"q_scale", "k_scale", "v_scale"})
+      signature.addPointer(name + ".ptr", name);
+  for (StringRef name : {"lse", "delta", "dq"})
+    signature.addPointer(name + ".ptr", name);
+  for (int64_t dim : {0, 1, 2})
+    signature.addStride("dq.stride" + Twine(dim), "dq", dim);
+  signature.addValue("batch", batch, 32);
+  signature.addValue("queries", queries, 32);
+  signature.addValue("keys", keys, 32);
+  AffineExpr tiles = batch * spec.heads * queries.ceilDiv(tileQ);
+  signature.addScratch(
+      "sums.ptr", signature.addWorkspace(tiles * (tileQ * spec.headDim * 4),
+                                         /*zero=*/true));
+  signature.addScratch("counters.ptr",
+                       signature.addWorkspace(tiles * 4, /*zero=*/true));
+  launch.grid = {batch * spec.headsOfK * keys.ceilDiv(tileK)};
+  launch.block = AttentionBackwardMemory::kThreads;
+  launch.sharedBytes = memory.sharedBytes;
+  launch.overlap = true;
+  launch.flops = batch * queries * keys *
+                 (spec.heads * (6 * spec.headDim + 4 * spec.headDimOfV));
+  return signature;
+}
+
+static void buildBarriers(AttentionBackwardContext &kernel) {
+  KernelBuilder &b = kernel.b;
+  constexpr int64_t kWarps = AttentionBackwardContext::kConsumerWarps;
+  bool hasCodes = kernel.memory.hasCodes();
+  // Lanes of two warps fill stages with numbers of codes.
+  constexpr int64_t kConverting = 64;
+  b.ifThen(b.equal(kernel.warp, kWarps), [&] {
+    b.electOne([&] {
+      for (StringRef name :
+           {"q.map", "k.map", "v.map", "grad.map", "dk.map", "dv.map"})
+        NVVM::PrefetchOp::create(b, /*cacheLevel=*/nullptr,
+                                 /*evictPriority=*/nullptr,
+                                 kernel.getParam(name), /*predicate=*/Value(),
+                                 /*tensormap=*/true);
+      kernel.keys.initialize(hasCodes ? kConverting : 1, kWarps);
+      // The copies and the lanes that have the rows' numbers.
+      kernel.queries.initialize(hasCodes ? kConverting : 1 + 32, kWarps);
+      kernel.grads.initialize(/*fullArrivals=*/1, kWarps);
+      kernel.scores.initialize(/*fullArrivals=*/1, kWarps);
+      kernel.added.initialize(kWarps, /*emptyArrivals=*/1);
+      if (hasCodes) {
+        kernel.codesOfKeys.initialize(/*fullArrivals=*/1, kWarps);
+        kernel.codesOfQueries.initialize(/*fullArrivals=*/1, kWarps + 2);
+      }
+    });
+  });
+  NVVM::BarrierOp::create(b);
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+}
+
+static void buildBody(AttentionBackwardContext &kernel) {
+  KernelBuilder &b = kernel.b;
+  b.ifThenElse(
+      b.less(kernel.warp, b.i32(AttentionBackwardContext::kConsumerWarps)),
+      [&] {
+        NVVM::SetMaxRegisterOp::create(
+            b, AttentionBackwardMemory::kConsumerRegisters,
+            NVVM::SetMaxRegisterAction::increase);
+        buildAttentionBackwardConsumer(kernel);
+      },
+      [&] {
+        NVVM::SetMaxRegisterOp::create(
+            b, AttentionBackwardMemory::kProducerRegisters,
+            NVVM::SetMaxRegisterAction::decrease);
+        buildAttentionBackwardProducer(kernel);
+        NVVM::GriddepcontrolOp::create(
+            b, NVVM::GridDepActionKind::launch_dependents);
+      });
+  LLVM::ReturnOp::create(b, ValueRange());
+}
+
+FailureOr<LLVM::LLVMFuncOp>
+sm90::buildAttentionBackward(OpBuilder &builder, Location loc,
+                             const AttentionBackwardSpec &spec,
+                             AttentionConfigAttr config, GPUTargetAttr target,
+                             StringRef name, std::string &reason) {
+  FailureOr<AttentionBackwardMemory> memory =
+      AttentionBackwardMemory::get(spec, config, target, reason);
+  if (failed(memory))
+    return failure();
+  OpBuilder::InsertionGuard guard(builder);
+  KernelSignature::Launch launch;
+  KernelSignature signature =
+      getSignature(builder.getContext(), spec, config, *memory, launch);
+  LLVM::LLVMFuncOp function =
+      signature.create(builder, loc, name, launch, KernelMath::Approximate);
+  // As for matmuls: without it ptxas ignores setmaxnreg.
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    builder.getI32IntegerAttr(1));
+  builder.setInsertionPointToStart(function.addEntryBlock(builder));
+  KernelBuilder b(loc, builder);
+  llvm::StringMap<Value> params = signature.getParams(function);
+  Value shared = LLVM::AddressOfOp::create(
+      b, LLVM::LLVMPointerType::get(builder.getContext(), 3),
+      KernelSignature::kSharedName);
+  int64_t barriers = memory->offsetBarriers, stages = config.getStages();
+  auto getRing = [&](int64_t stages) {
+    Ring ring(b, shared, barriers, stages,
+              Ring::Cluster{/*rows=*/1, /*cols=*/1, Value(), Value()});
+    barriers += 16 * stages;
+    return ring;
+  };
+  Ring keys = getRing(2), codesOfKeys = getRing(2), queries = getRing(stages);
+  Ring codesOfQueries = getRing(stages), grads = getRing(stages);
+  Ring scores = getRing(AttentionBackwardMemory::kScoreStages);
+  Ring added = getRing(AttentionBackwardMemory::kAddStages);
+  AttentionBackwardTiles tiles(b, spec, config, params);
+  Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  AttentionBackwardContext kernel{
+      b,
+      spec,
+      config,
+      *memory,
+      params,
+      tiles,
+      keys,
+      codesOfKeys,
+      queries,
+      codesOfQueries,
+      grads,
+      scores,
+      added,
+      shared,
+      LLVM::PtrToIntOp::create(b, b.getI32Type(), shared),
+      thread,
+      b.uniform(b.shiftRight(thread, 5)),
+      b.bitAnd(thread, 31)};
+  buildBarriers(kernel);
+  buildBody(kernel);
+  return function;
+}

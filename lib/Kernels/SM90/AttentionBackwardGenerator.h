@@ -1,0 +1,28 @@
+//===- AttentionBackwardGenerator.h - Gradients of attention ----*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDGENERATOR_H
+#define FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDGENERATOR_H
+
+#include "AttentionBackwardMemory.h"
+#include "fp8/Kernels/Architecture.h"
+
+namespace mlir::fp8::sm90 {
+
+/// Builds the kernel of `config`; fails, with the reason, if it does not fit.
+FailureOr<LLVM::LLVMFuncOp>
+buildAttentionBackward(OpBuilder &builder, Location loc,
+                       const AttentionBackwardSpec &spec,
+                       AttentionConfigAttr config, GPUTargetAttr target,
+                       StringRef name, std::string &reason);
+
+std::unique_ptr<KernelGenerator> createAttentionBackwardGenerator();
+
+} // namespace mlir::fp8::sm90
+
+#endif // FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDGENERATOR_H

@@ -1,0 +1,401 @@
+//===- AttentionBackwardProducer.cpp - Copies, rows, codes, ends of dQ ----===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Blocks/BulkCopy.h"
+#include "../Blocks/Rounding.h"
+#include "AttentionBackwardContext.h"
+#include "AttentionProducts.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+namespace {
+class BackwardProducer {
+public:
+  explicit BackwardProducer(const AttentionBackwardContext &kernel)
+      : kernel(kernel), b(kernel.b), spec(kernel.spec), memory(kernel.memory),
+        tiles(kernel.tiles), tileQ(kernel.config.getTileQ()) {}
+
+  /// What each of the warps does.
+  void copyAll();
+  void fill(Value warp);
+  void endTiles();
+
+private:
+  using StepBody = llvm::function_ref<void(BackwardStep, RingPosition)>;
+  /// All steps, with a position of a ring of `stages` that begins with `phase`.
+  void forEachStep(Ring ring, int64_t phase, StepBody body);
+
+  void copy(Ring ring, Value stage, StringRef map, const SharedMatrix &matrix,
+            int64_t offset, Value sequence, Value head);
+  /// The numbers of a step's rows.
+  void writeRows(BackwardStep step, Value stage);
+  /// Makes numbers of the codes at `from`; this is warp `part` (i32) of two.
+  void convert(const SharedMatrix &codes, Value from, const SharedMatrix &to,
+               Value place, Value part);
+  /// Four codes of a word, as two words of two numbers.
+  SmallVector<Value> convertWord(Type type, Value word);
+  void arrive(Value barrier) {
+    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), barrier,
+                                   /*count=*/Value());
+  }
+
+  Value getCounter(Value number) {
+    return b.element(kernel.getParam("counters.ptr"), b.widen(number),
+                     b.getI32Type());
+  }
+  /// The result's rows of a tile that all have added to, whose sums become
+  /// zeros again; or zeros.
+  void storeTile(BackwardStep step, Value number);
+  void storeRow(BackwardStep step, Value row, Value column, Value word);
+  void clearUnseen();
+
+  const AttentionBackwardContext &kernel;
+  KernelBuilder &b;
+  const AttentionBackwardSpec &spec;
+  const AttentionBackwardMemory &memory;
+  const AttentionBackwardTiles &tiles;
+  int64_t tileQ;
+};
+} // namespace
+
+void BackwardProducer::forEachStep(Ring ring, int64_t phase, StepBody body) {
+  BackwardStep first = tiles.getFirst();
+  b.loop(b.i32(0), tiles.steps, b.i32(1),
+         {first.head, first.tile, b.i32(0), b.i32(phase)},
+         [&](Value, ValueRange carried) -> SmallVector<Value> {
+           BackwardStep step{carried[0], carried[1]};
+           RingPosition at{carried[2], carried[3]};
+           body(step, at);
+           BackwardStep next = tiles.advance(step);
+           RingPosition after = ring.advance(at);
+           return {next.head, next.tile, after.stage, after.phase};
+         });
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+void BackwardProducer::copy(Ring ring, Value stage, StringRef map,
+                            const SharedMatrix &matrix, int64_t offset,
+                            Value sequence, Value head) {
+  ring.expectBytes(stage, b.i32(matrix.getBytes()));
+  loadTile(b, kernel.getParam(map), matrix, kernel.shared, b.i32(offset),
+           ring.getFullBarrier(stage), [&](Value column) {
+             return kernel.getCoordinates(column, sequence, head, tiles.batch);
+           });
+}
+
+void BackwardProducer::copyAll() {
+  bool hasCodes = memory.hasCodes();
+  Ring keys = hasCodes ? kernel.codesOfKeys : kernel.keys;
+  Ring queries = hasCodes ? kernel.codesOfQueries : kernel.queries;
+  const SharedMatrix &q = hasCodes ? memory.codesOfQ : memory.q;
+  copy(keys, b.i32(0), "k.map", hasCodes ? memory.codesOfK : memory.k,
+       hasCodes ? memory.offsetCodesOfK : memory.offsetK, tiles.key,
+       tiles.headOfK);
+  copy(keys, b.i32(1), "v.map", hasCodes ? memory.codesOfV : memory.v,
+       hasCodes ? memory.offsetCodesOfV : memory.offsetV, tiles.key,
+       tiles.headOfK);
+  auto load = [&](Ring ring, RingPosition empty, StringRef map,
+                  const SharedMatrix &matrix, int64_t offset,
+                  BackwardStep step) {
+    ring.waitEmpty(empty);
+    ring.expectBytes(empty.stage, b.i32(matrix.getBytes()));
+    loadTile(b, kernel.getParam(map), matrix, kernel.shared,
+             kernel.getPlace(matrix, offset, empty.stage),
+             ring.getFullBarrier(empty.stage), [&](Value column) {
+               return kernel.getCoordinates(column, b.mul(step.tile, tileQ),
+                                            step.head, tiles.batch);
+             });
+  };
+  forEachStep(queries, /*phase=*/1, [&](BackwardStep step, RingPosition at) {
+    load(queries, at, "q.map", q,
+         hasCodes ? memory.offsetCodesOfQ : memory.offsetQ, step);
+    load(kernel.grads, at, "grad.map", memory.grad, memory.offsetGrad, step);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Rows, and numbers of codes
+//===----------------------------------------------------------------------===//
+
+void BackwardProducer::writeRows(BackwardStep step, Value stage) {
+  constexpr float kLog2E = 0x1.715476p0f;
+  Type f32 = b.getF32Type();
+  Value head = b.add(b.mul(tiles.batch, spec.heads), step.head);
+  Value row = b.mul(b.widen(head), b.widen(tiles.queries));
+  SmallVector<std::pair<Value, Value>> loaded;
+  SmallVector<Value> areThere;
+  for (int64_t first = 0; first < tileQ; first += 32) {
+    Value query = b.add(b.mul(step.tile, tileQ), b.add(kernel.lane, first));
+    areThere.push_back(b.less(query, tiles.queries));
+    Value index =
+        b.add(row, b.widen(b.min(query, b.sub(tiles.queries, b.i32(1)))));
+    auto read = [&](StringRef name) {
+      return b.loadConstant(b.element(kernel.getParam(name), index, f32), f32);
+    };
+    loaded.emplace_back(read("lse.ptr"), read("delta.ptr"));
+  }
+  for (auto [i, values] : llvm::enumerate(loaded)) {
+    // Of a query that sees nothing, or is not there, all exponentials are 0.
+    Value seesNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                           values.first, b.f32(-kInfinity));
+    Value isSeeing = b.bitAnd(areThere[i], b.bitXor(seesNone, b.i1(true)));
+    Value exponent = b.select(isSeeing, b.mulF(values.first, b.f32(-kLog2E)),
+                              b.f32(-kInfinity));
+    Value delta = b.select(areThere[i],
+                           arith::NegFOp::create(b, values.second).getResult(),
+                           b.f32(0.0f));
+    Value place = b.widen(b.add(kernel.lane, static_cast<int64_t>(i) * 32));
+    b.store(exponent, b.element(kernel.getRows(stage, 0), place, f32));
+    b.store(delta, b.element(kernel.getRows(stage, 1), place, f32));
+  }
+}
+
+SmallVector<Value> BackwardProducer::convertWord(Type type, Value word) {
+  // The bits of a code at those of a number whose exponent has another bias,
+  // which a product makes up for; subnormal ones are exact as well.
+  Type wide = spec.grad;
+  bool isE5M2 = isa<Float8E5M2Type>(type), isBF16 = wide.isBF16();
+  int64_t shift = (isBF16 ? 4 : 1) - (isE5M2 ? 1 : 0);
+  int64_t bias = (isBF16 ? 127 : 15) - (isE5M2 ? 15 : 7);
+  auto pair = VectorType::get({2}, wide);
+  Value factor = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(
+             pair, b.getFloatAttr(wide, std::ldexp(1.0, static_cast<int>(bias)))
+                       .getValue()));
+  SmallVector<Value> numbers;
+  for (int64_t selector : {0x1404, 0x3424}) {
+    Value spread =
+        NVVM::PermuteOp::create(b, b.getI32Type(), word, b.i32(0),
+                                b.i32(selector), NVVM::PermuteMode::DEFAULT);
+    Value bits = arith::OrIOp::create(
+        b, b.shiftRight(b.bitAnd(spread, 0x7f007f00), shift),
+        b.bitAnd(spread, 0x80008000));
+    Value number = LLVM::BitcastOp::create(b, pair, bits);
+    if (bias != 0)
+      number = arith::MulFOp::create(b, number, factor);
+    numbers.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), number));
+  }
+  return numbers;
+}
+
+void BackwardProducer::convert(const SharedMatrix &codes, Value from,
+                               const SharedMatrix &to, Value place,
+                               Value part) {
+  auto four = VectorType::get({4}, b.getI32Type());
+  int64_t chunksOfRow = codes.rowBytes / 16, chunks = codes.rows * chunksOfRow;
+  Value first = b.add(b.mul(part, 32), kernel.lane);
+  b.loop(
+      first, b.i32(chunks), b.i32(64), ValueRange(),
+      [&](Value number, ValueRange) -> SmallVector<Value> {
+        Value row = b.div(number, chunksOfRow);
+        Value chunk = b.rem(number, chunksOfRow);
+        Value words = LLVM::LoadOp::create(
+            b, four,
+            b.offset(kernel.shared, b.add(from, codes.locate(b, row, chunk))),
+            /*alignment=*/16);
+        for (int64_t half : {0, 1}) {
+          Value numbers = LLVM::UndefOp::create(b, four);
+          for (int64_t i : {0, 1}) {
+            Value word =
+                LLVM::ExtractElementOp::create(b, words, b.i32(2 * half + i));
+            for (auto [j, pair] :
+                 llvm::enumerate(convertWord(codes.elementType, word)))
+              numbers = LLVM::InsertElementOp::create(
+                  b, numbers, pair, b.i32(2 * i + static_cast<int64_t>(j)));
+          }
+          Value at = to.locate(b, row, b.add(b.mul(chunk, 2), half));
+          LLVM::StoreOp::create(b, numbers,
+                                b.offset(kernel.shared, b.add(place, at)),
+                                /*alignment=*/16);
+        }
+        return {};
+      });
+}
+
+void BackwardProducer::fill(Value warp) {
+  Ring queries = kernel.queries, codes = kernel.codesOfQueries;
+  Ring codesOfKeys = kernel.codesOfKeys;
+  if (!memory.hasCodes()) {
+    b.ifThen(b.equal(warp, kernel.kRows), [&] {
+      forEachStep(queries, /*phase=*/1,
+                  [&](BackwardStep step, RingPosition empty) {
+                    queries.waitEmpty(empty);
+                    writeRows(step, empty.stage);
+                    arrive(queries.getFullBarrier(empty.stage));
+                  });
+    });
+    return;
+  }
+  Value part = b.shiftRight(warp, 1);
+  auto end = [&](Ring ring, Value stage) {
+    fenceForBulkCopies(b);
+    arrive(ring.getFullBarrier(stage));
+  };
+  for (bool isV : {false, true}) {
+    Value stage = b.i32(isV);
+    codesOfKeys.waitFull({stage, b.i32(0)});
+    convert(isV ? memory.codesOfV : memory.codesOfK,
+            b.i32(isV ? memory.offsetCodesOfV : memory.offsetCodesOfK),
+            isV ? memory.v : memory.k,
+            b.i32(isV ? memory.offsetV : memory.offsetK), part);
+    end(kernel.keys, stage);
+  }
+  forEachStep(queries, /*phase=*/1, [&](BackwardStep step, RingPosition empty) {
+    queries.waitEmpty(empty);
+    b.ifThen(b.equal(warp, kernel.kRows),
+             [&] { writeRows(step, empty.stage); });
+    codes.waitFull({empty.stage, b.bitXor(empty.phase, b.i32(1))});
+    convert(
+        memory.codesOfQ,
+        kernel.getPlace(memory.codesOfQ, memory.offsetCodesOfQ, empty.stage),
+        memory.q, kernel.getPlace(memory.q, memory.offsetQ, empty.stage), part);
+    end(queries, empty.stage);
+    NVVM::SyncWarpOp::create(b, b.i32(-1));
+    codes.release(empty.stage, kernel.lane);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Ends of tiles of dQ
+//===----------------------------------------------------------------------===//
+
+void BackwardProducer::storeRow(BackwardStep step, Value row, Value column,
+                                Value word) {
+  Value query = b.add(b.mul(step.tile, tileQ), row);
+  b.ifThen(b.less(query, tiles.queries), [&] {
+    Value index = b.widen(column);
+    for (int64_t dim : {0, 1, 2}) {
+      Value number = dim == 0                       ? tiles.batch
+                     : dim == spec.getSequenceDim() ? query
+                                                    : step.head;
+      index = b.add(index,
+                    b.mul(b.widen(number),
+                          kernel.getParam("dq.stride" + std::to_string(dim))));
+    }
+    b.store(word, b.element(kernel.getParam("dq.ptr"), index, spec.grad));
+  });
+}
+
+void BackwardProducer::storeTile(BackwardStep step, Value number) {
+  Type f32 = b.getF32Type();
+  auto four = VectorType::get({4}, f32);
+  constexpr int64_t kTogether = 4;
+  int64_t chunks = kernel.getAddedRegisters() / 4;
+  bool sharesColumns = tileQ == 64;
+  Value factor = b.f32(spec.scale);
+  if (Value ofK = kernel.getFactor("k"))
+    factor = b.mulF(factor, ofK);
+  // Warps of the warpgroups that multiply, one after the other.
+  b.loop(b.i32(0), b.i32(4 * kernel.kConsumers), b.i32(1), ValueRange(),
+         [&](Value warp, ValueRange) -> SmallVector<Value> {
+           Value group = b.shiftRight(warp, 2), inGroup = b.bitAnd(warp, 3);
+           Value thread = b.add(b.mul(inGroup, 32), kernel.lane);
+           Value row = b.add(b.mul(inGroup, 16), b.shiftRight(kernel.lane, 2));
+           Value column = b.mul(b.bitAnd(kernel.lane, 3), 2);
+           if (sharesColumns)
+             column = b.add(column, b.mul(group, spec.headDim / 2));
+           else
+             row = b.add(row, b.mul(group, 64));
+           for (int64_t first = 0; first < chunks; first += kTogether) {
+             SmallVector<Value> loaded;
+             for (int64_t i = first; i < first + kTogether; ++i) {
+               Value place = kernel.getSums(number, group, b.i32(i), thread);
+               loaded.push_back(
+                   LLVM::LoadOp::create(b, four, place, /*alignment=*/16));
+               LLVM::StoreOp::create(b, LLVM::ZeroOp::create(b, four), place,
+                                     /*alignment=*/16);
+             }
+             for (int64_t i = 0; i < kTogether; ++i)
+               for (int64_t half : {0, 1}) {
+                 auto get = [&](int64_t j) {
+                   return b.mulF(LLVM::ExtractElementOp::create(
+                                     b, loaded[i], b.i32(2 * half + j)),
+                                 factor);
+                 };
+                 storeRow(step, b.add(row, 8 * half),
+                          b.add(column, (first + i) * 8),
+                          roundPair(b, spec.grad, get(0), get(1)));
+               }
+           }
+           return {};
+         });
+}
+
+void BackwardProducer::clearUnseen() {
+  // Those that see no key, shared out to the blocks of their keys' head.
+  if (!spec.left && !spec.right)
+    return;
+  b.loop(tiles.number, tiles.tilesOfHead, tiles.numbers, ValueRange(),
+         [&](Value tile, ValueRange) -> SmallVector<Value> {
+           b.ifThen(b.equal(tiles.countBlocks(tile), 0), [&] {
+             Value first = tiles.getFirst().head;
+             b.loop(first, b.add(first, spec.heads / spec.headsOfK), b.i32(1),
+                    ValueRange(),
+                    [&](Value head, ValueRange) -> SmallVector<Value> {
+                      BackwardStep step{head, tile};
+                      // Their sums are zeros.
+                      storeTile(step, tiles.getNumber(step));
+                      return {};
+                    });
+           });
+           return {};
+         });
+}
+
+void BackwardProducer::endTiles() {
+  clearUnseen();
+  Ring added = kernel.added;
+  forEachStep(added, /*phase=*/0, [&](BackwardStep step, RingPosition full) {
+    added.waitFull(full);
+    auto fence = [&] {
+      LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "device");
+    };
+    fence();
+    Value number = tiles.getNumber(step);
+    Value last = b.sub(tiles.countBlocks(step.tile), b.i32(1));
+    SmallVector<Value> arrived = b.choose(
+        b.equal(kernel.lane, 0),
+        [&]() -> SmallVector<Value> {
+          // Wraps to 0 with the last arrival: ready for the next launch.
+          return {LLVM::AtomicRMWOp::create(
+              b, LLVM::AtomicBinOp::uinc_wrap, getCounter(number), last,
+              LLVM::AtomicOrdering::acq_rel, "device")};
+        },
+        [&]() -> SmallVector<Value> { return {b.i32(0)}; });
+    b.ifThen(b.equal(b.uniform(arrived.front()), last), [&] {
+      fence();
+      storeTile(step, number);
+    });
+    NVVM::SyncWarpOp::create(b, b.i32(-1));
+    added.release(full.stage, kernel.lane);
+  });
+}
+
+void sm90::buildAttentionBackwardProducer(
+    const AttentionBackwardContext &kernel) {
+  KernelBuilder &b = kernel.b;
+  Value warp = b.sub(kernel.warp, b.i32(kernel.kConsumerWarps));
+  BackwardProducer producer(kernel);
+  b.ifThenElse(
+      b.equal(warp, kernel.kCopies),
+      [&] { b.electOne([&] { producer.copyAll(); }); },
+      [&] {
+        b.ifThenElse(
+            b.equal(warp, kernel.kEnds), [&] { producer.endTiles(); },
+            [&] { producer.fill(warp); });
+      });
+}

@@ -1,0 +1,98 @@
+//===- AttentionBackwardTiles.cpp - Which block has which keys ------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionBackwardTiles.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+static Value maxSigned(KernelBuilder &b, Value lhs, Value rhs) {
+  return b.createOrFold<arith::MaxSIOp>(lhs, rhs);
+}
+static Value minSigned(KernelBuilder &b, Value lhs, Value rhs) {
+  return b.createOrFold<arith::MinSIOp>(lhs, rhs);
+}
+static Value isBefore(KernelBuilder &b, Value lhs, Value rhs) {
+  return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, lhs, rhs);
+}
+
+AttentionBackwardTiles::AttentionBackwardTiles(
+    KernelBuilder &b, const AttentionBackwardSpec &spec,
+    AttentionConfigAttr config, const llvm::StringMap<Value> &params)
+    : queries(params.lookup("queries")), keys(params.lookup("keys")), b(b),
+      spec(spec), tileQ(config.getTileQ()), tileK(config.getTileK()) {
+  Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
+  Value heads = b.mul(params.lookup("batch"), spec.headsOfK);
+  // Causal, the first keys are those that most queries see: blocks begin with
+  // them, so that all end together.
+  number = b.div(block, heads);
+  Value head = b.rem(block, heads);
+  batch = b.div(head, spec.headsOfK);
+  headOfK = b.rem(head, spec.headsOfK);
+  key = b.mul(number, tileK);
+  numbers = b.ceilDiv(keys, tileK);
+  tilesOfHead = b.ceilDiv(queries, tileQ);
+  diagonal = spec.bottomRight ? b.sub(keys, queries) : b.i32(0);
+  // Queries from the first that sees the last of the keys or one before it to
+  // the last that sees the first.
+  Value first = b.i32(0), beyond = queries;
+  if (spec.right)
+    first =
+        maxSigned(b, b.sub(b.sub(key, diagonal), b.i32(*spec.right)), first);
+  if (spec.left) {
+    Value last = b.sub(b.min(b.add(key, tileK), keys), b.i32(1));
+    beyond = minSigned(b, b.add(b.sub(last, diagonal), *spec.left + 1), beyond);
+  }
+  Value seen = isBefore(b, first, beyond);
+  begin = b.select(seen, b.div(first, tileQ), b.i32(0));
+  end = b.select(seen, b.ceilDiv(beyond, tileQ), b.i32(0));
+  steps = b.mul(b.sub(end, begin), spec.heads / spec.headsOfK);
+}
+
+BackwardStep AttentionBackwardTiles::getFirst() const {
+  return {b.mul(headOfK, spec.heads / spec.headsOfK), begin};
+}
+
+BackwardStep AttentionBackwardTiles::advance(BackwardStep step) const {
+  Value next = b.add(step.tile, 1);
+  Value wraps = b.equal(next, end);
+  return {b.select(wraps, b.add(step.head, 1), step.head),
+          b.select(wraps, begin, next)};
+}
+
+Value AttentionBackwardTiles::getNumber(BackwardStep step) const {
+  Value head = b.add(b.mul(batch, spec.heads), step.head);
+  return b.add(b.mul(head, tilesOfHead), step.tile);
+}
+
+Value AttentionBackwardTiles::countBlocks(Value tile) const {
+  Value first = b.mul(tile, tileQ);
+  Value last = b.sub(b.min(b.add(first, tileQ), queries), b.i32(1));
+  Value begin = b.i32(0), end = keys;
+  if (spec.left)
+    begin =
+        maxSigned(b, b.sub(b.add(first, diagonal), b.i32(*spec.left)), begin);
+  if (spec.right)
+    end = minSigned(b, b.add(b.add(last, diagonal), *spec.right + 1), end);
+  Value count = b.sub(b.ceilDiv(end, tileK), b.div(begin, tileK));
+  return b.select(isBefore(b, begin, end), count, b.i32(0));
+}
+
+Value AttentionBackwardTiles::hides(BackwardStep step) const {
+  Value hides = isBefore(b, keys, b.add(key, tileK));
+  Value own = b.add(b.mul(step.tile, tileQ), diagonal);
+  auto add = [&](Value condition) {
+    hides = arith::OrIOp::create(b, hides, condition);
+  };
+  if (spec.right)
+    add(isBefore(b, b.add(own, *spec.right), b.add(key, tileK - 1)));
+  if (spec.left)
+    add(isBefore(b, key, b.sub(b.add(own, tileQ - 1), b.i32(*spec.left))));
+  return hides;
+}

@@ -1,0 +1,60 @@
+//===- AttentionBackwardTiles.h - Which block has which keys ----*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDTILES_H
+#define FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDTILES_H
+
+#include "AttentionBackwardMemory.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::fp8::sm90 {
+
+/// A step of a block: a tile of queries of a head of Q; i32.
+struct BackwardStep {
+  Value head, tile;
+};
+
+/// The keys of this block, and the queries that see them: those of all heads of
+/// Q that share the keys, head by head. All i32, with a sign.
+class AttentionBackwardTiles {
+public:
+  AttentionBackwardTiles(KernelBuilder &b, const AttentionBackwardSpec &spec,
+                         AttentionConfigAttr config,
+                         const llvm::StringMap<Value> &params);
+
+  Value batch, headOfK;
+  /// The first key.
+  Value key;
+  /// Tiles of queries of each head that see some of the keys, and steps.
+  Value begin, end, steps;
+  Value queries, keys;
+  /// What leads from a query's number to its own key's.
+  Value diagonal;
+  /// Tiles of queries of a head, and the number of the block among those that
+  /// have keys of the same head.
+  Value tilesOfHead, number, numbers;
+
+  BackwardStep getFirst() const;
+  BackwardStep advance(BackwardStep step) const;
+  /// The number of a step's queries among all (i32).
+  Value getNumber(BackwardStep step) const;
+  /// Blocks that see tile `tile` of queries (i32).
+  Value countBlocks(Value tile) const;
+  /// Whether some of the keys are not seen by some of the queries, or not there
+  /// (i1).
+  Value hides(BackwardStep step) const;
+
+private:
+  KernelBuilder &b;
+  const AttentionBackwardSpec &spec;
+  int64_t tileQ, tileK;
+};
+
+} // namespace mlir::fp8::sm90
+
+#endif // FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDTILES_H

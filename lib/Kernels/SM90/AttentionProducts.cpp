@@ -1,0 +1,106 @@
+//===- AttentionProducts.cpp - Products of attention's tiles --------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionProducts.h"
+#include "../Blocks/BulkCopy.h"
+#include "../Blocks/Rounding.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+Value sm90::moveDescriptor(KernelBuilder &b, Value descriptor, Value stage,
+                           const SharedMatrix &matrix, int64_t bytes) {
+  int64_t stageBytes = llvm::alignTo(matrix.getBytes(), 1024);
+  Value distance = b.i32(bytes >> 4);
+  if (stage)
+    distance = b.add(b.mul(stage, stageBytes >> 4), distance);
+  // The upper word stays, a constant, which a sum of 64 bits would have in
+  // registers.
+  Value low =
+      b.add(arith::TruncIOp::create(b, b.getI32Type(), descriptor), distance);
+  Value high = b.bitAnd(descriptor, b.i64(int64_t(-1) << 32));
+  return arith::OrIOp::create(b, high, b.widen(low));
+}
+
+SmallVector<Value> sm90::getRegisters(KernelBuilder &b, Value accumulator) {
+  auto type = cast<LLVM::LLVMStructType>(accumulator.getType());
+  SmallVector<Value> registers;
+  for (int64_t i = 0, e = static_cast<int64_t>(type.getBody().size()); i < e;
+       ++i)
+    registers.push_back(LLVM::ExtractValueOp::create(b, accumulator, i));
+  return registers;
+}
+
+Value sm90::makeAccumulator(KernelBuilder &b, ArrayRef<Value> registers) {
+  Value accumulator = LLVM::UndefOp::create(
+      b,
+      LLVM::LLVMStructType::getLiteral(
+          b.getContext(), SmallVector<Type>(registers.size(), b.getF32Type())));
+  for (auto [i, value] : llvm::enumerate(registers))
+    accumulator =
+        LLVM::InsertValueOp::create(b, accumulator, value, int64_t(i));
+  return accumulator;
+}
+
+SmallVector<Value> sm90::packFragment(KernelBuilder &b, Type type,
+                                      ArrayRef<Value> accumulators) {
+  SmallVector<Value> words;
+  for (size_t i = 0; i < accumulators.size(); i += 2)
+    words.push_back(LLVM::BitcastOp::create(
+        b, b.getI32Type(),
+        roundPair(b, type, accumulators[i], accumulators[i + 1])));
+  return words;
+}
+
+SmallVector<Value> sm90::unpackFragment(KernelBuilder &b, Type type,
+                                        ArrayRef<Value> words) {
+  Type f32 = b.getF32Type();
+  SmallVector<Value> numbers;
+  for (Value word : words) {
+    if (type.isBF16()) {
+      // Its bits are the upper half of an f32's.
+      Value low = arith::ShLIOp::create(b, word, b.i32(16));
+      Value high = b.bitAnd(word, int64_t(0xffff0000));
+      for (Value bits : {low, high})
+        numbers.push_back(LLVM::BitcastOp::create(b, f32, bits));
+      continue;
+    }
+    Value pair = LLVM::BitcastOp::create(b, VectorType::get({2}, type), word);
+    for (int64_t i : {0, 1})
+      numbers.push_back(arith::ExtFOp::create(
+          b, f32,
+          LLVM::ExtractElementOp::create(b, pair, b.i32(i)).getResult()));
+  }
+  return numbers;
+}
+
+void sm90::storeFragment(KernelBuilder &b, ArrayRef<Value> words,
+                         const SharedMatrix &matrix, Value shared, Value place,
+                         Value row, Value lane) {
+  // Rows 0 to 7 and 8 to 15 of 8 columns, then of the next 8.
+  Value line = b.add(row, b.bitAnd(lane, 15));
+  for (size_t first = 0; first < words.size(); first += 4) {
+    Value chunk = b.add(b.shiftRight(lane, 4), static_cast<int64_t>(first / 2));
+    Value at = b.add(matrix.locate(b, line, chunk), place);
+    NVVM::StMatrixOp::create(
+        b, b.offset(shared, at), words.slice(first, 4), NVVM::MMALayout::row,
+        NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
+        NVVM::LdStMatrixEltType::B16);
+  }
+}
+
+void sm90::loadTile(
+    KernelBuilder &b, Value map, const SharedMatrix &matrix, Value shared,
+    Value place, Value barrier,
+    llvm::function_ref<SmallVector<Value>(Value column)> getCoordinates) {
+  for (int64_t box = 0; box < matrix.getBoxes(); ++box)
+    bulkLoad(b, map, b.offset(shared, b.add(place, box * matrix.getBoxBytes())),
+             barrier, getCoordinates(b.i32(box * matrix.getBoxColumns())));
+}

@@ -1,0 +1,47 @@
+//===- AttentionProducts.h - Products of attention's tiles ------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_ATTENTIONPRODUCTS_H
+#define FP8_LIB_KERNELS_SM90_ATTENTIONPRODUCTS_H
+
+#include "AttentionMemory.h"
+
+namespace mlir::fp8::sm90 {
+
+/// `descriptor`, of the first of some tiles of `matrix`, moved by `stage` tiles
+/// (i32, null for none) and a number of bytes.
+Value moveDescriptor(KernelBuilder &b, Value descriptor, Value stage,
+                     const SharedMatrix &matrix, int64_t bytes);
+
+/// The registers of an accumulator, and what has these.
+SmallVector<Value> getRegisters(KernelBuilder &b, Value accumulator);
+Value makeAccumulator(KernelBuilder &b, ArrayRef<Value> registers);
+
+/// Accumulators, rounded to 16 bits, as words (i32) of a first operand in
+/// registers: four for each 16 columns.
+SmallVector<Value> packFragment(KernelBuilder &b, Type type,
+                                ArrayRef<Value> accumulators);
+/// Their numbers, as they were rounded (f32).
+SmallVector<Value> unpackFragment(KernelBuilder &b, Type type,
+                                  ArrayRef<Value> words);
+/// Writes such words of a warp, whose rows begin with `row` (i32), to a matrix
+/// at byte `place` (i32) of `shared`.
+void storeFragment(KernelBuilder &b, ArrayRef<Value> words,
+                   const SharedMatrix &matrix, Value shared, Value place,
+                   Value row, Value lane);
+
+/// Copies a tile of `map` to byte `place` (i32) of `shared`, box by box;
+/// `getCoordinates` are those of a box whose first column (i32) it is given.
+void loadTile(
+    KernelBuilder &b, Value map, const SharedMatrix &matrix, Value shared,
+    Value place, Value barrier,
+    llvm::function_ref<SmallVector<Value>(Value column)> getCoordinates);
+
+} // namespace mlir::fp8::sm90
+
+#endif // FP8_LIB_KERNELS_SM90_ATTENTIONPRODUCTS_H

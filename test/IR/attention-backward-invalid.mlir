@@ -1,0 +1,95 @@
+// RUN: fp8-opt %s --split-input-file --verify-diagnostics
+
+func.func @c1_rank(%grad: tensor<16x4x64xbf16>, %q: tensor<1x16x4x64xbf16>, %k: tensor<1x16x4x64xbf16>, %v: tensor<1x16x4x64xbf16>, %lse: tensor<1x4x16xf32>, %delta: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected grad to have rank 4, but got 'tensor<16x4x64xbf16>'}}
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 1.0 : tensor<16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c1_grad(%grad: tensor<1x16x4x64xbf16>, %q: tensor<1x16x4x64xbf16>, %k: tensor<1x16x4x64xbf16>, %v: tensor<1x16x4x32xbf16>, %lse: tensor<1x4x16xf32>, %delta: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected grad to have shape 'tensor<1x16x4x32xbf16>', but got 'tensor<1x16x4x64xbf16>'}}
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x32xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x32xbf16>
+  return
+}
+
+// -----
+
+func.func @c1_groups(%grad: tensor<1x16x4x64xbf16>, %q: tensor<1x16x4x64xbf16>, %k: tensor<1x16x3x64xbf16>, %v: tensor<1x16x3x64xbf16>, %lse: tensor<1x4x16xf32>, %delta: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected the number of heads of q to be a multiple of that of k, but got 4 and 3}}
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x3x64xbf16>, tensor<1x16x3x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x3x64xbf16>, tensor<1x16x3x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c2_types(%grad: tensor<1x16x4x64xbf16>, %q: tensor<1x16x4x64xbf16>, %k: tensor<1x16x4x64xf16>, %v: tensor<1x16x4x64xbf16>, %lse: tensor<1x4x16xf32>, %delta: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected q and k to be scaled, or tensors of one element type, but got 'tensor<1x16x4x64xbf16>' and 'tensor<1x16x4x64xf16>'}}
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xf16>, tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c3_factors(%grad: tensor<1x16x4x64xbf16>, %q: !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>, %k: !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>, %v: !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>, %lse: tensor<1x4x16xf32>, %delta: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected q to have an f32 factor for the tensor, or for each head of each batch, but got '!fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>'}}
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 1.0 : tensor<1x16x4x64xbf16>, !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>, !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>, !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c4_scale(%grad: tensor<1x16x4x64xbf16>, %q: tensor<1x16x4x64xbf16>, %k: tensor<1x16x4x64xbf16>, %v: tensor<1x16x4x64xbf16>, %lse: tensor<1x4x16xf32>, %delta: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected scale to be finite and positive, but got 0.000000e+00 : f32}}
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 0.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c5_window(%grad: tensor<1x16x4x64xbf16>, %q: tensor<1x16x4x64xbf16>, %k: tensor<1x16x4x64xbf16>, %v: tensor<1x16x4x64xbf16>, %lse: tensor<1x4x16xf32>, %delta: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected window to have two entries, each at least 0 or '*', but got array<i64: 1>}}
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 1.0 window = [1] : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c6_lse(%grad: tensor<1x16x4x64xbf16>, %q: tensor<1x16x4x64xbf16>, %k: tensor<1x16x4x64xbf16>, %v: tensor<1x16x4x64xbf16>, %lse: tensor<1x16x4xf32>, %delta: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected lse to have shape 'tensor<1x4x16xf32>', but got 'tensor<1x16x4xf32>'}}
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c6_delta(%grad: tensor<1x16x4x64xbf16>, %q: tensor<1x16x4x64xbf16>, %k: tensor<1x16x4x64xbf16>, %v: tensor<1x16x4x64xbf16>, %lse: tensor<1x4x16xf32>, %delta: tensor<1x4xf32>) {
+  // expected-error @below {{expected delta to have shape 'tensor<1x4x16xf32>', but got 'tensor<1x4xf32>'}}
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c7_shape(%grad: tensor<1x16x4x64xbf16>, %q: tensor<1x16x4x64xbf16>, %k: tensor<1x16x4x64xbf16>, %v: tensor<1x16x4x64xbf16>, %lse: tensor<1x4x16xf32>, %delta: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected the gradient of k to be 'tensor<1x16x4x64xbf16>', but got 'tensor<1x17x4x64xbf16>'}}
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x17x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c7_type(%grad: tensor<1x16x4x64xbf16>, %q: tensor<1x16x4x64xbf16>, %k: tensor<1x16x4x64xbf16>, %v: tensor<1x16x4x64xbf16>, %lse: tensor<1x4x16xf32>, %delta: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected the gradient of q to be 'tensor<1x16x4x64xbf16>', but got 'tensor<1x16x4x64xf16>'}}
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c7_operand(%grad: tensor<1x16x4x64xbf16>, %q: tensor<1x16x4x64xf16>, %k: tensor<1x16x4x64xf16>, %v: tensor<1x16x4x64xf16>, %lse: tensor<1x4x16xf32>, %delta: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected q to have the element type of grad, 'bf16', but got 'tensor<1x16x4x64xf16>'}}
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xf16>, tensor<1x16x4x64xf16>, tensor<1x16x4x64xf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}

@@ -1,0 +1,24 @@
+// RUN: fp8-opt %s | fp8-opt | FileCheck %s
+
+!q = !fp8.scaled<2x?x8x128xf8E4M3FN, block = [*, *, *, *], scale = f32>
+!k = !fp8.scaled<2x?x2x128xf8E4M3FN, block = [1, *, 1, *], scale = f32>
+
+// CHECK-LABEL: @plain
+// CHECK: fp8.attention_backward %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} scale = 1.250000e-01 :
+// CHECK-SAME: tensor<1x16x4x32xbf16>, tensor<1x16x4x64xbf16>, tensor<1x24x2x64xbf16>, tensor<1x24x2x32xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32>
+// CHECK-SAME: -> tensor<1x16x4x64xbf16>, tensor<1x24x2x64xbf16>, tensor<1x24x2x32xbf16>
+func.func @plain(%grad: tensor<1x16x4x32xbf16>, %q: tensor<1x16x4x64xbf16>, %k: tensor<1x24x2x64xbf16>, %v: tensor<1x24x2x32xbf16>, %rows: tensor<1x4x16xf32>) -> (tensor<1x16x4x64xbf16>, tensor<1x24x2x64xbf16>, tensor<1x24x2x32xbf16>) {
+  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %rows, %rows scale = 0.125
+      : tensor<1x16x4x32xbf16>, tensor<1x16x4x64xbf16>, tensor<1x24x2x64xbf16>, tensor<1x24x2x32xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32>
+      -> tensor<1x16x4x64xbf16>, tensor<1x24x2x64xbf16>, tensor<1x24x2x32xbf16>
+  return %dq, %dk, %dv : tensor<1x16x4x64xbf16>, tensor<1x24x2x64xbf16>, tensor<1x24x2x32xbf16>
+}
+
+// CHECK-LABEL: @all
+// CHECK: scale = 5.000000e-01 window = [*, 0] bottom_right layout = bshd {my.note} :
+func.func @all(%grad: tensor<2x?x8x128xf16>, %q: !q, %k: !k, %rows: tensor<2x8x?xf32>) -> tensor<2x?x8x128xf16> {
+  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %k, %rows, %rows scale = 0.5 window = [*, 0] bottom_right
+      layout = bshd {my.note} : tensor<2x?x8x128xf16>, !q, !k, !k, tensor<2x8x?xf32>, tensor<2x8x?xf32>
+      -> tensor<2x?x8x128xf16>, tensor<2x?x2x128xf16>, tensor<2x?x2x128xf16>
+  return %dq : tensor<2x?x8x128xf16>
+}
