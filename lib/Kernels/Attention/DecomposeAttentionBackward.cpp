@@ -191,7 +191,7 @@ Value BackwardDecomposer::getValues(Value operand) {
 Value BackwardDecomposer::isVisible() {
   if (!op.getLeft() && !op.getRight())
     return {};
-  // Of scores, whose dimensions are batch, head, group, query and key.
+  // Scores' indices, whose dimensions are batch, head, group, query and key.
   Value own = linalg::IndexOp::create(b, loc, 3);
   Value ofKey = linalg::IndexOp::create(b, loc, 4);
   auto index = [&](int64_t value) {

@@ -90,7 +90,9 @@ static KernelSignature getSignature(MLIRContext *context,
                                          /*zero=*/true));
   signature.addScratch("counters.ptr",
                        signature.addWorkspace(tiles * 4, /*zero=*/true));
-  launch.grid = {batch * spec.headsOfK * keys.ceilDiv(tileK)};
+  // One more without keys: it writes zeros to dQ.
+  AffineExpr noKeys = 1 - keys.ceilDiv(int64_t(1) << 31);
+  launch.grid = {batch * spec.headsOfK * (keys.ceilDiv(tileK) + noKeys)};
   launch.block = AttentionBackwardMemory::kThreads;
   launch.sharedBytes = memory.sharedBytes;
   launch.overlap = true;

@@ -58,6 +58,11 @@ private:
   /// Descriptors, made anew in each step: those of all instructions would be in
   /// registers, or in memory for want of these, all through the loop.
   void setDescriptors();
+  /// The same value, but nothing that is computed of it is kept in registers
+  /// through the loop where accumulators leave few.
+  Value renewInLoop(Value value) {
+    return tileQ == 128 ? launder(b, value) : value;
+  }
 
   Value multiplyScores(Value stage);
   Value multiplyGrads(Value stage);
@@ -69,7 +74,7 @@ private:
 
   //===--- Scores ---------------------------------------------------------===//
 
-  /// Of each accumulator's query, number `which` of its row.
+  /// Number `which` of the row of each accumulator's query.
   SmallVector<Value> loadRows(Value stage, int64_t which);
   /// P.
   SmallVector<Value> exponentiate(ArrayRef<Value> scores, BackwardStep step,
@@ -261,7 +266,7 @@ Value BackwardConsumer::multiplyQueries(Value stage) {
 
 SmallVector<Value> BackwardConsumer::loadRows(Value stage, int64_t which) {
   auto two = VectorType::get({2}, b.getF32Type());
-  Value column = b.mul(b.bitAnd(kernel.lane, 3), 8);
+  Value column = b.mul(b.bitAnd(renewInLoop(kernel.lane), 3), 8);
   Value first = b.offset(kernel.getRows(stage, which), column);
   SmallVector<Value> numbers;
   for (int64_t column = 0; column < tileQ; column += 8) {
@@ -339,9 +344,10 @@ SmallVector<Value> BackwardConsumer::renew(ArrayRef<Value> words) {
 
 void BackwardConsumer::leave(ArrayRef<Value> words, Value stage) {
   const SharedMatrix &scores = memory.scores;
+  Value thread = renewInLoop(kernel.thread);
   storeFragment(b, words, scores, kernel.shared,
                 kernel.getPlace(scores, memory.offsetScores, stage),
-                b.mul(b.shiftRight(kernel.thread, 5), 16), kernel.lane);
+                b.mul(b.shiftRight(thread, 5), 16), b.bitAnd(thread, 31));
   fenceForBulkCopies(b);
 }
 
@@ -359,8 +365,9 @@ void BackwardConsumer::add(ArrayRef<Value> sums, BackwardStep step,
                            RingPosition at) {
   Ring ring = kernel.added;
   ring.waitEmpty({at.stage, b.bitXor(at.phase, b.i32(1))});
+  Value thread = renewInLoop(kernel.thread);
   Value place = kernel.getSums(tiles.getNumber(step), group, b.i32(0),
-                               b.bitAnd(kernel.thread, 127));
+                               b.bitAnd(thread, 127));
   for (size_t first = 0; first < sums.size(); first += 4) {
     SmallVector<Value> operands{
         b.offset(place, b.i64(static_cast<int64_t>(first) * 128 * 4))};
@@ -457,7 +464,11 @@ State BackwardConsumer::next(State state) {
   State after;
   setDescriptors();
   after.at = queries.advance(state.at);
-  after.scores = scoresRing.advance(state.scores);
+  // Rings of as many stages are at the same one: registers that are one.
+  after.scores =
+      kernel.config.getStages() == AttentionBackwardMemory::kScoreStages
+          ? after.at
+          : scoresRing.advance(state.scores);
   after.step = tiles.advance(state.step);
   Value stage = after.at.stage;
   if (memory.hasCodes())
@@ -563,5 +574,7 @@ void BackwardConsumer::build() {
 
 void sm90::buildAttentionBackwardConsumer(
     const AttentionBackwardContext &kernel) {
-  BackwardConsumer(kernel).build();
+  KernelBuilder &b = kernel.b;
+  b.ifThen(b.less(b.i32(0), kernel.tiles.keys),
+           [&] { BackwardConsumer(kernel).build(); });
 }

@@ -24,7 +24,7 @@ struct AttentionBackwardContext {
   const AttentionBackwardTiles &tiles;
   /// Numbers of K and of V, two stages that are filled once, and their codes.
   Ring keys, codesOfKeys;
-  /// Of a step: numbers of Q with what is known of its rows, codes of Q, and
+  /// A step's: numbers of Q with what is known of its rows, codes of Q, and
   /// the result's gradient.
   Ring queries, codesOfQueries, grads;
   /// Gradients of scores: the warps that multiply fill a stage by giving it
@@ -37,8 +37,9 @@ struct AttentionBackwardContext {
   static constexpr int64_t kConsumers = AttentionBackwardMemory::kConsumers;
   static constexpr int64_t kConsumerWarps = 4 * kConsumers;
   /// Warps of the other warpgroup: the first copies; the second has the rows'
-  /// numbers; the third ends tiles of dQ; codes become numbers in the second
-  /// and the fourth.
+  /// numbers; the third ends tiles of dQ. In the fourth, and in the second as
+  /// well, codes become numbers; without codes the fourth ends every other
+  /// tile.
   static constexpr int64_t kCopies = 0, kRows = 1, kEnds = 2, kConverts = 3;
 
   Value getParam(StringRef name) const { return params.lookup(name); }

@@ -71,6 +71,9 @@ AttentionBackwardMemory::get(const AttentionBackwardSpec &spec,
     // Their numbers are there before there are scores.
     memory.offsetCodesOfV = memory.offsetScores;
   }
+  memory.offsetSums = offset;
+  memory.bytesOfSums = tileQ * dim * 4;
+  offset += memory.bytesOfSums * memory.getEnders();
   memory.offsetRows = offset;
   memory.bytesOfRows = 2 * tileQ * 4;
   offset += memory.bytesOfRows * config.getStages();

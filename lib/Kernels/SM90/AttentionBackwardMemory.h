@@ -29,6 +29,8 @@ struct AttentionBackwardMemory {
   /// A stage of these is two numbers (f32) of each query: the logarithm of its
   /// sum as an exponent of 2, and `delta`, both negative.
   int64_t offsetRows, bytesOfRows;
+  /// Sums of a tile of dQ (f32), for each warp that ends tiles.
+  int64_t offsetSums, bytesOfSums;
   int64_t offsetBarriers, sharedBytes;
 
   /// Warpgroups that multiply, each of 64 keys.
@@ -39,6 +41,8 @@ struct AttentionBackwardMemory {
   static constexpr int64_t kScoreStages = 2, kAddStages = 4;
 
   bool hasCodes() const { return codesOfQ.rows != 0; }
+  /// Warps that end tiles of dQ: with codes the other one converts.
+  int64_t getEnders() const { return hasCodes() ? 1 : 2; }
 
   /// Fails, with the reason, if there is no room.
   static FailureOr<AttentionBackwardMemory>

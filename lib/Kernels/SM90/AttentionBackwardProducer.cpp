@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Blocks/BulkCopy.h"
+#include "../Blocks/Hazards.h"
 #include "../Blocks/Rounding.h"
 #include "AttentionBackwardContext.h"
 #include "AttentionProducts.h"
@@ -29,7 +30,8 @@ public:
   /// What each of the warps does.
   void copyAll();
   void fill(Value warp);
-  void endTiles();
+  /// Ends those of this warp, number `part` of those that end tiles.
+  void endTiles(int64_t part);
 
 private:
   using StepBody = llvm::function_ref<void(BackwardStep, RingPosition)>;
@@ -56,9 +58,10 @@ private:
   }
   /// The result's rows of a tile that all have added to, whose sums become
   /// zeros again; or zeros.
-  void storeTile(BackwardStep step, Value number);
+  void storeTile(BackwardStep step, Value number, int64_t part);
+  void copySums(Value number, Value place);
   void storeRow(BackwardStep step, Value row, Value column, Value word);
-  void clearUnseen();
+  void clearUnseen(int64_t part);
 
   const AttentionBackwardContext &kernel;
   KernelBuilder &b;
@@ -149,7 +152,7 @@ void BackwardProducer::writeRows(BackwardStep step, Value stage) {
     loaded.emplace_back(read("lse.ptr"), read("delta.ptr"));
   }
   for (auto [i, values] : llvm::enumerate(loaded)) {
-    // Of a query that sees nothing, or is not there, all exponentials are 0.
+    // All exponentials of a query that sees nothing, or is not there, are 0.
     Value seesNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
                                            values.first, b.f32(-kInfinity));
     Value isSeeing = b.bitAnd(areThere[i], b.bitXor(seesNone, b.i1(true)));
@@ -238,6 +241,8 @@ void BackwardProducer::fill(Value warp) {
                     arrive(queries.getFullBarrier(empty.stage));
                   });
     });
+    // Not a fourth case of a switch, for which LLVM would make a table.
+    b.ifThen(b.equal(launder(b, warp), kernel.kConverts), [&] { endTiles(1); });
     return;
   }
   Value part = b.shiftRight(warp, 1);
@@ -290,15 +295,40 @@ void BackwardProducer::storeRow(BackwardStep step, Value row, Value column,
   });
 }
 
-void BackwardProducer::storeTile(BackwardStep step, Value number) {
-  Type f32 = b.getF32Type();
-  auto four = VectorType::get({4}, f32);
-  constexpr int64_t kTogether = 4;
+void BackwardProducer::copySums(Value number, Value place) {
+  // All at once: they come from far, and a lane has registers for a few. Each
+  // copies what it reads.
+  int64_t chunks = kernel.getAddedRegisters() / 4;
+  b.loop(b.i32(0), b.i32(4 * kernel.kConsumers), b.i32(1), ValueRange(),
+         [&](Value warp, ValueRange) -> SmallVector<Value> {
+           Value thread = b.add(b.mul(b.bitAnd(warp, 3), 32), kernel.lane);
+           Value from =
+               kernel.getSums(number, b.shiftRight(warp, 2), b.i32(0), thread);
+           Value to = b.offset(place, b.mul(warp, chunks * 512));
+           for (int64_t i = 0; i < chunks; ++i)
+             NVVM::CpAsyncOp::create(b, b.offset(to, b.i32(i * 512)),
+                                     b.offset(from, b.i64(i * 128 * 16)),
+                                     /*size=*/16,
+                                     NVVM::LoadCacheModifierKind::CG,
+                                     /*cpSize=*/Value());
+           return {};
+         });
+  NVVM::CpAsyncCommitGroupOp::create(b);
+  NVVM::CpAsyncWaitGroupOp::create(b, 0);
+}
+
+void BackwardProducer::storeTile(BackwardStep step, Value number,
+                                 int64_t part) {
+  auto four = VectorType::get({4}, b.getF32Type());
   int64_t chunks = kernel.getAddedRegisters() / 4;
   bool sharesColumns = tileQ == 64;
   Value factor = b.f32(spec.scale);
   if (Value ofK = kernel.getFactor("k"))
     factor = b.mulF(factor, ofK);
+  Value place = b.offset(kernel.shared,
+                         b.add(b.mul(kernel.lane, 16),
+                               memory.offsetSums + part * memory.bytesOfSums));
+  copySums(number, place);
   // Warps of the warpgroups that multiply, one after the other.
   b.loop(b.i32(0), b.i32(4 * kernel.kConsumers), b.i32(1), ValueRange(),
          [&](Value warp, ValueRange) -> SmallVector<Value> {
@@ -310,36 +340,34 @@ void BackwardProducer::storeTile(BackwardStep step, Value number) {
              column = b.add(column, b.mul(group, spec.headDim / 2));
            else
              row = b.add(row, b.mul(group, 64));
-           for (int64_t first = 0; first < chunks; first += kTogether) {
-             SmallVector<Value> loaded;
-             for (int64_t i = first; i < first + kTogether; ++i) {
-               Value place = kernel.getSums(number, group, b.i32(i), thread);
-               loaded.push_back(
-                   LLVM::LoadOp::create(b, four, place, /*alignment=*/16));
-               LLVM::StoreOp::create(b, LLVM::ZeroOp::create(b, four), place,
-                                     /*alignment=*/16);
+           Value from = b.offset(place, b.mul(warp, chunks * 512));
+           Value sums = kernel.getSums(number, group, b.i32(0), thread);
+           for (int64_t i = 0; i < chunks; ++i) {
+             Value loaded = LLVM::LoadOp::create(
+                 b, four, b.offset(from, b.i32(i * 512)), /*alignment=*/16);
+             LLVM::StoreOp::create(b, LLVM::ZeroOp::create(b, four),
+                                   b.offset(sums, b.i64(i * 128 * 16)),
+                                   /*alignment=*/16);
+             for (int64_t half : {0, 1}) {
+               auto get = [&](int64_t j) {
+                 return b.mulF(LLVM::ExtractElementOp::create(
+                                   b, loaded, b.i32(2 * half + j)),
+                               factor);
+               };
+               storeRow(step, b.add(row, 8 * half), b.add(column, i * 8),
+                        roundPair(b, spec.grad, get(0), get(1)));
              }
-             for (int64_t i = 0; i < kTogether; ++i)
-               for (int64_t half : {0, 1}) {
-                 auto get = [&](int64_t j) {
-                   return b.mulF(LLVM::ExtractElementOp::create(
-                                     b, loaded[i], b.i32(2 * half + j)),
-                                 factor);
-                 };
-                 storeRow(step, b.add(row, 8 * half),
-                          b.add(column, (first + i) * 8),
-                          roundPair(b, spec.grad, get(0), get(1)));
-               }
            }
            return {};
          });
 }
 
-void BackwardProducer::clearUnseen() {
+void BackwardProducer::clearUnseen(int64_t part) {
   // Those that see no key, shared out to the blocks of their keys' head.
+  Value end = tiles.tilesOfHead;
   if (!spec.left && !spec.right)
-    return;
-  b.loop(tiles.number, tiles.tilesOfHead, tiles.numbers, ValueRange(),
+    end = b.select(b.equal(tiles.keys, 0), end, b.i32(0));
+  b.loop(tiles.number, end, tiles.numbers, ValueRange(),
          [&](Value tile, ValueRange) -> SmallVector<Value> {
            b.ifThen(b.equal(tiles.countBlocks(tile), 0), [&] {
              Value first = tiles.getFirst().head;
@@ -348,7 +376,7 @@ void BackwardProducer::clearUnseen() {
                     [&](Value head, ValueRange) -> SmallVector<Value> {
                       BackwardStep step{head, tile};
                       // Their sums are zeros.
-                      storeTile(step, tiles.getNumber(step));
+                      storeTile(step, tiles.getNumber(step), part);
                       return {};
                     });
            });
@@ -356,10 +384,13 @@ void BackwardProducer::clearUnseen() {
          });
 }
 
-void BackwardProducer::endTiles() {
-  clearUnseen();
-  Ring added = kernel.added;
-  forEachStep(added, /*phase=*/0, [&](BackwardStep step, RingPosition full) {
+void BackwardProducer::endTiles(int64_t part) {
+  if (part == 0)
+    clearUnseen(part);
+  int64_t enders = memory.getEnders();
+  static_assert(AttentionBackwardMemory::kAddStages % 2 == 0);
+  auto end = [&](BackwardStep step, RingPosition full) {
+    Ring added = kernel.added;
     added.waitFull(full);
     auto fence = [&] {
       LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "device");
@@ -378,11 +409,16 @@ void BackwardProducer::endTiles() {
         [&]() -> SmallVector<Value> { return {b.i32(0)}; });
     b.ifThen(b.equal(b.uniform(arrived.front()), last), [&] {
       fence();
-      storeTile(step, number);
+      storeTile(step, number, part);
     });
     NVVM::SyncWarpOp::create(b, b.i32(-1));
     added.release(full.stage, kernel.lane);
-  });
+  };
+  forEachStep(kernel.added, /*phase=*/0,
+              [&](BackwardStep step, RingPosition full) {
+                b.ifThen(b.equal(b.rem(full.stage, enders), part),
+                         [&] { end(step, full); });
+              });
 }
 
 void sm90::buildAttentionBackwardProducer(
@@ -390,12 +426,15 @@ void sm90::buildAttentionBackwardProducer(
   KernelBuilder &b = kernel.b;
   Value warp = b.sub(kernel.warp, b.i32(kernel.kConsumerWarps));
   BackwardProducer producer(kernel);
+  Value hasKeys = b.less(b.i32(0), kernel.tiles.keys);
   b.ifThenElse(
-      b.equal(warp, kernel.kCopies),
-      [&] { b.electOne([&] { producer.copyAll(); }); },
+      b.equal(warp, kernel.kEnds), [&] { producer.endTiles(0); },
       [&] {
-        b.ifThenElse(
-            b.equal(warp, kernel.kEnds), [&] { producer.endTiles(); },
-            [&] { producer.fill(warp); });
+        b.ifThen(hasKeys, [&] {
+          b.ifThenElse(
+              b.equal(warp, kernel.kCopies),
+              [&] { b.electOne([&] { producer.copyAll(); }); },
+              [&] { producer.fill(warp); });
+        });
       });
 }

@@ -36,7 +36,7 @@ AttentionBackwardTiles::AttentionBackwardTiles(
   batch = b.div(head, spec.headsOfK);
   headOfK = b.rem(head, spec.headsOfK);
   key = b.mul(number, tileK);
-  numbers = b.ceilDiv(keys, tileK);
+  numbers = b.max(b.ceilDiv(keys, tileK), b.i32(1));
   tilesOfHead = b.ceilDiv(queries, tileQ);
   diagonal = spec.bottomRight ? b.sub(keys, queries) : b.i32(0);
   // Queries from the first that sees the last of the keys or one before it to
@@ -49,7 +49,7 @@ AttentionBackwardTiles::AttentionBackwardTiles(
     Value last = b.sub(b.min(b.add(key, tileK), keys), b.i32(1));
     beyond = minSigned(b, b.add(b.sub(last, diagonal), *spec.left + 1), beyond);
   }
-  Value seen = isBefore(b, first, beyond);
+  Value seen = b.bitAnd(isBefore(b, first, beyond), isBefore(b, key, keys));
   begin = b.select(seen, b.div(first, tileQ), b.i32(0));
   end = b.select(seen, b.ceilDiv(beyond, tileQ), b.i32(0));
   steps = b.mul(b.sub(end, begin), spec.heads / spec.headsOfK);

@@ -6,7 +6,7 @@ import fp8
 from attention_programs import DTYPES, ELEMENTS, Attention, tensor
 
 # Shares of a gradient's norm: what is rounded are P, G and the result.
-TOLERANCE = {"bf16": 8e-3, "f16": 4e-3}
+TOLERANCE = {"bf16": 8e-3, "f16": 4e-3, "f32": 1e-5}
 
 
 class Gradients(Attention):
@@ -26,7 +26,10 @@ class Gradients(Attention):
                 arguments.append(f"%{name}: {tensor(shape, element)}")
                 types.append(tensor(shape, element))
                 continue
-            scaled = f"!fp8.scaled<{'x'.join(map(str, shape))}x{element}, block = [*, *, *, *], scale = f32>"
+            block = "*, *, *, *"
+            if self.of_heads:
+                block = "1, *, 1, *" if self.layout == "bshd" else "1, 1, *, *"
+            scaled = f"!fp8.scaled<{'x'.join(map(str, shape))}x{element}, block = [{block}], scale = f32>"
             codes, scales = tensor(shape, element), tensor(factors, "f32")
             arguments += [f"%{name}_codes: {codes}", f"%{name}_scales: {scales}"]
             made += f"  %{name} = fp8.assemble %{name}_codes, %{name}_scales : {codes}, {scales} -> {scaled}\n"
@@ -38,7 +41,7 @@ class Gradients(Attention):
             attributes += f" window = [{', '.join('*' if side is None else str(side) for side in self.window)}]"
         attributes += " bottom_right" * self.bottom_right + f" layout = {self.layout}"
         if self.config:
-            attributes += f" {{fp8_gpu.config = #fp8_sm90.attention_backward<{self.config}>}}"
+            attributes += f" {{fp8_gpu.config = #fp8_sm90.attention<{self.config}>}}"
         return (f"func.func @gradients({', '.join(arguments)}) -> ({', '.join(results)}) {{\n{made}"
                 f"  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta {attributes} : "
                 f"{', '.join([*types, rows, rows])} -> {', '.join(results)}\n"
@@ -82,7 +85,8 @@ class Gradients(Attention):
         for name, got, more, wanted in zip(("dq", "dk", "dv"), found, again, expected):
             got, more = (np.asarray(x).astype(np.float64) for x in (got, more))
             assert np.isfinite(got).all(), (name, self.program())
-            error, size = np.linalg.norm(got - wanted), max(np.linalg.norm(wanted), 1e-30)
+            # With one key the terms of dQ cancel.
+            error, size = np.linalg.norm(got - wanted), max(np.linalg.norm(wanted), 1e-3)
             assert error <= TOLERANCE[self.grad] * size, (name, error / size, self.program())
             assert np.linalg.norm(got - more) <= 2e-3 * size, (name, self.program())
         return self

@@ -1,0 +1,61 @@
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a f16
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a empty
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=1 %python %s sm_90a one
+# REQUIRES: python-package, linker
+# UNSUPPORTED: sanitizers
+"""Gradients of attention against f64: every element type, both head dimensions of the kernel for sm_90a, windows, groups of
+heads, both layouts, queries that see no key and keys that no query sees; on a CPU other dimensions and types, too."""
+
+import sys
+
+import numpy as np
+
+from attention_gradients import Gradients
+
+CASES = {
+    "bf16": [
+        Gradients("bf16", 1, 64, 128, 1, 1, 128),
+        Gradients("bf16", 1, 128, 128, 1, 1, 64),
+        Gradients("bf16", 1, 200, 300, 2, 1, 128, window=(None, 0), bottom_right=True),
+        # The first hundred queries see no key.
+        Gradients("bf16", 2, 300, 200, 2, 1, 64, window=(None, 0), bottom_right=True, layout="bhsd"),
+        # The last keys are seen by no query.
+        Gradients("bf16", 1, 70, 300, 2, 2, 128, window=(None, 0)),
+    ],
+    "empty": [
+        Gradients("bf16", 1, 1, 1, 4, 1, 64),
+        Gradients("bf16", 1, 5, 0, 2, 1, 64),
+        Gradients("e4m3", 1, 5, 0, 2, 1, 64, window=(None, 0)),
+        Gradients("bf16", 1, 0, 5, 2, 1, 64),
+    ],
+    "f16": [
+        Gradients("f16", 1, 150, 310, 2, 2, 128, window=(20, 25), grad="f16"),
+        Gradients("f16", 1, 65, 129, 2, 1, 64, window=(30, None), grad="f16"),
+    ],
+    "e4m3": [
+        Gradients("e4m3", 1, 64, 128, 1, 1, 128),
+        Gradients("e4m3", 1, 200, 300, 2, 1, 128, window=(None, 0)),
+        Gradients("e4m3", 1, 130, 200, 2, 1, 64, layout="bhsd", grad="f16"),
+    ],
+    "e5m2": [
+        Gradients("e5m2", 1, 200, 300, 4, 2, 64, window=(None, 0), grad="f16"),
+        Gradients("e5m2", 1, 64, 100, 1, 1, 128, layout="bhsd"),
+    ],
+    "one": [Gradients("bf16", 2, 130, 400, 2, 1, 128)],
+}
+CPU = [
+    Gradients("bf16", 1, 33, 47, 4, 2, 32, dim_of_v=48, window=(9, 3), bottom_right=True),
+    Gradients("f32", 1, 20, 9, 2, 1, 5, window=(None, 0), bottom_right=True, layout="bhsd", grad="f32"),
+    Gradients("e4m3", 2, 17, 40, 2, 1, 16, of_heads=True),
+]
+
+
+def main():
+    target, names = sys.argv[1], sys.argv[2:] or [name for name in CASES if name != "one"]
+    rng = np.random.default_rng(2026)
+    for case in [case for name in names for case in CASES[name]] + CPU * (target == "cpu"):
+        case.check(target, rng)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
