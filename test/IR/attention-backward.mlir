@@ -15,7 +15,7 @@ func.func @plain(%grad: tensor<1x16x4x32xbf16>, %q: tensor<1x16x4x64xbf16>, %k: 
 }
 
 // CHECK-LABEL: @all
-// CHECK: scale = 5.000000e-01 window = [*, 0] bottom_right layout = bshd {my.note} :
+// CHECK: scale = 5.000000e-01 window = [*, 0] bottom_right {my.note} :
 func.func @all(%grad: tensor<2x?x8x128xf16>, %q: !q, %k: !k, %rows: tensor<2x8x?xf32>) -> tensor<2x?x8x128xf16> {
   %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %k, %rows, %rows scale = 0.5 window = [*, 0] bottom_right
       layout = bshd {my.note} : tensor<2x?x8x128xf16>, !q, !k, !k, tensor<2x8x?xf32>, tensor<2x8x?xf32>

@@ -404,7 +404,8 @@ def DecomposeAttentionPass : Pass<"fp8-decompose-attention", "::mlir::ModuleOp">
     every one, becomes a batch of `fp8.matmul` for each head, a softmax of rows
     in linalg, and a second batch. Scores are in memory, so that it takes more
     of it the longer the sequences are. Before matmuls get their epilogues and
-    fusions are formed.
+    fusions are formed. `fp8.attention_backward` becomes its definition, in
+    linalg.
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"\"",

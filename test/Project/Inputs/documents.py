@@ -32,6 +32,9 @@ OPERANDS = {
     "assemble": "%payload: tensor<32x768xf8E4M3FN>, %scale_inv: tensor<32x6xf32>",
     "attention": "%q: tensor<2x4096x32x128xbf16>, %k: tensor<2x4096x8x128xbf16>, "
     "%v: tensor<2x4096x8x128xbf16>",
+    "attention_backward": "%grad: tensor<2x4096x32x128xbf16>, %q: tensor<2x4096x32x128xbf16>, "
+    "%k: tensor<2x4096x8x128xbf16>, %v: tensor<2x4096x8x128xbf16>, "
+    "%lse: tensor<2x32x4096xf32>, %delta: tensor<2x32x4096xf32>",
     "compute_scale": "%amax: tensor<1x1xf32>",
     "dequantize": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>",
     "disassemble": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, 128], scale = f32>",
