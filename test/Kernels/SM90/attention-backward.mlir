@@ -1,0 +1,46 @@
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-select-kernels --split-input-file %s | FileCheck %s
+// RUN: fp8-opt --fp8-decompose-attention=chip=sm_90a --split-input-file %s 2> %t.remarks | FileCheck %s --check-prefix=REST
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+// Tiles follow the head dimension.
+
+!q = tensor<2x?x8x128xbf16>
+!k = tensor<2x?x2x128xbf16>
+!r = tensor<2x8x?xf32>
+// CHECK-LABEL: @wide
+// CHECK: fp8.attention_backward {{.*}}fp8_gpu.config = #fp8_sm90.attention<tile_q = 64, tile_k = 128, stages = 2
+// REST-LABEL: @wide
+// REST: fp8.attention_backward
+func.func @wide(%grad: !q, %q: !q, %k: !k, %v: !k, %rows: !r) -> (!q, !k, !k) {
+  %0:3 = fp8.attention_backward %grad, %q, %k, %v, %rows, %rows scale = 0.088 : !q, !q, !k, !k, !r, !r -> !q, !k, !k
+  return %0#0, %0#1, %0#2 : !q, !k, !k
+}
+
+// -----
+
+!q = tensor<2x?x8x64xf16>
+!s = !fp8.scaled<2x?x8x64xf8E5M2, block = [*, *, *, *], scale = f32>
+!r = tensor<2x8x?xf32>
+// CHECK-LABEL: @narrow
+// CHECK: fp8.attention_backward {{.*}}fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2
+// REST-LABEL: @narrow
+// REST: fp8.attention_backward
+func.func @narrow(%grad: !q, %q: !s, %rows: !r) -> (!q, !q, !q) {
+  %0:3 = fp8.attention_backward %grad, %q, %q, %q, %rows, %rows scale = 0.125 window = [*, 0] : !q, !s, !s, !s, !r, !r -> !q, !q, !q
+  return %0#0, %0#1, %0#2 : !q, !q, !q
+}
+
+// -----
+
+// Other dimensions are the definition.
+
+!q = tensor<1x16x2x96xbf16>
+!r = tensor<1x2x16xf32>
+// REMARK: remark: no kernel: expected head dimensions of 64 or 128, the same for values, but got 96 and 96; computed as products
+// REST-LABEL: @other
+// REST-NOT: fp8.attention_backward
+// REST: math.exp
+func.func @other(%grad: !q, %q: !q, %rows: !r) -> (!q, !q, !q) {
+  %0:3 = fp8.attention_backward %grad, %q, %q, %q, %rows, %rows scale = 0.1 : !q, !q, !q, !q, !r, !r -> !q, !q, !q
+  return %0#0, %0#1, %0#2 : !q, !q, !q
+}
