@@ -35,32 +35,41 @@ class Kernel:
         text = json.dumps(info["launch"]).encode()
         library.fp8rt_kernel_create(function, text, len(text), ctypes.byref(self.handle))
         self.arguments, self.config = info["launch"]["arguments"], info["config"]
-        # Their numbers of bytes are constants.
-        self.workspaces = [torch.zeros(int(space["bytes"]), dtype=torch.uint8, device="cuda")
-                           for space in info["launch"].get("workspaces", [])]
+        # Their numbers of bytes are constants, but for gradients.
+        self.workspaces = [] if spec.get("gradients") else [
+            torch.zeros(int(space["bytes"]), dtype=torch.uint8, device="cuda")
+            for space in info["launch"].get("workspaces", [])]
 
-    def bind(self, q, k, v, **others):
-        """A function that launches the kernel, and its result."""
-        tensors = {"q": q, "k": k, "v": v, **others}
+    def quantize(self, tensors):
+        """Q, K and V as the kernel takes them, by name."""
         if self.spec["element"] != "bf16":
             for name in "qkv":
                 numbers = tensors[name].float()
                 scale = (numbers.abs().max() / 448).reshape(1, 1, 1, 1)
                 tensors[f"{name}_scale"] = scale
                 tensors[name] = (numbers / scale).to(torch.float8_e4m3fn)
-        tensors["output"] = torch.full_like(q, math.nan)
-        if self.spec.get("lse"):
-            tensors["lse"] = q.new_full((q.shape[0], q.shape[2], q.shape[1]), math.nan, dtype=torch.float32)
+        return tensors
+
+    def bind_tensors(self, tensors, workspaces):
+        """A function that launches the kernel with tensors by name."""
         described = [describe(tensors[entry["name"]], entry["rank"]) for entry in self.arguments]
         arguments = (abi.structs.fp8rt_kernel_argument * len(described))(*described)
-        spaces = (ctypes.c_void_p * max(1, len(self.workspaces)))(*(space.data_ptr() for space in self.workspaces))
+        spaces = (ctypes.c_void_p * max(1, len(workspaces)))(*(space.data_ptr() for space in workspaces))
 
         def launch():
             self.library.fp8rt_kernel_launch(self.handle, arguments, None, spaces,
                                              torch.cuda.current_stream().cuda_stream)
 
-        launch.keep = tensors
-        return launch, tensors["output"]
+        launch.keep, launch.spaces = tensors, workspaces
+        return launch
+
+    def bind(self, q, k, v, **others):
+        """A function that launches the kernel, and its result."""
+        tensors = self.quantize({"q": q, "k": k, "v": v, **others})
+        tensors["output"] = torch.full_like(q, math.nan)
+        if self.spec.get("lse"):
+            tensors["lse"] = q.new_full((q.shape[0], q.shape[2], q.shape[1]), math.nan, dtype=torch.float32)
+        return self.bind_tensors(tensors, self.workspaces), tensors["output"]
 
 
 def peer(backend, q, k, v, causal):

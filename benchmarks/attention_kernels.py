@@ -1,10 +1,10 @@
 """Makes the kernels that benchmarks/attention.py times, from programs of the dialect: machine code
 and the description of each kernel's launch. Batches and positions are known when they run.
 
-usage: attention_kernels.py [--build-dir build] [--configs] [--lse] --out DIR
+usage: attention_kernels.py [--build-dir build] [--configs] [--lse | --gradients] --out DIR
 
 `--configs` makes those of other tiles, too, for whoever chooses them. With `--lse` they write the logarithms of sums,
-which a backward takes.
+which a backward takes. `--gradients` makes those of attention's gradients, for attention_gradients.py.
 """
 
 import argparse
@@ -63,6 +63,39 @@ def program(spec):
             f"  return {names} : {result}{sums}\n}}\n")
 
 
+def program_gradients(spec):
+    """Q, K and V as they are, gradients in bf16."""
+    element, dim = spec["element"], spec["dim"]
+    queries, keys = f"?x?x{spec['heads']}x{dim}", f"?x?x{spec['heads_of_k']}x{dim}"
+    one, rows = "tensor<1x1x1x1xf32>", f"tensor<?x{spec['heads']}x?xf32>"
+    arguments, types, made = [f"%grad: tensor<{queries}xbf16>"], [f"tensor<{queries}xbf16>"], ""
+    for name, shape in (("q", queries), ("k", keys), ("v", keys)):
+        if element == "bf16":
+            types.append(f"tensor<{shape}x{element}>")
+            arguments.append(f"%{name}: {types[-1]}")
+        else:
+            codes = f"tensor<{shape}x{element}>"
+            types.append(f"!fp8.scaled<{shape}x{element}, block = [*, *, *, *], scale = f32>")
+            arguments.append(f"%{name}_codes: {codes}, %{name}_scale: {one}")
+            made += f"  %{name} = fp8.assemble %{name}_codes, %{name}_scale : {codes}, {one} -> {types[-1]}\n"
+    arguments += [f"%lse: {rows}", f"%delta: {rows}"]
+    results = ", ".join(f"tensor<{shape}xbf16>" for shape in (queries, keys, keys))
+    attributes = f"scale = {dim ** -0.5:e}" + " window = [*, 0]" * spec["causal"]
+    return (f"func.func @gradients({', '.join(arguments)}) -> ({results}) {{\n{made}"
+            f"  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta {attributes} : "
+            f"{', '.join([*types, rows, rows])} -> {results}\n"
+            f"  return %dq, %dk, %dv : {results}\n}}\n")
+
+
+def specs_of_gradients():
+    """By name. There is no kernel for 256 columns."""
+    return {f"{element}_d{dim}_{'causal' if causal else 'full'}":
+            {"element": element, "dim": dim, "heads": heads, "heads_of_k": heads_of_k, "causal": causal,
+             "gradients": True}
+            for dim, heads, heads_of_k in HEADS[:2] for element in ("bf16", "f8E4M3FN")
+            for causal in (True, False)}
+
+
 def specs(with_configs):
     """By name."""
     found = {}
@@ -85,7 +118,8 @@ def build(name, spec, tools, out):
     """Writes NAME.cubin and NAME.json; says whether it could: not every tile has room."""
     built = out / f"{name}.mlir"
     made = subprocess.run([tools / "fp8-opt", TARGET, "--fp8-select-kernels", "--fp8-build-kernels", "-o", built],
-                          input=program(spec), text=True, capture_output=True)
+                          input=(program_gradients if spec.get("gradients") else program)(spec),
+                          text=True, capture_output=True)
     if made.returncode or "gpu.module" not in built.read_text():
         return False
     for what in ("cubin", "json"):
@@ -116,8 +150,10 @@ def build_all(wanted, args):
 def main():
     parser = make_parser()
     parser.add_argument("--lse", action="store_true")
+    parser.add_argument("--gradients", action="store_true")
     args = parser.parse_args()
-    build_all({name: {**spec, "lse": args.lse} for name, spec in specs(args.configs).items()}, args)
+    build_all(specs_of_gradients() if args.gradients else
+              {name: {**spec, "lse": args.lse} for name, spec in specs(args.configs).items()}, args)
 
 
 if __name__ == "__main__":
