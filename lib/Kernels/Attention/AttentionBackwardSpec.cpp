@@ -12,33 +12,10 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-bool AttentionBackwardSpec::hasKnownExtents() const {
-  return llvm::none_of(ArrayRef{batch, queries, keys}, ShapedType::isDynamic);
-}
-
 std::string AttentionBackwardSpec::describe() const {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << q;
-  if (k != q || v != q)
-    os << '/' << k << '/' << v;
-  os << " b" << batch << " h" << heads << '/' << headsOfK << ' ' << queries
-     << 'x' << keys << 'x' << headDim;
-  if (headDimOfV != headDim)
-    os << '/' << headDimOfV;
-  auto print = [&](std::optional<int64_t> side) {
-    if (side)
-      os << *side;
-    else
-      os << '*';
-  };
-  if (left || right) {
-    os << " window[";
-    print(left);
-    os << ',';
-    print(right);
-    os << ']' << (bottomRight ? "br" : "");
-  }
+  describeShape(os);
   os << " grad " << grad;
   return text;
 }
