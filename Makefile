@@ -8,7 +8,7 @@ CLANG_FORMAT ?= clang-format-22
 
 .DEFAULT_GOAL := help
 .PHONY: help setup configure build demo test test-asan test-tsan test-roundtrip \
-        test-emulator fuzz bench bundle test-bundle format docs clean
+        test-emulator lint fuzz bench bundle test-bundle format docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' \
@@ -40,6 +40,11 @@ test: build ## Run lit, unit and consumer tests
 	@rm -f $(BUILD_DIR)/test/results.json
 	@cmake --build $(BUILD_DIR) --target check-fp8; \
 	  $(PYTHON) test/summary.py $(BUILD_DIR)/test/results.json
+
+lint: setup ## Check how sources and documents are written, in seconds
+	@failed=0; for check in test/Project/*.py; do \
+	  $(PYTHON) $$check "$(CURDIR)" "$(CURDIR)/$(BUILD_DIR)" || failed=1; \
+	done; exit $$failed
 
 test-asan: ## Run the tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory test PRESET=asan

@@ -1,5 +1,4 @@
-//===- AttentionShape.h - What both directions have ------------ -*- C++
-//-*-===//
+//===- AttentionShape.h - What both directions have -------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
