@@ -91,7 +91,8 @@ def FuseCastsPass : Pass<"fp8-fuse-casts"> {
   let description = [{
     A quantize with a given scale that is the only use of a matmul's result is
     computed by its epilogue: the result are the codes, and is never in memory in
-    high precision. The amax of a result is the matmul's second one.
+    high precision. The amax of a result is the matmul's second one, also of one
+    that is itself in high precision.
 
     ```mlir
     %0 = fp8.matmul %a, %b : ... -> tensor<32x64xbf16>

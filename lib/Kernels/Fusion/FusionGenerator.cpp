@@ -134,6 +134,14 @@ static int64_t countDecoded(const FusionSpec &spec) {
   return llvm::range_size(spec.getBody().getOps<DequantizeOp>());
 }
 
+/// Whether scales of blocks are computed here of a tensor that has one itself:
+/// an exact division more for each, and what it takes waits for the tensor's.
+static bool hasTensorScales(const FusionSpec &spec) {
+  return llvm::any_of(
+      spec.getBody().getOps<ComputeScaleOp>(),
+      [](ComputeScaleOp scale) { return bool(scale.getTensorAmax()); });
+}
+
 /// Leaves those whose threads have the fewest places.
 static void dropLongCode(SmallVectorImpl<KernelConfigAttrInterface> &configs) {
   auto getPlaces = [](KernelConfigAttrInterface attribute) {
@@ -213,9 +221,12 @@ public:
         getExtent(spec.columns, 1) % kChunk != 0)
       addModel(model.getUnaligned());
     TileModelAttr waiting = model.getWaiting();
-    if (spec.blockRows > 1 && countDecoded(spec) > 1)
-      // The numbers of codes by rows and by columns are held at once.
-      addTile(waiting.getRows() / 2, lanes, waiting.getWarps(),
+    // The numbers of codes by rows and by columns are held at once, and so are
+    // their scales.
+    int64_t held = (countDecoded(spec) > 1 ? 2 : 1) *
+                   (spec.blockColumns > 1 && hasTensorScales(spec) ? 2 : 1);
+    if (spec.blockRows > 1 && held > 1)
+      addTile(waiting.getRows() / held, lanes, waiting.getWarps(),
               waiting.getResident());
     if (spec.blockRows > 1 || (isTile && waits) ||
         (isTile && numFull == 1 && tiles < model.getFewestTiles()))

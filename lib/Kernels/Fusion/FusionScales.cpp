@@ -39,7 +39,8 @@ static void pinDivisions(KernelBuilder &b, Block::iterator first,
 }
 
 std::pair<Value, Value> FusionValues::buildTensorScale(ComputeScaleOp op) {
-  auto [known, isNew] = tensorScales.try_emplace(op);
+  std::pair<Value, Type> key(op.getTensorAmax(), op.getFormat());
+  auto [known, isNew] = tensorScales.try_emplace(key);
   if (!isNew)
     return known->second;
   Value amax = get(op.getTensorAmax(), 0, 0).front();
@@ -49,7 +50,7 @@ std::pair<Value, Value> FusionValues::buildTensorScale(ComputeScaleOp op) {
       buildTensorScales(scalar, amax, cast<FloatType>(op.getFormat()));
   Value both[] = {scale, inverse};
   pinDivisions(b, marker->getIterator(), both);
-  return tensorScales[op] = {both[0], both[1]};
+  return tensorScales[key] = {both[0], both[1]};
 }
 
 std::pair<Value, Value> FusionValues::buildScale(ComputeScaleOp op,

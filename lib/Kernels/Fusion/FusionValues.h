@@ -150,7 +150,8 @@ private:
   std::map<std::tuple<void *, int64_t, int64_t>, SmallVector<Value>> elements,
       words;
   llvm::DenseMap<Operation *, Value> measured;
-  llvm::DenseMap<Operation *, std::pair<Value, Value>> tensorScales;
+  /// By the tensor's amax and the format of its codes.
+  llvm::DenseMap<std::pair<Value, Type>, std::pair<Value, Value>> tensorScales;
   Value scratch;
   int64_t scratchUsed = 0;
   /// Whether all blocks of the cluster are known to have begun.

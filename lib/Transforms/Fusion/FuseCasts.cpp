@@ -97,10 +97,9 @@ struct FuseAmax : OpRewritePattern<AmaxOp> {
   LogicalResult matchAndRewrite(AmaxOp op,
                                 PatternRewriter &rewriter) const override {
     auto matmul = op.getSource().getDefiningOp<MatmulOp>();
-    if (!matmul || !matmul.isScaled() || matmul.getAmax() ||
-        matmul->getBlock() != op->getBlock())
+    if (!matmul || matmul.getAmax() || matmul->getBlock() != op->getBlock())
       return rewriter.notifyMatchFailure(
-          op, "not of the result of a matmul in FP8, in its block");
+          op, "not of the result of a matmul, in its block");
     if (!isWhole(op.getBlock()))
       return rewriter.notifyMatchFailure(op,
                                          "of blocks, which no epilogue has");

@@ -322,6 +322,7 @@ bool FusionClusters::tryBegin(ArrayRef<Operation *> ops) {
   // scale before has his place.
   bool takesScale =
       scale && scale->getBlock() == &block && isSingle(scale.getScale()) &&
+      !llvm::is_contained(ops, scale) &&
       llvm::all_of(domain, [](int64_t extent) { return extent > 0; }) &&
       llvm::all_of(scale->getUsers(),
                    [&](Operation *user) {
@@ -374,7 +375,33 @@ static bool isForRotations(Operation *op) {
          });
 }
 
+/// Whether a quantize reads the scales of blocks that `op` computes, of a
+/// tensor that has a scale itself. That quantize comes after all of the tensor
+/// was read, and reads it once more: measuring blocks there, and not before,
+/// costs nothing and leaves nothing in memory.
+static bool isOfBlocks(ComputeScaleOp op) {
+  return op.getTensorAmax() &&
+         llvm::any_of(op.getScale().getUsers(), [&](Operation *user) {
+           return isa<QuantizeOp>(user) && user->getBlock() == op->getBlock();
+         });
+}
+
+/// The same of amaxes of which only such scales are made.
+static bool isOfBlocks(AmaxOp op) {
+  return !op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) {
+    auto scale = dyn_cast<ComputeScaleOp>(user);
+    return scale && scale->getBlock() == op->getBlock() &&
+           scale.getTensorAmax() != op.getAmax() && isOfBlocks(scale);
+  });
+}
+
 bool FusionClusters::isSource(Operation *op) const {
+  if (auto amax = dyn_cast<AmaxOp>(op))
+    return isOfBlocks(amax);
+  if (auto scale = dyn_cast<ComputeScaleOp>(op)) {
+    auto amax = scale.getAmax().getDefiningOp<AmaxOp>();
+    return amax && amax->getBlock() == &block && isOfBlocks(amax);
+  }
   return isDequantize(op) ||
          (positionDependent && (isa<HadamardOp>(op) || isForRotations(op)));
 }
@@ -395,9 +422,10 @@ SmallVector<Operation *> FusionClusters::getSources(Operation *op) const {
 
 void FusionClusters::add(Operation *op) {
   // Who reads it has a place for it.
-  if (isSource(op) && llvm::all_of(op->getUsers(), [&](Operation *user) {
-        return user->getBlock() == &block && isMember(user);
-      }))
+  if (isSource(op) && (isa<ComputeScaleOp>(op) ||
+                       llvm::all_of(op->getUsers(), [&](Operation *user) {
+                         return user->getBlock() == &block && isMember(user);
+                       })))
     return;
   if (!isMember(op))
     return;

@@ -29,7 +29,8 @@ size_t countTensors(ArrayRef<Operation *> ops, const FusionLayouts &layouts);
 /// those that read the same tensor, or what another of the group computes. A
 /// dequantize that several groups read is copied into each, as codes are less
 /// to read than numbers, and so is light arithmetic on what is no more to read
-/// than its result, and a rotation. What goes by an element's place takes part
+/// than its result, a rotation, and scales of blocks that wait for the tensor's
+/// amax. What goes by an element's place takes part
 /// only `positionDependent`.
 class FusionClusters {
 public:

@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// A dequantize, or a rotation, stands in the first cluster that reads it, and
-/// as a copy in all others.
+/// A dequantize, a rotation, or the scales of blocks stand in the first cluster
+/// that reads them, and as a copy in all others.
 void FusionClusters::copySources() {
   for (auto [number, cluster] : llvm::enumerate(clusters)) {
     IRMapping copies;
@@ -25,7 +25,7 @@ void FusionClusters::copySources() {
       if (clusterOf.lookup(op) == number)
         continue;
       OpBuilder b(op);
-      copied.push_back(op->getResult(0));
+      llvm::append_range(copied, op->getResults());
       op = b.clone(*op, copies);
       clusterOf[op] = number;
     }

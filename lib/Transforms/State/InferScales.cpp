@@ -50,11 +50,13 @@ LogicalResult InferScalesPass::resolve(QuantizeOp op) {
   bool propagateNaN = recipe.propagatesNaN();
   Value amax = AmaxOp::create(rewriter, loc, op.getSource(), type.getBlock(),
                               propagateNaN);
-  // The tensor's amax is the amax of the blocks' amaxes.
+  // The tensor's amax is that of its elements, and not of the blocks' amaxes:
+  // one for all blocks of the same tensor, which the product that computes it
+  // can measure. Those of blocks are known to who quantizes them.
   Value tensorAmax;
   if (type.getHasTensorScale())
     tensorAmax = AmaxOp::create(
-        rewriter, loc, amax,
+        rewriter, loc, op.getSource(),
         SmallVector<int64_t>(type.getRank(), ScaledType::kWhole), propagateNaN);
   auto scales =
       ComputeScaleOp::create(rewriter, loc, amax, tensorAmax,

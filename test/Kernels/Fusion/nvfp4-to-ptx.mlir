@@ -33,12 +33,13 @@ func.func @given(%x: !x, %amax: !one) -> !q {
   return %q : !q
 }
 
-// The amax of the tensor is known when all of it has been read: scales, which
-// need it, are computed between two passes.
+// The amax of the tensor is known when all of it has been read: the second pass
+// measures blocks and computes their scales, which need it.
 
 // LAUNCH-LABEL: func.func @measured
-// LAUNCH:       fp8_gpu.launch {{.+}}_1x16_{{.+}} -> tensor<1x1xf32>, tensor<1024x128xf32>
-// LAUNCH:       fp8_gpu.launch {{.+}} -> tensor<1024x1024xi8>
+// LAUNCH:       %[[AMAX:[0-9]+]] = fp8_gpu.launch {{.+}} ins(%[[X:[a-z0-9]+]] : {{.+}} -> tensor<1x1xf32>
+// LAUNCH:       fp8_gpu.launch {{.+}}_1x16_{{.+}} ins(%[[X]], %[[AMAX]] : {{.+}} -> tensor<1024x1024xi8>, tensor<1024x128xf8E4M3FN>, tensor<1x1xf32>
+// LAUNCH-NEXT:  return
 func.func @measured(%x: !x) -> !q {
   %amax = fp8.amax %x block = [*, *] : !x
   %a = fp8.amax %x block = [1, 16] : !x

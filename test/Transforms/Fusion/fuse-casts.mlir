@@ -130,10 +130,11 @@ func.func @other_amaxes(%a: !x, %b: !w, %s: tensor<32x1xf32>, %si: tensor<32x1xf
 
 // -----
 
-// A matmul in high precision keeps its result.
+// A matmul in high precision measures its result, too.
 // CHECK-LABEL: func @plain(
-// CHECK: %[[R:.*]] = fp8.matmul
-// CHECK: fp8.amax %[[R]]
+// CHECK: %[[R:.*]], %[[AMAX:.*]] = fp8.matmul
+// CHECK-NOT: fp8.amax
+// CHECK: return %[[R]], %[[AMAX]]
 func.func @plain(%a: tensor<32x128xbf16>, %b: tensor<64x128xbf16>) -> (tensor<32x64xbf16>, tensor<1x1xf32>) {
   %0 = fp8.matmul %a, %b accumulate=fast : tensor<32x128xbf16>, tensor<64x128xbf16> -> tensor<32x64xbf16>
   %1 = fp8.amax %0 block = [*, *] : tensor<32x64xbf16>

@@ -68,3 +68,62 @@ func.func @given_turned(%x: !x, %amax: tensor<2x32xf32>, %all: !one) -> !q {
   %t = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<32x32xf4E2M1FN, block = [16, 1], scale = f8E4M3FN, tensor_scale = f32>
   return %t : !q
 }
+
+// The tensor's amax is known when all of it has been read. The second pass
+// measures the blocks, for codes by rows and by columns at once.
+
+// CHECK-LABEL: func.func @measured_before
+// CHECK:       %[[ALL:.+]] = fp8.fusion(%[[X:.+]]) {
+// CHECK-NEXT:  ^bb0(%[[IN:.+]]: tensor<32x32xbf16>):
+// CHECK-NEXT:    %[[A:.+]] = fp8.amax %[[IN]] block = [*, *]
+// CHECK-NEXT:    fp8.yield %[[A]] : tensor<1x1xf32>
+// CHECK-NOT:   fp8.amax
+// CHECK:       %[[R:.+]]:{{.+}} = fp8.fusion(%[[X]], %[[ALL]]) {
+// CHECK:         fp8.amax {{.+}} block = [1, 16]
+// CHECK:         fp8.compute_scale
+// CHECK:         fp8.quantize
+// CHECK:         fp8.amax {{.+}} block = [16, 1]
+// CHECK:         fp8.compute_scale
+// CHECK:         fp8.quantize
+// CHECK-NOT:   fp8.compute_scale
+func.func @measured_before(%x: !x) -> (!q, !fp8.scaled<32x32xf4E2M1FN, block = [16, 1], scale = f8E4M3FN, tensor_scale = f32>) {
+  %all = fp8.amax %x block = [*, *] : !x
+  %a = fp8.amax %x block = [1, 16] : !x
+  %s, %si, %ts = fp8.compute_scale %a tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<32x2xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<32x2xf32>, tensor<32x2xf8E4M3FN>) tensor_scale_inv(%ts : !one) : !x -> !q
+  %b = fp8.amax %x block = [16, 1] : !x
+  %u, %ui, %tu = fp8.compute_scale %b tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<2x32xf32>
+  %r = fp8.quantize %x scale(%u, %ui : tensor<2x32xf32>, tensor<2x32xf8E4M3FN>) tensor_scale_inv(%tu : !one)
+      : !x -> !fp8.scaled<32x32xf4E2M1FN, block = [16, 1], scale = f8E4M3FN, tensor_scale = f32>
+  return %q, %r : !q, !fp8.scaled<32x32xf4E2M1FN, block = [16, 1], scale = f8E4M3FN, tensor_scale = f32>
+}
+
+// Amaxes of blocks that others need, too, stay what they are: scales are read.
+
+// CHECK-LABEL: func.func @needed
+// CHECK:       fp8.fusion
+// CHECK:         fp8.yield
+// CHECK:       fp8.compute_scale
+// CHECK:       fp8.fusion
+// CHECK:         fp8.quantize
+func.func @needed(%x: !x) -> (!q, tensor<32x2xf32>) {
+  %all = fp8.amax %x block = [*, *] : !x
+  %a = fp8.amax %x block = [1, 16] : !x
+  %s, %si, %ts = fp8.compute_scale %a tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<32x2xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<32x2xf32>, tensor<32x2xf8E4M3FN>) tensor_scale_inv(%ts : !one) : !x -> !q
+  return %q, %a : !q, tensor<32x2xf32>
+}
+
+// A block that happens to have all elements: what its scale is made of stands in
+// the pass once.
+
+// CHECK-LABEL: func.func @one_block
+// CHECK-COUNT-1: fp8.compute_scale
+// CHECK-NOT:   fp8.compute_scale
+func.func @one_block(%x: tensor<1x2xf32>, %all: !one) -> !fp8.scaled<1x2xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32> {
+  %a = fp8.amax %x block = [1, 16] : tensor<1x2xf32>
+  %s, %si, %ts = fp8.compute_scale %a tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : !one
+  %q = fp8.quantize %x scale(%s, %si : !one, tensor<1x1xf8E4M3FN>) tensor_scale_inv(%ts : !one)
+      : tensor<1x2xf32> -> !fp8.scaled<1x2xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  return %q : !fp8.scaled<1x2xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+}

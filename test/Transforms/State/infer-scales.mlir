@@ -38,10 +38,10 @@ func.func @mxfp8(%x: tensor<4x64xf32>) -> !fp8.scaled<4x64xf8E4M3FN, block = [1,
   return %0 : !fp8.scaled<4x64xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 }
 
-// The tensor's amax is that of the blocks' amaxes: x is read once.
+// The tensor's amax is that of its elements, whatever the blocks are.
 // CHECK-LABEL: func.func @nvfp4
 // CHECK: %[[BLOCKS:.*]] = fp8.amax %{{.*}} block = [1, 16] : tensor<4x64xf32>
-// CHECK-NEXT: %[[ALL:.*]] = fp8.amax %[[BLOCKS]] block = [*, *] : tensor<4x4xf32>
+// CHECK-NEXT: %[[ALL:.*]] = fp8.amax %{{.*}} block = [*, *] : tensor<4x64xf32>
 // CHECK-NEXT: %[[S:[^,]*]], %[[SI:[^,]*]], %[[TSI:[^ ]*]] = fp8.compute_scale %[[BLOCKS]] tensor_amax(%[[ALL]] : tensor<1x1xf32>) format = f4E2M1FN scale_type = f8E4M3FN
 // CHECK-NEXT: fp8.quantize %{{.*}} scale(%[[S]], %[[SI]] : {{.*}}) tensor_scale_inv(%[[TSI]] : tensor<1x1xf32>)
 func.func @nvfp4(%x: tensor<4x64xf32>) -> !fp8.scaled<4x64xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32> {
