@@ -61,6 +61,7 @@ void fp8::buildGPULaunchPipeline(OpPassManager &pm) {
   pm.addPass(createRecordInPlacePass());
   addLinalgPasses(pm, /*isForGPU=*/true);
   addBufferPasses(pm);
+  addFuncPass(pm, createMergeFillsPass());
 }
 
 /// 6: what has no kernel yet becomes one.

@@ -148,6 +148,38 @@ def FreeBuffersPass : Pass<"fp8-free-buffers", "::mlir::func::FuncOp"> {
   let statistics = [Statistic<"numFreed", "num-freed", "Buffers that are freed">];
 }
 
+def MergeFillsPass : Pass<"fp8-merge-fills"> {
+  let summary = "fill small buffers that begin as the same number at once";
+  let description = [{
+    On a GPU each fill is a launch, and what sums or maxima of a whole tensor are
+    made in begins as zero. Buffers of a block that a fill with the same constant
+    is the first to use, and that the block frees, become views of one that is
+    filled once, 64 bytes apart at least. It is freed where the last of them was.
+
+    ```mlir
+    %0 = memref.alloc() : memref<1x1xf32>
+    linalg.fill ins(%zero : f32) outs(%0 : memref<1x1xf32>)
+    ...
+    %1 = memref.alloc() : memref<1x1xf32>
+    linalg.fill ins(%zero : f32) outs(%1 : memref<1x1xf32>)
+    // becomes
+    %all = memref.alloc() {alignment = 64 : i64} : memref<128xi8>
+    %whole = memref.view %all[%c0][] : memref<128xi8> to memref<32xf32>
+    linalg.fill ins(%zero : f32) outs(%whole : memref<32xf32>)
+    %0 = memref.view %all[%c0][] : memref<128xi8> to memref<1x1xf32>
+    %1 = memref.view %all[%c64][] : memref<128xi8> to memref<1x1xf32>
+    ```
+
+    Larger buffers, of more than 4096 bytes, are filled by themselves: together
+    they would be in memory for longer.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::memref::MemRefDialect"];
+  let statistics = [
+    Statistic<"numMerged", "num-merged", "Buffers that are filled with others">];
+}
+
 def DuplicateEmptyTensorsPass
     : Pass<"fp8-duplicate-empty-tensors", "::mlir::func::FuncOp"> {
   let summary = "give each use of a destination a tensor.empty of its own";
