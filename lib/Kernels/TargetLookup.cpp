@@ -45,13 +45,16 @@ FailureOr<KernelTarget> fp8::lookupChip(ModuleOp module, StringRef chip) {
   return KernelTarget{attribute, architecture};
 }
 
+bool fp8::hasKernel(const KernelSpec &spec, const KernelTarget &target,
+                    std::string &reason) {
+  const KernelGenerator *generator =
+      target.architecture->getGenerator(spec, reason);
+  return generator &&
+         succeeded(generator->select(spec, target.attribute, reason));
+}
+
 bool fp8::hasKernel(Operation *op, const KernelTarget &target) {
   std::string unused;
   FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
-  if (failed(spec))
-    return false;
-  const KernelGenerator *generator =
-      target.architecture->getGenerator(*spec, unused);
-  return generator &&
-         succeeded(generator->select(*spec, target.attribute, unused));
+  return succeeded(spec) && hasKernel(*spec, target, unused);
 }

@@ -28,6 +28,11 @@ FailureOr<KernelTarget> lookupTarget(ModuleOp module);
 /// Reports an error of a chip that there is no architecture for.
 FailureOr<KernelTarget> lookupChip(ModuleOp module, StringRef chip);
 
+/// Whether a kernel for `target` computes what `spec` says; says why if none
+/// does.
+bool hasKernel(const KernelSpec &spec, const KernelTarget &target,
+               std::string &reason);
+
 /// Whether a kernel for `target` computes `op`, any matmul.
 bool hasKernel(Operation *op, const KernelTarget &target);
 

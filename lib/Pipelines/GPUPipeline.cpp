@@ -31,6 +31,7 @@ void fp8::buildGPUSelectionPipeline(OpPassManager &pm,
   share.keepsPeak = options.keepPeak;
   pm.addPass(createShareTransposesPass(share));
   pm.addPass(createSplitFusionsPass());
+  pm.addPass(createFuseScalesPass());
   // What will be launched stands now, in whatever order.
   addFuncPass(pm, createSinkProducersPass());
   SelectKernelsPassOptions select;

@@ -48,9 +48,9 @@
 // MXFP8-NOT: llvm.call @fp8rt_context_launch
 
 // Loops compute as the CPU does, beside kernels that do not: no operation is left
-// to be contracted. Here they compute scales of columns.
+// to be contracted. Here they compute scales of amaxes that are given.
 
-// RUN: fp8-compile %fp8_source/examples/mlp.mlir --target=sm_90a --recipe=rowwise --emit=ptx -o %t.ptx
+// RUN: fp8-compile %s --target=sm_90a --recipe=rowwise --emit=ptx -o %t.ptx
 // RUN: FileCheck %s --check-prefix=GENERATED --input-file=%t.ptx
 // RUN: awk '/\.entry/ { exact = !/\.entry fp8_/ } exact' %t.ptx | FileCheck %s --check-prefix=PTX
 // GENERATED: .entry fp8_matmul
@@ -66,3 +66,14 @@
 // STATE:     module attributes {{.*}}fp8.state_manifest
 // STATE:     llvm.call @fp8rt_context_check_memory(
 // STATE-NOT: llvm.call @fp8rt_context_read(
+
+func.func @scales(%x: tensor<64x96xbf16>, %w: tensor<96x128xbf16>, %amax: tensor<1x96xf32>)
+    -> (tensor<64x128xf32>, tensor<1x96xf32>, tensor<1x96xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<64x128xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<64x128xf32>) -> tensor<64x128xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<64x96xbf16>, tensor<96x128xbf16>) outs(%zeros : tensor<64x128xf32>) -> tensor<64x128xf32>
+  %z = math.exp %y : tensor<64x128xf32>
+  %scale, %scale_inv = fp8.compute_scale %amax format = f8E4M3FN scale_type = f32 : tensor<1x96xf32>
+  return %z, %scale, %scale_inv : tensor<64x128xf32>, tensor<1x96xf32>, tensor<1x96xf32>
+}

@@ -116,6 +116,29 @@ def SplitFusionsPass : Pass<"fp8-split-fusions", "::mlir::ModuleOp"> {
   ];
 }
 
+def FuseScalesPass : Pass<"fp8-fuse-scales", "::mlir::ModuleOp"> {
+  let summary = "compute scales where their amaxes are measured";
+  let description = [{
+    A `fp8.compute_scale` of what a `fp8.fusion` measures becomes part of that
+    fusion, if a kernel of the module's target then computes it. These are scales
+    of whole columns: they wait for all rows, and no fusion is formed with them,
+    but the last one that measures, of parts perhaps, holds whole columns of
+    these. What only the scale was made of is no result any more.
+
+    ```mlir
+    %amax = fp8.fusion(%parts) { fp8.amax ... block = [*, 1] ... }
+    %scale, %scale_inv = fp8.compute_scale %amax ...
+    // becomes
+    %scale, %scale_inv = fp8.fusion(%parts) { fp8.amax ... fp8.compute_scale ... }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::fp8::FP8Dialect", "::mlir::fp8::FP8GPUDialect"];
+  let statistics = [
+    Statistic<"numFused", "num-fused", "Scales computed where they are measured">
+  ];
+}
+
 def SelectKernelsPass : Pass<"fp8-select-kernels", "::mlir::ModuleOp"> {
   let summary = "decide how each kernel is built";
   let description = [{

@@ -159,12 +159,7 @@ static int64_t getReadBits(FusionOp op, ArrayRef<unsigned> numbers,
 
 bool FusionSplitter::hasKernel(FusionOp op, std::string &reason) const {
   FailureOr<FusionSpec> spec = FusionSpec::get(op, reason);
-  if (failed(spec))
-    return false;
-  const KernelGenerator *generator =
-      target.architecture->getGenerator(*spec, reason);
-  return generator &&
-         succeeded(generator->select(*spec, target.attribute, reason));
+  return succeeded(spec) && fp8::hasKernel(*spec, target, reason);
 }
 
 bool FusionSplitter::hasKernel(FusionOp op, Value value) const {
