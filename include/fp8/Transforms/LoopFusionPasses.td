@@ -31,7 +31,8 @@ def FormFusionsPass : Pass<"fp8-form-fusions"> {
     ```
 
     What needs a value that is only known when the whole tensor has been read,
-    as a quantize with the scale of its own amax, begins another fusion. It
+    as a quantize with the scale of its own amax, begins another fusion; whole
+    columns of 64 rows or fewer are known at once. The other fusion
     measures the blocks there whose scales wait for the tensor's amax. A
     number that two fusions need, and that light arithmetic makes of what is no
     more to read, is computed in both. Operations move; the order of effects

@@ -124,16 +124,58 @@ static bool isSingle(Value value) {
   return type && type.hasStaticShape() && type.getNumElements() == 1;
 }
 
-/// Whether `op` waits for all of a tensor, or for all of its rows, of which
-/// `layouts` measures.
-static bool waitsForAll(Operation *op, const FusionLayouts &layouts) {
-  return llvm::any_of(op->getOperands(), [&](Value operand) {
+/// Rows that a pass holds without spilling registers.
+static constexpr int64_t kMaxHeldRows = 64;
+
+/// Whether `layout` is of all rows, and how many these are if that is known.
+static std::optional<int64_t> countMeasuredRows(const FusionLayout &layout,
+                                                ArrayRef<int64_t> domain) {
+  int64_t rows = 0;
+  for (auto [extent, block] :
+       llvm::zip_equal(domain.drop_back(), ArrayRef(layout.block).drop_back()))
+    if (block == ScaledType::kWhole)
+      rows = ShapedType::isDynamic(extent)
+                 ? kMaxHeldRows + 1
+                 : std::max<int64_t>(rows, 1) * extent;
+  return rows == 0 ? std::nullopt : std::optional(rows);
+}
+
+/// The rows that `op` waits for, of which `layouts` measures; none if it waits
+/// for none, and more than a pass holds if for all of a tensor.
+static std::optional<int64_t> getAwaitedRows(Operation *op,
+                                             const FusionLayouts &layouts) {
+  std::optional<int64_t> awaited;
+  for (Value operand : op->getOperands()) {
     const FusionLayout *layout = layouts.lookup(operand);
-    return layout && isReduction(operand.getDefiningOp()) &&
-           (layout->isSingle() ||
-            llvm::is_contained(ArrayRef(layout->block).drop_back(),
-                               ScaledType::kWhole));
-  });
+    if (!layout || !isReduction(operand.getDefiningOp()))
+      continue;
+    std::optional<int64_t> rows =
+        layout->isSingle() ? kMaxHeldRows + 1
+                           : countMeasuredRows(*layout, layouts.getDomain());
+    if (rows)
+      awaited = std::max(*rows, awaited.value_or(0));
+  }
+  return awaited;
+}
+
+/// Whether `op` waits for all of a tensor, or for more of its rows than a pass
+/// holds.
+static bool waitsForAll(Operation *op, const FusionLayouts &layouts) {
+  return getAwaitedRows(op, layouts).value_or(0) > kMaxHeldRows;
+}
+
+/// Whether `ops` hold columns while they measure whole rows, which is more than
+/// there are registers for.
+static bool holdBoth(ArrayRef<Operation *> ops, const FusionLayouts &layouts) {
+  return llvm::any_of(ops,
+                      [&](Operation *op) {
+                        return getAwaitedRows(op, layouts).has_value();
+                      }) &&
+         llvm::any_of(ops, [&](Operation *op) {
+           return isReduction(op) &&
+                  layouts.lookup(op->getResult(0))->block.back() ==
+                      ScaledType::kWhole;
+         });
 }
 
 /// Whether it is numbers of codes, which no kernel reads in their place.
@@ -252,6 +294,10 @@ bool FusionClusters::tryJoin(ArrayRef<Operation *> added, unsigned cluster) {
     }
     ops.push_back(op);
     others.push_back(op);
+  }
+  if (holdBoth(ops, extended)) {
+    LDBG() << "holds columns, and measures rows: " << *added.back();
+    return false;
   }
   if (needThemselves(ops, cluster)) {
     LDBG() << "needs what only comes after the pass: " << *added.back();

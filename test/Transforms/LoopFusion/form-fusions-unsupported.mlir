@@ -286,38 +286,39 @@ func.func @eleven(%a: !f, %b: !f, %c: !f, %d: !f, %e: !f, %f: !f, %g: !f, %h: !f
   return %1 : !f
 }
 
-// What waits for the sum of a column begins another, which reads the tensor again.
+// What waits for the sum of a column of many rows begins another, which reads the
+// tensor again.
 
 // CHECK-LABEL: func.func @waits_for_columns
-// CHECK-SAME:  %[[X:.+]]: tensor<32x32xf32>
+// CHECK-SAME:  %[[X:.+]]: tensor<128x32xf32>
 // CHECK:       %[[SUM:.+]] = fp8.fusion(%[[X]]) {
 // CHECK:         linalg.generic {{.+}} iterator_types = ["reduction", "parallel"]
 // CHECK:         fp8.yield %{{.+}} : tensor<32xf32>
 // CHECK:       fp8.fusion(%[[X]], %[[SUM]]) {
 // CHECK:         linalg.generic {{.+}} iterator_types = ["parallel", "parallel"]
-// CHECK:         fp8.yield %{{.+}} : tensor<32x32xf32>
-func.func @waits_for_columns(%x: !f) -> !f {
+// CHECK:         fp8.yield %{{.+}} : tensor<128x32xf32>
+func.func @waits_for_columns(%x: tensor<128x32xf32>) -> tensor<128x32xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<32xf32>
   %z = linalg.fill ins(%zero : f32) outs(%e : tensor<32xf32>) -> tensor<32xf32>
-  %sum = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]} ins(%x : !f) outs(%z : tensor<32xf32>) {
+  %sum = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]} ins(%x : tensor<128x32xf32>) outs(%z : tensor<32xf32>) {
   ^bb0(%a: f32, %s: f32):
     %0 = arith.addf %s, %a : f32
     linalg.yield %0 : f32
   } -> tensor<32xf32>
-  %f = tensor.empty() : !f
-  %y = linalg.generic {indexing_maps = [#id, #column, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : !f, tensor<32xf32>) outs(%f : !f) {
+  %f = tensor.empty() : tensor<128x32xf32>
+  %y = linalg.generic {indexing_maps = [#id, #column, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<128x32xf32>, tensor<32xf32>) outs(%f : tensor<128x32xf32>) {
   ^bb0(%a: f32, %s: f32, %o: f32):
     %0 = arith.subf %a, %s : f32
     linalg.yield %0 : f32
-  } -> !f
-  return %y : !f
+  } -> tensor<128x32xf32>
+  return %y : tensor<128x32xf32>
 }
 
 // So does what is scaled by the amaxes of columns.
 
 // CHECK-LABEL: func.func @cast_by_columns
-// CHECK-SAME:  %[[X:.+]]: tensor<32x32xbf16>
+// CHECK-SAME:  %[[X:.+]]: tensor<128x32xbf16>
 // CHECK:       %[[M:.+]] = fp8.fusion(%[[X]]) {
 // CHECK-NEXT:  ^bb0
 // CHECK-NEXT:    fp8.amax %{{.+}} block = [*, 1]
@@ -326,26 +327,26 @@ func.func @waits_for_columns(%x: !f) -> !f {
 // CHECK:       fp8.fusion(%[[X]], %[[S]], %[[SI]]) {
 // CHECK-NEXT:  ^bb0
 // CHECK-NEXT:    fp8.quantize
-func.func @cast_by_columns(%x: !x) -> !fp8.scaled<32x32xf8E4M3FN, block = [*, 1], scale = f32> {
-  %m = fp8.amax %x block = [*, 1] : !x
+func.func @cast_by_columns(%x: tensor<128x32xbf16>) -> !fp8.scaled<128x32xf8E4M3FN, block = [*, 1], scale = f32> {
+  %m = fp8.amax %x block = [*, 1] : tensor<128x32xbf16>
   %s, %si = fp8.compute_scale %m format = f8E4M3FN scale_type = f32 : tensor<1x32xf32>
-  %q = fp8.quantize %x scale(%s, %si : tensor<1x32xf32>, tensor<1x32xf32>) : !x -> !fp8.scaled<32x32xf8E4M3FN, block = [*, 1], scale = f32>
-  return %q : !fp8.scaled<32x32xf8E4M3FN, block = [*, 1], scale = f32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<1x32xf32>, tensor<1x32xf32>) : tensor<128x32xbf16> -> !fp8.scaled<128x32xf8E4M3FN, block = [*, 1], scale = f32>
+  return %q : !fp8.scaled<128x32xf8E4M3FN, block = [*, 1], scale = f32>
 }
 
-// What is computed of the sums alone stands in no pass over the tensor.
+// What is computed of the sums of many rows alone stands in no pass over the tensor.
 
 // CHECK-LABEL: func.func @mean_of_columns
 // CHECK:       %[[SUM:.+]] = fp8.fusion(
 // CHECK:         fp8.yield %{{.+}} : tensor<32xf32>
 // CHECK:       fp8.fusion(%[[SUM]]) {
 // CHECK:         linalg.generic {{.+}} iterator_types = ["parallel"]
-func.func @mean_of_columns(%x: !f) -> tensor<32xf32> {
+func.func @mean_of_columns(%x: tensor<128x32xf32>) -> tensor<32xf32> {
   %zero = arith.constant 0.0 : f32
-  %mean = arith.constant 3.125e-2 : f32
+  %mean = arith.constant 7.8125e-3 : f32
   %e = tensor.empty() : tensor<32xf32>
   %z = linalg.fill ins(%zero : f32) outs(%e : tensor<32xf32>) -> tensor<32xf32>
-  %sum = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]} ins(%x : !f) outs(%z : tensor<32xf32>) {
+  %sum = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]} ins(%x : tensor<128x32xf32>) outs(%z : tensor<32xf32>) {
   ^bb0(%a: f32, %s: f32):
     %0 = arith.addf %s, %a : f32
     linalg.yield %0 : f32

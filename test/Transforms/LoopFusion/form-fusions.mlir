@@ -563,3 +563,20 @@ func.func @columns(%x: !x, %s: tensor<1x64xf32>, %si: tensor<1x64xf32>) -> !tc {
   %t = fp8.transpose %q permutation = [1, 0] : !qc
   return %t : !tc
 }
+
+// Columns of few rows are known when the pass has read them.
+
+// CHECK-LABEL: func.func @few_rows(
+// CHECK:       fp8.fusion(
+// CHECK:         fp8.amax %{{.+}} block = [*, 1]
+// CHECK-NEXT:    fp8.compute_scale
+// CHECK-NEXT:    fp8.quantize
+// CHECK-NOT:   fp8.fusion(
+// CHECK:       return
+func.func @few_rows(%x: tensor<64x32xbf16>) -> !fp8.scaled<64x32xf8E4M3FN, block = [*, 1], scale = f32> {
+  %m = fp8.amax %x block = [*, 1] : tensor<64x32xbf16>
+  %s, %si = fp8.compute_scale %m format = f8E4M3FN scale_type = f32 : tensor<1x32xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<1x32xf32>, tensor<1x32xf32>) : tensor<64x32xbf16>
+      -> !fp8.scaled<64x32xf8E4M3FN, block = [*, 1], scale = f32>
+  return %q : !fp8.scaled<64x32xf8E4M3FN, block = [*, 1], scale = f32>
+}
