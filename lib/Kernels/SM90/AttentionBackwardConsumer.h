@@ -1,0 +1,112 @@
+//===- AttentionBackwardConsumer.h - Who multiplies -------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDCONSUMER_H
+#define FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDCONSUMER_H
+
+#include "../Blocks/Hazards.h"
+#include "AttentionBackwardContext.h"
+#include "Wgmma.h"
+
+namespace mlir::fp8::sm90 {
+
+/// What a step hands on to the next.
+struct BackwardState {
+  /// Sums for dK and dV.
+  SmallVector<Value> dk, dv;
+  /// P and G of the step, as first operands.
+  SmallVector<Value> p, g;
+  /// Where it was, in the rings of queries and of G.
+  RingPosition at, scores;
+  BackwardStep step;
+  /// Where the sums for dQ go next.
+  RingPosition added;
+
+  SmallVector<Value> pack() const;
+  BackwardState unpack(ValueRange values) const;
+};
+
+/// A warpgroup that multiplies: AttentionBackwardScores.cpp has its products
+/// and scores, AttentionBackwardConsumer.cpp its steps and results.
+class BackwardConsumer {
+public:
+  explicit BackwardConsumer(const AttentionBackwardContext &kernel);
+  void build();
+
+private:
+  //===--- Products, none of which is waited for --------------------------===//
+
+  /// Descriptors, made anew in each step: those of all instructions would be in
+  /// registers, or in memory for want of these, all through the loop.
+  void setDescriptors();
+  /// The same value, but nothing that is computed of it is kept in registers
+  /// through the loop where accumulators leave few.
+  Value renewInLoop(Value value) {
+    return tileQ == 128 ? launder(b, value) : value;
+  }
+
+  Value multiplyScores(Value stage);
+  Value multiplyGrads(Value stage);
+  /// `sums` and the product of `words` and a stage of `matrix`.
+  Value addProduct(const WgmmaInstruction &instruction, ArrayRef<Value> words,
+                   const SharedMatrix &matrix, Value descriptor, Value stage,
+                   ArrayRef<Value> sums);
+  Value multiplyQueries(Value stage);
+
+  //===--- Scores ---------------------------------------------------------===//
+
+  /// Number `which` of the row of each accumulator's query.
+  SmallVector<Value> loadRows(Value stage, int64_t which);
+  /// P.
+  SmallVector<Value> exponentiate(ArrayRef<Value> scores, BackwardStep step,
+                                  Value stage);
+  SmallVector<Value> mask(ArrayRef<Value> scores, BackwardStep step);
+  /// G, from P as it was rounded: two copies of it would not fit.
+  SmallVector<Value> differentiate(ArrayRef<Value> p, ArrayRef<Value> products,
+                                   Value stage);
+  /// First operands of the next step's products. ptxas does not let these be
+  /// written while others are in flight (C7513): words that were made then are
+  /// copied by an operation that it does not see through.
+  SmallVector<Value> renew(ArrayRef<Value> words);
+  /// Writes G to a stage of the scores, a row for each key.
+  void leave(ArrayRef<Value> words, Value stage);
+  void announce(Value stage);
+
+  //===--- Results --------------------------------------------------------===//
+
+  /// Adds a step's part of dQ in global memory.
+  void add(ArrayRef<Value> sums, BackwardStep step, RingPosition at);
+  void store(ArrayRef<Value> sums, Value factor, const SharedMatrix &matrix,
+             int64_t offset, StringRef map);
+
+  BackwardState begin();
+  BackwardState next(BackwardState state);
+  void finish(BackwardState &state);
+  void release(const BackwardState &state);
+
+  const AttentionBackwardContext &kernel;
+  KernelBuilder &b;
+  const AttentionBackwardSpec &spec;
+  const AttentionBackwardMemory &memory;
+  const AttentionBackwardTiles &tiles;
+  int64_t tileQ;
+  WgmmaInstruction scoresOf, gradsOf, toV, toK, toQ;
+  /// Number of the warpgroup.
+  Value group;
+  /// Descriptors (i64): K and V, K with rows as K, first stages of Q and of the
+  /// gradient in either order, and of the scores for dQ.
+  Value ofK, ofV, ofWholeK, ofQ, ofQRows, ofGrad, ofGradRows, ofScores;
+  /// What S is multiplied by to be an exponent of 2, and D by, null for 1.
+  Value exponentFactor, factorOfV;
+  /// A zero that ptxas does not know.
+  Value zero;
+};
+
+} // namespace mlir::fp8::sm90
+
+#endif // FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDCONSUMER_H
