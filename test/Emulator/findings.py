@@ -244,9 +244,10 @@ print("done", flush=True)
                 self.assertIn("the kernel gave up", file.read())
 
     def test_environment(self):
-        printed, report = run("Device()", ORDER="sometimes", SMS=0)
+        printed, report = run("Device()", ORDER="sometimes", SMS=0, BLOCKS="random")
         self.assertIn("expected FP8_EMULATOR_SMS to be a number from 1 to 1024, but got '0'; expected "
-                      "FP8_EMULATOR_ORDER to be eager, lazy or random, but got 'sometimes'", report)
+                      "FP8_EMULATOR_ORDER to be eager, lazy or random, but got 'sometimes'; expected "
+                      "FP8_EMULATOR_BLOCKS to be ordered or shuffled, but got 'random'", report)
 
 
 if __name__ == "__main__":

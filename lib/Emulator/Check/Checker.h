@@ -172,6 +172,7 @@ private:
              uint16_t bytes);
   void reportUnwritten(const Subject &subject, const Cta &cta, uint32_t cell,
                        uint16_t bytes);
+  bool addsNumbers(const Op &op) const;
   bool isOrderedGlobally(const ShadowEntry &old, const Subject &subject) const;
   void checkGlobal(const Subject &subject, const Shadow &page, uint32_t cell,
                    uint16_t bytes, uint64_t address);

@@ -143,12 +143,23 @@ std::string Checker::describeGlobal(const ShadowEntry &entry) const {
          std::string(grid.program.getText(op)) + "'";
 }
 
+/// Whether the order of such operations shows in the result: that of integers
+/// does not.
+bool Checker::addsNumbers(const Op &op) const {
+  std::string_view text = cluster.grid.program.getText(op);
+  return text.find(".add") != text.npos &&
+         (text.find("f32") != text.npos || text.find("f64") != text.npos ||
+          text.find("f16") != text.npos);
+}
+
 void Checker::checkGlobal(const Subject &subject, const Shadow &page,
                           uint32_t cell, uint16_t bytes, uint64_t address) {
   page.forEach(cell, bytes, [&](const ShadowEntry &old) {
     if (!((old.flags | subject.flags) & kWrites))
       return true;
-    if (old.flags & subject.flags & kStrong)
+    bool areStrong = old.flags & subject.flags & kStrong;
+    if (areStrong && !(looksFor(kCheckSums) && addsNumbers(subject.op) &&
+                       addsNumbers(cluster.grid.program.ops[old.op])))
       return true;
     if (isOrderedGlobally(old, subject))
       return true;
@@ -162,6 +173,12 @@ void Checker::checkGlobal(const Subject &subject, const Shadow &page,
       return true;
     uint64_t first =
         address + static_cast<unsigned>(__builtin_ctz(old.bytes & bytes));
+    if (areStrong) {
+      report(kCheckSums, subject.warp, subject.op, subject.lanes, old.op,
+             "a term of the sum in global memory at " + toHex(first) +
+                 " is not ordered after " + describeGlobal(old));
+      return false;
+    }
     // Who has read a word by an atomic comes after what was read.
     if (old.flags & kStrong) {
       auto *word =

@@ -189,7 +189,7 @@ static int runKernel(FunctionState &function, const Launch &launch,
                                std::string(grid.program.function->name));
   if (grid.settings.checks & kCheckUnwritten)
     Unwritten::get().kernel = grid.program.function->name;
-  if (grid.settings.checks & kCheckGlobal)
+  if (grid.settings.checks & (kCheckGlobal | kCheckSums))
     grid.global = std::make_unique<GlobalAccesses>();
   if (!getSettings().countsFile.empty())
     grid.counts = std::make_unique<Counts>();

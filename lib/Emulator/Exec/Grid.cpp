@@ -160,6 +160,8 @@ void Cluster::reportDeadlock() {
 }
 
 Dim3 Grid::getClusterIndex(uint64_t number) const {
+  if (!order.empty())
+    number = order[number];
   Dim3 extent = {grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z};
   return {static_cast<uint32_t>(number % extent.x),
           static_cast<uint32_t>(number / extent.x % extent.y),
@@ -177,17 +179,44 @@ bool Grid::takeCluster(Cluster &taker, Dim3 &firstBlock) {
   return true;
 }
 
+void Grid::reportEndless(uint64_t steps,
+                         const std::deque<std::unique_ptr<Cluster>> &resident) {
+  std::string text = "kernel " + std::string(program.function->name) +
+                     " has not ended after " + std::to_string(steps) +
+                     " instructions of warps";
+  for (auto &some : resident)
+    for (Warp *warp : some->warps)
+      if (!warp->hasEnded() && text.size() < 4000)
+        warp->describeWait(text);
+  throw Fault{kLaunchTimeout, text};
+}
+
 void Grid::run() {
   uint64_t count = grid.count() / cluster.count();
+  if (settings.shuffled) {
+    generator.seed(settings.seed);
+    order.resize(count);
+    for (uint64_t i = 0; i < count; ++i) {
+      uint64_t other = generator() % (i + 1);
+      order[i] = order[other];
+      order[other] = static_cast<uint32_t>(i);
+    }
+  }
   std::deque<std::unique_ptr<Cluster>> resident;
   while (begun < count || !resident.empty()) {
+    uint64_t quantum = 1 << 20;
+    if (settings.shuffled) {
+      quantum = 1 + generator() % (1 << 14);
+      if (!resident.empty())
+        std::swap(resident.front(), resident[generator() % resident.size()]);
+    }
     if (resident.size() < residentClusters && begun < count) {
       resident.push_back(
           std::make_unique<Cluster>(*this, getClusterIndex(begun), begun));
       ++begun;
-      resident.back()->run(1 << 20);
+      resident.back()->run(quantum);
     } else {
-      resident.front()->run(1 << 20);
+      resident.front()->run(quantum);
     }
     uint64_t now = 0;
     for (auto it = resident.begin(); it != resident.end();) {
@@ -203,16 +232,7 @@ void Grid::run() {
       resident.push_back(std::move(resident.front()));
       resident.pop_front();
     }
-    if (steps + now > settings.maxSteps && !resident.empty()) {
-      std::string text = "kernel " + std::string(program.function->name) +
-                         " has not ended "
-                         "after " +
-                         std::to_string(steps + now) + " instructions of warps";
-      for (auto &some : resident)
-        for (Warp *warp : some->warps)
-          if (!warp->hasEnded() && text.size() < 4000)
-            warp->describeWait(text);
-      throw Fault{kLaunchTimeout, text};
-    }
+    if (steps + now > settings.maxSteps && !resident.empty())
+      reportEndless(steps + now, resident);
   }
 }

@@ -233,10 +233,16 @@ public:
   std::unique_ptr<GlobalAccesses> global; /* null if nobody looks */
   std::unique_ptr<Counts> counts;         /* null if nobody asks */
 
+  /// Where in the grid the cluster is that begins as the `number`-th.
   Dim3 getClusterIndex(uint64_t number) const;
 
 private:
-  uint64_t begun = 0; /* clusters, those that were taken among them */
+  void reportEndless(uint64_t steps,
+                     const std::deque<std::unique_ptr<Cluster>> &resident);
+
+  std::mt19937_64 generator;
+  std::vector<uint32_t> order; /* in which clusters begin, if it is drawn */
+  uint64_t begun = 0;          /* clusters, those that were taken among them */
 };
 
 } // namespace fp8emu

@@ -74,18 +74,19 @@ static void readList(const char *name, auto take) {
 static void readChecks(std::string &problem, uint32_t &checks) {
   constexpr std::string_view words[] = {
       "races",    "proxies", "uninitialized", "registers",
-      "launches", "global",  "unwritten"};
+      "launches", "global",  "unwritten",     "sums"};
   const char *name = "FP8_EMULATOR_CHECK";
   readList(name, [&](std::string_view word) {
     auto *it = std::find(std::begin(words), std::end(words), word);
     if (it != std::end(words)) {
       checks |= 1u << (it - words);
     } else if (word == "all") {
-      checks = (1u << std::size(words)) - 1;
+      // A sum in any order is no mistake, unless a kernel promises one.
+      checks |= kCheckSums - 1;
     } else if (word != "none") {
       expectOneOf(problem, name, std::getenv(name),
                   "a list of races, proxies, uninitialized, registers, "
-                  "launches, global, unwritten, all");
+                  "launches, global, unwritten, sums, all");
       return false;
     }
     return true;
@@ -154,6 +155,10 @@ Settings Settings::read(std::string &problem) {
                    "eager, lazy or random");
       order >= 0)
     settings.order = static_cast<Order>(order);
+  if (int blocks = readWord(problem, "FP8_EMULATOR_BLOCKS",
+                            {"ordered", "shuffled"}, "ordered or shuffled");
+      blocks >= 0)
+    settings.shuffled = blocks == 1;
   readChecks(problem, settings.checks);
   if (int mode = readWord(problem, "FP8_EMULATOR_MODE", {"lax", "strict"},
                           "strict or lax");

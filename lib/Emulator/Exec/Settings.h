@@ -31,6 +31,7 @@ enum Check : uint32_t {
   kCheckLaunches = 16,
   kCheckGlobal = 32,
   kCheckUnwritten = 64,
+  kCheckSums = 128,
 };
 
 /// A call that is to fail.
@@ -54,6 +55,7 @@ struct Settings {
   unsigned multiprocessors = 4;
   uint64_t seed = 1;
   Order order = Order::Random;
+  bool shuffled = false; /* blocks begin, and take turns, as the seed says */
   uint64_t maxSteps = 10'000'000'000; /* instructions of a launch's warps */
   uint32_t checks = 0;
   bool strict = true; /* as PTX has it, and not as chips do it */

@@ -5,4 +5,4 @@
 // RUN: not fp8-run %fp8_source/examples/linear.mlir --target=sm_90a --recipe=block --inputs=%t.in --check=races,luck 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
 // CHECK: y: largest difference
-// UNKNOWN: expected FP8_EMULATOR_CHECK to be a list of races, proxies, uninitialized, registers, launches, global, unwritten, all, but got 'races,luck'
+// UNKNOWN: expected FP8_EMULATOR_CHECK to be a list of races, proxies, uninitialized, registers, launches, global, unwritten, sums, all, but got 'races,luck'
