@@ -279,6 +279,14 @@ class Chosen(unittest.TestCase):
         # What it would count from the end with a negative number.
         self.assertEqual(self.choose(32, 64, (None, 0), allowed=("flash",))[0], "formula")
 
+    def test_deterministic(self):
+        for warn_only, expected in ((False, ("flash", [("flash", False)])), (True, ("cudnn", [("cudnn", True)]))):
+            torch.use_deterministic_algorithms(True, warn_only=warn_only)
+            try:
+                self.assertEqual(self.choose(window=(None, 0)), expected)
+            finally:
+                torch.use_deterministic_algorithms(False)
+
     def test_formula(self):
         for options in ({"mask": True}, {"dtype": torch.float32}, {"queries": 0}, {"allowed": ()},
                         {"dim_of_v": 32, "allowed": ("flash",)}):

@@ -43,16 +43,22 @@ def _count_from_end(window, queries, keys):
     return None if any(side is not None and side < 0 for side in (left, right)) else (left, right)
 
 
+def _is_deterministic():
+    """Whether torch.use_deterministic_algorithms asks for the same bits in every run, rather than for a warning."""
+    return torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled()
+
+
 def choose(query, key, value, hides, rule):
     """"cudnn", "flash" or "formula", by tensors of batches x heads x positions x columns; `hides` if more is hidden, or
-    added, than the rule says."""
+    added, than the rule says. FlashAttention's has a deterministic mode, which PyTorch sees to, and cuDNN's has not."""
     if query.device.type != "cuda" or query.dtype not in (torch.bfloat16, torch.float16) or hides:
         return "formula"
     if 0 in query.shape or 0 in key.shape or 0 in value.shape:
         return "formula"
     queries, keys = query.shape[2], key.shape[2]
     window = _find_window(rule, queries, keys)
-    if window in ((None, None), (None, 0)) and _can_use("cudnn", query, key, value, window[1] == 0):
+    is_simple = window in ((None, None), (None, 0))
+    if is_simple and not _is_deterministic() and _can_use("cudnn", query, key, value, window[1] == 0):
         return "cudnn"
     if value.shape[3] == query.shape[3] and _count_from_end(window, queries, keys) is not None and (
             _can_use("flash", query, key, value, False)):
