@@ -80,7 +80,7 @@ def program_gradients(spec):
             made += f"  %{name} = fp8.assemble %{name}_codes, %{name}_scale : {codes}, {one} -> {types[-1]}\n"
     arguments += [f"%lse: {rows}", f"%delta: {rows}"]
     results = ", ".join(f"tensor<{shape}xbf16>" for shape in (queries, keys, keys))
-    attributes = f"scale = {dim ** -0.5:e}" + " window = [*, 0]" * spec["causal"]
+    attributes = f"scale = {dim ** -0.5:e}" + " window = [*, 0]" * spec["causal"] + f" order = {spec['order']}"
     return (f"func.func @gradients({', '.join(arguments)}) -> ({results}) {{\n{made}"
             f"  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta {attributes} : "
             f"{', '.join([*types, rows, rows])} -> {results}\n"
@@ -89,11 +89,11 @@ def program_gradients(spec):
 
 def specs_of_gradients():
     """By name. There is no kernel for 256 columns."""
-    return {f"{element}_d{dim}_{'causal' if causal else 'full'}":
+    return {f"{element}_d{dim}_{'causal' if causal else 'full'}_{order}":
             {"element": element, "dim": dim, "heads": heads, "heads_of_k": heads_of_k, "causal": causal,
-             "gradients": True}
+             "order": order, "gradients": True}
             for dim, heads, heads_of_k in HEADS[:2] for element in ("bf16", "f8E4M3FN")
-            for causal in (True, False)}
+            for causal in (True, False) for order in ("deterministic", "any")}
 
 
 def specs(with_configs):

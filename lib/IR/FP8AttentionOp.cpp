@@ -345,5 +345,26 @@ void fp8::printWindow(OpAsmPrinter &printer, Operation *,
   printer << ']';
 }
 
+/// `order = deterministic`, the default, or `order = any`.
+static ParseResult parseSumOrder(OpAsmParser &parser, UnitAttr &anyOrder) {
+  if (failed(parser.parseOptionalKeyword("order")))
+    return success();
+  StringRef word;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseEqual())
+    return failure();
+  if (failed(parser.parseOptionalKeyword(&word, {"deterministic", "any"})))
+    return parser.emitError(loc, "expected order to be deterministic or any");
+  if (word == "any")
+    anyOrder = parser.getBuilder().getUnitAttr();
+  return success();
+}
+
+static void printSumOrder(OpAsmPrinter &printer, Operation *,
+                          UnitAttr anyOrder) {
+  if (anyOrder)
+    printer << "order = any";
+}
+
 #define GET_OP_CLASSES
 #include "fp8/IR/FP8AttentionBackwardOp.cpp.inc"

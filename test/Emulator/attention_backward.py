@@ -1,6 +1,7 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a f16
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a empty
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=1 %python %s sm_90a one
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a any
 # REQUIRES: python-package, linker
 # UNSUPPORTED: sanitizers
 """Gradients of attention against f64: every element type, both head dimensions of the kernel for sm_90a, windows, groups of
@@ -42,6 +43,10 @@ CASES = {
         Gradients("e5m2", 1, 64, 100, 1, 1, 128, layout="bhsd"),
     ],
     "one": [Gradients("bf16", 2, 130, 400, 2, 1, 128)],
+    "any": [
+        Gradients("bf16", 1, 200, 300, 2, 1, 128, window=(None, 0), bottom_right=True, order="any"),
+        Gradients("e4m3", 1, 130, 200, 2, 1, 64, layout="bhsd", grad="f16", order="any"),
+    ],
 }
 CPU = [
     Gradients("bf16", 1, 33, 47, 4, 2, 32, dim_of_v=48, window=(9, 3), bottom_right=True),
@@ -51,7 +56,7 @@ CPU = [
 
 
 def main():
-    target, names = sys.argv[1], sys.argv[2:] or [name for name in CASES if name != "one"]
+    target, names = sys.argv[1], sys.argv[2:] or [name for name in CASES if name not in ("one", "any")]
     rng = np.random.default_rng(2026)
     for case in [case for name in names for case in CASES[name]] + CPU * (target == "cpu"):
         case.check(target, rng)

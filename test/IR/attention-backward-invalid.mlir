@@ -93,3 +93,11 @@ func.func @c7_operand(%grad: tensor<1x16x4x64xbf16>, %q: tensor<1x16x4x64xf16>, 
   %0:3 = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xf16>, tensor<1x16x4x64xf16>, tensor<1x16x4x64xf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
   return
 }
+
+// -----
+
+func.func @order(%q: tensor<1x16x4x64xbf16>, %rows: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected order to be deterministic or any}}
+  %0:3 = fp8.attention_backward %q, %q, %q, %q, %rows, %rows scale = 1.0 order = fast : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}

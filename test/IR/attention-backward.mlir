@@ -14,6 +14,19 @@ func.func @plain(%grad: tensor<1x16x4x32xbf16>, %q: tensor<1x16x4x64xbf16>, %k: 
   return %dq, %dk, %dv : tensor<1x16x4x64xbf16>, tensor<1x24x2x64xbf16>, tensor<1x24x2x32xbf16>
 }
 
+// CHECK-LABEL: @order
+// CHECK: scale = 5.000000e-01 :
+// CHECK: scale = 5.000000e-01 order = any {my.note} :
+func.func @order(%q: tensor<1x16x4x64xbf16>, %rows: tensor<1x4x16xf32>) -> (tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>) {
+  %0:3 = fp8.attention_backward %q, %q, %q, %q, %rows, %rows scale = 0.5 order = deterministic
+      : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32>
+      -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  %1:3 = fp8.attention_backward %q, %q, %q, %q, %rows, %rows scale = 0.5 order = any {my.note}
+      : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32>
+      -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return %0#0, %1#0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+}
+
 // CHECK-LABEL: @all
 // CHECK: scale = 5.000000e-01 window = [*, 0] bottom_right {my.note} :
 func.func @all(%grad: tensor<2x?x8x128xf16>, %q: !q, %k: !k, %rows: tensor<2x8x?xf32>) -> tensor<2x?x8x128xf16> {

@@ -31,8 +31,14 @@ def FP8_AttentionBackwardOp : FP8_Op<"attention_backward"> {
     T rounds to the element type of `grad`. Heads of Q that share one of K and V
     add up in dK and dV. Where Q, K and V are scaled, gradients are those of
     their values: they go straight through a quantization. A query to which no
-    key is visible has an lse of -inf, and a gradient of 0. The order of sums is
-    not said: of dQ it may differ from one run to the next.
+    key is visible has an lse of -inf, and a gradient of 0.
+
+    With `order = deterministic`, the default, results have the same bits in
+    every run: dQ adds up tiles of keys in the order of these, beginning with
+    zero and rounding to f32 each time. How many keys a tile has, and how they
+    are added within one, is the kernel's; on a CPU it is one key. With
+    `order = any` a GPU adds the tiles of dQ as they come, and waits for none:
+    last bits may differ from one run to the next. Those of dK and dV do not.
 
     Constraints:
     - (C1) Q, K, V and `grad` have rank 4, and agree in batches, heads, keys and
@@ -66,12 +72,14 @@ def FP8_AttentionBackwardOp : FP8_Op<"attention_backward"> {
                        OptionalAttr<DenseI64ArrayAttr>:$window,
                        UnitAttr:$bottom_right,
                        DefaultValuedAttr<FP8_AttentionLayoutAttr,
-                         "::mlir::fp8::AttentionLayout::BSHD">:$layout);
+                         "::mlir::fp8::AttentionLayout::BSHD">:$layout,
+                       UnitAttr:$any_order);
   let results = (outs FP8_Tensor:$dq, FP8_Tensor:$dk, FP8_Tensor:$dv);
   let assemblyFormat = [{
     $grad `,` $q `,` $k `,` $v `,` $lse `,` $delta
     `scale` `=` $softmax_scale custom<Window>($window)
-    (`bottom_right` $bottom_right^)? (`layout` `=` `` $layout^)? attr-dict
+    (`bottom_right` $bottom_right^)? (`layout` `=` `` $layout^)?
+    custom<SumOrder>($any_order) attr-dict
     `:` type($grad) `,` type($q) `,` type($k) `,` type($v) `,` type($lse) `,`
     type($delta) `->` type($dq) `,` type($dk) `,` type($dv)
   }];

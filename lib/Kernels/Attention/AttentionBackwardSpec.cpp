@@ -17,6 +17,8 @@ std::string AttentionBackwardSpec::describe() const {
   llvm::raw_string_ostream os(text);
   describeShape(os);
   os << " grad " << grad;
+  if (!isDeterministic)
+    os << " any order";
   return text;
 }
 
@@ -34,6 +36,7 @@ AttentionBackwardSpec::get(AttentionBackwardOp op, std::string &reason) {
   if (!spec.grad.isBF16() && !spec.grad.isF16())
     return fail("expected gradients of bf16 or f16, but got {0}", spec.grad);
   spec.layout = op.getLayout();
+  spec.isDeterministic = !op.getAnyOrder();
   int64_t sequence = op.getSequenceDim(), head = op.getHeadDim();
   ArrayRef<int64_t> q = AttentionOp::getShapeOf(op.getQ());
   ArrayRef<int64_t> k = AttentionOp::getShapeOf(op.getK());

@@ -25,8 +25,11 @@ struct AttentionBackwardSpec : AttentionShape {
 
   /// Element type of all gradients.
   Type grad;
+  /// Whether tiles of keys are added to dQ in their order.
+  bool isDeterministic;
 
-  /// "f8E4M3FN b2 h32/8 4096x4096x128 window[*,0] grad bf16".
+  /// "f8E4M3FN b2 h32/8 4096x4096x128 window[*,0] grad bf16", and " any order"
+  /// if sums have none.
   std::string describe() const override;
 
   /// Says why if no kernel computes the operation.

@@ -14,8 +14,9 @@
 //   dV += P dO; dK += G Q; dQ += G^T K
 //
 // G goes through shared memory for dQ, which all blocks that see a query add
-// up in global memory, in f32 and as the registers of threads lie. The block
-// that comes last makes a tile of the result of it. Tri Dao and others,
+// up in global memory, in f32 and as the registers of threads lie: one after
+// the other in the order of their keys, or as they come. The block that adds
+// last makes a tile of the result of it. Tri Dao and others,
 // "FlashAttention-3" (arXiv 2407.08608), have the roles of the operands.
 //
 //===----------------------------------------------------------------------===//
@@ -90,6 +91,10 @@ static KernelSignature getSignature(MLIRContext *context,
                                          /*zero=*/true));
   signature.addScratch("counters.ptr",
                        signature.addWorkspace(tiles * 4, /*zero=*/true));
+  if (spec.isDeterministic)
+    signature.addScratch(
+        "tickets.ptr", signature.addWorkspace(getAffineConstantExpr(4, context),
+                                              /*zero=*/true));
   // One more without keys: it writes zeros to dQ.
   AffineExpr noKeys = 1 - keys.ceilDiv(int64_t(1) << 31);
   launch.grid = {batch * spec.headsOfK * (keys.ceilDiv(tileK) + noKeys)};
@@ -99,6 +104,27 @@ static KernelSignature getSignature(MLIRContext *context,
   launch.flops = batch * queries * keys *
                  (spec.heads * (6 * spec.headDim + 4 * spec.headDimOfV));
   return signature;
+}
+
+/// Sums that have an order are waited for: a block adds its part of a tile of
+/// dQ after those of all blocks of its head with keys before its own. These
+/// have to run, or to have ended, or it would keep a place for ever that they
+/// want: only as many blocks as there is room for run at a time, and CUDA does
+/// not say in which order they begin. So a block's keys are not given by its
+/// number, but by a ticket that it draws when it runs. Whoever has a lower one
+/// has begun, and the lowest of those that have not ended waits for nobody.
+static void drawTicket(AttentionBackwardContext &kernel) {
+  KernelBuilder &b = kernel.b;
+  b.ifThen(b.equal(kernel.thread, 0), [&] {
+    // A launch before this one may still draw.
+    NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+    // Wraps to 0 with the last block: ready for the next launch.
+    Value last = b.sub(NVVM::GridDimXOp::create(b, b.getI32Type()), b.i32(1));
+    Value ticket = LLVM::AtomicRMWOp::create(
+        b, LLVM::AtomicBinOp::uinc_wrap, kernel.getParam("tickets.ptr"), last,
+        LLVM::AtomicOrdering::monotonic, "device");
+    b.store(ticket, b.offset(kernel.shared, b.i32(kernel.memory.offsetTicket)));
+  });
 }
 
 static void buildBarriers(AttentionBackwardContext &kernel) {
@@ -127,8 +153,14 @@ static void buildBarriers(AttentionBackwardContext &kernel) {
       }
     });
   });
+  if (kernel.spec.isDeterministic)
+    drawTicket(kernel);
   NVVM::BarrierOp::create(b);
   NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+  if (kernel.spec.isDeterministic)
+    kernel.tiles.begin(b.uniform(
+        b.load(b.offset(kernel.shared, b.i32(kernel.memory.offsetTicket)),
+               b.getI32Type())));
 }
 
 static void buildBody(AttentionBackwardContext &kernel) {
@@ -188,6 +220,8 @@ sm90::buildAttentionBackward(OpBuilder &builder, Location loc,
   Ring scores = getRing(AttentionBackwardMemory::kScoreStages);
   Ring added = getRing(AttentionBackwardMemory::kAddStages);
   AttentionBackwardTiles tiles(b, spec, config, params);
+  if (!spec.isDeterministic)
+    tiles.begin(NVVM::BlockIdXOp::create(b, b.getI32Type()));
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   AttentionBackwardContext kernel{
       b,

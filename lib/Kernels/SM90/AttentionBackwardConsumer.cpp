@@ -89,7 +89,11 @@ BackwardConsumer::BackwardConsumer(const AttentionBackwardContext &kernel)
 void BackwardConsumer::add(ArrayRef<Value> sums, BackwardStep step,
                            RingPosition at) {
   Ring ring = kernel.added;
-  ring.waitEmpty({at.stage, b.bitXor(at.phase, b.i32(1))});
+  // Until the stage has been given back; in the order of sums also for this
+  // block's turn, with which it is given.
+  ring.waitEmpty({at.stage, spec.isDeterministic
+                                ? at.phase
+                                : b.bitXor(at.phase, b.i32(1))});
   Value thread = renewInLoop(kernel.thread);
   Value place = kernel.getSums(tiles.getNumber(step), group, b.i32(0),
                                b.bitAnd(thread, 127));

@@ -21,7 +21,7 @@ struct AttentionBackwardContext {
   AttentionConfigAttr config;
   const AttentionBackwardMemory &memory;
   const llvm::StringMap<Value> &params;
-  const AttentionBackwardTiles &tiles;
+  AttentionBackwardTiles &tiles;
   /// Numbers of K and of V, two stages that are filled once, and their codes.
   Ring keys, codesOfKeys;
   /// A step's: numbers of Q with what is known of its rows, codes of Q, and
@@ -85,6 +85,8 @@ struct AttentionBackwardContext {
 
 /// The warpgroup that copies and converts, and ends tiles of dQ.
 void buildAttentionBackwardProducer(const AttentionBackwardContext &kernel);
+/// A warp of it that ends tiles, number `part` of these.
+void buildEndsOfTiles(const AttentionBackwardContext &kernel, int64_t part);
 /// The warpgroups that multiply.
 void buildAttentionBackwardConsumer(const AttentionBackwardContext &kernel);
 

@@ -98,6 +98,8 @@ std::string AttentionBackwardGenerator::getLabel(const KernelSpec &spec) const {
     os << "_causal";
   else if (backward.left || backward.right)
     os << "_window";
+  if (!backward.isDeterministic)
+    os << "_any";
   return label;
 }
 

@@ -81,7 +81,8 @@ AttentionBackwardMemory::get(const AttentionBackwardSpec &spec,
   // Rings of K and V, of their codes, of queries and of their codes, of
   // gradients, scores and sums.
   int64_t barriers = 4 + 3 * config.getStages() + kScoreStages + kAddStages;
-  memory.sharedBytes = offset + 16 * barriers;
+  memory.offsetTicket = offset + 16 * barriers;
+  memory.sharedBytes = memory.offsetTicket + (spec.isDeterministic ? 16 : 0);
   if (memory.sharedBytes > target.getSharedBytes())
     return fail("expected up to {0} bytes of shared memory, but {1} needs {2}",
                 target.getSharedBytes(), config, memory.sharedBytes);

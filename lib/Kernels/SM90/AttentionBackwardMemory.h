@@ -31,7 +31,10 @@ struct AttentionBackwardMemory {
   int64_t offsetRows, bytesOfRows;
   /// Sums of a tile of dQ (f32), for each warp that ends tiles.
   int64_t offsetSums, bytesOfSums;
-  int64_t offsetBarriers, sharedBytes;
+  int64_t offsetBarriers;
+  /// The block's ticket (i32), where sums have an order.
+  int64_t offsetTicket;
+  int64_t sharedBytes;
 
   /// Warpgroups that multiply, each of 64 keys.
   static constexpr int64_t kConsumers = 2;

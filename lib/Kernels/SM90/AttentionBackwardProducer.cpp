@@ -1,4 +1,4 @@
-//===- AttentionBackwardProducer.cpp - Copies, rows, codes, ends of dQ ----===//
+//===- AttentionBackwardProducer.cpp - Copies, numbers of rows and codes --===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,6 @@
 
 #include "../Blocks/BulkCopy.h"
 #include "../Blocks/Hazards.h"
-#include "../Blocks/Rounding.h"
 #include "AttentionBackwardContext.h"
 #include "AttentionProducts.h"
 
@@ -30,14 +29,8 @@ public:
   /// What each of the warps does.
   void copyAll();
   void fill(Value warp);
-  /// Ends those of this warp, number `part` of those that end tiles.
-  void endTiles(int64_t part);
 
 private:
-  using StepBody = llvm::function_ref<void(BackwardStep, RingPosition)>;
-  /// All steps, with a position of a ring of `stages` that begins with `phase`.
-  void forEachStep(Ring ring, int64_t phase, StepBody body);
-
   void copy(Ring ring, Value stage, StringRef map, const SharedMatrix &matrix,
             int64_t offset, Value sequence, Value head);
   /// The numbers of a step's rows.
@@ -52,17 +45,6 @@ private:
                                    /*count=*/Value());
   }
 
-  Value getCounter(Value number) {
-    return b.element(kernel.getParam("counters.ptr"), b.widen(number),
-                     b.getI32Type());
-  }
-  /// The result's rows of a tile that all have added to, whose sums become
-  /// zeros again; or zeros.
-  void storeTile(BackwardStep step, Value number, int64_t part);
-  void copySums(Value number, Value place);
-  void storeRow(BackwardStep step, Value row, Value column, Value word);
-  void clearUnseen(int64_t part);
-
   const AttentionBackwardContext &kernel;
   KernelBuilder &b;
   const AttentionBackwardSpec &spec;
@@ -71,20 +53,6 @@ private:
   int64_t tileQ;
 };
 } // namespace
-
-void BackwardProducer::forEachStep(Ring ring, int64_t phase, StepBody body) {
-  BackwardStep first = tiles.getFirst();
-  b.loop(b.i32(0), tiles.steps, b.i32(1),
-         {first.head, first.tile, b.i32(0), b.i32(phase)},
-         [&](Value, ValueRange carried) -> SmallVector<Value> {
-           BackwardStep step{carried[0], carried[1]};
-           RingPosition at{carried[2], carried[3]};
-           body(step, at);
-           BackwardStep next = tiles.advance(step);
-           RingPosition after = ring.advance(at);
-           return {next.head, next.tile, after.stage, after.phase};
-         });
-}
 
 //===----------------------------------------------------------------------===//
 // Copies
@@ -123,11 +91,13 @@ void BackwardProducer::copyAll() {
                                             step.head, tiles.batch);
              });
   };
-  forEachStep(queries, /*phase=*/1, [&](BackwardStep step, RingPosition at) {
-    load(queries, at, "q.map", q,
-         hasCodes ? memory.offsetCodesOfQ : memory.offsetQ, step);
-    load(kernel.grads, at, "grad.map", memory.grad, memory.offsetGrad, step);
-  });
+  tiles.forEachStep(
+      queries, /*phase=*/1, [&](BackwardStep step, RingPosition at) {
+        load(queries, at, "q.map", q,
+             hasCodes ? memory.offsetCodesOfQ : memory.offsetQ, step);
+        load(kernel.grads, at, "grad.map", memory.grad, memory.offsetGrad,
+             step);
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -234,15 +204,16 @@ void BackwardProducer::fill(Value warp) {
   Ring codesOfKeys = kernel.codesOfKeys;
   if (!memory.hasCodes()) {
     b.ifThen(b.equal(warp, kernel.kRows), [&] {
-      forEachStep(queries, /*phase=*/1,
-                  [&](BackwardStep step, RingPosition empty) {
-                    queries.waitEmpty(empty);
-                    writeRows(step, empty.stage);
-                    arrive(queries.getFullBarrier(empty.stage));
-                  });
+      tiles.forEachStep(queries, /*phase=*/1,
+                        [&](BackwardStep step, RingPosition empty) {
+                          queries.waitEmpty(empty);
+                          writeRows(step, empty.stage);
+                          arrive(queries.getFullBarrier(empty.stage));
+                        });
     });
     // Not a fourth case of a switch, for which LLVM would make a table.
-    b.ifThen(b.equal(launder(b, warp), kernel.kConverts), [&] { endTiles(1); });
+    b.ifThen(b.equal(launder(b, warp), kernel.kConverts),
+             [&] { buildEndsOfTiles(kernel, 1); });
     return;
   }
   Value part = b.shiftRight(warp, 1);
@@ -259,166 +230,21 @@ void BackwardProducer::fill(Value warp) {
             b.i32(isV ? memory.offsetV : memory.offsetK), part);
     end(kernel.keys, stage);
   }
-  forEachStep(queries, /*phase=*/1, [&](BackwardStep step, RingPosition empty) {
-    queries.waitEmpty(empty);
-    b.ifThen(b.equal(warp, kernel.kRows),
-             [&] { writeRows(step, empty.stage); });
-    codes.waitFull({empty.stage, b.bitXor(empty.phase, b.i32(1))});
-    convert(
-        memory.codesOfQ,
-        kernel.getPlace(memory.codesOfQ, memory.offsetCodesOfQ, empty.stage),
-        memory.q, kernel.getPlace(memory.q, memory.offsetQ, empty.stage), part);
-    end(queries, empty.stage);
-    NVVM::SyncWarpOp::create(b, b.i32(-1));
-    codes.release(empty.stage, kernel.lane);
-  });
-}
-
-//===----------------------------------------------------------------------===//
-// Ends of tiles of dQ
-//===----------------------------------------------------------------------===//
-
-void BackwardProducer::storeRow(BackwardStep step, Value row, Value column,
-                                Value word) {
-  Value query = b.add(b.mul(step.tile, tileQ), row);
-  b.ifThen(b.less(query, tiles.queries), [&] {
-    Value index = b.widen(column);
-    for (int64_t dim : {0, 1, 2}) {
-      Value number = dim == 0                       ? tiles.batch
-                     : dim == spec.getSequenceDim() ? query
-                                                    : step.head;
-      index = b.add(index,
-                    b.mul(b.widen(number),
-                          kernel.getParam("dq.stride" + std::to_string(dim))));
-    }
-    b.store(word, b.element(kernel.getParam("dq.ptr"), index, spec.grad));
-  });
-}
-
-void BackwardProducer::copySums(Value number, Value place) {
-  // All at once: they come from far, and a lane has registers for a few. Each
-  // copies what it reads.
-  int64_t chunks = kernel.getAddedRegisters() / 4;
-  b.loop(b.i32(0), b.i32(4 * kernel.kConsumers), b.i32(1), ValueRange(),
-         [&](Value warp, ValueRange) -> SmallVector<Value> {
-           Value thread = b.add(b.mul(b.bitAnd(warp, 3), 32), kernel.lane);
-           Value from =
-               kernel.getSums(number, b.shiftRight(warp, 2), b.i32(0), thread);
-           Value to = b.offset(place, b.mul(warp, chunks * 512));
-           for (int64_t i = 0; i < chunks; ++i)
-             NVVM::CpAsyncOp::create(b, b.offset(to, b.i32(i * 512)),
-                                     b.offset(from, b.i64(i * 128 * 16)),
-                                     /*size=*/16,
-                                     NVVM::LoadCacheModifierKind::CG,
-                                     /*cpSize=*/Value());
-           return {};
-         });
-  NVVM::CpAsyncCommitGroupOp::create(b);
-  NVVM::CpAsyncWaitGroupOp::create(b, 0);
-}
-
-void BackwardProducer::storeTile(BackwardStep step, Value number,
-                                 int64_t part) {
-  auto four = VectorType::get({4}, b.getF32Type());
-  int64_t chunks = kernel.getAddedRegisters() / 4;
-  bool sharesColumns = tileQ == 64;
-  Value factor = b.f32(spec.scale);
-  if (Value ofK = kernel.getFactor("k"))
-    factor = b.mulF(factor, ofK);
-  Value place = b.offset(kernel.shared,
-                         b.add(b.mul(kernel.lane, 16),
-                               memory.offsetSums + part * memory.bytesOfSums));
-  copySums(number, place);
-  // Warps of the warpgroups that multiply, one after the other.
-  b.loop(b.i32(0), b.i32(4 * kernel.kConsumers), b.i32(1), ValueRange(),
-         [&](Value warp, ValueRange) -> SmallVector<Value> {
-           Value group = b.shiftRight(warp, 2), inGroup = b.bitAnd(warp, 3);
-           Value thread = b.add(b.mul(inGroup, 32), kernel.lane);
-           Value row = b.add(b.mul(inGroup, 16), b.shiftRight(kernel.lane, 2));
-           Value column = b.mul(b.bitAnd(kernel.lane, 3), 2);
-           if (sharesColumns)
-             column = b.add(column, b.mul(group, spec.headDim / 2));
-           else
-             row = b.add(row, b.mul(group, 64));
-           Value from = b.offset(place, b.mul(warp, chunks * 512));
-           Value sums = kernel.getSums(number, group, b.i32(0), thread);
-           for (int64_t i = 0; i < chunks; ++i) {
-             Value loaded = LLVM::LoadOp::create(
-                 b, four, b.offset(from, b.i32(i * 512)), /*alignment=*/16);
-             LLVM::StoreOp::create(b, LLVM::ZeroOp::create(b, four),
-                                   b.offset(sums, b.i64(i * 128 * 16)),
-                                   /*alignment=*/16);
-             for (int64_t half : {0, 1}) {
-               auto get = [&](int64_t j) {
-                 return b.mulF(LLVM::ExtractElementOp::create(
-                                   b, loaded, b.i32(2 * half + j)),
-                               factor);
-               };
-               storeRow(step, b.add(row, 8 * half), b.add(column, i * 8),
-                        roundPair(b, spec.grad, get(0), get(1)));
-             }
-           }
-           return {};
-         });
-}
-
-void BackwardProducer::clearUnseen(int64_t part) {
-  // Those that see no key, shared out to the blocks of their keys' head.
-  Value end = tiles.tilesOfHead;
-  if (!spec.left && !spec.right)
-    end = b.select(b.equal(tiles.keys, 0), end, b.i32(0));
-  b.loop(tiles.number, end, tiles.numbers, ValueRange(),
-         [&](Value tile, ValueRange) -> SmallVector<Value> {
-           b.ifThen(b.equal(tiles.countBlocks(tile), 0), [&] {
-             Value first = tiles.getFirst().head;
-             b.loop(first, b.add(first, spec.heads / spec.headsOfK), b.i32(1),
-                    ValueRange(),
-                    [&](Value head, ValueRange) -> SmallVector<Value> {
-                      BackwardStep step{head, tile};
-                      // Their sums are zeros.
-                      storeTile(step, tiles.getNumber(step), part);
-                      return {};
-                    });
-           });
-           return {};
-         });
-}
-
-void BackwardProducer::endTiles(int64_t part) {
-  if (part == 0)
-    clearUnseen(part);
-  int64_t enders = memory.getEnders();
-  static_assert(AttentionBackwardMemory::kAddStages % 2 == 0);
-  auto end = [&](BackwardStep step, RingPosition full) {
-    Ring added = kernel.added;
-    added.waitFull(full);
-    auto fence = [&] {
-      LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "device");
-    };
-    fence();
-    Value number = tiles.getNumber(step);
-    Value last = b.sub(tiles.countBlocks(step.tile), b.i32(1));
-    SmallVector<Value> arrived = b.choose(
-        b.equal(kernel.lane, 0),
-        [&]() -> SmallVector<Value> {
-          // Wraps to 0 with the last arrival: ready for the next launch.
-          return {LLVM::AtomicRMWOp::create(
-              b, LLVM::AtomicBinOp::uinc_wrap, getCounter(number), last,
-              LLVM::AtomicOrdering::acq_rel, "device")};
-        },
-        [&]() -> SmallVector<Value> { return {b.i32(0)}; });
-    b.ifThen(b.equal(b.uniform(arrived.front()), last), [&] {
-      fence();
-      storeTile(step, number, part);
-    });
-    NVVM::SyncWarpOp::create(b, b.i32(-1));
-    added.release(full.stage, kernel.lane);
-  };
-  forEachStep(kernel.added, /*phase=*/0,
-              [&](BackwardStep step, RingPosition full) {
-                b.ifThen(b.equal(b.rem(full.stage, enders), part),
-                         [&] { end(step, full); });
-              });
+  tiles.forEachStep(
+      queries, /*phase=*/1, [&](BackwardStep step, RingPosition empty) {
+        queries.waitEmpty(empty);
+        b.ifThen(b.equal(warp, kernel.kRows),
+                 [&] { writeRows(step, empty.stage); });
+        codes.waitFull({empty.stage, b.bitXor(empty.phase, b.i32(1))});
+        convert(memory.codesOfQ,
+                kernel.getPlace(memory.codesOfQ, memory.offsetCodesOfQ,
+                                empty.stage),
+                memory.q,
+                kernel.getPlace(memory.q, memory.offsetQ, empty.stage), part);
+        end(queries, empty.stage);
+        NVVM::SyncWarpOp::create(b, b.i32(-1));
+        codes.release(empty.stage, kernel.lane);
+      });
 }
 
 void sm90::buildAttentionBackwardProducer(
@@ -428,7 +254,7 @@ void sm90::buildAttentionBackwardProducer(
   BackwardProducer producer(kernel);
   Value hasKeys = b.less(b.i32(0), kernel.tiles.keys);
   b.ifThenElse(
-      b.equal(warp, kernel.kEnds), [&] { producer.endTiles(0); },
+      b.equal(warp, kernel.kEnds), [&] { buildEndsOfTiles(kernel, 0); },
       [&] {
         b.ifThen(hasKeys, [&] {
           b.ifThenElse(

@@ -26,11 +26,14 @@ AttentionBackwardTiles::AttentionBackwardTiles(
     KernelBuilder &b, const AttentionBackwardSpec &spec,
     AttentionConfigAttr config, const llvm::StringMap<Value> &params)
     : queries(params.lookup("queries")), keys(params.lookup("keys")), b(b),
-      spec(spec), tileQ(config.getTileQ()), tileK(config.getTileK()) {
-  Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
-  Value heads = b.mul(params.lookup("batch"), spec.headsOfK);
+      spec(spec), batches(params.lookup("batch")), tileQ(config.getTileQ()),
+      tileK(config.getTileK()) {}
+
+void AttentionBackwardTiles::begin(Value block) {
+  Value heads = b.mul(batches, spec.headsOfK);
   // Causal, the first keys are those that most queries see: blocks begin with
-  // them, so that all end together.
+  // them, so that all end together. Those that come before a block in the order
+  // of sums begin before it.
   number = b.div(block, heads);
   Value head = b.rem(block, heads);
   batch = b.div(head, spec.headsOfK);
@@ -41,29 +44,45 @@ AttentionBackwardTiles::AttentionBackwardTiles(
   diagonal = spec.bottomRight ? b.sub(keys, queries) : b.i32(0);
   // Queries from the first that sees the last of the keys or one before it to
   // the last that sees the first.
-  Value first = b.i32(0), beyond = queries;
+  Value from = b.i32(0), beyond = queries;
   if (spec.right)
-    first =
-        maxSigned(b, b.sub(b.sub(key, diagonal), b.i32(*spec.right)), first);
+    from = maxSigned(b, b.sub(b.sub(key, diagonal), b.i32(*spec.right)), from);
   if (spec.left) {
     Value last = b.sub(b.min(b.add(key, tileK), keys), b.i32(1));
     beyond = minSigned(b, b.add(b.sub(last, diagonal), *spec.left + 1), beyond);
   }
-  Value seen = b.bitAnd(isBefore(b, first, beyond), isBefore(b, key, keys));
-  begin = b.select(seen, b.div(first, tileQ), b.i32(0));
+  Value seen = b.bitAnd(isBefore(b, from, beyond), isBefore(b, key, keys));
+  first = b.select(seen, b.div(from, tileQ), b.i32(0));
   end = b.select(seen, b.ceilDiv(beyond, tileQ), b.i32(0));
-  steps = b.mul(b.sub(end, begin), spec.heads / spec.headsOfK);
+  steps = b.mul(b.sub(end, first), spec.heads / spec.headsOfK);
 }
 
 BackwardStep AttentionBackwardTiles::getFirst() const {
-  return {b.mul(headOfK, spec.heads / spec.headsOfK), begin};
+  return {b.mul(headOfK, spec.heads / spec.headsOfK),
+          spec.isDeterministic ? b.sub(end, b.i32(1)) : first};
 }
 
 BackwardStep AttentionBackwardTiles::advance(BackwardStep step) const {
-  Value next = b.add(step.tile, 1);
-  Value wraps = b.equal(next, end);
+  bool isBackward = spec.isDeterministic;
+  Value next = isBackward ? b.sub(step.tile, b.i32(1)) : b.add(step.tile, 1);
+  Value wraps = isBackward ? b.equal(step.tile, first) : b.equal(next, end);
   return {b.select(wraps, b.add(step.head, 1), step.head),
-          b.select(wraps, begin, next)};
+          b.select(wraps, getFirst().tile, next)};
+}
+
+void AttentionBackwardTiles::forEachStep(Ring ring, int64_t phase,
+                                         StepBody body) const {
+  BackwardStep begin = getFirst();
+  b.loop(b.i32(0), steps, b.i32(1),
+         {begin.head, begin.tile, b.i32(0), b.i32(phase)},
+         [&](Value, ValueRange carried) -> SmallVector<Value> {
+           BackwardStep step{carried[0], carried[1]};
+           RingPosition at{carried[2], carried[3]};
+           body(step, at);
+           BackwardStep next = advance(step);
+           RingPosition after = ring.advance(at);
+           return {next.head, next.tile, after.stage, after.phase};
+         });
 }
 
 Value AttentionBackwardTiles::getNumber(BackwardStep step) const {
@@ -71,7 +90,7 @@ Value AttentionBackwardTiles::getNumber(BackwardStep step) const {
   return b.add(b.mul(head, tilesOfHead), step.tile);
 }
 
-Value AttentionBackwardTiles::countBlocks(Value tile) const {
+std::pair<Value, Value> AttentionBackwardTiles::getKeysOf(Value tile) const {
   Value first = b.mul(tile, tileQ);
   Value last = b.sub(b.min(b.add(first, tileQ), queries), b.i32(1));
   Value begin = b.i32(0), end = keys;
@@ -80,8 +99,17 @@ Value AttentionBackwardTiles::countBlocks(Value tile) const {
         maxSigned(b, b.sub(b.add(first, diagonal), b.i32(*spec.left)), begin);
   if (spec.right)
     end = minSigned(b, b.add(b.add(last, diagonal), *spec.right + 1), end);
+  return {begin, end};
+}
+
+Value AttentionBackwardTiles::countBlocks(Value tile) const {
+  auto [begin, end] = getKeysOf(tile);
   Value count = b.sub(b.ceilDiv(end, tileK), b.div(begin, tileK));
   return b.select(isBefore(b, begin, end), count, b.i32(0));
+}
+
+Value AttentionBackwardTiles::countBlocksBefore(Value tile) const {
+  return b.sub(number, b.div(getKeysOf(tile).first, tileK));
 }
 
 Value AttentionBackwardTiles::hides(BackwardStep step) const {

@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDTILES_H
 #define FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDTILES_H
 
+#include "../Blocks/Ring.h"
 #include "AttentionBackwardMemory.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -21,17 +22,25 @@ struct BackwardStep {
 
 /// The keys of this block, and the queries that see them: those of all heads of
 /// Q that share the keys, head by head. All i32, with a sign.
+///
+/// A block walks a head's queries from the first tile on. Where sums have an
+/// order it begins with the last one: blocks of the same head that begin at the
+/// same time then meet at a tile that all of them see, and each waits for the
+/// one before it only as long as that takes to add its part. From the first
+/// tile on, causal, one would wait for all steps of the others before its own.
 class AttentionBackwardTiles {
 public:
   AttentionBackwardTiles(KernelBuilder &b, const AttentionBackwardSpec &spec,
                          AttentionConfigAttr config,
                          const llvm::StringMap<Value> &params);
+  /// What block `block` (i32) has: all others are for after it.
+  void begin(Value block);
 
   Value batch, headOfK;
   /// The first key.
   Value key;
   /// Tiles of queries of each head that see some of the keys, and steps.
-  Value begin, end, steps;
+  Value first, end, steps;
   Value queries, keys;
   /// What leads from a query's number to its own key's.
   Value diagonal;
@@ -41,17 +50,26 @@ public:
 
   BackwardStep getFirst() const;
   BackwardStep advance(BackwardStep step) const;
+  using StepBody = llvm::function_ref<void(BackwardStep, RingPosition)>;
+  /// All steps, with a position of a ring that begins with `phase`.
+  void forEachStep(Ring ring, int64_t phase, StepBody body) const;
   /// The number of a step's queries among all (i32).
   Value getNumber(BackwardStep step) const;
   /// Blocks that see tile `tile` of queries (i32).
   Value countBlocks(Value tile) const;
+  /// How many blocks that see it have keys before this one's (i32), which does.
+  Value countBlocksBefore(Value tile) const;
   /// Whether some of the keys are not seen by some of the queries, or not there
   /// (i1).
   Value hides(BackwardStep step) const;
 
 private:
+  /// The keys, from the first to behind the last, that a tile's queries see.
+  std::pair<Value, Value> getKeysOf(Value tile) const;
+
   KernelBuilder &b;
   const AttentionBackwardSpec &spec;
+  Value batches;
   int64_t tileQ, tileK;
 };
 

@@ -10,11 +10,11 @@ TOLERANCE = {"bf16": 8e-3, "f16": 4e-3, "f32": 1e-5}
 
 
 class Gradients(Attention):
-    """`grad` is the type of the gradients."""
+    """`grad` is the type of the gradients, `order` that of the sums of dQ."""
 
-    def __init__(self, element, *arguments, grad="bf16", config=None, **others):
+    def __init__(self, element, *arguments, grad="bf16", config=None, order="deterministic", **others):
         super().__init__(element, *arguments, **others)
-        self.grad, self.config = grad, config
+        self.grad, self.config, self.order = grad, config, order
 
     def program(self):
         element = ELEMENTS.get(self.element, self.element)
@@ -39,7 +39,7 @@ class Gradients(Attention):
         attributes = f"scale = {self.scale:e}"
         if self.window:
             attributes += f" window = [{', '.join('*' if side is None else str(side) for side in self.window)}]"
-        attributes += " bottom_right" * self.bottom_right + f" layout = {self.layout}"
+        attributes += " bottom_right" * self.bottom_right + f" layout = {self.layout} order = {self.order}"
         if self.config:
             attributes += f" {{fp8_gpu.config = #fp8_sm90.attention<{self.config}>}}"
         return (f"func.func @gradients({', '.join(arguments)}) -> ({', '.join(results)}) {{\n{made}"
@@ -83,6 +83,8 @@ class Gradients(Attention):
         # Workspaces are as they were: the next call has the same results.
         again = program(grad, *arguments, lse, delta)
         for name, got, more, wanted in zip(("dq", "dk", "dv"), found, again, expected):
+            if self.order == "deterministic":
+                assert np.asarray(got).tobytes() == np.asarray(more).tobytes(), (name, self.program())
             got, more = (np.asarray(x).astype(np.float64) for x in (got, more))
             assert np.isfinite(got).all(), (name, self.program())
             # With one key the terms of dQ cancel.

@@ -1,6 +1,7 @@
 // RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-select-kernels --split-input-file %s | FileCheck %s
 // RUN: fp8-opt --fp8-decompose-attention=chip=sm_90a --split-input-file %s 2> %t.remarks | FileCheck %s --check-prefix=REST
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+// RUN: fp8-opt --fp8-set-target=chip=sm_90a --fp8-select-kernels --fp8-build-kernels --split-input-file %s | FileCheck %s --check-prefix=BUILT
 
 // Tiles follow the head dimension.
 
@@ -43,4 +44,21 @@ func.func @narrow(%grad: !q, %q: !s, %rows: !r) -> (!q, !q, !q) {
 func.func @other(%grad: !q, %q: !q, %rows: !r) -> (!q, !q, !q) {
   %0:3 = fp8.attention_backward %grad, %q, %q, %q, %rows, %rows scale = 0.1 : !q, !q, !q, !q, !r, !r -> !q, !q, !q
   return %0#0, %0#1, %0#2 : !q, !q, !q
+}
+
+// -----
+
+// Where sums of dQ have an order each block draws a ticket and waits for its turn; where they have none it does neither.
+
+!q = tensor<2x?x8x128xbf16>
+!r = tensor<2x8x?xf32>
+// BUILT: llvm.func @fp8_attention_backward_sm90a_bf16_d128_any_64x128_s2
+// BUILT-NOT: atomic syncscope("device") acquire
+// BUILT: llvm.func @fp8_attention_backward_sm90a_bf16_d128_64x128_s2
+// BUILT: llvm.atomicrmw uinc_wrap %{{.*}} syncscope("device") monotonic
+// BUILT: llvm.load %{{.*}} atomic syncscope("device") acquire
+func.func @orders(%grad: !q, %q: !q, %rows: !r) -> (!q, !q) {
+  %0:3 = fp8.attention_backward %grad, %q, %q, %q, %rows, %rows scale = 0.1 order = any : !q, !q, !q, !q, !r, !r -> !q, !q, !q
+  %1:3 = fp8.attention_backward %grad, %q, %q, %q, %rows, %rows scale = 0.1 : !q, !q, !q, !q, !r, !r -> !q, !q, !q
+  return %0#0, %1#0 : !q, !q
 }
