@@ -77,7 +77,14 @@ static constexpr StringLiteral attributeNames[] = {
     kOperandsAttrName,   kStateAttrName,         kStateUpdateAttrName,
     kStatsSlotsAttrName, kStateManifestAttrName, kTilesAttrName,
     kSaveAttrName,       kSavedAttrName,         kStateUsesAttrName,
-    kFoldedAttrName};
+    kFoldedAttrName,     kInvariantAttrName};
+
+bool fp8::isInvariant(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (op->hasAttr(kInvariantAttrName))
+      return true;
+  return false;
+}
 
 /// Checks the name and the type of one of the attributes in the dialect's
 /// table. A name that is not there would be a wish that nobody hears.
@@ -102,7 +109,7 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
            << name << "' to be a string, but got " << value;
   if ((name == kGradAttrName || name == kWeightAttrName ||
        name == kRecomputeAttrName || name == kFirstMicrobatchAttrName ||
-       name == kFoldedAttrName) &&
+       name == kFoldedAttrName || name == kInvariantAttrName) &&
       !isa<UnitAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a unit attribute, but got " << value;

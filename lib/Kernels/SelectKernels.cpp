@@ -153,6 +153,9 @@ LogicalResult SelectKernelsPass::select(KernelOpInterface op,
   std::string remark = generator->getRemark(**spec, *config, target.attribute);
   if (!remark.empty())
     op->emitRemark() << remark;
+  remark = generator->describeInvariance(**spec, *config, target.attribute);
+  if (!remark.empty())
+    op->emitRemark() << "invariant: " << remark;
   ++numSelected;
   return success();
 }

@@ -111,9 +111,15 @@ static void buildScalingPipeline(OpPassManager &pm,
   pm.addPass(createBuildStateUpdatePass());
 }
 
+/// Whether a CPU adds up products as a GPU does. Its own sums follow its cache
+/// and its threads, which no invariant program may.
+static bool hasSumsOfGPU(const PipelineOptions &options) {
+  return options.accumulate == "tensor-core" || options.invariant;
+}
+
 /// Whose sums a CPU has; empty if it has its own.
 static StringRef getChipOfSums(const PipelineOptions &options) {
-  if (options.accumulate != "tensor-core")
+  if (!hasSumsOfGPU(options))
     return {};
   return options.accumulationOf.empty() ? getArchitectureChips().front()
                                         : StringRef(options.accumulationOf);
@@ -291,13 +297,15 @@ LogicalResult fp8::buildPipeline(OpPassManager &pm,
                                  EmitError emitError) {
   registerAllArchitectures();
   bool isGPU = lookupArchitecture(options.target) != nullptr;
-  bool isInWarps = options.accumulate == "tensor-core";
+  bool isInWarps = hasSumsOfGPU(options);
   if (failed(checkOptions(options, isGPU, isInWarps, emitError)))
     return failure();
   FailureOr<std::pair<Phase, Phase>> range = parsePhases(options, emitError);
   if (failed(range))
     return failure();
   auto [first, last] = *range;
+  if (options.invariant)
+    pm.addPass(createMarkInvariantPass());
   for (auto [name, phase] : phases) {
     if (phase < first || phase > last)
       continue;

@@ -72,3 +72,8 @@ func.func private @misspelt_argument(%w: tensor<4xf32> {fp8.wieght})
 
 // expected-error @below {{expected an attribute of the fp8 dialect, but got 'fp8.something_else'}}
 func.func private @unknown_result() -> (tensor<4xf32> {fp8.something_else})
+
+// -----
+
+// expected-error @below {{expected 'fp8.invariant' to be a unit attribute, but got true}}
+func.func private @invariant_attribute() attributes {fp8.invariant = true}

@@ -84,12 +84,12 @@ class Pipeline(unittest.TestCase):
 
     def test_passes_of_a_cpu(self):
         for options in [], ["stats"], ["functional-state"], ["accumulate=tensor-core"], \
-                ["accumulate=tensor-core", "stats"]:
+                ["accumulate=tensor-core", "stats"], ["accumulate=tensor-core", "invariant"]:
             self.check("cpu", options)
 
     def test_passes_of_a_gpu(self):
         for target, options in itertools.product(
-                ("sm_90a", "sm_100a"), ([], ["stats"], ["functional-state"], ["fusion-report=-"])):
+                ("sm_90a", "sm_100a"), ([], ["stats"], ["functional-state"], ["fusion-report=-"], ["invariant"])):
             self.check(target, options)
 
     def test_builders_are_there(self):

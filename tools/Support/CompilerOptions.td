@@ -35,6 +35,7 @@ def kernel_cache : Keyed<KernelCache>;
 def kernel_table : Keyed<KernelTable>;
 def tune : F<"tune", Tune.Help>;
 def tune_EQ : J<"tune", "FILE", "The same, in FILE">;
+def invariant : KeyedFlag<Invariant>;
 def memory_price : Keyed<MemoryPrice>;
 def no_keep_peak
     : F<"no-keep-peak", "Make all copies of FP8 codes at once, even if a GPU's "

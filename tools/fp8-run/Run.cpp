@@ -210,7 +210,8 @@ static RunOptions getReferenceOptions(const RunOptions &options) {
   // Those of the GPU that is compared.
   if (reference.pipeline.accumulationOf.empty() &&
       options.pipeline.target != "cpu" &&
-      reference.pipeline.accumulate == "tensor-core")
+      (reference.pipeline.accumulate == "tensor-core" ||
+       reference.pipeline.invariant))
     reference.pipeline.accumulationOf = options.pipeline.target;
   reference.pipeline.stats = false;
   reference.pipeline.fusionReport.clear();

@@ -40,6 +40,11 @@ inline constexpr llvm::StringLiteral kStateUsesAttrName = "fp8.state_uses";
 inline constexpr llvm::StringLiteral kStateManifestAttrName =
     "fp8.state_manifest";
 inline constexpr llvm::StringLiteral kTilesAttrName = "fp8.tiles";
+inline constexpr llvm::StringLiteral kInvariantAttrName = "fp8.invariant";
+
+/// Whether the bits of a row of what `op` computes may depend on that row
+/// alone: it, or an operation around it, has `fp8.invariant`.
+bool isInvariant(Operation *op);
 
 } // namespace mlir::fp8
 

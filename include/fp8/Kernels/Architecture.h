@@ -67,6 +67,14 @@ public:
     return "";
   }
 
+  /// What selection would take for an invariant operation that were not, and
+  /// what its own config costs beside it; empty for nothing.
+  virtual std::string describeInvariance(const KernelSpec &spec,
+                                         KernelConfigAttrInterface config,
+                                         GPUTargetAttr target) const {
+    return "";
+  }
+
   /// What tells kernels of different specs apart beside the config, a part of
   /// their names: letters, digits and underscores. Need not tell all.
   virtual std::string getLabel(const KernelSpec &spec) const = 0;

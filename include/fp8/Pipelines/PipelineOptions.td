@@ -84,6 +84,11 @@ def AccumulationOf
                      "default) or sm_100a"> {
   let FormerKey = "sums-of";
 }
+def Invariant
+    : PipelineOption<"invariant", "invariant", "",
+                     "Rows' bits depend on neither the number of rows, nor on "
+                     "other rows, nor on which kernels are chosen; a CPU then "
+                     "adds up products as a tensor core does">;
 def Tf32
     : PipelineOption<"tf32", "tf32", "",
                      "Multiply f32 that no recipe quantizes as TF32, with "

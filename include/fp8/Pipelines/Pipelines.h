@@ -82,6 +82,9 @@ struct PipelineOptions {
   std::string accumulate = "f32";
   /// Which GPU's, the chip of an architecture; empty for the first of them.
   std::string accumulationOf;
+  /// The bits of a row depend on that row alone (`fp8-mark-invariant`); a CPU
+  /// then adds up products as a GPU does.
+  bool invariant = false;
   /// Let tensor cores round operands in f32 to TF32. For GPUs, and CPUs that
   /// add up as they do.
   bool tf32 = false;

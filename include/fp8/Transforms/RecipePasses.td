@@ -11,6 +11,28 @@
 
 include "mlir/Pass/PassBase.td"
 
+def MarkInvariantPass : Pass<"fp8-mark-invariant", "::mlir::ModuleOp"> {
+  let summary = "ask for rows whose bits depend on nothing else";
+  let description = [{
+    Gives the module the attribute `fp8.invariant`. The bits of a row of what its
+    operations compute then depend on that row alone: not on how many rows there
+    are, on the others, on groups, or on which kernel is chosen. Those who
+    decide obey:
+
+    - `fp8-apply-recipe` refuses recipes whose scales of activations and
+      gradients depend on other rows, but for sums over rows (role `wgrad`);
+    - kernels of matmuls add up K in one part (`fp8-select-kernels`,
+      `fp8-group-matmuls`, `fp8-dispatch-by-rows`), and a config of a table or
+      of the program that does not is not taken;
+    - kernels of fusions add up rows in an order that follows from the number
+      of columns alone, and so do loops.
+
+    A remark says where a kernel is another one than without it, and what that
+    is expected to cost. The attribute may also stand on a function, or on an
+    operation, for these alone.
+  }];
+}
+
 def ApplyRecipePass : Pass<"fp8-apply-recipe", "::mlir::ModuleOp"> {
   let summary = "quantize the operands of contractions as their recipes say";
   let description = [{

@@ -37,6 +37,10 @@ static TypedAttr getNeutral(Operation *op, Type type) {
   return arith::getNeutralElement(op).value_or(TypedAttr());
 }
 
+bool Combiner::hasOrder() const {
+  return isa<arith::AddFOp, arith::MulFOp>(operation);
+}
+
 std::optional<Combiner> Combiner::get(linalg::LinalgOp op) {
   if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0)
     return std::nullopt;

@@ -23,6 +23,8 @@ public:
   static std::optional<Combiner> get(linalg::LinalgOp op);
 
   Type getType() const { return type; }
+  /// Whether the bits of what is combined depend on the order of the terms.
+  bool hasOrder() const;
   Type getWideType() const;
   /// What changes no term.
   Value createNeutral(OpBuilder &b, Location loc) const;

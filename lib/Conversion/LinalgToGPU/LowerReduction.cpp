@@ -10,6 +10,7 @@
 #include "Combiner.h"
 #include "StridedBody.h"
 #include "StridedKernels.h"
+#include "fp8/IR/FP8Dialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -62,6 +63,7 @@ private:
   unsigned chooseLoop() const;
   std::optional<int64_t> countUnits() const;
   std::optional<int64_t> countSteps() const;
+  bool hasInvariantSums();
   bool choose();
   /// Loops from `begin` to `end`, of which a unit's neighbours are innermost.
   SmallVector<unsigned> getOrder(unsigned begin, unsigned end) const;
@@ -147,6 +149,21 @@ std::optional<int64_t> ReductionBuilder::countSteps() const {
   return count && isInner ? *count / lanes : count;
 }
 
+/// Whether a row's sum may depend on nothing but the row: not on how many there
+/// are beside it. What is added up of all rows depends on these anyway.
+bool ReductionBuilder::hasInvariantSums() {
+  if (!isInvariant(op) || !combiner.hasOrder())
+    return false;
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInputOperand(0));
+  if (map.getNumResults() < 2)
+    return true;
+  SmallVector<unsigned> reductions;
+  op.getReductionDims(reductions);
+  return llvm::none_of(reductions, [&](unsigned dim) {
+    return map.getResult(0).isFunctionOfDim(dim);
+  });
+}
+
 /// Whether units have several members, and how many.
 bool ReductionBuilder::choose() {
   // Units of what shows when the program runs have no known ends.
@@ -156,7 +173,8 @@ bool ReductionBuilder::choose() {
   if (numUnits == 0 || numSteps == 0)
     return false;
   // What is not known is taken to be much.
-  int64_t width = numUnits.value_or(kEnoughThreads);
+  int64_t width =
+      hasInvariantSums() ? kEnoughThreads : numUnits.value_or(kEnoughThreads);
   int64_t length = numSteps.value_or(kEnoughThreads);
   int64_t most =
       isInner ? kBlockSize

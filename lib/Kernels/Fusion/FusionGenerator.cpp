@@ -57,8 +57,9 @@ static FusionConfigAttr makeRowConfig(MLIRContext *context,
 /// Numbers of warps beside each other for whole rows, the best four: of chunks
 /// that are computed in vain each takes the time of others, as does what the
 /// machine says of many of a thread and of few warps.
-static SmallVector<int64_t>
-getWarpsAcross(const FusionSpec &spec, int64_t cluster, FusionModelAttr model) {
+static SmallVector<int64_t> getWarpsAcross(const FusionSpec &spec,
+                                           int64_t cluster, int64_t usualChunks,
+                                           int64_t usualWarps) {
   int64_t needed =
       llvm::divideCeil(getExtent(spec.columns, 4096), 32 * kChunk * cluster);
   SmallVector<std::tuple<int64_t, int64_t, int64_t, int64_t>> ranked;
@@ -66,14 +67,60 @@ getWarpsAcross(const FusionSpec &spec, int64_t cluster, FusionModelAttr model) {
     int64_t chunks = llvm::divideCeil(needed, across);
     if (chunks <= kMaxChunks)
       ranked.emplace_back(across * chunks - needed,
-                          std::max<int64_t>(0, chunks - model.getRowChunks()),
-                          std::abs(across - model.getRowWarps()), across);
+                          std::max<int64_t>(0, chunks - usualChunks),
+                          std::abs(across - usualWarps), across);
   }
   llvm::sort(ranked);
   SmallVector<int64_t> best;
   for (const auto &entry : ArrayRef(ranked).take_front(4))
     best.push_back(std::get<3>(entry));
   return best;
+}
+
+/// What the order of a row's sum follows from, in every invariant program: the
+/// number of columns alone. Null where no cluster holds a row.
+static FusionConfigAttr getInvariantRow(MLIRContext *context,
+                                        const FusionSpec &spec) {
+  // An H200's, whatever the machine is.
+  constexpr int64_t kUsualChunks = 7, kUsualWarps = 8;
+  for (int64_t cluster : {1, 2, 4, 8}) {
+    SmallVector<int64_t> across =
+        getWarpsAcross(spec, cluster, kUsualChunks, kUsualWarps);
+    if (!across.empty())
+      return makeRowConfig(context, spec, /*rows=*/1, across.front(),
+                           kUsualWarps, cluster, /*resident=*/1);
+  }
+  return {};
+}
+
+/// Whether rows are added up in the same order.
+static bool haveSameSums(FusionConfigAttr lhs, FusionConfigAttr rhs) {
+  return lhs.getLanes() == rhs.getLanes() &&
+         lhs.getChunks() == rhs.getChunks() &&
+         lhs.getAcross() == rhs.getAcross() &&
+         lhs.getCluster() == rhs.getCluster();
+}
+
+/// Fails, with the reason, if a row's sum would depend on the config, where it
+/// may not.
+static LogicalResult checkSums(const FusionSpec &spec, FusionConfigAttr config,
+                               std::string &reason) {
+  if (!spec.hasInvariantSums)
+    return success();
+  FusionConfigAttr row = getInvariantRow(config.getContext(), spec);
+  if (row && haveSameSums(row, config))
+    return success();
+  llvm::raw_string_ostream os(reason);
+  reason.clear();
+  os << "expected rows of " << spec.columns
+     << " to be added up as in every invariant program";
+  if (row)
+    os << llvm::formatv(", by {0} chunks, {1} lanes, {2} across and a cluster "
+                        "of {3}",
+                        row.getChunks(), row.getLanes(), row.getAcross(),
+                        row.getCluster());
+  os << ", but got " << config;
+  return failure();
 }
 
 /// Tiles of `rows` rows a thread.
@@ -259,13 +306,20 @@ public:
           addRow(4, 1, spec.blockRows / 4, cluster, 1);
     } else {
       for (int64_t cluster : {1, 2, 4, 8})
-        for (int64_t across : getWarpsAcross(spec, cluster, model)) {
+        for (int64_t across : getWarpsAcross(
+                 spec, cluster, model.getRowChunks(), model.getRowWarps())) {
           addRow(1, across, model.getRowWarps(), cluster,
                  model.getRowResident());
           addRow(2, across, model.getRowWarps(), cluster,
                  model.getRowResident());
         }
     }
+    // Another machine's best four may be without it.
+    if (FusionConfigAttr row = spec.hasInvariantSums
+                                   ? getInvariantRow(context, spec)
+                                   : FusionConfigAttr())
+      addRow(1, row.getAcross(), model.getRowWarps(), row.getCluster(),
+             model.getRowResident());
     if (exhaustive)
       for (int64_t rows : {1, 2, 4, 8, 16})
         for (int64_t warps : {4, 8, 16, 32})
@@ -289,7 +343,12 @@ public:
       return KernelGenerator::select(spec, target, reason);
     llvm::raw_string_ostream os(reason);
     reason.clear();
-    if (spec.heldTensors > 1)
+    FusionSpec free = spec;
+    free.hasInvariantSums = false;
+    if (spec.hasInvariantSums &&
+        !getCandidates(free, target, /*exhaustive=*/false).empty())
+      os << "expected a tile that adds up rows as every invariant program does";
+    else if (spec.heldTensors > 1)
       os << "expected one tensor to be quantized by blocks of rows, but got "
          << spec.heldTensors;
     else if (spec.rotatesRows && (spec.reducesRows || spec.heldRows > 1))
@@ -362,6 +421,8 @@ public:
       return fail("expected a cluster to have whole rows, and no more blocks "
                   "than {0} lanes, but got {1}",
                   config.getLanes(), config.getCluster());
+    if (failed(checkSums(spec, config, reason)))
+      return failure();
     int64_t shared = getFusionSharedBytes(spec, config);
     if (shared > target.getSharedBytes())
       return fail("expected at most {0} bytes of shared memory, but got {1}",
@@ -382,6 +443,24 @@ public:
     // What is moved; where blocks are few, the multiprocessors that have none.
     double busy = std::min(1.0, blocks / target.getMultiprocessors());
     return spec.getBytes() / (rate * std::max(busy, 1e-3));
+  }
+
+  std::string describeInvariance(const KernelSpec &kernelSpec,
+                                 KernelConfigAttrInterface config,
+                                 GPUTargetAttr target) const override {
+    FusionSpec free = cast<FusionSpec>(kernelSpec);
+    if (!free.hasInvariantSums)
+      return "";
+    free.hasInvariantSums = false;
+    std::string text, unused;
+    FailureOr<KernelConfigAttrInterface> other = select(free, target, unused);
+    if (failed(other) ||
+        succeeded(checkFit(kernelSpec, *other, target, unused)))
+      return "";
+    llvm::raw_string_ostream(text)
+        << "rows are added up as in every such program, and not as by "
+        << *other;
+    return text;
   }
 
   std::string getLabel(const KernelSpec &kernelSpec) const override {

@@ -87,6 +87,8 @@ std::string FusionSpec::describe() const {
     os << " block " << blockRows << 'x' << blockColumns;
   if (reducesRows)
     os << " by row";
+  if (hasInvariantSums)
+    os << " invariant";
   if (rotatesRows || rotatesColumns)
     os << " rotate";
   if (draws)

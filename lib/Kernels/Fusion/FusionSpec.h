@@ -61,6 +61,8 @@ struct FusionSpec : KernelSpec {
   /// Whether something that it needs was measured just before of a tensor that
   /// it reads again.
   bool rereads = false;
+  /// Whether rows are added up, and bits of a row may depend on nothing else.
+  bool hasInvariantSums = false;
   /// Results of the body that are stored, and tensors that are read, each with
   /// the layout that it is read by: inputs of the op by number.
   struct Input {

@@ -432,6 +432,18 @@ LogicalResult SpecReader::checkSizes() {
   return success();
 }
 
+/// Whether something is added up of whole rows: a maximum has no order.
+static bool addsUpRows(const FusionSpec &spec) {
+  return llvm::any_of(
+      spec.getBody().getOps<linalg::GenericOp>(), [&](linalg::GenericOp op) {
+        if (!isReduction(op) || !isa<arith::AddFOp>(getCombiner(op)))
+          return false;
+        FusionBlock block =
+            spec.getBlock(*spec.layouts.lookup(op->getResult(0)));
+        return !block.isSingle() && block.columns == kWhole;
+      });
+}
+
 LogicalResult SpecReader::read() {
   if (failed(addLayouts()))
     return failure();
@@ -461,6 +473,7 @@ LogicalResult SpecReader::read() {
     return fail("expected a static row length for a row reduction");
   if (failed(checkElements()))
     return failure();
+  spec.hasInvariantSums = isInvariant(spec.op) && addsUpRows(spec);
   spec.rereads = readsAgain(spec);
   spec.heldTensors = countHeldTensors(spec);
   return checkSizes();

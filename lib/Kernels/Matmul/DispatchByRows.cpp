@@ -76,6 +76,11 @@ static SmallVector<FewRowsAttr> choose(MatmulOp op,
     if (failed(config) ||
         failed(generator->checkFit(*spec, *config, target.attribute, unused)))
       config = own;
+    // For any number of rows `fp8-select-kernels` has said so.
+    std::string remark =
+        generator->describeInvariance(known, *config, target.attribute);
+    if (!remark.empty())
+      op->emitRemark() << "invariant: up to " << rows << " rows: " << remark;
     if (!choices.empty() && choices.back().getConfig() == *config)
       choices.pop_back();
     choices.push_back(FewRowsAttr::get(op.getContext(), rows, *config,

@@ -9,6 +9,7 @@
 #include "MatmulGenerator.h"
 #include "../Blocks/OperandTile.h"
 #include "MatmulEpilogue.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -18,6 +19,39 @@ LogicalResult fp8::checkEpilogues(const MatmulSpec &spec, std::string &reason) {
       succeeded(EpilogueRegion::check(getEpilogueShape(spec), reason)) &&
       (!spec.isDual() ||
        succeeded(EpilogueRegion::check(getFirstShape(spec), reason))));
+}
+
+LogicalResult fp8::checkParts(const MatmulSpec &spec, int64_t splitK,
+                              std::string &reason) {
+  if (!spec.invariant || splitK == 1)
+    return success();
+  reason = llvm::formatv("expected one part of K in an invariant matmul, whose "
+                         "rows are added up alike, but got split_k = {0}",
+                         splitK);
+  return failure();
+}
+
+std::string MatmulGeneratorBase::describeOneOf(const MatmulSpec &spec,
+                                               KernelConfigAttrInterface config,
+                                               GPUTargetAttr target) const {
+  if (!spec.invariant)
+    return "";
+  std::string unused;
+  MatmulSpec free = spec;
+  free.invariant = false;
+  FailureOr<KernelConfigAttrInterface> other = select(free, target, unused);
+  if (failed(other) || succeeded(checkFit(spec, *other, target, unused)))
+    return "";
+  MatmulSpec known = free.withUsualExtents();
+  double ratio =
+      getCost(known, config, target) / getCost(known, *other, target);
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << llvm::formatv("K is added up in one part, expected to take {0:F2} of "
+                       "the time of ",
+                       ratio)
+      << *other;
+  return text;
 }
 
 std::string MatmulGeneratorBase::getLabel(const KernelSpec &spec) const {

@@ -29,12 +29,21 @@ FailureOr<Config> getConfigOf(KernelConfigAttrInterface config,
   return failure();
 }
 
+/// Fails, with the reason, if the sum of a row would depend on how many parts K
+/// has, where it may not.
+LogicalResult checkParts(const MatmulSpec &spec, int64_t splitK,
+                         std::string &reason);
+
 /// Names matmuls and says how a kernel adds up products, for all chips.
 class MatmulGeneratorBase : public KernelGenerator {
 public:
   std::string getLabel(const KernelSpec &spec) const override;
 
 protected:
+  /// What an invariant matmul pays for `config`; empty for nothing.
+  std::string describeOneOf(const MatmulSpec &spec,
+                            KernelConfigAttrInterface config,
+                            GPUTargetAttr target) const;
   /// How a kernel adds up products, by blocks of K; nothing of types that are
   /// not multiplied.
   static std::optional<TensorCoreAccumulation>
@@ -73,6 +82,7 @@ public:
     FailureOr<Config> own = getConfigOf<Config>(config, reason);
     const auto &matmul = cast<MatmulSpec>(spec);
     return success(succeeded(own) &&
+                   succeeded(checkParts(matmul, own->getSplitK(), reason)) &&
                    succeeded(Chip::Layout::get(matmul, *own, target, reason)) &&
                    succeeded(checkEpilogues(matmul, reason)));
   }
@@ -109,6 +119,12 @@ public:
                         KernelConfigAttrInterface config,
                         GPUTargetAttr target) const override {
     return Chip::describe(cast<MatmulSpec>(spec), cast<Config>(config), target);
+  }
+
+  std::string describeInvariance(const KernelSpec &spec,
+                                 KernelConfigAttrInterface config,
+                                 GPUTargetAttr target) const override {
+    return describeOneOf(cast<MatmulSpec>(spec), config, target);
   }
 
   FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,

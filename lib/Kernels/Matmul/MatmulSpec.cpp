@@ -204,6 +204,9 @@ std::string MatmulSpec::describe() const {
     for (ResultExtents result : getResults())
       key += '/' + std::to_string(sharesA() ? result.n : result.m);
   }
+  // Tables have other configs for these, of which each may be taken.
+  if (invariant)
+    key += " invariant";
   std::string epilogueText = describeEpilogue(*this);
   return epilogueText.empty() ? key : key + ' ' + epilogueText;
 }

@@ -194,6 +194,7 @@ static LogicalResult getProduct(OpTy op, MatmulSpec &spec,
     return failure();
   SmallVector<int64_t> a = op.getShapeOfA(), b = op.getShapeOfB();
   spec.accumulate = op.getAccumulate();
+  spec.invariant = isInvariant(op);
   spec.resultType = op.getResult().getType().getElementType();
   spec.m = a[a.size() - 2];
   spec.n = b[b.size() - 2];
@@ -266,7 +267,7 @@ static StringRef describeDifference(const MatmulSpec &lhs,
     return "operands of the same types and factors";
   if (lhs.resultType != rhs.resultType || lhs.amax != rhs.amax)
     return "results of the same types";
-  if (lhs.accumulate != rhs.accumulate)
+  if (lhs.accumulate != rhs.accumulate || lhs.invariant != rhs.invariant)
     return "the same accumulation";
   if (lhs.batch != rhs.batch || lhs.k != rhs.k)
     return "the same K and number of batches";
@@ -310,7 +311,8 @@ static StringRef getFusionBlocker(const MatmulSpec &first,
                                   const MatmulSpec &second) {
   if (!(first.a == second.a) || !(first.b == second.b))
     return "operands of the same types and factors";
-  if (first.accumulate != second.accumulate)
+  if (first.accumulate != second.accumulate ||
+      first.invariant != second.invariant)
     return "the same accumulation";
   if (first.resultType.getIntOrFloatBitWidth() < 16)
     return "a first result of 16 bits or more";

@@ -130,8 +130,8 @@ SmallVector<GemmConfigAttr> sm100::getMatmulCandidates(const MatmulSpec &spec,
     add(getConfig(spec, 256, cols, /*swapped=*/false, /*splitK=*/1,
                   /*blocks=*/2, target));
   for (int64_t rows : kSwappedRows)
-    for (int64_t parts :
-         ArrayRef(kSplits).take_front(rows <= kMaxSplit ? 4 : 1))
+    for (int64_t parts : ArrayRef(kSplits).take_front(
+             rows <= kMaxSplit && !spec.invariant ? 4 : 1))
       add(getConfig(spec, rows, 128, /*swapped=*/true, parts, /*blocks=*/1,
                     target));
   return candidates;

@@ -216,7 +216,8 @@ void MatmulConfigs::addConfigs(bool swapped,
         for (int64_t splitK : kSplits) {
           // Parts pay where there are few tiles of a long K.
           if (splitK > 1 &&
-              (row.schedule == kPingPong || kBlocks / splitK < 8 ||
+              (spec.invariant || row.schedule == kPingPong ||
+               kBlocks / splitK < 8 ||
                rowTiles * colTiles * batch * splitK > 2 * multiprocessors))
             continue;
           TileConfig config{row.rows,      cols,    row.schedule,

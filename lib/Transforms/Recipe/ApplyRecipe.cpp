@@ -65,6 +65,8 @@ struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
                               FailureOr<Contraction> &contraction);
   /// Fails if a contraction that stays in high precision had to be in FP8.
   LogicalResult checkRequired(Operation *op, const RecipeDecision &decision);
+  /// Fails if a row of an invariant product would depend on others.
+  LogicalResult checkInvariant(Operation *op, const RecipeDecision &decision);
   LogicalResult applyTo(FunctionOpInterface function);
   void rewrite(const Contraction &contraction, const RecipeDecision &decision);
 
@@ -339,6 +341,21 @@ LogicalResult ApplyRecipePass::checkRequired(Operation *op,
          << decision.suggestion;
 }
 
+LogicalResult ApplyRecipePass::checkInvariant(Operation *op,
+                                              const RecipeDecision &decision) {
+  // What is summed over all rows depends on them anyway.
+  if (decision.isGiven || decision.role == GemmRole::Wgrad || !isInvariant(op))
+    return success();
+  for (OperandKind kind : {decision.aKind, decision.bKind}) {
+    std::string reason =
+        describeOtherRows(decision.recipe, decision.role, kind);
+    if (!reason.empty())
+      return op->emitError("expected '")
+             << getGemmName(op) << "' to have " << reason;
+  }
+  return success();
+}
+
 LogicalResult ApplyRecipePass::applyTo(FunctionOpInterface function) {
   SmallVector<Operation *> ops = findContractions(function);
   keepLayers(ops);
@@ -349,6 +366,8 @@ LogicalResult ApplyRecipePass::applyTo(FunctionOpInterface function) {
   for (Operation *op : ops) {
     Decided decided = decide(op, roles);
     if (!decided.decision.staysHighPrecision()) {
+      if (failed(checkInvariant(op, decided.decision)))
+        result = failure();
       ++numQuantized;
       numPadded += decided.decision.paddedTo != 1;
       quantized.push_back(std::move(decided));
@@ -372,6 +391,16 @@ LogicalResult ApplyRecipePass::applyTo(FunctionOpInterface function) {
 void ApplyRecipePass::runOnOperation() {
   if (failed(readOptions()))
     return signalPassFailure();
+  // Also of a program without products, so that a recipe can be tried out.
+  if (isInvariant(getOperation()) && defaultRecipe && !file &&
+      !defaultRecipe.isHighPrecision()) {
+    std::string reason = describeOtherRows(defaultRecipe, GemmRole::Fprop,
+                                           OperandKind::Activation);
+    if (!reason.empty()) {
+      mlir::emitError(getOperation().getLoc()) << "expected " << reason;
+      return signalPassFailure();
+    }
+  }
   SmallVector<FunctionOpInterface> functions;
   getOperation().walk(
       [&](FunctionOpInterface function) { functions.push_back(function); });

@@ -66,6 +66,31 @@ std::string fp8::describeOperand(const OperandFormat &operand) {
   return text;
 }
 
+std::string fp8::describeOtherRows(RecipeAttrInterface recipe, GemmRole role,
+                                   OperandKind kind) {
+  // Those of a weight are the same for all rows.
+  if (kind == OperandKind::Weight)
+    return "";
+  RecipeAttrInterface state = recipe.getStateRecipe();
+  bool isKnown = state && !isa<StateUpdateAttrInterface>(state) &&
+                 !recipe.roundsStochastically();
+  OperandFormat format = recipe.getOperandFormat(role, kind);
+  if (isKnown || (format.blockRows == 1 && !format.hasTensorScale))
+    return "";
+  bool isOfTensor =
+      format.hasTensorScale || format.blockRows == ScaledType::kWhole;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "scales that depend on one row in an invariant program, but "
+     << recipe.getRecipeName() << " has one for ";
+  if (isOfTensor)
+    os << "all rows";
+  else
+    os << format.blockRows << " rows";
+  os << ": use rowwise, block, mxfp8, or static";
+  return text;
+}
+
 static StringRef describeGranularity(const OperandFormat &operand) {
   if (operand.blockK != ScaledType::kWhole)
     return is2D(operand) ? "2-D block" : "1-D block";

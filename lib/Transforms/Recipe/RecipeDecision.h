@@ -48,6 +48,11 @@ bool is2D(const OperandFormat &operand);
 /// "f8E4M3FN[1x128]f32": format, block (rows x K) and scale.
 std::string describeOperand(const OperandFormat &operand);
 
+/// Why a row of what `recipe` makes of an operand depends on other rows; empty
+/// if it does not.
+std::string describeOtherRows(RecipeAttrInterface recipe, GemmRole role,
+                              OperandKind kind);
+
 /// The remark for `op`, one for every contraction, taken or refused.
 void remarkDecision(linalg::LinalgOp op, const RecipeDecision &decision);
 void remarkDecision(GroupedMatmulOp op, const RecipeDecision &decision);

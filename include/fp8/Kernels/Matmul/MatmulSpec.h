@@ -207,6 +207,8 @@ struct MatmulSpec : KernelSpec {
   Accumulate accumulate = Accumulate::Promote;
   Type resultType;
   bool batched = false;
+  /// Whether bits of a row may depend on nothing else: K is one part.
+  bool invariant = false;
   /// Whether the largest magnitude of what the epilogue yields beside the
   /// result is wanted.
   bool amax = false;
