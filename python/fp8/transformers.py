@@ -12,6 +12,7 @@ from fp8.frameworks import require
 
 require("transformers", "5.17")
 
+import dataclasses  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
 
@@ -55,13 +56,14 @@ class FP8Config(QuantizationConfigMixin):
     - filter: globs of names of layers, as quantize_for_inference and convert_to_fp8_training
       have them; None leaves transformers' own exceptions out in inference, lm_head among them;
     - weights: "mxfp4" for weights of four bits, for inference;
+    - invariant: as quantize_for_inference and convert_to_fp8_training have it;
     - options: of convert_to_fp8_training, first_last_bf16 and cache_weights among them.
 
     What save_pretrained writes has `layers`: the scheme of each that is quantized.
     """
 
     def __init__(self, recipe="rowwise", training=False, filter=None, weights=None, layers=None,
-                 options=None, quant_method=METHOD, **others):
+                 options=None, quant_method=METHOD, invariant=False, **others):
         if others:
             raise ArgumentError(f"expected options of FP8Config, but got {', '.join(others)}")
         if callable(filter):
@@ -71,16 +73,20 @@ class FP8Config(QuantizationConfigMixin):
         self.recipe, self.training = get_text(recipe), bool(training)
         self.filter = [filter] if isinstance(filter, str) else filter
         self.weights, self.layers, self.options = weights, layers, dict(options or {})
+        self.invariant = bool(invariant)
         if self.training:
             if weights is not None:
                 raise ArgumentError("expected weights=None for training, whose weights are in high "
                                     f"precision, but got {weights!r}")
-            check_recipe(self.recipe, "cpu", ())
+            if self.invariant:
+                self.options["invariant"] = True
+            check_recipe(self.recipe, "cpu", (("invariant", True),) if self.invariant else ())
         else:
             if self.options:
                 raise ArgumentError(f"expected no options without training=True, but got "
                                     f"{', '.join(self.options)}")
-            schemes.make_scheme(self.recipe, False, weights)
+            dataclasses.replace(schemes.make_scheme(self.recipe, False, weights),
+                                invariant=self.invariant)
 
 
 def _check_device(device_map):
@@ -139,7 +145,7 @@ class FP8Quantizer(base.HfQuantizer):
                 left = self.get_modules_to_not_convert(model, None, model._keep_in_fp32_modules)
                 globs = ["*", *(f"!{name}" for name in left), *(f"!{name}.*" for name in left)]
             inference.quantize_for_inference(model, config.recipe, filter=globs,
-                                             weights=config.weights)
+                                             weights=config.weights, invariant=config.invariant)
             config.layers = _describe_layers(model)
         else:
             model.requires_grad_(False)

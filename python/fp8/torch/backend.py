@@ -12,6 +12,7 @@ from fp8.errors import ArgumentError
 from fp8.recipes import Recipe, get_text
 from fp8.remarks import explain as explain_remarks
 from fp8.torch import attention_graphs, choices, graphs, partitions
+from fp8.torch.linear_programs import settle_only_faster
 
 
 def _interpret(module, inputs, **others):
@@ -73,7 +74,8 @@ class Backend:
       and keep the codes until it ends, a byte for each element and part;
     - only_faster: on a GPU leaves products to Inductor that are expected to be no faster in FP8
       with the casts and launches that this takes (fp8.torch.choices), of 16 bits, static sizes
-      and a recipe of which that is known. `explain` says which and why;
+      and a recipe of which that is known. `explain` says which and why. None is True, but with the
+      option `invariant`, which computes any number of rows alike;
     - rest: what runs all else, "inductor", as without us, or "eager", operation by operation,
       which takes no compiler for C++ on a CPU;
     - mode: of torch.compile, such as "reduce-overhead";
@@ -88,10 +90,11 @@ class Backend:
     unknown options and recipes.
     """
 
-    def __init__(self, recipe=None, *, target="auto", cache_weights=False, only_faster=True,
+    def __init__(self, recipe=None, *, target="auto", cache_weights=False, only_faster=None,
                  rest="inductor", mode=None, attention=None, **options):
         self.recipe, self.target, self.options = recipe, target, options
-        self._cache_weights, self._only_faster = cache_weights, only_faster
+        only_faster = settle_only_faster(only_faster, options)
+        self._cache_weights, self._only_faster = cache_weights, only_faster is not False
         # Mistakes are said here, and not by the first graph.
         checked = {key: value for key, value in options.items() if key != "cache"}
         fp8.emit("module {}", "mlir", recipe, target="cpu" if target == "auto" else target,

@@ -254,7 +254,7 @@ def _get_config(model, directory):
     return read_json(path) if path.exists() else {}
 
 
-def load_quantized(model, directory, strict=True, activations=None, device=None):
+def load_quantized(model, directory, strict=True, activations=None, device=None, invariant=False):
     """Gives a model of plain layers what a quantized checkpoint has, its own or another's of
     compressed-tensors, fp8 as vLLM and DeepSeek have it, ModelOpt or gpt-oss's mxfp4: layers with
     codes become QuantizedLinear, experts with codes QuantizedExperts, all else is loaded. Tensors
@@ -267,7 +267,8 @@ def load_quantized(model, directory, strict=True, activations=None, device=None)
       keys and values, which nothing here uses;
     - activations: "bf16" for activations as they are, of whatever type, "fp8" for those in FP8,
       also where the checkpoint says otherwise; None is what it says, and of MXFP4 "fp8";
-    - device: where values of parameters on meta go, in place of the CPU.
+    - device: where values of parameters on meta go, in place of the CPU;
+    - invariant: as quantize_for_inference has it.
 
     Raises, with the model as it was, FileError for files that are missing or broken,
     UnsupportedError for a quantization that is not computed here, MismatchError for names or
@@ -290,7 +291,7 @@ def load_quantized(model, directory, strict=True, activations=None, device=None)
             raise MismatchError(f"expected '{name}' in high precision, since {scheme}, but got codes")
         if is_own and name in files.rules:
             scheme = _add_rule(scheme, files.rules[name])
-        return schemes.with_activations(scheme, activations, name)
+        return replace(schemes.with_activations(scheme, activations, name), invariant=invariant)
 
     with Files(directory, make_renamer(model)) as files:
         replacements, used, reasons = {}, set(), {}

@@ -132,7 +132,8 @@ def write(shapes, gate, element, rows):
 @functools.lru_cache(maxsize=None)
 def compile(shapes, gate, element, rows, target):
     """The fp8.Function of `write`'s program."""
-    return fp8.compile(write(shapes, gate, element, rows), target=target).functions[FUNCTION]
+    options = Scheme.read(shapes[0].scheme).options
+    return fp8.compile(write(shapes, gate, element, rows), target=target, **options).functions[FUNCTION]
 
 
 def _gather(shape, tensors, bias, owners, rows):

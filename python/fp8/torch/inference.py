@@ -6,6 +6,7 @@
 docs/Inference.md goes through all of it.
 """
 
+import dataclasses
 import fnmatch
 import math
 import re
@@ -36,7 +37,7 @@ class Report(tuple):
 
 
 def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=None, weights=None,
-                           activations=None):
+                           activations=None, invariant=False):
     """Replaces linear layers by QuantizedLinear and transformers' experts by QuantizedExperts,
     with weights quantized where they are. Returns the model, which is changed; one that is such
     a module itself is returned anew.
@@ -52,13 +53,17 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
       E4M3 (docs/PackedWeights.md). The report says of each layer whether they are that exactly.
       "mxfp8" and "nvfp4" are those of the recipes, for activations in bf16;
     - activations: "bf16" for those as they are, of whatever type, multiplied with what weights
-      are rounded to that type; "fp8" where nothing else will do.
+      are rounded to that type; "fp8" where nothing else will do;
+    - invariant: the bits of a row of a layer's result depend on that row alone, not on how many
+      there are, nor on the GPU (docs/Inference.md). For recipes with scales of rows or of blocks
+      of a row, and with calibration.
 
     `report(model)` says what was done of each layer, and why not. Raises ArgumentError, with
     the model as it was, for a recipe, batches or a filter that do not fit, for a weight that is
     nowhere (on the device meta), and for amaxes of Inf or NaN.
     """
     scheme = schemes.make_scheme(recipe, calibration is not None, weights, activations)
+    scheme = dataclasses.replace(scheme, invariant=invariant)
     fp8.emit("module {}", "mlir", recipe, target="cpu")  # For what the compiler says of values.
     layers = find_layers(model)
     names = {}

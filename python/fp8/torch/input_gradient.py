@@ -34,8 +34,9 @@ def find_way(scheme, n):
 def compile_gradient(scheme, n, k, element, target):
     """A fp8.Function of dy, M x N for any M, and the stored tensors that `select` leaves: dx of
     dy's type, M x K. `scheme` is the str of one."""
-    text = write_gradient(Scheme.read(scheme), n, k, element)
-    return fp8.compile(text, target=target).functions[FUNCTION]
+    known = Scheme.read(scheme)
+    text = write_gradient(known, n, k, element)
+    return fp8.compile(text, target=target, **known.options).functions[FUNCTION]
 
 
 def select(scheme, tensors):

@@ -7,6 +7,7 @@ from collections import namedtuple
 import torch
 
 import fp8
+from fp8.errors import ArgumentError
 
 
 class Shape(namedtuple("Shape", "rows inputs outputs dtype has_bias caches_weight is_transposed",
@@ -30,6 +31,18 @@ class Shape(namedtuple("Shape", "rows inputs outputs dtype has_bias caches_weigh
 
 
 ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
+
+
+def settle_only_faster(only_faster, options):
+    """What `only_faster` is with options of fp8.compile: an invariant layer computes any number of
+    rows alike. Raises ArgumentError."""
+    if not dict(options).get("invariant"):
+        return only_faster
+    if only_faster:
+        raise ArgumentError("expected no only_faster with invariant, since few rows would be "
+                            "computed otherwise than many")
+    return False
+
 
 _MAPS = """#full = affine_map<(m, n) -> (m, n)>
 #columns = affine_map<(m, n) -> (n)>

@@ -18,7 +18,7 @@ from fp8.torch import saved as saved_states
 from fp8.torch.attention_calls import find_format
 from fp8.torch.autocasting import autocast, check_recipe
 from fp8.torch.dense import check_tensor, is_plain, make_dense
-from fp8.torch.linear_programs import ELEMENTS, get_programs
+from fp8.torch.linear_programs import ELEMENTS, get_programs, settle_only_faster
 
 _numbers = itertools.count()
 _layers = weakref.WeakValueDictionary()
@@ -58,7 +58,7 @@ class Linear(nn.Linear):
         if self.recipe is not None:
             check_recipe(self.recipe, target, self._options)
         self._units, self._steps = {}, True
-        self._only_faster, self._slower = only_faster, set()
+        self._only_faster, self._slower = settle_only_faster(only_faster, options), set()
         self._model, self._place = model, place
         self._sums = None if model is None else model.get_sums(place)
         self._count()
@@ -310,6 +310,7 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     text = None if recipe is None else get_text(recipe)
     if text is not None:
         check_recipe(text, target, tuple(sorted(options.items())))
+    only_faster = settle_only_faster(only_faster, options)
     layers, others = _find_converted(model, filter)
     names = list(layers)
     left = {*names[:first_last_bf16], *names[len(names) - first_last_bf16:]}

@@ -9,13 +9,14 @@ from fp8.errors import FileError, UnsupportedError
 from fp8.torch import checkpoints
 
 
-def load_pretrained(directory, *, dtype=torch.bfloat16, device=None, activations=None, strict=True, make=None):
+def load_pretrained(directory, *, dtype=torch.bfloat16, device=None, activations=None, strict=True, make=None,
+                    invariant=False):
     """A model of transformers for inference, of a directory with config.json and .safetensors. Its weights are never
     anything but what is stored of them: it is made on the device meta, and tensors are read one by one.
 
     - dtype: of what is not quantized, and of activations;
     - device: where it is to be, None for the CPU;
-    - activations, strict: as load_quantized has them;
+    - activations, strict, invariant: as load_quantized has them;
     - make: a function from the config to the model, None for transformers.AutoModelForCausalLM.
 
     Raises what load_quantized does, and UnsupportedError without transformers or for a model that it does not know.
@@ -37,7 +38,7 @@ def load_pretrained(directory, *, dtype=torch.bfloat16, device=None, activations
         model = (make or (lambda config: AutoModelForCausalLM.from_config(config, dtype=dtype)))(config)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*no checkpoint has such buffers")
-        model = checkpoints.load_quantized(model, directory, strict, activations, device)
+        model = checkpoints.load_quantized(model, directory, strict, activations, device, invariant)
     _compute_buffers(model, device)
     return model.eval()
 

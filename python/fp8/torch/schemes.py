@@ -36,7 +36,8 @@ class Scheme:
     - rule: of scales, as fp8.casts.make_rule has it;
     - accumulate: "promote" or "fast";
     - packed: whether a weight is E2M1 with exponents, as fp8.torch.packed has it, and multiplied
-      as E4M3 with a scale for each row.
+      as E4M3 with a scale for each row;
+    - invariant: whether the bits of a row of the result depend on that row of activations alone.
     """
 
     weight_block: tuple
@@ -46,8 +47,15 @@ class Scheme:
     rule: tuple = ()
     accumulate: str = "promote"
     packed: bool = False
+    invariant: bool = False
 
     def __post_init__(self):
+        if self.invariant and self.dynamic and self.input_block is not None and (
+                self.input_block[0] != 1 or self.scale == "e4m3"):
+            raise UnsupportedError(
+                "expected scales of activations that depend on one row in an invariant model, but "
+                "got one for all rows; rowwise, block and mxfp8 have such scales, and calibration "
+                "makes one that stays")
         if self.input_block is not None and self.weight_block[1] != self.input_block[1]:
             raise UnsupportedError(
                 f"expected weights and activations to share scales over equally many elements "
@@ -64,6 +72,11 @@ class Scheme:
         return "fast" if self.input_block is None else self.accumulate
 
     @property
+    def options(self):
+        """Those of fp8.compile for its programs."""
+        return {"invariant": True} if self.invariant else {}
+
+    @property
     def k_multiple(self):
         """What K has to be a multiple of, for scales, and for tensor cores."""
         return packed.GROUP if self.packed else max(16, self.weight_block[1] or 1)
@@ -75,6 +88,8 @@ class Scheme:
         activations = "in high precision"
         if self.input_block is not None:
             activations = f"{write(self.input_block)} {'dynamic' if self.dynamic else 'static'}"
+        if self.invariant:
+            activations += ", invariant"
         if self.packed:
             return (f"{self.codes.name}, weights mxfp4 with scales in {self.scale} "
                     f"{write(self.weight_block)}, activations {activations}")
@@ -263,8 +278,9 @@ def compile_linear(scheme, n, k, element, bias, target):
     """A fp8.Function of x, M x K for any M, the stored tensors in the order of get_tensors, and
     the bias: (M x N) of x's type. `scheme` is the str of one, whose hash is known; `element`
     and `bias` are types of MLIR, `bias` None for none."""
-    text = write_linear(Scheme.read(scheme), n, k, element, bias)
-    return fp8.compile(text, target=target).functions[FUNCTION]
+    known = Scheme.read(scheme)
+    text = write_linear(known, n, k, element, bias)
+    return fp8.compile(text, target=target, **known.options).functions[FUNCTION]
 
 
 def write_linear(scheme, n, k, element, bias):
