@@ -181,6 +181,12 @@ class State:
         address, count = self._core.get_amax_row(self._runs_on_gpu, stream)
         return address, count, self._core.device if self._runs_on_gpu else None
 
+    def get_scale_rows(self, stream=None):
+        """Where the scales of the present step are, and their inverses, for codes that others
+        make with them: (address, address, count, device), as get_amax_row has them."""
+        scales, inverses, count = self._core.get_scale_rows(self._runs_on_gpu, stream)
+        return scales, inverses, count, self._core.device if self._runs_on_gpu else None
+
     def _download(self):
         """Takes the values back from a GPU that has them."""
         if not self._runs_on_gpu:

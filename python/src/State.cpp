@@ -61,15 +61,32 @@ static fp8rt_state_info getInfo(const State &state) {
   return info;
 }
 
-/// What waits for the end of the step, on the device that has it, for a
-/// reduction over ranks: (address, number of f32).
-static nb::tuple getAmaxRow(const State &state, bool isOnDevice,
-                            nb::handle stream) {
+/// Where the rows of a state are, of the host or of the device that has it.
+static fp8rt_state_rows getRows(const State &state, bool isOnDevice,
+                                nb::handle stream) {
   fp8rt_state_rows rows;
   check(isOnDevice ? fp8rt_state_upload(state.get(), state.device,
                                         getStream(state, stream), &rows)
                    : fp8rt_state_get_rows(state.get(), &rows));
+  return rows;
+}
+
+/// What waits for the end of the step, for a reduction over ranks: (address,
+/// number of f32).
+static nb::tuple getAmaxRow(const State &state, bool isOnDevice,
+                            nb::handle stream) {
+  fp8rt_state_rows rows = getRows(state, isOnDevice, stream);
   return nb::make_tuple(reinterpret_cast<uintptr_t>(rows.amax), rows.num_slots);
+}
+
+/// The scales of the present step and their inverses, for codes that others
+/// make: (address, address of the inverses, number of f32).
+static nb::tuple getScaleRows(const State &state, bool isOnDevice,
+                              nb::handle stream) {
+  fp8rt_state_rows rows = getRows(state, isOnDevice, stream);
+  return nb::make_tuple(reinterpret_cast<uintptr_t>(rows.scale),
+                        reinterpret_cast<uintptr_t>(rows.scale_inv),
+                        rows.num_slots);
 }
 
 /// Adds what goes between the program and the device in a step.
@@ -162,6 +179,8 @@ void fp8py::addStates(nb::module_ &module) {
            [](const State &self) { check(fp8rt_state_reset(self.get())); })
       .def("describe_slots", describeSlots)
       .def("get_amax_row", getAmaxRow, nb::arg("on_device"),
+           nb::arg("stream").none())
+      .def("get_scale_rows", getScaleRows, nb::arg("on_device"),
            nb::arg("stream").none())
       .def_ro("device", &State::device)
       .def_prop_ro("steps",
