@@ -182,12 +182,17 @@ def is_converted(module):
     return isinstance(module, _Converted)
 
 
-def _find_names(model):
-    """Parameters by the names of their layers: of a weight that of its module."""
-    names = {}
-    for name, parameter in model.named_parameters():
-        names["" if name == "weight" else name.removesuffix(".weight")] = parameter
-    return names
+def _make_name(name):
+    """The name of a parameter's layer: of a weight that of its module."""
+    return "" if name == "weight" else name.removesuffix(".weight")
+
+
+def _find_own(model):
+    """Products that converted modules have, by names of layers: parameters of modules that are
+    sharded are others than those that are multiplied with."""
+    return {_make_name(f"{name}.{own}".removeprefix(".")): product
+            for name, module in model.named_modules() if isinstance(module, _Converted)
+            for own, product in module._fp8_products.items()}
 
 
 def _get_parts(name, product):
@@ -196,16 +201,18 @@ def _get_parts(name, product):
 
 def hold_products(model):
     """Those of all parameters of a model that may have one."""
-    held = [products.hold(parameter) for parameter in model.parameters()
-            if products.has_matrix(parameter)]
-    return [each for product in held for each in (product, *product.parts.values())]
+    held = {id(product): product for product in [
+        *(products.hold(parameter) for parameter in model.parameters()
+          if products.has_matrix(parameter)), *_find_own(model).values()]}
+    return [each for product in held.values() for each in (product, *product.parts.values())]
 
 
 def get_products(model):
     """The Products of a model's parameters by name, of those that compute in FP8, or might."""
-    found = {}
-    for name, parameter in _find_names(model).items():
-        product = products.get(parameter)
+    found, own = {}, _find_own(model)
+    for name, parameter in model.named_parameters():
+        name = _make_name(name)
+        product = products.get(parameter) or own.get(name)
         if product is not None and not product.left:
             found.update({key: each for key, each in _get_parts(name, product).items()
                           if each.is_asked_for or each.units or each.notes})

@@ -13,6 +13,7 @@ from fp8.errors import UnsupportedError
 from fp8.formats import DTYPES
 from fp8.torch import operations, seeds
 from fp8.torch.dense import make_dense
+from fp8.torch.gathered import BACKWARD, FORWARD, is_gathered
 from fp8.torch.linear_programs import Shape
 
 _numbers = itertools.count()
@@ -61,11 +62,13 @@ class Unit:
         self.number, self._saved = next(_numbers), saved
         self.used, self._functions, self._weight = {}, {}, None
         self._prepared, self.before_call = _core.PreparedCalls(), None
+        # Whether a weight that is gathered as codes may have no scale of a step before.
+        self.is_first_gather = True
         _units[self.number] = self
 
-    def _get(self, name, rows, weight, has_bias):
+    def _get(self, name, rows, weight, has_bias, device=None):
         """A function for that many rows, None for one for any number."""
-        key = name, rows, weight.dtype, weight.device.type
+        key = name, rows, weight.dtype, (device or weight.device).type
         return self._functions.get(key) or self._find(key, weight.shape, has_bias)
 
     def _find(self, key, weight_sizes, has_bias):
@@ -73,7 +76,7 @@ class Unit:
         shape = self._make_shape(rows, weight_sizes, dtype, has_bias)
         program = self.programs.get(shape, device)
         function = program.functions[name]
-        if function.takes_state and self.state is None:
+        if self.state is None and any(each.takes_state for each in program.functions.values()):
             self._make_state(program)
         self.used[id(program)] = program
         self._functions[key] = _Function(function)
@@ -111,6 +114,7 @@ class Unit:
 
     def set_saved(self, saved):
         self.state, self._saved, self._weight = None, saved, None
+        self.is_first_gather = True
         self._functions, self._prepared = {}, _core.PreparedCalls()
 
     def end_step(self):
@@ -119,8 +123,28 @@ class Unit:
         if self.state is not None:
             self.state.end_step()
 
-    def _get_weight(self, weight, rows, has_bias, reuse):
+    def take_codes(self):
+        """From now on programs take codes of the weight."""
+        self.caches_weight, self._weight = True, None
+        self._functions, self._prepared = {}, _core.PreparedCalls()
+
+    def make_state(self, sizes, dtype, device, has_bias):
+        """Makes the state, if there is none and the recipe has one, for a weight of such sizes."""
+        if self.state is None:
+            self._get("forward", None, torch.empty(sizes, dtype=dtype, device="meta"), has_bias,
+                      device)
+
+    def find_weight_slot(self):
+        """The place and the name of the weight's slot in the state."""
+        for place, slot in enumerate(self.state.slots.values()):
+            if slot.operand == "weight":
+                return place, slot.name
+        raise UnsupportedError("expected a state with the scale of a weight, but got one without")
+
+    def _get_weight(self, weight, rows, has_bias, reuse, direction=FORWARD):
         """What functions may take for the weight, by names."""
+        if is_gathered(weight):
+            return weight._content.get_values(direction)
         if not self.caches_weight:
             return {"weight": weight}
         # What a graph is captured with is computed in each of its replays.
@@ -183,7 +207,7 @@ class Unit:
             function = self._get(name, rows, weight, has_bias)
             values = {"dy": dy, **dict(zip(names, saved))}
             if name != "wgrad":
-                values.update(self._get_weight(weight, rows, has_bias, reuse=True))
+                values.update(self._get_weight(weight, rows, has_bias, True, BACKWARD))
             results = function(values, self.state)
         self._prepare(name, function, ("dy", "weight", *names), tensors)
         return results

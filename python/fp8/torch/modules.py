@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import fp8
-from fp8.errors import ArgumentError
+from fp8.errors import ArgumentError, UnsupportedError
 from fp8.recipes import get_text
 from fp8.remarks import explain as explain_remarks
 from fp8.torch import converted, linear_ops, operations, products, speed
@@ -18,6 +18,7 @@ from fp8.torch import saved as saved_states
 from fp8.torch.attention_calls import find_format
 from fp8.torch.autocasting import autocast, check_recipe
 from fp8.torch.dense import check_tensor, is_plain, make_dense
+from fp8.torch.gathered import get_plain, is_gathered
 from fp8.torch.linear_programs import ELEMENTS, get_programs, settle_only_faster
 
 _numbers = itertools.count()
@@ -86,27 +87,38 @@ class Linear(nn.Linear):
             return super().forward(x)
         check_tensor(x, "x")
         weight, bias = self.weight, self.bias
+        has_codes = is_gathered(weight)
         if x.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(x.device.type):
             dtype = torch.get_autocast_dtype(x.device.type)
+            if has_codes and weight.dtype != dtype:
+                raise UnsupportedError(f"expected a MixedPrecisionPolicy with param_dtype={dtype}, since "
+                                       f"weights are gathered as codes, but got torch.autocast")
             x, weight = x.to(dtype), weight.to(dtype)
             bias = None if bias is None else bias.to(dtype)
         self._check(x, weight, bias)
-        if self._only_faster is not False and self._is_slower(x, recipe):
+        if self._only_faster is not False and not has_codes and self._is_slower(x, recipe):
             return nn.functional.linear(x, weight, bias)
         # A view would be a node of the gradient's graph.
         rows = make_dense(x if x.ndim == 2 else x.reshape(-1, self.in_features))
-        weight, bias = make_dense(weight), None if bias is None else make_dense(bias)
+        weight = weight if has_codes else make_dense(weight)
+        bias = None if bias is None else make_dense(bias)
         saves = torch.is_grad_enabled() and (weight.requires_grad
                                              or bias is not None and bias.requires_grad)
         if x.numel() == 0:
             # Nothing to compute, and no amax of it.
             y = nn.functional.linear(rows, weight, bias)
-        elif torch.compiler.is_compiling() or not is_plain(rows, weight):
+        elif torch.compiler.is_compiling() or not has_codes and not is_plain(rows, weight):
             y = torch.ops.fp8.linear(rows, weight, bias,
                                      _find_unit(self._number, recipe), saves)[0]
         else:
             y = linear_ops.Linear.apply(rows, weight, bias, self._get_unit(recipe), saves)
         return y if x.ndim == 2 else y.reshape(*x.shape[:-1], self.out_features)
+
+    def take_codes(self):
+        """From now on programs take codes of the weight, as those that FSDP2 gathers."""
+        self._cache_weights = True
+        for unit in self._units.values():
+            unit.take_codes()
 
     def _is_slower(self, x, recipe):
         rows = x.numel() // self.in_features
@@ -174,6 +186,15 @@ class Linear(nn.Linear):
     def extra_repr(self):
         return super().extra_repr() + f", recipe={self.recipe}"
 
+    @property
+    def fp8_state(self):
+        """What `state_dict()` has of the layer's state, which torch.distributed.checkpoint looks for."""
+        unit = self._units.get(self.recipe)
+        data = None if unit is None else unit.get_saved()
+        if data is None:
+            raise AttributeError("expected a layer with a scaling state, but got one without")
+        return saved_states.write(data)
+
     def __getstate__(self):
         saved = {recipe: unit.get_saved() for recipe, unit in self._units.items()}
         return {**self.__dict__, "_units": saved}
@@ -194,6 +215,8 @@ class Linear(nn.Linear):
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)
+        if prefix + "weight" in destination and not keep_vars:
+            destination[prefix + "weight"] = get_plain(destination[prefix + "weight"])
         saved = {recipe: unit.get_saved() for recipe, unit in self._units.items()}
         for recipe, data in saved.items():
             if data is not None:

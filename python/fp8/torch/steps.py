@@ -2,12 +2,15 @@
 
 import contextlib
 import ctypes
+import hashlib
+import itertools
+import weakref
 
 import torch
 
-from fp8.errors import ArgumentError
+from fp8.errors import ArgumentError, MismatchError
 from fp8.torch import converted
-from fp8.torch.modules import get_layers
+from fp8.torch.modules import Linear, get_layers
 
 
 class _Row:
@@ -18,14 +21,25 @@ class _Row:
                                          "data": (address, False)}
 
 
-def _get_row(state):
-    """The amaxes of a state's present step, as a tensor on them."""
-    stream = torch.cuda.current_stream().cuda_stream if state._runs_on_gpu else None
-    address, count, device = state.get_amax_row(stream)
+def _make_row(address, count, device):
     if device is None:
         numbers = (ctypes.c_float * count).from_address(address)
         return torch.frombuffer(numbers, dtype=torch.float32)
     return torch.as_tensor(_Row(address, count), device=f"cuda:{device}")
+
+
+def _get_row(state):
+    """The amaxes of a state's present step, as a tensor on them."""
+    stream = torch.cuda.current_stream().cuda_stream if state._runs_on_gpu else None
+    return _make_row(*state.get_amax_row(stream))
+
+
+def get_rows(state):
+    """Its amaxes, scales and their inverses, as tensors on them."""
+    stream = torch.cuda.current_stream().cuda_stream if state._runs_on_gpu else None
+    scales, inverses, count, device = state.get_scale_rows(stream)
+    return (_make_row(*state.get_amax_row(stream)), _make_row(scales, count, device),
+            _make_row(inverses, count, device))
 
 
 def _is_backend(model):
@@ -40,6 +54,39 @@ def _get_holders(model):
     if isinstance(model, torch.nn.Module):
         return [unit for layer in get_layers(model).values() for unit in layer.units.values()]
     raise ArgumentError(f"expected a module or a Backend, but got {type(model).__name__}")
+
+
+def check_ranks(lines, group):
+    """Raises MismatchError, on all ranks of a group, where not all have the same lines."""
+    digest = hashlib.sha256("\n".join(lines).encode()).digest()
+    numbers = torch.frombuffer(bytearray(digest), dtype=torch.int32) >> 1
+    has_gpus = "nccl" in torch.distributed.get_backend(group)
+    ends = torch.cat([numbers, -numbers]).to("cuda" if has_gpus else "cpu")
+    torch.distributed.all_reduce(ends, torch.distributed.ReduceOp.MAX, group=group)
+    high, low = ends.chunk(2)
+    if torch.equal(high, -low):
+        return
+    every = [None] * torch.distributed.get_world_size(group)
+    torch.distributed.all_gather_object(every, list(lines), group=group)
+    other = next(place for place, each in enumerate(every) if each != every[0])
+    for first, second in itertools.zip_longest(every[0], every[other], fillvalue="nothing"):
+        if first != second:
+            raise MismatchError(f"expected all ranks to have the same layers and recipes, but got "
+                                f"'{first}' on rank 0 and '{second}' on rank {other} of the group")
+
+
+# What models had when their ranks were compared.
+_compared = weakref.WeakKeyDictionary()
+
+
+def _compare(model, holders, group):
+    if _is_backend(model):
+        lines = [f"{part.name}: {part.state.recipe}" for part in holders if part.state is not None]
+    else:
+        lines = [f"{name}: {layer.recipe}" for name, layer in get_layers(model).items()]
+    if _compared.get(model) != lines:
+        check_ranks(lines, group)
+        _compared[model] = lines
 
 
 def _reduce(states, group):
@@ -59,13 +106,16 @@ def end_step(model, group=None):
     - group: of torch.distributed, over which the amaxes are the maximum first, in one
       all-reduce: all ranks then have the same scales, as one process has that sees all
       batches. None is the default group where one was made, and no reduction otherwise.
-      All ranks have to have called the same layers.
+      All ranks have to have called the same layers; MismatchError where they have others, or
+      other recipes.
     """
     holders = _get_holders(model)
     states = [holder.state for holder in holders if holder.state is not None]
     is_distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
-    if states and (group is not None or is_distributed):
-        _reduce(states, group)
+    if group is not None or is_distributed:
+        _compare(model, holders, group)
+        if states:
+            _reduce(states, group)
     for holder in holders:
         holder.end_step()
 
@@ -92,3 +142,13 @@ def accumulated(model, group=None):
     finally:
         accumulate(model, False)
     end_step(model, group)
+
+
+def make_states(model):
+    """Makes the scaling states of a model's `Linear` layers, which else the first call makes, so that
+    `state_dict()` has entries for what torch.distributed.checkpoint reads into them."""
+    for layer in get_layers(model).values():
+        if isinstance(layer, Linear) and (layer.recipe or "").partition(",")[0] == "delayed":
+            weight = layer.weight
+            layer._get_unit(layer.recipe).make_state(weight.shape, weight.dtype, weight.device,
+                                                     layer.bias is not None)

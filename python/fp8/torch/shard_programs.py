@@ -1,0 +1,162 @@
+"""Programs that quantize a part of a weight's rows with scales that all ranks share.
+
+A weight is [outputs, inputs], and a rank has some of its rows. Each measures what it has, the
+maximum over ranks is what one process measures, and so scales and codes are those of one process.
+"""
+
+import functools
+from collections import namedtuple
+
+import torch
+
+import fp8
+from fp8 import casts
+from fp8.recipe_keys import RECIPES
+from fp8.torch.linear_programs import ELEMENTS
+from fp8.torch.program_text import write_block
+
+# The codes of a recipe's weights: their format, which elements share a scale in the forward and
+# in the gradient of x, how many K and N are a multiple of, and pairs of a scale's rule.
+Codes = namedtuple("Codes", "format forward backward multiple rule")
+
+_DTYPES = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
+_LARGEST = {"e4m3": 448.0, "e5m2": 57344.0}
+_NAMES = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
+_BLOCKS = {"current": ((None, None), (None, None), 16), "delayed": ((None, None), (None, None), 16),
+           "rowwise": ((1, None), (None, 1), 16), "block": ((128, 128), (128, 128), 128)}
+
+
+def find_codes(recipe):
+    """The Codes of a recipe's text, or None for one whose weights are not gathered as codes."""
+    name = recipe.partition(",")[0]
+    if name not in _BLOCKS:
+        return None
+    options = _read(recipe)
+    if options.get("w_dim", "2") != "2":
+        return None
+    rule = []
+    if name != "delayed":
+        rule += [("pow2", "true")] if options["pow2"] == "true" else []
+        epsilon = float(options["amax_epsilon"])
+        rule += [("epsilon", f"{epsilon:.9e}")] if epsilon else []
+        rule += [("style", "torchao")] if options.get("style") == "torchao" else []
+    format = "e5m2" if options["format"] == "e5m2" else "e4m3"
+    return Codes(format, *_BLOCKS[name], tuple(rule))
+
+
+def _read(recipe):
+    """The keys of a recipe's text, and those that it leaves out, as texts."""
+    name, *entries = recipe.split(",")
+    values = {key.name: str(key.default).lower() for key in RECIPES[name]}
+    return {**values, **dict(entry.split("=", 1) for entry in entries)}
+
+
+def get_dtype(codes):
+    return _DTYPES[codes.format]
+
+
+@functools.lru_cache(maxsize=None)
+def _compile(codes, block, inputs, element, target):
+    """Functions of any number of rows: `measure(x) -> amax`, `scale(amax) -> (scale, inverse)`, and
+    `quantize(x, scale, inverse) -> codes`."""
+    rows, columns = block
+    grid = f"{'1' if rows is None else '?'}x{1 if columns is None else -(-inputs // columns)}"
+    kind, source = f"tensor<{grid}xf32>", f"tensor<?x{inputs}x{element}>"
+    result, written = f"tensor<?x{inputs}x{_NAMES[codes.format]}>", write_block(block)
+    scaled = f"!fp8.scaled<?x{inputs}x{_NAMES[codes.format]}, block = {written}, scale = f32>"
+    rule = codes.rule
+    if block == (128, 128):
+        largest = torch.finfo({text: dtype for dtype, text in ELEMENTS.items()}[element]).max
+        rule += () if element == "f32" else (("overflow", f"{largest:.9e}"),)
+    nan, rule = casts.write_rule(rule)
+    text = f"""
+func.func @measure(%x: {source} {{fp8.name = "x"}}) -> {kind} {{
+  %amax = fp8.amax %x block = {written}{nan} : {source}
+  return %amax : {kind}
+}}
+func.func @scale(%amax: {kind}) -> ({kind}, {kind}) {{
+  %s, %i = fp8.compute_scale %amax format = {_NAMES[codes.format]} scale_type = f32 {rule} : {kind}
+  return %s, %i : {kind}, {kind}
+}}
+func.func @quantize(%x: {source} {{fp8.name = "x"}}, %s: {kind}, %i: {kind}) -> {result} {{
+  %q = fp8.quantize %x scale(%s, %i : {kind}, {kind}) : {source} -> {scaled}
+  %c, %f = fp8.disassemble %q : {scaled}
+  return %c : {result}
+}}
+"""
+    return fp8.compile(text, target=target)
+
+
+class Shard:
+    """A rank's rows of a weight: `data` is [rows, inputs], of which the weight has `outputs` and
+    those before `start` are other ranks'."""
+
+    def __init__(self, codes, data, start, outputs, target="auto"):
+        self.codes, self.data, self.start, self.outputs = codes, data, start, outputs
+        self.target = target
+
+    def _get_program(self, block):
+        target = self.target
+        if target == "auto":
+            target = "auto" if self.data.is_cuda else "cpu"
+        return _compile(self.codes, block, self.data.shape[1], ELEMENTS[self.data.dtype], target)
+
+    def _divide(self, block):
+        """Rows of `data` as (begin, end, first row of the grid): a block that begins with another
+        rank's rows is one of its own."""
+        rows, size = self.data.shape[0], block[0]
+        if size is None:
+            return [(0, rows, 0)] if rows else []
+        head = min(rows, -self.start % size)
+        pieces = [(0, head, self.start // size)] if head else []
+        return pieces + ([(head, rows, (self.start + head) // size)] if head < rows else [])
+
+    def get_grid(self, block):
+        """The sizes of the whole weight's amaxes."""
+        sizes = self.outputs, self.data.shape[1]
+        return tuple(1 if each is None else -(-size // each) for size, each in zip(sizes, block))
+
+    def measure(self, block):
+        """The amaxes of the whole weight, zeros for what is other ranks'."""
+        grid = torch.zeros(self.get_grid(block), device=self.data.device)
+        for begin, end, first in self._divide(block):
+            amax = self._get_program(block).measure(self.data[begin:end])
+            grid[first:first + amax.shape[0]] = amax
+        return grid
+
+    def scale(self, block, amax):
+        """Scales of the whole weight, and their inverses."""
+        return self._get_program(block).scale(amax)
+
+    def quantize(self, block, scale, inverse, rows):
+        """Codes as bytes, [rows, inputs], zeros behind what there is."""
+        result = torch.zeros((rows, self.data.shape[1]), dtype=torch.uint8, device=self.data.device)
+        for begin, end, first in self._divide(block):
+            count = 1 if block[0] is None else -(-(end - begin) // block[0])
+            parts = (each[first:first + count].contiguous() for each in (scale, inverse))
+            codes = self._get_program(block).quantize(self.data[begin:end], *parts)
+            result[begin:end] = codes.view(torch.uint8)
+        return result
+
+
+def make_first_scale(codes, recipe, amax):
+    """The scale that delayed scaling begins with: a float, of an amax that is one. 1 where it
+    follows from nothing."""
+    import numpy as np
+    options = _read(recipe)
+    if not 0 < amax < float("inf"):
+        return 1.0
+    with np.errstate(over="ignore"):
+        largest = np.float32(_LARGEST[codes.format]) / np.float32(2.0 ** float(options["margin"]))
+        scale = min(largest / np.float32(amax), np.finfo(np.float32).max)
+    if options["pow2"] == "true":
+        scale = np.exp2(np.floor(np.log2(np.float64(scale))))
+    return float(scale)
+
+
+def begins_with_current(recipe):
+    """Whether a first step under delayed scaling has the scales of its own tensors."""
+    options = _read(recipe)
+    if options["initial"] != "auto":
+        return options["initial"] == "current"
+    return options["compat"] not in ("te_unfused", "flax")

@@ -1,0 +1,52 @@
+"""Runs functions in several processes, the ranks of torch.distributed over gloo."""
+
+import os
+import pickle
+import signal
+import tempfile
+import traceback
+
+import torch
+import torch.distributed as dist
+
+# Children of fork() have what their parent compiled, and none of the threads of OpenMP.
+torch.set_num_threads(1)
+PATIENCE = 100
+
+
+def _work(rank, world, folder, body, arguments):
+    signal.alarm(PATIENCE)
+    status = 1
+    try:
+        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world)
+        result = "result", body(*arguments)
+        dist.destroy_process_group()
+        status = 0
+    except BaseException:
+        result = "error", traceback.format_exc()
+    with open(f"{folder}/{rank}", "wb") as file:
+        pickle.dump(result, file)
+    os._exit(status)
+
+
+def run(world, body, *arguments):
+    """What body(*arguments) returns on each of the ranks; an error of one is an AssertionError."""
+    with tempfile.TemporaryDirectory() as folder:
+        children = []
+        for rank in range(world):
+            child = os.fork()
+            if child == 0:
+                _work(rank, world, folder, body, arguments)
+            children.append(child)
+        for child in children:
+            os.waitpid(child, 0)
+        results = []
+        for rank in range(world):
+            if not os.path.exists(f"{folder}/{rank}"):
+                raise AssertionError(f"rank {rank} of {world} ended without a result")
+            with open(f"{folder}/{rank}", "rb") as file:
+                results.append(pickle.load(file))
+    for rank, (kind, value) in enumerate(results):
+        if kind == "error":
+            raise AssertionError(f"rank {rank} of {world}: {value}")
+    return [value for _, value in results]
