@@ -45,7 +45,7 @@ class Linear(nn.Linear):
     """
 
     # A speed.Model, and what it says. Layers that were pickled before it have none.
-    _model = _place = _sums = None
+    _model = _place = _sums = _amax_group = None
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *,
                  recipe=None, target="auto", cache_weights=False, only_faster=None, **options):
@@ -73,8 +73,7 @@ class Linear(nn.Linear):
 
     def _get_unit(self, recipe, saved=None):
         if recipe not in self._units:
-            programs = get_programs(recipe, self._target, self._options)
-            unit = linear_ops.Unit(programs, saved, self._cache_weights)
+            unit = self._make_unit(recipe, saved)
             unit.steps = self._steps
             if self._model is not None:
                 unit.before_call = functools.partial(_settle, self._model)
@@ -113,6 +112,22 @@ class Linear(nn.Linear):
         else:
             y = linear_ops.Linear.apply(rows, weight, bias, self._get_unit(recipe), saves)
         return y if x.ndim == 2 else y.reshape(*x.shape[:-1], self.out_features)
+
+    def _make_unit(self, recipe, saved):
+        if self._amax_group is not None and recipe == self.recipe:
+            from fp8.torch import shared_amaxes
+            return shared_amaxes.make_unit(recipe, self._target, self._options, self._amax_group, saved,
+                                           self._cache_weights)
+        programs = get_programs(recipe, self._target, self._options)
+        return linear_ops.Unit(programs, saved, self._cache_weights)
+
+    def share_amaxes(self, group):
+        """From now on amaxes of whole tensors are the maximum over a group's ranks."""
+        self._amax_group = group
+        saved = {recipe: unit.get_saved() for recipe, unit in self._units.items()}
+        self._units = {}
+        for recipe, bytes_ in saved.items():
+            self._get_unit(recipe, bytes_)
 
     def take_codes(self):
         """From now on programs take codes of the weight, as those that FSDP2 gathers."""
@@ -197,7 +212,7 @@ class Linear(nn.Linear):
 
     def __getstate__(self):
         saved = {recipe: unit.get_saved() for recipe, unit in self._units.items()}
-        return {**self.__dict__, "_units": saved}
+        return {**self.__dict__, "_units": saved, "_amax_group": None}
 
     def __setstate__(self, state):
         saved = state["_units"]
@@ -209,8 +224,9 @@ class Linear(nn.Linear):
     def __deepcopy__(self, memo):
         made = type(self).__new__(type(self))
         memo[id(self)] = made
-        made.__setstate__({key: value if key == "_number" else copy.deepcopy(value, memo)
-                           for key, value in self.__getstate__().items()})
+        made.__setstate__({**{key: value if key == "_number" else copy.deepcopy(value, memo)
+                              for key, value in self.__getstate__().items()},
+                           "_amax_group": self._amax_group})
         return made
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
@@ -365,7 +381,8 @@ def convert_from_fp8(model):
         if type(module) is Linear:
             module.__class__ = nn.Linear
             for name in ("recipe", "_target", "_options", "_units", "_steps", "_cache_weights",
-                         "_only_faster", "_slower", "_number", "_model", "_place", "_sums"):
+                         "_only_faster", "_slower", "_number", "_model", "_place", "_sums",
+                         "_amax_group"):
                 module.__dict__.pop(name, None)
         converted.revert(module)
         module.__dict__.pop("_fp8_left", None)

@@ -26,7 +26,7 @@ _BLOCKS = {"current": ((None, None), (None, None), 16), "delayed": ((None, None)
            "rowwise": ((1, None), (None, 1), 16), "block": ((128, 128), (128, 128), 128)}
 
 
-def find_codes(recipe):
+def find_codes(recipe, operand="weight"):
     """The Codes of a recipe's text, or None for one whose weights are not gathered as codes."""
     name = recipe.partition(",")[0]
     if name not in _BLOCKS:
@@ -40,7 +40,8 @@ def find_codes(recipe):
         epsilon = float(options["amax_epsilon"])
         rule += [("epsilon", f"{epsilon:.9e}")] if epsilon else []
         rule += [("style", "torchao")] if options.get("style") == "torchao" else []
-    format = "e5m2" if options["format"] == "e5m2" else "e4m3"
+    is_wide = options["format"] == "e5m2" or operand == "gradient" and options["format"] == "hybrid"
+    format = "e5m2" if is_wide else "e4m3"
     return Codes(format, *_BLOCKS[name], tuple(rule))
 
 
@@ -160,3 +161,11 @@ def begins_with_current(recipe):
     if options["initial"] != "auto":
         return options["initial"] == "current"
     return options["compat"] not in ("te_unfused", "flax")
+
+
+def make_given(recipe):
+    """The recipe of programs that take scales of `current` from a state, in which they are written
+    before each call."""
+    options = _read(recipe)
+    return (f"delayed,format={options['format']},amax_history_len=1,initial=one,"
+            f"accumulate={options['accumulate']}")

@@ -1,0 +1,139 @@
+"""Scales of activations and gradients that are those of all ranks' rows together."""
+
+import torch
+
+from fp8.errors import ArgumentError
+from fp8.torch import modules, shard_programs, steps
+from fp8.torch.gathered import is_gathered
+from fp8.torch.linear_ops import Unit
+from fp8.torch.linear_programs import get_programs
+
+# The amax of a tensor, however many rows it has.
+_WHOLE = (None, None)
+
+
+def share_amaxes(model, group=None):
+    """Makes the amaxes of activations and gradients the maximum over the ranks of a group, of
+    torch.distributed (None: the default one), so that scales are those of one process that has all
+    rows. Returns the model.
+
+    Under `current` that is an all-reduce of one number for each layer in the forward, and one in
+    the backward. Under `delayed` it is for the calls before the first `end_step(model, group)`, which
+    reduces those of all later ones at once. Other recipes scale smaller parts, and stay as they
+    are. It goes before the first call.
+    """
+    if not torch.distributed.is_initialized():
+        raise ArgumentError("expected torch.distributed to be initialized, but it is not")
+    for layer in model.modules():
+        if isinstance(layer, modules.Linear) and has_shared(layer.recipe):
+            layer.share_amaxes(group or torch.distributed.group.WORLD)
+    return model
+
+
+def has_shared(recipe):
+    """Whether a recipe's text has amaxes of whole tensors that ranks share."""
+    return (recipe or "").partition(",")[0] in ("current", "delayed")
+
+
+def make_unit(recipe, target, options, group, *others):
+    """A Unit of one of these recipes."""
+    kind = SharedCurrent if recipe.partition(",")[0] == "current" else SharedDelayed
+    return kind(recipe, target, options, group, *others)
+
+
+class _Shared(Unit):
+    """A Unit that gives its state scales before calls."""
+
+    def __init__(self, recipe, programs, group, *others):
+        super().__init__(programs, *others)
+        self.recipe, self.group = recipe, group
+
+    def measure(self, tensor, operand, is_shared=True):
+        """The amax of a tensor of all ranks, [1, 1], and its Shard."""
+        codes = shard_programs.find_codes(self.recipe, operand)
+        shard = shard_programs.Shard(codes, tensor.detach(), 0, tensor.shape[0], self.programs.target)
+        amax = shard.measure(_WHOLE)
+        if is_shared:
+            torch.distributed.all_reduce(amax.view(torch.int32), torch.distributed.ReduceOp.MAX,
+                                         group=self.group)
+        return amax, shard
+
+    def find_slots(self, operand):
+        return [(place, slot) for place, slot in enumerate(self.state.slots.values())
+                if slot.operand == operand]
+
+    def forward(self, x, weight, bias, saves=False):
+        if self.before_call:
+            self.before_call()
+        self.make_state(weight.shape, weight.dtype, weight.device, bias is not None)
+        self.set_scales(x, "activation")
+        if not is_gathered(weight):
+            self.set_scales(weight, "weight")
+        return self._forward("train" if saves else "forward", x, weight, bias)
+
+    def backward(self, dy, saved, weight, has_bias, needs_x, needs_weight):
+        name = "backward" if needs_x and needs_weight else "dgrad" if needs_x else "wgrad"
+        self.set_scales(dy, "gradient")
+        results = self._backward(name, [dy, weight, *saved], has_bias)
+        if self.steps:
+            self.end_step()
+        return results
+
+    def _prepare(self, name, function, names, values):
+        """Calls are not those of C, which would not ask for scales."""
+
+
+class SharedCurrent(_Shared):
+    """Under `current`: programs of `delayed`, whose scales are those of the present amaxes."""
+
+    def __init__(self, recipe, target, options, group, *others):
+        super().__init__(recipe, get_programs(shard_programs.make_given(recipe), target, options), group,
+                         *others)
+
+    def set_scales(self, tensor, operand):
+        amax, shard = self.measure(tensor, operand, operand != "weight")
+        scale, inverse = shard.scale(_WHOLE, amax)
+        _, scales, inverses = steps.get_rows(self.state)
+        for place, _ in self._find_places(operand):
+            scales[place:place + 1].copy_(scale.view(1))
+            inverses[place:place + 1].copy_(inverse.view(1))
+
+    def _find_places(self, operand):
+        # Names of slots stay, and asking a GPU's state for them waits for it.
+        if getattr(self, "_places_of", None) is not self.state:
+            self._places, self._places_of = {}, self.state
+        if operand not in self._places:
+            self._places[operand] = self.find_slots(operand)
+        return self._places[operand]
+
+    def end_step(self):
+        """There is none: all scales are of the present tensors."""
+        self._weight = None
+
+    def get_saved(self):
+        return None
+
+
+class SharedDelayed(_Shared):
+    """Under `delayed`, whose first scales are those of the present amaxes."""
+
+    def __init__(self, recipe, target, options, group, *others):
+        super().__init__(recipe, get_programs(recipe, target, options), group, *others)
+        self._known = set()
+
+    def set_saved(self, saved):
+        super().set_saved(saved)
+        self._known = set()
+
+    def set_scales(self, tensor, operand):
+        # All ranks ask the same, since their states are equal.
+        if operand in self._known or not shard_programs.begins_with_current(self.recipe):
+            return
+        slots = [slot for _, slot in self.find_slots(operand) if slot.recorded == 0]
+        if not slots:
+            self._known.add(operand)
+            return
+        amax, shard = self.measure(tensor, operand, operand != "weight")
+        scale = shard_programs.make_first_scale(shard.codes, self.recipe, amax.item())
+        for slot in slots:
+            self.state.set_scale(slot.name, scale)
