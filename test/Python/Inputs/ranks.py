@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 # Children of fork() have what their parent compiled, and none of the threads of OpenMP.
 torch.set_num_threads(1)
-PATIENCE = 100
+PATIENCE = 400  # Seconds, of processors that have other work, too.
 
 
 def _work(rank, world, folder, body, arguments):
