@@ -82,12 +82,15 @@ def write_report(options):
     measured = report.measure(
         options.program, load(options.inputs), options.function, options.recipes.split(","),
         (lambda text: print(text, file=sys.stderr)) if is_shown else lambda text: None)
-    output = Path(options.output or Path(options.program).with_suffix(".html").name)
-    page = report_page.write_page(measured)
-    try:
-        files.write_text(output, page)
-    except OSError as error:
-        raise fp8.FileError(f"{output}: {error.strerror}") from error
+    written = {options.output or Path(options.program).with_suffix(".html").name:
+               report_page.write_page(measured)}
+    if options.recipe_file:
+        written[options.recipe_file] = measured.write_recipe_file()
+    for output, text in written.items():
+        try:
+            files.write_text(output, text)
+        except OSError as error:
+            raise fp8.FileError(f"{output}: {error.strerror}") from error
     for product in measured.products.values():
         recipe, why = product.choose()
         print(f"{product.name}: {recipe}, {why}")
@@ -113,6 +116,8 @@ def main():
                          help="tensors by the names of the function's arguments")
     command.add_argument("-o", dest="output", metavar="REPORT.html",
                          help="the page (PROGRAM.html, here)")
+    command.add_argument("--recipe-file", metavar="RECIPES.json",
+                         help="also writes which recipe is for which layer, as a recipe file")
     command.add_argument("--function", metavar="NAME", help="needed where there are several")
     command.add_argument("--recipes", default=",".join(report.RECIPES),
                          metavar="NAME,...", help="(%(default)s)")

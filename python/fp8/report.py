@@ -4,6 +4,8 @@ The program runs on the CPU under each recipe, with statistics of every tensor t
 quantized (docs/GettingStarted.md#statistics); report_page.py makes a page of it.
 """
 
+import contextlib
+import json
 import math
 import os
 import re
@@ -61,17 +63,26 @@ class Product:
     operands: tuple = ()
     computed: list = field(default_factory=list)  # By these recipes.
 
+    @property
+    def best(self):
+        """The most exact recipe of 8 bits, or None."""
+        return max((recipe for recipe in self.decibels if not recipe.startswith("nvfp4")),
+                   key=self.decibels.get, default=None)
+
+    def get_gap(self, recipe):
+        """How many dB a recipe is below the best, 0 or less."""
+        value, best = self.decibels.get(recipe, -math.inf), self.decibels[self.best]
+        return 0.0 if value == best else value - best
+
     def choose(self):
         """(recipe, why) of the one that this product should have."""
-        decibels = {recipe: value for recipe, value in self.decibels.items()
-                    if not recipe.startswith("nvfp4")}
-        best = max(decibels, key=decibels.get, default=None)
+        best = self.best
         if best is None:
             return next(((recipe, "its operands were not measured") for recipe in self.computed),
                         ("none", "no recipe computes it in FP8"))
-        chosen = next(recipe for recipe, value in decibels.items()
-                      if value >= decibels[best] - MARGIN)
-        if decibels[chosen] == decibels[best]:
+        chosen = next(recipe for recipe in self.decibels
+                      if self.get_gap(recipe) >= -MARGIN and not recipe.startswith("nvfp4"))
+        if self.get_gap(chosen) == 0:
             return chosen, "no other is more exact"
         return chosen, f"within {MARGIN:g} dB of {best}, which costs more"
 
@@ -88,6 +99,37 @@ class Measurements:
     products: dict = field(default_factory=dict)
     failures: dict = field(default_factory=dict)  # Recipes that do not compile, and why.
 
+    def choose_layers(self):
+        """{layer: recipe}, of products by what they are called without `.dgrad` and `.wgrad`: the first
+        recipe that each of a layer's products could have (Product.choose)."""
+        layers = {}
+        for product in self.products.values():
+            layer = re.sub(r"\.[dw]grad$", "", product.name)
+            layers.setdefault(layer, []).append(product)
+        return {layer: _choose_together(products, self.recipes) or products[0].choose()[0]
+                for layer, products in layers.items()}
+
+    def write_recipe_file(self):
+        """The recipe file (docs/Recipes/RecipeFile.md) with what `choose_layers` says."""
+        def escape(name):
+            return re.sub(r"([][*?{}\\])", r"\\\1", name)
+        rules = [{"match": escape(layer) + end, "recipe": recipe}
+                 for layer, recipe in self.choose_layers().items() for end in ("", ".[dw]grad")
+                 if not end or any(f"{layer}.{role}" in self.products
+                                   for role in ("dgrad", "wgrad"))]
+        lines = ",\n".join(f"    {json.dumps(rule)}" for rule in rules)
+        return f'{{\n  "version": 1,\n  "rules": [\n{lines}\n  ]\n}}\n'
+
+
+def _choose_together(products, recipes):
+    """The recipe of a layer with several products: the first that computes each within MARGIN of its
+    best, else the one that is least far from that."""
+    products = [product for product in products if product.best is not None]
+    gaps = {recipe: min(product.get_gap(recipe) for product in products)
+            for recipe in recipes if products and not recipe.startswith("nvfp4")}
+    near = [recipe for recipe, gap in gaps.items() if gap >= -MARGIN]
+    return near[0] if near else max(gaps, key=gaps.get, default=None)
+
 
 def measure(program, inputs, function=None, recipes=RECIPES, note=lambda text: None):
     """Measurements of a program.
@@ -101,29 +143,46 @@ def measure(program, inputs, function=None, recipes=RECIPES, note=lambda text: N
     Raises ArgumentError for inputs that are missing or do not fit, and what compile raises
     where no recipe compiles.
     """
-    name = "program" if "\n" in str(program) else os.path.basename(program)
-    result = Measurements(name, "", tuple(recipes))
-    for recipe in recipes:
-        note(f"{recipe}: compiling")
-        try:
-            compiled = fp8.compile(program, recipe, target="cpu", stats=True, cache=False)
-            text = fp8.emit(program, "mlir", recipe, target="cpu", stats=True, to="fusion").decode()
-        except CompileError as error:
-            result.failures[recipe] = error
-            continue
-        called = _find_function(compiled, function)
-        result.function = called.name
-        note(f"{recipe}: running")
-        stats = _run(compiled, called, _collect(called, inputs))
-        for name, values in stats.items():
-            result.tensors.setdefault(name, {})[recipe] = values
-        _add_products(result, recipe, compiled, _Text(text, called.name), stats)
-        if not result.histograms:
-            note("histograms")
-            result.histograms = _measure_histograms(_Text(text, called.name), inputs, called)
-    if len(result.failures) == len(recipes):
-        raise next(iter(result.failures.values()))
-    return result
+    return Plan(program, function, recipes, note).measure(inputs)
+
+
+class Plan:
+    """A program that was compiled under every recipe, for inputs of any number; arguments as
+    `measure` and fp8.compile have them."""
+
+    def __init__(self, program, function=None, recipes=RECIPES, note=lambda text: None, cache=False):
+        self.name = "program" if "\n" in str(program) else os.path.basename(program)
+        self.recipes, self.failures, self._note = tuple(recipes), {}, note
+        self._cache = cache
+        self._versions, self._histograms = {}, None
+        for recipe in recipes:
+            note(f"{recipe}: compiling")
+            try:
+                compiled = fp8.compile(program, recipe, target="cpu", stats=True, cache=cache)
+                text = fp8.emit(program, "mlir", recipe, target="cpu", stats=True, to="fusion").decode()
+            except CompileError as error:
+                self.failures[recipe] = error
+                continue
+            called = _find_function(compiled, function)
+            self._versions[recipe] = compiled, called, _Text(text, called.name)
+        if not self._versions:
+            raise next(iter(self.failures.values()))
+
+    def measure(self, inputs):
+        """Measurements for inputs. Raises ArgumentError."""
+        result = Measurements(self.name, "", self.recipes, failures=self.failures)
+        for recipe, (compiled, called, text) in self._versions.items():
+            self._note(f"{recipe}: running")
+            result.function = called.name
+            stats = _run(compiled, called, _collect(called, inputs))
+            for name, values in stats.items():
+                result.tensors.setdefault(name, {})[recipe] = values
+            _add_products(result, recipe, compiled, text, stats)
+        self._note("histograms")
+        if self._histograms is None:
+            self._histograms = _Histograms(*next(iter(self._versions.values()))[1:], self._cache)
+        result.histograms = self._histograms.measure(inputs)
+        return result
 
 
 def _find_function(program, name):
@@ -191,7 +250,7 @@ class _Text:
                                 .partition("]")[0])
         self._lines = text.splitlines()
         starts = [i for i, line in enumerate(self._lines)
-                  if re.match(rf'  func\.func (private )?@"?{re.escape(name)}"?\(', line)]
+                  if re.match(rf'  func\.func (?:private |public )?@"?{re.escape(name)}"?\(', line)]
         self._start = starts[0] if starts else len(self._lines)
         self._end = next((i for i in range(self._start, len(self._lines))
                           if self._lines[i] == "  }"), self._start)
@@ -262,23 +321,29 @@ class _Text:
                               slot for slot, _ in sources.values()]
 
 
-def _measure_histograms(text, inputs, function):
-    """By the names of tensors; of those in the body of a loop, or where the function calls
-    another, there is none."""
-    written = text.write_sources()
-    if written is None:
-        return {}
-    program, names = written
-    try:
-        compiled = fp8.compile(program, None, target="cpu", cache=False)
-    except CompileError:
-        return {}
-    values = compiled[function.name](*_collect(function, inputs))
-    values = values if isinstance(values, tuple) else (values,)
-    by_source = dict(zip(names, map(make_histogram, values)))
-    sources = {slot: source for slot, source, _, _ in text.measured}
-    found = {sources[name]: histogram for name, histogram in by_source.items()}
-    return {slot: found[source] for slot, source in sources.items() if source in found}
+class _Histograms:
+    """What computes the tensors that a function measures; of those in the body of a loop, or where
+    the function calls another, none."""
+
+    def __init__(self, function, text, cache):
+        self._function, self._sources, self._program = function, {}, None
+        written = text.write_sources()
+        if written is None:
+            return
+        program, self._names = written
+        with contextlib.suppress(CompileError):
+            self._program = fp8.compile(program, None, target="cpu", cache=cache)
+            self._sources = {slot: source for slot, source, _, _ in text.measured}
+
+    def measure(self, inputs):
+        """Histograms by the names of tensors."""
+        if self._program is None:
+            return {}
+        values = self._program[self._function.name](*_collect(self._function, inputs))
+        values = values if isinstance(values, tuple) else (values,)
+        found = {self._sources[name]: make_histogram(value)
+                 for name, value in zip(self._names, values)}
+        return {slot: found[source] for slot, source in self._sources.items() if source in found}
 
 
 def make_histogram(array):

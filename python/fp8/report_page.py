@@ -22,7 +22,7 @@ def write_page(measured):
     title = html.escape(f"{measured.program}: {measured.function}")
     parts = [f"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}"
              f"</title><style>{_STYLE}</style></head><body>\n<h1>{title}</h1>",
-             _write_products(measured), _write_reasons(measured)]
+             _write_products(measured), _write_recipe_file(measured), _write_reasons(measured)]
     for name, stats in sorted(measured.tensors.items()):
         parts += [f"<h3>{html.escape(name)}</h3>",
                   draw_histogram(measured.histograms.get(name)), _write_stats(measured, stats)]
@@ -57,6 +57,11 @@ def _write_products(measured):
             "better, 6 dB are one bit. Recipes cost more to the right, but for nvfp4, which is "
             "coarser.</p>\n"
             + _write_table(["product", "role", "shape", *measured.recipes, "take"], rows))
+
+
+def _write_recipe_file(measured):
+    return ("<details><summary>The recipe file that says so, with one recipe for forward and backward of "
+            f"a layer</summary><pre>{html.escape(measured.write_recipe_file())}</pre></details>")
 
 
 def _write_reasons(measured):

@@ -131,6 +131,36 @@ class Report(unittest.TestCase):
         self.assertEqual(choose()[0], "none")
         self.assertEqual(report.Product("p", "", "", computed=["block"]).choose()[0], "block")
 
+    def test_layers(self):
+        """One recipe for the products of a layer: none far from its best, or the least far."""
+        def choose(forward, dgrad, wgrad):
+            measured = report.Measurements("p", "f", report.RECIPES)
+            for name, decibels in (("l", forward), ("l.dgrad", dgrad), ("l.wgrad", wgrad)):
+                measured.products[name] = report.Product(name, "", "", decibels, computed=list(decibels))
+            return measured.choose_layers()["l"]
+        good = {"current": 30.0, "rowwise": 30.5, "block": 31.0}
+        self.assertEqual(choose(good, good, good), "current")
+        self.assertEqual(choose(good, good, {"current": 20.0, "rowwise": 30.0, "block": 30.5}), "rowwise")
+        self.assertEqual(choose(good, good, {"current": 30.0}), "current")
+        self.assertEqual(choose(good, {}, {}), "current")
+        self.assertEqual(choose({}, {}, {}), "none")
+        self.assertEqual(choose({"current": 30.0, "rowwise": 35.0}, {"current": 31.0, "rowwise": 28.0}, {}),
+                         "rowwise")
+        exact = {"current": math.inf, "rowwise": math.inf}
+        self.assertEqual(choose(exact, exact, exact), "current")
+
+    def test_recipe_file(self):
+        measured = report.Measurements("p", "f", report.RECIPES)
+        name = "a[*]{b}?.\\c"
+        measured.products[name] = report.Product(name, "", "", {"current": 30.0}, computed=["current"])
+        program = PROGRAM.replace('loc("up")', 'loc("a[*]{b}?.\\\\c")')
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "r.json"
+            path.write_text(measured.write_recipe_file())
+            remarks = fp8.compile(program, None, recipe_file=str(path), target="cpu").remarks
+        self.assertEqual({remark.name: remark.recipe for remark in remarks},
+                         {name: "current", "<down>": "none"})
+
     def test_gradients(self):
         random = np.random.default_rng(0)
         inputs = {name: random.standard_normal(shape).astype(ml_dtypes.bfloat16) for name, shape in (
@@ -183,6 +213,13 @@ class Report(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertRegex(done.stdout, "^up: (current|rowwise), ")
             self.assertIn("up.x", (folder / "p.html").read_text())
+            done = run("p.mlir", "--inputs=in.safetensors", "--recipes=current,rowwise",
+                       "--recipe-file=r.json")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            program = fp8.compile(PROGRAM, None, recipe_file=str(folder / "r.json"), target="cpu")
+            chosen = {line.partition(":")[0]: line.partition(": ")[2].partition(",")[0]
+                      for line in done.stdout.splitlines()}
+            self.assertEqual({remark.name: remark.recipe for remark in program.remarks}, chosen)
             for arguments, message in (
                     (("p.mlir", "--inputs=none.safetensors"), "none.safetensors: No such file"),
                     (("p.mlir", "--inputs=bad.safetensors"), "bad.safetensors: "),

@@ -102,8 +102,21 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
     return model
 
 
-def report(model):
-    """The Report of a model that quantize_for_inference or load_quantized returned."""
+def report(model, batch=None, path=None, **options):
+    """The Report of a model that quantize_for_inference or load_quantized returned.
+
+    With a batch, what every recipe does to a training step of a model in high precision: a page of it
+    is written to `path`, and the recipe file that says which recipe is for which layer beside it, with
+    the ending .json. Returns fp8.report.Measurements then. Options are `loss`, a function of what the
+    model returns, `recipes` and `note` (fp8.torch.measuring.measure).
+    """
+    if batch is not None:
+        if path is None:
+            raise ArgumentError("expected a path for the page of a batch, but got none")
+        from fp8.torch import measuring
+        return measuring.write(model, batch, path, **options)
+    if path is not None or options:
+        raise ArgumentError("expected a batch with a path and options, but got none")
     found = getattr(model, "_fp8_report", None)
     return found if found is not None else make_report(find_layers(model), {})
 

@@ -25,6 +25,11 @@ class Shape(namedtuple("Shape", "rows inputs outputs dtype has_bias caches_weigh
         """The text of y = x w^T + b alone."""
         return _MAPS + _Writer(self).forward("forward", False)
 
+    def write_step(self):
+        """The text of `step(x, weight, dy) -> (y, dx, dweight)`, which has the three products of a
+        training step, each with its own operands, and no bias."""
+        return _MAPS + _Writer(self).step("step")
+
     def describe(self):
         return (f"linear layer of {self.inputs} inputs and {self.outputs} outputs with "
                 f"{self.rows or 'any number of'} rows")
@@ -154,6 +159,24 @@ class _Writer:
         if self.element == "f32":
             return text.replace("%db_f", "%db")
         return text + f"    %db = arith.truncf %db_f : {wide} to {narrow}\n"
+
+    def step(self, name):
+        m, k, n = self.shape.rows, self.shape.inputs, self.shape.outputs
+        x, w, dy = self.type(m, k), self.weight_type(), self.type(m, n)
+        is_transposed = self.shape.is_transposed
+        body = self.start("x", x)
+        body += self.product("fprop", "fprop", "%x", "%w", "#a, #b" if is_transposed else
+                             "#a, #b_columns", f"{x}, {w}", (m, n)) + self.round("fprop", (m, n))
+        body += self.product("dgrad", "dgrad", "%dy", "%w", "#a, #b_columns" if is_transposed else
+                             "#a, #b", f"{dy}, {w}", (m, k)) + self.round("dgrad", (m, k))
+        operands, types, sizes = ("%dy", "%x"), (dy, x), (n, k)
+        if is_transposed:
+            operands, types, sizes = operands[::-1], types[::-1], (k, n)
+        body += self.product("wgrad", "wgrad", *operands, "#a_columns, #b", ", ".join(types),
+                             sizes) + self.round("wgrad", sizes)
+        return (f'  func.func @{name}(%x: {x} {{fp8.name = "x"}}, {self.weight()}, '
+                f'%dy: {dy} {{fp8.name = "dy", fp8.grad}}) -> ({dy}, {x}, {w}) {{\n{body}'
+                f"    return %fprop, %dgrad, %wgrad : {dy}, {x}, {w}\n  }}\n")
 
     def backward(self, name, needs_x, needs_weight):
         m, k, n = self.shape.rows, self.shape.inputs, self.shape.outputs
