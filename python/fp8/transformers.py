@@ -26,7 +26,7 @@ from transformers.utils.quantization_config import QuantizationConfigMixin  # no
 from fp8 import _core, compiler  # noqa: E402
 from fp8.errors import ArgumentError, Error, MismatchError, UnsupportedError  # noqa: E402
 from fp8.recipes import get_text  # noqa: E402
-from fp8.torch import inference, merged_linears, modules, schemes, steps  # noqa: E402
+from fp8.torch import inference, modules, schemes, steps  # noqa: E402
 from fp8.torch.autocasting import check_recipe  # noqa: E402
 from fp8.torch.quantized_linear import QuantizedLinear  # noqa: E402
 
@@ -149,7 +149,7 @@ class FP8Quantizer(base.HfQuantizer):
             config.layers = _describe_layers(model)
         else:
             model.requires_grad_(False)
-            merged_linears.prepare(model)
+            inference.finish(model)
             model._fp8_report = inference.make_report(inference.find_layers(model), {})
         return model
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from fp8 import files
 from fp8.errors import ArgumentError, FileError, MismatchError, UnsupportedError
-from fp8.torch import experts, inference, layouts, merged_linears, schemes, stored
+from fp8.torch import experts, inference, layouts, schemes, stored
 from fp8.torch.checkpoint_files import INDEX, METADATA, Files, get_dtype_of, make_renamer, read_json
 from fp8.torch.dense import make_dense
 from fp8.torch.experts import QuantizedExperts, QuantizedGroups
@@ -316,7 +316,7 @@ def load_quantized(model, directory, strict=True, activations=None, device=None,
                 if name not in used and name.endswith(_CACHE_SCALES)}
     model = inference.replace(model, replacements)
     _assign(model, rest, device)
-    merged_linears.prepare(model)
+    inference.finish(model)
     absent = [name for name, value in model.named_buffers() if value.is_meta]
     if absent:
         warnings.warn(f"{', '.join(absent)}: no checkpoint has such buffers, and they are on meta: "

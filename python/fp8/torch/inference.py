@@ -10,6 +10,7 @@ import dataclasses
 import fnmatch
 import math
 import re
+import warnings
 from collections import namedtuple
 
 import torch
@@ -18,7 +19,7 @@ from torch.nn.utils import parametrize
 
 import fp8
 from fp8.errors import ArgumentError
-from fp8.torch import experts, merged_linears, modules, schemes
+from fp8.torch import experts, merged_linears, modules, schemes, weight_types
 from fp8.torch.quantized_linear import QuantizedLinear, QuantizedWeight
 
 # A layer with a matrix product: `kind` is "fp8" or "high precision"; `reason` says why, or how
@@ -69,8 +70,10 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
     names = {}
     for name, value in model.named_parameters(remove_duplicate=False):
         names.setdefault(id(value), []).append(name)
-    kept = _find_kept(model)
-    reasons = {name: "transformers keeps it in f32" if name in kept else
+    kept = {name: "transformers keeps it in f32" for name in _find_kept(model)}
+    kept.update((name, f"{reader} casts activations to the type of its weight")
+                for name, reader in weight_types.find_readers(model).items() if name not in kept)
+    reasons = {name: kept[name] if name in kept and not _is_quantized(module) else
                _find_reason(name, module, model, scheme, filter, names)
                for name, module in layers.items()}
     found = {name: module for name, module in layers.items() if not reasons[name]}
@@ -97,9 +100,22 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
             replacements[module].exactness = lifted and lifted.exactness
             replacements[module].lost = lifted and lifted.lost
     model = replace(model, replacements)
-    merged_linears.prepare(model)
+    finish(model)
     model._fp8_report = make_report(find_layers(model), reasons)
     return model
+
+
+def finish(model):
+    """What is to be done of a model once its layers are quantized, or come from a checkpoint."""
+    merged_linears.prepare(model)
+    weight_types.tell(model)
+    readers = weight_types.find_readers(model)
+    cast = [f"{reader} of that of '{name}'" for name, reader in readers.items()
+            if _is_quantized(model.get_submodule(name))]
+    if cast:
+        warnings.warn(f"fp8: activations are cast to the type of a weight, which is one of 8 bits now, by "
+                      f"{', '.join(cast)}: checkpoints have to leave these layers in high precision",
+                      stacklevel=3)
 
 
 def report(model, batch=None, path=None, **options):

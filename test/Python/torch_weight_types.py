@@ -1,0 +1,123 @@
+# REQUIRES: pytorch, python-pytorch
+# RUN: %import_python %s
+"""Models that cast activations to the type of a layer's weight: these layers stay in high precision, or a
+warning says which checkpoints do not have them so."""
+
+import tempfile
+import unittest
+import warnings
+
+import torch
+from torch import nn
+
+import fp8
+import fp8.torch
+from fp8.torch import weight_types
+
+
+class Config:
+    pass
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(32, 64), nn.Linear(64, 32)
+
+    def forward(self, x):
+        return self.down(torch.relu(self.up(x)))
+
+
+class Vision(nn.Module):
+    """As Qwen2-VL's has it."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block() for _ in range(2)])
+
+    def get_dtype(self):
+        return self.blocks[0].down.weight.dtype
+
+    def forward(self, x):
+        x = x.to(self.get_dtype())
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+class Knows(nn.Module):
+    """As GPT-J's attention has it."""
+
+    def __init__(self):
+        super().__init__()
+        self.config, self.proj = Config(), nn.Linear(32, 32)
+
+    def forward(self, x):
+        if hasattr(self.config, "_is_quantized"):
+            return self.proj(x)
+        return self.proj(x.to(self.proj.weight.dtype))
+
+
+class WeightTypes(unittest.TestCase):
+    def test_left(self):
+        model, x = Vision().bfloat16(), torch.randn(4, 32)
+        self.assertEqual(weight_types.find_readers(model), {"blocks.0.down": "Vision.get_dtype"})
+        expected = model(x)
+        fp8.torch.quantize_for_inference(model, "rowwise")
+        self.assertIsInstance(model.blocks[1].down, fp8.torch.QuantizedLinear)
+        self.assertIs(type(model.blocks[0].down), nn.Linear)
+        self.assertEqual(model.get_dtype(), torch.bfloat16)
+        self.assertLess((model(x) - expected).norm() / expected.norm(), 0.1)
+        reasons = {layer.name: layer.reason for layer in fp8.torch.report(model)}
+        self.assertEqual(reasons["blocks.0.down"],
+                         "Vision.get_dtype casts activations to the type of its weight")
+        fp8.torch.quantize_for_inference(Block(), "rowwise")  # Alone nobody asks.
+
+    def test_told(self):
+        model, x = Knows(), torch.randn(4, 32)
+        fp8.torch.quantize_for_inference(model, "rowwise")
+        self.assertIsInstance(model.proj, fp8.torch.QuantizedLinear)
+        self.assertEqual(model(x).dtype, torch.float32)
+
+    def test_checkpoint(self):
+        with tempfile.TemporaryDirectory() as folder:
+            other = nn.Module()
+            other.blocks = nn.ModuleList([Block() for _ in range(2)]).bfloat16()
+            fp8.torch.save_quantized(fp8.torch.quantize_for_inference(other, "rowwise"), folder)
+            with self.assertWarnsRegex(UserWarning, r"by Vision.get_dtype of that of 'blocks.0.down'"):
+                model = fp8.torch.load_quantized(Vision().bfloat16(), folder)
+        with self.assertRaisesRegex(fp8.ArgumentError, "float8_e4m3fn .*the type of a quantized weight needs"):
+            model(torch.randn(4, 32))
+
+    def test_no_source(self):
+        made = type("Made", (Vision,), {"__module__": "nowhere"})
+        self.assertEqual(list(weight_types.find_readers(made())), ["blocks.0.down"])
+        space = {"nn": nn, "__name__": "elsewhere"}
+        exec("class Other(nn.Module):\n  pass", space)
+        self.assertEqual(weight_types.find_readers(space["Other"]()), {})
+
+    def test_transformers(self):
+        try:
+            from transformers import Qwen2VLConfig
+            from transformers.models.qwen2_vl.modeling_qwen2_vl import (
+                Qwen2VisionTransformerPretrainedModel)
+        except ImportError:
+            self.skipTest("without transformers")
+        config = Qwen2VLConfig().vision_config
+        config.depth, config.embed_dim, config.hidden_size, config.num_heads = 2, 64, 64, 2
+        torch.manual_seed(0)
+        model = Qwen2VisionTransformerPretrainedModel(config).bfloat16().eval()
+        size = config.in_channels * config.temporal_patch_size * config.patch_size ** 2
+        pixels, grid = torch.randn(16, size), torch.tensor([[1, 4, 4]])
+        with torch.inference_mode():
+            expected = model(pixels, grid).pooler_output
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                fp8.torch.quantize_for_inference(model, "rowwise")
+            y = model(pixels, grid).pooler_output
+        self.assertLess((y - expected).norm() / expected.norm(), 0.2)
+        self.assertEqual(model.get_dtype(), torch.bfloat16)
+
+
+if __name__ == "__main__":
+    unittest.main()
