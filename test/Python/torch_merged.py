@@ -159,6 +159,30 @@ class Merged(unittest.TestCase):
         self.assertTrue(torch.equal(other(x, x), model(x, x)))
         self.assertTrue(torch.equal(copy.deepcopy(model)(x, x), model(x, x)))
 
+    def test_copies(self):
+        """Copies lie beside each other as the layers do, each in memory of its own."""
+        model, x = self.make(bias=True), torch.randn(3, 64, dtype=torch.bfloat16)
+        model.k._ready = iter(())  # As calls on a GPU keep one, which nothing can copy.
+        model.k._ready_for = "these"
+        file = io.BytesIO()
+        copies = [copy.deepcopy(model)]
+        torch.save(model, file)
+        file.seek(0)
+        copies += [torch.load(file, weights_only=False), copy.deepcopy(copies[0])]
+        model.k._ready = model.k._ready_for = None
+        for other in copies:
+            layers = other.q, other.k, other.v
+            self.assertIsNone(other.k._ready)
+            self.assertIs(layers[0]._row, layers[2]._row)
+            self.assertEqual(layers[0]._row.layers, layers)
+            for name in ("weight", "weight_scale", "bias"):
+                values = [getattr(layer, name) for layer in layers]
+                joined = merged_linears._join(values)
+                self.assertIsNotNone(joined, name)
+                self.assertEqual(joined.untyped_storage().nbytes(), joined.nbytes)
+                self.assertNotEqual(joined.data_ptr(), getattr(model.q, name).data_ptr())
+            self.assertTrue(torch.equal(other(x, x), model(x, x)))
+
     def test_inductor(self):
         merged_linears.install()
         config = torch._inductor.config

@@ -171,6 +171,17 @@ class QuantizedLinear(QuantizedWeight):
             self._row.lay()
         return self
 
+    def __getstate__(self):
+        # What calls have in common is of these parameters, and no copy's.
+        return {**self.__dict__, "_ready": None, "_ready_for": None}
+
+    def __setstate__(self, state):
+        """Layers of a copy lie beside each other, too, once the last of them is there."""
+        super().__setstate__(state)
+        layers = getattr(self._row, "layers", ())
+        if layers and all("_parameters" in layer.__dict__ for layer in layers):
+            self._row.lay()
+
     def extra_repr(self):
         return (f"in_features={self.in_features}, out_features={self.out_features}, "
                 f"bias={self.bias is not None}, {self.scheme.describe()}")
@@ -231,8 +242,10 @@ def compute(x, tensors, bias, scheme):
     if known.scale == "e4m3" or known.packed:
         k *= 2
     if x.dtype not in schemes.ELEMENTS or x.ndim == 0 or x.shape[-1] != k:
+        hint = ("; what casts to the type of a quantized weight needs that layer in high precision"
+                if x.dtype == torch.float8_e4m3fn else "")
         raise ArgumentError(f"expected activations of f32, bf16 or f16 with {k} features, but got "
-                            f"{x.dtype} of {tuple(x.shape)}")
+                            f"{x.dtype} of {tuple(x.shape)}{hint}")
     function, given = bind(x.dtype, tensors, bias, scheme)
     rows = x if x.ndim == 2 else x.reshape(-1, k)
     y = function(make_dense(rows), *given)
