@@ -192,7 +192,7 @@ def _find_reason(name, module, model, scheme, filter, names):
         return _find_experts_reason(name, module, scheme, filter)
     if not isinstance(module, nn.Linear):
         return f"a {type(module).__name__} is no nn.Linear"
-    if not _fits(name, module, filter):
+    if not fits(name, module, filter):
         return "the filter leaves it out"
     parent = model.get_submodule(name.rpartition(".")[0]) if name else None
     if isinstance(parent, nn.MultiheadAttention):
@@ -216,7 +216,7 @@ def _find_reason(name, module, model, scheme, filter, names):
 
 def _find_experts_reason(name, module, scheme, filter):
     """The same for transformers' experts."""
-    if not _fits(name, module, filter):
+    if not fits(name, module, filter):
         return "the filter leaves it out"
     if not scheme.dynamic:
         return "experts have no scales that stay, of a calibration"
@@ -231,7 +231,7 @@ def _find_experts_reason(name, module, scheme, filter):
     return ""
 
 
-def _fits(name, module, filter):
+def fits(name, module, filter):
     if filter is None or callable(filter):
         return filter is None or bool(filter(name, module))
     takes = False

@@ -1,0 +1,80 @@
+"""A plug-in of SGLang: the quantization method fp8-mlir, whose linear layers our programs compute.
+
+    python -m sglang.launch_server --model-path MODEL --quantization fp8-mlir
+
+SGLang finds it by the entry point sglang.srt.plugins of the installed package. docs/Serving.md has more.
+"""
+
+from fp8.frameworks import require
+
+require("sglang", "0.5.23")
+
+from sglang.srt.arg_groups import choices  # noqa: E402
+from sglang.srt.layers import linear, parameter, quantization  # noqa: E402
+from sglang.srt.layers.quantization.base_config import (  # noqa: E402
+    LinearMethodBase, QuantizationConfig)
+from sglang.srt.layers.quantization.unquant import UnquantizedLinearMethod  # noqa: E402
+
+from fp8 import serving  # noqa: E402
+
+
+class FP8MLIRLinearMethod(serving.Method, LinearMethodBase):
+    """What computes a linear layer."""
+
+    parameters = parameter
+
+
+class FP8MLIRConfig(QuantizationConfig):
+    """The config of the method; `options` are those of serving.Choice."""
+
+    def __init__(self, **options):
+        super().__init__()
+        self.choice = serving.Choice(**options)
+        self.weight_block_size = [128, 128]  # For layers that have blocks at all.
+
+    @classmethod
+    def get_name(cls):
+        return serving.METHOD
+
+    @classmethod
+    def get_supported_act_dtypes(cls):
+        return list(serving.DTYPES)
+
+    @classmethod
+    def get_min_capability(cls):
+        return serving.CAPABILITY
+
+    @staticmethod
+    def get_config_filenames():
+        return []
+
+    @classmethod
+    def from_config(cls, config):
+        made = cls()
+        made.choice = serving.Choice.read(config)
+        made.packed_modules_mapping = dict(config.get("packed_modules_mapping") or {})
+        return made
+
+    def get_quant_method(self, layer, prefix):
+        if not isinstance(layer, linear.LinearBase):
+            return None  # Embeddings, attention and experts stay as they are.
+        scheme = self.choice.find(prefix, self.packed_modules_mapping)
+        if scheme is None:
+            return UnquantizedLinearMethod()
+        serving.check_device()
+        return FP8MLIRLinearMethod(scheme, self, prefix)
+
+    def get_scaled_act_names(self):
+        return []
+
+
+def register():
+    """Makes SGLang know the method; any number of times."""
+    name = FP8MLIRLinearMethod.__name__
+    if name not in linear.WEIGHT_LOADER_V2_SUPPORTED:
+        linear.WEIGHT_LOADER_V2_SUPPORTED.append(name)
+    if serving.METHOD not in choices.QUANTIZATION_CHOICES:
+        choices.add_quantization_method_choices([serving.METHOD])
+    for methods in (quantization.BASE_QUANTIZATION_METHODS, quantization.QUANTIZATION_METHODS,
+                    quantization.CPU_QUANTIZATION_METHODS):
+        methods[serving.METHOD] = FP8MLIRConfig
