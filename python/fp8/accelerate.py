@@ -28,6 +28,13 @@ def prepare(accelerator, *objects, recipe="delayed", **options):
     if str(accelerator.mixed_precision) == "fp8":
         raise ArgumentError("expected an Accelerator with mixed_precision bf16, fp16 or no, but got "
                             "fp8, which is another implementation")
+    convert(*objects, recipe=recipe, **options)
+    return accelerator.prepare(*objects)
+
+
+def convert(*objects, recipe="delayed", **options):
+    """What `prepare` does before it calls accelerate, and accelerate itself where
+    examples/patches/accelerate.patch was applied to it."""
     models = [each for each in objects if isinstance(each, torch.nn.Module)]
     optimizers = [each for each in objects if isinstance(each, torch.optim.Optimizer)]
     if len(models) != 1:
@@ -37,4 +44,3 @@ def prepare(accelerator, *objects, recipe="delayed", **options):
         steps.accumulate(model)
         # The last one of several ends it: each has its own parameters.
         optimizers[-1].register_step_post_hook(lambda *_: steps.end_step(model))
-    return accelerator.prepare(*objects)
