@@ -67,6 +67,20 @@ class Experts(unittest.TestCase):
                         self.assertEqual([layer.name for layer in fp8.torch.report(model)],
                                          ["experts.gate_up_proj", "experts.down_proj"])
 
+    def test_prepared(self):
+        """fp8.torch.prepare compiles what calls take: one program, or two with a gate of PyTorch's between."""
+        for kind, options, count in (("gpt_oss", {}, 1), ("gpt_oss", {"recipe": "block"}, 2)):
+            model = quantize(get_experts(kind), **options)
+            prepared = fp8.torch.prepare(model, dtype=torch.bfloat16)
+            self.assertEqual((prepared.programs, prepared.left), (count, {}))
+            with mock.patch("fp8.compile", side_effect=AssertionError("compiled")), torch.no_grad():
+                model["experts"](X, CHOSEN, SHARE)
+        model = quantize(get_experts("mixtral"))
+        with mock.patch("fp8.torch.expert_programs.compile") as compile:
+            fp8.torch.prepare(model, dtype=torch.float16, device="cuda")
+        self.assertEqual({call.args[2:] for call in compile.call_args_list},
+                         {("f16", rows, "auto") for rows in (16, 64, 256, 1024, 4096, None)})
+
     def test_own_weights(self):
         """With activations as they are, results are those of the weights that codes are."""
         for kind in ("gpt_oss", "mixtral"):

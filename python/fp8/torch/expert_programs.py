@@ -160,6 +160,12 @@ def _gather(shape, tensors, bias, owners, rows):
     return given
 
 
+def read(shapes, gate):
+    """Shapes and the Gate, or None, of their texts."""
+    return (tuple(Shape(*entry) for entry in json.loads(shapes)),
+            Gate(*json.loads(gate)) if gate else None)
+
+
 def compute(x, ends, owners, share, tensors, biases, shapes, gate):
     """The result of the products of rows of x, sorted by expert, of which expert e's end at ends[e].
 
@@ -169,8 +175,7 @@ def compute(x, ends, owners, share, tensors, biases, shapes, gate):
     - biases: of those that have one;
     - shapes, gate: as `write` has them, as JSON.
     """
-    shapes = tuple(Shape(*entry) for entry in json.loads(shapes))
-    gate = Gate(*json.loads(gate)) if gate else None
+    shapes, gate = read(shapes, gate)
     count = x.shape[0]
     rows = count_rows(count, x.is_cuda)
     if rows is not None and rows != count:

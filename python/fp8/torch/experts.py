@@ -160,6 +160,13 @@ class QuantizedExperts(nn.Module):
             raise ArgumentError(f"expected activations of f32, bf16 or f16, tokens x {self.first.in_features}, but got "
                                 f"{x.dtype} of {tuple(x.shape)}")
 
+    @property
+    def programs(self):
+        """What programs of forward are of: shapes and gate, as expert_programs.compile has them."""
+        if self.gate is not None and not self.has_post_expert_norm:
+            return [expert_programs.read(self._shapes[2], self._gate)]
+        return [expert_programs.read(shapes, "") for shapes in self._shapes[:2]]
+
     def _multiply(self, x, ends, owners, share):
         shell = self._shell[0]
         if self.gate is not None and not self.has_post_expert_norm:

@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 
 from fp8.errors import ArgumentError
-from fp8.torch import converted, input_gradient, linear_programs, modules, schemes
+from fp8.torch import converted, expert_programs, input_gradient, linear_programs, modules, schemes
+from fp8.torch.experts import QuantizedExperts
 from fp8.torch.quantized_linear import QuantizedLinear, expect_linear
 
 # How many programs there are now for a model's layers, what took `seconds`, and why some `left`
@@ -27,7 +28,7 @@ def prepare(model, rows=(), dtype=None, device=None, workers=None):
 
     - rows: how many rows layers for training are called with, those of batch and length together;
       up to four numbers have programs of their own, None stands for any. Layers for inference
-      have one program for all;
+      have one program for all, and experts on a GPU some for few;
     - dtype: of activations; by default torch.autocast's, or that of the model's parameters;
     - device: where it will be called, by default where its parameters are;
     - workers: how many programs are compiled at a time, by default one for each processor.
@@ -49,6 +50,8 @@ def prepare(model, rows=(), dtype=None, device=None, workers=None):
     for name, module in model.named_modules():
         if isinstance(module, QuantizedLinear):
             jobs.update(_list_inference(module, dtype, device, _has_adapters(model)))
+        elif isinstance(module, QuantizedExperts):
+            jobs.update(_list_experts(module, dtype, device))
         elif isinstance(module, modules.Linear):
             _add_training(name, module, rows, dtype, device, jobs, left)
         elif converted.is_converted(module) and converted.is_conv1d(module):
@@ -100,6 +103,15 @@ def _list_inference(module, dtype, device, has_gradient):
     if has_gradient:
         jobs["gradient", *key] = lambda: input_gradient.compile_gradient(scheme, n, k, element, target)
     return jobs
+
+
+def _list_experts(module, dtype, device):
+    """The same of experts, on a GPU with programs for few rows, too."""
+    element, target = schemes.ELEMENTS[dtype], "auto" if device.type == "cuda" else "cpu"
+    counts = (*expert_programs.ROWS, None) if device.type == "cuda" else (None,)
+    return {(*kind, element, rows, target): functools.partial(
+                expert_programs.compile, *kind, element, rows, target)
+            for kind in module.programs for rows in counts}
 
 
 def _add_training(name, module, rows, dtype, device, jobs, left):
