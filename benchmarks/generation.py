@@ -2,9 +2,9 @@
 transformers' generate, for layers of Llama 3 8B of random weights.
 
 By `quantize_for_inference`, the model as it is and with a static cache, for which transformers
-compiles its forward. Each way is a process of its own (turns.py); its tokens per second are
-those of the median of ROUNDS calls, after one, of `generate` as Python calls it. Needs a GPU, but
-for --small.
+compiles its forward; ways that end in "-fused" by the backend "fp8", all others by Inductor. Each
+way is a process of its own (turns.py); its tokens per second are those of the median of ROUNDS
+calls, after one, of `generate` as Python calls it. Needs a GPU, but for --small.
 
 usage: generation.py [--ways NAMES] [--caches NAMES] [--batches N...] [--layers N] [--jobs N]
                      [--small] [--out FILE]
@@ -23,7 +23,7 @@ import torch
 import turns
 
 ROUNDS, PROMPT = 5, 128
-WAYS = "bf16", "current", "rowwise", "block"
+WAYS = "bf16", "current", "rowwise", "block", "current-fused", "rowwise-fused", "block-fused"
 
 
 def make(is_small, layers=8):
@@ -47,11 +47,14 @@ def run_way(way, cache, args, wait):
     model = make(args.small, args.layers)
     if way != "bf16":
         import fp8.torch
-        model = fp8.torch.quantize_for_inference(model, way)
+        model = fp8.torch.quantize_for_inference(model, way.removesuffix("-fused"))
     device = next(model.parameters()).device
     options = {"do_sample": False, "max_new_tokens": args.tokens, "min_new_tokens": args.tokens}
     if cache == "static":
         options["cache_implementation"] = "static"
+        if way.endswith("-fused"):
+            import transformers
+            options["compile_config"] = transformers.CompileConfig(backend="fp8")
 
     def call(batch):
         torch.manual_seed(batch)
@@ -86,14 +89,14 @@ def count_kernels(call, tokens):
 
 
 def show(records, batches):
-    print(f"{'':10}{'cache':>9}" + "".join(
+    print(f"{'':14}{'cache':>9}" + "".join(
         f"{f'batch {batch}':>12}{'/bf16':>8}{'kernels':>9}{'of us':>8}" for batch in batches))
     for (way, cache), record in records.items():
         if "error" in record:
-            print(f"{way:10}{cache:>9}  {record['error'].splitlines()[0][:120]}")
+            print(f"{way:14}{cache:>9}  {record['error'].splitlines()[0][:120]}")
             continue
         base = records.get(("bf16", cache), {})
-        line = f"{way:10}{cache:>9}"
+        line = f"{way:14}{cache:>9}"
         for batch in batches:
             speed, other = record[f"batch {batch}"], base.get(f"batch {batch}", math.nan)
             count, time = record.get(f"batch {batch} kernels", (math.nan, math.nan))
@@ -103,7 +106,7 @@ def show(records, batches):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS[:4]))
     parser.add_argument("--caches", nargs="+", choices=["dynamic", "static"],
                         default=["dynamic", "static"])
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 32])

@@ -121,7 +121,7 @@ class Merged(unittest.TestCase):
             change()
             for name in ("weight", "weight_scale", "bias"):
                 values = [getattr(layer, name) for layer in (model.q, model.k, model.v)]
-                self.assertIsNotNone(merged_linears._join(values), name)
+                self.assertIsNotNone(merged_linears.join(values), name)
             self.check(model, 1, 1)
 
     def test_sequence(self):
@@ -132,7 +132,7 @@ class Merged(unittest.TestCase):
         # As merging an adapter does.
         model = self.make()
         model.k.set_weight(torch.randn(64, 64))
-        self.assertIsNotNone(merged_linears._join([layer.weight for layer in model.q._row.layers]))
+        self.assertIsNotNone(merged_linears.join([layer.weight for layer in model.q._row.layers]))
         self.check(model, 1, 1)
 
     def test_apart(self):
@@ -144,9 +144,9 @@ class Merged(unittest.TestCase):
 
     def test_neighbours_of_other_memory(self):
         whole = torch.arange(8.0)
-        self.assertIsNotNone(merged_linears._join([whole[:3], whole[3:]]))
-        self.assertIsNone(merged_linears._join([whole[:3], whole[4:]]))
-        self.assertIsNone(merged_linears._join([whole[:4], whole[4:].clone()]))
+        self.assertIsNotNone(merged_linears.join([whole[:3], whole[3:]]))
+        self.assertIsNone(merged_linears.join([whole[:3], whole[4:]]))
+        self.assertIsNone(merged_linears.join([whole[:4], whole[4:].clone()]))
 
     def test_state(self):
         model = self.make()

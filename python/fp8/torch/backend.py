@@ -11,7 +11,7 @@ import fp8
 from fp8.errors import ArgumentError
 from fp8.recipes import Recipe, get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import attention_graphs, choices, graphs, partitions
+from fp8.torch import attention_graphs, choices, fused_linears, graphs
 from fp8.torch.linear_programs import settle_only_faster
 
 
@@ -85,7 +85,10 @@ class Backend:
       a recipe that has `fp8_dpa` "fp8" in E4M3;
     - options: of fp8.compile.
 
-    `parts` are what was compiled, in order; each has a `program`, with its remarks, and a
+    Layers of quantize_for_inference become parts of their own with what is between them, `fused`
+    (fp8.torch.fused_linears), whatever the recipe.
+
+    `parts` are what else was compiled, in order; each has a `program`, with its remarks, and a
     `state` or None. `attention` is an Attention, or None. Raises ArgumentError and CompileError for
     unknown options and recipes.
     """
@@ -103,6 +106,7 @@ class Backend:
             raise ArgumentError(f"expected rest to be 'inductor' or 'eager', but got {rest!r}")
         self.attention, self._chooses_attention = attention_graphs.make(attention, recipe)
         self.parts, self.left, self._remarks, self._calls = [], [], [], []
+        self.fused = []
         self._config = torch._inductor.list_mode_options(mode) if mode else None
         self._replays = bool(self._config and self._config.get("triton.cudagraphs"))
         self._inner = compile_fx.compile_fx_inner if rest == "inductor" else _interpret
@@ -142,6 +146,12 @@ class Backend:
 
     def _compile(self, name, graph, names):
         target = self._find_target(graph)
+        if fused_linears.has_layers(graph.graph):
+            self._fuse(name, graph, names, target)
+            if self.recipe is None and not self.options.get("recipe_file"):
+                return
+        # Not before it is needed: it takes torch-mlir.
+        from fp8.torch import partitions
 
         def compile(text):
             return fp8.compile(text, self.recipe, target=target, **self.options)
@@ -160,6 +170,13 @@ class Backend:
         self._calls.extend(made.calls)
         self._remarks.extend(made.remarks)
         self.left.extend(made.left)
+
+    def _fuse(self, name, graph, names, target):
+        """Compiles quantized layers with what is between them."""
+        made = fused_linears.fuse(name, graph, names, target)
+        self.fused.extend(made.parts)
+        self._calls.extend(made.calls)
+        self.left.extend(made.lines)
 
     def _get_recipe(self):
         """The text of the one recipe, or None."""

@@ -74,7 +74,7 @@ class Row:
             return False
         for name in parameters[0]:
             values = [own[name].detach() for own in parameters]
-            if _join(values) is not None:
+            if join(values) is not None:
                 continue
             # Not all types of codes can be concatenated.
             together = torch.cat([value.view(torch.uint8) for value in values])
@@ -105,7 +105,7 @@ def prepare(model):
     install()
 
 
-def _join(values):
+def join(values):
     """Tensors that lie side by side as one, or None. All are contiguous."""
     first, end = values[0], values[0].data_ptr()
     for value in values:
@@ -127,8 +127,8 @@ def _split(tensors, layers):
 
 def _compute_joined(x, parts, biases, scheme):
     """The same for layers in the order in which they lie, or None if they do not."""
-    joined = [_join(values) for values in zip(*parts)]
-    bias = _join(biases) if biases else None
+    joined = [join(values) for values in zip(*parts)]
+    bias = join(biases) if biases else None
     if any(value is None for value in joined) or biases and bias is None:
         return None
     return quantized_linear.compute(x, joined, bias, scheme)

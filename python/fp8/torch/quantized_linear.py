@@ -210,7 +210,7 @@ def _find_function(*key):
     return schemes.compile_linear(*key)
 
 
-def _arrange(tensors, scheme):
+def arrange(tensors, scheme):
     """Stored tensors as programs take them, and N and K of the weight."""
     known = schemes.Scheme.read(scheme)
     kind, codes = known.scale, tensors[:1]
@@ -228,7 +228,7 @@ def _arrange(tensors, scheme):
 
 def bind(dtype, tensors, bias, scheme):
     """The fp8.Function for activations of a dtype, and what it takes behind them."""
-    n, k, given = _arrange(tensors, scheme)
+    n, k, given = arrange(tensors, scheme)
     function = _find_function(
         scheme, n, k, schemes.ELEMENTS[dtype], None if bias is None else
         schemes.ELEMENTS[bias.dtype], "auto" if given[0].is_cuda else "cpu")
@@ -254,7 +254,7 @@ def compute(x, tensors, bias, scheme):
 
 def differentiate(dy, tensors, scheme):
     """The gradient of x for that of the result."""
-    n, k, given = _arrange(tensors, scheme)
+    n, k, given = arrange(tensors, scheme)
     if not dy.numel():
         return dy.new_zeros(*dy.shape[:-1], k)
     rows = make_dense(dy if dy.ndim == 2 else dy.reshape(-1, n))

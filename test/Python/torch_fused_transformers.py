@@ -1,0 +1,67 @@
+# REQUIRES: pytorch, python-pytorch, python-transformers
+# RUN: %import_python %s
+"""How many parts quantized layers of transformers' models become with what is between them, and that they compute
+what the layers do by themselves."""
+
+import unittest
+
+import torch
+import transformers
+
+import fp8.torch
+
+SIZES = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "vocab_size": 128, "max_position_embeddings": 64}
+GROUPS = {**SIZES, "num_key_value_heads": 2}
+# Models, how many parts there are in a graph, and how many products in these.
+MODELS = {"Llama": ("LlamaForCausalLM", "LlamaConfig", GROUPS, 3, 8),
+          "Gemma 2, norms behind products, too": ("Gemma2ForCausalLM", "Gemma2Config", {**GROUPS, "head_dim": 16}, 3, 8),
+          "Qwen 3, norms of heads": ("Qwen3ForCausalLM", "Qwen3Config", {**GROUPS, "head_dim": 16}, 3, 8),
+          # The last one has the first layer of the head.
+          "BERT": ("BertForMaskedLM", "BertConfig", SIZES, 3, 9),
+          # Gate and up are one layer, and so are Q, K and V.
+          "Phi 3": ("Phi3ForCausalLM", "Phi3Config", {**GROUPS, "pad_token_id": 0}, 3, 8)}
+
+
+class Transformers(unittest.TestCase):
+    def setUp(self):
+        torch.compiler.reset()
+        torch.manual_seed(1)
+
+    def make(self, model, config, sizes):
+        made = getattr(transformers, model)(getattr(transformers, config)(**sizes)).bfloat16().eval()
+        return fp8.torch.quantize_for_inference(made, filter=["*", "!lm_head"])
+
+    def test_models(self):
+        for name, (model, config, sizes, parts, products) in MODELS.items():
+            with self.subTest(name), torch.inference_mode():
+                self.setUp()
+                made, tokens = self.make(model, config, sizes), torch.randint(3, 100, (2, 12))
+                expected = made(tokens).logits
+                backend = fp8.torch.Backend(rest="eager")
+                got = torch.compile(made, backend=backend)(tokens).logits
+                self.assertLess((got - expected).float().norm() / expected.float().norm(), 0.01)
+                self.assertEqual(len(backend.fused), parts)
+                self.assertEqual(sum(part.text.count("fp8.matmul") for part in backend.fused), products)
+                self.assertFalse(any("by itself" in line for line in backend.left), backend.left)
+
+    def test_generate(self):
+        model = self.make("LlamaForCausalLM", "LlamaConfig", {**GROUPS, "eos_token_id": None, "pad_token_id": 0})
+        tokens = torch.randint(3, 100, (2, 12))
+        options = {"attention_mask": torch.ones_like(tokens), "do_sample": False, "max_new_tokens": 6}
+        expected = model.generate(tokens, **options)
+        made = []
+
+        def compile(module, inputs, **others):
+            made.append(fp8.torch.Backend(rest="eager"))
+            return made[-1](module, inputs)
+
+        config = transformers.CompileConfig(backend=compile, mode="default")
+        config._compile_all_devices = True
+        got = model.generate(tokens, cache_implementation="static", compile_config=config, **options)
+        self.assertTrue(torch.equal(got, expected))
+        self.assertEqual([len(backend.fused) for backend in made], [3])
+
+
+if __name__ == "__main__":
+    unittest.main()
