@@ -217,6 +217,38 @@ class Fused(unittest.TestCase):
         for value, other in zip(got, expected, strict=True):
             torch.testing.assert_close(value, other)
 
+    def test_norms_of_a_gradient(self):
+        """A backward takes what the forward has of each row."""
+        with torch.inference_mode(False), torch.enable_grad():
+            for norm in Norm, nn.LayerNorm:
+                with self.subTest(norm=norm):
+                    torch.compiler.reset()
+                    model = self.quantize(Block(norm=norm)).requires_grad_(False)
+                    x = torch.randn(2, 3, 64, dtype=torch.bfloat16, requires_grad=True)
+                    backend = fp8.torch.Backend(rest="eager")
+
+                    def run(call):
+                        return torch.autograd.grad(call(x)[0].float().square().sum(), x)[0].float()
+
+                    expected, got = run(model), run(torch.compile(model, backend=backend))
+                    self.assertLess((got - expected).norm() / expected.norm(), 0.02)
+                    self.assertGreaterEqual(len(backend.fused), 1)
+                    self.assertFalse(any("by itself" in line for line in backend.left), backend.left)
+
+    def test_shared_constants(self):
+        class Shared(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.rand(64))
+                self.a, self.b = nn.Linear(64, 64), nn.Linear(64, 64)
+
+            def forward(self, x):
+                factor = 1 + self.weight.float()
+                y = self.a((x.float() * factor).to(x.dtype)).cumsum(-1)
+                return self.b((y.float() * factor).to(x.dtype))
+
+        self.check(self.quantize(Shared()), torch.randn(3, 64, dtype=torch.bfloat16), 2, 2, exact=True)
+
     def test_beside_a_recipe(self):
         model = self.quantize(nn.Sequential(Plain(), nn.ReLU(), nn.Linear(64, 64)), filter=["0.*"])
         x = torch.randn(16, 64, dtype=torch.bfloat16)

@@ -176,6 +176,22 @@ def _find_constants(nodes, rows):
     return found
 
 
+def _separate(nodes, constants):
+    """Gives a part copies of its own of `constants` that others need, too. Returns those that it has then."""
+    own = set(constants)
+    for node in sorted(constants):
+        if (nodes | own).issuperset(node.users):
+            continue
+        with node.graph.inserting_before(node):
+            copy = node.graph.node_copy(node)
+        for user in list(node.users):
+            if user in nodes or user in own:
+                user.replace_input_with(node, copy)
+        own.remove(node)
+        own.add(copy)
+    return own
+
+
 def find_groups(graph):
     """Sets of nodes, each of a part, with how many rows it has."""
     rows = {node: count for node in graph.nodes if (count := _find_rows(node)) is not None}
@@ -198,7 +214,7 @@ def find_groups(graph):
             if graphs.get_operation(node) in (*fused_text.SPLITS, "var_mean"):
                 leading.update(node.users)
         if leading:
-            yield leading | _find_constants(leading, count), count
+            yield leading | _separate(leading, _find_constants(leading, count)), count
 
 
 def is_worth(nodes):

@@ -25,6 +25,7 @@ class _Shape(NamedTuple):
 
     argument: int | None
     sizes: tuple
+    width: int
 
 
 class Unfused(Exception):
@@ -74,7 +75,7 @@ class FusedPart:
         results = results if isinstance(results, tuple) else (results,)
         return tuple(
             result.view(*(arguments[shape.argument].shape[:-1] if shape.argument is not None else shape.sizes),
-                        result.shape[-1]) for shape, result in zip(self._shapes, results))
+                        shape.width) for shape, result in zip(self._shapes, results))
 
     def _arrange(self, arguments):
         """The stored tensors as the program takes them, or None where they lie otherwise."""
@@ -120,16 +121,15 @@ def _find_kinds(graph, rows):
 
 def _find_shape(output, placeholders, kinds):
     value = output.meta["val"]
-    if kinds.get(output) != "full":
-        raise Unfused("what is one number for each row is needed elsewhere")
+    width = value.shape[-1]
     if all(isinstance(size, int) for size in value.shape):
-        return _Shape(None, tuple(value.shape[:-1]))
+        return _Shape(None, tuple(value.shape[:-1]), width)
     for i, node in enumerate(placeholders):
         if kinds.get(node) == "full" and [*map(str, node.meta["val"].shape[:-1])] == [
                 *map(str, value.shape[:-1])]:
-            return _Shape(i, ())
+            return _Shape(i, (), width)
     if value.ndim == 2:
-        return _Shape(None, (-1,))
+        return _Shape(None, (-1,), width)
     raise Unfused("its results have other dimensions than what it takes")
 
 

@@ -117,6 +117,8 @@ def _find_kept(graph, kinds):
         for user in node.users:
             own |= readers.get(user, set())
         is_elementwise = graphs.get_operation(node) in ELEMENTWISE
+        if node in outputs and kinds.get(node) == "row":
+            kept.add(node)
         if is_elementwise and (node in outputs or _is_multiplied(node) or (
                 len(own) > 1 and kinds.get(node) == "full" and not _is_widening(node))):
             kept.add(node)
@@ -224,6 +226,8 @@ class _Writer:
                 self._write_product(node)
             elif operation in REDUCTIONS:
                 self._write_reduction(node)
+                if node in kept and node not in self.values:
+                    self.values[node] = self._write_pass(node)
             elif (piece := read_slice(node)) is not None:
                 self._write_slice(node, *piece)
             elif node in kept:
