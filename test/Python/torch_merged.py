@@ -177,7 +177,7 @@ class Merged(unittest.TestCase):
             self.assertEqual(layers[0]._row.layers, layers)
             for name in ("weight", "weight_scale", "bias"):
                 values = [getattr(layer, name) for layer in layers]
-                joined = merged_linears._join(values)
+                joined = merged_linears.join(values)
                 self.assertIsNotNone(joined, name)
                 self.assertEqual(joined.untyped_storage().nbytes(), joined.nbytes)
                 self.assertNotEqual(joined.data_ptr(), getattr(model.q, name).data_ptr())

@@ -47,6 +47,9 @@ class FusedPart:
         kinds = _find_kinds(self.module.graph, rows)
         written = fused_text.write(self.module.graph, kinds)
         self.text, self._values, self._products = written.text, [], []
+        # What it is compiled from; rows are invariant with those of any layer.
+        self.source = self.text, any(
+            isinstance(argument, fused_text.Product) and argument.scheme.invariant for argument in written.arguments)
         for argument in written.arguments:
             if isinstance(argument, fused_text.Product):
                 self._products.append(([[numbers[node] for node in layer] for layer in argument.layers],
@@ -58,7 +61,7 @@ class FusedPart:
                         for output in next(iter(reversed(self.module.graph.nodes))).args[0]]
 
     def compile(self, target):
-        self.program = _compile(self.text, target)
+        self.program = _compile(*self.source, target)
         self._function = self.program.functions[fused_text.FUNCTION]
 
     def __call__(self, *arguments):
@@ -102,11 +105,12 @@ def _flatten(value, kind):
 _programs = {}
 
 
-def _compile(text, target):
+def _compile(text, invariant, target):
     """A program; equal layers have the same text."""
-    if (text, target) not in _programs:
-        _programs[text, target] = fp8.compile(text, target=target)
-    return _programs[text, target]
+    key = text, invariant, target
+    if key not in _programs:
+        _programs[key] = fp8.compile(text, target=target, **({"invariant": True} if invariant else {}))
+    return _programs[key]
 
 
 def _find_kinds(graph, rows):
@@ -182,11 +186,11 @@ def fuse(name, module, names, target):
             made.append((ordered, FusedPart(f"{name}.fused{number}", Partition(module, ordered, False), rows)))
         except Unfused as reason:
             reasons.update((node, str(reason)) for node in own)
-    errors = _compile_all({part.text for _, part in made}, target)
+    errors = _compile_all({part.source for _, part in made}, target)
     for ordered, part in made:
         own = [node for node in ordered if fused_groups.is_product(node)]
-        if part.text in errors:
-            reasons.update((node, f"the compiler says: {errors[part.text]}") for node in own)
+        if part.source in errors:
+            reasons.update((node, f"the compiler says: {errors[part.source]}") for node in own)
             continue
         part.compile(target)
         result.parts.append(part)
@@ -202,16 +206,16 @@ def fuse(name, module, names, target):
     return result
 
 
-def _compile_all(texts, target):
-    """Compiles several at a time. Returns the errors of those that could not be, by their text."""
+def _compile_all(sources, target):
+    """Compiles several at a time. Returns the errors of those that could not be, by their source."""
     errors = {}
 
-    def compile(text):
+    def compile(source):
         try:
-            _compile(text, target)
+            _compile(*source, target)
         except fp8.CompileError as error:
-            errors[text] = str(error).splitlines()[0]
+            errors[source] = str(error).splitlines()[0]
 
     with ThreadPoolExecutor(_MOST_THREADS) as pool:
-        list(pool.map(compile, texts))
+        list(pool.map(compile, sources))
     return errors

@@ -40,7 +40,7 @@ func.func @needed(%x: tensor<64x512xbf16>) -> (!s, !s) {
   return %s, %a : !s, !s
 }
 
-// Of the whole tensor it is known after the fusion.
+// The scale of a whole tensor is known after the fusion.
 
 // CHECK-LABEL: func.func @tensor(
 // CHECK:       %[[A:.+]] = fp8.fusion(
