@@ -352,7 +352,7 @@ except DriverError as error:
     def test_environment(self):
         printed, report = run("Device()", CHECK="races,luck")
         self.assertIn("expected FP8_EMULATOR_CHECK to be a list of races, proxies, uninitialized, registers, launches, "
-                      "global, unwritten, all, but got 'races,luck'", report)
+                      "global, unwritten, sums, all, but got 'races,luck'", report)
 
 
 if __name__ == "__main__":

@@ -134,9 +134,8 @@ static std::optional<int64_t> countMeasuredRows(const FusionLayout &layout,
   for (auto [extent, block] :
        llvm::zip_equal(domain.drop_back(), ArrayRef(layout.block).drop_back()))
     if (block == ScaledType::kWhole)
-      rows = ShapedType::isDynamic(extent)
-                 ? kMaxHeldRows + 1
-                 : std::max<int64_t>(rows, 1) * extent;
+      rows =
+          extent <= 0 ? kMaxHeldRows + 1 : std::max<int64_t>(rows, 1) * extent;
   return rows == 0 ? std::nullopt : std::optional(rows);
 }
 
@@ -424,11 +423,15 @@ static bool isForRotations(Operation *op) {
 /// Whether a quantize reads the scales of blocks that `op` computes, of a
 /// tensor that has a scale itself. That quantize comes after all of the tensor
 /// was read, and reads it once more: measuring blocks there, and not before,
-/// costs nothing and leaves nothing in memory.
+/// costs nothing and leaves nothing in memory. An empty tensor has no block of
+/// threads that would write its own scale.
 static bool isOfBlocks(ComputeScaleOp op) {
   return op.getTensorAmax() &&
          llvm::any_of(op.getScale().getUsers(), [&](Operation *user) {
-           return isa<QuantizeOp>(user) && user->getBlock() == op->getBlock();
+           auto quantize = dyn_cast<QuantizeOp>(user);
+           return quantize && user->getBlock() == op->getBlock() &&
+                  llvm::all_of(quantize.getSource().getType().getShape(),
+                               [](int64_t extent) { return extent > 0; });
          });
 }
 

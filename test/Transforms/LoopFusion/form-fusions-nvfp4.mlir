@@ -127,3 +127,21 @@ func.func @one_block(%x: tensor<1x2xf32>, %all: !one) -> !fp8.scaled<1x2xf4E2M1F
       : tensor<1x2xf32> -> !fp8.scaled<1x2xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
   return %q : !fp8.scaled<1x2xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
 }
+
+// A tensor that may be empty has a scale nevertheless, which no block of its pass
+// would write.
+
+// CHECK-LABEL: func.func @may_be_empty
+// CHECK:       fp8.fusion
+// CHECK:       fp8.compute_scale
+// CHECK:       fp8.fusion
+// CHECK-NOT:     fp8.compute_scale
+// CHECK:         fp8.quantize
+func.func @may_be_empty(%x: tensor<?x32xbf16>) -> !fp8.scaled<?x32xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32> {
+  %all = fp8.amax %x block = [*, *] : tensor<?x32xbf16>
+  %a = fp8.amax %x block = [1, 16] : tensor<?x32xbf16>
+  %s, %si, %ts = fp8.compute_scale %a tensor_amax(%all : !one) format = f4E2M1FN scale_type = f8E4M3FN : tensor<?x2xf32>
+  %q = fp8.quantize %x scale(%s, %si : tensor<?x2xf32>, tensor<?x2xf8E4M3FN>) tensor_scale_inv(%ts : !one)
+      : tensor<?x32xbf16> -> !fp8.scaled<?x32xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  return %q : !fp8.scaled<?x32xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+}
