@@ -29,7 +29,7 @@ PROGRAMS = {programs.depth: ("current", 20), programs.width: ("current", 25),
             programs.uses: ("current", 15), programs.fan_out: ("none", 400),
             # Each product is a kernel on a GPU, which takes 14 times as long as a call on a CPU.
             programs.shared_operand: ("none", 400 if target == "cpu" else 100),
-            programs.convolutions: ("none", 5)}
+            programs.convolutions: ("none", 8)}
 # What the smaller program takes at least: less is noise.
 LEAST = 0.1
 
