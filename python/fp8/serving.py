@@ -73,6 +73,51 @@ class Choice:
         return self._scheme if inference.fits(name, None, self.filter) else None
 
 
+class Config:
+    """What both frameworks ask a quantization config for; comes before their own base class.
+
+    Has `linear_layer`, their class of layers, and makes `method` or `unquantized` for one. `options` are
+    those of Choice.
+    """
+
+    linear_layer = method = unquantized = None
+
+    def __init__(self, **options):
+        super().__init__()
+        self.choice = Choice(**options)
+
+    @classmethod
+    def get_name(cls):
+        return METHOD
+
+    @classmethod
+    def get_supported_act_dtypes(cls):
+        return list(DTYPES)
+
+    @classmethod
+    def get_min_capability(cls):
+        return CAPABILITY
+
+    @staticmethod
+    def get_config_filenames():
+        return []
+
+    @classmethod
+    def from_config(cls, config):
+        made = cls()
+        made.choice = Choice.read(config)
+        return made
+
+    def get_quant_method(self, layer, prefix):
+        if not isinstance(layer, self.linear_layer):
+            return None  # Embeddings, attention and experts stay as they are.
+        scheme = self.choice.find(prefix, self.packed_modules_mapping)
+        if scheme is None:
+            return self.unquantized()
+        check_device()
+        return self.method(scheme, self, prefix)
+
+
 class Method:
     """What a linear method of either framework does; a class beside theirs says of what `parameters` are:
     their module with ModelWeightParameter and the like."""

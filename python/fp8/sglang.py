@@ -24,45 +24,21 @@ class FP8MLIRLinearMethod(serving.Method, LinearMethodBase):
     parameters = parameter
 
 
-class FP8MLIRConfig(QuantizationConfig):
-    """The config of the method; `options` are those of serving.Choice."""
+class FP8MLIRConfig(serving.Config, QuantizationConfig):
+    """The config of the method."""
+
+    linear_layer, unquantized = linear.LinearBase, UnquantizedLinearMethod
+    method = FP8MLIRLinearMethod
 
     def __init__(self, **options):
-        super().__init__()
-        self.choice = serving.Choice(**options)
+        super().__init__(**options)
         self.weight_block_size = [128, 128]  # For layers that have blocks at all.
 
     @classmethod
-    def get_name(cls):
-        return serving.METHOD
-
-    @classmethod
-    def get_supported_act_dtypes(cls):
-        return list(serving.DTYPES)
-
-    @classmethod
-    def get_min_capability(cls):
-        return serving.CAPABILITY
-
-    @staticmethod
-    def get_config_filenames():
-        return []
-
-    @classmethod
     def from_config(cls, config):
-        made = cls()
-        made.choice = serving.Choice.read(config)
+        made = super().from_config(config)
         made.packed_modules_mapping = dict(config.get("packed_modules_mapping") or {})
         return made
-
-    def get_quant_method(self, layer, prefix):
-        if not isinstance(layer, linear.LinearBase):
-            return None  # Embeddings, attention and experts stay as they are.
-        scheme = self.choice.find(prefix, self.packed_modules_mapping)
-        if scheme is None:
-            return UnquantizedLinearMethod()
-        serving.check_device()
-        return FP8MLIRLinearMethod(scheme, self, prefix)
 
     def get_scaled_act_names(self):
         return []

@@ -23,43 +23,11 @@ class FP8MLIRLinearMethod(serving.Method, linear.LinearMethodBase):
     parameters = parameter
 
 
-class FP8MLIRConfig(QuantizationConfig):
-    """The config of the method; `options` are those of serving.Choice."""
+class FP8MLIRConfig(serving.Config, QuantizationConfig):
+    """The config of the method."""
 
-    def __init__(self, **options):
-        super().__init__()
-        self.choice = serving.Choice(**options)
-
-    @classmethod
-    def get_name(cls):
-        return serving.METHOD
-
-    @classmethod
-    def get_supported_act_dtypes(cls):
-        return list(serving.DTYPES)
-
-    @classmethod
-    def get_min_capability(cls):
-        return serving.CAPABILITY
-
-    @staticmethod
-    def get_config_filenames():
-        return []
-
-    @classmethod
-    def from_config(cls, config):
-        made = cls()
-        made.choice = serving.Choice.read(config)
-        return made
-
-    def get_quant_method(self, layer, prefix):
-        if not isinstance(layer, linear.LinearBase):
-            return None  # Embeddings, attention and experts stay as they are.
-        scheme = self.choice.find(prefix, self.packed_modules_mapping)
-        if scheme is None:
-            return linear.UnquantizedLinearMethod()
-        serving.check_device()
-        return FP8MLIRLinearMethod(scheme, self, prefix)
+    linear_layer, unquantized = linear.LinearBase, linear.UnquantizedLinearMethod
+    method = FP8MLIRLinearMethod
 
 
 def register():
