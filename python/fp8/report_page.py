@@ -2,6 +2,10 @@
 
 import html
 import math
+from pathlib import Path
+
+from fp8 import files
+from fp8.errors import ArgumentError, FileError
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 72em; padding: 0 1em;
@@ -27,6 +31,26 @@ def write_page(measured):
         parts += [f"<h3>{html.escape(name)}</h3>",
                   draw_histogram(measured.histograms.get(name)), _write_stats(measured, stats)]
     return "\n".join(parts) + "\n</body></html>\n"
+
+
+def name_files(path):
+    """The paths of a page and of the recipe file beside it, of the same name with the ending .json.
+    Raises ArgumentError where that is the page's."""
+    page = Path(path)
+    if page.suffix == ".json":
+        raise ArgumentError(f"expected a page with another ending than its recipe file's, .json, but "
+                            f"got '{path}'")
+    return page, page.with_suffix(".json")
+
+
+def write_files(measured, paths):
+    """Writes both of `name_files`. Raises FileError."""
+    texts = write_page(measured), measured.write_recipe_file()
+    for path, text in zip(paths, texts):
+        try:
+            files.write_text(path, text)
+        except OSError as error:
+            raise FileError(f"{path}: {error.strerror}") from error
 
 
 def _write_table(header, rows):

@@ -44,6 +44,8 @@ class Report(unittest.TestCase):
     def test_refused(self):
         with self.assertRaisesRegex(fp8.UnsupportedError, "expected what becomes operations of linalg"):
             fp8.jax.report(lambda x: jax.numpy.linalg.qr(x)[0], np.ones((16, 16), np.float32), path="p")
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected a page with another ending"):
+            fp8.jax.report(lambda x: x @ x, np.ones((16, 16), np.float32), path="p.json")
 
 
 if __name__ == "__main__":

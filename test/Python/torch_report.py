@@ -114,6 +114,7 @@ class Report(unittest.TestCase):
                 ((self.model,), {"path": "p"}, "expected a batch"),
                 ((self.model, self.x, "p"), {}, "expected a loss of one element"),
                 ((self.model, 3, "p"), {}, "expected a batch that is a tensor"),
+                ((self.model, self.x, "p.json"), {"loss": torch.sum}, "expected a page with another ending"),
                 ((nn.Tanh(), self.x, "p"), {"loss": torch.sum}, "expected a model with linear layers")):
             with self.assertRaisesRegex(fp8.ArgumentError, message):
                 fp8.torch.report(*arguments, **keywords)

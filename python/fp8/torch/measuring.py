@@ -5,14 +5,13 @@ each layer's three products run on the CPU under each recipe (fp8.report).
 """
 
 import functools
-from pathlib import Path
 
 import ml_dtypes
 import torch
 from torch import nn
 
-from fp8 import files, report, report_page
-from fp8.errors import ArgumentError, FileError
+from fp8 import report, report_page
+from fp8.errors import ArgumentError
 from fp8.torch import converted, inference
 from fp8.torch.linear_programs import ELEMENTS, Shape
 
@@ -178,11 +177,8 @@ def _find_loss(output, loss):
 
 def write(model, batch, path, **options):
     """Measurements of a step, whose page is written to `path` and their recipe file beside it, with
-    the ending .json. Options are those of `measure`. Raises FileError."""
-    measured, path = measure(model, batch, **options), Path(path)
-    try:
-        files.write_text(path, report_page.write_page(measured))
-        files.write_text(path.with_suffix(".json"), measured.write_recipe_file())
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from error
+    the ending .json. Options are those of `measure`. Raises ArgumentError and FileError."""
+    paths = report_page.name_files(path)
+    measured = measure(model, batch, **options)
+    report_page.write_files(measured, paths)
     return measured
