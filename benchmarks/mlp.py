@@ -33,7 +33,8 @@ from timing import (describe, get_ratio, measure, repeat, show_machine, show_tim
 
 # `fast_fprop` is what Transformer Engine does unless it is told otherwise.
 RECIPES = {
-    "none": "none", "current": "current", "delayed": "delayed", "block": "block", "mxfp8": "mxfp8", "nvfp4": "nvfp4",
+    "none": "none", "current": "current", "delayed": "delayed", "rowwise": "rowwise", "block": "block",
+    "mxfp8": "mxfp8", "nvfp4": "nvfp4",
     "delayed_fast": "delayed,accumulate=fast_fprop",
 }
 BY_TENSOR = ("current", "delayed", "delayed_fast")
